@@ -1,0 +1,66 @@
+package bridge
+
+import "fmt"
+
+// Category sorts failures by what a person or a policy can do about them.
+type Category string
+
+// Categories of `error` events, failed turns and refused requests.
+const (
+	CatClaudeMissing  Category = "claude_missing"  // no such program, or not executable
+	CatUnsupported    Category = "unsupported"     // a CLI version we do not drive
+	CatAuth           Category = "auth"            // not logged in, key refused (401, 403)
+	CatStart          Category = "could_not_start" // ended or stayed silent before it was ready
+	CatCrash          Category = "crash"           // the process ended unasked
+	CatProtocol       Category = "protocol"        // broke the wire's rules
+	CatOverloaded     Category = "overloaded"      // 529
+	CatRateLimit      Category = "rate_limit"      // 429
+	CatUsageLimit     Category = "usage_limit"     // the plan's, with a reset time
+	CatServer         Category = "api_error"       // 5xx, connection trouble
+	CatInvalidRequest Category = "invalid_request" // 400, 404, 413
+	CatPromptTooLong  Category = "prompt_too_long" // context exhausted
+	CatBudget         Category = "budget"          // --max-budget-usd reached
+	CatRefusal        Category = "refusal"         // the model declined
+	CatTimeout        Category = "timeout"         // no answer within a deadline
+	CatVerdict        Category = "verdict"         // no valid structured output
+	CatCompaction     Category = "compaction"      // compaction loop, context refills
+	CatInternal       Category = "internal"        // a fault of ours
+)
+
+// JSON-RPC error codes of this protocol, beside the standard ones.
+const (
+	CodeUnknownAgent   = -32001
+	CodeAgentExists    = -32002
+	CodeBusy           = -32003 // a turn runs; use steer, or wait for `turn`
+	CodeEnded          = -32004 // the agent's process has ended
+	CodeStale          = -32005 // another generation lives under this id
+	CodeNotInitialized = -32006
+	CodeVersion        = -32007 // protocol versions differ
+	CodeClaude         = -32008 // data.category says: claude_missing, unsupported, auth, could_not_start
+	CodeTimeout        = -32009
+	CodeUnsupported    = -32010 // this CLI cannot do it
+	CodeShuttingDown   = -32011
+	CodeRefused        = -32012 // the CLI answered a control request with an error
+)
+
+// ErrorData rides in the `data` member of an error response.
+type ErrorData struct {
+	Category Category `json:"category,omitempty"`
+	Stderr   string   `json:"stderr,omitempty"`
+}
+
+// RPCError is a typed failure of a request. Code is one of the Code… constants
+// or a standard JSON-RPC code.
+type RPCError struct {
+	Code     int
+	Category Category
+	Message  string
+	Stderr   string // the child's last words, if any
+}
+
+func (e *RPCError) Error() string {
+	if e.Category != "" {
+		return fmt.Sprintf("%s (%s)", e.Message, e.Category)
+	}
+	return e.Message
+}

@@ -1,0 +1,183 @@
+package bridge
+
+import "encoding/json"
+
+// Event is one notification about one incarnation of an agent. On the wire the
+// body's fields stand beside id, generation and event.
+type Event struct {
+	AgentRef
+	Body EventBody
+}
+
+// EventBody is the sealed union of what can happen to an agent.
+type EventBody interface{ eventName() string }
+
+// Usage counts tokens. Input is what was neither read from nor written to the cache.
+type Usage struct {
+	Input         int `json:"input_tokens"`
+	Output        int `json:"output_tokens"`
+	CacheRead     int `json:"cache_read_input_tokens"`
+	CacheCreation int `json:"cache_creation_input_tokens"`
+}
+
+// Assistant is text of the main thread, whole.
+type Assistant struct {
+	Text       string  `json:"text"`
+	ContextPct float64 `json:"context_pct"`
+	MessageID  string  `json:"api_message,omitempty"`
+	Subagent   string  `json:"subagent,omitempty"` // tool use id of the Agent call it belongs to
+}
+
+// Delta is a piece of text as it arrives (AgentConfig.Partial only). Verdict
+// marks pieces of the verdict's JSON rather than prose.
+type Delta struct {
+	Text    string `json:"text"`
+	Verdict bool   `json:"verdict,omitempty"`
+}
+
+// ToolUse is a tool call of the agent, or of one of its subagents.
+type ToolUse struct {
+	Tool     string          `json:"tool"`
+	Input    json.RawMessage `json:"input"`
+	ToolUse  string          `json:"tool_use"`
+	Subagent string          `json:"subagent,omitempty"`
+}
+
+// ToolResult ends it. Text is cut to ToolResultCap bytes on a rune border.
+type ToolResult struct {
+	ToolUse  string `json:"tool_use"`
+	Text     string `json:"text"`
+	IsError  bool   `json:"is_error,omitempty"`
+	Subagent string `json:"subagent,omitempty"`
+}
+
+// SubagentStart and SubagentStop frame a blocking subagent.
+type SubagentStart struct {
+	Description string `json:"description"`
+	ToolUse     string `json:"tool_use"`
+	Type        string `json:"type,omitempty"`
+}
+
+// SubagentStop is the end of one; Status is the CLI's (completed, failed …).
+type SubagentStop struct {
+	Description string `json:"description"`
+	ToolUse     string `json:"tool_use"`
+	Status      string `json:"status,omitempty"`
+	Tokens      int    `json:"tokens,omitempty"`
+}
+
+// Context is a new reading of the main thread's context, one per API message.
+type Context struct {
+	Tokens int     `json:"tokens"`
+	Window int     `json:"window"` // effective
+	Pct    float64 `json:"pct"`
+}
+
+// ContextWarning is a level that was reached (warn, critical).
+type ContextWarning struct {
+	Pct   float64 `json:"pct"`
+	Level string  `json:"level"`
+}
+
+// Compact reports a compaction.
+type Compact struct {
+	Trigger    string `json:"trigger"`
+	PreTokens  int    `json:"pre_tokens,omitempty"`
+	PostTokens int    `json:"post_tokens,omitempty"`
+}
+
+// Turn ends a turn: exactly one for each turn that a message started, also
+// when it was interrupted, failed, or its process died.
+type Turn struct {
+	Verdict    json.RawMessage `json:"verdict,omitempty"` // absent when the model gave none
+	Text       string          `json:"text,omitempty"`    // the result text when there is no verdict
+	MessageIDs []string        `json:"message_ids"`
+	Usage      Usage           `json:"usage"`
+	CostUSD    float64         `json:"cost_usd"` // of this turn, subagents included
+	NumTurns   int             `json:"num_turns,omitempty"`
+	DurationMS int64           `json:"duration_ms,omitempty"`
+	// Outcome is one of the Turn… constants; Category and Error explain TurnFailed.
+	Outcome  string   `json:"outcome"`
+	Category Category `json:"category,omitempty"`
+	Error    string   `json:"error,omitempty"`
+	Reason   string   `json:"reason,omitempty"` // the CLI's terminal_reason
+}
+
+// Outcomes of a turn.
+const (
+	TurnDone        = "done"        // the model finished; look at Verdict
+	TurnInterrupted = "interrupted" // by an interrupt
+	TurnFailed      = "failed"      // API error, budget, refusal …
+	TurnLost        = "lost"        // the process ended in mid-turn
+)
+
+// Delivered says that the CLI proved to have taken a message up.
+type Delivered struct {
+	MessageID string `json:"message_id"`
+	Proof     string `json:"proof"` // lifecycle, replay, result, transcript
+}
+
+// Retry is API trouble the CLI is dealing with itself.
+type Retry struct {
+	Attempt    int    `json:"attempt"`
+	MaxRetries int    `json:"max_retries,omitempty"`
+	DelayMS    int64  `json:"delay_ms"`
+	Status     int    `json:"status,omitempty"` // HTTP status, 0 if none
+	Reason     string `json:"reason"`
+}
+
+// Stderr is a line the child wrote there, bounded.
+type Stderr struct {
+	Text string `json:"text"`
+}
+
+// Notice reports what the driver met and survived: unknown frames, garbage
+// lines, unanswered requests. Said once per kind.
+type Notice struct {
+	Text string `json:"text"`
+}
+
+// Done is the last event of an incarnation: the process and all it left are gone.
+type Done struct {
+	SessionID string `json:"session_id"`
+	Exit      Exit   `json:"exit"`
+}
+
+// Exit tells how a process ended.
+type Exit struct {
+	Code     int    `json:"code"`             // -1 when ended by a signal
+	Signal   string `json:"signal,omitempty"` // such as "killed"
+	Expected bool   `json:"expected"`         // we had asked for it
+	Swept    int    `json:"swept,omitempty"`  // escaped descendants killed
+	Stderr   string `json:"stderr,omitempty"` // its last lines, bounded
+}
+
+// Error is trouble that is not the end of a turn.
+type Error struct {
+	Category Category `json:"category"`
+	Message  string   `json:"message"`
+}
+
+// Unknown is an event this version does not know; Raw is the whole object.
+type Unknown struct {
+	Name string
+	Raw  json.RawMessage
+}
+
+func (Assistant) eventName() string      { return "assistant" }
+func (Delta) eventName() string          { return "delta" }
+func (ToolUse) eventName() string        { return "tool_use" }
+func (ToolResult) eventName() string     { return "tool_result" }
+func (SubagentStart) eventName() string  { return "subagent_start" }
+func (SubagentStop) eventName() string   { return "subagent_stop" }
+func (Context) eventName() string        { return "context" }
+func (ContextWarning) eventName() string { return "context_warning" }
+func (Compact) eventName() string        { return "compact" }
+func (Turn) eventName() string           { return "turn" }
+func (Delivered) eventName() string      { return "delivered" }
+func (Retry) eventName() string          { return "retry" }
+func (Stderr) eventName() string         { return "stderr" }
+func (Notice) eventName() string         { return "notice" }
+func (Done) eventName() string           { return "done" }
+func (Error) eventName() string          { return "error" }
+func (u Unknown) eventName() string      { return u.Name }

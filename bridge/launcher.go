@@ -1,0 +1,54 @@
+package bridge
+
+import (
+	"context"
+	"time"
+)
+
+// Deadlines that hold unless a request says otherwise.
+const (
+	DefaultStartTimeout = 45 * time.Second
+	DefaultToolTimeout  = 60 * time.Second
+	// ToolResultCap bounds the text of a tool_result event, in bytes.
+	ToolResultCap = 16 << 10
+)
+
+// Launcher starts agents for a [Server]. Its failures are *RPCError where a
+// client can act on them.
+type Launcher interface {
+	// Detect resolves the CLI and finds out its version.
+	Detect(ctx context.Context, spec ClaudeSpec) (ClaudeInfo, error)
+	// Launch starts an agent and returns when it is ready for a message. Events
+	// go to host from then on and may come before it returns. After an error
+	// nothing of the agent is left and no event follows.
+	Launch(ctx context.Context, run string, claude ClaudeSpec, p SpawnParams, host Host) (Agent, error)
+	// Sweep kills every process of the run that outlived its agent and returns
+	// how many there were. It is called when all agents have ended.
+	Sweep(run string) int
+}
+
+// Host is what an agent may call. It is safe for concurrent use.
+type Host interface {
+	// Emit hands an event on, in order for one agent. It may block while the
+	// client does not read (back-pressure), never for good.
+	Emit(Event)
+	// ToolCall and Permission ask the client and return within ctx.
+	ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error)
+	Permission(ctx context.Context, p PermissionParams) (PermissionResult, error)
+}
+
+// Agent is one live Claude session. Methods are safe for concurrent use.
+type Agent interface {
+	Info() SpawnResult
+	// Message returns when the line is written to the CLI, not when it is delivered.
+	Message(ctx context.Context, p MessageParams) error
+	Interrupt(ctx context.Context) (InterruptResult, error)
+	Context(ctx context.Context) (ContextResult, error)
+	Ask(ctx context.Context, question string) (string, error)
+	Configure(ctx context.Context, p ConfigureParams) error
+	// Stop ends the agent and waits until nothing of it is left; now skips the
+	// orderly part. It may be called again, also to shorten an orderly stop.
+	Stop(ctx context.Context, now bool) error
+	// Done is closed after the agent's `done` event was emitted.
+	Done() <-chan struct{}
+}

@@ -1,0 +1,229 @@
+package bridge
+
+import "encoding/json"
+
+// ProtocolVersion is the version of this protocol. A client and a server whose
+// versions differ refuse each other in `initialize`.
+const ProtocolVersion = 1
+
+// Requests of the client, the notification of the server, and the requests of
+// the server.
+const (
+	MethodInitialize = "initialize"
+	MethodSpawn      = "spawn"
+	MethodMessage    = "message"
+	MethodInterrupt  = "interrupt"
+	MethodKill       = "kill"
+	MethodContext    = "context"
+	MethodAsk        = "ask"
+	MethodConfigure  = "configure"
+	MethodShutdown   = "shutdown"
+
+	MethodCancel = "cancel" // client → server notification: the caller gave up on request {id}
+
+	MethodEvent = "event" // server → client notification
+
+	MethodToolCall   = "tool_call"  // server → client request
+	MethodPermission = "permission" // server → client request
+)
+
+// ClaudeSpec says which program to run as the Claude CLI.
+type ClaudeSpec struct {
+	// Path of the program; a bare name is looked up on PATH.
+	Path string `json:"path"`
+	// Args come before the flags that the driver adds (a stand-in needs them).
+	Args []string `json:"args,omitempty"`
+}
+
+// ClaudeInfo is what `initialize` found out about the CLI.
+type ClaudeInfo struct {
+	Path    string `json:"path"`    // absolute, symbolic links resolved
+	Version string `json:"version"` // such as "2.1.329"
+	StandIn bool   `json:"stand_in,omitempty"`
+}
+
+// InitializeParams opens the conversation. It must be the first request.
+type InitializeParams struct {
+	ProtocolVersion int        `json:"protocol_version"`
+	Client          string     `json:"client"` // name and version, for the log
+	Run             string     `json:"run"`    // marks every descendant's environment (ARBITER_RUN)
+	Claude          ClaudeSpec `json:"claude"`
+}
+
+// InitializeResult answers it.
+type InitializeResult struct {
+	ProtocolVersion int        `json:"protocol_version"`
+	Version         string     `json:"version"`      // the bridge's own
+	Capabilities    []string   `json:"capabilities"` // methods served
+	Claude          ClaudeInfo `json:"claude"`
+}
+
+// AgentRef names one incarnation of one agent. Generation grows by one with
+// each process started under the same id; a request with a stale one is refused.
+type AgentRef struct {
+	ID         string `json:"id"`
+	Generation int    `json:"generation"`
+}
+
+// ToolSpec is a tool of ours, offered to the agent over MCP.
+type ToolSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+	// TimeoutMS bounds one call; 0 means DefaultToolTimeout.
+	TimeoutMS int `json:"timeout_ms,omitempty"`
+}
+
+// AgentConfig is all that a Claude session is started with.
+type AgentConfig struct {
+	SessionID string `json:"session_id"`       // a UUID
+	Resume    bool   `json:"resume,omitempty"` // continue SessionID instead of creating it
+	CWD       string `json:"cwd"`
+	Model     string `json:"model,omitempty"`
+	Effort    string `json:"effort,omitempty"`
+
+	SystemPrompt       string `json:"system_prompt,omitempty"`        // replaces Claude Code's own
+	AppendSystemPrompt string `json:"append_system_prompt,omitempty"` // added to it
+
+	// Tools is the exact set of built-in tools; nil leaves the CLI's default.
+	Tools           []string        `json:"tools,omitempty"`
+	DisallowedTools []string        `json:"disallowed_tools,omitempty"` // tool names and deny rules
+	AllowedTools    []string        `json:"allowed_tools,omitempty"`    // rules the CLI does not ask about
+	PermissionMode  string          `json:"permission_mode,omitempty"`  // the CLI's; "" = default
+	SettingSources  []string        `json:"setting_sources"`            // subset of user, project, local; empty loads none
+	StrictMCP       bool            `json:"strict_mcp,omitempty"`       // no MCP servers but ours
+	JSONSchema      json.RawMessage `json:"json_schema,omitempty"`      // of the verdict each turn ends in
+	MCPTools        []ToolSpec      `json:"mcp_tools,omitempty"`
+
+	Partial      bool              `json:"partial,omitempty"`        // emit `delta` events
+	MaxBudgetUSD float64           `json:"max_budget_usd,omitempty"` // the CLI stops this session there
+	ContextCap   int               `json:"context_cap,omitempty"`    // tokens; bounds the effective window, 0 = none
+	Env          map[string]string `json:"env,omitempty"`            // added after the allow-list
+
+	// StartTimeoutMS bounds the time until the agent is ready; 0 means DefaultStartTimeout.
+	StartTimeoutMS int `json:"start_timeout_ms,omitempty"`
+}
+
+// SpawnParams starts an agent. The result comes when it is ready for a message.
+type SpawnParams struct {
+	AgentRef
+	Config AgentConfig `json:"config"`
+}
+
+// SpawnResult describes the agent that is ready.
+type SpawnResult struct {
+	SessionID     string `json:"session_id"`
+	PID           int    `json:"pid"`
+	ClaudeVersion string `json:"claude_version"`
+	Window        int    `json:"window,omitempty"` // effective window in tokens, 0 if the CLI did not say
+	Tokens        int    `json:"tokens,omitempty"` // context in use already (after a resume)
+}
+
+// MessageParams sends one message, which starts a turn. While a turn runs it is
+// refused with CodeBusy unless Steer is set: then the CLI folds it into the
+// running turn after the tool at hand.
+type MessageParams struct {
+	AgentRef
+	MessageID string `json:"message_id"` // a UUID, the CLI's message uuid
+	Content   string `json:"content"`
+	Steer     bool   `json:"steer,omitempty"`
+}
+
+// InterruptParams stops the running turn; the agent stays.
+type InterruptParams struct{ AgentRef }
+
+// InterruptResult lists messages the CLI had queued and kept.
+type InterruptResult struct {
+	StillQueued []string `json:"still_queued,omitempty"`
+}
+
+// KillParams ends an agent: in order (interrupt, end of input, TERM, KILL and
+// sweep), or at once. The result comes when no process of it is left.
+type KillParams struct {
+	AgentRef
+	Now bool `json:"now,omitempty"`
+}
+
+// ContextParams asks the CLI how full the context is.
+type ContextParams struct{ AgentRef }
+
+// ContextResult is the CLI's own figure against the effective window.
+type ContextResult struct {
+	Tokens int     `json:"tokens"`
+	Window int     `json:"window"`
+	Pct    float64 `json:"pct"`
+}
+
+// AskParams puts a side question, outside the session's history.
+type AskParams struct {
+	AgentRef
+	Question string `json:"question"`
+}
+
+// AskResult answers it.
+type AskResult struct {
+	Answer string `json:"answer"`
+}
+
+// ConfigureParams changes a live agent; empty fields stay as they are.
+type ConfigureParams struct {
+	AgentRef
+	Model          string `json:"model,omitempty"`
+	PermissionMode string `json:"permission_mode,omitempty"`
+}
+
+// ShutdownParams ends all agents within GraceMS (0 = the default ladder).
+type ShutdownParams struct {
+	GraceMS int `json:"grace_ms,omitempty"`
+}
+
+// ShutdownResult says what was stopped, and names what would not stop.
+type ShutdownResult struct {
+	Stopped   int      `json:"stopped"`
+	Swept     int      `json:"swept"` // processes that had escaped and were killed
+	Unstopped []string `json:"unstopped,omitempty"`
+}
+
+// CancelParams names the request that its caller no longer waits for.
+type CancelParams struct {
+	ID string `json:"id"`
+}
+
+// ToolCallParams is a call of one of our MCP tools by an agent. It is answered
+// within the tool's deadline, else the agent gets an error.
+type ToolCallParams struct {
+	AgentRef
+	Call  string          `json:"call"` // the CLI's tool_use id, or one of the bridge's
+	Tool  string          `json:"tool"`
+	Input json.RawMessage `json:"input"`
+}
+
+// ToolCallResult is what the model reads.
+type ToolCallResult struct {
+	Text    string `json:"text"`
+	IsError bool   `json:"is_error,omitempty"`
+}
+
+// PermissionParams asks whether a tool may run. No answer is a deny.
+type PermissionParams struct {
+	AgentRef
+	Request  string          `json:"request"` // unique within the bridge's life
+	Tool     string          `json:"tool"`
+	Input    json.RawMessage `json:"input"`
+	ToolUse  string          `json:"tool_use,omitempty"`
+	Subagent string          `json:"subagent,omitempty"` // the subagent's id when one asks
+	Reason   string          `json:"reason,omitempty"`   // the CLI's, if it gave one
+	Blocked  string          `json:"blocked,omitempty"`  // the path it is about, if any
+}
+
+// Permission behaviours.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+)
+
+// PermissionResult is the decision. Message goes to the model when denied.
+type PermissionResult struct {
+	Behavior string `json:"behavior"`
+	Message  string `json:"message,omitempty"`
+}
