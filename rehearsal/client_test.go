@@ -1,0 +1,119 @@
+package rehearsal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// client is a conversation with the server without a CLI: it keeps the history
+// as the CLI does.
+type client struct {
+	t        *testing.T
+	srv      *rehearsal.Server
+	session  string
+	agent    string // a subagent's id
+	tools    []string
+	model    string
+	messages []frame
+}
+
+func converse(t *testing.T, srv *rehearsal.Server, session string, tools ...string) *client {
+	return &client{t: t, srv: srv, session: session, tools: tools, model: "claude-opus-5-5"}
+}
+
+func (c *client) request(stream bool) *http.Request {
+	c.t.Helper()
+	tools := []frame{}
+	for _, name := range c.tools {
+		tools = append(tools, frame{"name": name, "description": name, "input_schema": frame{"type": "object"}})
+	}
+	id, err := json.Marshal(frame{"session_id": c.session})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	body, err := json.Marshal(frame{"model": c.model, "stream": stream, "max_tokens": 1000, "tools": tools, "messages": c.messages,
+		"system": []frame{{"type": "text", "text": "You are an agent."}}, "metadata": frame{"user_id": string(id)}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL()+"/v1/messages?beta=true", bytes.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("X-Api-Key", c.srv.Key())
+	if c.agent != "" {
+		req.Header.Set("X-Claude-Code-Agent-Id", c.agent)
+	}
+	return req
+}
+
+func (c *client) do(req *http.Request) (status int, header http.Header, body string) {
+	c.t.Helper()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(b)
+}
+
+// hear adds what the model is to answer.
+func (c *client) hear(content any) *client {
+	c.messages = append(c.messages, frame{"role": "user", "content": content})
+	return c
+}
+
+// ask sends one message and returns the answer, which joins the history.
+func (c *client) ask(content any) answer {
+	c.t.Helper()
+	c.hear(content)
+	status, _, body := c.do(c.request(false))
+	if status != http.StatusOK {
+		c.t.Fatalf("status %d: %s", status, body)
+	}
+	var a answer
+	if err := json.Unmarshal([]byte(body), &a); err != nil {
+		c.t.Fatalf("%v in %s", err, body)
+	}
+	c.messages = append(c.messages, frame{"role": "assistant", "content": a.Content})
+	return a
+}
+
+// say is ask for the answer's text alone.
+func (c *client) say(content any) string {
+	c.t.Helper()
+	return c.ask(content).text()
+}
+
+type answer struct {
+	Content []frame `json:"content"`
+	Stop    string  `json:"stop_reason"`
+	Usage   struct {
+		Input    int `json:"input_tokens"`
+		Read     int `json:"cache_read_input_tokens"`
+		Creation int `json:"cache_creation_input_tokens"`
+		Output   int `json:"output_tokens"`
+	} `json:"usage"`
+}
+
+func (a answer) context() int { return a.Usage.Input + a.Usage.Read + a.Usage.Creation }
+
+func (a answer) text() string {
+	var texts []string
+	for _, b := range a.Content {
+		if b.str("type") == "text" {
+			texts = append(texts, b.str("text"))
+		}
+	}
+	return strings.Join(texts, "|")
+}

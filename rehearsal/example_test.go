@@ -1,0 +1,49 @@
+package rehearsal_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// example is the scenario that SCENARIOS.md shows.
+func example(t *testing.T) *rehearsal.Scenario {
+	t.Helper()
+	page, err := os.ReadFile("SCENARIOS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	src, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("SCENARIOS.md has no example")
+	}
+	sc, err := rehearsal.Parse("SCENARIOS.md", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sc
+}
+
+func TestExample(t *testing.T) {
+	if sc := example(t); sc.Name != "greeting" || len(sc.Allow()) != 2 || sc.Vars()["greeting"] != "Hail" {
+		t.Errorf("scenario %+v", sc)
+	}
+}
+
+// The page's example plays as the page says.
+func TestLiveExample(t *testing.T) {
+	sc := example(t)
+	srv := serve(t, sc, rehearsal.Options{})
+	c := startClaude(t, srv, claudeOptions{schema: verdictSchema, args: append([]string{"--allowedTools"}, sc.Allow()...)})
+	if got := c.say("My name is Atropos.").sub("structured_output").str("message"); got != "Hail was said to Atropos." {
+		t.Errorf("verdict %q", got)
+	}
+	if got, err := os.ReadFile(filepath.Join(c.cwd, "greeting.txt")); string(got) != "Hail, Atropos.\n" {
+		t.Errorf("greeting.txt: %q, %v", got, err)
+	}
+	noProblems(t, srv)
+}

@@ -1,0 +1,154 @@
+package rehearsal_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// What each fault does to the real CLI, and what it costs in requests: every
+// hidden retry consumes a step. The streams are "s" with, "w" without (stream:
+// false, the CLI's last resort). Observed with CLI 2.1.329.
+func TestLiveFaults(t *testing.T) {
+	tests := []struct {
+		fault   string
+		retries string
+		forever bool
+		result  string // in the result's text
+		reason  string // terminal_reason
+		streams string
+	}{
+		{fault: "status: 401", retries: "0", result: "Failed to authenticate", reason: "api_error", streams: "s"},
+		{fault: "status: 401", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
+		{fault: "status: 403", retries: "1", result: "Failed to authenticate", reason: "api_error", streams: "s"},
+		{fault: "status: 404", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
+		{fault: "status: 400", retries: "0", result: "recovered", reason: "completed", streams: "ss"},
+		{fault: "status: 400", retries: "0", forever: true, result: "Rehearsed failure", reason: "api_error", streams: "ssssss"},
+		{fault: "status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'", retries: "1",
+			result: "Prompt is too long", reason: "prompt_too_long", streams: "s"},
+		{fault: "status: 429, headers: {retry-after: '1'}, message: Patience.", retries: "0", result: "Patience.", reason: "api_error", streams: "s"},
+		{fault: "status: 500", retries: "1", forever: true, result: "500", reason: "api_error", streams: "ss"},
+		{fault: "status: 529", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
+		{fault: "garbage: true", retries: "1", result: "recovered", reason: "completed", streams: "sw"},
+		{fault: "garbage: true", retries: "1", forever: true, result: "JSON Parse error", reason: "api_error", streams: "sw"},
+		{fault: "error_event: overloaded_error", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
+		{fault: "error_event: overloaded_error", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
+		{fault: "error_event: overloaded_error", retries: "1", forever: true, result: "529", reason: "api_error", streams: "ssw"},
+		{fault: "error_event: api_error", retries: "0", forever: true, result: "500", reason: "api_error", streams: "sw"},
+		{fault: "error_event: api_error", retries: "1", forever: true, result: "500", reason: "api_error", streams: "sw"},
+		{fault: "error_event: api_error", retries: "2", forever: true, result: "500", reason: "api_error", streams: "sww"},
+		{fault: "cut_after: 4", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
+		{fault: "cut_after: 4", retries: "1", forever: true, result: "Connection dropped", reason: "api_error", streams: "ssw"},
+		{fault: "stall: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
+		{fault: "stall_mid: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s retries %s forever %v", tt.fault, tt.retries, tt.forever), func(t *testing.T) {
+			t.Parallel()
+			repeat := "1"
+			if tt.forever {
+				repeat = "forever"
+			}
+			srv := play(t, fmt.Sprintf(`
+actors:
+  - name: worker
+    steps:
+      - {say: late, fault: {%s}, repeat: %s}
+      - say: recovered
+`, tt.fault, repeat), rehearsal.Options{})
+			c := startClaude(t, srv, claudeOptions{env: []string{"CLAUDE_CODE_MAX_RETRIES=" + tt.retries}})
+			r := c.say("begin")
+			if !strings.Contains(r.str("result"), tt.result) || r.str("terminal_reason") != tt.reason {
+				t.Errorf("result %q, reason %q; want %q, %q", r.str("result"), r.str("terminal_reason"), tt.result, tt.reason)
+			}
+			streams := ""
+			for _, q := range srv.Requests() {
+				if q.Stream {
+					streams += "s"
+				} else {
+					streams += "w"
+				}
+			}
+			if streams != tt.streams {
+				t.Errorf("requests %s, want %s", streams, tt.streams)
+			}
+		})
+	}
+}
+
+const threeWords = `
+actors:
+  - name: worker
+    steps:
+      - {expect: "I am (?P<who>\\w+)", say: first}
+      - {say: second, delay: 500ms}
+      - {say: "third of {{.who}}"}
+`
+
+func awaitRequests(t *testing.T, srv *rehearsal.Server, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := srv.Await(ctx, func(r []rehearsal.Request) bool { return len(r) >= n }); err != nil {
+		t.Fatalf("waiting for request %d: %v", n, err)
+	}
+}
+
+// An answer that a killed CLI never kept is given again after the resume.
+func TestLiveKilledWhileAnswered(t *testing.T) {
+	srv := play(t, threeWords, rehearsal.Options{})
+	home, cwd, id := t.TempDir(), t.TempDir(), "5b0c7b0e-6a51-4a8e-9d3a-0f5f6f2d9c11"
+	c := startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--session-id", id}})
+	c.say("I am one")
+	c.post("go on")
+	awaitRequests(t, srv, 2)
+	c.kill()
+	c = startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--resume", id}})
+	if got := c.say("go on again").str("result"); got != "second" {
+		t.Errorf("result %q, want the lost one", got)
+	}
+	if got := c.say("and now").str("result"); got != "third of one" {
+		t.Errorf("result %q, want the third", got)
+	}
+	noProblems(t, srv)
+}
+
+// A session that is resumed against another server goes on where its history
+// ends, with what its expectations had captured.
+func TestLiveResumedElsewhere(t *testing.T) {
+	srv := play(t, threeWords, rehearsal.Options{})
+	home, cwd, id := t.TempDir(), t.TempDir(), "5b0c7b0e-6a51-4a8e-9d3a-0f5f6f2d9c12"
+	c := startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--session-id", id}})
+	c.say("I am two")
+	c.say("go on")
+	c.kill()
+	srv = play(t, threeWords, rehearsal.Options{})
+	c = startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--resume", id}})
+	if got := c.say("and now").str("result"); got != "third of two" {
+		t.Errorf("result %q, want the third", got)
+	}
+	noProblems(t, srv)
+}
+
+// An answer cut off by an interrupt is spent: the next message gets the next.
+func TestLiveInterrupted(t *testing.T) {
+	srv := play(t, threeWords, rehearsal.Options{})
+	c := startClaude(t, srv, claudeOptions{})
+	c.say("I am three")
+	c.post("go on")
+	awaitRequests(t, srv, 2)
+	begin := time.Now()
+	c.control("interrupt", nil)
+	c.until("result", func(f frame) bool { return f.kind() == "result" })
+	if d := time.Since(begin); d > patience/2 {
+		t.Errorf("the interrupt took %v", d)
+	}
+	if got := c.say("and now").str("result"); got != "third of three" {
+		t.Errorf("result %q, want the third", got)
+	}
+	noProblems(t, srv)
+}

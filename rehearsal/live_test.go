@@ -1,0 +1,132 @@
+package rehearsal_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+func play(t *testing.T, script string, o rehearsal.Options) *rehearsal.Server {
+	t.Helper()
+	sc, err := rehearsal.Parse("test.yaml", []byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, sc, o)
+}
+
+func serve(t *testing.T, sc *rehearsal.Scenario, o rehearsal.Options) *rehearsal.Server {
+	t.Helper()
+	srv, err := rehearsal.Start(sc, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := srv.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return srv
+}
+
+func noProblems(t *testing.T, srv *rehearsal.Server) {
+	t.Helper()
+	if p := srv.Problems(); len(p) > 0 {
+		t.Errorf("problems:\n%s", strings.Join(p, "\n"))
+	}
+}
+
+// One session: a text, tools with real effects, a blocking subagent, verdicts.
+func TestLiveTurns(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: worker
+    match: {role: main}
+    steps:
+      - expect: "speak, (?P<who>\\w+)"
+        think: "A greeting."
+        say: "The thread of {{.who}} is taken up."
+        verdict: {decision: GREET}
+      - say: "I write."
+        use:
+          - {tool: Write, input: {file_path: "{{.cwd}}/one.txt", content: "one for {{.who}}\n"}}
+          - {tool: Bash, input: {command: "cat one.txt > two.txt; echo done-$((40+2))", description: copy}}
+        usage: {context: 240000, output: 77}
+      - expect: "done-42"
+        use: [{tool: Agent, input: {description: third, prompt: "weave the third", subagent_type: general-purpose}}]
+      - expect: "The third is woven"
+        verdict: {decision: DONE, n: 3, list: [a, "{{.who}}"], none: null, yes: true}
+  - name: sub
+    match: {role: subagent, contains: weave the third}
+    steps:
+      - use: [{tool: Bash, input: {command: "echo three > three.txt", description: third}}]
+      - say: The third is woven.
+`, rehearsal.Options{Record: true})
+	c := startClaude(t, srv, claudeOptions{schema: verdictSchema, args: []string{"--allowedTools", "Bash(*)", "Write"}})
+
+	first := c.say("speak, mortal")
+	if got := first.sub("structured_output").str("decision"); got != "GREET" {
+		t.Errorf("first verdict %q, want GREET: %v", got, first)
+	}
+	second := c.say("now work")
+	out := second.sub("structured_output")
+	if out.str("decision") != "DONE" || out.num("n") != 3 || !out.yes("yes") {
+		t.Errorf("second verdict: %v", out)
+	}
+	for name, want := range map[string]string{"one.txt": "one for mortal\n", "two.txt": "one for mortal\n", "three.txt": "three\n"} {
+		got, err := os.ReadFile(filepath.Join(c.cwd, name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	if got := c.control("get_context_usage", frame{"detail": "summary"}).num("totalTokens"); got < 240000 {
+		t.Errorf("context %v, want what the script claimed and growth", got)
+	}
+	noProblems(t, srv)
+	var roles []string
+	for _, r := range srv.Requests() {
+		roles = append(roles, string(r.Role))
+	}
+	if got, want := strings.Join(roles, " "), "main main main subagent subagent main"; got != want {
+		t.Errorf("roles %q, want %q", got, want)
+	}
+}
+
+// What the CLI asks beside the history is answered and consumes no step.
+func TestLiveAsides(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: worker
+    match: {role: main}
+    steps:
+      - say: first
+      - say: second
+      - {expect: after, say: third}
+`, rehearsal.Options{})
+	c := startClaude(t, srv, claudeOptions{})
+	c.say("one")
+	if got := c.control("side_question", frame{"question": "what is up?"}).str("response"); !strings.Contains(got, "thread remembers") {
+		t.Errorf("side question answered %q", got)
+	}
+	if got := c.control("generate_session_title", frame{"description": "count the ships"}).str("title"); got != "Rehearsal" {
+		t.Errorf("title %q", got)
+	}
+	if got := c.say("two").str("result"); got != "second" {
+		t.Errorf("result %q, want second", got)
+	}
+	c.say("/compact")
+	compacted := false
+	for _, f := range c.seen {
+		compacted = compacted || f.str("subtype") == "compact_boundary"
+	}
+	if !compacted {
+		t.Error("no compact_boundary")
+	}
+	if got := c.say("after").str("result"); got != "third" {
+		t.Errorf("result %q, want third", got)
+	}
+	noProblems(t, srv)
+}

@@ -1,0 +1,140 @@
+package rehearsal
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Request is the record of one model request.
+type Request struct {
+	Time    time.Time
+	Session string // Claude's session id
+	Agent   string // the subagent's id, where the client names one
+	Role    Role
+	Actor   string // the actor that answered; "" = none fitted
+	Step    string // file:line of the step that answered; "" = none
+	Model   string
+	Stream  bool
+	Size    int    // bytes of the body
+	Cwd     string // working directory, as the request tells it
+	Tools   []Tool // without Options.Record: names alone
+	// First and Incoming are the conversation's first text and what was to be
+	// answered. Without Options.Record they are cut to 4 KiB.
+	First, Incoming string
+	// The rest is kept with Options.Record alone.
+	System   string
+	Messages json.RawMessage
+	Body     json.RawMessage
+}
+
+// Tool is a tool as a request offers it.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"input_schema"`
+}
+
+// ToolNames lists the tools the request offers.
+func (r Request) ToolNames() []string {
+	names := make([]string, len(r.Tools))
+	for i, t := range r.Tools {
+		names[i] = t.Name
+	}
+	return names
+}
+
+const (
+	summaryText = 4 << 10
+	keepSummary = 10000 // summaries kept; the oldest go first
+	keepProblem = 1000
+)
+
+// logbook keeps what happened, for tests and for the report at the end.
+type logbook struct {
+	record bool
+
+	mu       sync.Mutex
+	requests []Request
+	problems []string
+	changed  chan struct{} // closed and replaced at each entry
+}
+
+func newLogbook(record bool) *logbook {
+	return &logbook{record: record, changed: make(chan struct{})}
+}
+
+func (l *logbook) enter(c *call, q cue, body []byte) {
+	r := Request{
+		Time: time.Now(), Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,
+		Model: c.Model, Stream: c.Stream, Size: c.size, Cwd: c.cwd, First: c.firstText, Incoming: c.incoming,
+	}
+	if l.record {
+		r.Tools, r.System, r.Body = c.Tools, c.System.text(), body
+		var raw struct {
+			Messages json.RawMessage `json:"messages"`
+		}
+		if json.Unmarshal(body, &raw) == nil {
+			r.Messages = raw.Messages
+		}
+	} else {
+		for _, t := range c.Tools {
+			r.Tools = append(r.Tools, Tool{Name: t.Name})
+		}
+		// Cloned, so that a cut string does not hold the whole body.
+		r.First, r.Incoming = cut(r.First), cut(r.Incoming)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.record && len(l.requests) >= keepSummary {
+		l.requests = slices.Delete(l.requests, 0, keepSummary/10)
+	}
+	l.requests = append(l.requests, r)
+	l.addProblems(q.problems)
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func cut(s string) string {
+	return string([]byte(s[:min(len(s), summaryText)]))
+}
+
+func (l *logbook) complain(problem string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.addProblems([]string{problem})
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *logbook) addProblems(ps []string) {
+	for _, p := range ps {
+		if len(l.problems) == keepProblem {
+			return
+		}
+		l.problems = append(l.problems, p)
+	}
+}
+
+func (l *logbook) snapshot() (requests []Request, problems []string, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.requests), slices.Clone(l.problems), l.changed
+}
+
+// await returns when the condition holds for the requests recorded so far.
+func (l *logbook) await(ctx context.Context, met func([]Request) bool) error {
+	for {
+		requests, _, changed := l.snapshot()
+		if met(requests) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

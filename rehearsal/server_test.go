@@ -1,0 +1,230 @@
+package rehearsal_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// The stream, event by event, as the API sends it.
+func TestStream(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps:
+      - think: Hm.
+        say: Speak, mortal, and be brief.
+        use: [{tool: Bash, input: {command: ls}}]
+        usage: {input: 1, cache_read: 2, cache_creation: 3, output: 4}
+`, rehearsal.Options{})
+	c := converse(t, srv, "s", "Bash").hear("x")
+	status, header, body := c.do(c.request(true))
+	if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") || !strings.HasPrefix(header.Get("Request-Id"), "req_") {
+		t.Errorf("status %d, header %v", status, header)
+	}
+	var got []string
+	for ev := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
+		name, data, ok := strings.Cut(ev, "\n")
+		var f frame
+		if !ok || json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f) != nil || "event: "+f.str("type") != name {
+			t.Fatalf("bad event %q", ev)
+		}
+		for _, random := range []frame{f.sub("message"), f.sub("content_block")} {
+			if id := random.str("id"); id != "" {
+				random["id"], _, _ = strings.Cut(id, "_")
+			}
+		}
+		b, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(b))
+	}
+	want := []string{
+		`{"message":{"content":[],"id":"msg","model":"claude-opus-5-5","role":"assistant","stop_reason":null,"stop_sequence":null,"type":"message","usage":{"cache_creation_input_tokens":3,"cache_read_input_tokens":2,"input_tokens":1,"output_tokens":1}},"type":"message_start"}`,
+		`{"type":"ping"}`,
+		`{"content_block":{"signature":"","thinking":"","type":"thinking"},"index":0,"type":"content_block_start"}`,
+		`{"delta":{"thinking":"Hm.","type":"thinking_delta"},"index":0,"type":"content_block_delta"}`,
+		`{"delta":{"signature":"cmVoZWFyc2Fs","type":"signature_delta"},"index":0,"type":"content_block_delta"}`,
+		`{"index":0,"type":"content_block_stop"}`,
+		`{"content_block":{"text":"","type":"text"},"index":1,"type":"content_block_start"}`,
+		`{"delta":{"text":"Speak, mortal, and be br","type":"text_delta"},"index":1,"type":"content_block_delta"}`,
+		`{"delta":{"text":"ief.","type":"text_delta"},"index":1,"type":"content_block_delta"}`,
+		`{"index":1,"type":"content_block_stop"}`,
+		`{"content_block":{"id":"toolu","input":{},"name":"Bash","type":"tool_use"},"index":2,"type":"content_block_start"}`,
+		`{"delta":{"partial_json":"{\"command\":\"ls\"}","type":"input_json_delta"},"index":2,"type":"content_block_delta"}`,
+		`{"index":2,"type":"content_block_stop"}`,
+		`{"delta":{"stop_reason":"tool_use","stop_sequence":null},"type":"message_delta","usage":{"cache_creation_input_tokens":3,"cache_read_input_tokens":2,"input_tokens":1,"output_tokens":4}}`,
+		`{"type":"message_stop"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhole(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps:
+      - {think: Hm., say: "Speak.", use: [{tool: Bash, input: {n: 1.5, list: [a, null, true]}}], stop_reason: max_tokens}
+`, rehearsal.Options{})
+	a := converse(t, srv, "s", "Bash").ask("x")
+	delete(a.Content[2], "id")
+	want := []frame{
+		{"type": "thinking", "thinking": "Hm.", "signature": "cmVoZWFyc2Fs"},
+		{"type": "text", "text": "Speak."},
+		{"type": "tool_use", "name": "Bash", "input": map[string]any{"n": 1.5, "list": []any{"a", nil, true}}},
+	}
+	if diff := cmp.Diff(want, a.Content); diff != "" || a.Stop != "max_tokens" {
+		t.Errorf("stop %s (-want +got):\n%s", a.Stop, diff)
+	}
+}
+
+const oneWord = `
+actors:
+  - name: a
+    otherwise: {say: word}
+`
+
+func TestOtherPaths(t *testing.T) {
+	srv := play(t, oneWord, rehearsal.Options{})
+	c := converse(t, srv, "s", "Bash").hear("x")
+	for _, tt := range []struct {
+		method, path, key, body string
+		status                  int
+		want                    string
+	}{
+		{"HEAD", "/", "", "", 200, ""},
+		{"GET", "/", "", "", 200, ""},
+		{"GET", "/v1/models", "", "", 404, "not_found_error"},
+		{"DELETE", "/", "", "", 404, "not_found_error"},
+		{"POST", "/v1/messages/count_tokens?beta=true", "", `{"model":"m","messages":[{"role":"user","content":"four score"}]}`, 200, `"input_tokens":17`},
+		{"POST", "/v1/messages", "", "{}", 401, "authentication_error"},
+		{"POST", "/v1/messages", "sk-ant-api03-real", "{}", 401, "authentication_error"},
+		{"POST", "/v1/messages", srv.Key(), "{", 400, "invalid_request_error"},
+		{"POST", "/v1/messages", srv.Key(), `{"model":"m","messages":[]}`, 400, "model and messages are required"},
+		{"POST", "/v1/messages", srv.Key(), strings.Repeat(" ", 64<<20+1), 413, "request_too_large"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, srv.URL()+tt.path, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.key != "" {
+			req.Header.Set("Authorization", "Bearer "+tt.key)
+		}
+		status, _, body := c.do(req)
+		if status != tt.status || !strings.Contains(body, tt.want) {
+			t.Errorf("%s %s: %d %s; want %d %s", tt.method, tt.path, status, body, tt.status, tt.want)
+		}
+	}
+	for _, p := range srv.Problems() {
+		if strings.Contains(p, "api03") {
+			t.Errorf("a key was kept: %s", p)
+		}
+	}
+	wantProblems(t, srv, "carried no key", "real credentials must not come here", "read request: ", "model and messages are required")
+}
+
+// Close ends what the script would hold for ever, and waits for it.
+func TestCloseEndsWaits(t *testing.T) {
+	for _, how := range []string{"delay: 24h", "fault: {stall: 24h}", "fault: {stall_mid: 24h}", "chunk_delay: 24h"} {
+		t.Run(how, func(t *testing.T) {
+			srv := play(t, "actors:\n  - name: a\n    steps:\n      - say: a word\n        "+how+"\n", rehearsal.Options{})
+			req := converse(t, srv, "s", "Bash").hear("x").request(true)
+			failed := make(chan error, 1)
+			go func() { // waited for below
+				resp, err := http.DefaultClient.Do(req)
+				if err == nil {
+					_, err = io.ReadAll(resp.Body)
+					resp.Body.Close()
+				}
+				failed <- err
+			}()
+			awaitRequests(t, srv, 1)
+			if err := srv.Close(); err != nil {
+				t.Error(err)
+			}
+			select {
+			case err := <-failed:
+				if err == nil {
+					t.Error("the cut answer looks whole")
+				}
+			case <-time.After(patience):
+				t.Fatal("the answer did not end")
+			}
+		})
+	}
+}
+
+// A pace holds the answers of the play, and no others.
+func TestPace(t *testing.T) {
+	srv := play(t, oneWord, rehearsal.Options{Pace: 24 * time.Hour})
+	if got := converse(t, srv, "s").say("a title, please"); got != "A rehearsal." {
+		t.Errorf("beside the play: %q", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	req := converse(t, srv, "s", "Bash").hear("x").request(false).WithContext(ctx)
+	failed := make(chan error, 1)
+	go func() { // waited for below
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		failed <- err
+	}()
+	awaitRequests(t, srv, 2)
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("the answer did not wait: %v", err)
+	}
+}
+
+func TestAwaitEnds(t *testing.T) {
+	srv := play(t, oneWord, rehearsal.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := srv.Await(ctx, func([]rehearsal.Request) bool { return false }); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	long := strings.Repeat("x", 10000)
+	for _, record := range []bool{false, true} {
+		var log bytes.Buffer
+		srv := play(t, oneWord, rehearsal.Options{Record: record, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		c := converse(t, srv, "session-1", "Bash")
+		c.agent = "a7"
+		c.say(long)
+		r := srv.Requests()[0]
+		if r.Session != "session-1" || r.Agent != "a7" || r.Role != rehearsal.RoleSubagent || r.Actor != "a" || r.Step != "test.yaml:4" || r.Size < 10000 {
+			t.Errorf("record %+v", r)
+		}
+		if diff := cmp.Diff([]string{"Bash"}, r.ToolNames()); diff != "" {
+			t.Error(diff)
+		}
+		whole := len(r.First) == 10000 && r.System == "You are an agent." && len(r.Tools[0].Schema) > 0 && json.Valid(r.Messages) && json.Valid(r.Body)
+		summary := len(r.First) == 4096 && r.System == "" && r.Tools[0].Schema == nil && r.Messages == nil && r.Body == nil
+		if record && !whole || !record && !summary {
+			t.Errorf("record %v: %+v", record, r)
+		}
+		if err := srv.Close(); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(log.String(), "step=test.yaml:4") {
+			t.Errorf("log: %s", log.String())
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package rehearsal
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"strings"
+	"sync"
+)
+
+// scope is the data of a template.
+type scope map[string]any
+
+// stage is the play in progress: which conversation is played by which actor,
+// and how far each has come. One mutex guards all of it, because expectations
+// capture names for every actor; nothing under it does I/O.
+type stage struct {
+	scenario *Scenario
+	vars     map[string]string
+
+	mu       sync.Mutex
+	parts    map[string]*part // by conversation
+	played   map[*actor]int   // conversations each actor's match has fitted
+	sessions map[string]Role  // what the main thread of a session was seen to be
+	captured map[string]string
+}
+
+func newStage(sc *Scenario, vars map[string]string) *stage {
+	return &stage{
+		scenario: sc, vars: vars,
+		parts: map[string]*part{}, played: map[*actor]int{},
+		sessions: map[string]Role{}, captured: map[string]string{},
+	}
+}
+
+// cue is what the stage decided for one request.
+type cue struct {
+	role     Role
+	actor    string
+	step     string // file:line of the step, for the record
+	again    bool   // the answer before was lost, and is given again
+	reply    reply
+	problems []string
+}
+
+// play decides the answer to one request and moves the part on.
+func (s *stage) play(c *call) cue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	role := s.roleOf(c)
+	q := cue{role: role}
+	p := s.partFor(c, role)
+	if p.actor == nil {
+		text := c.asideAnswer()
+		if role != RoleSide {
+			text = scriptEnded
+			q.complain(c, "no actor fits this conversation, which begins: %s", excerpt(c.firstText))
+		}
+		q.reply = reply{blocks: []outBlock{{kind: "text", text: text}}, usage: p.account(c)}
+		return q
+	}
+	q.actor = p.actor.name
+	if role != RoleSide && p.lost(c) {
+		q.again = true
+		p.pos, p.times = p.last.pos, p.last.times
+	}
+	before := given{pos: p.pos, times: p.times}
+	st, groups, problem := p.next(c.incoming)
+	if problem != "" {
+		q.complain(c, "%s", problem)
+	}
+	s.capture(p, groups)
+	if st == nil {
+		q.reply = reply{blocks: []outBlock{{kind: "text", text: scriptEnded}}, usage: p.account(c)}
+		return q
+	}
+	q.step = fmt.Sprintf("%s:%d", s.scenario.file, st.line)
+	r, errs := st.reply(s.scope(p, c), p, c)
+	for _, err := range errs {
+		q.complain(c, "%v", err)
+	}
+	for _, u := range st.use {
+		if strings.HasPrefix(u.tool, "mcp__arbiter__") || u.tool == structuredOutput {
+			if !c.offers(u.tool) {
+				q.complain(c, "step %s uses %s, which the request does not offer", q.step, u.tool)
+			}
+		}
+	}
+	q.reply = r
+	p.remember(c, before, r)
+	return q
+}
+
+// scriptEnded is said where the script has nothing to say.
+const scriptEnded = "The script has no more words."
+
+func (q *cue) complain(c *call, format string, args ...any) {
+	who := string(q.role)
+	if q.actor != "" {
+		who = q.actor
+	}
+	p := fmt.Sprintf("%s: session %s: %s", who, short(c.session), fmt.Sprintf(format, args...))
+	q.problems = append(q.problems, p)
+}
+
+// roleOf adds to the request's own look what the session was seen to be: a
+// request without the arbiter's tools in a session that has them is a
+// subagent's, also where a client does not mark it as one.
+func (s *stage) roleOf(c *call) Role {
+	known := s.sessions[c.session]
+	switch c.role {
+	case RoleArbiter, RoleOrchestrator:
+		s.sessions[c.session] = c.role
+	case RoleMain:
+		if known == RoleArbiter || known == RoleOrchestrator {
+			return RoleSubagent
+		}
+	}
+	return c.role
+}
+
+// partFor finds or casts the part of a conversation. A subagent is told from
+// others of its session by its id, else by what it was first asked.
+func (s *stage) partFor(c *call, role Role) *part {
+	key := c.session + "/" + string(role)
+	if role == RoleSubagent {
+		key += "/" + c.agent
+		if c.agent == "" {
+			h := fnv.New64a()
+			h.Write([]byte(c.firstText))
+			key += fmt.Sprint(h.Sum64())
+		}
+	}
+	if p, ok := s.parts[key]; ok {
+		return p
+	}
+	p := &part{captured: map[string]string{}}
+	s.parts[key] = p
+	s.cast(p, c, role)
+	p.catchUp(s, c)
+	return p
+}
+
+// cast gives the part to the first actor that fits. An actor with `nth`
+// counts the conversations that fit the rest of its match, also those that
+// another actor then plays.
+func (s *stage) cast(p *part, c *call, role Role) {
+	for _, a := range s.scenario.actors {
+		if !a.match.fits(c, role) {
+			continue
+		}
+		s.played[a]++
+		if p.actor == nil && (a.match.nth == 0 || a.match.nth == s.played[a]) {
+			p.actor, p.ordinal = a, s.played[a]
+		}
+	}
+}
+
+func (m match) fits(c *call, role Role) bool {
+	if m.role != role && (m.role != RoleAny || role == RoleSide) {
+		return false
+	}
+	if m.contains != nil && !m.contains.MatchString(c.firstText) {
+		return false
+	}
+	return m.model == nil || m.model.MatchString(c.Model)
+}
+
+func (s *stage) capture(p *part, groups map[string]string) {
+	maps.Copy(s.captured, groups)
+	maps.Copy(p.captured, groups)
+}
+
+// scope: what this part captured itself goes before what another did; a group
+// that nobody has captured yet is empty.
+func (s *stage) scope(p *part, c *call) scope {
+	sc := scope{}
+	for _, g := range s.scenario.groups() {
+		sc[g] = ""
+	}
+	for _, m := range []map[string]string{s.captured, p.captured} {
+		for k, v := range m {
+			sc[k] = v
+		}
+	}
+	sc["vars"] = s.vars
+	sc["cwd"], sc["session"], sc["actor"], sc["incoming"] = c.cwd, c.session, p.actor.name, c.incoming
+	return sc
+}
+
+func excerpt(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 200 {
+		return fmt.Sprintf("%q…", string(r[:200]))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+func short(id string) string {
+	if len(id) > 8 {
+		return id[:8]
+	}
+	return id
+}

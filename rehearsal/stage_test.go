@@ -1,0 +1,349 @@
+package rehearsal_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// wantProblems compares the problems, each by a part of it.
+func wantProblems(t *testing.T, srv *rehearsal.Server, parts ...string) {
+	t.Helper()
+	got := srv.Problems()
+	ok := len(got) == len(parts)
+	for i := 0; ok && i < len(got); i++ {
+		ok = strings.Contains(got[i], parts[i])
+	}
+	if !ok {
+		t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(parts, "\n"))
+	}
+}
+
+func TestRoles(t *testing.T) {
+	srv := play(t, `
+actors:
+  - {name: A, match: {role: arbiter}, otherwise: {say: arbiter}}
+  - {name: O, match: {role: orchestrator}, otherwise: {say: orchestrator}}
+  - {name: S, match: {role: subagent}, otherwise: {say: subagent}}
+  - {name: M, match: {role: main}, otherwise: {say: main}}
+`, rehearsal.Options{})
+	const spawn, report = "mcp__arbiter__spawn_orchestrator", "mcp__arbiter__report_progress"
+	orch := converse(t, srv, "s2", "Bash", report)
+	sub := converse(t, srv, "s2", "Bash", report) // inherits its parent's tools
+	sub.agent = "a1"
+	steps := []struct {
+		c    *client
+		want string
+	}{
+		{converse(t, srv, "s1", "Read", spawn), "arbiter"},
+		{orch, "orchestrator"},
+		{sub, "subagent"},
+		{converse(t, srv, "s2", "Bash"), "subagent"}, // unmarked, in a session known to be an orchestrator's
+		{converse(t, srv, "s3", "Bash"), "main"},
+		{converse(t, srv, "s3"), "A rehearsal."}, // no tools: beside the history
+	}
+	for i, s := range steps {
+		if got := s.c.say("hello"); got != s.want {
+			t.Errorf("%d: answered by %q, want %q", i, got, s.want)
+		}
+	}
+	if got := orch.say("<system-reminder>This is a side question from the user."); !strings.Contains(got, "remembers") {
+		t.Errorf("side question: %q", got)
+	}
+	noProblems(t, srv)
+}
+
+func TestMatch(t *testing.T) {
+	srv := play(t, `
+actors:
+  - {name: marked, match: {contains: "the (mark|sign)"}, otherwise: {say: marked}}
+  - {name: small, match: {model: haiku}, otherwise: {say: small}}
+  - {name: second, match: {role: main, nth: 2}, otherwise: {say: second}}
+  - {name: rest, match: {role: any}, otherwise: {say: rest}}
+`, rehearsal.Options{})
+	reminder := frame{"type": "text", "text": "<system-reminder>the mark</system-reminder>"}
+	first := converse(t, srv, "s1", "Bash")
+	if got := first.say([]frame{reminder, {"type": "text", "text": "hello"}}); got != "rest" {
+		t.Errorf("a reminder counts as the first text: %q", got)
+	}
+	long := converse(t, srv, "s2", "Bash")
+	if got := long.say([]frame{reminder, {"type": "text", "text": strings.Repeat("x", 20000) + " the sign"}}); got != "marked" {
+		t.Errorf("late in a long text: %q", got)
+	}
+	third := converse(t, srv, "s3", "Bash")
+	third.model = "claude-haiku-4-5"
+	if got := third.say("hello"); got != "small" {
+		t.Errorf("model: %q", got)
+	}
+	// Counted: s1 and the two above fitted role main too, so this is the fourth.
+	if got := converse(t, srv, "s4", "Bash").say("hello"); got != "rest" {
+		t.Errorf("nth: %q", got)
+	}
+	if got := first.say("again"); got != "rest" {
+		t.Errorf("a part was cast anew: %q", got)
+	}
+}
+
+func TestNth(t *testing.T) {
+	srv := play(t, `
+actors:
+  - {name: two, match: {role: main, nth: 2}, otherwise: {say: two}}
+  - {name: one, match: {role: main, nth: 1}, otherwise: {say: one}}
+`, rehearsal.Options{})
+	for i, want := range []string{"one", "two", "The script has no more words."} {
+		if got := converse(t, srv, fmt.Sprint(i), "Bash").say("x"); got != want {
+			t.Errorf("session %d: %q, want %q", i, got, want)
+		}
+	}
+	wantProblems(t, srv, `no actor fits this conversation, which begins: "x"`)
+}
+
+func TestSteps(t *testing.T) {
+	srv := play(t, `
+vars: {deity: the Weaver}
+actors:
+  - name: a
+    steps:
+      - {expect: "name is (?P<who>\\w+)", say: "{{.who}} {{.vars.deity}} {{.actor}} {{.session}}"}
+      - {say: again, repeat: 2}
+      - {expect: tick, say: tock, repeat: forever}
+      - {expect: stop, say: "was {{.who}}{{or .never \", and nobody\"}}"}
+      - {expect: "exactly (?P<never>this)", say: forced}
+`, rehearsal.Options{Vars: map[string]string{"deity": "the Spinner"}})
+	c := converse(t, srv, "s", "Bash")
+	for _, x := range []struct{ in, want string }{
+		{"my name is Clotho", "Clotho the Spinner a s"},
+		{"x", "again"}, {"y", "again"},
+		{"tick", "tock"}, {"tick", "tock"}, {"tick tick", "tock"},
+		{"stop", "was Clotho, and nobody"},
+	} {
+		if got := c.say(x.in); got != x.want {
+			t.Errorf("%q: %q, want %q", x.in, got, x.want)
+		}
+	}
+	noProblems(t, srv)
+	if got := c.say("that"); got != "forced" {
+		t.Errorf("a failed expectation stopped the play: %q", got)
+	}
+	if got := c.say("more"); got != "The script has no more words." {
+		t.Errorf("after the end: %q", got)
+	}
+	wantProblems(t, srv, `a: session s: line 10: expected /exactly (?P<never>this)/, got: "that"`, `no step is left for: "more"`)
+}
+
+func TestOtherwise(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps:
+      - {expect: begin, say: one}
+      - {expect: end, say: two}
+    otherwise: {expect: "note (?P<n>\\d+)", say: "noted {{.n}}"}
+`, rehearsal.Options{})
+	c := converse(t, srv, "s", "Bash")
+	for _, x := range []struct{ in, want string }{
+		{"note 1", "noted 1"}, {"begin", "one"}, {"note 2", "noted 2"}, {"end", "two"}, {"note 3", "noted 3"},
+	} {
+		if got := c.say(x.in); got != x.want {
+			t.Errorf("%q: %q, want %q", x.in, got, x.want)
+		}
+	}
+	noProblems(t, srv)
+}
+
+// Results of tools and trailing messages of role system are what a step expects.
+func TestIncoming(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps:
+      - say: "1"
+      - {expect: "(?s)result of it.*a note", say: "{{.incoming}}"}
+`, rehearsal.Options{})
+	c := converse(t, srv, "s", "Bash")
+	c.messages = append(c.messages, frame{"role": "user", "content": "x"},
+		frame{"role": "system", "content": "# Environment\n - Primary working directory: /w\n"})
+	c.say("hello")
+	c.hear([]frame{{"type": "tool_result", "tool_use_id": "t", "content": []frame{{"type": "text", "text": "result of it"}, {"type": "image"}}}})
+	c.messages = append(c.messages, frame{"role": "system", "content": "a note"})
+	if got, want := c.say([]frame{}), "result of it\na note"; got != want {
+		t.Errorf("incoming %q, want %q", got, want)
+	}
+	if got := srv.Requests()[0].Cwd; got != "/w" {
+		t.Errorf("cwd %q", got)
+	}
+	noProblems(t, srv)
+}
+
+// What one actor captured is known to the others; its own goes first.
+func TestCaptures(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps:
+      - {expect: "(?P<id>orch-\\d+)", say: ok}
+      - {say: "{{.id}}"}
+`, rehearsal.Options{})
+	one, two := converse(t, srv, "1", "Bash"), converse(t, srv, "2", "Bash")
+	one.say("orch-1")
+	two.say("orch-2")
+	if got := one.say("which?") + " " + two.say("which?"); got != "orch-1 orch-2" {
+		t.Errorf("captured %q", got)
+	}
+}
+
+func TestToolsMustBeOffered(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps:
+      - {use: [{tool: Bash, input: {}}], verdict: {x: y}}
+      - use: [{tool: mcp__arbiter__status, input: {}}]
+`, rehearsal.Options{})
+	c := converse(t, srv, "s", "Read")
+	c.say("x")
+	c.say("y")
+	wantProblems(t, srv, "step test.yaml:5 uses StructuredOutput, which the request does not offer", "uses mcp__arbiter__status")
+}
+
+func TestUsage(t *testing.T) {
+	srv := play(t, `
+vars: {full: "90000"}
+actors:
+  - name: a
+    steps:
+      - say: first
+      - say: second
+      - {say: third, usage: {context: "{{.vars.full}}", output: 7}}
+      - say: fourth
+      - {say: fifth, usage: {input: 1, cache_read: 2, cache_creation: 3}}
+`, rehearsal.Options{})
+	c := converse(t, srv, "s", "Bash")
+	first, second := c.ask("x"), c.ask(strings.Repeat("y", 4000))
+	if first.Usage.Read != 0 || first.Usage.Creation == 0 || first.Usage.Output == 0 {
+		t.Errorf("first: %+v", first.Usage)
+	}
+	if grown := second.context() - first.context(); second.Usage.Read != first.context() || grown < 1000 || grown > 1100 {
+		t.Errorf("second: %+v after %+v", second.Usage, first.Usage)
+	}
+	if third := c.ask("z"); third.context() != 90000 || third.Usage.Output != 7 || third.Usage.Creation > 1000 {
+		t.Errorf("third: %+v", third.Usage)
+	}
+	if fourth := c.ask("z"); fourth.Usage.Read != 90000 || fourth.context() < 90003 {
+		t.Errorf("fourth: %+v", fourth.Usage)
+	}
+	if fifth := c.ask("z"); fifth.context() != 6 {
+		t.Errorf("fifth: %+v", fifth.Usage)
+	}
+}
+
+// Sessions, and conversations within one, are independent of each other.
+func TestConcurrent(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps:
+      - {expect: "I am (?P<me>\\w+)", say: "hello {{.me}}"}
+      - {say: "{{.me}}", repeat: 20}
+`, rehearsal.Options{})
+	var wg sync.WaitGroup
+	got := make([][]string, 8)
+	for i := range got {
+		c := converse(t, srv, fmt.Sprint("s", i/2), "Bash")
+		if i%2 == 1 {
+			c.agent = "sub"
+		}
+		wg.Go(func() {
+			got[i] = append(got[i], c.say(fmt.Sprintf("I am n%d", i)))
+			for range 20 {
+				got[i] = append(got[i], c.say("who?"))
+			}
+		})
+	}
+	wg.Wait()
+	for i := range got {
+		want := []string{fmt.Sprintf("hello n%d", i)}
+		for range 20 {
+			want = append(want, fmt.Sprintf("n%d", i))
+		}
+		if diff := cmp.Diff(want, got[i]); diff != "" {
+			t.Errorf("%d (-want +got):\n%s", i, diff)
+		}
+	}
+	noProblems(t, srv)
+}
+
+// An answer that is not in the next request's history was lost with the client
+// and is given again, unless somebody cut it off.
+func TestLostAnswer(t *testing.T) {
+	const script = `
+actors:
+  - name: a
+    steps:
+      - say: first
+      - say: second and last
+      - say: third
+`
+	for _, tt := range []struct {
+		name string
+		then []frame // after the first exchange
+		want string
+	}{
+		{"killed", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "No response requested."}, {"role": "user", "content": "again"}}, "second and last"},
+		{"kept", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second and last"}, {"role": "user", "content": "again"}}, "third"},
+		{"in part", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second"}, {"role": "user", "content": "again"}}, "third"},
+		{"interrupted", []frame{{"role": "user", "content": "go on"}, {"role": "user", "content": "[Request interrupted by user]"}, {"role": "user", "content": "again"}}, "third"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			srv := play(t, script, rehearsal.Options{})
+			c := converse(t, srv, "s", "Bash")
+			c.say("begin")
+			before := len(c.messages)
+			c.say("go on")
+			last := tt.then[len(tt.then)-1]
+			c.messages = append(c.messages[:before:before], tt.then[:len(tt.then)-1]...)
+			if got := c.say(last["content"]); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+			noProblems(t, srv)
+		})
+	}
+	t.Run("compacted", func(t *testing.T) {
+		srv := play(t, script, rehearsal.Options{})
+		c := converse(t, srv, "s", "Bash")
+		c.say("begin")
+		c.say("go on")
+		c.messages = nil
+		if got := c.say("a summary, and a word"); got != "third" {
+			t.Errorf("%q, want third", got)
+		}
+	})
+}
+
+// A new server plays the history through; a refusal has left no trace in it.
+func TestCatchUp(t *testing.T) {
+	const script = `
+actors:
+  - name: a
+    steps:
+      - {expect: "(?P<who>\\w+) speaks", say: first}
+      - {say: no, fault: {status: 500}, repeat: 2}
+      - {say: second, repeat: 2}
+      - {say: "fourth, {{.who}}"}
+`
+	c := converse(t, play(t, script, rehearsal.Options{}), "s", "Bash")
+	c.messages = []frame{
+		{"role": "user", "content": "Clotho speaks"}, {"role": "assistant", "content": "first"},
+		{"role": "user", "content": "x"}, {"role": "assistant", "content": "second"},
+		{"role": "user", "content": "x"}, {"role": "assistant", "content": "second"},
+	}
+	if got, want := c.say("x"), "fourth, Clotho"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	noProblems(t, c.srv)
+}

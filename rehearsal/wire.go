@@ -1,0 +1,226 @@
+package rehearsal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+const structuredOutput = "StructuredOutput"
+
+// wireRequest is what is read of a Messages API request.
+type wireRequest struct {
+	Model        string          `json:"model"`
+	Stream       bool            `json:"stream"`
+	System       content         `json:"system"`
+	Tools        []Tool          `json:"tools"`
+	Messages     []wireMessage   `json:"messages"`
+	OutputConfig json.RawMessage `json:"output_config"`
+	Metadata     struct {
+		UserID string `json:"user_id"`
+	} `json:"metadata"`
+}
+
+type wireMessage struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+}
+
+// content is a list of blocks; the API also takes a bare string for one text.
+type content []block
+
+type block struct {
+	Type    string  `json:"type"`
+	Text    string  `json:"text"`
+	ID      string  `json:"id"`      // tool_use
+	Content content `json:"content"` // tool_result
+}
+
+func (c *content) UnmarshalJSON(b []byte) error {
+	b = bytes.TrimSpace(b)
+	if len(b) > 0 && b[0] == '"' {
+		var s string
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
+		*c = content{{Type: "text", Text: s}}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]block)(c))
+}
+
+// UnmarshalJSON keeps the text and the blocks inside a tool_result and lets
+// blocks of kinds this package does not read pass, whatever their content is.
+func (b *block) UnmarshalJSON(raw []byte) error {
+	var w struct {
+		Type    string          `json:"type"`
+		Text    string          `json:"text"`
+		ID      string          `json:"id"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return err
+	}
+	*b = block{Type: w.Type, Text: w.Text, ID: w.ID}
+	if w.Type == "tool_result" && len(w.Content) > 0 {
+		return json.Unmarshal(w.Content, &b.Content)
+	}
+	return nil
+}
+
+// text joins what a model would read in the blocks.
+func (c content) text() string {
+	var parts []string
+	for _, b := range c {
+		switch b.Type {
+		case "text":
+			parts = append(parts, b.Text)
+		case "tool_result":
+			parts = append(parts, b.Content.text())
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// call is one model request, understood.
+type call struct {
+	wireRequest
+	size      int    // bytes of the body
+	session   string // Claude's session id
+	agent     string // id of the subagent, if the CLI says one
+	role      Role   // by what the request shows alone; see stage.roleOf
+	aside     aside
+	firstText string // what the conversation's sender said first
+	history   []exchange
+	incoming  string // what the model is to answer
+	cwd       string
+}
+
+// exchange is one past answer of the model and what it answered.
+type exchange struct {
+	incoming string
+	answer   content
+}
+
+func readCall(h http.Header, body []byte) (*call, error) {
+	c := &call{size: len(body)}
+	if err := json.Unmarshal(body, &c.wireRequest); err != nil {
+		return nil, fmt.Errorf("read request: %w", err)
+	}
+	if c.Model == "" || len(c.Messages) == 0 {
+		return nil, fmt.Errorf("read request: model and messages are required")
+	}
+	c.session = sessionID(h, c.Metadata.UserID)
+	c.agent = h.Get("X-Claude-Code-Agent-Id")
+	c.readMessages()
+	c.aside = c.readAside()
+	c.role = c.readRole()
+	return c, nil
+}
+
+// sessionID: metadata.user_id is JSON text that holds it, and a header repeats
+// it (observed with CLI 2.1.329).
+func sessionID(h http.Header, userID string) string {
+	var id struct {
+		Session string `json:"session_id"`
+	}
+	if json.Unmarshal([]byte(userID), &id) == nil && id.Session != "" {
+		return id.Session
+	}
+	return h.Get("X-Claude-Code-Session-Id")
+}
+
+var (
+	workingDirectory = regexp.MustCompile(`(?m)^ *-? *(?:Primary working|Working) directory: (.+)$`)
+	reminder         = regexp.MustCompile(`(?s)^\s*<system-reminder>.*</system-reminder>\s*$`)
+)
+
+// readMessages splits the conversation into exchanges. Messages of role
+// system carry the environment, hooks' additional context and messages folded
+// into a running turn: they belong to what the model answers.
+func (c *call) readMessages() {
+	var pending []string
+	add := func(s string) {
+		if strings.TrimSpace(s) != "" {
+			pending = append(pending, s)
+		}
+	}
+	for _, m := range c.Messages {
+		if c.cwd == "" && m.Role != "assistant" {
+			c.findCwd(m.Content.text())
+		}
+		if m.Role == "assistant" {
+			if isFiller(m.Content) {
+				continue
+			}
+			c.history = append(c.history, exchange{strings.Join(pending, "\n"), m.Content})
+			pending = nil
+			continue
+		}
+		if m.Role == "user" && c.firstText == "" {
+			c.firstText = withoutReminders(m.Content).text()
+		}
+		if len(c.history) == 0 && m.Role == "user" {
+			add(withoutReminders(m.Content).text())
+		} else {
+			add(m.Content.text())
+		}
+	}
+	c.incoming = strings.Join(pending, "\n")
+	if c.cwd == "" {
+		c.findCwd(c.System.text())
+	}
+}
+
+func (c *call) findCwd(s string) {
+	if m := workingDirectory.FindStringSubmatch(s); m != nil {
+		c.cwd = strings.TrimSpace(m[1])
+	}
+}
+
+// isFiller recognises the answer the CLI makes up on resume for one that was
+// lost (observed with CLI 2.1.329): no step of the script gave it.
+func isFiller(c content) bool {
+	return len(c) == 1 && c[0].Type == "text" && c[0].Text == "No response requested."
+}
+
+// withoutReminders drops the blocks that are nothing but a system reminder: a
+// conversation begins with some, and what they say is not the sender's.
+func withoutReminders(c content) content {
+	out := make(content, 0, len(c))
+	for _, b := range c {
+		if b.Type != "text" || !reminder.MatchString(b.Text) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func (c *call) offers(tool string) bool {
+	for _, t := range c.Tools {
+		if t.Name == tool {
+			return true
+		}
+	}
+	return false
+}
+
+// readRole judges by this request alone. The marker of a subagent comes
+// first, because a subagent may be offered its parent's MCP tools. (In the
+// billing header of the system prompt: observed with CLI 2.1.329.)
+func (c *call) readRole() Role {
+	switch {
+	case c.aside != asideNone:
+		return RoleSide
+	case c.agent != "" || strings.Contains(c.System.text(), "cc_is_subagent=true"):
+		return RoleSubagent
+	case c.offers("mcp__arbiter__spawn_orchestrator"):
+		return RoleArbiter
+	case c.offers("mcp__arbiter__report_progress"):
+		return RoleOrchestrator
+	}
+	return RoleMain
+}
