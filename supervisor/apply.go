@@ -1,0 +1,131 @@
+package supervisor
+
+import (
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// Apply folds one input into the state and says what is to be done about it. It
+// is pure: no I/O, no clock, no randomness, no goroutine, and the state it was
+// given stays as it was.
+func Apply(s State, in Input) (State, []Effect) {
+	st := &step{State: s, at: in.At}
+	st.take(in.Fact)
+	st.settle()
+	return st.State, st.out
+}
+
+// step is one application of apply: the new state while it is being made, and
+// the effects so far. Slices of the old state are copied before the first write.
+type step struct {
+	State
+	at  time.Time
+	out []Effect
+
+	ownAgents, ownMail, ownLog bool
+}
+
+func (st *step) take(f Fact) {
+	if st.Ending != nil {
+		st.takeEnding(f)
+		return
+	}
+	switch f := f.(type) {
+	case Began:
+		st.began(f)
+	case NoBridge:
+		st.noBridge(f)
+	case Commanded:
+		st.commanded(f.Command)
+	case InputEnded:
+		st.inputEnded()
+	case Signalled:
+		st.signalled(f)
+	case Happened:
+		st.happened(f.Event)
+	case Spawned:
+		st.spawned(f)
+	case NotSpawned:
+		st.notSpawned(f)
+	case NotSent:
+		st.notSent(f)
+	case ToolCalled:
+		st.toolCalled(f)
+	case PermissionAsked:
+		st.permissionAsked(f)
+	case PermissionWithdrawn:
+		st.permissionWithdrawn(f.Request)
+	case Rang:
+		st.rang(f.Key)
+	case BridgeLost:
+		st.bridgeLost(f)
+	case OutputLost:
+		st.outputLost(f)
+	case Stopped:
+		// Only an ending run is shut down; takeEnding has it.
+	default:
+		panic("supervisor: unknown fact")
+	}
+}
+
+// settle does what every change may call for: it sends what can be sent, and
+// moves the machine to where the agents stand.
+func (st *step) settle() {
+	if st.Ending != nil || !st.Phase.Live() {
+		return
+	}
+	st.pump()
+}
+
+// do adds an effect.
+func (st *step) do(e Effect) { st.out = append(st.out, e) }
+
+// emit tells every face.
+func (st *step) emit(id string, body contract.Body) {
+	st.do(Emit{contract.Event{ID: id, Body: body}})
+}
+
+// move takes the machine to a state and says so. A move that the table lacks is
+// a fault of ours; tests forbid it, and at run time it is refused.
+func (st *step) move(by machine.Trigger, to machine.State) {
+	if !machine.Can(st.Phase, by, to) {
+		st.emit(contract.Supervisor, contract.Notice{Text: "no move from " + string(st.Phase) + " by " + string(by) + " to " + string(to)})
+		return
+	}
+	if st.Phase == to {
+		return
+	}
+	st.emit(contract.Supervisor, contract.State{From: string(st.Phase), To: string(to), Trigger: string(by)})
+	st.Phase = to
+}
+
+// at returns a writable agent, or nil.
+func (st *step) edit(id string) *Agent {
+	i := slices.IndexFunc(st.Agents, func(a Agent) bool { return a.ID == id })
+	if i < 0 {
+		return nil
+	}
+	if !st.ownAgents {
+		st.Agents, st.ownAgents = slices.Clone(st.Agents), true
+	}
+	return &st.Agents[i]
+}
+
+// mail returns the writable mail.
+func (st *step) mail() []Mail {
+	if !st.ownMail {
+		st.Mail, st.ownMail = slices.Clone(st.Mail), true
+	}
+	return st.Mail
+}
+
+// workLog returns the writable work log.
+func (st *step) workLog() []Entry {
+	if !st.ownLog {
+		st.WorkLog, st.ownLog = slices.Clone(st.WorkLog), true
+	}
+	return st.WorkLog
+}

@@ -1,0 +1,204 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// accept and reject answer a command; each gets exactly one of the two.
+func (st *step) accept(ref, what string) {
+	st.emit(contract.Human, contract.Accepted{Ref: ref, Message: what})
+}
+
+func (st *step) reject(ref, format string, args ...any) {
+	st.emit(contract.Human, contract.Rejected{Ref: ref, Message: fmt.Sprintf(format, args...)})
+}
+
+// commanded carries out a command of a face.
+func (st *step) commanded(c contract.Command) {
+	switch b := c.Body.(type) {
+	case contract.Say:
+		st.say(c.Ref, b)
+	case contract.Permit:
+		st.permit(c.Ref, b)
+	case contract.Interrupt:
+		st.interruptCommand(c.Ref, b.ID)
+	case contract.Kill:
+		st.killCommand(c.Ref, b.ID)
+	case contract.Pause:
+		st.Paused = true
+		st.accept(c.Ref, "paused: running turns end, nothing more is sent")
+	case contract.Continue:
+		st.Paused = false
+		st.accept(c.Ref, "the thread continues")
+	case contract.ForceAgent:
+		st.forceAgent(c.Ref, b.Mode)
+	case contract.SkipStep:
+		st.skipStep(c.Ref)
+	case contract.RetryLast:
+		st.retryLast(c.Ref)
+	case contract.Reset:
+		st.reset(c.Ref)
+	case contract.SetPlan:
+		st.accept(c.Ref, "plan set")
+		st.setPlan(b.Steps)
+		st.tell(contract.Arbiter, KindNotice, "The human set the plan:\n"+planText(st.Plan))
+	case contract.Choose:
+		st.choose(c.Ref, b.Option)
+	case contract.Cancel:
+		st.accept(c.Ref, "cancelled")
+		st.end(contract.StatusCancelled, "cancelled by the human", contract.ExitFailed, machine.Cancel, machine.Cancelled)
+	case contract.Malformed:
+		st.reject(c.Ref, "%s", b.Problem)
+	default:
+		panic("supervisor: unknown command")
+	}
+}
+
+func (st *step) interruptCommand(ref, id string) {
+	n := 0
+	for i := range st.Agents {
+		if a := &st.Agents[i]; (id == "" || a.ID == id) && a.Status == Busy {
+			st.do(Interrupt{Agent: a.AgentRef})
+			n++
+		}
+	}
+	if n == 0 {
+		st.reject(ref, "no turn runs%s", forAgent(id))
+		return
+	}
+	st.accept(ref, fmt.Sprintf("interrupted: %d", n))
+}
+
+func forAgent(id string) string {
+	if id == "" {
+		return ""
+	}
+	return " in " + id
+}
+
+func (st *step) killCommand(ref, id string) {
+	a, ok := st.agent(id)
+	switch {
+	case !ok || !a.Alive():
+		st.reject(ref, "there is no living agent %q; alive: arbiter, %s", id, st.roll())
+		return
+	case a.Role == RoleArbiter:
+		st.reject(ref, "without the Arbiter there is no run: use cancel")
+		return
+	}
+	st.accept(ref, "killed "+id)
+	st.release(id, "killed by the human", true)
+	st.tell(contract.Arbiter, KindNotice, a.Name+" ("+id+") was ended by the human. Its files remain.")
+	st.resettle()
+}
+
+func (st *step) forceAgent(ref, mode string) {
+	if _, ok := agents.Find(mode); !ok {
+		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(agents.Names(), ", "))
+		return
+	}
+	if st.Task == "" {
+		st.reject(ref, "there is no task yet: send a message first")
+		return
+	}
+	if problem := st.summon(st.Task, mode, "", contract.Human); problem != "" {
+		if st.Ending == nil {
+			st.reject(ref, "%s", problem)
+		}
+		return
+	}
+	last, _ := st.Last()
+	st.accept(ref, "summoned "+last.ID+" as "+mode)
+	st.emit(contract.Human, contract.Decision{Decision: "SELECT_MODE", Mode: mode, To: last.ID, Reason: "forced by the human", Source: sourceHuman})
+	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task as its brief.", last.Name, last.ID, mode))
+}
+
+func (st *step) skipStep(ref string) {
+	i := slices.IndexFunc(st.Plan, func(s contract.Step) bool { return s.Status == contract.StepActive })
+	if i < 0 {
+		i = slices.IndexFunc(st.Plan, func(s contract.Step) bool { return s.Status == contract.StepPending })
+	}
+	if i < 0 {
+		st.reject(ref, "the plan has no step to skip")
+		return
+	}
+	plan := slices.Clone(st.Plan)
+	plan[i].Status = contract.StepSkipped
+	st.accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, plan[i].Text))
+	st.setPlan(plan)
+	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, plan[i].Text))
+}
+
+func (st *step) retryLast(ref string) {
+	a, ok := st.Last()
+	switch {
+	case !ok || !a.Alive():
+		st.reject(ref, "there is no living Orchestrator to try again")
+		return
+	case a.Works():
+		st.reject(ref, "%s is at work already", a.ID)
+		return
+	}
+	st.accept(ref, "retry: "+a.ID)
+	st.edit(a.ID).Standing = Working
+	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry, Text: "Try again, another way if the first one failed."})
+	st.move(machine.Retry, machine.Executing)
+}
+
+func (st *step) reset(ref string) {
+	st.accept(ref, "reset")
+	for i := range st.Agents {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
+			st.release(a.ID, "reset by the human", false)
+		}
+	}
+	if a, ok := st.agent(contract.Arbiter); ok && a.Status == Busy {
+		st.do(Interrupt{Agent: a.AgentRef})
+	}
+	st.Question, st.Handoff, st.Task = nil, "", ""
+	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
+	st.setPlan([]contract.Step{})
+	st.move(machine.Reset, machine.Idle)
+	st.tell(contract.Arbiter, KindNotice, "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now.")
+}
+
+// choose takes one of the recovery options last offered.
+func (st *step) choose(ref, option string) {
+	if !slices.Contains(st.Offered, option) {
+		st.reject(ref, "no such option; offered: %s", orDefault(strings.Join(st.Offered, ", "), "none"))
+		return
+	}
+	switch option {
+	case "retry":
+		st.retryLast(ref)
+	case "skip":
+		st.skipStep(ref)
+	case "cancel":
+		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
+	default:
+		st.reject(ref, "that is for you to do, outside of the run: %s", option)
+	}
+}
+
+func (st *step) setPlan(steps []contract.Step) {
+	st.Plan = steps
+	st.emit(contract.Supervisor, contract.Plan{Steps: steps})
+}
+
+// planText lists the steps for a model, counted from 1.
+func planText(steps []contract.Step) string {
+	if len(steps) == 0 {
+		return "(no plan)"
+	}
+	var b strings.Builder
+	for i, s := range steps {
+		fmt.Fprintf(&b, "%d. [%s] %s\n", i+1, s.Status, s.Text)
+	}
+	return b.String()
+}

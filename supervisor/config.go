@@ -1,0 +1,103 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/envelope"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// forbidden are the tools that no agent has: they would start turns nobody asked
+// for, leave work behind that outlives a turn, or speak past the hierarchy.
+// AskUserQuestion is not among them: it is answered by a denial that says how to ask.
+var forbidden = []string{
+	"EnterPlanMode", "ExitPlanMode", "CronCreate", "CronDelete", "CronList", "ScheduleWakeup",
+	"Workflow", "SendMessage", "ListAgents", "Monitor", "RemoteTrigger",
+}
+
+// config is what an agent's process is started with (and what its role may do).
+func (s *State) config(a *Agent) bridge.AgentConfig {
+	o := s.Options
+	c := bridge.AgentConfig{
+		SessionID: a.SessionID, CWD: o.CWD, Model: o.Model,
+		DisallowedTools: append([]string(nil), forbidden...),
+		SettingSources:  []string{"user"},
+		PermissionMode:  "default",
+		Partial:         o.Partial,
+		ContextCap:      o.ContextTokens,
+	}
+	if o.Trusted {
+		c.SettingSources = []string{"user", "project"}
+	}
+	c.DisallowedTools = append(c.DisallowedTools, o.Deny...)
+	if o.MaxCostUSD > 0 {
+		// A belt beside the braces: a single turn cannot run past what is left.
+		c.MaxBudgetUSD = max(o.MaxCostUSD-s.CostUSD, 0.01)
+	}
+	if a.Role == RoleArbiter {
+		s.configArbiter(&c)
+	} else {
+		s.configOrchestrator(&c, a)
+	}
+	return c
+}
+
+func (s *State) configArbiter(c *bridge.AgentConfig) {
+	if s.Options.ArbiterModel != "" {
+		c.Model = s.Options.ArbiterModel
+	}
+	c.Tools = []string{"Read", "Grep", "Glob"}
+	c.StrictMCP = true // the user's MCP servers may write; the Arbiter never does
+	c.JSONSchema = verdict.ArbiterSchema()
+	c.MCPTools = ArbiterTools
+	p := prompts.Arbiter{
+		CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
+		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
+	}
+	for _, m := range agents.List() {
+		p.Modes = append(p.Modes, prompts.Mode{Name: m.Name, Description: m.Description})
+	}
+	c.SystemPrompt = p.Text()
+}
+
+func (s *State) configOrchestrator(c *bridge.AgentConfig, a *Agent) {
+	c.JSONSchema = verdict.OrchestratorSchema()
+	c.MCPTools = OrchestratorTools
+	p := prompts.Orchestrator{
+		ID: a.ID, Name: a.Name, CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
+		Rehearsal: s.Options.Rehearsal,
+	}
+	if mode, ok := agents.Find(a.Mode); ok {
+		p.Mode, p.ModePrompt = mode.Name, mode.Prompt
+		c.Tools = mode.Tools
+		c.DisallowedTools = append(c.DisallowedTools, mode.DisallowedTools...)
+		if mode.Model != "" && mode.Model != "inherit" {
+			c.Model = mode.Model
+		}
+	}
+	c.AppendSystemPrompt = p.Text()
+}
+
+// render puts a message into its envelope: the sender is a property of the
+// pipe, never of text. The work log that travels with it comes first.
+func (s *State) render(m Mail) string {
+	e := envelope.Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.displayName(m.From), Kind: m.Kind, ID: m.ID}
+	for _, id := range m.Carries {
+		for _, entry := range s.WorkLog {
+			if entry.ID == id {
+				e.Parts = append(e.Parts, envelope.Part{
+					Title: "work log", From: entry.From, Kind: entry.Kind, At: entry.At, Text: entry.Text,
+					Untrusted: true,
+				})
+			}
+		}
+	}
+	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: s.isOrchestrator(m.From)})
+	return e.Render()
+}
+
+func (s *State) isOrchestrator(id string) bool {
+	a, ok := s.agent(id)
+	return ok && a.Role == RoleOrchestrator
+}

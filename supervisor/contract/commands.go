@@ -1,0 +1,87 @@
+package contract
+
+import "encoding/json"
+
+// Command is one thing a person or a script asks for: a line on stdin, or an
+// act on the screen. Ref is echoed in `accepted` or `rejected`.
+type Command struct {
+	Ref  string
+	Body CommandBody
+}
+
+// CommandBody is the sealed union of commands; CommandType is the `type` field.
+type CommandBody interface{ CommandType() string }
+
+// Strengths of a message while work goes on.
+const (
+	Note  = "note"  // the next turn
+	Steer = "steer" // folded into the running turn after the tool at hand
+	Stop  = "stop"  // the running turn is interrupted first
+)
+
+type (
+	// Say is a human's message: to the Arbiter, or to the agent named.
+	Say struct {
+		Text     string `json:"text"`
+		To       string `json:"to,omitempty"`
+		Strength string `json:"strength,omitempty"`
+	}
+	// Permit answers a permission_request. Scope: once (default) or run.
+	Permit struct {
+		Request  string `json:"request"`
+		Behavior string `json:"behavior"`
+		Scope    string `json:"scope,omitempty"`
+		Message  string `json:"message,omitempty"`
+	}
+	// Interrupt stops the running turn of one agent, or of all.
+	Interrupt struct {
+		ID string `json:"id,omitempty"`
+	}
+	// Kill ends an agent.
+	Kill struct {
+		ID string `json:"id"`
+	}
+	// Pause holds all messages back; Continue lets them go.
+	Pause    struct{}
+	Continue struct{}
+	// ForceAgent summons an Orchestrator under a mode.
+	ForceAgent struct {
+		Mode string `json:"mode"`
+	}
+	// SkipStep skips the plan's step at hand.
+	SkipStep struct{}
+	// RetryLast asks the last agent to try again.
+	RetryLast struct{}
+	// Reset releases the Orchestrators and returns to idle.
+	Reset struct{}
+	// SetPlan replaces the plan.
+	SetPlan struct {
+		Steps []Step `json:"steps"`
+	}
+	// Choose takes one of the recovery options last offered.
+	Choose struct {
+		Option string `json:"option"`
+	}
+	// Cancel ends the run.
+	Cancel struct{}
+	// Malformed is a line that is no command; Problem says why. It is rejected.
+	Malformed struct {
+		Problem string          `json:"-"`
+		Raw     json.RawMessage `json:"-"`
+	}
+)
+
+func (Say) CommandType() string        { return "message" }
+func (Permit) CommandType() string     { return "permission" }
+func (Interrupt) CommandType() string  { return "interrupt" }
+func (Kill) CommandType() string       { return "kill" }
+func (Pause) CommandType() string      { return "pause" }
+func (Continue) CommandType() string   { return "continue" }
+func (ForceAgent) CommandType() string { return "force_agent" }
+func (SkipStep) CommandType() string   { return "skip_step" }
+func (RetryLast) CommandType() string  { return "retry" }
+func (Reset) CommandType() string      { return "reset" }
+func (SetPlan) CommandType() string    { return "set_plan" }
+func (Choose) CommandType() string     { return "choose" }
+func (Cancel) CommandType() string     { return "cancel" }
+func (Malformed) CommandType() string  { return "" }

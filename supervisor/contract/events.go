@@ -1,0 +1,275 @@
+package contract
+
+import (
+	"encoding/json"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Version is the `v` of every event line.
+const Version = 1
+
+// Ids that are not agents.
+const (
+	Human      = "human"
+	Supervisor = "supervisor"
+	Arbiter    = "arbiter"
+)
+
+// Event is one thing that scripts, screens and the log are told. ID says whom it
+// is about: `arbiter`, `orch-1`, `human`, `supervisor`.
+type Event struct {
+	ID   string
+	Body Body
+}
+
+// Body is the sealed union of events; EventName is the `event` field.
+type Body interface{ EventName() string }
+
+type (
+	// Session is the first line: session = the run's id.
+	Session struct {
+		Session       string `json:"session"`
+		CWD           string `json:"cwd"`
+		Resumed       bool   `json:"resumed"`
+		ClaudeVersion string `json:"claude_version"`
+		Claude        string `json:"claude"`
+		Rehearsal     bool   `json:"rehearsal,omitempty"`
+		StandIn       bool   `json:"stand_in,omitempty"` // no real CLI underneath
+		Scenario      string `json:"scenario,omitempty"`
+		Trusted       bool   `json:"trusted"`
+		Permissions   string `json:"permissions"`
+		Version       string `json:"version"` // arbiter's own
+		Log           string `json:"log,omitempty"`
+	}
+	// State is a move of the task machine.
+	State struct {
+		From    string `json:"from"`
+		To      string `json:"to"`
+		Trigger string `json:"trigger"`
+	}
+	// Spawn announces a new agent; SessionID is Claude's.
+	Spawn struct {
+		Name        string `json:"name"`
+		Mode        string `json:"mode,omitempty"`
+		Prompt      string `json:"prompt"`
+		SessionID   string `json:"session_id"`
+		Generation  int    `json:"generation"`
+		SuccessorOf string `json:"successor_of,omitempty"`
+	}
+	// Message is something one party says to another.
+	Message struct {
+		MessageID string `json:"message_id"`
+		From      string `json:"from"`
+		To        string `json:"to"`
+		Kind      string `json:"kind"`
+		Text      string `json:"text"`
+	}
+	// Delivered says the CLI proved to have taken a message up.
+	Delivered struct {
+		MessageID string `json:"message_id"`
+	}
+	// Assistant is prose of an agent's main thread or of its subagent.
+	Assistant struct {
+		Text       string  `json:"text"`
+		ContextPct float64 `json:"context_pct"`
+		Subagent   string  `json:"subagent,omitempty"`
+	}
+	// Delta is a piece of text as it arrives; screens only.
+	Delta struct {
+		Text    string `json:"text"`
+		Verdict bool   `json:"verdict,omitempty"`
+	}
+	// ToolUse is a call of one of Claude's tools.
+	ToolUse struct {
+		Tool     string          `json:"tool"`
+		Input    json.RawMessage `json:"input"`
+		ToolUse  string          `json:"tool_use,omitempty"`
+		Subagent string          `json:"subagent,omitempty"`
+	}
+	// ToolResult ends it.
+	ToolResult struct {
+		ToolUse  string `json:"tool_use"`
+		Text     string `json:"text"`
+		IsError  bool   `json:"is_error,omitempty"`
+		Subagent string `json:"subagent,omitempty"`
+	}
+	// ToolCall is a call of one of arbiter's own tools.
+	ToolCall struct {
+		Tool  string          `json:"tool"`
+		Input json.RawMessage `json:"input"`
+	}
+	// SubagentStart and SubagentStop frame a subagent's life.
+	SubagentStart struct {
+		Description string `json:"description"`
+	}
+	SubagentStop struct {
+		Description string `json:"description"`
+		Status      string `json:"status,omitempty"`
+	}
+	// Turn ends an agent's turn.
+	Turn struct {
+		Usage      bridge.Usage `json:"usage"`
+		CostUSD    float64      `json:"cost_usd"`
+		Outcome    string       `json:"outcome"`
+		MessageIDs []string     `json:"message_ids"`
+	}
+	// Context is a new reading, against the effective window.
+	Context struct {
+		Tokens int     `json:"tokens"`
+		Window int     `json:"window"`
+		Pct    float64 `json:"pct"`
+	}
+	// ContextWarning is a level reached.
+	ContextWarning struct {
+		Pct   float64 `json:"pct"`
+		Level string  `json:"level"`
+	}
+	// Compact is a compaction that happened.
+	Compact struct {
+		Trigger string `json:"trigger"`
+	}
+	// Handoff passes a document on: to the successor, or to the Arbiter when done.
+	Handoff struct {
+		From     string            `json:"from"`
+		To       string            `json:"to"`
+		Document *verdict.Document `json:"document"`
+	}
+	// Decision is a ruling, and who made it.
+	Decision struct {
+		Decision string `json:"decision"`
+		Mode     string `json:"mode,omitempty"`
+		To       string `json:"to,omitempty"`
+		Reason   string `json:"reason"`
+		Source   string `json:"source"`
+	}
+	// Plan is the whole plan after a change.
+	Plan struct {
+		Steps []Step `json:"steps"`
+	}
+	// PermissionRequest waits for a `permission` command.
+	PermissionRequest struct {
+		Request  string          `json:"request"`
+		Tool     string          `json:"tool"`
+		Input    json.RawMessage `json:"input"`
+		Subagent string          `json:"subagent,omitempty"`
+		Reason   string          `json:"reason,omitempty"`
+	}
+	// Permission is how one was decided; By is rule, human, mode, timeout, shutdown.
+	Permission struct {
+		Request  string `json:"request"`
+		Behavior string `json:"behavior"`
+		By       string `json:"by"`
+		Tool     string `json:"tool,omitempty"`
+		Rule     string `json:"rule,omitempty"`
+	}
+	// Question waits for a human's `message`.
+	Question struct {
+		Text string `json:"text"`
+	}
+	// Accepted and Rejected answer a command.
+	Accepted struct {
+		Ref     string `json:"ref,omitempty"`
+		Message string `json:"message"`
+	}
+	Rejected struct {
+		Ref     string `json:"ref,omitempty"`
+		Message string `json:"message"`
+	}
+	// Retry is API trouble being waited out, by the CLI or by us.
+	Retry struct {
+		Attempt int    `json:"attempt"`
+		DelayMS int64  `json:"delay_ms"`
+		Reason  string `json:"reason"`
+	}
+	// Restart is a process started again.
+	Restart struct {
+		Attempt int    `json:"attempt"`
+		DelayMS int64  `json:"delay_ms"`
+		Reason  string `json:"reason"`
+	}
+	// Error is trouble a person should know of, with what can be done.
+	Error struct {
+		Category        bridge.Category `json:"category"`
+		Message         string          `json:"message"`
+		RecoveryOptions []string        `json:"recovery_options"`
+	}
+	// Notice is something met and survived.
+	Notice struct {
+		Text string `json:"text"`
+	}
+	// Done ends an agent.
+	Done struct {
+		SessionID string `json:"session_id"`
+		Reason    string `json:"reason"`
+	}
+	// Result is the last line.
+	Result struct {
+		Status     string       `json:"status"` // complete, failed, cancelled, needs_input, limit
+		Summary    string       `json:"summary"`
+		CostUSD    float64      `json:"cost_usd"`
+		Usage      bridge.Usage `json:"usage"`
+		Iterations int          `json:"iterations"`
+		DurationMS int64        `json:"duration_ms"`
+		Crashes    int          `json:"crashes"`
+		Session    string       `json:"session"`
+		Rehearsal  bool         `json:"rehearsal,omitempty"`
+	}
+)
+
+// Step is one step of the plan.
+type Step struct {
+	Text   string `json:"text"`
+	Status string `json:"status"` // pending, active, done, failed, skipped
+	Agent  string `json:"agent,omitempty"`
+}
+
+// Statuses of a step.
+const (
+	StepPending = "pending"
+	StepActive  = "active"
+	StepDone    = "done"
+	StepFailed  = "failed"
+	StepSkipped = "skipped"
+)
+
+// Statuses of a result.
+const (
+	StatusComplete   = "complete"
+	StatusFailed     = "failed"
+	StatusCancelled  = "cancelled"
+	StatusNeedsInput = "needs_input"
+	StatusLimit      = "limit"
+)
+
+func (Session) EventName() string           { return "session" }
+func (State) EventName() string             { return "state" }
+func (Spawn) EventName() string             { return "spawn" }
+func (Message) EventName() string           { return "message" }
+func (Delivered) EventName() string         { return "delivered" }
+func (Assistant) EventName() string         { return "assistant" }
+func (Delta) EventName() string             { return "delta" }
+func (ToolUse) EventName() string           { return "tool_use" }
+func (ToolResult) EventName() string        { return "tool_result" }
+func (ToolCall) EventName() string          { return "tool_call" }
+func (SubagentStart) EventName() string     { return "subagent_start" }
+func (SubagentStop) EventName() string      { return "subagent_stop" }
+func (Turn) EventName() string              { return "turn" }
+func (Context) EventName() string           { return "context" }
+func (ContextWarning) EventName() string    { return "context_warning" }
+func (Compact) EventName() string           { return "compact" }
+func (Handoff) EventName() string           { return "handoff" }
+func (Decision) EventName() string          { return "decision" }
+func (Plan) EventName() string              { return "plan" }
+func (PermissionRequest) EventName() string { return "permission_request" }
+func (Permission) EventName() string        { return "permission" }
+func (Question) EventName() string          { return "question" }
+func (Accepted) EventName() string          { return "accepted" }
+func (Rejected) EventName() string          { return "rejected" }
+func (Retry) EventName() string             { return "retry" }
+func (Restart) EventName() string           { return "restart" }
+func (Error) EventName() string             { return "error" }
+func (Notice) EventName() string            { return "notice" }
+func (Done) EventName() string              { return "done" }
+func (Result) EventName() string            { return "result" }

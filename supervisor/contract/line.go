@@ -1,0 +1,256 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// timeLayout is RFC 3339 with exactly three decimals.
+const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// Line is one line of the event stream.
+type Line struct {
+	V    int
+	Seq  uint64
+	Time time.Time
+	Event
+}
+
+// Unknown is an event that this version does not know, or one whose fields do not
+// have the types they should have; Problem tells the second. Raw is an object
+// with the event's own fields.
+type Unknown struct {
+	Name    string
+	Raw     json.RawMessage
+	Problem string
+}
+
+// EventName is the name the line gave.
+func (u Unknown) EventName() string { return u.Name }
+
+// eventTypes lists every event. The schema and the decoder come from it.
+var eventTypes = []Body{
+	Session{}, State{}, Spawn{}, Message{}, Delivered{}, Assistant{}, Delta{}, ToolUse{}, ToolResult{},
+	ToolCall{}, SubagentStart{}, SubagentStop{}, Turn{}, Context{}, ContextWarning{}, Compact{}, Handoff{},
+	Decision{}, Plan{}, PermissionRequest{}, Permission{}, Question{}, Accepted{}, Rejected{}, Retry{},
+	Restart{}, Error{}, Notice{}, Done{}, Result{},
+}
+
+// eventShape is what the codec knows of one event.
+type eventShape struct {
+	typ    reflect.Type
+	fields map[string]bool
+}
+
+var eventShapes = sync.OnceValue(func() map[string]eventShape {
+	shapes := make(map[string]eventShape, len(eventTypes))
+	for _, b := range eventTypes {
+		typ := reflect.TypeOf(b)
+		fields := make(map[string]bool, typ.NumField())
+		for _, name := range jsonFields(typ) {
+			fields[name] = true
+		}
+		shapes[b.EventName()] = eventShape{typ, fields}
+	}
+	return shapes
+})
+
+// encoder is reused between lines; its buffer keeps its size.
+type encoder struct {
+	buf bytes.Buffer
+	enc *json.Encoder
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.enc = json.NewEncoder(&e.buf)
+	e.enc.SetEscapeHTML(false)
+	return e
+}}
+
+// maxPooled keeps one huge tool input from staying in memory for good.
+const maxPooled = 1 << 20
+
+// EncodeLine appends one event as a JSON object and a newline. On an error dst is
+// returned as it was. Bodies are values, not pointers. Everything that a terminal
+// acts on leaves escaped, so that a stream shown raw stays harmless.
+func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
+	if e.Body == nil {
+		return dst, errors.New("encode event: no body")
+	}
+	name := e.Body.EventName()
+	t = t.UTC()
+	if y := t.Year(); y < 0 || y > 9999 {
+		return dst, fmt.Errorf("encode event %s: year %d has no RFC 3339 form", name, y)
+	}
+	enc := encoders.Get().(*encoder)
+	defer func() {
+		if enc.buf.Cap() <= maxPooled {
+			enc.buf.Reset()
+			encoders.Put(enc)
+		}
+	}()
+	if err := enc.enc.Encode(body(e.Body)); err != nil {
+		return dst, fmt.Errorf("encode event %s: %w", name, err)
+	}
+	fields := bytes.TrimSpace(enc.buf.Bytes())
+	if len(fields) < 2 || fields[0] != '{' {
+		return dst, fmt.Errorf("encode event %s: its body is no object", name)
+	}
+
+	dst = append(dst, `{"v":`...)
+	dst = strconv.AppendInt(dst, Version, 10)
+	dst = append(dst, `,"seq":`...)
+	dst = strconv.AppendUint(dst, seq, 10)
+	dst = append(dst, `,"time":"`...)
+	dst = t.AppendFormat(dst, timeLayout)
+	dst = append(dst, `","id":`...)
+	dst = appendQuoted(dst, e.ID)
+	dst = append(dst, `,"event":`...)
+	dst = appendQuoted(dst, name)
+	if inner := bytes.TrimSpace(fields[1 : len(fields)-1]); len(inner) > 0 {
+		dst = append(dst, ',')
+		dst = appendSafe(dst, inner)
+	}
+	return append(dst, "}\n"...), nil
+}
+
+// body replaces the nil slices that the contract shows as lists, and what else
+// would be null. It works on copies.
+func body(b Body) any {
+	switch b := b.(type) {
+	case Plan:
+		if b.Steps == nil {
+			b.Steps = []Step{}
+		}
+		return b
+	case Turn:
+		if b.MessageIDs == nil {
+			b.MessageIDs = []string{}
+		}
+		return b
+	case Error:
+		if b.RecoveryOptions == nil {
+			b.RecoveryOptions = []string{}
+		}
+		return b
+	case Handoff:
+		var d verdict.Document
+		if b.Document != nil {
+			d = *b.Document
+		}
+		d.Normalize()
+		b.Document = &d
+		return b
+	case ToolUse:
+		b.Input = orEmpty(b.Input)
+		return b
+	case ToolCall:
+		b.Input = orEmpty(b.Input)
+		return b
+	case PermissionRequest:
+		b.Input = orEmpty(b.Input)
+		return b
+	case Unknown:
+		return orEmpty(b.Raw)
+	}
+	return b
+}
+
+func orEmpty(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// DecodeLine reads a line of the event stream. Events and fields it does not know
+// are no error: the stream may come from a newer version.
+func DecodeLine(data []byte) (Line, error) {
+	all, err := readMembers(data)
+	if err != nil {
+		return Line{}, fmt.Errorf("decode event: %w", err)
+	}
+	var line Line
+	var name, at string
+	envelope := []struct {
+		key  string
+		into any
+		seen bool
+	}{{key: "v", into: &line.V}, {key: "seq", into: &line.Seq}, {key: "time", into: &at}, {key: "id", into: &line.ID}, {key: "event", into: &name}}
+	own := all[:0]
+next:
+	for _, m := range all {
+		for i := range envelope {
+			e := &envelope[i]
+			if m.key != e.key {
+				continue
+			}
+			if e.seen {
+				return Line{}, fmt.Errorf("decode event: field %q is given twice", m.key)
+			}
+			if string(m.value) == "null" {
+				return Line{}, fmt.Errorf("decode event: field %q is null", m.key)
+			}
+			if err := json.Unmarshal(m.value, e.into); err != nil {
+				return Line{}, fmt.Errorf("decode event: field %q: %w", m.key, err)
+			}
+			e.seen = true
+			continue next
+		}
+		own = append(own, m)
+	}
+	for _, e := range envelope {
+		if !e.seen {
+			return Line{}, fmt.Errorf("decode event: field %q is missing", e.key)
+		}
+	}
+	if line.V != Version {
+		return Line{}, fmt.Errorf("decode event: version %d, this program reads version %d", line.V, Version)
+	}
+	if line.Time, err = time.Parse(time.RFC3339, at); err != nil {
+		return Line{}, fmt.Errorf("decode event: %w", err)
+	}
+	line.Time = line.Time.UTC().Truncate(time.Millisecond)
+	line.Body = decodeBody(name, own)
+	return line, nil
+}
+
+func decodeBody(name string, own []member) Body {
+	shape, ok := eventShapes()[name]
+	if !ok {
+		return Unknown{Name: name, Raw: joinMembers(own, nil)}
+	}
+	// Only exact names are handed on: encoding/json would fold case.
+	v := reflect.New(shape.typ)
+	if err := json.Unmarshal(joinMembers(own, shape.fields), v.Interface()); err != nil {
+		return Unknown{Name: name, Raw: joinMembers(own, nil), Problem: err.Error()}
+	}
+	return v.Elem().Interface().(Body)
+}
+
+// jsonFields lists the JSON names of a struct's fields in order.
+func jsonFields(typ reflect.Type) []string {
+	var names []string
+	for i := range typ.NumField() {
+		tag := typ.Field(i).Tag.Get("json")
+		for j := range tag {
+			if tag[j] == ',' {
+				tag = tag[:j]
+				break
+			}
+		}
+		if tag != "-" {
+			names = append(names, tag)
+		}
+	}
+	return names
+}

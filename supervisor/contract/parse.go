@@ -1,0 +1,282 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// Scopes of a permission.
+const (
+	ScopeOnce = "once"
+	ScopeRun  = "run"
+)
+
+// field is the rule of one field; the parser and the schema read the same table.
+type field struct {
+	name     string
+	required bool
+	enum     []string
+	steps    bool // an array of Step instead of a string
+	about    string
+}
+
+// form is the rule of one command.
+type form struct {
+	body   CommandBody
+	about  string
+	fields []field
+}
+
+// forms lists every command.
+var forms = []form{
+	{Say{}, "A human's message, to the Arbiter or to the agent named.", []field{
+		{name: "text", required: true, about: "What is said."},
+		{name: "to", about: "An agent's id, such as orch-1; absent: the Arbiter."},
+		{name: "strength", enum: []string{Note, Steer, Stop}, about: "note: the next turn (default); steer: folded into the running turn after the tool at hand; stop: the running turn is interrupted first."},
+	}},
+	{Permit{}, "The answer to a permission_request.", []field{
+		{name: "request", required: true, about: "The id of the permission_request."},
+		{name: "behavior", required: true, enum: []string{bridge.Allow, bridge.Deny}, about: "The answer."},
+		{name: "scope", enum: []string{ScopeOnce, ScopeRun}, about: "once (default), or run: the same action is not asked for again."},
+		{name: "message", about: "With deny: what the agent is told."},
+	}},
+	{Interrupt{}, "Stops the running turn of one agent, or of all.", []field{
+		{name: "id", about: "The agent's id; absent: all."},
+	}},
+	{Kill{}, "Ends an agent.", []field{
+		{name: "id", required: true, about: "The agent's id."},
+	}},
+	{Pause{}, "Holds all messages to agents back.", nil},
+	{Continue{}, "Lets messages go again.", nil},
+	{ForceAgent{}, "Summons an Orchestrator under a mode.", []field{
+		{name: "mode", required: true, about: "The mode, an agent definition's name."},
+	}},
+	{SkipStep{}, "Skips the plan's step at hand.", nil},
+	{RetryLast{}, "Asks the last agent to try again.", nil},
+	{Reset{}, "Releases the Orchestrators and returns to idle.", nil},
+	{SetPlan{}, "Replaces the plan.", []field{
+		{name: "steps", required: true, steps: true, about: "The whole plan, in order; empty: no plan."},
+	}},
+	{Choose{}, "Takes one of the recovery options last offered.", []field{
+		{name: "option", required: true, about: "The option, as in the error's recovery_options."},
+	}},
+	{Cancel{}, "Ends the run.", nil},
+}
+
+// stepFields are those of one step of set_plan.
+var stepFields = []field{
+	{name: "text", required: true, about: "What is to be done."},
+	{name: "status", enum: []string{StepPending, StepActive, StepDone, StepFailed, StepSkipped}, about: "How far it is; absent: pending."},
+	{name: "agent", about: "The agent it belongs to."},
+}
+
+// rawKept bounds what a Malformed keeps of its line.
+const rawKept = 4 << 10
+
+// ParseCommand reads one line. A line that is no command comes back as Malformed,
+// whose Problem says what is wrong, where, and what is expected.
+func ParseCommand(line []byte) Command {
+	line = bytes.TrimSpace(line)
+	all, err := readMembers(line)
+	cmd := Command{Ref: refOf(all)}
+	if err == nil {
+		cmd.Body, err = commandBody(line, all)
+	}
+	if err != nil {
+		cmd.Body = malformed(err.Error(), line)
+	}
+	return cmd
+}
+
+func malformed(problem string, line []byte) Malformed {
+	return Malformed{Problem: problem, Raw: bytes.Clone(line[:min(len(line), rawKept)])}
+}
+
+// refOf finds the reference also in a line that is otherwise broken.
+func refOf(all []member) string {
+	for _, m := range all {
+		if m.key == "ref" {
+			if ref, err := refText(m.value); err == nil {
+				return ref
+			}
+		}
+	}
+	return ""
+}
+
+func refText(value json.RawMessage) (string, error) {
+	switch kindOf(value) {
+	case "a string":
+		var s string
+		err := json.Unmarshal(value, &s)
+		return s, err
+	case "a number":
+		return string(value), nil
+	}
+	return "", fmt.Errorf("field `ref`: expected a string or a number, got %s", kindOf(value))
+}
+
+func commandBody(line []byte, all []member) (CommandBody, error) {
+	if !utf8.Valid(line) {
+		return nil, errors.New("not valid JSON: the line is not UTF-8")
+	}
+	if bytes.IndexByte(line, 0) >= 0 {
+		return nil, errors.New("the line contains a NUL byte")
+	}
+	kind, err := commandType(all)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(forms, func(f form) bool { return f.body.CommandType() == kind })
+	if i < 0 {
+		return nil, fmt.Errorf("field `type`: unknown command %s, expected one of %s", shown(kind), commandTypes())
+	}
+	fields := slices.Concat([]field{{name: "type", required: true}, {name: "ref"}}, forms[i].fields)
+	values, err := checkFields(kind, "", fields, all)
+	if err != nil {
+		return nil, err
+	}
+	return build(forms[i].body, values), nil
+}
+
+func commandType(all []member) (string, error) {
+	for _, m := range all {
+		if m.key != "type" {
+			continue
+		}
+		if kindOf(m.value) != "a string" {
+			return "", fmt.Errorf("field `type`: expected a string, got %s", kindOf(m.value))
+		}
+		var kind string
+		err := json.Unmarshal(m.value, &kind)
+		return kind, err
+	}
+	return "", fmt.Errorf("field `type` is missing, expected one of %s", commandTypes())
+}
+
+// checked are the values of an object that keeps the rules.
+type checked struct {
+	text  map[string]string
+	steps []Step
+}
+
+// checkFields holds an object's members to their rules. In where stands the path
+// before a field's name.
+func checkFields(kind, where string, fields []field, all []member) (checked, error) {
+	out := checked{text: make(map[string]string, len(all))}
+	seen := make(map[string]bool, len(all))
+	for _, m := range all {
+		name := where + m.key
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.key })
+		if i < 0 {
+			return out, unknownField(kind, name, m.key, fields)
+		}
+		if seen[m.key] {
+			return out, fmt.Errorf("%s: field `%s` is given twice", kind, name)
+		}
+		seen[m.key] = true
+		if err := out.take(kind, name, fields[i], m.value); err != nil {
+			return out, err
+		}
+	}
+	for _, f := range fields {
+		if f.required && !seen[f.name] {
+			return out, fmt.Errorf("%s: field `%s` is missing%s", kind, where+f.name, expected(f))
+		}
+	}
+	return out, nil
+}
+
+func (c *checked) take(kind, name string, f field, value json.RawMessage) error {
+	if f.name == "ref" {
+		_, err := refText(value)
+		return err
+	}
+	if f.steps {
+		return c.takeSteps(kind, name, value)
+	}
+	if kindOf(value) != "a string" {
+		return fmt.Errorf("%s: field `%s`: expected a string, got %s", kind, name, kindOf(value))
+	}
+	var text string
+	if err := json.Unmarshal(value, &text); err != nil {
+		return fmt.Errorf("%s: field `%s`: %w", kind, name, err)
+	}
+	switch {
+	case f.required && strings.TrimSpace(text) == "":
+		return fmt.Errorf("%s: field `%s` is empty%s", kind, name, expected(f))
+	case f.enum != nil && !slices.Contains(f.enum, text):
+		return fmt.Errorf("%s: field `%s` is %s%s", kind, name, shown(text), expected(f))
+	}
+	c.text[f.name] = text
+	return nil
+}
+
+func (c *checked) takeSteps(kind, name string, value json.RawMessage) error {
+	if kindOf(value) != "an array" {
+		return fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name, kindOf(value))
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(value, &items); err != nil {
+		return fmt.Errorf("%s: field `%s`: %w", kind, name, err)
+	}
+	c.steps = make([]Step, 0, len(items))
+	for i, item := range items {
+		at := fmt.Sprintf("%s[%d]", name, i)
+		members, err := readMembers(item)
+		if err != nil {
+			return fmt.Errorf("%s: field `%s`: %w", kind, at, err)
+		}
+		values, err := checkFields(kind, at+".", stepFields, members)
+		if err != nil {
+			return err
+		}
+		step := Step{Text: values.text["text"], Status: values.text["status"], Agent: values.text["agent"]}
+		if step.Status == "" {
+			step.Status = StepPending
+		}
+		c.steps = append(c.steps, step)
+	}
+	return nil
+}
+
+func unknownField(kind, name, key string, fields []field) error {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+		if strings.EqualFold(f.name, key) {
+			return fmt.Errorf("%s: unknown field `%s`: names are lower case, expected `%s`", kind, name, f.name)
+		}
+	}
+	return fmt.Errorf("%s: unknown field %s, expected one of %s", kind, shown(name), strings.Join(names, ", "))
+}
+
+func expected(f field) string {
+	if f.enum == nil {
+		return ""
+	}
+	return ", expected one of " + strings.Join(f.enum, ", ")
+}
+
+func commandTypes() string {
+	names := make([]string, len(forms))
+	for i, f := range forms {
+		names[i] = f.body.CommandType()
+	}
+	return strings.Join(names, ", ")
+}
+
+// shown quotes what somebody wrote, bounded.
+func shown(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		s = string(r[:40]) + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

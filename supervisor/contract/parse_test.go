@@ -1,0 +1,162 @@
+package contract
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseCommand(t *testing.T) {
+	tests := []struct {
+		line    string
+		want    Command
+		problem string // of a Malformed
+	}{
+		{line: `{"type":"message","text":"hi"}`, want: Command{Body: Say{Text: "hi"}}},
+		{line: ` {"ref":"a","text":"hi","type":"message","to":"orch-1","strength":"stop"} `, want: Command{"a", Say{"hi", "orch-1", Stop}}},
+		{line: `{"type":"permission","request":"r","behavior":"allow"}`, want: Command{Body: Permit{Request: "r", Behavior: "allow"}}},
+		{line: `{"type":"permission","request":"r","behavior":"deny","scope":"run","message":"no"}`, want: Command{Body: Permit{"r", "deny", "run", "no"}}},
+		{line: `{"type":"interrupt"}`, want: Command{Body: Interrupt{}}},
+		{line: `{"type":"interrupt","id":"orch-2"}`, want: Command{Body: Interrupt{"orch-2"}}},
+		{line: `{"type":"kill","id":"orch-2","ref":12}`, want: Command{"12", Kill{"orch-2"}}},
+		{line: `{"type":"pause","ref":1.50}`, want: Command{"1.50", Pause{}}},
+		{line: `{"type":"continue","ref":""}`, want: Command{Body: Continue{}}},
+		{line: `{"type":"force_agent","mode":"tester"}`, want: Command{Body: ForceAgent{"tester"}}},
+		{line: `{"type":"skip_step"}`, want: Command{Body: SkipStep{}}},
+		{line: `{"type":"retry"}`, want: Command{Body: RetryLast{}}},
+		{line: `{"type":"reset"}`, want: Command{Body: Reset{}}},
+		{line: `{"type":"set_plan","steps":[]}`, want: Command{Body: SetPlan{[]Step{}}}},
+		{line: `{"type":"set_plan","steps":[{"text":"a"},{"text":"b","status":"done","agent":"orch-1"}]}`,
+			want: Command{Body: SetPlan{[]Step{{"a", StepPending, ""}, {"b", StepDone, "orch-1"}}}}},
+		{line: `{"type":"choose","option":"retry"}`, want: Command{Body: Choose{"retry"}}},
+		{line: `{"type":"cancel"}`, want: Command{Body: Cancel{}}},
+
+		{line: ``, problem: "not valid JSON: the line ends too early"},
+		{line: `hello`, problem: "not valid JSON: invalid character"},
+		{line: `["message"]`, problem: "expected a JSON object, got an array"},
+		{line: `"message"`, problem: "expected a JSON object, got a string"},
+		{line: `null`, problem: "expected a JSON object, got null"},
+		{line: `{"ref":"a","type":"message","text":"hi"`, want: Command{Ref: "a"}, problem: "the line ends too early"},
+		{line: `{"ref":7,"type":"cancel"} {"type":"cancel"}`, want: Command{Ref: "7"}, problem: "something follows the object"},
+		{line: "{\"type\":\"message\",\"text\":\"\xff\"}", problem: "not UTF-8"},
+		{line: "{\"type\":\"cancel\"}\x00", problem: "not valid JSON: something follows"},
+		{line: `{"text":"hi","ref":"a"}`, want: Command{Ref: "a"}, problem: "field `type` is missing, expected one of message, permission"},
+		{line: `{"type":7}`, problem: "field `type`: expected a string, got a number"},
+		{line: `{"type":"mesage","ref":"a"}`, want: Command{Ref: "a"}, problem: `unknown command "mesage", expected one of message`},
+		{line: `{"type":"Message","text":"hi"}`, problem: `unknown command "Message"`},
+		{line: `{"Type":"message","text":"hi"}`, problem: "field `type` is missing"},
+		{line: `{"type":"message","type":"cancel","text":"hi"}`, problem: "message: field `type` is given twice"},
+		{line: `{"type":"message"}`, problem: "message: field `text` is missing"},
+		{line: `{"type":"message","text":" \n"}`, problem: "message: field `text` is empty"},
+		{line: `{"type":"message","text":null}`, problem: "field `text`: expected a string, got null"},
+		{line: `{"type":"message","text":["a"]}`, problem: "field `text`: expected a string, got an array"},
+		{line: `{"type":"message","Text":"hi"}`, problem: "unknown field `Text`: names are lower case, expected `text`"},
+		{line: `{"type":"message","text":"a","text":"b"}`, problem: "field `text` is given twice"},
+		{line: `{"type":"message","text":"a","too":"b"}`, problem: `unknown field "too", expected one of type, ref, text, to, strength`},
+		{line: `{"type":"message","text":"a","strength":"hard"}`, problem: "field `strength` is \"hard\", expected one of note, steer, stop"},
+		{line: `{"type":"message","text":"a","strength":""}`, problem: "field `strength` is \"\""},
+		{line: `{"type":"permission","request":"r"}`, problem: "field `behavior` is missing, expected one of allow, deny"},
+		{line: `{"type":"permission","request":"r","behavior":"Allow"}`, problem: "field `behavior` is \"Allow\", expected one of allow, deny"},
+		{line: `{"type":"permission","request":"r","behavior":"deny","behavior":"allow"}`, problem: "field `behavior` is given twice"},
+		{line: `{"type":"permission","request":"r","behavior":"deny","\u0042ehavior":"allow"}`, problem: "unknown field `Behavior`"},
+		{line: `{"type":"permission","request":"r","behavior":true}`, problem: "expected a string, got true or false"},
+		{line: `{"type":"permission","request":"r","behavior":"allow","scope":"always"}`, problem: "field `scope` is \"always\", expected one of once, run"},
+		{line: `{"type":"kill"}`, problem: "kill: field `id` is missing"},
+		{line: `{"type":"cancel","ref":{}}`, problem: "field `ref`: expected a string or a number, got an object"},
+		{line: `{"type":"cancel","now":true}`, problem: `unknown field "now", expected one of type, ref`},
+		{line: `{"type":"set_plan"}`, problem: "field `steps` is missing"},
+		{line: `{"type":"set_plan","steps":null}`, problem: "field `steps`: expected an array of objects with `text`, got null"},
+		{line: `{"type":"set_plan","steps":["a"]}`, problem: "field `steps[0]`: expected a JSON object, got a string"},
+		{line: `{"type":"set_plan","steps":[{"text":"a"},{"text":""}]}`, problem: "field `steps[1].text` is empty"},
+		{line: `{"type":"set_plan","steps":[{"text":"a","status":"started"}]}`, problem: "field `steps[0].status` is \"started\", expected one of pending"},
+		{line: `{"type":"set_plan","steps":[{"text":"a","text":"b"}]}`, problem: "field `steps[0].text` is given twice"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.line, func(t *testing.T) {
+			got := ParseCommand([]byte(tt.line))
+			if tt.problem == "" {
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("command (-want +got):\n%s", diff)
+				}
+				if err := NewValidator().ValidateCommandLine([]byte(tt.line)); err != nil {
+					t.Errorf("parsed, but not in the schema: %v", err)
+				}
+				return
+			}
+			m, ok := got.Body.(Malformed)
+			if !ok || !strings.Contains(m.Problem, tt.problem) {
+				t.Errorf("body %#v, want a Malformed about %q", got.Body, tt.problem)
+			}
+			if got.Ref != tt.want.Ref {
+				t.Errorf("ref %q, want %q", got.Ref, tt.want.Ref)
+			}
+			if err := NewValidator().ValidateCommandLine([]byte(tt.line)); err == nil && !duplicate(tt.problem) {
+				t.Error("malformed, but in the schema")
+			}
+		})
+	}
+}
+
+// duplicate tells the faults that a JSON Schema cannot see.
+func duplicate(problem string) bool {
+	return strings.Contains(problem, "twice") || strings.Contains(problem, "UTF-8")
+}
+
+func TestMarshalCommand(t *testing.T) {
+	for want, c := range map[string]Command{
+		`{"type":"message","ref":"a\u202e","text":"\u009bx"}`: {"a\u202e", Say{Text: "\u009bx"}},
+		`{"type":"cancel"}`:                                          {Body: Cancel{}},
+		`{"type":"interrupt","ref":"1"}`:                             {"1", Interrupt{}},
+		`{"type":"set_plan","steps":[]}`:                             {Body: SetPlan{}},
+		`{"type":"permission","request":"r","behavior":"deny"}`:      {Body: Permit{Request: "r", Behavior: "deny"}},
+		`{"type":"set_plan","steps":[{"text":"a","status":"done"}]}`: {Body: SetPlan{[]Step{{Text: "a", Status: "done"}}}},
+	} {
+		got, err := MarshalCommand(c)
+		if err != nil || string(got) != want {
+			t.Errorf("%#v: %s, error %v; want %s", c, got, err, want)
+		}
+	}
+	for _, body := range []CommandBody{nil, Malformed{Problem: "p"}} {
+		if got, err := MarshalCommand(Command{Body: body}); err == nil {
+			t.Errorf("%#v has a line: %s", body, got)
+		}
+	}
+}
+
+func FuzzParseCommand(f *testing.F) {
+	for _, form := range forms {
+		c := Command{"r", form.body}
+		line, err := MarshalCommand(c)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(line)
+	}
+	f.Add([]byte(`{"type":"message","text":"hi","to":"orch-1","strength":"steer","ref":1e9}`))
+	f.Add([]byte(`{"type":"set_plan","steps":[{"text":"a","status":"done","agent":"x"}]}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		got := ParseCommand(line)
+		if m, ok := got.Body.(Malformed); ok {
+			if m.Problem == "" {
+				t.Fatal("a Malformed without a problem")
+			}
+			return
+		}
+		if err := NewValidator().ValidateCommandLine(line); err != nil {
+			t.Fatalf("parsed, but not in the schema: %v", err)
+		}
+		out, err := MarshalCommand(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkHarmless(t, append(out, '\n'))
+		if diff := cmp.Diff(got, ParseCommand(out)); diff != "" {
+			t.Fatalf("round trip (-first +second):\n%s", diff)
+		}
+		if !json.Valid(line) {
+			t.Fatal("a line that is no JSON was taken for a command")
+		}
+	})
+}

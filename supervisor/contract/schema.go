@@ -1,0 +1,178 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+const dialect = "https://json-schema.org/draft/2020-12/schema"
+
+// EventsSchema is the JSON Schema of an event line: one definition per event, told
+// apart by `event`.
+func EventsSchema() []byte { return documents().eventsText }
+
+// CommandsSchema is the JSON Schema of a command line, told apart by `type`.
+func CommandsSchema() []byte { return documents().commandsText }
+
+// schemas are built once, from the types and the tables beside them.
+type schemas struct {
+	events, commands         *jsonschema.Schema
+	eventsText, commandsText []byte
+}
+
+var documents = sync.OnceValue(func() schemas {
+	s := schemas{
+		events: union("Events of arbiter --json",
+			"One JSON object a line on stdout. Events and fields may be added in later versions, none is renamed: skip what you do not know."),
+		commands: union("Commands of arbiter --json",
+			"One JSON object a line on stdin. Each is answered by accepted or rejected, which echo ref."),
+	}
+	for _, b := range eventTypes {
+		add(s.events, b.EventName(), eventSchema(b))
+	}
+	for _, f := range forms {
+		add(s.commands, f.body.CommandType(), commandSchema(f))
+	}
+	s.eventsText, s.commandsText = render(s.events), render(s.commands)
+	return s
+})
+
+func union(title, about string) *jsonschema.Schema {
+	return &jsonschema.Schema{Schema: dialect, Title: title, Description: about, Defs: map[string]*jsonschema.Schema{}}
+}
+
+func add(doc *jsonschema.Schema, name string, def *jsonschema.Schema) {
+	doc.Defs[name] = def
+	doc.OneOf = append(doc.OneOf, &jsonschema.Schema{Ref: "#/$defs/" + name})
+}
+
+func render(doc *jsonschema.Schema) []byte {
+	text, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		panic("contract: render schema: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+func eventSchema(b Body) *jsonschema.Schema {
+	name := b.EventName()
+	s, err := jsonschema.ForType(reflect.TypeOf(b), &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		// A tool's input is the model's and has any shape.
+		reflect.TypeFor[json.RawMessage](): {},
+	}})
+	if err != nil {
+		panic(fmt.Sprintf("contract: schema of event %s: %v", name, err))
+	}
+	open(s)
+	s.Description = eventNotes[name]
+	for f, p := range s.Properties {
+		if note := fieldNotes[name+"."+f]; note != "" {
+			p.Description = note
+		} else if note := fieldNotes[f]; note != "" {
+			p.Description = note
+		}
+		if values := fieldEnums[name+"."+f]; values != nil {
+			p.Enum = anys(values)
+		}
+	}
+	if steps := s.Properties["steps"]; steps != nil {
+		describeStep(steps.Items)
+	}
+	envelope := []struct {
+		name   string
+		schema *jsonschema.Schema
+	}{
+		{"v", constant(Version, "The version of the contract.")},
+		{"seq", &jsonschema.Schema{Type: "integer", Minimum: jsonschema.Ptr(1.0), Description: "Counts this process's lines from 1, without gaps."}},
+		{"time", &jsonschema.Schema{Type: "string", Format: "date-time", Description: "RFC 3339 with milliseconds, UTC."}},
+		{"id", &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1), Description: "Whom the event is about: arbiter, orch-1 …, human, supervisor."}},
+		{"event", constant(name, "Which event it is.")},
+	}
+	if s.Properties == nil {
+		s.Properties = map[string]*jsonschema.Schema{}
+	}
+	var order, required []string
+	for _, e := range envelope {
+		s.Properties[e.name] = e.schema
+		order, required = append(order, e.name), append(required, e.name)
+	}
+	s.PropertyOrder = append(order, s.PropertyOrder...)
+	s.Required = append(required, s.Required...)
+	return s
+}
+
+// open undoes two habits of the inference: lines never hold null where the
+// contract shows a list or an object, and fields may be added.
+func open(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	s.AdditionalProperties = nil
+	open(s.Items)
+	for _, p := range s.Properties {
+		open(p)
+	}
+}
+
+func commandSchema(f form) *jsonschema.Schema {
+	kind := f.body.CommandType()
+	s := object(f.about, f.fields)
+	s.Properties["type"] = constant(kind, "Which command it is.")
+	s.Properties["ref"] = &jsonschema.Schema{Types: []string{"string", "number"}, Description: "Echoed in accepted or rejected."}
+	s.PropertyOrder = append([]string{"type", "ref"}, s.PropertyOrder...)
+	s.Required = append([]string{"type"}, s.Required...)
+	return s
+}
+
+// object is the schema of the fields; unlike an event's, a command's are closed.
+func object(about string, fields []field) *jsonschema.Schema {
+	s := &jsonschema.Schema{
+		Type: "object", Description: about, Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}
+	for _, f := range fields {
+		p := &jsonschema.Schema{Type: "string", Description: f.about}
+		switch {
+		case f.steps:
+			p.Type, p.Items = "array", object("One step of the plan.", stepFields)
+		case f.enum != nil:
+			p.Enum = anys(f.enum)
+		case f.required:
+			p.Pattern = `\S`
+		}
+		s.Properties[f.name] = p
+		s.PropertyOrder = append(s.PropertyOrder, f.name)
+		if f.required {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	return s
+}
+
+func describeStep(s *jsonschema.Schema) {
+	for _, f := range stepFields {
+		s.Properties[f.name].Description = f.about
+		if f.enum != nil {
+			s.Properties[f.name].Enum = anys(f.enum)
+		}
+	}
+}
+
+func constant(v any, about string) *jsonschema.Schema {
+	return &jsonschema.Schema{Const: &v, Description: about}
+}
+
+func anys(values []string) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}

@@ -1,0 +1,220 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestUnionsAreWhole: every type with the union's method is in the table, and
+// every entry of the table is a definition of the schema.
+func TestUnionsAreWhole(t *testing.T) {
+	var events, commands []string
+	for _, b := range eventTypes {
+		events = append(events, reflect.TypeOf(b).Name())
+	}
+	for _, f := range forms {
+		commands = append(commands, reflect.TypeOf(f.body).Name())
+	}
+	// Unknown and Malformed stand for what is not in the contract.
+	checkSet(t, "events", declared(t, "EventName"), append(events, "Unknown"))
+	checkSet(t, "commands", declared(t, "CommandType"), append(commands, "Malformed"))
+
+	events, commands = nil, nil
+	for _, b := range eventTypes {
+		events = append(events, b.EventName())
+	}
+	for _, f := range forms {
+		commands = append(commands, f.body.CommandType())
+	}
+	checkSet(t, "event schema", definitions(t, EventsSchema()), events)
+	checkSet(t, "command schema", definitions(t, CommandsSchema()), commands)
+}
+
+func checkSet(t *testing.T, what string, want, got []string) {
+	t.Helper()
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// declared lists the receivers of a method in this package's source.
+func declared(t *testing.T, method string) []string {
+	t.Helper()
+	var names []string
+	fset := token.NewFileSet()
+	for _, file := range []string{"events.go", "commands.go", "line.go"} {
+		f, err := parser.ParseFile(fset, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == method {
+				names = append(names, fn.Recv.List[0].Type.(*ast.Ident).Name)
+			}
+		}
+	}
+	return names
+}
+
+func definitions(t *testing.T, schema []byte) []string {
+	t.Helper()
+	var doc struct {
+		Defs  map[string]json.RawMessage `json:"$defs"`
+		OneOf []struct {
+			Ref string `json:"$ref"`
+		}
+	}
+	if err := json.Unmarshal(schema, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, one := range doc.OneOf {
+		name := strings.TrimPrefix(one.Ref, "#/$defs/")
+		if doc.Defs[name] == nil {
+			t.Errorf("%s is referred to and not defined", name)
+		}
+		names = append(names, name)
+	}
+	if len(names) != len(doc.Defs) {
+		t.Errorf("%d definitions, %d in the union", len(doc.Defs), len(names))
+	}
+	return names
+}
+
+// TestFieldsAreDescribed: a field of the contract without a word on it is a field
+// nobody can rely on.
+func TestFieldsAreDescribed(t *testing.T) {
+	for name, def := range documents().events.Defs {
+		if def.Description == "" {
+			t.Errorf("event %s has no description", name)
+		}
+		for field, p := range def.Properties {
+			if p.Description == "" {
+				t.Errorf("event %s: field %s has no description", name, field)
+			}
+		}
+	}
+	used := map[string]bool{}
+	for name, def := range documents().events.Defs {
+		for field := range def.Properties {
+			used[field], used[name+"."+field] = true, true
+		}
+	}
+	for note := range fieldNotes {
+		if !used[note] {
+			t.Errorf("a note on %s, which no event has", note)
+		}
+	}
+	for enum := range fieldEnums {
+		if !used[enum] {
+			t.Errorf("an enum of %s, which no event has", enum)
+		}
+	}
+}
+
+func TestEveryEventValidates(t *testing.T) {
+	v := NewValidator()
+	for _, e := range samples() {
+		line, err := EncodeLine(nil, 1, someTime, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.ValidateEventLine(line); err != nil {
+			t.Errorf("%s%v", line, err)
+		}
+	}
+}
+
+// TestMutatedEventsFail takes each line apart: without a required field, with a
+// field of another type, or under another name, it is none of the contract.
+func TestMutatedEventsFail(t *testing.T) {
+	v := NewValidator()
+	refused := 0
+	for _, e := range samples() {
+		line, err := EncodeLine(nil, 1, someTime, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		def := documents().events.Defs[e.Body.EventName()]
+		for _, name := range def.Required {
+			checkMutation(t, v, line, func(o map[string]any) { delete(o, name) })
+			refused++
+		}
+		for name, p := range def.Properties {
+			if p.Type == "" && p.Const == nil {
+				continue // a tool's input may be anything
+			}
+			checkMutation(t, v, line, func(o map[string]any) { o[name] = map[string]any{"x": []any{nil}} })
+			checkMutation(t, v, line, func(o map[string]any) { o[name] = nil })
+			refused += 2
+		}
+		checkMutation(t, v, line, func(o map[string]any) { o["event"] = "no_such" })
+		checkMutation(t, v, line, func(o map[string]any) { o["v"] = 2 })
+		checkMutation(t, v, line, func(o map[string]any) { o["seq"] = 0 })
+		checkMutation(t, v, line, func(o map[string]any) { o["id"] = "" })
+	}
+	if refused < 200 {
+		t.Errorf("only %d mutations were tried", refused)
+	}
+}
+
+func checkMutation(t *testing.T, v *Validator, line []byte, mutate func(map[string]any)) {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal(line, &o); err != nil {
+		t.Fatal(err)
+	}
+	mutate(o)
+	mutated, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.ValidateEventLine(mutated); err == nil {
+		t.Errorf("accepted: %s", mutated)
+	}
+}
+
+func TestNewFieldsAreLegal(t *testing.T) {
+	line := []byte(`{"v":1,"seq":1,"time":"2026-11-21T04:05:06.000Z","id":"x","event":"notice","text":"t","later":[1]}`)
+	if err := NewValidator().ValidateEventLine(line); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSchemasAreStable(t *testing.T) {
+	for name, schema := range map[string][]byte{"events": EventsSchema(), "commands": CommandsSchema()} {
+		if !json.Valid(schema) || !bytes.HasSuffix(schema, []byte("}\n")) {
+			t.Errorf("%s: not a JSON text", name)
+		}
+		if bytes.Contains(schema, []byte(`"null"`)) {
+			t.Errorf("%s: something may be null", name)
+		}
+	}
+}
+
+func TestExitFor(t *testing.T) {
+	for status, want := range map[string]Exit{
+		StatusComplete: 0, StatusFailed: 1, StatusCancelled: 1, StatusNeedsInput: 3, StatusLimit: 4, "": 70, "odd": 70,
+	} {
+		if got := ExitFor(status); got != want {
+			t.Errorf("ExitFor(%q) is %d, want %d", status, got, want)
+		}
+	}
+	if got := ExitLimit.String(); got != "limit reached" {
+		t.Errorf("ExitLimit is %q", got)
+	}
+	if got := Exit(9).String(); got != "exit code 9" {
+		t.Errorf("Exit(9) is %q", got)
+	}
+}

@@ -1,0 +1,66 @@
+package supervisor
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Effect is something apply wants done. Effects run outside of it, in the order
+// given for one agent, and come back as inputs that name the agent's generation.
+type Effect interface{ effect() }
+
+type (
+	// Emit tells every face.
+	Emit struct{ Event contract.Event }
+	// Spawn starts an agent → Spawned or NotSpawned.
+	Spawn struct{ Params bridge.SpawnParams }
+	// Send writes a message to an agent → NotSent on failure.
+	Send struct{ Params bridge.MessageParams }
+	// Interrupt stops an agent's turn; the turn's end comes as an event.
+	Interrupt struct{ Agent bridge.AgentRef }
+	// Kill ends an agent; its `done` comes as an event.
+	Kill struct {
+		Agent bridge.AgentRef
+		Now   bool
+	}
+	// AnswerTool answers a ToolCalled.
+	AnswerTool struct {
+		Call    string
+		Text    string
+		IsError bool
+	}
+	// AskAgent puts a side question to one agent and answers the tool call with it.
+	AskAgent struct {
+		Call     string
+		Agent    bridge.AgentRef
+		Question string
+	}
+	// AnswerPermission answers a PermissionAsked.
+	AnswerPermission struct {
+		Request string
+		Result  bridge.PermissionResult
+	}
+	// SetTimer rings after a while; setting a key again replaces it, After 0 stops it.
+	SetTimer struct {
+		Key   string
+		After time.Duration
+	}
+	// Shutdown ends all agents → Stopped.
+	Shutdown struct{ Fast bool }
+	// Finish ends the loop. It is the last effect of a run.
+	Finish struct{ Exit contract.Exit }
+)
+
+func (Emit) effect()             {}
+func (Spawn) effect()            {}
+func (Send) effect()             {}
+func (Interrupt) effect()        {}
+func (Kill) effect()             {}
+func (AnswerTool) effect()       {}
+func (AskAgent) effect()         {}
+func (AnswerPermission) effect() {}
+func (SetTimer) effect()         {}
+func (Shutdown) effect()         {}
+func (Finish) effect()           {}

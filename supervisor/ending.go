@@ -1,0 +1,168 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// end ends the run: what is open is closed, the agents are stopped, and when
+// they are gone `result` is said. Only inputs that takeEnding knows matter now.
+func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigger, to machine.State) {
+	if st.Ending != nil {
+		return
+	}
+	st.move(by, to)
+	st.Ending = &Ending{Status: status, Summary: summary, Exit: exit}
+	st.Question = nil
+	for _, p := range st.Permits {
+		st.decidePermit(p.Params, bridge.Deny, "shutdown", "the run is ending")
+	}
+	st.Permits = nil
+	st.do(SetTimer{Key: timeoutKey})
+	for i := range st.Agents {
+		if st.Agents[i].Alive() {
+			a := st.edit(st.Agents[i].ID)
+			a.Status, a.Since, a.Goodbye = Stopping, st.at, status
+		}
+	}
+	st.do(Shutdown{})
+}
+
+func (st *step) limitReached(summary string) {
+	st.end(contract.StatusLimit, summary, contract.ExitLimit, machine.LimitReached, machine.Complete)
+}
+
+// giveUp ends the run after a failure; the category decides the exit code.
+func (st *step) giveUp(c bridge.Category, summary string) {
+	exit := contract.ExitFailed
+	if environmental(c) {
+		exit = contract.ExitEnvironment
+	}
+	st.end(contract.StatusFailed, summary, exit, machine.GiveUp, machine.Failed)
+}
+
+// environmental says whether the cause lies outside of the run: nothing that an
+// agent or a retry could mend.
+func environmental(c bridge.Category) bool {
+	switch c {
+	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatStart:
+		return true
+	}
+	return false
+}
+
+// noBridge ends a run that never had an agent.
+func (st *step) noBridge(f NoBridge) {
+	st.Options, st.Began, st.Phase = f.Options, st.at, machine.Idle
+	st.emit(contract.Supervisor, st.sessionEvent())
+	st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, RoleArbiter))
+	exit := contract.ExitFailed
+	if environmental(f.Category) {
+		exit = contract.ExitEnvironment
+	}
+	st.move(machine.GiveUp, machine.Failed)
+	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit}
+	st.finish()
+}
+
+func (st *step) bridgeLost(f BridgeLost) {
+	st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is gone: "+f.Message, []string{})
+	st.Crashes++
+	st.giveUp(bridge.CatCrash, "the bridge is gone: "+f.Message)
+}
+
+// outputLost ends a run whose events nobody can read any more: it could not be
+// steered, and would go on costing.
+func (st *step) outputLost(f OutputLost) {
+	st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed, machine.Cancel, machine.Cancelled)
+}
+
+func (st *step) signalled(f Signalled) {
+	exit := contract.ExitInterrupted
+	if f.Signal == "TERM" {
+		exit = contract.ExitTerminated
+	}
+	st.end(contract.StatusCancelled, "stopped by SIG"+f.Signal, exit, machine.Cancel, machine.Cancelled)
+	if f.Fast {
+		st.do(Shutdown{Fast: true})
+	}
+}
+
+func (st *step) rang(key string) {
+	switch {
+	case key == timeoutKey:
+		st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
+	case st.permitTimedOut(key):
+	default:
+		st.retryNow(key)
+	}
+}
+
+// takeEnding handles what still arrives while the agents are being stopped.
+func (st *step) takeEnding(f Fact) {
+	switch f := f.(type) {
+	case Happened:
+		st.happenedLate(f.Event)
+	case ToolCalled:
+		st.do(AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
+	case PermissionAsked:
+		st.decidePermit(f.Params, bridge.Deny, "shutdown", "the run is ending")
+	case Commanded:
+		st.reject(f.Command.Ref, "the run is ending")
+	case Signalled:
+		st.do(Shutdown{Fast: true})
+	case Stopped:
+		for _, name := range f.Unstopped {
+			st.fail(name, bridge.CatInternal, name+" did not stop in time", []string{})
+		}
+		st.finish()
+	case BridgeLost:
+		st.finish() // with the bridge every agent is gone
+	}
+}
+
+// happenedLate keeps the books while the agents are being stopped.
+func (st *step) happenedLate(e bridge.Event) {
+	a := st.edit(e.ID)
+	if a == nil || a.Generation != e.Generation {
+		return
+	}
+	switch b := e.Body.(type) {
+	case bridge.Turn:
+		st.bill(a, b)
+		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Outcome: b.Outcome, MessageIDs: b.MessageIDs})
+	case bridge.Done:
+		if a.Status == Ended {
+			return
+		}
+		a.Status = Ended
+		st.emit(e.ID, contract.Done{SessionID: orDefault(b.SessionID, a.SessionID), Reason: orDefault(a.Goodbye, st.Ending.Status)})
+	default:
+		st.relay(e)
+	}
+}
+
+// finish says the result, which is the last line, and ends the loop.
+func (st *step) finish() {
+	if st.Ending.Said {
+		return
+	}
+	ending := *st.Ending
+	ending.Said = true
+	st.Ending = &ending
+	for i := range st.Agents {
+		if a := &st.Agents[i]; a.Status != Ended {
+			e := st.edit(a.ID)
+			e.Status = Ended
+			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: orDefault(e.Goodbye, st.Ending.Status)})
+		}
+	}
+	st.emit(contract.Supervisor, contract.Result{
+		Status: st.Ending.Status, Summary: st.Ending.Summary,
+		CostUSD: st.CostUSD, Usage: st.Usage, Iterations: st.Iterations,
+		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
+		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal,
+	})
+	st.do(Finish{Exit: st.Ending.Exit})
+}

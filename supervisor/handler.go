@@ -1,0 +1,114 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// waiting holds the requests of agents that wait for an answer of the loop.
+type waiting struct {
+	mu          sync.Mutex
+	tools       map[string]chan bridge.ToolCallResult
+	permissions map[string]chan bridge.PermissionResult
+	calls       atomic.Uint64
+}
+
+func (w *waiting) init() {
+	w.tools = map[string]chan bridge.ToolCallResult{}
+	w.permissions = map[string]chan bridge.PermissionResult{}
+}
+
+func (w *waiting) answerTool(call string, r bridge.ToolCallResult) { answer(&w.mu, w.tools, call, r) }
+
+func (w *waiting) answerPermission(request string, r bridge.PermissionResult) {
+	answer(&w.mu, w.permissions, request, r)
+}
+
+// answer hands r to whoever waits under the key, if somebody still does. The
+// channel has room for it, so nobody blocks.
+func answer[R any](mu *sync.Mutex, m map[string]chan R, key string, r R) {
+	mu.Lock()
+	ch := m[key]
+	delete(m, key)
+	mu.Unlock()
+	if ch != nil {
+		ch <- r
+	}
+}
+
+func expect[R any](mu *sync.Mutex, m map[string]chan R, key string) chan R {
+	ch := make(chan R, 1)
+	mu.Lock()
+	m[key] = ch
+	mu.Unlock()
+	return ch
+}
+
+func forget[R any](mu *sync.Mutex, m map[string]chan R, key string) {
+	mu.Lock()
+	delete(m, key)
+	mu.Unlock()
+}
+
+var errOver = errors.New("the run is over")
+
+// Event implements bridge.Handler.
+func (l *Loop) Event(e bridge.Event) { l.Put(Happened{Event: e}) }
+
+// ToolCall implements bridge.Handler: it waits for the loop's answer.
+func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	call := fmt.Sprintf("call-%d", l.waiting.calls.Add(1))
+	ch := expect(&l.waiting.mu, l.waiting.tools, call)
+	defer forget(&l.waiting.mu, l.waiting.tools, call)
+	if !l.Put(ToolCalled{Call: call, Params: p}) {
+		return bridge.ToolCallResult{}, errOver
+	}
+	select {
+	case r := <-ch:
+		return r, nil
+	case <-ctx.Done():
+		return bridge.ToolCallResult{}, ctx.Err()
+	case <-l.done:
+		return bridge.ToolCallResult{}, errOver
+	}
+}
+
+// Permission implements bridge.Handler: the rules are looked up here, because
+// they read the file system, and the loop decides on what they say.
+func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+	fact := PermissionAsked{Params: p}
+	if p.ID == contract.Arbiter && !arbiterMay[p.Tool] {
+		fact.Behavior, fact.By, fact.Reason = bridge.Deny, "role", "the Arbiter reads and rules; it changes nothing"
+	} else {
+		d := l.policy.Decide(policy.Request{Tool: p.Tool, Input: p.Input})
+		fact.Behavior, fact.By, fact.Rule, fact.Reason = d.Behavior, d.By, d.Rule, d.Reason
+	}
+	ch := expect(&l.waiting.mu, l.waiting.permissions, p.Request)
+	defer forget(&l.waiting.mu, l.waiting.permissions, p.Request)
+	if !l.Put(fact) {
+		return bridge.PermissionResult{}, errOver
+	}
+	select {
+	case r := <-ch:
+		return r, nil
+	case <-ctx.Done():
+		l.Put(PermissionWithdrawn{Request: p.Request})
+		return bridge.PermissionResult{}, ctx.Err()
+	case <-l.done:
+		return bridge.PermissionResult{}, errOver
+	}
+}
+
+// arbiterMay are the tools the Arbiter is not denied by its role.
+var arbiterMay = map[string]bool{
+	"Read": true, "Grep": true, "Glob": true, "StructuredOutput": true,
+	"mcp__arbiter__spawn_orchestrator": true, "mcp__arbiter__release_orchestrator": true,
+	"mcp__arbiter__set_plan": true, "mcp__arbiter__status": true,
+}

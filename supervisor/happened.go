@@ -1,0 +1,70 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// happened handles an event of an agent. A late word of an earlier incarnation
+// never touches the present one.
+func (st *step) happened(e bridge.Event) {
+	a, ok := st.agent(e.ID)
+	if !ok || a.Generation != e.Generation || a.Status == Ended {
+		return
+	}
+	switch b := e.Body.(type) {
+	case bridge.Turn:
+		st.turnEnded(e.ID, b)
+	case bridge.Delivered:
+		st.delivered(b.MessageID)
+	case bridge.Done:
+		st.ended(e.ID, b)
+	case bridge.Context:
+		st.edit(e.ID).Context = b
+		st.relay(e)
+	case bridge.ToolUse:
+		if b.Subagent == "" {
+			st.edit(e.ID).Doing = b.Tool
+		}
+		st.relay(e)
+	case bridge.SubagentStart:
+		st.edit(e.ID).Doing = b.Description
+		st.relay(e)
+	default:
+		st.relay(e)
+	}
+}
+
+// relay hands an event on to the faces; it changes nothing. This is the one
+// place where the bridge's events become the contract's.
+func (st *step) relay(e bridge.Event) {
+	switch b := e.Body.(type) {
+	case bridge.Assistant:
+		st.emit(e.ID, contract.Assistant{Text: b.Text, ContextPct: b.ContextPct, Subagent: b.Subagent})
+	case bridge.Delta:
+		st.emit(e.ID, contract.Delta{Text: b.Text, Verdict: b.Verdict})
+	case bridge.ToolUse:
+		st.emit(e.ID, contract.ToolUse{Tool: b.Tool, Input: b.Input, ToolUse: b.ToolUse, Subagent: b.Subagent})
+	case bridge.ToolResult:
+		st.emit(e.ID, contract.ToolResult{ToolUse: b.ToolUse, Text: b.Text, IsError: b.IsError, Subagent: b.Subagent})
+	case bridge.SubagentStart:
+		st.emit(e.ID, contract.SubagentStart{Description: b.Description})
+	case bridge.SubagentStop:
+		st.emit(e.ID, contract.SubagentStop{Description: b.Description, Status: b.Status})
+	case bridge.Context:
+		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct})
+	case bridge.ContextWarning:
+		st.emit(e.ID, contract.ContextWarning{Pct: b.Pct, Level: b.Level})
+	case bridge.Compact:
+		st.emit(e.ID, contract.Compact{Trigger: b.Trigger})
+	case bridge.Retry:
+		st.emit(e.ID, contract.Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason})
+	case bridge.Error:
+		st.emit(e.ID, contract.Error{Category: b.Category, Message: b.Message, RecoveryOptions: []string{}})
+	case bridge.Notice:
+		st.emit(e.ID, contract.Notice{Text: b.Text})
+	case bridge.Turn, bridge.Delivered, bridge.Done, bridge.Stderr, bridge.Unknown:
+		// Turn, Delivered and Done are dealt with by their callers; the loop
+		// writes the other two to the log.
+	}
+}

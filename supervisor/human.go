@@ -1,0 +1,86 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if the task truly cannot go on without an answer, say so once more."
+
+// ask puts a question to the human. With nobody there it is answered once by
+// saying so; the next one ends the run.
+func (st *step) ask(text string) {
+	st.Question = &Question{Text: text, At: st.at}
+	st.emit(contract.Arbiter, contract.Question{Text: text})
+	if !st.HumanPresent {
+		st.answerAlone()
+	}
+}
+
+// answerAlone deals with the open question when no human is present.
+func (st *step) answerAlone() {
+	if st.Question == nil {
+		return
+	}
+	if st.ToldAlone {
+		st.end(contract.StatusNeedsInput, st.Question.Text, contract.ExitNeedsInput, machine.GiveUp, machine.Failed)
+		return
+	}
+	st.ToldAlone = true
+	st.Question = nil
+	st.tell(contract.Arbiter, KindAnswer, aloneText)
+}
+
+// inputEnded says that no human will answer from now on.
+func (st *step) inputEnded() {
+	st.HumanPresent = false
+	for _, p := range st.Permits {
+		st.decidePermit(p.Params, bridge.Deny, "nobody", "no human is present to allow it")
+	}
+	st.Permits = nil
+	switch {
+	case st.Task == "" && !st.HumanSpoke:
+		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp, machine.Failed)
+	case st.Held:
+		st.limitReached("the ceiling of exchanges was reached and no human is present")
+	default:
+		st.answerAlone()
+	}
+}
+
+// say routes a human's word.
+func (st *step) say(ref string, c contract.Say) {
+	to := orDefault(c.To, contract.Arbiter)
+	a, ok := st.agent(to)
+	if !ok || !a.Alive() {
+		st.reject(ref, "there is no living agent %q; alive: arbiter, %s", to, st.roll())
+		return
+	}
+	st.accept(ref, "message to "+to)
+	st.HumanSpoke = true
+	st.Exchanges, st.Ceiling, st.Held = 0, 0, false
+	m := Mail{From: contract.Human, To: to, Kind: KindMessage, Text: c.Text, Strength: c.Strength}
+	switch {
+	case to != contract.Arbiter:
+		m.Kind = KindInstruction
+		e := st.edit(to)
+		e.Standing = Working
+		if st.Phase == machine.Idle {
+			st.move(machine.StartTask, machine.Selecting)
+		}
+		st.move(machine.AgentSelected, machine.Executing)
+	case st.Question != nil:
+		m.Kind = KindAnswer
+		st.Question = nil
+	case st.AnyWorks():
+		m.Kind = KindInterjection
+	case st.Task == "":
+		m.Kind = KindTask
+		st.Task = c.Text
+	}
+	st.post(m)
+	if c.Strength == contract.Stop && a.Status == Busy {
+		st.do(Interrupt{Agent: a.AgentRef})
+	}
+}

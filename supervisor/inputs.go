@@ -1,0 +1,100 @@
+package supervisor
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Input is one fact: something that happened outside the loop, at a time. The
+// state of a run is the fold of its inputs, so an input carries all that apply
+// needs to know and cannot compute (time, policy decisions, random marks).
+type Input struct {
+	At   time.Time
+	Fact Fact
+}
+
+// Fact is the sealed union of inputs.
+type Fact interface{ fact() }
+
+type (
+	// Began is the first: the bridge answered `initialize`.
+	Began struct {
+		Options Options
+		Claude  bridge.ClaudeInfo
+	}
+	// NoBridge is the first when it did not.
+	NoBridge struct {
+		Options  Options
+		Category bridge.Category
+		Message  string
+	}
+	// Commanded is a command from a face.
+	Commanded struct{ Command contract.Command }
+	// InputEnded says that nobody will answer from now on.
+	InputEnded struct{}
+	// Signalled is a signal to this process. Fast is the second one.
+	Signalled struct {
+		Signal string // INT, TERM
+		Fast   bool
+	}
+	// Happened is an event of an agent.
+	Happened struct{ Event bridge.Event }
+	// Spawned and NotSpawned end a Spawn effect.
+	Spawned struct {
+		Agent  bridge.AgentRef
+		Result bridge.SpawnResult
+	}
+	NotSpawned struct {
+		Agent    bridge.AgentRef
+		Category bridge.Category
+		Message  string
+		Stderr   string
+	}
+	// NotSent ends a Send effect that failed; one that worked is silent.
+	NotSent struct {
+		Agent     bridge.AgentRef
+		MessageID string
+		Message   string
+	}
+	// ToolCalled is a call of one of our tools; Call is answered by AnswerTool.
+	ToolCalled struct {
+		Call   string
+		Params bridge.ToolCallParams
+	}
+	// PermissionAsked is a tool that wants to run, with what the rules say.
+	PermissionAsked struct {
+		Params   bridge.PermissionParams
+		Behavior string // allow, deny, ask
+		By, Rule string
+		Reason   string
+	}
+	// PermissionWithdrawn says that the agent no longer waits.
+	PermissionWithdrawn struct{ Request string }
+	// Rang is a timer set by SetTimer.
+	Rang struct{ Key string }
+	// Stopped ends the Shutdown effect.
+	Stopped struct{ Unstopped []string }
+	// BridgeLost says the bridge is gone, unasked.
+	BridgeLost struct{ Message string }
+	// OutputLost says that nobody reads the events any more.
+	OutputLost struct{ Message string }
+)
+
+func (Began) fact()               {}
+func (NoBridge) fact()            {}
+func (Commanded) fact()           {}
+func (InputEnded) fact()          {}
+func (Signalled) fact()           {}
+func (Happened) fact()            {}
+func (Spawned) fact()             {}
+func (NotSpawned) fact()          {}
+func (NotSent) fact()             {}
+func (ToolCalled) fact()          {}
+func (PermissionAsked) fact()     {}
+func (PermissionWithdrawn) fact() {}
+func (Rang) fact()                {}
+func (Stopped) fact()             {}
+func (BridgeLost) fact()          {}
+func (OutputLost) fact()          {}

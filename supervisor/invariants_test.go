@@ -1,0 +1,208 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// fingerprint is all of a state, as text: apply must never change the state it
+// was given, and must come to the same one from the same input.
+func fingerprint(t *testing.T, s *State) string {
+	t.Helper()
+	raw, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// checkInvariants holds for every state a run can be in.
+func checkInvariants(t *testing.T, s *State) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, a := range s.Agents {
+		if seen[a.ID] {
+			t.Fatalf("two agents %s", a.ID)
+		}
+		seen[a.ID] = true
+		if a.Status != Busy && len(a.Turn) > 0 && a.Alive() {
+			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
+		}
+	}
+	carried := map[string]bool{}
+	for _, m := range s.Mail {
+		if a, _ := s.agent(m.To); !a.Alive() && s.Ending == nil {
+			t.Fatalf("a %s waits for %s, which is %s", m.Kind, m.To, a.Status)
+		}
+		if !m.Sent && len(m.Carries) > 0 {
+			t.Fatalf("unsent message %s carries %v", m.ID, m.Carries)
+		}
+		for _, c := range m.Carries {
+			carried[c] = true
+		}
+	}
+	for _, e := range s.WorkLog {
+		if (e.Carrier != "") != carried[e.ID] {
+			t.Fatalf("report %s says its carrier is %q, the mail says %v", e.ID, e.Carrier, carried[e.ID])
+		}
+	}
+	if s.Question != nil && s.Ending != nil {
+		t.Fatal("a question is open in a run that ends")
+	}
+	if s.Ending != nil && s.Phase.Live() {
+		t.Fatalf("ending, and %s", s.Phase)
+	}
+	// A dialogue never stalls silently: where nobody is busy and nothing is
+	// under way, somebody outside is awaited.
+	if s.Ending == nil && s.Phase.Live() && stalled(s) {
+		t.Fatalf("stalled in %s: %s", s.Phase, s.roll())
+	}
+}
+
+// stalled says whether nothing will ever happen by itself.
+func stalled(s *State) bool {
+	if s.Paused || s.Held || s.Question != nil || len(s.Agents) == 0 || s.Task == "" {
+		return false
+	}
+	for _, a := range s.Agents {
+		if a.Status == Busy || a.Status == Starting || a.Troubles > 0 {
+			return false
+		}
+	}
+	return len(s.Mail) == 0
+}
+
+// FuzzApply throws random facts at apply: it must not panic, keep the
+// invariants, never touch its input, and be deterministic.
+func FuzzApply(f *testing.F) {
+	for seed := range uint64(64) {
+		f.Add(seed, uint16(200))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, n uint16) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		o := Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3}
+		if r.IntN(2) == 0 {
+			o.Task = "t"
+		}
+		var s State
+		at := time.Unix(1_800_000_000, 0)
+		facts := []Fact{Began{Options: o.WithDefaults()}}
+		for range int(n) % 400 {
+			facts = append(facts, nil)
+		}
+		finished := 0
+		for i, fact := range facts {
+			if i > 0 {
+				fact = randomFact(r, &s)
+			}
+			at = at.Add(time.Second)
+			if testing.Verbose() {
+				t.Logf("%s, %s: %+v", s.Phase, s.roll(), fact)
+			}
+			kept := fingerprint(t, &s)
+			next, out := Apply(s, Input{At: at, Fact: fact})
+			again, out2 := Apply(s, Input{At: at, Fact: fact})
+			if kept != fingerprint(t, &s) {
+				t.Fatalf("apply changed its input by %T", fact)
+			}
+			if fingerprint(t, &next) != fingerprint(t, &again) || !reflect.DeepEqual(out, out2) {
+				t.Fatalf("%T is not deterministic", fact)
+			}
+			s = next
+			checkInvariants(t, &s)
+			for _, e := range out {
+				if _, ok := e.(Finish); ok {
+					finished++
+				}
+			}
+			if finished > 1 {
+				t.Fatal("finished twice")
+			}
+		}
+	})
+}
+
+// randomFact prefers facts that fit the state, so that runs get somewhere.
+func randomFact(r *rand.Rand, s *State) Fact {
+	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
+	var a Agent
+	if len(s.Agents) > 0 {
+		a = s.Agents[r.IntN(len(s.Agents))]
+		ref = a.AgentRef
+		if r.IntN(20) == 0 {
+			ref.Generation += 1 - 2*r.IntN(2)
+		}
+	}
+	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: ref, Body: b}} }
+	switch r.IntN(12) {
+	case 0, 1:
+		if a.Status == Starting && r.IntN(6) > 0 {
+			return Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000}}
+		}
+		return NotSpawned{Agent: ref, Category: bridge.CatTimeout, Message: "m"}
+	case 2, 3, 4, 5:
+		return event(randomTurn(r, a))
+	case 6:
+		if len(a.Turn) > 0 {
+			return event(bridge.Delivered{MessageID: a.Turn[0]})
+		}
+		return event(bridge.Context{Tokens: 5, Window: 10, Pct: 50})
+	case 7:
+		tools := []string{"spawn_orchestrator", "release_orchestrator", "set_plan", "status", "report_progress", "update_plan", "ask_predecessor", "nonsense"}
+		inputs := []string{`{"prompt":"p"}`, `{"id":"all","reason":"r"}`, `{"id":"orch-1","reason":"r"}`, `{"steps":[{"text":"a"}]}`, `{"message":"m"}`, `{"index":1,"status":"done"}`, `{"question":"q"}`, `[]`, `{`}
+		return ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: tools[r.IntN(len(tools))], Input: json.RawMessage(inputs[r.IntN(len(inputs))])}}
+	case 8:
+		behaviors := []string{"allow", "deny", "ask", ""}
+		return PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)]}
+	case 9:
+		return Commanded{contract.Command{Ref: "r", Body: randomCommand(r)}}
+	case 10:
+		if len(a.Turn) > 0 {
+			return NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
+		}
+		return Rang{Key: retryKey(ref)}
+	}
+	if r.IntN(4) > 0 {
+		return PermissionWithdrawn{Request: "p1"}
+	}
+	rare := []Fact{InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), Signalled{Signal: "INT"}, Stopped{}, BridgeLost{}, OutputLost{}, Rang{Key: timeoutKey}}
+	return rare[r.IntN(len(rare))]
+}
+
+func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
+	verdicts := []string{
+		`{"decision":"CONTINUE","message":"m","reason":"r"}`, `{"decision":"CONTINUE","message":"m","reason":"r","to":"orch-1"}`,
+		`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`, `{"decision":"ADDRESS_ORCHESTRATOR","message":"m","reason":"r","to":"orch-2"}`,
+		`{"decision":"SELECT_MODE","message":"m","reason":"r","mode":"developer"}`, `{"decision":"RETRY","message":"m","reason":"r","to":"orch-1"}`,
+		`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`, `{"decision":"HANDOFF","message":"m","reason":"r"}`, `null`, `{"x":1}`,
+		`{"expects_response":true,"message":"m","kind":"question"}`, `{"expects_response":false,"message":"m","kind":"progress"}`,
+		`{"expects_response":true,"message":"m","kind":"done","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}}`,
+		`{"expects_response":true,"message":"m","kind":"handoff","handoff":{"accomplished":["a"],"remaining":["b"],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}}`,
+	}
+	t := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(verdicts[r.IntN(len(verdicts))]), CostUSD: 0.01}
+	switch r.IntN(12) {
+	case 0:
+		t.Outcome, t.Verdict = bridge.TurnInterrupted, nil
+	case 1:
+		cats := []bridge.Category{bridge.CatOverloaded, bridge.CatInvalidRequest, bridge.CatVerdict, bridge.CatServer}
+		t.Outcome, t.Verdict, t.Category = bridge.TurnFailed, nil, cats[r.IntN(len(cats))]
+	}
+	return t
+}
+
+func randomCommand(r *rand.Rand) contract.CommandBody {
+	list := []contract.CommandBody{
+		contract.Say{Text: "x"}, contract.Say{Text: "x", Strength: contract.Stop}, contract.Say{Text: "x", Strength: contract.Steer, To: "orch-1"},
+		contract.Permit{Request: "p1", Behavior: "allow", Scope: "run"}, contract.Permit{Request: "p2", Behavior: "deny"},
+		contract.Interrupt{}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Continue{}, contract.ForceAgent{Mode: "tester"},
+		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{}, contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}}},
+		contract.Choose{Option: "retry"}, contract.Malformed{Problem: "p"},
+	}
+	return list[r.IntN(len(list))]
+}

@@ -1,0 +1,276 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+const timeoutKey = "timeout"
+
+// began starts the run: the Arbiter is summoned at once, so that it is ready
+// when the first word comes.
+func (st *step) began(f Began) {
+	st.Options, st.Claude = f.Options, f.Claude
+	st.Began, st.Phase = st.at, machine.Idle
+	st.HumanPresent = f.Options.HumanPresent
+	st.emit(contract.Supervisor, st.sessionEvent())
+	if f.Options.Timeout > 0 {
+		st.do(SetTimer{Key: timeoutKey, After: f.Options.Timeout})
+	}
+	st.enlist(Agent{
+		AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
+		Role:     RoleArbiter, Name: "The Arbiter",
+	}, f.Options.Task)
+	if f.Options.Task != "" {
+		st.giveTask(f.Options.Task)
+	}
+}
+
+func (st *step) sessionEvent() contract.Session {
+	o := st.Options
+	return contract.Session{
+		Session: o.Run, CWD: o.CWD, ClaudeVersion: st.Claude.Version, Claude: st.Claude.Path,
+		Rehearsal: o.Rehearsal, StandIn: o.StandIn, Scenario: o.Scenario,
+		Trusted: o.Trusted, Permissions: o.Permissions, Version: o.Version, Log: o.Log,
+	}
+}
+
+// giveTask hands the human's task to the Arbiter and starts the machine.
+func (st *step) giveTask(task string) {
+	st.Task = task
+	st.move(machine.StartTask, machine.Selecting)
+	st.post(Mail{From: contract.Human, To: contract.Arbiter, Kind: KindTask, Text: task})
+}
+
+// enlist adds an agent and has its process started.
+func (st *step) enlist(a Agent, prompt string) {
+	a.Status, a.Since = Starting, st.at
+	a.SessionID = st.sessionID(a.ID, a.Generation)
+	if !st.ownAgents {
+		st.Agents, st.ownAgents = append([]Agent(nil), st.Agents...), true
+	}
+	st.Agents = append(st.Agents, a)
+	st.emit(a.ID, contract.Spawn{
+		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
+		Generation: a.Generation, SuccessorOf: a.Predecessor,
+	})
+	st.do(Spawn{bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}})
+}
+
+// summon starts an Orchestrator. It returns the reason when it must not; if
+// the reason is a limit of the run, the run is ending when it returns.
+func (st *step) summon(brief, mode, successorOf, by string) string {
+	if strings.TrimSpace(brief) == "" {
+		return "An Orchestrator needs a brief: what is wanted, where, and how it will be judged."
+	}
+	if mode != "" {
+		if _, ok := agents.Find(mode); !ok {
+			return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(agents.Names(), ", "))
+		}
+	}
+	if successorOf == "" {
+		successorOf = st.Handoff
+	}
+	var old Agent
+	if successorOf != "" {
+		var ok bool
+		if old, ok = st.agent(successorOf); !ok || old.Role != RoleOrchestrator {
+			return fmt.Sprintf("successor_of names no Orchestrator: %q.", successorOf)
+		}
+	}
+	if st.living() >= st.Options.MaxOrchestrators {
+		return fmt.Sprintf("%d Orchestrators live already, which is the most (%s). Release one first.", st.living(), st.roll())
+	}
+	if st.Iterations >= st.Options.MaxIterations {
+		st.limitReached(fmt.Sprintf("%d Orchestrators were summoned, which is the most", st.Iterations))
+		return "The run has reached its limit of iterations."
+	}
+	if st.Phase == machine.Idle {
+		st.move(machine.StartTask, machine.Selecting)
+	}
+	st.Summoned++
+	st.Iterations++
+	a := Agent{
+		AgentRef: bridge.AgentRef{ID: orchID(st.Summoned), Generation: 1},
+		Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode,
+		Standing: Working, Predecessor: successorOf,
+	}
+	company := st.company(a.ID)
+	st.enlist(a, brief)
+	st.exchange()
+	text := brief
+	if old.Document != nil {
+		text += "\n\n## Handed over by " + old.Name + " (" + old.ID + ")\n\n" +
+			"This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n" + old.Document.Markdown()
+		st.emit(old.ID, contract.Handoff{From: old.ID, To: a.ID, Document: old.Document})
+	}
+	if st.Handoff == successorOf {
+		st.Handoff = ""
+	}
+	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company})
+	st.move(machine.AgentSelected, machine.Executing)
+	return ""
+}
+
+// company warns an Orchestrator of the others in the same working tree.
+func (s *State) company(self string) string {
+	var others []string
+	for i := range s.Agents {
+		if a := &s.Agents[i]; a.ID != self && a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
+			others = append(others, a.Name+" ("+a.ID+")")
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return "\n\n## You are not alone\n\nIn the same working tree: " + strings.Join(others, ", ") +
+		". Keep to the files of your brief, expect changes you did not make, and never undo them."
+}
+
+func (st *step) spawned(f Spawned) {
+	a := st.edit(f.Agent.ID)
+	if a == nil || a.Generation != f.Agent.Generation || a.Status != Starting {
+		return
+	}
+	a.Status, a.Since = Ready, st.at
+	if f.Result.Window > 0 {
+		a.Context.Window = f.Result.Window
+	}
+}
+
+func (st *step) notSpawned(f NotSpawned) {
+	a := st.edit(f.Agent.ID)
+	if a == nil || a.Generation != f.Agent.Generation || a.Status == Ended {
+		return
+	}
+	asked := a.Status == Stopping
+	a.Status, a.Since = Ended, st.at
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: orDefault(a.Goodbye, string(bridge.CatStart))})
+	if asked {
+		st.drop(a.ID)
+		return
+	}
+	message := f.Message
+	if f.Stderr != "" {
+		message += ": " + f.Stderr
+	}
+	st.fail(a.ID, f.Category, message, recovery(f.Category, RoleArbiter))
+	if a.Role == RoleArbiter || environmental(f.Category) {
+		st.giveUp(f.Category, a.Name+" could not start: "+message)
+		return
+	}
+	st.buried(a.ID, "could not start: "+message)
+}
+
+// buried tells the Arbiter of an Orchestrator that is gone, and of the words
+// that did not reach it.
+func (st *step) buried(id, why string) {
+	a, _ := st.agent(id)
+	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
+	for _, m := range st.drop(id) {
+		if m.Kind != KindContinue && m.Kind != KindCorrection {
+			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
+		}
+	}
+	if st.Handoff == "" && a.Document != nil && a.Standing == HandedOff && !st.succeeded(id) {
+		st.Handoff = id
+	}
+	if st.executionFailed() {
+		return
+	}
+	st.move(machine.AgentError, machine.Error)
+	st.tell(contract.Arbiter, KindNotice, text+" Its files remain. Summon another, or judge the task anew.")
+}
+
+// succeeded says whether a successor of the agent was summoned.
+func (s *State) succeeded(id string) bool {
+	for i := range s.Agents {
+		if s.Agents[i].Predecessor == id {
+			return true
+		}
+	}
+	return false
+}
+
+// release ends an agent in order.
+func (st *step) release(id, reason string, now bool) {
+	a := st.edit(id)
+	if a == nil || !a.Alive() {
+		return
+	}
+	a.Status, a.Since, a.Goodbye = Stopping, st.at, reason
+	if st.Handoff == id {
+		// Its document stays: the next one summoned still receives it.
+		a.Standing = HandedOff
+	}
+	st.withdrawPermits(id)
+	st.drop(id)
+	st.do(Kill{Agent: a.AgentRef, Now: now})
+}
+
+// releasePredecessor lets the old one go once its successor has spoken for
+// itself: until then it can be asked.
+func (st *step) releasePredecessor(id string) {
+	a, _ := st.agent(id)
+	if old, ok := st.agent(a.Predecessor); ok && old.Alive() && old.Standing == HandedOff {
+		st.release(old.ID, "succeeded by "+id, false)
+	}
+}
+
+// ended handles the end of an incarnation's process.
+func (st *step) ended(id string, d bridge.Done) {
+	a := st.edit(id)
+	if a.Status == Ended {
+		return
+	}
+	asked := a.Status == Stopping
+	turn := a.Turn
+	a.Status, a.Since, a.Turn, a.Doing = Ended, st.at, nil, ""
+	if d.SessionID != "" {
+		a.SessionID = d.SessionID
+	}
+	reason := a.Goodbye
+	if !asked {
+		reason = string(bridge.CatCrash)
+	}
+	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
+	st.withdrawPermits(id)
+	if asked {
+		st.drop(id)
+		return
+	}
+	st.Crashes++
+	for _, m := range turn {
+		st.unsent(m)
+	}
+	what := "ended unasked (" + exitText(d.Exit) + ")"
+	st.fail(id, bridge.CatCrash, a.Name+" "+what, recovery(bridge.CatCrash, RoleArbiter))
+	if a.Role == RoleArbiter {
+		st.giveUp(bridge.CatCrash, "The Arbiter "+what)
+		return
+	}
+	st.buried(id, what)
+}
+
+func exitText(e bridge.Exit) string {
+	text := fmt.Sprintf("exit code %d", e.Code)
+	if e.Signal != "" {
+		text = "signal: " + e.Signal
+	}
+	if e.Stderr != "" {
+		text += "; " + e.Stderr
+	}
+	return text
+}
+
+func orDefault(s, d string) string {
+	if s == "" {
+		return d
+	}
+	return s
+}

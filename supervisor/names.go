@@ -1,0 +1,86 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Kinds of messages, the second word of an envelope's first line.
+const (
+	KindTask         = "task"         // the human's first word
+	KindMessage      = "message"      // a word outside of any work
+	KindAnswer       = "answer"       // to a question
+	KindInterjection = "interjection" // a human's word while Orchestrators work
+	KindBrief        = "brief"        // what an Orchestrator is summoned for
+	KindInstruction  = "instruction"  // the Arbiter's word to one that did not ask
+	KindRetry        = "retry"
+	KindReport       = "report" // the Arbiter's word to the human while work goes on
+	KindQuestion     = "question"
+	KindContinue     = "continue"
+	KindCorrection   = "correction"
+	KindNotice       = "notice"
+	KindComplete     = "complete"
+)
+
+// idFor derives an id from the run's own, so that folding the same facts again
+// gives the same ids.
+func idFor(run, what string) string {
+	space, err := uuid.Parse(run)
+	if err != nil {
+		space = uuid.NewSHA1(uuid.NameSpaceOID, []byte(run))
+	}
+	return uuid.NewSHA1(space, []byte(what)).String()
+}
+
+func (st *step) newMessageID() string {
+	st.Counter++
+	return idFor(st.Options.Run, fmt.Sprintf("message/%d", st.Counter))
+}
+
+func (st *step) sessionID(agent string, generation int) string {
+	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d", agent, generation))
+}
+
+func orchID(n int) string { return fmt.Sprintf("orch-%d", n) }
+
+func orchName(n int) string { return "Orchestrator " + roman(n) }
+
+// displayName is how a party is called in prose.
+func (s *State) displayName(id string) string {
+	switch id {
+	case contract.Arbiter:
+		return "the Arbiter"
+	case contract.Human:
+		return "the human"
+	case contract.Supervisor:
+		return "the supervisor"
+	}
+	if a, ok := s.agent(id); ok {
+		return a.Name
+	}
+	return id
+}
+
+func roman(n int) string {
+	if n <= 0 || n > 3999 {
+		return fmt.Sprint(n)
+	}
+	var b strings.Builder
+	for _, d := range []struct {
+		value int
+		text  string
+	}{
+		{1000, "M"}, {900, "CM"}, {500, "D"}, {400, "CD"}, {100, "C"}, {90, "XC"},
+		{50, "L"}, {40, "XL"}, {10, "X"}, {9, "IX"}, {5, "V"}, {4, "IV"}, {1, "I"},
+	} {
+		for n >= d.value {
+			b.WriteString(d.text)
+			n -= d.value
+		}
+	}
+	return b.String()
+}

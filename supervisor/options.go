@@ -1,0 +1,74 @@
+package supervisor
+
+import "time"
+
+// Options is what a run is started with. It is a plain value that can be stored
+// with the run, so that the same facts always fold to the same history.
+type Options struct {
+	Run       string // the run's id, a UUID
+	Delimiter string // per-run random mark of the envelopes
+	CWD       string
+	Version   string // arbiter's own
+	Log       string // path of the log file, for the `session` event
+
+	Task     string // the first task; empty: the human will speak
+	TaskFrom string // where it came from, for messages ("--task", a path)
+
+	Model        string // of every agent; empty: the CLI's default
+	ArbiterModel string // of the Arbiter; empty: Model
+
+	Permissions string // ask, rules, accept-edits, allow-all
+	Allow, Deny []string
+	Trusted     bool // project settings, hooks, agents and CLAUDE.md may be loaded
+
+	MaxOrchestrators int
+	MaxIterations    int
+	MaxFailures      int           // consecutive
+	MaxExchanges     int           // between agents without a human
+	MaxCostUSD       float64       // 0: no limit
+	Timeout          time.Duration // 0: no limit
+	ContextTokens    int           // cap of the effective window, 0: none
+	RetryBase        time.Duration // first pause before a turn is tried again after API trouble
+	PermissionWait   time.Duration // an unanswered permission request is denied then
+
+	HumanPresent bool // somebody can answer (until the input ends)
+	Partial      bool // stream text as it arrives
+
+	Rehearsal bool
+	Scenario  string
+	StandIn   bool
+}
+
+// Defaults of the limits.
+const (
+	DefaultMaxOrchestrators = 4
+	DefaultMaxIterations    = 50
+	DefaultMaxFailures      = 3
+	DefaultMaxExchanges     = 200
+	DefaultContextTokens    = 300_000
+	DefaultRetryBase        = 5 * time.Second
+	DefaultPermissionWait   = 10 * time.Minute
+)
+
+// WithDefaults fills in what was left zero and has a default.
+func (o Options) WithDefaults() Options {
+	set := func(p *int, d int) {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	set(&o.MaxOrchestrators, DefaultMaxOrchestrators)
+	set(&o.MaxIterations, DefaultMaxIterations)
+	set(&o.MaxFailures, DefaultMaxFailures)
+	set(&o.MaxExchanges, DefaultMaxExchanges)
+	if o.RetryBase == 0 {
+		o.RetryBase = DefaultRetryBase
+	}
+	if o.PermissionWait == 0 {
+		o.PermissionWait = DefaultPermissionWait
+	}
+	if o.Permissions == "" {
+		o.Permissions = "ask"
+	}
+	return o
+}

@@ -1,0 +1,244 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// play drives apply by hand, in words of the domain. It keeps the effects of
+// the whole run, so that a test can ask what was said and sent.
+type play struct {
+	t   *testing.T
+	s   State
+	out []Effect
+	at  time.Time
+}
+
+const testRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
+
+func begin(t *testing.T, change func(*Options)) *play {
+	t.Helper()
+	o := Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", HumanPresent: true, Task: "Build it"}
+	if change != nil {
+		change(&o)
+	}
+	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
+	p.do(Began{Options: o.WithDefaults(), Claude: bridge.ClaudeInfo{Version: "2.1.329"}})
+	p.spawned("arbiter")
+	return p
+}
+
+// do applies a fact a second after the last one and returns its effects.
+func (p *play) do(f Fact) []Effect {
+	p.t.Helper()
+	p.at = p.at.Add(time.Second)
+	before := fingerprint(p.t, &p.s)
+	s, out := Apply(p.s, Input{At: p.at, Fact: f})
+	if before != fingerprint(p.t, &p.s) {
+		p.t.Fatalf("apply changed its input by %T", f)
+	}
+	p.s = s
+	p.out = append(p.out, out...)
+	checkInvariants(p.t, &p.s)
+	return out
+}
+
+func (p *play) agent(id string) Agent {
+	p.t.Helper()
+	a, ok := p.s.agent(id)
+	if !ok {
+		p.t.Fatalf("no agent %s", id)
+	}
+	return a
+}
+
+func (p *play) spawned(id string) {
+	p.t.Helper()
+	p.do(Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
+}
+
+func (p *play) happen(id string, b bridge.EventBody) []Effect {
+	p.t.Helper()
+	return p.do(Happened{bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
+}
+
+// turn ends the agent's running turn: its messages are delivered, and t follows.
+func (p *play) turn(id string, t bridge.Turn) []Effect {
+	p.t.Helper()
+	a := p.agent(id)
+	if a.Status != Busy {
+		p.t.Fatalf("%s has no turn to end: it is %s", id, a.Status)
+	}
+	for _, m := range a.Turn {
+		p.happen(id, bridge.Delivered{MessageID: m, Proof: "lifecycle"})
+	}
+	t.MessageIDs = p.agent(id).Turn
+	if t.Outcome == "" {
+		t.Outcome = bridge.TurnDone
+	}
+	return p.happen(id, t)
+}
+
+// verdict ends the running turn with a verdict given as its fields.
+func (p *play) verdict(id string, v map[string]any) []Effect {
+	p.t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.turn(id, bridge.Turn{Verdict: raw})
+}
+
+func ruling(decision, message string, more ...string) map[string]any {
+	v := map[string]any{"decision": decision, "message": message, "reason": "because"}
+	for i := 0; i+1 < len(more); i += 2 {
+		v[more[i]] = more[i+1]
+	}
+	return v
+}
+
+func report(kind, message string, expects bool) map[string]any {
+	v := map[string]any{"kind": kind, "message": message, "expects_response": expects}
+	if kind == verdict.KindDone || kind == verdict.KindHandoff {
+		v["handoff"] = verdict.Document{
+			Accomplished: []string{"the first half"}, Remaining: []string{"the second half"}, KeyContext: "port 8080",
+			Decisions: []verdict.Decision{}, Constraints: []string{}, Files: []string{"a.go"},
+			Checks: []verdict.Check{}, OpenQuestions: []string{}, Claims: []verdict.Claim{},
+		}
+	}
+	return v
+}
+
+// call makes an agent call one of our tools and returns the answer.
+func (p *play) call(id, tool, input string) AnswerTool {
+	p.t.Helper()
+	out := p.do(ToolCalled{Call: "c1", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(input)}})
+	for _, e := range out {
+		if a, ok := e.(AnswerTool); ok {
+			return a
+		}
+	}
+	p.t.Fatalf("%s was not answered: %v", tool, out)
+	return AnswerTool{}
+}
+
+// summon has the Arbiter call spawn_orchestrator and brings the new one up.
+func (p *play) summon(brief string) string {
+	p.t.Helper()
+	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief)); a.IsError {
+		p.t.Fatalf("spawn_orchestrator: %s", a.Text)
+	}
+	id := orchID(p.s.Summoned)
+	p.spawned(id)
+	return id
+}
+
+// command gives a human's command and says whether it was accepted.
+func (p *play) command(b contract.CommandBody) (bool, string) {
+	p.t.Helper()
+	for _, e := range p.do(Commanded{contract.Command{Ref: "r", Body: b}}) {
+		if em, ok := e.(Emit); ok {
+			switch b := em.Event.Body.(type) {
+			case contract.Accepted:
+				return true, b.Message
+			case contract.Rejected:
+				return false, b.Message
+			}
+		}
+	}
+	p.t.Fatalf("command %T was neither accepted nor rejected", b)
+	return false, ""
+}
+
+func (p *play) say(text string, more ...string) {
+	p.t.Helper()
+	c := contract.Say{Text: text}
+	if len(more) > 0 {
+		c.Strength = more[0]
+	}
+	if len(more) > 1 {
+		c.To = more[1]
+	}
+	if ok, why := p.command(c); !ok {
+		p.t.Fatalf("message was rejected: %s", why)
+	}
+}
+
+// lastSent is what the agent was sent last.
+func (p *play) lastSent(id string) string {
+	p.t.Helper()
+	for i := len(p.out) - 1; i >= 0; i-- {
+		if s, ok := p.out[i].(Send); ok && s.Params.ID == id {
+			return s.Params.Content
+		}
+	}
+	p.t.Fatalf("nothing was sent to %s", id)
+	return ""
+}
+
+// told collects the events of one type, oldest first.
+func told[B contract.Body](p *play) []B {
+	var list []B
+	for _, e := range p.out {
+		if em, ok := e.(Emit); ok {
+			if b, ok := em.Event.Body.(B); ok {
+				list = append(list, b)
+			}
+		}
+	}
+	return list
+}
+
+func last[B contract.Body](p *play) B {
+	p.t.Helper()
+	list := told[B](p)
+	if len(list) == 0 {
+		var none B
+		p.t.Fatalf("no %s event", none.EventName())
+	}
+	return list[len(list)-1]
+}
+
+// effects collects the effects of one type, oldest first.
+func effects[E Effect](p *play) []E {
+	var list []E
+	for _, e := range p.out {
+		if x, ok := e.(E); ok {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+func (p *play) contains(what, text string, parts ...string) {
+	p.t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			p.t.Errorf("%s lacks %q:\n%s", what, part, text)
+		}
+	}
+}
+
+// finished lets the agents stop and returns the result and the exit code.
+func (p *play) finished() (contract.Result, contract.Exit) {
+	p.t.Helper()
+	if p.s.Ending == nil {
+		p.t.Fatalf("the run goes on: %s", p.s.Phase)
+	}
+	p.do(Stopped{})
+	ends := effects[Finish](p)
+	if len(ends) != 1 {
+		p.t.Fatalf("%d ends", len(ends))
+	}
+	if r := told[contract.Result](p); len(r) != 1 {
+		p.t.Fatalf("%d results", len(r))
+	}
+	return last[contract.Result](p), ends[0].Exit
+}

@@ -1,0 +1,55 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const maxLinks = 255
+
+// followLinks resolves an absolute path as the kernel would, one name at a time.
+// Unlike filepath.EvalSymlinks it goes through links that lead to nothing yet: to
+// write through one creates what it names.
+func followLinks(name string) (string, error) {
+	if !filepath.IsAbs(name) {
+		return "", fmt.Errorf("resolve %q: not absolute", name)
+	}
+	at, links := "/", 0
+	rest := strings.Split(name, "/")
+	for len(rest) > 0 {
+		seg := rest[0]
+		rest = rest[1:]
+		switch seg {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, seg)
+		info, err := os.Lstat(next)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("resolve %q: %w", name, err)
+		}
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", fmt.Errorf("resolve %q: too many links", name)
+		}
+		to, err := os.Readlink(next)
+		if err != nil {
+			return "", fmt.Errorf("resolve %q: %w", name, err)
+		}
+		if filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
+	}
+	return at, nil
+}

@@ -1,0 +1,318 @@
+package policy
+
+import (
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// caseFolds says that the file system usually takes two cases for one name.
+const caseFolds = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+
+// pathRoot is where a path rule begins.
+type pathRoot int
+
+const (
+	rootCWD  pathRoot = iota // src/**, ./x, /x, ../x
+	rootHome                 // ~/x
+	rootFS                   // //x
+)
+
+// pathPattern is a path rule taken apart. Segments are matched one by one, as in
+// .gitignore: ** stands for any number of them, and a name without a slash for that
+// name anywhere below the root.
+type pathPattern struct {
+	root pathRoot
+	up   int // leading ..
+	segs []string
+}
+
+// target is a file or directory a request is about.
+type target struct {
+	lexical  string
+	resolved []string // where symbolic links lead, read with and without ..
+	sure     bool     // nothing about it is in doubt
+}
+
+func (t target) every(f func(string) bool) bool {
+	for _, p := range t.resolved {
+		if !f(p) {
+			return false
+		}
+	}
+	return f(t.lexical)
+}
+
+func (t target) any(f func(string) bool) bool {
+	return !t.every(func(p string) bool { return !f(p) })
+}
+
+// paths are the targets of a file tool.
+func (q *query) paths() []target {
+	if q.haveTargets {
+		return q.targets
+	}
+	q.haveTargets = true
+	field := "file_path"
+	switch q.tool {
+	case "NotebookEdit", "NotebookRead":
+		field = "notebook_path"
+	case "Glob", "Grep", "LS":
+		field = "path"
+	}
+	raw, ok := q.text(field)
+	_, given := q.input[field]
+	if !given && (q.tool == "Glob" || q.tool == "Grep") {
+		raw, ok = q.policy.CWD, true
+	}
+	first := q.target(raw)
+	first.sure = first.sure && ok && !q.broken
+	q.targets = []target{first}
+
+	// A search also names files by a pattern below its path.
+	for _, field := range map[string][]string{"Glob": {"pattern"}, "Grep": {"glob"}}[q.tool] {
+		pattern, ok := q.text(field)
+		if _, given := q.input[field]; !given {
+			continue
+		}
+		if !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~") {
+			pattern = strings.TrimSuffix(first.lexical, "/") + "/" + pattern
+		}
+		below := q.target(pattern)
+		below.sure = below.sure && ok && !(strings.Contains(pattern, "..") && strings.Contains(pattern, "{"))
+		q.targets = append(q.targets, below)
+	}
+	return q.targets
+}
+
+// target finds out what a path of the input names.
+func (q *query) target(raw string) target {
+	t := target{sure: raw != "" && raw == strings.TrimSpace(raw) && !strings.ContainsRune(raw, 0)}
+	raw = strings.TrimSpace(raw)
+	switch {
+	case raw == "~" || strings.HasPrefix(raw, "~/"):
+		t.sure = t.sure && q.policy.Home != ""
+		raw = q.policy.Home + raw[1:]
+	case strings.HasPrefix(raw, "~"):
+		t.sure = false
+	case !strings.HasPrefix(raw, "/"):
+		raw = q.policy.CWD + "/" + raw
+	}
+	t.lexical = filepath.Clean(raw)
+	names := []string{t.lexical}
+	if t.lexical != raw && strings.Contains(raw, "..") {
+		names = append(names, raw) // a link before .. leads elsewhere for the kernel
+	}
+	for _, name := range names {
+		resolved, err := q.policy.follow(name)
+		if err != nil {
+			t.sure = false
+			continue
+		}
+		t.resolved = append(t.resolved, resolved)
+	}
+	return t
+}
+
+func (p *Policy) follow(name string) (string, error) {
+	if p.Resolve != nil {
+		return p.Resolve(name)
+	}
+	return followLinks(name)
+}
+
+// resolve is follow for paths of rules, which may lead nowhere.
+func (p *Policy) resolve(name string) string {
+	if resolved, err := p.follow(name); err == nil {
+		return resolved
+	}
+	return name
+}
+
+// root is the resolved beginning of a rule.
+func (q *query) root(r pathRoot) string {
+	switch r {
+	case rootHome:
+		return q.policy.resolve(q.policy.Home)
+	case rootFS:
+		return "/"
+	}
+	if q.cwd == "" {
+		q.cwd = q.policy.resolve(q.policy.CWD)
+	}
+	return q.cwd
+}
+
+// base is where a rule's segments begin, as it is written.
+func (q *query) base(pat *pathPattern) (string, bool) {
+	switch pat.root {
+	case rootFS:
+		return "/", true
+	case rootHome:
+		return q.policy.Home, q.policy.Home != ""
+	}
+	return ascend(filepath.Clean(q.policy.CWD), pat.up), q.policy.CWD != ""
+}
+
+func ascend(dir string, n int) string {
+	for range n {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// pathMight is the test of deny and ask rules: any name of any target, under the
+// rule as written or under what its links lead to.
+func (q *query) pathMight(r *Rule) bool {
+	base, ok := q.base(&r.path)
+	if !ok {
+		return false
+	}
+	segs := append(r.path.segs[:len(r.path.segs):len(r.path.segs)], "**")
+	fixed := 0
+	for fixed < len(r.path.segs) && !hasMeta(r.path.segs[fixed]) {
+		fixed++
+	}
+	literal := path.Join(append([]string{base}, segs[:fixed]...)...)
+	real := q.policy.resolve(literal)
+	for _, t := range q.paths() {
+		if !t.sure {
+			return true
+		}
+		if t.any(func(p string) bool {
+			return matchBelow(base, segs, p, caseFolds) || real != literal && matchBelow(real, segs[fixed:], p, caseFolds)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// pathCovered is the test of allow rules: every name of every target. Links below
+// the root are followed to where they lead and not taken for the rule's own, since
+// an agent can make links.
+func (q *query) pathCovered(r *Rule) bool {
+	base, ok := q.base(&r.path)
+	if !ok {
+		return false
+	}
+	segs := r.path.segs
+	if len(segs) == 0 || !hasMeta(segs[len(segs)-1]) {
+		segs = append(segs[:len(segs):len(segs)], "**")
+	}
+	real, realSegs := ascend(q.root(r.path.root), r.path.up), segs
+	if r.path.root == rootFS && !hasMeta(segs[0]) {
+		// Top-level links are the system's: /tmp is /private/tmp on macOS.
+		real, realSegs = q.policy.resolve("/"+segs[0]), segs[1:]
+	}
+	for _, t := range q.paths() {
+		if !t.sure || !t.every(func(p string) bool {
+			return matchBelow(base, segs, p, false) || matchBelow(real, realSegs, p, false)
+		}) {
+			return false
+		}
+	}
+	return len(q.paths()) > 0
+}
+
+func hasMeta(seg string) bool { return strings.ContainsAny(seg, `*?[\`) }
+
+// matchBelow holds a path against segments below a directory.
+func matchBelow(dir string, segs []string, name string, fold bool) bool {
+	if fold {
+		dir, name = strings.ToLower(dir), strings.ToLower(name)
+	}
+	rel, ok := below(name, dir)
+	if !ok {
+		return false
+	}
+	var parts []string
+	if rel != "" {
+		parts = strings.Split(rel, "/")
+	}
+	return matchSegments(segs, parts, fold)
+}
+
+// matchSegments is the usual wildcard match with one way back, on segments.
+func matchSegments(segs, parts []string, fold bool) bool {
+	i, j, star, mark := 0, 0, -1, 0
+	for j < len(parts) {
+		switch {
+		case i < len(segs) && segs[i] == "**":
+			star, mark = i, j
+			i++
+		case i < len(segs) && matchSegment(segs[i], parts[j], fold):
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(segs) && segs[i] == "**" {
+		i++
+	}
+	return i == len(segs)
+}
+
+func matchSegment(seg, part string, fold bool) bool {
+	if fold {
+		seg = strings.ToLower(seg)
+	}
+	ok, err := path.Match(seg, part)
+	return ok && err == nil
+}
+
+// below returns name relative to dir, "" for dir itself.
+func below(name, dir string) (string, bool) {
+	if name == dir {
+		return "", true
+	}
+	if dir != "/" {
+		dir += "/"
+	}
+	return strings.CutPrefix(name, dir)
+}
+
+// insideCWD says whether all that a file tool is about lies in the working
+// directory, by every name it has.
+func (q *query) insideCWD() bool {
+	if q.policy.CWD == "" {
+		return false
+	}
+	for _, t := range q.paths() {
+		if !t.sure || !t.every(func(p string) bool { _, ok := q.fromCWD(p); return ok }) {
+			return false
+		}
+	}
+	return len(q.paths()) > 0
+}
+
+func (q *query) fromCWD(name string) (string, bool) {
+	if rel, ok := below(name, q.root(rootCWD)); ok {
+		return rel, true
+	}
+	return below(name, filepath.Clean(q.policy.CWD))
+}
+
+// touchesMachinery says whether an edit below the working directory is to
+// something that makes programs run.
+func (q *query) touchesMachinery() bool {
+	for _, t := range q.paths() {
+		if t.any(func(p string) bool {
+			rel, _ := q.fromCWD(p)
+			for seg := range strings.SplitSeq(strings.ToLower(rel), "/") {
+				if machinery[seg] {
+					return true
+				}
+			}
+			return false
+		}) {
+			return true
+		}
+	}
+	return false
+}

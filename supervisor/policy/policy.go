@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Mode says what becomes of a request that no rule matches.
+type Mode string
+
+// The modes.
+const (
+	ModeAsk         Mode = "ask"          // what Claude's default mode would ask, is asked
+	ModeRules       Mode = "rules"        // nothing is asked: the rest is denied
+	ModeAcceptEdits Mode = "accept-edits" // edits inside of the working directory are allowed
+	ModeAllowAll    Mode = "allow-all"
+)
+
+// Behaviors of a decision.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+	Ask   = "ask"
+)
+
+// Who decided.
+const (
+	ByRule = "rule"
+	ByMode = "mode"
+)
+
+// Policy is the rules of a run.
+type Policy struct {
+	Mode             Mode
+	Allow, Deny, Ask []Rule
+	CWD, Home        string // absolute; without Home, rules with ~ match nothing
+
+	// Resolve follows every symbolic link of an absolute path; what does not exist
+	// stays as it is. Nil means the file system's.
+	Resolve func(path string) (string, error)
+}
+
+// Request is a tool that wants to run.
+type Request struct {
+	Tool  string
+	Input json.RawMessage
+}
+
+// Decision is what becomes of it. Rule is the text of the rule that decided, if
+// one did; Reason is for a person and for the model.
+type Decision struct {
+	Behavior string
+	By       string
+	Rule     string
+	Reason   string
+}
+
+// Decide says whether the tool may run.
+func (p Policy) Decide(r Request) Decision {
+	q := p.newQuery(r)
+	for i := range p.Deny {
+		if q.mightMatch(&p.Deny[i]) {
+			return Decision{Deny, ByRule, p.Deny[i].text, "the rule " + p.Deny[i].text + " denies it"}
+		}
+	}
+	if alwaysAllowed(r.Tool) {
+		return Decision{Behavior: Allow, By: ByMode, Reason: "never asked for"}
+	}
+	for i := range p.Ask {
+		if q.mightMatch(&p.Ask[i]) {
+			return p.ask(ByRule, p.Ask[i].text, "the rule "+p.Ask[i].text+" wants it asked for")
+		}
+	}
+	if rule, ok := q.covered(p.Allow); ok {
+		return Decision{Allow, ByRule, rule, "the rule " + rule + " allows it"}
+	}
+	return p.byMode(q)
+}
+
+func (p Policy) byMode(q *query) Decision {
+	if harmless[q.tool] || readers[q.tool] && q.insideCWD() {
+		return Decision{Behavior: Allow, By: ByMode, Reason: "it changes nothing"}
+	}
+	switch p.Mode {
+	case ModeAllowAll:
+		return Decision{Behavior: Allow, By: ByMode, Reason: "everything is allowed"}
+	case ModeAcceptEdits:
+		if editors[q.tool] && q.insideCWD() && !q.touchesMachinery() {
+			return Decision{Behavior: Allow, By: ByMode, Reason: "edits inside of the working directory are allowed"}
+		}
+	}
+	return p.ask(ByMode, "", "no rule allows "+q.tool)
+}
+
+// ask is a question, or a denial where nothing is asked.
+func (p Policy) ask(by, rule, reason string) Decision {
+	if p.Mode == ModeRules {
+		return Decision{Deny, by, rule, reason + ", and nothing is asked in this mode"}
+	}
+	return Decision{Ask, by, rule, reason}
+}
+
+// alwaysAllowed are arbiter's own tools and the subagent tool, whose tools are
+// asked for one by one. A deny rule that names them still holds.
+func alwaysAllowed(tool string) bool {
+	return tool == "Agent" || tool == "Task" || strings.HasPrefix(tool, "mcp__arbiter__")
+}

@@ -1,0 +1,338 @@
+package policy
+
+import "strings"
+
+// script is a command line taken apart, far enough to hold rules against it. It is
+// no shell: what it does not know for sure it calls a doubt, and what it cannot
+// read at all it cuts up without regard to quotes.
+type script struct {
+	commands []simple
+	top      int  // so many of them stand in the line itself, the rest inside of others
+	doubt    bool // it does more than the commands of the line say
+	opaque   bool // it may run anything
+}
+
+// simple is one command between operators.
+type simple struct {
+	raw   string   // as written, blanks folded, harmless redirections left out
+	words []string // as the command would get them, with holes
+}
+
+// Bounds on what is taken apart. What is larger may be anything.
+const (
+	maxScript   = 64 << 10
+	maxCommands = 500
+	maxDepth    = 8
+)
+
+func (s *script) unknown() { s.doubt, s.opaque = true, true }
+
+// readScript takes a command line apart, with all that it runs inside of others.
+func readScript(src string) *script {
+	s := new(script)
+	s.read(strings.TrimRight(src, " \t\n"), 0)
+	return s
+}
+
+func (s *script) read(src string, depth int) {
+	if len(src) > maxScript || len(s.commands) > maxCommands || depth > maxDepth {
+		s.unknown()
+		return
+	}
+	l := lexer{src: src}
+	if !l.run() {
+		s.doubt = true
+		l = lexer{commands: crude(src)}
+	}
+	s.doubt = s.doubt || l.doubt
+	s.commands = append(s.commands, l.commands...)
+	if depth == 0 {
+		s.top = len(s.commands)
+	}
+	for _, inner := range l.inner {
+		s.doubt = true
+		s.read(inner, depth+1)
+	}
+	for _, c := range l.commands {
+		for _, inner := range c.scripts() {
+			s.read(inner, depth+1)
+		}
+		s.opaque = s.opaque || c.unreadable()
+		s.doubt = s.doubt || c.evaluates()
+	}
+}
+
+// crude cuts at everything that may end a command and forgets the quotes. It is
+// for deny rules alone; its result carries a doubt.
+func crude(src string) []simple {
+	var out []simple
+	for _, part := range strings.FieldsFunc(src, func(r rune) bool { return strings.ContainsRune(";&|\n\r(){}`<>", r) }) {
+		words := strings.Fields(strings.NewReplacer(`'`, "", `"`, "", `\`, "", "\x00", "").Replace(part))
+		for i, w := range words {
+			if strings.ContainsAny(w, "$*?[") {
+				words[i] = string(hole)
+			}
+		}
+		if len(words) > 0 {
+			out = append(out, simple{words: words})
+		}
+	}
+	return out
+}
+
+// lexer reads one level of a command line.
+type lexer struct {
+	src string
+	pos int
+
+	commands []simple
+	inner    []string // texts of substitutions
+	doubt    bool
+
+	raw     strings.Builder // of the command at hand
+	words   []string
+	word    strings.Builder
+	inWord  bool
+	vague   bool // the word at hand may become anything
+	discard bool // the next word is a redirection's target
+	start   int  // where the word at hand begins
+}
+
+// run returns false when the quoting does not add up.
+func (l *lexer) run() bool {
+	for l.pos < len(l.src) {
+		if !l.step(l.src[l.pos]) {
+			return false
+		}
+	}
+	l.endCommand()
+	return true
+}
+
+func (l *lexer) step(c byte) bool {
+	switch c {
+	case ' ', '\t':
+		l.endWord()
+		l.pos++
+	case '\n', '\r', '(', ')':
+		l.doubt = true
+		l.endCommand()
+		l.pos++
+	case ';', '|', '&':
+		l.operator(c)
+	case '<', '>':
+		l.redirection()
+	case '\'':
+		return l.single()
+	case '"':
+		return l.double()
+	case '\\':
+		return l.escape()
+	case '$':
+		return l.dollar()
+	case '`':
+		return l.backtick()
+	default:
+		l.ordinary(c)
+	}
+	return true
+}
+
+func (l *lexer) ordinary(c byte) {
+	switch {
+	case c == '#' && !l.inWord:
+		l.doubt = true // a comment, or a word to a shell that knows none
+	case c < ' ' || c == 0x7f:
+		l.doubt = true
+		c = '?'
+	case c == '*' || c == '?':
+		c = byte(hole)
+	case strings.IndexByte("{}[]", c) >= 0 && !l.vague && !l.bareBrackets():
+		l.vague = true
+	}
+	l.put(c)
+	l.pos++
+}
+
+// bareBrackets says whether the word at hand is a word of its own that the shell
+// does not expand: [, ]], {} and the like.
+func (l *lexer) bareBrackets() bool {
+	start := l.start
+	if !l.inWord {
+		start = l.pos
+	}
+	end := start
+	for end < len(l.src) && !strings.ContainsRune(" \t\n;|&<>", rune(l.src[end])) {
+		end++
+	}
+	switch l.src[start:end] {
+	case "[", "]", "[[", "]]", "{}":
+		return true
+	case "{", "}":
+		l.doubt = true
+		return true
+	}
+	return false
+}
+
+func (l *lexer) begin() {
+	if !l.inWord {
+		l.inWord, l.start = true, l.pos
+	}
+}
+
+func (l *lexer) put(c byte) {
+	l.begin()
+	l.word.WriteByte(c)
+}
+
+// endWord ends the word at hand, if there is one.
+func (l *lexer) endWord() {
+	if !l.inWord {
+		return
+	}
+	text := l.word.String()
+	if l.vague {
+		text = string(hole)
+	}
+	if !l.discard {
+		if l.raw.Len() > 0 {
+			l.raw.WriteByte(' ')
+		}
+		l.raw.WriteString(l.src[l.start:l.pos])
+		l.words = append(l.words, text)
+	}
+	l.word.Reset()
+	l.inWord, l.vague, l.discard = false, false, false
+}
+
+func (l *lexer) endCommand() {
+	l.endWord()
+	l.discard = false
+	if len(l.words) > 0 {
+		l.commands = append(l.commands, simple{l.raw.String(), l.words})
+	}
+	l.raw.Reset()
+	l.words = nil
+}
+
+// operator ends a command at ; | || |& && and, with a doubt, at & and ;;.
+func (l *lexer) operator(c byte) {
+	rest := l.src[l.pos:]
+	switch {
+	case strings.HasPrefix(rest, "&>"):
+		l.endWord()
+		l.pos++
+		l.redirection()
+		return
+	case strings.HasPrefix(rest, "&&"), strings.HasPrefix(rest, "||"), strings.HasPrefix(rest, "|&"):
+		l.endCommand()
+		l.pos += 2
+		return
+	case c == '&', strings.HasPrefix(rest, ";;"), strings.HasPrefix(rest, ";&"):
+		l.doubt = true
+	}
+	l.endCommand()
+	l.pos++
+}
+
+// redirection reads < > >> >| <> >& <& << <<< and their target. Two kinds are
+// harmless: to another descriptor, and to or from /dev/null.
+func (l *lexer) redirection() {
+	if l.inWord && strings.Trim(l.src[l.start:l.pos], "0123456789") == "" {
+		l.word.Reset() // a descriptor's number, not a word
+		l.inWord = false
+	}
+	l.endWord()
+	if strings.HasPrefix(l.src[l.pos+1:], "(") {
+		l.doubt = true // a process substitution; its commands follow
+		l.pos++
+		return
+	}
+	op := l.pos
+	for l.pos < len(l.src) && strings.IndexByte("<>&|", l.src[l.pos]) >= 0 {
+		l.pos++
+	}
+	operator := l.src[op:l.pos]
+	for l.pos < len(l.src) && (l.src[l.pos] == ' ' || l.src[l.pos] == '\t') {
+		l.pos++
+	}
+	end := l.pos
+	for end < len(l.src) && !strings.ContainsRune(" \t\n;|&<>()", rune(l.src[end])) {
+		end++
+	}
+	switch target := l.src[l.pos:end]; {
+	case (operator == ">&" || operator == "<&") && target != "" && strings.Trim(target, "0123456789-") == "":
+		l.pos = end
+	case target == "/dev/null" && (operator == ">" || operator == ">>" || operator == "<"):
+		l.pos = end
+	default:
+		l.doubt = true
+		l.discard = true
+	}
+}
+
+func (l *lexer) single() bool {
+	l.begin()
+	n := strings.IndexByte(l.src[l.pos+1:], '\'')
+	if n < 0 {
+		return false
+	}
+	l.literal(l.src[l.pos+1 : l.pos+1+n])
+	l.pos += n + 2
+	return true
+}
+
+// literal adds quoted text. A NUL cannot be in a command; it must not be a hole.
+func (l *lexer) literal(s string) {
+	if strings.IndexByte(s, 0) >= 0 {
+		l.doubt, l.vague = true, true
+	}
+	l.word.WriteString(s)
+}
+
+func (l *lexer) double() bool {
+	l.begin()
+	l.pos++
+	for l.pos < len(l.src) {
+		switch c := l.src[l.pos]; c {
+		case '"':
+			l.pos++
+			return true
+		case '$':
+			if !l.dollar() {
+				return false
+			}
+		case '`':
+			if !l.backtick() {
+				return false
+			}
+		case '\\':
+			if l.pos+1 < len(l.src) && strings.IndexByte("$`\"\\\n", l.src[l.pos+1]) >= 0 {
+				l.pos++
+			}
+			if l.pos < len(l.src) {
+				l.literal(l.src[l.pos : l.pos+1])
+				l.pos++
+			}
+		default:
+			l.literal(l.src[l.pos : l.pos+1])
+			l.pos++
+		}
+	}
+	return false
+}
+
+func (l *lexer) escape() bool {
+	if l.pos+1 >= len(l.src) {
+		return false
+	}
+	l.begin()
+	if c := l.src[l.pos+1]; c == '\n' || c == '\r' {
+		l.doubt = true // a continued line
+	} else {
+		l.literal(l.src[l.pos+1 : l.pos+2])
+	}
+	l.pos += 2
+	return true
+}

@@ -1,0 +1,52 @@
+package policy
+
+// Tools of Claude Code by what they do (names as of CLI 2.1.329, and older ones).
+var (
+	readers = set("Read", "Glob", "Grep", "LS", "NotebookRead")
+	editors = set("Edit", "Write", "MultiEdit", "NotebookEdit")
+
+	// harmless tools touch nothing but the session itself; Claude's default mode
+	// does not ask for them either.
+	harmless = set("TodoWrite", "TodoRead", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput", "TaskStop",
+		"BashOutput", "KillShell", "KillBash", "ToolSearch", "StructuredOutput")
+
+	// named are tools whose rules name a value of the input, and its fields there.
+	named = map[string][]string{
+		"Agent": {"subagent_type"}, "Task": {"subagent_type"},
+		"Skill": {"skill", "command"}, "SlashCommand": {"command"},
+	}
+
+	// others are further tools, known here only to tell a misspelt name.
+	others = set("Bash", "WebFetch", "WebSearch", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
+)
+
+// machinery are names, in lower case, of files and directories that make other
+// programs run things. An edit there is never waved through by a mode, because it
+// would turn the right to edit into the right to run.
+var machinery = set(".git", ".gitmodules", ".gitconfig", ".claude", ".claude.json", ".mcp.json", ".arbiter",
+	".vscode", ".idea", ".husky", ".envrc", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", ".ssh")
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// sameTool says whether a rule for one tool is about the other: Agent and Task are
+// two names of one tool, Edit rules are about all editors and Read rules about all
+// readers.
+func sameTool(rule, tool string) bool {
+	switch {
+	case rule == tool:
+		return true
+	case rule == "Edit":
+		return editors[tool]
+	case rule == "Read":
+		return readers[tool]
+	case rule == "Agent" || rule == "Task":
+		return tool == "Agent" || tool == "Task"
+	}
+	return false
+}

@@ -1,0 +1,50 @@
+// Package prompts holds what the agents are told about their role: text templates
+// embedded in the binary. It is pure.
+package prompts
+
+import (
+	"embed"
+	"strings"
+	"text/template"
+)
+
+//go:embed text/*.md
+var files embed.FS
+
+var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/*.md"))
+
+// Mode is a line of the list of modes.
+type Mode struct{ Name, Description string }
+
+// Arbiter fills in the Arbiter's system prompt.
+type Arbiter struct {
+	CWD              string
+	Delimiter        string // marks the envelopes of this run
+	Modes            []Mode
+	MaxOrchestrators int
+	Rehearsal        bool
+}
+
+// Orchestrator fills in what is appended to Claude Code's own system prompt.
+type Orchestrator struct {
+	ID, Name   string
+	CWD        string
+	Delimiter  string
+	Mode       string // its name, empty for none
+	ModePrompt string
+	Rehearsal  bool
+}
+
+// Text renders the prompt.
+func (a Arbiter) Text() string { return render("arbiter.md", a) }
+
+// Text renders the prompt.
+func (o Orchestrator) Text() string { return render("orchestrator.md", o) }
+
+func render(name string, data any) string {
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+		panic(err) // embedded templates over our own types; a test renders them all
+	}
+	return strings.TrimSpace(b.String()) + "\n"
+}

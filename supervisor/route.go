@@ -1,0 +1,276 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Sources of a decision.
+const (
+	sourceSession  = "session"
+	sourceFallback = "fallback"
+	sourceHuman    = "human"
+)
+
+// checkRuling tests an Arbiter's verdict against the state: who lives, who works.
+func (st *step) checkRuling(v verdict.Arbiter) error {
+	bad := func(format string, args ...any) error {
+		return &verdict.Problem{Text: fmt.Sprintf(format, args...) + " Give your verdict again."}
+	}
+	if v.To != "" && (v.Decision == verdict.AddressOrchestrator || v.Decision == verdict.Continue || v.Decision == verdict.Retry) {
+		a, ok := st.agent(v.To)
+		if !ok || a.Role != RoleOrchestrator {
+			return bad("There is no Orchestrator %q. Alive: %s.", v.To, st.roll())
+		}
+		if !a.Alive() {
+			return bad("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name, a.ID, st.roll())
+		}
+	}
+	switch v.Decision {
+	case verdict.Continue:
+		// What lies in its mail already is worth waiting for, too.
+		if v.To == "" && !st.AnyWorks() && st.Handoff == "" && !st.pendingFor(contract.Arbiter) {
+			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
+		}
+	case verdict.Complete:
+		if st.AnyWorks() {
+			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.roll())
+		}
+	case verdict.SelectMode:
+		if _, ok := agents.Find(v.Mode); !ok {
+			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(agents.Names(), ", "))
+		}
+	case verdict.Handoff:
+		return bad("HANDOFF is given only when the supervisor asks you to be renewed, and it has not.")
+	}
+	return nil
+}
+
+// roll names the living Orchestrators and where they stand.
+func (s *State) roll() string {
+	var list []string
+	for i := range s.Agents {
+		if a := &s.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
+			list = append(list, fmt.Sprintf("%s %s", a.ID, a.Standing))
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// routeArbiter carries out a ruling that checkRuling has passed.
+func (st *step) routeArbiter(v verdict.Arbiter) {
+	st.rule(v, sourceSession)
+	st.succession(v)
+}
+
+// rule carries out a decision, whoever made it.
+func (st *step) rule(v verdict.Arbiter, source string) {
+	st.emit(contract.Arbiter, contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: source})
+	switch v.Decision {
+	case verdict.AddressHuman:
+		if st.AnyWorks() {
+			st.toHuman(KindReport, v.Message)
+			break
+		}
+		st.ask(v.Message)
+	case verdict.AddressOrchestrator, verdict.Retry:
+		st.address(v.To, v.Message, v.Decision == verdict.Retry)
+	case verdict.Continue:
+		if v.To != "" {
+			st.address(v.To, v.Message, false)
+		}
+	case verdict.SelectMode:
+		if problem := st.summon(v.Message, v.Mode, "", contract.Arbiter); problem != "" && st.Ending == nil {
+			st.tell(contract.Arbiter, KindCorrection, problem+" Rule again.")
+		}
+	case verdict.Complete:
+		st.toHuman(KindComplete, v.Message)
+		st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Completed, machine.Complete)
+	}
+	if st.Ending == nil {
+		st.resettle()
+	}
+}
+
+// succession sees to it that a hand-off finds a successor: the Arbiter has had
+// its turn, and if it only waits, the supervisor summons.
+func (st *step) succession(v verdict.Arbiter) {
+	if st.Ending != nil || st.Handoff == "" || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
+		return
+	}
+	if st.pendingFor(contract.Arbiter) {
+		return
+	}
+	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.Handoff + "; the supervisor summons one"})
+	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "", st.Handoff, contract.Supervisor); problem != "" && st.Ending == nil {
+		st.ask("No successor could be summoned: " + problem)
+	}
+}
+
+// resettle brings the machine to where the Orchestrators stand after a ruling.
+func (st *step) resettle() {
+	to := machine.Selecting
+	switch {
+	case st.engaged():
+		to = machine.Executing
+	case st.Phase == machine.Idle:
+		to = machine.Idle
+	case st.awaitsRuling():
+		to = machine.Evaluating
+	}
+	st.move(machine.Decision, to)
+}
+
+// engaged says whether an Orchestrator works, or has asked and waits.
+func (s *State) engaged() bool {
+	for i := range s.Agents {
+		a := &s.Agents[i]
+		if a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitsRuling says whether a `done` or `handoff` lies unread before the Arbiter.
+func (s *State) awaitsRuling() bool {
+	for i := range s.Mail {
+		if m := &s.Mail[i]; m.To == contract.Arbiter && (m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff) {
+			return true
+		}
+	}
+	return false
+}
+
+// address sends the Arbiter's word to an Orchestrator, which works from then on.
+func (st *step) address(to, text string, retry bool) {
+	a := st.edit(to)
+	kind := KindInstruction
+	switch {
+	case retry:
+		kind = KindRetry
+	case a.Standing == Waiting:
+		kind = KindAnswer
+	}
+	a.Standing = Working
+	st.exchange()
+	st.post(Mail{From: contract.Arbiter, To: to, Kind: kind, Text: text})
+}
+
+// routeOrchestrator carries an Orchestrator's verdict on.
+func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
+	a := st.edit(id)
+	if v.Kind != verdict.KindQuestion {
+		st.releasePredecessor(id)
+		a = st.edit(id)
+	}
+	if !v.ExpectsResponse {
+		st.log(id, v.Kind, v.Message)
+		a.Standing = Working
+		st.exchange()
+		if !st.pendingFor(id) {
+			st.tell(id, KindContinue, "Your report is in the work log. Continue.")
+		}
+		return
+	}
+	a.Standing = Waiting
+	switch v.Kind {
+	case verdict.KindDone:
+		a.Standing, a.Document = Finished, v.Handoff
+		st.move(machine.AgentComplete, machine.Evaluating)
+		st.emit(id, contract.Handoff{From: id, To: contract.Arbiter, Document: v.Handoff})
+	case verdict.KindHandoff:
+		a.Standing, a.Document = HandedOff, v.Handoff
+		st.Handoff = id
+		st.move(machine.AgentComplete, machine.Evaluating)
+	}
+	if st.pendingFor(id) {
+		a.Standing = Working // somebody spoke to it meanwhile, and it will read that first
+	}
+	st.exchange()
+	st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: withDocument(v.Message, v.Handoff)})
+}
+
+func withDocument(message string, d *verdict.Document) string {
+	if d == nil {
+		return message
+	}
+	return message + "\n\n" + d.Markdown()
+}
+
+// fallback decides by rule when an agent gave no valid verdict three times. It
+// never guesses what the agent meant: it lets the dialogue go on, openly.
+func (st *step) fallback(id string, cause error, t bridge.Turn) {
+	a, _ := st.agent(id)
+	said := strings.TrimSpace(t.Text)
+	if said == "" {
+		said = strings.TrimSpace(string(t.Verdict))
+	}
+	st.fail(id, bridge.CatVerdict, fmt.Sprintf("%s gave no valid verdict %d times (%v); the rules decide", a.Name, maxCorrections+1, cause), []string{})
+	if a.Role == RoleOrchestrator {
+		st.routeOrchestrator(id, verdict.Orchestrator{
+			ExpectsResponse: true, Kind: verdict.KindQuestion,
+			Message: "(No valid verdict was given. The last words were:)\n\n" + orNothing(said),
+		})
+		return
+	}
+	st.fallbackArbiter(said)
+}
+
+// fallbackArbiter: who waits for a ruling goes on by its own judgement; a
+// hand-off gets its successor; who works is waited for; else the human decides.
+func (st *step) fallbackArbiter(said string) {
+	const reason = "the Arbiter gave no valid verdict"
+	for i := range st.Agents {
+		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
+			st.rule(verdict.Arbiter{
+				Decision: verdict.Continue, To: a.ID, Reason: reason,
+				Message: "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot.",
+			}, sourceFallback)
+			return
+		}
+	}
+	if st.Handoff != "" || st.AnyWorks() {
+		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}
+		st.rule(v, sourceFallback)
+		st.succession(v)
+		return
+	}
+	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: orNothing(said)}, sourceFallback)
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "(nothing)"
+	}
+	return s
+}
+
+// exchange counts a message between agents, and stops talk that no human hears.
+func (st *step) exchange() {
+	st.Exchanges++
+	limit := st.Options.MaxExchanges
+	switch {
+	case st.Ceiling == 0 && st.Exchanges >= limit:
+		st.Ceiling = 1
+		st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
+			"%d messages have passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it does not, COMPLETE with what there is, or ADDRESS_HUMAN.", st.Exchanges))
+	case st.Ceiling == 1 && st.Exchanges >= limit+limit/2+1:
+		st.Ceiling = 2
+		if !st.HumanPresent {
+			st.limitReached(fmt.Sprintf("the agents exchanged %d messages and no human is present", st.Exchanges))
+			return
+		}
+		st.Held = true
+		st.ask(fmt.Sprintf("The agents have exchanged %d messages without you. Speak, and they go on.", st.Exchanges))
+	}
+}

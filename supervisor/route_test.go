@@ -1,0 +1,317 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// TestWholeDialogue walks the dialogue of the hierarchy from the task to the
+// result: question, answer, summon, clarification, report, hand-off, successor.
+func TestWholeDialogue(t *testing.T) {
+	p := begin(t, nil)
+	p.contains("the task", p.lastSent("arbiter"), "Build it", "from: human", "kind: task")
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
+	if q := last[contract.Question](p); q.Text != "Which port?" {
+		t.Errorf("question %q", q.Text)
+	}
+	p.say("8080")
+	p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
+
+	one := p.summon("serve on 8080")
+	if p.s.Phase != machine.Executing {
+		t.Errorf("after the summon: %s", p.s.Phase)
+	}
+	p.contains("the brief", p.lastSent(one), "serve on 8080", "kind: brief", "from: arbiter")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+
+	p.verdict(one, report("question", "Which language?", true))
+	p.contains("the question", p.lastSent("arbiter"), "Which language?", "from: orch-1", "kind: question")
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go.", "to", one))
+	p.contains("the answer", p.lastSent(one), "Go.", "kind: answer")
+
+	p.verdict(one, report("progress", "half is there", false))
+	p.contains("continue", p.lastSent(one), "kind: continue", "from: supervisor")
+	if strings.Contains(p.lastSent("arbiter"), "half is there") {
+		t.Error("a report that expects no answer was sent by itself")
+	}
+	p.verdict(one, report("handoff", "my context thins", true))
+	p.contains("the hand-off", p.lastSent("arbiter"), "work log", "half is there", "my context thins", "the second half")
+	if p.s.Phase != machine.Evaluating {
+		t.Errorf("with a hand-off before the Arbiter: %s", p.s.Phase)
+	}
+
+	two := p.summon("go on")
+	p.contains("the successor's brief", p.lastSent(two), "go on", "Handed over by Orchestrator I", "port 8080")
+	p.verdict("arbiter", ruling("CONTINUE", "Another is summoned."))
+	if h := last[contract.Handoff](p); h.From != one || h.To != two {
+		t.Errorf("handoff %s → %s", h.From, h.To)
+	}
+	if !p.s.Agents[1].Alive() {
+		t.Error("the predecessor was released before its successor spoke")
+	}
+	p.verdict(two, report("done", "all of it", true))
+	if k := effects[Kill](p); len(k) != 1 || k[0].Agent.ID != one {
+		t.Errorf("kills %v", k)
+	}
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "served on 8080"))
+	r, exit := p.finished()
+	if r.Status != contract.StatusComplete || r.Summary != "served on 8080" || exit != contract.ExitComplete || r.Iterations != 2 {
+		t.Errorf("result %+v, exit %d", r, exit)
+	}
+	var moves []string
+	for _, m := range told[contract.State](p) {
+		moves = append(moves, m.To)
+	}
+	if got := strings.Join(moves, " "); got != "selecting executing evaluating executing evaluating complete" {
+		t.Errorf("states: %s", got)
+	}
+}
+
+// TestTwoAtOnce: two Orchestrators of one turn live at the same time, know of
+// each other, and their words reach the Arbiter one a turn.
+func TestTwoAtOnce(t *testing.T) {
+	p := begin(t, nil)
+	a, b := p.summon("left half"), p.summon("right half")
+	p.contains("the second brief", p.lastSent(b), "You are not alone", "Orchestrator I (orch-1)")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(a, report("question", "A?", true))
+	p.verdict(b, report("question", "B?", true))
+	p.contains("the first of two", p.lastSent("arbiter"), "A?")
+	if strings.Contains(p.lastSent("arbiter"), "B?") {
+		t.Error("two messages in one turn")
+	}
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "a!", "to", a))
+	p.contains("the second of two", p.lastSent("arbiter"), "B?")
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "b!", "to", b))
+	p.contains("to the first", p.lastSent(a), "a!")
+	p.contains("to the second", p.lastSent(b), "b!")
+}
+
+// TestInvalidVerdicts: each is asked for again, twice; the third time the rules
+// decide, openly.
+func TestInvalidVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		turn bridge.Turn
+		want string
+	}{
+		{"none", bridge.Turn{Text: "I shall think."}, "StructuredOutput"},
+		{"unknown agent", rulingTurn(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9")), "orch-9"},
+		{"waits for nobody", rulingTurn(ruling("CONTINUE", "x")), "none is at work"},
+		{"unknown mode", rulingTurn(ruling("SELECT_MODE", "x", "mode", "wizard")), "wizard"},
+		{"renewal unasked", rulingTurn(ruling("HANDOFF", "x", "handoff", "{}")), ""},
+		{"nothing it knows", rulingTurn(map[string]any{"decision": "SLEEP", "message": "m", "reason": "r"}), "decision"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, nil)
+			for range 2 {
+				p.turn("arbiter", c.turn)
+				p.contains("the correction", p.lastSent("arbiter"), "kind: correction", c.want)
+			}
+			p.turn("arbiter", c.turn)
+			d := last[contract.Decision](p)
+			if d.Decision != "ADDRESS_HUMAN" || d.Source != "fallback" {
+				t.Errorf("decision %+v", d)
+			}
+			if e := last[contract.Error](p); e.Category != bridge.CatVerdict {
+				t.Errorf("error %+v", e)
+			}
+			if p.s.Question == nil {
+				t.Error("nobody was asked")
+			}
+		})
+	}
+}
+
+func rulingTurn(v map[string]any) bridge.Turn {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return bridge.Turn{Verdict: raw}
+}
+
+func TestCompleteWhileSomebodyWorksIsCorrected(t *testing.T) {
+	p := begin(t, nil)
+	p.summon("work")
+	p.verdict("arbiter", ruling("COMPLETE", "done", "summary", "s"))
+	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "orch-1 working")
+}
+
+// TestWaitingForWhatLiesInTheMail: one is done and the Arbiter waits for the
+// other, whose word has arrived meanwhile.
+func TestWaitingForWhatLiesInTheMail(t *testing.T) {
+	p := begin(t, nil)
+	a, b := p.summon("left half"), p.summon("right half")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(a, report("done", "left is done", true))
+	p.verdict(b, report("done", "right is done", true))
+	p.verdict("arbiter", ruling("CONTINUE", "One is still missing."))
+	p.contains("the other's word", p.lastSent("arbiter"), "right is done", "kind: done")
+}
+
+func TestOrchestratorWithoutVerdictBecomesAQuestion(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range 3 {
+		p.turn(id, bridge.Turn{Text: "all finished, I think"})
+	}
+	p.contains("the Arbiter", p.lastSent("arbiter"), "all finished, I think", "kind: question")
+}
+
+// TestArbiterSilentWhileOneWaits: the fallback lets the one who waits go on.
+func TestArbiterSilentWhileOneWaits(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(id, report("question", "May I?", true))
+	for range 3 {
+		p.turn("arbiter", bridge.Turn{Text: "hm"})
+	}
+	p.contains("the one who waited", p.lastSent(id), "best judgement")
+	if d := last[contract.Decision](p); d.Source != "fallback" || d.To != id {
+		t.Errorf("decision %+v", d)
+	}
+}
+
+// TestSuccessorWithoutTheArbiter: if the Arbiter only waits after a hand-off,
+// the supervisor summons.
+func TestSuccessorWithoutTheArbiter(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(id, report("handoff", "context thins", true))
+	p.verdict("arbiter", ruling("CONTINUE", "So be it."))
+	if p.s.Summoned != 2 {
+		t.Fatalf("%d summoned", p.s.Summoned)
+	}
+	p.spawned("orch-2")
+	p.contains("its brief", p.lastSent("orch-2"), "from: supervisor", "port 8080")
+}
+
+func TestReportToHumanIsAQuestionOnlyWhenNobodyWorks(t *testing.T) {
+	p := begin(t, nil)
+	p.summon("work")
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "It goes well."))
+	if m := last[contract.Message](p); m.Kind != KindReport || m.To != contract.Human {
+		t.Errorf("message %+v", m)
+	}
+	if p.s.Question != nil {
+		t.Error("a report became a question")
+	}
+}
+
+func TestInterjectionInThreeStrengths(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
+
+	p.say("also write docs") // the Arbiter's first turn still runs: it waits
+	if strings.Contains(p.lastSent("arbiter"), "also write docs") {
+		t.Error("a note was sent into a running turn")
+	}
+	p.say("quickly", contract.Steer)
+	steered := effects[Send](p)
+	if s := steered[len(steered)-1]; !s.Params.Steer || !strings.Contains(s.Params.Content, "quickly") {
+		t.Errorf("steer: %+v", s.Params)
+	}
+	p.say("halt", contract.Stop)
+	if i := effects[Interrupt](p); len(i) != 1 || i[0].Agent.ID != "arbiter" {
+		t.Errorf("interrupts %v", i)
+	}
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.contains("what goes first", p.lastSent("arbiter"), "halt", "kind: interjection")
+	p.verdict("arbiter", ruling("CONTINUE", "Heard."))
+	p.contains("the note", p.lastSent("arbiter"), "also write docs", "kind: interjection")
+	if log := p.s.WorkLog; len(log) != 0 {
+		t.Errorf("the work log did not travel: %v", log)
+	}
+}
+
+// TestWorkLogComesBackWhenItsCarrierIsLost: nothing leaves a queue before it is
+// delivered.
+func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(id, report("progress", "half", false))
+	p.verdict(id, report("question", "Q?", true))
+	m := p.agent("arbiter").Turn[0]
+	p.do(NotSent{Agent: p.agent("arbiter").AgentRef, MessageID: m, Message: "deaf"})
+	p.contains("the second try", p.lastSent("arbiter"), "half", "Q?")
+	if sends := effects[Send](p); sends[len(sends)-1].Params.MessageID != m {
+		t.Error("the second try has another id")
+	}
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "A.", "to", id))
+	if len(p.s.WorkLog) != 0 || len(told[contract.Delivered](p)) == 0 {
+		t.Errorf("work log %v", p.s.WorkLog)
+	}
+}
+
+func TestCeilingOfExchanges(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxExchanges = 4 })
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range 3 {
+		p.verdict(id, report("progress", "still here", false))
+	}
+	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "without a human")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range 3 {
+		if p.agent(id).Status == Busy {
+			p.verdict(id, report("progress", "still here", false))
+		}
+	}
+	if p.s.Question == nil || !p.s.Held {
+		t.Fatalf("the human was not asked; exchanges %d", p.s.Exchanges)
+	}
+	if p.agent(id).Status == Busy {
+		t.Error("the talk goes on while a human is awaited")
+	}
+	p.say("go on")
+	if p.s.Held || p.agent(id).Status != Busy {
+		t.Error("a human's word did not let them go on")
+	}
+}
+
+func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
+	p := begin(t, nil)
+	before := fingerprint(t, &p.s)
+	stale := bridge.AgentRef{ID: "arbiter", Generation: 0}
+	for _, b := range []bridge.EventBody{
+		bridge.Done{}, bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnDone}, bridge.Context{Tokens: 9},
+	} {
+		if out := p.do(Happened{bridge.Event{AgentRef: stale, Body: b}}); len(out) != 0 {
+			t.Errorf("%T of another generation: %v", b, out)
+		}
+	}
+	if before != fingerprint(t, &p.s) {
+		t.Error("the state changed")
+	}
+}
+
+func TestRetryAfterAPITrouble(t *testing.T) {
+	p := begin(t, func(o *Options) { o.RetryBase = time.Second })
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
+	if r := last[contract.Retry](p); r.Attempt != 1 || r.DelayMS != 1000 {
+		t.Errorf("retry %+v", r)
+	}
+	p.do(Rang{Key: "retry/arbiter/1"})
+	p.contains("the retry", p.lastSent("arbiter"), "kind: retry")
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
+	p.do(Rang{Key: "retry/arbiter/1"})
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
+	if e := told[contract.Error](p); len(e) != 1 || e[0].Category != bridge.CatOverloaded {
+		t.Errorf("errors %+v", e)
+	}
+	if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
+		t.Errorf("result %+v, exit %d", r, exit)
+	}
+}

@@ -1,0 +1,284 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+func TestHowRunsEnd(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		act    func(p *play)
+		status string
+		exit   contract.Exit
+	}{
+		{"cancel", nil, func(p *play) { p.command(contract.Cancel{}) }, "cancelled", contract.ExitFailed},
+		{"SIGINT", nil, func(p *play) { p.do(Signalled{Signal: "INT"}) }, "cancelled", contract.ExitInterrupted},
+		{"SIGTERM", nil, func(p *play) { p.do(Signalled{Signal: "TERM"}) }, "cancelled", contract.ExitTerminated},
+		{"not logged in", nil, func(p *play) {
+			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "Not logged in"})
+		}, "failed", contract.ExitEnvironment},
+		{"bad request", nil, func(p *play) {
+			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "400"})
+		}, "failed", contract.ExitFailed},
+		{"the Arbiter's process dies", nil, func(p *play) {
+			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
+		}, "failed", contract.ExitFailed},
+		{"the Arbiter does not start", nil, func(p *play) {
+			p.s.Agents[0].Status = Starting
+			p.do(NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
+		}, "failed", contract.ExitEnvironment},
+		{"the bridge dies", nil, func(p *play) { p.do(BridgeLost{Message: "gone"}) }, "failed", contract.ExitFailed},
+		{"nobody reads", nil, func(p *play) { p.do(OutputLost{Message: "broken pipe"}) }, "cancelled", contract.ExitFailed},
+		{"time", func(o *Options) { o.Timeout = 1 }, func(p *play) { p.do(Rang{Key: timeoutKey}) }, "limit", contract.ExitLimit},
+		{"cost", func(o *Options) { o.MaxCostUSD = 1 }, func(p *play) {
+			p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)})
+		}, "limit", contract.ExitLimit},
+		{"iterations", func(o *Options) { o.MaxIterations = 1 }, func(p *play) {
+			p.summon("one")
+			p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`)
+		}, "limit", contract.ExitLimit},
+		{"failures", func(o *Options) { o.MaxFailures = 2 }, func(p *play) {
+			for range 2 {
+				id := p.summon("work")
+				p.happen(id, bridge.Done{Exit: bridge.Exit{Code: 1}})
+			}
+		}, "failed", contract.ExitFailed},
+		{"no task", func(o *Options) { o.Task = "" }, func(p *play) { p.do(InputEnded{}) }, "failed", contract.ExitUsage},
+		{"nobody to answer, twice", func(o *Options) { o.HumanPresent = false }, func(p *play) {
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
+			p.contains("the first time", p.lastSent("arbiter"), "No human is present")
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "But which?"))
+		}, "needs_input", contract.ExitNeedsInput},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, c.change)
+			c.act(p)
+			r, exit := p.finished()
+			if r.Status != c.status || exit != c.exit {
+				t.Errorf("status %s, exit %d; want %s, %d (%s)", r.Status, exit, c.status, c.exit, r.Summary)
+			}
+			if out := p.do(Stopped{}); len(out) != 0 {
+				t.Errorf("after the end: %v", out)
+			}
+		})
+	}
+}
+
+func TestWithoutABridge(t *testing.T) {
+	p := &play{t: t}
+	p.do(NoBridge{Options: Options{Run: testRun}, Category: bridge.CatClaudeMissing, Message: "no claude on PATH"})
+	if s := told[contract.Session](p); len(s) != 1 {
+		t.Error("the first line is missing")
+	}
+	if e := last[contract.Error](p); e.Category != bridge.CatClaudeMissing || len(e.RecoveryOptions) == 0 {
+		t.Errorf("error %+v", e)
+	}
+	if e := effects[Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
+		t.Errorf("ends %v", e)
+	}
+}
+
+func TestEOFDeniesWhatWaits(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.do(asked(p, id, "p1", "ask"))
+	if r := last[contract.PermissionRequest](p); r.Request != "p1" {
+		t.Fatalf("request %+v", r)
+	}
+	p.do(InputEnded{})
+	if a := effects[AnswerPermission](p); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
+		t.Errorf("answers %v", a)
+	}
+	p.do(asked(p, id, "p2", "ask"))
+	if a := last[contract.Permission](p); a.Behavior != bridge.Deny || a.By != "nobody" {
+		t.Errorf("with nobody there: %+v", a)
+	}
+}
+
+func asked(p *play, id, request, behavior string) PermissionAsked {
+	return PermissionAsked{
+		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`)},
+		Behavior: behavior, By: "rule", Rule: "Bash(make)", Reason: "a rule",
+	}
+}
+
+func TestPermissionAnswers(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	answer := func() bridge.PermissionResult {
+		a := effects[AnswerPermission](p)
+		return a[len(a)-1].Result
+	}
+	p.do(asked(p, id, "p1", "allow"))
+	if answer().Behavior != bridge.Allow {
+		t.Error("a rule's allow was not carried out")
+	}
+	p.do(asked(p, id, "p2", "ask"))
+	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow", Scope: "run"}); !ok || answer().Behavior != bridge.Allow {
+		t.Error("a human's allow was not carried out")
+	}
+	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow"}); ok {
+		t.Error("answered twice")
+	}
+	p.do(asked(p, id, "p3", "ask"))
+	if answer().Behavior != bridge.Allow || last[contract.Permission](p).By != "human" {
+		t.Error("what was allowed for the run was asked again")
+	}
+	other := asked(p, id, "p4", "ask")
+	other.Params.Input = json.RawMessage(`{"command":"make install"}`)
+	p.do(other)
+	if len(p.s.Permits) != 1 {
+		t.Fatal("a grant for the run covered another action")
+	}
+	p.do(Rang{Key: permitKey + "p4"})
+	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
+		t.Error("a request that nobody answers was not denied")
+	}
+	p.do(asked(p, id, "p5", ""))
+	if answer().Behavior != bridge.Deny {
+		t.Error("doubt was not a deny")
+	}
+	late := asked(p, id, "p6", "ask")
+	late.Params.Input = json.RawMessage(`{"command":"make late"}`)
+	p.do(late)
+	p.command(contract.Cancel{})
+	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "shutdown" {
+		t.Error("an ending run left a request open")
+	}
+	p.do(asked(p, id, "p7", "allow"))
+	if answer().Behavior != bridge.Deny {
+		t.Error("a tool was allowed while the run was ending")
+	}
+}
+
+func TestCrashOfAnOrchestratorIsToldToTheArbiter(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnLost})
+	p.happen(id, bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: -1, Signal: "killed", Stderr: "oom"}})
+	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "killed", "Not delivered to it: the brief")
+	if p.s.Phase != machine.Error || p.s.Crashes != 1 {
+		t.Errorf("%s, %d crashes", p.s.Phase, p.s.Crashes)
+	}
+	p.summon("again")
+	if p.s.Phase != machine.Executing {
+		t.Errorf("after another was summoned: %s", p.s.Phase)
+	}
+}
+
+func TestArbitersOwnToolsAreRefusedToOthers(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	if a := p.call(id, "spawn_orchestrator", `{"prompt":"p"}`); !a.IsError {
+		t.Error("an Orchestrator summoned one")
+	}
+	if a := p.call("arbiter", "report_progress", `{"message":"m"}`); !a.IsError {
+		t.Error("the Arbiter reported progress")
+	}
+}
+
+func TestToolInputs(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	for _, c := range []struct{ agent, tool, input, want string }{
+		{"arbiter", "spawn_orchestrator", `{"prompt":" "}`, "brief"},
+		{"arbiter", "spawn_orchestrator", `{"prompt":"p","mode":"wizard"}`, "wizard"},
+		{"arbiter", "spawn_orchestrator", `{"prompt":"p","successor_of":"orch-7"}`, "orch-7"},
+		{"arbiter", "spawn_orchestrator", `{"prompt":3}`, "schema"},
+		{"arbiter", "release_orchestrator", `{"id":"orch-7","reason":"r"}`, "orch-7"},
+		{"arbiter", "set_plan", `{"steps":[{"text":"a","status":"great"}]}`, "great"},
+		{id, "update_plan", `{"index":4,"status":"done"}`, "no plan"},
+		{id, "report_progress", `{"message":""}`, "empty"},
+		{id, "ask_predecessor", `{"question":"q"}`, "no predecessor"},
+	} {
+		if a := p.call(c.agent, c.tool, c.input); !a.IsError || !strings.Contains(a.Text, c.want) {
+			t.Errorf("%s %s: %+v", c.tool, c.input, a)
+		}
+	}
+	if a := p.call("arbiter", "set_plan", `{"steps":[{"text":"one"},{"text":"two"}]}`); a.IsError {
+		t.Errorf("set_plan: %s", a.Text)
+	}
+	if a := p.call(id, "update_plan", `{"index":1,"status":"done"}`); a.IsError || p.s.Plan[0].Status != "done" || p.s.Plan[0].Agent != id {
+		t.Errorf("update_plan: %s %v", a.Text, p.s.Plan)
+	}
+	p.contains("status", p.call("arbiter", "status", `{}`).Text, "executing", "orch-1", "1. [done] one")
+}
+
+func TestCommands(t *testing.T) {
+	p := begin(t, nil)
+	refused := func(b contract.CommandBody, want string) {
+		t.Helper()
+		if ok, why := p.command(b); ok || !strings.Contains(why, want) {
+			t.Errorf("%T: %v %q", b, ok, why)
+		}
+	}
+	granted := func(b contract.CommandBody) {
+		t.Helper()
+		if ok, why := p.command(b); !ok {
+			t.Errorf("%T: %s", b, why)
+		}
+	}
+	refused(contract.Say{Text: "x", To: "orch-1"}, "orch-1")
+	refused(contract.Permit{Request: "p"}, "no permission request")
+	refused(contract.Kill{ID: "arbiter"}, "cancel")
+	refused(contract.SkipStep{}, "no step")
+	refused(contract.RetryLast{}, "no living")
+	refused(contract.ForceAgent{Mode: "wizard"}, "wizard")
+	refused(contract.Choose{Option: "retry"}, "no such option")
+	refused(contract.Malformed{Problem: "line 3 is no JSON"}, "line 3")
+	granted(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: "pending"}}})
+	granted(contract.SkipStep{})
+	granted(contract.ForceAgent{Mode: "planner"})
+	p.spawned("orch-1")
+	p.contains("its brief", p.lastSent("orch-1"), "Build it", "from: human")
+	refused(contract.RetryLast{}, "at work")
+	granted(contract.Interrupt{ID: "orch-1"})
+	p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted})
+	granted(contract.RetryLast{})
+	granted(contract.Kill{ID: "orch-1"})
+	if k := effects[Kill](p); len(k) != 1 || !k[0].Now {
+		t.Errorf("kills %v", k)
+	}
+	p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Expected: true}})
+	if d := last[contract.Done](p); d.Reason != "killed by the human" || p.s.Crashes != 0 {
+		t.Errorf("done %+v, crashes %d", d, p.s.Crashes)
+	}
+}
+
+func TestPauseHoldsEverythingBack(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.Pause{})
+	n := len(effects[Send](p))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
+	p.say("yes")
+	if len(effects[Send](p)) != n {
+		t.Error("something was sent during a pause")
+	}
+	p.command(contract.Continue{})
+	p.contains("afterwards", p.lastSent("arbiter"), "yes")
+}
+
+func TestReset(t *testing.T) {
+	p := begin(t, nil)
+	p.summon("work")
+	p.command(contract.Reset{})
+	if p.s.Phase != machine.Idle || len(effects[Kill](p)) != 1 || p.s.Task != "" {
+		t.Errorf("%s, kills %v", p.s.Phase, effects[Kill](p))
+	}
+	p.happen("orch-1", bridge.Done{})
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Speak."))
+	p.say("build another")
+	p.summon("another")
+	if p.s.Phase != machine.Executing {
+		t.Errorf("after the new task: %s", p.s.Phase)
+	}
+}

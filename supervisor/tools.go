@@ -1,0 +1,259 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Inputs of arbiter's own tools. The models see them as flat JSON Schemas.
+type (
+	spawnInput struct {
+		Prompt      string `json:"prompt" jsonschema:"the whole brief: what is wanted, where, constraints, how it will be judged. The Orchestrator knows nothing else."`
+		Mode        string `json:"mode,omitempty" jsonschema:"a mode to summon it under; leave out for a general Orchestrator"`
+		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"id of the Orchestrator whose hand-off document it continues; by default the one that handed off last"`
+	}
+	releaseInput struct {
+		ID     string `json:"id" jsonschema:"id of the Orchestrator (orch-1), or all"`
+		Reason string `json:"reason" jsonschema:"why it is let go"`
+	}
+	setPlanInput struct {
+		Steps []planStep `json:"steps" jsonschema:"the steps in order"`
+	}
+	planStep struct {
+		Text   string `json:"text" jsonschema:"what is done in this step"`
+		Status string `json:"status,omitempty" jsonschema:"pending (default), active, done, failed or skipped"`
+	}
+	statusInput   struct{}
+	progressInput struct {
+		Message string `json:"message" jsonschema:"what was reached, in a sentence or two"`
+	}
+	updatePlanInput struct {
+		Index  int    `json:"index" jsonschema:"number of the step, counted from 1"`
+		Status string `json:"status" jsonschema:"pending, active, done, failed or skipped"`
+	}
+	askInput struct {
+		Question string `json:"question" jsonschema:"what your predecessor must know and the document does not say"`
+	}
+)
+
+// askTimeout bounds a side question: the predecessor's model has to answer.
+const askTimeout = 3 * time.Minute
+
+func schemaOf[T any]() json.RawMessage {
+	s, err := jsonschema.For[T](nil)
+	if err != nil {
+		panic(err) // our own types; a test builds them all
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// ArbiterTools and OrchestratorTools are offered over MCP under the server name
+// `arbiter`, always loaded.
+var ArbiterTools = []bridge.ToolSpec{
+	{Name: "spawn_orchestrator", InputSchema: schemaOf[spawnInput](),
+		Description: "Summon an Orchestrator. Returns its id and name at once; it begins by itself. You may call this several times in one turn: all of them live and work at once."},
+	{Name: "release_orchestrator", InputSchema: schemaOf[releaseInput](),
+		Description: "End an Orchestrator whose work is over, or all of them."},
+	{Name: "set_plan", InputSchema: schemaOf[setPlanInput](),
+		Description: "Set the plan that the human sees. Replaces the earlier one."},
+	{Name: "status", InputSchema: schemaOf[statusInput](),
+		Description: "Who lives, who works, how full each context is, the plan, cost and limits."},
+}
+
+// OrchestratorTools are those of every Orchestrator.
+var OrchestratorTools = []bridge.ToolSpec{
+	{Name: "report_progress", InputSchema: schemaOf[progressInput](),
+		Description: "Note progress in the work log without ending your turn. The Arbiter reads it with your next question or hand-off."},
+	{Name: "update_plan", InputSchema: schemaOf[updatePlanInput](),
+		Description: "Mark a step of the plan."},
+	{Name: "ask_predecessor", InputSchema: schemaOf[askInput](), TimeoutMS: int(askTimeout / time.Millisecond),
+		Description: "Ask the Orchestrator you succeed, while it is still there, what its document does not say."},
+}
+
+var statuses = []string{contract.StepPending, contract.StepActive, contract.StepDone, contract.StepFailed, contract.StepSkipped}
+
+// toolCalled carries out a call and answers it at once.
+func (st *step) toolCalled(f ToolCalled) {
+	a, ok := st.agent(f.Params.ID)
+	if !ok || a.Generation != f.Params.Generation || !a.Alive() {
+		st.do(AnswerTool{Call: f.Call, Text: "You are being released.", IsError: true})
+		return
+	}
+	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
+	if f.Params.Tool == "ask_predecessor" && a.Role == RoleOrchestrator {
+		st.askPredecessor(f, a)
+		return
+	}
+	text, err := st.runTool(a, f.Params)
+	if err != nil {
+		st.do(AnswerTool{Call: f.Call, Text: err.Error(), IsError: true})
+		return
+	}
+	st.do(AnswerTool{Call: f.Call, Text: text})
+}
+
+func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
+	if a.Role == RoleArbiter {
+		switch p.Tool {
+		case "spawn_orchestrator":
+			return with(p.Input, st.toolSpawn)
+		case "release_orchestrator":
+			return with(p.Input, st.toolRelease)
+		case "set_plan":
+			return with(p.Input, st.toolSetPlan)
+		case "status":
+			return st.statusText(), nil
+		}
+	} else {
+		switch p.Tool {
+		case "report_progress":
+			return with(p.Input, func(in progressInput) (string, error) {
+				if strings.TrimSpace(in.Message) == "" {
+					return "", fmt.Errorf("message is empty")
+				}
+				st.log(a.ID, verdict.KindProgress, in.Message)
+				return "Noted in the work log. Go on.", nil
+			})
+		case "update_plan":
+			return with(p.Input, func(in updatePlanInput) (string, error) { return st.toolUpdatePlan(a.ID, in) })
+		}
+	}
+	return "", fmt.Errorf("%s has no tool %s", a.ID, p.Tool)
+}
+
+// with decodes a tool's input and runs it.
+func with[T any](raw json.RawMessage, run func(T) (string, error)) (string, error) {
+	var in T
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return "", fmt.Errorf("input does not fit the schema: %w", err)
+		}
+	}
+	return run(in)
+}
+
+func (st *step) toolSpawn(in spawnInput) (string, error) {
+	if problem := st.summon(in.Prompt, in.Mode, in.SuccessorOf, contract.Arbiter); problem != "" {
+		return "", fmt.Errorf("%s", problem)
+	}
+	a, _ := st.Last()
+	answer, err := json.Marshal(map[string]string{"id": a.ID, "name": a.Name})
+	if err != nil {
+		return "", err
+	}
+	return string(answer) + "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word.", nil
+}
+
+func (st *step) toolRelease(in releaseInput) (string, error) {
+	var ids []string
+	for i := range st.Agents {
+		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && (in.ID == "all" || in.ID == a.ID) {
+			ids = append(ids, a.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return "", fmt.Errorf("no living Orchestrator %q; alive: %s", in.ID, st.roll())
+	}
+	for _, id := range ids {
+		st.release(id, orDefault(in.Reason, "released"), false)
+	}
+	return "Released: " + strings.Join(ids, ", ") + ".", nil
+}
+
+func (st *step) toolSetPlan(in setPlanInput) (string, error) {
+	steps := make([]contract.Step, 0, len(in.Steps))
+	for i, s := range in.Steps {
+		if strings.TrimSpace(s.Text) == "" {
+			return "", fmt.Errorf("step %d has no text", i+1)
+		}
+		status := orDefault(s.Status, contract.StepPending)
+		if !slices.Contains(statuses, status) {
+			return "", fmt.Errorf("step %d: no status %q; use %s", i+1, status, strings.Join(statuses, ", "))
+		}
+		steps = append(steps, contract.Step{Text: s.Text, Status: status})
+	}
+	st.setPlan(steps)
+	return "The plan:\n" + planText(steps), nil
+}
+
+func (st *step) toolUpdatePlan(agent string, in updatePlanInput) (string, error) {
+	if in.Index < 1 || in.Index > len(st.Plan) {
+		return "", fmt.Errorf("the plan has steps 1 to %d:\n%s", len(st.Plan), planText(st.Plan))
+	}
+	if !slices.Contains(statuses, in.Status) {
+		return "", fmt.Errorf("no status %q; use %s", in.Status, strings.Join(statuses, ", "))
+	}
+	plan := slices.Clone(st.Plan)
+	plan[in.Index-1].Status, plan[in.Index-1].Agent = in.Status, agent
+	st.setPlan(plan)
+	return "The plan:\n" + planText(plan), nil
+}
+
+// askPredecessor passes a question on; the loop answers the call when the
+// predecessor has.
+func (st *step) askPredecessor(f ToolCalled, a Agent) {
+	var in askInput
+	fail := func(text string) { st.do(AnswerTool{Call: f.Call, Text: text, IsError: true}) }
+	if err := json.Unmarshal(f.Params.Input, &in); err != nil || strings.TrimSpace(in.Question) == "" {
+		fail("A question is needed.")
+		return
+	}
+	old, ok := st.agent(a.Predecessor)
+	switch {
+	case a.Predecessor == "" || !ok:
+		fail("You have no predecessor. Ask the Arbiter.")
+	case !old.Alive():
+		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
+	default:
+		st.do(AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
+	}
+}
+
+// statusText is what `status` tells the Arbiter.
+func (st *step) statusText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "state: %s\n", st.Phase)
+	for i := range st.Agents {
+		a := &st.Agents[i]
+		fmt.Fprintf(&b, "%s (%s)", a.ID, a.Name)
+		if a.Mode != "" {
+			fmt.Fprintf(&b, " as %s", a.Mode)
+		}
+		fmt.Fprintf(&b, ": process %s", a.Status)
+		if a.Role == RoleOrchestrator {
+			fmt.Fprintf(&b, ", %s", a.Standing)
+		}
+		if a.Context.Window > 0 {
+			fmt.Fprintf(&b, ", context %.1f%% of %d tokens", a.Context.Pct, a.Context.Window)
+		}
+		if a.Doing != "" {
+			fmt.Fprintf(&b, ", at %s", a.Doing)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "plan:\n%s", planText(st.Plan))
+	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(st.WorkLog))
+	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
+		st.Iterations, st.Options.MaxIterations, st.living(), st.Options.MaxOrchestrators, st.Exchanges, st.Options.MaxExchanges, st.CostUSD)
+	if st.Options.MaxCostUSD > 0 {
+		fmt.Fprintf(&b, " of $%.4f", st.Options.MaxCostUSD)
+	}
+	b.WriteString("\n")
+	if !st.HumanPresent {
+		b.WriteString("no human is present\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,223 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// maxCorrections is how often a missing or invalid verdict is asked for again.
+const maxCorrections = 2
+
+// turnEnded handles the end of an agent's turn: the bill, the limits, and then
+// what the turn came to.
+func (st *step) turnEnded(id string, t bridge.Turn) {
+	a := st.edit(id)
+	st.bill(a, t)
+	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: t.MessageIDs})
+	for _, m := range t.MessageIDs {
+		if t.Outcome == bridge.TurnLost {
+			st.unsent(m)
+		} else {
+			st.delivered(m)
+		}
+	}
+	a = st.edit(id)
+	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
+	a.Doing = ""
+	if a.Status == Busy && len(a.Turn) == 0 {
+		a.Status, a.Since = Ready, st.at
+	}
+	st.withdrawPermits(id)
+	if limit := st.Options.MaxCostUSD; limit > 0 && st.CostUSD >= limit {
+		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", st.CostUSD, limit))
+		return
+	}
+	if !a.Alive() {
+		return // it is being let go; its last word has no reader
+	}
+	switch t.Outcome {
+	case bridge.TurnDone:
+		a.Troubles = 0
+		st.ruled(id, t)
+	case bridge.TurnInterrupted:
+		st.interrupted(id)
+	case bridge.TurnFailed:
+		st.turnFailed(id, t)
+	case bridge.TurnLost:
+		// The process is gone; its `done` follows and is dealt with there.
+	}
+}
+
+func (st *step) bill(a *Agent, t bridge.Turn) {
+	a.CostUSD += t.CostUSD
+	st.CostUSD += t.CostUSD
+	st.Usage.Input += t.Usage.Input
+	st.Usage.Output += t.Usage.Output
+	st.Usage.CacheRead += t.Usage.CacheRead
+	st.Usage.CacheCreation += t.Usage.CacheCreation
+}
+
+// ruled routes the verdict a turn ended in, or asks for it again.
+func (st *step) ruled(id string, t bridge.Turn) {
+	a := st.edit(id)
+	if a.Role == RoleArbiter {
+		v, err := verdict.ParseArbiter(t.Verdict)
+		if err == nil {
+			err = st.checkRuling(v)
+		}
+		if err != nil {
+			st.correct(id, err, t)
+			return
+		}
+		a.Corrections = 0
+		st.routeArbiter(v)
+		return
+	}
+	v, err := verdict.ParseOrchestrator(t.Verdict)
+	if err != nil {
+		st.correct(id, err, t)
+		return
+	}
+	a.Corrections = 0
+	st.Failures = 0
+	st.routeOrchestrator(id, v)
+}
+
+// correct asks for the verdict again, twice at most; then the fallback decides.
+func (st *step) correct(id string, err error, t bridge.Turn) {
+	if st.pendingFor(id) {
+		return // a newer word waits for this agent; its verdict will follow that
+	}
+	a := st.edit(id)
+	a.Corrections++
+	if a.Corrections > maxCorrections {
+		a.Corrections = 0
+		st.fallback(id, err, t)
+		return
+	}
+	text := err.Error()
+	var p *verdict.Problem
+	if errors.As(err, &p) {
+		text = p.Text
+	}
+	st.tell(id, KindCorrection, text)
+}
+
+// pendingFor says whether a message waits to be sent to the agent.
+func (s *State) pendingFor(id string) bool {
+	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && !m.Sent })
+}
+
+// interrupted handles a turn that was stopped before its verdict. Whoever
+// stopped it has usually left a message, which pump sends now; without one the
+// dialogue must not stall silently.
+func (st *step) interrupted(id string) {
+	if st.pendingFor(id) {
+		return
+	}
+	a := st.edit(id)
+	if a.Role == RoleArbiter {
+		st.ask("The Arbiter was interrupted. Speak again, or depart.")
+		return
+	}
+	a.Standing = Waiting
+	st.tell(contract.Arbiter, KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
+}
+
+// turnFailed handles API trouble and refusals.
+func (st *step) turnFailed(id string, t bridge.Turn) {
+	a := st.edit(id)
+	switch t.Category {
+	case bridge.CatVerdict:
+		st.correct(id, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once more, with every required field."}, t)
+	case bridge.CatBudget:
+		st.limitReached("the budget of " + a.Name + " is spent")
+	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout:
+		a.Troubles++
+		if a.Troubles >= st.Options.MaxFailures {
+			st.broken(id, t.Category, t.Error)
+			return
+		}
+		delay := st.Options.RetryBase << (2 * (a.Troubles - 1)) // ×4 each time
+		st.emit(id, contract.Retry{Attempt: a.Troubles, DelayMS: delay.Milliseconds(), Reason: string(t.Category) + ": " + t.Error})
+		st.do(SetTimer{Key: retryKey(a.AgentRef), After: delay})
+	default:
+		st.broken(id, t.Category, t.Error)
+	}
+}
+
+func retryKey(a bridge.AgentRef) string { return fmt.Sprintf("retry/%s/%d", a.ID, a.Generation) }
+
+// retryNow goes on with a turn that API trouble cut off. The message is in the
+// session's history already, so the agent is only told to take it up again.
+func (st *step) retryNow(key string) bool {
+	for i := range st.Agents {
+		a := &st.Agents[i]
+		if retryKey(a.AgentRef) != key {
+			continue
+		}
+		if a.Status == Ready && !st.pendingFor(a.ID) {
+			st.tell(a.ID, KindRetry, "The way to the model was broken. Take up the last message again where you left it.")
+		}
+		return true
+	}
+	return false
+}
+
+// recovery lists what a person can do about a failure, as `choose` takes it.
+func recovery(c bridge.Category, of Role) []string {
+	switch c {
+	case bridge.CatAuth:
+		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
+	case bridge.CatClaudeMissing:
+		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
+	case bridge.CatUnsupported:
+		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH"}
+	}
+	if of == RoleOrchestrator {
+		return []string{"retry", "skip", "cancel"}
+	}
+	return []string{}
+}
+
+// broken handles an agent that cannot go on. The Arbiter's failure ends the run;
+// an Orchestrator's is the Arbiter's to judge.
+func (st *step) broken(id string, c bridge.Category, message string) {
+	a := st.edit(id)
+	st.fail(id, c, message, recovery(c, a.Role))
+	if a.Role == RoleArbiter || c == bridge.CatAuth {
+		st.giveUp(c, fmt.Sprintf("%s could not go on: %s", a.Name, message))
+		return
+	}
+	a.Standing = Waiting
+	if st.executionFailed() {
+		return
+	}
+	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
+		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, message, c))
+}
+
+// executionFailed counts a failure and says whether it ended the run.
+func (st *step) executionFailed() bool {
+	st.Failures++
+	if st.Failures < st.Options.MaxFailures {
+		return false
+	}
+	st.giveUp(bridge.CatCrash, fmt.Sprintf("%d executions in a row failed", st.Failures))
+	return true
+}
+
+// fail reports trouble once, with what can be done.
+func (st *step) fail(id string, c bridge.Category, message string, options []string) {
+	st.Offered = options
+	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
+}
+
+// elapsed is the run's age.
+func (st *step) elapsed() time.Duration { return st.at.Sub(st.Began) }

@@ -1,0 +1,34 @@
+package verdict
+
+// Document is the typed hand-off: what an agent knew when it stopped. JSON names
+// are part of the contract. All of it is the author's word until it is checked.
+type Document struct {
+	Accomplished  []string   `json:"accomplished" jsonschema:"what was finished, one item a line"`
+	Remaining     []string   `json:"remaining" jsonschema:"what is left to do; empty when nothing is"`
+	KeyContext    string     `json:"key_context" jsonschema:"what a successor must know and cannot see in the files"`
+	Decisions     []Decision `json:"decisions" jsonschema:"choices made, with what was rejected and why"`
+	Constraints   []string   `json:"constraints" jsonschema:"limits and requirements that still hold, with their numbers"`
+	Files         []string   `json:"files" jsonschema:"paths created or changed"`
+	Checks        []Check    `json:"checks" jsonschema:"commands that prove the work, run by somebody else"`
+	OpenQuestions []string   `json:"open_questions" jsonschema:"what nobody has answered yet"`
+	Claims        []Claim    `json:"claims" jsonschema:"statements about the result; verified only if you saw the proof"`
+}
+
+// Decision records a choice with the alternative that lost.
+type Decision struct {
+	Choice   string `json:"choice"`
+	Rejected string `json:"rejected"`
+	Why      string `json:"why"`
+}
+
+// Check is a command and what its output or exit must show.
+type Check struct {
+	Command string `json:"command"`
+	Expect  string `json:"expect"`
+}
+
+// Claim is one statement; Verified is the author's own word.
+type Claim struct {
+	Claim    string `json:"claim"`
+	Verified bool   `json:"verified"`
+}

@@ -1,0 +1,176 @@
+package verdict
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// allowedKeywords is all a schema for a model may use: the Messages API refuses
+// combinators at the top level, and whatever is nested is held to the same rule.
+var allowedKeywords = []string{"type", "description", "properties", "required", "enum", "items", "additionalProperties"}
+
+func TestSchemasAreFlat(t *testing.T) {
+	for name, raw := range map[string]json.RawMessage{"arbiter": ArbiterSchema(), "orchestrator": OrchestratorSchema()} {
+		var schema map[string]any
+		if err := json.Unmarshal(raw, &schema); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		checkFlat(t, name, schema)
+	}
+}
+
+func checkFlat(t *testing.T, path string, schema map[string]any) {
+	t.Helper()
+	for keyword := range schema {
+		if !slices.Contains(allowedKeywords, keyword) {
+			t.Errorf("%s: keyword %q", path, keyword)
+		}
+	}
+	kind, ok := schema["type"].(string)
+	if !ok {
+		t.Errorf("%s: type is %v, want one name", path, schema["type"])
+	}
+	if kind != "object" {
+		if items, ok := schema["items"].(map[string]any); ok {
+			checkFlat(t, path+"[]", items)
+		} else if kind == "array" {
+			t.Errorf("%s: an array without items", path)
+		}
+		return
+	}
+	if schema["additionalProperties"] != false {
+		t.Errorf("%s: additionalProperties is %v, want false", path, schema["additionalProperties"])
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, p := range properties {
+		sub := p.(map[string]any)
+		if sub["description"] == nil {
+			t.Errorf("%s.%s has no description", path, name)
+		}
+		checkFlat(t, path+"."+name, sub)
+	}
+	for _, r := range schema["required"].([]any) {
+		if properties[r.(string)] == nil {
+			t.Errorf("%s: required %v is no property", path, r)
+		}
+	}
+}
+
+// TestSchemasMatchTypes holds the texts to the structs: same names, same shapes.
+func TestSchemasMatchTypes(t *testing.T) {
+	checkStruct(t, "arbiter", reflect.TypeFor[Arbiter](), resolve(t, ArbiterSchema()).Schema())
+	checkStruct(t, "orchestrator", reflect.TypeFor[Orchestrator](), resolve(t, OrchestratorSchema()).Schema())
+}
+
+func checkStruct(t *testing.T, path string, typ reflect.Type, schema *jsonschema.Schema) {
+	t.Helper()
+	var fields []string
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fields = append(fields, name)
+		sub := schema.Properties[name]
+		if sub == nil {
+			continue // reported below
+		}
+		kind := f.Type
+		if kind.Kind() == reflect.Slice {
+			if sub.Type != "array" {
+				t.Errorf("%s.%s is %q, want array", path, name, sub.Type)
+				continue
+			}
+			kind, sub = kind.Elem(), sub.Items
+		}
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		want := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Struct: "object"}[kind.Kind()]
+		if sub.Type != want {
+			t.Errorf("%s.%s is %q, want %q", path, name, sub.Type, want)
+		}
+		if kind.Kind() == reflect.Struct {
+			checkStruct(t, path+"."+name, kind, sub)
+		}
+	}
+	var properties []string
+	for name := range schema.Properties {
+		properties = append(properties, name)
+	}
+	slices.Sort(fields)
+	slices.Sort(properties)
+	if diff := cmp.Diff(fields, properties); diff != "" {
+		t.Errorf("%s: properties (-struct +schema):\n%s", path, diff)
+	}
+}
+
+func TestEnumsMatchConstants(t *testing.T) {
+	for _, tt := range []struct {
+		schema json.RawMessage
+		field  string
+		want   []string
+	}{
+		{ArbiterSchema(), "decision", decisions},
+		{OrchestratorSchema(), "kind", kinds},
+	} {
+		var got []string
+		for _, v := range resolve(t, tt.schema).Schema().Properties[tt.field].Enum {
+			got = append(got, v.(string))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-constants +schema):\n%s", tt.field, diff)
+		}
+	}
+}
+
+// TestSchemaAcceptsWhatParseAccepts: the CLI validates against the schema first,
+// so that a schema stricter than the parser would refuse good verdicts.
+func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
+	d := &Document{
+		Decisions: []Decision{{"c", "r", "w"}}, Checks: []Check{{"go test", "ok"}},
+		Claims: []Claim{{"it works", true}}, KeyContext: "k",
+	}
+	d.Normalize()
+	for schema, values := range map[*jsonschema.Resolved][]any{
+		resolve(t, ArbiterSchema()): {
+			Arbiter{Decision: Complete, Message: "m", Reason: "r", Summary: "s"},
+			Arbiter{Decision: Handoff, Message: "m", Reason: "r", Handoff: d},
+		},
+		resolve(t, OrchestratorSchema()): {
+			Orchestrator{ExpectsResponse: true, Message: "m", Kind: KindDone, Handoff: d},
+			Orchestrator{Message: "m", Kind: KindProgress},
+		},
+	} {
+		for _, v := range values {
+			raw, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var instance any
+			if err := json.Unmarshal(raw, &instance); err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(instance); err != nil {
+				t.Errorf("%s: %v", raw, err)
+			}
+		}
+	}
+}
+
+func resolve(t *testing.T, raw json.RawMessage) *jsonschema.Resolved {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,49 @@
+package verdict
+
+// Decisions of the Arbiter.
+const (
+	AddressHuman        = "ADDRESS_HUMAN"
+	AddressOrchestrator = "ADDRESS_ORCHESTRATOR"
+	SelectMode          = "SELECT_MODE"
+	Continue            = "CONTINUE"
+	Retry               = "RETRY"
+	Complete            = "COMPLETE"
+	Handoff             = "HANDOFF"
+)
+
+// Kinds of an Orchestrator's verdict.
+const (
+	KindIntroduction = "introduction"
+	KindQuestion     = "question"
+	KindProgress     = "progress"
+	KindHandoff      = "handoff"
+	KindDone         = "done"
+)
+
+// Arbiter is the end of a turn of the Arbiter.
+type Arbiter struct {
+	Decision string    `json:"decision"`
+	Message  string    `json:"message"`
+	Reason   string    `json:"reason"`
+	To       string    `json:"to,omitempty"`      // agent id
+	Mode     string    `json:"mode,omitempty"`    // agent definition
+	Summary  string    `json:"summary,omitempty"` // never empty with COMPLETE
+	Handoff  *Document `json:"handoff,omitempty"`
+}
+
+// Orchestrator is the end of a turn of an Orchestrator.
+type Orchestrator struct {
+	ExpectsResponse bool      `json:"expects_response"`
+	Message         string    `json:"message"`
+	Kind            string    `json:"kind"`
+	Handoff         *Document `json:"handoff,omitempty"`
+}
+
+// Problem is a verdict that cannot be acted on. Text is a correction addressed to
+// the model; Field is the first field it is about, empty for the whole.
+type Problem struct {
+	Field string
+	Text  string
+}
+
+func (p *Problem) Error() string { return p.Text }
