@@ -1,0 +1,189 @@
+package sanitize
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxMarks is how many combining marks may follow one another. Living scripts need
+// at most four; more is a stack that runs over the neighbouring lines.
+const maxMarks = 4
+
+// noLimit leaves room for a rune more.
+const noLimit = math.MaxInt - 1
+
+// Text returns s without anything a terminal acts on and without invisible
+// characters. Newlines and tabs stay; CRLF, a lone CR and the Unicode separators
+// become newlines; invalid UTF-8 becomes U+FFFD. Clean text is returned as it is,
+// without an allocation.
+func Text(s string) string {
+	c := cleaner{src: s, limit: noLimit}
+	c.run()
+	return c.result()
+}
+
+// Line is Text on one line: newlines and tabs become spaces, and a line of more
+// than max runes is cut and ends in "…". A max of 0 or less cuts nothing.
+func Line(s string, max int) string {
+	c := cleaner{src: s, limit: noLimit}
+	if max > 0 {
+		c.limit = max
+	}
+	c.run()
+	s = c.result()
+	if c.more || utf8.RuneCountInString(s) > c.limit {
+		s = cut(s, c.limit-1) + "…"
+	}
+	if strings.ContainsAny(s, "\n\t") {
+		s = strings.NewReplacer("\n", " ", "\t", " ").Replace(s)
+	}
+	return s
+}
+
+// cut returns the first n runes of s. A joiner that lost what it joins goes too.
+func cut(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			s = s[:i]
+			break
+		}
+		n--
+	}
+	return strings.TrimRight(s, string(zwnj)+string(zwj))
+}
+
+// cleaner copies src rune by rune. As long as nothing was left out or replaced,
+// it copies nothing and only counts.
+type cleaner struct {
+	src   string
+	limit int  // runes to make, about; what is beyond is not looked at
+	more  bool // src went on beyond the limit
+
+	same   int    // out is src[:same] as long as out is nil
+	out    []byte // the copy, once there is one
+	runes  int
+	last   rune // last rune made, 0 at first
+	marks  int  // combining marks since the last other rune
+	joiner rune // a joiner that waits for what it joins, 0 for none
+	at     int  // where in src the joiner stands
+}
+
+func (c *cleaner) run() {
+	for i := 0; i < len(c.src); {
+		if c.runes > c.limit {
+			c.more = true
+			return
+		}
+		room := min(len(c.src)-i, c.limit-c.runes+1)
+		if n := plain(c.src[i : i+room]); n > 0 {
+			c.drop()
+			c.keep(i, n)
+			c.runes += n
+			c.last, c.marks = rune(c.src[i+n-1]), 0
+			i += n
+			continue
+		}
+		i += c.special(i)
+	}
+}
+
+// plain is the length of the run of printable ASCII, tabs and newlines s starts
+// with.
+func plain(s string) int {
+	for i := range len(s) {
+		if c := s[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// special takes what is not plain ASCII at i and returns its length.
+func (c *cleaner) special(i int) int {
+	r, size := utf8.DecodeRuneInString(c.src[i:])
+	switch {
+	case r == utf8.RuneError && size == 1:
+		c.put("\uFFFD", utf8.RuneError)
+	case r == '\r':
+		c.put("\n", '\n')
+		if strings.HasPrefix(c.src[i+1:], "\n") {
+			return 2
+		}
+	case r == lineSeparator, r == paragraphSeparator:
+		c.put("\n", '\n')
+	case r < ' ', r >= 0x7f && r <= 0x9f:
+		return sequence(c.src[i:])
+	case r == zwj, r == zwnj:
+		if c.joiner == 0 {
+			c.joiner, c.at = r, i
+		}
+	case hidden(r):
+	case mark(r):
+		c.combine(r, i, size)
+	default:
+		c.join(r)
+		c.keep(i, size)
+		c.runes++
+		c.last, c.marks = r, 0
+	}
+	return size
+}
+
+// combine takes a combining mark, unless there are too many, or a second
+// variation selector: a row of those can carry a hidden text.
+func (c *cleaner) combine(r rune, i, size int) {
+	if c.marks == maxMarks || variation(r) && (variation(c.last) || c.last == 0) {
+		return
+	}
+	c.join(r)
+	c.keep(i, size)
+	c.runes++
+	c.marks++
+	c.last = r
+}
+
+// join decides on the waiting joiner, now that its right side is known.
+func (c *cleaner) join(right rune) {
+	if c.joiner != 0 && joins(c.last, c.joiner, right) {
+		c.keep(c.at, len(string(c.joiner)))
+		c.runes++
+	}
+	c.joiner = 0
+}
+
+// drop forgets the waiting joiner: nothing it could join followed.
+func (c *cleaner) drop() { c.joiner = 0 }
+
+// keep makes src[i:i+n] part of the result.
+func (c *cleaner) keep(i, n int) {
+	if c.out == nil && i == c.same {
+		c.same += n
+		return
+	}
+	c.copy()
+	c.out = append(c.out, c.src[i:i+n]...)
+}
+
+// put makes a replacement part of the result.
+func (c *cleaner) put(text string, r rune) {
+	c.drop()
+	c.copy()
+	c.out = append(c.out, text...)
+	c.runes++
+	c.last, c.marks = r, 0
+}
+
+func (c *cleaner) copy() {
+	if c.out == nil {
+		c.out = make([]byte, c.same, c.same+min(len(c.src)-c.same, c.limit)+utf8.UTFMax)
+		copy(c.out, c.src)
+	}
+}
+
+func (c *cleaner) result() string {
+	if c.out == nil {
+		return c.src[:c.same]
+	}
+	return string(c.out)
+}

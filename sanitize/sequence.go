@@ -1,0 +1,83 @@
+package sanitize
+
+import "strings"
+
+// Controls that open or end sequences (ECMA-48).
+const (
+	esc = 0x1b
+	bel = 0x07
+	can = 0x18
+	sub = 0x1a
+)
+
+// sequence is the length of the control, or of the whole escape sequence, that s
+// starts with. Both forms are known: ESC and a letter, and the C1 control in two
+// bytes of UTF-8.
+func sequence(s string) int {
+	intro, n := s[0], 1
+	switch {
+	case s[0] == 0xc2:
+		intro, n = s[1]-0x40, 2 // U+009B is ESC [, and so on
+	case s[0] != esc:
+		return 1
+	case len(s) == 1:
+		return 1
+	default:
+		intro, n = s[1], 2
+	}
+	switch intro {
+	case '[':
+		return n + controlSequence(s[n:])
+	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC
+		return n + controlString(s[n:])
+	}
+	if s[0] != esc {
+		return n // another C1 control stands alone
+	}
+	// ESC, intermediates, one final byte; anything else is not part of it.
+	n = 1
+	for n < len(s) && s[n] >= 0x20 && s[n] <= 0x2f {
+		n++
+	}
+	if n < len(s) && s[n] >= 0x30 && s[n] <= 0x7e {
+		n++
+	}
+	return n
+}
+
+// controlSequence is the length of a CSI's parameters, intermediates and final
+// byte. One that is broken off ends where it broke.
+func controlSequence(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= 0x20 && s[n] <= 0x3f {
+		n++
+	}
+	if n < len(s) && s[n] >= 0x40 && s[n] <= 0x7e {
+		n++
+	}
+	return n
+}
+
+// controlString is the length of an OSC, DCS, SOS, PM or APC string with its end:
+// ST, or BEL. One without an end goes as far as its line, so that a stray
+// introducer cannot hide all that follows.
+func controlString(s string) int {
+	for i := range len(s) {
+		switch s[i] {
+		case bel, can, sub:
+			return i + 1
+		case '\n', '\r':
+			return i
+		case esc:
+			if strings.HasPrefix(s[i+1:], `\`) {
+				return i + 2
+			}
+			return i // a new sequence
+		case 0xc2:
+			if strings.HasPrefix(s[i+1:], "\x9c") {
+				return i + 2
+			}
+		}
+	}
+	return len(s)
+}
