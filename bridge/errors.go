@@ -29,18 +29,19 @@ const (
 
 // JSON-RPC error codes of this protocol, beside the standard ones.
 const (
-	CodeUnknownAgent   = -32001
-	CodeAgentExists    = -32002
+	CodeUnknownAgent   = -32001 // no agent ever had this id
+	CodeAgentExists    = -32002 // one lives under this id
 	CodeBusy           = -32003 // a turn runs; use steer, or wait for `turn`
 	CodeEnded          = -32004 // the agent's process has ended
 	CodeStale          = -32005 // another generation lives under this id
-	CodeNotInitialized = -32006
+	CodeNotInitialized = -32006 // initialize has not been answered yet
 	CodeVersion        = -32007 // protocol versions differ
 	CodeClaude         = -32008 // data.category says: claude_missing, unsupported, auth, could_not_start
-	CodeTimeout        = -32009
+	CodeTimeout        = -32009 // no answer within a deadline
 	CodeUnsupported    = -32010 // this CLI cannot do it
-	CodeShuttingDown   = -32011
+	CodeShuttingDown   = -32011 // nothing new is begun
 	CodeRefused        = -32012 // the CLI answered a control request with an error
+	CodeCancelled      = -32013 // its caller gave the request up
 )
 
 // ErrorData rides in the `data` member of an error response.

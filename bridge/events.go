@@ -101,6 +101,8 @@ type Turn struct {
 	Category Category `json:"category,omitempty"`
 	Error    string   `json:"error,omitempty"`
 	Reason   string   `json:"reason,omitempty"` // the CLI's terminal_reason
+	// ResetsAt is when a usage limit ends (CatUsageLimit), in Unix seconds; 0 if not told.
+	ResetsAt int64 `json:"resets_at,omitempty"`
 }
 
 // Outcomes of a turn.
@@ -158,10 +160,12 @@ type Error struct {
 	Message  string   `json:"message"`
 }
 
-// Unknown is an event this version does not know; Raw is the whole object.
+// Unknown is an event this version does not know, or one it knows whose fields
+// have the wrong types: then Err says which. Raw is the whole object.
 type Unknown struct {
 	Name string
 	Raw  json.RawMessage
+	Err  error
 }
 
 func (Assistant) eventName() string      { return "assistant" }

@@ -20,7 +20,8 @@ type Launcher interface {
 	Detect(ctx context.Context, spec ClaudeSpec) (ClaudeInfo, error)
 	// Launch starts an agent and returns when it is ready for a message. Events
 	// go to host from then on and may come before it returns. After an error
-	// nothing of the agent is left and no event follows.
+	// nothing of the agent is left and no event follows. The end of ctx during the
+	// start cancels it; once Launch has returned the agent lives by Stop alone.
 	Launch(ctx context.Context, run string, claude ClaudeSpec, p SpawnParams, host Host) (Agent, error)
 	// Sweep kills every process of the run that outlived its agent and returns
 	// how many there were. It is called when all agents have ended.
@@ -32,7 +33,8 @@ type Host interface {
 	// Emit hands an event on, in order for one agent. It may block while the
 	// client does not read (back-pressure), never for good.
 	Emit(Event)
-	// ToolCall and Permission ask the client and return within ctx.
+	// ToolCall and Permission ask the client and return within ctx. Beside an
+	// error they return what to tell the model: a tool's failure, a deny.
 	ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error)
 	Permission(ctx context.Context, p PermissionParams) (PermissionResult, error)
 }
@@ -47,8 +49,11 @@ type Agent interface {
 	Ask(ctx context.Context, question string) (string, error)
 	Configure(ctx context.Context, p ConfigureParams) error
 	// Stop ends the agent and waits until nothing of it is left; now skips the
-	// orderly part. It may be called again, also to shorten an orderly stop.
+	// orderly part. It may be called again, also to shorten an orderly stop. A
+	// deadline of ctx that leaves no time for the orderly part shortens it, so
+	// that TERM is sent at once; when ctx ends, Stop returns and KILL has been sent.
 	Stop(ctx context.Context, now bool) error
-	// Done is closed after the agent's `done` event was emitted.
+	// Done is closed after the agent's `done` event was emitted. Nothing may be
+	// emitted after that event.
 	Done() <-chan struct{}
 }

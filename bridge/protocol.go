@@ -1,6 +1,9 @@
 package bridge
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // ProtocolVersion is the version of this protocol. A client and a server whose
 // versions differ refuse each other in `initialize`.
@@ -64,6 +67,11 @@ type AgentRef struct {
 	ID         string `json:"id"`
 	Generation int    `json:"generation"`
 }
+
+func (r AgentRef) ref() AgentRef { return r }
+
+// String is for logs and messages: "orch-1#3".
+func (r AgentRef) String() string { return r.ID + "#" + strconv.Itoa(r.Generation) }
 
 // ToolSpec is a tool of ours, offered to the agent over MCP.
 type ToolSpec struct {

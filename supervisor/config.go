@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"slices"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
@@ -8,20 +10,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// forbidden are the tools that no agent has: they would start turns nobody asked
-// for, leave work behind that outlives a turn, or speak past the hierarchy.
-// AskUserQuestion is not among them: it is answered by a denial that says how to ask.
-var forbidden = []string{
-	"EnterPlanMode", "ExitPlanMode", "CronCreate", "CronDelete", "CronList", "ScheduleWakeup",
-	"Workflow", "SendMessage", "ListAgents", "Monitor", "RemoteTrigger",
-}
-
 // config is what an agent's process is started with (and what its role may do).
 func (s *State) config(a *Agent) bridge.AgentConfig {
 	o := s.Options
 	c := bridge.AgentConfig{
 		SessionID: a.SessionID, CWD: o.CWD, Model: o.Model,
-		DisallowedTools: append([]string(nil), forbidden...),
+		DisallowedTools: slices.Clone(o.Deny),
 		SettingSources:  []string{"user"},
 		PermissionMode:  "default",
 		Partial:         o.Partial,
@@ -30,7 +24,6 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 	if o.Trusted {
 		c.SettingSources = []string{"user", "project"}
 	}
-	c.DisallowedTools = append(c.DisallowedTools, o.Deny...)
 	if o.MaxCostUSD > 0 {
 		// A belt beside the braces: a single turn cannot run past what is left.
 		c.MaxBudgetUSD = max(o.MaxCostUSD-s.CostUSD, 0.01)

@@ -50,12 +50,15 @@ func (s *script) covered(rules []Rule) (string, bool) {
 // might is the test of deny and ask rules: any command, by any of its names, with
 // any filling of its holes.
 func (s *script) might(spec string) bool {
+	if strings.ContainsAny(spec, ";|&") && (wildcard(spec, s.line) || wildcard("* "+spec, s.line)) {
+		return true // a rule about several commands in a row
+	}
 	return s.opaque || slices.ContainsFunc(s.commands, func(c simple) bool { return c.might(spec) })
 }
 
 func (c simple) might(spec string) bool {
 	words := c.command()
-	if wildcard(spec, c.raw) || mightWild(spec, text(c.words)) || mightBegin(spec, words) {
+	if wildcard(spec, c.raw) || mightBegin(spec, c.words) || mightBegin(spec, words) {
 		return true
 	}
 	behind, first := c.behind()
@@ -83,11 +86,24 @@ func mightBegin(spec string, words []string) bool {
 	if len(words) == 0 {
 		return false
 	}
-	if mightWild(spec, text(words)) {
+	if mightStart(spec, words[0]) && mightWild(spec, text(words)) {
 		return true
 	}
 	name := baseName(words[0])
-	return name != words[0] && mightWild(spec, text(append([]string{name}, words[1:]...)))
+	return name != words[0] && mightStart(spec, name) && mightWild(spec, text(append([]string{name}, words[1:]...)))
+}
+
+// mightStart saves the work for words that cannot begin what the rule names.
+func mightStart(spec, word string) bool {
+	for i := range min(len(spec), len(word)) {
+		if spec[i] == '*' || word[i] == hole {
+			return true
+		}
+		if spec[i] != word[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // maxText bounds the text a rule is held against; what is longer may end in anything.

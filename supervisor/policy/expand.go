@@ -5,7 +5,7 @@ import "strings"
 // dollar reads what begins with $, inside or outside of double quotes. A plain
 // variable is a hole; everything else is a doubt as well, because it can run
 // commands: $(…), ${x@P}, $[…], or needs the shell's own reading: $'…'.
-func (l *lexer) dollar() bool {
+func (l *lexer) dollar(quoted bool) bool {
 	l.begin()
 	rest := l.src[l.pos+1:]
 	if rest == "" {
@@ -16,8 +16,8 @@ func (l *lexer) dollar() bool {
 	switch c := rest[0]; {
 	case c == '(':
 		n := matching(rest[1:])
-		if n < 0 {
-			return false
+		if n < 0 || strings.Contains(rest[1:1+n], "case") {
+			return false // the patterns of a case end in parentheses of their own
 		}
 		l.inner = append(l.inner, rest[1:1+n])
 		l.expansion(1 + 1 + n + 1)
@@ -34,6 +34,9 @@ func (l *lexer) dollar() bool {
 			l.vague = true
 		}
 		l.expansion(1 + n + 1)
+	case quoted && (c == '\'' || c == '"'):
+		l.put('$') // within double quotes these two are themselves
+		l.pos++
 	case c == '\'':
 		n := closingQuote(rest[1:])
 		if n < 0 {

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // hole stands in a command's text for what the shell would put there: the value of
 // a variable, the output of a command, the files a pattern matches. It may be any
@@ -67,6 +70,9 @@ func meet(pattern, text string) bool {
 		}
 		fill(next)
 		reach, next = next, reach
+		if !slices.Contains(reach, true) {
+			return false
+		}
 	}
 	return reach[len(text)]
 }

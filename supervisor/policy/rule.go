@@ -109,7 +109,10 @@ func (r Rule) withSpec(spec string) (Rule, error) {
 		if isPrefix && strings.TrimSpace(prefix) == "" {
 			return Rule{}, fmt.Errorf("%q: no command stands before :*", r.text)
 		}
-		r.kind, r.spec = kindBash, strings.Join(strings.Fields(prefix), " ")
+		r.kind, r.spec = kindBash, strings.TrimSpace(prefix)
+		if !strings.ContainsAny(prefix, `"'\\`) {
+			r.spec = strings.Join(strings.Fields(prefix), " ") // blanks within quotes count
+		}
 		if isPrefix {
 			r.spec += " *"
 		}

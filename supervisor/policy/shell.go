@@ -6,6 +6,7 @@ import "strings"
 // no shell: what it does not know for sure it calls a doubt, and what it cannot
 // read at all it cuts up without regard to quotes.
 type script struct {
+	line     string // blanks folded
 	commands []simple
 	top      int  // so many of them stand in the line itself, the rest inside of others
 	doubt    bool // it does more than the commands of the line say
@@ -21,7 +22,7 @@ type simple struct {
 // Bounds on what is taken apart. What is larger may be anything.
 const (
 	maxScript   = 64 << 10
-	maxCommands = 500
+	maxCommands = 200
 	maxDepth    = 8
 )
 
@@ -29,7 +30,7 @@ func (s *script) unknown() { s.doubt, s.opaque = true, true }
 
 // readScript takes a command line apart, with all that it runs inside of others.
 func readScript(src string) *script {
-	s := new(script)
+	s := &script{line: strings.Join(strings.Fields(src), " ")}
 	s.read(strings.TrimRight(src, " \t\n"), 0)
 	return s
 }
@@ -96,6 +97,7 @@ type lexer struct {
 	vague   bool // the word at hand may become anything
 	discard bool // the next word is a redirection's target
 	start   int  // where the word at hand begins
+	dangles bool // an operator waits for the command behind it
 }
 
 // run returns false when the quoting does not add up.
@@ -106,6 +108,7 @@ func (l *lexer) run() bool {
 		}
 	}
 	l.endCommand()
+	l.doubt = l.doubt || l.dangles
 	return true
 }
 
@@ -129,7 +132,7 @@ func (l *lexer) step(c byte) bool {
 	case '\\':
 		return l.escape()
 	case '$':
-		return l.dollar()
+		return l.dollar(false)
 	case '`':
 		return l.backtick()
 	default:
@@ -204,6 +207,9 @@ func (l *lexer) endWord() {
 	}
 	l.word.Reset()
 	l.inWord, l.vague, l.discard = false, false, false
+	if text == "{" {
+		l.endCommand() // the body of a group or function begins
+	}
 }
 
 func (l *lexer) endCommand() {
@@ -211,6 +217,7 @@ func (l *lexer) endCommand() {
 	l.discard = false
 	if len(l.words) > 0 {
 		l.commands = append(l.commands, simple{l.raw.String(), l.words})
+		l.dangles = false
 	}
 	l.raw.Reset()
 	l.words = nil
@@ -226,14 +233,23 @@ func (l *lexer) operator(c byte) {
 		l.redirection()
 		return
 	case strings.HasPrefix(rest, "&&"), strings.HasPrefix(rest, "||"), strings.HasPrefix(rest, "|&"):
-		l.endCommand()
+		l.endOperand()
+		l.dangles = true
 		l.pos += 2
 		return
 	case c == '&', strings.HasPrefix(rest, ";;"), strings.HasPrefix(rest, ";&"):
 		l.doubt = true
 	}
-	l.endCommand()
+	l.endOperand()
+	l.dangles = c == '|'
 	l.pos++
+}
+
+// endOperand ends the command before an operator; there has to be one.
+func (l *lexer) endOperand() {
+	l.endWord()
+	l.doubt = l.doubt || len(l.words) == 0
+	l.endCommand()
 }
 
 // redirection reads < > >> >| <> >& <& << <<< and their target. Two kinds are
@@ -300,7 +316,7 @@ func (l *lexer) double() bool {
 			l.pos++
 			return true
 		case '$':
-			if !l.dollar() {
+			if !l.dollar(true) {
 				return false
 			}
 		case '`':

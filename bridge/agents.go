@@ -1,0 +1,164 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// defaultGrace is what `shutdown` leaves for orderly stops: a little more than
+	// the ladder of an agent takes (interrupt, end of input, TERM).
+	defaultGrace = 10 * time.Second
+	shutdownHard = 2 * time.Second
+	// killTimeout bounds one kill; the ladder is shorter by far.
+	killTimeout = 30 * time.Second
+	// sweepTimeout bounds a launcher's sweep, which signals processes and reaps
+	// them, and so takes milliseconds.
+	sweepTimeout = 150 * time.Millisecond
+)
+
+// registry knows all incarnations of a conversation's agents. It has no
+// goroutine: an incarnation is over when its `done` was emitted.
+type registry struct {
+	launcher Launcher
+	p        *peer
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	latest  map[string]*incarnation // by id; kept for good, for its generation
+	run     string                  // "" before initialize
+	closing bool
+}
+
+func newRegistry(l Launcher, p *peer, log *slog.Logger) *registry {
+	return &registry{launcher: l, p: p, log: log, latest: map[string]*incarnation{}}
+}
+
+// begin says whose processes sweep may kill.
+func (r *registry) begin(run string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run = run
+}
+
+// claim makes a new incarnation, to be started by the caller. Of two claims of
+// one id at a time one wins. Two processes on one session would write one
+// transcript, so a session in use cannot be claimed either.
+func (r *registry) claim(ref AgentRef, session string) (*incarnation, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing {
+		return nil, rpcErrorf(CodeShuttingDown, "the bridge is shutting down")
+	}
+	if last := r.latest[ref.ID]; last != nil {
+		if !last.ended() {
+			return nil, rpcErrorf(CodeAgentExists, fmt.Sprintf("%s lives, in generation %d", ref.ID, last.ref.Generation))
+		}
+		if ref.Generation <= last.ref.Generation {
+			return nil, rpcErrorf(CodeStale, fmt.Sprintf("generation %d of %s has been; the next must be greater", last.ref.Generation, ref.ID))
+		}
+	}
+	for _, other := range r.latest {
+		if other.session == session && !other.ended() {
+			return nil, rpcErrorf(CodeAgentExists, fmt.Sprintf("session %.100s is in use by %s", session, other.ref))
+		}
+	}
+	inc := newIncarnation(ref, session, r.p, r.log)
+	r.latest[ref.ID] = inc
+	return inc, nil
+}
+
+// find returns the incarnation that ref names if it has not ended.
+func (r *registry) find(ref AgentRef) (*incarnation, error) {
+	r.mu.Lock()
+	inc := r.latest[ref.ID]
+	r.mu.Unlock()
+	switch {
+	case inc == nil:
+		return nil, rpcErrorf(CodeUnknownAgent, fmt.Sprintf("there is no agent %.100q", ref.ID))
+	case inc.ref.Generation != ref.Generation:
+		return nil, rpcErrorf(CodeStale, fmt.Sprintf("%s is in generation %d, not %d", ref.ID, inc.ref.Generation, ref.Generation))
+	case inc.ended():
+		return nil, inc.endedError()
+	}
+	return inc, nil
+}
+
+// live closes the registry for claims and returns who has not ended.
+func (r *registry) live() (incs []*incarnation, run string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closing = true
+	for _, inc := range r.latest {
+		if !inc.ended() {
+			incs = append(incs, inc)
+		}
+	}
+	slices.SortFunc(incs, func(a, b *incarnation) int { return strings.Compare(a.ref.ID, b.ref.ID) })
+	return incs, r.run
+}
+
+// stopAll ends all agents: in order within grace, at once within hard after it.
+// Then it sweeps what had escaped them. It may run twice at a time, when the
+// connection ends during a shutdown; the shorter grace wins.
+func (r *registry) stopAll(grace, hard time.Duration) ShutdownResult {
+	all, run := r.live()
+	left := r.stopEach(all, grace, false)
+	swept := 0
+	if len(left) > 0 {
+		killed := make(chan []*incarnation)
+		go func() { killed <- r.stopEach(left, hard, true) }()
+		swept = r.sweep(run) // what escaped may be what keeps an agent from ending
+		left = <-killed
+	}
+	swept += r.sweep(run)
+	result := ShutdownResult{Stopped: len(all) - len(left), Swept: swept}
+	for _, inc := range left {
+		result.Unstopped = append(result.Unstopped, inc.ref.String())
+	}
+	return result
+}
+
+// stopEach stops agents all at a time and returns those that live on after d. A
+// goroutine whose agent ignores its context outlives the call; it is named then.
+func (r *registry) stopEach(incs []*incarnation, d time.Duration, now bool) (left []*incarnation) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	var stops sync.WaitGroup
+	for _, inc := range incs {
+		stops.Go(func() {
+			if err := inc.stop(ctx, now); err != nil {
+				r.log.Warn("an agent did not stop yet", "agent", inc.ref.String(), "now", now, "err", err)
+			}
+		})
+	}
+	within(d, stops.Wait)
+	for _, inc := range incs {
+		if !inc.ended() {
+			left = append(left, inc)
+		}
+	}
+	return left
+}
+
+func (r *registry) sweep(run string) (swept int) {
+	if run == "" {
+		return 0
+	}
+	count := make(chan int, 1)
+	go func() { count <- r.launcher.Sweep(run) }()
+	late := time.NewTimer(sweepTimeout)
+	defer late.Stop()
+	select {
+	case n := <-count:
+		return n
+	case <-late.C:
+		r.log.Error("the sweep for escaped processes hangs", "run", run)
+		return 0
+	}
+}

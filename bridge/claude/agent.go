@@ -1,0 +1,193 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+const (
+	askTimeout   = 3 * time.Minute // a side question is an API call
+	modelTimeout = time.Minute     // set_model tries the model with an API call
+)
+
+// agent is one CLI process. See the package documentation for its goroutines.
+type agent struct {
+	ref     bridge.AgentRef
+	cfg     bridge.AgentConfig // SessionID is the reader's to change until done
+	version version
+	host    bridge.Host
+	info    bridge.SpawnResult // set before Launch returns
+
+	child  *leash.Child
+	in     *stdin
+	stderr *stderrLog
+	calls  *calls
+	asks   *asks
+	tools  *toolServer // nil without tools of ours
+	turns  *turns
+	gauge  *gauge
+
+	ctx    context.Context // ends with the process
+	cancel context.CancelFunc
+	silent chan struct{} // closed when stdout has ended
+	// settled is closed when it is known whether the launch succeeded: only then
+	// may the agent's end be told, or be kept quiet.
+	settled chan struct{}
+	done    chan struct{} // closed after the done event
+
+	stopOnce, hurryOnce sync.Once
+	stopping            chan struct{} // closed when somebody asked for the end
+	hurry               chan struct{} // closed when it has to be quick
+
+	muted        atomic.Bool            // the launch failed: nobody hears of this agent
+	startTrouble atomic.Pointer[string] // the first error result that nobody asked for
+
+	noticeMu sync.Mutex
+	noticed  map[string]bool
+}
+
+var _ bridge.Agent = (*agent)(nil)
+
+func newAgent(p bridge.SpawnParams, v version, host bridge.Host, in *os.File) *agent {
+	a := &agent{
+		ref: p.AgentRef, cfg: p.Config, version: v, host: host,
+		in: newStdin(in), turns: newTurns(), gauge: &gauge{cap: p.Config.ContextCap},
+		silent: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}),
+		stopping: make(chan struct{}), hurry: make(chan struct{}),
+		noticed: map[string]bool{},
+	}
+	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
+	a.stderr = newStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	return a
+}
+
+func (a *agent) emit(body bridge.EventBody) {
+	if !a.muted.Load() {
+		a.host.Emit(bridge.Event{AgentRef: a.ref, Body: body})
+	}
+}
+
+// maxNotices bounds how many kinds of oddities are reported and remembered.
+const maxNotices = 200
+
+// notice reports an oddity once per kind.
+func (a *agent) notice(kind, text string) {
+	a.noticeMu.Lock()
+	fresh := !a.noticed[kind] && len(a.noticed) < maxNotices
+	if fresh {
+		a.noticed[kind] = true
+	}
+	a.noticeMu.Unlock()
+	if fresh {
+		a.emit(bridge.Notice{Text: text})
+	}
+}
+
+// answer serves a control request of the CLI. Called by the reader, so it only
+// starts things.
+func (a *agent) answer(f controlRequest) {
+	switch {
+	case f.Subtype == "can_use_tool":
+		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.canUseTool(ctx, f.Request) })
+	case f.Subtype == "mcp_message" && a.tools != nil:
+		a.asks.serve(a.ctx, f.ID, a.tools.accept(f.Request))
+	default:
+		a.notice("request "+f.Subtype, fmt.Sprintf("the CLI asked for %.80q, which is not served", f.Subtype))
+		a.asks.serve(a.ctx, f.ID, refuse(fmt.Errorf("unsupported control request subtype: %.80q", f.Subtype)))
+	}
+}
+
+// Info implements bridge.Agent.
+func (a *agent) Info() bridge.SpawnResult { return a.info }
+
+// Done implements bridge.Agent.
+func (a *agent) Done() <-chan struct{} { return a.done }
+
+type userLine struct {
+	Type    string      `json:"type"`
+	UUID    string      `json:"uuid"`
+	Message userMessage `json:"message"`
+	// Parent must be there, as null.
+	Parent *string `json:"parent_tool_use_id"`
+	// ClientComposed keeps a leading / or an @ from being executed.
+	ClientComposed bool `json:"client_composed"`
+}
+
+type userMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Message implements bridge.Agent. A message that is on its way already is
+// written again under its id: the CLI drops the repeat.
+func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
+	repeat, err := a.turns.begin(p.MessageID, p.Steer)
+	if err != nil {
+		return err
+	}
+	err = a.in.send(ctx, userLine{Type: "user", UUID: p.MessageID,
+		Message: userMessage{Role: "user", Content: p.Content}, ClientComposed: true})
+	if err == nil || repeat {
+		return err
+	}
+	if !a.turns.withdraw(p.MessageID) {
+		return nil // the process died meanwhile, and the turn was reported lost
+	}
+	return fmt.Errorf("send message %s: %w", p.MessageID, err)
+}
+
+// Interrupt implements bridge.Agent.
+func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
+	raw, err := a.calls.do(ctx, controlTimeout, "interrupt", nil)
+	if err != nil {
+		return bridge.InterruptResult{}, err
+	}
+	var res bridge.InterruptResult
+	if !isNull(raw) { // CLIs before 2.1.300 answer without a payload
+		if err := json.Unmarshal(raw, &res); err != nil {
+			return res, fmt.Errorf("read interrupt answer: %w", err)
+		}
+	}
+	return res, nil
+}
+
+// Ask implements bridge.Agent.
+func (a *agent) Ask(ctx context.Context, question string) (string, error) {
+	raw, err := a.calls.do(ctx, askTimeout, "side_question", map[string]any{"question": question})
+	if err != nil {
+		return "", err
+	}
+	var res struct {
+		Response string `json:"response"`
+	}
+	if err := json.Unmarshal(raw, &res); err != nil {
+		return "", fmt.Errorf("read side answer: %w", err)
+	}
+	return res.Response, nil
+}
+
+// Configure implements bridge.Agent.
+func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
+	if p.Model != "" {
+		if _, err := a.calls.do(ctx, modelTimeout, "set_model", map[string]any{"model": p.Model}); err != nil {
+			return err
+		}
+		// Another model, another window; without an answer the next result tells.
+		_, _ = a.askContext(ctx)
+	}
+	if p.PermissionMode != "" {
+		if _, err := a.calls.do(ctx, controlTimeout, "set_permission_mode", map[string]any{"mode": p.PermissionMode}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// controlTimeout bounds a control request unless it has a better bound. They are
+// answered in milliseconds, also in mid-turn; CLI 2.0 never answered unknown ones.
+const controlTimeout = 15 * time.Second
+
+// calls are control requests of ours that wait for an answer.
+type calls struct {
+	in *stdin
+
+	mu      sync.Mutex
+	last    int
+	pending map[string]chan controlResponse // capacity 1: the one answer never blocks the reader
+	ended   bool
+}
+
+func newCalls(in *stdin) *calls {
+	return &calls{in: in, pending: map[string]chan controlResponse{}}
+}
+
+type controlLine struct {
+	Type      string         `json:"type"`
+	RequestID string         `json:"request_id"`
+	Request   map[string]any `json:"request"`
+}
+
+// do sends a control request and returns the payload of its answer.
+func (c *calls) do(ctx context.Context, timeout time.Duration, subtype string, fields map[string]any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	id, answer, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	defer c.forget(id)
+	request := map[string]any{"subtype": subtype}
+	for k, v := range fields {
+		request[k] = v
+	}
+	if err := c.in.send(ctx, controlLine{Type: "control_request", RequestID: id, Request: request}); err != nil {
+		return nil, err
+	}
+	select {
+	case res, ok := <-answer:
+		if !ok {
+			return nil, errEnded()
+		}
+		return res.Response, refusal(subtype, res)
+	case <-ctx.Done():
+		return nil, &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
+			Message: fmt.Sprintf("the CLI did not answer %s: %v", subtype, ctx.Err())}
+	}
+}
+
+func refusal(subtype string, res controlResponse) error {
+	if res.Error == "" {
+		return nil
+	}
+	code := bridge.CodeRefused
+	if res.ErrorCode == "unsupported_request" {
+		code = bridge.CodeUnsupported
+	}
+	return &bridge.RPCError{Code: code, Message: fmt.Sprintf("the CLI refused %s: %s", subtype, res.Error)}
+}
+
+func (c *calls) open() (string, chan controlResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return "", nil, errEnded()
+	}
+	c.last++
+	id := "arbiter-" + strconv.Itoa(c.last)
+	answer := make(chan controlResponse, 1)
+	c.pending[id] = answer
+	return id, answer, nil
+}
+
+func (c *calls) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+}
+
+// answered hands an answer to its waiter and says whether there was one.
+func (c *calls) answered(res controlResponse) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answer, ok := c.pending[res.ID]
+	if ok {
+		delete(c.pending, res.ID)
+		answer <- res
+	}
+	return ok
+}
+
+// end fails what still waits, and all that comes.
+func (c *calls) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	for id, answer := range c.pending {
+		delete(c.pending, id)
+		close(answer)
+	}
+}
+
+func errEnded() error {
+	return &bridge.RPCError{Code: bridge.CodeEnded, Message: "the agent has ended"}
+}
+
+// asks are control requests of the CLI that are being answered, each by a
+// goroutine: a client that thinks for long must not stop the reader.
+type asks struct {
+	in *stdin
+
+	mu      sync.Mutex
+	cancels map[string]context.CancelFunc
+	ended   bool
+	wg      sync.WaitGroup
+}
+
+func newAsks(in *stdin) *asks {
+	return &asks{in: in, cancels: map[string]context.CancelFunc{}}
+}
+
+type answerLine struct {
+	Type     string     `json:"type"`
+	Response answerBody `json:"response"`
+}
+
+type answerBody struct {
+	Subtype   string `json:"subtype"`
+	RequestID string `json:"request_id"`
+	Response  any    `json:"response,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+// serve runs answer in a goroutine and writes what it returns, unless the
+// request was withdrawn or the agent ended meanwhile.
+func (a *asks) serve(ctx context.Context, id string, answer func(context.Context) (any, error)) {
+	ctx, cancel := context.WithCancel(ctx)
+	a.mu.Lock()
+	if a.ended {
+		a.mu.Unlock()
+		cancel()
+		return
+	}
+	a.cancels[id] = cancel
+	a.wg.Add(1)
+	a.mu.Unlock()
+	go func() {
+		defer a.wg.Done()
+		defer a.cancel(id)
+		payload, err := answer(ctx)
+		if ctx.Err() != nil {
+			return // nobody reads it: the CLI ignores late answers
+		}
+		body := answerBody{Subtype: "success", RequestID: id, Response: payload}
+		if err != nil {
+			body = answerBody{Subtype: "error", RequestID: id, Error: err.Error()}
+		}
+		// A failure here means a dead or deaf child, which its own watchers report.
+		_ = a.in.send(ctx, answerLine{Type: "control_response", Response: body})
+	}()
+}
+
+// cancel withdraws a request; an unknown one is no matter.
+func (a *asks) cancel(id string) {
+	a.mu.Lock()
+	cancel := a.cancels[id]
+	delete(a.cancels, id)
+	a.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// end cancels all and waits for their goroutines.
+func (a *asks) end() {
+	a.mu.Lock()
+	a.ended = true
+	for _, cancel := range a.cancels {
+		cancel()
+	}
+	a.mu.Unlock()
+	a.wg.Wait()
+}

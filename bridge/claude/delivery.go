@@ -1,0 +1,37 @@
+package claude
+
+import "github.com/arbiter-cli/arbiter/bridge"
+
+// Proofs of delivery, in the order they usually come: command_lifecycle started
+// at once, the replayed user message with the model's first output, the result
+// at the end. CLIs before 2.1.300 have the replay only.
+const (
+	proofLifecycle = "lifecycle"
+	proofReplay    = "replay"
+	proofResult    = "result"
+)
+
+// delivered says once per message that the CLI took it up.
+func (r *reader) delivered(id, proof string) {
+	if r.a.turns.deliver(id) {
+		r.a.emit(bridge.Delivered{MessageID: id, Proof: proof})
+	}
+}
+
+// lifecycle follows a message's fate. `completed` and `cancelled` normally
+// accompany a result, which counts; without a start they are all that comes.
+func (r *reader) lifecycle(f lifecycleFrame) {
+	switch f.State {
+	case "started":
+		r.delivered(f.UUID, proofLifecycle)
+	case "cancelled":
+		if r.a.turns.drop(f.UUID) {
+			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnInterrupted})
+		}
+	case "completed": // never started: the session's history knows this id already
+		if r.a.turns.drop(f.UUID) {
+			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnFailed,
+				Category: bridge.CatProtocol, Error: "the CLI dropped the message as a repeat"})
+		}
+	}
+}

@@ -1,0 +1,37 @@
+// Package claude drives the Claude Code CLI: one child process per agent, over
+// stream-json and the control protocol on its stdin and stdout. It implements
+// [bridge.Launcher] and [bridge.Agent]; nothing of the CLI's wire leaves it.
+//
+// # The walk of a frame
+//
+// stdout → [lineReader] (bounded lines) → [decode] (a sealed union, [frame]) →
+// [agent.handle] (reader.go) → turns, context and subagent books → bridge
+// events → Host.Emit. Messages and control requests go the other way through
+// one [stdin] writer, a line per write, each with a deadline.
+//
+// # Who owns which goroutine
+//
+// An agent has three that live as long as it does: life (stop.go), which waits
+// for the process, runs the stop ladder, joins the others and emits `done`; the
+// stdout reader, sole owner of the context and subagent books and the only one
+// who emits events about turns; and the stderr drainer. Requests of the CLI
+// (permission, MCP) are answered by short ones that life cancels and waits for,
+// so the reader never waits for a client's answer. The MCP server session of an
+// agent is closed by life too.
+//
+// # Ordering
+//
+// Events of one agent are emitted in the order of its stdout; `stderr` events
+// are not ordered against them. `done` is emitted once, after every other event
+// and after the last process of the agent is gone.
+//
+// # Truths about the wire that shape the code (observed with CLI 2.1.329)
+//
+// A turn ends with one result frame, matched by user_message_uuids, never by
+// counting: results may be fewer than messages (folded) or more (other origins).
+// A verdict is the presence of structured_output, never text. An API failure is
+// subtype "success" with is_error. result.usage is a sum over calls, not a
+// context size. One malformed line on stdin ends the process. Unknown frames,
+// fields and control requests are normal; the former two survive, the latter are
+// answered with an error.
+package claude

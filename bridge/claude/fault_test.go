@@ -1,0 +1,371 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+func TestGarbageIsSurvived(t *testing.T) {
+	s := fake(t, fakeGood)
+	turn := s.turn(fakeStarted + `raw this is no JSON
+raw [1,2]
+raw
+out {"type":"brand_new","x":1}
+out {"type":"brand_new","x":2}
+out {"type":"result","is_error":"not a bool","user_message_uuids":["$U"]}
+out {"type":"system","subtype":"api_retry","attempt":"many"}
+out {"no":"type"}
+out {"type":"control_response","response":{"subtype":"success","request_id":"nobody"}}
+out {"type":"control_cancel_request","request_id":"nobody"}
+` + fakeResult)
+	if turn.Outcome != bridge.TurnDone || turn.Text != "fine" {
+		t.Errorf("turn: %+v", turn)
+	}
+	var texts []string
+	for _, n := range of[bridge.Notice](s.host) {
+		text, _, _ := strings.Cut(n.Text, ": ")
+		texts = append(texts, text)
+	}
+	want := []string{ // once per kind
+		"skipped a line that is no frame", `unknown frame "brand_new/"`, `unreadable frame "result/"`,
+		`unreadable frame "system/api_retry"`, `unknown frame "/"`, `an answer to an unknown request "nobody"`,
+	}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("notices (-want +got):\n%s", diff)
+	}
+}
+
+func TestLongLines(t *testing.T) {
+	s := fake(t, fakeGood)
+	text := strings.Repeat("y", 3<<20)
+	s.turn(fmt.Sprintf("long %d\n%s", maxLine+10, strings.ReplaceAll(fakeTurn, "fine", text)))
+	if turn := of[bridge.Turn](s.host)[0]; turn.Text != text {
+		t.Errorf("a text of %d bytes came as %d", len(text), len(turn.Text))
+	}
+	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "skipped a line of more than") })
+}
+
+func TestStartFailures(t *testing.T) {
+	for _, test := range []struct {
+		mode string
+		want bridge.Category
+		says string
+	}{
+		{fakeSilent, bridge.CatStart, "did not answer initialize"},
+		{fakeDies, bridge.CatStart, "unknown option"},
+		{fakeOld, bridge.CatUnsupported, "too old"},
+		{fakeNonsense, bridge.CatUnsupported, "no Claude CLI"},
+	} {
+		t.Run(test.mode, func(t *testing.T) {
+			s := prepare(t, fakeSpec(t, test.mode), nil)
+			s.cfg.StartTimeoutMS = 500
+			err := s.try()
+			rpc, ok := errors.AsType[*bridge.RPCError](err)
+			if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != test.want || !strings.Contains(rpc.Message+rpc.Stderr, test.says) {
+				t.Errorf("got %+v", err)
+			}
+			if len(of[bridge.Done](s.host)) > 0 {
+				t.Error("done after a failed launch")
+			}
+			s.nobodyLeft()
+		})
+	}
+	s := prepare(t, bridge.ClaudeSpec{Path: "no-such-claude"}, nil)
+	if rpc, ok := errors.AsType[*bridge.RPCError](s.try()); !ok || rpc.Category != bridge.CatClaudeMissing {
+		t.Errorf("missing program: %v", rpc)
+	}
+	s = prepare(t, fakeSpec(t, fakeGood), nil)
+	s.cfg.CWD = "/no/such/directory"
+	if rpc, ok := errors.AsType[*bridge.RPCError](s.try()); !ok || rpc.Category != bridge.CatStart {
+		t.Errorf("missing directory: %v", rpc)
+	}
+}
+
+func TestLaunchGivenUp(t *testing.T) {
+	s := prepare(t, fakeSpec(t, fakeSilent), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.l.Launch(ctx, s.run, s.spec, bridge.SpawnParams{Config: s.cfg}, s.host); err == nil {
+		t.Error("launched after its caller had given up")
+	}
+	s.nobodyLeft()
+}
+
+func TestRefusedControl(t *testing.T) {
+	s := fake(t, fakeRefuses)
+	if _, err := s.agent.Ask(context.Background(), "q"); errCode(err) != bridge.CodeUnsupported {
+		t.Errorf("ask: %v", err)
+	}
+	if _, err := s.agent.Interrupt(context.Background()); errCode(err) != bridge.CodeUnsupported {
+		t.Errorf("interrupt: %v", err)
+	}
+	if s.agent.Info().Window != 0 {
+		t.Errorf("info: %+v", s.agent.Info())
+	}
+}
+
+func TestUnansweredControl(t *testing.T) {
+	s := prepare(t, fakeSpec(t, fakeMute), nil)
+	s.cfg.StartTimeoutMS = 300 // the window is asked for within it, and is not worth a failure
+	s.launch()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := s.agent.Interrupt(ctx); errCode(err) != bridge.CodeTimeout {
+		t.Errorf("interrupt: %v", err)
+	}
+}
+
+func TestDeathInMidTurn(t *testing.T) {
+	s := fake(t, fakeGood)
+	id := s.send(fakeStarted + `out {"type":"system","subtype":"task_started","tool_use_id":"t1","task_type":"local_agent","description":"dig"}
+` + "stderr 3\nhalf {\"type\":\"resu\nexit 3")
+	turn := s.turnOf(id)
+	if turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {
+		t.Errorf("turn: %+v", turn)
+	}
+	await(s.host, 1, func(stop bridge.SubagentStop) bool { return stop.ToolUse == "t1" && stop.Status == "lost" })
+	done := await[bridge.Done](s.host, 1, nil)
+	if done.Exit.Code != 3 || done.Exit.Expected || !strings.Contains(done.Exit.Stderr, "trouble 2") {
+		t.Errorf("done: %+v", done)
+	}
+	<-s.agent.Done()
+	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
+		t.Errorf("message: %v", err)
+	}
+	if _, err := s.agent.Interrupt(context.Background()); errCode(err) != bridge.CodeEnded {
+		t.Errorf("interrupt: %v", err)
+	}
+}
+
+func TestDeafStdin(t *testing.T) {
+	s := fake(t, fakeGood)
+	s.send(fakeStarted + "deaf")
+	await[bridge.Delivered](s.host, 1, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	huge := strings.Repeat("z", 1<<20) // a pipe holds 64 KiB
+	// Two writers: the second waits for the first, and neither for good.
+	errs := make(chan error, 2)
+	for range cap(errs) {
+		go func() {
+			errs <- s.agent.Message(ctx, bridge.MessageParams{MessageID: uuid.NewString(), Content: huge, Steer: true})
+		}()
+	}
+	for range cap(errs) {
+		if err := <-errs; errCode(err) != bridge.CodeTimeout {
+			t.Errorf("message to the deaf: %v", err)
+		}
+	}
+	if _, err := s.agent.Interrupt(context.Background()); err == nil {
+		t.Error("a line was written behind one that was cut short")
+	}
+}
+
+func TestStubbornIsKilled(t *testing.T) {
+	s := fake(t, fakeStubborn)
+	s.turn(fakeTurn + "orphan")
+	began := time.Now()
+	if err := s.agent.Stop(context.Background(), true); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if done := await[bridge.Done](s.host, 1, nil); done.Exit.Signal != "killed" || !done.Exit.Expected {
+		t.Errorf("done: %+v", done)
+	}
+}
+
+func TestOrderlyStopIsShortened(t *testing.T) {
+	s := fake(t, fakeStubborn)
+	s.send(fakeStarted) // a turn that never ends, so that the ladder has all its steps
+	orderly := make(chan error, 1)
+	go func() { orderly <- s.agent.Stop(context.Background(), false) }()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	began := time.Now()
+	_ = s.agent.Stop(ctx, false) // its deadline leaves no time
+	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
+		t.Errorf("message while stopping: %v", err)
+	}
+	if err := <-orderly; err != nil || time.Since(began) > 3*time.Second {
+		t.Errorf("orderly stop: %v after %v", err, time.Since(began))
+	}
+}
+
+func TestOrphanHoldsThePipes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("orphans are found on Linux only")
+	}
+	s := fake(t, fakeGood)
+	s.send(fakeTurn + "orphan\nexit 0")
+	done := await[bridge.Done](s.host, 1, nil)
+	if done.Exit.Swept != 1 || done.Exit.Code != 0 {
+		t.Errorf("done: %+v", done)
+	}
+	s.nobodyLeft()
+}
+
+func TestClosedStdoutIsAnEnd(t *testing.T) {
+	s := fake(t, fakeGood)
+	id := s.send(fakeStarted + "close\ndeaf")
+	if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost {
+		t.Errorf("turn: %+v", turn)
+	}
+	await(s.host, 1, func(e bridge.Error) bool { return e.Category == bridge.CatProtocol })
+	await[bridge.Done](s.host, 1, nil)
+}
+
+func TestStderrFlood(t *testing.T) {
+	s := fake(t, fakeGood)
+	s.turn("stderr 5000\n" + fakeTurn)
+	s.stopNow()
+	lines := of[bridge.Stderr](s.host)
+	if len(lines) > 200 || len(lines) < stderrBurst {
+		t.Errorf("%d stderr events", len(lines))
+	}
+	if done := of[bridge.Done](s.host)[0]; !strings.Contains(done.Exit.Stderr, "trouble 4999") || len(done.Exit.Stderr) > 100_000 {
+		t.Errorf("last words: %d bytes", len(done.Exit.Stderr))
+	}
+}
+
+func TestUnaskedResults(t *testing.T) {
+	s := fake(t, fakeGood)
+	turn := s.turn(fakeStarted +
+		`out {"type":"result","subtype":"success","is_error":false,"result":"PEER","origin":{"kind":"peer"},"total_cost_usd":0.25}
+out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user_message_uuids":["else"],"total_cost_usd":0.3}
+` + fakeResult)
+	if turn.Text != "fine" || turn.CostUSD != 0.5 { // theirs counts with ours
+		t.Errorf("turn: %+v", turn)
+	}
+	if turn := s.turn(strings.ReplaceAll(fakeTurn, "0.5", "0.75")); turn.CostUSD != 0.25 {
+		t.Errorf("second turn: %+v", turn)
+	}
+	if turns := of[bridge.Turn](s.host); len(turns) != 2 {
+		t.Errorf("turns: %+v", turns)
+	}
+	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "no message of ours") })
+}
+
+func TestResultWithoutIDs(t *testing.T) {
+	s := fake(t, fakeGood) // as CLIs before 2.1.300 do
+	turn := s.turn(`out {"type":"user","isReplay":true,"uuid":"$U","message":{"role":"user","content":"x"}}
+out {"type":"result","subtype":"success","is_error":false,"result":"old","total_cost_usd":0.1}`)
+	if turn.Text != "old" {
+		t.Errorf("turn: %+v", turn)
+	}
+	if d := of[bridge.Delivered](s.host); len(d) != 1 || d[0].Proof != "replay" {
+		t.Errorf("delivered: %+v", d)
+	}
+}
+
+func TestDroppedMessages(t *testing.T) {
+	s := fake(t, fakeGood)
+	if turn := s.turn(`out {"type":"command_lifecycle","command_uuid":"$U","state":"completed"}`); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol {
+		t.Errorf("a repeat: %+v", turn)
+	}
+	if turn := s.turn(`out {"type":"command_lifecycle","command_uuid":"$U","state":"cancelled"}`); turn.Outcome != bridge.TurnInterrupted {
+		t.Errorf("a cancelled one: %+v", turn)
+	}
+	id := s.send(fakeTurn)
+	s.turnOf(id)
+	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: id}); errCode(err) != bridge.CodeRefused {
+		t.Errorf("a message again after its turn: %v", err)
+	}
+}
+
+func TestResentMessage(t *testing.T) {
+	s := fake(t, fakeGood)
+	p := bridge.MessageParams{MessageID: uuid.NewString(), Content: "expect " + "AGAIN\n" + fakeTurn + " AGAIN"}
+	s.message(p)
+	s.message(p) // not delivered yet: the same id is no second turn, and not busy
+	s.turnOf(p.MessageID)
+	if turns := of[bridge.Turn](s.host); len(turns) != 1 {
+		t.Errorf("turns: %+v", turns)
+	}
+}
+
+func TestPermissionWithdrawn(t *testing.T) {
+	s := fake(t, fakeGood)
+	ended := make(chan struct{})
+	s.host.permission = func(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+		<-ctx.Done()
+		close(ended)
+		return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+	}
+	id := s.send(fakeStarted + `out {"type":"control_request","request_id":"p1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"x"}}}
+out {"type":"control_cancel_request","request_id":"p1"}
+` + fakeResult)
+	<-ended
+	s.turnOf(id)
+}
+
+func TestPermissionDoubtsAreDenials(t *testing.T) {
+	for _, test := range []struct{ name, request, want string }{
+		{"host fails", `"tool_name":"Bash","input":{"command":"fail"}`, "No permission was given"},
+		{"unknown behaviour", `"tool_name":"Bash","input":{"command":"maybe"}`, `"behavior":"deny"`},
+		{"needs a person", `"tool_name":"Novel","requires_user_interaction":true,"input":{}`, "needs a person"},
+		{"plan mode", `"tool_name":"ExitPlanMode","input":{}`, "There is no plan mode"},
+		{"no tool", `"input":{}`, "could not be read"},
+		{"folded key", `"TOOL_NAME":"Bash","input":{}`, "could not be read"},
+		{"wrong type", `"tool_name":7,"input":{}`, "could not be read"},
+		{"no input", `"tool_name":"Bash"`, `"behavior":"allow"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := fake(t, fakeGood)
+			s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+				switch {
+				case strings.Contains(string(p.Input), "fail"):
+					return bridge.PermissionResult{Behavior: bridge.Allow}, errors.New("lost")
+				case strings.Contains(string(p.Input), "maybe"):
+					return bridge.PermissionResult{Behavior: "ALLOW"}, nil
+				}
+				return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+			}
+			s.turn(fakeStarted + `out {"type":"control_request","request_id":"p1","request":{"subtype":"can_use_tool",` + test.request + `}}
+expect ` + test.want + "\n" + fakeResult)
+		})
+	}
+}
+
+func TestUnknownRequestsAreAnswered(t *testing.T) {
+	s := fake(t, fakeGood)
+	s.turn(fakeStarted + `out {"type":"control_request","request_id":"n1","request":{"subtype":"novelty"}}
+expect "subtype":"error","request_id":"n1"
+out {"type":"control_request","request_id":"n2","request":"no object"}
+expect "subtype":"error","request_id":"n2"
+out {"type":"control_request","request_id":"n3","request":{"subtype":"mcp_message","server_name":"arbiter","message":{"jsonrpc":"2.0","method":"ping","id":1}}}
+expect "subtype":"error","request_id":"n3"
+` + fakeResult)
+}
+
+func TestStopWhileAsked(t *testing.T) {
+	s := fake(t, fakeGood)
+	asked := make(chan struct{})
+	s.host.permission = func(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+		close(asked)
+		<-ctx.Done()
+		return bridge.PermissionResult{}, ctx.Err()
+	}
+	s.send(fakeStarted + `out {"type":"control_request","request_id":"p1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`)
+	<-asked
+	s.stopNow() // returns although nobody has answered
+}
+
+func TestOtherSessionIsReported(t *testing.T) {
+	s := fake(t, fakeGood)
+	s.turn(`out {"type":"system","subtype":"init","session_id":"0b1f1a6e-0000-4000-8000-000000000000"}` + "\n" + fakeTurn)
+	await(s.host, 1, func(e bridge.Error) bool {
+		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "0b1f1a6e")
+	})
+}

@@ -1,0 +1,146 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// argLimit keeps one argument below the kernel's 128 KiB; what is longer goes
+// into `initialize`, which has the same effect (observed with CLI 2.1.329).
+const argLimit = 96 << 10
+
+// offForAll are tools that start turns by themselves, talk to other sessions or
+// need a terminal. AskUserQuestion is not among them: it is denied when it is
+// called, with words that say where to ask instead. Names a CLI does not know
+// are ignored by it.
+var offForAll = []string{
+	"EnterPlanMode", "ExitPlanMode",
+	"CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "RemoteTrigger",
+	"Workflow", "SendMessage", "ListAgents", "Monitor",
+}
+
+// settings for every session: nothing of other sessions may reach it.
+const settings = `{"crossSessionInbound":"refuse"}`
+
+// plan is how an agent is started: arguments, and what initialize carries.
+type plan struct {
+	args []string
+	init map[string]any
+}
+
+// launchPlan renders a configuration for CLI version v.
+func launchPlan(cfg bridge.AgentConfig, v version) (plan, error) {
+	if err := check(cfg); err != nil {
+		return plan{}, err
+	}
+	p := plan{init: map[string]any{}, args: []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--permission-prompt-tool", "stdio", "--replay-user-messages",
+		"--setting-sources", strings.Join(cfg.SettingSources, ","),
+		"--settings", settings,
+	}}
+	if cfg.Resume {
+		p.add("--resume", cfg.SessionID)
+	} else {
+		p.add("--session-id", cfg.SessionID)
+	}
+	if !v.before(versionSnapshot) { // older ones have no snapshot, and end at the flag
+		p.add("--system-prompt-snapshot", "off")
+	}
+	if cfg.StrictMCP {
+		p.add("--strict-mcp-config")
+	}
+	p.optional("--model", cfg.Model)
+	p.optional("--effort", cfg.Effort)
+	p.optional("--permission-mode", cfg.PermissionMode)
+	if cfg.MaxBudgetUSD > 0 {
+		p.add("--max-budget-usd", strconv.FormatFloat(cfg.MaxBudgetUSD, 'f', -1, 64))
+	}
+	if cfg.Partial {
+		p.add("--include-partial-messages")
+	}
+	if cfg.Tools != nil {
+		p.add("--tools", strings.Join(cfg.Tools, ","))
+	}
+	p.text("--system-prompt", "systemPrompt", cfg.SystemPrompt)
+	p.text("--append-system-prompt", "appendSystemPrompt", cfg.AppendSystemPrompt)
+	p.schema(cfg.JSONSchema)
+	allowed := cfg.AllowedTools
+	if len(cfg.MCPTools) > 0 {
+		p.init["sdkMcpServers"] = []string{mcpName}
+		allowed = append([]string{strings.TrimSuffix(mcpPrefix, "__")}, allowed...)
+	}
+	if len(allowed) > 0 {
+		p.add(append([]string{"--allowedTools"}, allowed...)...)
+	}
+	p.add(append(append([]string{"--disallowedTools"}, offForAll...), cfg.DisallowedTools...)...)
+	return p, nil
+}
+
+func (p *plan) add(args ...string) { p.args = append(p.args, args...) }
+
+func (p *plan) optional(flag, value string) {
+	if value != "" {
+		p.add(flag, value)
+	}
+}
+
+func (p *plan) text(flag, field, value string) {
+	switch {
+	case value == "":
+	case len(value) <= argLimit:
+		p.add(flag, value)
+	case field == "systemPrompt":
+		p.init[field] = []string{value} // this one is a list on the wire
+	default:
+		p.init[field] = value
+	}
+}
+
+func (p *plan) schema(schema json.RawMessage) {
+	switch {
+	case isNull(schema):
+	case len(schema) <= argLimit:
+		p.add("--json-schema", string(schema))
+	default:
+		p.init["jsonSchema"] = schema
+	}
+}
+
+// check refuses what the CLI would misread. A rule that looks like a flag would
+// end the list it stands in.
+func check(cfg bridge.AgentConfig) error {
+	if _, err := uuid.Parse(cfg.SessionID); err != nil {
+		return badConfig("session id %q is no UUID", cfg.SessionID)
+	}
+	for _, list := range [][]string{cfg.Tools, cfg.AllowedTools, cfg.DisallowedTools} {
+		for _, rule := range list {
+			if rule == "" || strings.HasPrefix(rule, "-") {
+				return badConfig("tool rule %q", rule)
+			}
+		}
+	}
+	for _, source := range cfg.SettingSources {
+		if source != "user" && source != "project" && source != "local" {
+			return badConfig("setting source %q", source)
+		}
+	}
+	if !isNull(cfg.JSONSchema) && !json.Valid(cfg.JSONSchema) {
+		return badConfig("json schema is no JSON")
+	}
+	if strings.ContainsRune(strings.Join([]string{cfg.Model, cfg.Effort, cfg.PermissionMode, cfg.SystemPrompt, cfg.AppendSystemPrompt}, ""), 0) {
+		return badConfig("a NUL byte")
+	}
+	return nil
+}
+
+func badConfig(format string, args ...any) error {
+	return &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: "bad configuration: " + fmt.Sprintf(format, args...)}
+}

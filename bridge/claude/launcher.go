@@ -1,0 +1,206 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+// Launcher starts Claude CLIs. Its host process should have called
+// leash.Become, else orphans are found by their mark alone.
+type Launcher struct {
+	versions *versionCache
+}
+
+var _ bridge.Launcher = (*Launcher)(nil)
+
+// NewLauncher returns a launcher that remembers CLI versions in cacheDir; "" is
+// os.UserCacheDir()/arbiter.
+func NewLauncher(cacheDir string) *Launcher {
+	if cacheDir == "" {
+		if dir, err := os.UserCacheDir(); err == nil {
+			cacheDir = filepath.Join(dir, "arbiter")
+		}
+	}
+	file := ""
+	if cacheDir != "" {
+		file = filepath.Join(cacheDir, "claude-versions.json")
+	}
+	return &Launcher{versions: newVersionCache(file)}
+}
+
+// Sweep implements bridge.Launcher.
+func (l *Launcher) Sweep(run string) int { return leash.Sweep(run, "") }
+
+// Launch implements bridge.Launcher.
+func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.SpawnParams, host bridge.Host) (bridge.Agent, error) {
+	info, err := l.Detect(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	v, _ := parseVersion(info.Version) // Detect wrote it
+	launch, err := launchPlan(p.Config, v)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
+	cmd.Dir = p.Config.CWD
+	cmd.Env = environ(os.Environ(), p.Config.Env)
+	a, err := start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, v, p, host)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.ready(ctx, launch.init); err != nil {
+		return nil, a.abort(err)
+	}
+	return a, nil
+}
+
+// start starts the process and the agent's goroutines.
+func start(cmd *exec.Cmd, mark leash.Mark, v version, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
+	pipes, err := newPipes(cmd)
+	if err != nil {
+		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
+	}
+	a := newAgent(p, v, host, pipes.stdin)
+	if len(p.Config.MCPTools) > 0 {
+		if a.tools, err = newToolServer(a.ctx, p.AgentRef, p.Config.MCPTools, host); err != nil {
+			pipes.close()
+			a.cancel()
+			return nil, err
+		}
+	}
+	a.child, err = leash.Start(cmd, mark)
+	pipes.closeTheirs()
+	if err != nil {
+		pipes.close()
+		if a.tools != nil {
+			a.tools.end()
+		}
+		a.cancel()
+		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
+	}
+	var drains sync.WaitGroup
+	drains.Go(func() {
+		newReader(a).run(pipes.stdout)
+		close(a.silent)
+	})
+	drains.Go(func() { a.stderr.drain(pipes.stderr) })
+	go a.life(&drains, pipes)
+	return a, nil
+}
+
+// ready waits until the CLI has answered initialize, and asks for its window.
+func (a *agent) ready(ctx context.Context, init map[string]any) error {
+	timeout := bridge.DefaultStartTimeout
+	if ms := a.cfg.StartTimeoutMS; ms > 0 {
+		timeout = time.Duration(ms) * time.Millisecond
+	}
+	caller := ctx
+	ctx, cancel := context.WithTimeout(caller, timeout)
+	defer cancel()
+	raw, err := a.calls.do(ctx, timeout, "initialize", init)
+	if err != nil {
+		return err
+	}
+	var hello struct {
+		Version string `json:"claude_code_version"`
+	}
+	_ = json.Unmarshal(raw, &hello) // told by --version too
+	if hello.Version == "" {
+		hello.Version = a.version.String()
+	}
+	info := bridge.SpawnResult{SessionID: a.cfg.SessionID, PID: a.child.PID(), ClaudeVersion: hello.Version}
+	usage, err := a.askContext(ctx)
+	if caller.Err() != nil {
+		return caller.Err()
+	}
+	if errCode(err) == bridge.CodeEnded {
+		return err
+	}
+	if err == nil { // else the window becomes known with the first result
+		a.gauge.mu.Lock()
+		info.Window = a.gauge.window()
+		a.gauge.mu.Unlock()
+		if a.cfg.Resume {
+			info.Tokens = usage.used()
+		}
+	}
+	a.info = info
+	close(a.settled)
+	return nil
+}
+
+func errCode(err error) int {
+	if rpc, ok := errors.AsType[*bridge.RPCError](err); ok {
+		return rpc.Code
+	}
+	return 0
+}
+
+// abort ends an agent that did not get ready and explains why. No event of it
+// is emitted from here on.
+func (a *agent) abort(cause error) error {
+	a.muted.Store(true)
+	close(a.settled)
+	_ = a.Stop(context.Background(), true) // the ladder has its own end
+	message := fmt.Sprintf("the Claude CLI did not get ready: %v", cause)
+	if errCode(cause) == bridge.CodeEnded {
+		message = fmt.Sprintf("the Claude CLI ended before it was ready (%s)", a.child.State())
+	}
+	e := claudeError(bridge.CatStart, "%s", message)
+	e.Stderr = a.stderr.tail()
+	if why := a.startTrouble.Load(); why != nil && !strings.Contains(e.Stderr, *why) {
+		e.Message += ": " + *why
+	}
+	return e
+}
+
+// pipes are the three pipes of a child. Ours are polled, so that reads and
+// writes have deadlines; theirs are closed once the child has them.
+type pipes struct {
+	stdin, stdout, stderr *os.File
+	theirs                []*os.File
+}
+
+func newPipes(cmd *exec.Cmd) (*pipes, error) {
+	p := &pipes{}
+	var files []*os.File
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for _, f := range files {
+				f.Close()
+			}
+			return nil, err
+		}
+		files = append(files, r, w)
+	}
+	cmd.Stdin, p.stdin = files[0], files[1]
+	p.stdout, cmd.Stdout = files[2], files[3]
+	p.stderr, cmd.Stderr = files[4], files[5]
+	p.theirs = []*os.File{files[0], files[3], files[5]}
+	return p, nil
+}
+
+func (p *pipes) closeTheirs() {
+	for _, f := range p.theirs {
+		f.Close()
+	}
+}
+
+func (p *pipes) close() {
+	p.stdin.Close()
+	p.stdout.Close()
+	p.stderr.Close()
+}

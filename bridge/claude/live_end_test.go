@@ -1,0 +1,181 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+func TestLiveStartFailures(t *testing.T) {
+	s, _ := live(t)
+	s.cfg.Resume = true // of a session that is not there
+	err := s.try()
+	rpc, ok := errors.AsType[*bridge.RPCError](err)
+	if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != bridge.CatStart || !strings.Contains(rpc.Message+rpc.Stderr, "No conversation found") {
+		t.Errorf("resume of nothing: %v", err)
+	}
+	s.cfg.Resume, s.cfg.JSONSchema = false, json.RawMessage(`{"type":"nonsense"}`)
+	err = s.try()
+	rpc, ok = errors.AsType[*bridge.RPCError](err)
+	if !ok || rpc.Category != bridge.CatStart || !strings.Contains(rpc.Stderr, "json-schema") {
+		t.Errorf("bad schema: %+v", rpc)
+	}
+	if events := s.host.all(); len(events) > 0 {
+		for _, e := range events {
+			if _, ok := e.(bridge.Done); ok {
+				t.Errorf("done after a failed launch")
+			}
+		}
+	}
+	s.nobodyLeft()
+}
+
+func TestLiveAPIErrors(t *testing.T) {
+	for _, test := range []struct {
+		reply reply
+		want  bridge.Category
+	}{
+		{reply{status: 400, kind: "invalid_request_error", say: "bad thing"}, bridge.CatInvalidRequest},
+		{reply{status: 400, kind: "invalid_request_error", say: "prompt is too long: 300000 tokens > 200000 maximum"}, bridge.CatPromptTooLong},
+		{reply{status: 401, kind: "authentication_error", say: "invalid x-api-key"}, bridge.CatAuth},
+		{reply{status: 403, kind: "permission_error", say: "no"}, bridge.CatAuth},
+		{reply{status: 404, kind: "not_found_error", say: "model"}, bridge.CatInvalidRequest},
+		{reply{status: 429, kind: "rate_limit_error", say: "slow down"}, bridge.CatRateLimit},
+		{reply{status: 500, kind: "api_error", say: "x"}, bridge.CatServer},
+		{reply{status: 529, kind: "overloaded_error", say: "Overloaded"}, bridge.CatOverloaded},
+	} {
+		t.Run(test.reply.kind+" "+test.reply.say, func(t *testing.T) {
+			s, _ := live(t, test.reply)
+			s.launch()
+			turn := s.turn("go")
+			if turn.Outcome != bridge.TurnFailed || turn.Category != test.want || turn.Error == "" || turn.Verdict != nil {
+				t.Errorf("turn: %+v", turn)
+			}
+			if len(of[bridge.Assistant](s.host)) != 0 || len(of[bridge.Context](s.host)) != 0 {
+				t.Errorf("the CLI's own words passed for the model's:\n%s", s.host.dump())
+			}
+		})
+	}
+}
+
+func TestLiveRetryIsTold(t *testing.T) {
+	s, _ := live(t, reply{status: 500, kind: "api_error", say: "x"})
+	s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
+	s.launch()
+	s.turn("go")
+	if r := await[bridge.Retry](s.host, 1, nil); r.Attempt != 1 || r.MaxRetries != 1 || r.Status != 500 || r.DelayMS <= 0 {
+		t.Errorf("retry: %+v", r)
+	}
+}
+
+func TestLiveNotLoggedIn(t *testing.T) {
+	s, _ := live(t)
+	s.cfg.Env["ANTHROPIC_API_KEY"] = ""
+	s.launch()
+	if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatAuth {
+		t.Errorf("turn: %+v", turn)
+	}
+}
+
+func TestLiveBudget(t *testing.T) {
+	s, _ := live(t, reply{tools: []call{bash("echo hi")}, usage: [3]int{1000, 0, 0}})
+	s.cfg.MaxBudgetUSD = 0.0001
+	s.launch()
+	if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatBudget || turn.CostUSD <= 0 {
+		t.Errorf("turn: %+v", turn)
+	}
+}
+
+func TestLiveSideQuestionAndConfigure(t *testing.T) {
+	s, model := live(t, reply{text: "one"}, reply{text: "SIDE"}, reply{text: "valid"}, reply{text: "two"})
+	s.launch()
+	s.turn("go")
+	if answer, err := s.agent.Ask(context.Background(), "what?"); err != nil || answer != "SIDE" {
+		t.Errorf("ask: %q, %v", answer, err)
+	}
+	if err := s.agent.Configure(context.Background(), bridge.ConfigureParams{Model: "claude-haiku-4-5", PermissionMode: "acceptEdits"}); err != nil {
+		t.Errorf("configure: %v", err)
+	}
+	if err := s.agent.Configure(context.Background(), bridge.ConfigureParams{PermissionMode: "nonsense"}); errCode(err) != bridge.CodeRefused {
+		t.Errorf("configure nonsense: %v", err)
+	}
+	if turn := s.turn("go"); turn.Text != "two" || !strings.Contains(model.lastRequest(), "claude-haiku-4-5") {
+		t.Errorf("turn: %+v", turn)
+	}
+	if c, err := s.agent.Context(context.Background()); err != nil || c.Window != 167_000 {
+		t.Errorf("context of the new model: %+v, %v", c, err)
+	}
+}
+
+func TestLiveStop(t *testing.T) {
+	for _, now := range []bool{false, true} {
+		t.Run(map[bool]string{false: "in order", true: "now"}[now], func(t *testing.T) {
+			if runtime.GOOS != "linux" {
+				t.Skip("orphans are found on Linux only")
+			}
+			// A tool that runs, a daemon in a session of its own, and one that hides its mark.
+			s, _ := liveAlone(t, reply{tools: []call{bash("(setsid sleep 1000 >/dev/null 2>&1 &); " +
+				"(setsid env -i sleep 1001 >/dev/null 2>&1 &); touch ready; python3 -c 'import time; time.sleep(100)'")}})
+			s.launch()
+			id := s.send("go")
+			waitFile(t, filepath.Join(s.dir, "ready"))
+			began := time.Now()
+			if err := s.agent.Stop(context.Background(), now); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); now && took > 1500*time.Millisecond {
+				t.Errorf("stop took %v", took)
+			}
+			s.nobodyLeft()
+			turn := s.turnOf(id)
+			want := map[bool]string{false: bridge.TurnInterrupted, true: bridge.TurnLost}[now]
+			if turn.Outcome != want {
+				t.Errorf("outcome %q, want %q", turn.Outcome, want)
+			}
+			done := await[bridge.Done](s.host, 1, nil)
+			if !done.Exit.Expected || done.Exit.Swept != 1 || done.SessionID != s.cfg.SessionID {
+				t.Errorf("done: %+v", done)
+			}
+			if n := s.l.Sweep(s.run); n != 1 { // whose it was could not be told before
+				t.Errorf("the last sweep found %d, want the one that hid its mark", n)
+			}
+		})
+	}
+}
+
+func TestLiveCrash(t *testing.T) {
+	s, _ := live(t, reply{tools: []call{bash("touch ready; python3 -c 'import time; time.sleep(100)'")}})
+	s.launch()
+	id := s.send("go")
+	waitFile(t, filepath.Join(s.dir, "ready"))
+	p, err := os.FindProcess(s.agent.Info().PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {
+		t.Errorf("turn: %+v", turn)
+	}
+	done := await[bridge.Done](s.host, 1, nil)
+	if done.Exit.Expected || done.Exit.Code != -1 || done.Exit.Signal != "killed" {
+		t.Errorf("done: %+v", done)
+	}
+	if runtime.GOOS == "linux" && done.Exit.Swept == 0 {
+		t.Error("the Bash tool's tree was not swept")
+	}
+	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
+		t.Errorf("message after the end: %v", err)
+	}
+}

@@ -1,0 +1,340 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+const verdictSchema = `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"],"additionalProperties":false}`
+
+// live prepares an agent of the real CLI against a scripted model.
+func live(t *testing.T, script ...reply) (*stageOf, *api) {
+	t.Helper()
+	t.Parallel()
+	return liveAlone(t, script...)
+}
+
+// liveAlone is for tests that sweep a whole run: adopted orphans belong to the
+// process, so they would end those of tests that run beside them.
+func liveAlone(t *testing.T, script ...reply) (*stageOf, *api) {
+	t.Helper()
+	spec := realSpec(t)
+	model := startAPI(t, script...)
+	return prepare(t, spec, model.env()), model
+}
+
+func TestLiveTextTurn(t *testing.T) {
+	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
+	s.cfg.ContextCap = 100_000
+	s.launch()
+	if info := s.agent.Info(); info.SessionID != s.cfg.SessionID || info.PID == 0 || info.Window != 100_000 || info.Tokens != 0 {
+		t.Errorf("info: %+v", info)
+	}
+	id := s.send("hi")
+	turn := s.turnOf(id)
+	want := bridge.Turn{Text: "hello", MessageIDs: []string{id}, Outcome: bridge.TurnDone, NumTurns: 1, Reason: "completed",
+		Usage: bridge.Usage{Input: 3, CacheRead: 50_000, CacheCreation: 1_000, Output: 7}}
+	if turn.CostUSD <= 0 || turn.DurationMS <= 0 {
+		t.Errorf("cost %v, duration %v", turn.CostUSD, turn.DurationMS)
+	}
+	turn.CostUSD, turn.DurationMS = 0, 0
+	if diff := cmp.Diff(want, turn); diff != "" {
+		t.Errorf("turn (-want +got):\n%s", diff)
+	}
+	var order []bridge.EventBody
+	for _, e := range s.host.all() {
+		switch e := e.(type) {
+		case bridge.Turn:
+		case bridge.Assistant:
+			e.MessageID = ""
+			order = append(order, e)
+		default:
+			order = append(order, e)
+		}
+	}
+	wantOrder := []bridge.EventBody{
+		bridge.Delivered{MessageID: id, Proof: "lifecycle"},
+		bridge.Context{Tokens: 51_003, Window: 100_000, Pct: 51.003},
+		bridge.Assistant{Text: "hello", ContextPct: 51.003},
+	}
+	if diff := cmp.Diff(wantOrder, order); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if c, err := s.agent.Context(context.Background()); err != nil || c.Window != 100_000 || c.Tokens < 51_003 {
+		t.Errorf("context: %+v, %v", c, err)
+	}
+}
+
+func TestLiveVerdict(t *testing.T) {
+	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "so it is"}}}}
+	s, model := live(t, reply{text: "no verdict yet"}, verdict, reply{text: "none"}, reply{text: "none again"})
+	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
+	s.cfg.Partial = true
+	s.launch()
+	turn := s.turn("decide") // the CLI asks again by itself
+	if string(turn.Verdict) != `{"message":"so it is"}` || turn.Text != "" || turn.Outcome != bridge.TurnDone {
+		t.Errorf("turn: %+v", turn)
+	}
+	if uses := of[bridge.ToolUse](s.host); len(uses) != 0 {
+		t.Errorf("the verdict is no tool use: %+v", uses)
+	}
+	var text, partial string
+	for _, d := range of[bridge.Delta](s.host) {
+		if d.Verdict {
+			partial += d.Text
+		} else {
+			text += d.Text
+		}
+	}
+	if text != "no verdict yet" || partial != `{"message":"so it is"}` {
+		t.Errorf("deltas: %q, %q", text, partial)
+	}
+	turn = s.turn("decide again")
+	if turn.Verdict != nil || turn.Text != "none again" || turn.Outcome != bridge.TurnDone {
+		t.Errorf("turn without a verdict: %+v", turn)
+	}
+	if !strings.Contains(model.lastRequest(), "structured-output-enforce") {
+		t.Error("the CLI did not ask for the verdict")
+	}
+}
+
+func TestLiveLongPromptAndSchema(t *testing.T) {
+	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "m"}}}}
+	s, model := live(t, verdict)
+	s.cfg.SystemPrompt = "RULE-ONE " + strings.Repeat("long ", 40_000)
+	s.cfg.JSONSchema = json.RawMessage(`{"description":"` + strings.Repeat("x", 120_000) + `",` + verdictSchema[1:])
+	s.launch()
+	if turn := s.turn("go"); string(turn.Verdict) != `{"message":"m"}` {
+		t.Errorf("turn: %+v", turn)
+	}
+	if !strings.Contains(model.lastRequest(), "RULE-ONE long long") {
+		t.Error("the system prompt did not reach the model")
+	}
+}
+
+func TestLivePermission(t *testing.T) {
+	s, model := live(t,
+		reply{tools: []call{bash("touch allowed")}}, reply{text: "first"},
+		reply{tools: []call{bash("touch denied")}}, reply{text: "second"})
+	var asked []bridge.PermissionParams
+	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+		asked = append(asked, p)
+		if strings.Contains(string(p.Input), "denied") {
+			return bridge.PermissionResult{Behavior: bridge.Deny, Message: "NOT-THIS"}, nil
+		}
+		return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+	}
+	s.launch()
+	s.turn("one")
+	if _, err := os.Stat(filepath.Join(s.dir, "allowed")); err != nil {
+		t.Errorf("the allowed tool did not run: %v", err)
+	}
+	s.turn("two")
+	if _, err := os.Stat(filepath.Join(s.dir, "denied")); err == nil {
+		t.Error("the denied tool ran")
+	}
+	if !strings.Contains(model.lastRequest(), "NOT-THIS") {
+		t.Error("the reason did not reach the model")
+	}
+	if len(asked) != 2 || asked[0].Tool != "Bash" || asked[0].ID != "orch-1" || asked[0].ToolUse == "" || asked[0].Request == asked[1].Request {
+		t.Errorf("asked: %+v", asked)
+	}
+	results := of[bridge.ToolResult](s.host)
+	if len(results) != 2 || results[0].IsError || !results[1].IsError || results[1].Text != "NOT-THIS" {
+		t.Errorf("results: %+v", results)
+	}
+}
+
+func TestLiveMCP(t *testing.T) {
+	s, model := live(t,
+		reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": "half done"}}}}, reply{text: "first"},
+		reply{tools: []call{{mcpPrefix + "report", map[string]any{"wrong": 1}}}}, reply{text: "second"},
+		reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": "slow"}}}}, reply{text: "third"})
+	s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report", Description: "REPORT-HERE", TimeoutMS: 300,
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`)}}
+	s.host.tool = func(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+		if strings.Contains(string(p.Input), "slow") {
+			<-ctx.Done()
+			return bridge.ToolCallResult{}, ctx.Err()
+		}
+		if p.Tool != "report" || !strings.HasPrefix(p.Call, "toolu_") || string(p.Input) != `{"message":"half done"}` {
+			t.Errorf("call: %+v", p)
+		}
+		return bridge.ToolCallResult{Text: "NOTED"}, nil
+	}
+	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+		t.Errorf("asked for %s", p.Tool)
+		return bridge.PermissionResult{}, nil
+	}
+	s.launch()
+	for i, want := range []string{"NOTED", "do not match the tool's schema", "No answer within 300ms"} {
+		s.turn("go")
+		result := await[bridge.ToolResult](s.host, i+1, nil)
+		if !strings.Contains(result.Text, want) || result.IsError != (i > 0) {
+			t.Errorf("result %d: %+v, want %q", i, result, want)
+		}
+	}
+	if !strings.Contains(model.lastRequest(), "REPORT-HERE") {
+		t.Error("the tool was not offered with its description")
+	}
+}
+
+func TestLiveSubagent(t *testing.T) {
+	s, _ := live(t,
+		reply{tools: []call{{"Agent", map[string]any{"description": "dig", "prompt": "p", "subagent_type": "general-purpose"}}}},
+		reply{tools: []call{bash("echo below")}, usage: [3]int{1, 2, 900_000}}, reply{text: "dug"}, reply{text: "all done"})
+	s.launch()
+	turn := s.turn("go")
+	if turn.Outcome != bridge.TurnDone || turn.Text != "all done" {
+		t.Errorf("turn: %+v", turn)
+	}
+	starts, stops := of[bridge.SubagentStart](s.host), of[bridge.SubagentStop](s.host)
+	if len(starts) != 1 || len(stops) != 1 {
+		t.Fatalf("subagents:\n%s", s.host.dump())
+	}
+	if starts[0].Description != "dig" || starts[0].Type != "general-purpose" || stops[0].ToolUse != starts[0].ToolUse ||
+		stops[0].Description != "dig" || stops[0].Status != "completed" || stops[0].Tokens == 0 {
+		t.Errorf("start %+v, stop %+v", starts[0], stops[0])
+	}
+	for _, use := range of[bridge.ToolUse](s.host) {
+		if (use.Tool == "Bash") != (use.Subagent == starts[0].ToolUse) {
+			t.Errorf("tool use: %+v", use)
+		}
+	}
+	for _, c := range of[bridge.Context](s.host) {
+		if c.Tokens > 900_000 {
+			t.Errorf("a subagent's usage was taken for the main thread's: %+v", c)
+		}
+	}
+}
+
+func TestLiveInterrupt(t *testing.T) {
+	s, _ := live(t, reply{tools: []call{bash("python3 -c 'import time; time.sleep(60)'")}}, reply{text: "after"})
+	s.launch()
+	if _, err := s.agent.Interrupt(context.Background()); err != nil {
+		t.Errorf("interrupt while idle: %v", err)
+	}
+	id := s.send("go")
+	await[bridge.ToolUse](s.host, 1, nil)
+	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeBusy {
+		t.Errorf("a second message: %v", err)
+	}
+	if _, err := s.agent.Interrupt(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted || turn.Category != "" {
+		t.Errorf("turn: %+v", turn)
+	}
+	if turn := s.turn("again"); turn.Text != "after" {
+		t.Errorf("turn after it: %+v", turn)
+	}
+}
+
+func TestLiveSteer(t *testing.T) {
+	s, model := live(t, reply{tools: []call{bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")}}, reply{text: "end"})
+	s.launch()
+	first := s.send("go")
+	await[bridge.ToolUse](s.host, 1, nil)
+	second := s.message(bridge.MessageParams{MessageID: uuid.NewString(), Content: "LOOK-LEFT", Steer: true})
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	turn := s.turnOf(first)
+	if diff := cmp.Diff([]string{first, second}, turn.MessageIDs); diff != "" {
+		t.Errorf("message ids (-want +got):\n%s", diff)
+	}
+	await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == second })
+	if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
+		t.Error("the steering message did not reach the model")
+	}
+	if turn := s.turn("next"); turn.Outcome != bridge.TurnDone { // nothing is left open
+		t.Errorf("turn: %+v", turn)
+	}
+}
+
+func TestLiveQuestionIsDenied(t *testing.T) {
+	question := map[string]any{"questions": []any{map[string]any{"question": "Q?", "header": "h", "multiSelect": false,
+		"options": []any{map[string]any{"label": "a", "description": "d"}, map[string]any{"label": "b", "description": "d"}}}}}
+	s, model := live(t, reply{tools: []call{{"AskUserQuestion", question}}}, reply{text: "end"})
+	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+		t.Errorf("asked for %s", p.Tool)
+		return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+	}
+	s.launch()
+	s.turn("go")
+	if !strings.Contains(model.lastRequest(), "Put the question into your final answer") {
+		t.Error("the model was not told how to ask")
+	}
+}
+
+func TestLiveSlashIsText(t *testing.T) {
+	s, model := live(t, reply{text: "first"}, reply{text: "second"})
+	s.launch()
+	if turn := s.turn("/clear"); turn.Text != "first" {
+		t.Errorf("turn: %+v", turn)
+	}
+	if turn := s.turn("@/etc/hostname"); turn.Text != "second" || len(of[bridge.ToolUse](s.host)) != 0 {
+		t.Errorf("turn: %+v", turn)
+	}
+	if !strings.Contains(model.lastRequest(), `"/clear"`) {
+		t.Error("the text did not reach the model as it was")
+	}
+}
+
+func TestLiveTools(t *testing.T) {
+	s, model := live(t, reply{text: "ok"})
+	s.cfg.Tools = []string{"Read", "Grep", "Glob"}
+	s.launch()
+	s.turn("go")
+	var req struct {
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal([]byte(model.lastRequest()), &req); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range req.Tools {
+		if tool.Name != "DeferredToolPlaceholder" { // 2.1.329 adds it to every list
+			names = append(names, tool.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"Glob", "Grep", "Read"}, names); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+}
+
+func TestLiveResume(t *testing.T) {
+	s, model := live(t, reply{text: "REMEMBER-ME", usage: [3]int{1, 2, 30_000}})
+	s.cfg.AppendSystemPrompt = "OLD-RULES"
+	s.launch()
+	first := s.turn("one")
+	s.stopNow()
+
+	next := prepare(t, s.spec, s.cfg.Env)
+	next.cfg, next.dir, next.run = s.cfg, s.dir, s.run
+	next.cfg.Resume, next.cfg.AppendSystemPrompt = true, "NEW-RULES"
+	model.then(reply{text: "again", usage: [3]int{1, 2, 30_000}})
+	next.launch()
+	if info := next.agent.Info(); info.Tokens < 30_000 || info.Tokens > 60_000 {
+		t.Errorf("info: %+v", info)
+	}
+	second := next.turn("two")
+	if second.CostUSD <= 0 || second.CostUSD > first.CostUSD*1.5 {
+		t.Errorf("cost of the second turn %v includes the first's %v", second.CostUSD, first.CostUSD)
+	}
+	req := model.lastRequest()
+	if !strings.Contains(req, "REMEMBER-ME") || !strings.Contains(req, "NEW-RULES") || strings.Contains(req, "OLD-RULES") {
+		t.Error("the resumed session has not the old history under the new rules")
+	}
+}

@@ -1,0 +1,90 @@
+package claude
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+// The CLI of the live tests, "" if there is none: the machine's, or a stand-in
+// named by ARBITER_CLAUDE and ARBITER_CLAUDE_ARGS. Found before the environment is
+// scrubbed.
+var (
+	realCLI  = findCLI()
+	realArgs = strings.Fields(os.Getenv("ARBITER_CLAUDE_ARGS"))
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == fakeArg {
+		os.Exit(fakeCLI(os.Args[2:]))
+	}
+	os.Exit(run(m))
+}
+
+// run clears the environment first: children must find neither credentials nor
+// a configuration of this machine.
+func run(m *testing.M) int {
+	home, err := os.MkdirTemp("", "claude-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer os.RemoveAll(home)
+	path := os.Getenv("PATH")
+	require := os.Getenv("ARBITER_REQUIRE_CLAUDE")
+	os.Clearenv()
+	for name, value := range map[string]string{"PATH": path, "HOME": home, "ARBITER_REQUIRE_CLAUDE": require} {
+		os.Setenv(name, value)
+	}
+	release, err := leash.Become()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	code := m.Run()
+	release()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func findCLI() string {
+	if path := os.Getenv("ARBITER_CLAUDE"); path != "" {
+		return path
+	}
+	if path, err := exec.LookPath("claude"); err == nil {
+		return path
+	}
+	pinned, err := os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version"))
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(os.Getenv("HOME"), ".cache", "arbiter", "claude", strings.TrimSpace(string(pinned)), "node_modules", ".bin", "claude")
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// realSpec names the CLI that the live tests run.
+func realSpec(t *testing.T) bridge.ClaudeSpec {
+	t.Helper()
+	if realCLI != "" {
+		return bridge.ClaudeSpec{Path: realCLI, Args: realArgs}
+	}
+	if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
+		t.Fatal("no Claude CLI found, and ARBITER_REQUIRE_CLAUDE is set")
+	}
+	t.Skip("no Claude CLI found")
+	return bridge.ClaudeSpec{}
+}

@@ -1,0 +1,272 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+const (
+	mcpName   = "arbiter"
+	mcpPrefix = "mcp__" + mcpName + "__" // how the model sees our tools
+	// mcpGrace is left beyond a tool's own deadline to carry the answer.
+	mcpGrace = 5 * time.Second
+)
+
+// toolServer serves our tools to one agent: an MCP server of the SDK whose
+// connection is fed by the control requests of subtype mcp_message.
+type toolServer struct {
+	ref     bridge.AgentRef
+	host    bridge.Host
+	conn    *mcpConn
+	session *mcp.ServerSession
+	longest time.Duration // deadline of the most patient tool
+	calls   atomic.Int64
+}
+
+// newToolServer checks the tools and opens the session. ctx ends with the agent.
+func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.ToolSpec, host bridge.Host) (*toolServer, error) {
+	s := &toolServer{ref: ref, host: host, conn: newMCPConn()}
+	server := mcp.NewServer(&mcp.Implementation{Name: mcpName, Version: strconv.Itoa(bridge.ProtocolVersion)},
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
+	for _, spec := range tools {
+		schema, err := inputSchema(spec)
+		if err != nil {
+			return nil, &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		}
+		server.AddTool(&mcp.Tool{
+			// alwaysLoad: sent with the first request, never behind tool search.
+			Meta:        mcp.Meta{"anthropic/alwaysLoad": true},
+			Name:        spec.Name,
+			Description: spec.Description,
+			InputSchema: spec.InputSchema,
+		}, s.handler(ctx, spec, schema))
+		s.longest = max(s.longest, toolTimeout(spec))
+	}
+	session, err := server.Connect(ctx, s.conn, nil)
+	if err != nil {
+		return nil, fmt.Errorf("serve MCP tools: %w", err)
+	}
+	s.session = session
+	return s, nil
+}
+
+// inputSchema resolves a tool's schema; the SDK panics on what is no object.
+func inputSchema(spec bridge.ToolSpec) (*jsonschema.Resolved, error) {
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(spec.InputSchema, &schema); err != nil {
+		return nil, fmt.Errorf("tool %q: read input schema: %w", spec.Name, err)
+	}
+	if spec.Name == "" || schema.Type != "object" {
+		return nil, fmt.Errorf("tool %q: needs a name and an input schema of type object", spec.Name)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("tool %q: resolve input schema: %w", spec.Name, err)
+	}
+	return resolved, nil
+}
+
+func toolTimeout(spec bridge.ToolSpec) time.Duration {
+	if spec.TimeoutMS > 0 {
+		return time.Duration(spec.TimeoutMS) * time.Millisecond
+	}
+	return bridge.DefaultToolTimeout
+}
+
+// handler passes a call on to the client. Every failure is a result the model
+// can read: a never-answered call would hang the turn for good.
+func (s *toolServer) handler(agent context.Context, spec bridge.ToolSpec, schema *jsonschema.Resolved) mcp.ToolHandler {
+	timeout := toolTimeout(spec)
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		input := req.Params.Arguments
+		if isNull(input) {
+			input = json.RawMessage("{}")
+		}
+		var value any
+		if err := json.Unmarshal(input, &value); err != nil {
+			return toolText(fmt.Sprintf("The arguments are no JSON: %v.", err), true), nil
+		}
+		if err := schema.Validate(value); err != nil {
+			return toolText(fmt.Sprintf("The arguments do not match the tool's schema: %v.", err), true), nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		defer context.AfterFunc(agent, cancel)()
+		res, err := s.host.ToolCall(ctx, bridge.ToolCallParams{
+			AgentRef: s.ref, Call: s.callID(req), Tool: spec.Name, Input: input,
+		})
+		switch {
+		case err != nil && res.Text != "": // the host's own words
+			return toolText(res.Text, true), nil
+		case errors.Is(err, context.DeadlineExceeded):
+			return toolText(fmt.Sprintf("No answer within %s. It may still take effect.", timeout), true), nil
+		case err != nil:
+			return toolText(fmt.Sprintf("The call failed: %v.", err), true), nil
+		}
+		return toolText(res.Text, res.IsError), nil
+	}
+}
+
+func (s *toolServer) callID(req *mcp.CallToolRequest) string {
+	if id, ok := req.Params.Meta["claudecode/toolUseId"].(string); ok && id != "" {
+		return id
+	}
+	return "call-" + strconv.FormatInt(s.calls.Add(1), 10)
+}
+
+func toolText(text string, isError bool) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: isError}
+}
+
+// accept feeds one mcp_message to the server, in the order of the wire, and
+// returns how to wait for its answer.
+func (s *toolServer) accept(request object) func(context.Context) (any, error) {
+	r := &fieldReader{obj: request}
+	if name := r.str("server_name"); name != mcpName || r.err != nil {
+		return refuse(fmt.Errorf("no MCP server %q here", name))
+	}
+	msg, err := jsonrpc.DecodeMessage(request.get("message"))
+	if err != nil {
+		return refuse(fmt.Errorf("read MCP message: %w", err))
+	}
+	answer := s.conn.push(msg)
+	return func(ctx context.Context) (any, error) {
+		if answer == nil { // a notification wants an answer too; any success will do
+			return mcpEnvelope(json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)), nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, s.longest+mcpGrace)
+		defer cancel()
+		select {
+		case raw := <-answer:
+			return mcpEnvelope(raw), nil
+		case <-ctx.Done():
+			return nil, fmt.Errorf("MCP request: %w", ctx.Err())
+		}
+	}
+}
+
+func (s *toolServer) end() {
+	s.conn.end()
+	_ = s.session.Close() // waits for its goroutines; the connection has ended already
+}
+
+func mcpEnvelope(raw json.RawMessage) any {
+	return map[string]json.RawMessage{"mcp_response": raw}
+}
+
+func refuse(err error) func(context.Context) (any, error) {
+	return func(context.Context) (any, error) { return nil, err }
+}
+
+// mcpConn is the SDK's view of the wire: what it reads are the CLI's messages,
+// what it writes are answers, handed to who waits for that id. It is its own
+// transport.
+type mcpConn struct {
+	mu      sync.Mutex
+	queue   []jsonrpc.Message // bounded by the CLI's open requests
+	waiting map[string]chan json.RawMessage
+	ended   bool
+	ready   chan struct{} // capacity 1: says that queue or ended changed
+}
+
+func newMCPConn() *mcpConn {
+	return &mcpConn{waiting: map[string]chan json.RawMessage{}, ready: make(chan struct{}, 1)}
+}
+
+func (c *mcpConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID is for transports with more than one session.
+func (c *mcpConn) SessionID() string { return "" }
+
+// push queues a message and returns where its answer comes, nil if none will.
+func (c *mcpConn) push(msg jsonrpc.Message) <-chan json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(c.queue, msg)
+	c.wake()
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || !req.ID.IsValid() {
+		return nil
+	}
+	answer := make(chan json.RawMessage, 1) // the one answer never blocks the SDK
+	c.waiting[idKey(req.ID)] = answer
+	return answer
+}
+
+func (c *mcpConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		c.mu.Lock()
+		if len(c.queue) > 0 {
+			msg := c.queue[0]
+			c.queue = c.queue[1:]
+			c.mu.Unlock()
+			return msg, nil
+		}
+		ended := c.ended
+		c.mu.Unlock()
+		if ended {
+			return nil, io.EOF
+		}
+		select {
+		case <-c.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Write takes the server's answers. Requests and notifications of the server
+// are dropped: our tools never change, and we ask nothing of the CLI over MCP.
+func (c *mcpConn) Write(_ context.Context, msg jsonrpc.Message) error {
+	res, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		return nil
+	}
+	raw, err := jsonrpc.EncodeMessage(res)
+	if err != nil {
+		return fmt.Errorf("encode MCP answer: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := idKey(res.ID)
+	if answer, ok := c.waiting[key]; ok {
+		delete(c.waiting, key)
+		answer <- raw
+	}
+	return nil
+}
+
+func (c *mcpConn) Close() error {
+	c.end()
+	return nil
+}
+
+func (c *mcpConn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.wake()
+}
+
+// wake is called with the lock held.
+func (c *mcpConn) wake() {
+	select {
+	case c.ready <- struct{}{}:
+	default:
+	}
+}
+
+func idKey(id jsonrpc.ID) string { return fmt.Sprintf("%T %v", id.Raw(), id.Raw()) }

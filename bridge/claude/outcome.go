@@ -1,0 +1,178 @@
+package claude
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// trouble is what a reader noted between two results that explains the next.
+type trouble struct {
+	kind     string // `error` of the last synthetic assistant frame
+	status   int
+	resetsAt int64 // of a rate_limit_event that rejected
+}
+
+// outcome is how a turn ended.
+type outcome struct {
+	outcome  string
+	category bridge.Category
+	message  string
+	resetsAt int64
+}
+
+// judge sorts a result. subtype alone says little: an API failure is
+// subtype "success" with is_error, and an interrupt may come with or without it.
+func judge(f resultFrame, tr trouble) outcome {
+	if strings.HasPrefix(f.TerminalReason, "aborted_") {
+		return outcome{outcome: bridge.TurnInterrupted}
+	}
+	category := byReason(f)
+	if category == "" && !f.IsError {
+		return outcome{outcome: bridge.TurnDone}
+	}
+	if category == "" {
+		category = byText(f.Text)
+	}
+	if category == "" && tr.resetsAt != 0 && (f.APIStatus == 429 || tr.kind == "rate_limit") {
+		category = bridge.CatUsageLimit
+	}
+	if category == "" {
+		category = byStatus(f.APIStatus)
+	}
+	if category == "" {
+		category = byStatus(tr.status)
+	}
+	if category == "" {
+		category = byKind(tr.kind)
+	}
+	o := outcome{outcome: bridge.TurnFailed, category: category, message: failureText(f)}
+	if category == bridge.CatUsageLimit {
+		if o.resetsAt = tr.resetsAt; o.resetsAt == 0 {
+			o.resetsAt = resetTime(f.Text, time.Now())
+		}
+	}
+	return o
+}
+
+func byReason(f resultFrame) bridge.Category {
+	switch f.TerminalReason {
+	case "prompt_too_long", "blocking_limit":
+		return bridge.CatPromptTooLong
+	case "budget_exhausted":
+		return bridge.CatBudget
+	case "structured_output_retry_exhausted":
+		return bridge.CatVerdict
+	case "rapid_refill_breaker":
+		return bridge.CatCompaction
+	case "image_error":
+		return bridge.CatInvalidRequest
+	}
+	switch f.Subtype {
+	case "error_max_budget_usd":
+		return bridge.CatBudget
+	case "error_max_structured_output_retries":
+		return bridge.CatVerdict
+	}
+	if f.StopReason == "refusal" && f.IsError {
+		return bridge.CatRefusal
+	}
+	return ""
+}
+
+func byText(text string) bridge.Category {
+	low := strings.ToLower(text)
+	switch {
+	case strings.Contains(low, "not logged in"), strings.Contains(low, "run /login"),
+		strings.Contains(low, "credit balance is too low"):
+		return bridge.CatAuth
+	case strings.Contains(low, "usage limit reached"),
+		strings.Contains(low, "limit") && strings.Contains(low, "resets"):
+		return bridge.CatUsageLimit
+	case strings.HasPrefix(low, "prompt is too long"):
+		return bridge.CatPromptTooLong
+	}
+	return ""
+}
+
+func byStatus(status int) bridge.Category {
+	switch {
+	case status == 401, status == 403:
+		return bridge.CatAuth
+	case status == 429:
+		return bridge.CatRateLimit
+	case status == 529:
+		return bridge.CatOverloaded
+	case status >= 500:
+		return bridge.CatServer
+	case status >= 400:
+		return bridge.CatInvalidRequest
+	}
+	return ""
+}
+
+func byKind(kind string) bridge.Category {
+	switch kind {
+	case "authentication_failed", "billing_error", "oauth_org_not_allowed":
+		return bridge.CatAuth
+	case "rate_limit":
+		return bridge.CatRateLimit
+	case "overloaded":
+		return bridge.CatOverloaded
+	case "invalid_request", "model_not_found":
+		return bridge.CatInvalidRequest
+	}
+	return bridge.CatServer // connection trouble has no kind of its own
+}
+
+func failureText(f resultFrame) string {
+	if f.Text != "" {
+		return f.Text
+	}
+	if len(f.Errors) > 0 {
+		return strings.Join(f.Errors, "; ")
+	}
+	return f.Subtype
+}
+
+var (
+	resetEpoch = regexp.MustCompile(`limit reached\|(\d{9,11})\b`)
+	resetClock = regexp.MustCompile(`(?i)resets(?: at)? (\d{1,2})(?::(\d\d))? ?(am|pm)(?: \(([A-Za-z0-9_+/-]+)\))?`)
+)
+
+// resetTime reads when a usage limit ends from the CLI's text: "…limit
+// reached|<unix time>" or "… resets 3pm (Europe/Berlin)". 0 if it does not say.
+func resetTime(text string, now time.Time) int64 {
+	if m := resetEpoch.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.ParseInt(m[1], 10, 64) // digits by the pattern
+		return n
+	}
+	m := resetClock.FindStringSubmatch(text)
+	if m == nil {
+		return 0
+	}
+	hour, _ := strconv.Atoi(m[1])
+	minute, _ := strconv.Atoi(m[2])
+	if hour > 12 || minute > 59 {
+		return 0
+	}
+	hour %= 12
+	if strings.EqualFold(m[3], "pm") {
+		hour += 12
+	}
+	zone := now.Location()
+	if m[4] != "" {
+		if z, err := time.LoadLocation(m[4]); err == nil {
+			zone = z
+		}
+	}
+	now = now.In(zone)
+	at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, zone)
+	if !at.After(now) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at.Unix()
+}

@@ -1,0 +1,91 @@
+package claude
+
+import (
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+func TestJudge(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		f        resultFrame
+		tr       trouble
+		outcome  string
+		category bridge.Category
+	}{
+		{"done", resultFrame{Subtype: "success", TerminalReason: "completed"}, trouble{}, bridge.TurnDone, ""},
+		{"done after a refused tool call", resultFrame{Subtype: "success"}, trouble{kind: "server_error"}, bridge.TurnDone, ""},
+		{"interrupted", resultFrame{Subtype: "error_during_execution", IsError: true, TerminalReason: "aborted_tools"}, trouble{}, bridge.TurnInterrupted, ""},
+		{"interrupted, no error", resultFrame{Subtype: "success", TerminalReason: "aborted_streaming"}, trouble{}, bridge.TurnInterrupted, ""},
+		{"prompt", resultFrame{Subtype: "success", IsError: true, TerminalReason: "prompt_too_long", APIStatus: 400}, trouble{}, bridge.TurnFailed, bridge.CatPromptTooLong},
+		{"blocking", resultFrame{IsError: true, TerminalReason: "blocking_limit"}, trouble{}, bridge.TurnFailed, bridge.CatPromptTooLong},
+		{"budget", resultFrame{Subtype: "error_max_budget_usd", IsError: true}, trouble{}, bridge.TurnFailed, bridge.CatBudget},
+		{"verdict", resultFrame{Subtype: "error_max_structured_output_retries", IsError: true}, trouble{}, bridge.TurnFailed, bridge.CatVerdict},
+		{"compaction", resultFrame{Subtype: "success", TerminalReason: "rapid_refill_breaker"}, trouble{}, bridge.TurnFailed, bridge.CatCompaction},
+		{"refusal", resultFrame{IsError: true, StopReason: "refusal", TerminalReason: "api_error"}, trouble{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatRefusal},
+		{"login", resultFrame{IsError: true, Text: "Not logged in · Please run /login"}, trouble{kind: "authentication_failed"}, bridge.TurnFailed, bridge.CatAuth},
+		{"401", resultFrame{IsError: true, APIStatus: 401}, trouble{}, bridge.TurnFailed, bridge.CatAuth},
+		{"429", resultFrame{IsError: true, APIStatus: 429, Text: "API Error: Request rejected (429) · slow down"}, trouble{}, bridge.TurnFailed, bridge.CatRateLimit},
+		{"usage limit", resultFrame{IsError: true, APIStatus: 429, Text: "Claude AI usage limit reached|1795300000"}, trouble{}, bridge.TurnFailed, bridge.CatUsageLimit},
+		{"usage limit, new words", resultFrame{IsError: true, Text: "You've hit your limit · resets 3pm (UTC)"}, trouble{kind: "rate_limit"}, bridge.TurnFailed, bridge.CatUsageLimit},
+		{"usage limit, event", resultFrame{IsError: true, APIStatus: 429}, trouble{resetsAt: 1795300000}, bridge.TurnFailed, bridge.CatUsageLimit},
+		{"529", resultFrame{IsError: true, APIStatus: 529}, trouble{}, bridge.TurnFailed, bridge.CatOverloaded},
+		{"status of the frame before", resultFrame{IsError: true}, trouble{status: 503}, bridge.TurnFailed, bridge.CatServer},
+		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, trouble{}, bridge.TurnFailed, bridge.CatInvalidRequest},
+		{"kind alone", resultFrame{IsError: true}, trouble{kind: "model_not_found"}, bridge.TurnFailed, bridge.CatInvalidRequest},
+		{"connection", resultFrame{IsError: true, TerminalReason: "api_error"}, trouble{kind: "unknown"}, bridge.TurnFailed, bridge.CatServer},
+	} {
+		o := judge(test.f, test.tr)
+		if o.outcome != test.outcome || o.category != test.category {
+			t.Errorf("%s: got %+v", test.name, o)
+		}
+		if (o.category == bridge.CatUsageLimit) != (o.resetsAt != 0) {
+			t.Errorf("%s: resets at %d", test.name, o.resetsAt)
+		}
+	}
+}
+
+func TestResetTime(t *testing.T) {
+	now := time.Date(2026, 11, 21, 14, 30, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"Claude AI usage limit reached|1795300000": time.Unix(1795300000, 0),
+		"5-hour limit reached ∙ resets 3pm":        now.Add(30 * time.Minute),
+		"You've hit your limit · resets 2:30pm":    now.AddDate(0, 0, 1),
+		"limit · resets 12am (Europe/Berlin)":      time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC),
+		"limit · resets at 9:15AM (No/Such_Place)": time.Date(2026, 11, 22, 9, 15, 0, 0, time.UTC),
+		"limit · resets 13pm":                      {},
+		"limit · resets soon":                      {},
+		"usage limit reached|99999999999999999 x":  {},
+	} {
+		got := resetTime(text, now)
+		if want.IsZero() != (got == 0) || (got != 0 && got != want.Unix()) {
+			t.Errorf("%q: got %v, want %v", text, time.Unix(got, 0).UTC(), want.UTC())
+		}
+	}
+}
+
+func TestCosts(t *testing.T) {
+	resumed := newCosts(true, version{2, 1, 329})
+	resumed.add(resultFrame{TotalCost: 5, SinceLast: map[string]modelUsage{"a": {CostUSD: 0.1}, "b": {CostUSD: 0.2}}})
+	if got := resumed.take(); got < 0.299 || got > 0.301 {
+		t.Errorf("with the share told: %v", got)
+	}
+	resumed.add(resultFrame{TotalCost: 5.5})
+	if got := resumed.take(); got != 0.5 {
+		t.Errorf("by difference: %v", got)
+	}
+	blind := newCosts(true, version{2, 1, 329})
+	blind.add(resultFrame{TotalCost: 5}) // how much of it was spent before is not told
+	blind.add(resultFrame{TotalCost: 5.25})
+	if got := blind.take(); got != 0.25 {
+		t.Errorf("resumed without a share: %v", got)
+	}
+	old := newCosts(true, version{2, 1, 200}) // counts per process
+	old.add(resultFrame{TotalCost: 0.5})
+	old.add(resultFrame{TotalCost: 0.25}) // never less than nothing
+	if got := old.take(); got != 0.5 {
+		t.Errorf("old: %v", got)
+	}
+}

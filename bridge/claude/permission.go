@@ -1,0 +1,99 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// permissionBackstop ends a question that the client neither answers nor gives
+// up. Its own deadline is the one that counts: people may be away for hours.
+const permissionBackstop = 24 * time.Hour
+
+// permissionSeq makes request ids unique within the bridge's life.
+var permissionSeq atomic.Int64
+
+// Tools that wait for a person at the terminal. There is none here, and
+// unanswered they wait for ever, so they are denied with the way to go.
+var interactive = map[string]string{
+	"AskUserQuestion": "Nobody can answer questions in this place. Put the question into your final answer " +
+		"(the structured output of this turn) and end the turn; the reply comes as your next message.",
+	"ExitPlanMode":  "There is no plan mode here. Put the plan into your final answer, or carry it out.",
+	"EnterPlanMode": "There is no plan mode here. Think the plan through and go on, or put it into your final answer.",
+}
+
+const needsPerson = "This tool needs a person at the terminal, and there is none. Choose another way."
+
+type permissionAnswer struct {
+	Behavior string `json:"behavior"`
+	Message  string `json:"message,omitempty"`
+}
+
+func deny(message string) permissionAnswer {
+	return permissionAnswer{Behavior: bridge.Deny, Message: message}
+}
+
+// canUseTool answers can_use_tool. Whatever is not an allow is a deny.
+func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
+	r := &fieldReader{obj: request}
+	p := bridge.PermissionParams{
+		AgentRef: a.ref,
+		Request:  "perm-" + strconv.FormatInt(permissionSeq.Add(1), 10),
+		Tool:     r.str("tool_name"),
+		Input:    r.raw("input"),
+		ToolUse:  r.str("tool_use_id"),
+		Subagent: r.str("agent_id"),
+		Reason:   r.str("decision_reason"),
+		Blocked:  r.str("blocked_path"),
+	}
+	needsUser := r.boolean("requires_user_interaction")
+	if r.err != nil || p.Tool == "" {
+		return deny("The permission request could not be read."), nil
+	}
+	if isNull(p.Input) {
+		p.Input = json.RawMessage("{}")
+	}
+	if message, ok := interactive[p.Tool]; ok {
+		return deny(message), nil
+	}
+	if needsUser {
+		return deny(needsPerson), nil
+	}
+	if a.ownTool(p.Tool) {
+		return permissionAnswer{Behavior: bridge.Allow}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, permissionBackstop)
+	defer cancel()
+	res, err := a.host.Permission(ctx, p)
+	switch {
+	case err != nil && res.Message != "": // the host's own words
+		return deny(res.Message), nil
+	case err != nil:
+		return deny(fmt.Sprintf("No permission was given: %v.", err)), nil
+	case res.Behavior == bridge.Allow:
+		return permissionAnswer{Behavior: bridge.Allow}, nil
+	case res.Message == "":
+		return deny("Permission denied."), nil
+	}
+	return deny(res.Message), nil
+}
+
+// ownTool says whether name is one of our MCP tools, which are never asked for.
+func (a *agent) ownTool(name string) bool {
+	short, ok := strings.CutPrefix(name, mcpPrefix)
+	if !ok {
+		return false
+	}
+	for _, t := range a.cfg.MCPTools {
+		if t.Name == short {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,249 @@
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// verdictTool is the tool the CLI makes of a JSON schema. Its calls are the
+// verdict of the turn, not work, so they are no tool_use events.
+const verdictTool = "StructuredOutput"
+
+// reader turns stdout into events. It is one goroutine and the sole owner of
+// its fields, so nothing here is locked.
+type reader struct {
+	a       *agent
+	subs    *subagents
+	costs   costs
+	trouble trouble
+	verdict map[string]bool // tool use ids of verdicts whose result is to come
+	stream  map[int]bool    // partial stream: content block index → is the verdict
+}
+
+func newReader(a *agent) *reader {
+	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume, a.version),
+		verdict: map[string]bool{}, stream: map[int]bool{}}
+}
+
+// run reads until the end of stdout.
+func (r *reader) run(stdout io.Reader) {
+	defer func() {
+		for _, stop := range r.subs.stopAll("lost") {
+			r.a.emit(stop)
+		}
+	}()
+	lines := newLineReader(stdout, maxLine)
+	for {
+		line, err := lines.next()
+		switch {
+		case err == nil:
+			r.line(line)
+		case errors.Is(err, errLineTooLong):
+			r.a.notice("long line", fmt.Sprintf("skipped a line of more than %d bytes", maxLine))
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			r.a.notice("cut line", "the last line was cut short")
+			return
+		default:
+			return
+		}
+	}
+}
+
+func (r *reader) line(line []byte) {
+	if len(line) == 0 {
+		return
+	}
+	f, err := decode(line)
+	if err != nil {
+		r.a.notice("garbage", fmt.Sprintf("skipped a line that is no frame: %.120q", line))
+		return
+	}
+	r.handle(f)
+}
+
+// handle is the dispatch of all frames.
+func (r *reader) handle(f frame) {
+	a := r.a
+	switch f := f.(type) {
+	case assistantFrame:
+		r.assistant(f)
+	case userFrame:
+		r.user(f)
+	case resultFrame:
+		r.result(f)
+	case streamFrame:
+		r.streamed(f)
+	case lifecycleFrame:
+		r.lifecycle(f)
+	case controlRequest:
+		a.answer(f)
+	case controlResponse:
+		if !a.calls.answered(f) {
+			a.notice("stray answer", fmt.Sprintf("an answer to an unknown request %.80q", f.ID))
+		}
+	case controlCancel:
+		a.asks.cancel(f.ID)
+	case initFrame:
+		r.init(f)
+	case apiRetry:
+		a.emit(bridge.Retry{Attempt: f.Attempt, MaxRetries: f.Max, DelayMS: f.DelayMS, Status: f.Status, Reason: f.Reason})
+	case taskStarted:
+		if start, ok := r.subs.start(f); ok {
+			a.emit(start)
+		}
+	case taskEnded:
+		r.stopSubagent(f.ToolUse, f.Status, f.Tokens)
+	case compactBoundary:
+		a.emit(bridge.Compact{Trigger: f.Trigger, PreTokens: f.Pre, PostTokens: f.Post})
+	case compactFailed:
+		a.emit(bridge.Error{Category: bridge.CatCompaction, Message: "compaction failed: " + f.Reason})
+	case rateLimitEvent:
+		r.trouble.resetsAt = 0
+		if f.Status == "rejected" {
+			r.trouble.resetsAt = f.ResetsAt
+		}
+	case quiet:
+	case Unknown:
+		r.unknown(f)
+	default:
+		panic(fmt.Sprintf("frame %T has no handler", f))
+	}
+}
+
+func (r *reader) unknown(f Unknown) {
+	kind := f.Type + "/" + f.Subtype
+	text := fmt.Sprintf("unknown frame %.80q", kind)
+	if f.Err != nil {
+		text = fmt.Sprintf("unreadable frame %.80q: %v", kind, f.Err)
+	}
+	r.a.notice("frame "+kind, text)
+	if f.Type == "control_request" && f.RequestID != "" { // somebody waits, whatever it was
+		r.a.asks.serve(r.a.ctx, f.RequestID, refuse(errors.New("unreadable control request")))
+	}
+}
+
+func (r *reader) init(f initFrame) {
+	want := r.a.cfg.SessionID
+	if f.SessionID != "" && f.SessionID != want {
+		r.a.notice("session "+f.SessionID, "")
+		r.a.emit(bridge.Error{Category: bridge.CatProtocol,
+			Message: fmt.Sprintf("the CLI runs session %s instead of %s", f.SessionID, want)})
+		r.a.cfg.SessionID = f.SessionID
+	}
+}
+
+func (r *reader) assistant(f assistantFrame) {
+	if f.Model == synthetic { // the CLI's own words: no usage, no text of the model
+		if f.ErrorKind != "" {
+			r.trouble.kind, r.trouble.status = f.ErrorKind, f.APIStatus
+		}
+		return
+	}
+	if reading, ok := r.a.gauge.reading(f); ok {
+		r.a.emit(reading)
+	}
+	for _, b := range f.Blocks {
+		switch b.Type {
+		case "text":
+			if b.Text != "" {
+				r.a.emit(bridge.Assistant{Text: b.Text, ContextPct: r.a.gauge.pct(), MessageID: f.MessageID, Subagent: f.Parent})
+			}
+		case "tool_use":
+			r.toolUse(b, f.Parent)
+		}
+	}
+}
+
+func (r *reader) toolUse(b block, parent string) {
+	if b.Name == verdictTool && parent == "" {
+		r.verdict[b.ID] = true
+		return
+	}
+	if isAgentTool(b.Name) {
+		var call agentCall
+		_ = json.Unmarshal(b.Input, &call) // a description is a courtesy
+		r.subs.call(b.ID, call.Description)
+	}
+	if isNull(b.Input) {
+		b.Input = json.RawMessage("{}")
+	}
+	r.a.emit(bridge.ToolUse{Tool: b.Name, Input: b.Input, ToolUse: b.ID, Subagent: parent})
+}
+
+func (r *reader) user(f userFrame) {
+	if f.Replay {
+		r.delivered(f.UUID, "replay")
+		return
+	}
+	for _, b := range f.Blocks {
+		if b.Type != "tool_result" {
+			continue
+		}
+		if r.verdict[b.ToolUseID] {
+			delete(r.verdict, b.ToolUseID)
+			continue
+		}
+		status := "completed"
+		if b.IsError {
+			status = "failed"
+		}
+		r.stopSubagent(b.ToolUseID, status, 0)
+		r.a.emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: cut(flatten(b.Content), bridge.ToolResultCap),
+			IsError: b.IsError, Subagent: f.Parent})
+	}
+}
+
+func (r *reader) stopSubagent(id, status string, tokens int) {
+	if stop, ok := r.subs.stop(id, status, tokens); ok {
+		r.a.emit(stop)
+	}
+}
+
+// flatten makes text of a tool result: a string, or blocks.
+func flatten(content json.RawMessage) string {
+	if isNull(content) {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []block
+	if json.Unmarshal(content, &blocks) != nil {
+		return string(content)
+	}
+	for i, b := range blocks {
+		if i > 0 {
+			text += "\n"
+		}
+		if b.Type == "text" {
+			text += b.Text
+		} else {
+			text += "[" + b.Type + "]"
+		}
+	}
+	return text
+}
+
+// streamed passes on pieces of the main thread's text and of its verdict.
+func (r *reader) streamed(f streamFrame) {
+	if f.Parent != "" {
+		return
+	}
+	switch f.Event {
+	case "message_start":
+		clear(r.stream)
+	case "content_block_start":
+		r.stream[f.Index] = f.BlockType == "tool_use" && f.BlockName == verdictTool
+	case "content_block_delta":
+		if f.Text != "" {
+			r.a.emit(bridge.Delta{Text: f.Text})
+		} else if f.JSON != "" && r.stream[f.Index] {
+			r.a.emit(bridge.Delta{Text: f.JSON, Verdict: true})
+		}
+	}
+}

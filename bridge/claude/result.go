@@ -1,0 +1,83 @@
+package claude
+
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// result ends a turn of ours, or reports one that nobody of ours asked for.
+func (r *reader) result(f resultFrame) {
+	a := r.a
+	a.gauge.result(f.ModelUsage)
+	r.costs.add(f)
+	tr := r.trouble
+	r.trouble = trouble{resetsAt: tr.resetsAt}
+	for _, id := range f.MessageUUIDs {
+		r.delivered(id, proofResult)
+	}
+	ids := a.turns.finish(f)
+	if len(ids) == 0 {
+		a.unasked(f)
+		return
+	}
+	for _, stop := range r.subs.stopAll("stopped") {
+		a.emit(stop)
+	}
+	o := judge(f, tr)
+	turn := bridge.Turn{
+		Verdict: f.Verdict, MessageIDs: ids, Usage: f.Usage, CostUSD: r.costs.take(),
+		NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
+		Category: o.category, Error: o.message, Reason: f.TerminalReason, ResetsAt: o.resetsAt,
+	}
+	if f.Verdict == nil && o.outcome == bridge.TurnDone {
+		turn.Text = f.Text
+	}
+	a.emit(turn)
+}
+
+// unasked notes a result that ends no message of ours. Before the agent is
+// ready it is the reason why it will never be.
+func (a *agent) unasked(f resultFrame) {
+	if text := failureText(f); f.IsError {
+		a.startTrouble.CompareAndSwap(nil, &text)
+	}
+	origin := "no origin"
+	if f.Origin != nil {
+		origin = fmt.Sprintf("origin %.200s", f.Origin)
+	}
+	a.notice("result of "+origin, "a turn that no message of ours started ("+origin+")")
+}
+
+// costs makes cost per turn of the CLI's running total, which also spans a
+// resume (2.1.300 and later) and includes subagents, compaction and turns that
+// nobody of ours asked for; the latter are counted with the next turn.
+type costs struct {
+	known bool    // whether base is
+	base  float64 // total at the last result
+	carry float64
+}
+
+func newCosts(resume bool, v version) costs {
+	return costs{known: !resume || v.before(versionSnapshot)}
+}
+
+func (c *costs) add(f resultFrame) {
+	delta := f.TotalCost - c.base
+	if f.SinceLast != nil {
+		delta = 0
+		for _, u := range f.SinceLast {
+			delta += u.CostUSD
+		}
+	} else if !c.known { // a resumed session's total: the share before is not told
+		delta = 0
+	}
+	c.base, c.known = f.TotalCost, true
+	c.carry += max(delta, 0)
+}
+
+func (c *costs) take() float64 {
+	spent := c.carry
+	c.carry = 0
+	return spent
+}

@@ -1,0 +1,100 @@
+package claude
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// writeTimeout bounds one line. The CLI reads stdin at all times; one that does
+// not for this long is stuck or stopped.
+const writeTimeout = 10 * time.Second
+
+// stdin is the one writer of a child's stdin: a line per write, as one malformed
+// line ends the CLI (exit 1, observed with 2.1.329).
+type stdin struct {
+	pipe *os.File
+	// turn is a lock that can be waited for with a deadline: capacity 1, held
+	// while it is full. A child that is deaf then blocks nobody for good.
+	turn   chan struct{}
+	closed bool
+	broken error // a line was cut short: whatever followed would be garbage
+}
+
+func newStdin(pipe *os.File) *stdin {
+	return &stdin{pipe: pipe, turn: make(chan struct{}, 1)}
+}
+
+// send writes v as one line.
+func (s *stdin) send(ctx context.Context, v any) error {
+	line, err := marshalLine(v)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return deaf(ctx.Err())
+	}
+	switch {
+	case s.closed:
+		return errEnded()
+	case s.broken != nil:
+		return s.broken
+	}
+	deadline, _ := ctx.Deadline()
+	if err := s.pipe.SetWriteDeadline(deadline); err != nil {
+		return fmt.Errorf("write to the CLI: %w", err)
+	}
+	n, err := s.pipe.Write(line)
+	if err == nil {
+		return nil
+	}
+	if n > 0 {
+		s.broken = deaf(fmt.Errorf("a line was cut short: %w", err))
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return deaf(err)
+	case errors.Is(err, syscall.EPIPE):
+		return errEnded()
+	}
+	return fmt.Errorf("write to the CLI: %w", err)
+}
+
+// close ends the CLI's input; a write that hangs is cut.
+func (s *stdin) close() {
+	_ = s.pipe.SetWriteDeadline(time.Now()) // only fails when it is closed
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if !s.closed {
+		s.closed = true
+		_ = s.pipe.Close()
+	}
+}
+
+func deaf(cause error) error {
+	return &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
+		Message: fmt.Sprintf("the CLI does not read its input: %v", cause)}
+}
+
+// marshalLine encodes v without escaping <, > and &, which models read raw.
+func marshalLine(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil { // ends the line itself
+		return nil, fmt.Errorf("encode a line for the CLI: %w", err)
+	}
+	return buf.Bytes(), nil
+}

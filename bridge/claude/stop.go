@@ -1,0 +1,181 @@
+package claude
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// The steps of the stop ladder. End of input alone is no stop: the CLI may run
+// on for minutes, with every permission failing.
+const (
+	interruptGrace = 2 * time.Second        // for the running turn's result
+	inputGrace     = 3 * time.Second        // after the end of input; idle takes 0.1 s
+	termGrace      = 2 * time.Second        // after TERM; takes 0.2 s
+	hurryGrace     = 500 * time.Millisecond // after TERM, when it has to be quick
+	quickLadder    = 900 * time.Millisecond // what a quick ladder takes at most, kill included
+	killTimeout    = 5 * time.Second        // until nothing is left
+	silentGrace    = time.Second            // for the exit after stdout has ended
+	drainGrace     = time.Minute            // for what is left in the pipes, and a slow client
+	heldGrace      = 2 * time.Second        // the same where somebody may hold the pipes
+)
+
+// Stop implements bridge.Agent.
+func (a *agent) Stop(ctx context.Context, now bool) error {
+	if now {
+		a.quicken()
+	}
+	a.stopOnce.Do(func() {
+		a.turns.close("the agent is being stopped")
+		close(a.stopping)
+	})
+	if deadline, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(time.Until(deadline)-quickLadder, a.quicken).Stop()
+	}
+	select {
+	case <-a.done:
+		return nil
+	case <-ctx.Done():
+		_ = a.child.Signal(syscall.SIGKILL) // life sweeps the rest
+		return fmt.Errorf("stop agent %s: %w", a.ref.ID, ctx.Err())
+	}
+}
+
+// quicken makes the ladder, running or to come, a short one.
+func (a *agent) quicken() { a.hurryOnce.Do(func() { close(a.hurry) }) }
+
+// life waits for the end of the process, brings it about when asked, and closes
+// the books. It is the only one who emits done.
+func (a *agent) life(drains *sync.WaitGroup, pipes *pipes) {
+	expected := false
+	select {
+	case <-a.child.Done():
+	case <-a.stopping:
+		expected = true
+		a.ladder()
+	case <-a.silent:
+		if !a.wait(silentGrace, nil) {
+			a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its output and went on"})
+		}
+	}
+	swept, clean := a.kill()
+
+	a.cancel() // of requests being answered, and of our tools
+	a.in.close()
+	a.calls.end()
+	a.asks.end()
+	if a.tools != nil {
+		a.tools.end()
+	}
+	deadline := time.Now().Add(drainGrace)
+	if !clean || runtime.GOOS != "linux" { // elsewhere escaped processes are not found
+		deadline = time.Now().Add(heldGrace)
+	}
+	_ = pipes.stdout.SetReadDeadline(deadline)
+	_ = pipes.stderr.SetReadDeadline(deadline)
+	drains.Wait()
+	pipes.close()
+
+	<-a.settled
+	if lost := a.turns.lose(); len(lost) > 0 {
+		a.emit(bridge.Turn{MessageIDs: lost, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
+			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.child.State())})
+	}
+	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: a.exit(expected, swept)})
+	close(a.done)
+}
+
+// ladder ends the process: in order, or quickly once hurry is closed.
+func (a *agent) ladder() {
+	a.child.Remember() // before it is asked to end: its orphans are then known
+	if a.turns.busy() && !a.hurried() {
+		a.interruptTurn()
+	}
+	if !a.hurried() {
+		a.in.close()
+		if a.wait(inputGrace, a.hurry) {
+			return
+		}
+	}
+	_ = a.child.Signal(syscall.SIGTERM) // a failure shows in the wait below
+	_ = a.child.Signal(syscall.SIGCONT) // a stopped process does not see TERM
+	if a.hurried() {
+		a.wait(hurryGrace, nil)
+	} else if !a.wait(termGrace, a.hurry) && a.hurried() {
+		a.wait(hurryGrace, nil)
+	}
+}
+
+// interruptTurn stops the running turn and waits for its result.
+func (a *agent) interruptTurn() {
+	ctx, cancel := context.WithTimeout(context.Background(), interruptGrace)
+	defer cancel()
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel()
+	watch.Go(func() {
+		select {
+		case <-a.hurry:
+		case <-a.child.Done():
+		case <-ctx.Done():
+		}
+		cancel()
+	})
+	if _, err := a.calls.do(ctx, interruptGrace, "interrupt", map[string]any{"cancel_queued": true}); err != nil {
+		return // the next step does not need it
+	}
+	select {
+	case <-a.turns.whenIdle():
+	case <-ctx.Done():
+	}
+}
+
+// wait waits for the end of the process and says whether it came.
+func (a *agent) wait(grace time.Duration, cut <-chan struct{}) bool {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-a.child.Done():
+		return true
+	case <-timer.C:
+	case <-cut:
+	}
+	return false
+}
+
+func (a *agent) hurried() bool {
+	select {
+	case <-a.hurry:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill ends whatever is left of the agent and returns how many others than the
+// CLI itself there were, and whether none is left now.
+func (a *agent) kill() (others int, clean bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	n, err := a.child.Kill(ctx)
+	if err != nil {
+		a.emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
+	}
+	<-a.child.Done() // KILL was sent; the kernel owes the rest
+	return n, err == nil
+}
+
+func (a *agent) exit(expected bool, swept int) bridge.Exit {
+	e := bridge.Exit{Expected: expected, Swept: swept, Stderr: a.stderr.tail()}
+	state := a.child.State()
+	e.Code = state.ExitCode()
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Signal = ws.Signal().String()
+	}
+	return e
+}

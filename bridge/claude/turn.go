@@ -1,0 +1,172 @@
+package claude
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// turns keeps the books of messages that wait for their turn's end. A turn runs
+// while any is open. Results name the messages they end: with steering one may
+// end several, or leave one that the CLI makes the next turn's first.
+type turns struct {
+	mu     sync.Mutex
+	open   []*sent         // in the order they were sent
+	over   map[string]bool // ids whose turn has ended: the CLI drops repeats of them silently
+	closed string          // why no more are taken
+	idle   chan struct{}   // closed while none is open
+}
+
+// sent is a message on its way.
+type sent struct {
+	id        string
+	delivered bool
+}
+
+func newTurns() *turns {
+	t := &turns{over: map[string]bool{}, idle: make(chan struct{})}
+	close(t.idle)
+	return t
+}
+
+// begin books a message before it is written: its result may be quicker than
+// the writer's return. repeat says that it is on its way already.
+func (t *turns) begin(id string, steer bool) (repeat bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.closed != "":
+		return false, &bridge.RPCError{Code: bridge.CodeEnded, Message: t.closed}
+	case id == "":
+		return false, &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: "a message needs an id"}
+	case t.find(id) != nil:
+		return true, nil
+	case t.over[id]:
+		return false, &bridge.RPCError{Code: bridge.CodeRefused, Message: fmt.Sprintf("message %s has had its turn", id)}
+	case len(t.open) > 0 && !steer:
+		return false, &bridge.RPCError{Code: bridge.CodeBusy, Message: "a turn is running"}
+	}
+	if len(t.open) == 0 {
+		t.idle = make(chan struct{})
+	}
+	t.open = append(t.open, &sent{id: id})
+	return false, nil
+}
+
+// withdraw takes back a message that could not be written. It fails when the
+// turn has been reported already.
+func (t *turns) withdraw(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	had := t.find(id) != nil
+	t.remove(id)
+	return had
+}
+
+// deliver notes proof that the CLI took a message up; true the first time.
+func (t *turns) deliver(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.find(id)
+	if m == nil || m.delivered {
+		return false
+	}
+	m.delivered = true
+	return true
+}
+
+// drop ends a message that the CLI gave up without ever starting it; one that
+// was delivered gets its result yet.
+func (t *turns) drop(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.find(id)
+	if m == nil || m.delivered {
+		return false
+	}
+	t.end(id)
+	return true
+}
+
+// finish closes the messages a result ends and returns their ids; none means
+// that the result is not ours. A result without ids and without an origin of
+// its own (CLIs before 2.1.300 name neither) ends what was delivered.
+func (t *turns) finish(f resultFrame) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ids []string
+	for _, m := range t.open {
+		named := slices.Contains(f.MessageUUIDs, m.id)
+		unnamed := len(f.MessageUUIDs) == 0 && f.Origin == nil && m.delivered
+		if named || unnamed {
+			ids = append(ids, m.id)
+		}
+	}
+	for _, id := range ids {
+		t.end(id)
+	}
+	return ids
+}
+
+// close refuses further messages from now on.
+func (t *turns) close(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = why
+}
+
+// lose ends all that are open and returns them.
+func (t *turns) lose() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = "the agent has ended"
+	var ids []string
+	for _, m := range t.open {
+		ids = append(ids, m.id)
+	}
+	for _, id := range ids {
+		t.end(id)
+	}
+	return ids
+}
+
+// whenIdle is closed as soon as no turn runs.
+func (t *turns) whenIdle() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.idle
+}
+
+func (t *turns) busy() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open) > 0
+}
+
+// The rest is called with the lock held.
+
+func (t *turns) find(id string) *sent {
+	for _, m := range t.open {
+		if m.id == id {
+			return m
+		}
+	}
+	return nil
+}
+
+func (t *turns) end(id string) {
+	t.over[id] = true
+	t.remove(id)
+}
+
+func (t *turns) remove(id string) {
+	before := len(t.open)
+	t.open = slices.DeleteFunc(t.open, func(m *sent) bool { return m.id == id })
+	if before > 0 && len(t.open) == 0 {
+		close(t.idle)
+	}
+}

@@ -1,0 +1,208 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Handler is what a [Client] serves to the bridge.
+type Handler interface {
+	// Event is called for each event, in order, from one goroutine. While it runs
+	// no other event is handled and no answer that followed one is given out, so
+	// it should hand the event on and return. It may call the client's methods.
+	Event(Event)
+	// ToolCall runs one of our tools. An error is what the model reads as the
+	// tool's failure. It may call the client's methods, and must return when ctx
+	// ends: nobody waits for the answer then.
+	ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error)
+	// Permission decides; an error is a deny. It must return when ctx ends.
+	Permission(ctx context.Context, p PermissionParams) (PermissionResult, error)
+}
+
+// Client drives a bridge. Its methods are safe for concurrent use. They return
+// an *RPCError (errors.As) when the bridge refused, an error that wraps ErrClosed
+// when the connection has ended, and one that wraps ctx.Err() when the caller's
+// time was up; then it is not known whether the request was carried out.
+//
+// No answer overtakes events that the bridge sent before it.
+type Client struct {
+	p       *peer
+	q       *eventQueue
+	rwc     io.ReadWriteCloser
+	release func() bool // of what else can end the connection; may be nil
+	done    chan struct{}
+	err     error // set before done is closed
+}
+
+// NewClient starts to talk to the bridge at the other end of rwc, which it owns
+// from now on. log may be nil.
+func NewClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
+	c := newClient(rwc, h, log)
+	c.start()
+	return c
+}
+
+func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{rwc: rwc, done: make(chan struct{})}
+	c.q = newEventQueue(h.Event, log)
+	c.q.fail = func(err error) { c.p.s.fail(err) }
+	c.q.stray = func(params []byte, err error) { c.p.s.skip(params, err.Error()) }
+	c.p = newPeer(rwc, log, peerOptions{onEvent: c.q.push, methods: map[string]handlerFunc{
+		MethodToolCall: method(func(ctx context.Context, p ToolCallParams) (ToolCallResult, error) {
+			r, err := h.ToolCall(ctx, p)
+			if err != nil {
+				return ToolCallResult{Text: err.Error(), IsError: true}, nil
+			}
+			return r, nil
+		}),
+		MethodPermission: method(func(ctx context.Context, p PermissionParams) (PermissionResult, error) {
+			r, err := h.Permission(ctx, p)
+			if err != nil {
+				return PermissionResult{Behavior: Deny, Message: err.Error()}, nil
+			}
+			return r, nil
+		}),
+	}})
+	return c
+}
+
+func (c *Client) start() {
+	c.p.s.start()
+	go c.q.run()
+	go c.own()
+}
+
+// own waits for the connection's end and then for everything that belongs to it.
+func (c *Client) own() {
+	<-c.p.conn.DisconnectNotify()
+	c.q.unbound()
+	c.p.close(ErrClosed)
+	c.p.serving.Wait()
+	c.q.end()
+	<-c.q.done
+	if c.release != nil {
+		c.release()
+	}
+	c.err = c.why()
+	close(c.done)
+}
+
+// why is the reason of the end: nil after Close.
+func (c *Client) why() error {
+	err := c.p.cause()
+	if err == ErrClosed {
+		return nil
+	}
+	if exited, ok := c.rwc.(interface{ exitError(error) error }); ok {
+		return exited.exitError(err)
+	}
+	if err == io.EOF {
+		return fmt.Errorf("the bridge ended the connection: %w", err)
+	}
+	return err
+}
+
+// Done is closed when the connection has ended, all events that came before
+// have been handled and nothing of the client runs any more.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Err says, once Done is closed, why the connection ended; nil after Close.
+func (c *Client) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// Stray returns the latest lines from the bridge that were no messages, and how
+// many there were: something prints to the bridge's stdout.
+func (c *Client) Stray() (last []string, count int) { return c.p.s.stray.get() }
+
+// Close ends the connection, and with it the bridge and its agents. Events that
+// were not handled yet are dropped. It returns when nothing of the client runs
+// any more, except when a Handler method calls it: then it only begins the end.
+func (c *Client) Close() error {
+	c.q.drop()
+	c.p.refuseNew()
+	c.p.s.fail(ErrClosed)
+	if calledFrom("(*eventQueue).guarded") || calledFrom("(*peer).run") {
+		return nil
+	}
+	<-c.done
+	return nil
+}
+
+// call is peer.call behind the barrier of events.
+func call[R any](ctx context.Context, c *Client, method string, params any) (R, error) {
+	var result R
+	err := c.p.call(ctx, method, params, &result)
+	if waitErr := c.q.wait(ctx); err == nil && waitErr != nil {
+		err = fmt.Errorf("%s: %w", method, waitErr)
+	}
+	return result, err
+}
+
+// Initialize opens the conversation; it must be the first request.
+// ProtocolVersion may be left 0.
+func (c *Client) Initialize(ctx context.Context, p InitializeParams) (InitializeResult, error) {
+	if p.ProtocolVersion == 0 {
+		p.ProtocolVersion = ProtocolVersion
+	}
+	r, err := call[InitializeResult](ctx, c, MethodInitialize, p)
+	if err == nil && r.ProtocolVersion != ProtocolVersion {
+		return r, &RPCError{Code: CodeVersion, Message: fmt.Sprintf("the bridge speaks protocol version %d, this client %d", r.ProtocolVersion, ProtocolVersion)}
+	}
+	return r, err
+}
+
+// Spawn starts an agent and returns when it is ready for a message. After an
+// error that is no *RPCError the agent may be alive: Kill it.
+func (c *Client) Spawn(ctx context.Context, p SpawnParams) (SpawnResult, error) {
+	return call[SpawnResult](ctx, c, MethodSpawn, p)
+}
+
+// Message returns when the message is written to the agent; the `delivered`
+// event says when it was taken up.
+func (c *Client) Message(ctx context.Context, p MessageParams) error {
+	_, err := call[Empty](ctx, c, MethodMessage, p)
+	return err
+}
+
+// Interrupt stops the running turn.
+func (c *Client) Interrupt(ctx context.Context, ref AgentRef) (InterruptResult, error) {
+	return call[InterruptResult](ctx, c, MethodInterrupt, InterruptParams{ref})
+}
+
+// Kill ends an agent. Its `done` event has been handled when Kill returns.
+func (c *Client) Kill(ctx context.Context, p KillParams) error {
+	_, err := call[Empty](ctx, c, MethodKill, p)
+	return err
+}
+
+// Context asks how full the agent's context is.
+func (c *Client) Context(ctx context.Context, ref AgentRef) (ContextResult, error) {
+	return call[ContextResult](ctx, c, MethodContext, ContextParams{ref})
+}
+
+// Ask puts a side question, outside the session's history.
+func (c *Client) Ask(ctx context.Context, p AskParams) (AskResult, error) {
+	return call[AskResult](ctx, c, MethodAsk, p)
+}
+
+// Configure changes a live agent.
+func (c *Client) Configure(ctx context.Context, p ConfigureParams) error {
+	_, err := call[Empty](ctx, c, MethodConfigure, p)
+	return err
+}
+
+// Shutdown ends all agents; the connection stays until Close.
+func (c *Client) Shutdown(ctx context.Context, p ShutdownParams) (ShutdownResult, error) {
+	return call[ShutdownResult](ctx, c, MethodShutdown, p)
+}

@@ -1,0 +1,198 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEventsSurviveTheWire(t *testing.T) {
+	for _, body := range sampleEvents {
+		want := Event{AgentRef{"orch-1", 3}, body}
+		data, err := want.MarshalJSON()
+		if err != nil {
+			t.Errorf("%T: %v", body, err)
+			continue
+		}
+		for field := range reflect.TypeOf(body).Fields() {
+			if reflect.ValueOf(body).FieldByIndex(field.Index).IsZero() {
+				t.Errorf("the sample of %T leaves %s empty", body, field.Name)
+			}
+		}
+		var got Event
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Errorf("%s: %v", data, err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", data, diff)
+		}
+		again, err := got.MarshalJSON()
+		if err != nil || !bytes.Equal(data, again) {
+			t.Errorf("encoded again (%v):\n%s\n%s", err, data, again)
+		}
+	}
+}
+
+func TestEventEncoding(t *testing.T) {
+	for _, tc := range []struct {
+		event Event
+		want  string
+	}{
+		{Event{AgentRef{"a", 1}, Delta{Text: "<b> & \"c\"\n"}}, `{"id":"a","generation":1,"event":"delta","text":"<b> & \"c\"\n"}`},
+		{Event{AgentRef{"ä\"", 0}, Notice{}}, `{"id":"ä\"","generation":0,"event":"notice","text":""}`},
+		{Event{AgentRef{"a", 1}, Turn{Outcome: TurnDone}}, `{"id":"a","generation":1,"event":"turn","message_ids":[],` +
+			`"usage":{"input_tokens":0,"output_tokens":0,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"cost_usd":0,"outcome":"done"}`},
+		{Event{AgentRef{"a", 1}, ToolUse{Tool: "Bash"}}, `{"id":"a","generation":1,"event":"tool_use","tool":"Bash","input":{},"tool_use":""}`},
+		{Event{AgentRef{"a", 1}, Unknown{Name: "later"}}, `{"id":"a","generation":1,"event":"later"}`},
+	} {
+		got, err := tc.event.MarshalJSON()
+		if err != nil || string(got) != tc.want {
+			t.Errorf("%+v (%v):\ngot  %s\nwant %s", tc.event, err, got, tc.want)
+		}
+	}
+	for _, bad := range []EventBody{nil, ToolUse{Input: json.RawMessage("{")}, Context{Pct: math.NaN()}} {
+		if data, err := (Event{AgentRef{"a", 1}, bad}).MarshalJSON(); err == nil {
+			t.Errorf("%+v became %s", bad, data)
+		}
+	}
+}
+
+func TestEventsNobodyKnows(t *testing.T) {
+	for _, tc := range []struct {
+		raw, name, err string
+		ref            AgentRef
+	}{
+		{`{"zeta":[1.0,2],"id":"a", "generation":2,"event":"thinking","text":"<\u00e9>"}`, "thinking", "", AgentRef{"a", 2}},
+		{`{"event":"delta","id":"a","generation":1,"text":7}`, "delta", "cannot unmarshal number", AgentRef{"a", 1}},
+		{`{"event":"turn","id":"a","generation":1,"usage":[]}`, "turn", "cannot unmarshal array", AgentRef{"a", 1}},
+		{`{"event":"delta","id":5,"generation":1,"text":"x"}`, "delta", "id: not a string: 5", AgentRef{"", 1}},
+		{`{"event":"delta","id":"a","generation":"1","text":"x"}`, "delta", "generation: not an integer", AgentRef{"a", 0}},
+		{`{"event":null,"id":"a","generation":1}`, "", "event: not a string", AgentRef{"a", 1}},
+		{`{}`, "", "", AgentRef{}},
+	} {
+		var got Event
+		if err := json.Unmarshal([]byte(tc.raw), &got); err != nil {
+			t.Errorf("%s: %v", tc.raw, err)
+			continue
+		}
+		u, ok := got.Body.(Unknown)
+		if !ok || u.Name != tc.name || string(u.Raw) != tc.raw || got.AgentRef != tc.ref {
+			t.Errorf("%s: got %+v", tc.raw, got)
+		}
+		if (tc.err == "") != (u.Err == nil) || (u.Err != nil && !strings.Contains(u.Err.Error(), tc.err)) {
+			t.Errorf("%s: reason %v, want %q", tc.raw, u.Err, tc.err)
+		}
+		if again, err := got.MarshalJSON(); err != nil || string(again) != tc.raw {
+			t.Errorf("encoded again (%v):\n%s\n%s", err, tc.raw, again)
+		}
+	}
+}
+
+// A line is one line, whatever layout an unknown event came in.
+func TestEventLineHasOneLineEnd(t *testing.T) {
+	line, err := eventLine(Event{Body: Unknown{Name: "x", Raw: json.RawMessage("{\n  \"event\": \"x\"\n}")}})
+	if want := `{"jsonrpc":"2.0","method":"event","params":{"event":"x"}}` + "\n"; err != nil || string(line) != want {
+		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+func FuzzEvent(f *testing.F) {
+	for _, body := range sampleEvents {
+		data, _ := Event{AgentRef{"a", 1}, body}.MarshalJSON()
+		f.Add(data)
+	}
+	for _, s := range []string{`{}`, `{"event":"x"}`, `{"id":"\ud800","event":"delta","text":"\ud800"}`, `{"EVENT":"delta","event":"turn","Event":1}`,
+		`{"id":"a","generation":1e0,"event":"delta"}`, `[1]`, `{"a":"\\\"}","event":"delta"}`, "{\"e\\u0076ent\":\"delta\"}"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ev, err := decodeEvent(data)
+		var object map[string]json.RawMessage
+		isObject := json.Unmarshal(data, &object) == nil && object != nil
+		if (err == nil) != isObject {
+			t.Fatalf("%q is an object: %v; decoded: %v", data, isObject, err)
+		}
+		if err != nil {
+			return
+		}
+		again, err := ev.MarshalJSON()
+		if err != nil {
+			t.Fatalf("encode %+v: %v", ev, err)
+		}
+		if u, ok := ev.Body.(Unknown); ok {
+			if !bytes.Equal(u.Raw, data) || !bytes.Equal(again, data) {
+				t.Fatalf("unknown %q became %q", data, again)
+			}
+			return
+		}
+		back, err := decodeEvent(again)
+		if err != nil {
+			t.Fatalf("decode %q: %v", again, err)
+		}
+		twice, err := back.MarshalJSON()
+		if err != nil || !bytes.Equal(again, twice) {
+			t.Fatalf("%q became %q, then %q (%v)", data, again, twice, err)
+		}
+	})
+}
+
+// The scan must see what encoding/json sees.
+func FuzzMembers(f *testing.F) {
+	for _, s := range []string{`{}`, ` { } `, `{"a":1,"b":[{}," ]\""],"c":"\\"}`, `{"a":1,}`, `{"a" 1}`, `{"\u0061":null}`, `{"a":1}x`, `{"":{"":""}}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got := map[string]string{}
+		ok := members(data, func(key, value []byte) bool {
+			got[string(key)] = string(value)
+			return true
+		})
+		var object map[string]json.RawMessage
+		if json.Unmarshal(data, &object) != nil || object == nil {
+			return // of what is not valid it may think what it likes
+		}
+		want := map[string]string{}
+		for k, v := range object {
+			want[k] = string(v)
+		}
+		if diff := cmp.Diff(want, got); !ok || diff != "" {
+			t.Fatalf("%q: %v, -want +got:\n%s", data, ok, diff)
+		}
+	})
+}
+
+func BenchmarkEventCodec(b *testing.B) {
+	ev := Event{AgentRef{"orch-1", 1}, Assistant{Text: strings.Repeat("some prose, ", 40), ContextPct: 12.25}}
+	data, _ := ev.MarshalJSON()
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := eventLine(ev); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if _, err := decodeEvent(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("plain_unmarshal", func(b *testing.B) { // what it is measured against
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			var a Assistant
+			if err := json.Unmarshal(data, &a); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

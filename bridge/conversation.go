@@ -1,0 +1,201 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// conversation is one client's: what initialize agreed on, and its agents.
+type conversation struct {
+	launcher Launcher
+	version  string
+	p        *peer
+	agents   *registry
+
+	mu    sync.Mutex
+	phase phase
+	run   string
+	spec  ClaudeSpec
+}
+
+type phase int
+
+const (
+	fresh       phase = iota
+	detecting         // an initialize is being served
+	initialized       // one succeeded
+)
+
+// capabilities are the methods a client may call.
+var capabilities = []string{
+	MethodInitialize, MethodSpawn, MethodMessage, MethodInterrupt, MethodKill, MethodContext,
+	MethodAsk, MethodConfigure, MethodShutdown, MethodCancel,
+}
+
+func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
+	c := &conversation{launcher: s.launcher, version: s.opts.Version}
+	methods := map[string]handlerFunc{
+		MethodInitialize: method(c.initialize),
+		MethodSpawn:      method(c.spawn),
+		MethodKill:       method(c.kill),
+		MethodShutdown:   method(c.shutdown),
+		MethodMessage: onAgent(c, func(ctx context.Context, a Agent, p MessageParams) (Empty, error) {
+			return Empty{}, a.Message(ctx, p)
+		}),
+		MethodInterrupt: onAgent(c, func(ctx context.Context, a Agent, _ InterruptParams) (InterruptResult, error) {
+			return a.Interrupt(ctx)
+		}),
+		MethodContext: onAgent(c, func(ctx context.Context, a Agent, _ ContextParams) (ContextResult, error) {
+			return a.Context(ctx)
+		}),
+		MethodAsk: onAgent(c, func(ctx context.Context, a Agent, p AskParams) (AskResult, error) {
+			answer, err := a.Ask(ctx, p.Question)
+			return AskResult{Answer: answer}, err
+		}),
+		MethodConfigure: onAgent(c, func(ctx context.Context, a Agent, p ConfigureParams) (Empty, error) {
+			return Empty{}, a.Configure(ctx, p)
+		}),
+	}
+	for name, serve := range methods {
+		if name != MethodInitialize {
+			methods[name] = c.afterInitialize(serve)
+		}
+	}
+	c.p = newPeer(rwc, s.opts.Logger, peerOptions{methods: methods, halfOpen: true, writeTimeout: s.opts.WriteTimeout})
+	c.agents = newRegistry(s.launcher, c.p, s.opts.Logger)
+	return c
+}
+
+func (c *conversation) afterInitialize(serve handlerFunc) handlerFunc {
+	return func(ctx context.Context, params json.RawMessage) (any, error) {
+		c.mu.Lock()
+		phase := c.phase
+		c.mu.Unlock()
+		if phase != initialized {
+			return nil, rpcErrorf(CodeNotInitialized, "initialize comes first, and its answer is to be waited for")
+		}
+		return serve(ctx, params)
+	}
+}
+
+func (c *conversation) initialize(ctx context.Context, p InitializeParams) (InitializeResult, error) {
+	if p.ProtocolVersion != ProtocolVersion {
+		return InitializeResult{}, rpcErrorf(CodeVersion,
+			fmt.Sprintf("the client speaks protocol version %d, this bridge %d", p.ProtocolVersion, ProtocolVersion))
+	}
+	if !c.advance(fresh, detecting) {
+		return InitializeResult{}, rpcErrorf(jsonrpc2.CodeInvalidRequest, "initialize comes once")
+	}
+	done := false
+	defer func() { // also after a panic: a client may try again with another CLI
+		if !done {
+			c.advance(detecting, fresh)
+		}
+	}()
+	info, err := c.launcher.Detect(ctx, p.Claude)
+	if err != nil {
+		return InitializeResult{}, detectError(err)
+	}
+	c.mu.Lock()
+	c.run, c.spec = p.Run, p.Claude
+	c.mu.Unlock()
+	c.agents.begin(p.Run)
+	done = c.advance(detecting, initialized)
+	return InitializeResult{ProtocolVersion: ProtocolVersion, Version: c.version, Capabilities: capabilities, Claude: info}, nil
+}
+
+func (c *conversation) advance(from, to phase) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase != from {
+		return false
+	}
+	c.phase = to
+	return true
+}
+
+// detectError gives a launcher's plain error the code a client can act on.
+func detectError(err error) error {
+	var typed *RPCError
+	if errors.As(err, &typed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	category := CatStart
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		category = CatClaudeMissing
+	}
+	return &RPCError{Code: CodeClaude, Category: category, Message: err.Error()}
+}
+
+func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, error) {
+	inc, err := c.agents.claim(p.AgentRef, p.Config.SessionID)
+	if err != nil {
+		return SpawnResult{}, err
+	}
+	c.mu.Lock()
+	run, spec := c.run, c.spec
+	c.mu.Unlock()
+	agent, err := inc.start(ctx, startTimeout(p.Config), func(ctx context.Context) (Agent, error) {
+		return c.launcher.Launch(ctx, run, spec, p, inc.host)
+	})
+	if err != nil {
+		return SpawnResult{}, err
+	}
+	return agent.Info(), nil
+}
+
+func startTimeout(cfg AgentConfig) time.Duration {
+	if cfg.StartTimeoutMS > 0 {
+		return time.Duration(cfg.StartTimeoutMS) * time.Millisecond
+	}
+	return DefaultStartTimeout
+}
+
+// kill goes on when its caller gives up: half a stop is no stop.
+func (c *conversation) kill(ctx context.Context, p KillParams) (Empty, error) {
+	inc, err := c.agents.find(p.AgentRef)
+	if err != nil {
+		return Empty{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+	defer cancel()
+	return Empty{}, inc.stop(ctx, p.Now)
+}
+
+func (c *conversation) shutdown(_ context.Context, p ShutdownParams) (ShutdownResult, error) {
+	grace := defaultGrace
+	if p.GraceMS > 0 {
+		grace = time.Duration(p.GraceMS) * time.Millisecond
+	}
+	return c.agents.stopAll(grace, shutdownHard), nil
+}
+
+// onAgent makes a handler of a function on a live agent. A request for one that
+// is still starting waits until it has started.
+func onAgent[P interface{ ref() AgentRef }, R any](c *conversation, serve func(context.Context, Agent, P) (R, error)) handlerFunc {
+	return method(func(ctx context.Context, p P) (R, error) {
+		var none R
+		inc, err := c.agents.find(p.ref())
+		if err != nil {
+			return none, err
+		}
+		agent, err := inc.ready(ctx)
+		if err != nil {
+			return none, err
+		}
+		r, err := serve(ctx, agent, p)
+		if err != nil {
+			return none, inc.explain(err)
+		}
+		return r, nil
+	})
+}

@@ -1,0 +1,45 @@
+package bridge
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// envelope is what tells the kinds of messages apart.
+type envelope struct {
+	id, method, params []byte
+	answer             bool // has a result or an error
+}
+
+func readEnvelope(line []byte) (env envelope, ok bool) {
+	ok = members(line, func(key, value []byte) bool {
+		switch string(key) {
+		case "id":
+			env.id = value
+		case "method":
+			env.method = value
+		case "params":
+			env.params = value
+		case "result", "error":
+			env.answer = true
+		}
+		return true
+	})
+	return env, ok
+}
+
+// validID says whether jsonrpc2 can echo the id: it knows strings and naturals.
+func validID(id []byte) bool {
+	if _, ok := unquote(id); ok {
+		return true
+	}
+	var n int64
+	return json.Unmarshal(id, &n) == nil && n >= 0 && len(id) > 0
+}
+
+// madeUpAnswer is an error response of our own making, to the raw id.
+func madeUpAnswer(id []byte, code int, message string) []byte {
+	line := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	line = fmt.Appendf(line, `,"error":{"code":%d,"message":`, code)
+	return append(appendString(line, message), "}}"...)
+}

@@ -1,0 +1,99 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+)
+
+// host is what one incarnation speaks to. All it says goes out under its own
+// name and generation, whatever it writes there itself.
+type host struct {
+	ref AgentRef
+	p   *peer
+	log *slog.Logger
+
+	mu     sync.Mutex
+	sealed bool // `done` was emitted, or the start has failed: nothing follows
+}
+
+// Emit implements [Host]. It blocks while too much is waiting for the client; it
+// returns at once when the connection has ended.
+func (h *host) Emit(ev Event) {
+	ev.AgentRef = h.ref
+	line, err := eventLine(ev)
+	if err != nil {
+		h.log.Error("an event could not be encoded", "agent", h.ref.String(), "err", err)
+		line, err = eventLine(Event{h.ref, Error{Category: CatInternal, Message: err.Error()}})
+		if err != nil {
+			return // cannot be: two plain strings
+		}
+	}
+	_, last := ev.Body.(Done)
+	h.p.s.out.awaitRoom()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sealed {
+		h.log.Warn("dropped an event of an agent that has ended", "agent", h.ref.String(), "event", ev.Body.eventName())
+		return
+	}
+	h.sealed = last
+	h.p.s.out.push(line) // under the lock, so that nothing gets behind `done`; it never blocks
+}
+
+func (h *host) seal() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sealed = true
+}
+
+func (h *host) isSealed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sealed
+}
+
+// ToolCall implements [Host].
+func (h *host) ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error) {
+	p.AgentRef = h.ref
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, DefaultToolTimeout)
+		defer cancel()
+	}
+	var r ToolCallResult
+	if err := h.p.call(ctx, MethodToolCall, p, &r); err != nil {
+		return ToolCallResult{Text: fmt.Sprintf("the tool %s failed: %v", p.Tool, err), IsError: true}, err
+	}
+	return r, nil
+}
+
+// Permission implements [Host]. Whatever is not clearly allowed is denied.
+func (h *host) Permission(ctx context.Context, p PermissionParams) (PermissionResult, error) {
+	p.AgentRef = h.ref
+	var answer strictPermission
+	if err := h.p.call(ctx, MethodPermission, p, &answer); err != nil {
+		return PermissionResult{Behavior: Deny, Message: fmt.Sprintf("nobody could decide: %v", err)}, err
+	}
+	return PermissionResult(answer), nil
+}
+
+// strictPermission decodes by exact member names, where encoding/json would let
+// a "Behavior" overrule the "behavior" before it.
+type strictPermission PermissionResult
+
+func (s *strictPermission) UnmarshalJSON(data []byte) error {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	behavior, _ := unquote(m["behavior"])
+	message, _ := unquote(m["message"])
+	if behavior != Allow && behavior != Deny {
+		return fmt.Errorf("behavior is neither %s nor %s: %.40s", Allow, Deny, m["behavior"])
+	}
+	*s = strictPermission{Behavior: behavior, Message: message}
+	return nil
+}

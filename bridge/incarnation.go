@@ -1,0 +1,163 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// startSlack is added to an agent's start timeout before the server ends a start
+// itself: keeping the timeout is the launcher's business, this is for one that hangs.
+const startSlack = 5 * time.Second
+
+// Why a start is cancelled, beside its caller giving up.
+var (
+	errStopped  = errors.New("stopped while it was starting")
+	errNotReady = errors.New("not ready in time")
+)
+
+// incarnation is one process of one agent, from the claim of its id on.
+type incarnation struct {
+	ref     AgentRef
+	session string
+	host    *host
+	ctx     context.Context // of the start
+	cancel  context.CancelCauseFunc
+	settled chan struct{} // closed when the start is over
+	agent   Agent         // nil when it failed; read after settled
+}
+
+func newIncarnation(ref AgentRef, session string, p *peer, log *slog.Logger) *incarnation {
+	inc := &incarnation{ref: ref, session: session, host: &host{ref: ref, p: p, log: log}, settled: make(chan struct{})}
+	inc.ctx, inc.cancel = context.WithCancelCause(context.Background())
+	return inc
+}
+
+// start launches the agent. The end of ctx, stop and the timeout cancel it; an
+// agent that became ready all the same is ended before start returns.
+func (i *incarnation) start(ctx context.Context, timeout time.Duration, launch func(context.Context) (Agent, error)) (Agent, error) {
+	defer func() {
+		if i.agent == nil {
+			i.host.seal()
+		}
+		close(i.settled)
+	}()
+	release := context.AfterFunc(ctx, func() { i.cancel(context.Cause(ctx)) })
+	defer release()
+	timer := time.AfterFunc(timeout+startSlack, func() { i.cancel(errNotReady) })
+	defer timer.Stop()
+
+	agent, err := launch(i.ctx)
+	if err == nil && agent == nil {
+		err = errors.New("the launcher returned no agent")
+	}
+	if err == nil && i.ctx.Err() != nil {
+		stopCtx, done := context.WithTimeout(context.Background(), killTimeout)
+		defer done()
+		if err = agent.Stop(stopCtx, true); err != nil {
+			i.agent = agent // still there: stopAll tries again and names it
+		}
+		err = i.ctx.Err()
+	}
+	if err != nil {
+		return nil, i.startError(err)
+	}
+	i.agent = agent
+	return agent, nil
+}
+
+func (i *incarnation) startError(err error) error {
+	switch cause := context.Cause(i.ctx); {
+	case cause == nil:
+	case errors.Is(cause, errStopped):
+		return rpcErrorf(CodeEnded, fmt.Sprintf("%s was %v", i.ref, cause))
+	case errors.Is(cause, errNotReady):
+		return &RPCError{Code: CodeClaude, Category: CatStart, Message: fmt.Sprintf("%s was %v", i.ref, cause)}
+	default:
+		return fmt.Errorf("start %s: %w", i.ref, cause)
+	}
+	var typed *RPCError
+	if errors.As(err, &typed) {
+		return err
+	}
+	return &RPCError{Code: CodeClaude, Category: CatStart, Message: fmt.Sprintf("start %s: %v", i.ref, err)}
+}
+
+// ready waits until the agent has started.
+func (i *incarnation) ready(ctx context.Context) (Agent, error) {
+	select {
+	case <-i.settled:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if i.agent == nil {
+		return nil, i.endedError()
+	}
+	return i.agent, nil
+}
+
+// stop ends the incarnation, also one that is still starting, and returns when
+// its `done` is on its way to the client, or ctx has ended.
+func (i *incarnation) stop(ctx context.Context, now bool) error {
+	select {
+	case <-i.settled:
+	default:
+		i.cancel(errStopped)
+	}
+	agent, err := i.ready(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("stop %s: its start does not end: %w", i.ref, ctx.Err())
+		}
+		return nil // it never started
+	}
+	if err = agent.Stop(ctx, now); err == nil {
+		select {
+		case <-agent.Done():
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err != nil && !i.ended() {
+		return fmt.Errorf("stop %s: %w", i.ref, err)
+	}
+	return nil
+}
+
+// ended says whether the incarnation is over: its `done` was emitted, so that a
+// client that has seen it may claim the id at once, or its start had failed.
+func (i *incarnation) ended() bool {
+	if i.host.isSealed() {
+		return true
+	}
+	select {
+	case <-i.settled:
+	default:
+		return false
+	}
+	if i.agent == nil {
+		return true
+	}
+	select {
+	case <-i.agent.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (i *incarnation) endedError() error {
+	return rpcErrorf(CodeEnded, i.ref.String()+" has ended")
+}
+
+// explain makes what an agent's method returned fit for the wire: most plain
+// errors are the agent's end, which its process noticed before we did.
+func (i *incarnation) explain(err error) error {
+	var typed *RPCError
+	if !errors.As(err, &typed) && i.ended() {
+		return i.endedError()
+	}
+	return err
+}

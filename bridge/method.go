@@ -1,0 +1,109 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// Empty is the result of methods that only succeed or fail.
+type Empty struct{}
+
+// checker is what parameters implement that can be wrong beyond their types.
+type checker interface{ check() error }
+
+// method makes a handler of a typed function. Parameters of the wrong type, or
+// that fail their check, are refused with -32602; unknown ones are tolerated, so
+// that a newer client can talk to an older bridge.
+func method[P, R any](serve func(context.Context, P) (R, error)) handlerFunc {
+	return func(ctx context.Context, raw json.RawMessage) (any, error) {
+		var p P
+		if len(raw) > 0 && string(raw) != "null" {
+			if err := json.Unmarshal(raw, &p); err != nil {
+				return nil, rpcErrorf(jsonrpc2.CodeInvalidParams, "bad params: "+typeError(err))
+			}
+		}
+		if c, ok := any(p).(checker); ok {
+			if err := c.check(); err != nil {
+				return nil, rpcErrorf(jsonrpc2.CodeInvalidParams, "bad params: "+err.Error())
+			}
+		}
+		return serve(ctx, p)
+	}
+}
+
+// typeError says it in JSON's words instead of Go's.
+func typeError(err error) string {
+	var e *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &e) && e.Field != "":
+		return fmt.Sprintf("%s has the wrong type (%s)", strings.TrimPrefix(e.Field, "AgentRef."), e.Value)
+	case e != nil:
+		return fmt.Sprintf("want an object with named members (got: %s)", e.Value)
+	}
+	return err.Error()
+}
+
+func (r AgentRef) check() error {
+	switch {
+	case r.ID == "":
+		return errors.New("id is missing")
+	case r.Generation < 1:
+		return errors.New("generation is missing; it counts from 1")
+	}
+	return nil
+}
+
+func (p InitializeParams) check() error { return required("run", p.Run) }
+
+func (p SpawnParams) check() error {
+	if err := p.AgentRef.check(); err != nil {
+		return err
+	}
+	return required("config.session_id", p.Config.SessionID, "config.cwd", p.Config.CWD)
+}
+
+func (p MessageParams) check() error {
+	if err := p.AgentRef.check(); err != nil {
+		return err
+	}
+	return required("message_id", p.MessageID, "content", p.Content)
+}
+
+func (p AskParams) check() error {
+	if err := p.AgentRef.check(); err != nil {
+		return err
+	}
+	return required("question", p.Question)
+}
+
+func (p ConfigureParams) check() error {
+	if err := p.AgentRef.check(); err != nil {
+		return err
+	}
+	if p.Model == "" && p.PermissionMode == "" {
+		return errors.New("neither model nor permission_mode is given")
+	}
+	return nil
+}
+
+func (p ShutdownParams) check() error {
+	if p.GraceMS < 0 {
+		return errors.New("grace_ms is negative")
+	}
+	return nil
+}
+
+// required takes names and values in turn.
+func required(pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			return fmt.Errorf("%s is missing", pairs[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+const (
+	// exitGrace is how long a bridge may take to end after the end of its stdin.
+	// Its agents are gone after two seconds.
+	exitGrace = 3 * time.Second
+	// termGrace is how long after TERM, before KILL.
+	termGrace = 2 * time.Second
+	// drainGrace is how long its stderr may stay open after its end, in the hands
+	// of a process it left behind.
+	drainGrace = 250 * time.Millisecond
+	// maxStderrLine bounds a line of the bridge's stderr in the log.
+	maxStderrLine = 16 << 10
+)
+
+// StartProcess starts a bridge as a child and returns a client of it. cmd is the
+// command alone: StartProcess sets its pipes and puts it into a process group of
+// its own, so that a Ctrl-C in our terminal does not reach it. It may be anything
+// that gives a stdio pipe to a bridge, ssh for one.
+//
+// The bridge's stderr goes to log, line by line. Close, or the end of ctx, closes
+// its stdin, at which it stops its agents and exits; TERM and KILL follow where it
+// does not. [Client.Err] tells how it exited when nobody had asked it to.
+func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logger) (*Client, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	p, err := startProcess(cmd, log)
+	if err != nil {
+		return nil, fmt.Errorf("start bridge: %w", err)
+	}
+	c := newClient(p, h, log)
+	c.release = context.AfterFunc(ctx, func() { c.p.s.fail(fmt.Errorf("the bridge was ended: %w", context.Cause(ctx))) })
+	c.start()
+	return c, nil
+}
+
+// process is the pipe to a child, whose Close ends the child. One goroutine
+// waits for it and one drains its stderr; Close waits for both.
+type process struct {
+	cmd    *exec.Cmd
+	log    *slog.Logger
+	stdin  *os.File // our ends
+	stdout *os.File
+	stderr *os.File
+
+	lastWords strayLines
+	exited    chan struct{} // closed when the child was waited for; exitErr says how it ended
+	exitErr   error
+	drained   chan struct{}
+	closeOnce sync.Once
+}
+
+func startProcess(cmd *exec.Cmd, log *slog.Logger) (*process, error) {
+	p := &process{cmd: cmd, log: log, exited: make(chan struct{}), drained: make(chan struct{})}
+	// Pipes of our own, not cmd.StdoutPipe: Wait would close that with what the
+	// child said last still in it.
+	var theirs [3]*os.File
+	var err error
+	defer func() {
+		closeAll(theirs[:])
+		if err != nil {
+			closeAll([]*os.File{p.stdin, p.stdout, p.stderr})
+		}
+	}()
+	if theirs[0], p.stdin, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	if p.stdout, theirs[1], err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	if p.stderr, theirs[2], err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	ownGroup(cmd)
+	if err = cmd.Start(); err != nil {
+		return nil, err
+	}
+	go p.wait()
+	go p.drain()
+	return p, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+func (p *process) wait() {
+	defer close(p.exited)
+	p.exitErr = p.cmd.Wait()
+}
+
+func (p *process) drain() {
+	defer close(p.drained)
+	lines := newLineReader(p.stderr, maxStderrLine)
+	for {
+		line, over, err := lines.next()
+		if err != nil {
+			return
+		}
+		p.lastWords.add(line)
+		p.log.Info("bridge stderr", "line", string(line), "cut", over)
+	}
+}
+
+func (p *process) Read(b []byte) (int, error)  { return p.stdout.Read(b) }
+func (p *process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
+
+// Close ends the child: end of input, TERM, KILL to its group.
+func (p *process) Close() error {
+	p.closeOnce.Do(func() {
+		p.stdin.Close()
+		if !p.gone(exitGrace) {
+			p.log.Warn("the bridge did not end with its input; sending TERM", "pid", p.cmd.Process.Pid)
+			terminate(p.cmd)
+			if !p.gone(termGrace) {
+				p.log.Warn("the bridge ignores TERM; sending KILL", "pid", p.cmd.Process.Pid)
+				killGroup(p.cmd)
+				if !p.gone(termGrace) {
+					p.log.Error("the bridge does not end, though it was killed", "pid", p.cmd.Process.Pid)
+				}
+			}
+		}
+		late := time.AfterFunc(drainGrace, func() { p.stderr.Close() })
+		<-p.drained
+		late.Stop()
+		closeAll([]*os.File{p.stdout, p.stderr})
+	})
+	return nil
+}
+
+func (p *process) gone(within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// exitError says how the connection ended, for [Client.Err]: the way the process
+// did, and its last words.
+func (p *process) exitError(cause error) error {
+	how := "exit status 0"
+	select {
+	case <-p.exited:
+		if p.exitErr != nil {
+			how = p.exitErr.Error()
+		}
+	default:
+		how = "still there"
+	}
+	if last, n := p.lastWords.get(); n > 0 {
+		how += ": " + last[len(last)-1]
+	}
+	if cause == nil || errors.Is(cause, io.EOF) {
+		return fmt.Errorf("the bridge ended: %s", how)
+	}
+	return fmt.Errorf("%w (the bridge: %s)", cause, how)
+}

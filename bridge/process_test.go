@@ -1,0 +1,265 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+const childEnv = "ARBITER_BRIDGE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(childEnv); kind != "" {
+		os.Exit(child(kind))
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// child is what a test starts as "arbiter bridge".
+func child(kind string) int {
+	switch kind {
+	case "bridge":
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		fmt.Fprintln(os.Stderr, "serving")
+		if err := NewServer(scriptedLauncher(), ServerOptions{Version: "child", Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}).Serve(ctx, Stdio()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	case "group": // answers every line with its process group, and does so until TERM
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			fmt.Printf(`{"jsonrpc":"2.0","method":"event","params":{"id":"g","generation":%d,"event":"notice","text":"group"}}`+"\n", syscall.Getpgrp())
+		}
+	case "crash":
+		fmt.Fprintln(os.Stderr, "something\nwent wrong")
+		return 3
+	case "termed": // ends by TERM only
+		wait := make(chan os.Signal, 1)
+		signal.Notify(wait, syscall.SIGTERM)
+		fmt.Fprintln(os.Stderr, "ready")
+		<-wait
+		fmt.Fprintln(os.Stderr, "got TERM")
+	case "deaf": // by KILL only
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Fprintln(os.Stderr, "ready")
+		select {}
+	case "flood":
+		fmt.Fprintln(os.Stderr, strings.Repeat("e", 3<<20)+"\nend")
+		io.Copy(io.Discard, os.Stdin)
+	}
+	return 0
+}
+
+// lineLog is a log whose lines a test can wait for.
+type lineLog struct {
+	mu    sync.Mutex
+	lines []string
+	heard chan string
+}
+
+func newLineLog() (*lineLog, *slog.Logger) {
+	l := &lineLog{heard: make(chan string, 1000)}
+	return l, slog.New(slog.NewTextHandler(l, nil))
+}
+
+func (l *lineLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	l.lines = append(l.lines, string(b))
+	l.mu.Unlock()
+	l.heard <- string(b)
+	return len(b), nil
+}
+
+func (l *lineLog) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.lines...)
+}
+
+func (l *lineLog) await(t *testing.T, text string) string {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		select {
+		case line := <-l.heard:
+			if strings.Contains(line, text) {
+				return line
+			}
+		case <-late:
+			t.Fatalf("%q was never logged", text)
+		}
+	}
+}
+
+func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Client, *lineLog, *exec.Cmd) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = []string{childEnv + "=" + kind, "GORACE=atexit_sleep_ms=0"} // else a child under -race takes a second to exit
+	lines, log := newLineLog()
+	c, err := StartProcess(ctx, cmd, h, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c, lines, cmd
+}
+
+// awaitDone fails rather than hang.
+func awaitDone(t *testing.T, c *Client) {
+	t.Helper()
+	select {
+	case <-c.Done():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the client does not end")
+	}
+}
+
+func TestProcessServesAndEndsWithItsInput(t *testing.T) {
+	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
+	lines.await(t, "serving")
+	if _, err := c.Initialize(t.Context(), InitializeParams{Client: "test", Run: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Spawn(t.Context(), spawnParams("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false}); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if state := cmd.ProcessState; state == nil || !state.Success() {
+		t.Errorf("the bridge ended with %v", state)
+	}
+	if err := c.Err(); err != nil {
+		t.Errorf("Err after Close: %v", err)
+	}
+}
+
+func TestProcessHasItsOwnGroup(t *testing.T) {
+	groups := make(chan int, 1)
+	h := &recorder{event: func(ev Event) { groups <- ev.Generation }}
+	c, _, cmd := startChild(t, t.Context(), "group", h)
+	c.Message(expired(t), MessageParams{}) // its line is all the child wants
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { defer cancel(); <-groups }()
+	c.Context(ctx, AgentRef{"g", 1})
+	c.Close()
+	if all := h.all(); len(all) == 0 || all[0].Generation != cmd.Process.Pid || all[0].Generation == syscall.Getpgrp() {
+		t.Errorf("groups: %v; the child is %d", all, cmd.Process.Pid)
+	}
+}
+
+func expired(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+func TestProcessThatCrashes(t *testing.T) {
+	c, _, _ := startChild(t, t.Context(), "crash", &recorder{})
+	awaitDone(t, c)
+	if err := c.Err(); err == nil || err.Error() != "the bridge ended: exit status 3: went wrong" {
+		t.Errorf("Err: %v", err)
+	}
+	if _, err := c.Initialize(t.Context(), InitializeParams{Run: "r"}); !errors.Is(err, ErrClosed) {
+		t.Errorf("a call: %v", err)
+	}
+}
+
+func TestProcessThatOutstaysItsInput(t *testing.T) {
+	for kind, signal := range map[string]string{"termed": "", "deaf": "killed"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c, lines, cmd := startChild(t, t.Context(), kind, &recorder{})
+			lines.await(t, "ready")
+			begun := time.Now()
+			c.Close()
+			took, most := time.Since(begun), exitGrace+termGrace+drainGrace+5*time.Second
+			if took < exitGrace || took > most {
+				t.Errorf("took %v, want between %v and %v", took, exitGrace, most)
+			}
+			if got := cmd.ProcessState.String(); (signal == "") != cmd.ProcessState.Success() || !strings.Contains(got, signal) {
+				t.Errorf("ended with %s", got)
+			}
+		})
+	}
+}
+
+func TestProcessEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c, lines, cmd := startChild(t, ctx, "bridge", &recorder{})
+	lines.await(t, "serving")
+	why := errors.New("enough")
+	cancel(why)
+	awaitDone(t, c)
+	if err := c.Err(); !errors.Is(err, why) {
+		t.Errorf("Err: %v", err)
+	}
+	if !cmd.ProcessState.Success() {
+		t.Errorf("ended with %v", cmd.ProcessState)
+	}
+}
+
+// Serve must get out of a read of stdin that would never return by itself.
+func TestServeOverStdioEndsByTERM(t *testing.T) {
+	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
+	lines.await(t, "serving")
+	begun := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	awaitDone(t, c)
+	if took := time.Since(begun); took > exitGrace {
+		t.Errorf("took %v", took)
+	}
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "exit status 1: serve bridge: terminated signal received") {
+		t.Errorf("Err: %v", err)
+	}
+	for _, line := range lines.all() {
+		if strings.Contains(line, "left behind") {
+			t.Errorf("logged %s", line)
+		}
+	}
+}
+
+// A pipe that nobody reads fills at 64 KiB, and the child stands still.
+func TestProcessStderrIsDrainedAndBounded(t *testing.T) {
+	c, lines, _ := startChild(t, t.Context(), "flood", &recorder{})
+	line := lines.await(t, "cut=true")
+	if len(line) > maxStderrLine+1000 {
+		t.Errorf("a line of %d bytes was logged", len(line))
+	}
+	lines.await(t, "line=end")
+	c.Close()
+}
+
+func TestProcessThatCannotStart(t *testing.T) {
+	if _, err := StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,45 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+func rpcErrorf(code int, message string) *RPCError { return &RPCError{Code: code, Message: message} }
+
+// toWire makes the error response of a failed request.
+func toWire(err error) *jsonrpc2.Error {
+	var e *RPCError
+	switch {
+	case errors.As(err, &e):
+	case errors.Is(err, context.DeadlineExceeded):
+		e = &RPCError{Code: CodeTimeout, Category: CatTimeout, Message: err.Error()}
+	case errors.Is(err, context.Canceled):
+		e = &RPCError{Code: CodeCancelled, Message: "the request was cancelled"}
+	default:
+		e = &RPCError{Code: jsonrpc2.CodeInternalError, Category: CatInternal, Message: err.Error()}
+	}
+	wire := &jsonrpc2.Error{Code: int64(e.Code), Message: e.Message}
+	if e.Message == "" {
+		wire.Message = err.Error()
+	}
+	if e.Category != "" || e.Stderr != "" {
+		wire.SetError(ErrorData{Category: e.Category, Stderr: e.Stderr})
+	}
+	return wire
+}
+
+// fromWire is its inverse. Data that is not ours is left out.
+func fromWire(wire *jsonrpc2.Error) *RPCError {
+	e := &RPCError{Code: int(wire.Code), Message: wire.Message}
+	if wire.Data != nil {
+		var data ErrorData
+		if json.Unmarshal(*wire.Data, &data) == nil {
+			e.Category, e.Stderr = data.Category, data.Stderr
+		}
+	}
+	return e
+}

@@ -1,0 +1,92 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// How the end of a connection is paid out of the two seconds after which nothing
+// may be alive: whoever held the other end may have been killed.
+const (
+	endGrace = time.Second            // orderly stops; then KILL and sweep
+	endHard  = 400 * time.Millisecond // for KILL to be effective
+	endFlush = 100 * time.Millisecond // for the last events to be read
+)
+
+// ServerOptions are the server's; all may be left zero.
+type ServerOptions struct {
+	Version string       // the program's, reported by initialize
+	Logger  *slog.Logger // nil discards
+	// WriteTimeout is how long the client may read nothing before the connection
+	// is given up; 0 means DefaultWriteTimeout.
+	WriteTimeout time.Duration
+}
+
+// Server serves the protocol over the agents of a [Launcher].
+type Server struct {
+	launcher Launcher
+	opts     ServerOptions
+}
+
+// NewServer returns a server. Each Serve is a conversation with agents of its own.
+func NewServer(l Launcher, opts ServerOptions) *Server {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{launcher: l, opts: opts}
+}
+
+// UnstoppedError names what was still there when Serve gave up waiting for it.
+type UnstoppedError struct{ Names []string }
+
+func (e *UnstoppedError) Error() string { return "did not stop: " + strings.Join(e.Names, ", ") }
+
+// Serve talks to one client until its end of rwc is closed, nothing can be
+// written to it, or ctx ends. Then it stops all agents and closes rwc. It returns
+// within two seconds: nil when the client closed and everything stopped, else the
+// reason, with an *UnstoppedError for what would not stop.
+func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
+	c := newConversation(s, rwc)
+	p := c.p
+	p.s.start()
+	var cause error
+	select {
+	case <-ctx.Done():
+		cause = context.Cause(ctx)
+	case <-p.s.reading.Done():
+		if cause = p.s.readErr; cause == io.EOF {
+			cause = nil
+		}
+	case <-p.s.failed:
+		cause = p.s.cause
+	}
+	if cause != nil {
+		cause = fmt.Errorf("serve bridge: %w", cause)
+	}
+	return errors.Join(cause, c.end())
+}
+
+// end stops everything, in this order: no further request, the agents, the
+// requests being served, what is still to be written, the pipe.
+func (c *conversation) end() error {
+	begun := time.Now()
+	c.p.refuseNew()
+	report := c.agents.stopAll(endGrace, endHard)
+	// What is answered soon may be answered: `initialize` piped into the bridge by
+	// hand, whose writer has closed its end by now.
+	within(max(0, endGrace-time.Since(begun)), c.p.serving.Wait)
+	c.p.s.out.drain(endFlush)
+	c.p.close(io.EOF)
+	if !within(endFlush, c.p.serving.Wait) {
+		report.Unstopped = append(report.Unstopped, "a request")
+	}
+	if len(report.Unstopped) > 0 {
+		return &UnstoppedError{report.Unstopped}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+func TestEveryMethodReachesItsAgent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, &fakeLauncher{}, &recorder{})
+		defer r.leave(t)
+		ref := AgentRef{"orch-1", 1}
+		res, err := r.Spawn(r.ctx, spawnParams("orch-1", 1))
+		if diff := cmp.Diff(SpawnResult{SessionID: "s-orch-1", PID: 4711, ClaudeVersion: "2.1.329"}, res); err != nil || diff != "" {
+			t.Errorf("spawn: %v, -want +got:\n%s", err, diff)
+		}
+		var got MessageParams
+		r.l.agent(ref).message = func(_ context.Context, p MessageParams) error { got = p; return nil }
+		sent := MessageParams{AgentRef: ref, MessageID: "m-1", Content: "<hello> & \"good\" day\n", Steer: true}
+		if err := r.Message(r.ctx, sent); err != nil {
+			t.Errorf("message: %v", err)
+		}
+		if diff := cmp.Diff(sent, got); diff != "" {
+			t.Errorf("message, -sent +received:\n%s", diff)
+		}
+		if res, err := r.Interrupt(r.ctx, ref); err != nil || len(res.StillQueued) != 1 {
+			t.Errorf("interrupt: %v %v", res, err)
+		}
+		if res, err := r.Context(r.ctx, ref); err != nil || res.Pct != 25 {
+			t.Errorf("context: %v %v", res, err)
+		}
+		if res, err := r.Ask(r.ctx, AskParams{AgentRef: ref, Question: "why"}); err != nil || res.Answer != "the answer to why" {
+			t.Errorf("ask: %v %v", res, err)
+		}
+		if err := r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "opus"}); err != nil {
+			t.Errorf("configure: %v", err)
+		}
+		if err := r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "no-such-model"}); codeOf(err) != CodeRefused {
+			t.Errorf("configure refused by the CLI: %v", err)
+		}
+		if err := r.Kill(r.ctx, KillParams{AgentRef: ref}); err != nil {
+			t.Errorf("kill: %v", err)
+		}
+	})
+}
+
+func TestInitializeComesFirstAndOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{detect: func(context.Context, ClaudeSpec) (ClaudeInfo, error) {
+			return ClaudeInfo{}, &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in", Stderr: "run /login"}
+		}}
+		r := bareRig(t, l)
+		defer r.leave(t)
+		if _, err := r.Spawn(r.ctx, spawnParams("a", 1)); codeOf(err) != CodeNotInitialized {
+			t.Errorf("spawn before initialize: %v", err)
+		}
+		if _, err := r.Initialize(r.ctx, InitializeParams{ProtocolVersion: 99, Run: "r"}); codeOf(err) != CodeVersion {
+			t.Errorf("another protocol version: %v", err)
+		}
+		_, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
+		var typed *RPCError
+		if !errors.As(err, &typed) {
+			t.Fatalf("Detect's failure: %v", err)
+		}
+		want := &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in", Stderr: "run /login"}
+		if diff := cmp.Diff(want, typed); diff != "" {
+			t.Errorf("Detect's failure at the client, -want +got:\n%s", diff)
+		}
+		l.detect = nil
+		res, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
+		if err != nil || res.Claude.Version != "2.1.329" || res.Version != "test" {
+			t.Errorf("initialize after a failed one: %+v, %v", res, err)
+		}
+		if _, err := r.Initialize(r.ctx, InitializeParams{Run: "r"}); codeOf(err) != jsonrpc2.CodeInvalidRequest {
+			t.Errorf("a second initialize: %v", err)
+		}
+	})
+}
+
+func TestReferencesAreChecked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, &fakeLauncher{}, &recorder{})
+		defer r.leave(t)
+		r.spawn(t, "a", 3)
+		for _, tc := range []struct {
+			name string
+			err  error
+			want int
+		}{
+			{"nobody", r.Message(r.ctx, MessageParams{AgentRef{"b", 1}, "m", "hi", false}), CodeUnknownAgent},
+			{"older", r.Message(r.ctx, MessageParams{AgentRef{"a", 2}, "m", "hi", false}), CodeStale},
+			{"newer", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 4}}), CodeStale},
+			{"no id", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"", 4}}), jsonrpc2.CodeInvalidParams},
+			{"no generation", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}), jsonrpc2.CodeInvalidParams},
+			{"no content", r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "", false}), jsonrpc2.CodeInvalidParams},
+			{"its session", errOf(r.Spawn(r.ctx, SpawnParams{AgentRef{"b", 1}, spawnParams("a", 1).Config})), CodeAgentExists},
+			{"alive", errOf(r.Spawn(r.ctx, spawnParams("a", 4))), CodeAgentExists},
+		} {
+			if codeOf(tc.err) != tc.want {
+				t.Errorf("%s: got %v, want code %d", tc.name, tc.err, tc.want)
+			}
+		}
+		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}); err != nil {
+			t.Fatalf("kill: %v", err)
+		}
+		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false}); codeOf(err) != CodeEnded {
+			t.Errorf("message to the dead: %v", err)
+		}
+		if _, err := r.Spawn(r.ctx, spawnParams("a", 3)); codeOf(err) != CodeStale {
+			t.Errorf("spawn of a generation that has been: %v", err)
+		}
+		r.spawn(t, "a", 4)
+	})
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+func TestNothingFollowsDone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, &fakeLauncher{}, &recorder{})
+		defer r.leave(t)
+		a := r.spawn(t, "a", 1)
+		a.host.Emit(Event{AgentRef{"somebody else", 9}, Assistant{Text: "one"}})
+		a.end()
+		a.host.Emit(Event{Body: Assistant{Text: "from beyond"}})
+		b := r.spawn(t, "a", 2) // at once: `done` frees the id
+		b.host.Emit(Event{Body: Assistant{Text: "two"}})
+		synctest.Wait()
+		want := []Event{
+			{AgentRef{"a", 1}, Assistant{Text: "one"}},
+			{AgentRef{"a", 1}, Done{SessionID: "s-a", Exit: Exit{Expected: true}}},
+			{AgentRef{"a", 2}, Assistant{Text: "two"}},
+		}
+		if diff := cmp.Diff(want, r.h.all()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func TestConcurrentAgents(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const agents, lines = 40, 50
+		r := newRig(t, &fakeLauncher{}, &recorder{})
+		defer r.leave(t)
+		errs := make(chan error, agents)
+		for i := range agents {
+			go func() {
+				errs <- func() error {
+					ref := AgentRef{string(rune('A' + i)), 1}
+					if _, err := r.Spawn(r.ctx, spawnParams(ref.ID, 1)); err != nil {
+						return err
+					}
+					a := r.l.agent(ref)
+					a.message = func(context.Context, MessageParams) error {
+						for n := range lines {
+							a.host.Emit(Event{Body: Context{Tokens: n}})
+						}
+						return nil
+					}
+					if err := r.Message(r.ctx, MessageParams{ref, "m", "go", false}); err != nil {
+						return err
+					}
+					return r.Kill(r.ctx, KillParams{AgentRef: ref})
+				}()
+			}()
+		}
+		for range agents {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		next := map[string]int{}
+		for _, ev := range r.h.all() {
+			switch b := ev.Body.(type) {
+			case Context:
+				if b.Tokens != next[ev.ID] {
+					t.Fatalf("%s: event %d comes, want %d", ev.ID, b.Tokens, next[ev.ID])
+				}
+				next[ev.ID]++
+			case Done:
+				if next[ev.ID] != lines {
+					t.Errorf("%s: done after %d events", ev.ID, next[ev.ID])
+				}
+			}
+		}
+		if len(next) != agents {
+			t.Errorf("%d agents were heard, want %d", len(next), agents)
+		}
+	})
+}

@@ -1,0 +1,256 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// ErrClosed is what calls get once the connection has ended. The error they see
+// wraps it together with the reason.
+var ErrClosed = errors.New("bridge: connection closed")
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// closeWait bounds the wait for a goroutine that sits in a read or write of a
+// closed pipe. Go unblocks those of every pollable file; only a file in blocking
+// mode (see [Stdio]) can hold one back, and then the process is about to end.
+const closeWait = 150 * time.Millisecond
+
+// stream is the jsonrpc2.ObjectStream of both ends: one JSON object a line.
+//
+// jsonrpc2's own streams close the connection at the first line that is not
+// JSON, write on the caller's time however long the peer does not read, and
+// complete call 0 with `"id":null` (observed with v0.2.3). This one counts and
+// skips what is not for us, queues writes under a deadline, and passes on
+// responses with string ids only, which are the only ones our calls have.
+//
+// `event` notifications do not pass through jsonrpc2 at all: it would parse each
+// three times and put the members of its params in another order. They go from
+// the reading goroutine to onEvent, so before any message that was read later.
+type stream struct {
+	rwc     io.ReadWriteCloser
+	lines   *lineReader
+	out     *writer
+	log     *slog.Logger
+	stray   strayLines
+	onEvent func(params []byte) // nil: there are none in this direction
+
+	in     chan []byte // requests, responses, other notifications; unbuffered
+	inject chan []byte // responses we make up, see peer.abandon; unbuffered
+	// halfOpen leaves the connection open for writing when reading has ended.
+	halfOpen bool
+
+	reading   context.Context // ends when nothing more will be read; readErr says why
+	endRead   context.CancelFunc
+	readErr   error
+	readDone  chan struct{}
+	failed    chan struct{} // closed by fail; cause says why
+	cause     error
+	failOnce  sync.Once
+	closeOnce sync.Once
+	closed    chan struct{} // closed when rwc is
+}
+
+func newStream(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions) *stream {
+	s := &stream{
+		rwc: rwc, lines: newLineReader(rwc, maxLine), log: log, onEvent: o.onEvent, halfOpen: o.halfOpen,
+		in: make(chan []byte), inject: make(chan []byte),
+		readDone: make(chan struct{}), failed: make(chan struct{}), closed: make(chan struct{}),
+	}
+	s.reading, s.endRead = context.WithCancel(context.Background())
+	s.out = newWriter(rwc, o.writeTimeout, maxBacklog, s.fail)
+	return s
+}
+
+// start begins to read and write. wait ends what it started.
+func (s *stream) start() {
+	go s.read()
+	go s.out.run()
+}
+
+// fail makes the next ReadObject return cause, upon which jsonrpc2 closes us. It
+// never blocks and only its first call counts.
+func (s *stream) fail(cause error) {
+	s.failOnce.Do(func() {
+		s.cause = cause
+		close(s.failed)
+		s.out.close()
+	})
+}
+
+// Close closes the pipe, which may take as long as ending a process does.
+func (s *stream) Close() error {
+	s.fail(ErrClosed)
+	var err error
+	s.closeOnce.Do(func() {
+		err = s.rwc.Close()
+		close(s.closed)
+	})
+	return err
+}
+
+// wait returns when the pipe is closed and both goroutines have ended.
+func (s *stream) wait() {
+	<-s.closed
+	late := time.NewTimer(closeWait)
+	defer late.Stop()
+	for _, done := range []chan struct{}{s.readDone, s.out.done} {
+		select {
+		case <-done:
+		case <-late.C:
+			s.log.Warn("the pipe's goroutine is stuck in a blocking file and left behind")
+			return
+		}
+	}
+}
+
+// read sorts lines until the pipe ends.
+func (s *stream) read() {
+	defer close(s.readDone)
+	for {
+		line, over, err := s.lines.next()
+		if err != nil {
+			s.readErr = err
+			if !s.halfOpen {
+				s.fail(err)
+			}
+			s.endRead()
+			return
+		}
+		if over {
+			s.skip(line, fmt.Sprintf("longer than %d bytes", maxLine))
+			continue
+		}
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
+		if len(line) > 0 {
+			s.sort(line)
+		}
+	}
+}
+
+func (s *stream) sort(line []byte) {
+	env, ok := readEnvelope(line)
+	noID := len(env.id) == 0 || string(env.id) == "null"
+	method, _ := unquote(env.method)
+	switch {
+	case !ok:
+		s.skip(line, "not a JSON object")
+	case env.answer && env.method == nil:
+		if _, isString := unquote(env.id); !isString {
+			s.skip(line, "an answer without a string id is nobody's")
+			return
+		}
+		s.hand(line)
+	case env.method != nil && noID:
+		if method == MethodEvent && s.onEvent != nil {
+			s.onEvent(env.params)
+			return
+		}
+		s.hand(line)
+	default:
+		if !validID(env.id) || method == "" || env.answer {
+			s.refuse(env.id, line, "method must be a string, id a string or a natural number")
+			return
+		}
+		s.hand(line)
+	}
+}
+
+func (s *stream) hand(line []byte) {
+	select {
+	case s.in <- line:
+	case <-s.failed:
+	}
+}
+
+// skip counts a line that means nothing. Each is logged at first, then fewer
+// and fewer: a program that prints to our pipe seldom prints once.
+func (s *stream) skip(line []byte, why string) {
+	if n := s.stray.add(line); n <= 10 || n&(n-1) == 0 {
+		s.log.Warn("skipped a stray line", "count", n, "why", why, "line", string(line[:min(len(line), 200)]))
+	}
+}
+
+// refuse skips a line that was meant as a request, and tells its sender, who
+// would wait for the answer for ever.
+func (s *stream) refuse(id, line []byte, why string) {
+	s.skip(line, why)
+	if !json.Valid(id) || string(id) == "null" {
+		return
+	}
+	s.out.push(append(madeUpAnswer(id, jsonrpc2.CodeInvalidRequest, "invalid request: "+why), '\n'))
+}
+
+// ReadObject gives jsonrpc2 the next message; one that it cannot decode is
+// skipped like any other stray line, but whoever waits for it is told.
+func (s *stream) ReadObject(v any) error {
+	message, ok := v.(json.Unmarshaler)
+	if !ok {
+		return fmt.Errorf("read message: cannot decode into %T", v)
+	}
+	for {
+		line, err := s.nextMessage()
+		if err != nil {
+			return err
+		}
+		err = message.UnmarshalJSON(line)
+		if err == nil {
+			return nil
+		}
+		// What it decoded before it failed must not meet the next message.
+		reflect.ValueOf(v).Elem().SetZero()
+		switch env, _ := readEnvelope(line); {
+		case env.method != nil:
+			s.refuse(env.id, line, err.Error())
+		case json.Valid(line):
+			s.skip(line, err.Error())
+			return message.UnmarshalJSON(madeUpAnswer(env.id, jsonrpc2.CodeInternalError, "the answer is no JSON-RPC response"))
+		default:
+			s.skip(line, err.Error())
+		}
+	}
+}
+
+func (s *stream) nextMessage() ([]byte, error) {
+	select {
+	case line := <-s.in:
+		return line, nil
+	case line := <-s.inject:
+		return line, nil
+	case <-s.failed:
+		return nil, s.cause
+	}
+}
+
+// WriteObject queues a message. It never waits for the peer.
+func (s *stream) WriteObject(obj any) error {
+	message, ok := obj.(json.Marshaler)
+	if !ok {
+		return fmt.Errorf("write message: cannot encode %T", obj)
+	}
+	line, err := message.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("write message: %w", err)
+	}
+	if bytes.IndexByte(line, '\n') >= 0 {
+		var flat bytes.Buffer
+		if err := json.Compact(&flat, line); err != nil {
+			return fmt.Errorf("write message: %w", err)
+		}
+		line = flat.Bytes()
+	}
+	if !s.out.push(append(line, '\n')) {
+		return s.cause
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// wire is the far end of a client, spoken by hand.
+type wire struct {
+	t *testing.T
+	net.Conn
+	r *bufio.Reader
+}
+
+func newWire(t *testing.T, conn net.Conn) *wire { return &wire{t, conn, bufio.NewReader(conn)} }
+
+func (w *wire) say(lines ...string) {
+	for _, l := range lines {
+		if _, err := io.WriteString(w, l+"\n"); err != nil {
+			w.t.Errorf("write: %v", err)
+		}
+	}
+}
+
+func (w *wire) hear() string {
+	line, err := w.r.ReadString('\n')
+	if err != nil {
+		w.t.Errorf("read: %v", err)
+	}
+	return strings.TrimSpace(line)
+}
+
+func (w *wire) hearID() string {
+	var m struct {
+		ID string `json:"id"`
+	}
+	line := w.hear()
+	if err := json.Unmarshal([]byte(line), &m); err != nil || m.ID == "" {
+		w.t.Errorf("no string id in %s", line)
+	}
+	return m.ID
+}
+
+func TestGarbageIsCountedAndSkipped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		h := &recorder{}
+		c := NewClient(near, h, testLog(t))
+		w := newWire(t, far)
+		called := make(chan error)
+		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
+		id := w.hearID()
+		garbage := []string{
+			`Welcome to Ubuntu 24.04`, `null`, `[]`, `[{"jsonrpc":"2.0"}]`, `""`, `0`, `{`, `{"a":1}}`, `{"jsonrpc":"2.0"}`,
+			`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`, `{"jsonrpc":"2.0","result":{}}`,
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`,
+			`{"jsonrpc":"2.0","method":"event"}`, `{"jsonrpc":"2.0","method":"event","params":[1]}`,
+			`{"jsonrpc":"2.0","method":"event","params":{"id":"a","event":"delta","text":tru}}`,
+			`{"jsonrpc":"2.0","method":7}`, "\x00\x00{", "\x1b[31mred\x1b[0m", `{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":}}`,
+		}
+		w.say(garbage...)
+		w.say("", "  \r", "\xef\xbb\xbf"+`{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"ok"}}`+"\r")
+		w.say(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
+		if err := <-called; err != nil {
+			t.Errorf("the call: %v", err)
+		}
+		last, n := c.Stray()
+		if n != len(garbage) || len(last) != strayKept || last[0] != garbage[0] {
+			t.Errorf("%d stray lines, want %d; kept %q", n, len(garbage), last)
+		}
+		want := []Event{{AgentRef{"a", 1}, Delta{Text: "ok"}}}
+		if diff := cmp.Diff(want, h.all()); diff != "" {
+			t.Errorf("events, -want +got:\n%s", diff)
+		}
+		c.Close()
+	})
+}
+
+// jsonrpc2 v0.2.3 takes null for call 0. Ours have string ids, and such a line
+// does not even reach it.
+func TestNullIDCompletesNoCall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		c := NewClient(near, &recorder{}, testLog(t))
+		w := newWire(t, far)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		called := make(chan error)
+		go func() { called <- errOf(c.Context(ctx, AgentRef{"a", 1})) }()
+		w.hearID()
+		w.say(`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`, `{"jsonrpc":"2.0","id":"","result":{}}`)
+		go io.Copy(io.Discard, w.r) // the cancel
+		if err := <-called; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		c.Close()
+	})
+}
+
+func TestPeerThatReadsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe() // nobody reads near's end
+		l := &fakeLauncher{}
+		served := make(chan error, 1)
+		go func() {
+			served <- NewServer(l, ServerOptions{Logger: testLog(t), WriteTimeout: 10 * time.Second}).Serve(t.Context(), far)
+		}()
+		w := newWire(t, near)
+		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":1,"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.hear()
+		w.say(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
+		w.hear()
+		a := l.agent(AgentRef{"a", 1})
+		begun := time.Now()
+		emitted := 0
+		go func() {
+			text := strings.Repeat("x", 1<<20)
+			for range 64 {
+				a.host.Emit(Event{Body: Delta{Text: text}})
+				emitted++
+			}
+		}()
+		synctest.Wait()
+		if emitted > maxBacklog>>20+1 {
+			t.Errorf("%d MiB were taken without a reader, want no more than %d", emitted, maxBacklog>>20+1)
+		}
+		// A request is still read, and its answer gets in line.
+		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"id":"a","generation":1}}`)
+		err := <-served
+		if err == nil || !strings.Contains(err.Error(), "the peer read nothing for 10s") {
+			t.Errorf("Serve: %v", err)
+		}
+		if took := time.Since(begun); took > 12*time.Second {
+			t.Errorf("took %v", took)
+		}
+		synctest.Wait()
+		if emitted != 64 {
+			t.Errorf("Emit is stuck after %d", emitted)
+		}
+	})
+}
+
+// Back-pressure holds events back; it drops none, and answers come in order.
+func TestSlowReaderGetsEverything(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		l := &fakeLauncher{}
+		served := make(chan error, 1)
+		go func() { served <- NewServer(l, ServerOptions{Logger: testLog(t)}).Serve(t.Context(), far) }()
+		w := newWire(t, near)
+		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":1,"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.hear()
+		w.say(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
+		w.hear()
+		const events = 40
+		go func() {
+			for i := range events {
+				l.agent(AgentRef{"a", 1}).host.Emit(Event{Body: Delta{Text: fmt.Sprint(i, strings.Repeat(".", 1<<20))}})
+			}
+		}()
+		synctest.Wait()
+		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"id":"a","generation":1}}`)
+		synctest.Wait()
+		next, answered := 0, false
+		for next < events || !answered {
+			line := w.hear()
+			if strings.Contains(line, `"id":"3"`) {
+				answered = true
+				continue
+			}
+			time.Sleep(10 * time.Millisecond)
+			if want := fmt.Sprintf(`"text":"%d.`, next); !strings.Contains(line[:120], want) {
+				t.Fatalf("event %d: got %.120s", next, line)
+			}
+			next++
+		}
+		go io.Copy(io.Discard, w.r)
+		near.Close()
+		<-served
+	})
+}
+
+func TestOverlongLineIsSkipped(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	h := &recorder{}
+	c := NewClient(near, h, nil)
+	defer c.Close()
+	w := newWire(t, far)
+	go func() {
+		chunk := strings.Repeat("x", 1<<20)
+		for range maxLine>>20 + 1 {
+			io.WriteString(far, chunk)
+		}
+		w.say("", `{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"ok"}}`)
+		far.Close()
+	}()
+	<-c.Done()
+	if last, n := c.Stray(); n != 1 || len(last[0]) != excerptLen {
+		t.Errorf("%d stray lines: %.40q", n, last)
+	}
+	if n := len(h.all()); n != 1 {
+		t.Errorf("%d events, want the one behind it", n)
+	}
+}
+
+func TestAnswerThatIsNoResponse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		c := NewClient(near, &recorder{}, testLog(t))
+		w := newWire(t, far)
+		called := make(chan error)
+		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
+		w.say(`{"jsonrpc":"2.0","id":"` + w.hearID() + `","error":{"code":"many"}}`)
+		if err := <-called; codeOf(err) != jsonrpc2.CodeInternalError {
+			t.Errorf("got %v", err)
+		}
+		c.Close()
+	})
+}
+
+// A failed decode must leave nothing behind for the next message.
+func TestBadRequestDoesNotSwallowTheAnswerBehindIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		c := NewClient(near, &recorder{}, testLog(t))
+		w := newWire(t, far)
+		called := make(chan error)
+		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
+		id := w.hearID()
+		for bad, want := range map[string]string{
+			`{"jsonrpc":"2.0","id":7,"method":"tool_call","params":{"a":}}`: `"id":7`,
+			`{"jsonrpc":"2.0","id":-1,"method":"tool_call"}`:                `"id":-1`,
+		} {
+			w.say(bad)
+			if line := w.hear(); !strings.Contains(line, want) || !strings.Contains(line, "-32600") {
+				t.Errorf("got %s, want a refusal with %s", line, want)
+			}
+		}
+		w.say(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
+		if err := <-called; err != nil {
+			t.Errorf("the call: %v", err)
+		}
+		c.Close()
+	})
+}

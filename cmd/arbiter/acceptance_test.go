@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestFullDialogue: task, question, answer on stdin, summon, clarification, real
+// tools, a blocking subagent, a queued report, the document, and the end.
+func TestFullDialogue(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/full-dialogue.yaml"), "--task", "Greet somebody")...)
+			q := await[contract.Question](s, "a question", nil)
+			if q.Text != "What shall the greeting be?" {
+				t.Errorf("question %q", q.Text)
+			}
+			s.send(contract.Say{Text: "greet with hail"})
+			await[contract.Accepted](s, "accepted", nil)
+			r := s.finish(contract.ExitComplete)
+			if r.Status != contract.StatusComplete || r.Summary != "hello.txt says what it should." || !r.Rehearsal || r.Iterations != 1 {
+				t.Errorf("result %+v", r)
+			}
+			work := collect[contract.Session](s)[0].CWD
+			for _, f := range []string{"hello.txt", "seen.txt"} {
+				if got, err := os.ReadFile(filepath.Join(work, f)); err != nil || string(got) != "hail\n" {
+					t.Errorf("%s: %q, %v", f, got, err)
+				}
+			}
+			s.order("session", "spawn", "message", "delivered", "question", "accepted", "tool_call", "spawn", "delivered",
+				"tool_use", "subagent_start", "subagent_stop", "plan", "handoff", "decision", "result")
+			s.sessionLine(1)
+			for _, l := range s.lines {
+				if d, ok := l.Body.(contract.Done); ok && d.Reason != "complete" {
+					t.Errorf("%s ended: %s", l.ID, d.Reason)
+				}
+			}
+		})
+	}
+}
+
+// TestSmallJob plays the default scenario, with a hand-off to a successor.
+func TestSmallJob(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--no-input", "--task", "Anything at all")...)
+			r := s.finish(contract.ExitComplete)
+			if r.Iterations != 2 {
+				t.Errorf("result %+v", r)
+			}
+			hands := collect[contract.Handoff](s)
+			if len(hands) != 2 || hands[0].To != "orch-2" || hands[1].To != contract.Arbiter {
+				t.Errorf("hand-offs %+v", hands)
+			}
+			if d := collect[contract.Decision](s); slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "session" }) {
+				t.Errorf("somebody else decided: %+v", d)
+			}
+			s.sessionLine(2)
+		})
+	}
+}
+
+// TestParallel: two Orchestrators summoned in one turn live and work at once.
+func TestParallel(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")...)
+			s.finish(contract.ExitComplete)
+			alive, most := map[string]bool{}, 0
+			for _, l := range s.lines {
+				switch b := l.Body.(type) {
+				case contract.Delivered:
+					alive[l.ID] = alive[l.ID] || strings.HasPrefix(l.ID, "orch-")
+				case contract.Turn:
+					_ = b
+					delete(alive, l.ID)
+				}
+				n := 0
+				for _, ok := range alive {
+					if ok {
+						n++
+					}
+				}
+				most = max(most, n)
+			}
+			if most != 2 {
+				t.Errorf("%d worked at once, want 2\n%s", most, s.dump())
+			}
+		})
+	}
+}
+
+// TestMessageOnStdin is the pipe of the contract: no --task, the first message is it.
+func TestMessageOnStdin(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--scenario", "parallel")...)
+			s.send(contract.Say{Text: "Spin two threads"})
+			if r := s.finish(contract.ExitComplete); r.Iterations != 2 {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+}
+
+// order checks that the named events come in this order (others may be between).
+func (s *script) order(names ...string) {
+	s.t.Helper()
+	at := 0
+	for _, l := range s.lines {
+		if at < len(names) && l.Body.EventName() == names[at] {
+			at++
+		}
+	}
+	if at < len(names) {
+		s.t.Errorf("no %s after %v\n%s", names[at], names[:at], s.dump())
+	}
+}
+
+// sessionLine checks the line on stderr by which the sessions are found again.
+func (s *script) sessionLine(orchestrators int) {
+	s.t.Helper()
+	for line := range strings.Lines(s.stderr.String()) {
+		var got struct {
+			Arbiter string `json:"arbiter"`
+			Last    string `json:"lastOrchestrator"`
+			Number  int    `json:"orchestratorNumber"`
+		}
+		if json.Unmarshal([]byte(line), &got) != nil {
+			continue
+		}
+		if got.Arbiter == "" || got.Last == "" || got.Number != orchestrators {
+			s.t.Errorf("session line %s", line)
+		}
+		return
+	}
+	s.t.Errorf("no session line on stderr:\n%s", s.stderr.String())
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return abs
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Main runs the program and returns its exit code. A panic becomes a line that
+// says so and ExitBug, never a bare stack.
+func Main() (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(os.Stderr, "arbiter: a fault of arbiter itself: %v\n%s\n", p, debug.Stack())
+			code = int(contract.ExitBug)
+		}
+	}()
+	return run(os.Args, os.Stdin, os.Stdout, os.Stderr)
+}
+
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 1 && args[1] == standInCommand {
+		// Its arguments are Claude's, not ours: no flag of it may be touched.
+		return standIn(args[2:], stdin, stdout, stderr)
+	}
+	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
+	err := e.app().RunContext(context.Background(), args)
+	if err == nil {
+		return int(contract.ExitComplete)
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		// What urfave/cli refuses is how it was called.
+		exit = usagef("%s", err.Error())
+	}
+	if exit.text != "" {
+		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(exit.text, 2000))
+		if exit.code == contract.ExitUsage {
+			fmt.Fprintln(stderr, "Try: arbiter --help")
+		}
+	}
+	return int(exit.code)
+}
+
+// env is what the commands read and write.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// exitError ends the program with a code. An empty text says nothing more: it
+// was said already.
+type exitError struct {
+	code contract.Exit
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+func usagef(format string, args ...any) *exitError {
+	return &exitError{code: contract.ExitUsage, text: fmt.Sprintf(format, args...)}
+}
+
+func environmentf(format string, args ...any) *exitError {
+	return &exitError{code: contract.ExitEnvironment, text: fmt.Sprintf(format, args...)}
+}
+
+func (e env) app() *cli.App {
+	app := &cli.App{
+		Name:      "arbiter",
+		Usage:     "a hierarchy of Claude Code sessions that outlives the context window",
+		UsageText: "arbiter --json [flags] [--task TEXT] [REQUIREMENTS.md]\narbiter COMMAND [flags]",
+		Description: strings.TrimSpace(`
+The Arbiter, a Claude session that holds the vision and never edits a file, directs numbered
+Orchestrators, Claude sessions that do the work and are replaced before their context rots.
+
+--json writes one event a line on stdout and reads one command a line on stdin
+(arbiter schema events, arbiter schema commands). Data on stdout, prose on stderr.
+
+Exit codes: 0 complete, 1 failed or cancelled, 2 usage or bad input, 3 needs input,
+4 limit reached, 5 environment (claude missing, not logged in, unsupported), 70 bug,
+130 SIGINT, 143 SIGTERM.
+
+  arbiter --json --allow 'Bash(*)' --allow Edit --task "Create hello.txt that says hi, and verify it"
+  arbiter --json --rehearse --task "Anything: a scripted model plays, nothing is spent"`),
+		Version:                   version(),
+		HideVersion:               true,
+		HideHelpCommand:           true,
+		Flags:                     cliFlags(),
+		Action:                    e.main,
+		Commands:                  e.commands(),
+		EnableBashCompletion:      true,
+		DisableSliceFlagSeparator: true,
+		Reader:                    e.stdin,
+		Writer:                    e.stdout,
+		ErrWriter:                 e.stderr,
+		ExitErrHandler:            func(*cli.Context, error) {}, // the default one calls os.Exit
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return usagef("%s", err.Error())
+		},
+	}
+	return app
+}
+
+func (e env) commands() []*cli.Command {
+	usage := func(_ *cli.Context, err error, _ bool) error { return usagef("%s", err.Error()) }
+	list := []*cli.Command{
+		{
+			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
+			Description: "One process a host; it owns every Claude session it starts, and ends them all when its\nstdin ends. `arbiter schema bridge` documents the protocol.",
+			Flags:       []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more, on stderr"}},
+			Action:      e.bridge,
+		},
+		{
+			Name: "schema", Usage: "print a JSON Schema", ArgsUsage: "events|commands|config|bridge",
+			Action: e.schema,
+		},
+		{
+			Name: "version", Usage: "print the version, and that of the claude found",
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "as one JSON object"}, claudeFlag()},
+			Action: e.version,
+		},
+		{
+			Name: "scenarios", Usage: "list what --rehearse can play, or print one", ArgsUsage: "[NAME]",
+			Action: e.scenarios,
+		},
+	}
+	for _, c := range list {
+		c.OnUsageError = usage
+	}
+	return list
+}
+
+// main is arbiter without a command.
+func (e env) main(c *cli.Context) error {
+	s, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	if !s.JSON {
+		return usagef("this version has no screen yet: use --json (see arbiter --help)")
+	}
+	return e.headless(s)
+}

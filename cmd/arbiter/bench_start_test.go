@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func benchClaude(b *testing.B) string {
+	b.Helper()
+	path, err := pinnedClaude()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if path == "" {
+		b.Skip("no claude: run scripts/setup")
+	}
+	return path
+}
+
+// startModel serves a scenario whose every session is answered late: only the
+// start is measured.
+func startModel(b *testing.B) *rehearsal.Server {
+	b.Helper()
+	sc, err := rehearsal.Parse("late.yaml", []byte("name: late\ntitle: Late\nactors:\n  - name: anybody\n    match: {role: any}\n    steps:\n      - {say: Late., delay: 10m, repeat: forever}\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := rehearsal.Start(sc, rehearsal.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func modelEnv(b *testing.B, s *rehearsal.Server) []string {
+	return []string{
+		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + cacheHome(),
+		"ANTHROPIC_BASE_URL=" + s.URL(), "ANTHROPIC_API_KEY=" + s.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+	}
+}
+
+func timeArbiter(b *testing.B, claude string, s *rehearsal.Server) (first, taken time.Duration) {
+	b.Helper()
+	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", claude, "--task", "begin")
+	cmd.Env, cmd.Dir = modelEnv(b, s), b.TempDir()
+	began := time.Now()
+	timeLines(b, cmd, nil, func(line []byte, _ io.Writer) bool {
+		if first == 0 {
+			first = time.Since(began)
+		}
+		l, err := contract.DecodeLine(line)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, ok := l.Body.(contract.Delivered)
+		return ok
+	})
+	return first, time.Since(began)
+}
+
+// timeBare drives the CLI as plainly as can be: initialize, one message, and
+// the frame that says it was taken up.
+func timeBare(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
+	b.Helper()
+	cmd := exec.Command(claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--permission-prompt-tool", "stdio", "--setting-sources", "user", "--session-id", uuid.NewString())
+	cmd.Env, cmd.Dir = modelEnv(b, s), b.TempDir()
+	began := time.Now()
+	timeLines(b, cmd, []byte(`{"type":"control_request","request_id":"init","request":{"subtype":"initialize"}}`+"\n"), func(line []byte, in io.Writer) bool {
+		var m struct {
+			Type  string `json:"type"`
+			State string `json:"state"`
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			b.Fatal(err)
+		}
+		if m.Type == "control_response" {
+			fmt.Fprintf(in, `{"type":"user","uuid":%q,"message":{"role":"user","content":"begin"},"parent_tool_use_id":null}`+"\n", uuid.NewString())
+		}
+		return m.Type == "command_lifecycle" && m.State == "started"
+	})
+	return time.Since(began)
+}
+
+// timeLines runs a command until a line of it is the one awaited.
+func timeLines(b *testing.B, cmd *exec.Cmd, hello []byte, awaited func(line []byte, in io.Writer) bool) {
+	b.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := in.Write(hello); err != nil {
+		b.Fatal(err)
+	}
+	r := bufio.NewReaderSize(out, 1<<20)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			b.Fatal(err)
+		}
+		if awaited(line, in) {
+			break
+		}
+	}
+	b.StopTimer()
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	b.StartTimer()
+}

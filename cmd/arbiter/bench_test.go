@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// BenchmarkHop is one routed hop: from the agent's `result` line to the next
+// message's line, through bridge, supervisor and back. The baseline, measured in the
+// same run, is a line of the same length echoed over the same kind of pipes.
+func BenchmarkHop(b *testing.B) {
+	hopper, err := exec.LookPath("hopper")
+	if err != nil {
+		b.Fatal(err)
+	}
+	work := b.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(b.N)), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop", "--max-exchanges", strconv.Itoa(b.N+100))
+	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	if err := cmd.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	hops := readTimes(b, filepath.Join(work, "hop-times"))
+	base := echoTimes(b, len(hops))
+	b.ReportMetric(float64(quantile(hops, 0.5).Nanoseconds()), "hop-p50-ns")
+	b.ReportMetric(float64(quantile(hops, 0.99).Nanoseconds()), "hop-p99-ns")
+	b.ReportMetric(float64(quantile(base, 0.5).Nanoseconds()), "echo-p50-ns")
+	b.ReportMetric(float64(quantile(hops, 0.5))/float64(quantile(base, 0.5)), "×echo")
+}
+
+func readTimes(b *testing.B, path string) []time.Duration {
+	b.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var times []time.Duration
+	for line := range strings.Lines(string(raw)) {
+		n, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Duration(n))
+	}
+	return times
+}
+
+func echoTimes(b *testing.B, n int) []time.Duration {
+	b.Helper()
+	cmd := exec.Command("echo-lines")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	r := bufio.NewReaderSize(out, 1<<20)
+	line := strings.Repeat("x", 500) + "\n"
+	times := make([]time.Duration, n)
+	for i := range times {
+		began := time.Now()
+		if _, err := io.WriteString(in, line); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := r.ReadString('\n'); err != nil {
+			b.Fatal(err)
+		}
+		times[i] = time.Since(began)
+	}
+	_ = in.Close()
+	_ = cmd.Wait()
+	return times
+}
+
+func quantile(times []time.Duration, q float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+// BenchmarkStart is the start of `arbiter --json`: to its first event, and to the
+// proof that the Arbiter took the task up. The baseline is the bare CLI, driven
+// by nothing, to the same proof.
+func BenchmarkStart(b *testing.B) {
+	claude := benchClaude(b)
+	model := startModel(b)
+	var first, taken, bare []time.Duration
+	for b.Loop() {
+		f, t := timeArbiter(b, claude, model)
+		first, taken = append(first, f), append(taken, t)
+		bare = append(bare, timeBare(b, claude, model))
+	}
+	b.ReportMetric(ms(quantile(first, 0.5)), "first-event-ms")
+	b.ReportMetric(ms(quantile(taken, 0.5)), "task-taken-ms")
+	b.ReportMetric(ms(quantile(bare, 0.5)), "bare-cli-ms")
+	b.ReportMetric(float64(quantile(taken, 0.5))/float64(quantile(bare, 0.5)), "×bare")
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// BenchmarkMemory is the proportional set size of arbiter and its bridge
+// together (they share one binary) with 1 and with 20 agents of the stand-in.
+func BenchmarkMemory(b *testing.B) {
+	for _, n := range []int{1, 20} {
+		b.Run(fmt.Sprintf("agents-%d", n), func(b *testing.B) {
+			var arbiter, bridge float64
+			for b.Loop() {
+				a, br := memoryWith(b, n)
+				arbiter, bridge = max(arbiter, a), max(bridge, br)
+			}
+			b.ReportMetric(arbiter, "arbiter-MB")
+			b.ReportMetric(bridge, "bridge-MB")
+			b.ReportMetric(arbiter+bridge, "together-MB")
+		})
+	}
+}
+
+// memoryWith starts a rehearsal with n agents, waits until each works, and reads
+// the two figures.
+func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
+	b.Helper()
+	var text strings.Builder
+	text.WriteString("name: crowd\ntitle: A crowd\nallow: [\"Bash(*)\"]\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n")
+	if n > 1 {
+		text.WriteString("      - use:\n")
+		for i := 1; i < n; i++ {
+			fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: \"stand %d\"}}\n", i)
+		}
+	}
+	text.WriteString("      - {say: Waiting., delay: 10m}\n  - name: orchestrator\n    match: {role: orchestrator}\n    steps:\n      - {say: Waiting., delay: 10m}\n")
+	path := filepath.Join(b.TempDir(), "crowd.yaml")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command("arbiter", "--stand-in", "--json", "--no-input", "--scenario", path, "--task", "Stand", "--max-orchestrators", "100")
+	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	r := bufio.NewReaderSize(out, 1<<20)
+	for taken := map[string]bool{}; len(taken) < n; {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			b.Fatal(err)
+		}
+		if l, err := contract.DecodeLine(line); err == nil {
+			if _, ok := l.Body.(contract.Delivered); ok {
+				taken[l.ID] = true
+			}
+		}
+	}
+	bridgePID := childNamed(b, cmd.Process.Pid, "bridge")
+	return pss(b, cmd.Process.Pid), pss(b, bridgePID)
+}
+
+// childNamed finds the child of a process that was started with that argument.
+func childNamed(b *testing.B, parent int, arg string) int {
+	b.Helper()
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, list := range lists {
+		raw, _ := os.ReadFile(list)
+		for _, word := range strings.Fields(string(raw)) {
+			cmdline, _ := os.ReadFile("/proc/" + word + "/cmdline")
+			if slices.Contains(strings.Split(string(cmdline), "\x00"), arg) {
+				pid, err := strconv.Atoi(word)
+				if err == nil {
+					return pid
+				}
+			}
+		}
+	}
+	b.Skip("no /proc here")
+	return 0
+}
+
+func pss(b *testing.B, pid int) float64 {
+	b.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		b.Skip(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "Pss:" {
+			kb, err := strconv.Atoi(f[1])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return float64(kb) / 1024
+		}
+	}
+	b.Fatal("no Pss")
+	return 0
+}

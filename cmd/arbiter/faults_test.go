@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestAPIFaults: each trouble of the API is one `error` event with its category,
+// no hang, and the right exit code.
+func TestAPIFaults(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		fault    string
+		category bridge.Category
+		exit     contract.Exit
+	}{
+		{"400", "{status: 400, repeat: forever}", bridge.CatInvalidRequest, contract.ExitFailed},
+		{"401", "{status: 401, repeat: forever}", bridge.CatAuth, contract.ExitEnvironment},
+		{"429", "{status: 429, repeat: forever}", bridge.CatRateLimit, contract.ExitFailed},
+		{"500", "{status: 500, repeat: forever}", bridge.CatServer, contract.ExitFailed},
+		{"529", "{status: 529, repeat: forever}", bridge.CatOverloaded, contract.ExitFailed},
+	} {
+		for _, p := range players(t) {
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				t.Parallel()
+				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--max-failures", "1",
+					"--scenario", faultScenario(t, c.fault), "--task", "Speak")...)
+				s.finish(c.exit)
+				s.oneError(c.category)
+			})
+		}
+	}
+}
+
+func (s *script) oneError(want bridge.Category) {
+	s.t.Helper()
+	if e := collect[contract.Error](s); len(e) != 1 || e[0].Category != want || e[0].Message == "" {
+		s.t.Errorf("errors %+v, want one of %s\n%s", e, want, s.dump())
+	}
+}
+
+func faultScenario(t *testing.T, fault string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fault.yaml")
+	fault, repeat := strings.TrimSuffix(fault, ", repeat: forever}")+"}", "forever"
+	text := fmt.Sprintf("name: fault\ntitle: Trouble\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - fault: %s\n        repeat: %s\n", fault, repeat)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestAPIStallIsWaitedOut: silence of the API is not death. The answer comes late
+// and the run completes.
+func TestAPIStallIsWaitedOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stall.yaml")
+	text := "name: stall\ntitle: Silence\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - fault: {stall: 3s}\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+			s.finish(contract.ExitComplete)
+		})
+	}
+}
+
+// TestTroubleThatPasses: an overload that ends is waited out by us once the CLI
+// has given up, and the run completes.
+func TestTroubleThatPasses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "passes.yaml")
+	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+			s.finish(contract.ExitComplete)
+			if r := collect[contract.Retry](s); len(r) == 0 {
+				t.Error("no retry event")
+			}
+			if e := collect[contract.Error](s); len(e) != 0 {
+				t.Errorf("errors %+v", e)
+			}
+		})
+	}
+}
+
+// TestCLIFaults: a CLI that breaks its own wire, dies or falls silent.
+func TestCLIFaults(t *testing.T) {
+	for _, c := range []struct {
+		fault    string
+		category bridge.Category // empty: it is survived
+		exit     contract.Exit
+	}{
+		{"exit-at-start:3", bridge.CatStart, contract.ExitEnvironment},
+		{"die-mid-turn", bridge.CatCrash, contract.ExitFailed},
+		{"exit-mid-turn:3", bridge.CatCrash, contract.ExitFailed},
+		{"garbage", "", contract.ExitComplete},
+		{"unknown-frames", "", contract.ExitComplete},
+		{"big-line:64M", "", contract.ExitComplete},
+		{"big-line:65M", "", contract.ExitComplete},
+		{"stderr-flood:1M", "", contract.ExitComplete},
+		{"split", "", contract.ExitComplete},
+		{"control-errors", "*", -1},
+		{"double-result", "", contract.ExitComplete},
+		{"ignore-term", "", contract.ExitComplete},
+		{"orphan", "", contract.ExitComplete},
+	} {
+		t.Run(c.fault, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, []string{"ARBITER_STANDIN_FAULT=" + c.fault}, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
+			if c.exit < 0 {
+				// Whatever it comes to, it ends, by the contract, and nothing is left.
+				s.finishAny()
+				return
+			}
+			s.finish(c.exit)
+			if c.category == "" {
+				if e := collect[contract.Error](s); len(e) != 0 {
+					t.Errorf("errors %+v", e)
+				}
+				return
+			}
+			s.oneError(c.category)
+		})
+	}
+}
+
+// finishAny waits for an end by the contract with any of its exit codes.
+func (s *script) finishAny() {
+	s.t.Helper()
+	<-s.ended
+	_ = s.cmd.Wait()
+	s.finish(contract.Exit(s.cmd.ProcessState.ExitCode()))
+}
+
+// TestCLIKilledInMidTurn kills the real process (and the stand-in's) while a tool
+// runs: the Arbiter is told, or the run ends; nothing hangs, nothing is left.
+func TestCLIKilledInMidTurn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "killed.yaml")
+	text := `name: killed
+title: Cut
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Work long.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)kind. notice.*Orchestrator I .orch-1. is gone
+        verdict: {decision: COMPLETE, message: It is cut., summary: The thread was cut., reason: r}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: "echo up > up.txt; python3 -c 'import time; time.sleep(600)' || tail -f /dev/null", description: Wait}}]
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+			await[contract.Permission](s, "the tool's permission", nil)
+			run := collect[contract.Session](s)[0].Session
+			pid := agentPID(t, run, "orch-1.1")
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			r := s.finish(contract.ExitComplete)
+			if r.Crashes != 1 {
+				t.Errorf("result %+v", r)
+			}
+			s.oneError(bridge.CatCrash)
+		})
+	}
+}
+
+// agentPID finds the CLI's own process: the one of the agent's that leads its group.
+func agentPID(t *testing.T, run, agent string) int {
+	t.Helper()
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range dirs {
+		env, err := os.ReadFile(d + "/environ")
+		if err != nil || !bytes.Contains(env, []byte("ARBITER_RUN="+run)) || !bytes.Contains(env, []byte("ARBITER_AGENT="+agent)) {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(d))
+		cmd, _ := os.ReadFile(d + "/cmdline")
+		if bytes.Contains(cmd, []byte("--input-format")) {
+			if group, err := syscall.Getpgid(pid); err == nil && group == pid {
+				return pid
+			}
+		}
+	}
+	t.Fatalf("no process of %s", agent)
+	return 0
+}
+
+// TestSignals: one Ctrl-C ends the run in order, with the last line and 130.
+func TestSignals(t *testing.T) {
+	for sig, want := range map[syscall.Signal]contract.Exit{
+		syscall.SIGINT: contract.ExitInterrupted, syscall.SIGTERM: contract.ExitTerminated, syscall.SIGHUP: contract.ExitTerminated,
+	} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+			await[contract.Question](s, "a question", nil)
+			if err := s.cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if r := s.finish(want); r.Status != contract.StatusCancelled {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+}
+
+// TestKilledArbiterLeavesNothing: the bridge is the leash.
+func TestKilledArbiterLeavesNothing(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+			await[contract.Question](s, "a question", nil)
+			run := collect[contract.Session](s)[0].Session
+			if len(survivors(run)) == 0 {
+				t.Fatal("the mark is not found on living agents: this test could not fail")
+			}
+			if err := s.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = s.cmd.Wait()
+			awaitGone(t, run)
+		})
+	}
+}
+
+// TestNobodyReads: a reader that goes away ends the run, and says so.
+func TestNobodyReads(t *testing.T) {
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	run := collect[contract.Session](s)[0].Session
+	s.closeOutput()
+	s.send(contract.Say{Text: "call it dawn"})
+	<-s.ended
+	_ = s.cmd.Wait()
+	if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitFailed) {
+		t.Errorf("exit code %d", got)
+	}
+	if !strings.Contains(s.stderr.String(), "nobody reads") {
+		t.Errorf("stderr: %s", s.stderr.String())
+	}
+	awaitGone(t, run)
+}
+
+func TestFullDisk(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full here")
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	s.cmd.Stdout = full
+	if err := s.cmd.Run(); err == nil || s.cmd.ProcessState.ExitCode() != int(contract.ExitFailed) {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(s.stderr.String(), "no space left") {
+		t.Errorf("stderr: %s", s.stderr.String())
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+// kind is the type of a setting's value.
+type kind string
+
+const (
+	kindText     kind = "string"
+	kindList     kind = "array"
+	kindBool     kind = "boolean"
+	kindInt      kind = "integer"
+	kindNumber   kind = "number"
+	kindDuration kind = "duration"
+)
+
+// setting is one knob: a flag, an environment variable and a key of the
+// configuration file, all from this one table.
+type setting struct {
+	name    string
+	kind    kind
+	usage   string
+	value   any    // default
+	env     string // besides ARBITER_<NAME>; "-" for none
+	flagged bool   // on the command line only, never from a file
+}
+
+var settings = []setting{
+	{name: "json", kind: kindBool, usage: "NDJSON events on stdout, NDJSON commands on stdin", flagged: true, env: "-"},
+	{name: "task", kind: kindText, usage: "the task, in words", flagged: true, env: "-"},
+	{name: "cwd", kind: kindText, usage: "the workspace (default: the current directory)", flagged: true, env: "-"},
+	{name: "claude", kind: kindText, usage: "the claude program to drive (default: claude on PATH)"},
+	{name: "model", kind: kindText, usage: "model of every agent"},
+	{name: "arbiter-model", kind: kindText, usage: "model of the Arbiter"},
+	{name: "permissions", kind: kindText, value: "ask", usage: "ask: rules, then you; rules: deny the rest; accept-edits: edits in the workspace are allowed; allow-all (needs --i-accept-the-risk)"},
+	{name: "i-accept-the-risk", kind: kindBool, usage: "required by --permissions allow-all", flagged: true, env: "-"},
+	{name: "allow", kind: kindList, usage: "permission rule such as 'Bash(git *)' or Edit (repeatable)"},
+	{name: "deny", kind: kindList, usage: "permission rule that always denies (repeatable)"},
+	{name: "trust", kind: kindBool, usage: "load this workspace's own settings, hooks, agents, CLAUDE.md and .arbiter/config.yaml", flagged: true, env: "-"},
+	{name: "max-orchestrators", kind: kindInt, value: supervisor.DefaultMaxOrchestrators, usage: "Orchestrators alive at once"},
+	{name: "max-iterations", kind: kindInt, value: supervisor.DefaultMaxIterations, usage: "Orchestrators summoned in all"},
+	{name: "max-failures", kind: kindInt, value: supervisor.DefaultMaxFailures, usage: "failed executions in a row"},
+	{name: "max-exchanges", kind: kindInt, value: supervisor.DefaultMaxExchanges, usage: "messages between agents without a human"},
+	{name: "max-cost", kind: kindNumber, value: 0.0, usage: "US dollars for the whole run (0: no limit)"},
+	{name: "timeout", kind: kindDuration, value: time.Duration(0), usage: "for the whole run, such as 90m (0: no limit)"},
+	{name: "context-tokens", kind: kindInt, value: supervisor.DefaultContextTokens, usage: "cap of the effective context window (0: none)"},
+	{name: "permission-wait", kind: kindDuration, value: supervisor.DefaultPermissionWait, usage: "an unanswered permission request is denied after this time"},
+	{name: "no-input", kind: kindBool, usage: "no human is present: stdin is not read", flagged: true, env: "-"},
+	{name: "rehearse", kind: kindBool, usage: "play a scripted model in a scratch workspace: no login, no network, no cost", flagged: true, env: "-"},
+	{name: "scenario", kind: kindText, usage: "what to rehearse: a name of `arbiter scenarios`, or a file (implies --rehearse)", flagged: true, env: "-"},
+	{name: "stand-in", kind: kindBool, usage: "rehearse with the stand-in agent even where claude is installed", flagged: true, env: "-"},
+	{name: "state-dir", kind: kindText, usage: "where logs are kept (default: $XDG_STATE_HOME/arbiter)"},
+	{name: "config", kind: kindText, usage: "a configuration file instead of the user's", flagged: true},
+	{name: "debug", kind: kindBool, usage: "log every event"},
+}
+
+func envName(s setting) []string {
+	switch s.env {
+	case "-":
+		return nil
+	case "":
+		name := []byte("ARBITER_" + s.name)
+		for i, c := range name {
+			if c == '-' {
+				name[i] = '_'
+			} else if c >= 'a' && c <= 'z' {
+				name[i] = c - 'a' + 'A'
+			}
+		}
+		return []string{string(name)}
+	}
+	return []string{s.env}
+}
+
+func cliFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, s := range settings {
+		flags = append(flags, s.flag())
+	}
+	return flags
+}
+
+func (s setting) flag() cli.Flag {
+	switch s.kind {
+	case kindBool:
+		return &cli.BoolFlag{Name: s.name, Usage: s.usage, EnvVars: envName(s)}
+	case kindInt:
+		return &cli.IntFlag{Name: s.name, Usage: s.usage, EnvVars: envName(s), Value: s.value.(int)}
+	case kindNumber:
+		return &cli.Float64Flag{Name: s.name, Usage: s.usage, EnvVars: envName(s), Value: s.value.(float64)}
+	case kindDuration:
+		return &cli.DurationFlag{Name: s.name, Usage: s.usage, EnvVars: envName(s), Value: s.value.(time.Duration)}
+	case kindList:
+		// A rule may contain a comma: the app's separator is off, the flag is repeated.
+		return &cli.StringSliceFlag{Name: s.name, Usage: s.usage}
+	case kindText:
+		f := &cli.StringFlag{Name: s.name, Usage: s.usage, EnvVars: envName(s)}
+		if s.value != nil {
+			f.Value = s.value.(string)
+		}
+		return f
+	}
+	panic(fmt.Sprintf("flag %s has no kind", s.name))
+}
+
+func claudeFlag() cli.Flag {
+	return &cli.StringFlag{Name: "claude", Usage: "the claude program", EnvVars: []string{"ARBITER_CLAUDE"}}
+}

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// patience is how long a test waits for something that must happen. It is a
+// failure's deadline, never a measure.
+const patience = 60 * time.Second
+
+// player is who speaks the CLI's wire in a rehearsal.
+type player struct {
+	name string
+	args []string
+	real bool
+}
+
+// players are the real CLI, where there is one, and the stand-in: every
+// acceptance test runs with both, so that the stand-in cannot drift.
+func players(t *testing.T) []player {
+	t.Helper()
+	list := []player{{name: "stand-in", args: []string{"--stand-in"}}}
+	if path := realClaude(t); path != "" {
+		list = append(list, player{name: "claude", args: []string{"--rehearse", "--claude", path}, real: true})
+	}
+	return list
+}
+
+// realClaude finds the CLI the tests may use. CI requires one.
+func realClaude(t *testing.T) string {
+	t.Helper()
+	path, err := pinnedClaude()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path == "" && os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
+		t.Fatal("no claude: run scripts/setup")
+	}
+	return path
+}
+
+// pinnedClaude is $ARBITER_CLAUDE, or the CLI that scripts/setup installed, or "".
+func pinnedClaude() (string, error) {
+	if path := os.Getenv("ARBITER_CLAUDE"); path != "" {
+		return path, nil
+	}
+	pinned, err := os.ReadFile("../../scripts/claude.version")
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil
+	}
+	path := filepath.Join(cache, "arbiter", "claude", strings.TrimSpace(string(pinned)), "node_modules", ".bin", "claude")
+	if _, err := os.Stat(path); err != nil {
+		return "", nil
+	}
+	return path, nil
+}
+
+// script is a person or a program at arbiter's stdin and stdout.
+type script struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.Closer
+
+	mu     sync.Mutex
+	lines  []contract.Line
+	bad    error
+	change chan struct{} // capacity 1: something was read, or the output ended
+	ended  chan struct{}
+	stderr bytes.Buffer
+}
+
+// prepare makes an arbiter to be run with a private home and nothing of our
+// environment but PATH.
+func prepare(t *testing.T, env []string, args ...string) *script {
+	t.Helper()
+	s := &script{t: t, change: make(chan struct{}, 1), ended: make(chan struct{})}
+	s.cmd = exec.Command("arbiter", args...)
+	home := t.TempDir()
+	s.cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(), "LANG=C.UTF-8",
+	}, env...)
+	s.cmd.Dir = home
+	s.cmd.Stderr = &s.stderr
+	s.cmd.WaitDelay = patience
+	return s
+}
+
+// start runs it, with this test at its stdin and stdout.
+func start(t *testing.T, env []string, args ...string) *script {
+	t.Helper()
+	s := prepare(t, env, args...)
+	var err error
+	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stdout, s.stdout = theirs, stdout
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	go s.read(stdout)
+	t.Cleanup(func() {
+		if s.cmd.ProcessState == nil {
+			_ = s.cmd.Process.Kill()
+			_ = s.cmd.Wait()
+		}
+		<-s.ended
+		_ = stdout.Close()
+	})
+	return s
+}
+
+// closeOutput goes away as a reader.
+func (s *script) closeOutput() { _ = s.stdout.Close() }
+
+func (s *script) read(r io.Reader) {
+	defer close(s.ended)
+	b := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := b.ReadBytes('\n')
+		if len(line) > 0 {
+			s.mu.Lock()
+			l, problem := contractLine(line, uint64(len(s.lines)+1))
+			if problem != nil && s.bad == nil {
+				s.bad = problem
+			}
+			s.lines = append(s.lines, l)
+			s.mu.Unlock()
+			s.notify()
+		}
+		if err != nil {
+			s.notify()
+			return
+		}
+	}
+}
+
+func (s *script) notify() {
+	select {
+	case s.change <- struct{}{}:
+	default:
+	}
+}
+
+// contractLine decodes a line and holds it to the contract.
+func contractLine(line []byte, seq uint64) (contract.Line, error) {
+	if err := contract.NewValidator().ValidateEventLine(bytes.TrimSuffix(line, []byte("\n"))); err != nil {
+		return contract.Line{}, fmt.Errorf("line %d: %w: %.300s", seq, err, line)
+	}
+	l, err := contract.DecodeLine(line)
+	if err == nil && (l.Seq != seq || l.V != contract.Version) {
+		err = fmt.Errorf("line %d has v %d, seq %d", seq, l.V, l.Seq)
+	}
+	return l, err
+}
+
+// contractLines holds a whole output to the contract.
+func contractLines(out string) ([]contract.Line, error) {
+	var lines []contract.Line
+	for line := range strings.Lines(out) {
+		l, err := contractLine([]byte(line), uint64(len(lines)+1))
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, l)
+	}
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("no events")
+	}
+	if _, ok := lines[0].Body.(contract.Session); !ok {
+		return nil, fmt.Errorf("the first line is %s", lines[0].Body.EventName())
+	}
+	if _, ok := lines[len(lines)-1].Body.(contract.Result); !ok {
+		return nil, fmt.Errorf("the last line is %s", lines[len(lines)-1].Body.EventName())
+	}
+	return lines, nil
+}
+
+// await waits for the first event, from the beginning, that is a B and fits. It
+// fails at once when the output ends without one.
+func await[B contract.Body](s *script, what string, fits func(id string, b B) bool) B {
+	s.t.Helper()
+	deadline := time.After(patience)
+	for at := 0; ; {
+		s.mu.Lock()
+		for ; at < len(s.lines); at++ {
+			if b, ok := s.lines[at].Body.(B); ok && (fits == nil || fits(s.lines[at].ID, b)) {
+				s.mu.Unlock()
+				return b
+			}
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.change:
+			continue
+		default:
+		}
+		select {
+		case <-s.change:
+		case <-s.ended:
+			s.mu.Lock()
+			more := at < len(s.lines)
+			s.mu.Unlock()
+			if !more {
+				s.t.Fatalf("arbiter ended without %s\n%s", what, s.dump())
+			}
+		case <-deadline:
+			s.t.Fatalf("no %s within %s\n%s", what, patience, s.dump())
+		}
+	}
+}
+
+// collect returns all events of a type so far.
+func collect[B contract.Body](s *script) []B {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []B
+	for _, l := range s.lines {
+		if b, ok := l.Body.(B); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// send writes a command.
+func (s *script) send(b contract.CommandBody) {
+	s.t.Helper()
+	line, err := contract.MarshalCommand(contract.Command{Ref: "r", Body: b})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.stdin.Write(append(bytes.TrimSpace(line), '\n')); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// finish waits for the end and holds the whole run to the contract: the lines,
+// the exit code, and that no process of the run is left.
+func (s *script) finish(want contract.Exit) contract.Result {
+	s.t.Helper()
+	_ = s.stdin.Close()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		s.t.Fatalf("arbiter did not end within %s\n%s", patience, s.dump())
+	}
+	_ = s.cmd.Wait()
+	if s.bad != nil {
+		s.t.Errorf("contract: %v", s.bad)
+	}
+	if got := s.cmd.ProcessState.ExitCode(); got != int(want) {
+		s.t.Errorf("exit code %d, want %d\n%s", got, want, s.dump())
+	}
+	if len(s.lines) == 0 {
+		s.t.Fatalf("no events\n%s", s.dump())
+	}
+	first, ok := s.lines[0].Body.(contract.Session)
+	if !ok {
+		s.t.Fatalf("the first line is %s", s.lines[0].Body.EventName())
+	}
+	if left := survivors(first.Session); len(left) > 0 {
+		s.t.Errorf("left behind: %v", left)
+	}
+	last, ok := s.lines[len(s.lines)-1].Body.(contract.Result)
+	if !ok {
+		s.t.Fatalf("the last line is %s\n%s", s.lines[len(s.lines)-1].Body.EventName(), s.dump())
+	}
+	return last
+}
+
+// dump is what a failure shows: stderr, and the end of the events.
+func (s *script) dump() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "stderr:\n%s\nevents:\n", s.stderr.String())
+	from := max(0, len(s.lines)-40)
+	for _, l := range s.lines[from:] {
+		raw, _ := json.Marshal(l.Body)
+		fmt.Fprintf(&b, "%4d %-10s %-14s %.240s\n", l.Seq, l.ID, l.Body.EventName(), raw)
+	}
+	return b.String()
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// drainDeadline is how long the last lines may take to leave when the reader
+// of stdout is slow but alive.
+const drainDeadline = 10 * time.Second
+
+// headless runs a task for a script: NDJSON both ways.
+func (e env) headless(c choices) error {
+	// A reader that has gone shows as an error of the write, not as our death.
+	signal.Ignore(syscall.SIGPIPE)
+	r, err := newRun(c)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	var loop *supervisor.Loop
+	out := newLineWriter(e.stdout, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
+	loop = supervisor.NewLoop(r.choices.Policy, out.put, r.log)
+	e.greet(r)
+	stopSignals := forwardSignals(loop)
+	defer stopSignals()
+	if !c.NoInput {
+		// Not waited for: a read of stdin cannot be called off, and ends with the process.
+		go readCommands(e.stdin, loop)
+	}
+	exit := r.play(loop)
+	if err := out.close(drainDeadline); err != nil && exit == contract.ExitComplete {
+		fmt.Fprintln(e.stderr, "arbiter: stdout:", err)
+		exit = contract.ExitFailed
+	}
+	e.farewell(r, loop.Snapshot())
+	if exit == contract.ExitComplete {
+		return nil
+	}
+	return &exitError{code: exit, text: lastWord(exit, loop.Snapshot())}
+}
+
+// lastWord is the line on stderr that explains a run that did not complete.
+func lastWord(exit contract.Exit, s *supervisor.State) string {
+	if s.Ending == nil || exit == contract.ExitBug {
+		return exit.String()
+	}
+	text := s.Ending.Status + ": " + s.Ending.Summary
+	if len(s.Offered) > 0 && exit == contract.ExitEnvironment {
+		text += " – " + s.Offered[0]
+	}
+	return text
+}
+
+func readCommands(stdin io.Reader, loop *supervisor.Loop) {
+	err := contract.ReadCommands(stdin, 0, func(c contract.Command) bool {
+		return loop.Put(supervisor.Commanded{Command: c})
+	})
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		loop.Put(supervisor.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}}})
+	}
+	loop.Put(supervisor.InputEnded{})
+}
+
+// forwardSignals hands signals to the loop: the first asks for an orderly end,
+// the second for a fast one, the third does not ask.
+func forwardSignals(loop *supervisor.Loop) (stop func()) {
+	ch := make(chan os.Signal, 4)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	quit := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := 1; ; n++ {
+			select {
+			case <-quit:
+				return
+			case sig := <-ch:
+				name, code := "INT", contract.ExitInterrupted
+				if sig != syscall.SIGINT {
+					name, code = "TERM", contract.ExitTerminated
+				}
+				if n > 2 {
+					// The bridge outlives us by the two seconds it needs to stop and
+					// sweep everything it started.
+					os.Exit(int(code))
+				}
+				loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1})
+			}
+		}
+	})
+	return func() {
+		signal.Stop(ch)
+		close(quit)
+		wg.Wait()
+	}
+}

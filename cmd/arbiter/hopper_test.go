@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// hopper is the shortest agent there is: it answers every message at once with a
+// verdict, and measures how long the next message takes to come. It stands where
+// the CLI does, so the figure is what arbiter and its bridge cost.
+//
+// It reads how many hops to make from the file `hops` in its working directory,
+// and writes what it measured to `hop-times` there, in nanoseconds.
+func hopper() {
+	if slices.Contains(os.Args, "--version") {
+		fmt.Println("2.1.329 (Claude Code)")
+		return
+	}
+	text, err := os.ReadFile("hops")
+	if err != nil {
+		panic(err)
+	}
+	hops, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		panic(err)
+	}
+	h := &hopping{left: hops, out: os.Stdout, orchestrator: !slices.Contains(os.Args, "--tools")}
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		h.line(line)
+	}
+}
+
+type hopping struct {
+	left         int
+	orchestrator bool
+	out          io.Writer
+	wrote        time.Time
+	times        []time.Duration
+	session      string
+}
+
+func (h *hopping) line(line []byte) {
+	came := time.Now()
+	var m struct {
+		Type    string `json:"type"`
+		UUID    string `json:"uuid"`
+		ID      string `json:"request_id"`
+		Request struct {
+			Subtype string `json:"subtype"`
+		} `json:"request"`
+	}
+	if json.Unmarshal(line, &m) != nil {
+		return
+	}
+	switch m.Type {
+	case "control_request":
+		payload := "{}"
+		if m.Request.Subtype == "get_context_usage" {
+			payload = `{"totalTokens":10,"maxTokens":200000,"rawMaxTokens":200000,"isAutoCompactEnabled":false}`
+		}
+		fmt.Fprintf(h.out, `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`+"\n", m.ID, payload)
+	case "user":
+		if !h.wrote.IsZero() {
+			h.times = append(h.times, came.Sub(h.wrote))
+		}
+		h.answer(m.UUID)
+	}
+}
+
+const hopDocument = `{"accomplished":["hops"],"remaining":[],"key_context":"none","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}`
+
+// answer ends the turn: the Arbiter summons once and completes when it is told
+// anything more, the Orchestrator reports until its hops are made.
+func (h *hopping) answer(uuid string) {
+	verdict := `{"decision":"COMPLETE","message":"done","reason":"r","summary":"s"}`
+	switch {
+	case h.orchestrator && h.left > 0:
+		h.left--
+		verdict = `{"expects_response":false,"kind":"progress","message":"on"}`
+	case h.orchestrator:
+		h.save()
+		verdict = `{"expects_response":true,"kind":"done","message":"done","handoff":` + hopDocument + `}`
+	case h.wrote.IsZero():
+		verdict = `{"decision":"SELECT_MODE","mode":"developer","message":"hop","reason":"r"}`
+	}
+	fmt.Fprintf(h.out, `{"type":"command_lifecycle","command_uuid":%q,"state":"started"}`+"\n", uuid)
+	line := fmt.Sprintf(`{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"","structured_output":%s,"user_message_uuid":%q,"user_message_uuids":[%q],"total_cost_usd":0,"usage":{"input_tokens":1,"output_tokens":1},"session_id":%q,"terminal_reason":"completed"}`+"\n",
+		verdict, uuid, uuid, h.session)
+	h.wrote = time.Now()
+	_, _ = io.WriteString(h.out, line)
+}
+
+func (h *hopping) save() {
+	var b strings.Builder
+	for _, d := range h.times {
+		fmt.Fprintln(&b, d.Nanoseconds())
+	}
+	if err := os.WriteFile("hop-times", []byte(b.String()), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+// echo sends every line straight back: the floor of what a pipe costs.
+func echo() {
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		if _, err := os.Stdout.Write(line); err != nil {
+			return
+		}
+	}
+}

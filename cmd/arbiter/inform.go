@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/standin"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// stamp is set by the linker (-X main.stamp=…) in builds of scripts/setup.
+var stamp string
+
+// version is the stamp, else the module version that `go install …@vX` records,
+// else the commit that `go build` records.
+func version() string {
+	if stamp != "" {
+		return stamp
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return strings.TrimPrefix(v, "v")
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}
+
+func (e env) version(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("version takes no argument: %s", c.Args().First())
+	}
+	out := map[string]any{
+		"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		"contract": contract.Version, "bridge": bridge.ProtocolVersion,
+	}
+	path := c.String("claude")
+	if path == "" {
+		path = "claude"
+	}
+	ctx, cancel := context.WithTimeout(c.Context, 20*time.Second)
+	defer cancel()
+	info, err := claude.NewLauncher("").Detect(ctx, bridge.ClaudeSpec{Path: path})
+	if err == nil {
+		out["claude"], out["claude_path"] = info.Version, info.Path
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(e.stdout).Encode(out)
+	}
+	fmt.Fprintf(e.stdout, "arbiter %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if err != nil {
+		fmt.Fprintf(e.stdout, "claude: %v\n", err)
+	} else {
+		fmt.Fprintf(e.stdout, "claude %s (%s)\n", info.Version, info.Path)
+	}
+	return nil
+}
+
+func (e env) schema(c *cli.Context) error {
+	print := map[string]func() ([]byte, error){
+		"events":   func() ([]byte, error) { return contract.EventsSchema(), nil },
+		"commands": func() ([]byte, error) { return contract.CommandsSchema(), nil },
+		"bridge":   bridge.Schema, "config": configSchema,
+	}[c.Args().First()]
+	if print == nil || c.NArg() != 1 {
+		return usagef("schema: name one of events, commands, config, bridge")
+	}
+	raw, err := print()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.stdout, strings.TrimSpace(string(raw)))
+	return err
+}
+
+func (e env) scenarios(c *cli.Context) error {
+	switch c.NArg() {
+	case 0:
+		for _, name := range rehearsal.BuiltinNames() {
+			s, err := rehearsal.Builtin(name)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(e.stdout, "%-12s %s\n", name, s.Title)
+		}
+		return nil
+	case 1:
+		src, err := rehearsal.BuiltinSource(c.Args().First())
+		if err != nil {
+			return usagef("%v", err)
+		}
+		_, err = e.stdout.Write(src)
+		return err
+	}
+	return usagef("scenarios: name one at most")
+}
+
+// bridge serves one client on stdin and stdout, and ends everything it started
+// when that client is gone.
+func (e env) bridge(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("bridge takes no argument: %s", c.Args().First())
+	}
+	level := slog.LevelInfo
+	if c.Bool("debug") {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
+	if release, err := leash.Become(); err != nil {
+		log.Warn("leash", "error", err) // orphans are then found by their mark alone
+	} else {
+		defer release()
+	}
+	server := bridge.NewServer(claude.NewLauncher(""), bridge.ServerOptions{Version: version(), Logger: log})
+	err := server.Serve(c.Context, bridge.Stdio())
+	var unstopped *bridge.UnstoppedError
+	if errors.As(err, &unstopped) {
+		return &exitError{code: contract.ExitFailed, text: err.Error()}
+	}
+	return nil
+}
+
+// standInCommand is the hidden command under which arbiter plays Claude.
+const standInCommand = "stand-in"
+
+func standIn(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return standin.Main(args, stdin, stdout, stderr, os.Environ())
+}

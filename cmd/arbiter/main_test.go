@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary play arbiter: under that name it is on PATH,
+// for scripts and for the bridge that arbiter starts of itself.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"arbiter":    func() { os.Exit(Main()) },
+		"hopper":     hopper,
+		"echo-lines": echo,
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			if err := os.WriteFile(filepath.Join(e.WorkDir, "binary.md"), []byte{0xff, 0xfe, 0x00}, 0o600); err != nil {
+				return err
+			}
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  exits,
+			"events": checkEvents,
+		},
+	})
+}
+
+// exits runs a command and checks its exit code: exits CODE command args…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE command args")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if err != nil {
+		code = -1
+		if exit, ok := err.(*exec.ExitError); ok {
+			code = exit.ExitCode()
+		}
+	}
+	if want := args[0]; want != strconv.Itoa(code) {
+		ts.Fatalf("exit code %d, want %s", code, want)
+	}
+}
+
+// checkEvents holds the last stdout to the contract and prints the names of its
+// events, one a line: events FILE.
+func checkEvents(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: events FILE")
+	}
+	lines, err := contractLines(ts.ReadFile(args[0]))
+	ts.Check(err)
+	var names []string
+	for _, l := range lines {
+		names = append(names, l.Event.Body.EventName())
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("names"), []byte(strings.Join(names, "\n")+"\n"), 0o600))
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// maxTask bounds a task or requirements file, in bytes. The CLI takes more, but
+// a task of this size leaves no room to work.
+const maxTask = 1 << 20
+
+// choices is what the command line, the environment and the configuration
+// files come to.
+type choices struct {
+	Options  supervisor.Options
+	Policy   policy.Policy
+	Claude   string
+	JSON     bool
+	Rehearse bool
+	Scenario string
+	StandIn  bool
+	NoInput  bool
+	StateDir string
+	Debug    bool
+}
+
+// readSettings checks everything that can be checked before anything starts.
+func readSettings(c *cli.Context) (choices, error) {
+	var s choices
+	cwd, err := workspace(c)
+	if err != nil {
+		return s, err
+	}
+	if err := applyConfig(c, cwd, c.Bool("trust")); err != nil {
+		return s, err
+	}
+	s = choices{
+		Claude: c.String("claude"), JSON: c.Bool("json"),
+		Rehearse: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in"),
+		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
+		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
+	}
+	if s.Rehearse && c.IsSet("cwd") {
+		return s, usagef("--cwd does not go with --rehearse: a rehearsal has a scratch workspace of its own")
+	}
+	if s.StateDir, err = stateDir(c.String("state-dir")); err != nil {
+		return s, err
+	}
+	s.Options = supervisor.Options{
+		CWD: cwd, Version: version(),
+		Model: c.String("model"), ArbiterModel: c.String("arbiter-model"),
+		Permissions: c.String("permissions"), Allow: c.StringSlice("allow"), Deny: c.StringSlice("deny"),
+		Trusted:          c.Bool("trust") || s.Rehearse,
+		MaxOrchestrators: c.Int("max-orchestrators"), MaxIterations: c.Int("max-iterations"),
+		MaxFailures: c.Int("max-failures"), MaxExchanges: c.Int("max-exchanges"),
+		MaxCostUSD: c.Float64("max-cost"), Timeout: c.Duration("timeout"),
+		ContextTokens: c.Int("context-tokens"), PermissionWait: c.Duration("permission-wait"),
+		Rehearsal: s.Rehearse,
+	}
+	if err := checkLimits(s.Options); err != nil {
+		return s, err
+	}
+	if s.Policy, err = readPolicy(c, s.Options); err != nil {
+		return s, err
+	}
+	s.Options.Task, s.Options.TaskFrom, err = readTask(c)
+	if err == nil && s.Options.Task == "" && s.NoInput {
+		err = usagef("no task: --no-input needs --task or a requirements file")
+	}
+	return s, err
+}
+
+func workspace(c *cli.Context) (string, error) {
+	dir := c.String("cwd")
+	if dir == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return "", usagef("the current directory cannot be read (%v): name a workspace with --cwd", err)
+		}
+		dir = wd
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", usagef("--cwd %s: %v", dir, err)
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return "", usagef("--cwd %s: %v", dir, err)
+	}
+	if !info.IsDir() {
+		return "", usagef("--cwd %s: not a directory", dir)
+	}
+	return abs, nil
+}
+
+func checkLimits(o supervisor.Options) error {
+	for _, n := range []struct {
+		name  string
+		value int
+		least int
+	}{
+		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
+		{"max-failures", o.MaxFailures, 1}, {"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
+	} {
+		if n.value < n.least {
+			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
+		}
+	}
+	if o.MaxCostUSD < 0 {
+		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
+	}
+	if o.Timeout < 0 {
+		return usagef("--timeout %s: must not be negative", o.Timeout)
+	}
+	if o.PermissionWait <= 0 {
+		return usagef("--permission-wait %s: must be more than nothing", o.PermissionWait)
+	}
+	return nil
+}
+
+func readPolicy(c *cli.Context, o supervisor.Options) (policy.Policy, error) {
+	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
+	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
+	switch p.Mode {
+	case policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits:
+	case policy.ModeAllowAll:
+		if !c.Bool("i-accept-the-risk") {
+			return p, usagef("--permissions allow-all lets every agent run anything unasked: add --i-accept-the-risk if that is meant")
+		}
+	default:
+		return p, usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
+	}
+	for _, list := range []struct {
+		flag  string
+		rules []string
+		to    *[]policy.Rule
+	}{{"allow", o.Allow, &p.Allow}, {"deny", o.Deny, &p.Deny}} {
+		for _, text := range list.rules {
+			rule, err := policy.ParseRule(text)
+			if err != nil {
+				return p, usagef("--%s: %v", list.flag, err)
+			}
+			*list.to = append(*list.to, rule)
+		}
+	}
+	return p, nil
+}
+
+// readTask joins --task and the requirements file.
+func readTask(c *cli.Context) (task, from string, err error) {
+	task = strings.TrimSpace(c.String("task"))
+	if c.IsSet("task") && task == "" {
+		return "", "", usagef("--task is empty")
+	}
+	if task != "" {
+		from = "--task"
+	}
+	if c.NArg() > 1 {
+		return "", "", usagef("one requirements file at most, have %d: %s (flags go before it)", c.NArg(), strings.Join(c.Args().Slice(), " "))
+	}
+	if c.NArg() == 1 {
+		path := c.Args().First()
+		if strings.HasPrefix(path, "-") && path != "-" {
+			return "", "", usagef("flags go before the requirements file: %s", path)
+		}
+		text, err := readRequirements(path)
+		if err != nil {
+			return "", "", err
+		}
+		if task != "" {
+			task += "\n\n"
+		}
+		task, from = task+"Requirements ("+filepath.Base(path)+"):\n\n"+text, path
+	}
+	switch {
+	case len(task) > maxTask:
+		return "", "", usagef("the task has %d bytes, at most %d: put it into files of the workspace and name them", len(task), maxTask)
+	case !utf8.ValidString(task) || strings.ContainsRune(task, 0):
+		return "", "", usagef("%s: the task is not UTF-8 text", from)
+	}
+	return task, from, nil
+}
+
+func readRequirements(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		// A word that is no file is more likely a command or a task.
+		return "", usagef("%s: no such requirements file or command (a task goes into --task \"…\")", path)
+	}
+	if !info.Mode().IsRegular() {
+		return "", usagef("%s: not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", usagef("requirements: %v", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxTask+1))
+	if err != nil {
+		return "", usagef("requirements: %v", err)
+	}
+	text := strings.TrimSpace(string(raw))
+	if text == "" {
+		return "", usagef("%s: the requirements file is empty", path)
+	}
+	return text, nil
+}
+
+// stateDir resolves and makes the directory of logs: 0700, the user's own.
+func stateDir(flag string) (string, error) {
+	dir := flag
+	if dir == "" {
+		if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+			dir = filepath.Join(base, "arbiter")
+		} else if home, err := os.UserHomeDir(); err == nil {
+			dir = filepath.Join(home, ".local", "state", "arbiter")
+		} else {
+			return "", environmentf("no place for logs: set HOME, XDG_STATE_HOME or --state-dir")
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", environmentf("--state-dir %s: %v", flag, err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", environmentf("state directory: %v", err)
+	}
+	return dir, nil
+}

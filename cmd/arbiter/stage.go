@@ -1,0 +1,136 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// stage is where a rehearsal plays: a scripted model on loopback, a scratch
+// workspace, a private home, and an environment that holds nothing of the user's.
+type stage struct {
+	server *rehearsal.Server
+	dir    string
+	env    []string
+	claude bridge.ClaudeSpec
+	log    *slog.Logger
+}
+
+// setStage builds it and points the choices at it.
+func setStage(c *choices, log *slog.Logger) (*stage, error) {
+	script, err := loadScenario(c.Scenario)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	st := &stage{log: log}
+	if st.dir, err = os.MkdirTemp("", "arbiter-rehearsal-"); err != nil {
+		return nil, environmentf("scratch workspace: %v", err)
+	}
+	work, home := filepath.Join(st.dir, "workspace"), filepath.Join(st.dir, "home")
+	for _, d := range []string{work, home} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return nil, environmentf("scratch workspace: %v", err)
+		}
+	}
+	vars := map[string]string{}
+	if _, ok := script.Vars()["task"]; ok && c.Options.Task != "" {
+		vars["task"] = c.Options.Task
+	}
+	if st.server, err = rehearsal.Start(script, rehearsal.Options{Logger: log, Vars: vars}); err != nil {
+		st.close()
+		return nil, environmentf("rehearsal: %v", err)
+	}
+	if st.claude, err = findPlayer(c); err != nil {
+		st.close()
+		return nil, err
+	}
+	st.env = stageEnv(home, st.server)
+	c.Options.CWD, c.Policy.CWD, c.Policy.Home = work, work, home
+	c.Options.Scenario = script.Name
+	for _, text := range script.Allow() {
+		rule, err := policy.ParseRule(text)
+		if err != nil {
+			st.close()
+			return nil, usagef("scenario %s: allow: %q: %v", script.Name, text, err)
+		}
+		c.Policy.Allow = append(c.Policy.Allow, rule)
+		c.Options.Allow = append(c.Options.Allow, text)
+	}
+	return st, nil
+}
+
+// loadScenario takes a built-in name, or a file.
+func loadScenario(name string) (*rehearsal.Scenario, error) {
+	if strings.ContainsAny(name, "/.") {
+		return rehearsal.Load(name)
+	}
+	return rehearsal.Builtin(name)
+}
+
+// findPlayer chooses who speaks the CLI's wire: the real one where there is
+// one, else the stand-in.
+func findPlayer(c *choices) (bridge.ClaudeSpec, error) {
+	if !c.StandIn {
+		if c.Claude != "" {
+			return bridge.ClaudeSpec{Path: c.Claude}, nil
+		}
+		if path, err := exec.LookPath("claude"); err == nil {
+			return bridge.ClaudeSpec{Path: path}, nil
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return bridge.ClaudeSpec{}, environmentf("cannot find arbiter's own program: %v", err)
+	}
+	return bridge.ClaudeSpec{Path: self, Args: []string{standInCommand}}, nil
+}
+
+// stageEnv is the whole environment of a rehearsal's bridge. Nothing of the
+// user's but PATH and locale is in it: no key, no proxy, no configuration.
+func stageEnv(home string, s *rehearsal.Server) []string {
+	env := []string{
+		"HOME=" + home,
+		"CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
+		"XDG_CACHE_HOME=" + cacheHome(),
+		"ANTHROPIC_BASE_URL=" + s.URL(),
+		"ANTHROPIC_API_KEY=" + s.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost",
+	}
+	for _, name := range []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR", "ARBITER_STANDIN_FAULT", "CLAUDE_CODE_MAX_RETRIES"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// cacheHome lets the bridge find its cache of CLI versions in a rehearsal, too.
+func cacheHome() string {
+	if dir, err := os.UserCacheDir(); err == nil {
+		return dir
+	}
+	return os.TempDir()
+}
+
+// close ends the scripted model and removes the private home. The workspace
+// stays: it is what a person came to see.
+func (s *stage) close() {
+	if s.server != nil {
+		for _, p := range s.server.Problems() {
+			s.log.Warn("rehearsal", "problem", p)
+		}
+		if err := s.server.Close(); err != nil {
+			s.log.Warn("rehearsal", "error", err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(s.dir, "home")); err != nil {
+		s.log.Warn("rehearsal", "error", err)
+	}
+}

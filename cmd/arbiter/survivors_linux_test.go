@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// survivors lists the living processes that carry the run's mark, by pid.
+func survivors(run string) map[int]string {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	left := map[int]string{}
+	for _, d := range dirs {
+		env, err := os.ReadFile(d + "/environ")
+		if err != nil || !bytes.Contains(env, []byte("ARBITER_RUN="+run)) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(d))
+		if err != nil {
+			continue
+		}
+		cmd, _ := os.ReadFile(d + "/cmdline")
+		left[pid] = strings.ReplaceAll(string(cmd), "\x00", " ")
+	}
+	return left
+}
+
+// awaitGone waits until nothing of the run lives, on the processes themselves.
+func awaitGone(t *testing.T, run string) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		left := survivors(run)
+		if len(left) == 0 {
+			return
+		}
+		for pid := range left {
+			fd, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				continue // gone meanwhile
+			}
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(deadline).Milliseconds()))
+			_ = unix.Close(fd)
+			if err != unix.EINTR && n == 0 {
+				t.Fatalf("still alive: %v", left)
+			}
+		}
+	}
+}

@@ -1,0 +1,467 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plain is a file system without links.
+func plain(name string) (string, error) { return filepath.Clean(name), nil }
+
+func input(pairs ...string) json.RawMessage {
+	m := map[string]string{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+func TestModes(t *testing.T) {
+	tests := []struct {
+		tool  string
+		input json.RawMessage
+		want  [4]string // ask, rules, accept-edits, allow-all
+	}{
+		{"Read", input("file_path", "/w/a"), [4]string{Allow, Allow, Allow, Allow}},
+		{"Read", input("file_path", "a"), [4]string{Allow, Allow, Allow, Allow}},
+		{"Read", input("file_path", "/etc/passwd"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Read", input("file_path", "../x"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Read", input("file_path", "/w/../x"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Read", input("file_path", "/w2/a"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Read", input("file_path", "~/x"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Read", input(), [4]string{Ask, Deny, Ask, Allow}},
+		{"Grep", input("pattern", "x"), [4]string{Allow, Allow, Allow, Allow}},
+		{"Grep", input("pattern", "x", "path", "/w"), [4]string{Allow, Allow, Allow, Allow}},
+		{"Grep", input("pattern", "x", "path", "/"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Grep", json.RawMessage(`{"pattern":"x","path":7}`), [4]string{Ask, Deny, Ask, Allow}},
+		{"Glob", input("pattern", "**/*.go"), [4]string{Allow, Allow, Allow, Allow}},
+		{"Glob", input("pattern", "/etc/*"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Glob", input("pattern", "../*"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Glob", input("pattern", "{..,a}/*"), [4]string{Ask, Deny, Ask, Allow}},
+		{"LS", input("path", "/w/src"), [4]string{Allow, Allow, Allow, Allow}},
+		{"TodoWrite", input(), [4]string{Allow, Allow, Allow, Allow}},
+		{"StructuredOutput", input(), [4]string{Allow, Allow, Allow, Allow}},
+		{"Agent", input("subagent_type", "x"), [4]string{Allow, Allow, Allow, Allow}},
+		{"Task", nil, [4]string{Allow, Allow, Allow, Allow}},
+		{"mcp__arbiter__status", input(), [4]string{Allow, Allow, Allow, Allow}},
+		{"mcp__arbiter2__status", input(), [4]string{Ask, Deny, Ask, Allow}},
+		{"mcp__arbiter", input(), [4]string{Ask, Deny, Ask, Allow}},
+		{"Edit", input("file_path", "/w/a"), [4]string{Ask, Deny, Allow, Allow}},
+		{"Write", input("file_path", "src/new/a"), [4]string{Ask, Deny, Allow, Allow}},
+		{"MultiEdit", input("file_path", "/w/a"), [4]string{Ask, Deny, Allow, Allow}},
+		{"NotebookEdit", input("notebook_path", "/w/a.ipynb"), [4]string{Ask, Deny, Allow, Allow}},
+		{"NotebookEdit", input("file_path", "/w/a.ipynb"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", "/w"), [4]string{Ask, Deny, Allow, Allow}},
+		{"Write", input("file_path", "/etc/passwd"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", "/w/../etc"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", "/w/a/../../etc"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", " /w/a"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", "/w/a\x00"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", "~root/x"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", ""), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("File_path", "/w/a"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", json.RawMessage(`{`), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", "/w/.git/hooks/pre-commit"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Write", input("file_path", "/w/sub/.GIT/config"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Edit", input("file_path", ".claude/settings.json"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Edit", input("file_path", ".mcp.json"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Edit", input("file_path", ".gitignore"), [4]string{Ask, Deny, Allow, Allow}},
+		{"Bash", bashInput("ls"), [4]string{Ask, Deny, Ask, Allow}},
+		{"WebFetch", input("url", "https://example.com"), [4]string{Ask, Deny, Ask, Allow}},
+		{"AskUserQuestion", input(), [4]string{Ask, Deny, Ask, Allow}},
+		{"SomethingNew", input(), [4]string{Ask, Deny, Ask, Allow}},
+		{"", nil, [4]string{Ask, Deny, Ask, Allow}},
+	}
+	for i, mode := range []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll} {
+		p := Policy{Mode: mode, CWD: "/w", Home: "/home/u", Resolve: plain}
+		for _, tt := range tests {
+			if got := p.Decide(Request{tt.tool, tt.input}); got.Behavior != tt.want[i] {
+				t.Errorf("%s: %s %s is %s (%s), want %s", mode, tt.tool, tt.input, got.Behavior, got.Reason, tt.want[i])
+			}
+		}
+	}
+}
+
+// TestUnknownModeAsks: a mode that is none must not let anything through.
+func TestUnknownModeAsks(t *testing.T) {
+	for _, mode := range []Mode{"", "bypass"} {
+		if d := (Policy{Mode: mode, CWD: "/w"}).Decide(Request{"Bash", bashInput("ls")}); d.Behavior != Ask {
+			t.Errorf("mode %q: %s, want ask", mode, d.Behavior)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	p := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain,
+		Deny: mustRules(t, "Bash(git push *)"), Ask: mustRules(t, "Bash(git *)", "Agent"), Allow: mustRules(t, "Bash(git log *)", "Bash(ls *)", "Bash(cat *)")}
+	tests := []struct {
+		request Request
+		want    Decision
+	}{
+		{Request{"Bash", bashInput("git push")}, Decision{Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
+		{Request{"Bash", bashInput("git log")}, Decision{Ask, ByRule, "Bash(git *)", "the rule Bash(git *) wants it asked for"}},
+		{Request{"Bash", bashInput("ls | cat; ls")}, Decision{Allow, ByRule, "Bash(ls *), Bash(cat *)", "the rule Bash(ls *), Bash(cat *) allows it"}},
+		{Request{"Bash", bashInput("make")}, Decision{Ask, ByMode, "", "no rule allows Bash"}},
+		{Request{"Agent", input()}, Decision{Allow, ByMode, "", "never asked for"}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, p.Decide(tt.request)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.request.Input, diff)
+		}
+	}
+	p.Mode = ModeRules
+	want := Decision{Deny, ByRule, "Bash(git *)", "the rule Bash(git *) wants it asked for, and nothing is asked in this mode"}
+	if diff := cmp.Diff(want, p.Decide(tests[1].request)); diff != "" {
+		t.Errorf("nobody is asked in this mode (-want +got):\n%s", diff)
+	}
+}
+
+func TestToolRules(t *testing.T) {
+	tests := []struct {
+		rule, tool string
+		input      json.RawMessage
+		covers     bool // as an allow rule
+		might      bool // as a deny rule
+	}{
+		{"Edit", "Write", input("file_path", "/x"), true, true},
+		{"Edit", "NotebookEdit", nil, true, true},
+		{"Write", "Edit", input("file_path", "/x"), false, false},
+		{"Read", "Grep", input("path", "/x"), true, true},
+		{"Grep", "Read", input("file_path", "/x"), false, false},
+		{"WebSearch", "WebSearch", nil, true, true},
+		{"SomethingNew", "SomethingNew", nil, true, true},
+		{"Bash", "BashOutput2", nil, false, false},
+
+		{"mcp__git", "mcp__git__log", nil, true, true},
+		{"mcp__git", "mcp__github__log", nil, false, false},
+		{"mcp__git", "mcp__git_x__log", nil, false, false},
+		{"mcp__git__log", "mcp__git__log", nil, true, true},
+		{"mcp__git__log", "mcp__git__log2", nil, false, false},
+		{"mcp__git__*", "mcp__git__log2", nil, true, true},
+		{"mcp__git__get_*", "mcp__git__get_x", nil, true, true},
+		{"mcp__git__get_*", "mcp__git__set_x", nil, false, false},
+
+		{"WebFetch(domain:example.com)", "WebFetch", input("url", "https://example.com/x"), true, true},
+		{"WebFetch(domain:Example.com)", "WebFetch", input("url", "http://EXAMPLE.com.:8080/x?y#z"), true, true},
+		{"WebFetch(domain:example.com)", "WebFetch", input("url", "example.com/x"), true, true},
+		{"WebFetch(domain:example.com)", "WebFetch", input("url", "https://sub.example.com"), false, true},
+		{"WebFetch(domain:*.example.com)", "WebFetch", input("url", "https://sub.example.com"), true, true},
+		{"WebFetch(domain:*.example.com)", "WebFetch", input("url", "https://example.com"), false, false},
+		{"WebFetch(domain:example.com)", "WebFetch", input("url", "https://example.com.evil.org"), false, false},
+		{"WebFetch(domain:example.com)", "WebFetch", input("url", "https://evilexample.com"), false, false},
+		{"WebFetch(domain:example.com)", "WebFetch", input("url", "https://example.com@evil.org/"), false, true},
+		{"WebFetch(domain:example.com)", "WebFetch", input("url", `https://evil.org\@example.com/`), false, true},
+		{"WebFetch(domain:example.com)", "WebFetch", input("url", "https://%zz"), false, true},
+		{"WebFetch(domain:example.com)", "WebFetch", input(), false, true},
+		{"WebFetch(domain:example.com)", "WebSearch", input("url", "https://example.com"), false, false},
+
+		{"Skill(pdf)", "Skill", input("skill", "pdf"), true, true},
+		{"Skill(pdf)", "Skill", input("command", "/pdf"), true, true},
+		{"Skill(pdf)", "Skill", input("skill", "PDF"), false, true},
+		{"Skill(pdf*)", "Skill", input("skill", "pdf-tools"), true, true},
+		{"Skill(pdf)", "Skill", input("skill", "docx"), false, false},
+		{"Skill(pdf)", "Skill", input(), false, true},
+	}
+	for _, tt := range tests {
+		r := Request{tt.tool, tt.input}
+		allow := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain, Allow: mustRules(t, tt.rule)}
+		if got := allow.Decide(r).Behavior == Allow; got != tt.covers {
+			t.Errorf("allow %s: %s %s: allowed %v, want %v", tt.rule, tt.tool, tt.input, got, tt.covers)
+		}
+		deny := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Deny: mustRules(t, tt.rule)}
+		if got := deny.Decide(r).Behavior == Deny; got != tt.might {
+			t.Errorf("deny %s: %s %s: denied %v, want %v", tt.rule, tt.tool, tt.input, got, tt.might)
+		}
+	}
+}
+
+// TestOwnTools: arbiter's tools and the subagent tool are denied by name only.
+func TestOwnTools(t *testing.T) {
+	for rule, denied := range map[string]bool{
+		"mcp__arbiter": true, "mcp__arbiter__status": true, "mcp__arbiter__*": true, "mcp__arbiter__set_plan": false, "Bash": false,
+	} {
+		p := Policy{Mode: ModeRules, Deny: mustRules(t, rule)}
+		if got := p.Decide(Request{"mcp__arbiter__status", nil}).Behavior == Deny; got != denied {
+			t.Errorf("%s: denied %v, want %v", rule, got, denied)
+		}
+	}
+	for rule, denied := range map[string]bool{"Agent": true, "Task": true, "Task(x)": true, "Agent(y)": false} {
+		p := Policy{Mode: ModeRules, Deny: mustRules(t, rule)}
+		for _, tool := range []string{"Agent", "Task"} {
+			if got := p.Decide(Request{tool, input("subagent_type", "x")}).Behavior == Deny; got != denied {
+				t.Errorf("%s: %s denied %v, want %v", rule, tool, got, denied)
+			}
+		}
+	}
+}
+
+func TestPathRules(t *testing.T) {
+	tests := []struct {
+		rule, path    string
+		covers, might bool
+	}{
+		{"Edit(src/**)", "/w/src/a", true, true},
+		{"Edit(src/**)", "src/a/b/c", true, true},
+		{"Edit(src/**)", "./src/a", true, true},
+		{"Edit(src/**)", "/w/srcs/a", false, false},
+		{"Edit(src/**)", "/w/a/src/b", false, false},
+		{"Edit(src/**)", "/w/src/../a", false, false},
+		{"Edit(src/**)", "/x/src/a", false, false},
+		{"Edit(/src/**)", "/w/src/a", true, true},
+		{"Edit(./src/**)", "/w/src/a", true, true},
+		{"Edit(src/*)", "/w/src/a", true, true},
+		{"Edit(src/*)", "/w/src/a/b", false, true},
+		{"Edit(src/)", "/w/src/a/b", true, true},
+		{"Edit(src)", "/w/src", true, true},
+		{"Edit(src)", "/w/src/a", true, true},
+		{"Edit(src)", "/w/a/src", true, true},
+		{"Edit(./src)", "/w/a/src", false, false},
+		{"Edit(*.go)", "/w/a.go", true, true},
+		{"Edit(*.go)", "/w/a/b.go", true, true},
+		{"Edit(*.go)", "/w/a.goo", false, false},
+		{"Edit(*.go)", "/x/a.go", false, false},
+		{"Edit(**/*.go)", "/w/a.go", true, true},
+		{"Edit(a/**/b/*.go)", "/w/a/b/x.go", true, true},
+		{"Edit(a/**/b/*.go)", "/w/a/c/d/b/x.go", true, true},
+		{"Edit(a/**/b/*.go)", "/w/a/c/d/x.go", false, false},
+		{"Edit(a?[bc])", "/w/axb", true, true},
+		{"Edit(//etc/**)", "/etc/a/b", true, true},
+		{"Edit(//etc/**)", "/w/etc/a", false, false},
+		{"Edit(//**)", "/anything", true, true},
+		{"Edit(//)", "/anything", true, true},
+		{"Edit(~/.ssh/**)", "/home/u/.ssh/id", true, true},
+		{"Edit(~/.ssh/**)", "~/.ssh/id", true, true},
+		{"Edit(~/.ssh/**)", "/home/v/.ssh/id", false, false},
+		{"Edit(~)", "/home/u/a", true, true},
+		{"Edit(../x/**)", "/x/a", true, true},
+		{"Edit(../x/**)", "../x/a", true, true},
+		{"Edit(../x/**)", "/w/x/a", false, false},
+		{"Edit(.)", "/w/a/b", true, true},
+		{"Edit(.env)", "/w/.env", true, true},
+		{"Edit(.env)", "/w/a/.env", true, true},
+		{"Edit(.env)", "/w/.envrc", false, false},
+		{"Edit(.env)", "/w/.env/", true, true},
+		{"Edit(.env)", "/w//.env", true, true},
+		{"Edit(.env)", "/w/x/../.env", true, true},
+		{"Edit(.env)", " /w/.env", false, true},
+		{"Edit(.env)", "", false, true},
+	}
+	for _, tt := range tests {
+		r := Request{"Write", input("file_path", tt.path)}
+		allow := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Allow: mustRules(t, tt.rule)}
+		if got := allow.Decide(r).Behavior == Allow; got != tt.covers {
+			t.Errorf("allow %s: %q: allowed %v, want %v", tt.rule, tt.path, got, tt.covers)
+		}
+		deny := Policy{Mode: ModeAllowAll, CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, tt.rule)}
+		if got := deny.Decide(r).Behavior == Deny; got != tt.might {
+			t.Errorf("deny %s: %q: denied %v, want %v", tt.rule, tt.path, got, tt.might)
+		}
+	}
+}
+
+func TestReadRulesCoverSearches(t *testing.T) {
+	p := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, "Read(.env)", "Read(~/.ssh/**)")}
+	for _, tt := range []struct {
+		tool  string
+		input json.RawMessage
+		want  string
+	}{
+		{"Read", input("file_path", ".env"), Deny},
+		{"Grep", input("pattern", "x", "path", ".env"), Deny},
+		{"Grep", input("pattern", "x", "glob", ".env"), Deny},
+		{"Grep", input("pattern", "x", "path", "src", "glob", ".env"), Deny},
+		{"Glob", input("pattern", "id", "path", "~/.ssh"), Deny},
+		{"Glob", input("pattern", "~/.ssh/id"), Deny},
+		{"Grep", input("pattern", ".env"), Allow},
+		{"Edit", input("file_path", ".env"), Ask},
+	} {
+		if got := p.Decide(Request{tt.tool, tt.input}).Behavior; got != tt.want {
+			t.Errorf("%s %s is %s, want %s", tt.tool, tt.input, got, tt.want)
+		}
+	}
+}
+
+// TestLinks uses real links: what a path is called and where it leads differ.
+func TestLinks(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"work/src", "secret", "work/real"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{
+		"work/src/out":      root + "/secret",          // leads out
+		"work/src/in":       "../real",                 // stays in
+		"work/src/dangling": root + "/secret/new",      // leads to what is not there yet
+		"work/src/loop":     root + "/work/src/loop",   // leads nowhere
+		"alias":             root + "/work",            // another name of the working directory
+		"keys":              root + "/secret",          // another name of the secret
+		"work/src/chain":    root + "/work/src/out/..", // the kernel's .. is the link's
+	} {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		cwd, path            string
+		edits, covers, might bool // accept-edits; allow Edit(src/**); deny Edit(//root/keys/**)
+	}{
+		{"work", "src/a", true, true, false},
+		{"work", "src/new/dir/a", true, true, false},
+		{"work", "src/out/a", false, false, true},
+		{"work", "src/out", false, false, true},
+		{"work", "src/in/a", true, false, false},
+		{"work", "src/dangling", false, false, true},
+		{"work", "src/dangling/b", false, false, true},
+		{"work", "src/loop", false, false, true},
+		{"work", "src/loop/a", false, false, true},
+		{"work", "src/out/../a", false, false, false},
+		{"work", "src/chain/a", false, false, false},
+		{"work", "src/in/../a", true, false, false},
+		{"work", "../secret/a", false, false, true},
+		{"work", "../keys/a", false, false, true},
+		{"alias", "src/a", true, true, false},
+		{"alias", root + "/work/src/a", true, true, false},
+		{"work", root + "/alias/src/a", false, false, false},
+		{"alias", root + "/alias/src/out/a", false, false, true},
+	}
+	for _, tt := range tests {
+		r := Request{"Write", input("file_path", tt.path)}
+		cwd := filepath.Join(root, tt.cwd)
+		for what, c := range map[string]struct {
+			p    Policy
+			want bool
+			hit  string
+		}{
+			"accept-edits": {Policy{Mode: ModeAcceptEdits, CWD: cwd}, tt.edits, Allow},
+			"allow":        {Policy{Mode: ModeAsk, CWD: cwd, Allow: mustRules(t, "Edit(src/**)")}, tt.covers, Allow},
+			"deny":         {Policy{Mode: ModeAllowAll, CWD: cwd, Deny: mustRules(t, "Edit(/"+root+"/keys/**)")}, tt.might, Deny},
+		} {
+			if got := c.p.Decide(r).Behavior == c.hit; got != c.want {
+				t.Errorf("%s in %s: %s: %v, want %v", what, tt.cwd, tt.path, got, c.want)
+			}
+		}
+	}
+}
+
+// TestUnresolvable: a path whose links cannot be followed is in doubt.
+func TestUnresolvable(t *testing.T) {
+	broken := func(string) (string, error) { return "", errors.New("permission denied") }
+	r := Request{"Write", input("file_path", "/w/src/a")}
+	for _, p := range []Policy{
+		{Mode: ModeAcceptEdits, CWD: "/w", Resolve: broken},
+		{Mode: ModeAsk, CWD: "/w", Resolve: broken, Allow: mustRules(t, "Edit(src/**)")},
+	} {
+		if d := p.Decide(r); d.Behavior != Ask {
+			t.Errorf("%s: %s, want ask", p.Mode, d.Behavior)
+		}
+	}
+	p := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: broken, Deny: mustRules(t, "Edit(//etc/**)")}
+	if d := p.Decide(r); d.Behavior != Deny {
+		t.Errorf("deny: %s, want deny", d.Behavior)
+	}
+}
+
+func TestWithoutHome(t *testing.T) {
+	r := Request{"Read", input("file_path", "/.ssh/id")}
+	p := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Read(~/.ssh/**)")}
+	if d := p.Decide(r); d.Behavior != Ask {
+		t.Errorf("%s, want ask", d.Behavior)
+	}
+	if d := (Policy{Mode: ModeAcceptEdits, Resolve: plain}).Decide(Request{"Write", input("file_path", "/a")}); d.Behavior != Ask {
+		t.Errorf("without a working directory: %s, want ask", d.Behavior)
+	}
+}
+
+func TestMatchWithCaseFolding(t *testing.T) {
+	if !matchBelow("/W", []string{"**", ".Env"}, "/w/a/.ENV", true) || matchBelow("/w", []string{".env"}, "/w/.ENV", false) {
+		t.Error("case is folded if and only if it is asked for")
+	}
+}
+
+// TestMeet compares the intersection of patterns with trying fillings.
+func TestMeet(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"rm *", "\x00 x", true}, {"rm *", "r\x00", true}, {"rm *", "ls \x00", false}, {"rm", "\x00m", true}, {"rm", "\x00", true},
+		{"a*b", "\x00", true}, {"a*b", "a\x00c", false}, {"a*b", "x\x00b", false}, {"*x*", "a\x00b", true}, {"", "\x00", true},
+		{"abc", "a\x00c", true}, {"abc", "ab\x00c", true}, {"abc", "ab\x00bc", false}, {"a*", "\x00b", true}, {"ab", "\x00\x00", true},
+	} {
+		if got := meet(tt.pattern, tt.text); got != tt.want {
+			t.Errorf("meet(%q, %q) is %v, want %v", tt.pattern, tt.text, got, tt.want)
+		}
+	}
+	alphabet := []string{"a", "b", "*"}
+	fillings := []string{"", "a", "b", "ab", "ba", "aa", "bb", "aba", "bab"}
+	for n := range 243 {
+		pattern, text := "", ""
+		for i, d := 0, n; i < 5; i, d = i+1, d/3 {
+			c := alphabet[d%3]
+			if i < 3 {
+				pattern += c
+			} else {
+				text += strings.ReplaceAll(c, "*", "\x00")
+			}
+		}
+		found := false
+		for _, f := range fillings {
+			for _, g := range fillings {
+				found = found || wildcard(pattern, strings.Replace(strings.Replace(text, "\x00", f, 1), "\x00", g, 1))
+			}
+		}
+		if got := meet(pattern, text); got != found {
+			t.Errorf("meet(%q, %q) is %v, trying says %v", pattern, text, got, found)
+		}
+	}
+}
+
+func FuzzDecide(f *testing.F) {
+	f.Add("Write", `{"file_path":"/w/src/../x"}`, "Edit(src/**)")
+	f.Add("Glob", `{"pattern":"**","path":"~/x"}`, "Read(~/.ssh/**)")
+	f.Add("WebFetch", `{"url":"https://x@y"}`, "WebFetch(domain:*.x)")
+	f.Fuzz(func(t *testing.T, tool, in, rule string) {
+		r, err := ParseRule(rule)
+		if err != nil {
+			return
+		}
+		request := Request{tool, json.RawMessage(in)}
+		allowed := Policy{Mode: ModeAsk, CWD: "/w", Home: "/h", Resolve: plain, Allow: []Rule{r}}.Decide(request)
+		denied := Policy{Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: plain, Deny: []Rule{r}}.Decide(request)
+		// What a rule is sure to cover it also might match.
+		if allowed.By == ByRule && allowed.Behavior == Allow && denied.Behavior != Deny {
+			t.Fatalf("%s covers %s %s, but denies it not", rule, tool, in)
+		}
+	})
+}
+
+func BenchmarkDecidePath(b *testing.B) {
+	var allow, deny []string
+	for i := range 500 {
+		allow = append(allow, fmt.Sprintf("Edit(src%d/**)", i))
+		deny = append(deny, fmt.Sprintf("Edit(secret%d/**)", i))
+	}
+	p := Policy{Mode: ModeAsk, CWD: b.TempDir(), Allow: mustRules(b, allow...), Deny: mustRules(b, deny...)}
+	in := input("file_path", "src499/a/b.go")
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := p.Decide(Request{"Edit", in}); d.Behavior != Allow {
+			b.Fatal(d)
+		}
+	}
+}
