@@ -22,11 +22,12 @@ type reader struct {
 	trouble trouble
 	verdict map[string]bool // tool use ids of verdicts whose result is to come
 	stream  map[int]bool    // partial stream: content block index → is the verdict
+	asked   map[string]bool // requests of the CLI whose answers it may echo
 }
 
 func newReader(a *agent) *reader {
 	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume, a.version),
-		verdict: map[string]bool{}, stream: map[int]bool{}}
+		verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{}}
 }
 
 // run reads until the end of stdout.
@@ -65,6 +66,22 @@ func (r *reader) line(line []byte) {
 	r.handle(f)
 }
 
+// maxAsked bounds the memory of requests whose answers may still be echoed; a
+// CLI that does not echo would fill it.
+const maxAsked = 1024
+
+// echo says whether a control response is our own answer coming back: with
+// --replay-user-messages the CLI repeats the control responses it was given, too
+// (observed with CLI 2.1.329).
+func (r *reader) echo(id string) bool {
+	if len(r.asked) > maxAsked {
+		clear(r.asked)
+	}
+	known := r.asked[id]
+	delete(r.asked, id)
+	return known
+}
+
 // handle is the dispatch of all frames.
 func (r *reader) handle(f frame) {
 	a := r.a
@@ -80,9 +97,10 @@ func (r *reader) handle(f frame) {
 	case lifecycleFrame:
 		r.lifecycle(f)
 	case controlRequest:
+		r.asked[f.ID] = true
 		a.answer(f)
 	case controlResponse:
-		if !a.calls.answered(f) {
+		if !r.echo(f.ID) && !a.calls.answered(f) {
 			a.notice("stray answer", fmt.Sprintf("an answer to an unknown request %.80q", f.ID))
 		}
 	case controlCancel:
