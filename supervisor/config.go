@@ -20,6 +20,8 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 		PermissionMode:  "default",
 		Partial:         o.Partial,
 		ContextCap:      o.ContextTokens,
+		Env:             o.Env,
+		StartTimeoutMS:  int(o.StartTimeout.Milliseconds()),
 	}
 	if o.Trusted {
 		c.SettingSources = []string{"user", "project"}

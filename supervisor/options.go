@@ -19,7 +19,8 @@ type Options struct {
 
 	Permissions string // ask, rules, accept-edits, allow-all
 	Allow, Deny []string
-	Trusted     bool // project settings, hooks, agents and CLAUDE.md may be loaded
+	Env         map[string]string // added to the agents' environment
+	Trusted     bool              // project settings, hooks, agents and CLAUDE.md may be loaded
 
 	MaxOrchestrators int
 	MaxIterations    int
@@ -29,6 +30,7 @@ type Options struct {
 	Timeout          time.Duration // 0: no limit
 	ContextTokens    int           // cap of the effective window, 0: none
 	RetryBase        time.Duration // first pause before a turn is tried again after API trouble
+	StartTimeout     time.Duration // for an agent to be ready, 0: the bridge's default
 	PermissionWait   time.Duration // an unanswered permission request is denied then
 
 	HumanPresent bool // somebody can answer (until the input ends)

@@ -75,17 +75,16 @@ func TestParallel(t *testing.T) {
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")...)
 			s.finish(contract.ExitComplete)
-			alive, most := map[string]bool{}, 0
+			turning, most := map[string]bool{}, 0
 			for _, l := range s.lines {
-				switch b := l.Body.(type) {
-				case contract.Delivered:
-					alive[l.ID] = alive[l.ID] || strings.HasPrefix(l.ID, "orch-")
+				switch l.Body.(type) {
+				case contract.Spawn:
+					turning[l.ID] = l.ID != contract.Arbiter
 				case contract.Turn:
-					_ = b
-					delete(alive, l.ID)
+					turning[l.ID] = false
 				}
 				n := 0
-				for _, ok := range alive {
+				for _, ok := range turning {
 					if ok {
 						n++
 					}

@@ -28,7 +28,8 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 	}
 	given := map[string]bool{}
 	for _, s := range settings {
-		given[s.name] = c.IsSet(s.name)
+		// An environment variable that is set to nothing sets nothing.
+		given[s.name] = c.IsSet(s.name) && (s.kind != kindText || c.String(s.name) != "")
 	}
 	for _, file := range files {
 		src, err := os.ReadFile(file)

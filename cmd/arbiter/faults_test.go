@@ -115,19 +115,22 @@ func TestCLIFaults(t *testing.T) {
 		{"big-line:65M", "", contract.ExitComplete},
 		{"stderr-flood:1M", "", contract.ExitComplete},
 		{"split", "", contract.ExitComplete},
-		{"control-errors", "*", -1},
+		{"control-errors", bridge.CatStart, contract.ExitEnvironment},
+		{"silent-init", bridge.CatStart, contract.ExitEnvironment},
+		// What never comes is ended by the time limit of the run.
+		{"no-result", "", contract.ExitLimit},
+		{"deaf", "", contract.ExitLimit},
 		{"double-result", "", contract.ExitComplete},
 		{"ignore-term", "", contract.ExitComplete},
 		{"orphan", "", contract.ExitComplete},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, []string{"ARBITER_STANDIN_FAULT=" + c.fault}, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
-			if c.exit < 0 {
-				// Whatever it comes to, it ends, by the contract, and nothing is left.
-				s.finishAny()
-				return
+			limit := "5m"
+			if c.exit == contract.ExitLimit {
+				limit = "4s"
 			}
+			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT="+c.fault, "--start-timeout", "3s", "--timeout", limit, "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
 			s.finish(c.exit)
 			if c.category == "" {
 				if e := collect[contract.Error](s); len(e) != 0 {
@@ -138,14 +141,6 @@ func TestCLIFaults(t *testing.T) {
 			s.oneError(c.category)
 		})
 	}
-}
-
-// finishAny waits for an end by the contract with any of its exit codes.
-func (s *script) finishAny() {
-	s.t.Helper()
-	<-s.ended
-	_ = s.cmd.Wait()
-	s.finish(contract.Exit(s.cmd.ProcessState.ExitCode()))
 }
 
 // TestCLIKilledInMidTurn kills the real process (and the stand-in's) while a tool

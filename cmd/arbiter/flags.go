@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
@@ -43,6 +44,7 @@ var settings = []setting{
 	{name: "i-accept-the-risk", kind: kindBool, usage: "required by --permissions allow-all", flagged: true, env: "-"},
 	{name: "allow", kind: kindList, usage: "permission rule such as 'Bash(git *)' or Edit (repeatable)"},
 	{name: "deny", kind: kindList, usage: "permission rule that always denies (repeatable)"},
+	{name: "env", kind: kindList, usage: "NAME=VALUE for the agents' environment (repeatable)"},
 	{name: "trust", kind: kindBool, usage: "load this workspace's own settings, hooks, agents, CLAUDE.md and .arbiter/config.yaml", flagged: true, env: "-"},
 	{name: "max-orchestrators", kind: kindInt, value: supervisor.DefaultMaxOrchestrators, usage: "Orchestrators alive at once"},
 	{name: "max-iterations", kind: kindInt, value: supervisor.DefaultMaxIterations, usage: "Orchestrators summoned in all"},
@@ -52,6 +54,7 @@ var settings = []setting{
 	{name: "timeout", kind: kindDuration, value: time.Duration(0), usage: "for the whole run, such as 90m (0: no limit)"},
 	{name: "context-tokens", kind: kindInt, value: supervisor.DefaultContextTokens, usage: "cap of the effective context window (0: none)"},
 	{name: "permission-wait", kind: kindDuration, value: supervisor.DefaultPermissionWait, usage: "an unanswered permission request is denied after this time"},
+	{name: "start-timeout", kind: kindDuration, value: bridge.DefaultStartTimeout, usage: "for an agent to be ready after its process was started"},
 	{name: "no-input", kind: kindBool, usage: "no human is present: stdin is not read", flagged: true, env: "-"},
 	{name: "rehearse", kind: kindBool, usage: "play a scripted model in a scratch workspace: no login, no network, no cost", flagged: true, env: "-"},
 	{name: "scenario", kind: kindText, usage: "what to rehearse: a name of `arbiter scenarios`, or a file (implies --rehearse)", flagged: true, env: "-"},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -63,7 +64,17 @@ func readSettings(c *cli.Context) (choices, error) {
 		MaxFailures: c.Int("max-failures"), MaxExchanges: c.Int("max-exchanges"),
 		MaxCostUSD: c.Float64("max-cost"), Timeout: c.Duration("timeout"),
 		ContextTokens: c.Int("context-tokens"), PermissionWait: c.Duration("permission-wait"),
-		Rehearsal: s.Rehearse,
+		StartTimeout: c.Duration("start-timeout"),
+		Rehearsal:    s.Rehearse,
+	}
+	if strings.ContainsRune(s.Claude, os.PathSeparator) {
+		// The bridge runs in the workspace; a relative path is meant from here.
+		if s.Claude, err = filepath.Abs(s.Claude); err != nil {
+			return s, usagef("--claude: %v", err)
+		}
+	}
+	if s.Options.Env, err = readEnv(c.StringSlice("env"), s.Rehearse); err != nil {
+		return s, err
 	}
 	if err := checkLimits(s.Options); err != nil {
 		return s, err
@@ -101,6 +112,22 @@ func workspace(c *cli.Context) (string, error) {
 	return abs, nil
 }
 
+// readEnv reads NAME=VALUE pairs. A rehearsal takes none but the stand-in's own,
+// so that no key can reach the scripted model.
+func readEnv(pairs []string, rehearse bool) (map[string]string, error) {
+	env := map[string]string{}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || strings.ContainsRune(pair, 0) {
+			return nil, usagef("--env %q: want NAME=VALUE", pair)
+		}
+		if !rehearse || strings.HasPrefix(name, "ARBITER_STANDIN_") {
+			env[name] = value
+		}
+	}
+	return env, nil
+}
+
 func checkLimits(o supervisor.Options) error {
 	for _, n := range []struct {
 		name  string
@@ -122,6 +149,9 @@ func checkLimits(o supervisor.Options) error {
 	}
 	if o.PermissionWait <= 0 {
 		return usagef("--permission-wait %s: must be more than nothing", o.PermissionWait)
+	}
+	if o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second {
+		return usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)
 	}
 	return nil
 }

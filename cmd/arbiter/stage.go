@@ -103,7 +103,7 @@ func stageEnv(home string, s *rehearsal.Server) []string {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost",
 	}
-	for _, name := range []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR", "ARBITER_STANDIN_FAULT", "CLAUDE_CODE_MAX_RETRIES"} {
+	for _, name := range []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR", "CLAUDE_CODE_MAX_RETRIES"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

@@ -144,7 +144,8 @@ func (l *lexer) step(c byte) bool {
 func (l *lexer) ordinary(c byte) {
 	switch {
 	case c == '#' && !l.inWord:
-		l.doubt = true // a comment, or a word to a shell that knows none
+		l.comment()
+		return
 	case c < ' ' || c == 0x7f:
 		l.doubt = true
 		c = '?'
@@ -155,6 +156,18 @@ func (l *lexer) ordinary(c byte) {
 	}
 	l.put(c)
 	l.pos++
+}
+
+// comment skips to the end of the line, where no backslash continues it. To a
+// shell that knows no comments these are words, so that they are read as well.
+func (l *lexer) comment() {
+	end := strings.IndexByte(l.src[l.pos:], '\n')
+	if end < 0 {
+		end = len(l.src) - l.pos
+	}
+	l.inner = append(l.inner, l.src[l.pos+1:l.pos+end])
+	l.doubt = true
+	l.pos += end
 }
 
 // bareBrackets says whether the word at hand is a word of its own that the shell
@@ -343,10 +356,10 @@ func (l *lexer) escape() bool {
 	if l.pos+1 >= len(l.src) {
 		return false
 	}
-	l.begin()
-	if c := l.src[l.pos+1]; c == '\n' || c == '\r' {
-		l.doubt = true // a continued line
+	if l.src[l.pos+1] == '\n' {
+		l.doubt = true // a continued line: to the shell nothing is there
 	} else {
+		l.begin()
 		l.literal(l.src[l.pos+1 : l.pos+2])
 	}
 	l.pos += 2
