@@ -43,6 +43,9 @@ type agent struct {
 	settled chan struct{}
 	done    chan struct{} // closed after the done event
 
+	takenOnce sync.Once
+	taken     chan struct{} // closed with the first proof of delivery
+
 	stopOnce, hurryOnce sync.Once
 	stopping            chan struct{} // closed when somebody asked for the end
 	hurry               chan struct{} // closed when it has to be quick
@@ -60,7 +63,7 @@ func newAgent(p bridge.SpawnParams, v version, host bridge.Host, in *os.File) *a
 	a := &agent{
 		ref: p.AgentRef, cfg: p.Config, version: v, host: host,
 		in: newStdin(in), turns: newTurns(), gauge: &gauge{cap: p.Config.ContextCap},
-		silent: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}),
+		silent: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}), taken: make(chan struct{}),
 		stopping: make(chan struct{}), hurry: make(chan struct{}),
 		noticed: map[string]bool{},
 	}

@@ -19,6 +19,7 @@ type gauge struct {
 	modelWindow int // what the model takes
 	threshold   int // where the CLI compacts by itself, 0 = it does not
 	cap         int // ours, 0 = none
+	told        int // the window of the last reading
 }
 
 // reading takes the usage of a main-thread assistant frame. result.usage is no
@@ -34,7 +35,8 @@ func (g *gauge) reading(f assistantFrame) (bridge.Context, bool) {
 	}
 	g.lastMessage, g.model = f.MessageID, f.Model
 	g.tokens = f.Usage.Input + f.Usage.CacheRead + f.Usage.CacheCreation
-	return bridge.Context{Tokens: g.tokens, Window: g.window(), Pct: percent(g.tokens, g.window())}, true
+	g.told = g.window()
+	return bridge.Context{Tokens: g.tokens, Window: g.told, Pct: percent(g.tokens, g.told)}, true
 }
 
 // result learns the model's window, which only results state.
@@ -61,6 +63,25 @@ func (g *gauge) window() int {
 		}
 	}
 	return least
+}
+
+// reach is the effective window.
+func (g *gauge) reach() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.window()
+}
+
+// revised is the last reading, if what was learned of the window since then
+// changes it.
+func (g *gauge) revised() (bridge.Context, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.tokens == 0 || g.told == g.window() {
+		return bridge.Context{}, false
+	}
+	g.told = g.window()
+	return bridge.Context{Tokens: g.tokens, Window: g.told, Pct: percent(g.tokens, g.told)}, true
 }
 
 func percent(tokens, window int) float64 {
@@ -100,6 +121,23 @@ func (a *agent) askContext(ctx context.Context) (contextUsage, error) {
 		a.gauge.threshold = u.AutoCompactThreshold
 	}
 	return u, nil
+}
+
+// measure asks a fresh session for its window once its first message was taken
+// up. A reading that came earlier is told again if the answer changes it. It ends
+// with the process.
+func (a *agent) measure() {
+	select {
+	case <-a.taken:
+	case <-a.ctx.Done():
+		return
+	}
+	if _, err := a.askContext(a.ctx); err != nil {
+		return // the window becomes known with the first result
+	}
+	if c, ok := a.gauge.revised(); ok {
+		a.emit(c)
+	}
 }
 
 // used is what a resumed session holds already. The total also counts an

@@ -14,6 +14,7 @@ const (
 // delivered says once per message that the CLI took it up.
 func (r *reader) delivered(id, proof string) {
 	if r.a.turns.deliver(id) {
+		r.a.takenOnce.Do(func() { close(r.a.taken) })
 		r.a.emit(bridge.Delivered{MessageID: id, Proof: proof})
 	}
 }

@@ -109,8 +109,8 @@ func TestRefusedControl(t *testing.T) {
 	if _, err := s.agent.Interrupt(context.Background()); errCode(err) != bridge.CodeUnsupported {
 		t.Errorf("interrupt: %v", err)
 	}
-	if s.agent.Info().Window != 0 {
-		t.Errorf("info: %+v", s.agent.Info())
+	if _, err := s.agent.Context(context.Background()); errCode(err) != bridge.CodeUnsupported {
+		t.Errorf("context: %v", err)
 	}
 }
 

@@ -96,11 +96,12 @@ func start(cmd *exec.Cmd, mark leash.Mark, v version, p bridge.SpawnParams, host
 		close(a.silent)
 	})
 	drains.Go(func() { a.stderr.drain(pipes.stderr) })
+	drains.Go(a.measure)
 	go a.life(&drains, pipes)
 	return a, nil
 }
 
-// ready waits until the CLI has answered initialize, and asks for its window.
+// ready waits until the CLI has answered initialize.
 func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	timeout := bridge.DefaultStartTimeout
 	if ms := a.cfg.StartTimeoutMS; ms > 0 {
@@ -121,19 +122,16 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 		hello.Version = a.version.String()
 	}
 	info := bridge.SpawnResult{SessionID: a.cfg.SessionID, PID: a.child.PID(), ClaudeVersion: hello.Version}
-	usage, err := a.askContext(ctx)
-	if caller.Err() != nil {
-		return caller.Err()
-	}
-	if errCode(err) == bridge.CodeEnded {
-		return err
-	}
-	if err == nil { // else the window becomes known with the first result
-		a.gauge.mu.Lock()
-		info.Window = a.gauge.window()
-		a.gauge.mu.Unlock()
-		if a.cfg.Resume {
-			info.Tokens = usage.used()
+	if a.cfg.Resume {
+		// A resumed session has a context in use from the start. A fresh one has
+		// not, and the question costs the CLI 40 ms before its first turn (observed
+		// with CLI 2.1.329): measure asks it later.
+		usage, err := a.askContext(ctx)
+		if errCode(err) == bridge.CodeEnded {
+			return err
+		}
+		if err == nil { // else the window becomes known with the first result
+			info.Window, info.Tokens = a.gauge.reach(), usage.used()
 		}
 	}
 	a.info = info

@@ -36,7 +36,7 @@ func TestLiveTextTurn(t *testing.T) {
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap = 100_000
 	s.launch()
-	if info := s.agent.Info(); info.SessionID != s.cfg.SessionID || info.PID == 0 || info.Window != 100_000 || info.Tokens != 0 {
+	if info := s.agent.Info(); info.SessionID != s.cfg.SessionID || info.PID == 0 || info.Window != 0 || info.Tokens != 0 {
 		t.Errorf("info: %+v", info)
 	}
 	id := s.send("hi")
@@ -72,6 +72,16 @@ func TestLiveTextTurn(t *testing.T) {
 	if c, err := s.agent.Context(context.Background()); err != nil || c.Window != 100_000 || c.Tokens < 51_003 {
 		t.Errorf("context: %+v, %v", c, err)
 	}
+}
+
+// TestLiveWindow: what the CLI says of its window reaches the readings, whether it
+// comes before the first of them or after.
+func TestLiveWindow(t *testing.T) {
+	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
+	s.cfg.ContextCap, s.cfg.Model = 300_000, "claude-sonnet-4-5"
+	s.launch()
+	s.turn("hi")
+	await(s.host, 1, func(c bridge.Context) bool { return c.Tokens == 51_003 && c.Window == 167_000 })
 }
 
 func TestLiveVerdict(t *testing.T) {
