@@ -28,7 +28,7 @@ func (e env) headless(c choices) error {
 	}
 	defer r.close()
 	var loop *supervisor.Loop
-	out := newLineWriter(e.stdout, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
+	out := newLineWriter(e.stdout, backlogLimit, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
 	loop = supervisor.NewLoop(r.choices.Policy, out.put, r.log)
 	e.greet(r)
 	stopSignals := forwardSignals(loop)

@@ -27,8 +27,9 @@ type lineWriter struct {
 	wake    chan struct{} // capacity 1: a hint that there is something to do
 	done    chan struct{} // closed when the writer's goroutine has ended
 
-	w    *bufio.Writer
-	fail func(error)
+	w     *bufio.Writer
+	limit int
+	fail  func(error)
 }
 
 type timedEvent struct {
@@ -36,12 +37,12 @@ type timedEvent struct {
 	e  contract.Event
 }
 
-// newLineWriter starts the writer. fail is called once, from the writer's
+// newLineWriter starts the writer; limit is its backlogLimit. fail is called once, from the writer's
 // goroutine, when the output is lost.
-func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
+func newLineWriter(w io.Writer, limit int, fail func(error)) *lineWriter {
 	l := &lineWriter{
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
-		w: bufio.NewWriterSize(w, 64<<10), fail: fail,
+		w: bufio.NewWriterSize(w, 64<<10), limit: limit, fail: fail,
 	}
 	go l.run()
 	return l
@@ -51,7 +52,7 @@ func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
 func (l *lineWriter) put(at time.Time, e contract.Event) {
 	l.mu.Lock()
 	if l.err == nil && !l.closed {
-		if len(l.queue) >= backlogLimit && narrates(e.Body) {
+		if len(l.queue) >= l.limit && narrates(e.Body) {
 			l.dropped++
 		} else {
 			l.queue = append(l.queue, timedEvent{at, e})
