@@ -20,8 +20,7 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Done:
 		st.ended(e.ID, b)
 	case bridge.Context:
-		st.edit(e.ID).Context = b
-		st.relay(e)
+		st.measured(e, b)
 	case bridge.ToolUse:
 		if b.Subagent == "" {
 			st.edit(e.ID).Doing = b.Tool
@@ -32,6 +31,35 @@ func (st *step) happened(e bridge.Event) {
 		st.relay(e)
 	default:
 		st.relay(e)
+	}
+}
+
+// Levels of a context_warning.
+const (
+	levelWarn     = "warn"
+	levelCritical = "critical"
+)
+
+// measured takes a reading of an agent's context. Each level is told once, and
+// again only after a compaction has brought the context below the first.
+func (st *step) measured(e bridge.Event, c bridge.Context) {
+	a := st.edit(e.ID)
+	a.Context = c
+	st.relay(e)
+	level := ""
+	switch {
+	case c.Window <= 0:
+	case c.Pct >= st.Options.ContextCritical:
+		level = levelCritical
+	case c.Pct >= st.Options.ContextWarn:
+		level = levelWarn
+	}
+	if level == a.Warned || level == levelWarn && a.Warned == levelCritical {
+		return
+	}
+	a.Warned = level
+	if level != "" {
+		st.emit(e.ID, contract.ContextWarning{Pct: c.Pct, Level: level})
 	}
 }
 

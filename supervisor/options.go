@@ -28,6 +28,8 @@ type Options struct {
 	MaxExchanges     int           // between agents without a human
 	MaxCostUSD       float64       // 0: no limit
 	Timeout          time.Duration // 0: no limit
+	ContextWarn      float64       // percent of the effective window
+	ContextCritical  float64
 	ContextTokens    int           // cap of the effective window, 0: none
 	RetryBase        time.Duration // first pause before a turn is tried again after API trouble
 	StartTimeout     time.Duration // for an agent to be ready, 0: the bridge's default
@@ -48,6 +50,8 @@ const (
 	DefaultMaxFailures      = 3
 	DefaultMaxExchanges     = 200
 	DefaultContextTokens    = 300_000
+	DefaultContextWarn      = 70.0
+	DefaultContextCritical  = 85.0
 	DefaultRetryBase        = 5 * time.Second
 	DefaultPermissionWait   = 10 * time.Minute
 )
@@ -63,6 +67,12 @@ func (o Options) WithDefaults() Options {
 	set(&o.MaxIterations, DefaultMaxIterations)
 	set(&o.MaxFailures, DefaultMaxFailures)
 	set(&o.MaxExchanges, DefaultMaxExchanges)
+	if o.ContextWarn == 0 {
+		o.ContextWarn = DefaultContextWarn
+	}
+	if o.ContextCritical == 0 {
+		o.ContextCritical = DefaultContextCritical
+	}
 	if o.RetryBase == 0 {
 		o.RetryBase = DefaultRetryBase
 	}

@@ -315,3 +315,20 @@ func TestRetryAfterAPITrouble(t *testing.T) {
 		t.Errorf("result %+v, exit %d", r, exit)
 	}
 }
+
+func TestContextWarningsAreToldOnceALevel(t *testing.T) {
+	p := begin(t, nil)
+	for _, pct := range []float64{10, 69.9, 70, 72, 84, 86, 80, 90, 20, 71} {
+		p.happen("arbiter", bridge.Context{Tokens: int(pct * 1000), Window: 100_000, Pct: pct})
+	}
+	var levels []string
+	for _, w := range told[contract.ContextWarning](p) {
+		levels = append(levels, w.Level)
+	}
+	if got := strings.Join(levels, " "); got != "warn critical warn" {
+		t.Errorf("levels: %s", got)
+	}
+	if n := len(told[contract.Context](p)); n != 10 {
+		t.Errorf("%d readings told", n)
+	}
+}

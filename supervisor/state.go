@@ -98,6 +98,7 @@ type Agent struct {
 	Document    *verdict.Document
 	Predecessor string
 	Context     bridge.Context
+	Warned      string // the level of context_warning reached last
 	Doing       string // the tool or subagent at hand
 	CostUSD     float64
 }

@@ -63,6 +63,7 @@ func readSettings(c *cli.Context) (choices, error) {
 		MaxOrchestrators: c.Int("max-orchestrators"), MaxIterations: c.Int("max-iterations"),
 		MaxFailures: c.Int("max-failures"), MaxExchanges: c.Int("max-exchanges"),
 		MaxCostUSD: c.Float64("max-cost"), Timeout: c.Duration("timeout"),
+		ContextWarn: c.Float64("context-warn"), ContextCritical: c.Float64("context-critical"),
 		ContextTokens: c.Int("context-tokens"), PermissionWait: c.Duration("permission-wait"),
 		StartTimeout: c.Duration("start-timeout"),
 		Rehearsal:    s.Rehearse,
@@ -140,6 +141,9 @@ func checkLimits(o supervisor.Options) error {
 		if n.value < n.least {
 			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
 		}
+	}
+	if o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100 {
+		return usagef("--context-warn %g, --context-critical %g: want 0 < warn ≤ critical ≤ 100", o.ContextWarn, o.ContextCritical)
 	}
 	if o.MaxCostUSD < 0 {
 		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
