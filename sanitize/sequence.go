@@ -14,16 +14,12 @@ const (
 // starts with. Both forms are known: ESC and a letter, and the C1 control in two
 // bytes of UTF-8.
 func sequence(s string) int {
-	intro, n := s[0], 1
-	switch {
-	case s[0] == 0xc2:
-		intro, n = s[1]-0x40, 2 // U+009B is ESC [, and so on
-	case s[0] != esc:
+	if s[0] != esc && s[0] != 0xc2 || len(s) == 1 {
 		return 1
-	case len(s) == 1:
-		return 1
-	default:
-		intro, n = s[1], 2
+	}
+	intro, n := s[1], 2
+	if s[0] == 0xc2 {
+		intro -= 0x40 // U+009B is ESC [, and so on
 	}
 	switch intro {
 	case '[':

@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +22,6 @@ import (
 )
 
 func main() {
-	log.SetFlags(0)
-	log.SetPrefix("record: ")
 	if len(os.Args) > 3 && os.Args[1] == "tee" {
 		os.Exit(tee(os.Args[2], os.Args[3], os.Args[4:]))
 	}
@@ -38,9 +35,14 @@ func main() {
 	}
 	for _, s := range scenarios {
 		if err := record(*arbiter, *claude, *out, s); err != nil {
-			log.Fatalf("%s: %v", s, err)
+			fail(fmt.Errorf("%s: %w", s, err))
 		}
 	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "record:", err)
+	os.Exit(1)
 }
 
 // record plays one scenario and writes a fixture for each agent.
@@ -87,7 +89,7 @@ func record(arbiter, claude, out, scenario string) error {
 		if err := os.WriteFile(file, []byte(scrub(string(raw), dir)), 0o644); err != nil {
 			return err
 		}
-		log.Println(file)
+		fmt.Fprintln(os.Stderr, file)
 	}
 	return nil
 }
@@ -103,19 +105,19 @@ func tee(dir, claude string, args []string) int {
 	agent, _, _ := strings.Cut(os.Getenv("ARBITER_AGENT"), ".")
 	file, err := os.Create(filepath.Join(dir, agent+".wire"))
 	if err != nil {
-		log.Fatal(err)
+		fail(err)
 	}
 	defer file.Close()
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		log.Fatal(err)
+		fail(err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		log.Fatal(err)
+		fail(err)
 	}
 	if err := cmd.Start(); err != nil {
-		log.Fatal(err)
+		fail(err)
 	}
 	var mu sync.Mutex
 	keep := func(mark string, line []byte) {

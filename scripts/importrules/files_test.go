@@ -1,0 +1,150 @@
+package importrules
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxLines is how long a Go file may be. One that grows beyond it holds more than
+// one concept.
+const maxLines = 450
+
+// sleepers are test files that may sleep outside of a bubble, and why.
+var sleepers = map[string]string{
+	"bridge/claude/fakecli_test.go": "plays a child that neither speaks nor ends",
+}
+
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// goFiles calls f with every Go file of the repository.
+func goFiles(t *testing.T, f func(name string, text []byte)) {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "bin") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		count++
+		f(filepath.ToSlash(rel), text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count < 30 {
+		t.Fatalf("only %d Go files were found", count)
+	}
+}
+
+func TestFilesAreShort(t *testing.T) {
+	goFiles(t, func(name string, text []byte) {
+		if n := bytes.Count(text, []byte("\n")); n > maxLines && !generated.Match(text) {
+			t.Errorf("%s has %d lines, at most %d are readable", name, n, maxLines)
+		}
+	})
+}
+
+// TestNoTestSleeps: a wait names its condition. In a synctest bubble time.Sleep is
+// no wait, since the clock moves when everybody is idle.
+func TestNoTestSleeps(t *testing.T) {
+	used := map[string]bool{}
+	goFiles(t, func(name string, text []byte) {
+		if !strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		for _, at := range sleeps(t, name, text) {
+			if sleepers[name] == "" {
+				t.Errorf("%s sleeps: wait for a condition, or use testing/synctest", at)
+			}
+			used[name] = true
+		}
+	})
+	for name := range sleepers {
+		if !used[name] {
+			t.Errorf("%s may sleep and does not: take it off the list", name)
+		}
+	}
+}
+
+// sleeps finds the calls of time.Sleep in a file that does not import synctest.
+func sleeps(t *testing.T, name string, text []byte) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }) {
+		return nil
+	}
+	var found []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Sleep" {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" {
+				found = append(found, fset.Position(sel.Pos()).String())
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestSleepsAreFound(t *testing.T) {
+	const body = "package p\nimport (\"time\"; %s)\nfunc f() { time.Sleep(1) }\n"
+	if got := sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "", 1))); len(got) != 1 {
+		t.Errorf("found %v, want one sleep", got)
+	}
+	if got := sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "_ \"testing/synctest\"", 1))); got != nil {
+		t.Errorf("found %v in a bubble, want none", got)
+	}
+}
+
+// TestScriptsRun: what is called as a command can be called as one.
+func TestScriptsRun(t *testing.T) {
+	for _, name := range []string{"scripts/setup", "scripts/demo", "scripts/test", ".ci/run"} {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !bytes.HasPrefix(text, []byte("#!/usr/bin/env bash\n")) {
+			t.Errorf("%s does not begin with #!/usr/bin/env bash", name)
+		}
+		info, err := os.Stat(filepath.Join("../..", name))
+		if err != nil {
+			t.Error(err)
+		} else if info.Mode()&0o111 == 0 {
+			t.Errorf("%s is not executable", name)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package importrules
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/arbiter-cli/arbiter"
+
+// rule forbids an import. Names without a dot in their first part are packages of
+// this module if they begin with "./", else of the standard library. A name that
+// ends in "/..." stands for the package and all below it.
+type rule struct {
+	from   string
+	to     []string
+	direct bool // only the package's own imports; else whatever they bring along
+	why    string
+}
+
+var forbidden = []rule{
+	{from: "./tui/...", to: []string{"./bridge/...", "./hooks/...", "./transcript/...", "./rehearsal/..."}, direct: true,
+		why: "screens are a projection of the supervisor's snapshots"},
+	{from: "./tui/...", to: []string{"os/exec", "github.com/creack/pty", "github.com/sourcegraph/jsonrpc2", "github.com/fsnotify/fsnotify"}, direct: true,
+		why: "screens start nothing and watch nothing: they send commands"},
+	{from: "./supervisor/...", to: []string{"./tui/...", "./rehearsal/...", "./cmd/...", "./bridge/claude/...", "./bridge/leash/..."},
+		why: "the supervisor knows the bridge's protocol, not who plays it or who looks on"},
+	{from: "./supervisor", to: []string{"os", "os/exec", "os/signal", "net", "net/http", "io/fs", "path/filepath", "math/rand", "math/rand/v2", "crypto/rand"}, direct: true,
+		why: "apply is a fold over facts: what reads the world does so outside and comes in as a fact"},
+	{from: "./supervisor/machine", to: []string{module + "/..."},
+		why: "the table of moves is data"},
+	{from: "./supervisor/verdict", to: []string{module + "/...", "os", "time"}, direct: true,
+		why: "a verdict is judged by what it says alone"},
+	{from: "./supervisor/envelope", to: []string{module + "/...", "os"}, direct: true,
+		why: "who sent a message is decided by the caller, not found out"},
+	{from: "./supervisor/policy", to: []string{module + "/...", "os/exec", "net", "net/http"}, direct: true,
+		why: "a permission is decided by rules; nothing is run to find out"},
+	{from: "./supervisor/contract", to: []string{"os", "os/exec", "net", "log/slog"}, direct: true,
+		why: "the contract is types and codecs"},
+	{from: "./bridge/...", to: []string{"./supervisor/...", "./tui/...", "./cmd/...", "./rehearsal/...", "./sanitize/..."},
+		why: "the bridge decides nothing and shows nothing; it can run on another host"},
+	{from: "./bridge", to: []string{"./bridge/..."},
+		why: "the protocol does not know the program behind it"},
+	{from: "./hooks/...", to: []string{module + "/..."}, why: "a leaf: pure policy that must start in milliseconds"},
+	{from: "./transcript/...", to: []string{module + "/..."}, why: "a leaf: its format drifts on its own"},
+	{from: "./sanitize/...", to: []string{module + "/...", "github.com/...", "golang.org/..."}, why: "a leaf that everything shown goes through: nothing to trust but the standard library"},
+	{from: "./sanitize/...", to: []string{"os", "io", "fmt", "regexp"}, direct: true, why: "text in, text out, on every line that is shown"},
+	{from: "./rehearsal/...", to: []string{"./bridge/...", "./supervisor/...", "./tui/...", "./cmd/...", "./sanitize/..."},
+		why: "a scripted peer that shared code with what it tests would share its mistakes"},
+	{from: "./...", to: []string{"./cmd/..."}, why: "only main wires things together"},
+	{from: "./...", to: []string{"log", "io/ioutil", "math/rand", "unsafe", "github.com/stretchr/testify/...", "github.com/pkg/errors"}, direct: true,
+		why: "log/slog handed in, today's packages, the standard library's errors and go-cmp do"},
+}
+
+// reserved are modules with one place of their own.
+var reserved = []struct {
+	what  string
+	where []string
+	why   string
+}{
+	{"github.com/urfave/cli/v2", []string{"./cmd/..."}, "flags are parsed in one place"},
+	{"github.com/sourcegraph/jsonrpc2", []string{"./bridge"}, "its traps are dealt with in one place"},
+	{"github.com/modelcontextprotocol/go-sdk/...", []string{"./bridge/claude"}, "MCP is spoken inside of the CLI's control protocol only"},
+	{"github.com/rivo/tview", []string{"./tui/..."}, "only screens draw"},
+	{"github.com/gdamore/tcell/v2/...", []string{"./tui/..."}, "only screens draw"},
+	{"github.com/creack/pty", []string{"./bridge/..."}, "terminals are lent out by the bridge"},
+	{"github.com/fsnotify/fsnotify", []string{"./transcript/..."}, "files are followed in one place"},
+}
+
+// testOnly may be imported by tests, and by packages that exist for tests.
+var testOnly = []string{"testing", "testing/...", "github.com/google/go-cmp/...", "go.uber.org/goleak", "golang.org/x/tools/txtar", "github.com/rogpeppe/go-internal/..."}
+
+var forTests = []string{"./rehearsal/standin/wirecase"}
+
+// pkg is what `go list -json` says of a package.
+type pkg struct {
+	ImportPath string
+	Name       string
+	Dir        string
+	Doc        string
+	Imports    []string
+	Deps       []string
+}
+
+// list asks the go command, for each platform we build for: files for one of them
+// are invisible on the other.
+func list(t *testing.T, goos string) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Dir,Doc,Imports,Deps", "./...")
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var all []pkg
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 8 {
+		t.Fatalf("go list found %d packages only", len(all))
+	}
+	return all
+}
+
+func TestImports(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin"} {
+		t.Run(goos, func(t *testing.T) {
+			for _, p := range list(t, goos) {
+				checkForbidden(t, p)
+				checkReserved(t, p)
+				for _, imported := range p.Imports {
+					if matchAny(testOnly, imported) && !matchAny(forTests, p.ImportPath) {
+						t.Errorf("%s imports %s: that is for tests", short(p.ImportPath), imported)
+					}
+				}
+			}
+		})
+	}
+}
+
+func checkForbidden(t *testing.T, p pkg) {
+	t.Helper()
+	for _, r := range forbidden {
+		if !match(r.from, p.ImportPath) {
+			continue
+		}
+		imports := p.Deps
+		if r.direct {
+			imports = p.Imports
+		}
+		for _, imported := range imports {
+			// Within the subtree a rule is about, its packages may use one another.
+			own := strings.HasSuffix(r.from, "/...") && r.from != "./..." && match(r.from, imported)
+			if matchAny(r.to, imported) && !own {
+				t.Errorf("%s must not import %s: %s", short(p.ImportPath), short(imported), r.why)
+			}
+		}
+	}
+}
+
+func checkReserved(t *testing.T, p pkg) {
+	t.Helper()
+	for _, r := range reserved {
+		for _, imported := range p.Imports {
+			if match(r.what, imported) && !matchAny(r.where, p.ImportPath) {
+				t.Errorf("%s must not import %s: %s", short(p.ImportPath), imported, r.why)
+			}
+		}
+	}
+}
+
+// TestRulesAreAlive breaks rules on purpose: a table that matches nothing guards
+// nothing.
+func TestRulesAreAlive(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"./bridge", module + "/bridge", true},
+		{"./bridge", module + "/bridge/claude", false},
+		{"./bridge/...", module + "/bridge", true},
+		{"./bridge/...", module + "/bridge/claude", true},
+		{"./bridge/...", module + "/bridgehead", false},
+		{"./...", module + "/cmd/arbiter", true},
+		{"./...", "os", false},
+		{module + "/...", module + "/hooks", true},
+		{"os", "os/exec", false},
+		{"github.com/...", "github.com/x/y", true},
+	} {
+		if got := match(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("%s matches %s: %v, want %v", tt.pattern, tt.name, got, tt.want)
+		}
+	}
+	var names []string
+	for _, p := range list(t, "linux") {
+		names = append(names, p.ImportPath)
+	}
+	planned := []string{"./tui/...", "./hooks/...", "./transcript/..."}
+	for _, r := range forbidden {
+		used := slices.ContainsFunc(names, func(n string) bool { return match(r.from, n) })
+		if !used && !slices.Contains(planned, r.from) {
+			t.Errorf("a rule about %s, which no package is", r.from)
+		}
+	}
+}
+
+// TestPackagesSayWhatTheyAre: a package comment states purpose, ownership, ordering
+// and shutdown; without one nobody knows who owns which goroutine.
+func TestPackagesSayWhatTheyAre(t *testing.T) {
+	for _, p := range list(t, "linux") {
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", short(p.ImportPath))
+		}
+		switch path.Base(p.ImportPath) {
+		case "util", "utils", "common", "helpers", "models", "misc":
+			t.Errorf("%s: a package is named after what it is", short(p.ImportPath))
+		}
+	}
+}
+
+func matchAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, name) })
+}
+
+func match(pattern, name string) bool {
+	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
+		pattern = module + "/" + rest
+	}
+	if stem, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return name == stem || strings.HasPrefix(name, stem+"/")
+	}
+	return name == pattern
+}
+
+func short(name string) string { return strings.TrimPrefix(name, module+"/") }
