@@ -26,6 +26,9 @@ func (l *Loop) spawn(ctx context.Context, p bridge.SpawnParams) {
 		l.Put(Spawned{Agent: p.AgentRef, Result: r})
 		return
 	}
+	if errors.Is(err, bridge.ErrClosed) {
+		return // the bridge is gone, which is told once, as BridgeLost
+	}
 	f := NotSpawned{Agent: p.AgentRef, Category: bridge.CatStart, Message: err.Error()}
 	var rpc *bridge.RPCError
 	if errors.As(err, &rpc) {
@@ -40,7 +43,7 @@ func (l *Loop) spawn(ctx context.Context, p bridge.SpawnParams) {
 func (l *Loop) send(ctx context.Context, p bridge.MessageParams) {
 	ctx, cancel := context.WithTimeout(ctx, sendDeadline)
 	defer cancel()
-	if err := l.port.Message(ctx, p); err != nil {
+	if err := l.port.Message(ctx, p); err != nil && !errors.Is(err, bridge.ErrClosed) {
 		l.Put(NotSent{Agent: p.AgentRef, MessageID: p.MessageID, Message: err.Error()})
 	}
 }

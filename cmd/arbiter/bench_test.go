@@ -187,28 +187,11 @@ func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
 			}
 		}
 	}
-	bridgePID := childNamed(b, cmd.Process.Pid, "bridge")
-	return pss(b, cmd.Process.Pid), pss(b, bridgePID)
-}
-
-// childNamed finds the child of a process that was started with that argument.
-func childNamed(b *testing.B, parent int, arg string) int {
-	b.Helper()
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
-	for _, list := range lists {
-		raw, _ := os.ReadFile(list)
-		for _, word := range strings.Fields(string(raw)) {
-			cmdline, _ := os.ReadFile("/proc/" + word + "/cmdline")
-			if slices.Contains(strings.Split(string(cmdline), "\x00"), arg) {
-				pid, err := strconv.Atoi(word)
-				if err == nil {
-					return pid
-				}
-			}
-		}
+	bridgePID, ok := childNamed(cmd.Process.Pid, "bridge")
+	if !ok {
+		b.Skip("no /proc here")
 	}
-	b.Skip("no /proc here")
-	return 0
+	return pss(b, cmd.Process.Pid), pss(b, bridgePID)
 }
 
 func pss(b *testing.B, pid int) float64 {

@@ -245,6 +245,29 @@ func TestKilledArbiterLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestKilledBridge: without its bridge a run is over, says so once, and sweeps what
+// the bridge could not.
+func TestKilledBridge(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+			await[contract.Question](s, "a question", nil)
+			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+			if !ok {
+				t.Skip("no /proc here")
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if r := s.finish(contract.ExitFailed); !strings.Contains(r.Summary, "bridge") {
+				t.Errorf("result %+v", r)
+			}
+			s.oneError(bridge.CatCrash)
+		})
+	}
+}
+
 // TestNobodyReads: a reader that goes away ends the run, and says so.
 func TestNobodyReads(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")

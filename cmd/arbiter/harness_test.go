@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -289,6 +291,22 @@ func (s *script) finish(want contract.Exit) contract.Result {
 		s.t.Fatalf("the last line is %s\n%s", s.lines[len(s.lines)-1].Body.EventName(), s.dump())
 	}
 	return last
+}
+
+// childNamed finds the child of a process that was started with that argument.
+func childNamed(parent int, arg string) (pid int, ok bool) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, list := range lists {
+		raw, _ := os.ReadFile(list)
+		for _, word := range strings.Fields(string(raw)) {
+			cmdline, _ := os.ReadFile("/proc/" + word + "/cmdline")
+			if slices.Contains(strings.Split(string(cmdline), "\x00"), arg) {
+				pid, err := strconv.Atoi(word)
+				return pid, err == nil
+			}
+		}
+	}
+	return 0, false
 }
 
 // dump is what a failure shows: stderr, and the end of the events.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
@@ -65,6 +66,10 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 		// or sweeps everything where the loop could not.
 		if err := r.client.Close(); err != nil {
 			r.log.Warn("bridge", "error", err)
+		}
+		// A bridge that was killed could sweep nothing.
+		if n := leash.Sweep(r.choices.Options.Run, ""); n > 0 {
+			r.log.Warn("swept", "processes", n)
 		}
 	}
 	return exit

@@ -14,29 +14,29 @@ const DefaultMaxLine = 16 << 20
 // ReadCommands yields the commands of r until it ends, fails, or yield returns
 // false. A line longer than max (0: DefaultMaxLine) becomes a Malformed and
 // reading goes on behind it. Empty lines and a byte order mark are skipped, CRLF
-// is a line end, and the last line needs none. The end of input is no error.
+// is a line end, and the last line needs none. A problem names its line. The end of input is no error.
 func ReadCommands(r io.Reader, max int, yield func(Command) bool) error {
 	if max <= 0 {
 		max = DefaultMaxLine
 	}
 	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
-	for first := true; ; first = false {
+	for n := 1; ; n++ {
 		line, long, err := lines.next()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read commands: %w", err)
 		}
-		if first {
+		if n == 1 {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
 		line = bytes.TrimSpace(line)
 		switch {
 		case long:
 			problem := fmt.Sprintf("the line is longer than %d bytes", max)
-			if !yield(Command{Body: malformed(problem, nil)}) {
+			if !yield(located(Command{Body: malformed(problem, nil)}, n)) {
 				return nil
 			}
 		case len(line) > 0:
-			if !yield(ParseCommand(line)) {
+			if !yield(located(ParseCommand(line), n)) {
 				return nil
 			}
 		}
@@ -44,6 +44,15 @@ func ReadCommands(r io.Reader, max int, yield func(Command) bool) error {
 			return nil
 		}
 	}
+}
+
+// located says in which line the problem of a malformed command is, counted from 1.
+func located(c Command, line int) Command {
+	if m, ok := c.Body.(Malformed); ok {
+		m.Problem = fmt.Sprintf("line %d: %s", line, m.Problem)
+		c.Body = m
+	}
+	return c
 }
 
 // lineReader splits a stream at newlines and never holds more than max bytes of

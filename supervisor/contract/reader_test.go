@@ -26,15 +26,15 @@ func TestReadCommands(t *testing.T) {
 		{"CRLF", "{\"type\":\"pause\"}\r\n{\"type\":\"cancel\"}\r\n", []string{"pause", "cancel"}},
 		{"BOM", "\xef\xbb\xbf{\"type\":\"pause\"}\n", []string{"pause"}},
 		{"only a BOM", "\xef\xbb\xbf", nil},
-		{"BOM later", "{\"type\":\"pause\"}\n\xef\xbb\xbf{\"type\":\"pause\"}\n", []string{"pause", "malformed: not valid JSON"}},
-		{"garbage between", `{"type":"pause"}` + "\nhello\n" + `{"type":"cancel"}` + "\n", []string{"pause", "malformed: not valid JSON", "cancel"}},
-		{"NUL", "{\"type\":\"pause\"}\x00\n{\"type\":\"cancel\"}\n\x00\x00\n", []string{"malformed: not valid JSON", "cancel", "malformed: not valid JSON"}},
+		{"BOM later", "{\"type\":\"pause\"}\n\xef\xbb\xbf{\"type\":\"pause\"}\n", []string{"pause", "malformed line 2: not valid JSON"}},
+		{"garbage between", `{"type":"pause"}` + "\nhello\n" + `{"type":"cancel"}` + "\n", []string{"pause", "malformed line 2: not valid JSON", "cancel"}},
+		{"NUL", "{\"type\":\"pause\"}\x00\n{\"type\":\"cancel\"}\n\x00\x00\n", []string{"malformed line 1: not valid JSON", "cancel", "malformed line 3: not valid JSON"}},
 		{"as long as allowed", exact + "\r\n" + `{"type":"cancel"}`, []string{"message", "cancel"}},
-		{"one byte too long", exact + " \n" + `{"type":"cancel"}`, []string{"malformed: the line is longer than 100 bytes", "cancel"}},
-		{"too long", long + "\n" + `{"type":"cancel"}` + "\n", []string{"malformed: the line is longer than 100 bytes", "cancel"}},
-		{"too long at the end", `{"type":"cancel"}` + "\n" + long, []string{"cancel", "malformed: the line is longer than 100 bytes"}},
-		{"endless carriage returns", strings.Repeat("\r", 300_000) + "\n" + `{"type":"cancel"}`, []string{"malformed: the line is longer than 100 bytes", "cancel"}},
-		{"longer than the buffer", strings.Repeat("x", 300_000) + "\n" + `{"type":"cancel"}`, []string{"malformed: the line is longer than 100 bytes", "cancel"}},
+		{"one byte too long", exact + " \n" + `{"type":"cancel"}`, []string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
+		{"too long", long + "\n" + `{"type":"cancel"}` + "\n", []string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
+		{"too long at the end", `{"type":"cancel"}` + "\n" + long, []string{"cancel", "malformed line 2: the line is longer than 100 bytes"}},
+		{"endless carriage returns", strings.Repeat("\r", 300_000) + "\n" + `{"type":"cancel"}`, []string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
+		{"longer than the buffer", strings.Repeat("x", 300_000) + "\n" + `{"type":"cancel"}`, []string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -51,14 +51,15 @@ func TestReadCommands(t *testing.T) {
 	}
 }
 
-// word is a command's type, or the first words of its problem.
+// word is a command's type, or the line and the first words of its problem.
 func word(c Command) string {
 	m, ok := c.Body.(Malformed)
 	if !ok {
 		return c.Body.CommandType()
 	}
-	problem, _, _ := strings.Cut(m.Problem, ": ")
-	return "malformed: " + problem
+	line, rest, _ := strings.Cut(m.Problem, ": ")
+	problem, _, _ := strings.Cut(rest, ": ")
+	return "malformed " + line + ": " + problem
 }
 
 func TestReadCommandsStops(t *testing.T) {
@@ -89,7 +90,7 @@ func TestReadCommandsIsBounded(t *testing.T) {
 	if err := ReadCommands(r, 0, func(c Command) bool { got = append(got, word(c)); return true }); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{fmt.Sprintf("malformed: the line is longer than %d bytes", DefaultMaxLine), "cancel"}
+	want := []string{fmt.Sprintf("malformed line 1: the line is longer than %d bytes", DefaultMaxLine), "cancel"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
