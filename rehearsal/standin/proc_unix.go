@@ -1,0 +1,33 @@
+//go:build unix
+
+package standin
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// leaveSignals end the process; the number is its exit code.
+var leaveSignals = map[os.Signal]int{syscall.SIGTERM: 143, syscall.SIGHUP: 129}
+
+// brokenPipe must be caught: a host that closes stdout does not end the CLI.
+var brokenPipe os.Signal = syscall.SIGPIPE
+
+// ownSession gives a command a session (and so a process group) of its own.
+func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
+// killSession kills the process group that a command's session began with.
+func killSession(pid int) error {
+	err := syscall.Kill(-pid, syscall.SIGKILL)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+// killSelf ends this process as a crash would.
+func killSelf() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+
+func isRoot() bool { return os.Geteuid() == 0 }

@@ -1,0 +1,405 @@
+package standin
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+)
+
+// session is one running stand-in.
+type session struct {
+	flags  flags
+	env    environ
+	cwd    string
+	pid    int
+	stderr io.Writer
+	out    *lineWriter
+
+	host   *host
+	inbox  *inbox
+	perms  *permissions
+	hooks  hookSet
+	mcp    *mcpServers
+	ledger *ledger
+	faults *faults
+	api    *apiClient
+	main   *thread
+
+	builtin         []*tool
+	promptsOnStdio  bool // permission questions go to the host
+	partialMessages bool
+	replays         bool
+	forwardText     bool
+	stateEvents     bool
+	format          string // of the output
+	maxTurns        int
+	maxBudget       float64
+	past            *past // of a resumed session, until the first turn closes it
+	introduced      bool  // the conversation has its environment message
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	aside  sync.WaitGroup // control requests that take time
+
+	mu          sync.Mutex
+	id          string
+	prompt      string // promptId of the turn
+	modelName   string
+	firstModel  string
+	effortLevel string
+	systemText  string // replaces the usual prompt
+	appendText  string
+	snapshot    []json.RawMessage // system prompt of the resumed session
+	schema      *verdictSchema
+	agents      map[string]agentDef
+	current     *turn
+	state       string // running, requires_action or idle
+	questions   int    // permission questions open
+	results     int
+	failed      bool // the last result was an error
+	exit        *int
+}
+
+// verdictSchema is the schema of the turn's verdict, raw and compiled.
+type verdictSchema struct {
+	raw   json.RawMessage
+	check *schema
+}
+
+func (s *session) sid() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// transcript is the main one. Turns use it directly; it changes only between
+// them, with /clear, which is why others must ask here.
+func (s *session) transcript() *transcript {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.main.tr
+}
+
+func (s *session) promptID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prompt
+}
+
+func (s *session) currentModel() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.modelName
+}
+
+func (s *session) effort() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.effortLevel
+}
+
+func (s *session) verdictSchema() *verdictSchema {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.schema
+}
+
+func (s *session) agentDef(kind string) (agentDef, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, ok := s.agents[kind]
+	return d, ok
+}
+
+// The first blocks of every system prompt: a billing header, as the CLI sends it,
+// and who speaks.
+const (
+	billingHeader = "x-anthropic-billing-header: cc_version=" + version + ".standin; cc_entrypoint=sdk-cli;"
+	identity      = "You are a Claude agent, built on Anthropic's Claude Agent SDK."
+	identityCode  = "You are Claude Code, Anthropic's official CLI for Claude, running within the Claude Agent SDK."
+	usualPrompt   = "You are an agent working with the user toward their goals. (This is the stand-in for Claude Code; its prompt is short.)"
+	agentPrompt   = "You are an agent for Claude Code, Anthropic's official CLI for Claude. Complete the task and report back."
+)
+
+// system is the system prompt of a request.
+func (s *session) system(sub *subagent) []json.RawMessage {
+	if sub != nil {
+		text := agentPrompt
+		if sub.prompt != "" {
+			text = sub.prompt
+		}
+		return []json.RawMessage{textBlock(billingHeader + " cc_is_subagent=true;"), textBlock(identity), textBlock(text)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.snapshot != nil:
+		return s.snapshot
+	case s.systemText != "" && s.appendText != "":
+		return []json.RawMessage{textBlock(billingHeader), textBlock(identity), textBlock(s.systemText + "\n\n" + s.appendText)}
+	case s.systemText != "":
+		return []json.RawMessage{textBlock(billingHeader), textBlock(identity), textBlock(s.systemText)}
+	case s.appendText != "":
+		return []json.RawMessage{textBlock(billingHeader), textBlock(identityCode), textBlock(usualPrompt + "\n\n" + s.appendText)}
+	}
+	return []json.RawMessage{textBlock(billingHeader), textBlock(identity), textBlock(usualPrompt)}
+}
+
+// emit writes a frame. Control frames go out as they are, others get the session's
+// id and a uuid.
+func (s *session) emit(o obj) {
+	kind, _ := o["type"].(string)
+	if !strings.HasPrefix(kind, "control_") {
+		if _, ok := o["uuid"]; !ok {
+			o["uuid"] = newUUID()
+		}
+		o["session_id"] = s.sid()
+	}
+	switch {
+	case s.format == "stream-json":
+		s.out.write(encode(o))
+	case kind != "result":
+	case s.format == "json":
+		s.out.write(encode(o))
+	default:
+		text, _ := o["result"].(string)
+		s.out.write([]byte(text))
+	}
+}
+
+func (s *session) lifecycle(uuid, state string) {
+	if uuid != "" {
+		s.emit(obj{"type": "command_lifecycle", "command_uuid": uuid, "state": state})
+	}
+}
+
+// replay re-emits a user message (--replay-user-messages).
+func (s *session) replay(m message) {
+	if !s.replays {
+		return
+	}
+	o := obj{"type": "user", "message": obj{"role": "user", "content": m.content}, "parent_tool_use_id": nil, "isReplay": true, "timestamp": now()}
+	if m.uuid != "" {
+		o["uuid"] = m.uuid
+	}
+	s.emit(o)
+}
+
+// setState shows a change of the session's state.
+func (s *session) setState(state string) {
+	s.mu.Lock()
+	changed := s.state != state
+	s.state = state
+	s.mu.Unlock()
+	if changed && s.stateEvents {
+		s.emit(obj{"type": "system", "subtype": "session_state_changed", "state": state})
+	}
+}
+
+func (s *session) currentState() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// needAction counts open permission questions: any of them puts the session into
+// requires_action.
+func (s *session) needAction(open bool) {
+	s.mu.Lock()
+	if open {
+		s.questions++
+	} else {
+		s.questions--
+	}
+	state := "running"
+	if s.questions > 0 {
+		state = "requires_action"
+	}
+	s.mu.Unlock()
+	s.setState(state)
+}
+
+func (s *session) startTurn(t *turn) {
+	s.mu.Lock()
+	s.prompt, s.current, s.main.turn = newUUID(), t, t
+	s.mu.Unlock()
+	s.setState("running")
+}
+
+func (s *session) endTurn() {
+	s.mu.Lock()
+	s.current = nil
+	s.mu.Unlock()
+}
+
+func (s *session) currentTurn() *turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+var capabilities = strings.Fields(`interrupt_receipt_v1 interrupt_cancel_queued_v1 msg_lifecycle_v1 sdk_mcp_tools_list_changed`)
+
+// emitInit shows the session at the start of every turn.
+func (s *session) emitInit(t *turn) {
+	o := obj{
+		"type": "system", "subtype": "init", "cwd": s.cwd, "tools": initNames(s.main.toolset()), "mcp_servers": s.mcp.brief(),
+		"model": s.currentModel(), "permissionMode": s.perms.currentMode(), "slash_commands": commandNames, "apiKeySource": s.keySource(),
+		"claude_code_version": version, "stand_in": true, "output_style": "default", "agents": []string{"general-purpose"},
+		"skills": []string{}, "plugins": []obj{}, "capabilities": capabilities,
+	}
+	if len(t.uuids) > 0 {
+		o["user_message_uuids"] = t.uuids
+	}
+	s.emit(o)
+}
+
+func (s *session) keySource() string {
+	if s.env["ANTHROPIC_API_KEY"] != "" {
+		return "ANTHROPIC_API_KEY"
+	}
+	return "none"
+}
+
+// finish writes the turn's result and what goes with it. By then everything of
+// the turn is in the transcript.
+func (s *session) finish(t *turn, out outcome) {
+	t.mu.Lock()
+	folded, uuids := t.folded, t.uuids
+	o := obj{
+		"type": "result", "subtype": "success", "is_error": out.isError, "num_turns": 0, "stop_reason": nullable(out.stop),
+		"duration_ms": time.Since(t.begun).Milliseconds(), "usage": t.usage.full(), "permission_denials": append([]obj{}, t.denials...),
+		"queued_turn_count": 0, // also with user messages waiting (observed with CLI 2.1.329)
+	}
+	nameMessages(o, uuids)
+	if !out.local {
+		o["num_turns"], o["terminal_reason"] = 1+t.users, out.reason
+	}
+	t.mu.Unlock()
+	maps.Copy(o, s.ledger.report())
+	s.describeEnd(o, t, out)
+	state := "completed"
+	if out.isError && out.reason != "max_turns" || strings.HasPrefix(out.reason, "aborted_") {
+		state = "cancelled"
+	}
+	for _, id := range folded {
+		s.lifecycle(id, state)
+	}
+	s.main.tr.note(s.ledger.state())
+	s.main.tr.flush()
+	s.emitResult(o)
+	for _, id := range uuids[:len(uuids)-len(folded)] {
+		s.lifecycle(id, state)
+	}
+	if len(s.inbox.waiting()) == 0 {
+		s.setState("idle")
+	}
+}
+
+// describeEnd adds what depends on how the turn ended.
+func (s *session) describeEnd(o obj, t *turn, out outcome) {
+	if out.subtype != "" {
+		o["subtype"], o["errors"] = out.subtype, out.errors
+	} else {
+		o["result"] = out.text
+		if !out.local {
+			o["api_error_status"] = nil
+		}
+	}
+	if out.command != "" {
+		o["local_command"] = out.command
+	}
+	if out.api != nil {
+		if out.api.status != 0 {
+			o["api_error_status"] = out.api.status
+		}
+		if out.api.kind != "" {
+			o["api_error_type"] = out.api.kind
+		}
+	}
+	if v := t.verdictState().accepted; out.reason == "completed" && len(v) > 0 {
+		o["structured_output"] = v
+	}
+}
+
+// emitResult counts and writes a result frame, as often as the faults want.
+func (s *session) emitResult(o obj) {
+	s.mu.Lock()
+	o["result_index"] = s.results
+	s.results++
+	s.failed = o["is_error"] == true
+	s.mu.Unlock()
+	for range s.faults.resultCopies() {
+		s.emit(maps.Clone(o))
+	}
+}
+
+// closePast completes a conversation that a crash had cut off, before the first
+// message of the resumed session joins it.
+func (s *session) closePast() {
+	p := s.past
+	s.past = nil
+	if p == nil || !p.open && len(p.dangling) == 0 {
+		return
+	}
+	t := s.main
+	for _, id := range p.dangling {
+		b := obj{"type": "tool_result", "tool_use_id": id, "content": lostOutcome, "is_error": true}
+		t.hist.add(entry{role: "user", blocks: []json.RawMessage{encode(b)}})
+		t.tr.link(obj{"type": "user", "message": obj{"role": "user", "content": []obj{b}}})
+	}
+	for _, id := range p.unanswered {
+		s.inbox.answered(id)
+	}
+	t.hist.addText("assistant", noResponse)
+	t.tr.link(obj{"type": "assistant", "message": syntheticMessage(noResponse, "stop_sequence"), "isApiErrorMessage": false})
+}
+
+// leave ends the process with a code once the turn is over: errInterrupted lets it
+// end with a result, errTerminated does not. A nil code means what the last result
+// says. The first call counts.
+func (s *session) leave(code *int, cause error) {
+	s.mu.Lock()
+	if s.exit == nil {
+		s.exit = code
+	}
+	s.mu.Unlock()
+	s.cancel(cause)
+	s.inbox.close()
+	s.host.close()
+}
+
+// exitCode is the process's, when all is done: 1 only means that the last result
+// was an error.
+func (s *session) exitCode() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.exit != nil:
+		return *s.exit
+	case s.failed:
+		return 1
+	}
+	return 0
+}
+
+// run takes turns until no message can come any more.
+func (s *session) run() int {
+	for {
+		batch := s.inbox.next(s.ctx)
+		if batch == nil {
+			break
+		}
+		s.runTurn(batch)
+	}
+	s.cancel(errTerminated)
+	s.host.close()
+	s.aside.Wait()
+	s.mcp.settle()
+	s.main.tr.close()
+	return s.exitCode()
+}

@@ -1,0 +1,328 @@
+package standin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// synthetic is the model of assistant frames that no model made.
+const synthetic = "<synthetic>"
+
+// thread is a conversation with a model: the session's own, or a subagent's.
+type thread struct {
+	s    *session
+	hist *history
+	tr   *transcript
+	sub  *subagent // nil on the main thread
+	turn *turn     // the turn that runs
+}
+
+// ending says how a turn, or a subagent, came to its end.
+type ending struct {
+	subtype string // "" = success
+	reason  string // terminal_reason
+	stop    string // stop_reason of the last answer
+	text    string
+	isError bool
+	errors  []string
+	api     *apiError
+}
+
+// emit shows a message frame, marked with whose it is.
+func (t *thread) emit(o obj) {
+	switch {
+	case o["type"] == "system":
+	case t.sub != nil:
+		t.sub.mark(o)
+	default:
+		o["parent_tool_use_id"] = nil
+	}
+	t.s.emit(o)
+}
+
+func (t *thread) model() string {
+	if t.sub != nil && t.sub.model != "" && t.sub.model != "inherit" {
+		return resolveModel(t.sub.model)
+	}
+	return t.s.currentModel()
+}
+
+// environment tells a new conversation where it is, as a message of role system.
+func (t *thread) environment() {
+	t.systemText("environment", fmt.Sprintf("# Environment\nYou have been invoked in the following environment: \n"+
+		" - Primary working directory: %s\n - Platform: %s\n - Shell: bash\n\nToday's date is %s.",
+		t.s.cwd, runtime.GOOS, time.Now().Format(time.DateOnly)), obj{})
+}
+
+// request is the next request to the model.
+func (t *thread) request() modelRequest {
+	r := modelRequest{
+		model: strings.TrimSuffix(t.model(), "[1m]"), effort: t.s.effort(), system: t.s.system(t.sub),
+		tools: specs(t.toolset()), messages: t.hist.messages(), session: t.s.sid(),
+	}
+	if t.sub != nil {
+		r.agent = t.sub.id
+	}
+	return r
+}
+
+// converse calls the model and runs its tools until the turn is over.
+func (t *thread) converse(ctx context.Context) ending {
+	for calls := 1; ; calls++ {
+		if end := t.before(ctx, calls); end != nil {
+			return *end
+		}
+		run := newToolRun(ctx, t)
+		l := &listener{t: t, run: run, begun: time.Now()}
+		r := t.request()
+		if t.s.partialMessages && t.sub == nil {
+			t.emit(obj{"type": "system", "subtype": "status", "status": "requesting"})
+		}
+		a, err := t.s.api.call(ctx, r, l)
+		l.record(a)
+		t.hookContext(run.finish())
+		var end *ending
+		switch {
+		case ctx.Err() != nil:
+			end = t.cutOff(context.Cause(ctx), l, run.count() > 0)
+			if run.count() == 0 {
+				l.closeStream()
+			}
+		case err != nil:
+			end = t.apiFailure(ctx, err, r.model)
+		default:
+			t.account(r.model, a, time.Since(l.begun))
+			end = t.after(ctx, a, run.count())
+		}
+		if end != nil {
+			return *end
+		}
+	}
+}
+
+// before checks what can keep the model from being called at all.
+func (t *thread) before(ctx context.Context, calls int) *ending {
+	s := t.s
+	if t.sub != nil {
+		return nil
+	}
+	if s.maxTurns > 0 && calls > s.maxTurns {
+		return &ending{subtype: "error_max_turns", reason: "max_turns", isError: true, stop: "tool_use",
+			errors: []string{fmt.Sprintf("Reached maximum number of turns (%d)", s.maxTurns)}}
+	}
+	if end := s.overBudget(); end != nil {
+		return end
+	}
+	last := s.ledger.last()
+	if last == nil {
+		return nil
+	}
+	filled := last.context() + last.Output
+	switch w := s.window(); {
+	case w.auto && filled >= w.threshold():
+		t.compact(ctx, "auto", filled)
+	case !w.auto && filled >= w.size:
+		e := &apiError{status: 400, kind: "invalid_request_error", message: "prompt is too long: "}
+		t.showAPIError(e, "Prompt is too long")
+		return &ending{reason: "blocking_limit", isError: true, api: e, text: "Prompt is too long", stop: "stop_sequence"}
+	}
+	return nil
+}
+
+func (s *session) overBudget() *ending {
+	if s.maxBudget <= 0 || s.ledger.spent() < s.maxBudget {
+		return nil
+	}
+	return &ending{subtype: "error_max_budget_usd", reason: "budget_exhausted", isError: true,
+		errors: []string{fmt.Sprintf("Reached maximum budget ($%v)", s.maxBudget)}}
+}
+
+// account books a finished call.
+func (t *thread) account(model string, a *answer, took time.Duration) {
+	t.s.ledger.add(model, a.usage, t.sub == nil, took)
+	if t.sub != nil {
+		t.sub.used(a.usage)
+	} else {
+		t.turn.addUsage(a.usage)
+	}
+}
+
+// after decides what an answer means for the turn; nil: the model is called again.
+func (t *thread) after(ctx context.Context, a *answer, tools int) *ending {
+	if tools == 0 {
+		return t.answered(ctx, a)
+	}
+	if t.sub != nil {
+		return nil
+	}
+	s := t.s
+	v := t.turn.verdictState()
+	switch {
+	case v.hookStopped:
+		return &ending{reason: "hook_stopped", stop: a.stopReason}
+	case len(v.accepted) > 0:
+		if end, on := t.stopHooks(ctx, a); on || end != nil {
+			return end
+		}
+		return &ending{reason: "completed", stop: a.stopReason, text: string(v.accepted)}
+	case v.refusals >= maxVerdictAttempts:
+		return &ending{subtype: "error_max_structured_output_retries", reason: "structured_output_retry_exhausted", isError: true, stop: a.stopReason,
+			errors: []string{fmt.Sprintf("Failed to provide valid structured output after %d attempts — last StructuredOutput error: %s", v.refusals, v.lastRefusal)}}
+	}
+	if end := s.overBudget(); end != nil {
+		end.stop = a.stopReason
+		return end
+	}
+	if s.inbox.urgent() {
+		return &ending{reason: "aborted_tools", stop: a.stopReason}
+	}
+	t.fold(ctx)
+	return nil
+}
+
+// maxVerdictAttempts is how many invalid verdicts a turn survives.
+const maxVerdictAttempts = 5
+
+const enforceText = "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request. Call this tool now."
+
+// answered handles an answer without tool calls: the model thinks it is done.
+func (t *thread) answered(ctx context.Context, a *answer) *ending {
+	text := a.text()
+	if a.stopReason == "max_tokens" || a.stopReason == "model_context_window_exceeded" {
+		t.inject("Output token limit hit. Resume directly — no apology, no recap of what you were doing.")
+		return nil
+	}
+	// The enforcement comes before the hooks' word, and stands beside it.
+	enforced := t.sub == nil && t.s.verdictSchema() != nil && t.turn.enforceOnce()
+	if enforced {
+		t.inject(enforceText)
+	}
+	end, on := t.stopHooks(ctx, a)
+	if enforced {
+		t.turn.setStopActive()
+	}
+	if end != nil || on || enforced {
+		return end
+	}
+	return &ending{reason: "completed", stop: a.stopReason, text: text}
+}
+
+// stopHooks asks the Stop (or SubagentStop) hooks; on means the model goes on.
+func (t *thread) stopHooks(ctx context.Context, a *answer) (end *ending, on bool) {
+	event := "Stop"
+	extra := obj{"stop_hook_active": t.turn.stopActive(), "background_tasks": []obj{}, "session_crons": []obj{}}
+	if text := a.text(); text != "" {
+		extra["last_assistant_message"] = text
+	}
+	if t.sub != nil {
+		event = "SubagentStop"
+		extra["agent_transcript_path"], extra["stop_hook_active"] = t.tr.path, false
+	}
+	as := t.hook(ctx, event, "", extra)
+	if reason, ok := as.block(); ok {
+		t.turn.setStopActive()
+		t.inject(event + " hook feedback:\n" + reason)
+		return nil, true
+	}
+	if _, ok := as.stop(); ok && t.sub == nil {
+		return &ending{reason: "stop_hook_prevented", stop: a.stopReason, text: a.text()}, false
+	}
+	if cs := as.contexts(); len(cs) > 0 {
+		t.turn.setStopActive()
+		t.inject(event + " hook feedback:\n" + strings.Join(cs, "\n"))
+		return nil, true
+	}
+	return nil, false
+}
+
+// inject puts a synthetic user message into the conversation.
+func (t *thread) inject(text string) {
+	frame := obj{"type": "user", "uuid": newUUID(), "timestamp": now(), "isSynthetic": true,
+		"message": obj{"role": "user", "content": []obj{{"type": "text", "text": text}}}}
+	t.emit(frame)
+	if t.sub == nil {
+		t.turn.countUser()
+	}
+	t.hist.addText("user", text)
+	t.tr.link(obj{"type": "user", "uuid": frame["uuid"], "isMeta": true, "promptId": t.s.promptID(),
+		"message": obj{"role": "user", "content": text}})
+}
+
+// cutOff closes a conversation that an interrupt ended. On the way out without a
+// result (SIGTERM) nothing more is said.
+func (t *thread) cutOff(cause error, l *listener, tools bool) *ending {
+	end := &ending{subtype: "error_during_execution", reason: "aborted_streaming", isError: true, stop: l.last}
+	marker := "[Request interrupted by user]"
+	if tools {
+		end.reason, marker = "aborted_tools", "[Request interrupted by user for tool use]"
+	}
+	if cause == errTerminated || t.sub != nil {
+		return end
+	}
+	if cause == errMadeWay && len(l.blocks) > 0 {
+		return &ending{reason: end.reason, stop: l.last} // no marker, and no error
+	}
+	shown := "null"
+	if l.last != "" {
+		shown = l.last
+	}
+	end.errors = []string{"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=" + shown}
+	if cause == errMadeWay {
+		return end // nothing was said yet: an error, but no marker
+	}
+	message := obj{"role": "user", "content": []obj{{"type": "text", "text": marker}}}
+	id := newUUID()
+	t.emit(obj{"type": "user", "uuid": id, "timestamp": now(), "message": message})
+	t.turn.countUser()
+	t.hist.addText("user", marker)
+	t.tr.link(obj{"type": "user", "uuid": id, "message": message, "promptId": t.s.promptID()})
+	return end
+}
+
+// text joins the answer's text blocks.
+func (a *answer) text() string { return message{blocks: a.blocks}.text() }
+
+// apiFailure ends a turn whose model call failed for good.
+func (t *thread) apiFailure(ctx context.Context, err error, model string) *ending {
+	e, ok := err.(*apiError)
+	if !ok {
+		e = &apiError{message: err.Error()}
+	}
+	text := e.text(model, t.s.api.gateway())
+	t.showAPIError(e, text)
+	if t.sub == nil {
+		t.hook(ctx, "StopFailure", "", obj{"error": e.class(), "last_assistant_message": text})
+	}
+	reason := "api_error"
+	if e.tooLong() {
+		reason = "prompt_too_long"
+	}
+	return &ending{reason: reason, isError: true, api: e, text: text, stop: "stop_sequence"}
+}
+
+// showAPIError shows a failure as a synthetic assistant message. The model never
+// sees it.
+func (t *thread) showAPIError(e *apiError, text string) {
+	m := syntheticMessage(text, "stop_sequence")
+	id := newUUID()
+	frame := obj{"type": "assistant", "uuid": id, "timestamp": now(), "message": m, "error": e.class(), "is_api_error_message": true}
+	if e.status != 0 {
+		frame["api_error_status"] = e.status
+	}
+	if e.kind != "" {
+		frame["api_error_type"] = e.kind
+	}
+	t.firstOutput(frame)
+	t.emit(frame)
+	t.tr.link(obj{"type": "assistant", "uuid": id, "message": m, "error": e.class(), "isApiErrorMessage": true})
+}
+
+// syntheticMessage is an assistant message with zero usage.
+func syntheticMessage(text, stop string) obj {
+	return obj{"id": newUUID(), "type": "message", "role": "assistant", "model": synthetic, "stop_reason": stop,
+		"stop_sequence": nil, "content": []json.RawMessage{textBlock(text)}, "usage": usage{}.full()}
+}

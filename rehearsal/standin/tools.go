@@ -1,0 +1,255 @@
+package standin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const structuredOutput = "StructuredOutput"
+
+// tool is something a model can call.
+type tool struct {
+	toolSpec
+	shared func(input json.RawMessage) bool        // may run beside other shared calls
+	check  func(t *thread, c toolCall) *toolResult // refuses a call before anybody is asked; may be nil
+	run    func(ctx context.Context, t *thread, c toolCall) toolResult
+	server string // MCP server it belongs to, or ""
+}
+
+// toolCall is a tool_use block.
+type toolCall struct {
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+// toolResult is what a call came to.
+type toolResult struct {
+	content any  // text, or blocks
+	isError bool // content is then text
+	flag    bool // say "is_error":false explicitly, as Bash does
+	detail  any  // tool_use_result of the frame; nil derives it from content
+	kind    string
+	ruling  *ruling
+}
+
+func failed(format string, args ...any) toolResult {
+	return toolResult{content: fmt.Sprintf(format, args...), isError: true}
+}
+
+// misused is a failure before the tool was reached.
+func misused(format string, args ...any) toolResult {
+	text := fmt.Sprintf(format, args...)
+	return toolResult{content: "<tool_use_error>" + text + "</tool_use_error>", isError: true, detail: "Error: " + strings.TrimPrefix(text, "Error: ")}
+}
+
+func (r toolResult) text() string {
+	s, _ := r.content.(string)
+	return s
+}
+
+// block is the tool_result block the model reads.
+func (r toolResult) block(id string) obj {
+	b := obj{"type": "tool_result", "tool_use_id": id, "content": r.content}
+	if r.isError || r.flag {
+		b["is_error"] = r.isError
+	}
+	return b
+}
+
+// use is the frame's tool_use_result.
+func (r toolResult) use() any {
+	switch {
+	case r.detail != nil:
+		return r.detail
+	case r.isError:
+		return "Error: " + r.text()
+	}
+	return r.content
+}
+
+// meta is the frame's tool_result_meta entry; nil for calls no rule judged.
+func (r toolResult) meta(id string) []obj {
+	if r.ruling == nil && r.kind == "" {
+		return nil
+	}
+	m := obj{"id": id}
+	if r.kind != "" {
+		m["non_execution_kind"] = r.kind
+	}
+	if r.ruling != nil {
+		d := obj{"decision": "accept", "source": r.ruling.source}
+		if r.ruling.behavior == "deny" {
+			d["decision"] = "reject"
+		}
+		if r.ruling.reasonType != "" {
+			d["reason_type"] = r.ruling.reasonType
+		}
+		m["permission_decision"] = d
+	}
+	return []obj{m}
+}
+
+func always(json.RawMessage) bool { return true }
+func never(json.RawMessage) bool  { return false }
+
+// builtins in the order init.tools lists them.
+func builtins() []*tool {
+	return []*tool{
+		{toolSpec: spec("Agent", "Launch a new agent to handle a task and report back.",
+			req("description", "string"), req("prompt", "string"), opt("subagent_type", "string"), opt("model", "string")),
+			shared: always, run: runAgent},
+		{toolSpec: spec("Bash", "Executes a bash command and returns its output.",
+			req("command", "string"), opt("timeout", "number"), opt("description", "string")),
+			shared: bashReadsOnly, run: runBash},
+		{toolSpec: spec("Edit", "Replaces text in a file.",
+			req("file_path", "string"), req("old_string", "string"), req("new_string", "string"), opt("replace_all", "boolean")),
+			shared: never, check: checkEdit, run: runEdit},
+		{toolSpec: spec("Glob", "Finds files by pattern.", req("pattern", "string"), opt("path", "string")),
+			shared: always, run: runGlob},
+		{toolSpec: spec("Grep", "Searches files for a regular expression.",
+			req("pattern", "string"), opt("path", "string"), opt("glob", "string"), opt("output_mode", "string"),
+			opt("-i", "boolean"), opt("-n", "boolean"), opt("head_limit", "number")),
+			shared: always, run: runGrep},
+		{toolSpec: spec("Read", "Reads a file.", req("file_path", "string"), opt("offset", "integer"), opt("limit", "integer")),
+			shared: always, run: runRead},
+		{toolSpec: spec("Write", "Writes a file.", req("file_path", "string"), req("content", "string")),
+			shared: never, run: runWrite},
+	}
+}
+
+type param struct {
+	name, kind string
+	required   bool
+}
+
+func req(name, kind string) param { return param{name, kind, true} }
+func opt(name, kind string) param { return param{name, kind, false} }
+
+func spec(name, description string, params ...param) toolSpec {
+	props, required := obj{}, []string{}
+	for _, p := range params {
+		props[p.name] = obj{"type": p.kind}
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	return toolSpec{name, description, encode(obj{
+		"type": "object", "properties": props, "required": required, "additionalProperties": false,
+	})}
+}
+
+// chooseBuiltins applies --tools and deny rules. Without --tools Glob and Grep
+// exist only where Bash does not (observed with CLI 2.1.329).
+func chooseBuiltins(f flags, p *permissions) []*tool {
+	wanted := splitRules(f.all("--tools"))
+	exact := f.has("--tools") && !slices.Contains(wanted, "default")
+	var out []*tool
+	for _, t := range builtins() {
+		switch {
+		case p.removed(t.Name):
+		case exact && !slices.ContainsFunc(wanted, func(w string) bool { return parseRule(w).tool == t.Name }):
+		case !exact && (t.Name == "Glob" || t.Name == "Grep") && !p.removed("Bash"):
+		default:
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// toolset is what a thread's model may call: a subagent gets neither the Agent
+// tool nor the verdict nor the host's MCP tools.
+func (t *thread) toolset() []*tool {
+	s := t.s
+	var out []*tool
+	for _, b := range s.builtin {
+		if t.sub == nil || b.Name != "Agent" {
+			out = append(out, b)
+		}
+	}
+	if t.sub != nil {
+		return out
+	}
+	if v := s.verdictSchema(); v != nil {
+		out = append(out, &tool{toolSpec: toolSpec{structuredOutput,
+			"Use this tool to return your final response in the requested structured format. " +
+				"You MUST call this tool exactly once at the end of your response to provide the structured output.", v.raw},
+			shared: never, run: runStructuredOutput})
+	}
+	for _, m := range s.mcp.tools() {
+		if !s.perms.removed(m.Name) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func findTool(ts []*tool, name string) *tool {
+	for _, t := range ts {
+		if t.Name == canonicalTool(name) {
+			return t
+		}
+	}
+	return nil
+}
+
+func specs(ts []*tool) []toolSpec {
+	out := make([]toolSpec, len(ts))
+	for i, t := range ts {
+		out[i] = t.toolSpec
+	}
+	return out
+}
+
+// initNames are the names of init.tools, where the Agent tool is called Task.
+func initNames(ts []*tool) []string {
+	out := make([]string, 0, len(ts))
+	for _, t := range ts {
+		if t.Name == "Agent" {
+			out = append(out, "Task")
+		} else {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}
+
+// invalidInput checks a built-in tool's parameters.
+func (t *tool) invalidInput(input json.RawMessage) (toolResult, bool) {
+	if t.server != "" || t.Name == structuredOutput {
+		return toolResult{}, false // the host and the verdict have checks of their own
+	}
+	s, err := parseSchema(t.InputSchema)
+	var v any
+	if err != nil || json.Unmarshal(input, &v) != nil {
+		return misused("InputValidationError: %s failed: the input is not valid", t.Name), true
+	}
+	m, _ := v.(map[string]any)
+	for _, name := range s.required {
+		if _, ok := m[name]; !ok {
+			return misused("InputValidationError: %s failed due to the following issue:\nThe required parameter `%s` is missing", t.Name, name), true
+		}
+	}
+	if c := s.complaints("", v); len(c) > 0 {
+		return misused("InputValidationError: %s failed due to the following issue:\n%s", t.Name, strings.Join(c, "\n")), true
+	}
+	return toolResult{}, false
+}
+
+// runStructuredOutput takes a verdict; the turn ends with the first valid one.
+func runStructuredOutput(_ context.Context, t *thread, c toolCall) toolResult {
+	var v any
+	if json.Unmarshal(c.Input, &v) != nil {
+		v = nil
+	}
+	if wrong := t.s.verdictSchema().check.complaints("", v); len(wrong) > 0 {
+		r := failed("Output does not match required schema: %s", strings.Join(wrong, ", "))
+		t.turn.refuseVerdict(r.text())
+		return r
+	}
+	t.turn.acceptVerdict(c.Input)
+	return toolResult{content: "Structured output provided successfully"}
+}

@@ -1,0 +1,367 @@
+package wirecase
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Program is what a case is run against.
+type Program struct {
+	Path string
+	Args []string // before the case's own
+	Env  []string // beside the usual environment
+}
+
+// patience is how long a step may take before the case has failed.
+const patience = 30 * time.Second
+
+// usualArgs start a session that is driven over stdin.
+var usualArgs = []string{
+	"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+	"--permission-prompt-tool", "stdio", "--setting-sources", "", "--strict-mcp-config", "--model", "claude-opus-5-5",
+	"--system-prompt-snapshot", "off",
+}
+
+// Run plays the case.
+func Run(t *testing.T, c *Case, p Program) {
+	t.Helper()
+	cwd, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	for name, data := range c.Files {
+		path := filepath.Join(cwd, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := startModel(t, c.Replies)
+	known := names{"CWD": cwd, "HOME": home, "SESSION": uuid.NewString()}
+	for _, pr := range c.Runs {
+		h := &host{t: t, model: m, names: known, cwd: cwd, home: home}
+		h.start(p, pr)
+		for _, s := range pr.Steps {
+			h.step(s)
+		}
+		h.end()
+	}
+	m.check(t)
+}
+
+// host is the side of the conversation that the case plays.
+type host struct {
+	t         *testing.T
+	model     *model
+	names     names
+	cwd, home string
+
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	frames chan any // closed at the end of stdout
+	seen   []any
+	stderr bytes.Buffer
+	errEnd sync.WaitGroup
+	exited bool
+	stop   chan struct{} // closed when nobody reads frames any more
+}
+
+func (h *host) start(p Program, pr Process) {
+	h.t.Helper()
+	args := append(append([]string{}, p.Args...), usualArgs...)
+	for _, a := range pr.Args {
+		args = append(args, h.names.expand(a))
+	}
+	h.cmd = exec.Command(p.Path, args...)
+	h.cmd.Dir = h.cwd
+	h.cmd.Env = append([]string{
+		"HOME=" + h.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=" + h.model.url,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+	}, p.Env...)
+	h.cmd.Env = append(h.cmd.Env, pr.Env...)
+	var err error
+	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
+		h.t.Fatal(err)
+	}
+	stdout, err := h.cmd.StdoutPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	stderr, err := h.cmd.StderrPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.frames, h.stop = make(chan any), make(chan struct{})
+	h.errEnd.Go(func() { io.Copy(&h.stderr, stderr) })
+	h.errEnd.Go(func() { h.read(stdout) })
+	h.t.Cleanup(h.abandon)
+}
+
+// abandon ends what a failed case left running.
+func (h *host) abandon() {
+	if !h.exited {
+		h.exited = true
+		h.cmd.Process.Kill()
+		close(h.stop)
+		h.errEnd.Wait()
+		h.cmd.Wait()
+	}
+}
+
+func (h *host) read(stdout io.Reader) {
+	defer close(h.frames)
+	for r := bufio.NewReader(stdout); ; {
+		line, err := r.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			var frame any
+			if json.Unmarshal(line, &frame) != nil {
+				frame = map[string]any{"type": "NO JSON", "line": string(line)}
+			}
+			select {
+			case h.frames <- frame:
+			case <-h.stop:
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (h *host) step(s Step) {
+	h.t.Helper()
+	arg := s.Arg
+	fail := func(format string, args ...any) {
+		h.t.Helper()
+		h.t.Fatalf("host line %d: %s %s: "+format+"\n%s", append(append([]any{s.Line, s.Op, s.Arg}, args...), h.story())...)
+	}
+	switch s.Op {
+	case ">":
+		if _, err := io.WriteString(h.stdin, h.names.expand(arg)+"\n"); err != nil {
+			fail("%v", err)
+		}
+	case "<":
+		if err := h.await(pattern(h.names.expand(arg))); err != nil {
+			fail("%v", err)
+		}
+	case "!":
+		for _, f := range h.seen {
+			if h.names.matches(pattern(h.names.expand(arg)), f) {
+				raw, _ := json.Marshal(f)
+				fail("but there was %s", raw)
+			}
+		}
+	case "eof":
+		h.stdin.Close()
+	case "release":
+		h.model.let()
+	case "signal":
+		if err := sendSignal(h.cmd.Process, arg); err != nil {
+			fail("%v", err)
+		}
+	case "exit":
+		if err := h.awaitExit(arg); err != nil {
+			fail("%v", err)
+		}
+	default:
+		if err := h.inspect(s.Op, arg); err != nil {
+			fail("%v", err)
+		}
+	}
+}
+
+// inspect serves the steps that only look.
+func (h *host) inspect(op, arg string) error {
+	switch op {
+	case "saw":
+		n, re, _ := strings.Cut(arg, " ")
+		bodies := h.model.requests()
+		i, err := strconv.Atoi(n)
+		if err != nil || i < 1 || i > len(bodies) {
+			return errors.New("there were " + strconv.Itoa(len(bodies)) + " requests")
+		}
+		return look(h.names.expand(re), bodies[i-1])
+	case "requests":
+		if n := strconv.Itoa(len(h.model.requests())); n != arg {
+			return errors.New("there were " + n)
+		}
+	case "called":
+		return h.model.await(arg)
+	case "stderr":
+		return look(arg, h.stderr.String())
+	case "file":
+		return h.fileMatches(arg)
+	case "until":
+		return h.untilFile(arg)
+	case "touch":
+		return os.WriteFile(filepath.Join(h.cwd, arg), nil, 0o644)
+	}
+	return nil
+}
+
+func (h *host) fileMatches(arg string) error {
+	glob, re, _ := strings.Cut(arg, " ")
+	glob = h.names.expand(glob)
+	if !filepath.IsAbs(glob) {
+		glob = filepath.Join(h.cwd, glob)
+	}
+	paths, err := filepath.Glob(glob)
+	if err != nil || len(paths) != 1 {
+		return errors.New("files: " + strings.Join(paths, " "))
+	}
+	raw, err := os.ReadFile(paths[0])
+	if err != nil {
+		return err
+	}
+	return look(h.names.expand(re), string(raw))
+}
+
+// look fails unless the text has what the regular expression says.
+func look(expr, text string) error {
+	re, err := regexp.Compile("(?s)" + expr)
+	if err != nil {
+		return err
+	}
+	if re.MatchString(text) {
+		return nil
+	}
+	const shown = 4000
+	if len(text) > shown {
+		text = text[:shown] + "…"
+	}
+	return errors.New("it is " + text)
+}
+
+// untilFile looks again and again: another process writes the file, and nothing
+// tells when.
+func (h *host) untilFile(arg string) error {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		err := h.fileMatches(arg)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			return err
+		}
+	}
+}
+
+func pattern(s string) (v any) {
+	if err := json.Unmarshal([]byte(s), &v); err != nil {
+		panic("pattern " + s + ": " + err.Error())
+	}
+	return v
+}
+
+func (h *host) await(want any) error {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		select {
+		case f, ok := <-h.frames:
+			if !ok {
+				return errors.New("stdout ended")
+			}
+			h.seen = append(h.seen, f)
+			if h.names.matches(want, f) {
+				return nil
+			}
+		case <-deadline.C:
+			return errors.New("no such frame within " + patience.String())
+		}
+	}
+}
+
+func (h *host) awaitExit(code string) error {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for open := true; open; {
+		select {
+		case f, ok := <-h.frames:
+			if open = ok; ok {
+				h.seen = append(h.seen, f)
+			}
+		case <-deadline.C:
+			return errors.New("still running after " + patience.String())
+		}
+	}
+	h.errEnd.Wait()
+	h.exited = true
+	err := h.cmd.Wait()
+	h.stdin.Close()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	if got := strconv.Itoa(h.cmd.ProcessState.ExitCode()); got != code {
+		return errors.New("exit code " + got)
+	}
+	return nil
+}
+
+// end closes a process whose script has no exit step.
+func (h *host) end() {
+	h.t.Helper()
+	if h.exited {
+		return
+	}
+	h.stdin.Close()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		select {
+		case f, ok := <-h.frames:
+			if ok {
+				h.seen = append(h.seen, f)
+				continue
+			}
+			h.errEnd.Wait()
+			h.exited = true
+			h.cmd.Wait() // its exit code is nobody's business here
+			return
+		case <-deadline.C:
+			h.t.Fatalf("still running %s after the end of its script\n%s", patience, h.story())
+		}
+	}
+}
+
+// story tells what the process said, for a failure message.
+func (h *host) story() string {
+	var b strings.Builder
+	for _, f := range h.seen {
+		raw, _ := json.Marshal(f)
+		if len(raw) > 600 {
+			raw = append(raw[:600], "…"...)
+		}
+		b.WriteString("  < ")
+		b.Write(raw)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
