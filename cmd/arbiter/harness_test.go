@@ -76,8 +76,10 @@ func pinnedClaude() (string, error) {
 
 // script is a person or a program at arbiter's stdin and stdout.
 type script struct {
-	t      *testing.T
-	cmd    *exec.Cmd
+	t         *testing.T
+	cmd       *exec.Cmd
+	offScript bool // a fault of this test makes the play leave its script
+
 	stdin  io.WriteCloser
 	stdout io.Closer
 
@@ -282,6 +284,9 @@ func (s *script) finish(want contract.Exit) contract.Result {
 	first, ok := s.lines[0].Body.(contract.Session)
 	if !ok {
 		s.t.Fatalf("the first line is %s", s.lines[0].Body.EventName())
+	}
+	if !s.offScript && strings.Contains(s.stderr.String(), "REHEARSAL PROBLEM") {
+		s.t.Errorf("the play left its script\n%s", s.dump())
 	}
 	if left := survivors(first.Session); len(left) > 0 {
 		s.t.Errorf("left behind: %v", left)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
@@ -153,9 +154,14 @@ func (e env) greet(r *runtimeRun) {
 	}
 }
 
-// farewell prints the line by which a run's sessions can be found again. A run
+// farewell tells where a rehearsal left its script, and prints the line by which a run's sessions can be found again. A run
 // that never reached an agent has none.
 func (e env) farewell(r *runtimeRun, s *supervisor.State) {
+	if r.stage != nil {
+		for _, p := range r.stage.problems() {
+			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
+		}
+	}
 	if len(s.Agents) == 0 {
 		return
 	}

@@ -119,13 +119,13 @@ func cacheHome() string {
 	return os.TempDir()
 }
 
+// problems are the places where the play left its script.
+func (s *stage) problems() []string { return s.server.Problems() }
+
 // close ends the scripted model and removes the private home. The workspace
 // stays: it is what a person came to see.
 func (s *stage) close() {
 	if s.server != nil {
-		for _, p := range s.server.Problems() {
-			s.log.Warn("rehearsal", "problem", p)
-		}
 		if err := s.server.Close(); err != nil {
 			s.log.Warn("rehearsal", "error", err)
 		}
