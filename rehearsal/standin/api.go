@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -22,6 +21,7 @@ type modelRequest struct {
 	tools          []toolSpec
 	messages       []wireMessage
 	session, agent string // agent: id of the subagent that asks
+	format         obj    // output_config.format, for answers in JSON
 }
 
 // toolSpec is a tool as the API is told of it.
@@ -46,12 +46,11 @@ type apiError struct {
 	kind    string
 	message string
 	after   time.Duration // the answer's retry-after
+	mid     bool          // in the middle of a stream
+	garbled bool          // what came could not be read
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("API error %d: %s", e.status, e.message) }
-
-// overload is the status of an overloaded API.
-const overload = 529
 
 // sink hears an answer while it arrives.
 type sink interface {
@@ -102,24 +101,28 @@ func (c *apiClient) gateway() string {
 // breaks off after a block was complete ends the answer there: what the model
 // began cannot be taken back.
 func (c *apiClient) call(ctx context.Context, r modelRequest, s sink) (*answer, error) {
-	body := c.body(r)
-	for attempt := 1; ; attempt++ {
-		a, err := c.try(ctx, body, r, s)
+	p := persistence{most: c.maxRetries}
+	for {
+		a, err := c.try(ctx, r, p.whole, s)
 		if err == nil || ctx.Err() != nil {
 			return a, err
-		}
-		var e *apiError
-		if !errors.As(err, &e) {
-			e = &apiError{kind: "unknown", message: err.Error()}
 		}
 		if a != nil && len(a.blocks) > 0 {
 			return a, nil
 		}
-		if !c.again(e, attempt) {
+		var e *apiError
+		if !errors.As(err, &e) {
+			e = &apiError{message: err.Error()}
+		}
+		again, announced := p.another(e)
+		if !again {
 			return a, e
 		}
-		delay := backoff(attempt, e.after)
-		s.retrying(attempt, c.maxRetries, delay, e)
+		if !announced {
+			continue
+		}
+		delay := backoff(p.failures, e.after)
+		s.retrying(p.failures, c.maxRetries, delay, e)
 		t := time.NewTimer(delay)
 		select {
 		case <-t.C:
@@ -130,18 +133,6 @@ func (c *apiClient) call(ctx context.Context, r modelRequest, s sink) (*answer, 
 	}
 }
 
-// again: 400, 403 and 404 are final, an overloaded API gets two more tries, all
-// else gets the full number (observed with CLI 2.1.329).
-func (c *apiClient) again(e *apiError, attempt int) bool {
-	switch e.status {
-	case 400, 403, 404, 413:
-		return false
-	case overload:
-		return attempt <= min(2, c.maxRetries)
-	}
-	return attempt <= c.maxRetries
-}
-
 // backoff doubles from half a second to 32 s, with a quarter of jitter.
 func backoff(attempt int, atLeast time.Duration) time.Duration {
 	d := 500 * time.Millisecond << min(attempt-1, 6)
@@ -149,13 +140,15 @@ func backoff(attempt int, atLeast time.Duration) time.Duration {
 	return max(d, atLeast)
 }
 
-func (c *apiClient) body(r modelRequest) []byte {
-	messages := r.messages
+func (c *apiClient) body(r modelRequest, whole bool) []byte {
+	output := obj{"effort": r.effort}
+	if r.format != nil {
+		output["format"] = r.format
+	}
 	request := obj{
 		"model": r.model, "max_tokens": maxOutputTokens, "stream": true,
-		"system": r.system, "messages": messages,
-		"thinking":      obj{"type": "adaptive"},
-		"output_config": obj{"effort": r.effort},
+		"system": r.system, "messages": r.messages,
+		"thinking": obj{"type": "adaptive"}, "output_config": output,
 		"metadata": obj{"user_id": string(encode(struct {
 			Device  string `json:"device_id"`
 			Account string `json:"account_uuid"`
@@ -165,11 +158,15 @@ func (c *apiClient) body(r modelRequest) []byte {
 	if len(r.tools) > 0 {
 		request["tools"] = r.tools
 	}
+	if whole {
+		request["stream"], request["max_tokens"] = false, 64_000
+	}
 	return encode(request)
 }
 
-func (c *apiClient) try(ctx context.Context, body []byte, r modelRequest, s sink) (*answer, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/messages?beta=true", bytes.NewReader(body))
+// try makes one request, for a stream or for a whole answer.
+func (c *apiClient) try(ctx context.Context, r modelRequest, whole bool, s sink) (*answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/messages?beta=true", bytes.NewReader(c.body(r, whole)))
 	if err != nil {
 		return nil, fmt.Errorf("build request: %w", err)
 	}
@@ -189,8 +186,12 @@ func (c *apiClient) try(ctx context.Context, body []byte, r modelRequest, s sink
 		h.Set("authorization", "Bearer "+c.token)
 	}
 	resp, err := c.http.Do(req)
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return nil, &apiError{message: "Unable to connect to API: " + dial.Err.Error()}
+	}
 	if err != nil {
-		return nil, &apiError{kind: "connection_error", message: "Unable to connect to API: " + err.Error()}
+		return nil, &apiError{message: "Connection dropped: " + err.Error()}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -201,63 +202,4 @@ func (c *apiClient) try(ctx context.Context, body []byte, r modelRequest, s sink
 		return a, a.readWhole(resp.Body, s)
 	}
 	return a, a.readStream(ctx, resp.Body, s)
-}
-
-func readAPIError(resp *http.Response) *apiError {
-	var w struct {
-		Error struct{ Type, Message string }
-	}
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	e := &apiError{status: resp.StatusCode}
-	if json.Unmarshal(raw, &w) == nil {
-		e.kind, e.message = w.Error.Type, w.Error.Message
-	}
-	if e.message == "" {
-		e.message = strings.TrimSpace(string(raw))
-	}
-	if n, err := strconv.Atoi(resp.Header.Get("retry-after")); err == nil {
-		e.after = time.Duration(n) * time.Second
-	}
-	return e
-}
-
-// class is the `error` field of frames about the failure.
-func (e *apiError) class() string {
-	switch {
-	case e.tooLong():
-		return "invalid_request"
-	case e.status == 401:
-		return "authentication_failed"
-	case e.status == 404:
-		return "model_not_found"
-	case e.status == 429:
-		return "rate_limit"
-	case e.status >= 500:
-		return "server_error"
-	}
-	return "unknown"
-}
-
-func (e *apiError) tooLong() bool {
-	return e.status == 400 && strings.HasPrefix(e.message, "prompt is too long")
-}
-
-// text is what the CLI says to its user.
-func (e *apiError) text(model, gateway string) string {
-	switch {
-	case e.tooLong():
-		return "Prompt is too long · " + strings.TrimPrefix(e.message, "prompt is too long: ")
-	case e.status == 0:
-		return "API Error: " + e.message
-	case e.status == 401:
-		return "Failed to authenticate. API Error: 401 " + e.message
-	case e.status == 404:
-		return "There's an issue with the selected model (" + model + "). It may not exist or you may not have access to it. Run --model to pick a different model."
-	case e.status == 429:
-		return "API Error: Request rejected (429) · " + e.message
-	case e.status >= 500:
-		return fmt.Sprintf("API Error: %d %s. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (%s).",
-			e.status, e.message, gateway)
-	}
-	return fmt.Sprintf("API Error: %d %s", e.status, e.message)
 }

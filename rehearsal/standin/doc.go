@@ -8,8 +8,7 @@
 // testdata run against both, so that it cannot drift unseen. Differences that are
 // meant: the init frame and the initialize response say `"stand_in":true`; there
 // are no background tasks, plugins, skills, MCP servers other than the host's,
-// settings files or tool search; a request that the API refused is not tried
-// again without beta headers; set_model asks nobody whether the model exists; a
+// settings files or tool search; set_model asks nobody whether the model exists; a
 // subagent has no Agent tool; the shell's directory does not outlive a Bash call.
 //
 // # Goroutines

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
 )
@@ -30,12 +31,29 @@ func TestOrphanOutlivesTheStandIn(t *testing.T) {
 		}
 	})
 	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1", FaultVariable + "=orphan", marker}})
-	left := processesWith(t, marker)
-	if len(left) != 1 {
-		t.Fatalf("%d processes are left, want the orphan alone", len(left))
-	}
-	if sid, err := getsid(left[0]); err != nil || sid == ourSession(t) {
+	orphan := awaitProcess(t, marker)
+	if sid, err := getsid(orphan); err != nil || sid == ourSession(t) {
 		t.Errorf("the orphan is in session %d (%v), like the test itself", sid, err)
+	}
+}
+
+// awaitProcess looks until there is one: its environment cannot be read while it
+// is on the way from the fork to its program.
+func awaitProcess(t *testing.T, marker string) int {
+	t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		if pids := processesWith(t, marker); len(pids) == 1 {
+			return pids[0]
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			t.Fatalf("processes left: %v, want the orphan alone", processesWith(t, marker))
+		}
 	}
 }
 

@@ -7,9 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
+	"net/http"
 	"strings"
 )
 
@@ -31,8 +30,12 @@ type apiMessage struct {
 // readWhole reads an answer that came in one piece.
 func (a *answer) readWhole(r io.Reader, s sink) error {
 	var m apiMessage
-	if err := json.NewDecoder(r).Decode(&m); err != nil {
-		return fmt.Errorf("read answer: %w", err)
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return &apiError{message: "Connection dropped: " + err.Error()}
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return &apiError{garbled: true, message: "JSON Parse error: " + err.Error()}
 	}
 	a.id, a.model, a.opening, a.usage, a.stopReason = m.ID, m.Model, m.Usage, m.Usage, m.StopReason
 	s.opened(a)
@@ -70,10 +73,10 @@ func (a *answer) readStream(ctx context.Context, r io.Reader, s sink) error {
 			data = bytes.TrimSpace(data)
 			var ev streamEvent
 			if json.Unmarshal(data, &ev) != nil {
-				return errors.New("could not parse message into JSON")
+				return &apiError{garbled: true, mid: true, message: "JSON Parse error: could not parse message into JSON"}
 			}
 			if ev.Type == "error" {
-				return &apiError{kind: ev.Error.Type, message: ev.Error.Message}
+				return &apiError{status: errorStatus(ev.Error.Type), kind: ev.Error.Type, message: ev.Error.Message, mid: true}
 			}
 			open = a.take(ev, open, s)
 			s.event(data)
@@ -88,9 +91,20 @@ func (a *answer) readStream(ctx context.Context, r io.Reader, s sink) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return &apiError{kind: "connection_error", message: "Connection closed mid-response"}
+			return &apiError{mid: true, message: "Connection dropped mid-response"}
 		}
 	}
+}
+
+// errorStatus is the HTTP status that an error event stands for.
+func errorStatus(kind string) int {
+	switch kind {
+	case "overloaded_error":
+		return overload
+	case "rate_limit_error":
+		return http.StatusTooManyRequests
+	}
+	return http.StatusInternalServerError
 }
 
 // take applies one event and returns the block that is open after it.

@@ -138,7 +138,7 @@ func (r *toolRun) heartbeat(c toolCall, begun time.Time) (stop func()) {
 	beating.Go(func() {
 		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
-		for n := 1; ; n++ {
+		for n := 0; ; n++ {
 			select {
 			case <-tick.C:
 				// parent_tool_use_id is the call itself here, not a subagent's.

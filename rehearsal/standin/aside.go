@@ -1,0 +1,49 @@
+package standin
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// sideQuestion asks the model outside the conversation.
+func (s *session) sideQuestion(id string, raw json.RawMessage) controlResult {
+	var in struct{ Question string }
+	_ = json.Unmarshal(raw, &in) // an empty question is still one
+	s.emit(obj{"type": "system", "subtype": "control_request_progress", "request_id": id, "status": "started"})
+	r := s.main.request()
+	r.messages = append(r.messages, wireMessage{Role: "user", Content: []json.RawMessage{textBlock(
+		"<system-reminder>This is a side question from the user. You must answer this question directly in a single response. " +
+			"You have NO tools available.</system-reminder>\n\n" + in.Question)}})
+	text, err := s.askAside(r)
+	if err != nil {
+		return controlResult{refused: err.Error()}
+	}
+	return controlResult{payload: obj{"response": text, "synthetic": false}}
+}
+
+// sessionTitle has the model name the session.
+func (s *session) sessionTitle(raw json.RawMessage) controlResult {
+	var in struct{ Description string }
+	_ = json.Unmarshal(raw, &in) // no description is an empty one
+	r := modelRequest{model: s.currentModel(), effort: "low", session: s.sid(), system: []json.RawMessage{textBlock(billingHeader)},
+		messages: []wireMessage{{Role: "user", Content: []json.RawMessage{textBlock("Name this session: " + in.Description)}}},
+		format: obj{"type": "json_schema", "schema": obj{"type": "object", "properties": obj{"title": obj{"type": "string"}},
+			"required": []string{"title"}, "additionalProperties": false}}}
+	text, err := s.askAside(r)
+	var out struct{ Title string }
+	if err != nil || json.Unmarshal([]byte(text), &out) != nil {
+		return controlResult{payload: obj{"title": nil}}
+	}
+	return controlResult{payload: obj{"title": out.Title}}
+}
+
+// askAside makes one model call outside the conversation.
+func (s *session) askAside(r modelRequest) (string, error) {
+	begun := time.Now()
+	a, err := s.api.call(s.ctx, r, silent{})
+	if err != nil {
+		return "", err
+	}
+	s.ledger.add(r.model, a.usage, false, time.Since(begun))
+	return a.text(), nil
+}
