@@ -30,6 +30,9 @@ func (s *session) control(id string, raw json.RawMessage) {
 	case "side_question":
 		s.aside.Go(func() { s.respond(id, s.sideQuestion(id, raw)) })
 		return
+	case "set_model":
+		s.aside.Go(func() { s.respond(id, s.setModelRequest(raw)) })
+		return
 	case "generate_session_title":
 		s.aside.Go(func() { s.respond(id, s.sessionTitle(raw)) })
 		return
@@ -68,7 +71,6 @@ var controlHandlers = map[string]func(*session, json.RawMessage) controlResult{
 	"initialize":           (*session).initialize,
 	"interrupt":            (*session).interrupt,
 	"end_session":          (*session).endSession,
-	"set_model":            (*session).setModelRequest,
 	"set_permission_mode":  (*session).setPermissionMode,
 	"cancel_async_message": (*session).cancelMessage,
 	"mcp_message":          (*session).mcpNotice,
@@ -197,9 +199,18 @@ func (s *session) endSession(json.RawMessage) controlResult {
 	return controlResult{then: func() { s.leave(nil, errInterrupted) }}
 }
 
+// setModelRequest tries a named model with a call before it takes it (observed
+// with CLI 2.1.329).
 func (s *session) setModelRequest(raw json.RawMessage) controlResult {
 	var in struct{ Model string }
 	_ = json.Unmarshal(raw, &in) // no model means the session's first
+	if in.Model != "" {
+		r := modelRequest{model: in.Model, effort: "low", session: s.sid(), system: []json.RawMessage{textBlock(billingHeader)},
+			messages: []wireMessage{{Role: "user", Content: []json.RawMessage{textBlock("Hi")}}}}
+		if _, err := s.api.try(s.ctx, r, true, silent{}); err != nil {
+			return controlResult{refused: err.Error(), code: "check_failed"}
+		}
+	}
 	s.setModel(in.Model)
 	return controlResult{payload: obj{"model": s.currentModel()}}
 }

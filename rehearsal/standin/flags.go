@@ -142,7 +142,10 @@ func parseFlags(args []string) (flags, error) {
 		}
 		f.values[name] = vals
 	}
-	return f, f.check()
+	if problem := f.check(); problem != "" {
+		return f, errors.New(problem)
+	}
+	return f, nil
 }
 
 // takes counts the arguments an option uses up. A single value is taken whatever
@@ -167,16 +170,16 @@ func takes(a arity, rest []string) int {
 
 var permissionModes = []string{"acceptEdits", "auto", "bypassPermissions", "manual", "dontAsk", "plan"}
 
-// check refuses values that the CLI's parser refuses.
-func (f flags) check() error {
+// check says in the CLI's words which values its parser refuses, or nothing.
+func (f flags) check() string {
 	if m := f.get("--permission-mode"); m != "" && m != "default" && !slices.Contains(permissionModes, m) {
-		return fmt.Errorf("error: option '--permission-mode <mode>' argument '%s' is invalid. Allowed choices are %s.",
+		return fmt.Sprintf("error: option '--permission-mode <mode>' argument '%s' is invalid. Allowed choices are %s.",
 			m, strings.Join(permissionModes, ", "))
 	}
 	if f.has("--session-id") && (f.has("--resume") || f.has("--continue")) && !f.has("--fork-session") {
-		return errors.New("Error: --session-id can only be used with --continue or --resume if --fork-session is also specified.")
+		return "Error: --session-id can only be used with --continue or --resume if --fork-session is also specified."
 	}
-	return nil
+	return ""
 }
 
 // splitRules splits a list of tool rules at commas and spaces outside parentheses.

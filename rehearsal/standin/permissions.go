@@ -169,6 +169,8 @@ func (p *permissions) decide(tool string, input json.RawMessage) ruling {
 	}
 	var r ruling
 	switch {
+	case tool == askUser: // in every mode: somebody has to answer
+		return ruling{behavior: "ask"}
 	case mode == "bypassPermissions":
 		return allowedByMode
 	case tool == "Bash":

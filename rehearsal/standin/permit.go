@@ -137,6 +137,9 @@ func (r *toolRun) question(tl *tool, c toolCall, rule ruling) obj {
 	if rule.blocked != "" {
 		q["blocked_path"] = rule.blocked
 	}
+	if c.Name == askUser {
+		q["requires_user_interaction"] = true
+	}
 	if tl.server != "" {
 		q["mcp_server"] = obj{"name": tl.server, "source": "sdk"}
 		q["display_name"] = displayName(c.Name)

@@ -8,7 +8,10 @@ import (
 	"strings"
 )
 
-const structuredOutput = "StructuredOutput"
+const (
+	structuredOutput = "StructuredOutput"
+	askUser          = "AskUserQuestion"
+)
 
 // tool is something a model can call.
 type tool struct {
@@ -93,6 +96,17 @@ func (r toolResult) meta(id string) []obj {
 	return []obj{m}
 }
 
+// runAskUser reads the answers, which whoever allowed the call put into its input.
+func runAskUser(_ context.Context, _ *thread, c toolCall) toolResult {
+	var in struct {
+		Answers map[string]string `json:"answers"`
+	}
+	if err := json.Unmarshal(c.Input, &in); err != nil || len(in.Answers) == 0 {
+		return failed("The user did not answer the questions.")
+	}
+	return toolResult{content: "User has answered your questions: " + string(encode(in.Answers))}
+}
+
 func always(json.RawMessage) bool { return true }
 func never(json.RawMessage) bool  { return false }
 
@@ -102,6 +116,8 @@ func builtins() []*tool {
 		{toolSpec: spec("Agent", "Launch a new agent to handle a task and report back.",
 			req("description", "string"), req("prompt", "string"), opt("subagent_type", "string"), opt("model", "string")),
 			shared: always, run: runAgent},
+		{toolSpec: spec(askUser, "Asks the user questions with options.", req("questions", "array"), opt("answers", "object")),
+			shared: never, run: runAskUser},
 		{toolSpec: spec("Bash", "Executes a bash command and returns its output.",
 			req("command", "string"), opt("timeout", "number"), opt("description", "string")),
 			shared: bashReadsOnly, run: runBash},
