@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestRehearsalIsAlone: nothing of the user's environment reaches a rehearsal, not
+// even into the agents' shells.
+func TestRehearsalIsAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "env.yaml")
+	text := `name: env
+title: A look around
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - {use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Look.}}]}
+      - {verdict: {decision: CONTINUE, message: m, reason: r}}
+      - {verdict: {decision: COMPLETE, message: m, reason: r, summary: s}}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps:
+      - {use: [{tool: Bash, input: {command: "env > env.txt", description: Look}}]}
+      - {verdict: {kind: done, expects_response: true, message: seen, handoff: ` + emptyDocument + `}}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	user := t.TempDir()
+	hostile := []string{
+		"ANTHROPIC_API_KEY=sk-ant-secret-1", "ANTHROPIC_AUTH_TOKEN=secret-2", "ANTHROPIC_BASE_URL=http://127.0.0.1:9",
+		"CLAUDE_CODE_OAUTH_TOKEN=secret-3", "AWS_SECRET_ACCESS_KEY=secret-4", "CLAUDE_CODE_USE_BEDROCK=1", "GOOGLE_API_KEY=secret-5",
+		"GITHUB_TOKEN=secret-6", "CLAUDE_CONFIG_DIR=" + user, "HTTPS_PROXY=http://127.0.0.1:9", "http_proxy=http://127.0.0.1:9",
+		"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "NODE_OPTIONS=--require=/nowhere", "LD_PRELOAD=", "BASH_ENV=/nowhere",
+	}
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env", "ANTHROPIC_API_KEY=sk-ant-secret-7")...)
+			s.finish(contract.ExitComplete)
+			env, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, leak := range []string{"secret", user, "HTTPS_PROXY=http", "http_proxy=http", "NODE_OPTIONS", "BASH_ENV", "USE_BEDROCK"} {
+				if strings.Contains(string(env), leak) {
+					t.Errorf("the shell of an agent sees %q", leak)
+				}
+			}
+			if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
+				t.Errorf("the user's configuration was written to: %v %v", entries, err)
+			}
+		})
+	}
+}
+
+// TestNotLoggedIn: the real CLI without any login is an environment to be mended.
+func TestNotLoggedIn(t *testing.T) {
+	claude := realClaude(t)
+	if claude == "" {
+		t.Skip("no claude: run scripts/setup")
+	}
+	s := start(t, []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"},
+		"--json", "--no-input", "--claude", claude, "--task", "Speak")
+	s.finish(contract.ExitEnvironment)
+	s.oneError(bridge.CatAuth)
+	if !strings.Contains(s.stderr.String(), "log in with `claude`") {
+		t.Errorf("stderr does not say what to do: %s", s.stderr.String())
+	}
+}
+
+// TestBridgeFromOutside drives `arbiter bridge` as a program in any language would:
+// lines written and lines read, no client of ours.
+func TestBridgeFromOutside(t *testing.T) {
+	script, err := rehearsal.Parse("outside.yaml", []byte(`name: outside
+title: From outside
+actors:
+  - name: anybody
+    match: {role: any}
+    steps: [{expect: hello, verdict: {word: hail}}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(script, rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			claude := map[string]any{"path": p.args[len(p.args)-1]}
+			if !p.real {
+				self, err := exec.LookPath("arbiter")
+				if err != nil {
+					t.Fatal(err)
+				}
+				claude = map[string]any{"path": self, "args": []string{standInCommand}}
+			}
+			work := t.TempDir()
+			o := outside(t, stageEnv(t.TempDir(), model))
+			run := uuid.NewString()
+			o.call("initialize", map[string]any{"protocol_version": 1, "client": "a test", "run": run, "claude": claude})
+			o.write("this is no JSON")
+			o.refused("spawn", map[string]any{"id": 7}, -32602)
+			o.refused("no_such_method", map[string]any{}, -32601)
+			o.refused("message", map[string]any{"id": "a", "generation": 1, "message_id": uuid.NewString(), "content": "x"}, bridge.CodeUnknownAgent)
+			o.call("spawn", map[string]any{"id": "a", "generation": 1, "config": map[string]any{
+				"session_id": uuid.NewString(), "cwd": work, "setting_sources": []string{},
+				"json_schema": json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`),
+			}})
+			id := uuid.NewString()
+			o.call("message", map[string]any{"id": "a", "generation": 1, "message_id": id, "content": "hello"})
+			turn := o.event("turn")
+			if v, _ := turn["verdict"].(map[string]any); v["word"] != "hail" || !slices.Equal(turn["message_ids"].([]any), []any{id}) {
+				t.Errorf("turn %v", turn)
+			}
+			o.call("kill", map[string]any{"id": "a", "generation": 1})
+			if done := o.event("done"); done["exit"] == nil {
+				t.Errorf("done %v", done)
+			}
+			_ = o.stdin.Close()
+			if err := o.cmd.Wait(); err != nil {
+				t.Errorf("the bridge ended: %v", err)
+			}
+			awaitGone(t, run)
+		})
+	}
+}
+
+// outsider is the other end of a bridge, by hand.
+type outsider struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  interface{ Close() error }
+	write  func(line string)
+	lines  *bufio.Reader
+	id     int
+	events []map[string]any
+}
+
+func outside(t *testing.T, env []string) *outsider {
+	t.Helper()
+	cmd := exec.Command("arbiter", "bridge")
+	cmd.Env = env
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return &outsider{t: t, cmd: cmd, stdin: in, lines: bufio.NewReaderSize(out, 1<<20), write: func(line string) {
+		if _, err := in.Write([]byte(line + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}}
+}
+
+// read returns the next line; events on the way to another are kept.
+func (o *outsider) read() map[string]any {
+	o.t.Helper()
+	line, err := o.lines.ReadBytes('\n')
+	if err != nil {
+		o.t.Fatalf("the bridge's output ended: %v", err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(line, &m); err != nil {
+		o.t.Fatalf("a line that is no object: %s", line)
+	}
+	if m["jsonrpc"] != "2.0" {
+		o.t.Errorf("no JSON-RPC 2.0: %s", line)
+	}
+	return m
+}
+
+func (o *outsider) answer(method string, params any) map[string]any {
+	o.t.Helper()
+	o.id++
+	id := "r" + string(rune('0'+o.id))
+	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.write(string(raw))
+	for {
+		m := o.read()
+		if m["method"] == "event" {
+			o.events = append(o.events, m["params"].(map[string]any))
+			continue
+		}
+		if m["id"] == id {
+			return m
+		}
+	}
+}
+
+func (o *outsider) call(method string, params any) {
+	o.t.Helper()
+	if m := o.answer(method, params); m["error"] != nil {
+		o.t.Fatalf("%s: %v", method, m["error"])
+	}
+}
+
+func (o *outsider) refused(method string, params any, code int) {
+	o.t.Helper()
+	e, _ := o.answer(method, params)["error"].(map[string]any)
+	if e == nil || e["code"] != float64(code) {
+		o.t.Errorf("%s: %v, want code %d", method, e, code)
+	}
+}
+
+// event waits for the first event of a name.
+func (o *outsider) event(name string) map[string]any {
+	o.t.Helper()
+	for at := 0; ; at++ {
+		for at >= len(o.events) {
+			if m := o.read(); m["method"] == "event" {
+				o.events = append(o.events, m["params"].(map[string]any))
+			}
+		}
+		if o.events[at]["event"] == name {
+			return o.events[at]
+		}
+	}
+}
