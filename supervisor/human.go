@@ -42,8 +42,11 @@ func (st *step) inputEnded() {
 	switch {
 	case st.Task == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp, machine.Failed)
-	case st.Held:
+	case st.Ceiling > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
+	case st.Held && st.Question != nil:
+		st.ToldAlone = true // the Arbiter cannot be asked to decide
+		st.answerAlone()
 	default:
 		st.answerAlone()
 	}

@@ -207,15 +207,30 @@ func withDocument(message string, d *verdict.Document) string {
 	return message + "\n\n" + d.Markdown()
 }
 
+// maxFallbacks is how often in a row the rules may decide in an agent's place.
+// Beyond it a dialogue would go on that nobody leads and somebody pays for.
+const maxFallbacks = 2
+
 // fallback decides by rule when an agent gave no valid verdict three times. It
 // never guesses what the agent meant: it lets the dialogue go on, openly.
 func (st *step) fallback(id string, cause error, t bridge.Turn) {
-	a, _ := st.agent(id)
+	a := st.edit(id)
+	a.Fallbacks++
 	said := strings.TrimSpace(t.Text)
 	if said == "" {
 		said = strings.TrimSpace(string(t.Verdict))
 	}
-	st.fail(id, bridge.CatVerdict, fmt.Sprintf("%s gave no valid verdict %d times (%v); the rules decide", a.Name, maxCorrections+1, cause), []string{})
+	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
+	switch {
+	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
+		st.leaderless(trouble, said)
+		return
+	case a.Fallbacks > maxFallbacks:
+		a.Fallbacks = 0
+		st.broken(id, bridge.CatVerdict, trouble)
+		return
+	}
+	st.fail(id, bridge.CatVerdict, trouble+"; the rules decide", []string{})
 	if a.Role == RoleOrchestrator {
 		st.routeOrchestrator(id, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
@@ -224,6 +239,19 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 		return
 	}
 	st.fallbackArbiter(said)
+}
+
+// leaderless stops the agents' talk when the Arbiter has ruled on nothing for too
+// long: a human takes it up again, or the run ends.
+func (st *step) leaderless(trouble, said string) {
+	if !st.HumanPresent {
+		st.fail(contract.Arbiter, bridge.CatVerdict, trouble, []string{})
+		st.giveUp(bridge.CatVerdict, trouble)
+		return
+	}
+	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
+	st.Held = true
+	st.ask("The Arbiter rules no more. Its last words: " + orNothing(said) + "\nSpeak, and it is asked again.")
 }
 
 // fallbackArbiter: who waits for a ruling goes on by its own judgement; a

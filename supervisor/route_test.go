@@ -181,6 +181,58 @@ func TestArbiterSilentWhileOneWaits(t *testing.T) {
 	}
 }
 
+// TestAnArbiterThatNeverRulesDoesNotLoop: the rules let the one who waits go on, it
+// asks again, and so on. That must end, and not by the ceiling of exchanges alone.
+func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
+	for _, present := range []bool{true, false} {
+		p := begin(t, func(o *Options) { o.HumanPresent = present })
+		id := p.summon("work")
+		turns := 0
+		for ; turns < 100 && p.s.Ending == nil && p.s.Question == nil; turns++ {
+			switch {
+			case p.agent(id).Status == Busy:
+				p.verdict(id, report("question", "May I?", true))
+			case p.agent("arbiter").Status == Busy:
+				p.turn("arbiter", bridge.Turn{Text: "hm"})
+			default:
+				t.Fatal("nobody is busy")
+			}
+		}
+		if turns > 25 {
+			t.Errorf("human present %v: %d turns", present, turns)
+		}
+		if present {
+			if p.s.Question == nil || !p.s.Held {
+				t.Errorf("the human was not asked: %+v", p.s.Question)
+			}
+			p.say("go on")
+			if p.s.Held {
+				t.Error("still held after the human's word")
+			}
+			continue
+		}
+		if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
+			t.Errorf("result %+v, exit %d", r, exit)
+		}
+	}
+}
+
+func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range 3 {
+		for range 3 {
+			p.turn(id, bridge.Turn{Text: "hm"})
+		}
+		if strings.Contains(p.lastSent("arbiter"), "failed") {
+			break
+		}
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Speak plainly.", "to", id))
+	}
+	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) failed", "kind: notice")
+}
+
 // TestSuccessorWithoutTheArbiter: if the Arbiter only waits after a hand-off,
 // the supervisor summons.
 func TestSuccessorWithoutTheArbiter(t *testing.T) {

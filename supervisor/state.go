@@ -93,6 +93,7 @@ type Agent struct {
 	Since       time.Time // of Status
 	Turn        []string  // ids of the messages in the running turn
 	Corrections int       // how often the present verdict was asked for again
+	Fallbacks   int       // how often in a row the rules decided in its place
 	Troubles    int       // turns in a row lost to API trouble
 	Goodbye     string    // why we are ending it: released, killed, shutdown …
 	Document    *verdict.Document

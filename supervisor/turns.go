@@ -75,7 +75,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 			st.correct(id, err, t)
 			return
 		}
-		a.Corrections = 0
+		a.Corrections, a.Fallbacks = 0, 0
 		st.routeArbiter(v)
 		return
 	}
@@ -84,7 +84,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 		st.correct(id, err, t)
 		return
 	}
-	a.Corrections = 0
+	a.Corrections, a.Fallbacks = 0, 0
 	st.Failures = 0
 	st.routeOrchestrator(id, v)
 }

@@ -319,7 +319,9 @@ func TestPermissionDoubtsAreDenials(t *testing.T) {
 		{"no tool", `"input":{}`, "could not be read"},
 		{"folded key", `"TOOL_NAME":"Bash","input":{}`, "could not be read"},
 		{"wrong type", `"tool_name":7,"input":{}`, "could not be read"},
-		{"no input", `"tool_name":"Bash"`, `"behavior":"allow"`},
+		{"no input", `"tool_name":"Bash"`, `"behavior":"allow","updatedInput":{}`},
+		// What was judged is what runs; CLI 2.1.200 refuses an allow without it.
+		{"input named", `"tool_name":"Bash","input":{"z":1,"a":"<b>"}`, `"behavior":"allow","updatedInput":{"z":1,"a":"<b>"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := fake(t, fakeGood)

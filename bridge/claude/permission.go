@@ -30,9 +30,17 @@ var interactive = map[string]string{
 
 const needsPerson = "This tool needs a person at the terminal, and there is none. Choose another way."
 
+// permissionAnswer answers can_use_tool. An allow names the input it was given for:
+// that is what runs, and CLIs before 2.1.300 refuse an answer without it (observed
+// with CLI 2.1.200).
 type permissionAnswer struct {
-	Behavior string `json:"behavior"`
-	Message  string `json:"message,omitempty"`
+	Behavior     string          `json:"behavior"`
+	Message      string          `json:"message,omitempty"`
+	UpdatedInput json.RawMessage `json:"updatedInput,omitempty"`
+}
+
+func allow(p bridge.PermissionParams) permissionAnswer {
+	return permissionAnswer{Behavior: bridge.Allow, UpdatedInput: p.Input}
 }
 
 func deny(message string) permissionAnswer {
@@ -66,7 +74,7 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 		return deny(needsPerson), nil
 	}
 	if a.ownTool(p.Tool) {
-		return permissionAnswer{Behavior: bridge.Allow}, nil
+		return allow(p), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionBackstop)
 	defer cancel()
@@ -77,7 +85,7 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	case err != nil:
 		return deny(fmt.Sprintf("No permission was given: %v.", err)), nil
 	case res.Behavior == bridge.Allow:
-		return permissionAnswer{Behavior: bridge.Allow}, nil
+		return allow(p), nil
 	case res.Message == "":
 		return deny("Permission denied."), nil
 	}
