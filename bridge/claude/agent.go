@@ -22,7 +22,7 @@ const (
 type agent struct {
 	ref     bridge.AgentRef
 	cfg     bridge.AgentConfig // SessionID is the reader's to change until done
-	version version
+	version string             // the CLI's, as Detect found it
 	host    bridge.Host
 	info    bridge.SpawnResult // set before Launch returns
 
@@ -59,9 +59,9 @@ type agent struct {
 
 var _ bridge.Agent = (*agent)(nil)
 
-func newAgent(p bridge.SpawnParams, v version, host bridge.Host, in *os.File) *agent {
+func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.File) *agent {
 	a := &agent{
-		ref: p.AgentRef, cfg: p.Config, version: v, host: host,
+		ref: p.AgentRef, cfg: p.Config, version: version, host: host,
 		in: newStdin(in), turns: newTurns(), gauge: &gauge{cap: p.Config.ContextCap},
 		silent: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}), taken: make(chan struct{}),
 		stopping: make(chan struct{}), hurry: make(chan struct{}),

@@ -24,14 +24,10 @@ const versionTimeout = 15 * time.Second
 // version of the CLI.
 type version [3]int
 
-var (
-	// versionMinimum ends the turn at the StructuredOutput call and asks again
-	// for a missing one; older ones do neither.
-	versionMinimum = version{2, 1, 200}
-	// versionSnapshot records the system prompt and tools in the transcript,
-	// and keeps them on resume unless told not to.
-	versionSnapshot = version{2, 1, 300}
-)
+// versionMinimum is the oldest CLI that is driven. Older ones execute a slash
+// command or read an @file in a message although it says client_composed, and tell
+// less about what became of a message (observed with CLI 2.1.200).
+var versionMinimum = version{2, 1, 300}
 
 func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
 

@@ -128,7 +128,7 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkResult(b *testing.B) {
 	line := benchLine(b, "result.json")
 	turns := 0
-	a := newAgent(bridge.SpawnParams{}, versionMinimum, countingHost{turns: &turns}, nil)
+	a := newAgent(bridge.SpawnParams{}, versionMinimum.String(), countingHost{turns: &turns}, nil)
 	r := newReader(a)
 	for b.Loop() {
 		a.turns.over = map[string]bool{}

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -35,14 +36,16 @@ type plan struct {
 	init map[string]any
 }
 
-// launchPlan renders a configuration for CLI version v.
-func launchPlan(cfg bridge.AgentConfig, v version) (plan, error) {
+// launchPlan renders a configuration.
+func launchPlan(cfg bridge.AgentConfig) (plan, error) {
 	if err := check(cfg); err != nil {
 		return plan{}, err
 	}
 	p := plan{init: map[string]any{}, args: []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--replay-user-messages",
+		// On resume the prompt and the tools of now count, not those recorded.
+		"--system-prompt-snapshot", "off",
 		"--setting-sources", strings.Join(cfg.SettingSources, ","),
 		"--settings", settings,
 	}}
@@ -51,15 +54,14 @@ func launchPlan(cfg bridge.AgentConfig, v version) (plan, error) {
 	} else {
 		p.add("--session-id", cfg.SessionID)
 	}
-	if !v.before(versionSnapshot) { // older ones have no snapshot, and end at the flag
-		p.add("--system-prompt-snapshot", "off")
-	}
 	if cfg.StrictMCP {
 		p.add("--strict-mcp-config")
 	}
 	p.optional("--model", cfg.Model)
 	p.optional("--effort", cfg.Effort)
-	p.optional("--permission-mode", cfg.PermissionMode)
+	// Always named: what a CLI does without it has changed before (2.1.300 starts in
+	// auto mode, which asks nobody).
+	p.add("--permission-mode", cmp.Or(cfg.PermissionMode, "default"))
 	if cfg.MaxBudgetUSD > 0 {
 		p.add("--max-budget-usd", strconv.FormatFloat(cfg.MaxBudgetUSD, 'f', -1, 64))
 	}

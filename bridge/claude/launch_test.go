@@ -26,18 +26,16 @@ func TestLaunchPlan(t *testing.T) {
 	}
 	long := strings.Repeat("l", argLimit+1)
 	for _, test := range []struct {
-		name    string
-		cfg     bridge.AgentConfig
-		version version
+		name string
+		cfg  bridge.AgentConfig
 	}{
-		{"full", full, version{2, 1, 329}},
-		{"least", bridge.AgentConfig{SessionID: someSession}, version{2, 1, 329}},
-		{"resume", bridge.AgentConfig{SessionID: someSession, Resume: true, AppendSystemPrompt: "Rules.", Tools: []string{}}, version{2, 1, 329}},
-		{"old", bridge.AgentConfig{SessionID: someSession, Resume: true}, version{2, 1, 200}},
-		{"long", bridge.AgentConfig{SessionID: someSession, SystemPrompt: long, AppendSystemPrompt: long, JSONSchema: json.RawMessage(`"` + long + `"`)}, version{2, 1, 329}},
+		{"full", full},
+		{"least", bridge.AgentConfig{SessionID: someSession}},
+		{"resume", bridge.AgentConfig{SessionID: someSession, Resume: true, AppendSystemPrompt: "Rules.", Tools: []string{}}},
+		{"long", bridge.AgentConfig{SessionID: someSession, SystemPrompt: long, AppendSystemPrompt: long, JSONSchema: json.RawMessage(`"` + long + `"`)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := launchPlan(test.cfg, test.version)
+			p, err := launchPlan(test.cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

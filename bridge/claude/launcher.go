@@ -48,15 +48,14 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	if err != nil {
 		return nil, err
 	}
-	v, _ := parseVersion(info.Version) // Detect wrote it
-	launch, err := launchPlan(p.Config, v)
+	launch, err := launchPlan(p.Config)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
 	cmd.Dir = p.Config.CWD
 	cmd.Env = environ(os.Environ(), p.Config.Env)
-	a, err := start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, v, p, host)
+	a, err := start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, info.Version, p, host)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +66,12 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 }
 
 // start starts the process and the agent's goroutines.
-func start(cmd *exec.Cmd, mark leash.Mark, v version, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
+func start(cmd *exec.Cmd, mark leash.Mark, version string, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
-	a := newAgent(p, v, host, pipes.stdin)
+	a := newAgent(p, version, host, pipes.stdin)
 	if len(p.Config.MCPTools) > 0 {
 		if a.tools, err = newToolServer(a.ctx, p.AgentRef, p.Config.MCPTools, host); err != nil {
 			pipes.close()
@@ -119,7 +118,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	}
 	_ = json.Unmarshal(raw, &hello) // told by --version too
 	if hello.Version == "" {
-		hello.Version = a.version.String()
+		hello.Version = a.version
 	}
 	info := bridge.SpawnResult{SessionID: a.cfg.SessionID, PID: a.child.PID(), ClaudeVersion: hello.Version}
 	if a.cfg.Resume {

@@ -26,7 +26,7 @@ type reader struct {
 }
 
 func newReader(a *agent) *reader {
-	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume, a.version),
+	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume),
 		verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{}}
 }
 

@@ -58,9 +58,8 @@ type costs struct {
 	carry float64
 }
 
-func newCosts(resume bool, v version) costs {
-	return costs{known: !resume || v.before(versionSnapshot)}
-}
+// newCosts: the total of a resumed session goes on where it was.
+func newCosts(resume bool) costs { return costs{known: !resume} }
 
 func (c *costs) add(f resultFrame) {
 	delta := f.TotalCost - c.base
