@@ -30,7 +30,8 @@ func BenchmarkHop(b *testing.B) {
 	}
 	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop", "--max-exchanges", strconv.Itoa(b.N+100))
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
-	cmd.Stderr = os.Stderr
+	var said strings.Builder
+	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -40,7 +41,7 @@ func BenchmarkHop(b *testing.B) {
 	}
 	_, _ = io.Copy(io.Discard, out)
 	if err := cmd.Wait(); err != nil {
-		b.Fatal(err)
+		b.Fatalf("%v: %s", err, said.String())
 	}
 	b.StopTimer()
 	hops := readTimes(b, filepath.Join(work, "hop-times"))
@@ -48,6 +49,7 @@ func BenchmarkHop(b *testing.B) {
 	b.ReportMetric(float64(quantile(hops, 0.5).Nanoseconds()), "hop-p50-ns")
 	b.ReportMetric(float64(quantile(hops, 0.99).Nanoseconds()), "hop-p99-ns")
 	b.ReportMetric(float64(quantile(base, 0.5).Nanoseconds()), "echo-p50-ns")
+	b.ReportMetric(float64(quantile(base, 0.99).Nanoseconds()), "echo-p99-ns")
 	b.ReportMetric(float64(quantile(hops, 0.5))/float64(quantile(base, 0.5)), "×echo")
 }
 
