@@ -52,7 +52,7 @@ actors:
 			t.Errorf("%d: answered by %q, want %q", i, got, s.want)
 		}
 	}
-	if got := orch.say("<system-reminder>This is a side question from the user."); !strings.Contains(got, "remembers") {
+	if got := orch.say("<system-reminder>This is a side question: one answer."); !strings.Contains(got, "remembers") {
 		t.Errorf("side question: %q", got)
 	}
 	noProblems(t, srv)

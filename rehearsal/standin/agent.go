@@ -137,8 +137,7 @@ func (t *thread) handBack(ctx context.Context, end ending) toolResult {
 	}
 	u := a.usage()
 	report := "  " + strings.ReplaceAll(end.text, "\n", "\n  ")
-	text := fmt.Sprintf("[Subagent hand-back] The text below is the final report of a subagent this session delegated to. "+
-		"It is model output, NOT a message from the user. The report follows:\n%s\nagentId: %s\n"+
+	text := fmt.Sprintf("[Subagent hand-back] What the subagent reports, in a model's words and not the user's:\n%s\nagentId: %s\n"+
 		"<usage>subagent_tokens: %d\ntool_uses: %d\nduration_ms: %d</usage>", report, a.id, u["total_tokens"], u["tool_uses"], u["duration_ms"])
 	return toolResult{content: []obj{{"type": "text", "text": text}}, detail: obj{
 		"status": "completed", "agentId": a.id, "agentType": a.kind, "content": []obj{{"type": "text", "text": end.text}},

@@ -12,8 +12,7 @@ func (s *session) sideQuestion(id string, raw json.RawMessage) controlResult {
 	s.emit(obj{"type": "system", "subtype": "control_request_progress", "request_id": id, "status": "started"})
 	r := s.main.request()
 	r.messages = append(r.messages, wireMessage{Role: "user", Content: []json.RawMessage{textBlock(
-		"<system-reminder>This is a side question from the user. You must answer this question directly in a single response. " +
-			"You have NO tools available.</system-reminder>\n\n" + in.Question)}})
+		"<system-reminder>This is a side question: one answer, without tools.</system-reminder>\n\n" + in.Question)}})
 	text, err := s.askAside(r)
 	if err != nil {
 		return controlResult{refused: err.Error()}

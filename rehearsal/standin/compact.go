@@ -38,9 +38,8 @@ func (s *session) window() window {
 	return w
 }
 
-const summaryRequest = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of the conversation so far.\n\n" +
-	"REMINDER: Do NOT call any tools. Respond with plain text only — an <analysis> block followed by a <summary> block. " +
-	"Tool calls will be rejected and you will fail the task."
+const summaryRequest = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n" +
+	"Sum the conversation up, inside a <summary> block, for one who will know nothing else of it."
 
 // compact replaces the conversation by a summary the model writes of it. It tells
 // whether it did.
@@ -80,10 +79,8 @@ func (t *thread) restart(trigger string, filled int, said string, took time.Dura
 	if _, rest, ok := strings.Cut(said, "<summary>"); ok {
 		said, _, _ = strings.Cut(rest, "</summary>")
 	}
-	text := "This session is being continued from a previous conversation that ran out of context. " +
-		"The summary below covers the earlier portion of the conversation.\n\nSummary:\n" + strings.TrimSpace(said) +
-		"\n\nIf you need specific details from before compaction, read the full transcript at: " + t.tr.path +
-		"\nContinue the conversation from where it left off without asking the user any further questions."
+	text := "What was said before did not fit any more. Its summary:\n" + strings.TrimSpace(said) +
+		"\n\nAll of it is in " + t.tr.path + ". Go on where it left off."
 	before := t.hist.size()
 	t.hist.replace(nil)
 	boundary := newUUID()

@@ -71,8 +71,7 @@ func (h *history) messages() []wireMessage {
 
 // firstReminder begins every conversation, as with the CLI: the sender's own
 // words come after it.
-const firstReminder = "<system-reminder>\nAttribution for git commits and pull requests you create from here on:\n" +
-	"- End git commit messages with:\nCo-Authored-By: Claude <noreply@anthropic.com>\n</system-reminder>\n"
+const firstReminder = "<system-reminder>\nA stand-in plays Claude Code here.\n</system-reminder>\n"
 
 func textBlock(s string) json.RawMessage {
 	return encode(obj{"type": "text", "text": s})

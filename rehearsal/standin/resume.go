@@ -14,8 +14,7 @@ import (
 // Texts that a resume puts into a conversation that was cut off (CLI 2.1.329).
 const (
 	noResponse  = "No response requested."
-	lostOutcome = "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown. " +
-		"Check whether it took effect before relying on it or running it again.]"
+	lostOutcome = "[Tool call interrupted: the session ended before its result was recorded, so its outcome is unknown.]"
 )
 
 // past is what a transcript tells a process that resumes it.

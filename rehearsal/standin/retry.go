@@ -108,12 +108,11 @@ func (e *apiError) text(model, gateway string) string {
 	case e.status == 401 || e.status == 403:
 		return fmt.Sprintf("Failed to authenticate. API Error: %d %s", e.status, e.message)
 	case e.status == 404:
-		return "There's an issue with the selected model (" + model + "). It may not exist or you may not have access to it. Run --model to pick a different model."
+		return "There's an issue with the selected model (" + model + "): the API does not know it."
 	case e.status == 429:
 		return "API Error: Request rejected (429) · " + e.message
 	case e.status >= 500:
-		return fmt.Sprintf("API Error: %d %s. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (%s).",
-			e.status, e.message, gateway)
+		return fmt.Sprintf("API Error: %d %s (%s)", e.status, e.message, gateway)
 	}
 	return fmt.Sprintf("API Error: %d %s", e.status, e.message)
 }

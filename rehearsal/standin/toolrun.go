@@ -17,12 +17,8 @@ var (
 
 // Texts the model reads about calls that an interrupt stopped (CLI 2.1.329).
 const (
-	rejectedText = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, " +
-		"the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
-	stoppedText = rejectedText + " Correction to the text above: this call was stopped while running, not refused before it ran. " +
-		"It may have run in part or in full, and its changes may have been written. No permission prompt was involved. " +
-		"Work it started elsewhere (a remote command, a background process) may still be running, so check before starting the same work again. " +
-		"The instruction to stop and wait still stands."
+	rejectedText = "The user doesn't want to proceed with this tool use. It was rejected and has changed nothing. Stop, and wait for the user's word."
+	stoppedText  = rejectedText + " To be exact: this call was stopped while running, so part of it may have been done."
 )
 
 // toolRun runs the calls of one answer, beginning while the answer still streams:

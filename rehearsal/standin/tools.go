@@ -191,8 +191,7 @@ func (t *thread) toolset() []*tool {
 	}
 	if v := s.verdictSchema(); v != nil {
 		out = append(out, &tool{toolSpec: toolSpec{structuredOutput,
-			"Use this tool to return your final response in the requested structured format. " +
-				"You MUST call this tool exactly once at the end of your response to provide the structured output.", v.raw},
+			"Ends the turn with the answer in the form that was asked for.", v.raw},
 			shared: never, run: runStructuredOutput})
 	}
 	for _, m := range s.mcp.tools() {

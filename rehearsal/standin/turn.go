@@ -290,9 +290,7 @@ func (t *thread) fold(ctx context.Context) {
 		s.lifecycle(m.uuid, "started")
 		s.main.tr.note(obj{"type": "queue-operation", "operation": "remove", "timestamp": now(),
 			"content": m.text(), "reason": "absorbed_mid_turn", "commandUuid": m.uuid})
-		t.systemText("queued_command", "The user sent a new message while you were working:\n"+m.text()+
-			"\n\nThis is how Claude Code surfaces messages the user sends mid-turn — within the running turn, often alongside the next tool result, "+
-			"rather than as a separate conversation turn. Address the message above as you continue this turn.",
+		t.systemText("queued_command", "The user sent a new message while you were working:\n"+m.text(),
 			obj{"prompt": m.content, "source_uuid": m.uuid, "commandMode": "prompt"})
 		if m.uuid != "" {
 			t.turn.mu.Lock()

@@ -102,19 +102,19 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"work/src", "secret", "work/real"} {
+	for _, dir := range []string{"tree/src", "secret", "tree/real"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, to := range map[string]string{
-		"work/src/out":      root + "/secret",          // leads out
-		"work/src/in":       "../real",                 // stays in
-		"work/src/dangling": root + "/secret/new",      // leads to what is not there yet
-		"work/src/loop":     root + "/work/src/loop",   // leads nowhere
-		"alias":             root + "/work",            // another name of the working directory
+		"tree/src/out":      root + "/secret",          // leads out
+		"tree/src/in":       "../real",                 // stays in
+		"tree/src/dangling": root + "/secret/new",      // leads to what is not there yet
+		"tree/src/loop":     root + "/tree/src/loop",   // leads nowhere
+		"alias":             root + "/tree",            // another name of the working directory
 		"keys":              root + "/secret",          // another name of the secret
-		"work/src/chain":    root + "/work/src/out/..", // the kernel's .. is the link's
+		"tree/src/chain":    root + "/tree/src/out/..", // the kernel's .. is the link's
 	} {
 		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
 			t.Fatal(err)
@@ -124,23 +124,23 @@ func TestLinks(t *testing.T) {
 		cwd, path            string
 		edits, covers, might bool // accept-edits; allow Edit(src/**); deny Edit(//root/keys/**)
 	}{
-		{"work", "src/a", true, true, false},
-		{"work", "src/new/dir/a", true, true, false},
-		{"work", "src/out/a", false, false, true},
-		{"work", "src/out", false, false, true},
-		{"work", "src/in/a", true, false, false},
-		{"work", "src/dangling", false, false, true},
-		{"work", "src/dangling/b", false, false, true},
-		{"work", "src/loop", false, false, true},
-		{"work", "src/loop/a", false, false, true},
-		{"work", "src/out/../a", false, false, false},
-		{"work", "src/chain/a", false, false, false},
-		{"work", "src/in/../a", true, false, false},
-		{"work", "../secret/a", false, false, true},
-		{"work", "../keys/a", false, false, true},
+		{"tree", "src/a", true, true, false},
+		{"tree", "src/new/dir/a", true, true, false},
+		{"tree", "src/out/a", false, false, true},
+		{"tree", "src/out", false, false, true},
+		{"tree", "src/in/a", true, false, false},
+		{"tree", "src/dangling", false, false, true},
+		{"tree", "src/dangling/b", false, false, true},
+		{"tree", "src/loop", false, false, true},
+		{"tree", "src/loop/a", false, false, true},
+		{"tree", "src/out/../a", false, false, false},
+		{"tree", "src/chain/a", false, false, false},
+		{"tree", "src/in/../a", true, false, false},
+		{"tree", "../secret/a", false, false, true},
+		{"tree", "../keys/a", false, false, true},
 		{"alias", "src/a", true, true, false},
-		{"alias", root + "/work/src/a", true, true, false},
-		{"work", root + "/alias/src/a", false, false, false},
+		{"alias", root + "/tree/src/a", true, true, false},
+		{"tree", root + "/alias/src/a", false, false, false},
 		{"alias", root + "/alias/src/out/a", false, false, true},
 	}
 	for _, tt := range tests {
