@@ -178,7 +178,9 @@ func recovery(c bridge.Category, of Role) []string {
 	case bridge.CatClaudeMissing:
 		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
 	case bridge.CatUnsupported:
-		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH"}
+		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH", "try without it: --stand-in"}
+	case bridge.CatStart:
+		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
 	}
 	if of == RoleOrchestrator {
 		return []string{"retry", "skip", "cancel"}

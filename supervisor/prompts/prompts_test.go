@@ -15,6 +15,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		{"the Arbiter's", arbiter, []string{
 			"k3y", "/w", "`tester`: Use after.", "4 may live", "spawn_orchestrator", "set_plan", "StructuredOutput",
 			"ADDRESS_HUMAN", "ADDRESS_ORCHESTRATOR", "SELECT_MODE", "CONTINUE", "RETRY", "COMPLETE", "HANDOFF", "never edit",
+			"interjection", "work log",
 		}},
 		{"an Orchestrator's", orch, []string{
 			"k3y", "orch-2", "Orchestrator II", "report_progress", "update_plan", "ask_predecessor", "Agent tool",
