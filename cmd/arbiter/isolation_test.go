@@ -248,3 +248,60 @@ func (o *outsider) event(name string) map[string]any {
 		}
 	}
 }
+
+// TestTrust is a run outside of a rehearsal: the user's own environment, a workspace
+// of theirs, rules on the command line. What the workspace itself brings along is
+// loaded only with --trust.
+func TestTrust(t *testing.T) {
+	claude := realClaude(t)
+	if claude == "" {
+		t.Skip("no claude: run scripts/setup")
+	}
+	script, err := rehearsal.Load("testdata/scenarios/full-dialogue.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trust := range []bool{false, true} {
+		t.Run(map[bool]string{false: "untrusted", true: "trusted"}[trust], func(t *testing.T) {
+			t.Parallel()
+			model, err := rehearsal.Start(script, rehearsal.Options{Record: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = model.Close() })
+			work := t.TempDir()
+			if err := os.WriteFile(filepath.Join(work, "CLAUDE.md"), []byte("Speak of the raven.\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"--json", "--claude", claude, "--cwd", work, "--allow", "Bash(*)", "--allow", "Edit", "--task", "Greet somebody"}
+			if trust {
+				args = append(args, "--trust")
+			}
+			s := start(t, []string{
+				"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+			}, args...)
+			await[contract.Question](s, "a question", nil)
+			s.send(contract.Say{Text: "greet with hail"})
+			await[contract.Result](s, "the result", nil)
+			if r := s.finish(contract.ExitComplete); r.Rehearsal {
+				t.Errorf("result %+v", r)
+			}
+			if p := model.Problems(); len(p) > 0 {
+				t.Errorf("the play left its script: %v", p)
+			}
+			if got, err := os.ReadFile(filepath.Join(work, "hello.txt")); err != nil || string(got) != "hail\n" {
+				t.Errorf("hello.txt: %q, %v", got, err)
+			}
+			if session := collect[contract.Session](s)[0]; session.Trusted != trust || session.CWD != work {
+				t.Errorf("session %+v", session)
+			}
+			loaded := false
+			for _, r := range model.Requests() {
+				loaded = loaded || strings.Contains(r.System+string(r.Messages), "Speak of the raven")
+			}
+			if loaded != trust {
+				t.Errorf("the workspace's CLAUDE.md reached a model: %v, want %v", loaded, trust)
+			}
+		})
+	}
+}
