@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,6 +34,7 @@ type runtimeRun struct {
 	logFile *os.File
 	stage   *stage // nil unless this is a rehearsal
 	client  *bridge.Client
+	watch   sync.WaitGroup
 }
 
 func newRun(c choices) (*runtimeRun, error) {
@@ -68,6 +70,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 		if err := r.client.Close(); err != nil {
 			r.log.Warn("bridge", "error", err)
 		}
+		r.watch.Wait()
 		// A bridge that was killed could sweep nothing.
 		if n := leash.Sweep(r.choices.Options.Run, ""); n > 0 {
 			r.log.Warn("swept", "processes", n)
@@ -117,7 +120,7 @@ func (r *runtimeRun) open(ctx context.Context, loop *supervisor.Loop) (superviso
 	}
 	r.choices.Options.StandIn = init.Claude.StandIn
 	r.log.Info("run", "run", r.choices.Options.Run, "arbiter", version(), "claude", init.Claude.Version, "path", init.Claude.Path, "cwd", r.choices.Options.CWD)
-	go watchBridge(r.client, loop)
+	r.watch.Go(func() { watchBridge(r.client, loop) })
 	return supervisor.Began{Options: r.choices.Options, Claude: init.Claude}, r.client
 }
 
