@@ -47,6 +47,7 @@ type hopping struct {
 	orchestrator bool
 	out          io.Writer
 	wrote        time.Time
+	asked        bool // the last verdict was a question: its way leads through the Arbiter
 	times        []time.Duration
 	session      string
 }
@@ -60,6 +61,9 @@ func (h *hopping) line(line []byte) {
 		Request struct {
 			Subtype string `json:"subtype"`
 		} `json:"request"`
+		Message struct {
+			Content string `json:"content"`
+		} `json:"message"`
 	}
 	if json.Unmarshal(line, &m) != nil {
 		return
@@ -72,26 +76,34 @@ func (h *hopping) line(line []byte) {
 		}
 		fmt.Fprintf(h.out, `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`+"\n", m.ID, payload)
 	case "user":
-		if !h.wrote.IsZero() {
+		if !h.wrote.IsZero() && !h.asked {
 			h.times = append(h.times, came.Sub(h.wrote))
 		}
-		h.answer(m.UUID)
+		h.answer(m.UUID, m.Message.Content)
 	}
 }
 
 const hopDocument = `{"accomplished":["hops"],"remaining":[],"key_context":"none","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}`
 
-// answer ends the turn: the Arbiter summons once and completes when it is told
-// anything more, the Orchestrator reports until its hops are made.
-func (h *hopping) answer(uuid string) {
+// answer ends the turn: the Arbiter summons once, answers questions, and completes
+// when it is told anything else; the Orchestrator reports until its hops are made.
+func (h *hopping) answer(uuid, text string) {
 	verdict := `{"decision":"COMPLETE","message":"done","reason":"r","summary":"s"}`
+	h.asked = false
 	switch {
+	case h.orchestrator && h.left > 0 && h.left%50 == 0:
+		// Now and then it asks, as an Orchestrator does: the work log travels then.
+		h.left--
+		h.asked = true
+		verdict = `{"expects_response":true,"kind":"question","message":"on?"}`
 	case h.orchestrator && h.left > 0:
 		h.left--
 		verdict = `{"expects_response":false,"kind":"progress","message":"on"}`
 	case h.orchestrator:
 		h.save()
 		verdict = `{"expects_response":true,"kind":"done","message":"done","handoff":` + hopDocument + `}`
+	case !h.orchestrator && strings.Contains(text, "kind: question"):
+		verdict = `{"decision":"ADDRESS_ORCHESTRATOR","to":"orch-1","message":"on","reason":"r"}`
 	case h.wrote.IsZero():
 		verdict = `{"decision":"SELECT_MODE","mode":"developer","message":"hop","reason":"r"}`
 	}
