@@ -102,7 +102,7 @@ func (st *step) move(by machine.Trigger, to machine.State) {
 	st.Phase = to
 }
 
-// at returns a writable agent, or nil.
+// edit returns a writable agent, or nil.
 func (st *step) edit(id string) *Agent {
 	i := slices.IndexFunc(st.Agents, func(a Agent) bool { return a.ID == id })
 	if i < 0 {

@@ -11,8 +11,7 @@ type Options struct {
 	Version   string // arbiter's own
 	Log       string // path of the log file, for the `session` event
 
-	Task     string // the first task; empty: the human will speak
-	TaskFrom string // where it came from, for messages ("--task", a path)
+	Task string // the first task; empty: the human will speak
 
 	Model        string // of every agent; empty: the CLI's default
 	ArbiterModel string // of the Arbiter; empty: Model

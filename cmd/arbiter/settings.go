@@ -83,7 +83,7 @@ func readSettings(c *cli.Context) (choices, error) {
 	if s.Policy, err = readPolicy(c, s.Options); err != nil {
 		return s, err
 	}
-	s.Options.Task, s.Options.TaskFrom, err = readTask(c)
+	s.Options.Task, err = readTask(c)
 	if err == nil && s.Options.Task == "" && s.NoInput {
 		err = usagef("no task: --no-input needs --task or a requirements file")
 	}
@@ -189,38 +189,37 @@ func readPolicy(c *cli.Context, o supervisor.Options) (policy.Policy, error) {
 }
 
 // readTask joins --task and the requirements file.
-func readTask(c *cli.Context) (task, from string, err error) {
-	task = strings.TrimSpace(c.String("task"))
+func readTask(c *cli.Context) (string, error) {
+	task := strings.TrimSpace(c.String("task"))
 	if c.IsSet("task") && task == "" {
-		return "", "", usagef("--task is empty")
+		return "", usagef("--task is empty")
 	}
-	if task != "" {
-		from = "--task"
-	}
+	from := "--task"
 	if c.NArg() > 1 {
-		return "", "", usagef("one requirements file at most, have %d: %s (flags go before it)", c.NArg(), strings.Join(c.Args().Slice(), " "))
+		return "", usagef("one requirements file at most, have %d: %s (flags go before it)", c.NArg(), strings.Join(c.Args().Slice(), " "))
 	}
 	if c.NArg() == 1 {
 		path := c.Args().First()
 		if strings.HasPrefix(path, "-") && path != "-" {
-			return "", "", usagef("flags go before the requirements file: %s", path)
+			return "", usagef("flags go before the requirements file: %s", path)
 		}
 		text, err := readRequirements(path)
 		if err != nil {
-			return "", "", err
+			return "", err
 		}
 		if task != "" {
 			task += "\n\n"
 		}
-		task, from = task+"Requirements ("+filepath.Base(path)+"):\n\n"+text, path
+		task += "Requirements (" + filepath.Base(path) + "):\n\n" + text
+		from = path
 	}
 	switch {
 	case len(task) > maxTask:
-		return "", "", usagef("the task has %d bytes, at most %d: put it into files of the workspace and name them", len(task), maxTask)
+		return "", usagef("the task has %d bytes, at most %d: put it into files of the workspace and name them", len(task), maxTask)
 	case !utf8.ValidString(task) || strings.ContainsRune(task, 0):
-		return "", "", usagef("%s: the task is not UTF-8 text", from)
+		return "", usagef("%s: the task is not UTF-8 text", from)
 	}
-	return task, from, nil
+	return task, nil
 }
 
 func readRequirements(path string) (string, error) {
