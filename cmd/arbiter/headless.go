@@ -20,8 +20,9 @@ const drainDeadline = 10 * time.Second
 
 // headless runs a task for a script: NDJSON both ways.
 func (e env) headless(c choices) error {
-	// A reader that has gone shows as an error of the write, not as our death.
-	signal.Ignore(syscall.SIGPIPE)
+	// A reader that has gone shows as an error of the write, not as our death. The
+	// signal is caught, not ignored: what is ignored, every child ignores, too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	r, err := newRun(c)
 	if err != nil {
 		return err
