@@ -108,9 +108,7 @@ func (st *step) forceAgent(ref, mode string) {
 		return
 	}
 	if problem := st.summon(st.Task, mode, "", contract.Human); problem != "" {
-		if st.Ending == nil {
-			st.reject(ref, "%s", problem)
-		}
+		st.reject(ref, "%s", problem)
 		return
 	}
 	last, _ := st.Last()

@@ -42,15 +42,16 @@ func (st *step) giveUp(c bridge.Category, summary string) {
 	st.end(contract.StatusFailed, summary, exit, machine.GiveUp, machine.Failed)
 }
 
-// environmental says whether the cause lies outside of the run: nothing that an
-// agent or a retry could mend.
-func environmental(c bridge.Category) bool {
-	switch c {
-	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatStart:
-		return true
-	}
-	return false
+// concernsAll says whether a failure of one agent is one of every agent: nothing
+// that another agent or a retry could mend.
+func concernsAll(c bridge.Category) bool {
+	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth
 }
+
+// environmental says whether a failure that ended the run lies outside of it. An
+// Arbiter that does not even start is one; an Orchestrator that does not is the
+// Arbiter's to judge.
+func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }
 
 // noBridge ends a run that never had an agent.
 func (st *step) noBridge(f NoBridge) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,32 @@ func checkInvariants(t *testing.T, s *State) {
 	}
 }
 
+// checkEffects holds for what every step of a live run wants done: the machine has
+// all the moves that are tried, and nothing is said by agents once the run ends.
+func checkEffects(t *testing.T, before *State, out []Effect) {
+	t.Helper()
+	ended := before.Ending != nil
+	for _, e := range out {
+		em, ok := e.(Emit)
+		if _, down := e.(Shutdown); down {
+			ended = true
+		}
+		if !ok {
+			continue
+		}
+		switch b := em.Event.Body.(type) {
+		case contract.Notice:
+			if strings.HasPrefix(b.Text, "no move from") {
+				t.Fatalf("the table lacks a move: %s", b.Text)
+			}
+		case contract.Message, contract.Question, contract.State:
+			if ended {
+				t.Fatalf("after the end: %T %+v", b, b)
+			}
+		}
+	}
+}
+
 // stalled says whether nothing will ever happen by itself.
 func stalled(s *State) bool {
 	if s.Paused || s.Held || s.Question != nil || len(s.Agents) == 0 || s.Task == "" {
@@ -114,6 +141,7 @@ func FuzzApply(f *testing.F) {
 			if fingerprint(t, &next) != fingerprint(t, &again) || !reflect.DeepEqual(out, out2) {
 				t.Fatalf("%T is not deterministic", fact)
 			}
+			checkEffects(t, &s, out)
 			s = next
 			checkInvariants(t, &s)
 			for _, e := range out {

@@ -90,6 +90,9 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		st.limitReached(fmt.Sprintf("%d Orchestrators were summoned, which is the most", st.Iterations))
 		return "The run has reached its limit of iterations."
 	}
+	if st.exchange(); st.Ending != nil {
+		return "The run has reached its limit of exchanges."
+	}
 	if st.Phase == machine.Idle {
 		st.move(machine.StartTask, machine.Selecting)
 	}
@@ -102,7 +105,6 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	}
 	company := st.company(a.ID)
 	st.enlist(a, brief)
-	st.exchange()
 	text := brief
 	if old.Document != nil {
 		text += "\n\n## Handed over by " + old.Name + " (" + old.ID + ")\n\n" +
@@ -160,7 +162,7 @@ func (st *step) notSpawned(f NotSpawned) {
 		message += ": " + f.Stderr
 	}
 	st.fail(a.ID, f.Category, message, recovery(f.Category, RoleArbiter))
-	if a.Role == RoleArbiter || environmental(f.Category) {
+	if a.Role == RoleArbiter || concernsAll(f.Category) {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}

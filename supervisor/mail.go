@@ -7,8 +7,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// post queues a message and announces it. It returns the message's id.
-func (st *step) post(m Mail) string {
+// post queues a message and announces it. A run that is ending, perhaps since a
+// moment ago in the same step, takes none.
+func (st *step) post(m Mail) {
+	if st.Ending != nil {
+		return
+	}
 	m.ID, m.At = st.newMessageID(), st.at
 	st.emit(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text})
 	if m.Strength == contract.Stop {
@@ -16,11 +20,10 @@ func (st *step) post(m Mail) string {
 		at := slices.IndexFunc(st.Mail, func(x Mail) bool { return x.To == m.To && !x.Sent })
 		if at >= 0 {
 			st.Mail, st.ownMail = slices.Insert(slices.Clone(st.Mail), at, m), true
-			return m.ID
+			return
 		}
 	}
 	st.Mail = append(st.mail(), m)
-	return m.ID
 }
 
 // tell posts the supervisor's own word to an agent.

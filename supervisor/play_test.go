@@ -44,6 +44,7 @@ func (p *play) do(f Fact) []Effect {
 	if before != fingerprint(p.t, &p.s) {
 		p.t.Fatalf("apply changed its input by %T", f)
 	}
+	checkEffects(p.t, &p.s, out)
 	p.s = s
 	p.out = append(p.out, out...)
 	checkInvariants(p.t, &p.s)

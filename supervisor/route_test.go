@@ -333,6 +333,36 @@ func TestCeilingOfExchanges(t *testing.T) {
 	}
 }
 
+// TestCeilingWithNobodyThere: it ends the run wherever it is reached – by a report, a
+// question, an answer or a summons – and nothing follows the end.
+func TestCeilingWithNobodyThere(t *testing.T) {
+	for limit := 2; limit < 8; limit++ {
+		p := begin(t, func(o *Options) { o.MaxExchanges, o.HumanPresent = limit, false })
+		id := p.summon("work")
+		for i := 0; p.s.Ending == nil && i < 100; i++ {
+			switch {
+			case p.agent(id).Status == Busy && i%3 == 0:
+				p.verdict(id, report("progress", "still here", false))
+			case p.agent(id).Status == Busy:
+				p.verdict(id, report("question", "May I?", true))
+			case p.agent(id).Standing == Waiting && i%4 == 0:
+				p.verdict("arbiter", ruling("SELECT_MODE", "another", "mode", "developer"))
+				if p.s.Ending == nil {
+					id = orchID(p.s.Summoned)
+					p.spawned(id)
+				}
+			case p.agent(id).Standing == Waiting:
+				p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "You may.", "to", id))
+			default:
+				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			}
+		}
+		if r, exit := p.finished(); r.Status != contract.StatusLimit || exit != contract.ExitLimit {
+			t.Errorf("limit %d: %+v, exit %d", limit, r, exit)
+		}
+	}
+}
+
 func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
 	p := begin(t, nil)
 	before := fingerprint(t, &p.s)

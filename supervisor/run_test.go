@@ -174,6 +174,26 @@ func TestCrashOfAnOrchestratorIsToldToTheArbiter(t *testing.T) {
 	}
 }
 
+// TestAnOrchestratorThatDoesNotStart is the Arbiter's to judge: its own process shows
+// that the environment is sound. Only a login that is gone, or a missing claude,
+// concerns everybody.
+func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
+	for category, ends := range map[bridge.Category]bool{
+		bridge.CatStart: false, bridge.CatTimeout: false, bridge.CatAuth: true, bridge.CatClaudeMissing: true,
+	} {
+		p := begin(t, nil)
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+		p.do(NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: category, Message: "exit code 1"})
+		if got := p.s.Ending != nil; got != ends {
+			t.Errorf("%s ended the run: %v", category, got)
+		}
+		if !ends {
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "could not start")
+		}
+	}
+}
+
 func TestArbitersOwnToolsAreRefusedToOthers(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -250,6 +270,14 @@ func TestCommands(t *testing.T) {
 	p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Expected: true}})
 	if d := last[contract.Done](p); d.Reason != "killed by the human" || p.s.Crashes != 0 {
 		t.Errorf("done %+v, crashes %d", d, p.s.Crashes)
+	}
+}
+
+func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxIterations = 1 })
+	p.summon("work")
+	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending == nil || !strings.Contains(why, "limit") {
+		t.Errorf("accepted %v (%s), ending %v", ok, why, p.s.Ending)
 	}
 }
 
