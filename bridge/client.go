@@ -202,6 +202,12 @@ func (c *Client) Configure(ctx context.Context, p ConfigureParams) error {
 	return err
 }
 
+// Probe looks for an agent's signs of life. It takes up to ProbeTimeout where
+// the agent does not answer.
+func (c *Client) Probe(ctx context.Context, ref AgentRef) (ProbeResult, error) {
+	return call[ProbeResult](ctx, c, MethodProbe, ProbeParams{ref})
+}
+
 // Shutdown ends all agents; the connection stays until Close.
 func (c *Client) Shutdown(ctx context.Context, p ShutdownParams) (ShutdownResult, error) {
 	return call[ShutdownResult](ctx, c, MethodShutdown, p)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 )
 
 // conversation is one client's: what initialize agreed on, and its agents.
@@ -38,7 +40,7 @@ const (
 // capabilities are the methods a client may call.
 var capabilities = []string{
 	MethodInitialize, MethodSpawn, MethodMessage, MethodInterrupt, MethodKill, MethodContext,
-	MethodAsk, MethodConfigure, MethodShutdown, MethodCancel,
+	MethodAsk, MethodConfigure, MethodProbe, MethodShutdown, MethodCancel,
 }
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
@@ -49,7 +51,10 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		MethodKill:       method(c.kill),
 		MethodShutdown:   method(c.shutdown),
 		MethodMessage: onAgent(c, func(ctx context.Context, a Agent, p MessageParams) (Empty, error) {
-			return Empty{}, a.Message(ctx, p)
+			crashpoint.Here("bridge.message")
+			err := a.Message(ctx, p)
+			crashpoint.Here("bridge.messaged")
+			return Empty{}, err
 		}),
 		MethodInterrupt: onAgent(c, func(ctx context.Context, a Agent, _ InterruptParams) (InterruptResult, error) {
 			return a.Interrupt(ctx)
@@ -63,6 +68,9 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		}),
 		MethodConfigure: onAgent(c, func(ctx context.Context, a Agent, p ConfigureParams) (Empty, error) {
 			return Empty{}, a.Configure(ctx, p)
+		}),
+		MethodProbe: onAgent(c, func(ctx context.Context, a Agent, _ ProbeParams) (ProbeResult, error) {
+			return a.Probe(ctx), nil
 		}),
 	}
 	for name, serve := range methods {
@@ -141,6 +149,7 @@ func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, e
 	if err != nil {
 		return SpawnResult{}, err
 	}
+	crashpoint.Here("bridge.spawn")
 	c.mu.Lock()
 	run, spec := c.run, c.spec
 	c.mu.Unlock()
@@ -150,6 +159,7 @@ func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, e
 	if err != nil {
 		return SpawnResult{}, err
 	}
+	crashpoint.Here("bridge.spawned")
 	return agent.Info(), nil
 }
 
@@ -166,6 +176,7 @@ func (c *conversation) kill(ctx context.Context, p KillParams) (Empty, error) {
 	if err != nil {
 		return Empty{}, err
 	}
+	crashpoint.Here("bridge.kill")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancel()
 	return Empty{}, inc.stop(ctx, p.Now)

@@ -11,6 +11,7 @@ const (
 	CatUnsupported    Category = "unsupported"     // a CLI version we do not drive
 	CatAuth           Category = "auth"            // not logged in, key refused (401, 403)
 	CatStart          Category = "could_not_start" // ended or stayed silent before it was ready
+	CatResume         Category = "resume"          // the session's history cannot be gone on from; another session can be begun
 	CatCrash          Category = "crash"           // the process ended unasked
 	CatProtocol       Category = "protocol"        // broke the wire's rules
 	CatOverloaded     Category = "overloaded"      // 529
@@ -36,7 +37,7 @@ const (
 	CodeStale          = -32005 // another generation lives under this id
 	CodeNotInitialized = -32006 // initialize has not been answered yet
 	CodeVersion        = -32007 // protocol versions differ
-	CodeClaude         = -32008 // data.category says: claude_missing, unsupported, auth, could_not_start
+	CodeClaude         = -32008 // data.category says: claude_missing, unsupported, auth, could_not_start, resume
 	CodeTimeout        = -32009 // no answer within a deadline
 	CodeUnsupported    = -32010 // this CLI cannot do it
 	CodeShuttingDown   = -32011 // nothing new is begun

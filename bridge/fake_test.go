@@ -111,6 +111,11 @@ func (a *fakeAgent) Configure(_ context.Context, p ConfigureParams) error {
 	return nil
 }
 
+func (a *fakeAgent) Probe(context.Context) ProbeResult {
+	return ProbeResult{SilentMS: 1, CPUMS: 2, RSSBytes: 3, Processes: 4, Stopped: true, TranscriptBytes: 5,
+		OutputBytes: 6, OutputPath: "/tmp/x.output", Answered: true}
+}
+
 func (a *fakeAgent) Stop(ctx context.Context, now bool) error {
 	if a.stop != nil {
 		return a.stop(ctx, now)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 )
 
 // host is what one incarnation speaks to. All it says goes out under its own
@@ -32,6 +34,7 @@ func (h *host) Emit(ev Event) {
 		}
 	}
 	_, last := ev.Body.(Done)
+	crashpoint.Here("bridge.event")
 	h.p.s.out.awaitRoom()
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,6 +9,9 @@ import (
 const (
 	DefaultStartTimeout = 45 * time.Second
 	DefaultToolTimeout  = 60 * time.Second
+	// ProbeTimeout is how long a probe waits for the agent itself to answer. A
+	// healthy CLI does within milliseconds, also in mid-turn.
+	ProbeTimeout = 5 * time.Second
 	// ToolResultCap bounds the text of a tool_result event, in bytes.
 	ToolResultCap = 16 << 10
 )
@@ -48,6 +51,9 @@ type Agent interface {
 	Context(ctx context.Context) (ContextResult, error)
 	Ask(ctx context.Context, question string) (string, error)
 	Configure(ctx context.Context, p ConfigureParams) error
+	// Probe looks for signs of life. It takes ProbeTimeout at most and does not
+	// fail: what cannot be found out is zero.
+	Probe(ctx context.Context) ProbeResult
 	// Stop ends the agent and waits until nothing of it is left; now skips the
 	// orderly part. It may be called again, also to shorten an orderly stop. A
 	// deadline of ctx that leaves no time for the orderly part shortens it, so

@@ -58,11 +58,29 @@ func (r AgentRef) check() error {
 	return nil
 }
 
+// Bounds of SpawnParams.Pending. An agent gets one message per turn, so that
+// more than a few without an end are a mistake.
+const (
+	maxPending   = 256
+	maxMessageID = 128
+)
+
 func (p InitializeParams) check() error { return required("run", p.Run) }
 
 func (p SpawnParams) check() error {
 	if err := p.AgentRef.check(); err != nil {
 		return err
+	}
+	if len(p.Pending) > maxPending {
+		return fmt.Errorf("pending lists %d messages; %d is the most", len(p.Pending), maxPending)
+	}
+	for i, id := range p.Pending {
+		switch {
+		case id == "":
+			return fmt.Errorf("pending: message id %d is empty", i+1)
+		case len(id) > maxMessageID:
+			return fmt.Errorf("pending: message id %d is longer than %d bytes", i+1, maxMessageID)
+		}
 	}
 	return required("config.session_id", p.Config.SessionID, "config.cwd", p.Config.CWD)
 }

@@ -20,6 +20,7 @@ const (
 	MethodContext    = "context"
 	MethodAsk        = "ask"
 	MethodConfigure  = "configure"
+	MethodProbe      = "probe"
 	MethodShutdown   = "shutdown"
 
 	MethodCancel = "cancel" // client → server notification: the caller gave up on request {id}
@@ -116,6 +117,9 @@ type AgentConfig struct {
 type SpawnParams struct {
 	AgentRef
 	Config AgentConfig `json:"config"`
+	// Pending are ids of messages an earlier incarnation was sent and whose turn
+	// was not seen to end. With Config.Resume the result tells the fate of each.
+	Pending []string `json:"pending,omitempty"`
 }
 
 // SpawnResult describes the agent that is ready.
@@ -125,7 +129,30 @@ type SpawnResult struct {
 	ClaudeVersion string `json:"claude_version"`
 	Window        int    `json:"window,omitempty"` // effective window in tokens, 0 if the CLI did not say
 	Tokens        int    `json:"tokens,omitempty"` // context in use already (after a resume)
+	// Resumed says that Config.Resume found a history to go on from. Without one
+	// the session was begun anew under the same id.
+	Resumed bool   `json:"resumed,omitempty"`
+	Fates   []Fate `json:"fates,omitempty"` // of SpawnParams.Pending, in that order
 }
+
+// Fate is what a session's transcript says about a message after its process
+// has gone.
+type Fate struct {
+	MessageID string `json:"message_id"`
+	// Fate is one of the Fate… constants.
+	Fate string `json:"fate"`
+	// Verdict is what the message's turn ended in (FateRuled only).
+	Verdict json.RawMessage `json:"verdict,omitempty"`
+}
+
+// Fates of a message.
+const (
+	FateAbsent = "absent" // the transcript does not know it: it was never taken up
+	FateSeen   = "seen"   // it is in the history, and nothing was answered
+	FateBegun  = "begun"  // the model began to answer; tool calls may have been made
+	FateRuled  = "ruled"  // its turn ended in a verdict
+	FateEnded  = "ended"  // its turn ended without one (interrupt, API error, plain text)
+)
 
 // MessageParams sends one message, which starts a turn. While a turn runs it is
 // refused with CodeBusy unless Steer is set: then the CLI folds it into the
@@ -180,6 +207,26 @@ type ConfigureParams struct {
 	PermissionMode string `json:"permission_mode,omitempty"`
 }
 
+// ProbeParams asks for signs of life.
+type ProbeParams struct{ AgentRef }
+
+// ProbeResult is what can be seen of an agent from outside, its descendants
+// included. Nothing of it needs the agent's cooperation but Answered.
+type ProbeResult struct {
+	SilentMS  int64 `json:"silent_ms"` // since the last frame on its stdout, answers to our own requests aside
+	CPUMS     int64 `json:"cpu_ms"`    // used so far by the living processes of its tree
+	RSSBytes  int64 `json:"rss_bytes"` // of its tree
+	Processes int   `json:"processes"`
+	Stopped   bool  `json:"stopped,omitempty"` // its process is stopped (SIGSTOP)
+	// TranscriptBytes is the size of its transcript with those of its subagents.
+	TranscriptBytes int64 `json:"transcript_bytes"`
+	// OutputBytes is what its tools and background tasks have written to their
+	// output files; OutputPath is the largest of them.
+	OutputBytes int64  `json:"output_bytes"`
+	OutputPath  string `json:"output_path,omitempty"`
+	Answered    bool   `json:"answered"` // a control ping, within ProbeTimeout
+}
+
 // ShutdownParams ends all agents within GraceMS (0 = the default ladder).
 type ShutdownParams struct {
 	GraceMS int `json:"grace_ms,omitempty"`
@@ -215,7 +262,7 @@ type ToolCallResult struct {
 // PermissionParams asks whether a tool may run. No answer is a deny.
 type PermissionParams struct {
 	AgentRef
-	Request  string          `json:"request"` // unique within the bridge's life
+	Request  string          `json:"request"` // unique, also among all bridges of a run
 	Tool     string          `json:"tool"`
 	Input    json.RawMessage `json:"input"`
 	ToolUse  string          `json:"tool_use,omitempty"`

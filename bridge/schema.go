@@ -32,6 +32,7 @@ var methodKinds = []methodKind{
 	request[ContextParams, ContextResult](MethodContext, "client"),
 	request[AskParams, AskResult](MethodAsk, "client"),
 	request[ConfigureParams, Empty](MethodConfigure, "client"),
+	request[ProbeParams, ProbeResult](MethodProbe, "client"),
 	request[ShutdownParams, ShutdownResult](MethodShutdown, "client"),
 	{MethodCancel, "both", reflect.TypeFor[CancelParams](), nil},
 	{MethodEvent, "bridge", reflect.TypeFor[AgentRef](), nil},

@@ -313,6 +313,7 @@ func converse(t *testing.T, r *rig) {
 	do("interrupt", errOf(r.Interrupt(r.ctx, ref)))
 	do("context", errOf(r.Context(r.ctx, ref)))
 	do("ask", errOf(r.Ask(r.ctx, AskParams{ref, "why"})))
+	do("probe", errOf(r.Probe(r.ctx, ref)))
 	do("configure", r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "m"}))
 	a.host.ToolCall(r.ctx, ToolCallParams{Call: "c", Tool: "status", Input: json.RawMessage(`{}`)})
 	a.host.Permission(r.ctx, PermissionParams{Request: "r", Tool: "Bash", Input: json.RawMessage(`{}`)})

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -43,8 +45,46 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		if err := r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "no-such-model"}); codeOf(err) != CodeRefused {
 			t.Errorf("configure refused by the CLI: %v", err)
 		}
+		alive := ProbeResult{SilentMS: 1, CPUMS: 2, RSSBytes: 3, Processes: 4, Stopped: true, TranscriptBytes: 5,
+			OutputBytes: 6, OutputPath: "/tmp/x.output", Answered: true}
+		if res, err := r.Probe(r.ctx, ref); err != nil || res != alive {
+			t.Errorf("probe: %+v %v", res, err)
+		}
+		if _, err := r.Probe(r.ctx, AgentRef{"orch-1", 2}); codeOf(err) != CodeStale {
+			t.Errorf("probe of another generation: %v", err)
+		}
 		if err := r.Kill(r.ctx, KillParams{AgentRef: ref}); err != nil {
 			t.Errorf("kill: %v", err)
+		}
+	})
+}
+
+func TestPendingMessagesOfASpawn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{}
+		fates := []Fate{{MessageID: "m-1", Fate: FateRuled, Verdict: json.RawMessage(`{"kind":"done"}`)}, {MessageID: "m-2", Fate: FateAbsent}}
+		l.launch = func(_ context.Context, p SpawnParams, h Host) (Agent, error) {
+			a := l.add(p, h)
+			if len(p.Pending) == 2 {
+				a.info.Resumed, a.info.Fates = true, fates
+			}
+			return a, nil
+		}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		p := spawnParams("a", 1)
+		for name, pending := range map[string][]string{
+			"an empty id": {"m-1", ""}, "a long id": {strings.Repeat("m", maxMessageID+1)}, "too many": make([]string, maxPending+1),
+		} {
+			p.Pending = pending
+			if _, err := r.Spawn(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		p.Pending = []string{"m-1", "m-2"}
+		res, err := r.Spawn(r.ctx, p)
+		if diff := cmp.Diff(fates, res.Fates); err != nil || diff != "" || !res.Resumed {
+			t.Errorf("spawn: %+v, %v, fates -want +got:\n%s", res, err, diff)
 		}
 	})
 }
@@ -98,7 +138,7 @@ func TestReferencesAreChecked(t *testing.T) {
 			{"no id", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"", 4}}), jsonrpc2.CodeInvalidParams},
 			{"no generation", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}), jsonrpc2.CodeInvalidParams},
 			{"no content", r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "", false}), jsonrpc2.CodeInvalidParams},
-			{"its session", errOf(r.Spawn(r.ctx, SpawnParams{AgentRef{"b", 1}, spawnParams("a", 1).Config})), CodeAgentExists},
+			{"its session", errOf(r.Spawn(r.ctx, SpawnParams{AgentRef: AgentRef{"b", 1}, Config: spawnParams("a", 1).Config})), CodeAgentExists},
 			{"alive", errOf(r.Spawn(r.ctx, spawnParams("a", 4))), CodeAgentExists},
 		} {
 			if codeOf(tc.err) != tc.want {

@@ -21,7 +21,8 @@ const (
 // agent is one CLI process. See the package documentation for its goroutines.
 type agent struct {
 	ref     bridge.AgentRef
-	cfg     bridge.AgentConfig // SessionID is the reader's to change until done
+	cfg     bridge.AgentConfig // Resume says whether there was anything to resume
+	past    past               // set before Launch returns
 	version string             // the CLI's, as Detect found it
 	host    bridge.Host
 	info    bridge.SpawnResult // set before Launch returns
@@ -46,6 +47,13 @@ type agent struct {
 	takenOnce sync.Once
 	taken     chan struct{} // closed with the first proof of delivery
 
+	foreignOnce sync.Once
+	foreign     chan struct{} // closed when the process speaks for another session
+
+	prober  *prober
+	started time.Time
+	last    atomic.Int64 // when the last frame came, as a time.Duration since started
+
 	stopOnce, hurryOnce sync.Once
 	stopping            chan struct{} // closed when somebody asked for the end
 	hurry               chan struct{} // closed when it has to be quick
@@ -64,10 +72,12 @@ func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.Fil
 		ref: p.AgentRef, cfg: p.Config, version: version, host: host,
 		in: newStdin(in), turns: newTurns(), gauge: &gauge{cap: p.Config.ContextCap},
 		silent: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}), taken: make(chan struct{}),
+		foreign:  make(chan struct{}),
 		stopping: make(chan struct{}), hurry: make(chan struct{}),
 		noticed: map[string]bool{},
 	}
 	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
+	a.prober, a.started = &prober{a: a, patience: bridge.ProbeTimeout}, time.Now()
 	a.stderr = newStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a

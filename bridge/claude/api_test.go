@@ -61,6 +61,13 @@ func (a *api) then(script ...reply) {
 	a.script = append(a.script, script...)
 }
 
+// reset puts another script in the place of what is left of the first.
+func (a *api) reset(script ...reply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.script = script
+}
+
 // lastRequest renders the newest request's messages.
 func (a *api) lastRequest() string {
 	a.mu.Lock()

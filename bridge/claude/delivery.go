@@ -19,6 +19,15 @@ func (r *reader) delivered(id, proof string) {
 	}
 }
 
+// replayed takes a message that the CLI repeats. In a resumed session it also
+// repeats one that it drops because the history has its id (observed with CLI
+// 2.1.329): there the replay proves nothing, and `started` alone does.
+func (r *reader) replayed(id string) {
+	if !r.a.cfg.Resume {
+		r.delivered(id, proofReplay)
+	}
+}
+
 // lifecycle follows a message's fate. `completed` and `cancelled` normally
 // accompany a result, which counts; without a start they are all that comes.
 func (r *reader) lifecycle(f lifecycleFrame) {
@@ -34,5 +43,14 @@ func (r *reader) lifecycle(f lifecycleFrame) {
 			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnFailed,
 				Category: bridge.CatProtocol, Error: "the CLI dropped the message as a repeat"})
 		}
+	}
+}
+
+// idle ends turns whose result has not come: the CLI is through with their
+// messages, and says that it does nothing. A result comes before either.
+func (r *reader) idle() {
+	if ids := r.a.turns.resultless(); len(ids) > 0 {
+		r.a.emit(bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, CostUSD: r.costs.take(),
+			Category: bridge.CatProtocol, Error: "the CLI ended the turn without a result"})
 	}
 }

@@ -16,8 +16,15 @@
 // stdout reader, sole owner of the context and subagent books and the only one
 // who emits events about turns; and the stderr drainer. Requests of the CLI
 // (permission, MCP) are answered by short ones that life cancels and waits for,
-// so the reader never waits for a client's answer. The MCP server session of an
-// agent is closed by life too.
+// so the reader never waits for a client's answer. So are those of a probe: one
+// look at a time, and one ping. The MCP server session of an agent is closed by
+// life too.
+//
+// # Resume
+//
+// Before a process resumes a session, its transcript is read for the fate of the
+// messages whose end was not seen (resume.go). A process whose frames name
+// another session is ended, and nothing it says from there on is routed.
 //
 // # Ordering
 //

@@ -26,6 +26,7 @@ import (
 //	expect TEXT    read lines until one contains TEXT
 //	stderr N       write N lines to stderr
 //	orphan         start a process in a session of its own
+//	stranger       the same, without a mark in its environment
 //	close          close stdout
 //	deaf           read no more
 //	exit N         end
@@ -180,7 +181,9 @@ func (p *fakeProcess) step(step string) {
 			fmt.Fprintf(os.Stderr, "trouble %d %s\n", i, strings.Repeat("!", 100))
 		}
 	case "orphan":
-		orphan()
+		orphan(os.Environ())
+	case "stranger":
+		orphan([]string{})
 	case "close":
 		_ = os.Stdout.Close()
 	case "deaf":
@@ -199,10 +202,10 @@ func hang() {
 
 // orphan leaves a process that holds our stdout and stderr, in a session of its
 // own, and returns when it runs.
-func orphan() {
+func orphan(env []string) {
 	cmd := exec.Command(os.Args[0], fakeArg, "orphan")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.Env = os.Stderr, env
 	up, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -49,7 +49,9 @@ type (
 		SessionID                           string
 	}
 	// lifecycleFrame tells the fate of a message: queued, started, completed, cancelled.
-	lifecycleFrame struct{ UUID, State string }
+	lifecycleFrame struct{ UUID, State, SessionID string }
+	// stateFrame tells what the session does: running, requires_action, idle.
+	stateFrame struct{ State string }
 	// streamFrame is a piece of an API stream (--include-partial-messages).
 	streamFrame struct {
 		Parent, Event, BlockType, BlockName string
@@ -117,6 +119,7 @@ func (assistantFrame) isFrame()  {}
 func (userFrame) isFrame()       {}
 func (resultFrame) isFrame()     {}
 func (lifecycleFrame) isFrame()  {}
+func (stateFrame) isFrame()      {}
 func (streamFrame) isFrame()     {}
 func (controlRequest) isFrame()  {}
 func (controlResponse) isFrame() {}
@@ -162,7 +165,7 @@ func decodeKind(kind string, r *fieldReader) frame {
 	case "system":
 		return decodeSystem(r.str("subtype"), r)
 	case "command_lifecycle":
-		return lifecycleFrame{UUID: r.str("command_uuid"), State: r.str("state")}
+		return lifecycleFrame{UUID: r.str("command_uuid"), State: r.str("state"), SessionID: r.str("session_id")}
 	case "control_request":
 		// A copy: the request is answered while the reader goes on.
 		own := &fieldReader{obj: object{{"request", r.raw("request")}}}
@@ -220,7 +223,9 @@ func decodeSystem(subtype string, r *fieldReader) frame {
 			return compactFailed{Reason: r.str("compact_error")}
 		}
 		return quiet{}
-	case "session_state_changed", "task_progress", "task_updated", "background_tasks_changed", "informational",
+	case "session_state_changed":
+		return stateFrame{State: r.str("state")}
+	case "task_progress", "task_updated", "background_tasks_changed", "informational",
 		"thinking_tokens", "permission_denied", "control_request_progress", "model_refusal_no_fallback",
 		"hook_started", "hook_response", "hook_progress", "notification", "local_command_output":
 		return quiet{}

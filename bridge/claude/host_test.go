@@ -117,6 +117,8 @@ type stageOf struct {
 	dir   string // working directory
 	cfg   bridge.AgentConfig
 	spec  bridge.ClaudeSpec
+
+	pending []string
 }
 
 // prepare makes a stage whose agent is not launched yet.
@@ -135,7 +137,7 @@ func prepare(t *testing.T, spec bridge.ClaudeSpec, env map[string]string) *stage
 func (s *stageOf) try() error {
 	var err error
 	s.agent, err = s.l.Launch(context.Background(), s.run, s.spec,
-		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg}, s.host)
+		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg, Pending: s.pending}, s.host)
 	return err
 }
 

@@ -36,11 +36,8 @@ type plan struct {
 	init map[string]any
 }
 
-// launchPlan renders a configuration.
-func launchPlan(cfg bridge.AgentConfig) (plan, error) {
-	if err := check(cfg); err != nil {
-		return plan{}, err
-	}
+// launchPlan renders a configuration that was checked.
+func launchPlan(cfg bridge.AgentConfig) plan {
 	p := plan{init: map[string]any{}, args: []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--replay-user-messages",
@@ -83,7 +80,7 @@ func launchPlan(cfg bridge.AgentConfig) (plan, error) {
 		p.add(append([]string{"--allowedTools"}, allowed...)...)
 	}
 	p.add(append(append([]string{"--disallowedTools"}, offForAll...), cfg.DisallowedTools...)...)
-	return p, nil
+	return p
 }
 
 func (p *plan) add(args ...string) { p.args = append(p.args, args...) }

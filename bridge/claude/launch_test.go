@@ -35,10 +35,10 @@ func TestLaunchPlan(t *testing.T) {
 		{"long", bridge.AgentConfig{SessionID: someSession, SystemPrompt: long, AppendSystemPrompt: long, JSONSchema: json.RawMessage(`"` + long + `"`)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := launchPlan(test.cfg)
-			if err != nil {
+			if err := check(test.cfg); err != nil {
 				t.Fatal(err)
 			}
+			p := launchPlan(test.cfg)
 			init, err := json.MarshalIndent(p.init, "", "  ")
 			if err != nil {
 				t.Fatal(err)

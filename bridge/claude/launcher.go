@@ -48,17 +48,24 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	if err != nil {
 		return nil, err
 	}
-	launch, err := launchPlan(p.Config)
+	if err := check(p.Config); err != nil {
+		return nil, err
+	}
+	env := environ(os.Environ(), p.Config.Env)
+	then, err := lookBack(ctx, env, p)
 	if err != nil {
 		return nil, err
 	}
+	p.Config.Resume = then.resumed
+	launch := launchPlan(p.Config)
 	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
 	cmd.Dir = p.Config.CWD
-	cmd.Env = environ(os.Environ(), p.Config.Env)
+	cmd.Env = env
 	a, err := start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, info.Version, p, host)
 	if err != nil {
 		return nil, err
 	}
+	a.past = then
 	if err := a.ready(ctx, launch.init); err != nil {
 		return nil, a.abort(err)
 	}
@@ -72,6 +79,7 @@ func start(cmd *exec.Cmd, mark leash.Mark, version string, p bridge.SpawnParams,
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
 	a := newAgent(p, version, host, pipes.stdin)
+	a.prober.files = filesOf(cmd.Env, cmd.Dir)
 	if len(p.Config.MCPTools) > 0 {
 		if a.tools, err = newToolServer(a.ctx, p.AgentRef, p.Config.MCPTools, host); err != nil {
 			pipes.close()
@@ -120,7 +128,8 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	if hello.Version == "" {
 		hello.Version = a.version
 	}
-	info := bridge.SpawnResult{SessionID: a.cfg.SessionID, PID: a.child.PID(), ClaudeVersion: hello.Version}
+	info := bridge.SpawnResult{SessionID: a.cfg.SessionID, PID: a.child.PID(), ClaudeVersion: hello.Version,
+		Resumed: a.past.resumed, Fates: a.past.fates}
 	if a.cfg.Resume {
 		// A resumed session has a context in use from the start. A fresh one has
 		// not, and the question costs the CLI 40 ms before its first turn (observed
@@ -160,14 +169,18 @@ func (a *agent) abort(cause error) error {
 	if why := a.startTrouble.Load(); why != nil && !strings.Contains(e.Stderr, *why) {
 		e.Message += ": " + *why
 	}
+	if refusedSession(e) {
+		e.Category = bridge.CatResume
+	}
 	return e
 }
 
 // pipes are the three pipes of a child. Ours are polled, so that reads and
 // writes have deadlines; theirs are closed once the child has them.
 type pipes struct {
-	stdin, stdout, stderr *os.File
-	theirs                []*os.File
+	stdin          *os.File
+	stdout, stderr *tail
+	theirs         []*os.File
 }
 
 func newPipes(cmd *exec.Cmd) (*pipes, error) {
@@ -184,8 +197,8 @@ func newPipes(cmd *exec.Cmd) (*pipes, error) {
 		files = append(files, r, w)
 	}
 	cmd.Stdin, p.stdin = files[0], files[1]
-	p.stdout, cmd.Stdout = files[2], files[3]
-	p.stderr, cmd.Stderr = files[4], files[5]
+	p.stdout, cmd.Stdout = &tail{f: files[2]}, files[3]
+	p.stderr, cmd.Stderr = &tail{f: files[4]}, files[5]
 	p.theirs = []*os.File{files[0], files[3], files[5]}
 	return p, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/rehearsal/standin"
 )
 
 // The CLI of the live tests, "" if there is none: the machine's, or a stand-in
@@ -25,6 +26,9 @@ var (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == fakeArg {
 		os.Exit(fakeCLI(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == standInArg {
+		os.Exit(standin.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
 	os.Exit(run(m))
 }
@@ -74,6 +78,26 @@ func findCLI() string {
 		return ""
 	}
 	return path
+}
+
+// standInArg makes the test binary the stand-in.
+const standInArg = "stand-in"
+
+func standInSpec(t *testing.T) bridge.ClaudeSpec {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bridge.ClaudeSpec{Path: self, Args: []string{standInArg}}
+}
+
+// players runs a test with the real CLI and with the stand-in, which must not
+// differ in what matters here.
+func players(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
+	t.Parallel()
+	t.Run("claude", func(t *testing.T) { t.Parallel(); test(t, realSpec(t)) })
+	t.Run("stand-in", func(t *testing.T) { t.Parallel(); test(t, standInSpec(t)) })
 }
 
 // realSpec names the CLI that the live tests run.

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +14,8 @@ import (
 type trouble struct {
 	kind     string // `error` of the last synthetic assistant frame
 	status   int
-	resetsAt int64 // of a rate_limit_event that rejected
+	rejected bool  // a rate_limit_event said that the plan's limit is reached
+	resetsAt int64 // until when, in Unix seconds, 0 if it did not say
 }
 
 // outcome is how a turn ended.
@@ -37,7 +39,7 @@ func judge(f resultFrame, tr trouble) outcome {
 	if category == "" {
 		category = byText(f.Text)
 	}
-	if category == "" && tr.resetsAt != 0 && (f.APIStatus == 429 || tr.kind == "rate_limit") {
+	if category == "" && tr.rejected && (f.APIStatus == 429 || tr.kind == "rate_limit") {
 		category = bridge.CatUsageLimit
 	}
 	if category == "" {
@@ -94,6 +96,11 @@ func byText(text string) bridge.Category {
 		return bridge.CatUsageLimit
 	case strings.HasPrefix(low, "prompt is too long"):
 		return bridge.CatPromptTooLong
+	case strings.Contains(low, "tool use concurrency issues"), strings.Contains(low, "orphaned tool_result"),
+		strings.Contains(low, "tool_use") && strings.Contains(low, "tool_result") && strings.Contains(low, "400"):
+		// The history itself is refused, and will be each time it is sent: the texts of
+		// CLI 2.1.329 for the API's complaint that calls and results do not match.
+		return bridge.CatResume
 	}
 	return ""
 }
@@ -139,40 +146,75 @@ func failureText(f resultFrame) string {
 }
 
 var (
-	resetEpoch = regexp.MustCompile(`limit reached\|(\d{9,11})\b`)
-	resetClock = regexp.MustCompile(`(?i)resets(?: at)? (\d{1,2})(?::(\d\d))? ?(am|pm)(?: \(([A-Za-z0-9_+/-]+)\))?`)
+	resetEpoch = regexp.MustCompile(`limit reached\|(\d{9,13})\b`)
+	resetClock = regexp.MustCompile(`(?i)resets(?: at| on)?(?: (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2}),?(?: at)?)?` +
+		` (\d{1,2})(?::(\d\d))? ?(am|pm)?(?: \(([A-Za-z0-9_+/-]+)\))?`)
+	months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 )
 
+// unixSeconds takes a time that may be told in milliseconds.
+func unixSeconds(n int64) int64 {
+	if n > 1e11 {
+		return n / 1000
+	}
+	return n
+}
+
 // resetTime reads when a usage limit ends from the CLI's text: "…limit
-// reached|<unix time>" or "… resets 3pm (Europe/Berlin)". 0 if it does not say.
+// reached|<unix time>", "… resets 3pm (Europe/Berlin)" or "… resets Nov 24, 3pm".
+// 0 if it does not say.
 func resetTime(text string, now time.Time) int64 {
 	if m := resetEpoch.FindStringSubmatch(text); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64) // digits by the pattern
-		return n
+		return unixSeconds(n)
 	}
 	m := resetClock.FindStringSubmatch(text)
 	if m == nil {
 		return 0
 	}
-	hour, _ := strconv.Atoi(m[1])
-	minute, _ := strconv.Atoi(m[2])
-	if hour > 12 || minute > 59 {
+	hour, minute, ok := clock(m[3], m[4], m[5])
+	if !ok {
 		return 0
 	}
-	hour %= 12
-	if strings.EqualFold(m[3], "pm") {
-		hour += 12
-	}
 	zone := now.Location()
-	if m[4] != "" {
-		if z, err := time.LoadLocation(m[4]); err == nil {
+	if m[6] != "" {
+		if z, err := time.LoadLocation(m[6]); err == nil {
 			zone = z
 		}
 	}
 	now = now.In(zone)
-	at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, zone)
-	if !at.After(now) {
-		at = at.AddDate(0, 0, 1)
+	if m[1] == "" {
+		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, zone)
+		if !at.After(now) {
+			at = at.AddDate(0, 0, 1)
+		}
+		return at.Unix()
+	}
+	month := time.Month(slices.Index(months, strings.ToLower(m[1])) + 1)
+	day, _ := strconv.Atoi(m[2])
+	if day < 1 || day > 31 {
+		return 0
+	}
+	at := time.Date(now.Year(), month, day, hour, minute, 0, 0, zone)
+	if at.Before(now.AddDate(0, -6, 0)) { // the turn of the year lies between
+		at = at.AddDate(1, 0, 0)
 	}
 	return at.Unix()
+}
+
+// clock reads a time of day: with am or pm, or with minutes by 24 hours.
+func clock(h, m, half string) (hour, minute int, ok bool) {
+	hour, _ = strconv.Atoi(h)
+	minute, _ = strconv.Atoi(m)
+	switch {
+	case half == "" && (m == "" || hour > 23), half != "" && (hour < 1 || hour > 12), minute > 59:
+		return 0, 0, false
+	case half == "":
+		return hour, minute, true
+	}
+	hour %= 12
+	if strings.EqualFold(half, "pm") {
+		hour += 12
+	}
+	return hour, minute, true
 }

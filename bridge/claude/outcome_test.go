@@ -30,7 +30,12 @@ func TestJudge(t *testing.T) {
 		{"429", resultFrame{IsError: true, APIStatus: 429, Text: "API Error: Request rejected (429) · slow down"}, trouble{}, bridge.TurnFailed, bridge.CatRateLimit},
 		{"usage limit", resultFrame{IsError: true, APIStatus: 429, Text: "Claude AI usage limit reached|1795300000"}, trouble{}, bridge.TurnFailed, bridge.CatUsageLimit},
 		{"usage limit, new words", resultFrame{IsError: true, Text: "You've hit your limit · resets 3pm (UTC)"}, trouble{kind: "rate_limit"}, bridge.TurnFailed, bridge.CatUsageLimit},
-		{"usage limit, event", resultFrame{IsError: true, APIStatus: 429}, trouble{resetsAt: 1795300000}, bridge.TurnFailed, bridge.CatUsageLimit},
+		{"usage limit, event", resultFrame{IsError: true, APIStatus: 429}, trouble{rejected: true, resetsAt: 1795300000}, bridge.TurnFailed, bridge.CatUsageLimit},
+		{"usage limit, event without a time", resultFrame{IsError: true, APIStatus: 429}, trouble{rejected: true}, bridge.TurnFailed, bridge.CatUsageLimit},
+		{"tools and results do not match", resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 due to tool use concurrency issues."}, trouble{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatResume},
+		{"a result without its tool", resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 orphaned tool_result in conversation history."}, trouble{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatResume},
+		{"the same in the API's words", resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 messages.1: `tool_use` ids were found without `tool_result` blocks"}, trouble{}, bridge.TurnFailed, bridge.CatResume},
+		{"400 about something else", resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 tools.0: bad name"}, trouble{}, bridge.TurnFailed, bridge.CatInvalidRequest},
 		{"529", resultFrame{IsError: true, APIStatus: 529}, trouble{}, bridge.TurnFailed, bridge.CatOverloaded},
 		{"status of the frame before", resultFrame{IsError: true}, trouble{status: 503}, bridge.TurnFailed, bridge.CatServer},
 		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, trouble{}, bridge.TurnFailed, bridge.CatInvalidRequest},
@@ -41,7 +46,7 @@ func TestJudge(t *testing.T) {
 		if o.outcome != test.outcome || o.category != test.category {
 			t.Errorf("%s: got %+v", test.name, o)
 		}
-		if (o.category == bridge.CatUsageLimit) != (o.resetsAt != 0) {
+		if told := !test.tr.rejected || test.tr.resetsAt != 0; (o.category == bridge.CatUsageLimit && told) != (o.resetsAt != 0) {
 			t.Errorf("%s: resets at %d", test.name, o.resetsAt)
 		}
 	}
@@ -55,7 +60,16 @@ func TestResetTime(t *testing.T) {
 		"You've hit your limit · resets 2:30pm":    now.AddDate(0, 0, 1),
 		"limit · resets 12am (Europe/Berlin)":      time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC),
 		"limit · resets at 9:15AM (No/Such_Place)": time.Date(2026, 11, 22, 9, 15, 0, 0, time.UTC),
+		"limit · resets Nov 24, 3pm (UTC)":         time.Date(2026, 11, 24, 15, 0, 0, 0, time.UTC),
+		"limit · resets on Jan 3 at 9am":           time.Date(2027, 1, 3, 9, 0, 0, 0, time.UTC),
+		"limit · resets November 21, 2pm":          time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC), // past: ready now
+		"limit · resets 18:05":                     time.Date(2026, 11, 21, 18, 5, 0, 0, time.UTC),
+		"usage limit reached|1795300000123":        time.Unix(1795300000, 0),
 		"limit · resets 13pm":                      {},
+		"limit · resets 0am":                       {},
+		"limit · resets 25:00":                     {},
+		"limit · resets in 2 hours":                {},
+		"limit · resets 7":                         {},
 		"limit · resets soon":                      {},
 		"usage limit reached|99999999999999999 x":  {},
 	} {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 )
@@ -15,9 +15,6 @@ import (
 // permissionBackstop ends a question that the client neither answers nor gives
 // up. Its own deadline is the one that counts: people may be away for hours.
 const permissionBackstop = 24 * time.Hour
-
-// permissionSeq makes request ids unique within the bridge's life.
-var permissionSeq atomic.Int64
 
 // Tools that wait for a person at the terminal. There is none here, and
 // unanswered they wait for ever, so they are denied with the way to go.
@@ -52,7 +49,7 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	r := &fieldReader{obj: request}
 	p := bridge.PermissionParams{
 		AgentRef: a.ref,
-		Request:  "perm-" + strconv.FormatInt(permissionSeq.Add(1), 10),
+		Request:  "perm-" + uuid.NewString(),
 		Tool:     r.str("tool_name"),
 		Input:    r.raw("input"),
 		ToolUse:  r.str("tool_use_id"),

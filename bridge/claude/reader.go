@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 )
@@ -23,6 +24,7 @@ type reader struct {
 	verdict map[string]bool // tool use ids of verdicts whose result is to come
 	stream  map[int]bool    // partial stream: content block index → is the verdict
 	asked   map[string]bool // requests of the CLI whose answers it may echo
+	foreign bool            // the process speaks for another session
 }
 
 func newReader(a *agent) *reader {
@@ -60,10 +62,16 @@ func (r *reader) line(line []byte) {
 	}
 	f, err := decode(line)
 	if err != nil {
+		r.a.heard()
 		r.a.notice("garbage", fmt.Sprintf("skipped a line that is no frame: %.120q", line))
 		return
 	}
-	r.handle(f)
+	if _, answer := f.(controlResponse); !answer { // a ping's answer is no sign of work
+		r.a.heard()
+	}
+	if r.ours(f) {
+		r.handle(f)
+	}
 }
 
 // maxAsked bounds the memory of requests whose answers may still be echoed; a
@@ -96,6 +104,10 @@ func (r *reader) handle(f frame) {
 		r.streamed(f)
 	case lifecycleFrame:
 		r.lifecycle(f)
+	case stateFrame:
+		if f.State == "idle" {
+			r.idle()
+		}
 	case controlRequest:
 		r.asked[f.ID] = true
 		a.answer(f)
@@ -105,8 +117,6 @@ func (r *reader) handle(f frame) {
 		}
 	case controlCancel:
 		a.asks.cancel(f.ID)
-	case initFrame:
-		r.init(f)
 	case apiRetry:
 		a.emit(bridge.Retry{Attempt: f.Attempt, MaxRetries: f.Max, DelayMS: f.DelayMS, Status: f.Status, Reason: f.Reason})
 	case taskStarted:
@@ -120,11 +130,12 @@ func (r *reader) handle(f frame) {
 	case compactFailed:
 		a.emit(bridge.Error{Category: bridge.CatCompaction, Message: "compaction failed: " + f.Reason})
 	case rateLimitEvent:
+		r.trouble.rejected = f.Status == "rejected"
 		r.trouble.resetsAt = 0
-		if f.Status == "rejected" {
-			r.trouble.resetsAt = f.ResetsAt
+		if r.trouble.rejected {
+			r.trouble.resetsAt = unixSeconds(f.ResetsAt)
 		}
-	case quiet:
+	case quiet, initFrame:
 	case Unknown:
 		r.unknown(f)
 	default:
@@ -144,14 +155,23 @@ func (r *reader) unknown(f Unknown) {
 	}
 }
 
-func (r *reader) init(f initFrame) {
-	want := r.a.cfg.SessionID
-	if f.SessionID != "" && f.SessionID != want {
-		r.a.notice("session "+f.SessionID, "")
-		r.a.emit(bridge.Error{Category: bridge.CatProtocol,
-			Message: fmt.Sprintf("the CLI runs session %s instead of %s", f.SessionID, want)})
-		r.a.cfg.SessionID = f.SessionID
+// ours says whether a frame may be routed. Those that tell what becomes of a
+// message say in which session; from the first of another session on nothing is.
+func (r *reader) ours(f frame) bool {
+	session := ""
+	switch f := f.(type) {
+	case initFrame:
+		session = f.SessionID
+	case lifecycleFrame:
+		session = f.SessionID
+	case resultFrame:
+		session = f.SessionID
 	}
+	if !r.foreign && session != "" && !strings.EqualFold(session, r.a.cfg.SessionID) {
+		r.foreign = true
+		r.a.quarantine(session)
+	}
+	return !r.foreign
 }
 
 func (r *reader) assistant(f assistantFrame) {
@@ -194,7 +214,7 @@ func (r *reader) toolUse(b block, parent string) {
 
 func (r *reader) user(f userFrame) {
 	if f.Replay {
-		r.delivered(f.UUID, "replay")
+		r.replayed(f.UUID)
 		return
 	}
 	for _, b := range f.Blocks {

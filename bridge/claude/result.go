@@ -12,7 +12,7 @@ func (r *reader) result(f resultFrame) {
 	a.gauge.result(f.ModelUsage)
 	r.costs.add(f)
 	tr := r.trouble
-	r.trouble = trouble{resetsAt: tr.resetsAt}
+	r.trouble = trouble{rejected: tr.rejected, resetsAt: tr.resetsAt}
 	for _, id := range f.MessageUUIDs {
 		r.delivered(id, proofResult)
 	}

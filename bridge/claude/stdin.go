@@ -25,11 +25,12 @@ type stdin struct {
 	// while it is full. A child that is deaf then blocks nobody for good.
 	turn   chan struct{}
 	closed bool
-	broken error // a line was cut short: whatever followed would be garbage
+	broken error         // a line was cut short: whatever followed would be garbage
+	lost   chan struct{} // closed when the child has closed its end
 }
 
 func newStdin(pipe *os.File) *stdin {
-	return &stdin{pipe: pipe, turn: make(chan struct{}, 1)}
+	return &stdin{pipe: pipe, turn: make(chan struct{}, 1), lost: make(chan struct{})}
 }
 
 // send writes v as one line.
@@ -67,6 +68,9 @@ func (s *stdin) send(ctx context.Context, v any) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return deaf(err)
 	case errors.Is(err, syscall.EPIPE):
+		if !isClosed(s.lost) { // the lock is held
+			close(s.lost)
+		}
 		return errEnded()
 	}
 	return fmt.Errorf("write to the CLI: %w", err)

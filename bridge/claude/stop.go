@@ -3,7 +3,6 @@ package claude
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -20,9 +19,9 @@ const (
 	hurryGrace     = 500 * time.Millisecond // after TERM, when it has to be quick
 	quickLadder    = 900 * time.Millisecond // what a quick ladder takes at most, kill included
 	killTimeout    = 5 * time.Second        // until nothing is left
-	silentGrace    = time.Second            // for the exit after stdout has ended
-	drainGrace     = time.Minute            // for what is left in the pipes, and a slow client
-	heldGrace      = 2 * time.Second        // the same where somebody may hold the pipes
+	silentGrace    = 500 * time.Millisecond // for the exit after stdout has ended, or stdin was closed
+	tailGrace      = 300 * time.Millisecond // after the end, for each read of what is left in the pipes
+	drainGrace     = time.Minute            // for all of it, a slow client included
 )
 
 // Stop implements bridge.Agent.
@@ -58,36 +57,46 @@ func (a *agent) life(drains *sync.WaitGroup, pipes *pipes) {
 	case <-a.stopping:
 		expected = true
 		a.ladder()
+	case <-a.foreign:
 	case <-a.silent:
-		if !a.wait(silentGrace, nil) {
-			a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its output and went on"})
-		}
+		a.goesOn("output")
+	case <-a.in.lost:
+		a.goesOn("input")
 	}
-	swept, clean := a.kill()
+	swept := a.kill()
 
 	a.cancel() // of requests being answered, and of our tools
 	a.in.close()
 	a.calls.end()
 	a.asks.end()
+	a.prober.end()
 	if a.tools != nil {
 		a.tools.end()
 	}
-	deadline := time.Now().Add(drainGrace)
-	if !clean || runtime.GOOS != "linux" { // elsewhere escaped processes are not found
-		deadline = time.Now().Add(heldGrace)
-	}
-	_ = pipes.stdout.SetReadDeadline(deadline)
-	_ = pipes.stderr.SetReadDeadline(deadline)
+	pipes.stdout.expire(drainGrace)
+	pipes.stderr.expire(drainGrace)
 	drains.Wait()
 	pipes.close()
 
 	<-a.settled
 	if lost := a.turns.lose(); len(lost) > 0 {
-		a.emit(bridge.Turn{MessageIDs: lost, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
-			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.child.State())})
+		turn := bridge.Turn{MessageIDs: lost, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
+			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.child.State())}
+		if isClosed(a.foreign) {
+			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
+		}
+		a.emit(turn)
 	}
 	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: a.exit(expected, swept)})
 	close(a.done)
+}
+
+// goesOn gives a process that closed a pipe the time to exit, and tells if it
+// does not: one that cannot be talked with is no agent.
+func (a *agent) goesOn(pipe string) {
+	if !a.wait(silentGrace, nil) {
+		a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its " + pipe + " and went on"})
+	}
 }
 
 // ladder ends the process: in order, or quickly once hurry is closed.
@@ -148,9 +157,11 @@ func (a *agent) wait(grace time.Duration, cut <-chan struct{}) bool {
 	return false
 }
 
-func (a *agent) hurried() bool {
+func (a *agent) hurried() bool { return isClosed(a.hurry) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-a.hurry:
+	case <-c:
 		return true
 	default:
 		return false
@@ -158,8 +169,8 @@ func (a *agent) hurried() bool {
 }
 
 // kill ends whatever is left of the agent and returns how many others than the
-// CLI itself there were, and whether none is left now.
-func (a *agent) kill() (others int, clean bool) {
+// CLI itself there were.
+func (a *agent) kill() (others int) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	n, err := a.child.Kill(ctx)
@@ -167,7 +178,7 @@ func (a *agent) kill() (others int, clean bool) {
 		a.emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
 	}
 	<-a.child.Done() // KILL was sent; the kernel owes the rest
-	return n, err == nil
+	return n
 }
 
 func (a *agent) exit(expected bool, swept int) bridge.Exit {

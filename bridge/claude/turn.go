@@ -25,6 +25,7 @@ type turns struct {
 type sent struct {
 	id        string
 	delivered bool
+	through   bool // the CLI says that it is through with it; the result may be yet to come
 }
 
 func newTurns() *turns {
@@ -80,16 +81,36 @@ func (t *turns) deliver(id string) bool {
 }
 
 // drop ends a message that the CLI gave up without ever starting it; one that
-// was delivered gets its result yet.
+// was delivered gets its result yet, or is resultless.
 func (t *turns) drop(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.find(id)
-	if m == nil || m.delivered {
+	if m == nil {
+		return false
+	}
+	if m.delivered {
+		m.through = true
 		return false
 	}
 	t.end(id)
 	return true
+}
+
+// resultless ends and returns the messages that the CLI is through with.
+func (t *turns) resultless() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ids []string
+	for _, m := range t.open {
+		if m.through {
+			ids = append(ids, m.id)
+		}
+	}
+	for _, id := range ids {
+		t.end(id)
+	}
+	return ids
 }
 
 // finish closes the messages a result ends and returns their ids; none means

@@ -21,9 +21,14 @@ type Child struct {
 	done chan struct{} // closed when the process was waited for
 
 	mu     sync.Mutex
-	waited bool             // the pid may belong to somebody else from now on
-	err    error            // of cmd.Wait; set before done is closed
-	known  map[procKey]bool // descendants seen so far
+	waited bool // the pid may belong to somebody else from now on
+
+	err error // of cmd.Wait; set before done is closed
+
+	// hunt is held while the tree is killed, for as long as that takes. It orders
+	// killers; Signal does not wait for it.
+	hunt  sync.Mutex
+	known map[procKey]bool // descendants seen so far
 }
 
 // Start starts cmd in a process group of its own (unless it asks for a session),
@@ -48,14 +53,31 @@ func Start(cmd *exec.Cmd, mark Mark) (*Child, error) {
 	return c, nil
 }
 
-// wait is the only caller of cmd.Wait.
+// wait is the only caller of cmd.Wait. Where it can be, the child is marked as
+// waited for while it is still a zombie, so that no signal goes to a pid that was
+// used again.
 func (c *Child) wait() {
-	err := c.cmd.Wait()
+	var err error
+	zombie := awaitExit(c.cmd.Process.Pid)
+	if !zombie {
+		err = c.cmd.Wait()
+	}
 	c.mu.Lock()
-	c.waited, c.err = true, err
+	c.waited = true
 	c.mu.Unlock()
+	if zombie {
+		err = c.cmd.Wait()
+	}
+	c.err = err
 	children.forget(c.cmd.Process.Pid)
 	close(c.done)
+}
+
+// over says whether the process has ended.
+func (c *Child) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waited
 }
 
 // PID of the process; its group has the same number.

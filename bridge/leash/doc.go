@@ -5,19 +5,37 @@
 // Why a group is not enough: the Claude CLI runs each Bash tool in a session of
 // its own (setsid), so a signal to the CLI's group never reaches the tools, and
 // what the model daemonised (`nohup x &`) survives every ending of the CLI
-// (observed with CLI 2.1.329). So there are three nets, each for what slips
+// (observed with CLI 2.1.329). So there are four nets, each for what slips
 // through the one before:
 //
 //   - the process group of the child ([Child.Signal]);
 //   - ancestry: all that descends from the child now ([Child.Kill]). A process
 //     that called [Become] is a subreaper, so orphans stay below it;
 //   - a mark in the environment (ARBITER_RUN, ARBITER_AGENT), inherited by all
-//     that did not clear it ([Sweep], [Survivors]).
+//     that did not clear it ([Sweep], [Survivors]). It also finds, at the next
+//     start, what outlived a run whose processes were all killed ([SweepStrays]);
+//   - a PID namespace around the leash, where it can be had ([Isolate],
+//     [EnterNamespace]): with the leash all others end, at once.
 //
 // Killing stops a tree first (SIGSTOP until no new member shows up) and kills it
-// then, again until nothing is left, so that a fork storm cannot outrun it. A
-// process is identified by pid and start time, and signalled through a pidfd
-// where the kernel has them: a recycled pid is never hit.
+// then, again until nothing is left, so that a fork storm cannot outrun it; who was
+// born during a look is looked at before it ends, so that neither can a process
+// that starts the next and ends. A process is identified by pid and start time, and signalled through a pidfd
+// where the kernel has them: a recycled pid is never hit. The kernel's signal to
+// children at their parent's end (PR_SET_PDEATHSIG) is not used: it is sent when
+// the thread that forked ends, and Go's threads come and go.
+//
+// [Inherit] and [HoldInherited] let the leash keep its run's lock for as long as
+// it lives, so that the lock tells whether the old one is gone.
+//
+// # In a PID namespace
+//
+// The leash is process 1 there. KILL and STOP from inside do not reach it; other
+// signals do, and one that ends it ends all. Agents see the namespace's processes
+// only: they cannot look at, debug or stop what else the user runs, and mounts
+// they make are gone with them. Pids that a bridge reports are the namespace's.
+// With a user namespace ([ModeAlways], where privileges are missing) programs such
+// as sudo gain nothing, and other users' files appear as nobody's.
 //
 // # Goroutines
 //
@@ -26,10 +44,26 @@
 // pid, never by wait4(-1), which would steal exit statuses from os/exec; the
 // function Become returns stops it and waits for it. A process that has become
 // the subreaper must start every child that gets a process group of its own
-// through [Start], so that the reaper can tell children from orphans.
+// through [Start], so that the reaper can tell children from orphans. [Adopt] is
+// for the process above, and starts none.
+//
+// # Limits
+//
+// Without a namespace, if the leash and the process above it are killed together,
+// what cleared its environment is not found again; what bears the mark is found at
+// the next start. A process of another user (by sudo) can be neither read nor
+// signalled by an unprivileged leash; a namespace ends it, too. What an agent has
+// started through a daemon outside (docker, systemd, at) never was a descendant.
 //
 // # Other systems
 //
-// Without /proc and subreapers only the process group is there: Become does
-// nothing, Kill reaches the group, Sweep and Survivors find nobody.
+// macOS has no subreaper, no pidfd, no namespaces and no /proc. There the searches
+// ask sysctl: ancestry works while the parents live, and for what was remembered
+// ([Child.Remember]); an orphan goes to launchd and is found by its mark, where the
+// system shows the environment (of the user's own processes, not of the system's
+// programs). Between looking at a process and signalling it there is a moment in
+// which its pid could be used again. Become, Adopt and Isolate do nothing.
+//
+// On other systems there are process groups alone: Kill reaches the group, and the
+// searches find nobody.
 package leash

@@ -25,7 +25,7 @@ const roleArg = "leash-test-child"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == roleArg {
-		role(os.Args[2])
+		role(os.Args[2], os.Args[3:])
 		os.Exit(0)
 	}
 	os.Exit(run(m))
@@ -41,7 +41,14 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-func role(name string) {
+// roles are those that the files with the tests about them add.
+var roles = map[string]func(args []string){}
+
+func role(name string, args []string) {
+	if play, ok := roles[name]; ok {
+		play(args)
+		return
+	}
 	switch name {
 	case "sleeper":
 		fmt.Println("up", os.Getpid())
@@ -50,6 +57,11 @@ func role(name string) {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		fmt.Println("up", os.Getpid())
 		hang()
+	case "spinner": // deaf, and busy
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		fmt.Println("up", os.Getpid())
+		for {
+		}
 	case "parent": // of one in a session of its own; dies when told
 		below("sleeper", &syscall.SysProcAttr{Setsid: true}, nil)
 		_, _ = os.Stdin.Read(make([]byte, 1))
@@ -193,12 +205,40 @@ func TestKillReachesOtherSessions(t *testing.T) {
 }
 
 func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
-	c, _, _ := begin(t, "deaf", Mark{Run: t.Name()})
-	if err := c.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"deaf", "spinner"} {
+		for _, stopped := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stopped: %v", name, stopped), func(t *testing.T) {
+				c, _, _ := begin(t, name, Mark{Run: t.Name()})
+				sig := syscall.SIGTERM
+				if stopped {
+					sig = syscall.SIGSTOP
+				}
+				if err := c.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				kill(t, c)
+				if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGKILL {
+					t.Errorf("ended by %v", ws)
+				}
+			})
+		}
 	}
-	kill(t, c)
-	if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGKILL {
+}
+
+// A stopped process does not see TERM before CONT.
+func TestStoppedChildEndsByTermAndCont(t *testing.T) {
+	c, _, _ := begin(t, "sleeper", Mark{Run: t.Name()})
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGCONT} {
+		if err := c.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-c.Done():
+	case <-time.After(patience):
+		t.Fatal("it did not end")
+	}
+	if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGTERM {
 		t.Errorf("ended by %v", ws)
 	}
 }

@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build unix && !linux && !darwin
 
 package leash
 
@@ -7,14 +7,17 @@ import (
 	"syscall"
 )
 
-// Become does nothing here: there are no subreapers.
-func Become() (release func(), err error) { return func() {}, nil }
-
 // Sweep finds nobody here: environments of others cannot be read.
 func Sweep(run, agent string) int { return 0 }
 
 // Survivors finds nobody here.
 func Survivors(run string) []Process { return nil }
+
+// Strays finds nobody here.
+func Strays(dead func(run string) bool) map[string][]Process { return nil }
+
+// SweepStrays finds nobody here.
+func SweepStrays(dead func(run string) bool) map[string]int { return nil }
 
 func (c *Child) killTree(context.Context) (int, error) {
 	return 0, c.Signal(syscall.SIGKILL)

@@ -4,37 +4,22 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// proc is one process at one time. pid and start together name it for good.
-type proc struct {
-	pid, ppid, pgrp int
-	start           uint64 // clock ticks since boot
-	state           byte
-	name            string
-}
+// flagKernel is PF_KTHREAD of the kernel's <linux/sched.h>.
+const flagKernel = 0x0020_0000
 
-func (p proc) key() procKey { return procKey{p.pid, p.start} }
-func (p proc) zombie() bool { return p.state == 'Z' || p.state == 'X' }
-
-// snapshot is all processes. It is not atomic: whoever acts on it looks again
-// until nothing changes.
-type snapshot struct {
-	byPID map[int]proc
-	// spared are this process and those who started it: a run inside another
-	// run inherits the outer mark, and must not end its own ancestors.
-	spared map[int]bool
-}
-
-func look() snapshot {
-	s := snapshot{byPID: map[int]proc{}, spared: map[int]bool{1: true}}
+// processes reads /proc. Who ends meanwhile is left out.
+func processes() map[int]proc {
+	all := map[int]proc{}
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return s
+		return all
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1) // what was read counts
@@ -44,24 +29,86 @@ func look() snapshot {
 			continue
 		}
 		if p, err := readProc(pid); err == nil {
-			s.byPID[pid] = p
+			all[pid] = p
 		}
 	}
-	for pid := os.Getpid(); pid > 1 && !s.spared[pid]; pid = s.byPID[pid].ppid {
-		s.spared[pid] = true
-	}
-	return s
+	return all
 }
 
-// prey says whether p is alive and may be killed at all.
-func (s snapshot) prey(p proc) bool { return !p.zombie() && !s.spared[p.pid] }
+// lastBorn is the last pid that was given in our namespace, to a process or a
+// thread; 0 if that is not to be had.
+func lastBorn() int {
+	load, err := readSmall("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(load[bytes.LastIndexByte(load, ' ')+1:])))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// chaseRounds bounds a chase: a storm always has somebody new.
+const chaseRounds = 20
+
+// chase adds who was born after the process last, until nobody is.
+func (s snapshot) chase(last int) {
+	for range chaseRounds {
+		now := lastBorn()
+		if now <= last { // or the numbers have begun anew: the next look lists them
+			return
+		}
+		for pid := last + 1; pid <= now; pid++ {
+			p, err := readProc(pid)
+			if err != nil {
+				continue
+			}
+			env := environ(pid)
+			if fd, err := unix.PidfdOpen(pid, 0); err == nil { // else it is a thread
+				unix.Close(fd)
+				s.byPID[pid], s.env[pid] = p, env
+			}
+		}
+		last = now
+	}
+}
 
 func readProc(pid int) (proc, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	data, err := readSmall("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return proc{}, err
 	}
 	return parseStat(pid, data)
+}
+
+// readSmall reads a file that fits into one buffer, with the three system calls
+// that takes: a look reads hundreds of them.
+func readSmall(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 1024)
+	n, err := unix.Read(fd, buf)
+	if err != nil {
+		return nil, err
+	}
+	return buf[:n], nil
+}
+
+// environ is what pid was started with, NUL after each entry. It is nil if that is
+// not ours to read, and empty if there is none, or none just now.
+func environ(pid int) []byte {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if len(env) == 0 {
+		return []byte{}
+	}
+	return env
 }
 
 // parseStat reads proc_pid_stat(5). The name may hold blanks and brackets, so
@@ -77,7 +124,11 @@ func parseStat(pid int, data []byte) (proc, error) {
 		return proc{}, bad
 	}
 	p := proc{pid: pid, state: f[0][0], name: string(data[open+1 : end])}
-	var err error
+	flags, err := strconv.ParseUint(string(f[6]), 10, 64)
+	if err != nil {
+		return proc{}, bad
+	}
+	p.kernel = flags&flagKernel != 0
 	if p.ppid, err = strconv.Atoi(string(f[1])); err != nil {
 		return proc{}, bad
 	}
@@ -88,31 +139,6 @@ func parseStat(pid int, data []byte) (proc, error) {
 		return proc{}, bad
 	}
 	return p, nil
-}
-
-// bears says whether the environment that pid was started with holds the mark.
-// Unreadable (another user's, a zombie's) is no.
-func bears(pid int, m Mark) bool {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil || len(env) == 0 {
-		return false
-	}
-	for _, want := range m.Env() {
-		if !hasEntry(env, want) {
-			return false
-		}
-	}
-	return true
-}
-
-// hasEntry looks for a whole NUL-terminated entry.
-func hasEntry(env []byte, want string) bool {
-	for entry := range bytes.SplitSeq(env, []byte{0}) {
-		if string(entry) == want {
-			return true
-		}
-	}
-	return false
 }
 
 // signal sends sig to p and to nobody who got its pid later: the pidfd is opened
@@ -135,4 +161,15 @@ func (p proc) signal(sig unix.Signal) error {
 		return unix.ESRCH
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+// awaitExit returns when a child of ours has ended, and leaves it a zombie. false:
+// that could not be waited for.
+func awaitExit(pid int) bool {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
 }

@@ -48,6 +48,20 @@ func Become() (release func(), err error) {
 	}, nil
 }
 
+// Adopt makes this process the subreaper of its descendants and leaves the dead
+// among the orphans alone until a [Sweep]. It is for the process above the leash,
+// which starts that by other means than [Start]: should the leash be killed, what
+// it held comes here, and Sweep ends it, marked or not. Call Sweep when the leash
+// has been waited for, and before the next one is started: an unregistered child
+// in a group of its own passes for an orphan.
+func Adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	subreaper.Store(true)
+	return nil
+}
+
 func adopted(p proc) bool {
 	return p.ppid == os.Getpid() && p.pgrp != unix.Getpgrp()
 }
@@ -78,4 +92,18 @@ func (r *registry) has(pid int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pids[pid]
+}
+
+// orphans adds adopted processes: children of this one which nobody here
+// started. Children that os/exec started without a group of their own share
+// ours and are left to their waiters.
+func (s snapshot) orphans(found victims) {
+	if !subreaper.Load() {
+		return
+	}
+	for _, p := range s.byPID {
+		if s.prey(p) && adopted(p) && !children.has(p.pid) {
+			found[p.key()] = p
+		}
+	}
 }

@@ -45,6 +45,7 @@ type apiError struct {
 	status  int // 0: no answer at all
 	kind    string
 	message string
+	said    string        // what is shown of it; "" = made of the rest
 	after   time.Duration // the answer's retry-after
 	mid     bool          // in the middle of a stream
 	garbled bool          // what came could not be read

@@ -44,6 +44,16 @@ func (e environ) configDir() string {
 	return filepath.Join(e["HOME"], ".claude")
 }
 
+// tempDir is where the outputs of tools go.
+func (e environ) tempDir() string {
+	for _, name := range []string{"CLAUDE_CODE_TMPDIR", "TMPDIR"} {
+		if d := e[name]; d != "" {
+			return d
+		}
+	}
+	return "/tmp"
+}
+
 // list gives the environment back, in the form exec wants, with changes applied.
 func (e environ) list(changes map[string]string) []string {
 	out := make([]string, 0, len(e)+len(changes))

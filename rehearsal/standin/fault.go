@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +26,25 @@ import (
 //	no-result             leave the result frame out
 //	double-result         write it twice
 //	orphan                start a daemonised `sleep 1000` that inherits the environment
+//	swallow               forget the message that would start that turn: no frame at all,
+//	                      and a repeat of it is taken up as if it came for the first time
+//	other-session         the init frame names another session
+//	limit:SECONDS         end in a usage limit that is over in that time (default 3600)
+//	auth                  end in a refused key (401)
+//
+// and after the turn's first tool_use:
+//
+//	hang                  no output, no CPU, control requests unread, TERM without effect
+//	spin                  the same, but burning CPU
+//	quiet                 no output; control requests are answered, an interrupt ends it
+//	bloat:SIZE            touch that much memory and keep it (default 64M)
+//	fill:SIZE             grow a task's output file to that size (default 1M)
+//	fill-sparse:SIZE      the same, without using up the disk (default 1G)
+//	fork-storm:N          start that many `sleep 1000`, each in its own session (default 100)
+//	close-stdout          close stdout and go on
+//	close-stdin           close stdin and go on
+//
+// Those that use something up come first, so that "bloat:1G,quiet" does both.
 //
 // Faults of manner last from that turn on, those of turn 1 from the start:
 //
@@ -37,6 +58,15 @@ import (
 //	slow-frames           wait a little before each frame
 const FaultVariable = "ARBITER_STANDIN_FAULT"
 
+// OnceVariable names a directory that makes every fault strike once among all
+// processes with the same environment: the first to come to it claims it with a
+// file of its name, and the others are well.
+const OnceVariable = "ARBITER_STANDIN_FAULT_ONCE"
+
+const faultNames = " exit-at-start die-mid-turn exit-mid-turn big-line stderr-flood no-result double-result orphan " +
+	"swallow other-session limit auth hang spin quiet bloat fill fill-sparse fork-storm close-stdout close-stdin " +
+	"silent-init control-errors deaf ignore-term garbage unknown-frames split slow-frames "
+
 // fault is one entry of the list.
 type fault struct {
 	name, arg string
@@ -46,14 +76,23 @@ type fault struct {
 // faults are those of this process.
 type faults struct {
 	list []fault
+	once string // directory of claims, "" = every fault strikes in every process
 
-	mu   sync.Mutex
-	turn int  // turns started so far
-	used bool // the turn made a tool call already
+	mu        sync.Mutex
+	turn      int             // turns started so far
+	used      bool            // the turn made a tool call already
+	swallowed map[int]bool    // by place in the list
+	claims    map[string]bool // faults that this process has claimed, or found claimed
+
+	frozen  atomic.Bool
+	spun    atomic.Uint64
+	ballast []byte
+	stdin   io.Closer // of the host's pipes, where a fault closes them
+	stdout  io.Closer
 }
 
-func parseFaults(spec string) (*faults, error) {
-	f := &faults{}
+func parseFaults(spec, once string) (*faults, error) {
+	f := &faults{once: once, swallowed: map[int]bool{}, claims: map[string]bool{}}
 	for _, item := range strings.Split(spec, ",") {
 		if item = strings.TrimSpace(item); item == "" {
 			continue
@@ -68,8 +107,7 @@ func parseFaults(spec string) (*faults, error) {
 			}
 			x.turn = n
 		}
-		if !strings.Contains(" exit-at-start die-mid-turn exit-mid-turn big-line stderr-flood no-result double-result orphan "+
-			"silent-init control-errors deaf ignore-term garbage unknown-frames split slow-frames ", " "+x.name+" ") {
+		if !strings.Contains(faultNames, " "+x.name+" ") {
 			return nil, fmt.Errorf("%s: unknown fault %q", FaultVariable, x.name)
 		}
 		f.list = append(f.list, x)
@@ -77,12 +115,31 @@ func parseFaults(spec string) (*faults, error) {
 	return f, nil
 }
 
+// claim says whether a fault is this process's to suffer.
+func (f *faults) claim(name string) bool {
+	if f.once == "" {
+		return true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ours, known := f.claims[name]
+	if !known {
+		file, err := os.OpenFile(filepath.Join(f.once, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if ours = err == nil; ours {
+			file.Close()
+		}
+		f.claims[name] = ours
+	}
+	return ours
+}
+
 // now finds a fault of this very turn.
 func (f *faults) now(name string) (fault, bool) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	turn := f.turn
+	f.mu.Unlock()
 	for _, x := range f.list {
-		if x.name == name && x.turn == f.turn {
+		if x.name == name && x.turn == turn && f.claim(name) {
 			return x, true
 		}
 	}
@@ -92,9 +149,10 @@ func (f *faults) now(name string) (fault, bool) {
 // lasting tells whether a fault of manner has begun.
 func (f *faults) lasting(name string) bool {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	turn := f.turn
+	f.mu.Unlock()
 	for _, x := range f.list {
-		if x.name == name && (x.turn == 1 || f.turn >= x.turn) {
+		if x.name == name && (x.turn == 1 || turn >= x.turn) && f.claim(name) {
 			return true
 		}
 	}
@@ -122,7 +180,7 @@ func (x fault) number(otherwise int) int {
 // atStart tells with which code to exit at once.
 func (f *faults) atStart() (code int, ok bool) {
 	for _, x := range f.list {
-		if x.name == "exit-at-start" {
+		if x.name == "exit-at-start" && f.claim(x.name) {
 			return x.number(1), true
 		}
 	}
@@ -152,65 +210,36 @@ func (f *faults) resultCopies() int {
 	return 1
 }
 
-// turnStarts counts the turn and lets loose what strikes at its start.
-func (f *faults) turnStarts(s *session) {
-	f.mu.Lock()
-	f.turn++
-	f.used = false
-	f.mu.Unlock()
-	if x, ok := f.now("stderr-flood"); ok {
-		flood(s.stderr, x.number(1<<20))
-	}
-	if x, ok := f.now("big-line"); ok {
-		s.main.emit(obj{"type": "assistant", "message": syntheticMessage(strings.Repeat("x", x.number(1<<20)), "end_turn"), "timestamp": now()})
-	}
-	if _, ok := f.now("orphan"); ok {
-		orphan(s)
-	}
-}
-
-func flood(w io.Writer, n int) {
-	line := []byte(strings.Repeat("e", 79) + "\n")
-	for ; n > 0; n -= len(line) {
-		_, _ = w.Write(line[:min(n, len(line))])
-	}
-}
-
-// orphan starts a process that leaves our session and outlives its parent.
-func orphan(s *session) {
-	cmd := exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null &")
-	cmd.Dir, cmd.Env = s.cwd, s.toolEnv()
-	ownSession(cmd)
-	if err := cmd.Run(); err != nil {
-		fmt.Fprintln(s.stderr, "stand-in fault: orphan:", err)
-	}
-}
-
-// toolUsed strikes after the first tool_use of the turn, once its frame is out.
-func (f *faults) toolUsed(s *session) {
-	f.mu.Lock()
-	first := !f.used
-	f.used = true
-	f.mu.Unlock()
-	if !first {
-		return
-	}
-	if _, ok := f.now("die-mid-turn"); ok {
-		s.out.flush()
-		killSelf()
-	}
-	if x, ok := f.now("exit-mid-turn"); ok {
-		s.out.flush()
-		os.Exit(x.number(3))
-	}
-}
-
 // output wraps stdout with the faults that disturb it; each Write is one line.
 func (f *faults) output(w io.Writer) io.Writer {
 	if len(f.list) == 0 {
 		return w
 	}
+	f.stdout, _ = w.(io.Closer)
 	return &disturbed{w: w, f: f}
+}
+
+// input makes stdin such that a fault can close it under its reader.
+func (f *faults) input(r io.Reader) io.Reader {
+	file, ok := r.(*os.File)
+	if !ok || !slices.ContainsFunc(f.list, func(x fault) bool { return x.name == "close-stdin" }) {
+		return r
+	}
+	file = pollable(file)
+	f.stdin = file
+	return file
+}
+
+func (f *faults) closeStdin() {
+	if f.stdin != nil {
+		f.stdin.Close()
+	}
+}
+
+func (f *faults) closeStdout() {
+	if f.stdout != nil {
+		f.stdout.Close()
+	}
 }
 
 type disturbed struct {
@@ -220,6 +249,7 @@ type disturbed struct {
 }
 
 func (d *disturbed) Write(line []byte) (int, error) {
+	d.f.heldUp()
 	d.n++
 	if d.f.lasting("garbage") {
 		fmt.Fprintf(d.w, "stray output %d, no JSON\n\x00\x00\x00\n{\"type\":\n[1,2]\n", d.n)

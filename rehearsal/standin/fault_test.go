@@ -19,7 +19,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestParseFaults(t *testing.T) {
-	f, err := parseFaults("big-line:64M@3, garbage,exit-mid-turn:7")
+	f, err := parseFaults("big-line:64M@3, garbage,exit-mid-turn:7", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestParseFaults(t *testing.T) {
 		t.Error("garbage has ended by turn 3")
 	}
 	for _, bad := range []string{"no-such-fault", "garbage@0", "garbage@x"} {
-		if _, err := parseFaults(bad); err == nil {
+		if _, err := parseFaults(bad, ""); err == nil {
 			t.Errorf("parseFaults(%q) accepts it", bad)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 
 // message is a user message from the host.
 type message struct {
-	uuid     string // "" if the host gave none
+	uuid     string   // "" if the host gave none
+	merged   []string // uuids of messages that became one with this one
 	blocks   []json.RawMessage
 	content  json.RawMessage // as it was sent, for the replay
 	priority string          // "", next, later or now

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // inbound is a line from the host.
@@ -36,6 +37,11 @@ func (s *session) read(stdin io.Reader) {
 	r := bufio.NewReader(stdin) // lines are unbounded: 120 MB were seen to work
 	for {
 		line, err := r.ReadBytes('\n')
+		s.faults.heldUp()
+		if errors.Is(err, os.ErrClosed) { // by ourselves: no end of input
+			<-s.ctx.Done()
+			return
+		}
 		if s.faults.deaf() {
 			<-s.ctx.Done()
 			return
@@ -126,13 +132,21 @@ func (s *session) userMessage(in inbound) error {
 	if len(m.content) == 0 {
 		m.content = json.RawMessage(`""`)
 	}
-	switch s.inbox.admit(m.uuid) {
+	if s.faults.swallows() {
+		return nil
+	}
+	arrival := s.inbox.admit(m.uuid)
+	if arrival != welcome {
+		s.diary.message("dropped", s.sid(), m)
+	}
+	switch arrival {
 	case repeated:
 		s.replay(m)
 		return nil
 	case inQueue:
 		return nil
 	case pastDone:
+		s.replay(m)
 		s.lifecycle(m.uuid, "completed")
 		return nil
 	}

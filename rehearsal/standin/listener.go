@@ -63,7 +63,7 @@ func (l *listener) block(block json.RawMessage) {
 	}
 	if isUse {
 		l.run.add(use)
-		t.s.faults.toolUsed(t.s)
+		t.s.faults.toolUsed(l.run.ctx, t.s)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // for the time it runs, and works in the process's working directory.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
 	env := readEnviron(environ)
-	faults, err := parseFaults(env[FaultVariable])
+	faults, err := parseFaults(env[FaultVariable], env[OnceVariable])
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 2
@@ -44,14 +44,21 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 		fmt.Fprintln(stdout, "Usage: claude [options] [prompt]\n\nA stand-in for Claude Code; see `arbiter help`.")
 		return 0
 	}
-	s := &session{flags: f, env: env, stderr: stderr, faults: faults, pid: os.Getpid(), state: "idle"}
+	s := &session{flags: f, env: env, stderr: stderr, faults: faults, diary: newDiary(env), pid: os.Getpid(), state: "idle"}
 	s.out = newLineWriter(faults.output(stdout))
 	if err := s.prepare(); err != nil {
 		s.refuseStart(err)
 		s.out.close(drainTime)
 		return 1
 	}
-	return s.serve(stdin)
+	event := "start"
+	if f.has("--resume") || f.has("--continue") {
+		event = "resume"
+	}
+	s.diary.note(event, s.sid(), nil)
+	code := s.serve(faults.input(stdin))
+	s.diary.note("exit", s.sid(), nil)
+	return code
 }
 
 // drainTime is how long a host that does not read is waited for at the end.
@@ -182,7 +189,9 @@ func (s *session) openSession() error {
 		} else {
 			s.id, path = old, from
 		}
-		if s.past, err = readPast(path); err != nil {
+		if s.past, err = readPast(path); errors.Is(err, errNoConversation) {
+			return &startError{text: "No conversation found with session ID: " + s.id, shown: true}
+		} else if err != nil {
 			return &startError{text: "Error: " + err.Error()}
 		}
 		seen = s.past.seen

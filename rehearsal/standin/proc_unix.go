@@ -30,4 +30,14 @@ func killSession(pid int) error {
 // killSelf ends this process as a crash would.
 func killSelf() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 
+// pollable makes a file's reads end when it is closed: a read that blocks in the
+// kernel would keep the pipe open.
+func pollable(f *os.File) *os.File {
+	fd := f.Fd()
+	if syscall.SetNonblock(int(fd), true) != nil {
+		return f
+	}
+	return os.NewFile(fd, f.Name())
+}
+
 func isRoot() bool { return os.Geteuid() == 0 }

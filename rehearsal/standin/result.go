@@ -32,6 +32,12 @@ func (s *session) finish(t *turn, out outcome) {
 	}
 	s.main.tr.note(s.ledger.state())
 	s.main.tr.flush()
+	t.mu.Lock()
+	all := t.all
+	t.mu.Unlock()
+	for _, m := range all {
+		s.diary.message("ended", s.sid(), m)
+	}
 	s.emitResult(o)
 	for _, id := range uuids[:len(uuids)-len(folded)] {
 		s.lifecycle(id, state)

@@ -38,10 +38,11 @@ type pastLine struct {
 	Attachment struct {
 		SourceUUID string `json:"source_uuid"`
 	} `json:"attachment"`
-	UUID       string  `json:"uuid"`
-	Parent     *string `json:"parentUuid"`
-	Sidechain  bool    `json:"isSidechain"`
-	RenderedAs string  `json:"renderedRole"`
+	Merged     []string `json:"mergedSendUuids"`
+	UUID       string   `json:"uuid"`
+	Parent     *string  `json:"parentUuid"`
+	Sidechain  bool     `json:"isSidechain"`
+	RenderedAs string   `json:"renderedRole"`
 	Rendered   []struct {
 		Content string `json:"content"`
 	} `json:"rendered"`
@@ -92,6 +93,8 @@ func newestTranscript(env environ, cwd string) (path, session string, ok bool) {
 	return m[0], base[:len(base)-len(".jsonl")], true
 }
 
+var errNoConversation = errors.New("no conversation")
+
 // readPast reads a transcript. Lines that are no JSON are skipped: a crash can
 // leave a torn one behind.
 func readPast(path string) (*past, error) {
@@ -117,6 +120,9 @@ func readPast(path string) (*past, error) {
 			return nil, fmt.Errorf("read transcript: %w", err)
 		}
 	}
+	if p.leaf == "" { // nobody has said anything in it
+		return nil, errNoConversation
+	}
 	p.unanswered = messages
 	p.follow(byID)
 	return p, nil
@@ -141,7 +147,7 @@ func (p *past) take(l *pastLine, byID map[string]*pastLine, messages *[]string) 
 		byID[l.UUID], p.leaf = l, l.UUID
 		switch l.Type {
 		case "user":
-			*messages = append(*messages, l.UUID)
+			*messages = append(append(*messages, l.Merged...), l.UUID)
 		case "attachment":
 			if id := l.Attachment.SourceUUID; id != "" {
 				*messages = append(*messages, id)

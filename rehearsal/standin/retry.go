@@ -101,6 +101,8 @@ func (e *apiError) tooLong() bool {
 // text is what the CLI says to its user.
 func (e *apiError) text(model, gateway string) string {
 	switch {
+	case e.said != "":
+		return e.said
 	case e.tooLong():
 		return "Prompt is too long · " + strings.TrimPrefix(e.message, "prompt is too long: ")
 	case e.status == 0:

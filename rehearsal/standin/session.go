@@ -24,6 +24,7 @@ type session struct {
 	mcp    *mcpServers
 	ledger *ledger
 	faults *faults
+	diary  *diary
 	api    *apiClient
 	main   *thread
 
@@ -156,6 +157,11 @@ func (s *session) emit(o obj) {
 			o["uuid"] = newUUID()
 		}
 		o["session_id"] = s.sid()
+		if o["subtype"] == "init" {
+			if other, ok := s.faults.otherSession(); ok {
+				o["session_id"] = other
+			}
+		}
 	}
 	switch {
 	case s.format == "stream-json":

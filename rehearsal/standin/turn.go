@@ -19,7 +19,8 @@ type turn struct {
 	running atomic.Int32 // tool calls under way
 
 	mu        sync.Mutex
-	uuids     []string // of every message that went into the turn
+	all       []message // that went into the turn
+	uuids     []string  // of those that have one
 	folded    []string
 	users     int // user frames of the main thread
 	usage     usage
@@ -157,6 +158,11 @@ func mergeMessages(batch []message) message {
 		others = append(others, b.nonText()...)
 	}
 	joined := strings.Join(texts, "\n")
+	for _, b := range batch[:len(batch)-1] {
+		if b.uuid != "" {
+			m.merged = append(m.merged, b.uuid)
+		}
+	}
 	m.blocks, m.content = append([]json.RawMessage{textBlock(joined)}, others...), encode(joined)
 	return m
 }
@@ -175,7 +181,7 @@ func (m message) nonText() (out []json.RawMessage) {
 func (s *session) runTurn(batch []message) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	t := &turn{s: s, message: mergeMessages(batch), begun: time.Now(), cancel: cancel}
+	t := &turn{s: s, message: mergeMessages(batch), begun: time.Now(), cancel: cancel, all: slices.Clone(batch)}
 	for i, m := range batch {
 		if m.uuid != "" {
 			t.uuids = append(t.uuids, m.uuid)
@@ -187,6 +193,7 @@ func (s *session) runTurn(batch []message) {
 	s.startTurn(t)
 	defer s.endTurn()
 	for _, m := range batch {
+		s.diary.message("took", s.sid(), m)
 		s.lifecycle(m.uuid, "started")
 		s.main.tr.note(obj{"type": "queue-operation", "operation": "dequeue", "timestamp": now()})
 	}
@@ -225,6 +232,11 @@ func (s *session) perform(ctx context.Context, t *turn) outcome {
 	s.recordPrompt(m, as.contexts())
 	if m.noQuery {
 		return outcome{local: true}
+	}
+	if e := s.faults.refusal(); e != nil {
+		text := e.text(s.currentModel(), s.api.gateway())
+		s.main.showAPIError(e, text)
+		return outcome{ending: ending{reason: "api_error", isError: true, api: e, text: text, stop: "stop_sequence"}}
 	}
 	if !s.api.loggedIn() {
 		const text = "Not logged in · Please run /login"
@@ -266,6 +278,9 @@ func (s *session) recordPrompt(m message, contexts []string) {
 	if m.uuid != "" {
 		line["uuid"] = m.uuid
 	}
+	if len(m.merged) > 0 {
+		line["mergedSendUuids"] = m.merged
+	}
 	s.main.tr.link(line)
 	if !s.introduced {
 		s.introduced = true
@@ -287,6 +302,7 @@ func (t *thread) fold(ctx context.Context) {
 			continue
 		}
 		s.replay(m)
+		s.diary.message("took", s.sid(), m)
 		s.lifecycle(m.uuid, "started")
 		s.main.tr.note(obj{"type": "queue-operation", "operation": "remove", "timestamp": now(),
 			"content": m.text(), "reason": "absorbed_mid_turn", "commandUuid": m.uuid})
@@ -294,6 +310,7 @@ func (t *thread) fold(ctx context.Context) {
 			obj{"prompt": m.content, "source_uuid": m.uuid, "commandMode": "prompt"})
 		if m.uuid != "" {
 			t.turn.mu.Lock()
+			t.turn.all = append(t.turn.all, m)
 			t.turn.uuids, t.turn.folded = append(t.turn.uuids, m.uuid), append(t.turn.folded, m.uuid)
 			t.turn.mu.Unlock()
 		}

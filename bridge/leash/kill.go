@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package leash
 
 import (
@@ -10,8 +12,15 @@ import (
 
 const (
 	sweepTimeout = 5 * time.Second
-	killPause    = 2 * time.Millisecond // between looks at dying processes
-	freezeRounds = 16                   // a storm that outruns these is killed as far as seen
+	killPause    = time.Millisecond // between looks
+	freezeRounds = 16               // a storm that outruns these is killed as far as seen
+
+	// A look takes a while, in which one that forks and ends can be missed in all
+	// its shapes, and one in the middle of exec has no environment. So it takes
+	// several looks that find nobody: two if nothing like that can have been, more
+	// and at growing intervals, 60 ms in all, where it can.
+	calmLooks = 2
+	busyLooks = 6
 )
 
 // victims is a set of living processes.
@@ -24,12 +33,17 @@ type finder func(snapshot) victims
 // bears no mark are known by that alone once their parent has died.
 func (c *Child) remember() {
 	s := look()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.hunt.Lock()
+	defer c.hunt.Unlock()
+	c.note(s)
+}
+
+// note adds the child and its descendants to known. Called with hunt held.
+func (c *Child) note(s snapshot) {
 	if c.known == nil {
 		c.known = map[procKey]bool{}
 	}
-	if p, ok := s.byPID[c.cmd.Process.Pid]; ok && !c.waited {
+	if p, ok := s.byPID[c.cmd.Process.Pid]; ok && !c.over() {
 		c.known[p.key()] = true
 	}
 	s.descendants(c.known)
@@ -38,16 +52,23 @@ func (c *Child) remember() {
 // killTree ends the child's descendants, remembered or present, and the bearers
 // of its mark.
 func (c *Child) killTree(ctx context.Context) (int, error) {
-	c.remember()
-	c.mu.Lock()
-	defer c.mu.Unlock() // known is ours meanwhile; nothing below waits for the child
-	return killAll(ctx, c.cmd.Process.Pid, func(s snapshot) victims {
+	c.hunt.Lock()
+	defer c.hunt.Unlock()
+	killed, err := killAll(ctx, func(s snapshot) victims {
+		c.note(s)
 		found := s.descendants(c.known)
 		if c.mark.Run != "" {
 			s.bearers(c.mark, found)
 		}
 		return found
 	})
+	others := 0
+	for key := range killed {
+		if key.pid != c.cmd.Process.Pid {
+			others++
+		}
+	}
+	return others, err
 }
 
 // Sweep kills whoever bears the mark of run, and of that agent unless it is
@@ -61,7 +82,7 @@ func Sweep(run, agent string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
 	known := map[procKey]bool{}
-	n, _ := killAll(ctx, 0, func(s snapshot) victims { // what outlives the deadline shows in Survivors
+	killed, _ := killAll(ctx, func(s snapshot) victims { // what outlives the deadline shows in Survivors
 		found := s.descendants(known)
 		s.bearers(Mark{Run: run, Agent: agent}, found)
 		if agent == "" {
@@ -72,7 +93,8 @@ func Sweep(run, agent string) int {
 		}
 		return found
 	})
-	return n
+	reap()
+	return len(killed)
 }
 
 // Survivors lists who still bears the mark of run.
@@ -81,19 +103,20 @@ func Survivors(run string) []Process {
 	look().bearers(Mark{Run: run}, found)
 	var left []Process
 	for _, p := range found {
-		left = append(left, Process{PID: p.pid, Name: p.name})
+		left = append(left, p.process())
 	}
 	return left
 }
 
-// killAll kills what find selects until it selects nobody, and returns how many
-// different processes that were, not counting the pid except. Those we may not
-// signal (another user's) are left out.
-func killAll(ctx context.Context, except int, find finder) (int, error) {
+// killAll kills what find selects until it selects nobody, and returns who that
+// was. Those we may not signal (another user's) are left out.
+func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err error) {
 	killed, immune := map[procKey]bool{}, map[procKey]bool{}
+	calm, busy := 0, 0
 	for {
+		found, unsure := freeze(find)
 		left := 0
-		for key, p := range freeze(find) {
+		for key, p := range found {
 			if errors.Is(p.signal(unix.SIGKILL), unix.EPERM) {
 				immune[key] = true
 			}
@@ -101,29 +124,36 @@ func killAll(ctx context.Context, except int, find finder) (int, error) {
 				continue
 			}
 			left++
-			if p.pid != except {
-				killed[key] = true
-			}
+			killed[key] = true
 		}
-		reap()
-		if left == 0 {
-			return len(killed), nil
+		switch {
+		case left > 0:
+			calm, busy = 0, 0
+		case unsure:
+			busy++
+		default:
+			calm++
+		}
+		if calm == calmLooks || calm+busy == busyLooks {
+			return killed, nil
 		}
 		select {
 		case <-ctx.Done():
-			return len(killed), ctx.Err()
-		case <-time.After(killPause):
+			return killed, ctx.Err()
+		case <-time.After(killPause << busy):
 		}
 	}
 }
 
 // freeze stops what find selects until a look finds nobody new, so that nobody
-// forks between the look and the kill.
-func freeze(find finder) victims {
+// forks between the look and the kill. unsure says whether somebody may have been
+// missed in the last look.
+func freeze(find finder) (found victims, unsure bool) {
 	stopped := map[procKey]bool{}
-	var found victims
 	for range freezeRounds {
-		found = find(look())
+		s := glimpse()
+		found = find(s)
+		unsure = s.unsure(found)
 		grew := false
 		for key, p := range found {
 			if !stopped[key] {
@@ -135,7 +165,7 @@ func freeze(find finder) victims {
 			break
 		}
 	}
-	return found
+	return found, unsure
 }
 
 // descendants returns the living among known and below them, and adds each to
@@ -168,21 +198,7 @@ func (s snapshot) descendants(known map[procKey]bool) victims {
 // bearers adds the living that bear m.
 func (s snapshot) bearers(m Mark, found victims) {
 	for pid, p := range s.byPID {
-		if s.prey(p) && bears(pid, m) {
-			found[p.key()] = p
-		}
-	}
-}
-
-// orphans adds adopted processes: children of this one which nobody here
-// started. Children that os/exec started without a group of their own share
-// ours and are left to their waiters.
-func (s snapshot) orphans(found victims) {
-	if !subreaper.Load() {
-		return
-	}
-	for _, p := range s.byPID {
-		if s.prey(p) && adopted(p) && !children.has(p.pid) {
+		if s.prey(p) && s.bears(pid, m) {
 			found[p.key()] = p
 		}
 	}

@@ -1,0 +1,282 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// A repeat under the same id in one process is dropped by the CLI: it is safe.
+func TestRepeatIsDropped(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		held := make(chan struct{})
+		verdict := verdictReply
+		verdict.hold = held
+		s, model := stageFor(t, spec, verdict, verdictReply)
+		s.launch()
+		p := bridge.MessageParams{MessageID: uuid.NewString(), Content: "ONLY-ONCE"}
+		s.message(p)
+		s.message(p)
+		await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == p.MessageID })
+		s.message(p)             // also once it is taken up
+		if !s.probe().Answered { // what was written before the ping has been read
+			t.Error("no answer to a ping")
+		}
+		close(held)
+		s.turnOf(p.MessageID)
+		s.turn("NEXT")
+		if turns := of[bridge.Turn](s.host); len(turns) != 2 {
+			t.Errorf("turns: %+v", turns)
+		}
+		if n := strings.Count(model.lastRequest(), "ONLY-ONCE"); n != 1 {
+			t.Errorf("the model sees the message %d times", n)
+		}
+	})
+}
+
+// A message that the child swallowed is not delivered, and its repeat is.
+func TestSwallowedMessage(t *testing.T) {
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), verdictReply)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "swallow"
+	s.launch()
+	p := bridge.MessageParams{MessageID: uuid.NewString(), Content: "go"}
+	s.message(p)
+	if !s.probe().Answered { // so the message has been read
+		t.Error("no answer to a ping")
+	}
+	if d := of[bridge.Delivered](s.host); len(d) > 0 {
+		t.Errorf("delivered: %+v", d)
+	}
+	s.message(p)
+	if turn := s.turnOf(p.MessageID); turn.Outcome != bridge.TurnDone {
+		t.Errorf("turn: %+v", turn)
+	}
+	if d := of[bridge.Delivered](s.host); len(d) != 1 {
+		t.Errorf("delivered: %+v", d)
+	}
+}
+
+// A child that closed its input cannot be talked with: what is sent is not
+// delivered, and the agent ends.
+func TestClosedStdin(t *testing.T) {
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), verdictReply)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "close-stdin"
+	s.launch()
+	s.turn("go")
+	id := uuid.NewString()
+	began := time.Now()
+	for _, size := range []int{10, 1 << 20} {
+		err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", size)})
+		if errCode(err) != bridge.CodeEnded {
+			t.Errorf("message of %d bytes: %v", size, err)
+		}
+	}
+	await(s.host, 1, func(e bridge.Error) bool {
+		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "input")
+	})
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("seen after %v", took)
+	}
+	await[bridge.Done](s.host, 1, nil)
+	for _, d := range of[bridge.Delivered](s.host) {
+		if d.MessageID == id {
+			t.Error("delivered into a closed pipe")
+		}
+	}
+	if turns := of[bridge.Turn](s.host); len(turns) != 1 { // the message goes back to its sender with the error
+		t.Errorf("turns: %+v", turns)
+	}
+}
+
+func TestClosedStdout(t *testing.T) {
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), verdictReply)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "close-stdout"
+	s.launch()
+	began := time.Now()
+	id := s.send("go")
+	await(s.host, 1, func(e bridge.Error) bool {
+		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "output")
+	})
+	if took := time.Since(began); took > 2*time.Second { // the turn itself included
+		t.Errorf("seen after %v", took)
+	}
+	if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost {
+		t.Errorf("turn: %+v", turn)
+	}
+}
+
+// Somebody nobody knows of holds the pipes of a dead process: no mark, no parent.
+func TestStrangerHoldsThePipes(t *testing.T) {
+	onlyLinux(t)
+	s := fake(t, fakeGood)
+	began := time.Now()
+	s.send(fakeTurn + "stranger\nexit 0")
+	await[bridge.Done](s.host, 1, nil)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the end was seen after %v", took)
+	}
+	if n := s.l.Sweep(s.run); n > 1 {
+		t.Errorf("the sweep found %d", n)
+	}
+}
+
+// Every way to die in mid-turn is seen at once and told as what it was.
+func TestDeathsInMidTurn(t *testing.T) {
+	const soon = 250 * time.Millisecond
+	for _, test := range []struct {
+		name string
+		step string
+		kill syscall.Signal
+		want bridge.Exit
+	}{
+		{"exit 0", "exit 0", 0, bridge.Exit{Code: 0}},
+		{"exit 1", "exit 1", 0, bridge.Exit{Code: 1}},
+		{"SEGV", "deaf", syscall.SIGSEGV, bridge.Exit{Code: -1, Signal: "segmentation fault"}},
+		{"KILL", "deaf", syscall.SIGKILL, bridge.Exit{Code: -1, Signal: "killed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			best := time.Hour // of three: other tests take time, too
+			for range 3 {
+				s := fake(t, fakeGood)
+				id := uuid.NewString()
+				s.message(bridge.MessageParams{MessageID: id, Content: fakeStarted + test.step})
+				await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
+				began := time.Now()
+				if test.kill != 0 {
+					if err := syscall.Kill(s.agent.Info().PID, test.kill); err != nil {
+						t.Fatal(err)
+					}
+				}
+				done := await[bridge.Done](s.host, 1, nil)
+				best = min(best, time.Since(began))
+				if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {
+					t.Errorf("turn: %+v", turn)
+				}
+				done.Exit.Stderr, done.Exit.Swept = "", 0
+				if test.kill == syscall.SIGSEGV { // a Go program dies of it with a trace
+					done.Exit.Code, done.Exit.Signal = test.want.Code, test.want.Signal
+				}
+				if done.Exit != test.want {
+					t.Errorf("exit %+v, want %+v", done.Exit, test.want)
+				}
+			}
+			if best > soon {
+				t.Errorf("seen after %v at best, want %v", best, soon)
+			}
+		})
+	}
+}
+
+func TestOtherSession(t *testing.T) {
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "other-session@2"
+	s.launch()
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnDone {
+		t.Errorf("turn: %+v", turn)
+	}
+	turn := s.turn("two")
+	if turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatProtocol || turn.Verdict != nil {
+		t.Errorf("turn: %+v", turn)
+	}
+	done := await[bridge.Done](s.host, 1, nil)
+	if done.SessionID != s.cfg.SessionID || done.Exit.Expected {
+		t.Errorf("done: %+v", done)
+	}
+	if n := of[bridge.Error](s.host); len(n) != 1 || n[0].Category != bridge.CatProtocol || !strings.Contains(n[0].Message, "another session") {
+		t.Errorf("errors: %+v", n)
+	}
+	if texts := of[bridge.Assistant](s.host); len(texts) > 0 {
+		t.Errorf("routed: %+v", texts)
+	}
+	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeEnded {
+		t.Errorf("message after it: %v", err)
+	}
+}
+
+func TestLimitAndAuth(t *testing.T) {
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), verdictReply)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "limit:600@1,auth@2"
+	s.launch()
+	soon := time.Now().Add(10 * time.Minute).Unix()
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit || turn.ResetsAt < soon-1 || turn.ResetsAt > soon+30 {
+		t.Errorf("usage limit: %+v, want until %d", turn, soon)
+	}
+	if turn := s.turn("two"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatAuth {
+		t.Errorf("refused key: %+v", turn)
+	}
+	if turn := s.turn("three"); turn.Outcome != bridge.TurnDone {
+		t.Errorf("afterwards: %+v", turn)
+	}
+}
+
+// A history that the API refuses fails as what it is: trying again does not help.
+func TestBrokenHistory(t *testing.T) {
+	for name, say := range map[string]string{
+		"call":   "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+		"result": "messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01",
+	} {
+		t.Run(name, func(t *testing.T) {
+			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+				s, _ := stageFor(t, spec, reply{status: 400, kind: "invalid_request_error", say: say})
+				s.launch()
+				if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatResume {
+					t.Errorf("turn: %+v", turn)
+				}
+			})
+		})
+	}
+}
+
+// The wait for a deaf child has an end, and what was not sent is still the sender's.
+func TestDeafStandIn(t *testing.T) {
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), verdictReply)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "deaf"
+	s.launch()
+	s.turn("go")
+	id := uuid.NewString()
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	err := s.agent.Message(ctx, bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", 1<<20)})
+	if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatTimeout {
+		t.Errorf("got %v", err)
+	}
+	s.stopNow()
+	for _, e := range s.host.all() {
+		if strings.Contains(fmt.Sprintf("%+v", e), id) {
+			t.Errorf("an event about a message that was refused: %+v", e)
+		}
+	}
+}
+
+// A turn ends once, also when its result is missing or comes twice.
+func TestResultsMissingAndDoubled(t *testing.T) {
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), verdictReply, verdictReply, verdictReply)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "no-result@1,double-result@2"
+	s.launch()
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol || !strings.Contains(turn.Error, "without a result") {
+		t.Errorf("no result: %+v", turn)
+	}
+	for _, text := range []string{"two", "three"} {
+		if turn := s.turn(text); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
+			t.Errorf("%s: %+v", text, turn)
+		}
+	}
+	if turns := of[bridge.Turn](s.host); len(turns) != 3 {
+		t.Errorf("turns: %+v", turns)
+	}
+}

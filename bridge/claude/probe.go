@@ -1,0 +1,127 @@
+package claude
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// prober looks for an agent's signs of life. Looks that are asked for at the
+// same time are one look, and a ping that has no answer yet is not repeated: a
+// child that is stopped must not find its input full of them.
+type prober struct {
+	a        *agent
+	files    files
+	patience time.Duration // for an answer: bridge.ProbeTimeout
+
+	mu    sync.Mutex
+	look  *look // under way, nil without one
+	ping  *ping // without an answer yet, nil without one
+	ended bool
+	wg    sync.WaitGroup // of the goroutines of look and ping
+}
+
+type look struct {
+	done   chan struct{}
+	result bridge.ProbeResult // read after done
+}
+
+type ping struct {
+	done     chan struct{}
+	answered bool // read after done
+}
+
+// heard notes a sign of work on stdout.
+func (a *agent) heard() { a.last.Store(int64(time.Since(a.started))) }
+
+// Probe implements bridge.Agent.
+func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {
+	l := a.prober.join()
+	if l == nil {
+		return bridge.ProbeResult{}
+	}
+	select {
+	case <-l.done:
+		return l.result
+	case <-ctx.Done():
+		return bridge.ProbeResult{}
+	}
+}
+
+// join returns the look under way, or begins one; nil after the end.
+func (p *prober) join() *look {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.look == nil && !p.ended {
+		l := &look{done: make(chan struct{})}
+		p.look = l
+		p.wg.Go(func() {
+			l.result = p.see()
+			p.mu.Lock()
+			p.look = nil
+			p.mu.Unlock()
+			close(l.done)
+		})
+	}
+	return p.look
+}
+
+// see is one look. The ping goes out first: its time is not added to the rest's.
+func (p *prober) see() bridge.ProbeResult {
+	a := p.a
+	late := time.NewTimer(p.patience)
+	defer late.Stop()
+	sent := p.send()
+	usage := a.child.Usage()
+	r := bridge.ProbeResult{
+		SilentMS: max(0, time.Since(a.started)-time.Duration(a.last.Load())).Milliseconds(),
+		CPUMS:    usage.CPU.Milliseconds(), RSSBytes: usage.RSS, Processes: usage.Processes, Stopped: usage.Stopped,
+	}
+	var beside string
+	if path, ok := transcript.Locate(p.files.config, a.cfg.SessionID); ok {
+		r.TranscriptBytes, beside = transcript.Size(path), transcript.Beside(path)
+	}
+	r.OutputBytes, r.OutputPath = p.files.outputs(a.cfg.SessionID, beside)
+	select {
+	case <-sent.done:
+		r.Answered = sent.answered
+	case <-late.C:
+	}
+	return r
+}
+
+// pingPatience is how long a ping may stand unanswered before another is sent.
+const pingPatience = time.Hour
+
+// send asks for mcp_status, which the CLI answers in milliseconds, also in
+// mid-turn (observed with CLI 2.1.329), or returns the ping that still waits.
+func (p *prober) send() *ping {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ping == nil {
+		sent := &ping{done: make(chan struct{})}
+		p.ping = sent
+		p.wg.Go(func() {
+			_, err := p.a.calls.do(p.a.ctx, pingPatience, "mcp_status", nil)
+			code := errCode(err)
+			sent.answered = err == nil || code == bridge.CodeRefused || code == bridge.CodeUnsupported
+			p.mu.Lock()
+			p.ping = nil
+			p.mu.Unlock()
+			close(sent.done)
+		})
+	}
+	return p.ping
+}
+
+// end waits for what is under way. The agent's calls have ended by then, and no
+// ping outlives them.
+func (p *prober) end() {
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	p.wg.Wait()
+}

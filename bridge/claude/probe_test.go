@@ -1,0 +1,246 @@
+package claude
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// onlyLinux: elsewhere the processes of others cannot be looked at.
+func onlyLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+}
+
+func (s *stageOf) probe() bridge.ProbeResult { return s.agent.Probe(context.Background()) }
+
+// tempDir is short: the CLI keeps sockets in its temporary directory.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func TestProbe(t *testing.T) {
+	onlyLinux(t)
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		burn := bash("echo some words; touch ready; while :; do :; done")
+		s, _ := stageFor(t, spec, verdictReply, reply{tools: []call{burn}})
+		s.cfg.Env["TMPDIR"] = tempDir(t)
+		s.launch()
+		idle := s.probe()
+		if !idle.Answered || idle.Processes < 1 || idle.RSSBytes < 1<<20 || idle.Stopped || idle.TranscriptBytes != 0 || idle.OutputBytes != 0 {
+			t.Errorf("before the first turn: %+v", idle)
+		}
+		s.turn("go")
+		after := s.probe()
+		if !after.Answered || after.TranscriptBytes == 0 {
+			t.Errorf("after a turn: %+v", after)
+		}
+		s.send("burn")
+		waitFile(t, filepath.Join(s.dir, "ready"))
+		var first bridge.ProbeResult
+		s.until("the tool's output is seen", func() bool {
+			first = s.probe()
+			return first.OutputBytes > 0 || spec.Args != nil // the stand-in's tools write no files
+		})
+		if !first.Answered || first.Processes <= idle.Processes {
+			t.Errorf("while a tool runs: %+v", first)
+		}
+		if first.OutputPath != "" && filepath.Ext(first.OutputPath) != ".output" {
+			t.Errorf("output path %q", first.OutputPath)
+		}
+		// Silence with a tool that works: time passes, CPU is used.
+		s.until("CPU is used in silence", func() bool {
+			now := s.probe()
+			return now.Answered && now.CPUMS >= first.CPUMS+300 && now.SilentMS >= first.SilentMS+200
+		})
+	})
+}
+
+func TestProbeOfAStoppedProcess(t *testing.T) {
+	onlyLinux(t)
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, _ := stageFor(t, spec, verdictReply)
+		s.launch()
+		pid := s.agent.Info().PID
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		p := s.probe()
+		if took := time.Since(began); p.Answered || !p.Stopped || took > bridge.ProbeTimeout+2*time.Second {
+			t.Errorf("stopped: %+v after %v", p, took)
+		}
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		if p := s.probe(); !p.Answered || p.Stopped {
+			t.Errorf("continued: %+v", p)
+		}
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		s.turnlessStop()
+	})
+}
+
+// turnlessStop ends an agent in order; the ladder has to wake it first.
+func (s *stageOf) turnlessStop() {
+	s.t.Helper()
+	began := time.Now()
+	if err := s.agent.Stop(context.Background(), false); err != nil {
+		s.t.Error(err)
+	}
+	if took := time.Since(began); took > 12*time.Second {
+		s.t.Errorf("the stop took %v", took)
+	}
+	s.nobodyLeft()
+}
+
+func TestProbesAreOne(t *testing.T) {
+	t.Parallel()
+	s := fake(t, fakeMute)
+	a := s.agent.(*agent)
+	a.prober.patience = 100 * time.Millisecond
+	begun := make(chan struct{})
+	var probes sync.WaitGroup
+	for range 10 {
+		probes.Go(func() {
+			<-begun
+			if s.probe().Answered {
+				t.Error("answered by a mute process")
+			}
+		})
+	}
+	close(begun)
+	probes.Wait()
+	s.probe() // the first ping still has no answer
+	a.calls.mu.Lock()
+	pings, sent := len(a.calls.pending), a.calls.last
+	a.calls.mu.Unlock()
+	if pings != 1 || sent > 3 { // initialize, and at most the context's question
+		t.Errorf("%d pings wait, of %d requests", pings, sent)
+	}
+	given, cancel := context.WithCancel(context.Background())
+	cancel()
+	if p := s.agent.Probe(given); p != (bridge.ProbeResult{}) {
+		t.Errorf("a probe that was given up: %+v", p)
+	}
+	s.stopNow() // ends the ping
+	if p := s.probe(); p != (bridge.ProbeResult{}) {
+		t.Errorf("a probe of a dead agent: %+v", p)
+	}
+}
+
+// The signs of life of a process that says nothing in mid-turn, by what is wrong.
+func TestProbeTellsSilencesApart(t *testing.T) {
+	onlyLinux(t)
+	for _, test := range []struct {
+		fault          string
+		answered, busy bool
+	}{{"hang", false, false}, {"spin", false, true}, {"quiet", true, false}} {
+		t.Run(test.fault, func(t *testing.T) {
+			t.Parallel()
+			s, _ := stageFor(t, standInSpec(t), verdictReply)
+			s.cfg.Env["ARBITER_STANDIN_FAULT"] = test.fault
+			s.launch()
+			s.agent.(*agent).prober.patience = time.Second
+			id := s.send("go")
+			await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
+			// The fault strikes behind the frame of the verdict's call, which is no event.
+			var first, second bridge.ProbeResult
+			s.until("the fault has struck", func() bool {
+				first = s.probe()
+				return first.Answered == test.answered && first.SilentMS > 500
+			})
+			s.until("time has passed, and what can be busy was", func() bool {
+				second = s.probe()
+				return second.SilentMS > first.SilentMS+500 && (!test.busy || second.CPUMS > first.CPUMS+200)
+			})
+			if second.Answered != test.answered {
+				t.Errorf("answered: %v", second.Answered)
+			}
+			if used := second.CPUMS - first.CPUMS; !test.busy && used > 200 {
+				t.Errorf("%d ms of CPU used by an idle process", used)
+			}
+			if second.TranscriptBytes != first.TranscriptBytes {
+				t.Errorf("the transcript grew from %d to %d bytes", first.TranscriptBytes, second.TranscriptBytes)
+			}
+			if test.busy { // the worst to end: it spins, and TERM does nothing
+				s.turnlessStop()
+			} else {
+				s.stopNow()
+			}
+			if turn := s.turnOf(id); turn.Outcome == bridge.TurnDone {
+				t.Errorf("turn: %+v", turn)
+			}
+		})
+	}
+}
+
+func TestProbeSeesConsumption(t *testing.T) {
+	onlyLinux(t)
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), verdictReply)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "bloat:200M,fill:3M,fork-storm:50,quiet"
+	s.cfg.Env["TMPDIR"] = tempDir(t)
+	s.launch()
+	before := s.probe()
+	s.send("go")
+	var p bridge.ProbeResult
+	s.until("everything is used", func() bool {
+		p = s.probe()
+		return p.RSSBytes > before.RSSBytes+150<<20 && p.OutputBytes == 3<<20 && p.Processes >= before.Processes+50
+	})
+	if !p.Answered || filepath.Base(p.OutputPath) != "bfault.output" {
+		t.Errorf("probe: %+v", p)
+	}
+	s.stopNow()
+}
+
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	temp, session := t.TempDir(), uuid.NewString()
+	f := filesOf([]string{"HOME=/nowhere", "TMPDIR=" + temp, "CLAUDE_CODE_TMPDIR=relative"}, "/w")
+	tasks := filepath.Join(f.temps[0], "-w", session, "tasks")
+	beside := filepath.Join(temp, "beside")
+	for path, size := range map[string]int{
+		filepath.Join(tasks, "a.output"):                                10,
+		filepath.Join(tasks, "b.output"):                                20,
+		filepath.Join(tasks, "c.lock"):                                  1000,
+		filepath.Join(f.temps[0], "-w", "another", "tasks", "a.output"): 1000,
+		filepath.Join(beside, "tool-results", "x.txt"):                  5,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(tasks, "d.output")); err != nil {
+		t.Fatal(err)
+	}
+	if total, largest := f.outputs(session, beside); total != 35 || largest != filepath.Join(tasks, "b.output") {
+		t.Errorf("%d bytes, the largest %s", total, largest)
+	}
+	if total, largest := f.outputs(uuid.NewString(), ""); total != 0 || largest != "" {
+		t.Errorf("of a session without any: %d bytes, %q", total, largest)
+	}
+}

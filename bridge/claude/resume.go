@@ -1,0 +1,105 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// past is what was found of a session before its process was started.
+type past struct {
+	resumed bool
+	fates   []bridge.Fate
+}
+
+// lookBack finds out how a session that is to be resumed can go on. One without a
+// transcript never got as far as a message (the file appears with the first,
+// observed with CLI 2.1.329), and is begun anew under its id. It must run before the
+// process does: the CLI writes to the file as soon as it resumes.
+func lookBack(ctx context.Context, env []string, p bridge.SpawnParams) (past, error) {
+	none := past{fates: make([]bridge.Fate, len(p.Pending))}
+	for i, id := range p.Pending {
+		none.fates[i] = bridge.Fate{MessageID: id, Fate: bridge.FateAbsent}
+	}
+	if !p.Config.Resume {
+		return past{}, nil
+	}
+	path, ok := transcript.Locate(configDir(env, p.Config.CWD), p.Config.SessionID)
+	if !ok {
+		return none, nil
+	}
+	found, _, err := transcript.ReadFates(ctx, path, p.Pending)
+	if ctx.Err() != nil {
+		return past{}, fmt.Errorf("read the session's transcript: %w", ctx.Err())
+	}
+	if err != nil { // the CLI would hang on a FIFO, and start afresh on an unreadable file
+		return past{}, claudeError(bridge.CatResume, "session %s cannot be resumed: %v", p.Config.SessionID, err)
+	}
+	then := past{resumed: true, fates: none.fates}
+	for i, f := range found {
+		then.fates[i] = bridge.Fate{MessageID: f.ID, Fate: fateNames[f.State], Verdict: f.Verdict}
+	}
+	return then, nil
+}
+
+var fateNames = map[transcript.State]string{
+	transcript.Absent: bridge.FateAbsent, transcript.Seen: bridge.FateSeen, transcript.Begun: bridge.FateBegun,
+	transcript.Ruled: bridge.FateRuled, transcript.Ended: bridge.FateEnded,
+}
+
+// configDir is where a CLI with this environment keeps its sessions.
+func configDir(env []string, cwd string) string {
+	if dir := lookup(env, "CLAUDE_CONFIG_DIR"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(cwd, dir)
+		}
+		return dir
+	}
+	home := lookup(env, "HOME")
+	if home == "" {
+		me, err := user.Current()
+		if err != nil {
+			return ""
+		}
+		home = me.HomeDir
+	}
+	return filepath.Join(home, ".claude")
+}
+
+// lookup finds a variable in an environment.
+func lookup(env []string, name string) string {
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// refusedSession says whether the CLI ended because it can neither resume nor
+// begin the session it was given: then only another id helps.
+func refusedSession(e *bridge.RPCError) bool {
+	said := e.Message + "\n" + e.Stderr
+	return strings.Contains(said, "No conversation found with session ID") ||
+		strings.Contains(said, "Session ID") && strings.Contains(said, "is already in use")
+}
+
+// errForeign is why an agent is ended whose process runs another session.
+var errForeign = errors.New("the CLI runs another session")
+
+// quarantine ends the agent because its process speaks for another session.
+// Nothing that it says from here on is about this agent.
+func (a *agent) quarantine(session string) {
+	a.foreignOnce.Do(func() {
+		a.emit(bridge.Error{Category: bridge.CatProtocol,
+			Message: fmt.Sprintf("the CLI runs another session, %.100s instead of %s: the agent is ended", session, a.cfg.SessionID)})
+		a.turns.close(errForeign.Error())
+		close(a.foreign)
+	})
+}

@@ -1,0 +1,359 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+var (
+	verdictReply = reply{tools: []call{{verdictTool, map[string]any{"message": "m"}}}}
+	longTool     = reply{tools: []call{bash("touch ready; python3 -c 'import time; time.sleep(100)'")}}
+)
+
+// stageFor prepares an agent of one player whose turns end in a verdict.
+func stageFor(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
+	t.Helper()
+	model := startAPI(t, script...)
+	s := prepare(t, spec, model.env())
+	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
+	return s, model
+}
+
+// again prepares a resume of the session, asking for what became of messages.
+func (s *stageOf) again(pending ...string) *stageOf {
+	s.t.Helper()
+	next := prepare(s.t, s.spec, s.cfg.Env)
+	next.cfg, next.dir, next.pending = s.cfg, s.dir, pending
+	next.cfg.Resume = true
+	return next
+}
+
+// crash kills the process and waits until the agent is over.
+func (s *stageOf) crash() {
+	s.t.Helper()
+	if err := syscall.Kill(s.agent.Info().PID, syscall.SIGKILL); err != nil {
+		s.t.Fatal(err)
+	}
+	await[bridge.Done](s.host, 1, nil)
+	<-s.agent.Done()
+}
+
+func (s *stageOf) transcript() string {
+	path, ok := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
+	if !ok {
+		return ""
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// written waits until the transcript has every text: the CLI writes it in batches.
+func (s *stageOf) written(texts ...string) {
+	s.t.Helper()
+	s.until("the transcript has "+strings.Join(texts, ", "), func() bool {
+		have := s.transcript()
+		for _, text := range texts {
+			if !strings.Contains(have, text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// until waits for a condition that nobody announces.
+func (s *stageOf) until(what string, holds func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// TestFateAfterCrash kills the process at the points of a turn and resumes.
+func TestFateAfterCrash(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		script func(held chan struct{}) []reply
+		until  func(s *stageOf, model *api, id string)
+		want   []string // any of them
+	}{
+		{"just written", func(held chan struct{}) []reply { return []reply{{hold: held}} },
+			func(*stageOf, *api, string) {}, []string{bridge.FateAbsent, bridge.FateSeen}},
+		{"the API waits", func(held chan struct{}) []reply { return []reply{{hold: held}} },
+			func(s *stageOf, _ *api, id string) { s.written(`"uuid":"` + id + `"`) }, []string{bridge.FateSeen}},
+		{"a tool runs", func(chan struct{}) []reply { return []reply{longTool} },
+			func(s *stageOf, _ *api, id string) {
+				waitFile(s.t, filepath.Join(s.dir, "ready"))
+				s.written(`"tool_use"`)
+			}, []string{bridge.FateBegun}},
+		{"the API waits after a tool", func(held chan struct{}) []reply { return []reply{{tools: []call{bash("echo hi")}}, {hold: held}} },
+			func(s *stageOf, model *api, id string) { s.written(`"tool_result"`) }, []string{bridge.FateBegun}},
+		{"a verdict", func(chan struct{}) []reply { return []reply{verdictReply} },
+			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.FateRuled}},
+		{"no verdict", func(chan struct{}) []reply { return []reply{{text: "a"}, {text: "b"}} },
+			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.FateEnded}},
+		{"an API error", func(chan struct{}) []reply { return []reply{{status: 400, kind: "invalid_request_error", say: "x"}} },
+			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.FateEnded}},
+		{"an interrupt", func(chan struct{}) []reply { return []reply{longTool} },
+			func(s *stageOf, _ *api, id string) {
+				waitFile(s.t, filepath.Join(s.dir, "ready"))
+				if _, err := s.agent.Interrupt(context.Background()); err != nil {
+					s.t.Error(err)
+				}
+				s.turnOf(id)
+				s.written("[Request interrupted by user")
+			}, []string{bridge.FateEnded}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+				held := make(chan struct{})
+				s, model := stageFor(t, spec, test.script(held)...)
+				s.launch()
+				id, never := s.send("THE-MESSAGE"), uuid.NewString()
+				test.until(s, model, id)
+				s.crash()
+				close(held)
+				model.reset(verdictReply)
+
+				next := s.again(id, never)
+				next.launch()
+				info := next.agent.Info()
+				if len(info.Fates) != 2 || info.Fates[0].MessageID != id || info.Fates[1].Fate != bridge.FateAbsent {
+					t.Fatalf("fates: %+v", info.Fates)
+				}
+				got := info.Fates[0]
+				if !strings.Contains(" "+strings.Join(test.want, " ")+" ", " "+got.Fate+" ") {
+					t.Errorf("fate %s, want one of %v; transcript:\n%.3000s", got.Fate, test.want, s.transcript())
+				}
+				if want := map[bool]string{true: `{"message":"m"}`}[got.Fate == bridge.FateRuled]; string(got.Verdict) != want {
+					t.Errorf("verdict %s, want %s", got.Verdict, want)
+				}
+				if info.Resumed != (got.Fate != bridge.FateAbsent) && got.Fate != bridge.FateAbsent {
+					t.Errorf("resumed: %v", info.Resumed)
+				}
+				// What the transcript is said to know is what the model gets to see.
+				if turn := next.turn("NEXT"); string(turn.Verdict) != `{"message":"m"}` {
+					t.Errorf("turn after it: %+v", turn)
+				}
+				if seen := strings.Contains(model.lastRequest(), "THE-MESSAGE"); seen != (got.Fate != bridge.FateAbsent) {
+					t.Errorf("the model sees the message: %v; its fate was %s", seen, got.Fate)
+				}
+			})
+		})
+	}
+}
+
+func TestFateOfFoldedMessage(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		held := make(chan struct{})
+		wait := bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")
+		s, model := stageFor(t, spec, reply{tools: []call{wait}}, reply{hold: held})
+		s.launch()
+		first := s.send("go")
+		await[bridge.ToolUse](s.host, 1, nil)
+		second := s.message(bridge.MessageParams{MessageID: uuid.NewString(), Content: "LOOK-LEFT", Steer: true})
+		if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.written(`"source_uuid":"` + second + `"`)
+		s.crash()
+		close(held)
+		model.reset(verdictReply)
+		next := s.again(first, second).launch()
+		want := []bridge.Fate{{MessageID: first, Fate: bridge.FateBegun}, {MessageID: second, Fate: bridge.FateSeen}}
+		if diff := cmp.Diff(want, next.agent.Info().Fates); diff != "" {
+			t.Errorf("fates (-want +got):\n%s", diff)
+		}
+		next.turn("go on")
+		if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
+			t.Error("the model does not see the folded message")
+		}
+	})
+}
+
+// Two processes on one session make two branches; one of them is forgotten.
+func TestFateOnAnAbandonedBranch(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, model := stageFor(t, spec, verdictReply, verdictReply, verdictReply, verdictReply)
+		s.launch()
+		first := s.turn("WORDS-ONE").MessageIDs[0]
+		other := s.again().launch()
+		lost := other.turn("FROM-B").MessageIDs[0]
+		kept := s.turn("FROM-A").MessageIDs[0]
+		other.crash()
+		s.crash()
+		next := s.again(first, lost, kept).launch()
+		ruled := json.RawMessage(`{"message":"m"}`)
+		want := []bridge.Fate{{MessageID: first, Fate: bridge.FateRuled, Verdict: ruled},
+			{MessageID: lost, Fate: bridge.FateAbsent}, {MessageID: kept, Fate: bridge.FateRuled, Verdict: ruled}}
+		if diff := cmp.Diff(want, next.agent.Info().Fates); diff != "" {
+			t.Errorf("fates (-want +got):\n%s", diff)
+		}
+		next.turn("NEXT")
+		if req := model.lastRequest(); strings.Contains(req, "FROM-B") || !strings.Contains(req, "FROM-A") || !strings.Contains(req, "WORDS-ONE") {
+			t.Error("the model sees another branch")
+		}
+	})
+}
+
+// A session that never got a message has nothing to resume; it begins under its id.
+func TestResumeOfNothing(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, _ := stageFor(t, spec, verdictReply)
+		s.launch()
+		s.crash()
+		next := s.again("m-1").launch()
+		info := next.agent.Info()
+		want := bridge.SpawnResult{SessionID: s.cfg.SessionID, PID: info.PID, ClaudeVersion: info.ClaudeVersion,
+			Fates: []bridge.Fate{{MessageID: "m-1", Fate: bridge.FateAbsent}}}
+		if diff := cmp.Diff(want, info); diff != "" {
+			t.Errorf("info (-want +got):\n%s", diff)
+		}
+		if turn := next.turn("go"); turn.Verdict == nil || turn.CostUSD <= 0 {
+			t.Errorf("turn: %+v", turn)
+		}
+		next.written(next.cfg.SessionID)
+	})
+}
+
+func TestResumeThatIsRefused(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"nothing in it":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"no regular file": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a directory":     func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link":          func(path string) error { return os.Symlink("/dev/zero", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+				s, _ := stageFor(t, spec)
+				dir := filepath.Join(s.cfg.Env["HOME"], ".claude", "projects", "-some-project")
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := put(filepath.Join(dir, s.cfg.SessionID+".jsonl")); err != nil {
+					t.Fatal(err)
+				}
+				s.cfg.Resume = true
+				err := s.try()
+				rpc, ok := errors.AsType[*bridge.RPCError](err)
+				if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != bridge.CatResume {
+					t.Errorf("got %+v", err)
+				}
+				s.nobodyLeft()
+			})
+		})
+	}
+}
+
+// A repeat of what the history knows is dropped by a resumed CLI; its turn ends.
+func TestRepeatAfterResume(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, model := stageFor(t, spec, verdictReply, verdictReply)
+		s.launch()
+		id := s.turn("ONCE").MessageIDs[0]
+		s.crash()
+		next := s.again(id).launch()
+		next.message(bridge.MessageParams{MessageID: id, Content: "ONCE"})
+		if turn := next.turnOf(id); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol {
+			t.Errorf("turn: %+v", turn)
+		}
+		if d := of[bridge.Delivered](next.host); len(d) > 0 {
+			t.Errorf("delivered: %+v", d)
+		}
+		next.turn("NEXT")
+		if n := strings.Count(model.lastRequest(), "ONCE"); n != 1 {
+			t.Errorf("the model sees the message %d times", n)
+		}
+	})
+}
+
+func TestConfigDir(t *testing.T) {
+	for _, test := range []struct{ env, want string }{
+		{"HOME=/h", "/h/.claude"},
+		{"HOME=/h CLAUDE_CONFIG_DIR=/c", "/c"},
+		{"HOME=/h CLAUDE_CONFIG_DIR=c", "/w/c"},
+		{"HOME=/h CLAUDE_CONFIG_DIR=", "/h/.claude"},
+	} {
+		if got := configDir(strings.Fields(test.env), "/w"); got != test.want {
+			t.Errorf("%s: %s, want %s", test.env, got, test.want)
+		}
+	}
+}
+
+// The transcript is where it is found, not where it should be; without it a
+// session begins anew.
+func TestTranscriptMovedOrGone(t *testing.T) {
+	for name, move := range map[string]func(t *testing.T, path string) (found bool){
+		"another project": func(t *testing.T, path string) bool {
+			dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "-elsewhere")
+			if err := os.Rename(filepath.Dir(path), dir); err != nil {
+				t.Fatal(err)
+			}
+			return true
+		},
+		"deleted": func(t *testing.T, path string) bool {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			return false
+		},
+		"replaced by its own beginning": func(t *testing.T, path string) bool { // a rotation, or a restored copy
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cut := strings.Index(string(data), "WORDS-TWO")
+			if cut < 0 || os.Remove(path) != nil || os.WriteFile(path, data[:cut], 0o600) != nil {
+				t.Fatal("cannot replace the transcript")
+			}
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+				s, model := stageFor(t, spec, verdictReply, verdictReply, verdictReply)
+				s.launch()
+				first, second := s.turn("WORDS-ONE").MessageIDs[0], s.turn("WORDS-TWO").MessageIDs[0]
+				s.crash()
+				path, _ := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
+				found := move(t, path)
+				next := s.again(first, second).launch()
+				info := next.agent.Info()
+				ruled := map[bool]string{true: bridge.FateRuled, false: bridge.FateAbsent}
+				if info.Resumed != found || len(info.Fates) != 2 || info.Fates[0].Fate != ruled[found] ||
+					info.Fates[1].Fate != ruled[found && name == "another project"] {
+					t.Errorf("info: %+v", info)
+				}
+				if turn := next.turn("NEXT"); turn.Verdict == nil {
+					t.Errorf("turn: %+v", turn)
+				}
+				if seen := strings.Contains(model.lastRequest(), "WORDS-ONE"); seen != found {
+					t.Errorf("the model sees the first message: %v, want %v", seen, found)
+				}
+			})
+		})
+	}
+}

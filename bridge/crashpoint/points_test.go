@@ -1,0 +1,129 @@
+package crashpoint
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const path = "github.com/arbiter-cli/arbiter/bridge/crashpoint"
+
+// TestPointsAreTheCalls: a point without a call is never tested, a call without a
+// point never asked for.
+func TestPointsAreTheCalls(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var called []string
+	files := 0
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files++
+		called = append(called, calls(t, name, src)...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 100 {
+		t.Fatalf("only %d files were read", files)
+	}
+	slices.Sort(called)
+	called = slices.Compact(called)
+	listed := []string{}
+	for _, p := range Points {
+		if p.Doc == "" || strings.ContainsAny(p.Name, ":/ ") || !strings.Contains(p.Name, ".") {
+			t.Errorf("point %q, %q: want package.place, and what it is about", p.Name, p.Doc)
+		}
+		listed = append(listed, p.Name)
+	}
+	slices.Sort(listed) // the table is in the order of the walk
+	if len(slices.Compact(slices.Clone(listed))) != len(listed) {
+		t.Error("a point is listed twice")
+	}
+	if diff := cmp.Diff(listed, append([]string{}, called...)); diff != "" {
+		t.Errorf("points listed and called (-listed +called):\n%s", diff)
+	}
+}
+
+// calls finds the names Here is called with in a file.
+func calls(t *testing.T, name string, src []byte) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := ""
+	for _, i := range file.Imports {
+		if i.Path.Value == strconv.Quote(path) {
+			if local = "crashpoint"; i.Name != nil {
+				local = i.Name.Name
+			}
+		}
+	}
+	if local == "" {
+		return nil
+	}
+	var names []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		f, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || f.Sel.Name != "Here" {
+			return true
+		}
+		if x, ok := f.X.(*ast.Ident); !ok || x.Name != local {
+			return true
+		}
+		lit, ok := call.Args[0].(*ast.BasicLit)
+		if !ok {
+			t.Errorf("%s: a point's name is a literal", fset.Position(call.Pos()))
+			return true
+		}
+		text, err := strconv.Unquote(lit.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, text)
+		return true
+	})
+	return names
+}
+
+func TestCallsAreFound(t *testing.T) {
+	const body = "package p\nimport (%s)\nfunc f() { crashpoint.Here(\"a.b\"); other.Here(\"c.d\"); cp.Here(\"e.f\") }\n"
+	for imports, want := range map[string][]string{
+		`"` + path + `"`:    {"a.b"},
+		`cp "` + path + `"`: {"e.f"},
+		`"os"`:              nil,
+	} {
+		got := calls(t, "p.go", []byte(strings.Replace(body, "%s", imports, 1)))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("import %s: %s", imports, diff)
+		}
+	}
+}

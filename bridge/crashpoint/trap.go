@@ -1,0 +1,110 @@
+package crashpoint
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+const (
+	atVariable  = "ARBITER_CRASH_AT"
+	logVariable = "ARBITER_CRASH_LOG"
+)
+
+// target is a parsed ARBITER_CRASH_AT: [panic:][role/]name[:n].
+type target struct {
+	name  string // empty: nowhere
+	role  string // empty: in any process
+	n     int    // which time, from 1
+	panic bool
+}
+
+func parseTarget(text string) (target, error) {
+	if text == "" {
+		return target{}, nil
+	}
+	t := target{n: 1}
+	rest, isPanic := strings.CutPrefix(text, "panic:")
+	t.panic = isPanic
+	if role, name, ok := strings.Cut(rest, "/"); ok {
+		t.role, rest = role, name
+	}
+	name, n, counted := strings.Cut(rest, ":")
+	t.name = name
+	if counted {
+		var err error
+		if t.n, err = strconv.Atoi(n); err != nil {
+			return target{}, fmt.Errorf("%s=%s: %q is no number", atVariable, text, n)
+		}
+	}
+	if t.name == "" || t.n < 1 {
+		return target{}, fmt.Errorf("%s=%s: want [panic:][role/]name[:n]", atVariable, text)
+	}
+	return t, nil
+}
+
+// trap waits for its target and keeps the log.
+type trap struct {
+	at  target
+	log string
+
+	mu   sync.Mutex
+	role string
+	hits map[string]int
+}
+
+func newTrap(at, log string) (*trap, error) {
+	t, err := parseTarget(at)
+	if err != nil {
+		return nil, err
+	}
+	return &trap{at: t, log: log, hits: map[string]int{}}, nil
+}
+
+func (t *trap) setRole(role string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.role = role
+}
+
+func (t *trap) here(name string) {
+	t.mu.Lock()
+	t.hits[name]++
+	n, role := t.hits[name], t.role
+	t.mu.Unlock()
+	if n == 1 {
+		t.note(role, name)
+	}
+	if name != t.at.name || n != t.at.n || t.at.role != "" && t.at.role != role {
+		return
+	}
+	t.note(role, name+" died")
+	if t.at.panic {
+		panic("crash point " + name)
+	}
+	die()
+}
+
+// note appends to the log. One write of a short line is never torn, and a log that
+// cannot be written is found out by who reads it.
+func (t *trap) note(role, name string) {
+	if t.log == "" {
+		return
+	}
+	f, err := os.OpenFile(t.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.WriteString(role + "/" + name + "\n")
+	_ = f.Close()
+}
+
+// die kills the process. Whoever called Here does not go on, even where the signal
+// takes a moment.
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}

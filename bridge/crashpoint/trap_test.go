@@ -1,0 +1,117 @@
+package crashpoint
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// childVariable makes the test binary a process that walks past its points:
+// its value is the role, and the points in order.
+const childVariable = "CRASHPOINT_TEST_WALK"
+
+func TestMain(m *testing.M) {
+	if walk := os.Getenv(childVariable); walk != "" {
+		t, err := newTrap(os.Getenv(atVariable), os.Getenv(logVariable))
+		if err != nil {
+			os.Exit(2)
+		}
+		words := strings.Fields(walk)
+		t.setRole(words[0])
+		for _, name := range words[1:] {
+			t.here(name)
+			_, _ = os.Stdout.WriteString(name + " ")
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestParseTarget(t *testing.T) {
+	for text, want := range map[string]target{
+		"":                          {},
+		"journal.synced":            {name: "journal.synced", n: 1},
+		"journal.synced:3":          {name: "journal.synced", n: 3},
+		"bridge/leash.swept:1":      {name: "leash.swept", role: "bridge", n: 1},
+		"panic:loop.applied:2":      {name: "loop.applied", n: 2, panic: true},
+		"panic:arbiter/a.b:12":      {name: "a.b", role: "arbiter", n: 12, panic: true},
+		"panic:arbiter/loop.folded": {name: "loop.folded", role: "arbiter", n: 1, panic: true},
+	} {
+		if got, err := parseTarget(text); err != nil || got != want {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{":1", "a:", "a:0", "a:-1", "a:x", "a:1:2", "panic:", "bridge/", "bridge/:1"} {
+		if got, err := parseTarget(text); err == nil {
+			t.Errorf("%q: %+v, want an error", text, got)
+		}
+	}
+}
+
+// TestDeath: the process ends at the named place and time by SIGKILL, and nowhere else.
+func TestDeath(t *testing.T) {
+	for _, tt := range []struct {
+		name, at, walk, passed string
+		killed                 bool
+	}{
+		{"nowhere", "", "arbiter a b a", "a b a ", false},
+		{"first", "b", "arbiter a b a", "a ", true},
+		{"second time", "a:2", "arbiter a b a b", "a b ", true},
+		{"never so often", "a:3", "arbiter a b a b", "a b a b ", false},
+		{"right role", "bridge/a:1", "bridge a", "", true},
+		{"other role", "bridge/a:1", "arbiter a", "a ", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "log")
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), childVariable+"="+tt.walk, atVariable+"="+tt.at, logVariable+"="+log)
+			out, err := cmd.Output()
+			if string(out) != tt.passed {
+				t.Errorf("passed %q, want %q", out, tt.passed)
+			}
+			var exit *exec.ExitError
+			killed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+			if killed != tt.killed || !killed && err != nil {
+				t.Errorf("ended by %v, killed is to be %v", err, tt.killed)
+			}
+		})
+	}
+}
+
+func TestPanic(t *testing.T) {
+	tr, err := newTrap("panic:a:2", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.here("a")
+	defer func() {
+		if r := recover(); r != "crash point a" {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	tr.here("a")
+	t.Error("no panic")
+}
+
+// TestLog: each place once, the one of the death included.
+func TestLog(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	for _, walk := range []string{"arbiter a b a c", "bridge a"} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childVariable+"="+walk, atVariable+"=c", logVariable+"="+log)
+		_ = cmd.Run()
+	}
+	got, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("arbiter/a\narbiter/b\narbiter/c\narbiter/c died\nbridge/a\n", string(got)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,129 @@
+package leash_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// TestLiveTurnInANamespace: the real CLI works as the child of a process 1, with
+// and without a user namespace.
+func TestLiveTurnInANamespace(t *testing.T) {
+	cli := realCLI(t)
+	for name, user := range map[string]bool{"privileged": false, "unprivileged": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd, want := leash.Again(os.Args[0], "arbiter"), leash.PIDNamespace
+			if user {
+				cmd, want = leash.Unprivileged(t, "arbiter"), leash.UserNamespace
+				if os.Getuid() == 0 {
+					dir = ownedByNobody(t)
+				}
+			} else if os.Getuid() != 0 {
+				t.Skip("not privileged")
+			}
+			path := cli
+			if user && os.Getuid() == 0 {
+				path = leash.Publicly(t, cli)
+			}
+			p := plot{Run: t.Name(), Mode: leash.ModeAlways, Agents: 1, Claude: bridge.ClaudeSpec{Path: path}, Say: "go", Config: played(t, dir)}
+			c, s := curtain(t, home(t, p.command(cmd), dir))
+			t.Cleanup(func() { leash.Sweep(t.Name(), "") })
+			if s.Isolation == leash.NoNamespace {
+				t.Skip("no namespace is to be had here")
+			}
+			if err := c.Wait(); err != nil || s.Isolation != want {
+				t.Errorf("isolation %s, want %s; the arbiter: %v", s.Isolation, want, err)
+			}
+			if s.Turn.Outcome != bridge.TurnDone || s.Turn.Text != "It is done." {
+				t.Errorf("turn: %+v", s.Turn)
+			}
+			if got := strings.Join(s.Results, "\n"); !strings.Contains(got, "first=1 seen=few") {
+				t.Errorf("the tool said %q", got)
+			}
+			if left := leash.Survivors(t.Name()); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// played is an agent whose model runs a command that looks around and leaves a
+// daemon behind.
+func played(t *testing.T, dir string) bridge.AgentConfig {
+	t.Helper()
+	sc, err := rehearsal.Parse("look.yaml", []byte(`
+actors:
+  - name: worker
+    match: {role: main}
+    steps:
+      - use:
+          - tool: Bash
+            input:
+              description: look around
+              command: >-
+                (setsid env -i sleep 1000 >/dev/null 2>&1 &);
+                n=$(ls /proc | grep -c '^[0-9]');
+                echo "first=$(cut -d' ' -f1 /proc/1/stat) seen=$(test $n -lt 20 && echo few || echo $n)"
+      - say: It is done.
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := rehearsal.Start(sc, rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p := srv.Problems(); len(p) > 0 {
+			t.Errorf("problems: %q", p)
+		}
+		srv.Close()
+	})
+	return bridge.AgentConfig{CWD: dir, AllowedTools: []string{"Bash(*)"}, StrictMCP: true, Env: map[string]string{
+		"ANTHROPIC_BASE_URL": srv.URL(), "ANTHROPIC_API_KEY": srv.Key(), "CLAUDE_CODE_MAX_RETRIES": "0"}}
+}
+
+func ownedByNobody(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "leash-nobody-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, leash.Nobody, leash.Nobody); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// realCLI finds the CLI that live tests run.
+func realCLI(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("ARBITER_CLAUDE"); path != "" {
+		return path
+	}
+	if path, err := exec.LookPath("claude"); err == nil {
+		return path
+	}
+	pinned, err := os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(os.Getenv("HOME"), ".cache", "arbiter", "claude", strings.TrimSpace(string(pinned)), "node_modules", ".bin", "claude")
+	if path, err = filepath.EvalSymlinks(path); err == nil {
+		return path
+	}
+	if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" || !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("no Claude CLI found: %v", err)
+	}
+	t.Skip("no Claude CLI found")
+	return ""
+}

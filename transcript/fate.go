@@ -1,0 +1,110 @@
+package transcript
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// State is what became of a message.
+type State string
+
+// States of a message.
+const (
+	Absent State = "absent" // not in what a resume remembers: never taken up, or on an abandoned branch
+	Seen   State = "seen"   // in the conversation, and nothing was answered
+	Begun  State = "begun"  // the model began to answer; the turn has no end
+	Ruled  State = "ruled"  // its turn ended in a verdict
+	Ended  State = "ended"  // its turn ended without one: interrupt, API failure, plain text
+)
+
+// Fate is the state of one message.
+type Fate struct {
+	ID      string
+	State   State
+	Verdict json.RawMessage // of Ruled
+}
+
+// ReadFates reads what became of messages, by the ids they were sent under, in
+// the order of ids. No process may be writing the transcript. An error means that
+// the file could not be read at all; damage inside of it is no error.
+func ReadFates(ctx context.Context, path string, ids []string) ([]Fate, Stats, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, Stats{}, err
+	}
+	defer f.Close()
+	h := newHistory(strings.TrimSuffix(filepath.Base(path), extension))
+	if err := h.read(ctx, f); err != nil {
+		return nil, h.stats, err
+	}
+	return h.fates(ids), h.stats, nil
+}
+
+func (h *history) fates(ids []string) []Fate {
+	branch := h.remembered()
+	at := map[string]int{}
+	for i, n := range branch {
+		for _, id := range n.messages {
+			if _, known := at[id]; !known {
+				at[id] = i
+			}
+		}
+	}
+	fates := make([]Fate, len(ids))
+	for i, id := range ids {
+		fates[i] = Fate{ID: id, State: Absent}
+		if from, ok := at[id]; ok {
+			fates[i].State, fates[i].Verdict = h.follow(branch[from+1:])
+		}
+	}
+	return fates
+}
+
+// follow reads the rest of a turn. It ends where the next message from outside
+// begins another.
+func (h *history) follow(rest []*node) (State, json.RawMessage) {
+	if end := slices.IndexFunc(rest, func(n *node) bool { return n.kind == prompt }); end >= 0 {
+		rest = rest[:end]
+	}
+	state := Seen
+	var verdict json.RawMessage
+	for _, n := range rest {
+		switch n.kind {
+		case interrupt, failure:
+			state = Ended
+		case pushed:
+			if state == Ended { // it went on after all
+				state = Begun
+			}
+		case answer:
+			state = Begun
+			if n.final {
+				state = Ended
+			}
+			for _, id := range n.verdicts {
+				if v := h.accepted(id); v != nil {
+					verdict = v
+				}
+			}
+		}
+	}
+	if verdict != nil {
+		return Ruled, verdict
+	}
+	return state, nil
+}
+
+// accepted is a verdict that passed the CLI's check, nil if it did not. Its
+// attachment comes first, then the tool's result; a crash may leave the first only.
+func (h *history) accepted(id string) json.RawMessage {
+	if v := h.ruled[id]; len(v) > 0 {
+		return v
+	}
+	if h.results[id] && len(h.inputs[id]) > 0 {
+		return h.inputs[id]
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// kind says what a record means for the course of a turn.
+type kind int
+
+const (
+	other     kind = iota // environment, reminders, local commands: no step of a turn
+	prompt                // a message from outside, which starts a turn
+	steer                 // one that was folded into the running turn
+	pushed                // the CLI made the model go on (a missing verdict, a hook)
+	result                // of a tool
+	answer                // of the model
+	closing               // the CLI's filler where a resume found a turn cut off
+	failure               // the CLI's words instead of an answer: the API failed
+	interrupt             // somebody stopped the turn
+)
+
+// Words the CLI writes itself (observed with CLI 2.1.329).
+const (
+	synthetic   = "<synthetic>" // the model of what no model said
+	noResponse  = "No response requested."
+	interrupted = "[Request interrupted by user" // …], or … for tool use]
+	verdictTool = "StructuredOutput"
+)
+
+// node is a record that is linked into the conversation, without its contents.
+type node struct {
+	order    int // in the file
+	kind     kind
+	speaks   bool // a user's or an assistant's, which alone can be a leaf
+	uuid     string
+	parent   string
+	time     string
+	messages []string // ids of messages from outside that it brought
+	api      string   // id of the API message
+	verdicts []string // tool use ids of verdicts
+	final    bool     // the model said that it was done
+
+	// Of branch.go: the last message at the node or before it, whether another node
+	// continues it, whether it is on the branch.
+	speaker                *node
+	children, walked, live bool
+}
+
+// Stats counts what was met in a file.
+type Stats struct {
+	Records int // that were read
+	Unknown int // of them, of types that are not known
+	Damaged int // lines that were not one object each
+	Foreign int // records of other sessions
+}
+
+// history is the tree of a session's records.
+type history struct {
+	session string
+	stats   Stats
+	nodes   []*node
+	byUUID  map[string]*node
+	inputs  map[string]json.RawMessage // verdicts by tool use id
+	results map[string]bool            // tool use id → success
+	ruled   map[string]json.RawMessage // verdicts the CLI accepted, by tool use id
+}
+
+func newHistory(session string) *history {
+	return &history{session: session, byUUID: map[string]*node{}, inputs: map[string]json.RawMessage{},
+		results: map[string]bool{}, ruled: map[string]json.RawMessage{}}
+}
+
+// read takes all records of r.
+func (h *history) read(ctx context.Context, r io.Reader) error {
+	lines := newLineReader(ctxReader{ctx, r})
+	for {
+		line, cut, err := lines.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read transcript: %w", err)
+		}
+		records, whole := parse(line)
+		if cut || !whole {
+			h.stats.Damaged++
+		}
+		for i := range records {
+			h.add(&records[i])
+		}
+	}
+}
+
+// ctxReader ends with its context: a file can be long, a disk slow.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c ctxReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(b)
+}
+
+// unlinked are types of records that stand beside the conversation.
+const unlinked = " queue-operation last-prompt mode permission-mode atis-latch cost-state tools-used custom-title agent-name " +
+	"ai-title summary file-history-snapshot api-request api-request-shape api-request-blob pr-link fork-pointer progress "
+
+// add takes one record. Of two with the same uuid the first counts, as with the CLI.
+func (h *history) add(r *Record) {
+	h.stats.Records++
+	switch {
+	case r.Session != "" && h.session != "" && !strings.EqualFold(r.Session, h.session):
+		h.stats.Foreign++
+		return
+	case r.Type == "user", r.Type == "assistant", r.Type == "attachment", r.Type == "system":
+	default:
+		if !strings.Contains(unlinked, " "+r.Type+" ") {
+			h.stats.Unknown++
+		}
+		return
+	}
+	if r.UUID == "" || r.Sidechain || h.byUUID[r.UUID] != nil {
+		return
+	}
+	n := &node{order: len(h.nodes), uuid: r.UUID, parent: r.Parent, time: r.Timestamp, speaks: r.Type == "user" || r.Type == "assistant"}
+	if n.parent == "" {
+		n.parent = r.Logical
+	}
+	switch r.Type {
+	case "user":
+		h.user(n, r)
+	case "assistant":
+		h.assistant(n, r)
+	case "attachment":
+		h.attachment(n, r)
+	}
+	h.nodes = append(h.nodes, n)
+	h.byUUID[n.uuid] = n
+}
+
+func (h *history) user(n *node, r *Record) {
+	blocks := r.Message.Blocks()
+	for _, b := range blocks {
+		if b.Type == "tool_result" {
+			n.kind = result
+			h.results[b.ToolUseID] = !b.IsError
+		}
+	}
+	if n.kind == result {
+		return
+	}
+	text := ""
+	if len(blocks) > 0 {
+		text = blocks[0].Text
+	}
+	switch {
+	case r.Meta:
+		n.kind = pushed
+	case r.CompactSummary:
+	case r.PromptSource == "" && strings.HasPrefix(text, interrupted):
+		n.kind = interrupt
+	case r.PromptSource == "" && (strings.HasPrefix(text, "<command-name>") || strings.HasPrefix(text, "<local-command-")):
+	default:
+		n.kind = prompt
+		n.messages = append(slices.Clone(r.Merged), r.UUID)
+	}
+}
+
+func (h *history) assistant(n *node, r *Record) {
+	if r.Message == nil {
+		return
+	}
+	blocks := r.Message.Blocks()
+	n.kind, n.api = answer, r.Message.ID
+	switch {
+	case r.APIError:
+		n.kind = failure
+		return
+	case r.Message.Model == synthetic && len(blocks) == 1 && blocks[0].Text == noResponse:
+		n.kind = closing
+		return
+	case r.Message.Model == synthetic:
+		n.kind = failure
+		return
+	}
+	switch r.Message.StopReason {
+	case "end_turn", "stop_sequence", "refusal":
+		n.final = true
+	}
+	for _, b := range blocks {
+		if b.Type != "tool_use" {
+			continue
+		}
+		n.final = false
+		if b.Name == verdictTool {
+			n.verdicts = append(n.verdicts, b.ID)
+			h.inputs[b.ID] = bytes.Clone(b.Input)
+		}
+	}
+}
+
+func (h *history) attachment(n *node, r *Record) {
+	if r.Attachment == nil {
+		return
+	}
+	switch a := r.Attachment; {
+	case a.Type == "structured_output" && a.ToolUseID != "":
+		h.ruled[a.ToolUseID] = bytes.Clone(a.Data)
+	case a.SourceUUID != "":
+		n.kind, n.messages = steer, []string{a.SourceUUID}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package transcript
+
+const openFlags = 0
+
+func isLink(error) bool { return false }
