@@ -15,6 +15,9 @@ func Apply(s State, in Input) (State, []Effect) {
 	st := &step{State: s, at: in.At}
 	st.take(in.Fact)
 	st.settle()
+	if len(st.out) > 0 && !Narrates(in.Fact) {
+		st.LastAt = in.At
+	}
 	return st.State, st.out
 }
 
@@ -29,13 +32,15 @@ type step struct {
 }
 
 func (st *step) take(f Fact) {
-	if st.Ending != nil {
+	if _, again := f.(Resumed); st.Ending != nil && !again {
 		st.takeEnding(f)
 		return
 	}
 	switch f := f.(type) {
 	case Began:
 		st.began(f)
+	case Resumed:
+		st.resumed(f)
 	case NoBridge:
 		st.noBridge(f)
 	case Commanded:
@@ -62,6 +67,16 @@ func (st *step) take(f Fact) {
 		st.rang(f.Key)
 	case BridgeLost:
 		st.bridgeLost(f)
+	case BridgeBack:
+		st.bridgeBack(f)
+	case BridgeFailed:
+		st.bridgeFailed(f)
+	case Probed:
+		st.probed(f)
+	case Woke:
+		st.woke(f)
+	case JournalFull:
+		st.limitReached("the journal is full: " + f.Message)
 	case OutputLost:
 		st.outputLost(f)
 	case Stopped:
@@ -78,6 +93,7 @@ func (st *step) settle() {
 		return
 	}
 	st.pump()
+	st.awake()
 }
 
 // do adds an effect.

@@ -135,7 +135,14 @@ func (st *step) skipStep(ref string) {
 
 func (st *step) retryLast(ref string) {
 	a, ok := st.Last()
+	if arbiter, _ := st.agent(contract.Arbiter); arbiter.Status == Parked {
+		a, ok = arbiter, true
+	}
 	switch {
+	case ok && a.Status == Parked:
+		st.accept(ref, "started again: "+a.ID)
+		st.unpark(a.ID)
+		return
 	case !ok || !a.Alive():
 		st.reject(ref, "there is no living Orchestrator to try again")
 		return

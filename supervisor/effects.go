@@ -42,6 +42,11 @@ type (
 		Request string
 		Result  bridge.PermissionResult
 	}
+	// Probe looks for signs of life → Probed.
+	Probe struct{ Agent bridge.AgentRef }
+	// OpenBridge starts another bridge in place of the one that is gone →
+	// BridgeBack or BridgeFailed.
+	OpenBridge struct{}
 	// SetTimer rings after a while; setting a key again replaces it, After 0 stops it.
 	SetTimer struct {
 		Key   string
@@ -61,6 +66,8 @@ func (Kill) effect()             {}
 func (AnswerTool) effect()       {}
 func (AskAgent) effect()         {}
 func (AnswerPermission) effect() {}
+func (Probe) effect()            {}
+func (OpenBridge) effect()       {}
 func (SetTimer) effect()         {}
 func (Shutdown) effect()         {}
 func (Finish) effect()           {}

@@ -13,16 +13,18 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 		return
 	}
 	st.move(by, to)
-	st.Ending = &Ending{Status: status, Summary: summary, Exit: exit}
-	st.Question = nil
+	st.Ending = &Ending{Status: status, Summary: summary, Exit: exit, Question: st.Question, Permits: st.Permits}
 	for _, p := range st.Permits {
-		st.decidePermit(p.Params, bridge.Deny, "shutdown", "the run is ending")
+		st.decidePermit(p, bridge.Deny, "shutdown", "the run is being stopped; ask again when it is taken up")
 	}
-	st.Permits = nil
+	st.Question, st.Permits, st.Waking = nil, nil, false
 	st.do(SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
-		if st.Agents[i].Alive() {
-			a := st.edit(st.Agents[i].ID)
+		a := st.edit(st.Agents[i].ID)
+		switch {
+		case a.Status == Down || a.Status == Parked:
+			a.Status, a.Since, a.Goodbye = Ended, st.at, status
+		case a.Alive():
 			a.Status, a.Since, a.Goodbye = Stopping, st.at, status
 		}
 	}
@@ -55,7 +57,11 @@ func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridg
 
 // noBridge ends a run that never had an agent.
 func (st *step) noBridge(f NoBridge) {
-	st.Options, st.Began, st.Phase = f.Options, st.at, machine.Idle
+	if len(st.Agents) > 0 { // a run that was to be taken up again
+		st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
+		st.Question, st.Permits = nil, nil
+	}
+	st.Options, st.LifeBegan, st.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
 	st.emit(contract.Supervisor, st.sessionEvent())
 	st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, RoleArbiter))
 	exit := contract.ExitFailed
@@ -65,12 +71,6 @@ func (st *step) noBridge(f NoBridge) {
 	st.move(machine.GiveUp, machine.Failed)
 	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit}
 	st.finish()
-}
-
-func (st *step) bridgeLost(f BridgeLost) {
-	st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is gone: "+f.Message, []string{})
-	st.Crashes++
-	st.giveUp(bridge.CatCrash, "the bridge is gone: "+f.Message)
 }
 
 // outputLost ends a run whose events nobody can read any more: it could not be
@@ -95,6 +95,9 @@ func (st *step) rang(key string) {
 	case key == timeoutKey:
 		st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
 	case st.permitTimedOut(key):
+	case st.proofOverdue(key):
+	case st.watchRang(key):
+	case st.restartRang(key):
 	default:
 		st.retryNow(key)
 	}
@@ -108,7 +111,7 @@ func (st *step) takeEnding(f Fact) {
 	case ToolCalled:
 		st.do(AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
 	case PermissionAsked:
-		st.decidePermit(f.Params, bridge.Deny, "shutdown", "the run is ending")
+		st.decidePermit(Permit{ID: f.Params.Request, Params: f.Params}, bridge.Deny, "shutdown", "the run is ending")
 	case Commanded:
 		st.reject(f.Command.Ref, "the run is ending")
 	case Signalled:
@@ -118,8 +121,10 @@ func (st *step) takeEnding(f Fact) {
 			st.fail(name, bridge.CatInternal, name+" did not stop in time", []string{})
 		}
 		st.finish()
-	case BridgeLost:
+	case BridgeLost, BridgeFailed:
 		st.finish() // with the bridge every agent is gone
+	case BridgeBack:
+		st.do(Shutdown{Fast: true})
 	}
 }
 
@@ -130,12 +135,17 @@ func (st *step) happenedLate(e bridge.Event) {
 		return
 	}
 	switch b := e.Body.(type) {
+	case bridge.Delivered:
+		st.delivered(b.MessageID)
 	case bridge.Turn:
 		st.bill(a, b)
-		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Outcome: b.Outcome, MessageIDs: b.MessageIDs})
+		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Outcome: b.Outcome, MessageIDs: st.publicIDs(b.MessageIDs)})
 	case bridge.Done:
 		if a.Status == Ended {
 			return
+		}
+		if a.Goodbye != st.Ending.Status {
+			a.Dismissed = true // it was let go before the run ended
 		}
 		a.Status = Ended
 		st.emit(e.ID, contract.Done{SessionID: orDefault(b.SessionID, a.SessionID), Reason: orDefault(a.Goodbye, st.Ending.Status)})

@@ -12,6 +12,9 @@ func (st *step) happened(e bridge.Event) {
 	if !ok || a.Generation != e.Generation || a.Status == Ended {
 		return
 	}
+	if _, retrying := e.Body.(bridge.Retry); a.Watch.Retrying != retrying && (retrying || speaks(e.Body)) {
+		st.edit(e.ID).Watch.Retrying = retrying
+	}
 	switch b := e.Body.(type) {
 	case bridge.Turn:
 		st.turnEnded(e.ID, b)
@@ -32,6 +35,15 @@ func (st *step) happened(e bridge.Event) {
 	default:
 		st.relay(e)
 	}
+}
+
+// speaks says whether an event shows that the agent has got through to its model.
+func speaks(b bridge.EventBody) bool {
+	switch b.(type) {
+	case bridge.Context, bridge.Turn, bridge.Delivered:
+		return true
+	}
+	return false
 }
 
 // Levels of a context_warning.

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
@@ -35,10 +34,7 @@ func (st *step) answerAlone() {
 // inputEnded says that no human will answer from now on.
 func (st *step) inputEnded() {
 	st.HumanPresent = false
-	for _, p := range st.Permits {
-		st.decidePermit(p.Params, bridge.Deny, "nobody", "no human is present to allow it")
-	}
-	st.Permits = nil
+	st.denyPermits("nobody", "no human is present to allow it")
 	switch {
 	case st.Task == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp, machine.Failed)
@@ -61,6 +57,13 @@ func (st *step) say(ref string, c contract.Say) {
 		return
 	}
 	st.accept(ref, "message to "+to)
+	st.word(c)
+}
+
+// word carries a human's word to a living agent.
+func (st *step) word(c contract.Say) {
+	to := orDefault(c.To, contract.Arbiter)
+	a, _ := st.agent(to)
 	st.HumanSpoke = true
 	st.Exchanges, st.Ceiling, st.Held = 0, 0, false
 	m := Mail{From: contract.Human, To: to, Kind: KindMessage, Text: c.Text, Strength: c.Strength}

@@ -23,6 +23,14 @@ type (
 	Began struct {
 		Options Options
 		Claude  bridge.ClaudeInfo
+		Notice  string // what was found on the way
+	}
+	// Resumed is the first of every further life of a run.
+	Resumed struct {
+		Options Options
+		Claude  bridge.ClaudeInfo
+		Word    string // what the human says with it; empty: nothing
+		Notice  string // what was found on the way: damage, processes left over
 	}
 	// NoBridge is the first when it did not.
 	NoBridge struct {
@@ -76,13 +84,38 @@ type (
 	Rang struct{ Key string }
 	// Stopped ends the Shutdown effect.
 	Stopped struct{ Unstopped []string }
-	// BridgeLost says the bridge is gone, unasked.
+	// BridgeLost says the bridge is gone, unasked; BridgeBack and BridgeFailed end
+	// an OpenBridge effect.
 	BridgeLost struct{ Message string }
+	BridgeBack struct {
+		Claude bridge.ClaudeInfo
+		Swept  int // processes the lost one had left behind
+	}
+	BridgeFailed struct {
+		Category bridge.Category
+		Message  string
+	}
+	// Probed ends a Probe effect. Failed means that the bridge gave no answer.
+	Probed struct {
+		Agent  bridge.AgentRef
+		Result bridge.ProbeResult
+		Failed string
+	}
+	// Woke says that the machine slept, or its clock was moved, for a while.
+	Woke struct{ Slept time.Duration }
+	// JournalFull says that nothing more can be recorded.
+	JournalFull struct{ Message string }
 	// OutputLost says that nobody reads the events any more.
 	OutputLost struct{ Message string }
 )
 
 func (Began) fact()               {}
+func (Resumed) fact()             {}
+func (BridgeBack) fact()          {}
+func (BridgeFailed) fact()        {}
+func (Probed) fact()              {}
+func (Woke) fact()                {}
+func (JournalFull) fact()         {}
 func (NoBridge) fact()            {}
 func (Commanded) fact()           {}
 func (InputEnded) fact()          {}

@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // fingerprint is all of a state, as text: apply must never change the state it
@@ -32,16 +36,16 @@ func checkInvariants(t *testing.T, s *State) {
 			t.Fatalf("two agents %s", a.ID)
 		}
 		seen[a.ID] = true
-		if a.Status != Busy && len(a.Turn) > 0 && a.Alive() {
+		if a.Status == Ready && len(a.Turn) > 0 {
 			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
 		}
 	}
 	carried := map[string]bool{}
 	for _, m := range s.Mail {
-		if a, _ := s.agent(m.To); !a.Alive() && s.Ending == nil {
+		if a, _ := s.agent(m.To); !a.Alive() && a.Status != Parked && s.Ending == nil {
 			t.Fatalf("a %s waits for %s, which is %s", m.Kind, m.To, a.Status)
 		}
-		if !m.Sent && len(m.Carries) > 0 {
+		if !m.Sent && !m.Told && len(m.Carries) > 0 {
 			t.Fatalf("unsent message %s carries %v", m.ID, m.Carries)
 		}
 		for _, c := range m.Carries {
@@ -84,6 +88,8 @@ func checkEffects(t *testing.T, before *State, out []Effect) {
 			if strings.HasPrefix(b.Text, "no move from") {
 				t.Fatalf("the table lacks a move: %s", b.Text)
 			}
+		case contract.Session:
+			ended = false // taken up again
 		case contract.Message, contract.Question, contract.State:
 			if ended {
 				t.Fatalf("after the end: %T %+v", b, b)
@@ -98,7 +104,11 @@ func stalled(s *State) bool {
 		return false
 	}
 	for _, a := range s.Agents {
-		if a.Status == Busy || a.Status == Starting || a.Troubles > 0 {
+		switch a.Status {
+		case Busy, Starting, Down, Restarting:
+			return false
+		}
+		if a.Troubles > 0 {
 			return false
 		}
 	}
@@ -124,6 +134,7 @@ func FuzzApply(f *testing.F) {
 			facts = append(facts, nil)
 		}
 		finished := 0
+		var fold Fold
 		for i, fact := range facts {
 			if i > 0 {
 				fact = randomFact(r, &s)
@@ -144,10 +155,27 @@ func FuzzApply(f *testing.F) {
 			checkEffects(t, &s, out)
 			s = next
 			checkInvariants(t, &s)
+			raw, err := EncodeInput(Input{At: at, Fact: fact})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := journal.Fact
+			if Narrates(fact) {
+				kind = journal.Narration
+			}
+			if err := fold.Take(journal.Record{Seq: uint64(i), Kind: kind, Payload: raw}); err != nil {
+				t.Fatal(err)
+			}
+			if live, folded := shown(s), shown(fold.State); fingerprint(t, &live) != fingerprint(t, &folded) {
+				t.Fatalf("the journal folds to another state after %T:\n%s", fact, cmp.Diff(live, folded))
+			}
 			for _, e := range out {
 				if _, ok := e.(Finish); ok {
 					finished++
 				}
+			}
+			if _, again := fact.(Resumed); again {
+				finished = 0
 			}
 			if finished > 1 {
 				t.Fatal("finished twice")
@@ -170,10 +198,14 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: ref, Body: b}} }
 	switch r.IntN(12) {
 	case 0, 1:
-		if a.Status == Starting && r.IntN(6) > 0 {
-			return Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000}}
+		switch {
+		case a.Status == Starting && r.IntN(6) > 0:
+			return Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Fates: randomFates(r, a)}}
+		case a.Status == Down:
+			return Rang{Key: restartKey(ref)}
 		}
-		return NotSpawned{Agent: ref, Category: bridge.CatTimeout, Message: "m"}
+		cats := []bridge.Category{bridge.CatTimeout, bridge.CatResume, bridge.CatStart}
+		return NotSpawned{Agent: ref, Category: cats[r.IntN(3)], Message: "m"}
 	case 2, 3, 4, 5:
 		return event(randomTurn(r, a))
 	case 6:
@@ -183,7 +215,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		return event(bridge.Context{Tokens: 5, Window: 10, Pct: 50})
 	case 7:
 		tools := []string{"spawn_orchestrator", "release_orchestrator", "set_plan", "status", "report_progress", "update_plan", "ask_predecessor", "nonsense"}
-		inputs := []string{`{"prompt":"p"}`, `{"id":"all","reason":"r"}`, `{"id":"orch-1","reason":"r"}`, `{"steps":[{"text":"a"}]}`, `{"message":"m"}`, `{"index":1,"status":"done"}`, `{"question":"q"}`, `[]`, `{`}
+		inputs := []string{`{"prompt":"p"}`, `{"id":"all","reason":"r"}`, `{"id":"orch-1","reason":"r"}`, `{"steps":[{"text":"a"}]}`, `{"message":"m"}`, `{"index":1,"status":"done"}`, `{"question":"q"}`, `[]`, `{"prompt":7}`}
 		return ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: tools[r.IntN(len(tools))], Input: json.RawMessage(inputs[r.IntN(len(inputs))])}}
 	case 8:
 		behaviors := []string{"allow", "deny", "ask", ""}
@@ -196,11 +228,47 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		}
 		return Rang{Key: retryKey(ref)}
 	}
-	if r.IntN(4) > 0 {
+	switch r.IntN(4) {
+	case 0:
 		return PermissionWithdrawn{Request: "p1"}
+	case 1:
+		if len(a.Turn) > 0 && r.IntN(2) == 0 {
+			return Rang{Key: proofKey(a.Turn[0])}
+		}
+		return Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
+	case 2:
+		if !s.BridgeUp {
+			return []Fact{BridgeBack{Swept: 1}, BridgeFailed{Message: "m"}, Rang{Key: restartPrefix + theBridge}}[r.IntN(3)]
+		}
 	}
-	rare := []Fact{InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), Signalled{Signal: "INT"}, Stopped{}, BridgeLost{}, OutputLost{}, Rang{Key: timeoutKey}}
+	rare := []Fact{
+		InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
+		Signalled{Signal: "INT"}, Stopped{}, BridgeLost{}, OutputLost{}, Rang{Key: timeoutKey}, Woke{Slept: time.Hour}, JournalFull{Message: "m"},
+		event(bridge.Retry{Attempt: 1}), Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, Resumed{Options: s.Options},
+	}
 	return rare[r.IntN(len(rare))]
+}
+
+func randomFates(r *rand.Rand, a Agent) []bridge.Fate {
+	var list []bridge.Fate
+	for _, id := range a.Turn {
+		fates := []string{bridge.FateAbsent, bridge.FateSeen, bridge.FateBegun, bridge.FateRuled, bridge.FateEnded, ""}
+		f := bridge.Fate{MessageID: id, Fate: fates[r.IntN(len(fates))]}
+		if f.Fate == bridge.FateRuled {
+			f.Verdict = randomTurn(r, a).Verdict
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// shown is what is only shown of the moment, and no journal keeps.
+func shown(s State) State {
+	s.Agents = slices.Clone(s.Agents)
+	for i := range s.Agents {
+		s.Agents[i].Doing = ""
+	}
+	return s
 }
 
 func randomTurn(r *rand.Rand, a Agent) bridge.Turn {

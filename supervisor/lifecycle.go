@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
 const timeoutKey = "timeout"
@@ -16,9 +17,13 @@ const timeoutKey = "timeout"
 // when the first word comes.
 func (st *step) began(f Began) {
 	st.Options, st.Claude = f.Options, f.Claude
-	st.Began, st.Phase = st.at, machine.Idle
+	st.Began, st.LifeBegan, st.Lives, st.Phase = st.at, st.at, 1, machine.Idle
+	st.BridgeUp = true
 	st.HumanPresent = f.Options.HumanPresent
 	st.emit(contract.Supervisor, st.sessionEvent())
+	if f.Notice != "" {
+		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
+	}
 	if f.Options.Timeout > 0 {
 		st.do(SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
@@ -101,7 +106,7 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	a := Agent{
 		AgentRef: bridge.AgentRef{ID: orchID(st.Summoned), Generation: 1},
 		Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode,
-		Standing: Working, Predecessor: successorOf,
+		Standing: Working, Predecessor: successorOf, Brief: brief,
 	}
 	company := st.company(a.ID)
 	st.enlist(a, brief)
@@ -143,6 +148,10 @@ func (st *step) spawned(f Spawned) {
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}
+	st.watch(a, watchEvery)
+	if a.Generation > 1 {
+		st.reconcile(a.ID, f.Result)
+	}
 }
 
 func (st *step) notSpawned(f NotSpawned) {
@@ -151,9 +160,14 @@ func (st *step) notSpawned(f NotSpawned) {
 		return
 	}
 	asked := a.Status == Stopping
+	class := a.Class
+	if a.Status != Restarting {
+		class = ""
+	}
 	a.Status, a.Since = Ended, st.at
-	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: orDefault(a.Goodbye, string(bridge.CatStart))})
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: orDefault(a.Goodbye, string(f.Category))})
 	if asked {
+		a.Dismissed = true
 		st.drop(a.ID)
 		return
 	}
@@ -161,8 +175,19 @@ func (st *step) notSpawned(f NotSpawned) {
 	if f.Stderr != "" {
 		message += ": " + f.Stderr
 	}
+	switch {
+	case class != "":
+		st.fell(a.ID, class, a.Cause)
+		return
+	case f.Category == bridge.CatResume:
+		st.fell(a.ID, restart.InvalidResume, message)
+		return
+	case transientStart(message):
+		st.fell(a.ID, restart.Crash, message)
+		return
+	}
 	st.fail(a.ID, f.Category, message, recovery(f.Category, RoleArbiter))
-	if a.Role == RoleArbiter || concernsAll(f.Category) {
+	if a.Role == RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 && concernsAll(f.Category) {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}
@@ -172,7 +197,8 @@ func (st *step) notSpawned(f NotSpawned) {
 // buried tells the Arbiter of an Orchestrator that is gone, and of the words
 // that did not reach it.
 func (st *step) buried(id, why string) {
-	a, _ := st.agent(id)
+	a := *st.edit(id)
+	st.edit(id).Dismissed = true
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.drop(id) {
 		if m.Kind != KindContinue && m.Kind != KindCorrection {
@@ -205,14 +231,20 @@ func (st *step) release(id, reason string, now bool) {
 	if a == nil || !a.Alive() {
 		return
 	}
+	down := a.Status == Down
 	a.Status, a.Since, a.Goodbye = Stopping, st.at, reason
+	if down {
+		a.Status, a.Dismissed = Ended, true // there is no process to end
+	}
 	if st.Handoff == id {
 		// Its document stays: the next one summoned still receives it.
 		a.Standing = HandedOff
 	}
 	st.withdrawPermits(id)
 	st.drop(id)
-	st.do(Kill{Agent: a.AgentRef, Now: now})
+	if !down {
+		st.do(Kill{Agent: a.AgentRef, Now: now})
+	}
 }
 
 // releasePredecessor lets the old one go once its successor has spoken for
@@ -230,15 +262,17 @@ func (st *step) ended(id string, d bridge.Done) {
 	if a.Status == Ended {
 		return
 	}
-	asked := a.Status == Stopping
-	turn := a.Turn
-	a.Status, a.Since, a.Turn, a.Doing = Ended, st.at, nil, ""
-	if d.SessionID != "" {
-		a.SessionID = d.SessionID
+	asked, class, cause := a.Status == Stopping, restart.Crash, exitText(d.Exit)
+	if a.Status == Restarting {
+		class, cause = a.Class, a.Cause
+	}
+	a.Status, a.Since, a.Doing = Ended, st.at, ""
+	if asked {
+		a.Turn, a.Dismissed = nil, true
 	}
 	reason := a.Goodbye
 	if !asked {
-		reason = string(bridge.CatCrash)
+		reason = string(categoryOf(class))
 	}
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	st.withdrawPermits(id)
@@ -246,17 +280,10 @@ func (st *step) ended(id string, d bridge.Done) {
 		st.drop(id)
 		return
 	}
-	st.Crashes++
-	for _, m := range turn {
-		st.unsent(m)
+	if class == restart.Crash {
+		st.Crashes++
 	}
-	what := "ended unasked (" + exitText(d.Exit) + ")"
-	st.fail(id, bridge.CatCrash, a.Name+" "+what, recovery(bridge.CatCrash, RoleArbiter))
-	if a.Role == RoleArbiter {
-		st.giveUp(bridge.CatCrash, "The Arbiter "+what)
-		return
-	}
-	st.buried(id, what)
+	st.fell(id, class, cause)
 }
 
 func exitText(e bridge.Exit) string {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -21,6 +22,7 @@ type Port interface {
 	Interrupt(ctx context.Context, a bridge.AgentRef) (bridge.InterruptResult, error)
 	Kill(ctx context.Context, p bridge.KillParams) error
 	Ask(ctx context.Context, p bridge.AskParams) (bridge.AskResult, error)
+	Probe(ctx context.Context, a bridge.AgentRef) (bridge.ProbeResult, error)
 	Shutdown(ctx context.Context, p bridge.ShutdownParams) (bridge.ShutdownResult, error)
 }
 
@@ -28,19 +30,30 @@ type Port interface {
 // must not block: a face that is slow queues for itself.
 type Sink func(at time.Time, e contract.Event)
 
+// Opener starts a bridge in place of one that is gone. Swept is how many processes
+// that one had left behind.
+type Opener func(ctx context.Context) (port Port, claude bridge.ClaudeInfo, swept int, failed *BridgeFailed)
+
 // Loop owns the state of a run. One goroutine, that of [Loop.Run], folds inputs
 // into it; everybody else puts inputs in and reads snapshots.
+//
+// What a fact leads to is done when the journal holds it on disk, and not before:
+// what was done can then always be told from what was recorded.
 type Loop struct {
-	port   Port
 	policy policy.Policy
 	sink   Sink
 	log    *slog.Logger
+	open   Opener // nil: a bridge that is gone ends the run
 
 	inbox chan Input
 	done  chan struct{} // closed when Run returns
 	state atomic.Pointer[State]
+	clock clock
+	books books
 
 	// What follows belongs to the loop's goroutine.
+	port   Port
+	next   atomic.Pointer[Port] // opened, and not told to the state yet
 	lanes  map[string]*lane
 	timers map[string]*time.Timer
 	exit   contract.Exit
@@ -48,7 +61,17 @@ type Loop struct {
 
 	workers sync.WaitGroup
 	waiting waiting
+	fault   *Fault
 }
+
+// Fault is a panic of ours, for the crash report.
+type Fault struct {
+	Panic string
+	Stack []byte
+}
+
+// Fault returns the panic that ended [Loop.Run], or nil. Call it after Run.
+func (l *Loop) Fault() *Fault { return l.fault }
 
 // inboxSize lets a burst of events pass without a switch of goroutines each.
 // When it is full the bridge's reader waits, which is the back-pressure wanted.
@@ -62,9 +85,17 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 		lanes: map[string]*lane{}, timers: map[string]*time.Timer{},
 	}
 	l.waiting.init()
+	l.clock.init()
+	l.books.init()
 	l.state.Store(&State{})
 	return l
 }
+
+// Restore sets the state a run is taken up with. Call it before [Loop.Run].
+func (l *Loop) Restore(s State) { l.state.Store(&s) }
+
+// OnBridgeLost sets how a bridge is replaced. Call it before [Loop.Run].
+func (l *Loop) OnBridgeLost(open Opener) { l.open = open }
 
 // Put hands an input in. It reports false when the run is over.
 func (l *Loop) Put(f Fact) bool {
@@ -74,7 +105,7 @@ func (l *Loop) Put(f Fact) bool {
 	default:
 	}
 	select {
-	case l.inbox <- Input{At: time.Now(), Fact: f}:
+	case l.inbox <- Input{At: l.clock.now(), Fact: f}:
 		return true
 	case <-l.done:
 		return false
@@ -99,26 +130,54 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			l.log.Error("panic", "panic", p, "stack", string(debug.Stack()))
-			l.sink(time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+			stack := debug.Stack()
+			l.log.Error("panic", "panic", p, "stack", string(stack))
+			l.fault = &Fault{Panic: fmt.Sprint(p), Stack: stack}
+			l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 				Category: bridge.CatInternal, Message: fmt.Sprintf("a fault of arbiter: %v", p), RecoveryOptions: []string{},
 			}})
 			exit = contract.ExitBug
 		}
 	}()
-	l.fold(ctx, Input{At: time.Now(), Fact: first})
+	l.fold(ctx, Input{At: l.clock.now(), Fact: first})
 	for !l.over {
-		l.fold(ctx, <-l.inbox)
+		inbox := l.inbox
+		if len(l.books.undone) >= maxUndone {
+			inbox = nil // the disk is slow: the bridge's reader waits
+		}
+		select {
+		case in := <-inbox:
+			if slept := l.clock.slept(); slept > 0 {
+				l.fold(ctx, Input{At: l.clock.now(), Fact: Woke{Slept: slept}})
+			}
+			l.fold(ctx, in)
+		case <-l.books.wake:
+			l.settle(ctx)
+		}
 	}
 	return l.exit
 }
 
+// fold applies one input. What it leads to waits until it is on disk.
 func (l *Loop) fold(ctx context.Context, in Input) {
+	if l.refuse(in) {
+		return
+	}
 	l.note(in.Fact)
+	in.At = l.clock.order(in.At)
 	state, effects := Apply(*l.state.Load(), in)
+	if _, ok := in.Fact.(BridgeBack); ok {
+		l.port = *l.next.Load()
+	}
 	l.state.Store(&state)
-	for _, e := range effects {
-		l.perform(ctx, in.At, e)
+	crashpoint.Here("loop.apply")
+	full := l.record(in)
+	if len(effects) > 0 {
+		l.books.undone = append(l.books.undone, undone{at: in.At, upTo: l.books.last, effects: effects})
+	}
+	l.settle(ctx)
+	if full != nil {
+		l.fold(ctx, Input{At: in.At, Fact: JournalFull{Message: full.Error()}})
 	}
 }
 
@@ -145,28 +204,40 @@ func (l *Loop) note(f Fact) {
 // perform carries an effect out. What may take time runs on a worker that Run
 // waits for; its outcome comes back as an input.
 func (l *Loop) perform(ctx context.Context, at time.Time, e Effect) {
+	port := l.port // a later one is another's
 	switch e := e.(type) {
 	case Emit:
+		crashpoint.Here("loop.emit")
+		if _, accepted := e.Event.Body.(contract.Accepted); accepted {
+			crashpoint.Here("loop.accept")
+		}
 		l.sink(at, e.Event)
 	case Spawn:
-		l.work(func() { l.spawn(ctx, e.Params) })
+		l.work(func() { l.spawn(ctx, port, e.Params) })
 	case Send:
-		l.lane(e.Params.ID).push(l, func() { l.send(ctx, e.Params) })
+		l.lane(e.Params.ID).push(l, func() { l.send(ctx, port, e.Params) })
 	case Interrupt:
-		l.lane(e.Agent.ID).push(l, func() { l.interrupt(ctx, e.Agent) })
+		l.lane(e.Agent.ID).push(l, func() { l.interrupt(ctx, port, e.Agent) })
 	case Kill:
-		l.work(func() { l.kill(ctx, e) })
+		l.work(func() { l.kill(ctx, port, e) })
+	case Probe:
+		l.work(func() { l.probe(ctx, port, e.Agent) })
+	case OpenBridge:
+		l.work(func() { l.openBridge(ctx) })
 	case AskAgent:
-		l.work(func() { l.askAgent(ctx, e) })
+		l.work(func() { l.askAgent(ctx, port, e) })
 	case AnswerTool:
+		crashpoint.Here("loop.tool.answer")
 		l.waiting.answerTool(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})
 	case AnswerPermission:
+		crashpoint.Here("loop.permission.answer")
 		l.waiting.answerPermission(e.Request, e.Result)
 	case SetTimer:
 		l.setTimer(e)
 	case Shutdown:
-		l.work(func() { l.shutdown(ctx, e.Fast) })
+		l.work(func() { l.shutdown(ctx, port, e.Fast) })
 	case Finish:
+		crashpoint.Here("loop.finish")
 		l.exit, l.over = e.Exit, true
 	default:
 		panic(fmt.Sprintf("supervisor: unknown effect %T", e))

@@ -78,6 +78,10 @@ func (f *fakePort) Ask(_ context.Context, p bridge.AskParams) (bridge.AskResult,
 	return bridge.AskResult{Answer: "I am " + p.ID}, nil
 }
 
+func (f *fakePort) Probe(context.Context, bridge.AgentRef) (bridge.ProbeResult, error) {
+	return bridge.ProbeResult{Answered: true}, nil
+}
+
 func (f *fakePort) Shutdown(context.Context, bridge.ShutdownParams) (bridge.ShutdownResult, error) {
 	f.mu.Lock()
 	var refs []bridge.AgentRef
@@ -105,8 +109,11 @@ func (f *fakePort) end(ref bridge.AgentRef) {
 func perform(t *testing.T, o Options, port *fakePort, during func(l *Loop)) ([]contract.Event, contract.Exit) {
 	t.Helper()
 	var events []contract.Event
-	l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) { events = append(events, e) },
-		slog.New(slog.NewTextHandler(io.Discard, nil)))
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) { events = append(events, e) }, log)
 	port.loop, port.live = l, map[string]bridge.AgentRef{}
 	if during != nil {
 		go during(l)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
 // post queues a message and announces it. A run that is ending, perhaps since a
@@ -14,16 +15,37 @@ func (st *step) post(m Mail) {
 		return
 	}
 	m.ID, m.At = st.newMessageID(), st.at
-	st.emit(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text})
-	if m.Strength == contract.Stop {
-		// It goes first: the turn it interrupts must not be followed by another.
-		at := slices.IndexFunc(st.Mail, func(x Mail) bool { return x.To == m.To && !x.Sent })
-		if at >= 0 {
-			st.Mail, st.ownMail = slices.Insert(slices.Clone(st.Mail), at, m), true
-			return
-		}
+	st.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text})
+	st.Ledger.Posted++
+	if m.Strength == contract.Stop || m.Kind == KindRetry && m.From == contract.Supervisor {
+		// It goes first: the turn it interrupts, or takes up again, must not be
+		// followed by another.
+		st.ahead(m)
+		return
 	}
 	st.Mail = append(st.mail(), m)
+}
+
+// ahead puts a message before all that wait for the same agent.
+func (st *step) ahead(m Mail) {
+	at := slices.IndexFunc(st.Mail, func(x Mail) bool { return x.To == m.To && !x.Sent })
+	if at < 0 {
+		at = len(st.Mail)
+	}
+	st.Mail, st.ownMail = slices.Insert(slices.Clone(st.Mail), at, m), true
+}
+
+// talkKept is how many messages of the conversation a state remembers.
+const talkKept = 200
+
+// speak announces a message and remembers it as part of the conversation.
+func (st *step) speak(from string, m contract.Message) {
+	st.emit(from, m)
+	keep := st.Talk
+	if len(keep) >= talkKept {
+		keep = keep[len(keep)-talkKept+1:]
+	}
+	st.Talk = append(slices.Clone(keep), m)
 }
 
 // tell posts the supervisor's own word to an agent.
@@ -33,7 +55,7 @@ func (st *step) tell(to, kind, text string) {
 
 // toHuman announces a message that no agent receives.
 func (st *step) toHuman(kind, text string) {
-	st.emit(contract.Arbiter, contract.Message{
+	st.speak(contract.Arbiter, contract.Message{
 		MessageID: st.newMessageID(), From: contract.Arbiter, To: contract.Human, Kind: kind, Text: text,
 	})
 }
@@ -64,8 +86,14 @@ func (st *step) pump() {
 // message to the Arbiter that can carry it.
 func (st *step) send(i int, steer bool) {
 	m := &st.mail()[i]
-	m.Sent, m.Carries = true, nil
-	if m.To == contract.Arbiter && m.Kind != KindCorrection {
+	m.Sent = true
+	if m.Wire == "" {
+		m.Wire = m.ID
+	}
+	if m.Content == "" {
+		m.Carries = nil
+	}
+	if m.Content == "" && m.To == contract.Arbiter && m.Kind != KindCorrection {
 		log := st.workLog()
 		for k := range log {
 			if log[k].Carrier == "" {
@@ -78,25 +106,52 @@ func (st *step) send(i int, steer bool) {
 	if !steer {
 		a.Status, a.Since, a.Turn = Busy, st.at, nil
 	}
-	a.Turn = append(slices.Clip(a.Turn), m.ID)
-	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.ID, Content: st.render(*m), Steer: steer}})
+	a.Turn = append(slices.Clip(a.Turn), m.Wire)
+	if m.Content == "" {
+		m.Content = st.render(*m)
+	}
+	st.Ledger.Sent++
+	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: steer}})
+	if !steer {
+		st.awaitProof(*m)
+	}
 }
 
-// delivered takes a message off the queue, with the reports it carried.
-func (st *step) delivered(id string) {
-	i := slices.IndexFunc(st.Mail, func(m Mail) bool { return m.ID == id })
+// onWire finds the message that went out under an id.
+func onWire(list []Mail, wire string) int {
+	return slices.IndexFunc(list, func(m Mail) bool { return m.Sent && m.Wire == wire })
+}
+
+// delivered takes a message off the queue, with the reports it carried. It is
+// kept until its turn is over: if the process dies at once, its session may not
+// know of it.
+func (st *step) delivered(wire string) {
+	i := onWire(st.Mail, wire)
 	if i < 0 {
 		return
 	}
 	m := st.Mail[i]
 	st.Mail = slices.Delete(st.mail(), i, i+1)
-	st.emit(m.To, contract.Delivered{MessageID: id})
+	st.do(SetTimer{Key: proofKey(wire)})
+	if a := st.edit(m.To); a != nil {
+		a.Spoken = true
+		if slices.Contains(a.Turn, wire) {
+			kept := m
+			kept.Told, kept.Carries = true, nil
+			st.Underway = append(slices.Clip(st.Underway), kept)
+		}
+	}
+	if m.Told {
+		return
+	}
+	st.Ledger.Seen++
+	st.emit(m.To, contract.Delivered{MessageID: m.ID})
 	if len(m.Carries) == 0 {
 		return
 	}
 	kept := st.WorkLog[:0:0]
 	for _, e := range st.WorkLog {
-		if e.Carrier != id {
+		if e.Carrier != m.ID {
 			kept = append(kept, e)
 			continue
 		}
@@ -105,20 +160,53 @@ func (st *step) delivered(id string) {
 	st.WorkLog, st.ownLog = kept, true
 }
 
+// overWith forgets a message whose turn is over.
+func (st *step) overWith(wire string) {
+	if i := onWire(st.Underway, wire); i >= 0 {
+		st.Underway = slices.Delete(slices.Clone(st.Underway), i, i+1)
+	}
+}
+
 // unsent puts a message back: the agent did not take it up.
-func (st *step) unsent(id string) {
-	i := slices.IndexFunc(st.Mail, func(m Mail) bool { return m.ID == id })
+func (st *step) unsent(wire string) {
+	i := onWire(st.Mail, wire)
 	if i < 0 {
 		return
 	}
+	st.do(SetTimer{Key: proofKey(wire)})
 	m := &st.mail()[i]
-	m.Sent, m.Carries = false, nil
+	m.Sent, m.Resent = false, false
+	if m.Told {
+		return // it carries nothing any more, and goes out as it was
+	}
+	m.Carries, m.Content = nil, ""
 	log := st.workLog()
 	for k := range log {
-		if log[k].Carrier == id {
+		if log[k].Carrier == m.ID {
 			log[k].Carrier = ""
 		}
 	}
+}
+
+// requeue puts back a message that died with a process. It goes out under
+// another id: the session may drop the old one as a repeat.
+func (st *step) requeue(wire string) {
+	if i := onWire(st.Underway, wire); i >= 0 {
+		m := st.Underway[i]
+		st.overWith(wire)
+		m.Sent, m.Resent = false, false
+		m.Wire = st.newMessageID()
+		st.Ledger.Requeued++
+		st.ahead(m)
+		return
+	}
+	i := onWire(st.Mail, wire)
+	if i < 0 {
+		return
+	}
+	st.unsent(wire)
+	st.mail()[i].Wire = st.newMessageID()
+	st.Ledger.Requeued++
 }
 
 // drop takes all mail to an agent that can no longer read it, and returns it.
@@ -126,13 +214,17 @@ func (st *step) drop(to string) []Mail {
 	var lost []Mail
 	for _, m := range st.Mail {
 		if m.To == to {
-			st.unsent(m.ID)
+			if m.Sent {
+				st.unsent(m.Wire)
+			}
 			lost = append(lost, m)
 		}
 	}
 	if len(lost) > 0 {
 		st.Mail = slices.DeleteFunc(st.mail(), func(m Mail) bool { return m.To == to })
+		st.Ledger.Returned += len(lost)
 	}
+	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), func(m Mail) bool { return m.To == to })
 	return lost
 }
 
@@ -140,8 +232,8 @@ func (st *step) drop(to string) []Mail {
 // meanwhile that it has the message, the failure was one of the answer only.
 func (st *step) notSent(f NotSent) {
 	a := st.edit(f.Agent.ID)
-	i := slices.IndexFunc(st.Mail, func(m Mail) bool { return m.ID == f.MessageID })
-	if a == nil || a.Generation != f.Agent.Generation || i < 0 {
+	i := onWire(st.Mail, f.MessageID)
+	if a == nil || a.Generation != f.Agent.Generation || i < 0 || !a.Up() {
 		return
 	}
 	st.unsent(f.MessageID)
@@ -154,8 +246,9 @@ func (st *step) notSent(f NotSent) {
 	if m.Tries < 3 {
 		return // pump sends it again
 	}
-	st.Mail = slices.Delete(st.mail(), i, i+1)
-	st.broken(a.ID, bridge.CatProtocol, "a message could not be written: "+f.Message)
+	// Its stdin is stuck or closed: the message stays, and another process reads it.
+	m.Tries = 0
+	st.relaunch(a.ID, restart.Hung, "a message could not be written: "+f.Message)
 }
 
 // betweenAgents says whether a message is part of the agents' own talk, which
@@ -167,6 +260,6 @@ func (s *State) betweenAgents(from, kind string) bool {
 // log queues a report that expects no answer.
 func (st *step) log(from, kind, text string) {
 	e := Entry{ID: st.newMessageID(), From: from, Kind: kind, Text: text, At: st.at}
-	st.emit(from, contract.Message{MessageID: e.ID, From: from, To: contract.Arbiter, Kind: kind, Text: text})
+	st.speak(from, contract.Message{MessageID: e.ID, From: from, To: contract.Arbiter, Kind: kind, Text: text})
 	st.WorkLog = append(st.workLog(), e)
 }

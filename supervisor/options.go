@@ -33,12 +33,17 @@ type Options struct {
 	RetryBase        time.Duration // first pause before a turn is tried again after API trouble
 	StartTimeout     time.Duration // for an agent to be ready, 0: the bridge's default
 	PermissionWait   time.Duration // an unanswered permission request is denied then
+	MaxWait          time.Duration // for a usage limit or an overload to pass; negative: not at all
+	MaxMemory        int64         // bytes of one agent's processes, 0: no limit
+	MaxOutput        int64         // bytes of one agent's task output files, 0: no limit
 
 	HumanPresent bool // somebody can answer (until the input ends)
 	Partial      bool // stream text as it arrives
 
+	Claude    string // the program as it was named; empty: claude on PATH
 	Rehearsal bool
-	Scenario  string
+	Scenario  string // its name
+	Script    string // where it was found
 	StandIn   bool
 }
 
@@ -53,6 +58,9 @@ const (
 	DefaultContextCritical  = 85.0
 	DefaultRetryBase        = 5 * time.Second
 	DefaultPermissionWait   = 10 * time.Minute
+	DefaultMaxWait          = 6 * time.Hour
+	DefaultMaxMemory        = 8 << 30
+	DefaultMaxOutput        = 4 << 30
 )
 
 // WithDefaults fills in what was left zero and has a default.
@@ -77,6 +85,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.PermissionWait == 0 {
 		o.PermissionWait = DefaultPermissionWait
+	}
+	if o.MaxWait == 0 {
+		o.MaxWait = DefaultMaxWait
 	}
 	if o.Permissions == "" {
 		o.Permissions = "ask"

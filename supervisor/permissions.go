@@ -16,32 +16,69 @@ const permitKey = "permit/"
 // human allowed for the whole run, or by asking the human. Any doubt is a deny.
 func (st *step) permissionAsked(f PermissionAsked) {
 	a, ok := st.agent(f.Params.ID)
+	p := Permit{ID: f.Params.Request, Params: f.Params, At: st.at}
 	switch {
 	case !ok || a.Generation != f.Params.Generation || !a.Alive():
-		st.decidePermit(f.Params, bridge.Deny, "shutdown", "the agent is ending")
+		st.decidePermit(p, bridge.Deny, "shutdown", "the agent is ending")
 	case f.Behavior == bridge.Allow:
-		st.answerPermit(f.Params, bridge.Allow, f.By, f.Rule, "")
+		st.answerPermit(p, bridge.Allow, f.By, f.Rule, "")
 	case f.Behavior == "ask" && slices.Contains(st.Granted, actionKey(f.Params)):
-		st.answerPermit(f.Params, bridge.Allow, "human", "", "")
+		st.answerPermit(p, bridge.Allow, "human", "", "")
+	case f.Behavior == "ask" && st.askedBefore(p):
 	case f.Behavior == "ask" && !st.HumanPresent:
-		st.decidePermit(f.Params, bridge.Deny, "nobody", "no human is present to allow it")
+		st.decidePermit(p, bridge.Deny, "nobody", "no human is present to allow it")
 	case f.Behavior == "ask":
-		st.Permits = append(slices.Clone(st.Permits), Permit{Params: f.Params, At: st.at})
-		st.emit(a.ID, contract.PermissionRequest{
-			Request: f.Params.Request, Tool: f.Params.Tool, Input: f.Params.Input,
-			Subagent: f.Params.Subagent, Reason: f.Params.Reason,
-		})
-		st.do(SetTimer{Key: permitKey + f.Params.Request, After: st.Options.PermissionWait})
+		st.Permits = append(slices.Clone(st.Permits), p)
+		st.emit(a.ID, p.event())
+		st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
 	default:
-		st.answerPermit(f.Params, bridge.Deny, f.By, f.Rule, denial(f.Reason))
+		st.answerPermit(p, bridge.Deny, f.By, f.Rule, denial(f.Reason))
 	}
+}
+
+// askedBefore deals with a request that an earlier process of the agent had made
+// already: it takes the place of that one, or gets the answer that was given since.
+func (st *step) askedBefore(p Permit) bool {
+	action := actionKey(p.Params)
+	for i, q := range st.Permits {
+		if q.Orphan && q.Params.ID == p.Params.ID && actionKey(q.Params) == action {
+			st.Permits = slices.Clone(st.Permits)
+			st.Permits[i].Params, st.Permits[i].Orphan = p.Params, false
+			return true
+		}
+	}
+	for i, x := range st.Answered {
+		if x.Agent == p.Params.ID && x.Action == action {
+			st.Answered = slices.Delete(slices.Clone(st.Answered), i, i+1)
+			st.answerPermit(p, x.Behavior, "human", "", x.Message)
+			return true
+		}
+	}
+	return false
+}
+
+// event asks a human.
+func (p Permit) event() contract.PermissionRequest {
+	return contract.PermissionRequest{
+		Request: p.ID, Tool: p.Params.Tool, Input: p.Params.Input,
+		Subagent: p.Params.Subagent, Reason: p.Params.Reason,
+	}
+}
+
+// denyPermits denies all that wait for a human.
+func (st *step) denyPermits(by, reason string) {
+	for _, p := range st.Permits {
+		st.do(SetTimer{Key: permitKey + p.ID})
+		st.decidePermit(p, bridge.Deny, by, reason)
+	}
+	st.Permits = nil
 }
 
 func denial(reason string) string {
 	return "Denied: " + orDefault(reason, "not permitted") + ". Do not try to get around it; find another way, or report that you cannot."
 }
 
-func (st *step) decidePermit(p bridge.PermissionParams, behavior, by, reason string) {
+func (st *step) decidePermit(p Permit, behavior, by, reason string) {
 	message := ""
 	if behavior == bridge.Deny {
 		message = denial(reason)
@@ -49,14 +86,20 @@ func (st *step) decidePermit(p bridge.PermissionParams, behavior, by, reason str
 	st.answerPermit(p, behavior, by, "", message)
 }
 
-func (st *step) answerPermit(p bridge.PermissionParams, behavior, by, rule, message string) {
-	st.emit(p.ID, contract.Permission{Request: p.Request, Behavior: behavior, By: by, Tool: p.Tool, Rule: rule})
-	st.do(AnswerPermission{Request: p.Request, Result: bridge.PermissionResult{Behavior: behavior, Message: message}})
+func (st *step) answerPermit(p Permit, behavior, by, rule, message string) {
+	st.emit(p.Params.ID, contract.Permission{Request: p.ID, Behavior: behavior, By: by, Tool: p.Params.Tool, Rule: rule})
+	if p.Orphan {
+		if by == "human" {
+			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: actionKey(p.Params), Behavior: behavior, Message: message})
+		}
+		return
+	}
+	st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: behavior, Message: message}})
 }
 
 // takePermit removes a pending request and stops its timer.
 func (st *step) takePermit(request string) (Permit, bool) {
-	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.Params.Request == request })
+	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.ID == request })
 	if i < 0 {
 		return Permit{}, false
 	}
@@ -78,10 +121,10 @@ func (st *step) permit(ref string, c contract.Permit) {
 		if c.Scope == "run" {
 			st.Granted = append(slices.Clip(st.Granted), actionKey(p.Params))
 		}
-		st.answerPermit(p.Params, bridge.Allow, "human", "", "")
+		st.answerPermit(p, bridge.Allow, "human", "", "")
 		return
 	}
-	st.decidePermit(p.Params, bridge.Deny, "human", orDefault(c.Message, "the human said no"))
+	st.decidePermit(p, bridge.Deny, "human", orDefault(c.Message, "the human said no"))
 }
 
 func (st *step) permitTimedOut(key string) bool {
@@ -90,15 +133,19 @@ func (st *step) permitTimedOut(key string) bool {
 		return false
 	}
 	if p, open := st.takePermit(request); open {
-		st.decidePermit(p.Params, bridge.Deny, "timeout", "nobody answered within "+st.Options.PermissionWait.String())
+		st.decidePermit(p, bridge.Deny, "timeout", "nobody answered within "+st.Options.PermissionWait.String())
 	}
 	return true
 }
 
 // permissionWithdrawn: the agent no longer waits (interrupted, or gone).
 func (st *step) permissionWithdrawn(request string) {
-	if p, ok := st.takePermit(request); ok {
-		st.emit(p.Params.ID, contract.Permission{Request: request, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool})
+	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return !p.Orphan && p.Params.Request == request })
+	if i < 0 {
+		return
+	}
+	if p, ok := st.takePermit(st.Permits[i].ID); ok {
+		st.emit(p.Params.ID, contract.Permission{Request: p.ID, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool})
 	}
 }
 
@@ -106,8 +153,8 @@ func (st *step) permissionWithdrawn(request string) {
 func (st *step) withdrawPermits(agent string) {
 	for _, p := range st.Permits {
 		if p.Params.ID == agent {
-			st.takePermit(p.Params.Request)
-			st.decidePermit(p.Params, bridge.Deny, "withdrawn", "the turn is over")
+			st.takePermit(p.ID)
+			st.decidePermit(p, bridge.Deny, "withdrawn", "the turn is over")
 		}
 	}
 }

@@ -218,6 +218,36 @@ func effects[E Effect](p *play) []E {
 	return list
 }
 
+// crash has the agent's process end unasked, and the next one come up, n times or
+// until it is parked.
+func (p *play) crash(id string, n int) {
+	p.t.Helper()
+	for range n {
+		a := p.agent(id)
+		if len(a.Turn) > 0 {
+			p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnLost})
+		}
+		p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed", Stderr: "oom"}})
+		if p.agent(id).Status != Down {
+			return
+		}
+		p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+		p.do(Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
+	}
+}
+
+// loseBridge has the bridge die again and again.
+func (p *play) loseBridge() {
+	p.t.Helper()
+	for p.s.Ending == nil {
+		p.do(BridgeLost{Message: "gone"})
+		p.do(Rang{Key: restartPrefix + theBridge})
+		if p.s.Ending == nil {
+			p.do(BridgeBack{})
+		}
+	}
+}
+
 func (p *play) contains(what, text string, parts ...string) {
 	p.t.Helper()
 	for _, part := range parts {

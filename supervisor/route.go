@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -153,6 +154,9 @@ func (s *State) awaitsRuling() bool {
 
 // address sends the Arbiter's word to an Orchestrator, which works from then on.
 func (st *step) address(to, text string, retry bool) {
+	if a, _ := st.agent(to); retry && a.Watch.Hung {
+		st.relaunch(to, restart.Hung, "the Arbiter had it started again")
+	}
 	a := st.edit(to)
 	kind := KindInstruction
 	switch {

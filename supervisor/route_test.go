@@ -380,7 +380,7 @@ func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
 }
 
 func TestRetryAfterAPITrouble(t *testing.T) {
-	p := begin(t, func(o *Options) { o.RetryBase = time.Second })
+	p := begin(t, func(o *Options) { o.RetryBase, o.MaxWait = time.Second, -1 })
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	if r := last[contract.Retry](p); r.Attempt != 1 || r.DelayMS != 1000 {
 		t.Errorf("retry %+v", r)

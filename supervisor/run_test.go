@@ -27,14 +27,14 @@ func TestHowRunsEnd(t *testing.T) {
 		{"bad request", nil, func(p *play) {
 			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "400"})
 		}, "failed", contract.ExitFailed},
-		{"the Arbiter's process dies", nil, func(p *play) {
-			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
+		{"the Arbiter's process dies, and dies", func(o *Options) { o.HumanPresent = false }, func(p *play) {
+			p.crash("arbiter", 5)
 		}, "failed", contract.ExitFailed},
 		{"the Arbiter does not start", nil, func(p *play) {
 			p.s.Agents[0].Status = Starting
 			p.do(NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
 		}, "failed", contract.ExitEnvironment},
-		{"the bridge dies", nil, func(p *play) { p.do(BridgeLost{Message: "gone"}) }, "failed", contract.ExitFailed},
+		{"the bridge dies, and dies", nil, func(p *play) { p.loseBridge() }, "failed", contract.ExitFailed},
 		{"nobody reads", nil, func(p *play) { p.do(OutputLost{Message: "broken pipe"}) }, "cancelled", contract.ExitFailed},
 		{"time", func(o *Options) { o.Timeout = 1 }, func(p *play) { p.do(Rang{Key: timeoutKey}) }, "limit", contract.ExitLimit},
 		{"cost", func(o *Options) { o.MaxCostUSD = 1 }, func(p *play) {
@@ -46,8 +46,7 @@ func TestHowRunsEnd(t *testing.T) {
 		}, "limit", contract.ExitLimit},
 		{"failures", func(o *Options) { o.MaxFailures = 2 }, func(p *play) {
 			for range 2 {
-				id := p.summon("work")
-				p.happen(id, bridge.Done{Exit: bridge.Exit{Code: 1}})
+				p.crash(p.summon("work"), 5)
 			}
 		}, "failed", contract.ExitFailed},
 		{"no task", func(o *Options) { o.Task = "" }, func(p *play) { p.do(InputEnded{}) }, "failed", contract.ExitUsage},
@@ -162,10 +161,9 @@ func TestCrashOfAnOrchestratorIsToldToTheArbiter(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnLost})
-	p.happen(id, bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: -1, Signal: "killed", Stderr: "oom"}})
-	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "killed", "Not delivered to it: the brief")
-	if p.s.Phase != machine.Error || p.s.Crashes != 1 {
+	p.crash(id, 5)
+	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "parked", "killed", "Not delivered to it: the brief")
+	if p.s.Phase != machine.Error || p.s.Crashes != 5 {
 		t.Errorf("%s, %d crashes", p.s.Phase, p.s.Crashes)
 	}
 	p.summon("again")

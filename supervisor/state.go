@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -19,6 +20,11 @@ type State struct {
 	Began   time.Time
 	Phase   machine.State
 
+	LifeBegan time.Time     // of this process
+	LastAt    time.Time     // of the last fact that counts
+	Lived     time.Duration // of earlier processes
+	Lives     int           // processes so far
+
 	Agents     []Agent // the Arbiter first, then the Orchestrators in order of summoning
 	Summoned   int     // Orchestrators so far; the next one's number less one
 	Iterations int     // entries into `executing` by a summon
@@ -30,10 +36,17 @@ type State struct {
 
 	Task     string // what the human wants, as first said
 	Plan     []contract.Step
-	Mail     []Mail  // messages that are not delivered yet, oldest first
+	Mail     []Mail             // messages that are not delivered yet, oldest first
+	Underway []Mail             // delivered, and their turn is not over
+	Talk     []contract.Message // what was said last, oldest first
+	Ledger   Ledger
+	Restarts restart.History
+	BridgeUp bool    // there is one to speak to
+	Waking   bool    // agents come back; then see that the talk goes on
 	WorkLog  []Entry // reports that wait for a message to travel with
 	Question *Question
 	Permits  []Permit // permission requests a human has to answer
+	Answered []Answered
 	Granted  []string // actions a human allowed for the whole run
 	Offered  []string // recovery options of the last error
 	Handoff  string   // the Orchestrator whose document waits for a successor
@@ -47,6 +60,17 @@ type State struct {
 	Usage   bridge.Usage
 	CostUSD float64
 	Ending  *Ending
+}
+
+// Ledger counts what became of messages to agents.
+type Ledger struct {
+	Posted    int `json:"posted"`
+	Sent      int `json:"sent"`      // written to an agent, repeats included
+	Seen      int `json:"seen"`      // proven to have been taken up
+	Resent    int `json:"resent"`    // written again for want of proof
+	Swallowed int `json:"swallowed"` // not taken up even then; the agent was restarted
+	Requeued  int `json:"requeued"`  // lost with a process, and queued again
+	Returned  int `json:"returned"`  // their reader was let go before it read them
 }
 
 // Role says what an agent is in the hierarchy.
@@ -63,11 +87,14 @@ type Status string
 
 // The statuses of an agent.
 const (
-	Starting Status = "starting"
-	Ready    Status = "ready" // no turn runs
-	Busy     Status = "busy"  // a turn runs
-	Stopping Status = "stopping"
-	Ended    Status = "ended"
+	Starting   Status = "starting"
+	Down       Status = "down"       // the process is gone; another follows
+	Restarting Status = "restarting" // it is being ended, and another follows
+	Parked     Status = "parked"     // it failed too often; a human has to say so
+	Ready      Status = "ready"      // no turn runs
+	Busy       Status = "busy"       // a turn runs
+	Stopping   Status = "stopping"
+	Ended      Status = "ended"
 )
 
 // Standing is where an Orchestrator stands with the Arbiter.
@@ -90,12 +117,19 @@ type Agent struct {
 	SessionID   string // Claude's
 	Status      Status
 	Standing    Standing
-	Since       time.Time // of Status
-	Turn        []string  // ids of the messages in the running turn
-	Corrections int       // how often the present verdict was asked for again
-	Fallbacks   int       // how often in a row the rules decided in its place
-	Troubles    int       // turns in a row lost to API trouble
-	Goodbye     string    // why we are ending it: released, killed, shutdown …
+	Since       time.Time     // of Status
+	Turn        []string      // ids of the messages in the running turn
+	Corrections int           // how often the present verdict was asked for again
+	Fallbacks   int           // how often in a row the rules decided in its place
+	Troubles    int           // turns in a row lost to API trouble
+	Goodbye     string        // why we are ending it: released, killed, shutdown …
+	Dismissed   bool          // its end was its own, not the run's: it does not come back
+	Spoken      bool          // its session has a history
+	Fresh       bool          // its next process begins a new session
+	Class       restart.Class // why it is Restarting
+	Cause       string        // the same in words
+	Brief       string        // what it was summoned for
+	Watch       Watch
 	Document    *verdict.Document
 	Predecessor string
 	Context     bridge.Context
@@ -105,7 +139,12 @@ type Agent struct {
 }
 
 // Alive says whether the agent can still be spoken to.
-func (a *Agent) Alive() bool { return a.Status != Ended && a.Status != Stopping }
+func (a *Agent) Alive() bool {
+	return a.Status != Ended && a.Status != Stopping && a.Status != Parked
+}
+
+// Up says whether it has a process that can be spoken to.
+func (a *Agent) Up() bool { return a.Status == Starting || a.Status == Ready || a.Status == Busy }
 
 // Works says whether an Orchestrator has something to do.
 func (a *Agent) Works() bool {
@@ -121,6 +160,10 @@ type Mail struct {
 	At       time.Time
 	Strength string   // of a human's word: note, steer, stop
 	Sent     bool     // written to the agent, no proof yet
+	Wire     string   // the id it went out under; another one after its process died
+	Content  string   // as it was sent: sent again, it is the same
+	Resent   bool     // written twice under the same id
+	Told     bool     // `delivered` was said
 	Tries    int      // sends that failed
 	Carries  []string // work log entries that travel with it
 }
@@ -143,8 +186,20 @@ type Question struct {
 
 // Permit is a permission request that waits for a human.
 type Permit struct {
+	ID     string // of the first request: it outlives the process that asked
 	Params bridge.PermissionParams
 	At     time.Time
+	// Orphan: the process that asked is gone. The answer is kept for the moment
+	// its successor asks again.
+	Orphan bool
+}
+
+// Answered is a human's answer that waits for its question to be asked again.
+type Answered struct {
+	Agent    string
+	Action   string // actionKey
+	Behavior string
+	Message  string
 }
 
 // Ending is set once the run is over and its agents are being stopped.
@@ -153,6 +208,9 @@ type Ending struct {
 	Summary string
 	Exit    contract.Exit
 	Said    bool // `result` was said
+	// What was open is asked again when the run is taken up again.
+	Question *Question
+	Permits  []Permit
 }
 
 // agent returns a copy of the agent named, and whether there is one.

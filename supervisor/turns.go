@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -19,13 +20,18 @@ const maxCorrections = 2
 func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.edit(id)
 	st.bill(a, t)
-	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: t.MessageIDs})
+	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: st.publicIDs(t.MessageIDs)})
+	switch {
+	case t.Outcome == bridge.TurnLost:
+		return // the process is gone; its `done` follows, and its transcript tells what it had seen
+	case t.Outcome == bridge.TurnFailed && t.Category == bridge.CatProtocol:
+		// How the turn ended was not said; the transcript knows, and another process.
+		st.relaunch(id, restart.Crash, t.Error)
+		return
+	}
 	for _, m := range t.MessageIDs {
-		if t.Outcome == bridge.TurnLost {
-			st.unsent(m)
-		} else {
-			st.delivered(m)
-		}
+		st.delivered(m)
+		st.overWith(m)
 	}
 	a = st.edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
@@ -33,13 +39,14 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	if a.Status == Busy && len(a.Turn) == 0 {
 		a.Status, a.Since = Ready, st.at
 	}
+	st.provenLater(a)
 	st.withdrawPermits(id)
 	if limit := st.Options.MaxCostUSD; limit > 0 && st.CostUSD >= limit {
 		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", st.CostUSD, limit))
 		return
 	}
-	if !a.Alive() {
-		return // it is being let go; its last word has no reader
+	if !a.Alive() || a.Status == Restarting {
+		return // it is being let go, or begun again; its last word has no reader
 	}
 	switch t.Outcome {
 	case bridge.TurnDone:
@@ -49,9 +56,21 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		st.interrupted(id)
 	case bridge.TurnFailed:
 		st.turnFailed(id, t)
-	case bridge.TurnLost:
-		// The process is gone; its `done` follows and is dealt with there.
 	}
+}
+
+// publicIDs are the ids under which the messages were announced.
+func (s *State) publicIDs(wires []string) []string {
+	ids := make([]string, 0, len(wires))
+	for _, w := range wires {
+		if i := onWire(s.Mail, w); i >= 0 {
+			w = s.Mail[i].ID
+		} else if i := onWire(s.Underway, w); i >= 0 {
+			w = s.Underway[i].ID
+		}
+		ids = append(ids, w)
+	}
+	return ids
 }
 
 func (st *step) bill(a *Agent, t bridge.Turn) {
@@ -138,19 +157,19 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 		st.correct(id, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once more, with every required field."}, t)
 	case bridge.CatBudget:
 		st.limitReached("the budget of " + a.Name + " is spent")
+	case bridge.CatUsageLimit:
+		st.limited(id, t)
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout:
-		a.Troubles++
-		if a.Troubles >= st.Options.MaxFailures {
-			st.broken(id, t.Category, t.Error)
-			return
-		}
-		delay := st.Options.RetryBase << (2 * (a.Troubles - 1)) // ×4 each time
-		st.emit(id, contract.Retry{Attempt: a.Troubles, DelayMS: delay.Milliseconds(), Reason: string(t.Category) + ": " + t.Error})
-		st.do(SetTimer{Key: retryKey(a.AgentRef), After: delay})
+		st.apiTrouble(id, t)
+	case bridge.CatResume:
+		// Its history is refused, and will be each time.
+		st.relaunch(id, restart.InvalidResume, t.Error)
 	default:
 		st.broken(id, t.Category, t.Error)
 	}
 }
+
+const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
 
 func retryKey(a bridge.AgentRef) string { return fmt.Sprintf("retry/%s/%d", a.ID, a.Generation) }
 
@@ -163,7 +182,7 @@ func (st *step) retryNow(key string) bool {
 			continue
 		}
 		if a.Status == Ready && !st.pendingFor(a.ID) {
-			st.tell(a.ID, KindRetry, "The way to the model was broken. Take up the last message again where you left it.")
+			st.tell(a.ID, KindRetry, brokenWay)
 		}
 		return true
 	}
@@ -221,5 +240,5 @@ func (st *step) fail(id string, c bridge.Category, message string, options []str
 	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
 }
 
-// elapsed is the run's age.
-func (st *step) elapsed() time.Duration { return st.at.Sub(st.Began) }
+// elapsed is how long the run has lived, over all its processes.
+func (st *step) elapsed() time.Duration { return st.Lived + max(st.at.Sub(st.LifeBegan), 0) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 )
 
 // Deadlines of the requests to the bridge. They are far above what the bridge's
@@ -18,10 +19,12 @@ const (
 	shutdownDeadline = 20 * time.Second
 )
 
-func (l *Loop) spawn(ctx context.Context, p bridge.SpawnParams) {
+func (l *Loop) spawn(ctx context.Context, port Port, p bridge.SpawnParams) {
 	ctx, cancel := context.WithTimeout(ctx, spawnDeadline)
 	defer cancel()
-	r, err := l.port.Spawn(ctx, p)
+	crashpoint.Here("loop.spawn")
+	r, err := port.Spawn(ctx, p)
+	crashpoint.Here("loop.spawned")
 	if err == nil {
 		l.Put(Spawned{Agent: p.AgentRef, Result: r})
 		return
@@ -40,34 +43,38 @@ func (l *Loop) spawn(ctx context.Context, p bridge.SpawnParams) {
 	l.Put(f)
 }
 
-func (l *Loop) send(ctx context.Context, p bridge.MessageParams) {
+func (l *Loop) send(ctx context.Context, port Port, p bridge.MessageParams) {
 	ctx, cancel := context.WithTimeout(ctx, sendDeadline)
 	defer cancel()
-	if err := l.port.Message(ctx, p); err != nil && !errors.Is(err, bridge.ErrClosed) {
+	crashpoint.Here("loop.send")
+	err := port.Message(ctx, p)
+	crashpoint.Here("loop.sent")
+	if err != nil && !errors.Is(err, bridge.ErrClosed) {
 		l.Put(NotSent{Agent: p.AgentRef, MessageID: p.MessageID, Message: err.Error()})
 	}
 }
 
-func (l *Loop) interrupt(ctx context.Context, a bridge.AgentRef) {
+func (l *Loop) interrupt(ctx context.Context, port Port, a bridge.AgentRef) {
 	ctx, cancel := context.WithTimeout(ctx, sendDeadline)
 	defer cancel()
-	if _, err := l.port.Interrupt(ctx, a); err != nil {
+	if _, err := port.Interrupt(ctx, a); err != nil {
 		l.log.Warn("interrupt", "agent", a.ID, "error", err)
 	}
 }
 
-func (l *Loop) kill(ctx context.Context, k Kill) {
+func (l *Loop) kill(ctx context.Context, port Port, k Kill) {
 	ctx, cancel := context.WithTimeout(ctx, killDeadline)
 	defer cancel()
-	if err := l.port.Kill(ctx, bridge.KillParams{AgentRef: k.Agent, Now: k.Now}); err != nil {
+	crashpoint.Here("loop.kill")
+	if err := port.Kill(ctx, bridge.KillParams{AgentRef: k.Agent, Now: k.Now}); err != nil {
 		l.log.Warn("kill", "agent", k.Agent.ID, "error", err)
 	}
 }
 
-func (l *Loop) askAgent(ctx context.Context, q AskAgent) {
+func (l *Loop) askAgent(ctx context.Context, port Port, q AskAgent) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	r, err := l.port.Ask(ctx, bridge.AskParams{AgentRef: q.Agent, Question: q.Question})
+	r, err := port.Ask(ctx, bridge.AskParams{AgentRef: q.Agent, Question: q.Question})
 	if err != nil {
 		l.waiting.answerTool(q.Call, bridge.ToolCallResult{Text: "No answer: " + err.Error(), IsError: true})
 		return
@@ -75,18 +82,55 @@ func (l *Loop) askAgent(ctx context.Context, q AskAgent) {
 	l.waiting.answerTool(q.Call, bridge.ToolCallResult{Text: q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer})
 }
 
-func (l *Loop) shutdown(ctx context.Context, fast bool) {
+func (l *Loop) shutdown(ctx context.Context, port Port, fast bool) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownDeadline)
 	defer cancel()
 	p := bridge.ShutdownParams{}
 	if fast {
 		p.GraceMS = 1
 	}
-	r, err := l.port.Shutdown(ctx, p)
+	var r bridge.ShutdownResult
+	var err error
+	if port != nil {
+		crashpoint.Here("loop.shutdown")
+		r, err = port.Shutdown(ctx, p)
+		crashpoint.Here("loop.stopped")
+	}
 	if err != nil {
 		l.log.Warn("shutdown", "error", err)
 	}
 	l.Put(Stopped{Unstopped: r.Unstopped})
+}
+
+// probeDeadline is above the time a probe gives the agent to answer.
+const probeDeadline = 3 * bridge.ProbeTimeout
+
+func (l *Loop) probe(ctx context.Context, port Port, a bridge.AgentRef) {
+	ctx, cancel := context.WithTimeout(ctx, probeDeadline)
+	defer cancel()
+	f := Probed{Agent: a}
+	r, err := port.Probe(ctx, a)
+	if err != nil {
+		f.Failed = err.Error()
+	}
+	f.Result = r
+	l.Put(f)
+}
+
+func (l *Loop) openBridge(ctx context.Context) {
+	if l.open == nil {
+		l.Put(BridgeFailed{Category: bridge.CatClaudeMissing, Message: "there is no way to start another bridge"})
+		return
+	}
+	crashpoint.Here("loop.bridge.open")
+	port, claude, swept, failed := l.open(ctx)
+	crashpoint.Here("loop.bridge.opened")
+	if failed != nil {
+		l.Put(*failed)
+		return
+	}
+	l.next.Store(&port)
+	l.Put(BridgeBack{Claude: claude, Swept: swept})
 }
 
 // lane runs the short requests to one agent in order: a message and the

@@ -11,8 +11,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // Main runs the program and returns its exit code. A panic becomes a line that
@@ -32,6 +34,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		// Its arguments are Claude's, not ours: no flag of it may be touched.
 		return standIn(args[2:], stdin, stdout, stderr)
 	}
+	crashpoint.Role("arbiter")
+	journal.CrashPoint = crashpoint.Here
 	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
 	err := e.app().RunContext(context.Background(), args)
 	if err == nil {
@@ -78,7 +82,7 @@ func (e env) app() *cli.App {
 	app := &cli.App{
 		Name:      "arbiter",
 		Usage:     "a hierarchy of Claude Code sessions that outlives the context window",
-		UsageText: "arbiter --json [flags] [--task TEXT] [REQUIREMENTS.md]\narbiter COMMAND [flags]",
+		UsageText: "arbiter --json [flags] [--task TEXT] [REQUIREMENTS.md]\narbiter --json --resume [--session RUN] [--task TEXT]\narbiter COMMAND [flags]",
 		Description: strings.TrimSpace(`
 The Arbiter, a Claude session that holds the vision and never edits a file, directs numbered
 Orchestrators, Claude sessions that do the work and are replaced before their context rots.
@@ -134,8 +138,12 @@ func (e env) commands() []*cli.Command {
 			Action: e.scenarios,
 		},
 	}
+	list = append(list, e.sessionCommands()...)
 	for _, c := range list {
 		c.OnUsageError = usage
+		for _, sub := range c.Subcommands {
+			sub.OnUsageError = usage
+		}
 	}
 	return list
 }

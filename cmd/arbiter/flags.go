@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
@@ -36,6 +37,8 @@ type setting struct {
 var settings = []setting{
 	{name: "json", kind: kindBool, usage: "NDJSON events on stdout, NDJSON commands on stdin", flagged: true, env: "-"},
 	{name: "task", kind: kindText, usage: "the task, as `TEXT`", flagged: true, env: "-"},
+	{name: "resume", kind: kindBool, usage: "take up the latest run of this directory again, whatever ended it", flagged: true, env: "-"},
+	{name: "session", kind: kindText, usage: "the `RUN` to resume, by its id or the beginning of it; implies --resume", flagged: true, env: "-"},
 	{name: "cwd", kind: kindText, usage: "the workspace `DIR` (default: the current directory)", flagged: true, env: "-"},
 	{name: "claude", kind: kindText, usage: "`PATH` of the claude program to drive (default: claude on PATH)"},
 	{name: "model", kind: kindText, usage: "model of every agent"},
@@ -57,11 +60,16 @@ var settings = []setting{
 	{name: "context-tokens", kind: kindInt, value: supervisor.DefaultContextTokens, usage: "cap of the effective context window (0: none)"},
 	{name: "permission-wait", kind: kindDuration, value: supervisor.DefaultPermissionWait, usage: "an unanswered permission request is denied after this time"},
 	{name: "start-timeout", kind: kindDuration, value: bridge.DefaultStartTimeout, usage: "for an agent to be ready after its process was started"},
+	{name: "max-wait", kind: kindDuration, value: supervisor.DefaultMaxWait, usage: "for a usage limit or an overload to pass (0: do not wait)"},
+	{name: "max-memory", kind: kindInt, value: supervisor.DefaultMaxMemory >> 20, usage: "MiB of one agent's processes; beyond it the agent is started again (0: no limit)"},
+	{name: "max-output", kind: kindInt, value: supervisor.DefaultMaxOutput >> 20, usage: "MiB of one agent's task output files; the same (0: no limit)"},
+	{name: "pid-namespace", kind: kindText, value: string(leash.ModeAuto), usage: "auto: agents live in a PID namespace where one is free to have; always: in a user namespace, too (sudo does not work there); never"},
+	{name: "share-workspace", kind: kindBool, usage: "start although another run works in this directory", flagged: true, env: "-"},
 	{name: "no-input", kind: kindBool, usage: "no human is present: stdin is not read", flagged: true, env: "-"},
 	{name: "rehearse", kind: kindBool, usage: "play a scripted model in a scratch workspace: no login, no network, no cost", flagged: true, env: "-"},
 	{name: "scenario", kind: kindText, usage: "what to rehearse: a name (see arbiter scenarios), or a file; implies --rehearse", flagged: true, env: "-"},
 	{name: "stand-in", kind: kindBool, usage: "rehearse with the stand-in agent even where claude is installed", flagged: true, env: "-"},
-	{name: "state-dir", kind: kindText, usage: "`DIR` where logs are kept (default: $XDG_STATE_HOME/arbiter)"},
+	{name: "state-dir", kind: kindText, usage: "`DIR` where runs are kept (default: $XDG_STATE_HOME/arbiter)"},
 	{name: "config", kind: kindText, usage: "a configuration `FILE` instead of the user's", flagged: true},
 	{name: "debug", kind: kindBool, usage: "log every event"},
 }

@@ -23,14 +23,22 @@ func (e env) headless(c choices) error {
 	// A reader that has gone shows as an error of the write, not as our death. The
 	// signal is caught, not ignored: what is ignored, every child ignores, too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	r, err := newRun(c)
+	prepare := newRun
+	if c.Resume {
+		prepare = resumeRun
+	}
+	r, err := prepare(c)
 	if err != nil {
 		return err
 	}
 	defer r.close()
 	var loop *supervisor.Loop
 	out := newLineWriter(e.stdout, backlogLimit, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
-	loop = supervisor.NewLoop(r.choices.Policy, out.put, r.log)
+	loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(out.put), r.log)
+	r.loop = loop
+	if r.resumed != nil {
+		loop.Restore(*r.resumed)
+	}
 	e.greet(r)
 	stopSignals := forwardSignals(loop)
 	defer stopSignals()
@@ -39,11 +47,12 @@ func (e env) headless(c choices) error {
 		go readCommands(e.stdin, loop)
 	}
 	exit := r.play(loop)
+	unfinished := r.shutdown(loop.Snapshot())
 	if err := out.close(drainDeadline); err != nil && exit == contract.ExitComplete {
 		fmt.Fprintln(e.stderr, "arbiter: stdout:", err)
 		exit = contract.ExitFailed
 	}
-	e.farewell(r, loop.Snapshot())
+	e.farewell(r, loop.Snapshot(), unfinished)
 	if exit == contract.ExitComplete {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin"
@@ -122,11 +123,22 @@ func (e env) bridge(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return usagef("bridge takes no argument: %s", c.Args().First())
 	}
+	crashpoint.Role("bridge")
+	// Before anything else: the namespace is entered with nothing open, and the lock
+	// must not reach a child.
+	isolation, isolationErr := leash.EnterNamespace()
+	holdErr := leash.HoldInherited()
 	level := slog.LevelInfo
 	if c.Bool("debug") {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
+	for _, err := range []error{isolationErr, holdErr} {
+		if err != nil {
+			log.Warn("leash", "error", err)
+		}
+	}
+	log.Debug("leash", "namespace", isolation.String())
 	if release, err := leash.Become(); err != nil {
 		log.Warn("leash", "error", err) // orphans are then found by their mark alone
 	} else {

@@ -3,47 +3,69 @@ package main
 import (
 	"log/slog"
 	"os"
-	"path/filepath"
-	"sort"
+	"sync"
+	"syscall"
 )
 
-// keptLogs is how many log files of earlier runs are kept.
-const keptLogs = 50
+const (
+	logName = "log" // in a run's directory
+	// maxLog is the size at which a log is put aside; one earlier part is kept.
+	maxLog = 16 << 20
+)
 
-// openLog makes the run's log file, readable by the user alone, and removes the
-// oldest ones beyond keptLogs.
-func openLog(state, run string) (*os.File, error) {
-	dir := filepath.Join(state, "logs")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(dir, run+".log"), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	pruneLogs(dir)
-	return f, nil
+// logFile is a run's log, readable by the user alone and bounded.
+type logFile struct {
+	path string
+
+	mu   sync.Mutex
+	f    *os.File
+	size int64
 }
 
-// pruneLogs is housekeeping: what it cannot read or remove, it leaves.
-func pruneLogs(dir string) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
-	if err != nil || len(files) <= keptLogs {
-		return
+// openLog opens the log of a run, to be added to.
+func openLog(path string) (*logFile, error) {
+	l := &logFile{path: path}
+	return l, l.open()
+}
+
+func (l *logFile) open() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
 	}
-	age := map[string]int64{}
-	for _, f := range files {
-		if info, err := os.Stat(f); err == nil {
-			age[f] = info.ModTime().UnixNano()
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return err
+	}
+	l.f, l.size = f, info.Size()
+	return nil
+}
+
+// Write implements io.Writer. What cannot be put aside goes on growing: a log is
+// worth more than its bound.
+func (l *logFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size > maxLog && os.Rename(l.path, l.path+".1") == nil {
+		old := l.f
+		if err := l.open(); err == nil {
+			old.Close()
 		}
 	}
-	sort.Slice(files, func(i, j int) bool { return age[files[i]] > age[files[j]] })
-	for _, f := range files[keptLogs:] {
-		_ = os.Remove(f)
-	}
+	n, err := l.f.Write(p)
+	l.size += int64(n)
+	return n, err
 }
 
-func newLogger(f *os.File, debug bool) *slog.Logger {
+// Close ends it.
+func (l *logFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.f.Close()
+}
+
+func newLogger(f *logFile, debug bool) *slog.Logger {
 	level := slog.LevelInfo
 	if debug {
 		level = slog.LevelDebug

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,73 +16,170 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // initializeDeadline bounds the bridge's first answer, which includes running
 // `claude --version` on a machine that sees it for the first time.
 const initializeDeadline = 30 * time.Second
 
-// runtimeRun is one run of the program: its log, its rehearsal if it is one, and
-// the bridge process.
+// runtimeRun is one life of a run: its journal and locks, its log, its rehearsal if
+// it is one, and the bridge process.
 type runtimeRun struct {
-	choices choices
-	log     *slog.Logger
-	logFile *os.File
-	stage   *stage // nil unless this is a rehearsal
-	client  *bridge.Client
-	watch   sync.WaitGroup
+	choices  choices
+	store    *journal.Store
+	book     *journal.Run
+	place    *journal.Lock // of the directory; nil where it is shared
+	log      *slog.Logger
+	logFile  *logFile
+	stage    *stage // nil unless this is a rehearsal
+	reporter *crashReporter
+	loop     *supervisor.Loop
+
+	resumed *supervisor.State // what the journal folded to; nil for a new run
+	notice  string            // what the human should know of the last life's end
+
+	mu     sync.Mutex
+	client *bridge.Client // the present bridge
+	watch  sync.WaitGroup // those who wait for bridges
 }
 
+// newRun makes a run that has not begun.
 func newRun(c choices) (*runtimeRun, error) {
 	r := &runtimeRun{choices: c}
 	o := &r.choices.Options
 	o.Run = uuid.NewString()
 	o.Delimiter = envelope.NewDelimiter(rand.Reader)
 	o.HumanPresent = !c.NoInput
-	var err error
-	if r.logFile, err = openLog(c.StateDir, o.Run); err != nil {
-		return nil, environmentf("log: %v", err)
+	o.Claude = c.Claude
+	if err := r.openStore(); err != nil {
+		return nil, err
 	}
-	o.Log = r.logFile.Name()
-	r.log = newLogger(r.logFile, c.Debug)
-	if c.Rehearse {
-		if r.stage, err = setStage(&r.choices, r.log); err != nil {
-			r.close()
-			return nil, err
-		}
+	if err := r.lockPlace(); err != nil {
+		return nil, err
+	}
+	var err error
+	r.book, err = r.store.Create(journal.Meta{
+		Run: o.Run, CWD: c.Place, Began: time.Now(), Version: version(), Title: title(o.Task), Rehearsal: c.Rehearse,
+	}, r.bookOptions())
+	if err != nil {
+		r.close()
+		return nil, environmentf("journal: %v", err)
+	}
+	if err := r.furnish(); err != nil {
+		r.close()
+		return nil, err
 	}
 	r.choices.Options = r.choices.Options.WithDefaults()
 	return r, nil
 }
 
+// bookOptions have the journal tell the loop, which is there before anything is
+// appended.
+func (r *runtimeRun) bookOptions() journal.Options {
+	return journal.Options{
+		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
+		Trouble:   func(err error) { r.loop.Trouble(err) },
+	}
+}
+
+// openStore opens the state directory, ends what dead runs have left behind, and
+// lets go of the oldest runs.
+func (r *runtimeRun) openStore() error {
+	var err error
+	if r.store, err = journal.OpenStore(r.choices.StateDir); err != nil {
+		return environmentf("state directory: %v", err)
+	}
+	list, err := r.store.List()
+	if err != nil {
+		return environmentf("state directory: %v", err)
+	}
+	free := map[string]bool{}
+	for _, info := range list {
+		free[info.Run] = !info.Live
+	}
+	total, runs := 0, 0
+	for _, n := range leash.SweepStrays(func(run string) bool { return free[run] }) {
+		total += n
+		runs++
+	}
+	if _, err := r.store.Prune(kept); err != nil {
+		r.tellOf("old runs could not be removed: %v", err)
+	}
+	if total > 0 {
+		r.notice = fmt.Sprintf("%d processes that %d earlier runs had left behind were ended", total, runs)
+	}
+	return nil
+}
+
+// lockPlace keeps a second run out of the directory.
+func (r *runtimeRun) lockPlace() error {
+	if r.choices.Share || r.choices.Rehearse {
+		return nil
+	}
+	var err error
+	r.place, err = r.store.LockDir(r.choices.Place, r.choices.Options.Run)
+	var held *journal.HeldError
+	if errors.As(err, &held) {
+		return usagef("another run works in %s already (run %s, process %d): wait for its end, use another directory (--cwd), or --share-workspace if both are meant",
+			r.choices.Place, short(held.Run), held.PID)
+	}
+	if err != nil {
+		return environmentf("lock %s: %v", r.choices.Place, err)
+	}
+	return nil
+}
+
+// furnish opens what a run has beside its journal: the log and, for a rehearsal, the
+// stage.
+func (r *runtimeRun) furnish() error {
+	var err error
+	if r.logFile, err = openLog(filepath.Join(r.book.Dir(), logName)); err != nil {
+		return environmentf("log: %v", err)
+	}
+	r.choices.Options.Log = r.logFile.path
+	r.log = newLogger(r.logFile, r.choices.Debug)
+	r.reporter = newCrashReporter(r.book.Dir(), r.log)
+	if r.choices.Rehearse {
+		task := r.choices.Options.Task
+		if r.resumed != nil {
+			task = r.resumed.Task
+		}
+		if r.stage, err = setStage(&r.choices, filepath.Join(r.book.Dir(), "home"), task, r.log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // play starts the bridge and runs the loop until the run is over.
 func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	ctx := context.Background()
-	first, port := r.open(ctx, loop)
-	exit := loop.Run(ctx, port, first)
-	if r.client != nil {
-		// The loop has stopped the agents in order; this ends the bridge itself,
-		// or sweeps everything where the loop could not.
-		if err := r.client.Close(); err != nil {
-			r.log.Warn("bridge", "error", err)
-		}
-		r.watch.Wait()
-		// A bridge that was killed could sweep nothing.
-		if n := leash.Sweep(r.choices.Options.Run, ""); n > 0 {
-			r.log.Warn("swept", "processes", n)
-		}
+	loop.Record(r.book)
+	loop.OnBridgeLost(r.reopen)
+	port, claude, failed := r.open(ctx)
+	var exit contract.Exit
+	switch {
+	case failed != nil:
+		exit = loop.Run(ctx, nil, supervisor.NoBridge{Options: r.choices.Options, Category: failed.Category, Message: failed.Message})
+	case r.resumed != nil:
+		exit = loop.Run(ctx, port, supervisor.Resumed{Options: r.choices.Options, Claude: claude, Word: r.choices.Options.Task, Notice: r.notice})
+	default:
+		exit = loop.Run(ctx, port, supervisor.Began{Options: r.choices.Options, Claude: claude, Notice: r.notice})
+	}
+	if f := loop.Fault(); f != nil {
+		r.reporter.panicked(f)
 	}
 	return exit
 }
 
-// open starts the bridge and makes the run's first input of what it answers.
-func (r *runtimeRun) open(ctx context.Context, loop *supervisor.Loop) (supervisor.Fact, supervisor.Port) {
-	failed := func(c bridge.Category, format string, args ...any) (supervisor.Fact, supervisor.Port) {
-		return supervisor.NoBridge{Options: r.choices.Options, Category: c, Message: fmt.Sprintf(format, args...)}, nil
+// open starts a bridge.
+func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
+	failed := func(c bridge.Category, format string, args ...any) (supervisor.Port, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
+		return nil, bridge.ClaudeInfo{}, &supervisor.BridgeFailed{Category: c, Message: fmt.Sprintf(format, args...)}
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -100,14 +197,20 @@ func (r *runtimeRun) open(ctx context.Context, loop *supervisor.Loop) (superviso
 		claude.Path = "claude"
 	}
 	if r.stage != nil {
-		cmd.Env, claude = r.stage.env, r.stage.claude
+		cmd.Env, claude = append([]string(nil), r.stage.env...), r.stage.claude
 	}
-	if r.client, err = bridge.StartProcess(ctx, cmd, loop, r.log); err != nil {
+	leash.Inherit(cmd, r.book.LockFile())
+	isolation := leash.Isolate(ctx, cmd, r.choices.PIDNS)
+	client, err := bridge.StartProcess(ctx, cmd, r.loop, r.log)
+	if err != nil {
 		return failed(bridge.CatInternal, "the bridge did not start: %v", err)
 	}
+	r.mu.Lock()
+	r.client = client
+	r.mu.Unlock()
 	ictx, cancel := context.WithTimeout(ctx, initializeDeadline)
 	defer cancel()
-	init, err := r.client.Initialize(ictx, bridge.InitializeParams{
+	init, err := client.Initialize(ictx, bridge.InitializeParams{
 		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + version(),
 		Run: r.choices.Options.Run, Claude: claude,
 	})
@@ -119,13 +222,31 @@ func (r *runtimeRun) open(ctx context.Context, loop *supervisor.Loop) (superviso
 		return failed(bridge.CatInternal, "the bridge did not answer: %v", err)
 	}
 	r.choices.Options.StandIn = init.Claude.StandIn
-	r.log.Info("run", "run", r.choices.Options.Run, "arbiter", version(), "claude", init.Claude.Version, "path", init.Claude.Path, "cwd", r.choices.Options.CWD)
-	r.watch.Go(func() { watchBridge(r.client, loop) })
-	return supervisor.Began{Options: r.choices.Options, Claude: init.Claude}, r.client
+	r.log.Info("bridge", "run", r.choices.Options.Run, "arbiter", version(), "claude", init.Claude.Version,
+		"path", init.Claude.Path, "cwd", r.choices.Options.CWD, "namespace", isolation.String())
+	r.watch.Go(func() { watchBridge(client, r.loop) })
+	return client, init.Claude, nil
+}
+
+// reopen is a supervisor.Opener: it ends what the lost bridge could not, and starts
+// another.
+func (r *runtimeRun) reopen(ctx context.Context) (supervisor.Port, bridge.ClaudeInfo, int, *supervisor.BridgeFailed) {
+	if err := r.bridge().Close(); err != nil {
+		r.log.Warn("bridge", "error", err)
+	}
+	swept := leash.Sweep(r.choices.Options.Run, "")
+	port, claude, failed := r.open(ctx)
+	return port, claude, swept, failed
+}
+
+func (r *runtimeRun) bridge() *bridge.Client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.client
 }
 
 // watchBridge tells the loop when the bridge has gone. It ends with the
-// client, which play closes.
+// client, which closeBridge closes.
 func watchBridge(p *bridge.Client, loop *supervisor.Loop) {
 	<-p.Done()
 	message := "it ended"
@@ -135,50 +256,24 @@ func watchBridge(p *bridge.Client, loop *supervisor.Loop) {
 	loop.Put(supervisor.BridgeLost{Message: message})
 }
 
+// close lets go of what is still held; [runtimeRun.shutdown] comes before it where
+// a run has been played.
 func (r *runtimeRun) close() {
 	if r.stage != nil {
 		r.stage.close()
 	}
+	if r.book != nil {
+		if err := r.book.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && r.log != nil {
+			r.log.Warn("journal", "error", err)
+		}
+	}
+	if r.place != nil {
+		r.place.Close()
+	}
+	if r.reporter != nil {
+		r.reporter.close()
+	}
 	if r.logFile != nil {
 		r.logFile.Close()
 	}
-}
-
-// greet says on stderr what a person should know before anything runs.
-func (e env) greet(r *runtimeRun) {
-	o := r.choices.Options
-	if r.stage != nil {
-		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n", o.Scenario, o.CWD)
-	} else if !o.Trusted {
-		fmt.Fprintln(e.stderr, "This workspace is not trusted: its settings, hooks, agents and CLAUDE.md are not loaded (--trust loads them).")
-	}
-	if o.Permissions == "allow-all" {
-		fmt.Fprintln(e.stderr, "WARNING: every agent may run anything, unasked (--permissions allow-all).")
-	}
-}
-
-// farewell tells where a rehearsal left its script, and prints the line by which a run's sessions can be found again. A run
-// that never reached an agent has none.
-func (e env) farewell(r *runtimeRun, s *supervisor.State) {
-	if r.stage != nil {
-		for _, p := range r.stage.problems() {
-			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
-		}
-	}
-	if len(s.Agents) == 0 {
-		return
-	}
-	line := struct {
-		Arbiter string `json:"arbiter"`
-		Last    string `json:"lastOrchestrator"`
-		Number  int    `json:"orchestratorNumber"`
-	}{Arbiter: s.Agents[0].SessionID, Number: s.Summoned}
-	if last, ok := s.Last(); ok {
-		line.Last = last.SessionID
-	}
-	raw, err := json.Marshal(line)
-	if err != nil {
-		return // two strings and a number
-	}
-	fmt.Fprintln(e.stderr, string(raw))
 }

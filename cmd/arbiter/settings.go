@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -29,6 +31,12 @@ type choices struct {
 	Scenario string
 	StandIn  bool
 	NoInput  bool
+	Resume   bool
+	Session  string // id of the run to resume, or its beginning; empty: the latest
+	Share    bool   // another run may work in the same directory
+	Place    string // the directory the run belongs to
+	PIDNS    leash.Mode
+	given    map[string]bool // settings named on the command line or in the environment
 	StateDir string
 	Debug    bool
 }
@@ -40,6 +48,10 @@ func readSettings(c *cli.Context) (choices, error) {
 	if err != nil {
 		return s, err
 	}
+	given := map[string]bool{}
+	for _, x := range settings {
+		given[x.name] = c.IsSet(x.name)
+	}
 	if err := applyConfig(c, cwd, c.Bool("trust")); err != nil {
 		return s, err
 	}
@@ -48,6 +60,16 @@ func readSettings(c *cli.Context) (choices, error) {
 		Rehearse: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in"),
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
+		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
+		Share: c.Bool("share-workspace"), Place: cwd, given: given,
+	}
+	if s.Resume && s.Rehearse {
+		return s, usagef("--resume takes a rehearsal up as one by itself: leave --rehearse, --scenario and --stand-in out")
+	}
+	switch s.PIDNS = leash.Mode(c.String("pid-namespace")); s.PIDNS {
+	case leash.ModeAuto, leash.ModeAlways, leash.ModeNever:
+	default:
+		return s, usagef("--pid-namespace %q: use auto, always or never", s.PIDNS)
 	}
 	if s.Rehearse && c.IsSet("cwd") {
 		return s, usagef("--cwd does not go with --rehearse: a rehearsal has a scratch workspace of its own")
@@ -65,8 +87,9 @@ func readSettings(c *cli.Context) (choices, error) {
 		MaxCostUSD: c.Float64("max-cost"), Timeout: c.Duration("timeout"),
 		ContextWarn: c.Float64("context-warn"), ContextCritical: c.Float64("context-critical"),
 		ContextTokens: c.Int("context-tokens"), PermissionWait: c.Duration("permission-wait"),
-		StartTimeout: c.Duration("start-timeout"),
-		Rehearsal:    s.Rehearse,
+		StartTimeout: c.Duration("start-timeout"), MaxWait: c.Duration("max-wait"),
+		MaxMemory: int64(c.Int("max-memory")) << 20, MaxOutput: int64(c.Int("max-output")) << 20,
+		Rehearsal: s.Rehearse,
 	}
 	if strings.ContainsRune(s.Claude, os.PathSeparator) {
 		// The bridge runs in the workspace; a relative path is meant from here.
@@ -84,7 +107,10 @@ func readSettings(c *cli.Context) (choices, error) {
 		return s, err
 	}
 	s.Options.Task, err = readTask(c)
-	if err == nil && s.Options.Task == "" && s.NoInput {
+	if s.Options.MaxWait == 0 {
+		s.Options.MaxWait = -1 // zero means the default there
+	}
+	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
 		err = usagef("no task: --no-input needs --task or a requirements file")
 	}
 	return s, err
@@ -99,16 +125,24 @@ func workspace(c *cli.Context) (string, error) {
 		}
 		dir = wd
 	}
-	abs, err := filepath.Abs(dir)
+	abs, err := checkDir(dir)
 	if err != nil {
 		return "", usagef("--cwd %s: %v", dir, err)
+	}
+	return abs, nil
+}
+
+func checkDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
 	}
 	info, err := os.Stat(abs)
 	if err != nil {
-		return "", usagef("--cwd %s: %v", dir, err)
+		return "", err
 	}
 	if !info.IsDir() {
-		return "", usagef("--cwd %s: not a directory", dir)
+		return "", errors.New("not a directory")
 	}
 	return abs, nil
 }
@@ -148,6 +182,9 @@ func checkLimits(o supervisor.Options) error {
 	if o.MaxCostUSD < 0 {
 		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
 	}
+	if o.MaxWait < 0 || o.MaxMemory < 0 || o.MaxOutput < 0 {
+		return usagef("--max-wait, --max-memory and --max-output must not be negative")
+	}
 	if o.Timeout < 0 {
 		return usagef("--timeout %s: must not be negative", o.Timeout)
 	}
@@ -161,17 +198,22 @@ func checkLimits(o supervisor.Options) error {
 }
 
 func readPolicy(c *cli.Context, o supervisor.Options) (policy.Policy, error) {
-	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
-	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
-	switch p.Mode {
+	switch mode := policy.Mode(o.Permissions); mode {
 	case policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits:
 	case policy.ModeAllowAll:
 		if !c.Bool("i-accept-the-risk") {
-			return p, usagef("--permissions allow-all lets every agent run anything unasked: add --i-accept-the-risk if that is meant")
+			return policy.Policy{}, usagef("--permissions allow-all lets every agent run anything unasked: add --i-accept-the-risk if that is meant")
 		}
 	default:
-		return p, usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
+		return policy.Policy{}, usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
 	}
+	return rulesOf(o)
+}
+
+// rulesOf makes the permission policy that the options name.
+func rulesOf(o supervisor.Options) (policy.Policy, error) {
+	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
+	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
 	for _, list := range []struct {
 		flag  string
 		rules []string

@@ -16,31 +16,36 @@ import (
 // workspace, a private home, and an environment that holds nothing of the user's.
 type stage struct {
 	server *rehearsal.Server
-	dir    string
 	env    []string
 	claude bridge.ClaudeSpec
 	log    *slog.Logger
 }
 
-// setStage builds it and points the choices at it.
-func setStage(c *choices, log *slog.Logger) (*stage, error) {
+// setStage builds it and points the choices at it. A rehearsal that is taken up
+// again finds its workspace and its home as it left them; the script finds its place
+// by the sessions' histories.
+func setStage(c *choices, home string, task string, log *slog.Logger) (*stage, error) {
 	script, err := loadScenario(c.Scenario)
 	if err != nil {
 		return nil, usagef("%v", err)
 	}
 	st := &stage{log: log}
-	if st.dir, err = os.MkdirTemp("", "arbiter-rehearsal-"); err != nil {
-		return nil, environmentf("scratch workspace: %v", err)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, environmentf("private home: %v", err)
 	}
-	work, home := filepath.Join(st.dir, "workspace"), filepath.Join(st.dir, "home")
-	for _, d := range []string{work, home} {
-		if err := os.Mkdir(d, 0o700); err != nil {
+	if !c.Resume {
+		dir, err := os.MkdirTemp("", "arbiter-rehearsal-")
+		if err == nil {
+			c.Options.CWD = filepath.Join(dir, "workspace")
+			err = os.Mkdir(c.Options.CWD, 0o700)
+		}
+		if err != nil {
 			return nil, environmentf("scratch workspace: %v", err)
 		}
 	}
 	vars := map[string]string{}
-	if _, ok := script.Vars()["task"]; ok && c.Options.Task != "" {
-		vars["task"] = c.Options.Task
+	if _, ok := script.Vars()["task"]; ok && task != "" {
+		vars["task"] = task
 	}
 	if st.server, err = rehearsal.Start(script, rehearsal.Options{Logger: log, Vars: vars}); err != nil {
 		st.close()
@@ -51,8 +56,17 @@ func setStage(c *choices, log *slog.Logger) (*stage, error) {
 		return nil, err
 	}
 	st.env = stageEnv(home, st.server)
-	c.Options.CWD, c.Policy.CWD, c.Policy.Home = work, work, home
-	c.Options.Scenario = script.Name
+	c.Policy.CWD, c.Policy.Home = c.Options.CWD, home
+	if c.Resume {
+		return st, nil // the rules of the script are among the run's
+	}
+	c.Options.Scenario, c.Options.Script = script.Name, c.Scenario
+	if strings.ContainsAny(c.Scenario, "/.") {
+		if c.Options.Script, err = filepath.Abs(c.Scenario); err != nil {
+			st.close()
+			return nil, usagef("--scenario: %v", err)
+		}
+	}
 	for _, text := range script.Allow() {
 		rule, err := policy.ParseRule(text)
 		if err != nil {
@@ -122,15 +136,12 @@ func cacheHome() string {
 // problems are the places where the play left its script.
 func (s *stage) problems() []string { return s.server.Problems() }
 
-// close ends the scripted model and removes the private home. The workspace
-// stays: it is what a person came to see.
+// close ends the scripted model. The workspace stays: it is what a person came to
+// see; the private home stays with the run.
 func (s *stage) close() {
 	if s.server != nil {
 		if err := s.server.Close(); err != nil {
 			s.log.Warn("rehearsal", "error", err)
 		}
-	}
-	if err := os.RemoveAll(filepath.Join(s.dir, "home")); err != nil {
-		s.log.Warn("rehearsal", "error", err)
 	}
 }

@@ -57,6 +57,7 @@ type (
 		SessionID   string `json:"session_id"`
 		Generation  int    `json:"generation"`
 		SuccessorOf string `json:"successor_of,omitempty"`
+		Resumed     bool   `json:"resumed,omitempty"` // another process on the same session
 	}
 	// Message is something one party says to another.
 	Message struct {

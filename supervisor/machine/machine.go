@@ -36,6 +36,7 @@ const (
 	ForceAgent    Trigger = "FORCE_AGENT"
 	SkipStep      Trigger = "SKIP_STEP"
 	Retry         Trigger = "RETRY"
+	Resume        Trigger = "RESUME" // a run is taken up again
 )
 
 // Move is one row of the table: Trigger is accepted in each of From and leads to
@@ -46,7 +47,10 @@ type Move struct {
 	To      []State
 }
 
-var live = []State{Idle, Selecting, Executing, Evaluating, Error}
+var (
+	live = []State{Idle, Selecting, Executing, Evaluating, Error}
+	all  = []State{Idle, Selecting, Executing, Evaluating, Error, Complete, Failed, Cancelled}
+)
 
 // Table holds every move there is.
 var Table = []Move{
@@ -59,10 +63,11 @@ var Table = []Move{
 	{LimitReached, live, []State{Complete}},
 	{GiveUp, live, []State{Failed}},
 	{Cancel, live, []State{Cancelled}},
-	{Reset, []State{Idle, Selecting, Executing, Evaluating, Error, Complete, Failed, Cancelled}, []State{Idle}},
+	{Reset, all, []State{Idle}},
 	{ForceAgent, live, []State{Executing}},
 	{SkipStep, live, []State{Idle, Selecting, Executing, Evaluating, Error}},
 	{Retry, live, []State{Executing}},
+	{Resume, all, []State{Idle, Selecting, Executing, Evaluating}},
 }
 
 // Live says whether the run goes on in this state.

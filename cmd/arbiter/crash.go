@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+const (
+	keptEvents    = 100 // in a crash report
+	maxReports    = 20  // of one life of a run
+	reportBacklog = 8
+)
+
+// crashReporter writes a file for each crash, of arbiter or of an agent: what is
+// known of it and the last events, with secrets masked. It keeps the events itself
+// and writes on a goroutine of its own.
+type crashReporter struct {
+	dir  string
+	log  *slog.Logger
+	jobs chan report
+	done chan struct{}
+	once sync.Once
+
+	mu      sync.Mutex
+	last    []timedEvent // a ring
+	next    int
+	reports int
+	paths   []string
+}
+
+type report struct {
+	at     time.Time
+	who    string
+	text   string
+	events []timedEvent
+}
+
+func newCrashReporter(dir string, log *slog.Logger) *crashReporter {
+	c := &crashReporter{dir: dir, log: log, jobs: make(chan report, reportBacklog), done: make(chan struct{})}
+	go c.run()
+	return c
+}
+
+// sink notes every event on its way to a face.
+func (c *crashReporter) sink(next supervisor.Sink) supervisor.Sink {
+	return func(at time.Time, e contract.Event) {
+		c.note(at, e)
+		next(at, e)
+	}
+}
+
+func (c *crashReporter) note(at time.Time, e contract.Event) {
+	c.mu.Lock()
+	if len(c.last) < keptEvents {
+		c.last = append(c.last, timedEvent{at, e})
+	} else {
+		c.last[c.next] = timedEvent{at, e}
+		c.next = (c.next + 1) % keptEvents
+	}
+	c.mu.Unlock()
+	switch b := e.Body.(type) {
+	case contract.Done:
+		if b.Reason == string(bridge.CatCrash) {
+			c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
+		}
+	}
+}
+
+// panicked reports a panic of ours.
+func (c *crashReporter) panicked(f *supervisor.Fault) {
+	c.write(time.Now(), "arbiter-program", "panic: "+f.Panic+"\n\n"+string(f.Stack))
+}
+
+// write hands a report to the writer; where too many wait, it is left out.
+func (c *crashReporter) write(at time.Time, who, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reports >= maxReports {
+		return
+	}
+	events := append(append([]timedEvent(nil), c.last[c.next:]...), c.last[:c.next]...)
+	select {
+	case c.jobs <- report{at: at, who: who, text: text, events: events}:
+		c.reports++
+	default:
+	}
+}
+
+func (c *crashReporter) run() {
+	defer close(c.done)
+	for r := range c.jobs {
+		path, err := r.save(c.dir)
+		if err != nil {
+			c.log.Warn("crash report", "error", err)
+			continue
+		}
+		c.log.Warn("crash", "who", r.who, "report", path)
+		c.mu.Lock()
+		c.paths = append(c.paths, path)
+		c.mu.Unlock()
+	}
+}
+
+// close writes what waits. Nothing is noted after it.
+func (c *crashReporter) close() {
+	c.once.Do(func() {
+		c.mu.Lock()
+		c.reports = maxReports
+		close(c.jobs)
+		c.mu.Unlock()
+	})
+	<-c.done
+}
+
+// written lists the reports of this life.
+func (c *crashReporter) written() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.paths...)
+}
+
+func (r report) save(dir string) (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", version(), r.who, r.at.UTC().Format(time.RFC3339Nano), r.text)
+	for i, e := range r.events {
+		line, err := contract.EncodeLine(nil, uint64(i+1), e.at, e.e)
+		if err != nil {
+			line = fmt.Appendf(nil, "(%v)\n", err)
+		}
+		b.Write(line)
+	}
+	for n := 0; ; n++ {
+		// Two in one instant do not overwrite each other.
+		name := fmt.Sprintf("crash-%s-%s-%d.txt", r.at.UTC().Format("20060102T150405"), r.who, n)
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if os.IsExist(err) && n < 1000 {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.WriteString(sanitize.Redact(b.String()))
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		return f.Name(), err
+	}
+}

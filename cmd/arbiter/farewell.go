@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+// short is enough of a run's id to name it.
+func short(run string) string {
+	if len(run) > 8 {
+		return run[:8]
+	}
+	return run
+}
+
+// title is a task's first line, for lists.
+func title(task string) string {
+	for line := range strings.Lines(task) {
+		if line = strings.TrimSpace(line); line != "" {
+			return sanitize.Line(line, 100)
+		}
+	}
+	return ""
+}
+
+// greet says on stderr what a person should know before anything runs.
+func (e env) greet(r *runtimeRun) {
+	o := r.choices.Options
+	if r.stage != nil {
+		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n", o.Scenario, o.CWD)
+	} else if !o.Trusted {
+		fmt.Fprintln(e.stderr, "This workspace is not trusted: its settings, hooks, agents and CLAUDE.md are not loaded (--trust loads them).")
+	}
+	if o.Permissions == "allow-all" {
+		fmt.Fprintln(e.stderr, "WARNING: every agent may run anything, unasked (--permissions allow-all).")
+	}
+	if r.notice != "" {
+		fmt.Fprintln(e.stderr, "arbiter: "+sanitize.Line(r.notice, 1000))
+	}
+}
+
+// farewell tells where a rehearsal left its script and what did not stop, and prints
+// the line by which a run's sessions can be found again. A run that never reached an
+// agent has none.
+func (e env) farewell(r *runtimeRun, s *supervisor.State, unfinished []string) {
+	for _, what := range unfinished {
+		fmt.Fprintln(e.stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+	}
+	for _, path := range r.reporter.written() {
+		fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
+	}
+	if r.stage != nil {
+		for _, p := range r.stage.problems() {
+			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
+		}
+	}
+	if len(s.Agents) == 0 {
+		return
+	}
+	line := struct {
+		Arbiter string `json:"arbiter"`
+		Last    string `json:"lastOrchestrator"`
+		Number  int    `json:"orchestratorNumber"`
+	}{Arbiter: s.Agents[0].SessionID, Number: s.Summoned}
+	if last, ok := s.Last(); ok {
+		line.Last = last.SessionID
+	}
+	raw, err := json.Marshal(line)
+	if err != nil {
+		return // two strings and a number
+	}
+	fmt.Fprintln(e.stderr, string(raw))
+	if s.Reached() {
+		fmt.Fprintf(e.stderr, "To take it up again: arbiter --json --resume --session %s\n", short(r.choices.Options.Run))
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"io"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// longestPause bounds the pause between two events of a replay: nobody watches a
+// night go by.
+const longestPause = 10 * time.Second
+
+// replayer plays a run's events again.
+type replayer struct {
+	w    io.Writer
+	pace float64 // 0: without pauses
+
+	fold supervisor.Fold
+	seq  uint64
+	last time.Time
+	line []byte
+}
+
+// take plays one record of the journal.
+func (p *replayer) take(r journal.Record) error {
+	step, err := p.fold.Replay(r)
+	if err != nil {
+		return err
+	}
+	for _, e := range step.Effects {
+		emit, ok := e.(supervisor.Emit)
+		if !ok {
+			continue
+		}
+		if _, life := emit.Event.Body.(contract.Session); life {
+			p.seq = 0 // each life of the run counts its own lines
+		}
+		p.seq++
+		p.pause(step.Input.At)
+		if p.line, err = contract.EncodeLine(p.line[:0], p.seq, step.Input.At, emit.Event); err != nil {
+			return err
+		}
+		if _, err := p.w.Write(p.line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *replayer) pause(at time.Time) {
+	if p.pace > 0 && !p.last.IsZero() {
+		if d := time.Duration(float64(at.Sub(p.last)) / p.pace); d > 0 {
+			time.Sleep(min(d, longestPause))
+		}
+	}
+	p.last = at
+}

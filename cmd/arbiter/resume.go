@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// lockPatience is how long a run is waited for whose last bridge is still ending its
+// agents: that takes two seconds.
+const lockPatience = 5 * time.Second
+
+// resumeRun opens a run that was played before.
+func resumeRun(c choices) (*runtimeRun, error) {
+	r := &runtimeRun{choices: c}
+	if err := r.openStore(); err != nil {
+		return nil, err
+	}
+	info, err := findRun(r.store, c)
+	if err != nil {
+		return nil, err
+	}
+	r.choices.Options.Run, r.choices.Rehearse = info.Run, info.Rehearsal
+	if info.CWD != "" {
+		r.choices.Place = info.CWD
+	}
+	if err := r.lockPlace(); err != nil {
+		return nil, err
+	}
+	if err := r.reopenBook(); err != nil {
+		r.close()
+		return nil, err
+	}
+	if err := r.takeUp(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// findRun chooses the run that is meant.
+func findRun(store *journal.Store, c choices) (journal.Info, error) {
+	if c.Session != "" {
+		return oneRun(store, c.Session)
+	}
+	list, err := store.List()
+	if err != nil {
+		return journal.Info{}, environmentf("find the latest run: %v", err)
+	}
+	for _, info := range list {
+		if sameDir(info.CWD, c.Place) && !info.Empty && info.Status != neverBegan {
+			return info, nil
+		}
+	}
+	return journal.Info{}, usagef("nothing to resume: no run has reached an agent in %s (arbiter sessions lists those of other directories; --session RUN takes one up)", c.Place)
+}
+
+// oneRun finds a run by its id or the beginning of it.
+func oneRun(store *journal.Store, prefix string) (journal.Info, error) {
+	info, err := store.Find(prefix)
+	var many *journal.AmbiguousError
+	switch {
+	case errors.As(err, &many):
+		return info, usagef("%q is the beginning of several runs: %s", prefix, strings.Join(many.Matches, ", "))
+	case errors.Is(err, journal.ErrNotFound):
+		return info, usagef("there is no run %q (arbiter sessions lists them)", prefix)
+	case err != nil:
+		return info, environmentf("find run %s: %v", prefix, err)
+	}
+	return info, nil
+}
+
+// reopenBook locks the run, whose last bridge may still be ending its agents, and
+// folds its journal.
+func (r *runtimeRun) reopenBook() error {
+	run := r.choices.Options.Run
+	book, recovery, err := r.store.Open(run, lockPatience, r.bookOptions())
+	var held *journal.HeldError
+	var version *journal.VersionError
+	switch {
+	case errors.As(err, &held):
+		return usagef("run %s is being played by process %d: end that first", short(run), held.PID)
+	case errors.As(err, &version):
+		return environmentf("run %s was written by another version of arbiter: %v; it was left as it is", short(run), err)
+	case err != nil:
+		return environmentf("open run %s: %v", short(run), err)
+	}
+	r.book = book
+	crashpoint.Here("resume.locked")
+	for _, d := range recovery.Damage {
+		if !d.Torn { // a torn end is what a crash leaves, and held nothing that was accepted
+			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason, d.Bytes, d.Readable, r.book.Dir())
+		}
+	}
+	var fold supervisor.Fold
+	if err := book.Records(fold.Take); err != nil {
+		return environmentf("run %s cannot be taken up: %v (its journal was left as it is)", short(run), err)
+	}
+	r.resumed = &fold.State
+	return nil
+}
+
+func (r *runtimeRun) tellOf(format string, args ...any) {
+	if r.notice != "" {
+		r.notice += "; "
+	}
+	r.notice += fmt.Sprintf(format, args...)
+}
+
+// takeUp checks that the run can go on, and settles what it goes on with.
+func (r *runtimeRun) takeUp() error {
+	run, s := short(r.choices.Options.Run), r.resumed
+	if !s.Reached() {
+		return usagef("nothing to resume: run %s never reached an agent", run)
+	}
+	if s.Completed() && r.choices.Options.Task == "" && r.choices.NoInput {
+		return usagef("run %s is complete: give it another task with --task", run)
+	}
+	r.choices.Options = mergeOptions(s.Options, r.choices)
+	o := &r.choices.Options
+	if r.choices.Claude == "" {
+		r.choices.Claude = o.Claude
+	}
+	r.choices.StandIn, r.choices.Scenario = o.StandIn, o.Script
+	var err error
+	if r.choices.Policy, err = rulesOf(*o); err != nil {
+		return err
+	}
+	if err := r.furnish(); err != nil {
+		return err
+	}
+	if _, err := checkDir(o.CWD); err != nil {
+		return usagef("the workspace of run %s cannot be used: %v", run, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
+	defer cancel()
+	if err := r.book.Update(ctx, func(m *journal.Meta) { m.Finished, m.Status = false, "" }); err != nil {
+		return environmentf("run %s: %v", run, err)
+	}
+	crashpoint.Here("resume.folded")
+	r.log.Info("resume", "run", o.Run, "records", r.book.Durable(), "crashed", s.Ending == nil)
+	return nil
+}
+
+// mergeOptions are those of the run, but for what was named anew.
+func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
+	o, now := old, c.Options
+	o.Version, o.Task, o.HumanPresent = now.Version, now.Task, !c.NoInput
+	for name, take := range map[string]func(){
+		"model":             func() { o.Model = now.Model },
+		"arbiter-model":     func() { o.ArbiterModel = now.ArbiterModel },
+		"permissions":       func() { o.Permissions = now.Permissions },
+		"allow":             func() { o.Allow = now.Allow },
+		"deny":              func() { o.Deny = now.Deny },
+		"env":               func() { o.Env = now.Env },
+		"trust":             func() { o.Trusted = now.Trusted },
+		"claude":            func() { o.Claude = c.Claude },
+		"max-orchestrators": func() { o.MaxOrchestrators = now.MaxOrchestrators },
+		"max-iterations":    func() { o.MaxIterations = now.MaxIterations },
+		"max-failures":      func() { o.MaxFailures = now.MaxFailures },
+		"max-exchanges":     func() { o.MaxExchanges = now.MaxExchanges },
+		"max-cost":          func() { o.MaxCostUSD = now.MaxCostUSD },
+		"timeout":           func() { o.Timeout = now.Timeout },
+		"max-wait":          func() { o.MaxWait = now.MaxWait },
+		"max-memory":        func() { o.MaxMemory = now.MaxMemory },
+		"max-output":        func() { o.MaxOutput = now.MaxOutput },
+		"context-warn":      func() { o.ContextWarn = now.ContextWarn },
+		"context-critical":  func() { o.ContextCritical = now.ContextCritical },
+		"context-tokens":    func() { o.ContextTokens = now.ContextTokens },
+		"permission-wait":   func() { o.PermissionWait = now.PermissionWait },
+		"start-timeout":     func() { o.StartTimeout = now.StartTimeout },
+	} {
+		if c.given[name] {
+			take()
+		}
+	}
+	return o
+}

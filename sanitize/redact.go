@@ -1,0 +1,188 @@
+package sanitize
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Redact returns s with what looks like a secret masked: tokens of known formats,
+// private keys, passwords in URLs, Authorization headers, and the values of names
+// such as *_TOKEN, *_KEY, *SECRET* and PASSWORD. Of a secret its kind's prefix and
+// its length in bytes stay: "sk-ant-*redacted:95*".
+//
+// It runs in linear time, is idempotent, and keeps valid UTF-8 valid. Text without
+// a secret is returned as it is. It is for logs and crash reports: what it does not
+// know, it does not find.
+func Redact(s string) string {
+	r := redactor{src: s}
+	r.run()
+	if r.out == nil {
+		return s
+	}
+	return string(append(r.out, s[r.done:]...))
+}
+
+// RedactBytes is Redact on bytes; the result may be b itself.
+func RedactBytes(b []byte) []byte {
+	s := string(b)
+	if out := Redact(s); out != s {
+		return []byte(out)
+	}
+	return b
+}
+
+const (
+	markStart = "*redacted:"
+	markEnd   = "*"
+)
+
+// redactor goes through src once. Every rule looks a bounded way back, and what it
+// looks at ahead it either masks or gives up within a bounded way.
+type redactor struct {
+	src  string
+	out  []byte // of src[:done]; nil as long as nothing was masked
+	done int
+}
+
+func (r *redactor) run() {
+	for i := 0; i < len(r.src); {
+		next := i + 1
+		switch starts[r.src[i]] {
+		case startNone:
+		case startSeparator:
+			next = r.separator(i)
+		case startDash:
+			next = r.dash(i)
+		case startDot:
+			next = r.discord(i)
+		case startTilde:
+			next = r.azure(i)
+		case startLetter:
+			next = r.token(i)
+		}
+		i = max(next, i+1)
+	}
+}
+
+// mask replaces src[from:to], but for what it begins with, and returns to.
+func (r *redactor) mask(from, to int, prefix string) int {
+	r.out = append(r.out, r.src[r.done:from]...)
+	r.out = append(r.out, prefix...)
+	r.out = append(r.out, markStart...)
+	r.out = strconv.AppendInt(r.out, int64(to-from), 10)
+	r.out = append(r.out, markEnd...)
+	r.done = to
+	return to
+}
+
+// masked says whether s is what mask made.
+func masked(s string) bool {
+	at := strings.LastIndex(s, markStart)
+	if at < 0 || !strings.HasSuffix(s, markEnd) {
+		return false
+	}
+	n := strings.TrimSuffix(s[at+len(markStart):], markEnd)
+	if n == "" || len(n) > 12 || run(n, digit) != len(n) {
+		return false
+	}
+	return at == 0 || prefixes[s[:at]]
+}
+
+// boundary says whether a word may begin at i: after anything but a letter or a
+// digit, and after an escape that ends in one (\n, \u003d, %3D).
+func (r *redactor) boundary(i int) bool {
+	s := r.src
+	if i == r.done || !is(s[i-1], alnum) {
+		return true
+	}
+	switch {
+	case i >= 2 && s[i-2] == '\\' && strings.IndexByte("nrtbf", s[i-1]) >= 0:
+		return true
+	case i >= 3 && s[i-3] == '%' && run(s[i-2:i], hex) == 2:
+		return true
+	case i >= 6 && s[i-6] == '\\' && s[i-5] == 'u' && run(s[i-4:i], hex) == 4:
+		return true
+	}
+	return false
+}
+
+// ends says whether a word may end before i.
+func (r *redactor) ends(i int) bool { return i == len(r.src) || !is(r.src[i], alnum) }
+
+// Classes of bytes.
+const (
+	lower uint16 = 1 << iota
+	upper
+	digit
+	hexLetter // a–f; with digit: hex
+	under     // _
+	hyphen    // -
+	dot       // .
+	base64    // + / =
+	tilde     // ~
+
+	letter = lower | upper
+	alnum  = letter | digit
+	hex    = digit | hexLetter
+	word   = alnum | under
+	url64  = word | hyphen
+	names  = url64 | dot
+	std64  = alnum | base64
+)
+
+var classes = func() (c [256]uint16) {
+	for b := 'a'; b <= 'z'; b++ {
+		c[b] |= lower
+		c[b-'a'+'A'] |= upper
+	}
+	for b := '0'; b <= '9'; b++ {
+		c[b] |= digit
+	}
+	for _, b := range "abcdefABCDEF" {
+		c[b] |= hexLetter
+	}
+	c['_'], c['-'], c['.'], c['~'] = under, hyphen, dot, tilde
+	c['+'], c['/'], c['='] = base64, base64, base64
+	return c
+}()
+
+func is(b byte, class uint16) bool { return classes[b]&class != 0 }
+
+// run is the length of the run of a class that s begins with.
+func run(s string, class uint16) int {
+	for i := range len(s) {
+		if !is(s[i], class) {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// back is the length of the run of a class that s ends with, up to most.
+func back(s string, class uint16, most int) int {
+	n := 0
+	for n < len(s) && n < most && is(s[len(s)-1-n], class) {
+		n++
+	}
+	return n
+}
+
+// What a byte may be the beginning, or the middle, of.
+const (
+	startNone uint8 = iota
+	startSeparator
+	startDash
+	startDot
+	startTilde
+	startLetter
+)
+
+var starts = func() (c [256]uint8) {
+	for b, list := range byFirst {
+		if len(list) > 0 {
+			c[b] = startLetter
+		}
+	}
+	c['='], c[':'], c['-'], c['.'], c['~'] = startSeparator, startSeparator, startDash, startDot, startTilde
+	return c
+}()

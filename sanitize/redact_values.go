@@ -1,0 +1,330 @@
+package sanitize
+
+import (
+	"slices"
+	"strings"
+)
+
+// separator is called at a '=' or ':': what stands before it may name a secret.
+func (r *redactor) separator(i int) int {
+	s := r.src
+	if s[i] == ':' {
+		if strings.HasPrefix(s[i:], "://") {
+			return r.userinfo(i + len("://"))
+		}
+		if end := r.telegram(i); end > 0 {
+			return end
+		}
+		if strings.HasPrefix(s[i:], "::") {
+			return i + 2
+		}
+		if strings.HasPrefix(s[i:], ":=") { // the '=' is next
+			return i + 1
+		}
+	} else if strings.HasPrefix(s[i:], "==") {
+		return i + 2
+	}
+	name, env := r.nameBefore(i)
+	how := secretName(name)
+	if how == harmless {
+		return i + 1
+	}
+	from := i + 1
+	if strings.HasPrefix(s[from:], ">") {
+		from++
+	}
+	return r.value(from, how, env && s[i] == '=')
+}
+
+// maxName is how far a name may reach back.
+const maxName = 64
+
+// nameBefore is the name that ends before i, without quotes and brackets, and
+// whether it is written as environment variables are.
+func (r *redactor) nameBefore(i int) (name string, env bool) {
+	s := r.src[max(r.done, i-maxName-8):i]
+	if strings.HasSuffix(s, ":") { // :=
+		s = s[:len(s)-1]
+	}
+	plain := len(s)
+	s = strings.TrimRight(s, " ")
+	s = strings.TrimSuffix(s, "]")
+	if quoted := strings.TrimRight(s, "\"'`"); len(s)-len(quoted) <= 1 {
+		s = quoted
+	}
+	s = strings.TrimRight(s, "\\")
+	n := back(s, names, maxName)
+	n -= escaped(s[:len(s)-n], s[len(s)-n:])
+	name = s[len(s)-n:]
+	return name, plain == len(s) && n > 0 && run(name, upper|digit|under) == n
+}
+
+// escaped is how much of a name belongs to an escape that ends before it: \n, \u003d, %3D.
+func escaped(before, name string) int {
+	switch {
+	case strings.HasSuffix(before, "%") && len(name) > 2 && run(name[:2], hex) == 2:
+		return 2
+	case !strings.HasSuffix(before, "\\") || name == "":
+		return 0
+	case name[0] == 'u' && len(name) > 5 && run(name[1:5], hex) == 4:
+		return 5
+	case strings.IndexByte("nrtbf", name[0]) >= 0:
+		return 1
+	}
+	return 0
+}
+
+// What a name says about its value.
+type secrecy int
+
+const (
+	harmless secrecy = iota
+	number           // a secret unless it is a number: token, key
+	scheme           // an Authorization header: the scheme stays
+	secret           // always: password, secret
+)
+
+// stems are in the name of every secret: most names need no closer look.
+var stems = strings.Fields("key token secret pass pwd credential sig auth jwt bearer")
+
+// Words that names of secrets are made of, and the last words that make them
+// harmless.
+var (
+	always   = words("secret secrets password passwords passwd passphrase pwd credential credentials")
+	last     = words("token apikey authtoken accesstoken jwt bearer sig signature")
+	keyAfter = words("api access secret private signing encryption auth account storage service master client shared app application license deploy ssh subscription session anthropic openai")
+	describe = words("count counts limit type types url uri file files path paths dir id ids name names len length size at ttl expires expiry expiration policy field label hint prompt env var manager provider store version reset changed hash")
+)
+
+func words(list string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(list) {
+		m[w] = true
+	}
+	return m
+}
+
+// secretName judges a name by its words.
+func secretName(name string) secrecy {
+	small := strings.ToLower(name)
+	if !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) }) {
+		return harmless
+	}
+	parts := split(name)
+	if len(parts) == 0 {
+		return harmless
+	}
+	end := parts[len(parts)-1]
+	switch {
+	case end == "authorization":
+		return scheme
+	case describe[end]:
+		return harmless
+	case last[end]:
+		return number
+	case end == "key":
+		if len(parts) > 1 && (keyAfter[parts[len(parts)-2]] || run(name, upper|digit|under) == len(name)) {
+			return number
+		}
+		return harmless
+	}
+	for _, p := range parts {
+		if always[p] {
+			return secret
+		}
+	}
+	return harmless
+}
+
+// split cuts a name at _, -, . and where a capital follows a small letter, and
+// returns its words in small letters.
+func split(name string) []string {
+	var parts []string
+	from := 0
+	cut := func(to int) {
+		if to > from {
+			parts = append(parts, strings.ToLower(name[from:to]))
+		}
+	}
+	for i := range len(name) {
+		switch {
+		case !is(name[i], alnum):
+			cut(i)
+			from = i + 1
+		case i > from && is(name[i], upper) && is(name[i-1], lower):
+			cut(i)
+			from = i
+		}
+	}
+	cut(len(name))
+	return parts
+}
+
+// value masks the value that begins at i, after blanks and a quote.
+func (r *redactor) value(i int, how secrecy, env bool) int {
+	s := r.src
+	from := i
+	if !env {
+		for from < len(s) && from < i+4 && (s[from] == ' ' || s[from] == '\t') {
+			from++
+		}
+	}
+	slashes := count(s[from:], '\\')
+	if q := from + slashes; q < len(s) && strings.IndexByte("\"'`", s[q]) >= 0 {
+		return r.judge(q+1, quotedEnd(s, q+1, s[q], slashes), how, true)
+	}
+	if how == scheme { // two words, or one
+		return r.judge(from, lineEnd(s, from), how, true)
+	}
+	return r.judge(from, plainEnd(s, from, env), how, env)
+}
+
+// count is the number of bytes b that s begins with.
+func count(s string, b byte) int {
+	n := 0
+	for n < len(s) && s[n] == b {
+		n++
+	}
+	return n
+}
+
+// quotedEnd is the end of a text in quotes: at the quote, which has at most as
+// many backslashes before it as the first had, or at the end of the line.
+func quotedEnd(s string, i int, quote byte, slashes int) int {
+	n := 0
+	for ; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			n++
+			continue
+		case '\n':
+			return i - n
+		case quote:
+			if n <= slashes {
+				return i - n
+			}
+		}
+		n = 0
+	}
+	return i
+}
+
+// lineEnd is the end of the line, also of an escaped one.
+func lineEnd(s string, i int) int {
+	for ; i < len(s); i++ {
+		if strings.IndexByte("\n\r\"'`\\", s[i]) >= 0 {
+			break
+		}
+	}
+	return i
+}
+
+// plainEnd is the end of a value without quotes. That of an environment variable
+// goes on to the next white space.
+func plainEnd(s string, i int, env bool) int {
+	for ; i < len(s); i++ {
+		switch c := s[i]; {
+		case c <= ' ', strings.IndexByte("\"'`", c) >= 0:
+			return i
+		case c == '\\' && i+1 < len(s) && strings.IndexByte("nrtu\"'`\\", s[i+1]) >= 0:
+			return i
+		case !env && strings.IndexByte(",;&()[]{}<>|\\", c) >= 0:
+			return i
+		}
+	}
+	return i
+}
+
+// judge masks src[from:to] unless it stands for a secret only. Sure says that it
+// was quoted, or the value of a variable.
+func (r *redactor) judge(from, to int, how secrecy, sure bool) int {
+	value := r.src[from:to]
+	if how == scheme {
+		if word, rest, ok := strings.Cut(value, " "); ok && len(word) < 16 && run(word, letter|hyphen) == len(word) {
+			from, value = to-len(rest), rest
+		}
+	}
+	least := 4
+	if sure {
+		least = 1
+	}
+	switch {
+	case len(value) < least, masked(value), placeholder(value):
+		return from
+	case how == number && run(value, digit|dot) == len(value) && len(value) < 12:
+		return from
+	case !sure && to < len(r.src) && r.src[to] == '(': // code, that gets it from somewhere
+		return from
+	}
+	if is(value[0], alnum) {
+		if end, prefix := r.tokenAt(from); end == to {
+			return r.mask(from, to, prefix)
+		}
+	}
+	return r.mask(from, to, "")
+}
+
+var standIns = words("true false null nil none undefined string number boolean bool int object any required optional yes no unset empty redacted hidden")
+
+// placeholder says whether a value names a secret, or its absence.
+func placeholder(v string) bool {
+	switch {
+	case strings.Trim(v, "*") == "", strings.Trim(v, "xX") == "", strings.Trim(v, ".") == "", v == "…":
+		return true
+	case strings.HasPrefix(v, "$"):
+		name := strings.TrimSuffix(strings.TrimPrefix(v[1:], "{"), "}")
+		return name != "" && run(name, upper|digit|under) == len(name)
+	case strings.HasPrefix(v, "<") && strings.HasSuffix(v, ">"):
+		return true
+	}
+	return len(v) < 12 && standIns[strings.ToLower(v)]
+}
+
+// flag masks the value of a flag whose name begins at i: "--token value", and
+// `"--token", "value"` in an argument list. "--token=value" is a name like others.
+func (r *redactor) flag(i int) int {
+	n := run(r.src[i:min(len(r.src), i+maxName)], names)
+	how := secretName(r.src[i : i+n])
+	if how == harmless {
+		return i
+	}
+	at := i + n
+	rest := strings.TrimLeft(r.src[at:min(len(r.src), at+8)], "\"', ")
+	from := min(len(r.src), at+8) - len(rest)
+	if from == at || rest == "" || rest[0] == '-' || rest[0] == '=' || rest[0] == ':' {
+		return at
+	}
+	return r.judge(from, plainEnd(r.src, from, false), how, true)
+}
+
+// userinfo masks the password of a URL whose authority begins at i.
+func (r *redactor) userinfo(i int) int {
+	s := r.src
+	colon := -1
+	for j := i; j < len(s); j++ {
+		switch c := s[j]; {
+		case c == ':' && colon < 0:
+			colon = j
+		case c == '@':
+			if colon < 0 || j == colon+1 || masked(s[colon+1:j]) || placeholder(s[colon+1:j]) {
+				return i
+			}
+			return r.mask(colon+1, j, "")
+		case c <= ' ', strings.IndexByte("/?#\"'`<>\\", c) >= 0:
+			return i
+		}
+	}
+	return i
+}
+
+// telegram masks a bot's token, whose colon is at i: the bot's number stays.
+func (r *redactor) telegram(i int) int {
+	id := back(r.src[r.done:i], digit, 12)
+	if id < 8 || id > 10 || !r.boundary(i-id) {
+		return 0
+	}
+	if n := run(r.src[i+1:min(len(r.src), i+1+36)], url64); n != 35 || r.src[i+1] != 'A' {
+		return 0
+	}
+	return r.mask(i+1, i+1+35, "")
+}

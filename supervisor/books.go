@@ -1,0 +1,178 @@
+package supervisor
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// Journal is where a loop records its inputs. *journal.Run is one.
+type Journal interface {
+	// Append buffers a record and returns its number. It does not touch the disk.
+	Append(k journal.Kind, payload []byte) (uint64, error)
+}
+
+// maxUndone is how many inputs may wait for the disk before the loop takes no more.
+const maxUndone = 4096
+
+// books are the loop's side of the journal. Effects wait in undone until the facts
+// they follow from are on disk.
+type books struct {
+	durable atomic.Uint64          // records up to this one are on disk
+	trouble atomic.Pointer[string] // why nothing can be written now; nil: it can
+	wake    chan struct{}          // capacity 1: durable or trouble has changed
+
+	// The rest belongs to the loop's goroutine.
+	journal Journal
+	last    uint64 // the last record appended
+	undone  []undone
+	told    *string // the trouble that was told
+	closed  bool    // nothing is recorded any more
+}
+
+type undone struct {
+	at      time.Time
+	upTo    uint64
+	effects []Effect
+}
+
+func (b *books) init() { b.wake = make(chan struct{}, 1) }
+
+func (b *books) hint() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Record sets the journal. Call it before [Loop.Run]; have the journal call
+// [Loop.Committed] and [Loop.Trouble].
+func (l *Loop) Record(j Journal) { l.books.journal = j }
+
+// Committed says that all records up to one are on disk.
+func (l *Loop) Committed(upTo uint64) {
+	l.books.durable.Store(upTo)
+	l.books.hint()
+}
+
+// Trouble says that nothing can be written now, and why; nil that it can again.
+func (l *Loop) Trouble(err error) {
+	if err == nil {
+		l.books.trouble.Store(nil)
+	} else {
+		text := err.Error()
+		l.books.trouble.Store(&text)
+	}
+	l.books.hint()
+}
+
+// record appends an input. An error says that the journal takes no more.
+func (l *Loop) record(in Input) error {
+	b := &l.books
+	if b.journal == nil || b.closed || !Recorded(in.Fact) {
+		return nil
+	}
+	payload, err := EncodeInput(in)
+	if err != nil {
+		panic(err) // our own types; a test encodes them all
+	}
+	kind := journal.Fact
+	if Narrates(in.Fact) {
+		kind = journal.Narration
+	}
+	seq, err := b.journal.Append(kind, payload)
+	if err != nil {
+		b.closed = true
+		return err
+	}
+	if seq > 0 {
+		b.last = seq
+	}
+	crashpoint.Here("loop.append")
+	return nil
+}
+
+// settle does what follows from facts that are on disk, in order.
+func (l *Loop) settle(ctx context.Context) {
+	l.tellTrouble()
+	b := &l.books
+	durable := b.durable.Load()
+	if b.journal == nil || b.closed {
+		durable = math.MaxUint64
+	}
+	n := 0
+	for n < len(b.undone) && b.undone[n].upTo <= durable && !l.over {
+		for _, e := range b.undone[n].effects {
+			l.perform(ctx, b.undone[n].at, e)
+		}
+		n++
+	}
+	if b.undone = b.undone[n:]; len(b.undone) == 0 {
+		b.undone = nil // let go of the array
+	}
+}
+
+// tellTrouble says once when the journal cannot be written, and when it can again.
+func (l *Loop) tellTrouble() {
+	b := &l.books
+	now := b.trouble.Load()
+	if now == b.told || now != nil && b.told != nil && *now == *b.told {
+		return
+	}
+	b.told = now
+	e := contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: "the journal can be written again"}}
+	if now != nil {
+		e.Body = contract.Error{
+			Category:        bridge.CatInternal,
+			Message:         "the journal cannot be written: " + *now + "; nothing new is accepted until it can",
+			RecoveryOptions: []string{"make room, or make the state directory writable; the run goes on by itself then"},
+		}
+	}
+	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
+	l.sink(l.clock.now(), e)
+}
+
+// refuse answers a command that cannot be recorded now, and gives the journal up
+// where somebody wants the run to end.
+func (l *Loop) refuse(in Input) bool {
+	b := &l.books
+	trouble := b.trouble.Load()
+	if trouble == nil || b.closed || b.journal == nil {
+		return false
+	}
+	switch f := in.Fact.(type) {
+	case Commanded:
+		l.sink(l.clock.now(), contract.Event{ID: contract.Human, Body: contract.Rejected{
+			Ref: f.Command.Ref, Message: "the journal cannot be written (" + *trouble + "): nothing is accepted until it can",
+		}})
+		return true
+	case Signalled, OutputLost:
+		l.giveUpJournal()
+	}
+	return false
+}
+
+// giveUpJournal goes on without a journal, to the end. What waits for it is said
+// where it only tells, and not done: whoever takes the run up finds the state before.
+func (l *Loop) giveUpJournal() {
+	b := &l.books
+	for _, u := range b.undone {
+		for _, e := range u.effects {
+			emit, ok := e.(Emit)
+			if !ok {
+				continue
+			}
+			if a, was := emit.Event.Body.(contract.Accepted); was {
+				emit.Event.Body = contract.Rejected{Ref: a.Ref, Message: "it could not be recorded"}
+			}
+			l.sink(u.at, emit.Event)
+		}
+	}
+	b.undone, b.closed = nil, true
+}

@@ -1,0 +1,173 @@
+package supervisor
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// factKinds is the one place that knows the names under which facts are recorded.
+// A name stays as it is: an older journal must fold to the same history.
+var factKinds = map[string]reflect.Type{
+	"began":                reflect.TypeFor[Began](),
+	"resumed":              reflect.TypeFor[Resumed](),
+	"no_bridge":            reflect.TypeFor[NoBridge](),
+	"input_ended":          reflect.TypeFor[InputEnded](),
+	"signalled":            reflect.TypeFor[Signalled](),
+	"spawned":              reflect.TypeFor[Spawned](),
+	"not_spawned":          reflect.TypeFor[NotSpawned](),
+	"not_sent":             reflect.TypeFor[NotSent](),
+	"tool_called":          reflect.TypeFor[ToolCalled](),
+	"permission_asked":     reflect.TypeFor[PermissionAsked](),
+	"permission_withdrawn": reflect.TypeFor[PermissionWithdrawn](),
+	"rang":                 reflect.TypeFor[Rang](),
+	"stopped":              reflect.TypeFor[Stopped](),
+	"bridge_lost":          reflect.TypeFor[BridgeLost](),
+	"bridge_back":          reflect.TypeFor[BridgeBack](),
+	"bridge_failed":        reflect.TypeFor[BridgeFailed](),
+	"probed":               reflect.TypeFor[Probed](),
+	"woke":                 reflect.TypeFor[Woke](),
+	"journal_full":         reflect.TypeFor[JournalFull](),
+	"output_lost":          reflect.TypeFor[OutputLost](),
+	"commanded":            reflect.TypeFor[Commanded](),
+	"happened":             reflect.TypeFor[Happened](),
+}
+
+var factNames = func() map[reflect.Type]string {
+	names := map[reflect.Type]string{}
+	for name, typ := range factKinds {
+		names[typ] = name
+	}
+	return names
+}()
+
+// record is a fact as the journal keeps it.
+type record struct {
+	At   int64           `json:"at"` // Unix time in nanoseconds
+	Fact string          `json:"fact"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Narrates says whether a fact only tells what an agent does: it leads to events,
+// and changes nothing that outlives the moment. Folding a journal for its state may
+// leave such facts out.
+func Narrates(f Fact) bool {
+	h, ok := f.(Happened)
+	if !ok {
+		return false
+	}
+	switch h.Event.Body.(type) {
+	case bridge.Assistant, bridge.Delta, bridge.ToolResult, bridge.SubagentStart, bridge.SubagentStop,
+		bridge.ToolUse, bridge.ContextWarning, bridge.Compact, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown:
+		return true
+	}
+	return false
+}
+
+// Recorded says whether a fact belongs into the journal at all: pieces of text do
+// not, the whole text follows.
+func Recorded(f Fact) bool {
+	h, ok := f.(Happened)
+	if !ok {
+		return true
+	}
+	_, delta := h.Event.Body.(bridge.Delta)
+	return !delta
+}
+
+// EncodeInput writes an input as the journal keeps it, one JSON object.
+func EncodeInput(in Input) ([]byte, error) {
+	name, ok := factNames[reflect.TypeOf(in.Fact)]
+	if !ok {
+		return nil, fmt.Errorf("encode fact: no name for %T", in.Fact)
+	}
+	var data any = in.Fact
+	switch f := in.Fact.(type) {
+	case Happened:
+		data = f.Event
+	case Commanded:
+		c, err := encodeCommand(f.Command)
+		if err != nil {
+			return nil, err
+		}
+		data = c
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("encode fact %s: %w", name, err)
+	}
+	if bytes.Equal(raw, []byte("{}")) {
+		raw = nil
+	}
+	return json.Marshal(record{At: in.At.UnixNano(), Fact: name, Data: raw})
+}
+
+// command is a command as the journal keeps it: the line it came on, or what was
+// wrong with one that was none.
+type command struct {
+	Line    json.RawMessage `json:"line,omitempty"`
+	Ref     string          `json:"ref,omitempty"`
+	Problem string          `json:"problem,omitempty"`
+	Text    string          `json:"text,omitempty"`
+}
+
+func encodeCommand(c contract.Command) (command, error) {
+	if m, ok := c.Body.(contract.Malformed); ok {
+		return command{Ref: c.Ref, Problem: m.Problem, Text: string(m.Raw)}, nil
+	}
+	line, err := contract.MarshalCommand(c)
+	return command{Line: line}, err
+}
+
+// DecodeInput reads what EncodeInput wrote. A fact this version does not know is an
+// error: a history with holes is none.
+func DecodeInput(raw []byte) (Input, error) {
+	var r record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return Input{}, fmt.Errorf("decode fact: %w", err)
+	}
+	in := Input{At: time.Unix(0, r.At)}
+	data := r.Data
+	if len(data) == 0 {
+		data = json.RawMessage("{}")
+	}
+	fail := func(err error) (Input, error) { return Input{}, fmt.Errorf("decode fact %q: %w", r.Fact, err) }
+	switch r.Fact {
+	case "happened":
+		var e bridge.Event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return fail(err)
+		}
+		in.Fact = Happened{Event: e}
+		return in, nil
+	case "commanded":
+		var c command
+		if err := json.Unmarshal(data, &c); err != nil {
+			return fail(err)
+		}
+		in.Fact = Commanded{Command: c.decode()}
+		return in, nil
+	}
+	typ, ok := factKinds[r.Fact]
+	if !ok {
+		return fail(fmt.Errorf("this version does not know it"))
+	}
+	v := reflect.New(typ)
+	if err := json.Unmarshal(data, v.Interface()); err != nil {
+		return fail(err)
+	}
+	in.Fact = v.Elem().Interface().(Fact)
+	return in, nil
+}
+
+func (c command) decode() contract.Command {
+	if c.Line == nil {
+		return contract.Command{Ref: c.Ref, Body: contract.Malformed{Problem: c.Problem, Raw: json.RawMessage(c.Text)}}
+	}
+	return contract.ParseCommand(c.Line)
+}

@@ -1,0 +1,259 @@
+package journal
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+)
+
+var long = flag.Bool("long", false, "try ten times as many crash states")
+
+// scenario is one life of a run on a disk, of which every moment is then crashed.
+type scenario struct {
+	name string
+	play func(t *testing.T, m *memFS, s *Store)
+}
+
+// promised makes a run tell the disk what it called durable.
+func promised(m *memFS) Options { return Options{Committed: m.promise} }
+
+func createOn(t *testing.T, m *memFS, s *Store) *Run {
+	t.Helper()
+	r, err := s.Create(Meta{Run: testRun, CWD: "/"}, promised(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func openOn(t *testing.T, m *memFS, s *Store) *Run {
+	t.Helper()
+	r, _, err := s.Open(testRun, 0, promised(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.promise(r.Durable())
+	return r
+}
+
+// addBatches appends up to last, n records at a time, each durable before the next.
+func addBatches(t *testing.T, r *Run, last, n uint64) {
+	t.Helper()
+	for seq := r.Durable() + 1; seq <= last; seq += n {
+		add(t, r, seq, min(seq+n-1, last))
+		syncRun(t, r)
+	}
+}
+
+var scenarios = []scenario{
+	{"orderly", func(t *testing.T, m *memFS, s *Store) {
+		r := createOn(t, m, s)
+		addBatches(t, r, 12, 3)
+		addBatches(t, r, 40, 14)
+		if err := r.Finish(t.Context(), "complete"); err != nil {
+			t.Fatal(err)
+		}
+		closeRun(t, r)
+		r = openOn(t, m, s)
+		addBatches(t, r, 60, 5)
+		closeRun(t, r)
+	}},
+	{"full disk", func(t *testing.T, m *memFS, s *Store) {
+		r := createOn(t, m, s)
+		addBatches(t, r, 10, 5)
+		failTimes(m, "write", segmentName(1), 2, &errPartial{700, syscall.ENOSPC})
+		addBatches(t, r, 30, 10)
+		closeRun(t, r)
+	}},
+	{"failed fsync", func(t *testing.T, m *memFS, s *Store) {
+		r := createOn(t, m, s)
+		addBatches(t, r, 10, 5)
+		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
+		addBatches(t, r, 30, 10)
+		failTimes(m, "syncdir", testRun, 1, syscall.EIO)
+		failTimes2(m, "sync", segmentName(2), 1, syscall.EIO)
+		addBatches(t, r, 50, 10)
+		closeRun(t, r)
+	}},
+	// The process ends when its fsync has failed and before it can act on that.
+	{"failed fsync, then killed", func(t *testing.T, m *memFS, s *Store) {
+		r := createOn(t, m, s)
+		addBatches(t, r, 10, 5)
+		m.setFault(func(call, name string) error {
+			if call == "sync" && isFile(name, segmentName(1)) {
+				return syscall.EIO
+			}
+			if call == "open" && name == segmentName(2)+scratchSuffix {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		add(t, r, 11, 20)
+		synctest.Wait()
+		m.reboot()
+		m.setFault(nil)
+		r.Close()
+		r = openOn(t, m, freshStore(t, m))
+		if r.Durable() != 20 {
+			t.Errorf("%d records after the kill, want 20", r.Durable())
+		}
+		addBatches(t, r, 30, 5)
+		closeRun(t, r)
+	}},
+	{"killed in a batch", func(t *testing.T, m *memFS, s *Store) {
+		for life := range uint64(4) {
+			var r *Run
+			if life == 0 {
+				r = createOn(t, m, s)
+			} else {
+				r = openOn(t, m, freshStore(t, m))
+			}
+			addBatches(t, r, r.Durable()+7, 3)
+			failTimes(m, "write", "", 1, &errPartial{int(300 + 100*life), errDead})
+			add(t, r, r.Durable()+1, r.Durable()+8)
+			synctest.Wait()
+			m.reboot()
+			r.Close()
+		}
+		closeRun(t, openOn(t, m, freshStore(t, m)))
+	}},
+}
+
+// failTimes makes the next n calls on a file of that name fail; on any segment if
+// the name is empty.
+func failTimes(m *memFS, call, name string, n int, err error) {
+	m.setFault(func(c, on string) error {
+		if _, segment := segmentNumber(strings.TrimSuffix(on, scratchSuffix)); c == call && (isFile(on, name) || name == "" && segment) && n > 0 {
+			n--
+			return err
+		}
+		return nil
+	})
+}
+
+// isFile tells whether a handle is of the file called name: it may have been opened
+// before the file got that name.
+func isFile(handle, name string) bool { return strings.TrimSuffix(handle, scratchSuffix) == name }
+
+// failTimes2 adds a second fault to the one that is set.
+func failTimes2(m *memFS, call, name string, n int, err error) {
+	first := m.fault
+	failTimes(m, call, name, n, err)
+	second := m.fault
+	m.setFault(func(c, on string) error {
+		if err := first(c, on); err != nil {
+			return err
+		}
+		return second(c, on)
+	})
+}
+
+func freshStore(t *testing.T, m *memFS) *Store {
+	t.Helper()
+	s, err := openStore(m.root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestCrashStates cuts the power at each moment of each scenario, lets what was not
+// synced get through in many ways, and checks what is there then: all that was
+// called durable, a prefix of what was appended, no false alarm. Then it cuts the
+// power while that is being recovered.
+func TestCrashStates(t *testing.T) {
+	states := 0
+	for _, sc := range scenarios {
+		t.Run(sc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemFS()
+				sc.play(t, m, freshStore(t, m))
+				states += crashEverywhere(t, newCrashDisk(), m.log, 0, 1)
+			})
+		})
+	}
+	t.Logf("%d crash states", states)
+	if states < 10_000 {
+		t.Errorf("only %d crash states were tried", states)
+	}
+}
+
+// crashEverywhere plays a log on a disk and cuts the power after each entry. Where
+// depth allows, some of the recoveries are cut as well.
+func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint64, depth int) (states int) {
+	random := 24
+	if *long {
+		random *= 10
+	}
+	if testing.Short() {
+		random = 4
+	}
+	if depth == 0 {
+		random = 1
+	}
+	described := depth > 0 || promised > 0
+	for i, o := range log {
+		disk.follow(o)
+		if o.kind == "promise" {
+			promised = o.upTo
+		}
+		rnd := rand.New(rand.NewPCG(uint64(i), uint64(depth)))
+		for j, f := range fates(rnd, random) {
+			m := disk.cut(f, rnd)
+			before := diskOf(m)
+			checkAfterCrash(t, m, promised, described && promised > 0)
+			states++
+			if depth > 0 && (i+j)%29 == 0 {
+				states += crashEverywhere(t, before, slices.Clone(m.log), promised, depth-1)
+			}
+			if t.Failed() {
+				t.Fatalf("after %d entries, %v, way %d", i+1, o, j)
+			}
+		}
+	}
+	return states
+}
+
+// checkAfterCrash opens what a crash left, goes on with it, and reads it again. The
+// description has to be there if Create had returned, not if it was made up since.
+func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
+	s, err := openStore(m.root())
+	if err != nil {
+		t.Errorf("open store: %v", err)
+		return
+	}
+	if _, err := s.List(); err != nil {
+		t.Errorf("list: %v", err)
+	}
+	r, rec, err := s.Open(testRun, 0, Options{Committed: m.promise})
+	if err != nil {
+		if promised > 0 || !isMissing(err) {
+			t.Errorf("open: %v", err)
+		}
+		return
+	}
+	if rec.Records < promised {
+		t.Errorf("%d records are left of %d that were called durable", rec.Records, promised)
+	}
+	if rec.Harmed() {
+		t.Errorf("a mere crash raises an alarm: %+v", rec.Damage)
+	}
+	if described && (rec.MetaLost != "" || r.Meta().CWD != "/") {
+		t.Errorf("the description is lost: %q, %+v", rec.MetaLost, r.Meta())
+	}
+	checkRecords(t, r.Records, rec.Records)
+	m.promise(rec.Records)
+	add(t, r, rec.Records+1, rec.Records+2)
+	if err := r.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	checkRecords(t, reader(s, testRun), rec.Records+2)
+}
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,173 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Recovery is what reading a run came to.
+type Recovery struct {
+	Records uint64 // good ones, in one piece from the first
+	Bytes   int64  // that they take
+	Damage  []Damage
+	// MetaLost says why the description of the run was not there; it was made up
+	// from what else is known.
+	MetaLost string
+}
+
+// Harmed tells whether something is wrong that a crash does not explain, so that
+// records once accepted may be missing.
+func (r Recovery) Harmed() bool {
+	for _, d := range r.Damage {
+		if !d.Torn && !d.Mended {
+			return true
+		}
+	}
+	return false
+}
+
+// Damage is a part of a segment that is not used.
+type Damage struct {
+	Segment string
+	Offset  int64
+	Bytes   int64
+	Reason  string
+	// Torn: the end of what was being written at a crash or power cut. Nothing
+	// of it was ever accepted.
+	Torn bool
+	// Mended: nothing is missing by it, since what it hit is there twice.
+	Mended bool
+	// Readable counts whole records seen behind the damage. They are not used,
+	// since those before them are missing.
+	Readable int
+	// SetAside is the file in the run's directory that has a copy, if any.
+	SetAside string
+}
+
+func (d Damage) String() string {
+	return fmt.Sprintf("%s at %d: %s (%d bytes)", d.Segment, d.Offset, d.Reason, d.Bytes)
+}
+
+// noteHeader reports what is wrong with a header.
+func (s *scanner) noteHeader(w *window, seg *found) {
+	if seg.bad == nil {
+		return
+	}
+	d := Damage{Segment: seg.name(), Bytes: min(headerSize, w.size), Reason: seg.bad.Error(), Mended: true}
+	if seg.header.base == 0 {
+		d.Bytes, d.Mended = w.size, false
+		d.Readable, _ = s.resync(w, headerSize)
+	}
+	s.rec.Damage = append(s.rec.Damage, d)
+}
+
+// unreachable reports a segment that does not continue what is there.
+func (s *scanner) unreachable(w *window, i int, why error) {
+	d := Damage{Segment: s.segs[i].name(), Bytes: w.size, Reason: why.Error()}
+	d.Readable, _ = s.resync(w, headerSize)
+	s.rec.Damage = append(s.rec.Damage, d)
+}
+
+// broken reports a segment that is not good from s.end on. It fails for what says
+// nothing about the file.
+func (s *scanner) broken(w *window, i int, why error) error {
+	var known bool
+	for _, e := range []error{errCutOff, errChecksum, errLength, errKind, errRepeat, errGap, errChain, errRead} {
+		known = known || errors.Is(why, e)
+	}
+	if !known {
+		return why
+	}
+	d := Damage{Segment: s.segs[i].name(), Offset: s.end.off, Bytes: w.size - s.end.off, Reason: why.Error()}
+	readable, proof := s.resync(w, s.end.off)
+	d.Readable = readable
+	// A crash cuts off or mixes up what was not durable: the last batch, at the end
+	// of the last segment. A whole record that is out of place is none of its doing,
+	// nor is one that was settled.
+	d.Torn = !proof && !s.followed(i) && s.end.seq >= s.segs[i].header.settled &&
+		!errors.Is(why, errRepeat) && !errors.Is(why, errGap) && !errors.Is(why, errRead)
+	s.rec.Damage = append(s.rec.Damage, d)
+	return nil
+}
+
+// followed tells whether a younger segment was begun, which happens only when all
+// before it is durable.
+func (s *scanner) followed(i int) bool {
+	for _, seg := range s.segs[i+1:] {
+		if seg.header.base != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// checkClosed compares with what was there when the run was closed in order.
+func (s *scanner) checkClosed() {
+	if s.closed <= s.end.seq || s.end.seq >= s.upTo {
+		return
+	}
+	why := fmt.Sprintf("it ends with record %d, %d were there when it was closed", s.end.seq, s.closed)
+	if n := len(s.rec.Damage); n > 0 {
+		s.rec.Damage[n-1].Torn = false
+		s.rec.Damage[n-1].Reason += "; " + why
+		return
+	}
+	d := Damage{Segment: segmentName(1), Reason: why}
+	if len(s.segs) > 0 {
+		d.Segment, d.Offset = s.segs[s.end.seg].name(), s.end.off
+	}
+	s.rec.Damage = append(s.rec.Damage, d)
+}
+
+const (
+	resyncSpan = 64 << 20  // how far behind damage records are looked for
+	resyncWork = 256 << 20 // how many bytes are summed up on the way
+)
+
+// resync counts the whole records behind damage. The second result is true if one
+// of them proves that records now missing were durable.
+func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
+	seed, seq := seedOf(s.run), s.end.seq
+	work := int64(resyncWork)
+	for end := min(w.size, off+resyncSpan); off+frameHead <= end && work > 0; {
+		b, err := w.at(off, min(windowSize/2, w.size-off))
+		if err != nil {
+			return readable, proof
+		}
+		skip := candidate(b, w.size-off, seq)
+		off += int64(skip)
+		if skip > len(b)-frameHead {
+			continue
+		}
+		work -= frameHead + int64(binary.LittleEndian.Uint32(b[skip+4:]))
+		f, err := frameAt(w, off, seed) // b is not valid any more
+		if err != nil {
+			off++
+			continue
+		}
+		readable++
+		proof = proof || f.durableBefore() > seq
+		off += f.size
+	}
+	return readable, proof
+}
+
+// candidate returns how far into b the next thing lies that looks like the head of
+// a frame, or the first place not looked at.
+func candidate(b []byte, left int64, seq uint64) int {
+	i := 0
+	for ; i+frameHead <= len(b); i++ {
+		kind := Kind(b[i+24])
+		if kind != Fact && kind != Narration {
+			continue
+		}
+		if got := binary.LittleEndian.Uint64(b[i+12:]); got == 0 || got > seq+1<<40 {
+			continue
+		}
+		if _, err := frameLength(b[i:], left-int64(i)); err == nil {
+			return i
+		}
+	}
+	return i
+}

@@ -1,0 +1,428 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// journalOf returns the bytes of a journal in one segment with batches of the given
+// sizes, where each record ends, and which of those ends are known to be durable.
+func journalOf(batches ...int) (b []byte, ends []int64) {
+	seed := seedOf(testRun)
+	b = header{version: formatVersion, base: 1, prev: seed, run: testRun}.encode()
+	ends = []int64{headerSize}
+	prev, seq := seed, uint64(0)
+	for _, n := range batches {
+		var batch []byte
+		at := int64(len(b))
+		for range n {
+			seq++
+			batch = appendFrame(batch, seq, kindOf(seq), payload(seq))
+			ends = append(ends, at+int64(len(batch)))
+		}
+		prev = sealBatch(batch, seed, prev)
+		b = append(b, batch...)
+	}
+	return b, ends
+}
+
+// memRun is a run in memory with the segments given.
+func memRun(segments ...[]byte) (*memFS, *Store) {
+	m := newMemFS()
+	s, err := openStore(m.root())
+	if err != nil {
+		panic(err)
+	}
+	if err := s.runs.Mkdir(testRun); err != nil {
+		panic(err)
+	}
+	dir, err := s.runs.Dir(testRun)
+	if err != nil {
+		panic(err)
+	}
+	for i, b := range segments {
+		f, err := dir.Open(segmentName(i+1), openCreate)
+		if err != nil {
+			panic(err)
+		}
+		if _, err := f.WriteAt(b, 0); err != nil {
+			panic(err)
+		}
+	}
+	return m, s
+}
+
+// recordsBefore counts the records that end at or before off.
+func recordsBefore(ends []int64, off int64) uint64 {
+	i, exact := slices.BinarySearch(ends, off)
+	if exact {
+		i++
+	}
+	return uint64(max(i-1, 0))
+}
+
+func TestTruncatedAnywhere(t *testing.T) {
+	whole, ends := journalOf(1, 4, 10, 3)
+	for size := range int64(len(whole)) + 1 {
+		_, s := memRun(whole[:size])
+		want := recordsBefore(ends, size)
+		r, rec, err := s.Open(testRun, 0, Options{})
+		if err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		if rec.Records != want || (size >= headerSize && rec.Harmed()) {
+			t.Errorf("%d bytes: %+v, want %d records and no alarm", size, rec, want)
+		}
+		torn := len(rec.Damage) > 0
+		if atEnd := slices.Contains(ends, size); size >= headerSize && torn == atEnd {
+			t.Errorf("%d bytes: damage %+v", size, rec.Damage)
+		}
+		add(t, r, want+1, want+3)
+		closeRun(t, r)
+		checkRecords(t, reader(s, testRun), want+3)
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+}
+
+// TestEveryBitFlipped flips each bit of a journal of 64 KB. What is before the record
+// that was hit does not see it; so the reading begins there, and for some bits it is
+// done from the start.
+func TestEveryBitFlipped(t *testing.T) {
+	var batches []int
+	for n := 0; n < 528; n += 8 {
+		batches = append(batches, 1, 4, 3)
+	}
+	whole, ends := journalOf(batches...)
+	if len(whole) < 64<<10 {
+		t.Fatalf("only %d bytes", len(whole))
+	}
+	seed := seedOf(testRun)
+	links := []link{{crc: seed}}
+	for i := range len(ends) - 1 {
+		f, err := parseFrame(whole[ends[i]:ends[i+1]], seed)
+		next := links[i]
+		if err == nil {
+			err = next.follow(&f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, next)
+	}
+	var wg sync.WaitGroup
+	parts := runtime.GOMAXPROCS(0)
+	for part := range parts {
+		wg.Go(func() {
+			b := bytes.Clone(whole)
+			for at := part; at < len(b); at += parts {
+				for bit := range 8 {
+					b[at] ^= 1 << bit
+					checkFlip(t, b, ends, links, at)
+					if (at*8+bit)%1999 == 0 || at < headerSize && bit == at%8 {
+						checkFlipOpens(t, b, ends, at)
+					}
+					b[at] ^= 1 << bit
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// checkFlip reads the record that was hit, in its place.
+func checkFlip(t *testing.T, b []byte, ends []int64, links []link, at int) {
+	if at < headerSize {
+		return
+	}
+	n := int(recordsBefore(ends, int64(at)))
+	head := b[ends[n]:]
+	size, err := frameLength(head, int64(len(head)))
+	if err != nil {
+		return
+	}
+	f, err := parseFrame(head[:size], links[0].crc)
+	if err == nil {
+		l := links[n]
+		err = l.follow(&f)
+	}
+	if err == nil {
+		t.Errorf("a flip in byte %d is not seen", at)
+	}
+}
+
+func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
+	want := recordsBefore(ends, int64(at))
+	if at < headerSize {
+		want = uint64(len(ends)) - 1 // the other copy of the header serves
+	}
+	_, s := memRun(b)
+	r, rec, err := s.Open(testRun, 0, Options{})
+	if err != nil {
+		t.Errorf("byte %d: %v", at, err)
+		return
+	}
+	if rec.Records != want || len(rec.Damage) != 1 {
+		t.Errorf("byte %d: %+v, want %d records and one damage", at, rec, want)
+	}
+	// All but the last batch is known to have been durable.
+	if lost := want < uint64(len(ends))-4; rec.Harmed() != lost {
+		t.Errorf("byte %d: harmed is %t: %+v", at, rec.Harmed(), rec)
+	}
+	checkRecords(t, r.Records, want)
+	closeRun(t, r)
+	r, rec, err = s.Open(testRun, 0, Options{})
+	if err != nil || rec.Records != want || rec.Harmed() {
+		t.Errorf("byte %d, again: %v, %+v", at, err, rec)
+		return
+	}
+	closeRun(t, r)
+}
+
+// TestMetaBitFlipped: a description that was changed is never believed.
+func TestMetaBitFlipped(t *testing.T) {
+	m := Meta{Run: testRun, CWD: "/", Title: "a title", Finished: true, Status: "complete", Closed: 7}
+	whole, err := seal(metaVersion, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range whole {
+		for bit := range 8 {
+			b := bytes.Clone(whole)
+			b[at] ^= 1 << bit
+			var got Meta
+			if err := unseal(b, metaName, metaVersion, &got); err == nil && got != m {
+				t.Errorf("bit %d of byte %d makes it %+v", bit, at, got)
+			}
+		}
+	}
+}
+
+// TestDamageIsSetAside on a real disk: the prefix is kept, the rest is copied, what was
+// there is not changed, and nothing is said twice.
+func TestDamageIsSetAside(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	addBatches(t, r, 40, 8)
+	closeRun(t, r)
+	path := filepath.Join(r.Dir(), segmentName(1))
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ends := journalOf(40)
+	b[ends[20]+60] ^= 4
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.Dir(), "damaged-1"), []byte("older"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Records != 20 || len(rec.Damage) != 1 || !rec.Harmed() {
+		t.Fatalf("%+v", rec)
+	}
+	d := rec.Damage[0]
+	if d.Segment != segmentName(1) || d.Offset != ends[20] || d.Bytes != int64(len(b))-ends[20] || d.Readable != 19 || d.SetAside != "damaged-2" {
+		t.Errorf("%+v", d)
+	}
+	aside, err := os.ReadFile(filepath.Join(r.Dir(), "damaged-2"))
+	if err != nil || !bytes.Equal(aside, b[ends[20]:]) {
+		t.Errorf("set aside %d bytes, %v", len(aside), err)
+	}
+	if older, _ := os.ReadFile(filepath.Join(r.Dir(), "damaged-1")); string(older) != "older" {
+		t.Error("an older file was replaced")
+	}
+	if now, _ := os.ReadFile(path); !bytes.Equal(now, b) {
+		t.Error("the damaged segment was changed")
+	}
+	add(t, r, 21, 30)
+	closeRun(t, r)
+	r, rec = openRun(t, s, testRun, Options{})
+	if rec.Records != 30 || rec.Damage != nil {
+		t.Errorf("the next time: %+v", rec)
+	}
+	checkRecords(t, r.Records, 30)
+}
+
+// TestShortened: a journal that ends before where it was closed is damaged, though all
+// in it is good.
+func TestShortened(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	addBatches(t, r, 20, 20)
+	closeRun(t, r)
+	_, ends := journalOf(20)
+	for _, size := range []int64{ends[15], ends[10] + 3} {
+		if err := os.Truncate(filepath.Join(r.Dir(), segmentName(1)), size); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := s.Read(testRun, nil)
+		if err != nil || !rec.Harmed() || rec.Records != recordsBefore(ends, size) {
+			t.Errorf("%+v, %v", rec, err)
+		}
+	}
+	r, _ = openRun(t, s, testRun, Options{})
+	closeRun(t, r)
+	if rec, err := s.Read(testRun, nil); err != nil || rec.Damage != nil || rec.Records != 10 {
+		t.Errorf("after it was opened: %+v, %v", rec, err)
+	}
+}
+
+func TestMetaLost(t *testing.T) {
+	for name, content := range map[string][]byte{
+		"missing": nil, "empty": {}, "object": []byte("{}"), "array": []byte("[]"), "null": []byte("null"), "random": randomBytes(1 << 20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestStore(t)
+			r := createRun(t, s, testRun, Options{})
+			cwd := r.Meta().CWD
+			add(t, r, 1, 5)
+			closeRun(t, r)
+			path := filepath.Join(r.Dir(), metaName)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if content != nil {
+				if err := os.WriteFile(path, content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all, err := s.List()
+			if err != nil || len(all) != 1 || !all[0].Damaged || !all[0].Unfinished || all[0].Problem == "" {
+				t.Errorf("list: %+v, %v", all, err)
+			}
+			r, rec := openRun(t, s, testRun, Options{})
+			if rec.Records != 5 || rec.MetaLost == "" || r.Meta().CWD != cwd {
+				t.Errorf("%+v, %+v", rec, r.Meta())
+			}
+			closeRun(t, r)
+			if info, err := s.Latest(cwd); err != nil || info.Run != testRun || info.Damaged {
+				t.Errorf("latest: %+v, %v", info, err)
+			}
+		})
+	}
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range b {
+		b[i] = byte(rnd.Uint32())
+	}
+	return b
+}
+
+// TestSparseSegment: a file of 1 TB without content costs neither memory nor minutes, and
+// counts for what it takes on disk.
+func TestSparseSegment(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	add(t, r, 1, 5)
+	closeRun(t, r)
+	path := filepath.Join(r.Dir(), segmentName(1))
+	if err := os.Truncate(path, 1<<40); err != nil {
+		t.Skipf("the file system has no sparse files: %v", err)
+	}
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Records != 5 || len(rec.Damage) != 1 {
+		t.Errorf("%+v", rec)
+	}
+	if _, err := r.Append(Fact, nil); err != nil {
+		t.Errorf("the empty space is counted: %v", err)
+	}
+	closeRun(t, r)
+	info, err := s.Find(testRun)
+	if err != nil || info.Bytes > 1<<20 {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+func TestImpossibleLengthAllocatesNothing(t *testing.T) {
+	whole, ends := journalOf(3)
+	binary.LittleEndian.PutUint32(whole[ends[2]+4:], 1<<32-1)
+	_, s := memRun(whole)
+	allocs := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 2 {
+				b.Fatal(rec, err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if allocs > 4<<20 {
+		t.Errorf("reading a journal of %d bytes allocates %d", len(whole), allocs)
+	}
+}
+
+func TestFormatsOfOthers(t *testing.T) {
+	whole, _ := journalOf(3)
+	version := func(v int) []byte {
+		h := header{version: v, base: 1, prev: seedOf(testRun), run: testRun}
+		return append(h.encode(), whole[headerSize:]...)
+	}
+	other := append(header{version: formatVersion, base: 1, run: "other-run"}.encode(), whole[headerSize:]...)
+	for _, c := range []struct {
+		name    string
+		content []byte
+		check   func(error) bool
+	}{
+		{"older", version(0), func(err error) bool { var e *VersionError; return errors.As(err, &e) && !e.Newer() }},
+		{"newer", version(2), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Newer() }},
+		{"newest", version(999), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Found == 999 }},
+		{"of another run", other, func(err error) bool { var e *ForeignError; return errors.As(err, &e) && e.Run == "other-run" }},
+		{"text", bytes.Repeat([]byte("not a journal\n"), 99), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
+		{"object", []byte("{}"), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
+		{"random", randomBytes(1 << 20), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newTestStore(t)
+			r := createRun(t, s, testRun, Options{})
+			closeRun(t, r)
+			path := filepath.Join(r.Dir(), segmentName(1))
+			if err := os.WriteFile(path, c.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before := listing(t, r.Dir())
+			if _, _, err := s.Open(testRun, 0, Options{}); !c.check(err) {
+				t.Errorf("open: %v", err)
+			}
+			if _, err := s.Read(testRun, nil); !c.check(err) {
+				t.Errorf("read: %v", err)
+			}
+			if after := listing(t, r.Dir()); !slices.Equal(before, after) {
+				t.Errorf("files were touched: %v, then %v", before, after)
+			}
+			if all, err := s.List(); err != nil || len(all) != 1 || !all[0].Damaged {
+				t.Errorf("list: %+v, %v", all, err)
+			}
+		})
+	}
+}
+
+// listing is the names and sums of all files of a directory.
+func listing(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e.Name()+" "+sealSum(len(b), b))
+	}
+	return all
+}

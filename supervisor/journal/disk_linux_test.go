@@ -1,0 +1,249 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Faults of real file systems. Where the system does not let us make them, the test
+// says so and is skipped; the same faults are played in memory by the tests beside.
+
+// mountTmpfs mounts a file system of a given size, as root.
+func mountTmpfs(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
+		t.Skipf("CANNOT MOUNT a file system to fill up: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// TestRealFullDisk fills a file system of 64 KB under a run, and makes room again.
+func TestRealFullDisk(t *testing.T) {
+	dir := mountTmpfs(t, "64k")
+	s := openTestStore(t, filepath.Join(dir, "state"))
+	told := make(chan error, 100)
+	r := createRun(t, s, testRun, Options{Trouble: func(err error) { told <- err }})
+	addBatches(t, r, 10, 2)
+	ballast := filepath.Join(dir, "ballast")
+	os.WriteFile(ballast, make([]byte, 1<<20), 0o600) // fails half way
+	add(t, r, 11, 200)
+	if err := receive(t, told); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("trouble: %v", err)
+	}
+	if d := r.Durable(); d > 100 { // some fit into what is left of a page
+		t.Errorf("%d records are called durable", d)
+	}
+	add(t, r, 201, 210)
+	must(t, os.Remove(ballast))
+	began := time.Now()
+	syncRun(t, r)
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %v to go on", d)
+	}
+	if err := receive(t, told); err != nil {
+		t.Errorf("trouble went on: %v", err)
+	}
+	closeRun(t, r)
+	checkRecords(t, reader(s, testRun), 210)
+}
+
+// TestRealFullDiskAtStart: Create and Open fail in order, and leave nothing locked.
+func TestRealFullDiskAtStart(t *testing.T) {
+	dir := mountTmpfs(t, "64k")
+	s := openTestStore(t, filepath.Join(dir, "state"))
+	r := createRun(t, s, testRun, Options{})
+	add(t, r, 1, 10)
+	closeRun(t, r)
+	b, err := os.ReadFile(filepath.Join(r.Dir(), segmentName(1)))
+	must(t, err)
+	b[len(b)/2] ^= 1
+	must(t, os.WriteFile(filepath.Join(r.Dir(), segmentName(1)), b, 0o600))
+	ballast := filepath.Join(dir, "ballast")
+	os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
+	if _, err := s.Create(Meta{Run: "second"}, Options{}); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("create: %v", err)
+	}
+	if _, _, err := s.Open(testRun, 0, Options{}); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("open: %v", err)
+	}
+	if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 3 {
+		t.Errorf("read: %+v, %v", rec, err)
+	}
+	must(t, os.Remove(ballast))
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Records != 3 || rec.Damage[0].SetAside == "" {
+		t.Errorf("%+v", rec)
+	}
+	createRun(t, s, "second", Options{}) // the first try left nothing
+}
+
+// TestRealReadOnly: runs of a read-only file system are read and listed, not opened.
+func TestRealReadOnly(t *testing.T) {
+	dir := mountTmpfs(t, "1m")
+	s := openTestStore(t, filepath.Join(dir, "state"))
+	r := createRun(t, s, testRun, Options{})
+	add(t, r, 1, 10)
+	closeRun(t, r)
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Skipf("CANNOT REMOUNT: %v", err)
+	}
+	if _, _, err := s.Open(testRun, 0, Options{}); !errors.Is(err, unix.EROFS) {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := s.Create(Meta{Run: "second"}, Options{}); !errors.Is(err, unix.EROFS) {
+		t.Errorf("create: %v", err)
+	}
+	if err := s.Remove(testRun); !errors.Is(err, unix.EROFS) {
+		t.Errorf("remove: %v", err)
+	}
+	again := openTestStore(t, filepath.Join(dir, "state"))
+	checkRecords(t, reader(again, testRun), 10)
+	if all, err := again.List(); err != nil || len(all) != 1 || all[0].Damaged {
+		t.Errorf("list: %+v, %v", all, err)
+	}
+}
+
+// TestFileSizeLimit: with a limit on the size of a file a write comes through in part,
+// for real. The run goes on in further segments.
+func TestFileSizeLimit(t *testing.T) {
+	if _, err := exec.LookPath("prlimit"); err != nil {
+		t.Skip("NO prlimit: a torn record of a real disk is not tried")
+	}
+	dir := t.TempDir()
+	c := startChild(t, "write", dir, "100", "prlimit", "--fsize=3000")
+	before, _ := c.until("done")
+	<-c.ended
+	seen := 0
+	for _, line := range before {
+		if strings.HasPrefix(line, "trouble") && strings.Contains(line, "file too large") {
+			seen++
+		}
+	}
+	if seen < 3 {
+		t.Errorf("the limit was met %d times: %v", seen, before)
+	}
+	checkRecordsAny(t, openTestStore(t, dir), 100)
+}
+
+// checkRecordsAny is checkRecords for what playWriter wrote, facts only.
+func checkRecordsAny(t *testing.T, s *Store, n uint64) {
+	t.Helper()
+	rec, err := s.Read(testRun, func(r Record) error {
+		if string(r.Payload) != string(payload(r.Seq)) || r.Kind != Fact {
+			return fmt.Errorf("record %d is wrong", r.Seq)
+		}
+		return nil
+	})
+	if err != nil || rec.Records != n || rec.Harmed() {
+		t.Errorf("%v, %+v, want %d records", err, rec, n)
+	}
+}
+
+// needStrace is for faults that strace injects into a child's calls.
+func needStrace(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("NO strace: errors of system calls are not injected")
+	}
+	if out, err := exec.Command("strace", "-o", os.DevNull, "-e", "trace=getppid", "true").CombinedOutput(); err != nil {
+		t.Skipf("strace DOES NOT WORK here: %v: %s", err, out)
+	}
+}
+
+// strace wraps a command so that calls on the first segment fail, once that has its
+// name. It counts for each thread.
+func strace(dir, inject string) []string {
+	call, _, _ := strings.Cut(inject, ":")
+	segment := filepath.Join(dir, runsName, testRun, segmentName(1))
+	return []string{"strace", "-f", "-q", "-o", os.DevNull, "-P", segment, "-e", "trace=" + call, "-e", "inject=" + inject}
+}
+
+// TestRealFailingCalls makes calls of the kernel fail in another process, which has to
+// get through with all records.
+func TestRealFailingCalls(t *testing.T) {
+	needStrace(t)
+	for _, c := range []struct{ inject, trouble string }{
+		{"fdatasync:error=EIO", "input/output error"},
+		{"fdatasync:error=ENOSPC", "no space left"},
+		{"pwrite64:error=ENOSPC:when=1..3", "no space left"},
+		{"pwrite64:error=EDQUOT:when=1..3", "quota exceeded"},
+		{"pwrite64:error=EROFS:when=1..3", "read-only file system"},
+		{"pwrite64:error=EIO", "input/output error"},
+		{"pwrite64:error=EINTR:when=1+2", ""},
+		{"fdatasync:error=EINTR:when=1+2", ""},
+	} {
+		t.Run(c.inject, func(t *testing.T) {
+			dir := t.TempDir()
+			ch := startChild(t, "write", dir, "40", strace(dir, c.inject)...)
+			before, _ := ch.until("done")
+			<-ch.ended
+			if all := strings.Join(before, "\n"); (c.trouble != "") != strings.Contains(all, "trouble") || !strings.Contains(all, c.trouble) {
+				t.Errorf("want trouble %q:\n%s", c.trouble, all)
+			}
+			checkRecordsAny(t, openTestStore(t, dir), 40)
+		})
+	}
+}
+
+// TestRealSlowDisk: while an fsync takes 5 s, another process reads, and appending waits
+// for nothing.
+func TestRealSlowDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s")
+	}
+	needStrace(t)
+	dir := t.TempDir()
+	c := startChild(t, "slow", dir, "", strace(dir, "fdatasync:delay_exit=5000000")...)
+	if _, line := c.until("appended"); line != "appended 1000, 0 durable, quick true" {
+		t.Error(line)
+	}
+	if all, err := openTestStore(t, dir).List(); err != nil || len(all) != 1 || !all[0].Live {
+		t.Errorf("%+v, %v", all, err)
+	}
+	c.until("done")
+	checkRecords(t, reader(openTestStore(t, dir), testRun), 1000)
+}
+
+// TestFewDescriptors: with nearly no descriptors left opening fails and can be tried
+// again; a journal of many segments needs few.
+func TestFewDescriptors(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	addBatches(t, r, 3, 1)
+	closeRun(t, r)
+	dir, err := s.runs.Dir(testRun)
+	must(t, err)
+	defer dir.Close()
+	for n := 2; n <= 100; n++ { // as many crashes leave
+		sc := newScanner(dir, testRun, 0, nil)
+		must(t, sc.scan())
+		seg, err := createSegment(dir, n, header{version: formatVersion, base: 4, settled: 3, prev: sc.end.crc, run: testRun}, noRecords)
+		must(t, err)
+		must(t, seg.f.Close())
+	}
+	c := startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=24")
+	if line := c.next(); line != "opened 3" {
+		t.Errorf("with 24 descriptors: %s", line)
+	}
+	c.end()
+	c = startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=7")
+	if line := c.next(); !strings.Contains(line, "too many open files") {
+		t.Errorf("with 7 descriptors: %s", line)
+	}
+	c.end()
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Records != 3 || rec.Damage != nil {
+		t.Errorf("%+v", rec)
+	}
+	closeRun(t, r)
+}

@@ -1,0 +1,111 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrClosed is returned by a run that was closed.
+	ErrClosed = errors.New("journal is closed")
+	// ErrFull is returned for a Fact that would exceed [Options.MaxBytes], or
+	// twice [Options.MaxPending] while the disk does not take what is pending.
+	ErrFull = errors.New("journal is full")
+	// ErrDropped is returned for a Narration that was not taken, because of
+	// [Options.NarrationBytes] or [Options.MaxPending]. It has no sequence number.
+	ErrDropped = errors.New("narration dropped")
+	// ErrTooLarge is returned for a payload over [MaxPayload].
+	ErrTooLarge = errors.New("record is too large")
+	// ErrNotFound is returned where no run matches.
+	ErrNotFound = errors.New("no such run")
+	// ErrExists is returned by Create for a run that is there already.
+	ErrExists = errors.New("run exists already")
+	// ErrVanished is the trouble of a run whose files are not where they were,
+	// or cannot be added to: directory deleted, moved, replaced or made read-only.
+	ErrVanished = errors.New("journal is no longer in its place")
+	// ErrStuck is returned by Close when the disk did not answer in time. The
+	// lock is then kept until it does.
+	ErrStuck = errors.New("journal waits for the disk")
+)
+
+// HeldError says that a run or a working directory belongs to another process.
+type HeldError struct {
+	Path  string // the lock file
+	PID   int    // of whoever took the lock; 0 if it did not say
+	Run   string
+	CWD   string
+	Since time.Time
+	// Gone is true if that process has ended and one that inherited the lock
+	// from it, a bridge, still holds it.
+	Gone bool
+}
+
+func (e *HeldError) Error() string {
+	who := "another process"
+	switch {
+	case e.PID != 0 && e.Gone:
+		who = fmt.Sprintf("what process %d left behind", e.PID)
+	case e.PID != 0:
+		who = fmt.Sprintf("process %d", e.PID)
+	}
+	what := e.Path
+	if e.Run != "" {
+		what = "run " + e.Run
+	}
+	return fmt.Sprintf("%s is held by %s", what, who)
+}
+
+// AmbiguousError says that more than one run begins with Prefix.
+type AmbiguousError struct {
+	Prefix  string
+	Matches []string
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q fits %d runs: %s", e.Prefix, len(e.Matches), strings.Join(e.Matches, ", "))
+}
+
+// VersionError refuses a file of another format. The file was not touched.
+type VersionError struct {
+	File  string
+	Found int
+	Known int
+}
+
+// Newer tells whether a newer release wrote the file.
+func (e *VersionError) Newer() bool { return e.Found > e.Known }
+
+func (e *VersionError) Error() string {
+	if e.Newer() {
+		return fmt.Sprintf("%s has format %d of a newer release, this one knows %d", e.File, e.Found, e.Known)
+	}
+	return fmt.Sprintf("%s has format %d of an older release, this one knows only %d", e.File, e.Found, e.Known)
+}
+
+// ForeignError refuses a file that is not a journal of this run. The file was
+// not touched.
+type ForeignError struct {
+	File   string
+	Run    string // whose it is, if that is known
+	Reason string
+}
+
+func (e *ForeignError) Error() string { return fmt.Sprintf("%s is not ours: %s", e.File, e.Reason) }
+
+// UnsafeError refuses a file or directory that somebody else could have put
+// there or can change: a link, another owner, a pipe, a device.
+type UnsafeError struct {
+	Path   string
+	Reason string
+}
+
+func (e *UnsafeError) Error() string {
+	return fmt.Sprintf("%s is not safe to use: %s", e.Path, e.Reason)
+}
+
+type vanishedError struct{ path, reason string }
+
+func (e *vanishedError) Error() string        { return fmt.Sprintf("%s: %s", e.path, e.reason) }
+func (e *vanishedError) Is(target error) bool { return target == ErrVanished }

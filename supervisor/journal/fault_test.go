@@ -1,0 +1,374 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// troubles collects what a run reports.
+type troubles struct {
+	mu   sync.Mutex
+	told []error
+	at   []time.Time
+	upTo uint64
+}
+
+func (tr *troubles) options() Options {
+	return Options{
+		Committed: func(upTo uint64) {
+			tr.mu.Lock()
+			defer tr.mu.Unlock()
+			tr.upTo = upTo
+		},
+		Trouble: func(err error) {
+			tr.mu.Lock()
+			defer tr.mu.Unlock()
+			tr.told, tr.at = append(tr.told, err), append(tr.at, time.Now())
+		},
+	}
+}
+
+// last is the present trouble, and how many reports there were.
+func (tr *troubles) last() (error, int) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if len(tr.told) == 0 {
+		return nil, 0
+	}
+	return tr.told[len(tr.told)-1], len(tr.told)
+}
+
+// failing is a call that fails until it is mended.
+type failing struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *failing) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *failing) on(calls ...string) func(call, name string) error {
+	return func(call, name string) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, c := range calls {
+			if c == call {
+				return f.err
+			}
+		}
+		return nil
+	}
+}
+
+func TestFullDiskIsRetried(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		err   error
+		calls []string
+	}{
+		{"no space", syscall.ENOSPC, []string{"write"}},
+		{"quota", syscall.EDQUOT, []string{"write"}},
+		{"short write", &errPartial{130, syscall.ENOSPC}, []string{"write"}},
+		{"no space, and it cannot be cut back", &errPartial{130, syscall.ENOSPC}, []string{"write", "truncate"}},
+		{"file too long, no other", syscall.EFBIG, []string{"write", "open"}},
+		{"fsync without space", syscall.ENOSPC, []string{"sync"}},
+		{"read-only", syscall.EROFS, []string{"write", "truncate", "open", "rename", "unlink", "syncdir"}},
+		{"disk gone", syscall.EIO, []string{"write", "truncate", "open", "sync", "rename", "unlink", "syncdir"}},
+		{"run is not in its place", ErrVanished, []string{"present"}},
+		{"segment is not in its place", ErrVanished, []string{"holds"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var tr troubles
+				var fail failing
+				m := newMemFS()
+				r, err := freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options())
+				if err != nil {
+					t.Fatal(err)
+				}
+				addBatches(t, r, 10, 5)
+				fail.set(c.err)
+				m.setFault(fail.on(c.calls...))
+				add(t, r, 11, 20)
+				time.Sleep(10 * time.Second)
+				add(t, r, 21, 25)
+				time.Sleep(time.Minute)
+				if err, n := tr.last(); !errors.Is(err, c.err) || n > 2 {
+					t.Errorf("trouble %v, told %d times, want %v", err, n, c.err)
+				}
+				if r.Durable() != 10 || tr.upTo != 10 {
+					t.Errorf("%d durable, %d committed, want 10", r.Durable(), tr.upTo)
+				}
+				if records, bytes := r.Pending(); records != 15 || bytes != 15*(frameHead+100) {
+					t.Errorf("%d records of %d bytes are pending", records, bytes)
+				}
+				fail.set(nil)
+				mended := time.Now()
+				syncRun(t, r)
+				if d := time.Since(mended); d > time.Second {
+					t.Errorf("it took %v to notice that it is over", d)
+				}
+				synctest.Wait()
+				if err, _ := tr.last(); err != nil {
+					t.Errorf("trouble did not end: %v", err)
+				}
+				closeRun(t, r)
+				checkAfterCrash(t, m, 25, true)
+			})
+		})
+	}
+}
+
+// TestFailedSyncIsNeverTrusted: after a failed fsync nothing more goes into that
+// segment, and what was not durable is written anew, at once.
+func TestFailedSyncIsNeverTrusted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr troubles
+		m := newMemFS()
+		r, err := freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		addBatches(t, r, 10, 5)
+		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
+		began := time.Now()
+		addBatches(t, r, 20, 10)
+		if d := time.Since(began); d != 0 {
+			t.Errorf("it took %v", d)
+		}
+		synctest.Wait()
+		if err, n := tr.last(); err != nil || n != 2 || !errors.Is(tr.told[0], syscall.EIO) {
+			t.Errorf("told %v", tr.told)
+		}
+		m.mu.Lock()
+		from := len(m.log)
+		m.mu.Unlock()
+		addBatches(t, r, 40, 10)
+		for _, o := range m.log[from:] {
+			if h := m.nodes[o.node]; o.kind == "write" && h == segmentNode(m, 1) {
+				t.Error("the failed segment was written to again")
+			}
+		}
+		closeRun(t, r)
+	})
+}
+
+func segmentNode(m *memFS, number int) *memNode {
+	runs := m.nodes[m.nodes[0].entries[runsName]]
+	run := m.nodes[runs.entries[testRun]]
+	return m.nodes[run.entries[segmentName(number)]]
+}
+
+func TestCloseGivesUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fail failing
+		fail.set(syscall.ENOSPC)
+		m := newMemFS()
+		s := freshStore(t, m)
+		r, err := s.Create(Meta{Run: testRun}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		addBatches(t, r, 5, 5)
+		m.setFault(fail.on("write"))
+		add(t, r, 6, 8)
+		began := time.Now()
+		err = r.Close()
+		if err == nil || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "3 records") {
+			t.Errorf("close: %v", err)
+		}
+		if d := time.Since(began); d > 6*time.Second {
+			t.Errorf("close took %v", d)
+		}
+		if err := r.Sync(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("sync after that: %v", err)
+		}
+		if err := r.Close(); err != nil {
+			t.Errorf("second close: %v", err)
+		}
+		m.setFault(nil)
+		r2, rec, err := s.Open(testRun, 0, Options{}) // the lock is free
+		if err != nil || rec.Records != 5 || rec.Harmed() {
+			t.Errorf("open: %v, %+v", err, rec)
+		}
+		closeRun(t, r2)
+	})
+}
+
+// TestSlowDisk: with a disk that takes 5 s for an fsync only those wait who ask to.
+func TestSlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		r, err := freshStore(t, m).Create(Meta{Run: testRun}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.setFault(func(call, _ string) error {
+			if call == "sync" {
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		})
+		began := time.Now()
+		add(t, r, 1, 1)
+		synctest.Wait() // the writer is in the fsync
+		add(t, r, 2, 1000)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if r.Durable() != 0 || time.Since(began) != 0 {
+			t.Errorf("%d durable after %v", r.Durable(), time.Since(began))
+		}
+		if err := r.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("sync within a second: %v", err)
+		}
+		if err := r.Update(ctx, func(*Meta) {}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("update within a second: %v", err)
+		}
+		syncRun(t, r)
+		if d := time.Since(began); d != 10*time.Second {
+			t.Errorf("two groups took %v, want 10s", d)
+		}
+		closeRun(t, r)
+	})
+}
+
+// TestHangingDisk: a disk that never answers does not hold Close for ever.
+func TestHangingDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		s := freshStore(t, m)
+		r, err := s.Create(Meta{Run: testRun}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := make(chan struct{})
+		m.setFault(func(call, _ string) error {
+			if call == "sync" {
+				<-answer
+			}
+			return nil
+		})
+		add(t, r, 1, 1)
+		if err := r.Close(); !errors.Is(err, ErrStuck) {
+			t.Errorf("close: %v", err)
+		}
+		if _, _, err := s.Open(testRun, 0, Options{}); !isHeld(err) {
+			t.Errorf("a second owner while the first may still write: %v", err)
+		}
+		close(answer)
+		<-r.done
+		if r.Durable() != 1 {
+			t.Error("the record was not written in the end")
+		}
+	})
+}
+
+func isHeld(err error) bool {
+	var held *HeldError
+	return errors.As(err, &held)
+}
+
+func TestPendingIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fail failing
+		fail.set(syscall.ENOSPC)
+		m := newMemFS()
+		r, err := freshStore(t, m).Create(Meta{Run: testRun}, Options{MaxPending: 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.setFault(fail.on("write"))
+		narrated, facts := 0, 0
+		for range 1000 {
+			if _, err := r.Append(Narration, payload(1)); err == nil {
+				narrated++
+			} else if !errors.Is(err, ErrDropped) {
+				t.Fatal(err)
+			}
+		}
+		for range 1000 {
+			if _, err := r.Append(Fact, payload(1)); err == nil {
+				facts++
+			} else if !errors.Is(err, ErrFull) {
+				t.Fatal(err)
+			}
+		}
+		if narrated != 80 || facts != 80 || r.Lost() != (Lost{Backlog: 920}) {
+			t.Errorf("%d narrations and %d facts were taken, lost %+v", narrated, facts, r.Lost())
+		}
+		fail.set(nil)
+		syncRun(t, r)
+		if seq, err := r.Append(Narration, nil); err != nil || seq != 161 {
+			t.Errorf("after that: record %d, %v", seq, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSizeIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := freshStore(t, newMemFS())
+		o := Options{NarrationBytes: 5_000, MaxBytes: 10_000}
+		r, err := s.Create(Meta{Run: testRun}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill := func(k Kind, refusal error) (taken int) {
+			for range 1000 {
+				_, err := r.Append(k, payload(1))
+				if errors.Is(err, refusal) {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				taken++
+				syncRun(t, r)
+			}
+			return taken
+		}
+		if n := fill(Narration, ErrDropped); n != 37 {
+			t.Errorf("%d narrations were taken", n)
+		}
+		if n := fill(Fact, ErrFull); n != 40 {
+			t.Errorf("%d facts were taken", n)
+		}
+		if err := r.Finish(t.Context(), "limit"); err != nil { // needs no record
+			t.Error(err)
+		}
+		closeRun(t, r)
+		r, _, err = s.Open(testRun, 0, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Append(Fact, payload(1)); !errors.Is(err, ErrFull) {
+			t.Errorf("the size is forgotten: %v", err)
+		}
+		closeRun(t, r)
+	})
+}
+
+func TestRefusedRecords(t *testing.T) {
+	r := createRun(t, newTestStore(t), testRun, Options{})
+	if _, err := r.Append(Fact, make([]byte, MaxPayload+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("too large: %v", err)
+	}
+	if _, err := r.Append(7, nil); err == nil {
+		t.Error("an unknown kind was taken")
+	}
+	if seq, err := r.Append(Fact, make([]byte, MaxPayload)); seq != 1 || err != nil {
+		t.Errorf("the largest: %d, %v", seq, err)
+	}
+	syncRun(t, r)
+}

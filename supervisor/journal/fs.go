@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// directory is one directory that was opened once and is worked in by name, so
+// that nobody can put another one under our feet. Names have one part. It is an
+// interface so that tests can play a disk that fails or loses power.
+type directory interface {
+	Path() string
+	// Dir opens a directory in it, which must be ours and no link; too open a
+	// mode is tightened.
+	Dir(name string) (directory, error)
+	// Mkdir makes one, 0700 whatever the umask, or fails with fs.ErrExist.
+	Mkdir(name string) error
+	// Open opens a regular file that is ours, has one name and is no link.
+	Open(name string, how openMode) (file, error)
+	Names() ([]string, error)
+	Rename(from, to string) error
+	Unlink(name string) error
+	// RemoveAll removes a directory in it and all below, following no link.
+	RemoveAll(name string) error
+	Sync() error
+	// Present fails with ErrVanished unless the path still leads to this very
+	// directory, without a link in our part of it, and it can be written to.
+	Present() error
+	// Holds fails with ErrVanished unless name is this very file.
+	Holds(name string, f file) error
+	Close() error
+}
+
+type openMode int
+
+const (
+	openRead   openMode = iota
+	openWrite           // read and write what is there
+	openCreate          // must not be there
+	openLock            // read and write, made if it is not there
+)
+
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	Truncate(size int64) error
+	// Sync returns when data and size are durable.
+	Sync() error
+	Stat() (fileInfo, error)
+	// TryLock takes a flock at once or fails with errLocked.
+	TryLock(exclusive bool) error
+	// OS is the file to hand to a child, nil for a file in memory.
+	OS() *os.File
+	Close() error
+}
+
+type fileInfo struct {
+	Size    int64
+	Used    int64 // what it takes on disk, not above Size
+	ModTime time.Time
+}
+
+// fsError wraps the error of a system call with what was attempted.
+func fsError(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}

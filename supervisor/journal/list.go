@@ -1,0 +1,173 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Info is what can be said of a run without reading its records.
+type Info struct {
+	Meta
+	LastActive time.Time
+	Bytes      int64 // of all files of the run's directory
+	Live       bool  // some process holds it
+	PID        int   // which one took it, if it is live
+	// Unfinished: it has records and was not finished, so it can be resumed.
+	// Such a run is never pruned.
+	Unfinished bool
+	// Empty: it has no records. It may be one that is just being created.
+	Empty bool
+	// Damaged: it cannot be opened, or its description is lost. Damage within the
+	// records shows when they are read.
+	Damaged bool
+	Problem string // what is wrong, if anything is
+}
+
+// List tells of all runs, the last active first. A run that cannot be read is in it
+// with what is known.
+func (s *Store) List() ([]Info, error) {
+	names, err := s.runs.Names()
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	var all []Info
+	for _, name := range names {
+		if validID(name) != nil {
+			continue
+		}
+		info, err := s.info(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			info = Info{Meta: Meta{Run: name}, Damaged: true, Problem: err.Error()}
+		}
+		all = append(all, info)
+	}
+	slices.SortFunc(all, func(a, b Info) int {
+		if c := b.LastActive.Compare(a.LastActive); c != 0 {
+			return c
+		}
+		if c := b.Began.Compare(a.Began); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Run, b.Run)
+	})
+	return all, nil
+}
+
+func (s *Store) info(id string) (Info, error) {
+	dir, err := s.runs.Dir(id)
+	if err != nil {
+		return Info{}, err
+	}
+	defer dir.Close()
+	info := Info{Meta: Meta{Run: id}}
+	m, lost, err := readMeta(dir, id)
+	if err == nil {
+		info.Meta = m
+	}
+	info.note(info.files(dir, id))
+	info.note(err)
+	if !info.Empty || !errors.Is(lost, fs.ErrNotExist) {
+		info.note(lost) // else its creation was cut short: there is nothing to lose
+	}
+	holder, err := holderOf(dir)
+	info.note(err)
+	if holder != nil {
+		info.Live, info.PID = true, holder.PID
+	}
+	return info, nil
+}
+
+func (i *Info) note(err error) {
+	if err == nil {
+		return
+	}
+	i.Damaged = true
+	if i.Problem != "" {
+		i.Problem += "; "
+	}
+	i.Problem += err.Error()
+}
+
+// files adds up the files of a run and looks at the segments' headers.
+func (i *Info) files(dir directory, id string) error {
+	names, err := dir.Names()
+	if err != nil {
+		return err
+	}
+	records := false
+	for _, name := range names {
+		info, err := statFile(dir, name)
+		_, segment := segmentNumber(name)
+		if err != nil && segment {
+			i.note(err)
+		}
+		if err != nil {
+			continue // a file of somebody else's, or one that has just gone
+		}
+		i.Bytes += info.Used
+		if name != lockName && info.ModTime.After(i.LastActive) {
+			i.LastActive = info.ModTime
+		}
+		records = records || (segment && info.Size > headerSize)
+	}
+	i.Empty, i.Unfinished = !records, records && !i.Finished
+	if err := newScanner(dir, id, 0, nil).find(); err != nil {
+		i.note(err)
+	}
+	return nil
+}
+
+// Find returns the run whose id is prefix or, if it is the only one, begins with
+// it. ErrNotFound or *AmbiguousError otherwise.
+func (s *Store) Find(prefix string) (Info, error) {
+	if prefix == "" {
+		return Info{}, fmt.Errorf("find run: %w", ErrNotFound)
+	}
+	all, err := s.List()
+	if err != nil {
+		return Info{}, err
+	}
+	var found []Info
+	for _, info := range all {
+		if info.Run == prefix {
+			return info, nil
+		}
+		if strings.HasPrefix(info.Run, prefix) {
+			found = append(found, info)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Info{}, fmt.Errorf("find run %q: %w", prefix, ErrNotFound)
+	case 1:
+		return found[0], nil
+	}
+	ambiguous := &AmbiguousError{Prefix: prefix}
+	for _, info := range found {
+		ambiguous.Matches = append(ambiguous.Matches, info.Run)
+	}
+	return Info{}, ambiguous
+}
+
+// Latest returns the run of a working directory that was active last, or
+// ErrNotFound. Links in cwd are resolved.
+func (s *Store) Latest(cwd string) (Info, error) {
+	cwd, place := placeOf(cwd)
+	all, err := s.List()
+	if err != nil {
+		return Info{}, err
+	}
+	for _, info := range all {
+		if place != "" && info.Place == place {
+			return info, nil
+		}
+	}
+	return Info{}, fmt.Errorf("find a run of %s: %w", cwd, ErrNotFound)
+}

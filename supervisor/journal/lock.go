@@ -1,0 +1,117 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+const (
+	lockName    = "lock"
+	lockVersion = 1
+	// A look at whether a run is live takes its lock for an instant, and so does a
+	// child between fork and exec: being refused once says nothing.
+	lockGrace = 100 * time.Millisecond
+	lockPoll  = 10 * time.Millisecond
+)
+
+// holder is what a lock file says of who took the lock. Nobody relies on it: that
+// the lock is held is for the kernel to say.
+type holder struct {
+	PID   int       `json:"pid"`
+	Run   string    `json:"run"`
+	CWD   string    `json:"cwd,omitempty"`
+	Place string    `json:"place,omitempty"`
+	Since time.Time `json:"since"`
+}
+
+// Lock is a lock that lives as long as this process, or a child that inherited its
+// file, does not close it.
+type Lock struct{ f file }
+
+// File is the locked file, to hand to a child: the lock then lives until both have
+// closed it.
+func (l *Lock) File() *os.File { return l.f.OS() }
+
+// Close gives the lock up, as far as this process is concerned. The file stays: to
+// remove it would let two processes hold two files of one name.
+func (l *Lock) Close() error { return l.f.Close() }
+
+// takeLock takes the lock called name in dir, waiting for its holder to go.
+func takeLock(dir directory, name string, wait time.Duration) (*Lock, error) {
+	deadline := time.Now().Add(max(wait, lockGrace))
+	for {
+		f, err := tryLock(dir, name)
+		if err == nil {
+			return &Lock{f: f}, nil
+		}
+		var held *HeldError
+		if !errors.As(err, &held) || !time.Now().Before(deadline) {
+			return nil, err
+		}
+		time.Sleep(lockPoll)
+	}
+}
+
+func tryLock(dir directory, name string) (file, error) {
+	f, err := dir.Open(name, openLock)
+	if err != nil {
+		return nil, err
+	}
+	err = f.TryLock(true)
+	if errors.Is(err, errLocked) {
+		err = heldBy(f, dir.Path()+"/"+name)
+	}
+	if err == nil {
+		// It may have been removed, with the run, between opening and locking.
+		err = dir.Holds(name, f)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// heldBy describes the holder of a lock, as far as the file tells.
+func heldBy(f file, path string) *HeldError {
+	held := &HeldError{Path: path}
+	var h holder
+	if b, err := readSmallFile(f); err == nil && unseal(b, path, lockVersion, &h) == nil {
+		held.PID, held.Run, held.CWD, held.Since = h.PID, h.Run, h.CWD, h.Since
+		held.Gone = !alive(h.PID)
+	}
+	return held
+}
+
+// sign writes who holds the lock.
+func (l *Lock) sign(h holder) error {
+	b, err := seal(lockVersion, h)
+	if err != nil {
+		return err
+	}
+	crash("journal.lock.write.before")
+	if _, err := l.f.WriteAt(b, 0); err != nil {
+		return err
+	}
+	crash("journal.lock.truncate.before")
+	return l.f.Truncate(int64(len(b)))
+}
+
+// holderOf tells who holds a run, without disturbing it; nil if nobody does.
+func holderOf(dir directory) (*HeldError, error) {
+	f, err := dir.Open(lockName, openRead)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	err = f.TryLock(false)
+	if errors.Is(err, errLocked) {
+		return heldBy(f, dir.Path()+"/"+lockName), nil
+	}
+	return nil, err
+}

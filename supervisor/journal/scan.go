@@ -1,0 +1,224 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// place is a point between two records: behind the one that link tells of.
+type place struct {
+	link
+	seg int // index among the segments found
+	off int64
+}
+
+// found is a segment as it lies there.
+type found struct {
+	number int
+	size   int64
+	header header // base is 0 if nothing is known of it
+	bad    error  // what is wrong with the header
+}
+
+func (f found) name() string { return segmentName(f.number) }
+
+// scanner reads the records of a run. It changes nothing.
+type scanner struct {
+	dir    directory
+	run    string
+	closed uint64 // the last record when the run was closed in order, 0 if not known
+	upTo   uint64 // the last record wanted
+	each   func(Record) error
+
+	segs    []found
+	end     place // behind the last good record
+	durable place // behind the last record known to be durable
+	rec     Recovery
+	window  window
+}
+
+func newScanner(dir directory, run string, closed uint64, each func(Record) error) *scanner {
+	first := link{crc: seedOf(run)}
+	return &scanner{
+		dir: dir, run: run, closed: closed, upTo: math.MaxUint64, each: each,
+		end: place{link: first}, durable: place{link: first},
+	}
+}
+
+// scan reads all there is. A refusal (*VersionError, *ForeignError,
+// *UnsafeError) or an error of each ends it; damage does not.
+func (s *scanner) scan() error {
+	if err := s.find(); err != nil {
+		return err
+	}
+	for i := range s.segs {
+		if err := s.segment(i); err != nil {
+			return err
+		}
+	}
+	s.checkClosed()
+	s.rec.Records = s.end.seq
+	return nil
+}
+
+// find lists the segments and reads their headers, one file open at a time.
+func (s *scanner) find() error {
+	names, err := s.dir.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if n, ok := segmentNumber(name); ok {
+			s.segs = append(s.segs, found{number: n})
+		}
+	}
+	slices.SortFunc(s.segs, func(a, b found) int { return a.number - b.number })
+	for i := range s.segs {
+		if err := s.readHeader(&s.segs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withSegment opens a segment for as long as do runs.
+func (s *scanner) withSegment(seg *found, do func(*window) error) error {
+	f, err := s.dir.Open(seg.name(), openRead)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	seg.size = info.Size
+	s.window.reset(f, info.Size)
+	return do(&s.window)
+}
+
+func (s *scanner) readHeader(seg *found) error {
+	return s.withSegment(seg, func(w *window) error {
+		b, err := w.at(0, min(headerSize, w.size))
+		if err != nil && !errors.Is(err, errRead) && !errors.Is(err, errCutOff) {
+			return err
+		}
+		seg.header, seg.bad = decodeHeader(b, s.dir.Path()+"/"+seg.name(), s.run)
+		if seg.bad == nil {
+			return nil
+		}
+		if seg.header.base == 0 {
+			s.vouch(w, seg)
+		}
+		if errors.Is(seg.bad, errHeader) {
+			return nil
+		}
+		return seg.bad
+	})
+}
+
+// vouch takes the first record's word where no copy of the header is left: the
+// checksum of a record proves that it is of this run.
+func (s *scanner) vouch(w *window, seg *found) {
+	var foreign *ForeignError
+	if !errors.Is(seg.bad, errHeader) && (!errors.As(seg.bad, &foreign) || foreign.Run != "") {
+		return // it has a header, one that refuses
+	}
+	f, err := frameAt(w, headerSize, seedOf(s.run))
+	if err != nil || f.nth != 0 || f.Seq == 0 {
+		return
+	}
+	seg.header = header{version: formatVersion, base: f.Seq, prev: f.prev, run: s.run}
+	seg.bad = errHeader
+}
+
+// frameAt reads the frame at an offset, by itself.
+func frameAt(w *window, off int64, seed uint32) (frame, error) {
+	if w.size-off < frameHead {
+		return frame{}, errCutOff
+	}
+	head, err := w.at(off, frameHead)
+	if err != nil {
+		return frame{}, err
+	}
+	n, err := frameLength(head, w.size-off)
+	if err != nil {
+		return frame{}, err
+	}
+	b, err := w.at(off, n)
+	if err != nil {
+		return frame{}, err
+	}
+	return parseFrame(b, seed)
+}
+
+// limit is the last record that counts in a segment: a younger one that begins
+// earlier holds the rest anew.
+func (s *scanner) limit(i int) uint64 {
+	limit := s.upTo
+	for _, seg := range s.segs[i+1:] {
+		if seg.header.base != 0 {
+			limit = min(limit, seg.header.base-1)
+		}
+	}
+	return limit
+}
+
+func (s *scanner) segment(i int) error {
+	seg, limit := &s.segs[i], s.limit(i)
+	if seg.header.base != 0 && limit < seg.header.base {
+		return nil // replaced as a whole
+	}
+	return s.withSegment(seg, func(w *window) error {
+		if seg.header.base == 0 && s.followed(i) {
+			return nil // what is missing by it shows in the next one
+		}
+		s.noteHeader(w, seg)
+		switch {
+		case seg.header.base == 0:
+			return nil
+		case seg.header.base != s.end.seq+1:
+			s.unreachable(w, i, fmt.Errorf("%w: %d to %d, before it", errGap, s.end.seq+1, seg.header.base-1))
+			return nil
+		case seg.header.prev != s.end.crc:
+			s.unreachable(w, i, errChain)
+			return nil
+		}
+		s.end = place{link: link{seq: s.end.seq, crc: s.end.crc}, seg: i, off: headerSize}
+		s.durable = s.end
+		s.rec.Bytes += headerSize
+		return s.walk(w, i, limit)
+	})
+}
+
+// walk reads the records of a segment up to the first that is not good.
+func (s *scanner) walk(w *window, i int, limit uint64) error {
+	seed, settled := seedOf(s.run), s.segs[i].header.settled
+	for s.end.seq < limit && s.end.off < w.size {
+		f, err := frameAt(w, s.end.off, seed)
+		next := s.end
+		if err == nil {
+			err = next.follow(&f)
+		}
+		if err != nil {
+			return s.broken(w, i, err)
+		}
+		if f.nth == 0 {
+			s.durable = s.end
+		}
+		next.off += f.size
+		s.end = next
+		s.rec.Bytes += f.size
+		if f.Seq <= settled || f.Seq == s.closed {
+			s.durable = s.end
+		}
+		if s.each != nil {
+			if err := s.each(f.Record); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

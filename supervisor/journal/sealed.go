@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Small files beside the journal are one JSON object a file: version, checksum of
+// version and body, body. They are for people to read too.
+type sealedFile struct {
+	Version int             `json:"v"`
+	Sum     string          `json:"crc"`
+	Body    json.RawMessage `json:"body"`
+}
+
+const maxSealed = 1 << 20
+
+var errUnsealed = errors.New("its checksum does not match")
+
+func sealSum(version int, body []byte) string {
+	return fmt.Sprintf("%08x", crc32.Update(crc32.Checksum(fmt.Appendf(nil, "%d ", version), castagnoli), castagnoli, body))
+}
+
+func seal(version int, body any) ([]byte, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	b, err = json.Marshal(sealedFile{Version: version, Sum: sealSum(version, b), Body: b})
+	return append(b, '\n'), err
+}
+
+// unseal reads what seal made. An error says what is wrong, a *VersionError that
+// it is whole and of another format.
+func unseal(b []byte, file string, version int, body any) error {
+	var s sealedFile
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if err := dec.Decode(&s); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if s.Sum != sealSum(s.Version, s.Body) {
+		return fmt.Errorf("read %s: %w", file, errUnsealed)
+	}
+	if s.Version != version {
+		return &VersionError{File: file, Found: s.Version, Known: version}
+	}
+	if err := json.Unmarshal(s.Body, body); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	return nil
+}
+
+// readSmall reads a whole small file.
+func readSmall(dir directory, name string) ([]byte, error) {
+	f, err := dir.Open(name, openRead)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readSmallFile(f)
+}
+
+func readSmallFile(f file) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, min(info.Size, maxSealed))
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return b[:n], nil
+}

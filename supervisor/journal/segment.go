@@ -1,0 +1,196 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// The file name of a segment is its number; higher numbers are younger.
+const (
+	segmentPrefix = "journal-"
+	scratchSuffix = ".tmp"
+)
+
+func segmentName(number int) string { return fmt.Sprintf("%s%06d", segmentPrefix, number) }
+
+func segmentNumber(name string) (int, bool) {
+	digits, ok := strings.CutPrefix(name, segmentPrefix)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	return n, err == nil && n > 0 && segmentName(n) == name
+}
+
+// A segment begins with its header twice, so that a bad sector or a flipped bit
+// does not cost all that follows. A copy is, little endian:
+//
+//	  0  magic    "ARBJRNL\n"
+//	  8  version  uint16
+//	 10  reserved uint16
+//	 12  base     uint64  sequence number of its first record
+//	 20  settled  uint64  up to here records were synced before the file got its name
+//	 28  prev     uint32  crc of record base-1
+//	 32  length   uint8   of the run's id
+//	 33  run      64 bytes
+//	 97  reserved
+//	124  crc      uint32  CRC-32C of bytes 0 to 123
+//
+// Magic, version, size and crc keep their places in all versions to come.
+const (
+	magic         = "ARBJRNL\n"
+	formatVersion = 1
+	headerCopy    = 128
+	headerSize    = 2 * headerCopy
+	maxRunID      = 64
+)
+
+type header struct {
+	version int
+	base    uint64
+	settled uint64
+	prev    uint32
+	run     string
+}
+
+func (h header) encode() []byte {
+	b := make([]byte, headerCopy)
+	copy(b, magic)
+	binary.LittleEndian.PutUint16(b[8:], uint16(h.version))
+	binary.LittleEndian.PutUint64(b[12:], h.base)
+	binary.LittleEndian.PutUint64(b[20:], h.settled)
+	binary.LittleEndian.PutUint32(b[28:], h.prev)
+	b[32] = byte(copy(b[33:33+maxRunID], h.run))
+	binary.LittleEndian.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
+	return append(b, b...)
+}
+
+var errHeader = errors.New("the header is damaged")
+
+// decodeHeader reads the first headerSize bytes of a segment, or as many as there
+// are. With errHeader the header is either given, from its other copy, or zero:
+// then nothing of it is left. A *VersionError or *ForeignError refuses the file.
+func decodeHeader(b []byte, file, run string) (header, error) {
+	var good []header
+	ours := false
+	for at := 0; at < headerSize && at < len(b); at += headerCopy {
+		c := b[at:min(at+headerCopy, len(b))]
+		ours = ours || bytes.HasPrefix(c, []byte(magic))
+		if h, ok := decodeCopy(c); ok {
+			good = append(good, h)
+		}
+	}
+	if len(good) == 0 {
+		return header{}, lostHeader(b, file, ours)
+	}
+	h := good[0]
+	if h.version != formatVersion {
+		return header{}, &VersionError{File: file, Found: h.version, Known: formatVersion}
+	}
+	if h.run != run {
+		return header{}, &ForeignError{File: file, Run: h.run, Reason: fmt.Sprintf("it belongs to run %q", h.run)}
+	}
+	if h.base == 0 {
+		return header{}, errHeader
+	}
+	if len(good) == 1 || good[0] != good[1] {
+		return h, errHeader
+	}
+	return h, nil
+}
+
+func decodeCopy(b []byte) (header, bool) {
+	if len(b) < headerCopy || !bytes.HasPrefix(b, []byte(magic)) ||
+		crc32.Checksum(b[:124], castagnoli) != binary.LittleEndian.Uint32(b[124:]) {
+		return header{}, false
+	}
+	h := header{
+		version: int(binary.LittleEndian.Uint16(b[8:])),
+		base:    binary.LittleEndian.Uint64(b[12:]),
+		settled: binary.LittleEndian.Uint64(b[20:]),
+		prev:    binary.LittleEndian.Uint32(b[28:]),
+		run:     string(b[33 : 33+min(int(b[32]), maxRunID)]),
+	}
+	return h, true
+}
+
+// lostHeader tells what a file without a good header is: ours and damaged, or
+// somebody else's.
+func lostHeader(b []byte, file string, ours bool) error {
+	if ours || len(bytes.Trim(b, "\x00")) == 0 || strings.HasPrefix(magic, string(b)) {
+		return errHeader
+	}
+	return &ForeignError{File: file, Reason: "it is no journal"}
+}
+
+// segment is a file that records are added to.
+type segment struct {
+	number int
+	f      file
+	end    int64 // after the last durable record
+	spent  bool  // failed for good, nothing more is written to it
+}
+
+func (s *segment) name() string { return segmentName(s.number) }
+
+// createSegment makes a segment that holds frames already. It gets its name when
+// all of that is durable, so a segment never appears without them: a crash leaves
+// either what was before or all of it. The number must not have been used, also
+// not by an attempt that failed, for its name may yet come back after a crash.
+func createSegment(dir directory, number int, h header, fill func(file, int64) (int64, error)) (*segment, error) {
+	s := &segment{number: number}
+	scratch := s.name() + scratchSuffix
+	if err := dir.Unlink(scratch); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	crash("journal.segment.create.before")
+	f, err := dir.Open(scratch, openCreate)
+	if err != nil {
+		return nil, err
+	}
+	s.f = f
+	if err := s.build(dir, scratch, h, fill); err != nil {
+		f.Close()
+		return nil, errors.Join(err, ignoreMissing(dir.Unlink(scratch)))
+	}
+	return s, nil
+}
+
+func (s *segment) build(dir directory, scratch string, h header, fill func(file, int64) (int64, error)) error {
+	crash("journal.segment.write.before")
+	if _, err := s.f.WriteAt(h.encode(), 0); err != nil {
+		return err
+	}
+	end, err := fill(s.f, headerSize)
+	if err != nil {
+		return err
+	}
+	s.end = end
+	crash("journal.segment.sync.before")
+	if err := s.f.Sync(); err != nil {
+		return err
+	}
+	crash("journal.segment.rename.before")
+	if err := dir.Rename(scratch, s.name()); err != nil {
+		return err
+	}
+	crash("journal.segment.syncdir.before")
+	if err := dir.Sync(); err != nil {
+		return err
+	}
+	crash("journal.segment.syncdir.after")
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,244 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	runsName  = "runs"
+	locksName = "dirs"
+	// trashPrefix begins the name of a run that is being removed. A run's id
+	// cannot begin with a dot.
+	trashPrefix = ".removed-"
+)
+
+// Store is the state directory's collection of runs. Its methods may be called by
+// several goroutines and processes at once.
+type Store struct {
+	root, runs, locks directory
+}
+
+// OpenStore opens the state directory, and makes it where it is missing. It refuses
+// one that is a link or another user's (*UnsafeError), and takes away the access of
+// others. Close the store when all runs are closed.
+func OpenStore(dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open state directory: %w", err)
+	}
+	crash("journal.store.mkdir.before")
+	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	crash("journal.store.mkdir.after")
+	root, err := openRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open state directory: %w", err)
+	}
+	return openStore(root)
+}
+
+func openStore(root directory) (s *Store, err error) {
+	s = &Store{root: root}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open state directory: %w", err), s.Close())
+		}
+	}()
+	if s.runs, err = subdirectory(root, runsName); err != nil {
+		return s, err
+	}
+	if s.locks, err = subdirectory(root, locksName); err != nil {
+		return s, err
+	}
+	return s, nil
+}
+
+// subdirectory opens a directory, and makes it where it is missing.
+func subdirectory(in directory, name string) (directory, error) {
+	d, err := in.Dir(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return d, err
+	}
+	if err := in.Mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if err := in.Sync(); err != nil {
+		return nil, err
+	}
+	return in.Dir(name)
+}
+
+// Close releases the store's directories. Open runs are not touched.
+func (s *Store) Close() error {
+	var errs []error
+	for _, d := range []directory{s.locks, s.runs, s.root} {
+		if d != nil {
+			errs = append(errs, d.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validID keeps ids from being paths or hidden files.
+func validID(id string) error {
+	bad := id == "" || len(id) > maxRunID || id[0] == '.' || id[0] == '-'
+	for _, c := range []byte(id) {
+		bad = bad || !isIDByte(c)
+	}
+	if bad {
+		return fmt.Errorf("%q is not the id of a run: %w", id, ErrNotFound)
+	}
+	return nil
+}
+
+func isIDByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
+}
+
+// Create begins a run. Its directory, lock and empty journal are durable when it
+// returns. ErrExists if there is one of that id.
+func (s *Store) Create(m Meta, o Options) (*Run, error) {
+	if err := validID(m.Run); err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	m.CWD, m.Place = placeOf(m.CWD)
+	m.Closed = 0
+	r, err := s.create(m, o)
+	if errors.Is(err, fs.ErrExist) {
+		err = ErrExists
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create run %s: %w", m.Run, err)
+	}
+	return r, nil
+}
+
+func (s *Store) create(m Meta, o Options) (r *Run, err error) {
+	crash("journal.create.mkdir.before")
+	if err := s.runs.Mkdir(m.Run); err != nil {
+		return nil, err
+	}
+	crash("journal.create.mkdir.after")
+	// A crash from here on leaves a run without records, which opens like any
+	// other and may be pruned.
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.remove(m.Run))
+		}
+	}()
+	h, err := s.hold(m.Run, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer h.closeUnless(&r)
+	if err := h.lock.sign(holder{PID: os.Getpid(), Run: m.Run, CWD: m.CWD, Place: m.Place, Since: time.Now()}); err != nil {
+		return nil, err
+	}
+	seg, err := createSegment(h.dir, 1, header{version: formatVersion, base: 1, prev: seedOf(m.Run), run: m.Run}, noRecords)
+	if err != nil {
+		return nil, err
+	}
+	defer seg.closeUnless(&r)
+	if err := writeMeta(h.dir, m); err != nil {
+		return nil, err
+	}
+	crash("journal.create.syncdir.before")
+	if err := s.runs.Sync(); err != nil {
+		return nil, err
+	}
+	crash("journal.create.syncdir.after")
+	return start(h, m, o, seg, place{link: link{crc: seedOf(m.Run)}}, seg.end), nil
+}
+
+func noRecords(_ file, at int64) (int64, error) { return at, nil }
+
+// held is a run's directory with its lock taken.
+type held struct {
+	dir  directory
+	lock *Lock
+}
+
+func (s *Store) hold(id string, wait time.Duration) (held, error) {
+	dir, err := s.runs.Dir(id)
+	if err != nil {
+		return held{}, err
+	}
+	lock, err := takeLock(dir, lockName, wait)
+	if err != nil {
+		dir.Close()
+		return held{}, err
+	}
+	// Whoever removed it meanwhile was killed before the lock was gone, too.
+	if err := dir.Present(); err != nil {
+		lock.Close()
+		dir.Close()
+		return held{}, err
+	}
+	return held{dir: dir, lock: lock}, nil
+}
+
+func (h held) close() error { return errors.Join(h.lock.Close(), h.dir.Close()) }
+
+// closeUnless is deferred by what opens a run, which then owns it.
+func (h held) closeUnless(r **Run) {
+	if *r == nil {
+		h.close()
+	}
+}
+
+func (s *segment) closeUnless(r **Run) {
+	if *r == nil {
+		s.f.Close()
+	}
+}
+
+// start begins the writer of a run that has records up to end.
+func start(h held, m Meta, o Options, seg *segment, end place, size int64) *Run {
+	r := &Run{
+		id: m.Run, dir: h.dir, lock: h.lock, opts: o.withDefaults(), open: end.seq,
+		wake: make(chan struct{}, 1), jobs: make(chan job), stop: make(chan struct{}), done: make(chan struct{}),
+		st: state{meta: m, next: end.seq + 1, durable: end.seq, size: size, advanced: make(chan struct{})},
+	}
+	w := &writer{r: r, seg: seg, highest: seg.number, crc: end.crc}
+	go w.run()
+	return r
+}
+
+// placeOf resolves a working directory and identifies it, so that two names of one
+// place are the same, and a name that is no valid text is still itself.
+func placeOf(cwd string) (resolved, place string) {
+	if cwd == "" {
+		return "", ""
+	}
+	if abs, err := filepath.Abs(cwd); err == nil {
+		cwd = abs
+	}
+	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+		cwd = real
+	}
+	sum := sha256.Sum256([]byte(cwd))
+	return cwd, hex.EncodeToString(sum[:8])
+}
+
+// LockDir makes run the only one of a working directory, for as long as the lock
+// is held. *HeldError names who holds it. A lock whose holder has ended is free.
+func (s *Store) LockDir(cwd, run string) (*Lock, error) {
+	cwd, place := placeOf(cwd)
+	l, err := takeLock(s.locks, place+".lock", 0)
+	if err != nil {
+		return nil, fmt.Errorf("lock directory %s: %w", cwd, err)
+	}
+	if err := l.sign(holder{PID: os.Getpid(), Run: run, CWD: cwd, Place: place, Since: time.Now()}); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("lock directory %s: %w", cwd, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,297 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// endRun creates a run with a record, active at a given minute, and finishes it if
+// wanted.
+func endRun(t *testing.T, s *Store, id, cwd string, minute int, finished bool) {
+	t.Helper()
+	r, err := s.Create(Meta{Run: id, CWD: cwd, Title: "run " + id}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, r, 1, 1)
+	if finished {
+		if err := r.Finish(t.Context(), "complete"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeRun(t, r)
+	setActive(t, r.Dir(), minute)
+}
+
+func setActive(t *testing.T, dir string, minute int) {
+	t.Helper()
+	at := time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)
+	for _, name := range []string{segmentName(1), metaName} {
+		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func ids(all []Info) (out []string) {
+	for _, i := range all {
+		out = append(out, i.Run)
+	}
+	return out
+}
+
+func TestListFindLatest(t *testing.T) {
+	s := newTestStore(t)
+	here, there := t.TempDir(), t.TempDir()
+	endRun(t, s, "aaa-1", here, 3, true)
+	endRun(t, s, "aaa-2", there, 9, true)
+	endRun(t, s, "aa", here, 5, false)
+	endRun(t, s, "bbb", here, 1, false)
+	all, err := s.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"aaa-2", "aa", "aaa-1", "bbb"}, ids(all)); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	if i := all[1]; i.Title != "run aa" || !i.Unfinished || i.Finished || i.Damaged || i.Bytes == 0 || i.LastActive.Minute() != 5 || i.Empty {
+		t.Errorf("%+v", i)
+	}
+	if i := all[0]; i.Unfinished || !i.Finished || i.Status != "complete" {
+		t.Errorf("%+v", i)
+	}
+	for prefix, want := range map[string]string{"b": "bbb", "aa": "aa", "aaa-1": "aaa-1", "aaa-2": "aaa-2"} {
+		if i, err := s.Find(prefix); err != nil || i.Run != want {
+			t.Errorf("find %q: %v, %v", prefix, i.Run, err)
+		}
+	}
+	var ambiguous *AmbiguousError
+	if _, err := s.Find("a"); !errors.As(err, &ambiguous) || len(ambiguous.Matches) != 3 || ambiguous.Prefix != "a" {
+		t.Errorf("find a: %v", err)
+	}
+	for _, prefix := range []string{"", "c", "../runs/aa", "aaa-1/"} {
+		if _, err := s.Find(prefix); !errors.Is(err, ErrNotFound) {
+			t.Errorf("find %q: %v", prefix, err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(here, link); err != nil {
+		t.Fatal(err)
+	}
+	if i, err := s.Latest(link); err != nil || i.Run != "aa" {
+		t.Errorf("latest: %v, %v", i.Run, err)
+	}
+	if _, err := s.Latest(t.TempDir()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("latest of another directory: %v", err)
+	}
+}
+
+// TestUnreadableRun: one that cannot be read does not hide the others.
+func TestUnreadableRun(t *testing.T) {
+	s := newTestStore(t)
+	endRun(t, s, "good", "", 1, true)
+	runs := filepath.Join(s.root.Path(), runsName)
+	if err := os.Mkdir(filepath.Join(runs, "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(runs, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc", filepath.Join(runs, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(runs, "strange", segmentName(1)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"good", "empty", "file", "link", "strange"}, ids(all)); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	for _, i := range all {
+		if want := i.Run != "good" && i.Run != "empty"; i.Damaged != want || (i.Problem != "") != want {
+			t.Errorf("%+v", i)
+		}
+	}
+	r, rec := openRun(t, s, "empty", Options{}) // what a crash in Create leaves
+	if rec.Records != 0 || rec.Harmed() {
+		t.Errorf("%+v", rec)
+	}
+	add(t, r, 1, 1)
+	syncRun(t, r)
+}
+
+func TestInvalidIDs(t *testing.T) {
+	s := newTestStore(t)
+	for _, id := range []string{"", ".", "..", "../x", "a/b", ".removed-x", "-x", "a b", "a\n", "a\x00", "ä", string(make([]byte, 65))} {
+		if _, err := s.Create(Meta{Run: id}, Options{}); err == nil {
+			t.Errorf("create %q works", id)
+		}
+		if _, _, err := s.Open(id, 0, Options{}); !errors.Is(err, ErrNotFound) {
+			t.Errorf("open %q: %v", id, err)
+		}
+		if _, err := s.Read(id, nil); !errors.Is(err, ErrNotFound) {
+			t.Errorf("read %q: %v", id, err)
+		}
+		if err := s.Remove(id); !errors.Is(err, ErrNotFound) {
+			t.Errorf("remove %q: %v", id, err)
+		}
+	}
+	if _, _, err := s.Open("nobody", 0, Options{}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := s.Read("nobody", nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("read: %v", err)
+	}
+	if err := s.Remove("nobody"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("remove: %v", err)
+	}
+}
+
+// TestNamesCollide: of many that begin a run of one name in one instant, one has it, and
+// nobody's file is replaced.
+func TestNamesCollide(t *testing.T) {
+	s := newTestStore(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var won []*Run
+	for range 20 {
+		wg.Go(func() {
+			r, err := s.Create(Meta{Run: "20261121-120000"}, Options{})
+			if err != nil && !errors.Is(err, ErrExists) {
+				t.Error(err)
+			}
+			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				won = append(won, r)
+			}
+		})
+	}
+	wg.Wait()
+	if len(won) != 1 {
+		t.Fatalf("%d runs have the same name", len(won))
+	}
+	add(t, won[0], 1, 3)
+	closeRun(t, won[0])
+	if _, err := s.Create(Meta{Run: "20261121-120000"}, Options{}); !errors.Is(err, ErrExists) {
+		t.Error(err)
+	}
+	checkRecords(t, reader(s, "20261121-120000"), 3)
+}
+
+func TestRemove(t *testing.T) {
+	s := newTestStore(t)
+	endRun(t, s, "gone", "", 1, false)
+	endRun(t, s, "kept", "", 1, false)
+	dir := filepath.Join(s.root.Path(), runsName, "gone")
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.MkdirAll(filepath.Join(dir, "logs", "deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(dir, "logs", "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove("gone"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error("a link was followed")
+	}
+	entries, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil || len(entries) != 1 || entries[0].Name() != "kept" {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	s := newTestStore(t)
+	for i := range 6 {
+		endRun(t, s, fmt.Sprint("run-", i), "", i, i != 1)
+	}
+	live, err := s.Create(Meta{Run: "live"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	setActive(t, live.Dir(), -5)
+	if err := os.MkdirAll(filepath.Join(s.root.Path(), runsName, trashPrefix+"x", "y"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := s.Prune(Retention{}); removed != nil || err != nil {
+		t.Errorf("without a limit: %v, %v", removed, err)
+	}
+	removed, err := s.Prune(Retention{Runs: 5})
+	if diff := cmp.Diff([]string{"run-0", "run-2"}, removed); diff != "" || err != nil {
+		t.Errorf("%v, (-want +got):\n%s", err, diff)
+	}
+	removed, err = s.Prune(Retention{Bytes: 1})
+	if diff := cmp.Diff([]string{"run-3", "run-4", "run-5"}, removed); diff != "" || err != nil {
+		t.Errorf("%v, (-want +got):\n%s", err, diff)
+	}
+	entries, err := os.ReadDir(filepath.Join(s.root.Path(), runsName))
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if slices.Sort(left); err != nil || !slices.Equal(left, []string{"live", "run-1"}) {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestReadWhileLive(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(stop)
+		for seq := uint64(1); seq <= 2000; seq += 4 {
+			add(t, r, seq, seq+3)
+			syncRun(t, r)
+		}
+	})
+	for last := uint64(0); ; {
+		e := expectRecords{t: t}
+		rec, err := s.Read(testRun, e.each)
+		if err != nil || rec.Harmed() || e.next < last {
+			t.Fatalf("%+v, %v, %d records after %d", rec, err, e.next, last)
+		}
+		last = e.next
+		select {
+		case <-stop:
+			wg.Wait()
+			checkRecords(t, reader(s, testRun), 2000)
+			return
+		default:
+		}
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	if err := r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }); err != nil {
+		t.Fatal(err)
+	}
+	if m := r.Meta(); m.Title != "new" || m.Run != testRun || m.Closed != 0 {
+		t.Errorf("%+v", m)
+	}
+	closeRun(t, r)
+	if info, err := s.Find(testRun); err != nil || info.Title != "new" || info.Run != testRun {
+		t.Errorf("%+v, %v", info, err)
+	}
+}

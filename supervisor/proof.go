@@ -1,0 +1,69 @@
+package supervisor
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// proofWait is how long a message may go without proof that the agent took it up.
+// The CLI proves it at once (observed with CLI 2.1.329: 0.0 s), so that this is
+// generous; while it retries the API it is no sign of anything.
+const proofWait = 30 * time.Second
+
+const proofPrefix = "proof/"
+
+func proofKey(wire string) string { return proofPrefix + wire }
+
+// awaitProof looks at a message again when its proof is overdue.
+func (st *step) awaitProof(m Mail) { st.do(SetTimer{Key: proofKey(m.Wire), After: proofWait}) }
+
+// provenLater starts the wait for words that were sent into a turn and did not end
+// with it: the CLI makes them its next turn.
+func (st *step) provenLater(a *Agent) {
+	for _, wire := range a.Turn {
+		if i := onWire(st.Mail, wire); i >= 0 {
+			st.awaitProof(st.Mail[i])
+		}
+	}
+}
+
+// proofOverdue deals with a message nobody proved to have: it is written once more
+// under the same id, which the CLI drops if it has it, and then to another process,
+// whose history tells.
+func (st *step) proofOverdue(key string) bool {
+	wire, ok := strings.CutPrefix(key, proofPrefix)
+	if !ok {
+		return false
+	}
+	i := onWire(st.Mail, wire)
+	if i < 0 {
+		return true
+	}
+	a := st.edit(st.Mail[i].To)
+	if a == nil || a.Status != Busy || !slices.Contains(a.Turn, wire) {
+		return true
+	}
+	if a.Watch.Retrying {
+		st.awaitProof(st.Mail[i])
+		return true
+	}
+	if st.Mail[i].Resent {
+		st.Ledger.Swallowed++
+		st.emit(a.ID, contract.Notice{Text: "message " + st.Mail[i].ID + " was swallowed twice; " + a.Name + " is started again"})
+		st.relaunch(a.ID, restart.Hung, "swallows its messages")
+		return true
+	}
+	m := &st.mail()[i]
+	m.Resent = true
+	st.Ledger.Resent++
+	st.Ledger.Sent++
+	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + proofWait.String() + "; it is sent again"})
+	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: len(a.Turn) > 1}})
+	st.awaitProof(*m)
+	return true
+}

@@ -1,0 +1,272 @@
+package restart
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Exit is the end of a process.
+type Exit struct {
+	Agent    string
+	Class    Class
+	At       time.Time // zero = now
+	ResetsAt time.Time // when a usage limit ends; zero = not stated
+	Seed     string    // of the jitter, such as run, agent and generation
+	Reason   string    // what is known about it, in a few words
+}
+
+// Action is what becomes of the agent.
+type Action string
+
+// Actions. Restart and Wait both start the agent again after the delay, on its
+// session; a Wait says that nothing is broken.
+const (
+	Restart Action = "restart"
+	Fresh   Action = "fresh" // a new session, told by the supervisor what the old one knew
+	Wait    Action = "wait"
+	Park    Action = "park" // nothing is started until a person says so
+	None    Action = "none"
+)
+
+// Decision is the answer to an exit.
+type Decision struct {
+	Action  Action
+	Delay   time.Duration // before the start; 0 for Park and None
+	Attempt int           // of this exit among those of its kind in a row, from 1
+	Reason  string        // one terse line, for the screen and the event
+	Counts  bool          // it is a failure of the agent's
+	// All says that no agent of the account can be of use, so that all are parked.
+	All bool
+	// Tell is false where the human was told the same of another agent just now.
+	Tell bool
+}
+
+// Entry is what belongs into the history once the decision is acted on.
+func (d Decision) Entry(e Exit, now time.Time) Attempt {
+	a := Attempt{Agent: e.Agent, Class: e.Class, At: e.at(now)}
+	if d.Starts() {
+		a.StartAt = now.Round(0).Add(d.Delay)
+	}
+	return a
+}
+
+// Starts says whether the agent is started again.
+func (d Decision) Starts() bool {
+	return d.Action == Restart || d.Action == Fresh || d.Action == Wait
+}
+
+func (e Exit) at(now time.Time) time.Time {
+	if e.At.IsZero() || e.At.After(now) {
+		return now.Round(0)
+	}
+	return e.At.Round(0)
+}
+
+// Decide says what becomes of the agent whose process ended. The history does not
+// hold this exit yet.
+func Decide(p Policy, h History, e Exit, now time.Time) Decision {
+	now = now.Round(0) // wall time alone: a fold of the journal has no other
+	e.At = e.at(now)
+	h = h.settled(p, now)
+	switch e.Class {
+	case UserStop:
+		return Decision{Action: None, Reason: "stopped on request"}
+	case CouldNotStart:
+		return p.park(h, e, now, 1, "could not start")
+	case Auth:
+		d := p.park(h, e, now, 1, "not logged in")
+		d.All = true
+		return d
+	case InvalidResume:
+		return p.invalidResume(h, e, now)
+	case Overload:
+		return p.overload(h, e, now)
+	case UsageLimit:
+		return p.usageLimit(h, e, now)
+	}
+	return p.failure(h, e, now)
+}
+
+func (p Policy) failure(h History, e Exit, now time.Time) Decision {
+	n := 1 + len(h.row(p, e, Class.counts))
+	recent := 1 + h.failures(e.Agent, e.At.Add(-p.Window))
+	switch {
+	case recent >= p.Intensity:
+		return p.park(h, e, now, n, fmt.Sprintf("%d failures in %s", recent, terse(p.Window)))
+	case n >= p.Streak:
+		return p.park(h, e, now, n, fmt.Sprintf("%d failures in a row", n))
+	}
+	delay := scale(p.backoff(p.Base, p.Cap, n), e.jitter(n))
+	return p.start(h, e, now, now.Add(delay), Decision{
+		Action: Restart, Attempt: n, Counts: true,
+		Reason: fmt.Sprintf("%s, failure %d of %d", e.what(), recent, p.Intensity),
+	})
+}
+
+// invalidResume begins afresh once. A fresh session has no history that could be
+// refused, so a second time means that we are wrong about the cause.
+func (p Policy) invalidResume(h History, e Exit, now time.Time) Decision {
+	n := 1 + len(h.row(p, e, func(c Class) bool { return c == InvalidResume }))
+	if n > 1 {
+		return p.park(h, e, now, n, "resume refused again")
+	}
+	return p.start(h, e, now, now, Decision{
+		Action: Fresh, Attempt: n, Reason: e.what() + ", begun afresh",
+	})
+}
+
+// overload waits at least half of the back-off: the horizon is not to be spent on
+// quick calls to an API that asks for fewer.
+func (p Policy) overload(h History, e Exit, now time.Time) Decision {
+	row := h.row(p, e, func(c Class) bool { return c == Overload })
+	n := 1 + len(row)
+	if n > 1 && e.At.Sub(row[len(row)-1].At) >= p.Horizon {
+		return p.park(h, e, now, n, "still overloaded after "+terse(p.Horizon))
+	}
+	delay := scale(p.backoff(p.OverloadBase, p.Cap, n), (1+e.jitter(n))/2)
+	return p.start(h, e, now, now.Add(delay), Decision{Action: Wait, Attempt: n, Reason: e.what()})
+}
+
+func (p Policy) usageLimit(h History, e Exit, now time.Time) Decision {
+	row := h.row(p, e, func(c Class) bool { return c == UsageLimit })
+	n := 1 + len(row)
+	if !p.WaitForLimits {
+		return p.park(h, e, now, n, "usage limit"+e.resets(now))
+	}
+	jitter := scale(p.ResetJitter, e.jitter(n))
+	var wait time.Duration
+	switch ahead := e.ResetsAt.Sub(now); {
+	case !e.ResetsAt.IsZero() && ahead > 0:
+		if wait = ahead; ahead <= p.MaxWait {
+			wait = min(ahead+jitter, p.MaxWait)
+		}
+	case !e.ResetsAt.IsZero() && n == 1:
+		wait = p.ResetGrace + jitter
+	default:
+		// Nothing is known, or what was said proved wrong.
+		spent := time.Duration(0)
+		if n > 1 {
+			spent = max(0, e.At.Sub(row[len(row)-1].At))
+		}
+		wait = p.doubled(p.LimitBase, n)
+		if wait > p.MaxWait-spent {
+			return p.park(h, e, now, n, "usage limit for "+terse(spent))
+		}
+		wait = min(wait+jitter, p.MaxWait)
+	}
+	if wait > p.MaxWait {
+		return p.park(h, e, now, n, "usage limit"+e.resets(now))
+	}
+	d := p.start(h, e, now, now.Add(wait), Decision{
+		Action: Wait, Attempt: n, Reason: e.what() + e.resets(now),
+	})
+	if d.Delay > p.MaxWait {
+		return p.park(h, e, now, n, "usage limit"+e.resets(now))
+	}
+	d.Tell = !h.waiting(e, now)
+	return d
+}
+
+// waiting says whether another agent waits for a usage limit already.
+func (h History) waiting(e Exit, now time.Time) bool {
+	for _, a := range h {
+		if a.Agent != e.Agent && a.Class == UsageLimit && a.StartAt.After(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// start finds the time of the start: due, or later where the agent was started too
+// often, or others start just then.
+func (p Policy) start(h History, e Exit, now, due time.Time, d Decision) Decision {
+	due = h.slot(p, e.Class, h.room(p, e.Agent, due))
+	d.Delay = max(0, due.Sub(now))
+	d.Reason += ", again in " + terse(d.Delay)
+	d.Tell = true
+	return d
+}
+
+func (p Policy) park(h History, e Exit, now time.Time, n int, why string) Decision {
+	d := Decision{Action: Park, Attempt: n, Counts: e.Class.counts(), Tell: true, Reason: "parked: " + why}
+	if e.Reason != "" {
+		d.Reason += ": " + e.Reason
+	}
+	if e.Class.account() {
+		d.Tell = !h.parked(e.Class, now.Add(-p.Window))
+	}
+	return d
+}
+
+// what names the exit.
+func (e Exit) what() string {
+	name := map[Class]string{
+		Hung: "no sign of life", Resource: "over its limits", Overload: "the API is overloaded",
+		UsageLimit: "usage limit", InvalidResume: "resume refused",
+	}[e.Class]
+	if name == "" {
+		name = "ended unasked"
+	}
+	if e.Reason != "" {
+		name += " (" + e.Reason + ")"
+	}
+	return name
+}
+
+// resets names the time of the reset, with the day where it is not within one.
+func (e Exit) resets(now time.Time) string {
+	if e.ResetsAt.IsZero() {
+		return ""
+	}
+	layout := "15:04 MST"
+	if d := e.ResetsAt.Sub(now); d < 0 || d > 23*time.Hour {
+		layout = "2006-01-02 15:04 MST"
+	}
+	return ", resets at " + e.ResetsAt.Format(layout)
+}
+
+// backoff is the range of the n-th delay in a row.
+func (p Policy) backoff(base, limit time.Duration, n int) time.Duration {
+	return scale(base, math.Min(math.Pow(max(p.Factor, 1), float64(n-1)), ratio(limit, base)))
+}
+
+func (p Policy) doubled(base time.Duration, n int) time.Duration {
+	return scale(base, math.Pow(2, float64(n-1)))
+}
+
+func ratio(a, b time.Duration) float64 {
+	if b <= 0 {
+		return 1
+	}
+	return float64(a) / float64(b)
+}
+
+// scale multiplies without running over.
+func scale(d time.Duration, f float64) time.Duration {
+	if x := float64(d) * f; x < float64(maxDuration/4) {
+		return time.Duration(x)
+	}
+	return maxDuration / 4
+}
+
+// jitter is a number in [0, 1) that depends on the seed and the number alone.
+func (e Exit) jitter(n int) float64 {
+	sum := sha256.Sum256([]byte(e.Agent + "\x00" + e.Seed + "\x00" + strconv.Itoa(n)))
+	return float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)
+}
+
+// terse prints a duration as a person reads it.
+func terse(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d < 10*time.Minute:
+		return d.Round(time.Second).String()
+	}
+	s := d.Round(time.Minute).String()
+	return s[:len(s)-len("0s")]
+}

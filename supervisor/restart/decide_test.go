@@ -1,0 +1,257 @@
+package restart
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func at(d time.Duration) time.Time { return noon.Add(d) }
+
+// was is an attempt of orch-1 that ended ago before noon and was started again
+// after the delay; a negative delay says that it was not.
+func was(c Class, ago, delay time.Duration) Attempt {
+	a := Attempt{Agent: "orch-1", Class: c, At: at(-ago)}
+	if delay >= 0 {
+		a.StartAt = a.At.Add(delay)
+	}
+	return a
+}
+
+// others are attempts of as many other agents, due at noon plus the delay.
+func others(n int, c Class, delay time.Duration) History {
+	var h History
+	for i := range n {
+		h = append(h, Attempt{Agent: "orch-" + string(rune('a'+i)), Class: c, At: noon, StartAt: at(delay)})
+	}
+	return h
+}
+
+func TestDecide(t *testing.T) {
+	const s, m = time.Second, time.Minute
+	never := func(p *Policy) { p.WaitForLimits = false }
+	for _, tt := range []struct {
+		name     string
+		history  History
+		exit     Exit
+		policy   func(*Policy)
+		action   Action
+		min, max time.Duration // of the delay
+		attempt  int
+		reason   string // part of it
+	}{
+		{name: "first crash", exit: Exit{Class: Crash, Reason: "signal: killed"}, action: Restart, max: s, attempt: 1, reason: "ended unasked (signal: killed), failure 1 of 5, again in "},
+		{name: "hung", exit: Exit{Class: Hung}, action: Restart, max: s, attempt: 1, reason: "no sign of life"},
+		{name: "resource", exit: Exit{Class: Resource, Reason: "2.1 GB"}, action: Restart, max: s, attempt: 1, reason: "over its limits (2.1 GB)"},
+		{name: "unknown class", exit: Exit{Class: "new"}, action: Restart, max: s, attempt: 1},
+		{name: "fourth crash", history: History{was(Crash, 30*s, s), was(Hung, 20*s, s), was(Resource, 10*s, s)}, exit: Exit{Class: Crash}, action: Restart, max: 8 * s, attempt: 4, reason: "failure 4 of 5"},
+		{name: "fifth within a minute", history: History{was(Crash, 59*s, 0), was(Crash, 30*s, s), was(Hung, 20*s, s), was(Resource, 10*s, s)}, exit: Exit{Class: Crash, Reason: "exit 1"}, action: Park, attempt: 5, reason: "parked: 5 failures in 1m0s: exit 1"},
+		{name: "fifth, the first a minute ago", history: History{was(Crash, 60*s, 0), was(Crash, 30*s, s), was(Hung, 20*s, s), was(Resource, 10*s, s)}, exit: Exit{Class: Crash}, action: Restart, max: 16 * s, attempt: 5},
+		{name: "crashes of others do not count", history: others(10, Crash, -m), exit: Exit{Class: Crash}, action: Restart, max: s, attempt: 1},
+		{name: "a healthy life forgets", history: History{was(Crash, 9*m, s), was(Crash, 8*m, s), was(Crash, 7*m, s)}, exit: Exit{Class: Crash}, action: Restart, max: s, attempt: 1},
+		{name: "an ailing life does not", history: History{was(Crash, 9*m, s), was(Crash, 6*m, s), was(Crash, 3*m, s)}, exit: Exit{Class: Crash}, action: Restart, max: 8 * s, attempt: 4},
+		{name: "slow failures in a row", history: slowly(19), exit: Exit{Class: Crash}, action: Park, attempt: 20, reason: "parked: 20 failures in a row"},
+		{name: "backoff is capped", history: slowly(18), exit: Exit{Class: Crash}, action: Restart, max: 5 * m, attempt: 19},
+
+		{name: "could not start", exit: Exit{Class: CouldNotStart, Reason: "exit 3"}, action: Park, attempt: 1, reason: "parked: could not start: exit 3"},
+		{name: "user stop", exit: Exit{Class: UserStop}, action: None, reason: "stopped on request"},
+		{name: "user stop in a storm", history: History{was(Crash, 4*s, 0), was(Crash, 3*s, 0), was(Crash, 2*s, 0), was(Crash, s, 0)}, exit: Exit{Class: UserStop}, action: None},
+		{name: "auth", exit: Exit{Class: Auth}, action: Park, attempt: 1, reason: "parked: not logged in"},
+
+		{name: "invalid resume", exit: Exit{Class: InvalidResume}, action: Fresh, attempt: 1, reason: "begun afresh"},
+		{name: "invalid resume again", history: History{was(InvalidResume, m, 0)}, exit: Exit{Class: InvalidResume}, action: Park, attempt: 2, reason: "parked: resume refused again"},
+		{name: "invalid resume again after a crash", history: History{was(InvalidResume, m, 0), was(Crash, 30*s, s)}, exit: Exit{Class: InvalidResume}, action: Park, attempt: 2},
+		{name: "invalid resume after a healthy life", history: History{was(InvalidResume, 6*m, 0)}, exit: Exit{Class: InvalidResume}, action: Fresh, attempt: 1},
+
+		{name: "overload", exit: Exit{Class: Overload}, action: Wait, min: 5 * s, max: 10 * s, attempt: 1, reason: "the API is overloaded, again in"},
+		{name: "overload, third", history: History{was(Overload, m, 10*s), was(Overload, 30*s, 20*s)}, exit: Exit{Class: Overload}, action: Wait, min: 20 * s, max: 40 * s, attempt: 3},
+		{name: "overload just before the horizon", history: History{was(Overload, 10*m-s, 5*m), was(Overload, 2*m, 10*s)}, exit: Exit{Class: Overload}, action: Wait, min: 20 * s, max: 40 * s, attempt: 3},
+		{name: "overload beyond the horizon", history: History{was(Overload, 10*m, 6*m), was(Overload, 2*m, 10*s)}, exit: Exit{Class: Overload}, action: Park, attempt: 3, reason: "still overloaded after 10m"},
+		{name: "overload is no crash", history: History{was(Overload, 50*s, s), was(Overload, 40*s, s), was(Overload, 30*s, s), was(Overload, 20*s, s)}, exit: Exit{Class: Crash}, action: Restart, max: s, attempt: 1},
+
+		{name: "limit with reset", exit: Exit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)}, action: Wait, min: 3 * time.Hour, max: 3*time.Hour + 15*s, attempt: 1, reason: "usage limit, resets at 15:00 UTC, again in 3h"},
+		{name: "limit with reset in a moment", exit: Exit{Class: UsageLimit, ResetsAt: at(1)}, action: Wait, max: 15*s + 1, attempt: 1},
+		{name: "limit with reset at the edge", exit: Exit{Class: UsageLimit, ResetsAt: at(6 * time.Hour)}, action: Wait, min: 6 * time.Hour, max: 6 * time.Hour, attempt: 1},
+		{name: "limit with reset too late", exit: Exit{Class: UsageLimit, ResetsAt: at(6*time.Hour + 1)}, action: Park, attempt: 1, reason: "parked: usage limit, resets at 18:00 UTC"},
+		{name: "limit nine days ahead", exit: Exit{Class: UsageLimit, ResetsAt: at(9 * 24 * time.Hour)}, action: Park, attempt: 1, reason: "resets at 2026-11-30 12:00 UTC"},
+		{name: "limit, reset absurd", exit: Exit{Class: UsageLimit, ResetsAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, action: Park, attempt: 1},
+		{name: "limit, reset in the past", exit: Exit{Class: UsageLimit, ResetsAt: at(-time.Hour)}, action: Wait, min: 5 * s, max: 20 * s, attempt: 1},
+		{name: "limit, reset in the past again", history: History{was(UsageLimit, m, 10*s)}, exit: Exit{Class: UsageLimit, ResetsAt: at(-time.Hour)}, action: Wait, min: 10 * m, max: 10*m + 15*s, attempt: 2},
+		{name: "limit unknown", exit: Exit{Class: UsageLimit}, action: Wait, min: 5 * m, max: 5*m + 15*s, attempt: 1, reason: "usage limit, again in 5m"},
+		{name: "limit unknown, third", history: History{was(UsageLimit, 16*m, 5*m), was(UsageLimit, 11*m, 10*m)}, exit: Exit{Class: UsageLimit}, action: Wait, min: 20 * m, max: 20*m + 15*s, attempt: 3},
+		{name: "limit unknown, waited enough", history: History{was(UsageLimit, 5*time.Hour, 2*time.Hour), was(UsageLimit, 3*time.Hour, 3*time.Hour)}, exit: Exit{Class: UsageLimit}, policy: func(p *Policy) { p.LimitBase = 16 * m }, action: Park, attempt: 3, reason: "usage limit for 5h0m"},
+		{name: "limits are not waited for", exit: Exit{Class: UsageLimit, ResetsAt: at(m)}, policy: never, action: Park, attempt: 1, reason: "parked: usage limit, resets at 12:01 UTC"},
+		{name: "limit is no crash", history: History{was(UsageLimit, 50*s, s), was(UsageLimit, 40*s, s), was(UsageLimit, 30*s, s), was(UsageLimit, 20*s, s)}, exit: Exit{Class: Crash}, action: Restart, max: s, attempt: 1},
+
+		{name: "limits are staggered", history: staggered(5, at(3*time.Hour)), exit: Exit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)}, policy: func(p *Policy) { p.ResetJitter = 0 }, action: Wait, min: 3*time.Hour + 25*s, max: 3*time.Hour + 25*s, attempt: 1},
+		{name: "a gap among the starts is used", history: append(others(1, UsageLimit, m), others(1, UsageLimit, m+10*s)...), exit: Exit{Class: UsageLimit, ResetsAt: at(m)}, policy: func(p *Policy) { p.ResetJitter = 0 }, action: Wait, min: m + 5*s, max: m + 5*s, attempt: 1},
+		{name: "crashes are staggered less", history: others(1, Crash, 0), exit: Exit{Class: Crash}, policy: func(p *Policy) { p.Base = 0 }, action: Restart, min: 500 * time.Millisecond, max: 500 * time.Millisecond, attempt: 1},
+		{name: "too many starts are slowed down", history: History{was(InvalidResume, 50*s, 0), was(Overload, 40*s, 0), was(Overload, 30*s, 0), was(UsageLimit, 20*s, 0), was(Overload, 10*s, 0)}, exit: Exit{Class: UsageLimit, ResetsAt: at(-1)}, policy: func(p *Policy) { p.Healthy = 10 * s }, action: Wait, min: 10 * s, max: 20 * s, attempt: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := Default()
+			if tt.policy != nil {
+				tt.policy(&p)
+			}
+			tt.exit.Agent, tt.exit.At, tt.exit.Seed = "orch-1", noon, "run"
+			d := Decide(p, tt.history, tt.exit, noon)
+			if d.Action != tt.action || d.Delay < tt.min || d.Delay > tt.max || d.Attempt != tt.attempt || !strings.Contains(d.Reason, tt.reason) {
+				t.Errorf("%+v, want %s within %s to %s, attempt %d, %q", d, tt.action, tt.min, tt.max, tt.attempt, tt.reason)
+			}
+			if d.Counts != tt.exit.Class.counts() {
+				t.Errorf("counts: %v", d.Counts)
+			}
+			if again := Decide(p, tt.history, tt.exit, noon); again != d {
+				t.Errorf("not the same twice: %+v, %+v", d, again)
+			}
+		})
+	}
+}
+
+// slowly are failures two minutes apart: neither a storm nor healthy lives.
+func slowly(n int) History {
+	var h History
+	for i := n; i > 0; i-- {
+		h = append(h, was(Crash, time.Duration(i)*2*time.Minute, 0))
+	}
+	return h
+}
+
+func staggered(n int, from time.Time) History {
+	h := others(n, UsageLimit, 0)
+	for i := range h {
+		h[i].StartAt = from.Add(time.Duration(i) * 5 * time.Second)
+	}
+	return h
+}
+
+// TestJitterIsSpread: the same exits of different agents do not come back at once,
+// and the whole range is used.
+func TestJitterIsSpread(t *testing.T) {
+	p := Default()
+	p.Base, p.Cap = time.Minute, time.Minute
+	var low, high int
+	for i := range 100 {
+		d := Decide(p, nil, Exit{Agent: "orch-1", Class: Crash, Seed: string(rune('a' + i))}, noon)
+		if d.Delay < 15*time.Second {
+			low++
+		}
+		if d.Delay > 45*time.Second {
+			high++
+		}
+	}
+	if low < 10 || high < 10 {
+		t.Errorf("%d of 100 in the first quarter, %d in the last", low, high)
+	}
+}
+
+// TestAuthIsToldOnce: many agents lose the login at once; all are parked, and the
+// human hears of it once.
+func TestAuthIsToldOnce(t *testing.T) {
+	p := Default()
+	var h History
+	told := 0
+	for i := range 8 {
+		now := at(time.Duration(i) * 100 * time.Millisecond)
+		e := Exit{Agent: "orch-" + string(rune('1'+i)), Class: Auth, At: now, Reason: "401"}
+		d := Decide(p, h, e, now)
+		if d.Action != Park || !d.All || d.Counts || d.Delay != 0 {
+			t.Errorf("%s: %+v", e.Agent, d)
+		}
+		if d.Tell {
+			told++
+		}
+		h = h.Add(p, d.Entry(e, now), now)
+	}
+	if told != 1 {
+		t.Errorf("told %d times, want once", told)
+	}
+	if d := Decide(p, h, Exit{Agent: "orch-1", Class: Auth, At: at(time.Hour)}, at(time.Hour)); !d.Tell {
+		t.Error("not told when it happens again later")
+	}
+}
+
+// TestAllLimitedAtOnce: eight sessions meet the same limit; each is started once
+// after the reset, five seconds apart, and the human is told once.
+func TestAllLimitedAtOnce(t *testing.T) {
+	p := Default()
+	reset := at(2 * time.Hour)
+	var h History
+	var starts []time.Time
+	told := 0
+	for i := range 8 {
+		now := at(time.Duration(i) * time.Second)
+		e := Exit{Agent: "orch-" + string(rune('1'+i)), Class: UsageLimit, At: now, ResetsAt: reset, Seed: "run"}
+		d := Decide(p, h, e, now)
+		if d.Action != Wait || d.Counts {
+			t.Fatalf("%s: %+v", e.Agent, d)
+		}
+		if d.Tell {
+			told++
+		}
+		a := d.Entry(e, now)
+		if a.StartAt.Before(reset) || a.StartAt.After(reset.Add(time.Minute)) {
+			t.Errorf("%s starts at %s, the reset is at %s", e.Agent, a.StartAt, reset)
+		}
+		for _, s := range starts {
+			if d := a.StartAt.Sub(s).Abs(); d < p.Stagger {
+				t.Errorf("%s starts %s beside another", e.Agent, d)
+			}
+		}
+		starts = append(starts, a.StartAt)
+		h = h.Add(p, a, now)
+	}
+	if told != 1 {
+		t.Errorf("told %d times, want once", told)
+	}
+}
+
+// TestClockWentBack: a history that lies in the future yields delays as if it had
+// happened just now, and it ages from there.
+func TestClockWentBack(t *testing.T) {
+	p := Default()
+	for _, back := range []time.Duration{time.Second, time.Hour, 300 * 24 * time.Hour, 200 * 365 * 24 * time.Hour} {
+		t.Run(back.String(), func(t *testing.T) {
+			h := History{was(Crash, 2*time.Second, time.Second), was(Crash, time.Second, time.Second)}
+			h = append(h, others(3, UsageLimit, time.Hour)...)
+			now := noon.Add(-back)
+			for _, c := range []Class{Crash, Overload, UsageLimit, InvalidResume} {
+				d := Decide(p, h, Exit{Agent: "orch-1", Class: c, At: noon, Seed: "run"}, now)
+				if !d.Starts() || d.Delay < 0 || d.Delay > 11*time.Minute {
+					t.Errorf("%s: %+v", c, d)
+				}
+			}
+			d := Decide(p, h, Exit{Agent: "orch-1", Class: Crash, At: now}, now)
+			if d.Attempt != 3 {
+				t.Errorf("%+v: the failures are forgotten", d)
+			}
+			h = h.Add(p, d.Entry(Exit{Agent: "orch-1", Class: Crash, At: now}, now), now)
+			for _, a := range h {
+				if a.At.After(now) {
+					t.Errorf("still in the future: %+v", a)
+				}
+			}
+			later := now.Add(p.retention() + 2*time.Hour)
+			if h = h.Trim(p, later); len(h) != 0 {
+				t.Errorf("never forgotten: %+v", h)
+			}
+		})
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	p := Default()
+	var h History
+	for i := range maxHistory + 1000 {
+		now := at(time.Duration(i) * time.Millisecond)
+		h = h.Add(p, Attempt{Agent: "orch-1", Class: Crash, At: now}, now)
+	}
+	if len(h) != maxHistory {
+		t.Errorf("%d attempts are kept, want %d", len(h), maxHistory)
+	}
+	if want := at((maxHistory + 999) * time.Millisecond); !h[len(h)-1].At.Equal(want) {
+		t.Errorf("the newest is lost")
+	}
+}

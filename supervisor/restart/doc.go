@@ -1,0 +1,26 @@
+// Package restart decides what becomes of an agent whose process has ended: started
+// again, and when, begun afresh, or parked until a person says otherwise.
+//
+// [Decide] is a pure function of the policy, the history of the run, the exit and
+// the time. Jitter is a hash of the exit's Seed, so that the same facts fold to the
+// same decisions. Whoever acts on a decision adds it to the history:
+//
+//	d := restart.Decide(policy, history, exit, now)
+//	history = history.Add(policy, d.Entry(exit, now), now)
+//
+// # What is promised
+//
+//   - An agent is started at most Intensity times in any Window, whatever its exits
+//     were. One that failed Intensity times in a Window is parked, and so is one that
+//     failed Streak times without a healthy life between.
+//   - Starts of different agents keep a distance: Stagger after limits, because many
+//     sessions that start at the moment of a reset are refused again, CrashStagger
+//     else.
+//   - Waiting for the API (overload, a usage limit) is no failure of the agent and
+//     counts as none.
+//   - A delay is never negative. After a failure it is at most Cap and the agent's
+//     place in the queue, for a limit at most MaxWait – also when the clock went back
+//     and the history lies in the future.
+//
+// The package is a leaf: no state, no goroutines, no clock, no imports of ours.
+package restart

@@ -1,0 +1,148 @@
+package restart
+
+import (
+	"slices"
+	"time"
+)
+
+// Attempt is an exit that was decided on.
+type Attempt struct {
+	Agent   string    `json:"agent"`
+	Class   Class     `json:"class"`
+	At      time.Time `json:"at"`                // when the process ended
+	StartAt time.Time `json:"start_at,omitzero"` // when the next one was due; zero if none was
+}
+
+// maxHistory bounds a history, whatever the exits are: 20 agents fill a quarter of
+// it in a retention that is all trouble.
+const maxHistory = 4096
+
+// History are the attempts of all agents of a run, oldest first.
+type History []Attempt
+
+// Add returns the history with one more attempt, trimmed. The receiver's array may
+// be reused: keep the result only.
+func (h History) Add(p Policy, a Attempt, now time.Time) History {
+	a.At, a.StartAt = a.At.Round(0), a.StartAt.Round(0)
+	return append(h, a).Trim(p, now)
+}
+
+// Trim returns the history without what no longer matters. What lies after now,
+// because the clock went back, is moved to now, so that it ages from there.
+func (h History) Trim(p Policy, now time.Time) History {
+	now = now.Round(0)
+	keep := h[:0:len(h)]
+	if drop := len(h) - maxHistory; drop > 0 {
+		h = h[drop:]
+	}
+	oldest := now.Add(-p.retention())
+	for _, a := range h {
+		a = a.settle(p, now)
+		if a.At.After(oldest) || a.StartAt.After(oldest) {
+			keep = append(keep, a)
+		}
+	}
+	return keep
+}
+
+// settle moves an attempt of the future to now, and bounds how far its start may
+// lie ahead.
+func (a Attempt) settle(p Policy, now time.Time) Attempt {
+	started := !a.StartAt.IsZero()
+	if a.At.After(now) {
+		if started {
+			a.StartAt = now.Add(a.StartAt.Sub(a.At))
+		}
+		a.At = now
+	}
+	if latest := now.Add(p.retention()); started && a.StartAt.After(latest) {
+		a.StartAt = latest
+	}
+	return a
+}
+
+// settled is a copy of the history as it is seen from now.
+func (h History) settled(p Policy, now time.Time) History {
+	return slices.Clone(h).Trim(p, now)
+}
+
+// row returns the exits in a row that end with e, newest first and without e: those
+// of the same agent that fit, back to the last healthy life. Exits that do not fit
+// are passed over.
+func (h History) row(p Policy, e Exit, fits func(Class) bool) History {
+	var row History
+	end := e.At
+	for _, a := range slices.Backward(h) {
+		if a.Agent != e.Agent {
+			continue
+		}
+		if !a.StartAt.IsZero() && end.Sub(a.StartAt) >= p.Healthy {
+			break
+		}
+		if fits(a.Class) {
+			row = append(row, a)
+		}
+		end = a.At
+	}
+	return row
+}
+
+// failures counts the failures of an agent since a time.
+func (h History) failures(agent string, since time.Time) int {
+	n := 0
+	for _, a := range h {
+		if a.Agent == agent && a.Class.counts() && a.At.After(since) {
+			n++
+		}
+	}
+	return n
+}
+
+// room is the earliest time from due on at which a start keeps the agent within
+// the policy's Intensity.
+func (h History) room(p Policy, agent string, due time.Time) time.Time {
+	var starts []time.Time
+	for _, a := range h {
+		if a.Agent == agent && !a.StartAt.IsZero() {
+			starts = append(starts, a.StartAt)
+		}
+	}
+	slices.SortFunc(starts, time.Time.Compare)
+	if p.Intensity < 1 || len(starts) < p.Intensity {
+		return due
+	}
+	if free := starts[len(starts)-p.Intensity].Add(p.Window); free.After(due) {
+		return free
+	}
+	return due
+}
+
+// slot is the earliest time from due on that keeps the distance to all starts of
+// the history.
+func (h History) slot(p Policy, c Class, due time.Time) time.Time {
+	var others History
+	for _, a := range h {
+		if !a.StartAt.IsZero() {
+			others = append(others, a)
+		}
+	}
+	slices.SortFunc(others, func(a, b Attempt) int { return a.StartAt.Compare(b.StartAt) })
+	// Starts before due are looked at, too: each may push it past the next.
+	for moved := true; moved; {
+		moved = false
+		for _, a := range others {
+			gap := p.gap(a.Class, c)
+			if d := due.Sub(a.StartAt); d < gap && d > -gap {
+				due, moved = a.StartAt.Add(gap), true
+			}
+		}
+	}
+	return due
+}
+
+// parked says whether an agent was parked for this since a time.
+func (h History) parked(c Class, since time.Time) bool {
+	return slices.ContainsFunc(h, func(a Attempt) bool {
+		return a.Class == c && a.StartAt.IsZero() && a.At.After(since)
+	})
+}

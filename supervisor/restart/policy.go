@@ -1,0 +1,99 @@
+package restart
+
+import "time"
+
+// Class sorts the ends of a process by what helps against them.
+type Class string
+
+// Classes. Decide treats one it does not know as a Crash.
+const (
+	Crash         Class = "crash"           // ended unasked
+	Hung          Class = "hung"            // alive, and dead to every question
+	Resource      Class = "resource"        // ended by us: memory or disk
+	CouldNotStart Class = "could_not_start" // ended before it was ready; EAGAIN, ENOMEM and their like are a Crash
+	Overload      Class = "overload"        // the API is, and the CLI has given up trying
+	UsageLimit    Class = "usage_limit"     // the plan's
+	Auth          Class = "auth"            // not logged in, key refused
+	InvalidResume Class = "invalid_resume"  // the session's history is refused or gone
+	UserStop      Class = "user_stop"       // asked for: always wins
+)
+
+// counts says whether an end of this class is a failure of the agent's.
+func (c Class) counts() bool {
+	switch c {
+	case CouldNotStart, Overload, UsageLimit, Auth, InvalidResume, UserStop:
+		return false
+	}
+	return true
+}
+
+// limit says whether it is the API that has to be waited for.
+func (c Class) limit() bool { return c == Overload || c == UsageLimit }
+
+// account says whether it concerns every agent of the account alike, so that one
+// word to the human is enough.
+func (c Class) account() bool { return c == UsageLimit || c == Auth }
+
+// Policy holds the numbers. Start from Default: a zero Policy parks what fails.
+type Policy struct {
+	// Base is the back-off after the first failure in a row; each further one has
+	// it multiplied by Factor, up to Cap. The delay is drawn from the whole range
+	// below (full jitter).
+	Base, Cap time.Duration
+	Factor    float64
+	// Intensity failures of one agent within Window park it.
+	Intensity int
+	Window    time.Duration
+	// Healthy is how long a life is good enough to forget what went before.
+	Healthy time.Duration
+	// Streak failures without a healthy life between park, however slowly they come.
+	Streak int
+
+	// Stagger is the least distance of two starts after a limit, CrashStagger of
+	// any two.
+	Stagger, CrashStagger time.Duration
+
+	// OverloadBase is the back-off after the first overload. An agent is parked
+	// when the API was still overloaded Horizon after that.
+	OverloadBase, Horizon time.Duration
+
+	// WaitForLimits says whether usage limits are waited for at all.
+	WaitForLimits bool
+	// MaxWait bounds the wait for a stated reset, and, where none is stated, all
+	// waits of a row.
+	MaxWait time.Duration
+	// LimitBase is the first wait for a limit without a reset; each further one is
+	// twice as long.
+	LimitBase time.Duration
+	// ResetJitter is added at most to a stated reset. A reset in the past is
+	// tried after ResetGrace and that jitter.
+	ResetJitter, ResetGrace time.Duration
+}
+
+// Default is the policy of a run without flags.
+func Default() Policy {
+	return Policy{
+		Base: time.Second, Cap: 5 * time.Minute, Factor: 2,
+		Intensity: 5, Window: time.Minute,
+		Healthy: 5 * time.Minute, Streak: 20,
+		Stagger: 5 * time.Second, CrashStagger: 500 * time.Millisecond,
+		OverloadBase: 10 * time.Second, Horizon: 10 * time.Minute,
+		WaitForLimits: true, MaxWait: 6 * time.Hour, LimitBase: 5 * time.Minute,
+		ResetJitter: 15 * time.Second, ResetGrace: 5 * time.Second,
+	}
+}
+
+// gap is the least distance between starts after exits of these classes.
+func (p Policy) gap(a, b Class) time.Duration {
+	if a.limit() && b.limit() {
+		return p.Stagger
+	}
+	return p.CrashStagger
+}
+
+// retention is how long an attempt can still matter.
+func (p Policy) retention() time.Duration {
+	return max(24*time.Hour, 2*min(p.MaxWait, maxDuration/4), p.Window, p.Healthy, 2*p.Horizon)
+}
+
+const maxDuration = time.Duration(1<<63 - 1)

@@ -1,0 +1,205 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// theBridge is the name of the bridge in the history of restarts.
+const theBridge = "bridge"
+
+const restartPrefix = "restart/"
+
+func restartKey(a bridge.AgentRef) string {
+	return fmt.Sprintf("%s%s/%d", restartPrefix, a.ID, a.Generation)
+}
+
+// restartPolicy is the policy of this run.
+func (o Options) restartPolicy() restart.Policy {
+	p := restart.Default()
+	p.WaitForLimits = o.MaxWait > 0
+	p.MaxWait = max(o.MaxWait, 0)
+	p.Horizon = min(p.Horizon, p.MaxWait)
+	return p
+}
+
+// decide asks the policy about the end of a process, and keeps the answer in the
+// history.
+func (st *step) decide(agent string, generation int, class restart.Class, reason string, resets time.Time) restart.Decision {
+	p := st.Options.restartPolicy()
+	e := restart.Exit{
+		Agent: agent, Class: class, At: st.at, ResetsAt: resets, Reason: reason,
+		Seed: fmt.Sprintf("%s/%s/%d", st.Options.Run, agent, generation),
+	}
+	d := restart.Decide(p, st.Restarts, e, st.at)
+	st.Restarts = slices.Clone(st.Restarts).Add(p, d.Entry(e, st.at), st.at)
+	return d
+}
+
+// fell handles the end of a process that nobody wanted to end: it comes back, with
+// what it knew, or is parked.
+func (st *step) fell(id string, class restart.Class, reason string) {
+	a := st.edit(id)
+	d := st.decide(id, a.Generation, class, reason, time.Time{})
+	a.Since, a.Doing, a.Watch = st.at, "", Watch{}
+	if !d.Starts() {
+		st.park(id, class, d.Reason)
+		return
+	}
+	a.Status = Down
+	if d.Action == restart.Fresh {
+		a.Fresh = true
+	}
+	st.emit(id, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: d.Reason})
+	if d.Delay <= 0 {
+		st.revive(id)
+		return
+	}
+	st.do(SetTimer{Key: restartKey(a.AgentRef), After: d.Delay})
+}
+
+// park gives an agent up until somebody decides: the Arbiter about an
+// Orchestrator, a human about the Arbiter.
+func (st *step) park(id string, class restart.Class, reason string) {
+	a := st.edit(id)
+	a.Status, a.Since = Parked, st.at
+	category := categoryOf(class)
+	options := recovery(category, RoleOrchestrator)
+	if a.Role == RoleArbiter {
+		options = []string{"retry", "cancel"}
+	}
+	st.fail(id, category, a.Name+" is "+reason, options)
+	if a.Role != RoleArbiter {
+		st.buried(id, "is "+reason)
+		return
+	}
+	if !st.HumanPresent {
+		st.giveUp(category, "The Arbiter is "+reason)
+		return
+	}
+	st.Question = &Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel.", At: st.at}
+	st.emit(contract.Supervisor, contract.Question{Text: st.Question.Text})
+}
+
+func categoryOf(class restart.Class) bridge.Category {
+	switch class {
+	case restart.CouldNotStart:
+		return bridge.CatStart
+	case restart.InvalidResume:
+		return bridge.CatResume
+	case restart.Hung:
+		return bridge.CatTimeout
+	case restart.Auth:
+		return bridge.CatAuth
+	case restart.UsageLimit:
+		return bridge.CatUsageLimit
+	case restart.Overload:
+		return bridge.CatOverloaded
+	}
+	return bridge.CatCrash
+}
+
+// unpark brings a parked agent back on a human's word.
+func (st *step) unpark(id string) {
+	a := st.edit(id)
+	a.Status, a.Since, a.Dismissed = Down, st.at, false
+	if a.Role == RoleArbiter {
+		st.Question = nil
+	}
+	st.revive(id)
+}
+
+// relaunch ends an agent's process in order to start another in its place.
+func (st *step) relaunch(id string, class restart.Class, reason string) {
+	a := st.edit(id)
+	if a == nil || !a.Up() {
+		return
+	}
+	a.Status, a.Since, a.Class, a.Cause = Restarting, st.at, class, reason
+	st.withdrawPermits(id)
+	st.do(Kill{Agent: a.AgentRef, Now: class == restart.Hung})
+}
+
+// limited handles a plan's usage limit: it is waited for, and no failure.
+func (st *step) limited(id string, t bridge.Turn) {
+	a := st.edit(id)
+	var resets time.Time
+	if t.ResetsAt > 0 {
+		resets = time.Unix(t.ResetsAt, 0)
+	}
+	d := st.decide(id, a.Generation, restart.UsageLimit, "", resets)
+	if !d.Starts() {
+		st.fail(id, bridge.CatUsageLimit, a.Name+" "+d.Reason, []string{"resume later: arbiter --resume", "wait longer: --max-wait"})
+		st.limitReached(d.Reason)
+		return
+	}
+	st.retryAfter(a, d, t)
+}
+
+// apiTrouble handles what the CLI has given up on after its own retries.
+func (st *step) apiTrouble(id string, t bridge.Turn) {
+	a := st.edit(id)
+	if st.Options.MaxWait > 0 && (t.Category == bridge.CatOverloaded || t.Category == bridge.CatRateLimit) {
+		// Patience helps here, and costs nothing.
+		if d := st.decide(id, a.Generation, restart.Overload, "", time.Time{}); d.Starts() {
+			st.retryAfter(a, d, t)
+			return
+		}
+	}
+	if a.Troubles+1 >= st.Options.MaxFailures {
+		a.Troubles++
+		st.broken(id, t.Category, t.Error)
+		return
+	}
+	delay := st.Options.RetryBase << (2 * a.Troubles) // ×4 each time
+	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.Troubles + 1}, t)
+}
+
+func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
+	a.Troubles++
+	reason := string(t.Category)
+	for _, more := range []string{t.Error, d.Reason} {
+		if more != "" {
+			reason += ": " + more
+		}
+	}
+	st.emit(a.ID, contract.Retry{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: reason})
+	st.do(SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
+}
+
+// restartRang starts an agent, or the bridge, whose time has come.
+func (st *step) restartRang(key string) bool {
+	if !strings.HasPrefix(key, restartPrefix) {
+		return false
+	}
+	if key == restartPrefix+theBridge {
+		if !st.BridgeUp {
+			st.do(OpenBridge{})
+		}
+		return true
+	}
+	for i := range st.Agents {
+		if a := &st.Agents[i]; restartKey(a.AgentRef) == key && a.Status == Down {
+			st.revive(a.ID)
+			return true
+		}
+	}
+	return true
+}
+
+// transientStart recognises a start that failed for want of something that comes
+// back: processes, memory, descriptors.
+func transientStart(message string) bool {
+	for _, text := range []string{"resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
+		if strings.Contains(message, text) {
+			return true
+		}
+	}
+	return false
+}

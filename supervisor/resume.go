@@ -1,0 +1,277 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// startGap spreads the starts of Orchestrators when several come back at once.
+const startGap = 250 * time.Millisecond
+
+// Reached says whether an agent ever came up, or was still on its way when the last
+// process died: a run that ended without any is not resumable.
+func (s *State) Reached() bool {
+	if len(s.Agents) > 0 && s.Ending == nil {
+		return true
+	}
+	for i := range s.Agents {
+		if a := &s.Agents[i]; a.Generation > 1 || a.Spoken || a.Context.Window > 0 || a.Status == Ready || a.Status == Busy {
+			return true
+		}
+	}
+	return false
+}
+
+// Completed says whether the run came to its end: it can be resumed, and then
+// waits for another task.
+func (s *State) Completed() bool {
+	return s.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
+}
+
+// resumed takes a run up again, whatever ended its last process.
+func (st *step) resumed(f Resumed) {
+	completed, crashed := st.Completed(), st.Ending == nil
+	st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
+	st.LifeBegan, st.Lives = st.at, st.Lives+1
+	st.Options, st.Claude, st.BridgeUp = f.Options, f.Claude, true
+	st.HumanPresent = f.Options.HumanPresent
+	st.Paused, st.Failures, st.ToldAlone = false, 0, false
+	e := st.sessionEvent()
+	e.Resumed = true
+	st.emit(contract.Supervisor, e)
+	if f.Notice != "" {
+		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
+	}
+	if st.Ending != nil {
+		st.Question, st.Permits = st.Ending.Question, st.Ending.Permits
+		st.Ending = nil
+	}
+	if completed {
+		st.closeBooks()
+	}
+	if crashed {
+		st.Crashes++ // of arbiter itself
+	}
+	st.move(machine.Resume, st.resumePhase())
+	if st.outOfBounds() {
+		return
+	}
+	st.callBack()
+	st.askAgain()
+	if f.Word != "" {
+		st.word(contract.Say{Text: f.Word})
+	}
+	st.Waking = true
+}
+
+// closeBooks makes a completed run ready for another task: the Arbiter remembers,
+// the Orchestrators are gone.
+func (st *step) closeBooks() {
+	st.Task, st.Handoff, st.Question = "", "", nil
+	for i := range st.Agents {
+		if a := &st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
+			st.edit(a.ID).Dismissed = true
+			st.drop(a.ID)
+		}
+	}
+}
+
+func (s *State) resumePhase() machine.State {
+	switch {
+	case s.returning():
+		return machine.Executing
+	case s.Task == "":
+		return machine.Idle
+	case s.awaitsRuling():
+		return machine.Evaluating
+	}
+	return machine.Selecting
+}
+
+// returning says whether an Orchestrator comes back that works or waits.
+func (s *State) returning() bool {
+	for i := range s.Agents {
+		a := &s.Agents[i]
+		if a.Role == RoleOrchestrator && !a.Dismissed && (a.Standing == Working || a.Standing == Waiting) {
+			return true
+		}
+	}
+	return false
+}
+
+// outOfBounds ends a run again whose limit still stands.
+func (st *step) outOfBounds() bool {
+	o := st.Options
+	switch {
+	case o.MaxCostUSD > 0 && st.CostUSD >= o.MaxCostUSD:
+		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f: raise it with --max-cost", st.CostUSD, o.MaxCostUSD))
+	case o.Timeout > 0 && st.Lived >= o.Timeout:
+		st.limitReached("the time limit of " + o.Timeout.String() + " was reached: raise it with --timeout")
+	default:
+		if o.Timeout > 0 {
+			st.do(SetTimer{Key: timeoutKey, After: o.Timeout - st.Lived})
+		}
+		return false
+	}
+	return true
+}
+
+// callBack has every agent that the end of the run, or a crash, had taken with it
+// started again: the Arbiter at once, the others one after the other.
+func (st *step) callBack() {
+	after := time.Duration(0)
+	for i := range st.Agents {
+		a := st.edit(st.Agents[i].ID)
+		switch {
+		case a.Dismissed || a.Status == Parked && a.Role == RoleOrchestrator:
+			a.Status = Ended
+			continue
+		case a.Status == Stopping && a.Goodbye != "" && st.dismissedBy(a):
+			// It was being let go when the last process ended.
+			a.Status, a.Dismissed = Ended, true
+			st.drop(a.ID)
+			continue
+		}
+		a.Status, a.Since = Down, st.at
+		if a.Role == RoleArbiter {
+			st.revive(a.ID)
+			continue
+		}
+		after += startGap
+		st.do(SetTimer{Key: restartKey(a.AgentRef), After: after})
+	}
+}
+
+// dismissedBy says whether an agent that is stopping was let go by somebody. Those
+// that the end of the run stops bear its status as their goodbye.
+func (st *step) dismissedBy(a *Agent) bool {
+	switch a.Goodbye {
+	case contract.StatusComplete, contract.StatusFailed, contract.StatusCancelled, contract.StatusNeedsInput, contract.StatusLimit:
+		return false
+	}
+	return true
+}
+
+// askAgain emits what waits for a human once more, under the same ids.
+func (st *step) askAgain() {
+	if st.Question != nil {
+		st.emit(contract.Arbiter, contract.Question{Text: st.Question.Text})
+	}
+	permits := st.Permits
+	st.Permits = nil
+	for _, p := range permits {
+		a, ok := st.agent(p.Params.ID)
+		if !ok || a.Dismissed {
+			continue
+		}
+		p.Orphan = true
+		st.Permits = append(st.Permits, p)
+		st.emit(p.Params.ID, p.event())
+		st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
+	}
+	if !st.HumanPresent {
+		st.denyPermits("nobody", "no human is present to allow it")
+		st.answerAlone()
+	}
+}
+
+// awake sees, once everybody is back, that the talk goes on.
+func (st *step) awake() {
+	if !st.Waking || st.Ending != nil {
+		return
+	}
+	for i := range st.Agents {
+		switch st.Agents[i].Status {
+		case Starting, Down, Restarting:
+			return
+		}
+	}
+	st.Waking = false
+	if st.Task == "" || st.Question != nil || st.Held || st.Paused || st.underWay() {
+		return
+	}
+	st.tell(contract.Arbiter, KindNotice, "The run was taken up again, and nothing is under way. Alive: "+st.roll()+". Rule how it goes on.")
+	st.pump()
+}
+
+// underWay says whether something will happen by itself.
+func (s *State) underWay() bool {
+	if len(s.Mail) > 0 {
+		return true
+	}
+	for i := range s.Agents {
+		if a := &s.Agents[i]; a.Status == Busy || a.Troubles > 0 && a.Alive() {
+			return true
+		}
+	}
+	return false
+}
+
+// bridgeLost: every agent went with it. Another one is started, and they come back.
+func (st *step) bridgeLost(f BridgeLost) {
+	if !st.BridgeUp {
+		return
+	}
+	st.BridgeUp = false
+	st.Crashes++
+	for i := range st.Agents {
+		a := st.edit(st.Agents[i].ID)
+		switch {
+		case a.Status == Stopping:
+			a.Status, a.Since = Ended, st.at
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.Goodbye})
+			st.drop(a.ID)
+		case a.Alive() && a.Status != Down:
+			a.Status, a.Since, a.Doing = Down, st.at, ""
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
+			st.withdrawPermits(a.ID)
+		}
+	}
+	st.openBridge(restart.Crash, "the bridge is gone: "+f.Message)
+}
+
+func (st *step) openBridge(class restart.Class, reason string) {
+	d := st.decide(theBridge, st.Crashes, class, reason, time.Time{})
+	if !d.Starts() {
+		st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is "+d.Reason, []string{"arbiter --resume"})
+		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
+		return
+	}
+	st.emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: strings.TrimPrefix(d.Reason, "ended unasked ")})
+	st.do(SetTimer{Key: restartPrefix + theBridge, After: max(d.Delay, time.Millisecond)})
+}
+
+func (st *step) bridgeBack(f BridgeBack) {
+	st.BridgeUp, st.Claude = true, f.Claude
+	if f.Swept > 0 {
+		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})
+	}
+	after := time.Duration(0)
+	for i := range st.Agents {
+		a := &st.Agents[i]
+		if a.Status != Down {
+			continue
+		}
+		if a.Role == RoleArbiter {
+			st.revive(a.ID)
+			continue
+		}
+		after += startGap
+		st.do(SetTimer{Key: restartKey(a.AgentRef), After: after})
+	}
+}
+
+func (st *step) bridgeFailed(f BridgeFailed) {
+	if concernsAll(f.Category) {
+		st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, RoleArbiter))
+		st.giveUp(f.Category, f.Message)
+		return
+	}
+	st.openBridge(restart.Crash, f.Message)
+}

@@ -1,0 +1,139 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// revive starts another process for an agent: the next incarnation, on the session
+// of the last one, or on a new session if that one is lost.
+func (st *step) revive(id string) {
+	a := st.edit(id)
+	if a == nil || a.Status != Down || !st.BridgeUp || st.Ending != nil {
+		return
+	}
+	a.Generation++
+	a.Status, a.Since, a.Doing, a.Goodbye = Starting, st.at, "", ""
+	a.Watch = Watch{}
+	if a.Fresh {
+		a.SessionID = st.sessionID(a.ID, a.Generation)
+	}
+	c := st.config(a)
+	c.Resume = !a.Fresh
+	st.emit(id, contract.Spawn{
+		Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
+		SuccessorOf: a.Predecessor, Resumed: !a.Fresh,
+	})
+	p := bridge.SpawnParams{AgentRef: a.AgentRef, Config: c}
+	if !a.Fresh {
+		p.Pending = a.Turn
+	}
+	st.do(Spawn{p})
+}
+
+// What a message's fate means for the talk, the strongest last.
+const (
+	heard = iota // nothing to take up
+	unanswered
+	cutOff
+)
+
+// reconcile settles what an earlier process left open, by what its session's
+// history says: no message is lost, and none is given twice.
+func (st *step) reconcile(id string, r bridge.SpawnResult) {
+	a := st.edit(id)
+	turn, lost := a.Turn, a.Fresh || a.Spoken && !r.Resumed
+	a.Turn, a.Fresh = nil, false
+	fates := map[string]bridge.Fate{}
+	if !lost {
+		for _, f := range r.Fates {
+			fates[f.MessageID] = f
+		}
+	}
+	state, open, over := heard, []string(nil), []string(nil)
+	var ruled *bridge.Fate
+	for _, wire := range turn {
+		f := fates[wire]
+		switch f.Fate {
+		case bridge.FateSeen:
+			state = max(state, unanswered)
+		case bridge.FateBegun, bridge.FateEnded:
+			state = max(state, cutOff)
+		case bridge.FateRuled:
+			ruled = &f
+			state = heard
+		default: // absent, or its history is lost
+			open = append(open, wire)
+			continue
+		}
+		over = append(over, wire)
+	}
+	ids := st.publicIDs(over)
+	for _, wire := range over {
+		st.delivered(wire)
+		st.overWith(wire)
+	}
+	for i := len(open) - 1; i >= 0; i-- { // each goes to the front
+		st.requeue(open[i])
+	}
+	if lost {
+		st.recall(id)
+	}
+	switch {
+	case ruled != nil:
+		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
+		st.ruled(id, bridge.Turn{Verdict: ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: over})
+	case state == cutOff:
+		st.tell(id, KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. Then go on with the last message and end the turn with your verdict.")
+	case state == unanswered:
+		st.tell(id, KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
+	case st.edit(id).Troubles > 0 && !st.pendingFor(id):
+		st.tell(id, KindRetry, brokenWay)
+	}
+}
+
+// recallChars bounds what a new session is told of the one that was lost.
+const recallChars = 60_000
+
+// recall tells an agent whose history is lost what the supervisor knows of it.
+func (st *step) recall(id string) {
+	a := st.edit(id)
+	a.Spoken = false
+	var b strings.Builder
+	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what went before.\n")
+	if a.Role == RoleArbiter {
+		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", orNothing(st.Task), planText(st.Plan), st.roll())
+	} else {
+		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", orNothing(a.Brief), planText(st.Plan))
+	}
+	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
+	b.WriteString(st.recollect(id, recallChars-b.Len()))
+	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message follows this one, say where you stand.")
+	st.tell(id, KindRetry, b.String())
+}
+
+// recollect lists the last messages an agent had a part in, within a size.
+func (s *State) recollect(id string, room int) string {
+	var parts []string
+	for i := len(s.Talk) - 1; i >= 0 && room > 0; i-- {
+		m := s.Talk[i]
+		if m.From != id && m.To != id {
+			continue
+		}
+		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind, m.Text)
+		if len(part) > room {
+			part = "\n(earlier words are left out)\n"
+			room = 0
+		}
+		room -= len(part)
+		parts = append(parts, part)
+	}
+	var b strings.Builder
+	for i := len(parts) - 1; i >= 0; i-- {
+		b.WriteString(parts[i])
+	}
+	return b.String()
+}

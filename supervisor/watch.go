@@ -1,0 +1,190 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// Watch is what the watchdog and the resource guard know of an agent.
+type Watch struct {
+	Last     bridge.ProbeResult
+	At       time.Time // of Last; zero: none yet
+	Quiet    int       // looks in a row without any sign of life
+	Hung     bool      // so many that somebody was told
+	Stopped  bool      // its process is stopped, and that was told
+	Retrying bool      // the CLI said it is trying the API again; until the next word of it
+	Warned   string    // the resource that was warned of
+}
+
+const (
+	watchPrefix = "watch/"
+	// watchEvery is the distance of looks. Three in a row without a sign make the
+	// 90 s after which somebody is told.
+	watchEvery = 30 * time.Second
+	// silence is what counts as no output. The CLI is silent for minutes while it
+	// waits for the API (observed with CLI 2.1.329: 300 s and 360 s), so that
+	// silence alone says nothing.
+	silence = time.Minute
+	// idleCPU is how much of one CPU a CLI uses that does nothing, and more
+	// (observed with CLI 2.1.329: 0.4–0.7 %).
+	idleCPU = 0.02
+	// hungAfter looks without a sign of life, an agent counts as hung.
+	hungAfter = 3
+	// hungArbiter is the same for the Arbiter: nobody else can judge it, so it is
+	// started again, and therefore later.
+	hungArbiter = 8
+	// wakeGrace is left alone after the machine slept: connections are dead, and
+	// the CLI needs time to find out.
+	wakeGrace = 5 * time.Minute
+	// warnShare of a limit is where the resource guard warns.
+	warnShare = 0.75
+)
+
+func watchKey(a bridge.AgentRef) string {
+	return fmt.Sprintf("%s%s/%d", watchPrefix, a.ID, a.Generation)
+}
+
+func (st *step) watch(a *Agent, after time.Duration) {
+	st.do(SetTimer{Key: watchKey(a.AgentRef), After: after})
+}
+
+func (st *step) watchRang(key string) bool {
+	if !strings.HasPrefix(key, watchPrefix) {
+		return false
+	}
+	for i := range st.Agents {
+		if a := &st.Agents[i]; watchKey(a.AgentRef) == key && a.Up() {
+			st.do(Probe{Agent: a.AgentRef})
+		}
+	}
+	return true
+}
+
+// probed looks at the signs of life. Only all of them together count: no output, no
+// CPU, a still transcript, and no answer to a ping.
+func (st *step) probed(f Probed) {
+	a := st.edit(f.Agent.ID)
+	if a == nil || a.Generation != f.Agent.Generation || !a.Up() {
+		return
+	}
+	st.watch(a, watchEvery)
+	if f.Failed != "" {
+		return // the bridge is busy or gone, which tells nothing of the agent
+	}
+	w := &a.Watch
+	quiet := a.Status == Busy && !w.At.IsZero() && lifeless(w.Last, f.Result, st.at.Sub(w.At))
+	w.Last, w.At = f.Result, st.at
+	if f.Result.Stopped && !w.Stopped {
+		st.emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it goes on when it gets SIGCONT"})
+	}
+	w.Stopped = f.Result.Stopped
+	if !quiet || w.Stopped {
+		w.Quiet, w.Hung = 0, false
+		st.guard(a, f.Result)
+		return
+	}
+	w.Quiet++
+	if w.Quiet == 1 {
+		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s gives no sign of life: no output for %s, no CPU, no answer",
+			a.Name, (time.Duration(f.Result.SilentMS) * time.Millisecond).Round(time.Second))})
+	}
+	st.hung(a)
+}
+
+// hung decides about an agent without any sign of life. The Arbiter is told of an
+// Orchestrator, and chooses.
+func (st *step) hung(a *Agent) {
+	w := &a.Watch
+	if a.Role == RoleArbiter {
+		if w.Quiet >= hungArbiter {
+			st.relaunch(a.ID, restart.Hung, "no output, no CPU, no answer")
+		}
+		return
+	}
+	if w.Hung || w.Quiet < hungAfter {
+		return
+	}
+	w.Hung = true
+	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
+		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again, on the same history; release_orchestrator ends it; CONTINUE waits on.",
+		a.Name, a.ID, a.ID))
+}
+
+// lifeless compares two looks at a process.
+func lifeless(before, now bridge.ProbeResult, between time.Duration) bool {
+	cpu := time.Duration(now.CPUMS-before.CPUMS) * time.Millisecond
+	return !now.Answered &&
+		time.Duration(now.SilentMS)*time.Millisecond >= silence &&
+		now.TranscriptBytes == before.TranscriptBytes &&
+		now.OutputBytes == before.OutputBytes &&
+		cpu >= 0 && cpu < time.Duration(float64(between)*idleCPU)
+}
+
+// guard holds an agent's memory and output files against the limits.
+func (st *step) guard(a *Agent, r bridge.ProbeResult) {
+	for _, x := range []struct {
+		what      string
+		is, limit int64
+		path      string
+	}{
+		{"memory", r.RSSBytes, st.Options.MaxMemory, ""},
+		{"task output", r.OutputBytes, st.Options.MaxOutput, r.OutputPath},
+	} {
+		switch {
+		case x.limit <= 0 || float64(x.is) < warnShare*float64(x.limit):
+			if a.Watch.Warned == x.what {
+				a.Watch.Warned = ""
+			}
+		case x.is < x.limit:
+			if a.Watch.Warned != x.what {
+				a.Watch.Warned = x.what
+				st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s uses %s of %s %s%s", a.Name, Size(x.is), Size(x.limit), x.what, inFile(x.path))})
+			}
+		default:
+			reason := fmt.Sprintf("%s of %s, at most %s%s", Size(x.is), x.what, Size(x.limit), inFile(x.path))
+			st.emit(a.ID, contract.Notice{Text: a.Name + " is started again: " + reason})
+			st.relaunch(a.ID, restart.Resource, reason)
+			return
+		}
+	}
+}
+
+func inFile(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " (" + path + ")"
+}
+
+// Size is a number of bytes for people.
+func Size(n int64) string {
+	const unit = 1 << 10
+	f, names := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for ; f >= unit && i < len(names)-1; i++ {
+		f /= unit
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, names[i])
+}
+
+// woke begins the watch anew after the machine slept.
+func (st *step) woke(f Woke) {
+	st.LifeBegan = st.LifeBegan.Add(f.Slept) // sleep is no part of the run's life
+	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " + f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
+	for i := range st.Agents {
+		if !st.Agents[i].Up() {
+			continue
+		}
+		a := st.edit(st.Agents[i].ID)
+		a.Watch = Watch{Stopped: a.Watch.Stopped}
+		st.watch(a, wakeGrace)
+	}
+}
