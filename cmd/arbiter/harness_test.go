@@ -111,6 +111,13 @@ func prepare(t *testing.T, env []string, args ...string) *script {
 func start(t *testing.T, env []string, args ...string) *script {
 	t.Helper()
 	s := prepare(t, env, args...)
+	s.launch()
+	return s
+}
+
+func (s *script) launch() {
+	t := s.t
+	t.Helper()
 	var err error
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -133,7 +140,6 @@ func start(t *testing.T, env []string, args ...string) *script {
 		<-s.ended
 		_ = stdout.Close()
 	})
-	return s
 }
 
 // closeOutput goes away as a reader.

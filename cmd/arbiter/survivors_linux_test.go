@@ -53,3 +53,18 @@ func awaitGone(t *testing.T, run string) {
 		}
 	}
 }
+
+// awaitSurvivors waits until so many processes of the run are left.
+func awaitSurvivors(t *testing.T, run string, want int) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for len(survivors(run)) != want {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("left are %v, want %d", survivors(run), want)
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// again starts arbiter once more where an earlier one ran: same home, same directory.
+func (s *script) again(args ...string) *script {
+	s.t.Helper()
+	next := &script{t: s.t, change: make(chan struct{}, 1), ended: make(chan struct{}), offScript: s.offScript}
+	next.cmd = exec.Command("arbiter", args...)
+	next.cmd.Env, next.cmd.Dir, next.cmd.WaitDelay = s.cmd.Env, s.cmd.Dir, patience
+	next.cmd.Stderr = &next.stderr
+	next.launch()
+	return next
+}
+
+// output runs one of arbiter's commands there.
+func (s *script) output(want int, args ...string) (stdout, stderr string) {
+	s.t.Helper()
+	cmd := exec.Command("arbiter", args...)
+	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run()
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		s.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
+	}
+	return out.String(), errs.String()
+}
+
+// ended waits for the end, whatever it is.
+func (s *script) gone() {
+	s.t.Helper()
+	<-s.ended
+	_ = s.cmd.Wait()
+}
+
+func (s *script) run() string { return collect[contract.Session](s)[0].Session }
+
+// spawns lists the spawn events of an agent.
+func (s *script) spawns(agent string) []contract.Spawn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []contract.Spawn
+	for _, l := range s.lines {
+		if b, ok := l.Body.(contract.Spawn); ok && l.ID == agent {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// TestResume ends a run in every way there is while a question is open, and takes it
+// up again: the question is asked again, the Arbiter's session goes on, and the work
+// comes to its end. Then the run is complete, and takes another task.
+func TestResume(t *testing.T) {
+	kill := func(t *testing.T, pid int) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ways := []struct {
+		name string
+		end  func(t *testing.T, s *script)
+	}{
+		{"interrupt", func(t *testing.T, s *script) { _ = s.cmd.Process.Signal(os.Interrupt) }},
+		{"kill arbiter", func(t *testing.T, s *script) { kill(t, s.cmd.Process.Pid) }},
+		{"kill arbiter and bridge", func(t *testing.T, s *script) {
+			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+			if !ok {
+				t.Skip("no /proc here")
+			}
+			_ = s.cmd.Process.Signal(syscall.SIGSTOP) // so that it does not start another
+			kill(t, pid)
+			kill(t, s.cmd.Process.Pid)
+		}},
+		{"cancel", func(t *testing.T, s *script) { s.send(contract.Cancel{}) }},
+		{"end of input", func(t *testing.T, s *script) { s.send(contract.Say{Text: "Choose yourself."}) }},
+	}
+	for _, p := range players(t) {
+		for _, way := range ways {
+			t.Run(p.name+"/"+way.name, func(t *testing.T) {
+				t.Parallel()
+				s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+				asked := await[contract.Question](s, "a question", nil)
+				way.end(t, s)
+				if way.name == "end of input" {
+					s.finish(contract.ExitComplete)
+				} else {
+					s.gone()
+				}
+				run := s.run()
+				awaitGone(t, run)
+				if way.name == "end of input" {
+					s.anotherTask(run)
+					return
+				}
+				n := s.again("--json", "--resume")
+				again := await[contract.Question](n, "the question again", nil)
+				if again.Text != asked.Text {
+					t.Errorf("asked %q, and then %q", asked.Text, again.Text)
+				}
+				n.send(contract.Say{Text: "Call it nameless."})
+				await[contract.Accepted](n, "accepted", nil)
+				r := n.finish(contract.ExitComplete)
+				if r.Status != contract.StatusComplete || r.Session != run {
+					t.Errorf("result %+v", r)
+				}
+				first, second := s.spawns("arbiter"), n.spawns("arbiter")
+				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID || !second[0].Resumed || second[0].Generation != 2 {
+					t.Errorf("the Arbiter was spawned as %+v, and then as %+v", first, second)
+				}
+				n.sameInReplay(s)
+			})
+		}
+	}
+}
+
+// anotherTask resumes a complete run.
+func (s *script) anotherTask(run string) {
+	s.t.Helper()
+	if _, stderr := s.output(2, "--json", "--resume", "--no-input"); !strings.Contains(stderr, "--task") {
+		s.t.Errorf("a complete run without a task: %s", stderr)
+	}
+	n := s.again("--json", "--session", run[:8])
+	e := await[contract.Session](n, "the session", nil)
+	if !e.Resumed || e.Session != run {
+		s.t.Errorf("session %+v", e)
+	}
+	await[contract.State](n, "idle", func(_ string, b contract.State) bool { return b.To == "idle" })
+	n.offScript = true // the scenario knows no other task
+	n.send(contract.Cancel{})
+	n.finish(contract.ExitFailed)
+}
+
+// sameInReplay compares what both lives printed with what replay prints.
+func (s *script) sameInReplay(earlier *script) {
+	s.t.Helper()
+	out, _ := s.output(0, "replay", s.run())
+	lines, err := contractLinesOf(out)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	want := append(append([]contract.Line(nil), earlier.lines...), s.lines...)
+	// What was on disk and not printed when the first life was killed is in the
+	// replay, too, before the second life begins.
+	second := 0
+	for i, l := range lines {
+		if _, ok := l.Body.(contract.Session); ok {
+			second = i
+		}
+	}
+	if second < len(earlier.lines) {
+		s.t.Fatalf("the replay has %d lines of the first life, it printed %d", second, len(earlier.lines))
+	}
+	lines = append(lines[:len(earlier.lines):len(earlier.lines)], lines[second:]...)
+	if len(lines) != len(want) {
+		s.t.Fatalf("the replay has %d lines, %d were printed", len(lines), len(want))
+	}
+	for i := range want {
+		a, _ := json.Marshal(want[i])
+		b, _ := json.Marshal(lines[i])
+		if !bytes.Equal(a, b) {
+			s.t.Fatalf("line %d was\n%s\nand is replayed as\n%s", i+1, a, b)
+		}
+	}
+}
+
+// contractLinesOf decodes the lines of several lives.
+func contractLinesOf(out string) ([]contract.Line, error) {
+	var lines []contract.Line
+	seq := uint64(0)
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, `"event":"session"`) {
+			seq = 0
+		}
+		seq++
+		l, err := contractLine([]byte(line), seq)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// TestStrays: arbiter and bridge die in one moment, and no PID namespace is there to
+// take the agents along. The next start ends them, and says how many.
+func TestStrays(t *testing.T) {
+	s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=orphan", "--json", "--pid-namespace", "never", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	run := s.run()
+	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+	if !ok {
+		t.Skip("no /proc here")
+	}
+	agent := agentPID(t, run, "arbiter.1")
+	if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP); err != nil { // so that it does not start another bridge
+		t.Fatal(err)
+	}
+	for _, p := range []int{pid, s.cmd.Process.Pid, agent} {
+		if err := syscall.Kill(p, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.gone()
+	awaitSurvivors(t, run, 1) // what the agent had daemonised
+	n := s.again("--json", "--resume")
+	notice := await[contract.Notice](n, "the count", func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, "left behind") })
+	if !strings.Contains(notice.Text, "1 processes") {
+		t.Errorf("notice %q", notice.Text)
+	}
+	n.send(contract.Say{Text: "Call it nameless."})
+	n.finish(contract.ExitComplete)
+}
+
+// TestOneAtATime: a run and a directory belong to one arbiter; a second is told whose.
+func TestOneAtATime(t *testing.T) {
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	run := s.run()
+	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, run[:8]) || !strings.Contains(stderr, "process") {
+		t.Errorf("resume of a live run: %s", stderr)
+	}
+	if _, stderr := s.output(2, "sessions", "rm", run); !strings.Contains(stderr, "process") {
+		t.Errorf("removal of a live run: %s", stderr)
+	}
+	s.send(contract.Say{Text: "Call it nameless."})
+	s.finish(contract.ExitComplete)
+	s.output(0, "sessions", "rm", run)
+	if _, stderr := s.output(2, "sessions", "show", run); !strings.Contains(stderr, "no run") {
+		t.Errorf("show of a removed run: %s", stderr)
+	}
+	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, "nothing to resume") {
+		t.Errorf("resume of nothing: %s", stderr)
+	}
+}
+
+// TestDirectoryBelongsToOne: two runs of one directory would undo each other's work.
+func TestDirectoryBelongsToOne(t *testing.T) {
+	claude := standInProgram(t)
+	s := start(t, nil, "--json", "--claude", claude)
+	await[contract.Session](s, "the session", nil)
+	_, stderr := s.output(2, "--json", "--no-input", "--claude", claude, "--task", "Another")
+	if !strings.Contains(stderr, "another run works in") || !strings.Contains(stderr, s.run()[:8]) {
+		t.Errorf("a second run: %s", stderr)
+	}
+	_ = s.cmd.Process.Kill()
+	s.gone()
+	awaitGone(t, s.run())
+	n := s.again("--json", "--claude", claude) // the lock of the dead is taken at once
+	await[contract.Session](n, "the session", nil)
+	n.send(contract.Cancel{})
+	n.finish(contract.ExitFailed)
+}
+
+// standInProgram is a claude that is the stand-in. There is no model behind it.
+func standInProgram(t *testing.T) string {
+	t.Helper()
+	self, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "claude")
+	text := "#!/bin/sh\nexec " + self + " stand-in \"$@\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestDamagedJournal: what follows the damage is put aside, and the run goes on from
+// what is whole.
+func TestDamagedJournal(t *testing.T) {
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	_ = s.cmd.Process.Kill()
+	s.gone()
+	awaitGone(t, s.run())
+	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
+	files, _ := filepath.Glob(filepath.Join(dir, "journal-*"))
+	if len(files) != 1 {
+		t.Fatalf("journal files: %v", files)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)*3/4] ^= 0x10
+	if err := os.WriteFile(files[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := s.again("--json", "--resume")
+	await[contract.Notice](n, "the damage", func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, "journal was damaged") })
+	if aside, _ := filepath.Glob(filepath.Join(dir, "damaged-*")); len(aside) == 0 {
+		t.Error("nothing was put aside")
+	}
+	await[contract.Question](n, "the question, asked by whoever has to ask it now", nil)
+	n.send(contract.Say{Text: "Call it nameless."})
+	n.finish(contract.ExitComplete)
+}
+
+// TestStateIsPrivate: the state directory holds all that was said.
+func TestStateIsPrivate(t *testing.T) {
+	old := syscall.Umask(0)
+	s := start(t, nil, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
+	syscall.Umask(old)
+	s.finish(contract.ExitComplete)
+	root := filepath.Dir(filepath.Dir(filepath.Dir(collect[contract.Session](s)[0].Log)))
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if strings.Contains(path, "/home/") { // what the agents write there is theirs
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
