@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,7 @@ type books struct {
 	undone  []undone
 	told    *string // the trouble that was told
 	closed  bool    // nothing is recorded any more
+	dropped bool    // that narration is not kept any more was told
 }
 
 type undone struct {
@@ -87,6 +89,10 @@ func (l *Loop) record(in Input) error {
 		kind = journal.Narration
 	}
 	seq, err := b.journal.Append(kind, payload)
+	if errors.Is(err, journal.ErrDropped) {
+		l.tellDropped()
+		return nil
+	}
 	if err != nil {
 		b.closed = true
 		return err
@@ -96,6 +102,17 @@ func (l *Loop) record(in Input) error {
 	}
 	crashpoint.Here("loop.append")
 	return nil
+}
+
+// tellDropped says once that the journal keeps no more of what only tells.
+func (l *Loop) tellDropped() {
+	if l.books.dropped {
+		return
+	}
+	l.books.dropped = true
+	l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+		Text: "the journal is long, or the disk slow: what agents say and do on the way is not kept any more; messages, decisions and turns are",
+	}})
 }
 
 // settle does what follows from facts that are on disk, in order.

@@ -99,6 +99,18 @@ func TestPanic(t *testing.T) {
 	t.Error("no panic")
 }
 
+// TestOneDeath: who is started in the stead of the dead is spared.
+func TestOneDeath(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	for _, want := range []string{"a ", "a b "} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childVariable+"=bridge a b", atVariable+"=bridge/b", logVariable+"="+log)
+		if out, _ := cmd.Output(); string(out) != want {
+			t.Errorf("passed %q, want %q", out, want)
+		}
+	}
+}
+
 // TestLog: each place once, the one of the death included.
 func TestLog(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")

@@ -94,13 +94,16 @@ func (r *runtimeRun) reopenBook() error {
 	r.book = book
 	crashpoint.Here("resume.locked")
 	for _, d := range recovery.Damage {
-		if !d.Torn { // a torn end is what a crash leaves, and held nothing that was accepted
+		if !d.Torn && !d.Mended { // a torn end is what a crash leaves, and held nothing that was accepted
 			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason, d.Bytes, d.Readable, r.book.Dir())
 		}
 	}
 	var fold supervisor.Fold
 	if err := book.Records(fold.Take); err != nil {
 		return environmentf("run %s cannot be taken up: %v (its journal was left as it is)", short(run), err)
+	}
+	if recovery.MetaLost != "" {
+		r.tellOf("the run's description was lost (%s) and made up again", recovery.MetaLost)
 	}
 	r.resumed = &fold.State
 	return nil
