@@ -126,17 +126,18 @@ func (e env) bridge(c *cli.Context) error {
 	crashpoint.Role("bridge")
 	// Before anything else: the namespace is entered with nothing open, and the lock
 	// must not reach a child.
-	isolation, isolationErr := leash.EnterNamespace()
+	isolation, err := leash.EnterNamespace()
+	if err != nil {
+		return &exitError{code: contract.ExitFailed, text: err.Error()}
+	}
 	holdErr := leash.HoldInherited()
 	level := slog.LevelInfo
 	if c.Bool("debug") {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
-	for _, err := range []error{isolationErr, holdErr} {
-		if err != nil {
-			log.Warn("leash", "error", err)
-		}
+	if holdErr != nil {
+		log.Warn("leash", "error", holdErr)
 	}
 	log.Debug("leash", "namespace", isolation.String())
 	if release, err := leash.Become(); err != nil {
@@ -145,7 +146,7 @@ func (e env) bridge(c *cli.Context) error {
 		defer release()
 	}
 	server := bridge.NewServer(claude.NewLauncher(""), bridge.ServerOptions{Version: version(), Logger: log})
-	err := server.Serve(c.Context, bridge.Stdio())
+	err = server.Serve(c.Context, bridge.Stdio())
 	var unstopped *bridge.UnstoppedError
 	if errors.As(err, &unstopped) {
 		return &exitError{code: contract.ExitFailed, text: err.Error()}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -82,6 +83,13 @@ func (r *runtimeRun) reopenBook() error {
 	run := r.choices.Options.Run
 	book, recovery, err := r.store.Open(run, lockPatience, r.bookOptions())
 	var held *journal.HeldError
+	if errors.As(err, &held) && held.Gone {
+		// Its arbiter is dead, and its bridge has outlived the time it has to end.
+		if n := leash.Sweep(run, ""); n > 0 {
+			r.tellOf("%d processes that still held the run were ended", n)
+		}
+		book, recovery, err = r.store.Open(run, lockPatience, r.bookOptions())
+	}
 	var version *journal.VersionError
 	switch {
 	case errors.As(err, &held):

@@ -199,6 +199,11 @@ func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeIn
 	if r.stage != nil {
 		cmd.Env, claude = append([]string(nil), r.stage.env...), r.stage.claude
 	}
+	if err := leash.Adopt(); err != nil {
+		r.log.Warn("leash", "error", err) // what a killed bridge leaves is then found by its mark alone
+	}
+	// The bridge bears the mark, too: one that hangs is swept with the rest.
+	cmd.Env = append(cmd.Env, leash.Mark{Run: r.choices.Options.Run}.Env()...)
 	leash.Inherit(cmd, r.book.LockFile())
 	isolation := leash.Isolate(ctx, cmd, r.choices.PIDNS)
 	client, err := bridge.StartProcess(ctx, cmd, r.loop, r.log)
