@@ -1,6 +1,7 @@
 package rehearsal_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -32,4 +33,43 @@ func TestBuiltin(t *testing.T) {
 	if _, err := rehearsal.Builtin("no-such"); err == nil {
 		t.Error("an unknown name was accepted")
 	}
+}
+
+// A new session is told its brief with the plan, and is cast by the brief.
+func TestBuiltinCastsByBrief(t *testing.T) {
+	srv := serve(t, builtin(t, "parallel"), rehearsal.Options{})
+	c := converse(t, srv, "s", "Bash", "mcp__arbiter__report_progress", "StructuredOutput")
+	c.ask("Your session's history is lost.\n\n## Your brief\n\nSpin the western thread: write west.txt.\n\n## The plan\n\n1. [done] The eastern thread")
+	if got := srv.Requests()[0].Actor; got != "west" {
+		t.Errorf("played by %q, want west", got)
+	}
+}
+
+// A thread that was spun twice, because a crash hid the first time, does no harm.
+func TestBuiltinSpunTwice(t *testing.T) {
+	verdict := func(a answer) (decision, to string) {
+		for _, b := range a.Content {
+			if b.str("name") == "StructuredOutput" {
+				return b.sub("input").str("decision"), b.sub("input").str("to")
+			}
+		}
+		return "", ""
+	}
+	const question = "⟦k7f2 | from: %s (Orchestrator) | kind: question | id: 1⟧\nIn which tongue?\n⟦k7f2 | end⟧"
+	srv := serve(t, builtin(t, "small-job"), rehearsal.Options{})
+	c := converse(t, srv, "s", "Read", "mcp__arbiter__spawn_orchestrator", "mcp__arbiter__release_orchestrator", "mcp__arbiter__set_plan", "StructuredOutput")
+	c.ask("the task")
+	c.ask("{\"id\":\"orch-2\"}")
+	for _, asker := range []string{"orch-1", "orch-2"} {
+		if decision, to := verdict(c.ask(fmt.Sprintf(question, asker))); decision != "ADDRESS_ORCHESTRATOR" || to != asker {
+			t.Errorf("%s asked: %s to %q", asker, decision, to)
+		}
+	}
+	if got := c.ask("COMPLETE while Orchestrators still work (orch-1 working).").Content[0].str("name"); got != "mcp__arbiter__release_orchestrator" {
+		t.Errorf("one still works: %q", got)
+	}
+	if decision, _ := verdict(c.ask("Released: orch-1.")); decision != "COMPLETE" {
+		t.Errorf("released: %s", decision)
+	}
+	noProblems(t, srv)
 }

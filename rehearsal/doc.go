@@ -13,8 +13,9 @@
 //
 // # The walk of a request
 //
-// wire.go understands the request (whose it is, what is to be answered), stage.go
-// casts an actor for its conversation, part.go chooses the actor's next step,
+// wire.go understands the request (whose it is), history.go what was answered in it
+// and what is to be answered, stage.go casts an actor for its conversation, part.go
+// chooses the actor's next step, place.go finds its place in the history,
 // reply.go renders it, answer.go and sse.go write it or the step's fault, record.go
 // keeps a record. parse.go and yaml.go read scenarios; names.go finds names in
 // templates that nothing fills.
@@ -29,7 +30,9 @@
 //
 // A conversation keeps its place over interrupts, compaction and a resume, also
 // against a new server, which plays the history through first. An answer that a
-// killed CLI never kept is given again.
+// killed CLI never kept, kept in part, or kept without the outcome of its calls is
+// taken back out of the history, and its step is played again: see history.go, and
+// "What survives" in SCENARIOS.md.
 //
 // # Goroutines, order, shutdown
 //

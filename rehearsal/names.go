@@ -25,10 +25,7 @@ func (s *Scenario) groups() []string {
 }
 
 func (a *actor) allSteps() []*step {
-	if a.otherwise == nil {
-		return a.steps
-	}
-	return append(slices.Clone(a.steps), a.otherwise)
+	return slices.Concat(a.steps, a.otherwise)
 }
 
 // checkNames finds the names in templates that nothing will ever fill. Which

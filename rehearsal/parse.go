@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Parse reads a scenario. It is strict: every unknown field, wrong type, bad
@@ -63,10 +65,7 @@ func (c cursor) actor() *actor {
 				a.steps = append(a.steps, it.step())
 			}
 		case "otherwise":
-			a.otherwise = f.step()
-			if a.otherwise.repeat != 1 {
-				f.errorf("repeat has no meaning here: it is played as often as needed")
-			}
+			a.otherwise = f.otherwise()
 		default:
 			f.unknown()
 		}
@@ -74,10 +73,27 @@ func (c cursor) actor() *actor {
 	if a.name == "" {
 		c.errorf("an actor needs a name")
 	}
-	if len(a.steps) == 0 && a.otherwise == nil {
+	if len(a.steps) == 0 && len(a.otherwise) == 0 {
 		c.errorf("an actor needs steps")
 	}
 	return a
+}
+
+// otherwise is one step, or a list of them.
+func (c cursor) otherwise() []*step {
+	cursors := []cursor{c}
+	if _, ok := c.value().(*ast.SequenceNode); ok {
+		cursors = c.items("a list of steps")
+	}
+	var steps []*step
+	for _, it := range cursors {
+		st := it.step()
+		if st.repeat != 1 {
+			it.errorf("repeat has no meaning here: it is played as often as needed")
+		}
+		steps = append(steps, st)
+	}
+	return steps
 }
 
 func (c cursor) match() match {

@@ -40,7 +40,7 @@ type actor struct {
 	line      int
 	match     match
 	steps     []*step
-	otherwise *step
+	otherwise []*step // the first that fits
 }
 
 // match says which conversations an actor plays.

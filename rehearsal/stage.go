@@ -49,6 +49,9 @@ func (s *stage) play(c *call) cue {
 	defer s.mu.Unlock()
 	role := s.roleOf(c)
 	q := cue{role: role}
+	if c.aside == asideCompaction {
+		s.summedUp(c.session)
+	}
 	p := s.partFor(c, role)
 	if p.actor == nil {
 		text := c.asideAnswer()
@@ -60,9 +63,8 @@ func (s *stage) play(c *call) cue {
 		return q
 	}
 	q.actor = p.actor.name
-	if role != RoleSide && p.lost(c) {
-		q.again = true
-		p.pos, p.times = p.last.pos, p.last.times
+	if role != RoleSide {
+		q.again = p.settle(c)
 	}
 	before := given{pos: p.pos, times: p.times}
 	st, groups, problem := p.next(c.incoming)
@@ -87,7 +89,7 @@ func (s *stage) play(c *call) cue {
 		}
 	}
 	q.reply = r
-	p.remember(c, before, r)
+	p.remember(before, r)
 	return q
 }
 
@@ -139,6 +141,15 @@ func (s *stage) partFor(c *call, role Role) *part {
 	s.cast(p, c, role)
 	p.catchUp(s, c)
 	return p
+}
+
+// summedUp notes that a conversation of the session is about to be compacted.
+func (s *stage) summedUp(session string) {
+	for key, p := range s.parts {
+		if strings.HasPrefix(key, session+"/") {
+			p.compacted = true
+		}
+	}
 }
 
 // cast gives the part to the first actor that fits. An actor with `nth`

@@ -156,6 +156,28 @@ actors:
 	noProblems(t, srv)
 }
 
+// Of several, the first that fits is played; what none fits is a problem.
+func TestOtherwiseList(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps:
+      - {expect: begin, say: one}
+    otherwise:
+      - {expect: "note (?P<n>\\d+)", say: "noted {{.n}}"}
+      - {expect: note, say: noted}
+`, rehearsal.Options{})
+	c := converse(t, srv, "s", "Bash")
+	for _, x := range []struct{ in, want string }{{"note 1", "noted 1"}, {"note", "noted"}, {"begin", "one"}, {"note 2", "noted 2"}} {
+		if got := c.say(x.in); got != x.want {
+			t.Errorf("%q: %q, want %q", x.in, got, x.want)
+		}
+	}
+	noProblems(t, srv)
+	c.say("more")
+	wantProblems(t, srv, `no step is left for: "more"`)
+}
+
 // Results of tools and trailing messages of role system are what a step expects.
 func TestIncoming(t *testing.T) {
 	srv := play(t, `
@@ -296,7 +318,7 @@ actors:
 	}{
 		{"killed", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "No response requested."}, {"role": "user", "content": "again"}}, "second and last"},
 		{"kept", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second and last"}, {"role": "user", "content": "again"}}, "third"},
-		{"in part", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second"}, {"role": "user", "content": "again"}}, "third"},
+		{"in part", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second"}, {"role": "user", "content": "[Request interrupted by user]"}, {"role": "user", "content": "again"}}, "third"},
 		{"interrupted", []frame{{"role": "user", "content": "go on"}, {"role": "user", "content": "[Request interrupted by user]"}, {"role": "user", "content": "again"}}, "third"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -318,6 +340,7 @@ actors:
 		c := converse(t, srv, "s", "Bash")
 		c.say("begin")
 		c.say("go on")
+		c.say("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Sum it up.")
 		c.messages = nil
 		if got := c.say("a summary, and a word"); got != "third" {
 			t.Errorf("%q, want third", got)

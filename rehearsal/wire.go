@@ -33,10 +33,13 @@ type wireMessage struct {
 type content []block
 
 type block struct {
-	Type    string  `json:"type"`
-	Text    string  `json:"text"`
-	ID      string  `json:"id"`      // tool_use
-	Content content `json:"content"` // tool_result
+	Type     string  `json:"type"`
+	Text     string  `json:"text"`
+	ID       string  `json:"id"`          // tool_use
+	Name     string  `json:"name"`        // tool_use
+	ResultOf string  `json:"tool_use_id"` // tool_result
+	Content  content `json:"content"`     // tool_result
+	Failed   bool    `json:"is_error"`    // tool_result
 }
 
 func (c *content) UnmarshalJSON(b []byte) error {
@@ -56,15 +59,18 @@ func (c *content) UnmarshalJSON(b []byte) error {
 // blocks of kinds this package does not read pass, whatever their content is.
 func (b *block) UnmarshalJSON(raw []byte) error {
 	var w struct {
-		Type    string          `json:"type"`
-		Text    string          `json:"text"`
-		ID      string          `json:"id"`
-		Content json.RawMessage `json:"content"`
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		ID       string          `json:"id"`
+		Name     string          `json:"name"`
+		ResultOf string          `json:"tool_use_id"`
+		Failed   bool            `json:"is_error"`
+		Content  json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &w); err != nil {
 		return err
 	}
-	*b = block{Type: w.Type, Text: w.Text, ID: w.ID}
+	*b = block{Type: w.Type, Text: w.Text, ID: w.ID, Name: w.Name, ResultOf: w.ResultOf, Failed: w.Failed}
 	if w.Type == "tool_result" && len(w.Content) > 0 {
 		return json.Unmarshal(w.Content, &b.Content)
 	}
@@ -95,14 +101,9 @@ type call struct {
 	aside     aside
 	firstText string // what the conversation's sender said first
 	history   []exchange
-	incoming  string // what the model is to answer
+	pending   []word // what the model is to answer
+	incoming  string // the text of it
 	cwd       string
-}
-
-// exchange is one past answer of the model and what it answered.
-type exchange struct {
-	incoming string
-	answer   content
 }
 
 func readCall(h http.Header, body []byte) (*call, error) {
@@ -138,65 +139,10 @@ var (
 	reminder         = regexp.MustCompile(`(?s)^\s*<system-reminder>.*</system-reminder>\s*$`)
 )
 
-// readMessages splits the conversation into exchanges. Messages of role
-// system carry the environment, hooks' additional context and messages folded
-// into a running turn: they belong to what the model answers.
-func (c *call) readMessages() {
-	var pending []string
-	add := func(s string) {
-		if strings.TrimSpace(s) != "" {
-			pending = append(pending, s)
-		}
-	}
-	for _, m := range c.Messages {
-		if c.cwd == "" && m.Role != "assistant" {
-			c.findCwd(m.Content.text())
-		}
-		if m.Role == "assistant" {
-			if isFiller(m.Content) {
-				continue
-			}
-			c.history = append(c.history, exchange{strings.Join(pending, "\n"), m.Content})
-			pending = nil
-			continue
-		}
-		if m.Role == "user" && c.firstText == "" {
-			c.firstText = withoutReminders(m.Content).text()
-		}
-		if len(c.history) == 0 && m.Role == "user" {
-			add(withoutReminders(m.Content).text())
-		} else {
-			add(m.Content.text())
-		}
-	}
-	c.incoming = strings.Join(pending, "\n")
-	if c.cwd == "" {
-		c.findCwd(c.System.text())
-	}
-}
-
 func (c *call) findCwd(s string) {
 	if m := workingDirectory.FindStringSubmatch(s); m != nil {
 		c.cwd = strings.TrimSpace(m[1])
 	}
-}
-
-// isFiller recognises the answer the CLI makes up on resume for one that was
-// lost (observed with CLI 2.1.329): no step of the script gave it.
-func isFiller(c content) bool {
-	return len(c) == 1 && c[0].Type == "text" && c[0].Text == "No response requested."
-}
-
-// withoutReminders drops the blocks that are nothing but a system reminder: a
-// conversation begins with some, and what they say is not the sender's.
-func withoutReminders(c content) content {
-	out := make(content, 0, len(c))
-	for _, b := range c {
-		if b.Type != "text" || !reminder.MatchString(b.Text) {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 func (c *call) offers(tool string) bool {

@@ -44,6 +44,8 @@ type (
 	}
 	// Probe looks for signs of life → Probed.
 	Probe struct{ Agent bridge.AgentRef }
+	// DropBridge ends a bridge that does not answer; it is then lost.
+	DropBridge struct{}
 	// OpenBridge starts another bridge in place of the one that is gone →
 	// BridgeBack or BridgeFailed.
 	OpenBridge struct{}
@@ -68,6 +70,7 @@ func (AskAgent) effect()         {}
 func (AnswerPermission) effect() {}
 func (Probe) effect()            {}
 func (OpenBridge) effect()       {}
+func (DropBridge) effect()       {}
 func (SetTimer) effect()         {}
 func (Shutdown) effect()         {}
 func (Finish) effect()           {}

@@ -30,6 +30,7 @@ type (
 		Options Options
 		Claude  bridge.ClaudeInfo
 		Word    string // what the human says with it; empty: nothing
+		Stay    bool   // a human looks on: a complete run waits for another task
 		Notice  string // what was found on the way: damage, processes left over
 	}
 	// NoBridge is the first when it did not.
@@ -100,6 +101,7 @@ type (
 		Agent  bridge.AgentRef
 		Result bridge.ProbeResult
 		Failed string
+		Silent bool // it failed because the bridge did not answer in time
 	}
 	// Woke says that the machine slept, or its clock was moved, for a while.
 	Woke struct{ Slept time.Duration }

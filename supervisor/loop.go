@@ -44,6 +44,7 @@ type Loop struct {
 	sink   Sink
 	log    *slog.Logger
 	open   Opener // nil: a bridge that is gone ends the run
+	drop   func() // ends the present bridge, so that it is lost
 
 	inbox chan Input
 	done  chan struct{} // closed when Run returns
@@ -94,8 +95,9 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 // Restore sets the state a run is taken up with. Call it before [Loop.Run].
 func (l *Loop) Restore(s State) { l.state.Store(&s) }
 
-// OnBridgeLost sets how a bridge is replaced. Call it before [Loop.Run].
-func (l *Loop) OnBridgeLost(open Opener) { l.open = open }
+// OnBridgeLost sets how a bridge is replaced, and how one that does not answer is
+// ended. Call it before [Loop.Run].
+func (l *Loop) OnBridgeLost(open Opener, drop func()) { l.open, l.drop = open, drop }
 
 // Put hands an input in. It reports false when the run is over.
 func (l *Loop) Put(f Fact) bool {
@@ -222,6 +224,10 @@ func (l *Loop) perform(ctx context.Context, at time.Time, e Effect) {
 		l.work(func() { l.kill(ctx, port, e) })
 	case Probe:
 		l.work(func() { l.probe(ctx, port, e.Agent) })
+	case DropBridge:
+		if l.drop != nil {
+			l.work(l.drop)
+		}
 	case OpenBridge:
 		l.work(func() { l.openBridge(ctx) })
 	case AskAgent:

@@ -14,10 +14,10 @@ import (
 // startGap spreads the starts of Orchestrators when several come back at once.
 const startGap = 250 * time.Millisecond
 
-// Reached says whether an agent ever came up, or was still on its way when the last
-// process died: a run that ended without any is not resumable.
+// Reached says whether an agent ever came up, or may come up yet: a run that ended
+// because none could is not resumable.
 func (s *State) Reached() bool {
-	if len(s.Agents) > 0 && s.Ending == nil {
+	if len(s.Agents) > 0 && (s.Ending == nil || s.Ending.Exit != contract.ExitEnvironment) {
 		return true
 	}
 	for i := range s.Agents {
@@ -48,6 +48,11 @@ func (st *step) resumed(f Resumed) {
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
+	if completed && f.Word == "" && !f.Stay {
+		// Whoever asks was perhaps not there when it was said.
+		st.sayAgain()
+		return
+	}
 	if st.Ending != nil {
 		st.Question, st.Permits = st.Ending.Question, st.Ending.Permits
 		st.Ending = nil
@@ -68,6 +73,17 @@ func (st *step) resumed(f Resumed) {
 		st.word(contract.Say{Text: f.Word})
 	}
 	st.Waking = true
+}
+
+// sayAgain ends a complete run once more, with the same result.
+func (st *step) sayAgain() {
+	ending := *st.Ending
+	ending.Said = false
+	st.Ending = &ending
+	for i := range st.Agents {
+		st.edit(st.Agents[i].ID).Status = Ended
+	}
+	st.do(Shutdown{Fast: true})
 }
 
 // closeBooks makes a completed run ready for another task: the Arbiter remembers,

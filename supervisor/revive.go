@@ -45,7 +45,7 @@ const (
 // history says: no message is lost, and none is given twice.
 func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	a := st.edit(id)
-	turn, lost := a.Turn, a.Fresh || a.Spoken && !r.Resumed
+	turn, spoken, lost := a.Turn, a.Spoken, a.Fresh || a.Spoken && !r.Resumed
 	a.Turn, a.Fresh = nil, false
 	fates := map[string]bridge.Fate{}
 	if !lost {
@@ -79,7 +79,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	for i := len(open) - 1; i >= 0; i-- { // each goes to the front
 		st.requeue(open[i])
 	}
-	if lost {
+	if lost && spoken {
 		st.recall(id)
 	}
 	switch {

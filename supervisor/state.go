@@ -34,22 +34,23 @@ type State struct {
 	Ceiling    int     // how often the ceiling of exchanges was reached since then
 	Counter    int     // messages so far; their ids derive from it
 
-	Task     string // what the human wants, as first said
-	Plan     []contract.Step
-	Mail     []Mail             // messages that are not delivered yet, oldest first
-	Underway []Mail             // delivered, and their turn is not over
-	Talk     []contract.Message // what was said last, oldest first
-	Ledger   Ledger
-	Restarts restart.History
-	BridgeUp bool    // there is one to speak to
-	Waking   bool    // agents come back; then see that the talk goes on
-	WorkLog  []Entry // reports that wait for a message to travel with
-	Question *Question
-	Permits  []Permit // permission requests a human has to answer
-	Answered []Answered
-	Granted  []string // actions a human allowed for the whole run
-	Offered  []string // recovery options of the last error
-	Handoff  string   // the Orchestrator whose document waits for a successor
+	Task       string // what the human wants, as first said
+	Plan       []contract.Step
+	Mail       []Mail             // messages that are not delivered yet, oldest first
+	Underway   []Mail             // delivered, and their turn is not over
+	Talk       []contract.Message // what was said last, oldest first
+	Ledger     Ledger
+	Restarts   restart.History
+	BridgeUp   bool    // there is one to speak to
+	BridgeMute int     // looks in a row that the bridge did not answer
+	Waking     bool    // agents come back; then see that the talk goes on
+	WorkLog    []Entry // reports that wait for a message to travel with
+	Question   *Question
+	Permits    []Permit // permission requests a human has to answer
+	Answered   []Answered
+	Granted    []string // actions a human allowed for the whole run
+	Offered    []string // recovery options of the last error
+	Handoff    string   // the Orchestrator whose document waits for a successor
 
 	HumanPresent bool // somebody may answer
 	HumanSpoke   bool

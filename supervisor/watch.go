@@ -74,8 +74,13 @@ func (st *step) probed(f Probed) {
 	}
 	st.watch(a, watchEvery)
 	if f.Failed != "" {
-		return // the bridge is busy or gone, which tells nothing of the agent
+		// The bridge is busy, mute or gone, which tells nothing of the agent.
+		if f.Silent {
+			st.bridgeMute()
+		}
+		return
 	}
+	st.BridgeMute = 0
 	w := &a.Watch
 	quiet := a.Status == Busy && !w.At.IsZero() && lifeless(w.Last, f.Result, st.at.Sub(w.At))
 	w.Last, w.At = f.Result, st.at
@@ -94,6 +99,20 @@ func (st *step) probed(f Probed) {
 			a.Name, (time.Duration(f.Result.SilentMS) * time.Millisecond).Round(time.Second))})
 	}
 	st.hung(a)
+}
+
+// muteBridge looks without an answer, the bridge itself counts as hung. It answers a
+// look within milliseconds, whatever its agents do, and every look has waited for it.
+const muteBridge = 3
+
+func (st *step) bridgeMute() {
+	st.BridgeMute++
+	if st.BridgeMute < muteBridge || !st.BridgeUp {
+		return
+	}
+	st.BridgeMute = 0
+	st.emit(contract.Supervisor, contract.Notice{Text: "the bridge does not answer; it is ended, and another takes its place"})
+	st.do(DropBridge{})
 }
 
 // hung decides about an agent without any sign of life. The Arbiter is told of an

@@ -111,7 +111,7 @@ func (l *Loop) probe(ctx context.Context, port Port, a bridge.AgentRef) {
 	f := Probed{Agent: a}
 	r, err := port.Probe(ctx, a)
 	if err != nil {
-		f.Failed = err.Error()
+		f.Failed, f.Silent = err.Error(), ctx.Err() != nil
 	}
 	f.Result = r
 	l.Put(f)

@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"events": checkEvents,
+			"latest": latest,
 		},
 	})
 }
@@ -55,6 +56,15 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if want := args[0]; want != strconv.Itoa(code) {
 		ts.Fatalf("exit code %d, want %s", code, want)
 	}
+}
+
+// latest runs a command of arbiter on the run that was active last: latest sessions show
+func latest(ts *testscript.TestScript, neg bool, args []string) {
+	runs, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "arbiter", "runs", "*"))
+	if neg || err != nil || len(runs) != 1 {
+		ts.Fatalf("latest: %d runs, %v", len(runs), err)
+	}
+	ts.Check(ts.Exec("arbiter", append(args, filepath.Base(runs[0]))...))
 }
 
 // checkEvents holds the last stdout to the contract and prints the names of its

@@ -130,9 +130,6 @@ func (r *runtimeRun) takeUp() error {
 	if !s.Reached() {
 		return usagef("nothing to resume: run %s never reached an agent", run)
 	}
-	if s.Completed() && r.choices.Options.Task == "" && r.choices.NoInput {
-		return usagef("run %s is complete: give it another task with --task", run)
-	}
 	r.choices.Options = mergeOptions(s.Options, r.choices)
 	o := &r.choices.Options
 	if r.choices.Claude == "" {

@@ -129,15 +129,16 @@ func TestResume(t *testing.T) {
 // anotherTask resumes a complete run.
 func (s *script) anotherTask(run string) {
 	s.t.Helper()
-	if _, stderr := s.output(2, "--json", "--resume", "--no-input"); !strings.Contains(stderr, "--task") {
-		s.t.Errorf("a complete run without a task: %s", stderr)
+	same := s.again("--json", "--resume")
+	if r := same.finish(contract.ExitComplete); r.Status != contract.StatusComplete || len(same.spawns("arbiter")) != 0 {
+		s.t.Errorf("the result, asked for again: %+v, %+v", r, same.spawns("arbiter"))
 	}
-	n := s.again("--json", "--session", run[:8])
+	n := s.again("--json", "--session", run[:8], "--task", "Another")
 	e := await[contract.Session](n, "the session", nil)
 	if !e.Resumed || e.Session != run {
 		s.t.Errorf("session %+v", e)
 	}
-	await[contract.State](n, "idle", func(_ string, b contract.State) bool { return b.To == "idle" })
+	await[contract.Message](n, "the task", func(_ string, b contract.Message) bool { return b.Kind == "task" && b.Text == "Another" })
 	n.offScript = true // the scenario knows no other task
 	n.send(contract.Cancel{})
 	n.finish(contract.ExitFailed)
@@ -332,5 +333,57 @@ func TestStateIsPrivate(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPermissionOverAResume: a request that was open when everything died is asked
+// again under its id, and the answer is there when the agent asks again.
+func TestPermissionOverAResume(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "asks.yaml")
+	text := `name: asks
+title: It asks
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Touch it.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)kind. done.*It is touched
+        verdict: {decision: COMPLETE, message: It is done., summary: It was touched., reason: r}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: touch touched.txt, description: Touch}}]
+      - verdict:
+          expects_response: true
+          kind: done
+          message: It is touched.
+          handoff: {accomplished: [touched], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+			asked := await[contract.PermissionRequest](s, "a request", nil)
+			_ = s.cmd.Process.Kill()
+			s.gone()
+			awaitGone(t, s.run())
+			n := s.again("--json", "--resume")
+			again := await[contract.PermissionRequest](n, "the request again", nil)
+			if again.Request != asked.Request || again.Tool != "Bash" {
+				t.Errorf("asked %+v, and then %+v", asked, again)
+			}
+			n.send(contract.Permit{Request: again.Request, Behavior: "allow"})
+			n.finish(contract.ExitComplete)
+			if list := collect[contract.PermissionRequest](n); len(list) != 1 {
+				t.Errorf("asked %d times in the second life: %+v", len(list), list)
+			}
+			if _, err := os.Stat(filepath.Join(collect[contract.Session](n)[0].CWD, "touched.txt")); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// limitFiles lets a living arbiter write no file beyond a size: the kernel then
+// answers its writes as a full disk would, and stops doing so when the limit goes.
+func (s *script) limitFiles(size uint64) {
+	s.t.Helper()
+	if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}, nil); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestJournalCannotBeWritten: nothing is accepted that could be lost; what is said
+// meanwhile is refused, visibly; when there is room again the run goes on by itself.
+func TestJournalCannotBeWritten(t *testing.T) {
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	s.limitFiles(1)
+	s.send(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
+	await[contract.Error](s, "an error", func(_ string, b contract.Error) bool {
+		return strings.Contains(b.Message, "journal cannot be written") && len(b.RecoveryOptions) > 0
+	})
+	s.send(contract.Say{Text: "Call it lost."})
+	await[contract.Rejected](s, "rejected", func(_ string, b contract.Rejected) bool { return strings.Contains(b.Message, "nothing is accepted") })
+	if list := collect[contract.Accepted](s); len(list) != 0 {
+		t.Errorf("accepted without a journal: %+v", list)
+	}
+	s.limitFiles(unix.RLIM_INFINITY)
+	await[contract.Notice](s, "recovery", func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, "can be written again") })
+	await[contract.Accepted](s, "the plan, which had waited", nil)
+	s.send(contract.Say{Text: "Call it nameless."})
+	r := s.finish(contract.ExitComplete)
+	if r.Status != contract.StatusComplete {
+		t.Errorf("result %+v", r)
+	}
+	for _, m := range collect[contract.Message](s) {
+		if m.Text == "Call it lost." {
+			t.Error("a rejected message reached somebody")
+		}
+	}
+}
+
+// TestJournalFailsAndSomebodyStops: a run without a journal can still be ended, and
+// the next life finds the state before.
+func TestJournalFailsAndSomebodyStops(t *testing.T) {
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	s.limitFiles(1)
+	s.send(contract.Say{Text: "Call it lost."})
+	await[contract.Error](s, "an error", nil)
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	s.finish(contract.ExitInterrupted)
+	n := s.again("--json", "--resume")
+	await[contract.Question](n, "the question again", nil)
+	n.send(contract.Say{Text: "Call it nameless."})
+	n.finish(contract.ExitComplete)
+}
+
+// TestStateDirectoryVanishes: what is written into a deleted directory is lost, so
+// nothing is accepted any more. A link put in its place is not followed.
+func TestStateDirectoryVanishes(t *testing.T) {
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
+	elsewhere := t.TempDir()
+	if err := os.Rename(dir, filepath.Join(elsewhere, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	trap := filepath.Join(elsewhere, "trap")
+	if err := os.Mkdir(trap, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(trap, dir); err != nil {
+		t.Fatal(err)
+	}
+	for refused := false; !refused; {
+		before := len(collect[contract.Rejected](s)) + len(collect[contract.Accepted](s))
+		s.send(contract.SetPlan{Steps: []contract.Step{}})
+		await[contract.Session](s, "anything", func(string, contract.Session) bool { return true })
+		s.awaitAnswer(before)
+		refused = len(collect[contract.Rejected](s)) > 0 || len(collect[contract.Error](s)) > 0
+	}
+	if left, _ := os.ReadDir(trap); len(left) != 0 {
+		t.Errorf("the link was followed: %v", left)
+	}
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	s.finish(contract.ExitInterrupted)
+}
+
+// awaitAnswer waits until there are more answers than before, or an error.
+func (s *script) awaitAnswer(before int) {
+	s.t.Helper()
+	n := 0
+	await[contract.Body](s, "an answer", func(_ string, b contract.Body) bool {
+		switch b.(type) {
+		case contract.Accepted, contract.Rejected:
+			n++
+		case contract.Error:
+			return true
+		}
+		return n > before
+	})
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// allGone is how long anything of a run may outlive its arbiter.
+const allGone = 2 * time.Second
+
+func (r *round) name() string { return filepath.Base(r.dir) }
+
+// bury looks at a life that has ended: what it said last, what it left behind, and
+// whether it was to end. It says whether another is needed.
+func (r *round) bury(l *life, p plan, struck bool) bool {
+	code := l.wait()
+	ended := time.Now()
+	if p.crashAt != "" && l.killedBySignal() {
+		r.kills++ // counted where it was logged
+		struck = true
+	}
+	r.tell("  %s: life ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
+	r.checkGone(ended)
+	if l.ended != nil {
+		r.checkEnd(l, code)
+	}
+	if l.ended != nil && l.ended.Status == contract.StatusComplete {
+		if !r.woven() {
+			r.f.wrong++
+			r.fail("complete without the files\n%s", l.dump())
+		}
+		return false
+	}
+	if struck || p.crashAt != "" {
+		if r.run != "" && !l.resumed && code == int(contract.ExitUsage) {
+			return r.beginAnew(l)
+		}
+		return true
+	}
+	if r.run != "" && !l.resumed && code == int(contract.ExitUsage) {
+		return r.beginAnew(l)
+	}
+	r.f.failedResumes++
+	r.fail("nobody struck, and the run ended with %d\n%s", code, l.dump())
+	return false
+}
+
+// beginAnew is for a run that was killed before it reached an agent: nothing of it
+// can be resumed, and nothing may have been accepted.
+func (r *round) beginAnew(l *life) bool {
+	for token, s := range r.sent {
+		if s.accepted {
+			r.f.failedResumes++
+			r.fail("not resumable, although %s was accepted\n%s", token, l.dump())
+			return false
+		}
+	}
+	if !strings.Contains(l.stderr.String(), "nothing to resume") && !strings.Contains(l.stderr.String(), "there is no run") {
+		r.f.failedResumes++
+		r.fail("refused to resume\n%s", l.dump())
+		return false
+	}
+	r.run = ""
+	return true
+}
+
+// checkEnd holds the exit code to the last line.
+func (r *round) checkEnd(l *life, code int) {
+	want := map[string][]int{
+		contract.StatusComplete: {0}, contract.StatusFailed: {1, 5, 70}, contract.StatusCancelled: {1, 130, 143},
+		contract.StatusNeedsInput: {3}, contract.StatusLimit: {4},
+	}[l.ended.Status]
+	// A kill between the last line and the exit is no lie.
+	if !slices.Contains(want, code) && !l.killedBySignal() {
+		r.f.untrue++
+		r.fail("result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
+	}
+}
+
+// checkGone waits until nothing of the run is alive, and measures.
+func (r *round) checkGone(ended time.Time) {
+	run := ""
+	if r.run != "" {
+		run = "ARBITER_RUN=" + r.run
+	}
+	for {
+		left := processes(r.mark, run)
+		since := time.Since(ended)
+		if len(left) == 0 {
+			r.f.gone = append(r.f.gone, since)
+			return
+		}
+		if since > allGone {
+			r.f.orphans += len(left)
+			for _, p := range left {
+				r.fail("alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid, p.parent, p.state, p.agent(), strings.Join(p.args, " "))
+			}
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// checkSessions sees to it that no two processes are on one session.
+func (r *round) checkSessions() {
+	by := map[string]process{}
+	agents := r.agents()
+	r.sawAgents = r.sawAgents || len(agents) > 0
+	for _, a := range agents {
+		b, ok := by[a.session()]
+		by[a.session()] = a
+		// What a CLI forks looks like it until it becomes a tool.
+		if !ok || a.parent == b.pid || b.parent == a.pid {
+			continue
+		}
+		r.f.twice++
+		r.fail("two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)", a.session(), a.pid, a.parent, a.state, b.pid, b.parent, b.state)
+	}
+}
+
+// check compares what was accepted with what the sessions had.
+func (r *round) check() {
+	requests := r.api.Requests()
+	for _, p := range r.api.Problems() {
+		r.fail("rehearsal: %s", p)
+	}
+	saw := func(token string) bool {
+		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return strings.Contains(q.Incoming, token) })
+	}
+	// Said again after a kill, the closing word may come a second time, and the job
+	// ends by the first.
+	closed := false
+	for token, s := range r.sent {
+		closed = closed || s.text == closing && saw(token)
+	}
+	var queue []string
+	asked := false
+	for token, s := range r.sent {
+		if !s.accepted {
+			continue
+		}
+		r.f.accepted++
+		if saw(token) {
+			r.f.seen++
+			continue
+		}
+		if !asked {
+			queue, asked = r.queue(), true
+		}
+		if slices.ContainsFunc(queue, func(text string) bool { return strings.Contains(text, token) }) || s.text == closing && closed {
+			r.f.queued++
+			continue
+		}
+		r.f.lost++
+		r.fail("lost: %q %s was accepted, and no session saw it", s.text, token)
+	}
+	if r.checkDoubled(requests) == 0 || !r.sawAgents {
+		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
+	}
+	r.checkLedger()
+}
+
+// queue is what waits, by arbiter's own word, for its reader yet: the run was over
+// before it had its turn.
+func (r *round) queue() []string {
+	cmd := exec.Command(r.bin, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
+	cmd.Env, cmd.Dir = r.env, filepath.Join(r.dir, "work")
+	out, err := cmd.Output()
+	var shown struct {
+		Messages []struct{ Text, Status string }
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &shown)
+	}
+	if err != nil {
+		r.fail("sessions show: %v", err)
+	}
+	var waiting []string
+	for _, m := range shown.Messages {
+		if m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent {
+			waiting = append(waiting, m.Text)
+		}
+	}
+	return waiting
+}
+
+var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
+
+// checkDoubled looks for an envelope that is twice in the history of a session, and
+// returns how many it saw.
+func (r *round) checkDoubled(requests []rehearsal.Request) int {
+	seen := 0
+	last := map[string]rehearsal.Request{}
+	for _, q := range requests {
+		if q.Agent == "" && (q.Role == rehearsal.RoleArbiter || q.Role == rehearsal.RoleOrchestrator) {
+			last[q.Session] = q
+		}
+	}
+	for session, q := range last {
+		var messages []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		}
+		if err := json.Unmarshal(q.Messages, &messages); err != nil {
+			r.fail("request of %s: %v", session, err)
+			continue
+		}
+		count := map[string]int{}
+		for _, m := range messages {
+			if m.Role != "user" {
+				continue
+			}
+			for _, found := range envelopeID.FindAllSubmatch(plainText(m.Content), -1) {
+				count[string(found[1])]++
+			}
+		}
+		seen += len(count)
+		for id, n := range count {
+			if n > 1 {
+				r.f.doubled++
+				r.fail("doubled: %s is %d times in the history of session %s (%s)", id, n, session, q.Role)
+			}
+		}
+	}
+	return seen
+}
+
+// plainText is JSON without its escapes of characters.
+func plainText(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	var v any
+	if json.Unmarshal(raw, &v) == nil && enc.Encode(v) == nil {
+		return bytes.ReplaceAll(b.Bytes(), []byte(`\n`), []byte("\n"))
+	}
+	return raw
+}
+
+// checkLedger reads the stand-ins' own ledger: no message was taken up by a session
+// that had ended a turn with it. One that was taken to the grave, before the
+// transcript held it, is given again by right; were it in the history, too, then
+// checkDoubled finds it there twice.
+func (r *round) checkLedger() {
+	text, err := os.ReadFile(r.ledger)
+	if err != nil {
+		if r.claude == "" {
+			r.fail("the stand-ins kept no ledger: %v", err)
+		}
+		return
+	}
+	entries, err := readLedger(text)
+	if err != nil {
+		r.fail("%v", err)
+	}
+	ended := map[string]bool{}
+	for _, e := range entries {
+		key := e.Session + " " + e.Message
+		switch {
+		case e.Message == "":
+		case e.Event == "ended":
+			ended[key] = true
+		case e.Event == "took" && ended[key]:
+			r.f.doubled++
+			r.fail("doubled: session %s took message %s up again after the turn's end", e.Session, e.Message)
+		}
+	}
+}
+
+// noteHits counts the crash points that were reached, and those that killed.
+func (r *round) noteHits() {
+	text, _ := os.ReadFile(r.hits)
+	for line := range strings.Lines(string(text)) {
+		_, name, _ := strings.Cut(strings.TrimSpace(line), "/")
+		if point, died := strings.CutSuffix(name, " died"); died {
+			r.f.kill("point")
+			r.f.died[point]++
+		} else {
+			r.f.hit[name]++
+		}
+	}
+}

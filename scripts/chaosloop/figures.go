@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// figures are what the rounds came to.
+type figures struct {
+	rounds, real, lives, resumes       int
+	killed                             map[string]int // by victim
+	hit, died                          map[string]int // crash points reached, and died at, by name
+	accepted, seen, queued             int            // messages
+	lost, doubled, orphans, twice      int
+	failedResumes, untrue, wrong, late int
+	failed                             int // rounds
+	gone                               []time.Duration
+}
+
+func newFigures() *figures {
+	return &figures{killed: map[string]int{}, hit: map[string]int{}, died: map[string]int{}}
+}
+
+// add adds the figures of a round that has ended.
+func (f *figures) add(g *figures) {
+	for _, pair := range [][2]*int{
+		{&f.rounds, &g.rounds}, {&f.real, &g.real}, {&f.lives, &g.lives}, {&f.resumes, &g.resumes},
+		{&f.accepted, &g.accepted}, {&f.seen, &g.seen}, {&f.queued, &g.queued},
+		{&f.lost, &g.lost}, {&f.doubled, &g.doubled}, {&f.orphans, &g.orphans}, {&f.twice, &g.twice},
+		{&f.failedResumes, &g.failedResumes}, {&f.untrue, &g.untrue}, {&f.wrong, &g.wrong}, {&f.late, &g.late},
+		{&f.failed, &g.failed},
+	} {
+		*pair[0] += *pair[1]
+	}
+	for _, pair := range [][2]map[string]int{{f.killed, g.killed}, {f.hit, g.hit}, {f.died, g.died}} {
+		for k, n := range pair[1] {
+			pair[0][k] += n
+		}
+	}
+	f.gone = append(f.gone, g.gone...)
+}
+
+func (f *figures) kill(victim string) { f.killed[victim]++ }
+
+func (f *figures) kills() int {
+	n := 0
+	for _, k := range f.killed {
+		n += k
+	}
+	return n
+}
+
+func (f *figures) print(w io.Writer, points []string) {
+	fmt.Fprintf(w, "rounds %d (%d with the real CLI), lives %d, resumes %d\n", f.rounds, f.real, f.lives, f.resumes)
+	var by []string
+	for v, n := range f.killed {
+		by = append(by, fmt.Sprintf("%s %d", v, n))
+	}
+	slices.Sort(by)
+	fmt.Fprintf(w, "killed %d: %s\n", f.kills(), strings.Join(by, ", "))
+	var never, spared []string
+	for _, p := range points {
+		if f.hit[p] == 0 {
+			never = append(never, p)
+		} else if f.died[p] == 0 {
+			spared = append(spared, p)
+		}
+	}
+	fmt.Fprintf(w, "crash points reached: %d of %d, died at: %d\n", len(points)-len(never), len(points), len(points)-len(never)-len(spared))
+	if len(spared) > 0 {
+		fmt.Fprintf(w, "  reached, not died at: %s\n", strings.Join(spared, " "))
+	}
+	if len(never) > 0 && len(f.hit) > 0 {
+		fmt.Fprintf(w, "  never: %s\n", strings.Join(never, " "))
+	}
+	fmt.Fprintf(w, "messages accepted %d, seen by their session %d, still queued at the end %d\n", f.accepted, f.seen, f.queued)
+	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
+	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong files %d, deadlines missed %d\n",
+		f.lost, f.doubled, f.orphans, f.twice, f.failedResumes, f.untrue, f.wrong, f.late)
+}
+
+func (f *figures) quantile(q float64) time.Duration {
+	if len(f.gone) == 0 {
+		return 0
+	}
+	slices.Sort(f.gone)
+	return f.gone[min(len(f.gone)-1, int(q*float64(len(f.gone))))].Round(time.Millisecond)
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// life is one process of arbiter, from start to end.
+type life struct {
+	r      *round
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	lines  chan contract.Line // closed when stdout ends
+	raw    bytes.Buffer       // what was read, for a dump; owned by the reader until lines is closed
+	stderr lockedBuffer
+	bridge int // its pid, once it was seen
+
+	count   int // lines so far
+	ended   *contract.Result
+	resumed bool // a session event came
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// start begins a life: the first one with the task, the others by --resume.
+func (r *round) start(crashAt string) (*life, error) {
+	args := []string{"--json", "--state-dir", filepath.Join(r.dir, "state")}
+	if r.run == "" {
+		args = append(args, "--claude", r.player, "--allow", "Bash(*)", "--allow", "Write", "--max-failures", "20",
+			"--env", "ARBITER_STANDIN_LEDGER="+r.ledger, "--task", "Weave two threads. "+r.token())
+	} else {
+		args = append(args, "--resume", "--session", r.run)
+	}
+	l := &life{r: r, cmd: exec.Command(r.bin, args...), lines: make(chan contract.Line, 1024)}
+	l.cmd.Dir = filepath.Join(r.dir, "work")
+	l.cmd.Env = append(slices.Clone(r.env), "ARBITER_CRASH_LOG="+r.hits)
+	if crashAt != "" {
+		l.cmd.Env = append(l.cmd.Env, "ARBITER_CRASH_AT="+crashAt)
+	}
+	l.cmd.Stderr = &l.stderr
+	// A killed arbiter's bridge may hold its stderr for a moment.
+	l.cmd.WaitDelay = patience
+	var err error
+	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := l.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.cmd.Start(); err != nil {
+		return nil, err
+	}
+	r.f.lives++
+	go l.read(stdout)
+	return l, nil
+}
+
+// read hands on the lines. A last line without its newline is what a kill cuts.
+func (l *life) read(stdout io.Reader) {
+	defer close(l.lines)
+	b := bufio.NewReaderSize(stdout, 1<<20)
+	for {
+		line, err := b.ReadBytes('\n')
+		l.raw.Write(line)
+		if err != nil {
+			return
+		}
+		if ev, err := contract.DecodeLine(line); err == nil {
+			l.lines <- ev
+		}
+	}
+}
+
+// say sends the Arbiter a message with a token of its own, by which it is known.
+func (l *life) say(text string) {
+	token := l.r.token()
+	l.r.sent[token] = &spoken{text: text, by: l}
+	l.send(token, contract.Say{Text: text + " " + token})
+}
+
+func (l *life) send(ref string, b contract.CommandBody) {
+	line, err := contract.MarshalCommand(contract.Command{Ref: ref, Body: b})
+	if err != nil {
+		l.r.fail("encode a command: %v", err)
+		return
+	}
+	// A dead arbiter takes nothing: what it did not accept is not counted.
+	_, _ = l.stdin.Write(append(bytes.TrimSpace(line), '\n'))
+}
+
+// findBridge remembers the bridge's pid, to be killed or looked after later.
+func (l *life) findBridge() int {
+	if l.bridge == 0 {
+		for _, p := range processes(l.r.mark) {
+			if p.parent == l.cmd.Process.Pid && slices.Contains(p.args, "bridge") {
+				l.bridge = p.pid
+			}
+		}
+	}
+	return l.bridge
+}
+
+// wait returns the exit code once stdout has ended; -1 for a death by signal.
+func (l *life) wait() int {
+	_ = l.stdin.Close()
+	_ = l.cmd.Wait()
+	return l.cmd.ProcessState.ExitCode()
+}
+
+func (l *life) killedBySignal() bool {
+	s, ok := l.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && s.Signaled() && s.Signal() == syscall.SIGKILL
+}
+
+// dump is the end of what it said.
+func (l *life) dump() string {
+	lines := strings.Split(strings.TrimSpace(l.raw.String()), "\n")
+	var b strings.Builder
+	for _, line := range lines[max(0, len(lines)-25):] {
+		fmt.Fprintf(&b, "  %.300s\n", line)
+	}
+	fmt.Fprintf(&b, "  stderr: %s\n", strings.TrimSpace(l.stderr.String()))
+	return b.String()
+}
+
+// entry is a line of the stand-in's ledger.
+type entry struct {
+	Event   string `json:"event"`
+	Session string `json:"session"`
+	PID     int    `json:"pid"`
+	UUID    string `json:"uuid"`
+	Message string `json:"message"`
+}
+
+func readLedger(text []byte) ([]entry, error) {
+	var list []entry
+	for line := range bytes.Lines(text) {
+		var e entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("ledger: %w: %s", err, line)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}

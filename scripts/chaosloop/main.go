@@ -1,0 +1,174 @@
+// Command chaosloop plays whole jobs with arbiter, kills arbiter, its bridge and its
+// agents at random instants and at named crash points, takes the run up again until
+// the job is complete, and checks against ledgers of its own that nothing was lost,
+// nothing was given twice, and nothing is left behind. It prints the figures, and
+// ends with 1 if one of them that should be zero is not.
+//
+// The scripted model lives in this process and so survives every kill. Players are
+// the stand-in agent, which keeps a ledger, and, in fewer rounds, the real CLI,
+// whose requests to the scripted model are the ledger. It waits for conditions;
+// deadlines are failures. The seed printed for each round repeats its choices
+// (-seed S -rounds 1), as far as processes that race each other can be repeated.
+//
+// One goroutine begins the rounds and adds them up. Each round has one, of which it
+// hears the end, and that one waits for the goroutine that reads a life's stdout.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// patience is how long something that must happen may take.
+const patience = 60 * time.Second
+
+const (
+	mostTries    = 4 // of a crash point that was not died at
+	mostFailures = 3 // rounds; then no more are begun
+)
+
+type options struct {
+	kills, real, perJob, rounds, parallel int
+	points, claude                        string
+	seed                                  uint64
+	verbose                               bool
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.kills, "kills", 30, "kills in all")
+	flag.IntVar(&o.real, "real", 1, "rounds with the real CLI, of all")
+	flag.IntVar(&o.perJob, "per-job", 4, "kills in one job at most")
+	flag.IntVar(&o.rounds, "rounds", 0, "end after so many jobs (0: when there were enough kills)")
+	flag.IntVar(&o.parallel, "parallel", 4, "jobs at a time")
+	flag.StringVar(&o.points, "points", "some", "crash points: none, some (at random), all (each once at least), or one's name")
+	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
+	flag.BoolVar(&o.verbose, "v", false, "tell of every life")
+	flag.Parse()
+	switch {
+	case flag.NArg() > 0:
+		usage("takes flags only")
+	case o.parallel < 1:
+		usage("-parallel is at least 1")
+	case o.real > 0 && o.claude == "":
+		usage("no real CLI: scripts/setup installs it, -real 0 does without")
+	}
+	ok, err := run(o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+func usage(problem string) {
+	fmt.Fprintln(os.Stderr, "chaos:", problem)
+	os.Exit(2)
+}
+
+// run plays rounds until there were kills enough, and prints the figures.
+func run(o options) (bool, error) {
+	dir, err := os.MkdirTemp("", "arbiter-chaos-")
+	if err != nil {
+		return false, err
+	}
+	bin := filepath.Join(dir, "arbiter")
+	build := exec.Command("go", "build", "-tags", "crashpoints", "-o", bin, "github.com/arbiter-cli/arbiter/cmd/arbiter")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return false, fmt.Errorf("build arbiter: %w", err)
+	}
+	all := allPoints()
+	wanted, err := choosePoints(o.points, all)
+	if err != nil {
+		return false, err
+	}
+	f, err := playAll(o, dir, bin, all, wanted)
+	if err != nil {
+		return false, err
+	}
+	f.print(os.Stdout, all)
+	if f.failed > 0 {
+		fmt.Println("kept:", dir)
+		return false, nil
+	}
+	return true, os.RemoveAll(dir)
+}
+
+// playAll keeps so many rounds going until there were kills enough. A round has
+// figures of its own, which are added up here, by the one goroutine that decides.
+func playAll(o options, dir, bin string, all, wanted []string) (*figures, error) {
+	f, tries := newFigures(), map[string]int{}
+	done := make(chan *round, o.parallel) // a round that ends never waits
+	for n, playing := 0, 0; ; {
+		enough := f.kills() >= o.kills && n >= o.real && (o.points != "all" || len(wanted) == 0)
+		if o.rounds > 0 {
+			enough = n >= o.rounds
+		}
+		if playing < o.parallel && !enough && f.failed <= mostFailures {
+			r := &round{
+				o: o, f: newFigures(), bin: bin, seed: o.seed + uint64(n), points: all,
+				dir: filepath.Join(dir, fmt.Sprintf("round-%03d", n+1)),
+			}
+			r.rnd = rand.New(rand.NewPCG(r.seed, 17))
+			if n < o.real {
+				r.claude = o.claude
+			}
+			if len(wanted) > 0 {
+				// Some places are passed in a run's first life only, others after a resume.
+				r.must, wanted = wanted[0], wanted[1:]
+				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2
+			}
+			n, playing = n+1, playing+1
+			go func() {
+				r.play()
+				done <- r
+			}()
+			continue
+		}
+		if playing == 0 {
+			return f, nil
+		}
+		r := <-done
+		playing--
+		f.add(r.f)
+		r.report()
+		if tries[r.must]++; r.must != "" && f.died[r.must] == 0 && tries[r.must] < mostTries {
+			wanted = append(wanted, r.must)
+		}
+	}
+}
+
+// allPoints are the names of all crash points, those of the journal included.
+func allPoints() []string {
+	names := slices.Clone(journal.CrashPoints)
+	for _, p := range crashpoint.Points {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func choosePoints(which string, all []string) ([]string, error) {
+	switch {
+	case which == "none" || which == "some":
+		return nil, nil
+	case which == "all":
+		return slices.Clone(all), nil
+	case slices.Contains(all, which):
+		return []string{which}, nil
+	}
+	return nil, fmt.Errorf("no crash point %q: %s", which, strings.Join(all, " "))
+}

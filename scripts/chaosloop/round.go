@@ -1,0 +1,271 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+//go:embed job.yaml
+var job []byte
+
+// round is one job, over as many lives as it takes.
+type round struct {
+	o      options
+	f      *figures
+	bin    string
+	dir    string
+	seed   uint64
+	rnd    *rand.Rand
+	points []string // all
+	must   string   // to be tried in this round, in life mustAt, for the mustN-th time it is passed
+	mustAt int
+	mustN  int
+	claude string // the real CLI; empty: the stand-in plays
+
+	api    *rehearsal.Server
+	player string
+	env    []string
+	mark   string // in the environment of arbiter and its bridge
+	ledger string
+	hits   string
+
+	run       string // the run's id, once known
+	tokens    int
+	sent      map[string]*spoken
+	kills     int
+	lives     int
+	questions int
+	problems  []string
+	sawAgents bool
+}
+
+// spoken is a message of the human's.
+type spoken struct {
+	text     string
+	by       *life
+	accepted bool
+}
+
+func (r *round) token() string {
+	r.tokens++
+	return fmt.Sprintf("(word %d.%d)", r.seed, r.tokens)
+}
+
+// fail notes what is wrong; the round goes on as far as it can.
+func (r *round) fail(format string, args ...any) {
+	r.problems = append(r.problems, fmt.Sprintf(format, args...))
+}
+
+func (r *round) tell(format string, args ...any) {
+	if r.o.verbose {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+	}
+}
+
+// play sets the stage, lives until the job is complete, and checks.
+func (r *round) play() {
+	r.f.rounds++
+	r.sent = map[string]*spoken{}
+	if err := r.prepare(); err != nil {
+		r.fail("prepare: %v", err)
+	} else {
+		r.live()
+		r.check()
+		if err := r.api.Close(); err != nil {
+			r.fail("%v", err)
+		}
+	}
+	r.noteHits()
+	if len(r.problems) > 0 {
+		r.f.failed++
+	}
+}
+
+// report tells of a round that failed, and tidies up after one that did not.
+func (r *round) report() {
+	if len(r.problems) > 0 {
+		tried := ""
+		if r.must != "" {
+			tried = fmt.Sprintf(", %s:%d in life %d", r.must, r.mustN, r.mustAt+1)
+		}
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), tried, strings.Join(r.problems, "\n  "))
+	} else if err := os.RemoveAll(r.dir); err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (r *round) prepare() error {
+	for _, d := range []string{"work", "home", "state", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(r.dir, d), 0o700); err != nil {
+			return err
+		}
+	}
+	script := filepath.Join(r.dir, "job.yaml")
+	if err := os.WriteFile(script, job, 0o600); err != nil {
+		return err
+	}
+	sc, err := rehearsal.Load(script)
+	if err != nil {
+		return err
+	}
+	if r.api, err = rehearsal.Start(sc, rehearsal.Options{Record: true}); err != nil {
+		return err
+	}
+	r.ledger, r.hits = filepath.Join(r.dir, "ledger"), filepath.Join(r.dir, "hits")
+	if r.player = r.claude; r.player == "" {
+		r.player = filepath.Join(r.dir, "claude")
+		text := fmt.Sprintf("#!/bin/sh\nexec '%s' stand-in \"$@\"\n", r.bin)
+		if err := os.WriteFile(r.player, []byte(text), 0o700); err != nil {
+			return err
+		}
+	} else {
+		r.f.real++
+	}
+	home := filepath.Join(r.dir, "home")
+	r.mark = "ARBITER_CHAOS=" + r.dir
+	r.env = []string{
+		r.mark, "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
+		"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8",
+		"ANTHROPIC_BASE_URL=" + r.api.URL(), "ANTHROPIC_API_KEY=" + r.api.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
+	}
+	return nil
+}
+
+// live takes the run up again until it is complete.
+func (r *round) live() {
+	for ; ; r.lives++ {
+		if r.lives > r.o.perJob+8 {
+			r.f.failedResumes++
+			r.fail("not complete after %d lives", r.lives)
+			return
+		}
+		p := r.plan()
+		l, err := r.start(p.crashAt)
+		if err != nil {
+			r.fail("start arbiter: %v", err)
+			return
+		}
+		if r.run != "" {
+			r.f.resumes++
+		}
+		again := r.attend(l, p)
+		if !again {
+			return
+		}
+	}
+}
+
+// attend plays the human in one life, and strikes. It says whether another life is
+// needed.
+func (r *round) attend(l *life, p plan) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	struck := false
+	for {
+		select {
+		case ev, ok := <-l.lines:
+			if !ok {
+				return r.bury(l, p, struck)
+			}
+			timer.Reset(patience)
+			l.count++
+			r.answer(l, ev)
+			if !struck && p.victim != "" && l.count >= p.after {
+				struck = r.strike(l, p)
+			}
+		case <-timer.C:
+			r.f.late++
+			_ = l.cmd.Process.Kill()
+			for range l.lines { // to the end
+			}
+			l.wait()
+			r.fail("nothing happened within %s\n%s", patience, l.dump())
+			return false
+		}
+	}
+}
+
+// answer does what a human would.
+func (r *round) answer(l *life, ev contract.Line) {
+	switch b := ev.Body.(type) {
+	case contract.Session:
+		l.resumed, r.run = true, b.Session
+		if b.Resumed {
+			r.close(l)
+		}
+	case contract.Question:
+		r.questions++
+		switch {
+		case r.woven():
+			l.say(closing)
+		case r.questions > 2: // a summons was lost
+			l.send("force", contract.ForceAgent{Mode: "developer"})
+		default:
+			l.say("weave dawn")
+		}
+	case contract.Done:
+		if ev.ID != contract.Arbiter {
+			r.close(l)
+		}
+	case contract.Message:
+		if b.To == contract.Arbiter && b.From != contract.Human {
+			r.close(l)
+		}
+	case contract.Accepted:
+		if s := r.sent[b.Ref]; s != nil {
+			s.accepted = true
+		}
+	case contract.PermissionRequest:
+		l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
+	case contract.Result:
+		l.ended = &b
+	}
+	if ev.Body.EventName() == "spawn" || ev.Body.EventName() == "delivered" {
+		r.checkSessions()
+		if r.rnd.IntN(4) == 0 && !r.woven() {
+			l.say("a passing note")
+		}
+	}
+}
+
+// closing is what the human says when the files are there. Nothing is said after
+// it, so that the job does not end over what still waits to be read.
+const closing = "all is woven"
+
+// close says so, unless it was said and accepted before.
+func (r *round) close(l *life) {
+	for _, s := range r.sent {
+		if s.text == closing && (s.accepted || s.by == l) {
+			return
+		}
+	}
+	if r.woven() {
+		l.say(closing)
+	}
+}
+
+// woven says whether the job's files are there.
+func (r *round) woven() bool {
+	for name, want := range map[string]string{"east.txt": "east\n", "west.txt": "west\n"} {
+		if got, err := os.ReadFile(filepath.Join(r.dir, "work", name)); err != nil || string(got) != want {
+			return false
+		}
+	}
+	return true
+}
