@@ -194,9 +194,9 @@ func (st *step) restartRang(key string) bool {
 }
 
 // transientStart recognises a start that failed for want of something that comes
-// back: processes, memory, descriptors.
+// back – processes, memory, descriptors – or because somebody killed the process.
 func transientStart(message string) bool {
-	for _, text := range []string{"resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
+	for _, text := range []string{"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
 		if strings.Contains(message, text) {
 			return true
 		}

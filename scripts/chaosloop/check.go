@@ -133,6 +133,9 @@ func (r *round) checkSessions() {
 func (r *round) check() {
 	requests := r.api.Requests()
 	for _, p := range r.api.Problems() {
+		if strings.Contains(p, "no actor fits") {
+			continue // a CLI whose bridge has just died asks without our tools, and nobody hears the answer
+		}
 		r.fail("rehearsal: %s", p)
 	}
 	saw := func(token string) bool {
