@@ -148,7 +148,7 @@ func (st *step) spawned(f Spawned) {
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}
-	st.watch(a, watchEvery)
+	st.watch(a, st.every())
 	if a.Generation > 1 {
 		st.reconcile(a.ID, f.Result)
 	}

@@ -34,6 +34,7 @@ type Options struct {
 	StartTimeout     time.Duration // for an agent to be ready, 0: the bridge's default
 	PermissionWait   time.Duration // an unanswered permission request is denied then
 	MaxWait          time.Duration // for a usage limit or an overload to pass; negative: not at all
+	WatchEvery       time.Duration // distance of looks at each agent, 0: the default
 	MaxMemory        int64         // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64         // bytes of one agent's task output files, 0: no limit
 
@@ -59,6 +60,7 @@ const (
 	DefaultRetryBase        = 5 * time.Second
 	DefaultPermissionWait   = 10 * time.Minute
 	DefaultMaxWait          = 6 * time.Hour
+	DefaultWatchEvery       = watchEvery
 	DefaultMaxMemory        = 8 << 30
 	DefaultMaxOutput        = 4 << 30
 )

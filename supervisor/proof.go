@@ -15,12 +15,15 @@ import (
 // generous; while it retries the API it is no sign of anything.
 const proofWait = 30 * time.Second
 
+// proofWait in a run that is looked at more often, or less.
+func (s *State) proofWait() time.Duration { return s.scaled(proofWait) }
+
 const proofPrefix = "proof/"
 
 func proofKey(wire string) string { return proofPrefix + wire }
 
 // awaitProof looks at a message again when its proof is overdue.
-func (st *step) awaitProof(m Mail) { st.do(SetTimer{Key: proofKey(m.Wire), After: proofWait}) }
+func (st *step) awaitProof(m Mail) { st.do(SetTimer{Key: proofKey(m.Wire), After: st.proofWait()}) }
 
 // provenLater starts the wait for words that were sent into a turn and did not end
 // with it: the CLI makes them its next turn.
@@ -62,7 +65,7 @@ func (st *step) proofOverdue(key string) bool {
 	m.Resent = true
 	st.Ledger.Resent++
 	st.Ledger.Sent++
-	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + proofWait.String() + "; it is sent again"})
+	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.proofWait().String() + "; it is sent again"})
 	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: len(a.Turn) > 1}})
 	st.awaitProof(*m)
 	return true

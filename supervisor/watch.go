@@ -45,6 +45,19 @@ const (
 	warnShare = 0.75
 )
 
+// every is the distance of looks in this run.
+func (s *State) every() time.Duration {
+	if every := s.Options.WatchEvery; every > 0 {
+		return every
+	}
+	return watchEvery
+}
+
+// scaled stretches a time that is meant for the usual distance of looks.
+func (s *State) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (float64(s.every()) / float64(watchEvery)))
+}
+
 func watchKey(a bridge.AgentRef) string {
 	return fmt.Sprintf("%s%s/%d", watchPrefix, a.ID, a.Generation)
 }
@@ -72,7 +85,7 @@ func (st *step) probed(f Probed) {
 	if a == nil || a.Generation != f.Agent.Generation || !a.Up() {
 		return
 	}
-	st.watch(a, watchEvery)
+	st.watch(a, st.every())
 	if f.Failed != "" {
 		// The bridge is busy, mute or gone, which tells nothing of the agent.
 		if f.Silent {
@@ -82,7 +95,7 @@ func (st *step) probed(f Probed) {
 	}
 	st.BridgeMute = 0
 	w := &a.Watch
-	quiet := a.Status == Busy && !w.At.IsZero() && lifeless(w.Last, f.Result, st.at.Sub(w.At))
+	quiet := a.Status == Busy && !w.At.IsZero() && lifeless(w.Last, f.Result, st.at.Sub(w.At), st.scaled(silence))
 	w.Last, w.At = f.Result, st.at
 	if f.Result.Stopped && !w.Stopped {
 		st.emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it goes on when it gets SIGCONT"})
@@ -135,7 +148,7 @@ func (st *step) hung(a *Agent) {
 }
 
 // lifeless compares two looks at a process.
-func lifeless(before, now bridge.ProbeResult, between time.Duration) bool {
+func lifeless(before, now bridge.ProbeResult, between, silence time.Duration) bool {
 	cpu := time.Duration(now.CPUMS-before.CPUMS) * time.Millisecond
 	return !now.Answered &&
 		time.Duration(now.SilentMS)*time.Millisecond >= silence &&

@@ -176,6 +176,7 @@ func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 		"max-cost":          func() { o.MaxCostUSD = now.MaxCostUSD },
 		"timeout":           func() { o.Timeout = now.Timeout },
 		"max-wait":          func() { o.MaxWait = now.MaxWait },
+		"watch-every":       func() { o.WatchEvery = now.WatchEvery },
 		"max-memory":        func() { o.MaxMemory = now.MaxMemory },
 		"max-output":        func() { o.MaxOutput = now.MaxOutput },
 		"context-warn":      func() { o.ContextWarn = now.ContextWarn },

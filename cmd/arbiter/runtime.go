@@ -160,7 +160,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	ctx := context.Background()
 	loop.Record(r.book)
 	loop.OnBridgeLost(r.reopen, func() { _ = r.bridge().Close() }) // its end is told by watchBridge
-	loop.Committed(r.book.Durable()) // nothing is told of what was there before
+	loop.Committed(r.book.Durable())                               // nothing is told of what was there before
 	port, claude, failed := r.open(ctx)
 	var exit contract.Exit
 	switch {

@@ -88,7 +88,8 @@ func readSettings(c *cli.Context) (choices, error) {
 		ContextWarn: c.Float64("context-warn"), ContextCritical: c.Float64("context-critical"),
 		ContextTokens: c.Int("context-tokens"), PermissionWait: c.Duration("permission-wait"),
 		StartTimeout: c.Duration("start-timeout"), MaxWait: c.Duration("max-wait"),
-		MaxMemory: int64(c.Int("max-memory")) << 20, MaxOutput: int64(c.Int("max-output")) << 20,
+		WatchEvery: c.Duration("watch-every"),
+		MaxMemory:  int64(c.Int("max-memory")) << 20, MaxOutput: int64(c.Int("max-output")) << 20,
 		Rehearsal: s.Rehearse,
 	}
 	if strings.ContainsRune(s.Claude, os.PathSeparator) {
@@ -184,6 +185,9 @@ func checkLimits(o supervisor.Options) error {
 	}
 	if o.MaxWait < 0 || o.MaxMemory < 0 || o.MaxOutput < 0 {
 		return usagef("--max-wait, --max-memory and --max-output must not be negative")
+	}
+	if o.WatchEvery < 100*time.Millisecond {
+		return usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
 	}
 	if o.Timeout < 0 {
 		return usagef("--timeout %s: must not be negative", o.Timeout)
