@@ -32,7 +32,7 @@ type step struct {
 }
 
 func (st *step) take(f Fact) {
-	if _, again := f.(Resumed); st.Ending != nil && !again {
+	if st.Ending != nil && !begins(f) {
 		st.takeEnding(f)
 		return
 	}
@@ -84,6 +84,15 @@ func (st *step) take(f Fact) {
 	default:
 		panic("supervisor: unknown fact")
 	}
+}
+
+// begins says whether a fact is the first of a life.
+func begins(f Fact) bool {
+	switch f.(type) {
+	case Began, Resumed, NoBridge:
+		return true
+	}
+	return false
 }
 
 // settle does what every change may call for: it sends what can be sent, and

@@ -175,7 +175,9 @@ func (st *step) reset(ref string) {
 
 // choose takes one of the recovery options last offered.
 func (st *step) choose(ref, option string) {
-	if !slices.Contains(st.Offered, option) {
+	arbiter, _ := st.agent(contract.Arbiter)
+	parked := arbiter.Status == Parked && (option == "retry" || option == "cancel")
+	if !parked && !slices.Contains(st.Offered, option) {
 		st.reject(ref, "no such option; offered: %s", orDefault(strings.Join(st.Offered, ", "), "none"))
 		return
 	}

@@ -55,8 +55,13 @@ func concernsAll(c bridge.Category) bool {
 // Arbiter's to judge.
 func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }
 
-// noBridge ends a run that never had an agent.
+// noBridge ends a run, or a further life of one, that never had an agent. What was
+// open stays so for the next life.
 func (st *step) noBridge(f NoBridge) {
+	completed, was := st.Completed(), st.Ending
+	if was == nil {
+		was = &Ending{Question: st.Question, Permits: st.Permits}
+	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
 		st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
 		st.Question, st.Permits = nil, nil
@@ -69,8 +74,11 @@ func (st *step) noBridge(f NoBridge) {
 		exit = contract.ExitEnvironment
 	}
 	st.move(machine.GiveUp, machine.Failed)
-	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit}
+	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Permits: was.Permits}
 	st.finish()
+	if completed {
+		st.Phase, st.Ending = machine.Complete, was
+	}
 }
 
 // outputLost ends a run whose events nobody can read any more: it could not be
@@ -143,9 +151,6 @@ func (st *step) happenedLate(e bridge.Event) {
 	case bridge.Done:
 		if a.Status == Ended {
 			return
-		}
-		if a.Goodbye != st.Ending.Status {
-			a.Dismissed = true // it was let go before the run ended
 		}
 		a.Status = Ended
 		st.emit(e.ID, contract.Done{SessionID: orDefault(b.SessionID, a.SessionID), Reason: orDefault(a.Goodbye, st.Ending.Status)})

@@ -97,14 +97,26 @@ func EncodeInput(in Input) ([]byte, error) {
 		}
 		data = c
 	}
-	raw, err := json.Marshal(data)
+	raw, err := marshal(data)
 	if err != nil {
 		return nil, fmt.Errorf("encode fact %s: %w", name, err)
 	}
 	if bytes.Equal(raw, []byte("{}")) {
 		raw = nil
 	}
-	return json.Marshal(record{At: in.At.UnixNano(), Fact: name, Data: raw})
+	return marshal(record{At: in.At.UnixNano(), Fact: name, Data: raw})
+}
+
+// marshal leaves <, > and & as they are: a tool's input is told from another by its
+// bytes, and must come back as it went in.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // command is a command as the journal keeps it: the line it came on, or what was

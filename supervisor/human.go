@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
@@ -35,7 +36,10 @@ func (st *step) answerAlone() {
 func (st *step) inputEnded() {
 	st.HumanPresent = false
 	st.denyPermits("nobody", "no human is present to allow it")
+	arbiter, _ := st.agent(contract.Arbiter)
 	switch {
+	case arbiter.Status == Parked:
+		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp, machine.Failed)
 	case st.Ceiling > 1:

@@ -167,7 +167,6 @@ func (st *step) notSpawned(f NotSpawned) {
 	a.Status, a.Since = Ended, st.at
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: orDefault(a.Goodbye, string(f.Category))})
 	if asked {
-		a.Dismissed = true
 		st.drop(a.ID)
 		return
 	}
@@ -232,9 +231,9 @@ func (st *step) release(id, reason string, now bool) {
 		return
 	}
 	down := a.Status == Down
-	a.Status, a.Since, a.Goodbye = Stopping, st.at, reason
+	a.Status, a.Since, a.Goodbye, a.Dismissed = Stopping, st.at, reason, true
 	if down {
-		a.Status, a.Dismissed = Ended, true // there is no process to end
+		a.Status = Ended // there is no process to end
 	}
 	if st.Handoff == id {
 		// Its document stays: the next one summoned still receives it.
@@ -268,7 +267,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	a.Status, a.Since, a.Doing = Ended, st.at, ""
 	if asked {
-		a.Turn, a.Dismissed = nil, true
+		a.Turn = nil
 	}
 	reason := a.Goodbye
 	if !asked {

@@ -17,6 +17,7 @@ import (
 type play struct {
 	t   *testing.T
 	s   State
+	in  []Input
 	out []Effect
 	at  time.Time
 }
@@ -40,6 +41,7 @@ func (p *play) do(f Fact) []Effect {
 	p.t.Helper()
 	p.at = p.at.Add(time.Second)
 	before := fingerprint(p.t, &p.s)
+	p.in = append(p.in, Input{At: p.at, Fact: f})
 	s, out := Apply(p.s, Input{At: p.at, Fact: f})
 	if before != fingerprint(p.t, &p.s) {
 		p.t.Fatalf("apply changed its input by %T", f)

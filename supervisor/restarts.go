@@ -83,8 +83,8 @@ func (st *step) park(id string, class restart.Class, reason string) {
 		st.giveUp(category, "The Arbiter is "+reason)
 		return
 	}
-	st.Question = &Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel.", At: st.at}
-	st.emit(contract.Supervisor, contract.Question{Text: st.Question.Text})
+	// A question that is open stays so: it is asked of whoever chooses.
+	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
 }
 
 func categoryOf(class restart.Class) bridge.Category {
@@ -109,9 +109,6 @@ func categoryOf(class restart.Class) bridge.Category {
 func (st *step) unpark(id string) {
 	a := st.edit(id)
 	a.Status, a.Since, a.Dismissed = Down, st.at, false
-	if a.Role == RoleArbiter {
-		st.Question = nil
-	}
 	st.revive(id)
 }
 

@@ -48,7 +48,7 @@ func (st *step) resumed(f Resumed) {
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
-	if completed && f.Word == "" && !f.Stay {
+	if completed && f.Word == "" && !f.Stay { // there is no bridge, and none is needed
 		// Whoever asks was perhaps not there when it was said.
 		st.sayAgain()
 		return
@@ -148,11 +148,6 @@ func (st *step) callBack() {
 		case a.Dismissed || a.Status == Parked && a.Role == RoleOrchestrator:
 			a.Status = Ended
 			continue
-		case a.Status == Stopping && a.Goodbye != "" && st.dismissedBy(a):
-			// It was being let go when the last process ended.
-			a.Status, a.Dismissed = Ended, true
-			st.drop(a.ID)
-			continue
 		}
 		a.Status, a.Since = Down, st.at
 		if a.Role == RoleArbiter {
@@ -162,16 +157,6 @@ func (st *step) callBack() {
 		after += startGap
 		st.do(SetTimer{Key: restartKey(a.AgentRef), After: after})
 	}
-}
-
-// dismissedBy says whether an agent that is stopping was let go by somebody. Those
-// that the end of the run stops bear its status as their goodbye.
-func (st *step) dismissedBy(a *Agent) bool {
-	switch a.Goodbye {
-	case contract.StatusComplete, contract.StatusFailed, contract.StatusCancelled, contract.StatusNeedsInput, contract.StatusLimit:
-		return false
-	}
-	return true
 }
 
 // askAgain emits what waits for a human once more, under the same ids.

@@ -86,7 +86,12 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	case ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
 		st.ruled(id, bridge.Turn{Verdict: ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: over})
-	case state == cutOff:
+		if state == heard {
+			break
+		}
+		// Something was said to it after that verdict, and began another turn.
+		fallthrough
+	case state == cutOff || state == unanswered && ruled != nil:
 		st.tell(id, KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. Then go on with the last message and end the turn with your verdict.")
 	case state == unanswered:
 		st.tell(id, KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")

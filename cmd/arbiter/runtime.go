@@ -161,6 +161,10 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	loop.Record(r.book)
 	loop.OnBridgeLost(r.reopen, func() { _ = r.bridge().Close() }) // its end is told by watchBridge
 	loop.Committed(r.book.Durable())                               // nothing is told of what was there before
+	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
+		// The result is said again; nobody has to be started for that.
+		return loop.Run(ctx, nil, supervisor.Resumed{Options: r.choices.Options, Claude: r.resumed.Claude, Notice: r.notice})
+	}
 	port, claude, failed := r.open(ctx)
 	var exit contract.Exit
 	switch {

@@ -1,0 +1,284 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// receivers lists the types of a directory's Go files that have a method: the
+// members of a sealed union.
+func receivers(t *testing.T, dir, method string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no Go files in %s: %v", dir, err)
+	}
+	found := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == method {
+				found[fn.Recv.List[0].Type.(*ast.Ident).Name] = true
+			}
+		}
+	}
+	return found
+}
+
+// bodies are one of each event and command, by the name of its type.
+var (
+	eventBodies = []bridge.EventBody{
+		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{},
+		bridge.Context{}, bridge.ContextWarning{}, bridge.Compact{}, bridge.Turn{}, bridge.Delivered{}, bridge.Retry{},
+		bridge.Stderr{}, bridge.Notice{}, bridge.Done{}, bridge.Error{},
+	}
+	commandBodies = []contract.CommandBody{
+		contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer},
+		contract.Permit{Request: "p1", Behavior: "deny", Scope: "run", Message: "no"},
+		contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{},
+		contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
+		contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
+		contract.Choose{Option: "retry"}, contract.Cancel{},
+		contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
+	}
+)
+
+// fill gives every field a value of its own that is not the zero one.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprintf("text %d <&> \" \n \u2028 ä", *n))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n) / 3)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes(fmt.Appendf(nil, `{"n":%d,"command":"a<b && c>d \u0026 \u2028","big":12345678901234567890}`, *n))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0), n)
+		fill(v.Index(1), n)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, n)
+		fill(value, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), n)
+			}
+		}
+	case reflect.Interface:
+		// A sealed union; whoever fills it in does so by hand.
+	default:
+		panic(fmt.Sprintf("a fact holds a %s, which no journal test knows", v.Type()))
+	}
+}
+
+// sampleFacts are facts of every kind, filled and empty.
+func sampleFacts(t *testing.T) []Fact {
+	t.Helper()
+	var list []Fact
+	n := 0
+	for _, typ := range factKinds {
+		if typ == reflect.TypeFor[Happened]() || typ == reflect.TypeFor[Commanded]() {
+			continue
+		}
+		list = append(list, withInput(reflect.New(typ).Elem().Interface().(Fact)))
+		full := reflect.New(typ).Elem()
+		fill(full, &n)
+		list = append(list, full.Interface().(Fact))
+	}
+	for _, b := range eventBodies {
+		v := reflect.New(reflect.TypeOf(b)).Elem()
+		fill(v, &n)
+		list = append(list, Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Body: v.Interface().(bridge.EventBody)}})
+	}
+	unknown := json.RawMessage(`{"id":"orch-1","generation":1,"event":"sang","song":"a<b & c"}`)
+	list = append(list, Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.Unknown{Name: "sang", Raw: unknown}}})
+	for _, b := range commandBodies {
+		list = append(list, Commanded{contract.Command{Ref: "r-1 <&>", Body: b}})
+	}
+	return list
+}
+
+// withInput gives an empty fact the one thing that is never absent: a call's input.
+func withInput(f Fact) Fact {
+	switch f := f.(type) {
+	case ToolCalled:
+		f.Params.Input = json.RawMessage("{}")
+		return f
+	case PermissionAsked:
+		f.Params.Input = json.RawMessage("{}")
+		return f
+	}
+	return f
+}
+
+// TestFactsRoundTrip: what goes into the journal comes back, to the byte.
+func TestFactsRoundTrip(t *testing.T) {
+	for _, f := range sampleFacts(t) {
+		in := Input{At: time.Unix(2_200_000_000, 123_456_789), Fact: f}
+		raw, err := EncodeInput(in)
+		if err != nil {
+			t.Errorf("%T: %v", f, err)
+			continue
+		}
+		if strings.ContainsRune(string(raw), '\n') {
+			t.Errorf("%T takes more than one line: %s", f, raw)
+		}
+		back, err := DecodeInput(raw)
+		if err != nil {
+			t.Errorf("%T: %v\n%s", f, err, raw)
+			continue
+		}
+		if !back.At.Equal(in.At) || !reflect.DeepEqual(back.Fact, f) {
+			t.Errorf("%T came back otherwise:\n%+v\n%+v", f, f, back.Fact)
+		}
+		again, err := EncodeInput(back)
+		if err != nil || string(again) != string(raw) {
+			t.Errorf("%T is written otherwise the second time (%v):\n%s\n%s", f, err, raw, again)
+		}
+	}
+}
+
+// TestEveryFactHasAName: a fact that is added without a name in the journal, or a
+// body without a sample above, fails here.
+func TestEveryFactHasAName(t *testing.T) {
+	named, events, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for name, typ := range factKinds {
+		if name == "" || named[typ.Name()] {
+			t.Errorf("%s has two names", typ.Name())
+		}
+		named[typ.Name()] = true
+	}
+	for _, b := range append([]bridge.EventBody{bridge.Unknown{}}, eventBodies...) {
+		events[reflect.TypeOf(b).Name()] = true
+	}
+	for _, b := range commandBodies {
+		commands[reflect.TypeOf(b).Name()] = true
+	}
+	for what, c := range map[string]struct{ declared, known map[string]bool }{
+		"fact":    {receivers(t, ".", "fact"), named},
+		"event":   {receivers(t, "../bridge", "eventName"), events},
+		"command": {receivers(t, "contract", "CommandType"), commands},
+	} {
+		if len(c.declared) == 0 {
+			t.Errorf("no %s is declared", what)
+		}
+		for name := range c.declared {
+			if !c.known[name] {
+				t.Errorf("%s %s is unknown to the journal's tests or has no name in it", what, name)
+			}
+		}
+	}
+}
+
+// TestActionsKeepTheirKeys: what a human allowed is known by the bytes of the tool's
+// input. They must be the same after the journal was folded.
+func TestActionsKeepTheirKeys(t *testing.T) {
+	for _, input := range []string{`{"command":"make && ls > out <in"}`, `{"n":1.50,"big":12345678901234567890}`, `{"s":"\u2028\ud800 ä\/"}`} {
+		p := bridge.PermissionParams{Tool: "Bash", Input: json.RawMessage(input)}
+		raw, err := EncodeInput(Input{Fact: PermissionAsked{Params: p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := DecodeInput(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := back.Fact.(PermissionAsked).Params; actionKey(got) != actionKey(p) {
+			t.Errorf("%s came back as %s", input, got.Input)
+		}
+	}
+}
+
+func TestFactsThatDoNotDecode(t *testing.T) {
+	for _, c := range []struct{ raw, want string }{
+		{`{"at":1,"fact":"moonrise","data":{}}`, `"moonrise": this version does not know it`},
+		{`{"at":1}`, "does not know it"},
+		{`{"at":1,"fact":"rang","data":[]}`, `"rang"`},
+		{`{"at":1,"fact":"happened","data":7}`, `"happened"`},
+		{`{"at":"x","fact":"rang"}`, "decode fact"},
+		{`{`, "decode fact"},
+		{``, "decode fact"},
+		{`null`, "does not know it"},
+	} {
+		if in, err := DecodeInput([]byte(c.raw)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %+v, %v; want an error with %q", c.raw, in.Fact, err, c.want)
+		}
+	}
+	if _, err := EncodeInput(Input{}); err == nil || !strings.Contains(err.Error(), "no name") {
+		t.Errorf("no fact at all: %v", err)
+	}
+}
+
+// FuzzDecodeInput: whatever a journal holds, it is a fact that can be written again,
+// or an error.
+func FuzzDecodeInput(f *testing.F) {
+	golden, err := os.ReadFile(goldenJournal)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range strings.Lines(string(golden)) {
+		f.Add([]byte(strings.TrimSpace(line)))
+	}
+	for _, s := range []string{
+		"", "{}", "[]", "null", "0", `"rang"`, `{"fact":"rang"}`, `{"at":-9223372036854775808,"fact":"rang","data":{"Key":"x"}}`,
+		`{"at":1e400,"fact":"rang"}`, `{"at":1,"fact":"happened","data":{"id":"a","generation":1e9,"event":"turn"}}`,
+		`{"at":1,"fact":"happened","data":{"id":7,"event":"done"}}`, `{"at":1,"fact":"happened","data":{"id":"a","generation":1,"event":"\u0000"}}`,
+		`{"at":1,"fact":"commanded","data":{"line":{"type":"message"}}}`, `{"at":1,"fact":"commanded","data":{"line":"x","problem":"p"}}`,
+		`{"at":1,"fact":"commanded","data":{}}`, `{"at":1,"at":2,"fact":"rang","fact":"woke","data":{"Slept":-1}}`,
+		"{\"at\":1,\"fact\":\"rang\",\"data\":{\"Key\":\"\xff\xfe\"}}", `{"at":1,"fact":"began","data":{"Options":{"Env":{"a":null}}}}`,
+		"\xef\xbb\xbf{}", "{\"at\":1,\"fact\":\"rang\"}{\"at\":1}", "\x00\x00\x00", `{"at":1,"fact":"rang","data":` + strings.Repeat("[", 20_000),
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		in, err := DecodeInput(raw)
+		if err != nil {
+			return
+		}
+		first, err := EncodeInput(in)
+		if err != nil {
+			t.Fatalf("%+v decodes and does not encode: %v", in.Fact, err)
+		}
+		back, err := DecodeInput(first)
+		if err != nil {
+			t.Fatalf("%s does not decode again: %v", first, err)
+		}
+		second, err := EncodeInput(back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The bytes may differ once: what is not UTF-8 is replaced.
+		if again, err := DecodeInput(second); err != nil || !reflect.DeepEqual(again, back) {
+			t.Fatalf("%v:\n%s\n%s", err, first, second)
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// Words for what happens to processes, and to arbiter itself.
+
+// dies has the agent's process end unasked. What is said of the running turn comes
+// first, as the bridge gives it.
+func (p *play) dies(id string) {
+	p.t.Helper()
+	a := p.agent(id)
+	if len(a.Turn) > 0 {
+		p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnLost})
+	}
+	p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed"}})
+}
+
+// comes has the next process of an agent that is down come up; its session's history
+// says this of what was open.
+func (p *play) comes(id string, history bridge.SpawnResult) []Effect {
+	p.t.Helper()
+	if a := p.agent(id); a.Status == Down {
+		p.do(Rang{Key: restartKey(a.AgentRef)})
+	}
+	a := p.agent(id)
+	if a.Status != Starting {
+		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
+	}
+	if history.Window == 0 {
+		history.Window = 200_000
+	}
+	return p.do(Spawned{Agent: a.AgentRef, Result: history})
+}
+
+// remembers is a history that says the same of all that is open.
+func (p *play) remembers(id, fate string) bridge.SpawnResult {
+	p.t.Helper()
+	r := bridge.SpawnResult{Resumed: true}
+	for _, wire := range p.agent(id).Turn {
+		f := bridge.Fate{MessageID: wire, Fate: fate}
+		r.Fates = append(r.Fates, f)
+	}
+	return r
+}
+
+// rebirth is a death and the return after it, on a history.
+func (p *play) rebirth(id, fate string) {
+	p.t.Helper()
+	p.dies(id)
+	p.comes(id, p.remembers(id, fate))
+}
+
+// proven has the CLI prove that it took up what it was sent.
+func (p *play) proven(id string) {
+	p.t.Helper()
+	for _, wire := range p.agent(id).Turn {
+		p.happen(id, bridge.Delivered{MessageID: wire, Proof: "lifecycle"})
+	}
+}
+
+// interrupted is the first Ctrl-C, with all agents gone in order.
+func (p *play) stopped() {
+	p.t.Helper()
+	p.do(Signalled{Signal: "INT"})
+	for _, a := range p.s.Agents {
+		if a.Status == Stopping {
+			p.happen(a.ID, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
+		}
+	}
+	p.do(Stopped{})
+}
+
+// resume takes the run up in another process of arbiter. Effects of earlier lives
+// are forgotten, so that a test sees what this one does.
+func (p *play) resume(word string) {
+	p.t.Helper()
+	p.out = nil
+	p.at = p.at.Add(time.Hour) // nobody was there
+	p.do(Resumed{Options: p.s.Options, Claude: p.s.Claude, Word: word, Stay: true})
+}
+
+// back brings all agents up after a resume, each on a history that says this of what
+// was open.
+func (p *play) back(fate string) {
+	p.t.Helper()
+	for _, a := range p.s.Agents {
+		if a.Status == Starting || a.Status == Down {
+			p.comes(a.ID, p.remembers(a.ID, fate))
+		}
+	}
+}
+
+// sends are the messages written to an agent, oldest first.
+func (p *play) sends(id string) []bridge.MessageParams {
+	var list []bridge.MessageParams
+	for _, s := range effects[Send](p) {
+		if s.Params.ID == id {
+			list = append(list, s.Params)
+		}
+	}
+	return list
+}
+
+// spawns are the starts of an agent's processes, oldest first.
+func (p *play) spawns(id string) []bridge.SpawnParams {
+	var list []bridge.SpawnParams
+	for _, s := range effects[Spawn](p) {
+		if s.Params.ID == id {
+			list = append(list, s.Params)
+		}
+	}
+	return list
+}
+
+// saidDelivered counts `delivered` by message.
+func (p *play) saidDelivered() map[string]int {
+	said := map[string]int{}
+	for _, d := range told[contract.Delivered](p) {
+		said[d.MessageID]++
+	}
+	return said
+}
+
+// timer is what a key was set to last in these effects; 0 if it was not, or stopped.
+func timer(out []Effect, key string) time.Duration {
+	for _, e := range slices.Backward(out) {
+		if s, ok := e.(SetTimer); ok && s.Key == key {
+			return s.After
+		}
+	}
+	return 0
+}
+
+// ruledFate is a history in which the first open message has its verdict and the
+// others are as they are.
+func ruledFate(verdict map[string]any, wire string) bridge.Fate {
+	raw, err := json.Marshal(verdict)
+	if err != nil {
+		panic(err)
+	}
+	return bridge.Fate{MessageID: wire, Fate: bridge.FateRuled, Verdict: raw}
+}
+
+// folds holds the state of a play against what its journal folds to.
+func (p *play) folds() {
+	p.t.Helper()
+	var fold Fold
+	for i, r := range records(p.t, p.in) {
+		if err := fold.Take(r); err != nil {
+			p.t.Fatalf("fact %d: %v", i, err)
+		}
+	}
+	live, folded := shown(p.s), shown(fold.State)
+	if fingerprint(p.t, &live) != fingerprint(p.t, &folded) {
+		p.t.Errorf("the journal folds to another state:\n%s", cmp.Diff(live, folded))
+	}
+}
+
+// records are inputs as a journal holds them.
+func records(t testing.TB, list []Input) []journal.Record {
+	t.Helper()
+	var out []journal.Record
+	for i, in := range list {
+		if !Recorded(in.Fact) {
+			continue
+		}
+		raw, err := EncodeInput(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := journal.Fact
+		if Narrates(in.Fact) {
+			kind = journal.Narration
+		}
+		out = append(out, journal.Record{Seq: uint64(i + 1), Kind: kind, Payload: raw})
+	}
+	return out
+}

@@ -1,0 +1,317 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// open brings an agent of a role into a turn on one message, and returns its id with
+// that message's announcement.
+func openTurn(t *testing.T, role Role) (p *play, id string, m contract.Message) {
+	t.Helper()
+	p = begin(t, nil)
+	id = contract.Arbiter
+	if role == RoleOrchestrator {
+		id = p.summon("the brief")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	}
+	for _, x := range told[contract.Message](p) {
+		if x.To == id {
+			m = x
+		}
+	}
+	return p, id, m
+}
+
+// TestFates: for each word of a session's history about the open message, whether the
+// CLI had proven it before or not, and for both roles: what is sent again, what is
+// told, and that `delivered` is said once.
+func TestFates(t *testing.T) {
+	for _, c := range []struct {
+		fate   string
+		resent bool
+		told   string // part of the notice; empty: none
+	}{
+		{bridge.FateAbsent, true, ""},
+		{"", true, ""}, // the history says nothing about it
+		{bridge.FateSeen, false, "before you could answer the last message"},
+		{bridge.FateBegun, false, "in the middle of your last turn"},
+		{bridge.FateEnded, false, "in the middle of your last turn"},
+	} {
+		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
+			for _, proven := range []bool{false, true} {
+				t.Run(strings.Join([]string{"fate " + c.fate, string(role), map[bool]string{true: "proven", false: "unproven"}[proven]}, "/"), func(t *testing.T) {
+					p, id, m := openTurn(t, role)
+					before := p.sends(id)[len(p.sends(id))-1]
+					if proven {
+						p.proven(id)
+					}
+					p.dies(id)
+					if s := p.spawns(id); len(s) != 1 {
+						t.Fatalf("started again before its time: %v", s)
+					}
+					n := len(p.sends(id))
+					p.comes(id, p.remembers(id, c.fate))
+					s := p.spawns(id)[1]
+					if !s.Config.Resume || s.Config.SessionID != p.agent(id).SessionID || len(s.Pending) != 1 || s.Pending[0] != before.MessageID {
+						t.Errorf("started with resume %v, pending %v", s.Config.Resume, s.Pending)
+					}
+					after := p.sends(id)[n:]
+					if len(after) != 1 {
+						t.Fatalf("%d messages were sent: %v", len(after), after)
+					}
+					switch {
+					case c.resent && (after[0].Content != before.Content || after[0].MessageID == before.MessageID):
+						t.Errorf("sent again under %s (was %s):\n%s\nwas:\n%s", after[0].MessageID, before.MessageID, after[0].Content, before.Content)
+					case !c.resent && (!strings.Contains(after[0].Content, c.told) || !strings.Contains(after[0].Content, "kind: retry")):
+						t.Errorf("told: %s; want %q", after[0].Content, c.told)
+					}
+					if after[0].Generation != 2 {
+						t.Errorf("sent to generation %d", after[0].Generation)
+					}
+					p.proven(id)
+					if got := p.saidDelivered()[m.MessageID]; got != 1 {
+						t.Errorf("delivered was said %d times", got)
+					}
+					p.folds()
+				})
+			}
+		}
+	}
+}
+
+// TestARuledTurnIsTakenFromTheHistory: the verdict was given and the process died
+// before we heard of it. It is routed, not asked again, and costs nothing.
+func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
+	t.Run("arbiter", func(t *testing.T) {
+		p, id, m := openTurn(t, RoleArbiter)
+		cost := p.s.CostUSD
+		p.dies(id)
+		p.comes(id, bridge.SpawnResult{Resumed: true, Fates: []bridge.Fate{ruledFate(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
+		if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
+			t.Errorf("questions: %v", q)
+		}
+		if len(p.sends(id)) != 1 {
+			t.Errorf("it was asked again: %v", p.sends(id))
+		}
+		turn := last[contract.Turn](p)
+		if turn.CostUSD != 0 || p.s.CostUSD != cost || len(turn.MessageIDs) != 1 || turn.MessageIDs[0] != m.MessageID {
+			t.Errorf("turn %+v, cost %v", turn, p.s.CostUSD)
+		}
+		if p.saidDelivered()[m.MessageID] != 1 {
+			t.Error("the task was not called delivered once")
+		}
+		p.folds()
+	})
+	t.Run("orchestrator", func(t *testing.T) {
+		p, id, _ := openTurn(t, RoleOrchestrator)
+		p.proven(id)
+		p.dies(id)
+		p.comes(id, bridge.SpawnResult{Resumed: true, Fates: []bridge.Fate{ruledFate(report("done", "all of it", true), p.agent(id).Turn[0])}})
+		if p.agent(id).Standing != Finished || len(p.sends(id)) != 1 {
+			t.Errorf("standing %s, sends %d", p.agent(id).Standing, len(p.sends(id)))
+		}
+		p.contains("the Arbiter", p.lastSent("arbiter"), "all of it", "kind: "+verdict.KindDone)
+		p.folds()
+	})
+	t.Run("an invalid one is asked for again", func(t *testing.T) {
+		p, id, _ := openTurn(t, RoleArbiter)
+		p.dies(id)
+		p.comes(id, bridge.SpawnResult{Resumed: true, Fates: []bridge.Fate{ruledFate(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
+		p.contains("the correction", p.lastSent(id), "kind: correction", "orch-9")
+	})
+}
+
+// TestATurnOfSeveralMessages: a word was steered into the turn that died.
+func TestATurnOfSeveralMessages(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fates  []string // of the brief and of the steered word
+		resent []string // parts of what is sent then, in order
+	}{
+		{"neither is known", []string{bridge.FateAbsent, bridge.FateAbsent}, []string{"kind: brief", "mind the tests"}},
+		{"the word did not arrive", []string{bridge.FateBegun, bridge.FateAbsent}, []string{"in the middle of your last turn", "mind the tests"}},
+		{"both were seen", []string{bridge.FateSeen, bridge.FateSeen}, []string{"before you could answer"}},
+		{"the word was begun on", []string{bridge.FateBegun, bridge.FateBegun}, []string{"in the middle of your last turn"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, id, _ := openTurn(t, RoleOrchestrator)
+			p.proven(id)
+			p.say("mind the tests", contract.Steer, id)
+			if turn := p.agent(id).Turn; len(turn) != 2 {
+				t.Fatalf("turn %v", turn)
+			}
+			p.dies(id)
+			h := bridge.SpawnResult{Resumed: true}
+			for i, wire := range p.agent(id).Turn {
+				h.Fates = append(h.Fates, bridge.Fate{MessageID: wire, Fate: c.fates[i]})
+			}
+			n := len(p.sends(id))
+			p.comes(id, h)
+			s := p.sends(id)[n:]
+			if len(s) != len(c.resent) {
+				t.Fatalf("%d messages in place of %d: %v", len(s), len(c.resent), s)
+			}
+			for i, part := range c.resent {
+				p.contains("message", s[i].Content, part)
+			}
+			p.verdict(id, report("progress", "on the way", false))
+			for id, times := range p.saidDelivered() {
+				if times != 1 {
+					t.Errorf("%s was said to be delivered %d times", id, times)
+				}
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestReportsTravelOnce: a message that carried reports died with its process. They
+// go with it again, or are over with it.
+func TestReportsTravelOnce(t *testing.T) {
+	for fate, again := range map[string]bool{bridge.FateAbsent: true, bridge.FateSeen: false, bridge.FateBegun: false} {
+		p, id, _ := openTurn(t, RoleOrchestrator)
+		p.verdict(id, report("progress", "half is there", false))
+		p.verdict(id, report("question", "Which port?", true))
+		first := p.lastSent("arbiter")
+		p.contains("the question", first, "half is there", "Which port?")
+		p.rebirth("arbiter", fate)
+		second := p.lastSent("arbiter")
+		if strings.Contains(second, "half is there") != again || again && second != first {
+			t.Errorf("%s: %s", fate, second)
+		}
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", id))
+		p.verdict(id, report("question", "And the host?", true))
+		if strings.Contains(p.lastSent("arbiter"), "half is there") {
+			t.Errorf("%s: the report travelled twice", fate)
+		}
+		for m, times := range p.saidDelivered() {
+			if times != 1 {
+				t.Errorf("%s: %s was said to be delivered %d times", fate, m, times)
+			}
+		}
+		if len(p.s.WorkLog) != 0 {
+			t.Errorf("%s: the work log keeps %v", fate, p.s.WorkLog)
+		}
+		p.folds()
+	}
+}
+
+// TestACrashDuringTheNotice: the process that was told to look dies, too.
+func TestACrashDuringTheNotice(t *testing.T) {
+	p, id, _ := openTurn(t, RoleOrchestrator)
+	p.rebirth(id, bridge.FateBegun)
+	notice := p.sends(id)[len(p.sends(id))-1]
+	p.rebirth(id, bridge.FateAbsent)
+	again := p.sends(id)[len(p.sends(id))-1]
+	if again.Content != notice.Content || again.MessageID == notice.MessageID {
+		t.Errorf("after the second death: %+v", again)
+	}
+	p.rebirth(id, bridge.FateSeen)
+	p.contains("after the third", p.lastSent(id), "before you could answer")
+	p.verdict(id, report("done", "all of it", true))
+	if n := len(told[contract.Message](p)); n < 4 {
+		t.Errorf("%d messages", n)
+	}
+	for m, times := range p.saidDelivered() {
+		if times != 1 {
+			t.Errorf("%s was said to be delivered %d times", m, times)
+		}
+	}
+	p.folds()
+}
+
+// TestALostHistoryIsToldAgain: the session has no history, though it had spoken. What
+// the supervisor knows comes first, then what was open.
+func TestALostHistoryIsToldAgain(t *testing.T) {
+	t.Run("orchestrator", func(t *testing.T) {
+		p, id, _ := openTurn(t, RoleOrchestrator)
+		p.verdict(id, report("question", "Which port?", true))
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Take 8080.", "to", id))
+		p.dies(id)
+		n := len(p.sends(id))
+		p.comes(id, bridge.SpawnResult{Resumed: false})
+		s := p.sends(id)[n:]
+		if len(s) != 1 {
+			t.Fatalf("%d messages at once", len(s))
+		}
+		p.contains("the record", s[0].Content, "history is lost", "## Your brief", "the brief", "Which port?", "kind: retry")
+		p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"I know again","kind":"progress"}`)})
+		p.contains("what was open", p.lastSent(id), "Take 8080.", "kind: answer")
+		p.folds()
+	})
+	t.Run("arbiter", func(t *testing.T) {
+		p, _, _ := openTurn(t, RoleOrchestrator)
+		p.call("arbiter", "set_plan", `{"steps":[{"text":"serve"}]}`)
+		p.verdict("orch-1", report("question", "Which port?", true))
+		p.dies("arbiter")
+		n := len(p.sends("arbiter"))
+		p.comes("arbiter", bridge.SpawnResult{Resumed: false})
+		p.contains("the record", p.sends("arbiter")[n].Content, "## The task", "Build it", "1. [pending] serve", "orch-1 waiting")
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", "orch-1"))
+		p.contains("what was open", p.lastSent("arbiter"), "Which port?", "kind: question")
+		p.folds()
+	})
+	t.Run("one that never spoke lost nothing", func(t *testing.T) {
+		p, id, _ := openTurn(t, RoleOrchestrator)
+		p.dies(id)
+		p.comes(id, bridge.SpawnResult{Resumed: false})
+		p.contains("its first word", p.lastSent(id), "kind: brief", "the brief")
+		if strings.Contains(p.lastSent(id), "history is lost") {
+			t.Error("it was told of a loss")
+		}
+	})
+}
+
+// TestARefusedResumeBeginsAfreshOnce: then the cause is another, and the agent parked.
+func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
+	p, id, _ := openTurn(t, RoleOrchestrator)
+	p.proven(id)
+	session := p.agent(id).SessionID
+	p.dies(id)
+	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+	refused := NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "400 tool_use without tool_result"}
+	p.do(refused)
+	fresh := p.spawns(id)[len(p.spawns(id))-1]
+	if fresh.Config.Resume || fresh.Config.SessionID == session || len(fresh.Pending) != 0 {
+		t.Fatalf("not a fresh session: resume %v, %s, pending %v", fresh.Config.Resume, fresh.Config.SessionID, fresh.Pending)
+	}
+	p.comes(id, bridge.SpawnResult{})
+	p.contains("the record", p.lastSent(id), "history is lost", "the brief")
+	p.proven(id)
+
+	p.dies(id)
+	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+	refused.Agent = p.agent(id).AgentRef
+	n := len(p.spawns(id))
+	p.do(refused)
+	if p.agent(id).Status != Parked || len(p.spawns(id)) != n {
+		t.Errorf("the second time it is %s, %d starts more", p.agent(id).Status, len(p.spawns(id))-n)
+	}
+	if e := last[contract.Error](p); e.Category != bridge.CatResume || !strings.Contains(e.Message, "parked: resume refused again") {
+		t.Errorf("error %+v", e)
+	}
+	p.folds()
+}
+
+// TestARequestRefusedMidwayIsNoLoop: the API refuses the history itself (tool blocks
+// that do not match): the process is ended, and the next one begins afresh.
+func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
+	p, id, _ := openTurn(t, RoleOrchestrator)
+	session := p.agent(id).SessionID
+	p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatResume, Error: "400"})
+	if k := effects[Kill](p); len(k) != 1 || k[0].Agent.ID != id {
+		t.Fatalf("kills %v", k)
+	}
+	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: 0}})
+	p.comes(id, bridge.SpawnResult{})
+	if p.agent(id).SessionID == session {
+		t.Error("on the same session again")
+	}
+	p.contains("the record", p.lastSent(id), "history is lost", "the brief")
+	p.folds()
+}
