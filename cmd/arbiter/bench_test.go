@@ -147,9 +147,19 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// memoryWith starts a rehearsal with n agents, waits until each works, and reads
-// the two figures.
+// memoryWith reads the two figures with n agents at work.
 func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
+	b.Helper()
+	cmd, bridgePID := crowd(b, n)
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	return pss(b, cmd.Process.Pid), pss(b, bridgePID)
+}
+
+// crowd starts a rehearsal with n agents and waits until each works.
+func crowd(b *testing.B, n int) (cmd *exec.Cmd, bridgePID int) {
 	b.Helper()
 	var text strings.Builder
 	text.WriteString("name: crowd\ntitle: A crowd\nallow: [\"Bash(*)\"]\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n")
@@ -164,7 +174,7 @@ func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	cmd := exec.Command("arbiter", "--stand-in", "--json", "--no-input", "--scenario", path, "--task", "Stand", "--max-orchestrators", "100")
+	cmd = exec.Command("arbiter", "--stand-in", "--json", "--no-input", "--scenario", path, "--task", "Stand", "--max-orchestrators", "100")
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -173,10 +183,6 @@ func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
 	r := bufio.NewReaderSize(out, 1<<20)
 	for taken := map[string]bool{}; len(taken) < n; {
 		line, err := r.ReadBytes('\n')
@@ -189,11 +195,12 @@ func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
 			}
 		}
 	}
+	go func() { _, _ = io.Copy(io.Discard, r) }() // ends with the pipe, which cmd.Wait closes
 	bridgePID, ok := childNamed(cmd.Process.Pid, "bridge")
 	if !ok {
 		b.Skip("no /proc here")
 	}
-	return pss(b, cmd.Process.Pid), pss(b, bridgePID)
+	return cmd, bridgePID
 }
 
 func pss(b *testing.B, pid int) float64 {

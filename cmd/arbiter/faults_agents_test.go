@@ -1,0 +1,305 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestAgentDies: whatever ends an agent's process in mid-turn, another one takes its
+// session up, is told, and the work completes; the event names how it ended.
+func TestAgentDies(t *testing.T) {
+	for _, c := range []struct{ name, fault, reason string }{
+		{"exit 0", "exit-mid-turn:0", "exit code 0"},
+		{"exit 1", "exit-mid-turn:1", "exit code 1"},
+		{"SEGV", "sh:ARBITER_STANDIN_FAULT=exit-mid-turn $standin \"$@\"; kill -SEGV $$", "signal: segmentation fault"},
+		{"KILL", "die-mid-turn", "signal: killed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.fault})
+			r := s.finish(contract.ExitComplete)
+			if r.Crashes != 1 || r.Summary != "spun" {
+				t.Errorf("result %+v", r)
+			}
+			s.restartedOnce("orch-1")
+			if list := s.reasons(); len(list) == 1 && !strings.Contains(list[0], c.reason) {
+				t.Errorf("reason %q, want %q", list[0], c.reason)
+			}
+			if !slices.ContainsFunc(collect[contract.Done](s), func(d contract.Done) bool { return d.Reason == string(bridge.CatCrash) }) {
+				t.Errorf("nobody is said to have crashed\n%s", s.dump())
+			}
+		})
+	}
+}
+
+// TestStubbornAgents: an agent that heeds no TERM and burns its CPU, one that leaves
+// a daemon behind, and one that forks by the hundred. Arbiter answers meanwhile, the
+// run ends by one Ctrl-C within the ladder, and nothing is left.
+func TestStubbornAgents(t *testing.T) {
+	for _, c := range []struct {
+		fault string
+		least int // processes of the run before the end
+	}{
+		{"ignore-term,spin", 3}, {"orphan,hang", 4}, {"fork-storm:300,quiet", 300},
+	} {
+		t.Run(c.fault, func(t *testing.T) {
+			onlyLinux(t)
+			t.Parallel()
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.fault})
+			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+			awaitCrowd(t, s.run(), c.least)
+			s.send(contract.SetPlan{Steps: []contract.Step{}})
+			await[contract.Accepted](s, "an answer in the midst of it", nil)
+			s.mustSignal(syscall.SIGINT)
+			began := time.Now()
+			s.finish(contract.ExitInterrupted) // and nothing is left
+			if took := time.Since(began); took > 14*time.Second {
+				t.Errorf("the end took %s", took)
+			}
+			if e := collect[contract.Error](s); len(e) != 0 {
+				t.Errorf("errors %+v", e)
+			}
+		})
+	}
+}
+
+// awaitCrowd waits until so many processes of the run live, or more.
+func awaitCrowd(t *testing.T, run string, least int) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for len(survivors(run)) < least {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%d processes, want %d", len(survivors(run)), least)
+		}
+	}
+}
+
+// TestStoppedAgent: a stopped process is said to be stopped, and is not called dead;
+// the run ends all the same, or goes on once the process does.
+func TestStoppedAgent(t *testing.T) {
+	for _, p := range players(t) {
+		for _, then := range []string{"end", "go on"} {
+			t.Run(p.name+"/"+then, func(t *testing.T) {
+				onlyLinux(t)
+				t.Parallel()
+				s := start(t, nil, append(p.args, "--json", "--watch-every", "200ms", "--scenario", "dialogue", "--task", "Name it")...)
+				await[contract.Question](s, "a question", nil)
+				pid := agentPID(t, s.run(), "arbiter.1")
+				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+					t.Fatal(err)
+				}
+				s.told("is stopped")
+				if then == "go on" {
+					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+						t.Fatal(err)
+					}
+					s.send(contract.Say{Text: "Call it nameless."})
+					s.finish(contract.ExitComplete)
+				} else {
+					s.mustSignal(syscall.SIGINT)
+					s.finish(contract.ExitInterrupted)
+				}
+				if list := s.reasons(); len(list) != 0 {
+					t.Errorf("started again: %q", list)
+				}
+			})
+		}
+	}
+}
+
+// TestProgramGone: the program is removed, replaced by no program, or not executable
+// any more when a process is to be started in place of a dead one. That is said
+// once, nothing loops, and the others go on.
+func TestProgramGone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(path string) error
+	}{
+		{"removed", os.Remove},
+		{"replaced", func(path string) error { return os.WriteFile(path, []byte("\x7fELF, but no more\n"), 0o700) }},
+		{"not executable", func(path string) error { return os.Chmod(path, 0o600) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onlyLinux(t)
+			t.Parallel()
+			claude := sickClaude(t, nil)
+			s := start(t, nil, "--rehearse", "--claude", claude, "--json", "--scenario", scenarioFile(t, spin("touch up.txt; exec tail -f /dev/null")), "--task", "Weave")
+			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
+			pid := agentPID(t, s.run(), "orch-1.1")
+			if err := c.do(claude); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			r := s.finish(contract.ExitComplete)
+			if r.Summary != "without it" {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			e := collect[contract.Error](s)
+			if len(e) != 1 || !strings.Contains(e[0].Message, claude) || len(e[0].RecoveryOptions) == 0 {
+				t.Errorf("errors %+v", e)
+			}
+			if n := len(s.spawns("orch-1")); n > 2 {
+				t.Errorf("%d spawns", n)
+			}
+		})
+	}
+}
+
+// TestAgentStrikesUpwards: an agent's shell kills whatever is above it. In a PID
+// namespace it finds nothing there; without one the run survives, or can be resumed,
+// and what happened is said.
+func TestAgentStrikesUpwards(t *testing.T) {
+	// The ancestor is killed once only, and only if it is what it is taken for.
+	const strike = `test -e struck && { echo struck; exit; }; touch struck
+up() { cut -d' ' -f4 /proc/$1/stat; }
+b=$(up $PPID); a=$(up $b)
+eval victim=\$VICTIM
+tr '\0' ' ' < /proc/$victim/cmdline | grep -q 'arbiter.* WORD' && kill -9 $victim
+echo tried`
+	command := func(victim, word string) string {
+		return strings.NewReplacer("VICTIM", victim, "WORD", word).Replace(strike)
+	}
+	for _, mode := range []string{"auto", "never"} {
+		t.Run("bridge/"+mode, func(t *testing.T) {
+			onlyLinux(t)
+			t.Parallel()
+			s := perform(t, spin(command("b", "bridge")), nil, "--pid-namespace", mode)
+			r := s.finish(contract.ExitComplete)
+			if want := b2n(mode == "never" || os.Getuid() != 0); r.Crashes != want || len(s.reasons()) != 2*want && want > 0 {
+				t.Logf("restarts: %q", s.reasons())
+				t.Errorf("%d crashes, want %d\n%s", r.Crashes, want, s.dump())
+			}
+			if list := s.reasons(); len(list) > 0 && !strings.Contains(list[0], "the bridge is gone: ") {
+				t.Errorf("the cause is not named: %q", list)
+			}
+		})
+		t.Run("arbiter/"+mode, func(t *testing.T) {
+			onlyLinux(t)
+			t.Parallel()
+			s := perform(t, spin(command("a", "--rehearse")), nil, "--pid-namespace", mode)
+			if mode == "auto" && os.Getuid() == 0 {
+				s.finish(contract.ExitComplete)
+				return
+			}
+			s.gone()
+			if s.cmd.ProcessState.Exited() {
+				t.Fatalf("arbiter ended by itself: %v\n%s", s.cmd.ProcessState, s.dump())
+			}
+			awaitGone(t, s.run())
+			n := s.again("--json", "--resume")
+			n.told("ended without a word")
+			if r := n.finish(contract.ExitComplete); r.Summary != "spun" || r.Crashes != 1 {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+}
+
+func b2n(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestGreedyAgents: an agent that comes near its limit of memory or output files is
+// warned of; one beyond it is started again on its session, and the work completes.
+func TestGreedyAgents(t *testing.T) {
+	for _, c := range []struct {
+		name, limit string
+		near, over  string
+		what        string
+	}{
+		{"memory", "--max-memory=150", "bloat:110M,quiet", "bloat:300M,quiet", " memory"},
+		{"output", "--max-output=1", "fill:900K,quiet", "fill:2M,quiet", "bfault.output"},
+	} {
+		t.Run(c.name+"/near", func(t *testing.T) {
+			onlyLinux(t)
+			t.Parallel()
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.near}, "--watch-every", "100ms", c.limit)
+			if n := s.told(" uses "); !strings.Contains(n.Text, c.what) || !strings.Contains(n.Text, " of ") {
+				t.Errorf("notice %q", n.Text)
+			}
+			s.send(contract.Interrupt{ID: "orch-1"})
+			s.offScript = true
+			s.send(contract.Cancel{})
+			s.finish(contract.ExitFailed)
+			if list := s.reasons(); len(list) != 0 {
+				t.Errorf("started again: %q", list)
+			}
+		})
+		t.Run(c.name+"/over", func(t *testing.T) {
+			onlyLinux(t)
+			t.Parallel()
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over}, "--watch-every", "100ms", c.limit)
+			if n := s.told("is started again"); !strings.Contains(n.Text, c.what) {
+				t.Errorf("notice %q", n.Text)
+			}
+			if r := s.finish(contract.ExitComplete); r.Crashes != 0 || r.Summary != "spun" {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			if list := s.reasons(); len(list) != 1 || !strings.Contains(list[0], "over its limits") {
+				t.Errorf("restarts %q", list)
+			}
+			if sp := s.spawns("orch-1"); len(sp) != 2 || sp[0].SessionID != sp[1].SessionID || !sp[1].Resumed {
+				t.Errorf("spawned %+v", sp)
+			}
+		})
+	}
+}
+
+// TestCrashLoopIsParked: an Arbiter that dies at once each time is started five
+// times, and not again; the human is asked, and brings it back.
+func TestCrashLoopIsParked(t *testing.T) {
+	t.Parallel()
+	s := perform(t, spin("echo spun"), sick{"arbiter.[1-5]": "die-mid-turn"})
+	q := await[contract.Question](s, "a question", nil)
+	if !strings.Contains(q.Text, "parked") || !strings.Contains(q.Text, "retry") {
+		t.Errorf("question %q", q.Text)
+	}
+	if n := len(s.spawns(contract.Arbiter)); n != 5 {
+		t.Errorf("%d spawns before it was parked, want 5", n)
+	}
+	e := collect[contract.Error](s)
+	if len(e) != 1 || e[0].Category != bridge.CatCrash || !slices.Contains(e[0].RecoveryOptions, "retry") {
+		t.Errorf("errors %+v", e)
+	}
+	if left := survivors(s.run()); len(left) > 1 {
+		t.Errorf("an agent lives while parked: %v", left)
+	}
+	s.send(contract.Choose{Option: "retry"})
+	if r := s.finish(contract.ExitComplete); r.Crashes != 5 || r.Summary != "spun" {
+		t.Errorf("result %+v", r)
+	}
+	if n := len(s.spawns(contract.Arbiter)); n != 6 {
+		t.Errorf("%d spawns in all, want 6", n)
+	}
+}
+
+// TestCrashLoopOfAnOrchestrator: the Arbiter is told, and goes on without it.
+func TestCrashLoopOfAnOrchestrator(t *testing.T) {
+	t.Parallel()
+	s := perform(t, spin("echo spun"), sick{"orch-1.*": "die-mid-turn"})
+	r := s.finish(contract.ExitComplete)
+	if r.Summary != "without it" || len(s.spawns("orch-1")) != 5 {
+		t.Errorf("%d spawns, result %+v\n%s", len(s.spawns("orch-1")), r, s.dump())
+	}
+	if r.Crashes != 5 {
+		t.Errorf("%d crashes", r.Crashes)
+	}
+}

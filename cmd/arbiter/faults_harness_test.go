@@ -1,0 +1,191 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// These tests wait for processes most of their time: more of them run at once than
+// there are CPUs, unless -parallel says otherwise.
+func init() {
+	testing.Init()
+	_ = flag.Set("test.parallel", "8")
+}
+
+// thread is a play of one Orchestrator, whose first step runs a command. Whatever
+// befalls it, the Arbiter has a ruling.
+const thread = `name: thread
+title: A thread that is cut
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+    otherwise:
+      - expect: COMPLETE while
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+      - {expect: "Released: ", verdict: &done {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
+      - {expect: gives no sign of life, verdict: {decision: RETRY, to: orch-1, message: Again., reason: r}}
+      - {expect: It is spun, verdict: *done}
+      - {expect: is gone, verdict: {decision: COMPLETE, message: It is done., summary: without it, reason: r}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: COMMAND, description: Spin}}]
+    otherwise:
+      verdict:
+        expects_response: true
+        kind: done
+        message: It is spun.
+        handoff: {accomplished: [spun], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
+`
+
+// talk is a play of the Arbiter alone, that asks after every word.
+const talk = `name: talk
+title: Talk
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      - {expect: it is enough, verdict: {decision: COMPLETE, message: It is done., summary: said, reason: r}}
+      - verdict: {decision: ADDRESS_HUMAN, message: "And then?", reason: r}
+`
+
+// spin is thread with a command.
+func spin(command string) string {
+	return strings.Replace(thread, "COMMAND", fmt.Sprintf("%q", command), 1)
+}
+
+// scenarioFile writes a scenario.
+func scenarioFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "play.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sick are faults of the stand-in by incarnation, as a shell pattern: "orch-1.1",
+// "arbiter.*". A text that begins with "sh:" is a command to become instead; $standin
+// is the stand-in in it.
+type sick map[string]string
+
+// sickClaude writes a claude of which some incarnations are not well.
+func sickClaude(t *testing.T, ills sick) string {
+	t.Helper()
+	self, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "#!/bin/sh\nstandin='%s stand-in'\ncase \"$ARBITER_AGENT\" in\n", self)
+	patterns := make([]string, 0, len(ills))
+	for p := range ills {
+		patterns = append(patterns, p)
+	}
+	slices.Sort(patterns)
+	for _, p := range patterns {
+		if command, ok := strings.CutPrefix(ills[p], "sh:"); ok {
+			fmt.Fprintf(&b, "%s) %s ;;\n", p, command)
+		} else {
+			fmt.Fprintf(&b, "%s) export ARBITER_STANDIN_FAULT='%s' ;;\n", p, ills[p])
+		}
+	}
+	b.WriteString("esac\nexec $standin \"$@\"\n")
+	path := filepath.Join(t.TempDir(), "claude")
+	if err := os.WriteFile(path, []byte(b.String()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// perform starts a rehearsal with such a claude.
+func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
+	t.Helper()
+	return start(t, nil, append([]string{"--rehearse", "--claude", sickClaude(t, ills), "--json", "--scenario", scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
+}
+
+// told waits for a notice that holds a text.
+func (s *script) told(text string) contract.Notice {
+	s.t.Helper()
+	return await[contract.Notice](s, "a notice of "+text, func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, text) })
+}
+
+// awaitAgent waits for an incarnation's process.
+func awaitAgent(t *testing.T, run, agent string) int {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for {
+		for pid, cmd := range survivors(run) {
+			group, err := syscall.Getpgid(pid)
+			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			if err == nil && group == pid && strings.Contains(cmd, "--input-format") && strings.Contains(string(env), "ARBITER_AGENT="+agent+"\x00") {
+				return pid
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("no process of %s", agent)
+		}
+	}
+}
+
+// awaitProcess waits until a process is in a state as /proc names it.
+func awaitProcess(t *testing.T, pid int, state string) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if _, rest, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(rest, state) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("process %d is not %s but %s", pid, state, stat)
+		}
+	}
+}
+
+func onlyLinux(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("no /proc here")
+	}
+}
+
+// reasons lists why processes were started again.
+func (s *script) reasons() []string {
+	var list []string
+	for _, r := range collect[contract.Restart](s) {
+		list = append(list, r.Reason)
+	}
+	return list
+}
+
+// mustSignal sends a signal to arbiter.
+func (s *script) mustSignal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
