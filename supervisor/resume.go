@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -234,7 +233,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 			st.withdrawPermits(a.ID)
 		}
 	}
-	st.openBridge(restart.Crash, "the bridge is gone: "+f.Message)
+	st.openBridge(restart.Crash, f.Message)
 }
 
 func (st *step) openBridge(class restart.Class, reason string) {
@@ -244,7 +243,7 @@ func (st *step) openBridge(class restart.Class, reason string) {
 		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
 		return
 	}
-	st.emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: strings.TrimPrefix(d.Reason, "ended unasked ")})
+	st.emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: "the bridge " + d.Reason})
 	st.do(SetTimer{Key: restartPrefix + theBridge, After: max(d.Delay, time.Millisecond)})
 }
 

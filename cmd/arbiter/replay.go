@@ -1,13 +1,52 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
+
+// replay prints what the run's faces were told, line for line.
+func (e env) replay(c *cli.Context) error {
+	pace := c.Float64("pace")
+	if c.NArg() != 1 || pace < 0 {
+		return usagef("replay: name one run, and a --pace that is not negative")
+	}
+	store, err := openRuns(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	info, err := oneRun(store.Store, c.Args().First())
+	if err != nil {
+		return err
+	}
+	p := replayer{w: e.stdout, pace: pace}
+	recovery, err := store.Read(info.Run, p.take)
+	if err != nil {
+		return environmentf("replay run %s: %v", short(info.Run), err)
+	}
+	if recovery.Harmed() {
+		fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(damageOf(recovery), "; "))
+	}
+	return nil
+}
+
+func damageOf(r journal.Recovery) []string {
+	var list []string
+	for _, d := range r.Damage {
+		list = append(list, sanitize.Line(fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason), 300))
+	}
+	return list
+}
 
 // longestPause bounds the pause between two events of a replay: nobody watches a
 // night go by.

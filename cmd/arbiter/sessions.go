@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -178,135 +175,6 @@ func sameDir(a, b string) bool {
 	return a != "" && real(a) == real(b)
 }
 
-// sessionReport is what `sessions show --json` prints.
-type sessionReport struct {
-	sessionLine
-	Phase      string                     `json:"state"`
-	Task       string                     `json:"task"`
-	Plan       []contract.Step            `json:"plan"`
-	Agents     []agentReport              `json:"agents"`
-	Question   string                     `json:"question,omitempty"`
-	Messages   []supervisor.MessageRecord `json:"messages"`
-	Ledger     supervisor.Ledger          `json:"ledger"`
-	CostUSD    float64                    `json:"cost_usd"`
-	Iterations int                        `json:"iterations"`
-	Crashes    int                        `json:"crashes"`
-	Lives      int                        `json:"lives"`
-	Damage     []string                   `json:"damage"`
-	Reports    []string                   `json:"crash_reports"`
-	Log        string                     `json:"log"`
-}
-
-type agentReport struct {
-	ID         string `json:"id"`
-	Name       string `json:"name"`
-	Mode       string `json:"mode,omitempty"`
-	SessionID  string `json:"session_id"`
-	Generation int    `json:"generation"`
-	Status     string `json:"status"`
-	Standing   string `json:"standing,omitempty"`
-}
-
-// history folds a run and its ledger.
-func history(store *runs, run string) (supervisor.State, supervisor.Messages, journal.Recovery, error) {
-	var fold supervisor.Fold
-	var ledger supervisor.Messages
-	recovery, err := store.Read(run, func(r journal.Record) error {
-		if r.Kind == journal.Narration {
-			return nil
-		}
-		step, err := fold.Replay(r)
-		if err == nil {
-			ledger.Take(step, &fold.State)
-		}
-		return err
-	})
-	ledger.Close(&fold.State)
-	return fold.State, ledger, recovery, err
-}
-
-func (e env) showSession(c *cli.Context) error {
-	if c.NArg() != 1 {
-		return usagef("sessions show: name one run (arbiter sessions lists them)")
-	}
-	store, err := openRuns(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	info, err := oneRun(store.Store, c.Args().First())
-	if err != nil {
-		return err
-	}
-	s, ledger, recovery, err := history(store, info.Run)
-	if err != nil {
-		return environmentf("read run %s: %v", short(info.Run), err)
-	}
-	dir := store.Dir(info.Run)
-	reports, _ := filepath.Glob(filepath.Join(dir, "crash-*.txt"))
-	r := sessionReport{
-		sessionLine: lineOf(info), Phase: string(s.Phase), Task: s.Task, Plan: s.Plan,
-		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Ledger,
-		CostUSD: s.CostUSD, Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.Lives,
-		Damage: []string{}, Reports: append([]string{}, reports...), Log: filepath.Join(dir, logName),
-	}
-	r.Resumable = r.Resumable && s.Reached()
-	if s.Question != nil {
-		r.Question = s.Question.Text
-	}
-	for _, a := range s.Agents {
-		r.Agents = append(r.Agents, agentReport{
-			ID: a.ID, Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
-			Status: string(a.Status), Standing: string(a.Standing),
-		})
-	}
-	for _, d := range recovery.Damage {
-		if !d.Torn {
-			r.Damage = append(r.Damage, fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason))
-		}
-	}
-	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(r)
-	}
-	e.printSession(r)
-	return nil
-}
-
-func (e env) printSession(r sessionReport) {
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(e.stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
-	}
-	line("run", "%s (%s)", r.Run, r.Status)
-	line("directory", "%s", r.CWD)
-	line("task", "%s", r.Task)
-	line("began", "%s, last active %s, %d lives", r.Began.Local().Format(time.DateTime), r.LastActive.Local().Format(time.DateTime), r.Lives)
-	line("state", "%s; %d iterations, %d crashes, $%.4f", r.Phase, r.Iterations, r.Crashes, r.CostUSD)
-	if r.Question != "" {
-		line("question", "%s", r.Question)
-	}
-	for _, a := range r.Agents {
-		line("agent", "%-8s %-16s %s %s, session %s, process %d", a.ID, a.Name, a.Status, a.Standing, a.SessionID, a.Generation)
-	}
-	for i, s := range r.Plan {
-		line("plan", "%d. [%s] %s", i+1, s.Status, s.Text)
-	}
-	l := r.Ledger
-	line("messages", "%d posted, %d sent, %d seen, %d sent again, %d swallowed, %d requeued, %d returned", l.Posted, l.Sent, l.Seen, l.Resent, l.Swallowed, l.Requeued, l.Returned)
-	for _, m := range r.Messages {
-		line("", "%s %-9s %s to %s, %s: %s", m.At.Local().Format(time.TimeOnly), m.Status, m.From, m.To, m.Kind, sanitize.Line(m.Text, 80))
-	}
-	for _, d := range r.Damage {
-		line("damage", "%s", d)
-	}
-	for _, p := range r.Reports {
-		line("crash", "%s", p)
-	}
-	line("log", "%s", r.Log)
-	if r.Resumable {
-		line("", "To take it up again: arbiter --json --resume --session %s", short(r.Run))
-	}
-}
-
 func (e env) removeSessions(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return usagef("sessions rm: name the runs to remove (arbiter sessions lists them)")
@@ -336,73 +204,4 @@ func (e env) removeSessions(c *cli.Context) error {
 		fmt.Fprintln(e.stdout, run)
 	}
 	return nil
-}
-
-func (e env) logs(c *cli.Context) error {
-	if c.NArg() != 1 {
-		return usagef("logs: name one run (arbiter sessions lists them)")
-	}
-	store, err := openRuns(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	info, err := oneRun(store.Store, c.Args().First())
-	if err != nil {
-		return err
-	}
-	found := false
-	for _, name := range []string{logName + ".1", logName} {
-		f, err := os.Open(filepath.Join(store.Dir(info.Run), name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return environmentf("log: %v", err)
-		}
-		found = true
-		_, err = io.Copy(e.stdout, f)
-		f.Close()
-		if err != nil {
-			return environmentf("log: %v", err)
-		}
-	}
-	if !found {
-		return usagef("run %s has no log", short(info.Run))
-	}
-	return nil
-}
-
-// replay prints what the run's faces were told, line for line.
-func (e env) replay(c *cli.Context) error {
-	pace := c.Float64("pace")
-	if c.NArg() != 1 || pace < 0 {
-		return usagef("replay: name one run, and a --pace that is not negative")
-	}
-	store, err := openRuns(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	info, err := oneRun(store.Store, c.Args().First())
-	if err != nil {
-		return err
-	}
-	p := replayer{w: e.stdout, pace: pace}
-	recovery, err := store.Read(info.Run, p.take)
-	if err != nil {
-		return environmentf("replay run %s: %v", short(info.Run), err)
-	}
-	if recovery.Harmed() {
-		fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(damageOf(recovery), "; "))
-	}
-	return nil
-}
-
-func damageOf(r journal.Recovery) []string {
-	var list []string
-	for _, d := range r.Damage {
-		list = append(list, sanitize.Line(fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason), 300))
-	}
-	return list
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+)
+
+func (e env) logs(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usagef("logs: name one run (arbiter sessions lists them)")
+	}
+	store, err := openRuns(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	info, err := oneRun(store.Store, c.Args().First())
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, name := range []string{logName + ".1", logName} {
+		f, err := os.Open(filepath.Join(store.Dir(info.Run), name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return environmentf("log: %v", err)
+		}
+		found = true
+		_, err = io.Copy(e.stdout, f)
+		f.Close()
+		if err != nil {
+			return environmentf("log: %v", err)
+		}
+	}
+	if !found {
+		return usagef("run %s has no log", short(info.Run))
+	}
+	return nil
+}
