@@ -61,7 +61,6 @@ const (
 	DefaultPermissionWait   = 10 * time.Minute
 	DefaultMaxWait          = 6 * time.Hour
 	DefaultWatchEvery       = watchEvery
-	DefaultMaxMemory        = 8 << 30
 	DefaultMaxOutput        = 4 << 30
 )
 

@@ -62,7 +62,7 @@ var settings = []setting{
 	{name: "start-timeout", kind: kindDuration, value: bridge.DefaultStartTimeout, usage: "for an agent to be ready after its process was started"},
 	{name: "max-wait", kind: kindDuration, value: supervisor.DefaultMaxWait, usage: "for a usage limit or an overload to pass (0: do not wait)"},
 	{name: "watch-every", kind: kindDuration, value: supervisor.DefaultWatchEvery, usage: "how often each agent is looked at for signs of life, memory and output files"},
-	{name: "max-memory", kind: kindInt, value: supervisor.DefaultMaxMemory >> 20, usage: "MiB of one agent's processes; beyond it the agent is started again (0: no limit)"},
+	{name: "max-memory", kind: kindInt, value: 0, usage: "MiB of one agent's processes; beyond it the agent is started again (0: three quarters of the machine's)"},
 	{name: "max-output", kind: kindInt, value: supervisor.DefaultMaxOutput >> 20, usage: "MiB of one agent's task output files; the same (0: no limit)"},
 	{name: "pid-namespace", kind: kindText, value: string(leash.ModeAuto), usage: "auto: agents live in a PID namespace where one is free to have; always: in a user namespace, too (sudo does not work there); never"},
 	{name: "share-workspace", kind: kindBool, usage: "start although another run works in this directory", flagged: true, env: "-"},

@@ -108,6 +108,9 @@ func readSettings(c *cli.Context) (choices, error) {
 		return s, err
 	}
 	s.Options.Task, err = readTask(c)
+	if s.Options.MaxMemory == 0 {
+		s.Options.MaxMemory = machineMemory() / 4 * 3
+	}
 	if s.Options.MaxWait == 0 {
 		s.Options.MaxWait = -1 // zero means the default there
 	}
