@@ -35,12 +35,14 @@ type books struct {
 	undone  []undone
 	told    *string // the trouble that was told
 	closed  bool    // nothing is recorded any more
+	givenUp bool    // and nothing is waited for
 	dropped bool    // that narration is not kept any more was told
 }
 
 type undone struct {
 	at      time.Time
 	upTo    uint64
+	port    Port // the bridge of that moment; a later one is another's
 	effects []Effect
 }
 
@@ -74,8 +76,16 @@ func (l *Loop) Trouble(err error) {
 	l.books.hint()
 }
 
-// record appends an input. An error says that the journal takes no more.
-func (l *Loop) record(in Input) error {
+// await has effects wait for all that is recorded.
+func (b *books) await(at time.Time, port Port, effects []Effect) {
+	if len(effects) > 0 {
+		b.undone = append(b.undone, undone{at: at, upTo: b.last, port: port, effects: effects})
+	}
+}
+
+// record appends an input. An error says that the journal does not take it; but for a
+// command that is too large it takes nothing any more, and the books are closed.
+func (l *Loop) record(ctx context.Context, in Input) error {
 	b := &l.books
 	if b.journal == nil || b.closed || !Recorded(in.Fact) {
 		return nil
@@ -89,19 +99,23 @@ func (l *Loop) record(in Input) error {
 		kind = journal.Narration
 	}
 	seq, err := b.journal.Append(kind, payload)
-	if errors.Is(err, journal.ErrDropped) {
+	_, commanded := in.Fact.(Commanded)
+	switch {
+	case err == nil:
+		b.last = seq
+		crashpoint.Here("loop.append")
+		return nil
+	case kind == journal.Narration && !errors.Is(err, journal.ErrClosed):
 		l.tellDropped()
 		return nil
-	}
-	if err != nil {
-		b.closed = true
+	case commanded && errors.Is(err, journal.ErrTooLarge):
 		return err
 	}
-	if seq > 0 {
-		b.last = seq
+	b.closed = true
+	if b.trouble.Load() != nil || errors.Is(err, journal.ErrClosed) {
+		l.giveUpJournal(ctx) // what it holds will not get to the disk
 	}
-	crashpoint.Here("loop.append")
-	return nil
+	return err
 }
 
 // tellDropped says once that the journal keeps no more of what only tells.
@@ -120,13 +134,13 @@ func (l *Loop) settle(ctx context.Context) {
 	l.tellTrouble()
 	b := &l.books
 	durable := b.durable.Load()
-	if b.journal == nil || b.closed {
+	if b.journal == nil || b.givenUp {
 		durable = math.MaxUint64
 	}
 	n := 0
 	for n < len(b.undone) && b.undone[n].upTo <= durable && !l.over {
 		for _, e := range b.undone[n].effects {
-			l.perform(ctx, b.undone[n].at, e)
+			l.perform(ctx, b.undone[n].port, b.undone[n].at, e)
 		}
 		n++
 	}
@@ -157,39 +171,44 @@ func (l *Loop) tellTrouble() {
 
 // refuse answers a command that cannot be recorded now, and gives the journal up
 // where somebody wants the run to end.
-func (l *Loop) refuse(in Input) bool {
+func (l *Loop) refuse(ctx context.Context, in Input) bool {
 	b := &l.books
 	trouble := b.trouble.Load()
-	if trouble == nil || b.closed || b.journal == nil {
+	if trouble == nil || b.givenUp || b.journal == nil {
 		return false
 	}
 	switch f := in.Fact.(type) {
 	case Commanded:
-		l.sink(l.clock.now(), contract.Event{ID: contract.Human, Body: contract.Rejected{
-			Ref: f.Command.Ref, Message: "the journal cannot be written (" + *trouble + "): nothing is accepted until it can",
-		}})
+		l.reject(f, "the journal cannot be written ("+*trouble+"): nothing is accepted until it can")
 		return true
 	case Signalled, OutputLost:
-		l.giveUpJournal()
+		l.giveUpJournal(ctx)
 	}
 	return false
 }
 
+// reject answers a command that is not recorded, and has not happened.
+func (l *Loop) reject(c Commanded, why string) {
+	l.sink(l.clock.now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
+}
+
 // giveUpJournal goes on without a journal, to the end. What waits for it is said
-// where it only tells, and not done: whoever takes the run up finds the state before.
-func (l *Loop) giveUpJournal() {
+// where it only tells, and not done, but for the end itself: whoever takes the run up
+// finds the state before.
+func (l *Loop) giveUpJournal(ctx context.Context) {
 	b := &l.books
 	for _, u := range b.undone {
 		for _, e := range u.effects {
-			emit, ok := e.(Emit)
-			if !ok {
-				continue
+			switch e := e.(type) {
+			case Emit:
+				if a, was := e.Event.Body.(contract.Accepted); was {
+					e.Event.Body = contract.Rejected{Ref: a.Ref, Message: "it could not be recorded"}
+				}
+				l.sink(u.at, e.Event)
+			case Shutdown, Finish:
+				l.perform(ctx, u.port, u.at, e)
 			}
-			if a, was := emit.Event.Body.(contract.Accepted); was {
-				emit.Event.Body = contract.Rejected{Ref: a.Ref, Message: "it could not be recorded"}
-			}
-			l.sink(u.at, emit.Event)
 		}
 	}
-	b.undone, b.closed = nil, true
+	b.undone, b.closed, b.givenUp = nil, true, true
 }

@@ -41,7 +41,12 @@ func (m *Messages) Take(r Replayed, after *State) {
 			m.emitted(r.Input.At, e.Event)
 		case Send:
 			if i := onWire(after.Mail, e.Params.MessageID); i >= 0 {
-				m.set(after.Mail[i].ID, func(x *MessageRecord) { x.Status = MessageSent; x.Sent++ })
+				m.set(after.Mail[i].ID, func(x *MessageRecord) {
+					x.Sent++
+					if x.Status != MessageDelivered { // sent to a process that knows nothing of it, it stays so
+						x.Status = MessageSent
+					}
+				})
 			}
 		}
 	}

@@ -82,7 +82,10 @@ type (
 	// PermissionWithdrawn says that the agent no longer waits.
 	PermissionWithdrawn struct{ Request string }
 	// Rang is a timer set by SetTimer.
-	Rang struct{ Key string }
+	Rang struct {
+		Key string
+		by  *alarm // the loop's; nil in a history
+	}
 	// Stopped ends the Shutdown effect.
 	Stopped struct{ Unstopped []string }
 	// BridgeLost says the bridge is gone, unasked; BridgeBack and BridgeFailed end

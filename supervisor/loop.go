@@ -46,17 +46,18 @@ type Loop struct {
 	open   Opener // nil: a bridge that is gone ends the run
 	drop   func() // ends the present bridge, so that it is lost
 
-	inbox chan Input
-	done  chan struct{} // closed when Run returns
-	state atomic.Pointer[State]
-	clock clock
-	books books
+	inbox  chan Input
+	urgent chan Input    // what does not wait behind the others
+	done   chan struct{} // closed when Run returns
+	state  atomic.Pointer[State]
+	clock  clock
+	books  books
 
 	// What follows belongs to the loop's goroutine.
 	port   Port
 	next   atomic.Pointer[Port] // opened, and not told to the state yet
 	lanes  map[string]*lane
-	timers map[string]*time.Timer
+	timers map[string]*alarm
 	exit   contract.Exit
 	over   bool
 
@@ -82,8 +83,8 @@ const inboxSize = 256
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, sink: sink, log: log,
-		inbox: make(chan Input, inboxSize), done: make(chan struct{}),
-		lanes: map[string]*lane{}, timers: map[string]*time.Timer{},
+		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}),
+		lanes: map[string]*lane{}, timers: map[string]*alarm{},
 	}
 	l.waiting.init()
 	l.clock.init()
@@ -106,8 +107,14 @@ func (l *Loop) Put(f Fact) bool {
 		return false
 	default:
 	}
+	inbox := l.inbox
+	switch f.(type) {
+	case Signalled, OutputLost:
+		// They have to end a run, too, whose journal waits for a disk.
+		inbox = l.urgent
+	}
 	select {
-	case l.inbox <- Input{At: l.clock.now(), Fact: f}:
+	case inbox <- Input{At: l.clock.now(), Fact: f}:
 		return true
 	case <-l.done:
 		return false
@@ -153,6 +160,8 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 				l.fold(ctx, Input{At: l.clock.now(), Fact: Woke{Slept: slept}})
 			}
 			l.fold(ctx, in)
+		case in := <-l.urgent:
+			l.fold(ctx, in)
 		case <-l.books.wake:
 			l.settle(ctx)
 		}
@@ -162,7 +171,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 
 // fold applies one input. What it leads to waits until it is on disk.
 func (l *Loop) fold(ctx context.Context, in Input) {
-	if l.refuse(in) {
+	if l.refuse(ctx, in) || l.stale(in.Fact) {
 		return
 	}
 	l.note(in.Fact)
@@ -171,15 +180,17 @@ func (l *Loop) fold(ctx context.Context, in Input) {
 	if _, ok := in.Fact.(BridgeBack); ok {
 		l.port = *l.next.Load()
 	}
-	l.state.Store(&state)
 	crashpoint.Here("loop.apply")
-	full := l.record(in)
-	if len(effects) > 0 {
-		l.books.undone = append(l.books.undone, undone{at: in.At, upTo: l.books.last, effects: effects})
+	unrecorded := l.record(ctx, in)
+	if c, ok := in.Fact.(Commanded); ok && unrecorded != nil {
+		l.reject(c, unrecorded.Error())
+	} else {
+		l.state.Store(&state)
+		l.books.await(in.At, l.port, effects)
 	}
 	l.settle(ctx)
-	if full != nil {
-		l.fold(ctx, Input{At: in.At, Fact: JournalFull{Message: full.Error()}})
+	if unrecorded != nil && l.books.closed {
+		l.fold(ctx, Input{At: in.At, Fact: JournalFull{Message: unrecorded.Error()}})
 	}
 }
 
@@ -205,8 +216,7 @@ func (l *Loop) note(f Fact) {
 
 // perform carries an effect out. What may take time runs on a worker that Run
 // waits for; its outcome comes back as an input.
-func (l *Loop) perform(ctx context.Context, at time.Time, e Effect) {
-	port := l.port // a later one is another's
+func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 	switch e := e.(type) {
 	case Emit:
 		crashpoint.Here("loop.emit")
@@ -258,14 +268,33 @@ func (l *Loop) work(f func()) {
 	}()
 }
 
+// alarm is one setting of a timer's key.
+type alarm struct{ *time.Timer }
+
 func (l *Loop) setTimer(e SetTimer) {
 	if t := l.timers[e.Key]; t != nil {
 		t.Stop()
 		delete(l.timers, e.Key)
 	}
 	if e.After > 0 {
-		l.timers[e.Key] = time.AfterFunc(e.After, func() { l.Put(Rang{Key: e.Key}) })
+		t := &alarm{}
+		l.timers[e.Key] = t
+		t.Timer = time.AfterFunc(e.After, func() { l.Put(Rang{Key: e.Key, by: t}) })
 	}
+}
+
+// stale says whether a ring is one of a timer that was stopped, or set anew, after it
+// had rung. One that is not is over with.
+func (l *Loop) stale(f Fact) bool {
+	r, ok := f.(Rang)
+	if !ok || r.by == nil {
+		return false
+	}
+	if l.timers[r.Key] != r.by {
+		return true
+	}
+	delete(l.timers, r.Key)
+	return false
 }
 
 func (l *Loop) stopTimers() {

@@ -218,11 +218,13 @@ func (st *step) drop(to string) []Mail {
 				st.unsent(m.Wire)
 			}
 			lost = append(lost, m)
+			if !m.Told {
+				st.Ledger.Returned++
+			}
 		}
 	}
 	if len(lost) > 0 {
 		st.Mail = slices.DeleteFunc(st.mail(), func(m Mail) bool { return m.To == to })
-		st.Ledger.Returned += len(lost)
 	}
 	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), func(m Mail) bool { return m.To == to })
 	return lost

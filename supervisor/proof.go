@@ -12,7 +12,7 @@ import (
 
 // proofWait is how long a message may go without proof that the agent took it up.
 // The CLI proves it at once (observed with CLI 2.1.329: 0.0 s), so that this is
-// generous; while it retries the API it is no sign of anything.
+// generous; while it retries the API, or is stopped, it is no sign of anything.
 const proofWait = 30 * time.Second
 
 // proofWait in a run that is looked at more often, or less.
@@ -51,7 +51,7 @@ func (st *step) proofOverdue(key string) bool {
 	if a == nil || a.Status != Busy || !slices.Contains(a.Turn, wire) {
 		return true
 	}
-	if a.Watch.Retrying {
+	if a.Watch.Retrying || a.Watch.Stopped {
 		st.awaitProof(st.Mail[i])
 		return true
 	}

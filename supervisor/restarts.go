@@ -139,6 +139,28 @@ func (st *step) limited(id string, t bridge.Turn) {
 	st.retryAfter(a, d, t)
 }
 
+// overslept sets the waits for usage limits anew after a sleep of the machine: timers
+// stood still, and limits end at an hour of the day.
+func (st *step) overslept(slept time.Duration) {
+	earliest := time.Duration(0)
+	for i := range st.Agents {
+		a := &st.Agents[i]
+		if a.Status != Ready || a.Troubles == 0 {
+			continue
+		}
+		for _, x := range slices.Backward(st.Restarts) {
+			if x.Agent != a.ID {
+				continue
+			}
+			if x.Class == restart.UsageLimit && x.StartAt.After(st.at.Add(-slept)) {
+				earliest += restart.Default().Stagger
+				st.do(SetTimer{Key: retryKey(a.AgentRef), After: max(x.StartAt.Sub(st.at), earliest)})
+			}
+			break
+		}
+	}
+}
+
 // apiTrouble handles what the CLI has given up on after its own retries.
 func (st *step) apiTrouble(id string, t bridge.Turn) {
 	a := st.edit(id)
@@ -149,13 +171,17 @@ func (st *step) apiTrouble(id string, t bridge.Turn) {
 			return
 		}
 	}
-	if a.Troubles+1 >= st.Options.MaxFailures {
-		a.Troubles++
+	a.APIFailures++ // what was waited for patiently is none
+	if a.APIFailures >= st.Options.MaxFailures {
+		a.Troubles, a.APIFailures = a.Troubles+1, 0
 		st.broken(id, t.Category, t.Error)
 		return
 	}
-	delay := st.Options.RetryBase << (2 * a.Troubles) // ×4 each time
-	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.Troubles + 1}, t)
+	delay := st.Options.RetryBase
+	for n := 1; n < a.APIFailures && delay < st.Options.restartPolicy().Cap; n++ {
+		delay *= 4
+	}
+	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.APIFailures}, t)
 }
 
 func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {

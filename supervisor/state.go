@@ -41,8 +41,9 @@ type State struct {
 	Talk       []contract.Message // what was said last, oldest first
 	Ledger     Ledger
 	Restarts   restart.History
-	BridgeUp   bool    // there is one to speak to
-	BridgeMute int     // looks in a row that the bridge did not answer
+	BridgeUp   bool // there is one to speak to
+	BridgeMute int  // looks in a row that the bridge did not answer
+	MuteAt     time.Time
 	Waking     bool    // agents come back; then see that the talk goes on
 	WorkLog    []Entry // reports that wait for a message to travel with
 	Question   *Question
@@ -123,6 +124,7 @@ type Agent struct {
 	Corrections int           // how often the present verdict was asked for again
 	Fallbacks   int           // how often in a row the rules decided in its place
 	Troubles    int           // turns in a row lost to API trouble
+	APIFailures int           // those of them that were no overload and no limit
 	Goodbye     string        // why we are ending it: released, killed, shutdown …
 	Dismissed   bool          // its end was its own, not the run's: it does not come back
 	Spoken      bool          // its session has a history

@@ -28,6 +28,8 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		// How the turn ended was not said; the transcript knows, and another process.
 		st.relaunch(id, restart.Crash, t.Error)
 		return
+	case a.Status == Restarting && t.Outcome != bridge.TurnDone:
+		return // we cut it off; the next process learns from its history what it had seen
 	}
 	for _, m := range t.MessageIDs {
 		st.delivered(m)
@@ -45,12 +47,12 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", st.CostUSD, limit))
 		return
 	}
-	if !a.Alive() || a.Status == Restarting {
-		return // it is being let go, or begun again; its last word has no reader
+	if !a.Alive() {
+		return // it is being let go; its last word has no reader
 	}
 	switch t.Outcome {
 	case bridge.TurnDone:
-		a.Troubles = 0
+		a.Troubles, a.APIFailures = 0, 0
 		st.ruled(id, t)
 	case bridge.TurnInterrupted:
 		st.interrupted(id)

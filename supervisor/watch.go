@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,8 @@ type Watch struct {
 	Hung     bool      // so many that somebody was told
 	Stopped  bool      // its process is stopped, and that was told
 	Retrying bool      // the CLI said it is trying the API again; until the next word of it
-	Warned   string    // the resource that was warned of
+	Warned   []string  // the resources that were warned of
+	Spared   time.Time // nothing is concluded before: the machine slept
 }
 
 const (
@@ -85,7 +87,7 @@ func (st *step) probed(f Probed) {
 	if a == nil || a.Generation != f.Agent.Generation || !a.Up() {
 		return
 	}
-	st.watch(a, st.every())
+	st.watch(a, max(st.every(), a.Watch.Spared.Sub(st.at)))
 	if f.Failed != "" {
 		// The bridge is busy, mute or gone, which tells nothing of the agent.
 		if f.Silent {
@@ -95,7 +97,7 @@ func (st *step) probed(f Probed) {
 	}
 	st.BridgeMute = 0
 	w := &a.Watch
-	quiet := a.Status == Busy && !w.At.IsZero() && lifeless(w.Last, f.Result, st.at.Sub(w.At), st.scaled(silence))
+	quiet := a.Status == Busy && !w.At.IsZero() && !st.at.Before(w.Spared) && lifeless(w.Last, f.Result, st.at.Sub(w.At), st.scaled(silence))
 	w.Last, w.At = f.Result, st.at
 	if f.Result.Stopped && !w.Stopped {
 		st.emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it goes on when it gets SIGCONT"})
@@ -119,6 +121,10 @@ func (st *step) probed(f Probed) {
 const muteBridge = 3
 
 func (st *step) bridgeMute() {
+	if st.at.Sub(st.MuteAt) < st.every() {
+		return // agents that are looked at together wait together
+	}
+	st.MuteAt = st.at
 	st.BridgeMute++
 	if st.BridgeMute < muteBridge || !st.BridgeUp {
 		return
@@ -169,12 +175,10 @@ func (st *step) guard(a *Agent, r bridge.ProbeResult) {
 	} {
 		switch {
 		case x.limit <= 0 || float64(x.is) < warnShare*float64(x.limit):
-			if a.Watch.Warned == x.what {
-				a.Watch.Warned = ""
-			}
+			a.Watch.Warned = without(a.Watch.Warned, x.what)
 		case x.is < x.limit:
-			if a.Watch.Warned != x.what {
-				a.Watch.Warned = x.what
+			if !slices.Contains(a.Watch.Warned, x.what) {
+				a.Watch.Warned = append(slices.Clip(a.Watch.Warned), x.what)
 				st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s uses %s of %s %s%s", a.Name, Size(x.is), Size(x.limit), x.what, inFile(x.path))})
 			}
 		default:
@@ -184,6 +188,15 @@ func (st *step) guard(a *Agent, r bridge.ProbeResult) {
 			return
 		}
 	}
+}
+
+// without leaves the list alone, which older states share.
+func without(list []string, x string) []string {
+	i := slices.Index(list, x)
+	if i < 0 {
+		return list
+	}
+	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
 func inFile(path string) string {
@@ -216,7 +229,9 @@ func (st *step) woke(f Woke) {
 			continue
 		}
 		a := st.edit(st.Agents[i].ID)
-		a.Watch = Watch{Stopped: a.Watch.Stopped}
+		w := a.Watch
+		a.Watch = Watch{Stopped: w.Stopped, Warned: w.Warned, Retrying: w.Retrying, Spared: st.at.Add(wakeGrace)}
 		st.watch(a, wakeGrace)
 	}
+	st.overslept(f.Slept)
 }

@@ -1,0 +1,336 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// TestNothingIsDoneBeforeItIsOnDisk: neither said, nor sent, nor started; and then in
+// the order it was decided.
+func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		port := asksBack()
+		port.spawn = func(bridge.SpawnParams) error { starts++; return nil }
+		book := &fakeJournal{wait: -1}
+		n := live(t, book, port, func(o *Options) { o.Task = "build" })
+		time.Sleep(time.Hour)
+		if starts != 0 || len(hearing[contract.Session](n)) != 0 {
+			t.Fatalf("before its first fact was durable: %d starts, events %v", starts, n.events)
+		}
+		book.sync()
+		time.Sleep(time.Second)
+		if starts != 1 || len(hearing[contract.Spawn](n)) != 1 {
+			t.Fatalf("afterwards: %d starts", starts)
+		}
+		if len(n.sent()) != 0 {
+			t.Fatal("the task was sent before `spawned` was durable")
+		}
+		book.sync()
+		time.Sleep(time.Second)
+		if len(n.sent()) != 1 || len(hearing[contract.Question](n)) != 0 {
+			t.Fatalf("sent %v, questions %v", n.sent(), hearing[contract.Question](n))
+		}
+		book.sync()
+		time.Sleep(time.Second)
+		if len(hearing[contract.Question](n)) != 1 {
+			t.Fatal("the question was not asked")
+		}
+		n.say("a", "one")
+		synctest.Wait()
+		first := uint64(book.count())
+		n.say("b", "two")
+		time.Sleep(time.Hour)
+		if len(hearing[contract.Accepted](n)) != 0 || len(n.sent()) != 1 {
+			t.Fatalf("accepted %v, sent %v before they were durable", hearing[contract.Accepted](n), n.sent())
+		}
+		book.loop.Committed(first)
+		synctest.Wait()
+		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "a" || len(n.sent()) != 2 {
+			t.Fatalf("accepted %v, sent %v with one durable", a, n.sent())
+		}
+		book.wait = 0
+		book.sync()
+		time.Sleep(time.Second)
+		if a := hearing[contract.Accepted](n); len(a) != 2 || a[1].Ref != "b" {
+			t.Errorf("accepted %v", a)
+		}
+		n.loop.Put(Signalled{Signal: "INT"})
+		if exit := n.over(); exit != contract.ExitInterrupted {
+			t.Errorf("exit %d", exit)
+		}
+	})
+}
+
+// TestTroubleWithTheDisk: commands are refused visibly, agents go on, and what was
+// accepted before is done when the disk is back.
+func TestTroubleWithTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		n := live(t, book, asksBack(), func(o *Options) { o.Task = "build" })
+		time.Sleep(time.Second)
+		book.wait = -1
+		n.say("before", "one")
+		synctest.Wait()
+		n.loop.Trouble(errors.New("no space left on device"))
+		n.say("during", "two")
+		n.loop.Event(bridge.Event{AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Body: bridge.Context{Tokens: 50, Window: 100, Pct: 50}})
+		synctest.Wait()
+		if a := hearing[contract.Accepted](n); len(a) != 0 {
+			t.Fatalf("accepted %v", a)
+		}
+		if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "during" || !strings.Contains(r[0].Message, "no space left") {
+			t.Fatalf("rejected %v", r)
+		}
+		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "no space left") || len(e[0].RecoveryOptions) == 0 {
+			t.Fatalf("errors %v", e)
+		}
+		if pct := n.loop.Snapshot().Agents[0].Context.Pct; pct != 50 {
+			t.Errorf("an agent's word was not taken: %v", pct)
+		}
+		n.loop.Trouble(errors.New("no space left on device")) // said once
+		book.wait = 0
+		n.loop.Trouble(nil)
+		book.sync()
+		time.Sleep(time.Second)
+		if len(hearing[contract.Error](n)) != 1 || len(n.sent()) != 2 {
+			t.Errorf("afterwards: errors %v, sent %v", hearing[contract.Error](n), n.sent())
+		}
+		n.say("after", "three")
+		time.Sleep(time.Second)
+		var refs []string
+		for _, a := range hearing[contract.Accepted](n) {
+			refs = append(refs, a.Ref)
+		}
+		if !slices.Equal(refs, []string{"before", "after"}) {
+			t.Errorf("accepted %v", refs)
+		}
+		n.loop.Put(Signalled{Signal: "TERM"})
+		n.over()
+		for _, f := range book.facts(t) {
+			if c, ok := f.(Commanded); ok && c.Command.Ref == "during" {
+				t.Error("what was refused stands in the journal")
+			}
+		}
+	})
+}
+
+// TestASignalInTrouble ends the run, wherever it stands, and says of what was not
+// recorded that it was not accepted.
+func TestASignalInTrouble(t *testing.T) {
+	for name, before := range map[string]func(n *life){
+		"idle":     func(*life) {},
+		"a word":   func(n *life) { n.say("w", "one") },
+		"stopping": func(n *life) { n.loop.Put(Commanded{contract.Command{Ref: "w", Body: contract.Cancel{}}}) },
+		"stopped": func(n *life) {
+			n.loop.Put(Commanded{contract.Command{Ref: "w", Body: contract.Cancel{}}})
+			n.loop.Put(Stopped{})
+		},
+		"many events": func(n *life) { n.chatter(maxUndone + 2*inboxSize) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				book := &fakeJournal{}
+				n := live(t, book, silentPort(), nil)
+				time.Sleep(time.Second)
+				book.wait = -1
+				before(n)
+				synctest.Wait()
+				n.loop.Trouble(errors.New("input/output error"))
+				synctest.Wait()
+				go n.loop.Put(Signalled{Signal: "INT"})
+				exit := n.over()
+				if want := contract.ExitInterrupted; exit != want && !strings.HasPrefix(name, "stop") {
+					t.Errorf("exit %d", exit)
+				}
+				if len(hearing[contract.Accepted](n)) != 0 {
+					t.Errorf("accepted %v", hearing[contract.Accepted](n))
+				}
+				if name != "idle" && name != "many events" {
+					if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "w" || !strings.Contains(r[0].Message, "could not be recorded") {
+						t.Errorf("rejected %v", r)
+					}
+				}
+				if len(hearing[contract.Result](n)) != 1 {
+					t.Errorf("%d results", len(hearing[contract.Result](n)))
+				}
+			})
+		})
+	}
+}
+
+// chatter has the Arbiter talk, on a goroutine of its own as the bridge's reader does.
+func (n *life) chatter(events int) {
+	ref := n.loop.Snapshot().Agents[0].AgentRef
+	n.port.wg.Go(func() {
+		for i := range events {
+			n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: fmt.Sprint(i)}})
+		}
+	})
+}
+
+// TestAFullJournalEndsTheRun with its limit. What could not be recorded was not
+// accepted, and what was recorded is on disk before it is done.
+func TestAFullJournalEndsTheRun(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			full := false
+			book := &fakeJournal{fail: func(k journal.Kind, _ []byte) error {
+				if full {
+					return fmt.Errorf("%w: it is over 268435456 bytes", journal.ErrFull)
+				}
+				return nil
+			}}
+			n := live(t, book, silentPort(), nil)
+			time.Sleep(time.Second)
+			if slow {
+				book.wait = time.Minute
+			}
+			n.say("a", "one")
+			synctest.Wait()
+			full = true
+			n.say("b", "two")
+			synctest.Wait()
+			if a := hearing[contract.Accepted](n); slow != (len(a) == 0) {
+				t.Errorf("slow %v: accepted %v before the disk had it", slow, a)
+			}
+			if exit := n.over(); exit != contract.ExitLimit {
+				t.Errorf("exit %d", exit)
+			}
+			a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
+			if len(a) != 1 || a[0].Ref != "a" || len(r) != 1 || r[0].Ref != "b" {
+				t.Errorf("accepted %v, rejected %v", a, r)
+			}
+			if s := hearing[contract.Result](n); len(s) != 1 || s[0].Status != contract.StatusLimit || !strings.Contains(s[0].Summary, "journal is full") {
+				t.Errorf("results %v", s)
+			}
+		})
+	}
+}
+
+// TestWhatTheJournalDoesNotTake: narration that is dropped is no trouble, and a word
+// that is too large is refused; the run goes on.
+func TestWhatTheJournalDoesNotTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{fail: func(k journal.Kind, payload []byte) error {
+			switch {
+			case len(payload) > 1<<20:
+				return journal.ErrTooLarge
+			case k == journal.Narration:
+				return journal.ErrDropped
+			}
+			return nil
+		}}
+		n := live(t, book, silentPort(), nil)
+		time.Sleep(time.Second)
+		ref := n.loop.Snapshot().Agents[0].AgentRef
+		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "hm"}})
+		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: strings.Repeat("x", 2<<20)}})
+		n.say("large", strings.Repeat("x", 2<<20))
+		n.say("small", "x")
+		time.Sleep(time.Second)
+		if a := hearing[contract.Assistant](n); len(a) != 2 {
+			t.Errorf("%d texts were shown", len(a))
+		}
+		a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
+		if len(a) != 1 || a[0].Ref != "small" || len(r) != 1 || r[0].Ref != "large" || !strings.Contains(r[0].Message, "too large") {
+			t.Errorf("accepted %v, rejected %v", a, r)
+		}
+		if n.loop.Snapshot().Ending != nil {
+			t.Error("the run ends")
+		}
+		n.loop.Put(Signalled{Signal: "INT"})
+		n.over()
+	})
+}
+
+// TestAFaultOfOursIsNotRecorded: the journal ends with the fact before, so that the
+// run can be taken up.
+func TestAFaultOfOursIsNotRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		n := live(t, book, silentPort(), nil)
+		time.Sleep(time.Second)
+		before := book.count()
+		n.loop.Put(Commanded{contract.Command{Ref: "poison"}}) // a body that Apply does not know
+		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
+			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
+		}
+		if book.count() != before {
+			t.Errorf("%d records more", book.count()-before)
+		}
+		var fold Fold
+		for _, r := range book.records {
+			if err := fold.Take(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if fold.State.Agents[0].Status != Ready {
+			t.Errorf("the journal folds to an Arbiter that is %s", fold.State.Agents[0].Status)
+		}
+	})
+}
+
+// goneBridge notes what a bridge that is gone is still asked.
+type goneBridge struct {
+	*fakePort
+	asked []string
+}
+
+func (g *goneBridge) Spawn(_ context.Context, p bridge.SpawnParams) (bridge.SpawnResult, error) {
+	g.asked = append(g.asked, p.String())
+	return bridge.SpawnResult{}, bridge.ErrClosed
+}
+
+// TestWhatWasMeantForAnotherBridge: the disk was slow, and the bridge was lost before
+// a start was carried out. Its successor must not be asked for it: the agent would be
+// started twice.
+func TestWhatWasMeantForAnotherBridge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var started []string
+		next := silentPort()
+		next.spawn = func(p bridge.SpawnParams) error { started = append(started, p.String()); return nil }
+		book := &fakeJournal{wait: -1}
+		first := &goneBridge{fakePort: silentPort()}
+		l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(time.Time, contract.Event) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		first.loop, next.loop, book.loop = l, l, l
+		first.live, next.live = map[string]bridge.AgentRef{}, map[string]bridge.AgentRef{}
+		l.Record(book)
+		l.OnBridgeLost(func(context.Context) (Port, bridge.ClaudeInfo, int, *BridgeFailed) {
+			return next, bridge.ClaudeInfo{}, 0, nil
+		}, nil)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			l.Run(t.Context(), first, Began{Options: Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}.WithDefaults()})
+		}()
+		synctest.Wait() // the start waits for the disk
+		l.Put(BridgeLost{Message: "killed"})
+		synctest.Wait()
+		port := Port(next)
+		l.next.Store(&port)
+		l.Put(BridgeBack{})
+		synctest.Wait()
+		book.wait = 0
+		book.sync()
+		time.Sleep(time.Minute)
+		if len(first.asked) != 1 || !slices.Equal(started, []string{"arbiter#2"}) {
+			t.Errorf("the first was asked for %v, the second for %v", first.asked, started)
+		}
+		l.Put(Signalled{Signal: "INT"})
+		<-ended
+	})
+}

@@ -1,0 +1,112 @@
+package supervisor
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// ledger is what a play's history tells of its messages, by their text.
+func (p *play) ledger() map[string]MessageRecord {
+	p.t.Helper()
+	var fold Fold
+	var m Messages
+	for _, r := range records(p.t, p.in) {
+		step, err := fold.Replay(r)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		m.Take(step, &fold.State)
+	}
+	m.Close(&fold.State)
+	list := map[string]MessageRecord{}
+	for _, r := range m.List {
+		list[r.Text] = r
+	}
+	return list
+}
+
+// TestTheLedgerOfMessages says of each what became of it, whatever happened to the
+// processes that were to read it.
+func TestTheLedgerOfMessages(t *testing.T) {
+	p := begin(t, nil)
+	one, two := p.summon("left half"), p.summon("right half")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.rebirth(one, bridge.FateAbsent) // unproven, and sent again
+	p.verdict(one, report("progress", "left: half is there", false))
+	p.proven(two)
+	p.rebirth(two, bridge.FateAbsent) // proven, and its history is gone with the process
+	p.verdict(two, report("question", "May I?", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "They are at it."))
+	p.say("for the other", contract.Note, two)
+	p.say("one more word", contract.Note, one)
+	p.say("and another", contract.Note, one)
+	p.call("arbiter", "release_orchestrator", `{"id":"orch-2","reason":"enough"}`)
+	p.verdict(one, report("progress", "left: more is there", false))
+
+	got := map[string]string{}
+	sent := map[string]int{}
+	for text, r := range p.ledger() {
+		got[text], sent[text] = r.Status, r.Sent
+	}
+	company := "right half" + (&State{Agents: p.s.Agents[:2]}).company("orch-2")
+	want := map[string]string{
+		"Build it": MessageDelivered, "left half": MessageDelivered, company: MessageDelivered,
+		"left: half is there": MessageDelivered, "May I?": MessageDelivered, "They are at it.": MessageSaid,
+		"for the other": MessageReturned, "one more word": MessageSent, "and another": MessageWaiting,
+		"left: more is there": MessageWaiting, "Your report is in the work log. Continue.": MessageDelivered,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+	if sent["left half"] != 2 || sent[company] != 2 || sent["Build it"] != 1 || sent["and another"] != 0 || sent["They are at it."] != 0 {
+		t.Errorf("how often they were written: %v", sent)
+	}
+}
+
+// TestTheLedgerAddsUp: in any run, every message to an agent was seen, waits, or was
+// returned.
+func TestTheLedgerAddsUp(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		var s State
+		at := time.Unix(1_800_000_000, 0)
+		fact := Fact(Began{Options: Options{Run: testRun, Delimiter: "d", HumanPresent: true, Task: "t", MaxExchanges: 8, MaxOrchestrators: 3}.WithDefaults()})
+		for range 300 {
+			at = at.Add(time.Second)
+			s, _ = Apply(s, Input{At: at, Fact: fact})
+			waiting := 0
+			for _, m := range s.Mail {
+				if !m.Told {
+					waiting++
+				}
+			}
+			if l := s.Ledger; l.Posted != l.Seen+l.Returned+waiting || l.Sent < l.Seen || l.Resent > l.Sent || l.Swallowed > l.Resent {
+				t.Fatalf("seed %d, after %T: %+v, and %d wait", seed, fact, l, waiting)
+			}
+			fact = randomFact(r, &s)
+		}
+	}
+}
+
+// TestAMessageIsCountedOnce: one that was seen, lost with its process and then given
+// back with its reader was seen.
+func TestAMessageIsCountedOnce(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.proven(id)
+	p.rebirth(id, bridge.FateAbsent)
+	p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
+	want := Ledger{Posted: 2, Sent: 3, Seen: 1, Requeued: 1} // the task is still unproven
+	if p.s.Ledger != want {
+		t.Errorf("ledger %+v, want %+v", p.s.Ledger, want)
+	}
+	if r := p.ledger()["work"]; r.Status != MessageDelivered || r.Sent != 2 {
+		t.Errorf("%+v", r)
+	}
+}

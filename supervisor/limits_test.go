@@ -1,0 +1,190 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func limitedTurn(resets time.Time) bridge.Turn {
+	t := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit, Error: "You've hit your limit"}
+	if !resets.IsZero() {
+		t.ResetsAt = resets.Unix()
+	}
+	return t
+}
+
+// TestUsageLimits: one wait, no failure, and a bound.
+func TestUsageLimits(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		resets   time.Duration // from now; 0: not told
+		maxWait  time.Duration
+		min, max time.Duration // of the wait; 0: the run ends
+	}{
+		{"in three hours", 3 * time.Hour, 0, 3 * time.Hour, 3*time.Hour + 16*time.Second},
+		{"in the past", -time.Hour, 0, 5 * time.Second, 21 * time.Second},
+		{"not told", 0, 0, 5 * time.Minute, 5*time.Minute + 16*time.Second},
+		{"nine days ahead", 9 * 24 * time.Hour, 0, 0, 0},
+		{"nine days ahead, and patience", 9 * 24 * time.Hour, 10 * 24 * time.Hour, 9 * 24 * time.Hour, 9*24*time.Hour + 16*time.Second},
+		{"no patience", time.Minute, -1, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, func(o *Options) { o.MaxWait = c.maxWait })
+			resets := time.Time{}
+			if c.resets != 0 {
+				resets = p.at.Add(c.resets)
+			}
+			p.proven("arbiter")
+			out := p.turn("arbiter", limitedTurn(resets))
+			wait := timer(out, retryKey(p.agent("arbiter").AgentRef))
+			if c.max == 0 {
+				if r, exit := p.finished(); r.Status != contract.StatusLimit || exit != contract.ExitLimit {
+					t.Errorf("%+v, exit %d", r, exit)
+				}
+				return
+			}
+			if wait < c.min-2*time.Second || wait > c.max || p.s.Crashes+p.s.Failures != 0 {
+				t.Errorf("it waits %s, want %s to %s", wait, c.min, c.max)
+			}
+			if r := last[contract.Retry](p); r.DelayMS != wait.Milliseconds() || !strings.Contains(r.Reason, "usage_limit") {
+				t.Errorf("retry %+v, it waits %s", r, wait)
+			}
+			p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+			p.contains("afterwards", p.lastSent("arbiter"), "Take up the last message again", "kind: retry")
+			p.folds()
+		})
+	}
+}
+
+// TestAllLimitedAtOnce: 8 agents meet the same limit and come back one by one, at
+// least 5 s apart.
+func TestAllLimitedAtOnce(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxOrchestrators = 7 })
+	var ids []string
+	for i := range 7 {
+		ids = append(ids, p.summon(fmt.Sprintf("part %d", i)))
+	}
+	resets := p.at.Add(2 * time.Hour)
+	var due []time.Time
+	for _, id := range append(ids, "arbiter") {
+		wait := timer(p.turn(id, limitedTurn(resets)), retryKey(p.agent(id).AgentRef))
+		due = append(due, p.at.Add(wait))
+	}
+	slices.SortFunc(due, time.Time.Compare)
+	for i, d := range due {
+		if d.Before(resets) {
+			t.Errorf("number %d comes back %s before the reset", i, resets.Sub(d))
+		}
+		if i > 0 && d.Sub(due[i-1]) < 5*time.Second {
+			t.Errorf("numbers %d and %d are %s apart", i-1, i, d.Sub(due[i-1]))
+		}
+	}
+	if p.s.Ending != nil || len(p.s.Restarts) != 8 {
+		t.Errorf("ending %v, history %d", p.s.Ending, len(p.s.Restarts))
+	}
+	p.folds()
+}
+
+// TestALimitResetDuringASleep: the timers stood still, the reset did not wait.
+func TestALimitResetDuringASleep(t *testing.T) {
+	for _, c := range []struct {
+		slept    time.Duration
+		min, max time.Duration // of the wait that is left to the Arbiter
+	}{
+		{8 * time.Hour, 5 * time.Second, time.Minute},
+		{time.Hour, 2*time.Hour - time.Minute, 2*time.Hour + time.Minute},
+	} {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.proven("arbiter")
+		resets := p.at.Add(3 * time.Hour)
+		p.turn(id, limitedTurn(resets))
+		p.turn("arbiter", limitedTurn(resets))
+		p.at = p.at.Add(c.slept)
+		out := p.do(Woke{Slept: c.slept})
+		one, two := timer(out, retryKey(p.agent("arbiter").AgentRef)), timer(out, retryKey(p.agent(id).AgentRef))
+		if one < c.min || one > c.max || (one-two).Abs() < 5*time.Second {
+			t.Errorf("after %s of sleep they wait %s and %s", c.slept, one, two)
+		}
+		p.at = p.at.Add(max(one, two))
+		p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		p.contains("afterwards", p.lastSent("arbiter"), "kind: retry")
+		p.do(Rang{Key: retryKey(p.agent(id).AgentRef)})
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+		p.at = p.at.Add(c.slept)
+		if after := timer(p.do(Woke{Slept: c.slept}), retryKey(p.agent("arbiter").AgentRef)); after != 0 {
+			t.Errorf("one that waits no more is told to go on after %s", after)
+		}
+		p.folds()
+	}
+}
+
+// TestOverloads are waited for at least ten minutes, with pauses that grow, before
+// they count as failures.
+func TestOverloads(t *testing.T) {
+	p := begin(t, nil)
+	p.proven("arbiter")
+	began, n := p.at, 0
+	for p.s.Ending == nil && n < 100 {
+		wait := timer(p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"}), retryKey(p.agent("arbiter").AgentRef))
+		n++
+		if p.s.Ending != nil {
+			break
+		}
+		if wait < 5*time.Second || wait > 5*time.Minute {
+			t.Errorf("pause %d is %s", n, wait)
+		}
+		p.at = p.at.Add(wait)
+		p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+	}
+	if lasted := p.at.Sub(began); lasted < 10*time.Minute || n < 4 || n > 20 {
+		t.Errorf("given up after %s and %d tries", lasted, n)
+	}
+	p.folds()
+}
+
+// TestWaitsAreNoFailures: an API that was overloaded, and a limit that was waited for,
+// leave an agent all its tries against other trouble.
+func TestWaitsAreNoFailures(t *testing.T) {
+	p := begin(t, nil)
+	fails := func(c bridge.Category) {
+		t.Helper()
+		p.proven("arbiter")
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: c, Error: "x"})
+		if p.s.Ending == nil {
+			p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		}
+	}
+	fails(bridge.CatOverloaded)
+	fails(bridge.CatUsageLimit)
+	fails(bridge.CatServer)
+	fails(bridge.CatServer)
+	if p.s.Ending != nil {
+		t.Fatalf("given up: %s", p.s.Ending.Summary)
+	}
+	fails(bridge.CatServer)
+	if p.s.Ending == nil {
+		t.Error("the third failure was no reason to give up")
+	}
+	p.folds()
+}
+
+// TestPausesStayInReason, however patient the limits are.
+func TestPausesStayInReason(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxFailures = 100 })
+	p.proven("arbiter")
+	for i := range 60 {
+		wait := timer(p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatServer, Error: "500"}), retryKey(p.agent("arbiter").AgentRef))
+		if wait < p.s.Options.RetryBase || wait > 20*time.Minute {
+			t.Fatalf("pause %d is %s", i+1, wait)
+		}
+		p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		p.proven("arbiter")
+	}
+}

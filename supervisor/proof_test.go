@@ -1,0 +1,170 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// overdue lets the proof of what an agent was sent fail to come.
+func (p *play) overdue(id string) []Effect {
+	p.t.Helper()
+	p.at = p.at.Add(proofWait - time.Second)
+	return p.do(Rang{Key: proofKey(p.agent(id).Turn[0])})
+}
+
+// TestASwallowedMessage: noticed at the deadline, written once more under the same id,
+// which the CLI drops if it has it after all, and then given to another process.
+func TestASwallowedMessage(t *testing.T) {
+	p := begin(t, nil)
+	first := p.sends("arbiter")[0]
+	if wait := timer(p.out, proofKey(first.MessageID)); wait != proofWait {
+		t.Fatalf("its proof is awaited for %s", wait)
+	}
+	out := p.overdue("arbiter")
+	again := p.sends("arbiter")
+	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content || timer(out, proofKey(first.MessageID)) != proofWait {
+		t.Fatalf("written again: %+v", again)
+	}
+	if p.notices("not taken up within 30s") != 1 {
+		t.Errorf("notices %v", told[contract.Notice](p))
+	}
+	p.overdue("arbiter")
+	if k := effects[Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 || p.notices("swallowed twice") != 1 {
+		t.Fatalf("kills %v, %d sends", k, len(p.sends("arbiter")))
+	}
+	p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
+	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
+	p.comes("arbiter", p.remembers("arbiter", bridge.FateAbsent))
+	third := p.sends("arbiter")[2]
+	if third.MessageID == first.MessageID || third.Content != first.Content || third.Generation != 2 {
+		t.Errorf("to the next process: %+v", third)
+	}
+	if len(p.saidDelivered()) != 0 {
+		t.Error("delivered was said of a swallowed message")
+	}
+	p.proven("arbiter")
+	want := Ledger{Posted: 1, Sent: 3, Seen: 1, Resent: 1, Swallowed: 1, Requeued: 1}
+	if p.s.Ledger != want {
+		t.Errorf("ledger %+v, want %+v", p.s.Ledger, want)
+	}
+	if p.s.Crashes != 0 {
+		t.Errorf("%d crashes", p.s.Crashes)
+	}
+	p.folds()
+}
+
+// TestAProofThatComesLate, for either of the two, settles it.
+func TestAProofThatComesLate(t *testing.T) {
+	p := begin(t, nil)
+	p.overdue("arbiter")
+	wire := p.agent("arbiter").Turn[0]
+	p.proven("arbiter")
+	p.proven("arbiter") // of the second one
+	if timer(p.out, proofKey(wire)) != 0 {
+		t.Error("its proof is still awaited")
+	}
+	p.do(Rang{Key: proofKey(wire)}) // had rung already
+	if len(effects[Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
+		t.Errorf("kills %v, %d sends, delivered %v", effects[Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
+	}
+	p.folds()
+}
+
+// TestSilenceWithAReason is no loss: while the CLI tries the API again, and while its
+// process is stopped, a proof cannot be expected.
+func TestSilenceWithAReason(t *testing.T) {
+	for name, c := range map[string]struct{ begins, ends func(p *play) }{
+		"retries": {
+			func(p *play) { p.happen("arbiter", bridge.Retry{Attempt: 1, DelayMS: 1000}) },
+			func(p *play) { p.happen("arbiter", bridge.Context{Tokens: 10, Window: 100, Pct: 10}) },
+		},
+		"stopped": {
+			func(p *play) {
+				p.do(Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Stopped: true}})
+			},
+			func(p *play) {
+				p.do(Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Answered: true}})
+			},
+		},
+	} {
+		p := begin(t, nil)
+		c.begins(p)
+		for range 100 {
+			if out := p.overdue("arbiter"); timer(out, proofKey(p.agent("arbiter").Turn[0])) != proofWait {
+				t.Fatalf("%s: nobody looks at it again", name)
+			}
+		}
+		if len(p.sends("arbiter")) != 1 || len(effects[Kill](p)) != 0 {
+			t.Errorf("%s: %d sends, kills %v", name, len(p.sends("arbiter")), effects[Kill](p))
+		}
+		c.ends(p)
+		p.overdue("arbiter")
+		if len(p.sends("arbiter")) != 2 {
+			t.Errorf("%s: afterwards it was not written again", name)
+		}
+		p.folds()
+	}
+}
+
+// TestASteeredWordWaitsForItsTurn: the CLI takes it up after the tool at hand, or in a
+// turn of its own; only then is its proof overdue.
+func TestASteeredWordWaitsForItsTurn(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.proven(id)
+	p.say("mind the tests", contract.Steer, id)
+	turn := p.agent(id).Turn
+	if len(turn) != 2 || timer(p.out, proofKey(turn[1])) != 0 {
+		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, proofKey(turn[1])))
+	}
+	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
+	if timer(out, proofKey(turn[1])) != proofWait || p.agent(id).Status != Busy {
+		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, proofKey(turn[1])), p.agent(id).Status)
+	}
+	p.overdue(id)
+	if s := p.sends(id); s[len(s)-1].MessageID != turn[1] {
+		t.Errorf("written again: %+v", s[len(s)-1])
+	}
+	p.proven(id)
+	p.folds()
+}
+
+// TestEverySwallowedMessageIsNoticed: 10,000 of them, each within the deadline.
+func TestEverySwallowedMessageIsNoticed(t *testing.T) {
+	const messages = 10_000
+	at := time.Unix(1_800_000_000, 0)
+	s, _ := Apply(State{}, Input{At: at, Fact: Began{Options: Options{Run: testRun, Delimiter: "d", HumanPresent: true}.WithDefaults()}})
+	do := func(f Fact) (out []Effect) {
+		s, out = Apply(s, Input{At: at, Fact: f})
+		return out
+	}
+	do(Spawned{Agent: s.Agents[0].AgentRef})
+	noticed := 0
+	for range messages {
+		out := do(Commanded{contract.Command{Body: contract.Say{Text: "x"}}})
+		wire := s.Agents[0].Turn[0]
+		wait := timer(out, proofKey(wire))
+		if wait <= 0 || wait > 30*time.Second {
+			t.Fatalf("its proof is awaited for %s", wait)
+		}
+		at = at.Add(wait)
+		for _, e := range do(Rang{Key: proofKey(wire)}) {
+			if n, ok := e.(Emit); ok {
+				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not taken up") {
+					noticed++
+				}
+			}
+		}
+		do(Happened{bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Delivered{MessageID: wire}}})
+		do(Happened{bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone, Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
+	}
+	want := Ledger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
+	if noticed != messages || s.Ledger != want {
+		t.Errorf("%d of %d were noticed, ledger %+v", noticed, messages, s.Ledger)
+	}
+}

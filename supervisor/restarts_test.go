@@ -1,0 +1,298 @@
+package supervisor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// TestACrashIsFollowedByAnotherProcess: seen, said, waited for, and begun on the same
+// session under the next generation.
+func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	old := p.agent(id)
+	p.dies(id)
+	a := p.agent(id)
+	if a.Status != Down || len(p.spawns(id)) != 1 {
+		t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns(id)))
+	}
+	r := last[contract.Restart](p)
+	if r.Attempt != 1 || !strings.Contains(r.Reason, "signal: killed") || r.DelayMS < 0 || r.DelayMS > 1000 {
+		t.Errorf("restart %+v", r)
+	}
+	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Crashes != 1 {
+		t.Errorf("done %+v, %d crashes", d, p.s.Crashes)
+	}
+	p.do(Rang{Key: restartKey(a.AgentRef)})
+	s := p.spawns(id)[1]
+	if s.Generation != 2 || !s.Config.Resume || s.Config.SessionID != old.SessionID || !slices.Equal(s.Pending, old.Turn) {
+		t.Errorf("start %+v", s)
+	}
+	if e := last[contract.Spawn](p); !e.Resumed || e.Generation != 2 {
+		t.Errorf("spawn %+v", e)
+	}
+	p.do(Rang{Key: restartKey(a.AgentRef)})
+	if len(p.spawns(id)) != 2 {
+		t.Error("a second ring started a second process")
+	}
+	p.folds()
+}
+
+// TestACrashLoopIsParked: an agent that dies 100 ms after each start, 20 times.
+func TestACrashLoopIsParked(t *testing.T) {
+	for _, id := range []string{"arbiter", "orch-1"} {
+		t.Run(id, func(t *testing.T) {
+			p := begin(t, nil)
+			p.summon("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			began := p.at
+			for range 20 {
+				if p.agent(id).Status == Parked {
+					break
+				}
+				p.crash(id, 1)
+			}
+			if p.agent(id).Status != Parked || p.at.Sub(began) > time.Minute {
+				t.Fatalf("it is %s after %s", p.agent(id).Status, p.at.Sub(began))
+			}
+			starts := len(p.spawns(id))
+			if starts != 5 { // the first, and four more
+				t.Errorf("%d starts within a minute", starts)
+			}
+			e := last[contract.Error](p)
+			if !strings.Contains(e.Message, "parked: 5 failures in 1m") || !slices.Contains(e.RecoveryOptions, "retry") {
+				t.Errorf("error %+v", e)
+			}
+			// Nothing starts it but a person.
+			for g := range 7 {
+				p.do(Rang{Key: restartKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(Rang{Key: watchKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(Rang{Key: retryKey(bridge.AgentRef{ID: id, Generation: g})})
+			}
+			if len(p.spawns(id)) != starts || len(effects[Probe](p)) != 0 {
+				t.Error("something was done with a parked agent")
+			}
+			if id == "arbiter" {
+				if q := last[contract.Question](p); !strings.Contains(q.Text, "Choose: retry, or cancel") {
+					t.Errorf("the human was asked %q", q.Text)
+				}
+			} else {
+				p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+				p.contains("the Arbiter", p.lastSent("arbiter"), "parked", "Summon another")
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestAParkedAgentComesBackOnAWord: with what it was doing.
+func TestAParkedAgentComesBackOnAWord(t *testing.T) {
+	for name, word := range map[string]contract.CommandBody{"choose": contract.Choose{Option: "retry"}, "retry": contract.RetryLast{}} {
+		p := begin(t, nil)
+		p.proven("arbiter")
+		p.crash("arbiter", 5)
+		if ok, why := p.command(contract.Say{Text: "hello?"}); ok || !strings.Contains(why, "no living") {
+			t.Errorf("%s: a word to one that is parked: %v %s", name, ok, why)
+		}
+		if ok, why := p.command(word); !ok {
+			t.Fatalf("%s: %s", name, why)
+		}
+		p.comes("arbiter", bridge.SpawnResult{Resumed: true, Fates: []bridge.Fate{{MessageID: p.agent("arbiter").Turn[0], Fate: bridge.FateBegun}}})
+		p.contains("it is told", p.lastSent("arbiter"), "in the middle of your last turn")
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Here again."))
+		p.folds()
+	}
+	t.Run("an Orchestrator", func(t *testing.T) {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.crash(id, 5)
+		if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
+			t.Fatal(why)
+		}
+		p.comes(id, bridge.SpawnResult{Resumed: true})
+		if p.agent(id).Status == Parked || p.agent(id).Dismissed {
+			t.Errorf("it is %s", p.agent(id).Status)
+		}
+		p.folds()
+	})
+	t.Run("with a question open", func(t *testing.T) {
+		p := begin(t, nil)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
+		p.crash("arbiter", 5)
+		p.command(contract.Choose{Option: "retry"})
+		p.comes("arbiter", bridge.SpawnResult{Resumed: true})
+		p.say("8080")
+		p.contains("the answer", p.lastSent("arbiter"), "8080")
+		p.folds()
+	})
+	t.Run("after another error", func(t *testing.T) {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.crash("arbiter", 5)
+		for range 3 {
+			p.turn(id, bridge.Turn{Text: "hm"})
+		}
+		if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
+			t.Error(why)
+		}
+	})
+}
+
+// TestALateWordOfAnEarlierProcess never touches the present one.
+func TestALateWordOfAnEarlierProcess(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	old := p.agent(id)
+	p.rebirth(id, bridge.FateAbsent)
+	before := fingerprint(t, &p.s)
+	for _, f := range []Fact{
+		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}},
+		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Delivered{MessageID: p.agent(id).Turn[0]}}},
+		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 5}}},
+		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Context{Pct: 99, Window: 1}}},
+		Spawned{Agent: old.AgentRef}, NotSpawned{Agent: old.AgentRef, Category: bridge.CatCrash},
+		NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]}, Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
+		Rang{Key: restartKey(old.AgentRef)}, Rang{Key: watchKey(old.AgentRef)}, Rang{Key: retryKey(old.AgentRef)},
+	} {
+		if out := p.do(f); len(out) != 0 {
+			t.Errorf("%T %+v led to %v", f, f, out)
+		}
+	}
+	if fingerprint(t, &p.s) != before {
+		t.Error("the state is another")
+	}
+	p.do(asked(p, id, "p1", "ask"))
+	late := asked(p, id, "p2", "allow")
+	late.Params.AgentRef = old.AgentRef
+	p.do(late)
+	if a := last[contract.Permission](p); a.Request != "p2" || a.Behavior != bridge.Deny {
+		t.Errorf("a tool of the earlier process: %+v", a)
+	}
+}
+
+// TestEndingOneThatIsDown: killed or released while its restart is due, or being
+// started: no process remains, and none follows.
+func TestEndingOneThatIsDown(t *testing.T) {
+	for name, end := range map[string]func(p *play, id string){
+		"kill": func(p *play, id string) { p.command(contract.Kill{ID: id}) },
+		"release": func(p *play, id string) {
+			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
+		},
+	} {
+		for _, starting := range []bool{false, true} {
+			p := begin(t, nil)
+			id := p.summon("work")
+			p.dies(id)
+			ref := p.agent(id).AgentRef
+			if starting {
+				p.do(Rang{Key: restartKey(ref)})
+				ref = p.agent(id).AgentRef
+			}
+			end(p, id)
+			if k := effects[Kill](p); starting != (len(k) == 1) {
+				t.Errorf("%s, starting %v: kills %v", name, starting, k)
+			}
+			n := len(p.spawns(id))
+			p.do(Rang{Key: restartKey(ref)})
+			p.do(Spawned{Agent: ref})
+			if starting {
+				p.do(Happened{bridge.Event{AgentRef: ref, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+			}
+			if a := p.agent(id); a.Status != Ended || !a.Dismissed || len(p.spawns(id)) != n {
+				t.Errorf("%s, starting %v: it is %s, %d starts more", name, starting, a.Status, len(p.spawns(id))-n)
+			}
+			p.folds()
+		}
+	}
+}
+
+// TestShutdownAtAnyPointOfAReturn: the run ends, says so once, and starts nobody.
+func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
+	for name, act := range map[string]func(p *play, id string){
+		"spawn":   func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
+		"down":    func(p *play, id string) { p.dies(id) },
+		"restart": func(p *play, id string) { p.dies(id); p.do(Rang{Key: restartKey(p.agent(id).AgentRef)}) },
+		"being ended": func(p *play, id string) {
+			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
+		},
+		"parked":            func(p *play, id string) { p.crash(id, 5) },
+		"parked Arbiter":    func(p *play, id string) { p.crash("arbiter", 5) },
+		"resume":            func(p *play, id string) { p.resume("") },
+		"resume, half way":  func(p *play, id string) { p.resume(""); p.comes("arbiter", bridge.SpawnResult{Resumed: true}) },
+		"without a bridge":  func(p *play, id string) { p.do(BridgeLost{Message: "x"}) },
+		"bridge on its way": func(p *play, id string) { p.do(BridgeLost{Message: "x"}); p.do(Rang{Key: restartPrefix + theBridge}) },
+		"bridge just back": func(p *play, id string) {
+			p.do(BridgeLost{Message: "x"})
+			p.do(Rang{Key: restartPrefix + theBridge})
+			p.do(BridgeBack{})
+		},
+		"waiting for a limit": func(p *play, id string) { p.turn(id, limitedTurn(time.Time{})) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			id := p.summon("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			act(p, id)
+			n, timers := len(effects[Spawn](p)), map[string]bool{}
+			for _, e := range effects[SetTimer](p) {
+				timers[e.Key] = true
+			}
+			p.do(Signalled{Signal: "INT"})
+			if len(effects[Shutdown](p)) != 1 {
+				t.Fatalf("shutdowns: %v", effects[Shutdown](p))
+			}
+			for key := range timers {
+				p.do(Rang{Key: key})
+			}
+			for _, a := range p.s.Agents {
+				p.do(Spawned{Agent: a.AgentRef})
+				p.do(NotSpawned{Agent: a.AgentRef, Category: bridge.CatCrash, Message: "it was ended"})
+				p.do(Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+			}
+			p.do(BridgeFailed{Message: "no"})
+			p.do(Stopped{})
+			if len(effects[Finish](p)) != 1 || len(told[contract.Result](p)) != 1 || len(effects[Spawn](p)) != n {
+				t.Errorf("ends %v, starts after it %d", effects[Finish](p), len(effects[Spawn](p))-n)
+			}
+			for _, a := range p.s.Agents {
+				if a.Status != Ended {
+					t.Errorf("%s is %s", a.ID, a.Status)
+				}
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestAStartThatFailedForWantOfMeans is tried again, as a crash; one that fails for
+// another reason is told.
+func TestAStartThatFailedForWantOfMeans(t *testing.T) {
+	for message, again := range map[string]bool{
+		"fork/exec claude: resource temporarily unavailable": true,
+		"pipe: too many open files":                          true,
+		"fork/exec claude: cannot allocate memory":           true,
+		"exit code 1": false,
+		"fork/exec claude: no such file or directory": false,
+	} {
+		p := begin(t, nil)
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+		p.do(NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatStart, Message: message})
+		if got := p.agent("orch-1").Status == Down; got != again {
+			t.Errorf("%s: it is %s", message, p.agent("orch-1").Status)
+		}
+		if again && p.s.Restarts[0].Class != restart.Crash {
+			t.Errorf("%s: class %s", message, p.s.Restarts[0].Class)
+		}
+		p.folds()
+	}
+}

@@ -1,0 +1,413 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// TestEveryEndingCanBeTakenUp: whatever ended the last process, all that lived comes
+// back on its own session, and what was counted is still counted.
+func TestEveryEndingCanBeTakenUp(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		end     func(p *play)
+		crashes int
+	}{
+		{"SIGINT", (*play).stopped, 0},
+		{"crash", func(*play) {}, 1},
+		{"crash while stopping", func(p *play) { p.do(Signalled{Signal: "TERM"}) }, 0},
+		{"limit", func(p *play) { p.do(Rang{Key: timeoutKey}); p.do(Stopped{}) }, 0},
+		{"cost", func(p *play) {
+			p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted, CostUSD: 100})
+			p.do(Stopped{})
+		}, 0},
+		{"the journal is full", func(p *play) { p.do(JournalFull{Message: "256 MiB"}); p.do(Stopped{}) }, 0},
+		{"nobody reads", func(p *play) { p.do(OutputLost{Message: "broken pipe"}); p.do(Stopped{}) }, 0},
+		{"the bridge with it", func(p *play) { p.do(Signalled{Signal: "INT"}); p.do(BridgeLost{Message: "gone"}) }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, func(o *Options) { o.MaxCostUSD = 50; o.Timeout = time.Hour })
+			one, two := p.summon("left half"), p.summon("right half")
+			p.call("arbiter", "set_plan", `{"steps":[{"text":"left"},{"text":"right"}]}`)
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.say("mind the tests", contract.Note, two)
+			p.call("arbiter", "release_orchestrator", `{"id":"`+two+`","reason":"enough"}`)
+			p.happen(two, bridge.Done{Exit: bridge.Exit{Expected: true}})
+			p.say("use tabs", contract.Note, one)
+			c.end(p)
+			before := p.s
+
+			o := p.s.Options
+			o.MaxCostUSD, o.Timeout = 500, 24*time.Hour
+			p.out = nil
+			p.do(Resumed{Options: o, Claude: p.s.Claude, Stay: true})
+			if s := told[contract.Session](p); len(s) != 1 || !s[0].Resumed {
+				t.Errorf("session %+v", s)
+			}
+			p.back(bridge.FateSeen)
+			if p.agent(two).Status != Ended || len(p.spawns(two)) != 0 {
+				t.Errorf("the one that was let go is %s", p.agent(two).Status)
+			}
+			for _, id := range []string{"arbiter", one} {
+				s := p.spawns(id)
+				if len(s) != 1 || !s[0].Config.Resume || s[0].Generation != 2 {
+					t.Fatalf("%s: starts %v", id, s)
+				}
+				old := before.Agents[0]
+				if id == one {
+					old = before.Agents[1]
+				}
+				if s[0].Config.SessionID != old.SessionID || s[0].Config.SystemPrompt+s[0].Config.AppendSystemPrompt == "" || len(s[0].Config.MCPTools) == 0 {
+					t.Errorf("%s: session %s (was %s), or its role is missing", id, s[0].Config.SessionID, old.SessionID)
+				}
+			}
+			if diff := cmp.Diff(before.Plan, p.s.Plan); diff != "" {
+				t.Errorf("plan: %s", diff)
+			}
+			if p.s.Summoned != 2 || p.s.Iterations != 2 || p.s.CostUSD != before.CostUSD || p.s.Task != "Build it" || p.s.Lives != 2 {
+				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Summoned, p.s.Iterations, p.s.CostUSD, p.s.Task, p.s.Lives)
+			}
+			if got := p.s.Crashes - before.Crashes; got != c.crashes {
+				t.Errorf("%d crashes were counted", got)
+			}
+			// What waited goes out when its reader is free.
+			p.verdict(one, report("progress", "on the way", false))
+			var said strings.Builder
+			for _, m := range p.sends(one) {
+				said.WriteString(m.Content)
+			}
+			p.contains("the queue", said.String(), "use tabs")
+			p.folds()
+		})
+	}
+}
+
+// TestALimitThatStandsEndsItAgain: no agent is started for it.
+func TestALimitThatStandsEndsItAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Options)
+		reach  func(p *play)
+		want   string
+	}{
+		"cost": {func(o *Options) { o.MaxCostUSD = 1 }, func(p *play) { p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)}) }, "--max-cost"},
+		"time": {func(o *Options) { o.Timeout = time.Minute }, func(p *play) {
+			p.at = p.at.Add(time.Minute)
+			p.do(Rang{Key: timeoutKey})
+		}, "--timeout"},
+	} {
+		p := begin(t, c.change)
+		c.reach(p)
+		p.do(Stopped{})
+		p.resume("")
+		if len(effects[Spawn](p)) != 0 {
+			t.Errorf("%s: agents were started", name)
+		}
+		r, exit := p.finished()
+		if r.Status != contract.StatusLimit || exit != contract.ExitLimit || !strings.Contains(r.Summary, c.want) {
+			t.Errorf("%s: %+v, exit %d", name, r, exit)
+		}
+		p.folds()
+	}
+}
+
+// TestTimeoutCountsLivesAndNotThePauses: and neither the machine's sleep.
+func TestTimeoutCountsLivesAndNotThePauses(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Timeout = time.Hour })
+	p.at = p.at.Add(20 * time.Minute)
+	p.stopped()
+	p.at = p.at.Add(100 * 24 * time.Hour)
+	p.out = nil
+	out := p.do(Resumed{Options: p.s.Options, Stay: true})
+	left := timer(out, timeoutKey)
+	if left < 39*time.Minute || left > 40*time.Minute {
+		t.Fatalf("in the second life %s are left", left)
+	}
+	p.back(bridge.FateSeen)
+	p.at = p.at.Add(8*time.Hour + 10*time.Minute)
+	p.do(Woke{Slept: 8 * time.Hour})
+	p.stopped()
+	out = p.do(Resumed{Options: p.s.Options, Stay: true})
+	if left = timer(out, timeoutKey); left < 29*time.Minute || left > 30*time.Minute {
+		t.Errorf("in the third life %s are left", left)
+	}
+	p.back(bridge.FateSeen)
+	p.do(Signalled{Signal: "INT"})
+	p.do(Stopped{})
+	if r := last[contract.Result](p); r.DurationMS < 30*60_000 || r.DurationMS > 32*60_000 {
+		t.Errorf("duration %s", time.Duration(r.DurationMS)*time.Millisecond)
+	}
+	p.folds()
+}
+
+// TestWhatWasOpenIsAskedAgain: under the same ids, after an orderly end and a crash.
+func TestWhatWasOpenIsAskedAgain(t *testing.T) {
+	for name, end := range map[string]func(p *play){"SIGINT": (*play).stopped, "crash": func(*play) {}} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			id := p.summon("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.verdict(id, report("question", "May I?", true))
+			p.say("Speak first.", contract.Note, id)
+			p.do(asked(p, id, "p1", "ask"))
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Wait.", "to", id))
+			end(p)
+			p.resume("")
+			if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" || r[0].Tool != "Bash" {
+				t.Errorf("requests %+v", r)
+			}
+			if len(effects[AnswerPermission](p)) != 0 {
+				t.Error("a process that is gone was answered")
+			}
+			p.folds()
+		})
+	}
+	t.Run("question", func(t *testing.T) {
+		for name, end := range map[string]func(p *play){"SIGINT": (*play).stopped, "crash": func(*play) {}} {
+			p := begin(t, nil)
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
+			end(p)
+			p.resume("")
+			if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
+				t.Errorf("%s: questions %v", name, q)
+			}
+			p.back(bridge.FateSeen)
+			if len(p.sends("arbiter")) != 0 {
+				t.Errorf("%s: the Arbiter was told to rule, though it waits: %s", name, p.lastSent("arbiter"))
+			}
+			p.say("8080")
+			p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
+			p.folds()
+		}
+	})
+	t.Run("answered by the word of --resume", func(t *testing.T) {
+		p := begin(t, nil)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
+		p.stopped()
+		p.resume("8080")
+		p.back(bridge.FateSeen)
+		p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
+	})
+	t.Run("after a life without a bridge", func(t *testing.T) {
+		p := begin(t, nil)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
+		p.stopped()
+		p.out = nil
+		p.do(NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
+		if e := effects[Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
+			t.Errorf("ends %v", e)
+		}
+		p.resume("")
+		if q := told[contract.Question](p); len(q) != 1 {
+			t.Errorf("questions %v", q)
+		}
+		p.folds()
+	})
+	t.Run("nobody is there to answer now", func(t *testing.T) {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.do(asked(p, id, "p1", "ask"))
+		p.stopped()
+		p.out = nil
+		o := p.s.Options
+		o.HumanPresent = false
+		p.do(Resumed{Options: o})
+		if d := last[contract.Permission](p); d.Request != "p1" || d.Behavior != bridge.Deny || d.By != "nobody" {
+			t.Errorf("permission %+v", d)
+		}
+		p.folds()
+	})
+}
+
+// TestAnAnswerForOneThatAsksAgain: a human answers while the agent that asked is
+// gone. The answer is for that agent and that action, and for once.
+func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
+	for _, behavior := range []string{bridge.Allow, bridge.Deny} {
+		p := begin(t, nil)
+		one, two := p.summon("left half"), p.summon("right half")
+		p.do(asked(p, one, "p1", "ask"))
+		p.resume("")
+		if ok, why := p.command(contract.Permit{Request: "p1", Behavior: behavior, Message: "so be it"}); !ok {
+			t.Fatal(why)
+		}
+		p.back(bridge.FateBegun)
+		ask := func(id, request, command string) (answer string) {
+			f := asked(p, id, request, "ask")
+			f.Params.Input = json.RawMessage(`{"command":"` + command + `"}`)
+			for _, e := range p.do(f) {
+				if a, ok := e.(AnswerPermission); ok && a.Request == request {
+					answer = a.Result.Behavior
+				}
+			}
+			return answer
+		}
+		p.proven(one)
+		if got := ask(two, "p2", "make"); got != "" {
+			t.Errorf("%s: another agent got the answer %q", behavior, got)
+		}
+		if got := ask(one, "p3", "make install"); got != "" {
+			t.Errorf("%s: another action got the answer %q", behavior, got)
+		}
+		if got := ask(one, "p4", "make"); got != behavior {
+			t.Errorf("%s: the same agent with the same action got %q", behavior, got)
+		}
+		if got := ask(one, "p5", "make"); got != "" {
+			t.Errorf("%s: it got the answer %q a second time", behavior, got)
+		}
+		p.folds()
+	}
+}
+
+// TestAnOpenRequestIsTakenOver: the agent asks again before anybody answered. One
+// request is shown, and its answer reaches the process that waits now.
+func TestAnOpenRequestIsTakenOver(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.do(asked(p, id, "p1", "ask"))
+	p.resume("")
+	p.back(bridge.FateBegun)
+	p.do(asked(p, id, "p9", "ask"))
+	if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" {
+		t.Errorf("requests %v", r)
+	}
+	p.command(contract.Permit{Request: "p1", Behavior: "allow"})
+	if a := effects[AnswerPermission](p); len(a) != 1 || a[0].Request != "p9" || a[0].Result.Behavior != bridge.Allow {
+		t.Errorf("answers %v", a)
+	}
+	p.folds()
+}
+
+// TestACompletedRun waits for another task, and its Orchestrators stay away.
+func TestACompletedRun(t *testing.T) {
+	complete := func() (*play, string) {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(id, report("done", "all of it", true))
+		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "built"))
+		p.do(Stopped{})
+		return p, id
+	}
+	t.Run("another task", func(t *testing.T) {
+		p, id := complete()
+		p.resume("")
+		p.back(bridge.FateSeen)
+		if p.s.Phase != machine.Idle || p.s.Task != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != Ended {
+			t.Errorf("%s, task %q, %s is %s", p.s.Phase, p.s.Task, id, p.agent(id).Status)
+		}
+		p.say("Now test it")
+		p.contains("the task", p.lastSent("arbiter"), "Now test it", "kind: task")
+		if next := p.summon("test"); next == id {
+			t.Errorf("%s was summoned twice", next)
+		}
+		p.folds()
+	})
+	t.Run("asked once more", func(t *testing.T) {
+		p, _ := complete()
+		p.out = nil
+		p.do(Resumed{Options: p.s.Options})
+		if len(effects[Spawn](p)) != 0 {
+			t.Error("agents were started for nothing")
+		}
+		if r, exit := p.finished(); r.Status != contract.StatusComplete || r.Summary != "built" || exit != contract.ExitComplete {
+			t.Errorf("%+v, exit %d", r, exit)
+		}
+		p.folds()
+	})
+	t.Run("after a life without a bridge", func(t *testing.T) {
+		p, id := complete()
+		p.out = nil
+		p.do(NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
+		if r := last[contract.Result](p); r.Status != contract.StatusFailed {
+			t.Errorf("result %+v", r)
+		}
+		if !p.s.Completed() {
+			t.Error("it is not complete any more")
+		}
+		p.resume("")
+		if a := p.agent(id); a.Status != Ended {
+			t.Errorf("%s is %s", id, a.Status)
+		}
+		p.folds()
+	})
+}
+
+// TestWhoWasLetGoStaysAway: the wish counts, not how far it got.
+func TestWhoWasLetGoStaysAway(t *testing.T) {
+	for _, c := range []struct {
+		name, reason string
+		after        func(p *play)
+	}{
+		{"the bridge is lost before its done", "enough", func(p *play) { p.do(BridgeLost{Message: "x"}) }},
+		{"the run ends before its done", "enough", func(p *play) { p.do(Signalled{Signal: "INT"}); p.do(Stopped{}) }},
+		{"arbiter crashes before its done", "enough", func(*play) {}},
+		{"the reason reads like a status", contract.StatusComplete, func(*play) {}},
+		{"the reason reads like this status", contract.StatusCancelled, (*play).stopped},
+	} {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"`+c.reason+`"}`)
+		c.after(p)
+		p.resume("")
+		if a := p.agent(id); a.Status != Ended || len(p.spawns(id)) != 0 {
+			t.Errorf("%s: it is %s", c.name, a.Status)
+		}
+		p.folds()
+	}
+}
+
+// TestNothingUnderWay: everybody is back and nobody has a word to say. The Arbiter is
+// told to rule, so that the talk goes on.
+func TestNothingUnderWay(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.proven(id)
+	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.stopped()
+	ending := *p.s.Ending
+	ending.Question = nil // what else could have gone on is gone
+	p.s.Ending = &ending
+	p.resume("")
+	for i := range p.s.Agents { // the last one that comes back makes the difference
+		if len(effects[Send](p)) != 0 {
+			t.Fatalf("told before everybody was back: %s", p.lastSent("arbiter"))
+		}
+		p.comes(p.s.Agents[i].ID, bridge.SpawnResult{Resumed: true})
+	}
+	p.contains("the Arbiter", p.lastSent("arbiter"), "nothing is under way", "orch-1")
+}
+
+// TestHeldStaysHeld: the agents had talked too long without a human.
+func TestHeldStaysHeld(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxExchanges = 4 })
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for !p.s.Held {
+		p.verdict(id, report("question", "And now?", true))
+		p.verdict("arbiter", ruling("CONTINUE", "I read that."))
+		if p.agent("arbiter").Status == Busy {
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
+		}
+	}
+	exchanges := p.s.Exchanges
+	p.stopped()
+	p.resume("")
+	p.back(bridge.FateSeen)
+	if !p.s.Held || p.s.Exchanges != exchanges || p.s.Question == nil {
+		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Held, p.s.Exchanges, exchanges, p.s.Question)
+	}
+	p.say("go on")
+	if p.s.Held {
+		t.Error("a human's word does not release it")
+	}
+	p.folds()
+}

@@ -1,0 +1,365 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// dead is a look that finds no sign of life; alive ones differ in one of them.
+var dead = bridge.ProbeResult{SilentMS: 3_600_000, CPUMS: 1000, RSSBytes: 1 << 28, Processes: 1, TranscriptBytes: 5000, OutputBytes: 100}
+
+// look lets the time to the next look pass, and looks.
+func (p *play) look(id string, r bridge.ProbeResult) []Effect {
+	p.t.Helper()
+	a := p.agent(id)
+	p.at = p.at.Add(watchEvery - 2*time.Second)
+	n := len(effects[Probe](p))
+	p.do(Rang{Key: watchKey(a.AgentRef)})
+	if len(effects[Probe](p)) != n+1 {
+		p.t.Fatalf("%s, which is %s, is not looked at", id, a.Status)
+	}
+	return p.do(Probed{Agent: a.AgentRef, Result: r})
+}
+
+// notices are what was said about an agent with a text like this.
+func (p *play) notices(part string) int {
+	n := 0
+	for _, b := range told[contract.Notice](p) {
+		if strings.Contains(b.Text, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// watched has an Orchestrator at work that nobody hears of.
+func watched(t *testing.T, change func(*Options)) (*play, string) {
+	p := begin(t, change)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.proven(id)
+	return p, id
+}
+
+// TestNoSignOfLife: flagged within a minute and a half, told to the Arbiter, and
+// touched by nobody until the Arbiter says so.
+func TestNoSignOfLife(t *testing.T) {
+	p, id := watched(t, nil)
+	began := p.at
+	for p.notices("no sign of life") == 0 {
+		r := dead
+		r.SilentMS = p.at.Sub(began).Milliseconds() + watchEvery.Milliseconds()
+		p.look(id, r)
+		if p.at.Sub(began) > 10*time.Minute {
+			t.Fatal("it was never flagged")
+		}
+	}
+	if after := p.at.Sub(began); after < silence || after > silence+watchEvery {
+		t.Errorf("flagged after %s", after)
+	}
+	for range 20 {
+		p.look(id, dead)
+	}
+	if n := p.notices("no sign of life"); n != 1 {
+		t.Errorf("flagged %d times", n)
+	}
+	told := 0
+	for _, m := range p.sends("arbiter") {
+		if strings.Contains(m.Content, "gives no sign of life") {
+			told++
+		}
+	}
+	if told != 1 || len(effects[Kill](p)) != 0 {
+		t.Fatalf("the Arbiter was told %d times, kills %v", told, effects[Kill](p))
+	}
+	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator", "CONTINUE waits on")
+
+	p.verdict("arbiter", ruling("RETRY", "Try once more.", "to", id))
+	if k := effects[Kill](p); len(k) != 1 || k[0].Agent.ID != id || !k[0].Now {
+		t.Fatalf("kills %v", k)
+	}
+	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
+	p.comes(id, p.remembers(id, bridge.FateBegun))
+	p.contains("after the restart", p.lastSent(id), "in the middle of your last turn")
+	if p.agent(id).Watch.Hung || p.s.Crashes != 0 {
+		t.Errorf("hung %v, %d crashes", p.agent(id).Watch.Hung, p.s.Crashes)
+	}
+	p.verdict(id, report("progress", "here again", false))
+	p.contains("the Arbiter's word", p.lastSent(id), "Try once more.", "kind: retry")
+	p.folds()
+}
+
+// TestASignInBetween ends it: the next silence is counted from the start.
+func TestASignInBetween(t *testing.T) {
+	p, id := watched(t, nil)
+	for range 10 {
+		for range 2 {
+			p.look(id, dead)
+		}
+		r := dead
+		r.Answered = true
+		p.look(id, r)
+	}
+	if a := p.agent(id); a.Watch.Hung || len(p.sends("arbiter")) != 1 {
+		t.Errorf("hung %v, the Arbiter heard %d messages", a.Watch.Hung, len(p.sends("arbiter")))
+	}
+}
+
+// TestTheArbiterWithoutALife: nobody else can judge it, so it is started again, and
+// later than an Orchestrator would be flagged.
+func TestTheArbiterWithoutALife(t *testing.T) {
+	p := begin(t, nil)
+	p.proven("arbiter")
+	looks := 0
+	for len(effects[Kill](p)) == 0 && looks < 50 {
+		p.look("arbiter", dead)
+		looks++
+	}
+	if looks != hungArbiter+1 { // the first one has nothing to compare with
+		t.Errorf("ended after %d looks", looks)
+	}
+	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
+	p.comes("arbiter", p.remembers("arbiter", bridge.FateSeen))
+	p.contains("afterwards", p.lastSent("arbiter"), "before you could answer")
+	p.folds()
+}
+
+// TestASignOfLifeIsEnough: an agent with any one of the four signs is never touched,
+// nor anybody told, in 1,000 hours.
+func TestASignOfLifeIsEnough(t *testing.T) {
+	const hours = 1000
+	for name, sign := range map[string]func(r *bridge.ProbeResult, n int64){
+		"output":      func(r *bridge.ProbeResult, n int64) { r.SilentMS = (silence - time.Millisecond).Milliseconds() },
+		"answer":      func(r *bridge.ProbeResult, n int64) { r.Answered = true },
+		"CPU":         func(r *bridge.ProbeResult, n int64) { r.CPUMS = n * 600 }, // 2 % of one
+		"transcript":  func(r *bridge.ProbeResult, n int64) { r.TranscriptBytes = n },
+		"task output": func(r *bridge.ProbeResult, n int64) { r.OutputBytes = n },
+		"retry":       func(r *bridge.ProbeResult, n int64) { r.Answered = n%2 == 0 }, // busy every other time
+	} {
+		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
+			p, id, _ := openTurn(t, role)
+			p.proven(id)
+			s, ref, at := p.s, p.agent(id).AgentRef, p.at
+			for n := range int64(time.Hour / watchEvery * hours) {
+				at = at.Add(watchEvery)
+				r := dead
+				sign(&r, n)
+				var out []Effect
+				s, out = Apply(s, Input{At: at, Fact: Probed{Agent: ref, Result: r}})
+				for _, e := range out {
+					switch e := e.(type) {
+					case SetTimer:
+					case Emit:
+						if name != "retry" { // the flag comes and goes
+							t.Fatalf("%s, %s, look %d: %+v", name, id, n, e.Event)
+						}
+					default:
+						t.Fatalf("%s, %s, look %d: %T", name, id, n, e)
+					}
+				}
+			}
+			if a, _ := s.agent(id); a.Status != Busy || a.Watch.Hung {
+				t.Errorf("%s: after %d hours %s is %s", name, hours, id, a.Status)
+			}
+		}
+	}
+}
+
+// TestIdleIsNotHung: an agent without a turn owes nobody a sign.
+func TestIdleIsNotHung(t *testing.T) {
+	p := begin(t, nil)
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
+	for range 100 {
+		p.look("arbiter", dead)
+	}
+	if p.notices("sign of life") != 0 || len(effects[Kill](p)) != 0 {
+		t.Error("an idle agent was flagged")
+	}
+}
+
+// TestAStoppedProcess is told as what it is, once each time, and left alone.
+func TestAStoppedProcess(t *testing.T) {
+	p, id := watched(t, nil)
+	stopped := dead
+	stopped.Stopped = true
+	for range 10 {
+		p.look(id, stopped)
+	}
+	if p.notices("SIGSTOP") != 1 || p.notices("sign of life") != 0 || len(effects[Kill](p)) != 0 {
+		t.Errorf("notices %v", told[contract.Notice](p))
+	}
+	alive := dead
+	alive.Answered = true
+	p.look(id, alive)
+	p.look(id, stopped)
+	if p.notices("SIGSTOP") != 2 {
+		t.Error("the second time was not told")
+	}
+}
+
+// TestAfterASleep: everybody gets time to find their way back. What a look that was
+// under way says counts for nothing, and the resources that were warned of stay so.
+func TestAfterASleep(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxMemory = 300 << 20 })
+	ids := []string{p.summon("left half"), p.summon("right half"), "arbiter"}
+	for _, id := range ids {
+		p.proven(id)
+		p.look(id, dead)
+		p.look(id, dead)
+	}
+	warned := p.notices("of 300.0 MiB memory")
+	p.at = p.at.Add(8 * time.Hour)
+	woke := p.at
+	out := p.do(Woke{Slept: 8 * time.Hour})
+	for _, id := range ids {
+		if after := timer(out, watchKey(p.agent(id).AgentRef)); after != wakeGrace {
+			t.Errorf("%s is looked at after %s", id, after)
+		}
+	}
+	p.out = nil
+	next := map[string]time.Time{}
+	for _, id := range ids { // these had been asked before the sleep
+		out := p.do(Probed{Agent: p.agent(id).AgentRef, Result: dead})
+		next[id] = p.at.Add(timer(out, watchKey(p.agent(id).AgentRef)))
+	}
+	for p.at.Sub(woke) < 4*wakeGrace && p.notices("sign of life") == 0 {
+		for _, id := range ids {
+			if p.at.Before(next[id]) {
+				p.at = next[id].Add(-time.Second)
+			}
+			out := p.do(Probed{Agent: p.agent(id).AgentRef, Result: dead})
+			next[id] = p.at.Add(timer(out, watchKey(p.agent(id).AgentRef)))
+		}
+	}
+	if after := p.at.Sub(woke); after < wakeGrace || len(effects[Kill](p)) != 0 {
+		t.Errorf("flagged %s after the sleep, kills %v", after, effects[Kill](p))
+	}
+	if p.notices("of 300.0 MiB memory") != 0 || warned != 3 {
+		t.Errorf("warned of memory %d times before and %d after", warned, p.notices("of 300.0 MiB memory"))
+	}
+	p.folds()
+}
+
+// TestResources: a warning at three quarters, once; another start at the limit, and
+// not more of them than the policy allows.
+func TestResources(t *testing.T) {
+	for name, c := range map[string]struct {
+		warn, over bridge.ProbeResult
+		want       string
+	}{
+		"memory": {bridge.ProbeResult{Answered: true, RSSBytes: 7 << 30}, bridge.ProbeResult{Answered: true, RSSBytes: 8 << 30}, "8.0 GiB of memory, at most 8.0 GiB"},
+		"output": {
+			bridge.ProbeResult{Answered: true, OutputBytes: 3 << 30, OutputPath: "/tmp/a.output"},
+			bridge.ProbeResult{Answered: true, OutputBytes: 1400 << 30, OutputPath: "/tmp/a.output"}, "1.4 TiB of task output, at most 4.0 GiB (/tmp/a.output)",
+		},
+		"both": {
+			bridge.ProbeResult{Answered: true, OutputBytes: 3 << 30, RSSBytes: 7 << 30},
+			bridge.ProbeResult{Answered: true, OutputBytes: 3 << 30, RSSBytes: 9 << 30}, "9.0 GiB of memory",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, id := watched(t, func(o *Options) { o.MaxMemory, o.MaxOutput = 8<<30, DefaultMaxOutput })
+			warnings := 1
+			if name == "both" {
+				warnings = 2
+			}
+			for range 20 {
+				p.look(id, c.warn)
+			}
+			if n := p.notices(" uses "); n != warnings {
+				t.Errorf("warned %d times: %v", n, told[contract.Notice](p))
+			}
+			p.look(id, bridge.ProbeResult{Answered: true})
+			p.look(id, c.warn)
+			if n := p.notices(" uses "); n != 2*warnings {
+				t.Errorf("after it had gone down and up again, warned %d times", n)
+			}
+			p.look(id, c.over)
+			if k := effects[Kill](p); len(k) != 1 || k[0].Now {
+				t.Fatalf("kills %v", k)
+			}
+			if p.notices(c.want) != 1 {
+				t.Errorf("notices %v", told[contract.Notice](p))
+			}
+			p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
+			if r := last[contract.Restart](p); !strings.Contains(r.Reason, c.want) {
+				t.Errorf("restart %+v", r)
+			}
+			p.comes(id, p.remembers(id, bridge.FateBegun))
+			p.contains("afterwards", p.lastSent(id), "in the middle of your last turn")
+			p.folds()
+		})
+	}
+}
+
+// TestAnOffenderThatStaysOneIsParked: its files are still too large after each start.
+func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
+	p, id := watched(t, func(o *Options) { o.MaxOutput = 1 << 30 })
+	var starts []time.Time
+	for p.agent(id).Status != Parked && len(starts) < 100 {
+		p.look(id, bridge.ProbeResult{Answered: true, OutputBytes: 2 << 30})
+		out := p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
+		if p.agent(id).Status == Down {
+			p.at = p.at.Add(timer(out, restartKey(p.agent(id).AgentRef)))
+			p.comes(id, p.remembers(id, bridge.FateBegun))
+			starts = append(starts, p.at)
+		}
+	}
+	for i := range starts {
+		if i >= 5 && starts[i].Sub(starts[i-5]) < time.Minute {
+			t.Errorf("six starts within %s", starts[i].Sub(starts[i-5]))
+		}
+	}
+	if len(starts) > 20 {
+		t.Errorf("%d starts", len(starts))
+	}
+	p.contains("the Arbiter", lastMail(p, "arbiter"), "is gone", "task output")
+}
+
+// lastMail is the text of the last message to an agent, sent or not.
+func lastMail(p *play, id string) string {
+	text := ""
+	for _, m := range told[contract.Message](p) {
+		if m.To == id {
+			text = m.Text
+		}
+	}
+	return text
+}
+
+// TestABridgeThatDoesNotAnswer counts once for all agents that were looked at
+// together: a busy machine makes them all wait.
+func TestABridgeThatDoesNotAnswer(t *testing.T) {
+	p := begin(t, nil)
+	ids := []string{"arbiter"}
+	for i := range 3 {
+		ids = append(ids, p.summon(fmt.Sprintf("part %d", i)))
+	}
+	mute := func() {
+		p.at = p.at.Add(watchEvery + probeDeadline)
+		for _, id := range ids {
+			p.do(Probed{Agent: p.agent(id).AgentRef, Failed: "no answer", Silent: true})
+		}
+	}
+	mute()
+	mute()
+	if len(effects[DropBridge](p)) != 0 {
+		t.Fatal("given up after two looks at all")
+	}
+	p.do(Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Answered: true}})
+	mute()
+	mute()
+	if len(effects[DropBridge](p)) != 0 {
+		t.Fatal("an answer in between counts for nothing")
+	}
+	mute()
+	if len(effects[DropBridge](p)) != 1 {
+		t.Errorf("%d times given up after three looks", len(effects[DropBridge](p)))
+	}
+	p.folds()
+}
