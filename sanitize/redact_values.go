@@ -43,9 +43,7 @@ const maxName = 64
 // whether it is written as environment variables are.
 func (r *redactor) nameBefore(i int) (name string, env bool) {
 	s := r.src[max(r.done, i-maxName-8):i]
-	if strings.HasSuffix(s, ":") { // :=
-		s = s[:len(s)-1]
-	}
+	s = strings.TrimSuffix(s, ":") // :=
 	plain := len(s)
 	s = strings.TrimRight(s, " ")
 	s = strings.TrimSuffix(s, "]")

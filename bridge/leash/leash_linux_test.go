@@ -60,7 +60,7 @@ func role(name string, args []string) {
 	case "spinner": // deaf, and busy
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		fmt.Println("up", os.Getpid())
-		for {
+		for n := uint(1); n != 0; n |= 1 { // busy for good
 		}
 	case "parent": // of one in a session of its own; dies when told
 		below("sleeper", &syscall.SysProcAttr{Setsid: true}, nil)

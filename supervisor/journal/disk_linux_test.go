@@ -80,7 +80,7 @@ func TestRealFullDiskAtStart(t *testing.T) {
 		t.Errorf("read: %+v, %v", rec, err)
 	}
 	must(t, os.Remove(ballast))
-	r, rec := openRun(t, s, testRun, Options{})
+	_, rec := openRun(t, s, testRun, Options{})
 	if rec.Records != 3 || rec.Damage[0].SetAside == "" {
 		t.Errorf("%+v", rec)
 	}

@@ -34,14 +34,14 @@ func (tr *troubles) options() Options {
 	}
 }
 
-// last is the present trouble, and how many reports there were.
-func (tr *troubles) last() (error, int) {
+// last says how many reports there were, and the present trouble.
+func (tr *troubles) last() (reports int, present error) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	if len(tr.told) == 0 {
-		return nil, 0
+		return 0, nil
 	}
-	return tr.told[len(tr.told)-1], len(tr.told)
+	return len(tr.told), tr.told[len(tr.told)-1]
 }
 
 // failing is a call that fails until it is mended.
@@ -102,7 +102,7 @@ func TestFullDiskIsRetried(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				add(t, r, 21, 25)
 				time.Sleep(time.Minute)
-				if err, n := tr.last(); !errors.Is(err, c.err) || n > 2 {
+				if n, err := tr.last(); !errors.Is(err, c.err) || n > 2 {
 					t.Errorf("trouble %v, told %d times, want %v", err, n, c.err)
 				}
 				if r.Durable() != 10 || tr.upTo != 10 {
@@ -118,7 +118,7 @@ func TestFullDiskIsRetried(t *testing.T) {
 					t.Errorf("it took %v to notice that it is over", d)
 				}
 				synctest.Wait()
-				if err, _ := tr.last(); err != nil {
+				if _, err := tr.last(); err != nil {
 					t.Errorf("trouble did not end: %v", err)
 				}
 				closeRun(t, r)
@@ -146,7 +146,7 @@ func TestFailedSyncIsNeverTrusted(t *testing.T) {
 			t.Errorf("it took %v", d)
 		}
 		synctest.Wait()
-		if err, n := tr.last(); err != nil || n != 2 || !errors.Is(tr.told[0], syscall.EIO) {
+		if n, err := tr.last(); err != nil || n != 2 || !errors.Is(tr.told[0], syscall.EIO) {
 			t.Errorf("told %v", tr.told)
 		}
 		m.mu.Lock()
