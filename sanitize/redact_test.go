@@ -172,7 +172,7 @@ func TestNoSecrets(t *testing.T) {
 		if got := Redact(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
-		if n := testing.AllocsPerRun(10, func() { Redact(text) }); n > 4 {
+		if n := testing.AllocsPerRun(10, func() { Redact(text) }); n > 8 { // not one for each character or token
 			t.Errorf("%q: %v allocations", text, n)
 		}
 	}

@@ -107,11 +107,13 @@ func ownedByNobody(t *testing.T) string {
 // realCLI finds the CLI that live tests run.
 func realCLI(t *testing.T) string {
 	t.Helper()
-	if path := os.Getenv("ARBITER_CLAUDE"); path != "" {
-		return path
-	}
-	if path, err := exec.LookPath("claude"); err == nil {
-		return path
+	for _, name := range []string{os.Getenv("ARBITER_CLAUDE"), "claude"} {
+		// The file itself: another user is to run it from another place.
+		if path, err := exec.LookPath(name); err == nil {
+			if path, err = filepath.EvalSymlinks(path); err == nil {
+				return path
+			}
+		}
 	}
 	pinned, err := os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version"))
 	if err != nil {

@@ -79,6 +79,7 @@ var fieldNotes = map[string]string{
 	"state.trigger": "What moved it.",
 	"spawn.name":    "How the agent is called, such as Orchestrator I.",
 	"spawn.prompt":  "The brief.",
+	"spawn.resumed": "Another process takes the agent's session up.",
 	"done.reason":   "Why the agent ended.",
 
 	"session.resumed":        "The run was taken up again.",

@@ -12,10 +12,10 @@ func TestEveryLiveStateCanBeLeftForGood(t *testing.T) {
 	}
 }
 
-func TestFinalStatesMoveOnlyByReset(t *testing.T) {
+func TestFinalStatesMoveOnlyByResetAndResume(t *testing.T) {
 	for _, m := range Table {
 		for _, from := range m.From {
-			if !from.Live() && m.Trigger != Reset {
+			if !from.Live() && m.Trigger != Reset && m.Trigger != Resume {
 				t.Errorf("%s leaves the final state %s", m.Trigger, from)
 			}
 		}
