@@ -1,13 +1,11 @@
 package supervisor
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,26 +13,23 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // TestNothingIsDoneBeforeItIsOnDisk: neither said, nor sent, nor started; and then in
 // the order it was decided.
 func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		starts := 0
 		port := asksBack()
-		port.spawn = func(bridge.SpawnParams) error { starts++; return nil }
 		book := &fakeJournal{wait: -1}
 		n := live(t, book, port, func(o *Options) { o.Task = "build" })
 		time.Sleep(time.Hour)
-		if starts != 0 || len(hearing[contract.Session](n)) != 0 {
-			t.Fatalf("before its first fact was durable: %d starts, events %v", starts, n.events)
+		if len(port.starts()) != 0 || len(hearing[contract.Session](n)) != 0 {
+			t.Fatalf("before its first fact was durable: starts %v, events %v", port.starts(), hearing[contract.Session](n))
 		}
 		book.sync()
 		time.Sleep(time.Second)
-		if starts != 1 || len(hearing[contract.Spawn](n)) != 1 {
-			t.Fatalf("afterwards: %d starts", starts)
+		if len(port.starts()) != 1 || len(hearing[contract.Spawn](n)) != 1 {
+			t.Fatalf("afterwards: starts %v", port.starts())
 		}
 		if len(n.sent()) != 0 {
 			t.Fatal("the task was sent before `spawned` was durable")
@@ -62,7 +57,7 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "a" || len(n.sent()) != 2 {
 			t.Fatalf("accepted %v, sent %v with one durable", a, n.sent())
 		}
-		book.wait = 0
+		book.takes(0)
 		book.sync()
 		time.Sleep(time.Second)
 		if a := hearing[contract.Accepted](n); len(a) != 2 || a[1].Ref != "b" {
@@ -82,7 +77,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		book := &fakeJournal{}
 		n := live(t, book, asksBack(), func(o *Options) { o.Task = "build" })
 		time.Sleep(time.Second)
-		book.wait = -1
+		book.takes(-1)
 		n.say("before", "one")
 		synctest.Wait()
 		n.loop.Trouble(errors.New("no space left on device"))
@@ -102,7 +97,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 			t.Errorf("an agent's word was not taken: %v", pct)
 		}
 		n.loop.Trouble(errors.New("no space left on device")) // said once
-		book.wait = 0
+		book.takes(0)
 		n.loop.Trouble(nil)
 		book.sync()
 		time.Sleep(time.Second)
@@ -146,7 +141,7 @@ func TestASignalInTrouble(t *testing.T) {
 				book := &fakeJournal{}
 				n := live(t, book, silentPort(), nil)
 				time.Sleep(time.Second)
-				book.wait = -1
+				book.takes(-1)
 				before(n)
 				synctest.Wait()
 				n.loop.Trouble(errors.New("input/output error"))
@@ -187,9 +182,9 @@ func (n *life) chatter(events int) {
 func TestAFullJournalEndsTheRun(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			full := false
+			var full atomic.Bool
 			book := &fakeJournal{fail: func(k journal.Kind, _ []byte) error {
-				if full {
+				if full.Load() {
 					return fmt.Errorf("%w: it is over 268435456 bytes", journal.ErrFull)
 				}
 				return nil
@@ -197,11 +192,11 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 			n := live(t, book, silentPort(), nil)
 			time.Sleep(time.Second)
 			if slow {
-				book.wait = time.Minute
+				book.takes(time.Minute)
 			}
 			n.say("a", "one")
 			synctest.Wait()
-			full = true
+			full.Store(true)
 			n.say("b", "two")
 			synctest.Wait()
 			if a := hearing[contract.Accepted](n); slow != (len(a) == 0) {
@@ -281,56 +276,5 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		if fold.State.Agents[0].Status != Ready {
 			t.Errorf("the journal folds to an Arbiter that is %s", fold.State.Agents[0].Status)
 		}
-	})
-}
-
-// goneBridge notes what a bridge that is gone is still asked.
-type goneBridge struct {
-	*fakePort
-	asked []string
-}
-
-func (g *goneBridge) Spawn(_ context.Context, p bridge.SpawnParams) (bridge.SpawnResult, error) {
-	g.asked = append(g.asked, p.String())
-	return bridge.SpawnResult{}, bridge.ErrClosed
-}
-
-// TestWhatWasMeantForAnotherBridge: the disk was slow, and the bridge was lost before
-// a start was carried out. Its successor must not be asked for it: the agent would be
-// started twice.
-func TestWhatWasMeantForAnotherBridge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var started []string
-		next := silentPort()
-		next.spawn = func(p bridge.SpawnParams) error { started = append(started, p.String()); return nil }
-		book := &fakeJournal{wait: -1}
-		first := &goneBridge{fakePort: silentPort()}
-		l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(time.Time, contract.Event) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
-		first.loop, next.loop, book.loop = l, l, l
-		first.live, next.live = map[string]bridge.AgentRef{}, map[string]bridge.AgentRef{}
-		l.Record(book)
-		l.OnBridgeLost(func(context.Context) (Port, bridge.ClaudeInfo, int, *BridgeFailed) {
-			return next, bridge.ClaudeInfo{}, 0, nil
-		}, nil)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			l.Run(t.Context(), first, Began{Options: Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}.WithDefaults()})
-		}()
-		synctest.Wait() // the start waits for the disk
-		l.Put(BridgeLost{Message: "killed"})
-		synctest.Wait()
-		port := Port(next)
-		l.next.Store(&port)
-		l.Put(BridgeBack{})
-		synctest.Wait()
-		book.wait = 0
-		book.sync()
-		time.Sleep(time.Minute)
-		if len(first.asked) != 1 || !slices.Equal(started, []string{"arbiter#2"}) {
-			t.Errorf("the first was asked for %v, the second for %v", first.asked, started)
-		}
-		l.Put(Signalled{Signal: "INT"})
-		<-ended
 	})
 }

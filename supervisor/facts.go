@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -86,25 +87,39 @@ func EncodeInput(in Input) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("encode fact: no name for %T", in.Fact)
 	}
-	var data any = in.Fact
-	switch f := in.Fact.(type) {
+	data, err := encodeData(in.Fact)
+	if err != nil {
+		return nil, fmt.Errorf("encode fact %s: %w", name, err)
+	}
+	// The record by hand: another pass over the data would double the cost.
+	raw := make([]byte, 0, len(`{"at":,"fact":"","data":}`)+20+len(name)+len(data))
+	raw = append(raw, `{"at":`...)
+	raw = strconv.AppendInt(raw, in.At.UnixNano(), 10)
+	raw = append(raw, `,"fact":"`...)
+	raw = append(raw, name...)
+	raw = append(raw, '"')
+	if !bytes.Equal(data, []byte("{}")) {
+		raw = append(raw, `,"data":`...)
+		raw = append(raw, data...)
+	}
+	return append(raw, '}'), nil
+}
+
+func encodeData(f Fact) ([]byte, error) {
+	switch f := f.(type) {
 	case Happened:
-		data = f.Event
+		if _, ok := f.Event.Body.(bridge.Unknown); ok {
+			return marshal(f.Event) // its bytes are another's
+		}
+		return f.Event.MarshalJSON()
 	case Commanded:
 		c, err := encodeCommand(f.Command)
 		if err != nil {
 			return nil, err
 		}
-		data = c
+		return marshal(c)
 	}
-	raw, err := marshal(data)
-	if err != nil {
-		return nil, fmt.Errorf("encode fact %s: %w", name, err)
-	}
-	if bytes.Equal(raw, []byte("{}")) {
-		raw = nil
-	}
-	return marshal(record{At: in.At.UnixNano(), Fact: name, Data: raw})
+	return marshal(f)
 }
 
 // marshal leaves <, > and & as they are: a tool's input is told from another by its

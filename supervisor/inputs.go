@@ -32,6 +32,7 @@ type (
 		Word    string // what the human says with it; empty: nothing
 		Stay    bool   // a human looks on: a complete run waits for another task
 		Notice  string // what was found on the way: damage, processes left over
+		Salt    string // of this life's ids: a history that lost its end counts again from there
 	}
 	// NoBridge is the first when it did not.
 	NoBridge struct {

@@ -22,7 +22,11 @@ type fakeJournal struct {
 	wait time.Duration // until a record is durable; negative: never by itself
 	fail func(k journal.Kind, payload []byte) error
 
+	forget bool // keep no records
+
 	mu      sync.Mutex
+	seq     uint64
+	durable uint64
 	records []journal.Record
 }
 
@@ -33,16 +37,32 @@ func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
 		}
 	}
 	j.mu.Lock()
-	seq := uint64(len(j.records) + 1)
-	j.records = append(j.records, journal.Record{Seq: seq, Kind: k, Payload: slices.Clone(payload)})
+	j.seq++
+	seq := j.seq
+	if !j.forget {
+		j.records = append(j.records, journal.Record{Seq: seq, Kind: k, Payload: slices.Clone(payload)})
+	}
+	wait := j.wait
 	j.mu.Unlock()
 	switch {
-	case j.wait == 0:
+	case wait == 0:
 		j.loop.Committed(seq)
-	case j.wait > 0:
-		time.AfterFunc(j.wait, func() { j.loop.Committed(seq) })
+	case wait > 0:
+		time.AfterFunc(wait, func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.durable = max(j.durable, seq) // timers of one moment ring in any order
+			j.loop.Committed(j.durable)
+		})
 	}
 	return seq, nil
+}
+
+// takes sets how long the disk takes from now on.
+func (j *fakeJournal) takes(wait time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.wait = wait
 }
 
 // sync makes all that was appended durable.
@@ -51,7 +71,7 @@ func (j *fakeJournal) sync() { j.loop.Committed(uint64(j.count())) }
 func (j *fakeJournal) count() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.records)
+	return int(j.seq)
 }
 
 // facts are the recorded facts of a type, oldest first.
@@ -86,6 +106,12 @@ type life struct {
 // live starts a run on a journal. Its agents answer by the port's functions.
 func live(t *testing.T, book *fakeJournal, port *fakePort, change func(*Options)) *life {
 	t.Helper()
+	n := newLife(t, book, port)
+	n.begin(change)
+	return n
+}
+
+func newLife(t *testing.T, book *fakeJournal, port *fakePort) *life {
 	n := &life{t: t, port: port, book: book, ended: make(chan struct{})}
 	n.loop = NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) {
 		n.mu.Lock()
@@ -95,6 +121,12 @@ func live(t *testing.T, book *fakeJournal, port *fakePort, change func(*Options)
 	port.loop, port.live = n.loop, map[string]bridge.AgentRef{}
 	book.loop = n.loop
 	n.loop.Record(book)
+	return n
+}
+
+func (n *life) begin(change func(*Options)) { n.beginOn(n.port, change) }
+
+func (n *life) beginOn(port Port, change func(*Options)) {
 	o := Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}
 	if change != nil {
 		change(&o)
@@ -103,13 +135,12 @@ func live(t *testing.T, book *fakeJournal, port *fakePort, change func(*Options)
 		defer close(n.ended)
 		n.exit = n.loop.Run(context.Background(), port, Began{Options: o.WithDefaults()})
 	}()
-	t.Cleanup(func() { // of a test that failed halfway
+	n.t.Cleanup(func() { // of a test that failed halfway
 		n.loop.Trouble(errors.New("the test is over"))
 		n.loop.Put(Signalled{Signal: "INT"})
 		<-n.ended
-		port.wg.Wait()
+		n.port.wg.Wait()
 	})
-	return n
 }
 
 // over waits for the end, which must come by itself within some simulated days.
@@ -154,4 +185,18 @@ func silentPort() *fakePort { return &fakePort{answer: func(*fakePort, bridge.Me
 // asksBack has an Arbiter that asks the human after each message.
 func asksBack() *fakePort {
 	return &fakePort{answer: func(f *fakePort, p bridge.MessageParams) { f.ruled(p, ruling("ADDRESS_HUMAN", "And now?")) }}
+}
+
+// starts are the processes that were asked for.
+func (f *fakePort) starts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.born)
+}
+
+// alive counts the agents that have a process.
+func (f *fakePort) alive() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.live)
 }

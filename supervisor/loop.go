@@ -62,6 +62,7 @@ type Loop struct {
 	over   bool
 
 	workers sync.WaitGroup
+	broken  chan *Fault // capacity 1: a worker's panic
 	waiting waiting
 	fault   *Fault
 }
@@ -86,6 +87,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}),
 		lanes: map[string]*lane{}, timers: map[string]*alarm{},
 	}
+	l.broken = make(chan *Fault, 1)
 	l.waiting.init()
 	l.clock.init()
 	l.books.init()
@@ -139,13 +141,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			stack := debug.Stack()
-			l.log.Error("panic", "panic", p, "stack", string(stack))
-			l.fault = &Fault{Panic: fmt.Sprint(p), Stack: stack}
-			l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
-				Category: bridge.CatInternal, Message: fmt.Sprintf("a fault of arbiter: %v", p), RecoveryOptions: []string{},
-			}})
-			exit = contract.ExitBug
+			exit = l.bug(faultOf(p))
 		}
 	}()
 	l.fold(ctx, Input{At: l.clock.now(), Fact: first})
@@ -162,6 +158,8 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 			l.fold(ctx, in)
 		case in := <-l.urgent:
 			l.fold(ctx, in)
+		case f := <-l.broken:
+			return l.bug(f)
 		case <-l.books.wake:
 			l.settle(ctx)
 		}
@@ -264,8 +262,32 @@ func (l *Loop) work(f func()) {
 	l.workers.Add(1)
 	go func() {
 		defer l.workers.Done()
+		defer l.catch()
 		f()
 	}()
+}
+
+// catch makes a worker's panic the loop's. One is enough to end the run.
+func (l *Loop) catch() {
+	if p := recover(); p != nil {
+		select {
+		case l.broken <- faultOf(p):
+		default:
+		}
+	}
+}
+
+// faultOf is a panic that was just recovered.
+func faultOf(p any) *Fault { return &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()} }
+
+// bug ends the run over a panic of ours.
+func (l *Loop) bug(f *Fault) contract.Exit {
+	l.fault = f
+	l.log.Error("panic", "panic", f.Panic, "stack", string(f.Stack))
+	l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		Category: bridge.CatInternal, Message: "a fault of arbiter: " + f.Panic, RecoveryOptions: []string{},
+	}})
+	return contract.ExitBug
 }
 
 // alarm is one setting of a timer's key.

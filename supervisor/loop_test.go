@@ -26,6 +26,7 @@ type fakePort struct {
 	wg   sync.WaitGroup
 	mu   sync.Mutex
 	live map[string]bridge.AgentRef
+	born []string // starts that were asked for
 	told []string
 }
 
@@ -44,6 +45,9 @@ func (f *fakePort) ruled(p bridge.MessageParams, verdict any) {
 }
 
 func (f *fakePort) Spawn(_ context.Context, p bridge.SpawnParams) (bridge.SpawnResult, error) {
+	f.mu.Lock()
+	f.born = append(f.born, p.String())
+	f.mu.Unlock()
 	time.Sleep(300 * time.Millisecond) // the CLI's own start, in the bubble's time
 	if f.spawn != nil {
 		if err := f.spawn(p); err != nil {
@@ -53,7 +57,7 @@ func (f *fakePort) Spawn(_ context.Context, p bridge.SpawnParams) (bridge.SpawnR
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.live[p.ID] = p.AgentRef
-	return bridge.SpawnResult{SessionID: p.Config.SessionID, Window: 200_000}, nil
+	return bridge.SpawnResult{SessionID: p.Config.SessionID, Window: 200_000, Resumed: p.Config.Resume}, nil
 }
 
 func (f *fakePort) Message(_ context.Context, p bridge.MessageParams) error {

@@ -38,11 +38,11 @@ func idFor(run, what string) string {
 
 func (st *step) newMessageID() string {
 	st.Counter++
-	return idFor(st.Options.Run, fmt.Sprintf("message/%d", st.Counter))
+	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", st.Counter, st.Salt))
 }
 
 func (st *step) sessionID(agent string, generation int) string {
-	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d", agent, generation))
+	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.Salt))
 }
 
 func orchID(n int) string { return fmt.Sprintf("orch-%d", n) }

@@ -38,8 +38,8 @@ func (st *step) resumed(f Resumed) {
 	completed, crashed := st.Completed(), st.Ending == nil
 	st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
 	st.LifeBegan, st.Lives = st.at, st.Lives+1
-	st.Options, st.Claude, st.BridgeUp = f.Options, f.Claude, true
-	st.HumanPresent = f.Options.HumanPresent
+	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
+	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Failures, st.ToldAlone = false, 0, false
 	e := st.sessionEvent()
 	e.Resumed = true
@@ -216,6 +216,7 @@ func (s *State) underWay() bool {
 // bridgeLost: every agent went with it. Another one is started, and they come back.
 func (st *step) bridgeLost(f BridgeLost) {
 	if !st.BridgeUp {
+		st.BridgeGone = true // the next one, whose coming is not told yet
 		return
 	}
 	st.BridgeUp = false
@@ -248,6 +249,11 @@ func (st *step) openBridge(class restart.Class, reason string) {
 }
 
 func (st *step) bridgeBack(f BridgeBack) {
+	if st.BridgeGone {
+		st.BridgeGone = false
+		st.openBridge(restart.Crash, "the bridge is gone: it ended at once")
+		return
+	}
 	st.BridgeUp, st.Claude = true, f.Claude
 	if f.Swept > 0 {
 		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})

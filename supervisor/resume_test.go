@@ -269,12 +269,19 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 // request is shown, and its answer reaches the process that waits now.
 func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id, other := p.summon("left half"), p.summon("right half")
 	p.do(asked(p, id, "p1", "ask"))
 	p.resume("")
 	p.back(bridge.FateBegun)
 	p.do(asked(p, id, "p9", "ask"))
 	if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" {
+		t.Errorf("requests %v", r)
+	}
+	p.resume("")
+	p.back(bridge.FateBegun)
+	p.do(asked(p, other, "p7", "ask")) // the same action, and not its request
+	p.do(asked(p, id, "p9", "ask"))
+	if r := told[contract.PermissionRequest](p); len(r) != 2 || r[0].Request != "p1" || r[1].Request != "p7" {
 		t.Errorf("requests %v", r)
 	}
 	p.command(contract.Permit{Request: "p1", Behavior: "allow"})

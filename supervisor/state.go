@@ -33,6 +33,7 @@ type State struct {
 	Exchanges  int     // messages between agents since a human spoke
 	Ceiling    int     // how often the ceiling of exchanges was reached since then
 	Counter    int     // messages so far; their ids derive from it
+	Salt       string  // and from this, of the present life
 
 	Task       string // what the human wants, as first said
 	Plan       []contract.Step
@@ -42,6 +43,7 @@ type State struct {
 	Ledger     Ledger
 	Restarts   restart.History
 	BridgeUp   bool // there is one to speak to
+	BridgeGone bool // the one on its way is lost already
 	BridgeMute int  // looks in a row that the bridge did not answer
 	MuteAt     time.Time
 	Waking     bool    // agents come back; then see that the talk goes on

@@ -87,7 +87,7 @@ func (st *step) probed(f Probed) {
 	if a == nil || a.Generation != f.Agent.Generation || !a.Up() {
 		return
 	}
-	st.watch(a, max(st.every(), a.Watch.Spared.Sub(st.at)))
+	st.watch(a, st.every())
 	if f.Failed != "" {
 		// The bridge is busy, mute or gone, which tells nothing of the agent.
 		if f.Silent {
