@@ -76,10 +76,7 @@ func (st *step) word(c contract.Say) {
 		m.Kind = KindInstruction
 		e := st.edit(to)
 		e.Standing = Working
-		if st.Phase == machine.Idle {
-			st.move(machine.StartTask, machine.Selecting)
-		}
-		st.move(machine.AgentSelected, machine.Executing)
+		st.executing()
 	case st.Question != nil:
 		m.Kind = KindAnswer
 		st.Question = nil

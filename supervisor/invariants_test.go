@@ -107,6 +107,10 @@ func stalled(s *State) bool {
 		switch a.Status {
 		case Busy, Starting, Down, Restarting:
 			return false
+		case Parked:
+			if a.Role == RoleArbiter && s.HumanPresent {
+				return false // a human was asked to choose
+			}
 		}
 		if a.Troubles > 0 {
 			return false
@@ -214,6 +218,9 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		}
 		return event(bridge.Context{Tokens: 5, Window: 10, Pct: 50})
 	case 7:
+		if len(a.Turn) == 0 {
+			return event(bridge.Notice{Text: "n"}) // nobody calls a tool outside of a turn
+		}
 		tools := []string{"spawn_orchestrator", "release_orchestrator", "set_plan", "status", "report_progress", "update_plan", "ask_predecessor", "nonsense"}
 		inputs := []string{`{"prompt":"p"}`, `{"id":"all","reason":"r"}`, `{"id":"orch-1","reason":"r"}`, `{"steps":[{"text":"a"}]}`, `{"message":"m"}`, `{"index":1,"status":"done"}`, `{"question":"q"}`, `[]`, `{"prompt":7}`}
 		return ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: tools[r.IntN(len(tools))], Input: json.RawMessage(inputs[r.IntN(len(inputs))])}}

@@ -258,8 +258,9 @@ func (st *step) releasePredecessor(id string) {
 // ended handles the end of an incarnation's process.
 func (st *step) ended(id string, d bridge.Done) {
 	a := st.edit(id)
-	if a.Status == Ended {
-		return
+	switch a.Status {
+	case Ended, Down, Parked:
+		return // known from elsewhere: its start failed, or its bridge is lost
 	}
 	asked, class, cause := a.Status == Stopping, restart.Crash, exitText(d.Exit)
 	if a.Status == Restarting {

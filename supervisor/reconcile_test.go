@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -265,6 +266,30 @@ func TestALostHistoryIsToldAgain(t *testing.T) {
 			t.Error("it was told of a loss")
 		}
 	})
+}
+
+// TestOneThatWasDoneSpeaksAgain: its history is lost, so that it is asked where it
+// stands. Its word finds its way to the Arbiter, wherever the machine is.
+func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
+	for _, kind := range []string{verdict.KindDone, verdict.KindHandoff, verdict.KindQuestion} {
+		p, id, _ := openTurn(t, RoleOrchestrator)
+		p.verdict(id, report("done", "all of it", true))
+		p.proven("arbiter")
+		p.resume("")
+		p.comes("arbiter", p.remembers("arbiter", bridge.FateBegun))
+		p.comes(id, bridge.SpawnResult{Resumed: false})
+		p.contains("the record", p.lastSent(id), "history is lost", "say where you stand")
+		p.verdict(id, report(kind, "all of it, as I see", true))
+		want := machine.Evaluating
+		if kind == verdict.KindQuestion {
+			want = machine.Executing
+		}
+		if p.s.Phase != want {
+			t.Errorf("after a %s: %s", kind, p.s.Phase)
+		}
+		p.verdict("arbiter", ruling("CONTINUE", "I wait.", "to", id))
+		p.folds()
+	}
 }
 
 // TestARefusedResumeBeginsAfreshOnce: then the cause is another, and the agent parked.

@@ -180,6 +180,34 @@ func TestALateWordOfAnEarlierProcess(t *testing.T) {
 	}
 }
 
+// TestAnEndCountsOnce: that a start failed, or the bridge was lost, was told already
+// when the process's own end is.
+func TestAnEndCountsOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		end    func(p *play, id string)
+		status Status
+	}{
+		"start": {func(p *play, id string) {
+			p.do(NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart, Message: "too many open files"})
+		}, Down},
+		"bridge": {func(p *play, _ string) { p.do(BridgeLost{Message: "killed"}) }, Down},
+		"parked": {func(p *play, id string) { p.crash(id, 5) }, Parked},
+	} {
+		p := begin(t, nil)
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+		if name == "parked" {
+			p.spawned("orch-1")
+		}
+		c.end(p, "orch-1")
+		crashes, restarts, history := p.s.Crashes, len(told[contract.Restart](p)), len(p.s.Restarts)
+		p.do(Happened{bridge.Event{AgentRef: p.agent("orch-1").AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}})
+		if a := p.agent("orch-1"); a.Status != c.status || p.s.Crashes != crashes || len(told[contract.Restart](p)) != restarts || len(p.s.Restarts) != history {
+			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Crashes-crashes, len(told[contract.Restart](p))-restarts)
+		}
+		p.folds()
+	}
+}
+
 // TestEndingOneThatIsDown: killed or released while its restart is due, or being
 // started: no process remains, and none follows.
 func TestEndingOneThatIsDown(t *testing.T) {

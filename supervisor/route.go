@@ -131,6 +131,14 @@ func (st *step) resettle() {
 	st.move(machine.Decision, to)
 }
 
+// executing brings the machine to where an Orchestrator has something to do.
+func (st *step) executing() {
+	if st.Phase == machine.Idle {
+		st.move(machine.StartTask, machine.Selecting)
+	}
+	st.move(machine.AgentSelected, machine.Executing)
+}
+
 // engaged says whether an Orchestrator works, or has asked and waits.
 func (s *State) engaged() bool {
 	for i := range s.Agents {
@@ -172,6 +180,9 @@ func (st *step) address(to, text string, retry bool) {
 
 // routeOrchestrator carries an Orchestrator's verdict on.
 func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
+	if st.Phase == machine.Idle || st.Phase == machine.Selecting {
+		st.executing() // it had been done, and was asked where it stands
+	}
 	a := st.edit(id)
 	if v.Kind != verdict.KindQuestion {
 		st.releasePredecessor(id)

@@ -43,6 +43,13 @@ func (e env) greet(r *runtimeRun) {
 	}
 }
 
+// tellReports says where crashes are described.
+func (e env) tellReports(r *runtimeRun) {
+	for _, path := range r.reporter.written() {
+		fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
+	}
+}
+
 // farewell tells where a rehearsal left its script and what did not stop, and prints
 // the line by which a run's sessions can be found again. A run that never reached an
 // agent has none.
@@ -50,9 +57,7 @@ func (e env) farewell(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}
-	for _, path := range r.reporter.written() {
-		fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
-	}
+	e.tellReports(r)
 	if r.stage != nil {
 		for _, p := range r.stage.problems() {
 			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))

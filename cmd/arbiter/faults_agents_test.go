@@ -16,6 +16,7 @@ import (
 // TestAgentDies: whatever ends an agent's process in mid-turn, another one takes its
 // session up, is told, and the work completes; the event names how it ended.
 func TestAgentDies(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, fault, reason string }{
 		{"exit 0", "exit-mid-turn:0", "exit code 0"},
 		{"exit 1", "exit-mid-turn:1", "exit code 1"},
@@ -44,6 +45,7 @@ func TestAgentDies(t *testing.T) {
 // a daemon behind, and one that forks by the hundred. Arbiter answers meanwhile, the
 // run ends by one Ctrl-C within the ladder, and nothing is left.
 func TestStubbornAgents(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		fault string
 		least int // processes of the run before the end
@@ -89,12 +91,13 @@ func awaitCrowd(t *testing.T, run string, least int) {
 // TestStoppedAgent: a stopped process is said to be stopped, and is not called dead;
 // the run ends all the same, or goes on once the process does.
 func TestStoppedAgent(t *testing.T) {
+	t.Parallel()
 	for _, p := range players(t) {
 		for _, then := range []string{"end", "go on"} {
 			t.Run(p.name+"/"+then, func(t *testing.T) {
 				onlyLinux(t)
 				t.Parallel()
-				s := start(t, nil, append(p.args, "--json", "--watch-every", "200ms", "--scenario", "dialogue", "--task", "Name it")...)
+				s := start(t, nil, append(p.args, "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task", "Name it")...)
 				await[contract.Question](s, "a question", nil)
 				pid := agentPID(t, s.run(), "arbiter.1")
 				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -123,6 +126,7 @@ func TestStoppedAgent(t *testing.T) {
 // any more when a process is to be started in place of a dead one. That is said
 // once, nothing loops, and the others go on.
 func TestProgramGone(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(path string) error
@@ -164,6 +168,7 @@ func TestProgramGone(t *testing.T) {
 // namespace it finds nothing there; without one the run survives, or can be resumed,
 // and what happened is said.
 func TestAgentStrikesUpwards(t *testing.T) {
+	t.Parallel()
 	// The ancestor is killed once only, and only if it is what it is taken for.
 	const strike = `test -e struck && { echo struck; exit; }; touch struck
 up() { cut -d' ' -f4 /proc/$1/stat; }
@@ -180,11 +185,11 @@ echo tried`
 			t.Parallel()
 			s := perform(t, spin(command("b", "bridge")), nil, "--pid-namespace", mode)
 			r := s.finish(contract.ExitComplete)
-			if want := b2n(mode == "never" || os.Getuid() != 0); r.Crashes != want || len(s.reasons()) != 2*want && want > 0 {
-				t.Logf("restarts: %q", s.reasons())
-				t.Errorf("%d crashes, want %d\n%s", r.Crashes, want, s.dump())
+			// In a namespace only, which root alone has for free, the bridge is out of reach.
+			if want := b2n(mode == "never" || os.Getuid() != 0); r.Crashes != want || len(s.reasons()) != want {
+				t.Errorf("%d crashes, want %d, restarts %q\n%s", r.Crashes, want, s.reasons(), s.dump())
 			}
-			if list := s.reasons(); len(list) > 0 && !strings.Contains(list[0], "the bridge is gone: ") {
+			if list := s.reasons(); len(list) > 0 && !strings.Contains(list[0], "the bridge") || len(list) > 0 && !strings.Contains(list[0], "signal: killed") {
 				t.Errorf("the cause is not named: %q", list)
 			}
 		})
@@ -220,25 +225,24 @@ func b2n(b bool) int {
 // TestGreedyAgents: an agent that comes near its limit of memory or output files is
 // warned of; one beyond it is started again on its session, and the work completes.
 func TestGreedyAgents(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, limit string
 		near, over  string
 		what        string
 	}{
-		{"memory", "--max-memory=150", "bloat:110M,quiet", "bloat:300M,quiet", " memory"},
+		{"memory", "--max-memory=400", "bloat:300M,quiet", "bloat:500M,quiet", " memory"},
 		{"output", "--max-output=1", "fill:900K,quiet", "fill:2M,quiet", "bfault.output"},
 	} {
 		t.Run(c.name+"/near", func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
-			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.near}, "--watch-every", "100ms", c.limit)
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.near}, "--watch-every", "500ms", c.limit)
 			if n := s.told(" uses "); !strings.Contains(n.Text, c.what) || !strings.Contains(n.Text, " of ") {
 				t.Errorf("notice %q", n.Text)
 			}
 			s.send(contract.Interrupt{ID: "orch-1"})
-			s.offScript = true
-			s.send(contract.Cancel{})
-			s.finish(contract.ExitFailed)
+			s.finish(contract.ExitComplete)
 			if list := s.reasons(); len(list) != 0 {
 				t.Errorf("started again: %q", list)
 			}
@@ -246,7 +250,10 @@ func TestGreedyAgents(t *testing.T) {
 		t.Run(c.name+"/over", func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
-			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over}, "--watch-every", "100ms", c.limit)
+			// The files stay when the process goes: somebody has to make room, or the next
+			// one is over the limit, too.
+			const tidy = `sh:rm -rf "${TMPDIR:?}"/claude-*/*/*/tasks`
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over, "orch-1.2": tidy}, "--watch-every", "500ms", c.limit)
 			if n := s.told("is started again"); !strings.Contains(n.Text, c.what) {
 				t.Errorf("notice %q", n.Text)
 			}
@@ -279,8 +286,10 @@ func TestCrashLoopIsParked(t *testing.T) {
 	if len(e) != 1 || e[0].Category != bridge.CatCrash || !slices.Contains(e[0].RecoveryOptions, "retry") {
 		t.Errorf("errors %+v", e)
 	}
-	if left := survivors(s.run()); len(left) > 1 {
-		t.Errorf("an agent lives while parked: %v", left)
+	for agent, pids := range aliveAs(s.run()) {
+		if strings.HasPrefix(agent, "arbiter.") {
+			t.Errorf("%s lives while parked: %v", agent, pids)
+		}
 	}
 	s.send(contract.Choose{Option: "retry"})
 	if r := s.finish(contract.ExitComplete); r.Crashes != 5 || r.Summary != "spun" {

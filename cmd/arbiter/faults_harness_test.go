@@ -38,6 +38,7 @@ actors:
         use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
       - {expect: "Released: ", verdict: &done {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
       - {expect: gives no sign of life, verdict: {decision: RETRY, to: orch-1, message: Again., reason: r}}
+      - {expect: was interrupted, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: Go on., reason: r}}
       - {expect: It is spun, verdict: *done}
       - {expect: is gone, verdict: {decision: COMPLETE, message: It is done., summary: without it, reason: r}}
       - verdict: {decision: CONTINUE, message: Patience., reason: r}
@@ -125,26 +126,16 @@ func (s *script) told(text string) contract.Notice {
 	return await[contract.Notice](s, "a notice of "+text, func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, text) })
 }
 
-// awaitAgent waits for an incarnation's process.
-func awaitAgent(t *testing.T, run, agent string) int {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for {
-		for pid, cmd := range survivors(run) {
-			group, err := syscall.Getpgid(pid)
-			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-			if err == nil && group == pid && strings.Contains(cmd, "--input-format") && strings.Contains(string(env), "ARBITER_AGENT="+agent+"\x00") {
-				return pid
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("no process of %s", agent)
-		}
+// aliveAs lists the pids of a run's processes by the incarnation they belong to.
+func aliveAs(run string) map[string][]int {
+	alive := map[string][]int{}
+	for pid := range survivors(run) {
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		_, agent, _ := strings.Cut(string(env), "ARBITER_AGENT=")
+		agent, _, _ = strings.Cut(agent, "\x00")
+		alive[agent] = append(alive[agent], pid)
 	}
+	return alive
 }
 
 // awaitProcess waits until a process is in a state as /proc names it.

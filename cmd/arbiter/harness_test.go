@@ -88,7 +88,25 @@ type script struct {
 	bad    error
 	change chan struct{} // capacity 1: something was read, or the output ended
 	ended  chan struct{}
-	stderr bytes.Buffer
+	stderr shared
+}
+
+// shared is a buffer that is read while a process still writes to it.
+type shared struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *shared) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *shared) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
 // prepare makes an arbiter to be run with a private home and nothing of our

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -19,7 +20,7 @@ import (
 const drainDeadline = 10 * time.Second
 
 // headless runs a task for a script: NDJSON both ways.
-func (e env) headless(c choices) error {
+func (e env) headless(c choices) (err error) {
 	// A reader that has gone shows as an error of the write, not as our death. The
 	// signal is caught, not ignored: what is ignored, every child ignores, too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -32,6 +33,11 @@ func (e env) headless(c choices) error {
 		return err
 	}
 	defer r.close()
+	defer func() {
+		if p := recover(); p != nil { // outside of the loop, which deals with its own
+			err = e.bug(r, p)
+		}
+	}()
 	var loop *supervisor.Loop
 	out := newLineWriter(e.stdout, backlogLimit, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
 	loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(out.put), r.log)
@@ -57,6 +63,14 @@ func (e env) headless(c choices) error {
 		return nil
 	}
 	return &exitError{code: exit, text: lastWord(exit, loop.Snapshot())}
+}
+
+// bug describes a panic of ours in a report, and ends the program.
+func (e env) bug(r *runtimeRun, p any) error {
+	r.reporter.panicked(&supervisor.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	r.reporter.close()
+	e.tellReports(r)
+	return &exitError{code: contract.ExitBug, text: fmt.Sprintf("a fault of arbiter: %v", p)}
 }
 
 // lastWord is the line on stderr that explains a run that did not complete.

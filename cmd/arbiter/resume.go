@@ -152,6 +152,9 @@ func (r *runtimeRun) takeUp() error {
 		return environmentf("run %s: %v", run, err)
 	}
 	crashpoint.Here("resume.folded")
+	if s.Ending == nil {
+		r.tellOf("the last life of this run ended without a word: it was killed, it crashed, or the power failed")
+	}
 	r.log.Info("resume", "run", o.Run, "records", r.book.Durable(), "crashed", s.Ending == nil)
 	return nil
 }

@@ -171,7 +171,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	case failed != nil:
 		exit = loop.Run(ctx, nil, supervisor.NoBridge{Options: r.choices.Options, Category: failed.Category, Message: failed.Message})
 	case r.resumed != nil:
-		exit = loop.Run(ctx, port, supervisor.Resumed{Options: r.choices.Options, Claude: claude, Word: r.choices.Options.Task, Notice: r.notice})
+		exit = loop.Run(ctx, port, supervisor.Resumed{Options: r.choices.Options, Claude: claude, Word: r.choices.Options.Task, Notice: r.notice, Salt: rand.Text()})
 	default:
 		exit = loop.Run(ctx, port, supervisor.Began{Options: r.choices.Options, Claude: claude, Notice: r.notice})
 	}

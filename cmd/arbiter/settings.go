@@ -63,6 +63,9 @@ func readSettings(c *cli.Context) (choices, error) {
 		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		Share: c.Bool("share-workspace"), Place: cwd, given: given,
 	}
+	if c.IsSet("session") && strings.TrimSpace(s.Session) == "" {
+		return s, usagef("--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one")
+	}
 	if s.Resume && s.Rehearse {
 		return s, usagef("--resume takes a rehearsal up as one by itself: leave --rehearse, --scenario and --stand-in out")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -60,7 +59,7 @@ func (r *round) bury(l *life, p plan, struck bool) bool {
 // can be resumed, and nothing may have been accepted.
 func (r *round) beginAnew(l *life) bool {
 	for token, s := range r.sent {
-		if s.accepted {
+		if s.accepted && !s.flipped {
 			r.f.failedResumes++
 			r.fail("not resumable, although %s was accepted\n%s", token, l.dump())
 			return false
@@ -165,6 +164,10 @@ func (r *round) check() {
 			r.f.queued++
 			continue
 		}
+		if s.flipped {
+			r.f.harmed++
+			continue
+		}
 		r.f.lost++
 		r.fail("lost: %q %s was accepted, and no session saw it", s.text, token)
 	}
@@ -177,17 +180,13 @@ func (r *round) check() {
 // queue is what waits, by arbiter's own word, for its reader yet: the run was over
 // before it had its turn.
 func (r *round) queue() []string {
-	cmd := exec.Command(r.bin, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
-	cmd.Env, cmd.Dir = r.env, filepath.Join(r.dir, "work")
-	out, err := cmd.Output()
+	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
 	var shown struct {
 		Messages []struct{ Text, Status string }
 	}
-	if err == nil {
-		err = json.Unmarshal(out, &shown)
-	}
-	if err != nil {
-		r.fail("sessions show: %v", err)
+	err := json.Unmarshal([]byte(out), &shown)
+	if err != nil || code != 0 {
+		r.fail("sessions show: %d, %v: %s", code, err, errs)
 	}
 	var waiting []string
 	for _, m := range shown.Messages {
@@ -230,7 +229,9 @@ func (r *round) checkDoubled(requests []rehearsal.Request) int {
 		}
 		seen += len(count)
 		for id, n := range count {
-			if n > 1 {
+			if n > 1 && r.flipped {
+				r.f.harmed++
+			} else if n > 1 {
 				r.f.doubled++
 				r.fail("doubled: %s is %d times in the history of session %s (%s)", id, n, session, q.Role)
 			}
@@ -274,6 +275,8 @@ func (r *round) checkLedger() {
 		case e.Message == "":
 		case e.Event == "ended":
 			ended[key] = true
+		case e.Event == "took" && ended[key] && r.flipped:
+			r.f.harmed++
 		case e.Event == "took" && ended[key]:
 			r.f.doubled++
 			r.fail("doubled: session %s took message %s up again after the turn's end", e.Session, e.Message)

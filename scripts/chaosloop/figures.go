@@ -17,6 +17,7 @@ type figures struct {
 	lost, doubled, orphans, twice      int
 	failedResumes, untrue, wrong, late int
 	failed                             int // rounds
+	flipped, harmed                    int // bits of journals, on purpose, and messages lost or given again over that
 	gone                               []time.Duration
 }
 
@@ -31,7 +32,7 @@ func (f *figures) add(g *figures) {
 		{&f.accepted, &g.accepted}, {&f.seen, &g.seen}, {&f.queued, &g.queued},
 		{&f.lost, &g.lost}, {&f.doubled, &g.doubled}, {&f.orphans, &g.orphans}, {&f.twice, &g.twice},
 		{&f.failedResumes, &g.failedResumes}, {&f.untrue, &g.untrue}, {&f.wrong, &g.wrong}, {&f.late, &g.late},
-		{&f.failed, &g.failed},
+		{&f.failed, &g.failed}, {&f.flipped, &g.flipped}, {&f.harmed, &g.harmed},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -61,14 +62,7 @@ func (f *figures) print(w io.Writer, points []string) {
 	}
 	slices.Sort(by)
 	fmt.Fprintf(w, "killed %d: %s\n", f.kills(), strings.Join(by, ", "))
-	var never, spared []string
-	for _, p := range points {
-		if f.hit[p] == 0 {
-			never = append(never, p)
-		} else if f.died[p] == 0 {
-			spared = append(spared, p)
-		}
-	}
+	never, spared := f.unmet(points)
 	fmt.Fprintf(w, "crash points reached: %d of %d, died at: %d\n", len(points)-len(never), len(points), len(points)-len(never)-len(spared))
 	if len(spared) > 0 {
 		fmt.Fprintf(w, "  reached, not died at: %s\n", strings.Join(spared, " "))
@@ -77,9 +71,23 @@ func (f *figures) print(w io.Writer, points []string) {
 		fmt.Fprintf(w, "  never: %s\n", strings.Join(never, " "))
 	}
 	fmt.Fprintf(w, "messages accepted %d, seen by their session %d, still queued at the end %d\n", f.accepted, f.seen, f.queued)
+	fmt.Fprintf(w, "bits of journals flipped on purpose %d, messages lost or given again over that %d\n", f.flipped, f.harmed)
 	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
 	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong files %d, deadlines missed %d\n",
 		f.lost, f.doubled, f.orphans, f.twice, f.failedResumes, f.untrue, f.wrong, f.late)
+}
+
+// unmet are the crash points that were never reached, and those reached that nobody
+// died at.
+func (f *figures) unmet(points []string) (never, spared []string) {
+	for _, p := range points {
+		if f.hit[p] == 0 {
+			never = append(never, p)
+		} else if f.died[p] == 0 {
+			spared = append(spared, p)
+		}
+	}
+	return never, spared
 }
 
 func (f *figures) quantile(q float64) time.Duration {

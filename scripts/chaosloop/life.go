@@ -29,6 +29,7 @@ type life struct {
 	count   int // lines so far
 	ended   *contract.Result
 	resumed bool // a session event came
+	filled  bool // its disk is full
 }
 
 type lockedBuffer struct {

@@ -8,7 +8,8 @@
 // the stand-in agent, which keeps a ledger, and, in fewer rounds, the real CLI,
 // whose requests to the scripted model are the ledger. It waits for conditions;
 // deadlines are failures. The seed printed for each round repeats its choices
-// (-seed S -rounds 1), as far as processes that race each other can be repeated.
+// (-seed S -rounds 1, and -at POINT:N:LIFE where it had a crash point of its own), as
+// far as processes that race each other can be repeated.
 //
 // One goroutine begins the rounds and adds them up. Each round has one, of which it
 // hears the end, and that one waits for the goroutine that reads a life's stdout.
@@ -33,13 +34,13 @@ import (
 const patience = 60 * time.Second
 
 const (
-	mostTries    = 4 // of a crash point that was not died at
+	mostTries    = 8 // of a crash point that was not died at
 	mostFailures = 3 // rounds; then no more are begun
 )
 
 type options struct {
 	kills, real, perJob, rounds, parallel int
-	points, claude                        string
+	points, at, claude                    string
 	seed                                  uint64
 	verbose                               bool
 }
@@ -52,6 +53,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 0, "end after so many jobs (0: when there were enough kills)")
 	flag.IntVar(&o.parallel, "parallel", 4, "jobs at a time")
 	flag.StringVar(&o.points, "points", "some", "crash points: none, some (at random), all (each once at least), or one's name")
+	flag.StringVar(&o.at, "at", "", "the first round's crash point, as `POINT:N:LIFE`: the Nth time it is passed, in that life (both from 1)")
 	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
 	flag.BoolVar(&o.verbose, "v", false, "tell of every life")
@@ -93,6 +95,9 @@ func run(o options) (bool, error) {
 	}
 	all := allPoints()
 	wanted, err := choosePoints(o.points, all)
+	if err == nil && o.at != "" {
+		_, _, _, err = parseAt(o.at, all)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -101,6 +106,10 @@ func run(o options) (bool, error) {
 		return false, err
 	}
 	f.print(os.Stdout, all)
+	if never, spared := f.unmet(all); o.points == "all" && o.rounds == 0 && f.failed == 0 && len(never)+len(spared) > 0 {
+		fmt.Println("not every crash point was died at")
+		return false, os.RemoveAll(dir)
+	}
 	if f.failed > 0 {
 		fmt.Println("kept:", dir)
 		return false, nil
@@ -114,7 +123,7 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 	f, tries := newFigures(), map[string]int{}
 	done := make(chan *round, o.parallel) // a round that ends never waits
 	for n, playing := 0, 0; ; {
-		enough := f.kills() >= o.kills && n >= o.real && (o.points != "all" || len(wanted) == 0)
+		enough := f.kills() >= o.kills && n >= o.real && len(wanted) == 0
 		if o.rounds > 0 {
 			enough = n >= o.rounds
 		}
@@ -127,10 +136,16 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			if n < o.real {
 				r.claude = o.claude
 			}
-			if len(wanted) > 0 {
+			switch {
+			case n == 0 && o.at != "":
+				r.must, r.mustN, r.mustAt, _ = parseAt(o.at, all) // read before
+			case len(wanted) > 0:
 				// Some places are passed in a run's first life only, others after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2
+				if helpFor(r.must) != "" {
+					r.mustN = 1 // what brings it about does so once
+				}
 			}
 			n, playing = n+1, playing+1
 			go func() {
@@ -159,6 +174,14 @@ func allPoints() []string {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// randomPoints is how -points is to be given for one round to choose as it did.
+func (o options) randomPoints() string {
+	if o.points == "some" {
+		return "some"
+	}
+	return "none"
 }
 
 func choosePoints(which string, all []string) ([]string, error) {

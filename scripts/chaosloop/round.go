@@ -28,6 +28,7 @@ type round struct {
 	must   string   // to be tried in this round, in life mustAt, for the mustN-th time it is passed
 	mustAt int
 	mustN  int
+	forced bool   // it was tried
 	claude string // the real CLI; empty: the stand-in plays
 
 	api    *rehearsal.Server
@@ -45,6 +46,7 @@ type round struct {
 	questions int
 	problems  []string
 	sawAgents bool
+	flipped   bool // a bit of the journal, on purpose
 }
 
 // spoken is a message of the human's.
@@ -52,6 +54,7 @@ type spoken struct {
 	text     string
 	by       *life
 	accepted bool
+	flipped  bool // accepted before a bit of the journal was flipped
 }
 
 func (r *round) token() string {
@@ -79,6 +82,7 @@ func (r *round) play() {
 	} else {
 		r.live()
 		r.check()
+		r.remove()
 		if err := r.api.Close(); err != nil {
 			r.fail("%v", err)
 		}
@@ -94,9 +98,9 @@ func (r *round) report() {
 	if len(r.problems) > 0 {
 		tried := ""
 		if r.must != "" {
-			tried = fmt.Sprintf(", %s:%d in life %d", r.must, r.mustN, r.mustAt+1)
+			tried = fmt.Sprintf(" -at %s:%d:%d", r.must, r.mustN, r.mustAt+1)
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), tried, strings.Join(r.problems, "\n  "))
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -points %s%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
 	} else if err := os.RemoveAll(r.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
@@ -233,6 +237,8 @@ func (r *round) answer(l *life, ev contract.Line) {
 		}
 	case contract.PermissionRequest:
 		l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
+	case contract.Error:
+		l.relieve()
 	case contract.Result:
 		l.ended = &b
 	}
@@ -251,7 +257,7 @@ const closing = "all is woven"
 // close says so, unless it was said and accepted before.
 func (r *round) close(l *life) {
 	for _, s := range r.sent {
-		if s.text == closing && (s.accepted || s.by == l) {
+		if s.text == closing && (s.accepted && !s.flipped || s.by == l) {
 			return
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // plan is what is done to one life.
 type plan struct {
-	victim  string // arbiter, bridge, agent, all, int, term; "" for none or a crash point
+	victim  string // arbiter, bridge, agent, all, int, term, disk; "" for none or a crash point alone
 	after   int    // lines
 	crashAt string
 }
@@ -18,8 +18,8 @@ func (r *round) plan() plan {
 	if r.kills >= r.o.perJob {
 		return plan{}
 	}
-	if r.must != "" && r.lives == r.mustAt {
-		return plan{crashAt: fmt.Sprintf("%s:%d", r.must, r.mustN)}
+	if p, ok := r.force(); ok {
+		return p
 	}
 	if r.o.points == "some" && len(r.points) > 0 && r.rnd.IntN(3) == 0 {
 		return plan{crashAt: fmt.Sprintf("%s:%d", r.points[r.rnd.IntN(len(r.points))], 1+r.rnd.IntN(6))}
@@ -33,6 +33,8 @@ func (r *round) strike(l *life, p plan) bool {
 	var targets []int
 	sig := syscall.SIGKILL
 	switch p.victim {
+	case byDisk:
+		return l.fill()
 	case "arbiter":
 		targets = []int{l.cmd.Process.Pid}
 	case "bridge":

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestSilentAgent: one that gives no sign of life at all is flagged, and the Arbiter
+// decides; one that is silent and answers a ping is left alone.
+func TestSilentAgent(t *testing.T) {
+	t.Parallel()
+	t.Run("hangs", func(t *testing.T) {
+		onlyLinux(t)
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"orch-1.1": "hang"}, "--watch-every", "500ms")
+		s.told("gives no sign of life")
+		await[contract.Message](s, "word to the Arbiter", func(_ string, b contract.Message) bool {
+			return b.To == contract.Arbiter && b.From == contract.Supervisor && strings.Contains(b.Text, "RETRY")
+		})
+		if list := s.reasons(); len(list) != 0 {
+			t.Errorf("restarted before anybody said so: %q", list)
+		}
+		if r := s.finish(contract.ExitComplete); r.Summary != "spun" || r.Crashes != 0 {
+			t.Errorf("result %+v", r)
+		}
+		if sp := s.spawns("orch-1"); len(sp) != 2 || !sp[1].Resumed {
+			t.Errorf("spawned %+v", sp)
+		}
+	})
+	t.Run("is quiet", func(t *testing.T) {
+		onlyLinux(t)
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"orch-1.1": "quiet"}, "--watch-every", "500ms", "--debug")
+		await[contract.ToolResult](s, "the last word before the silence", func(id string, _ contract.ToolResult) bool { return id == "orch-1" })
+		s.awaitLooks(20) // of both agents: far more than flag a silent one
+		for _, n := range collect[contract.Notice](s) {
+			t.Errorf("notice %q", n.Text)
+		}
+		s.send(contract.Interrupt{ID: "orch-1"})
+		await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool { return id == "orch-1" && b.Outcome == bridge.TurnInterrupted })
+		if r := s.finish(contract.ExitComplete); r.Summary != "spun" || len(s.spawns("orch-1")) != 1 {
+			t.Errorf("result %+v", r)
+		}
+	})
+}
+
+// awaitLooks waits until the watchdog has looked so often from now on, by the log.
+func (s *script) awaitLooks(more int) {
+	s.t.Helper()
+	path := collect[contract.Session](s)[0].Log
+	looks := func() int {
+		text, _ := os.ReadFile(path)
+		return strings.Count(string(text), `"type":"supervisor.Probed"`)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for first := looks(); looks() < first+more; {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatalf("%d looks of %d", looks()-first, more)
+		}
+	}
+}
+
+// TestOtherSessionIsNotRouted: a process that speaks for another session is ended,
+// and what it said there reaches nobody.
+func TestOtherSessionIsNotRouted(t *testing.T) {
+	t.Parallel()
+	s := perform(t, spin("echo spun"), sick{"orch-1.1": "other-session"})
+	if r := s.finish(contract.ExitComplete); r.Summary != "spun" {
+		t.Errorf("result %+v\n%s", r, s.dump())
+	}
+	sp := s.spawns("orch-1")
+	if len(sp) != 2 || len(s.reasons()) != 1 {
+		t.Errorf("spawned %+v, restarts %q\n%s", sp, s.reasons(), s.dump())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := true // incarnation
+	for _, l := range s.lines {
+		switch l.Body.(type) {
+		case contract.Done:
+			first = first && l.ID != "orch-1"
+		case contract.ToolUse, contract.Assistant, contract.Handoff:
+			if l.ID == "orch-1" && first {
+				t.Errorf("routed: %+v", l.Body)
+			}
+		}
+	}
+}
+
+// TestSwallowed: a message nobody proves to have is written again, once; when that
+// comes to nothing, another process gets it. The books tell.
+func TestSwallowed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, ill         string
+		resent, swallowed int
+		spawns            int
+	}{
+		{"once", "swallow", 1, 0, 1},
+		// What is no user message comes through, so that the process looks sound.
+		{"twice", `sh:grep --line-buffered -v '"type":"user"' | $standin "$@"; exit`, 1, 1, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.ill}, "--watch-every", "1s")
+			if r := s.finish(contract.ExitComplete); r.Summary != "spun" || r.Crashes != 0 {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			if sp := s.spawns("orch-1"); len(sp) != c.spawns {
+				t.Errorf("spawned %+v", sp)
+			}
+			out, _ := s.output(0, "sessions", "show", "--json", s.run())
+			var shown sessionReport
+			if err := json.Unmarshal([]byte(out), &shown); err != nil {
+				t.Fatal(err)
+			}
+			if l := shown.Ledger; l.Resent != c.resent || l.Swallowed != c.swallowed || l.Posted != l.Seen+l.Returned {
+				t.Errorf("ledger %+v\n%s", l, s.dump())
+			}
+			for _, m := range shown.Messages {
+				if m.Kind == "brief" && (m.Status != "delivered" || m.Sent != 2+c.swallowed) {
+					t.Errorf("brief %+v", m)
+				}
+			}
+		})
+	}
+}
+
+// TestNeverReady: an Orchestrator that does not get ready – it may show a person
+// something – is given up with its cause, and never counts as at work.
+func TestNeverReady(t *testing.T) {
+	t.Parallel()
+	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "1s")
+	r := s.finish(contract.ExitComplete)
+	if r.Summary != "without it" || len(s.spawns("orch-1")) != 1 {
+		t.Errorf("result %+v\n%s", r, s.dump())
+	}
+	s.oneError(bridge.CatStart)
+	if slices.ContainsFunc(s.lines, func(l contract.Line) bool { _, ok := l.Body.(contract.Delivered); return ok && l.ID == "orch-1" }) {
+		t.Error("a message was called delivered")
+	}
+}
+
+// TestUsageLimit: a limit with a reset time is waited for, once, and no crash; with
+// no wait allowed the run ends, says so, and is taken up again later.
+func TestUsageLimit(t *testing.T) {
+	t.Parallel()
+	t.Run("waited for", func(t *testing.T) {
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:2"}, "--max-wait", "4s")
+		if r := s.finish(contract.ExitComplete); r.Crashes != 0 || r.Summary != "spun" {
+			t.Errorf("result %+v\n%s", r, s.dump())
+		}
+		list := collect[contract.Retry](s)
+		if len(list) != 1 || !strings.Contains(list[0].Reason, "resets at") || list[0].DelayMS > 4000 {
+			t.Errorf("retries %+v", list)
+		}
+		if e := collect[contract.Error](s); len(e) != 0 || len(s.spawns(contract.Arbiter)) != 1 {
+			t.Errorf("errors %+v, spawned %+v", e, s.spawns(contract.Arbiter))
+		}
+	})
+	t.Run("not waited for", func(t *testing.T) {
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:777600"}, "--max-wait", "0s")
+		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit || r.Crashes != 0 {
+			t.Errorf("result %+v", r)
+		}
+		s.oneError(bridge.CatUsageLimit)
+		n := s.again("--json", "--resume")
+		if r := n.finish(contract.ExitComplete); r.Summary != "spun" {
+			t.Errorf("result %+v\n%s", r, n.dump())
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:3600"}, "--max-wait", "2h")
+		await[contract.Retry](s, "the wait", nil)
+		s.send(contract.Cancel{})
+		s.finish(contract.ExitFailed)
+	})
+}
+
+// TestKeyRefusedInParallel: several agents are refused at once. It is said once, and
+// nothing is started any more.
+func TestKeyRefusedInParallel(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"orch-*": "auth"}), "--json", "--scenario", "parallel", "--task", "Two threads")
+	s.offScript = true
+	s.finish(contract.ExitEnvironment)
+	s.oneError(bridge.CatAuth)
+	if list := s.reasons(); len(list) != 0 {
+		t.Errorf("restarts %q", list)
+	}
+}
+
+// TestCutStream: an answer that is cut off in mid-stream, for good, looks like a
+// finished turn (observed with CLI 2.1.329: a result that says success). Without a
+// verdict it is asked for again, and never taken for the end of the work.
+func TestCutStream(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input",
+				"--scenario", faultScenario(t, "{cut_after: 4, repeat: forever}"), "--task", "Speak")...)
+			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
+				t.Errorf("result %+v", r)
+			}
+			for _, e := range collect[contract.Error](s) {
+				if e.Category != bridge.CatVerdict {
+					t.Errorf("error %+v", e)
+				}
+			}
+			if d := collect[contract.Decision](s); len(d) == 0 || slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "fallback" }) {
+				t.Errorf("decisions %+v", d)
+			}
+		})
+	}
+}
+
+// TestMoneyIsSpentOnce: a run that ended for its cost ends at once when it is taken
+// up again, with nothing started; a higher limit lets it go on.
+func TestMoneyIsSpentOnce(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: And then?, reason: r}, usage: {input: 900000, output: 10000}}\n    otherwise:", 1)
+	s := perform(t, text, nil, "--max-cost", "1")
+	r := s.finish(contract.ExitLimit)
+	if r.Status != contract.StatusLimit || r.CostUSD < 1 {
+		t.Errorf("result %+v", r)
+	}
+	n := s.again("--json", "--resume")
+	if r := n.finish(contract.ExitLimit); !strings.Contains(r.Summary, "--max-cost") || len(n.spawns(contract.Arbiter)) != 0 {
+		t.Errorf("result %+v, spawned %+v", r, n.spawns(contract.Arbiter))
+	}
+	m := s.again("--json", "--resume", "--max-cost", "100")
+	m.send(contract.Say{Text: "it is enough"})
+	m.finish(contract.ExitComplete)
+}

@@ -1,0 +1,366 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestImpatientSignals: one Ctrl-C is orderly, a second one fast, and ten of them do
+// no more harm than two. Whatever they catch, nothing is left and the run goes on.
+func TestImpatientSignals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		signals int
+		within  time.Duration // from the first signal to the end
+	}{
+		{"once", 1, 14 * time.Second}, {"twice", 2, 6 * time.Second}, {"ten times", 10, 3 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onlyLinux(t)
+			t.Parallel()
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": "ignore-term,hang"})
+			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+			began := time.Now()
+			for range c.signals {
+				if s.cmd.Process.Signal(syscall.SIGINT) != nil {
+					break // it has ended
+				}
+				await[contract.State](s, "the first one's effect", func(_ string, b contract.State) bool { return b.To == "cancelled" })
+			}
+			<-s.ended
+			if took := time.Since(began); took > c.within {
+				t.Errorf("the end took %s", took)
+			}
+			if c.signals < 3 {
+				s.finish(contract.ExitInterrupted)
+			} else {
+				s.gone()
+				if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitInterrupted) {
+					t.Errorf("exit code %d", got)
+				}
+			}
+			awaitGone(t, s.run())
+			n := s.again("--json", "--resume")
+			if r := n.finish(contract.ExitComplete); r.Summary != "spun" {
+				t.Errorf("result %+v\n%s", r, n.dump())
+			}
+		})
+	}
+}
+
+// TestQuit: SIGQUIT asks for the stacks and an end at once. The bridge ends the
+// agents, and the run can be taken up.
+func TestQuit(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	s.mustSignal(syscall.SIGQUIT)
+	s.gone()
+	awaitGone(t, s.run())
+	if !strings.Contains(s.stderr.String(), "goroutine ") {
+		t.Errorf("no stacks: %.300s", s.stderr.String())
+	}
+	s.namedAfter("Call it nameless.")
+}
+
+// namedAfter takes the dialogue up again, and answers its question.
+func (s *script) namedAfter(word string, args ...string) *script {
+	s.t.Helper()
+	n := s.again(append([]string{"--json", "--resume"}, args...)...)
+	await[contract.Question](n, "the question again", nil)
+	n.send(contract.Say{Text: word})
+	n.finish(contract.ExitComplete)
+	return n
+}
+
+// TestSuspended: arbiter is stopped from the keyboard and continued; what was said
+// meanwhile is heard, and nobody is taken for dead.
+func TestSuspended(t *testing.T) {
+	onlyLinux(t)
+	t.Parallel()
+	s := prepare(t, nil, "--stand-in", "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task", "Name it")
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an orphaned group would not heed the signal
+	s.launch()
+	await[contract.Question](s, "a question", nil)
+	s.mustSignal(syscall.SIGTSTP)
+	awaitProcess(t, s.cmd.Process.Pid, "T")
+	s.send(contract.Say{Text: "Call it nameless."})
+	s.mustSignal(syscall.SIGCONT)
+	s.finish(contract.ExitComplete)
+	if list := s.reasons(); len(list) != 0 {
+		t.Errorf("restarts %q", list)
+	}
+}
+
+// TestTerminalGone: the terminal is closed, and with it all three streams and the
+// session. The run ends in order and can be taken up.
+func TestTerminalGone(t *testing.T) {
+	onlyLinux(t)
+	t.Parallel()
+	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stderr, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stderr = theirs
+	s.launch()
+	_ = theirs.Close()
+	await[contract.Question](s, "a question", nil)
+	_ = stderr.Close()
+	s.closeOutput()
+	s.mustSignal(syscall.SIGHUP) // before the end of the input, which would be an answer to the question
+	s.gone()
+	if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitTerminated) && got != int(contract.ExitFailed) {
+		t.Errorf("ended with %v", s.cmd.ProcessState)
+	}
+	awaitGone(t, s.run())
+	s.cmd.Stderr = nil
+	s.namedAfter("Call it nameless.")
+}
+
+// TestWordsAtOddTimes: a message to an agent that is starting waits for it; one to an
+// agent that is on its way out, gone, parked, or was never there is refused at once.
+func TestWordsAtOddTimes(t *testing.T) {
+	t.Parallel()
+	refused := func(s *script, to, why string) {
+		s.t.Helper()
+		before := len(collect[contract.Rejected](s))
+		s.send(contract.Say{Text: "Hear me.", To: to})
+		n := 0
+		b := await[contract.Rejected](s, "a refusal", func(string, contract.Rejected) bool { n++; return n > before })
+		if !strings.Contains(b.Message, why) {
+			s.t.Errorf("refused with %q", b.Message)
+		}
+	}
+	t.Run("starting", func(t *testing.T) {
+		t.Parallel()
+		gate := filepath.Join(t.TempDir(), "gate")
+		if err := syscall.Mkfifo(gate, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := perform(t, spin("echo spun"), sick{"orch-1.1": "sh:read -r _ < '" + gate + "'"})
+		await[contract.Spawn](s, "the spawn", func(id string, _ contract.Spawn) bool { return id == "orch-1" })
+		s.send(contract.Say{Text: "Hear me.", To: "orch-1"})
+		await[contract.Accepted](s, "accepted", nil)
+		said := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool { return b.Text == "Hear me." })
+		if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		await[contract.Delivered](s, "its delivery", func(_ string, b contract.Delivered) bool { return b.MessageID == said.MessageID })
+		s.finish(contract.ExitComplete)
+	})
+	t.Run("leaving, gone, and nobody", func(t *testing.T) {
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"orch-1.1": "ignore-term,hang"})
+		await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+		s.send(contract.Kill{ID: "orch-1"})
+		await[contract.Accepted](s, "accepted", nil)
+		refused(s, "orch-1", `no living agent "orch-1"`)
+		await[contract.Done](s, "its end", func(id string, _ contract.Done) bool { return id == "orch-1" })
+		refused(s, "orch-1", `no living agent "orch-1"`)
+		refused(s, "orch-7", `no living agent "orch-7"`)
+		refused(s, "human", `no living agent "human"`)
+		s.offScript = true
+		s.send(contract.Cancel{})
+		s.finish(contract.ExitFailed)
+	})
+	t.Run("parked", func(t *testing.T) {
+		t.Parallel()
+		s := perform(t, talk, sick{"arbiter.[1-5]": "die-mid-turn"})
+		await[contract.Question](s, "a question", func(_ string, b contract.Question) bool { return strings.Contains(b.Text, "parked") })
+		refused(s, contract.Arbiter, `no living agent "arbiter"`)
+		s.send(contract.RetryLast{})
+		await[contract.Accepted](s, "accepted", nil)
+		s.send(contract.Say{Text: "it is enough"})
+		s.finish(contract.ExitComplete)
+	})
+}
+
+// TestCommandsAreNotTalk: pause, continue and interrupt act at once, also in
+// mid-turn, and no agent ever reads them. What is said under a pause waits.
+func TestCommandsAreNotTalk(t *testing.T) {
+	t.Parallel()
+	s := perform(t, spin("test -e up.txt || { touch up.txt; exec tail -f /dev/null; }"), nil)
+	await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+	awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
+	await[contract.Decision](s, "the Arbiter's ruling", nil)
+	accepted := func(n int) {
+		t.Helper()
+		seen := 0
+		await[contract.Accepted](s, "accepted", func(string, contract.Accepted) bool { seen++; return seen >= n })
+	}
+	s.send(contract.Pause{})
+	accepted(1)
+	s.send(contract.Say{Text: "Patience, all."})
+	accepted(2)
+	s.send(contract.Interrupt{ID: "orch-1"})
+	accepted(3)
+	await[contract.Turn](s, "the turn's end", func(id string, b contract.Turn) bool { return id == "orch-1" && b.Outcome == bridge.TurnInterrupted })
+	said := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool { return b.Text == "Patience, all." })
+	if slices.Contains(collect[contract.Delivered](s), contract.Delivered{MessageID: said.MessageID}) {
+		t.Error("delivered under the pause")
+	}
+	s.send(contract.Continue{})
+	await[contract.Delivered](s, "the delivery", func(_ string, b contract.Delivered) bool { return b.MessageID == said.MessageID })
+	s.finish(contract.ExitComplete)
+	for _, m := range collect[contract.Message](s) {
+		if m.From == contract.Human && m.Kind != "task" && m.Text != "Patience, all." {
+			t.Errorf("a command became a message: %+v", m)
+		}
+	}
+}
+
+// TestNoHumanAtStdin: stdin may be closed, empty, or no file at all. The run has a
+// defined end, and no CPU is burned over it.
+func TestNoHumanAtStdin(t *testing.T) {
+	t.Parallel()
+	open := func(name string) func(*testing.T) *os.File {
+		return func(t *testing.T) *os.File {
+			f, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+			return f
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		stdin func(*testing.T) *os.File // nil: closed
+		task  bool
+		exit  contract.Exit
+	}{
+		{"null and a task", open(os.DevNull), true, contract.ExitComplete},
+		{"null and no task", open(os.DevNull), false, contract.ExitUsage},
+		{"directory and a task", open("."), true, contract.ExitComplete},
+		{"directory and no task", open("."), false, contract.ExitUsage},
+		{"closed and a task", nil, true, contract.ExitComplete},
+		{"closed and no task", nil, false, contract.ExitUsage},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"--stand-in", "--json", "--scenario", "parallel"}
+			if c.task {
+				args = append(args, "--task", "Two threads")
+			}
+			s := prepare(t, nil, args...)
+			if c.stdin == nil {
+				sh, err := exec.LookPath("sh")
+				if err != nil {
+					t.Skip("no sh")
+				}
+				s.cmd.Args = append([]string{"sh", "-c", `exec "$0" "$@" <&-`, s.cmd.Path}, args...)
+				s.cmd.Path = sh
+			} else {
+				s.cmd.Stdin = c.stdin(t)
+			}
+			out, err := s.cmd.Output()
+			if got := s.cmd.ProcessState.ExitCode(); got != int(c.exit) {
+				t.Fatalf("exit code %d, want %d: %v\n%s\n%s", got, c.exit, err, out, s.stderr.String())
+			}
+			if _, err := contractLines(string(out)); err != nil {
+				t.Error(err)
+			}
+			if cpu := s.cmd.ProcessState.UserTime(); cpu > 3*time.Second {
+				t.Errorf("%s of CPU", cpu)
+			}
+		})
+	}
+}
+
+// TestFlood: a thousand messages in one go are all accepted, in order, and delivered
+// in order, one turn each; those that were not are there in the next life.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	const words, before, after = 1000, 40, 20
+	s := perform(t, talk, nil)
+	await[contract.Question](s, "the first question", nil)
+	var all strings.Builder
+	for i := range words {
+		line, err := contract.MarshalCommand(contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: fmt.Sprintf("word %d", i)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(strings.TrimSpace(string(line)) + "\n")
+	}
+	began := time.Now()
+	if _, err := s.stdin.Write([]byte(all.String())); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	await[contract.Accepted](s, "all answers", func(string, contract.Accepted) bool { n++; return n == words })
+	t.Logf("accepted in %s", time.Since(began))
+	await[contract.Message](s, "the last of them", func(_ string, b contract.Message) bool { return b.Text == fmt.Sprintf("word %d", words-1) })
+	for i, a := range collect[contract.Accepted](s) {
+		if a.Ref != fmt.Sprint(i) {
+			t.Fatalf("answer %d is to %s", i, a.Ref)
+		}
+	}
+	ids := map[string]int{} // by message id
+	for _, m := range collect[contract.Message](s) {
+		if i := 0; m.From == contract.Human {
+			if _, err := fmt.Sscanf(m.Text, "word %d", &i); err == nil {
+				ids[m.MessageID] = i
+			}
+		}
+	}
+	if len(ids) != words {
+		t.Fatalf("%d messages", len(ids))
+	}
+	inOrder := func(s *script, from, least int) int {
+		t.Helper()
+		next := from
+		await[contract.Delivered](s, "deliveries", func(_ string, d contract.Delivered) bool {
+			if i, ok := ids[d.MessageID]; ok {
+				if i != next {
+					t.Fatalf("word %d was delivered, want %d", i, next)
+				}
+				next++
+			}
+			return next == from+least
+		})
+		return next
+	}
+	inOrder(s, 0, before)
+	s.send(contract.Cancel{})
+	s.finish(contract.ExitFailed)
+	delivered := 0
+	for _, d := range collect[contract.Delivered](s) {
+		if _, ok := ids[d.MessageID]; ok {
+			delivered++
+		}
+	}
+	out, _ := s.output(0, "sessions", "show", "--json", s.run())
+	var shown sessionReport
+	if err := json.Unmarshal([]byte(out), &shown); err != nil {
+		t.Fatal(err)
+	}
+	waiting := 0
+	for _, m := range shown.Messages {
+		if i, ok := ids[m.ID]; ok && (m.Status == "delivered") != (i < delivered) {
+			t.Errorf("word %d is %s, %d were delivered", i, m.Status, delivered)
+		} else if ok && i >= delivered {
+			waiting++
+		}
+	}
+	if waiting != words-delivered {
+		t.Errorf("%d wait, want %d", waiting, words-delivered)
+	}
+	r := s.again("--json", "--resume")
+	inOrder(r, delivered, after)
+	r.send(contract.Cancel{})
+	r.finish(contract.ExitFailed)
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// What brings a life to a crash point that an undisturbed one does not pass.
+const (
+	byBridge = "bridge" // which is killed
+	byFlip   = "flip"   // of a bit of the journal, between two lives
+	byLitter = "litter" // of a life that died over a file it was writing
+	byDisk   = "disk"   // that is full
+	byRemove = "remove" // of the run, once it is complete
+)
+
+// helpFor names what a crash point needs; "" is for those that are passed anyway.
+func helpFor(point string) string {
+	for prefix, help := range map[string]string{
+		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
+		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove,
+	} {
+		if strings.HasPrefix(point, prefix) {
+			return help
+		}
+	}
+	return ""
+}
+
+// force plans the life in which the round's own crash point is to be met.
+func (r *round) force() (plan, bool) {
+	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
+	switch help := helpFor(r.must); {
+	case r.must == "" || r.forced || r.lives < r.mustAt || help == byRemove:
+		return plan{}, false
+	case help == "":
+		r.forced = true
+		return plan{crashAt: at}, r.lives == r.mustAt
+	case help == byBridge || help == byDisk:
+		r.forced = true
+		return plan{crashAt: at, victim: help, after: 2 + r.rnd.IntN(20)}, true
+	case r.run == "": // there is no journal yet
+		return plan{victim: "arbiter", after: 20 + r.rnd.IntN(20)}, true
+	case help == byLitter && !r.littered():
+		return plan{crashAt: "journal.meta.rename.before"}, true
+	case help == byFlip && !r.flip():
+		return plan{}, false
+	default:
+		r.forced = true
+		return plan{crashAt: at}, true
+	}
+}
+
+func (r *round) runDir() string { return filepath.Join(r.dir, "state", "runs", r.run) }
+
+func (r *round) littered() bool {
+	left, _ := filepath.Glob(filepath.Join(r.runDir(), "*.tmp"))
+	return len(left) > 0
+}
+
+// flip changes a bit of the last piece of the journal that holds anything. What was
+// accepted behind it is lost by right, and what was delivered may be given again.
+func (r *round) flip() bool {
+	names, _ := filepath.Glob(filepath.Join(r.runDir(), "journal-*"))
+	slices.Sort(names)
+	for _, name := range slices.Backward(names) {
+		raw, err := os.ReadFile(name)
+		if err != nil || len(raw) < 4096 {
+			continue
+		}
+		at := len(raw)/4 + r.rnd.IntN(len(raw)*3/4)
+		raw[at] ^= 1 << r.rnd.IntN(8)
+		if err := os.WriteFile(name, raw, 0o600); err != nil {
+			r.fail("flip a bit: %v", err)
+			return false
+		}
+		r.f.flipped++
+		r.flipped = true
+		for _, s := range r.sent {
+			s.flipped = s.accepted
+		}
+		r.tell("  %s: a bit at %d of %d in %s is flipped", r.name(), at, len(raw), filepath.Base(name))
+		return true
+	}
+	return false
+}
+
+// command runs one of arbiter's own, and returns its exit code: -1 for a death.
+func (r *round) command(env []string, args ...string) (stdout, stderr string, code int) {
+	cmd := exec.Command(r.bin, args...)
+	cmd.Env, cmd.Dir = append(slices.Clone(r.env), env...), filepath.Join(r.dir, "work")
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return "", err.Error(), -2
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// remove kills a removal of the run at the round's crash point. The run is then all
+// there or not at all, and a second removal leaves nothing of it.
+func (r *round) remove() {
+	if helpFor(r.must) != byRemove || r.run == "" {
+		return
+	}
+	state := filepath.Join(r.dir, "state")
+	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
+	rm := []string{"sessions", "rm", "--state-dir", state, r.run}
+	if _, errs, code := r.command([]string{"ARBITER_CRASH_AT=" + at, "ARBITER_CRASH_LOG=" + r.hits}, rm...); code != -1 {
+		r.fail("removal under %s ended with %d: %s", at, code, errs)
+		return
+	}
+	out, errs, code := r.command(nil, "sessions", "ls", "--json", "--state-dir", state)
+	var list []struct {
+		Run, Status string
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 {
+		r.fail("list after a removal that was cut: %d, %v: %s", code, err, errs)
+		return
+	}
+	for _, line := range list {
+		if line.Run == r.run && line.Status != "complete" {
+			r.fail("half removed: %+v", line)
+		}
+	}
+	want := 0
+	if len(list) == 0 {
+		want = 2 // it is gone
+	}
+	if _, errs, code := r.command(nil, rm...); code != want {
+		r.fail("the second removal ended with %d: %s", code, errs)
+	}
+	r.command(nil, "--json", "--no-input", "--session", "none", "--state-dir", state) // every start of a run tidies
+	entries, err := os.ReadDir(filepath.Join(state, "runs"))
+	for _, e := range entries {
+		if strings.Contains(e.Name(), r.run) {
+			r.fail("left of a removed run: %s", e.Name())
+		}
+	}
+	if err != nil {
+		r.fail("%v", err)
+	}
+}
+
+// fill has the disk be full for this life's arbiter, and says something, which then
+// cannot be kept: the journal takes a few bytes more at most. The log of crash points,
+// which is shorter, still has room.
+func (l *life) fill() bool {
+	size := int64(0)
+	names, _ := filepath.Glob(filepath.Join(l.r.runDir(), "journal-*"))
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			size = max(size, info.Size())
+		}
+	}
+	if info, err := os.Stat(l.r.hits); err != nil || size < info.Size()+200 {
+		return false // not yet
+	}
+	if err := limitFiles(l.cmd.Process.Pid, uint64(size)+20); err != nil {
+		l.r.fail("limit files: %v", err)
+		return false
+	}
+	l.filled = true
+	l.say("a passing note")
+	return true
+}
+
+// relieve makes room again.
+func (l *life) relieve() {
+	if l.filled {
+		l.filled = false
+		if err := limitFiles(l.cmd.Process.Pid, ^uint64(0)); err != nil && !errors.Is(err, syscall.ESRCH) {
+			l.r.fail("limit files: %v", err)
+		}
+	}
+}
+
+// parseAt reads POINT:N:LIFE, as a failed round is told: both count from 1.
+func parseAt(text string, all []string) (point string, n, life int, err error) {
+	words := strings.Split(text, ":")
+	if len(words) == 3 && slices.Contains(all, words[0]) {
+		if n, err = strconv.Atoi(words[1]); err == nil {
+			life, err = strconv.Atoi(words[2])
+		}
+		if err == nil && n > 0 && life > 0 {
+			return words[0], n, life - 1, nil
+		}
+	}
+	return "", 0, 0, fmt.Errorf("-at %s: want POINT:N:LIFE", text)
+}
