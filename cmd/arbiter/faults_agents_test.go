@@ -226,18 +226,21 @@ func b2n(b bool) int {
 // warned of; one beyond it is started again on its session, and the work completes.
 func TestGreedyAgents(t *testing.T) {
 	t.Parallel()
+	// A tool's memory counts as well. What has no line end, tail keeps as a whole.
+	const hoard = `(head -c 315000000 /dev/zero; exec tail -f /dev/null) | tail`
 	for _, c := range []struct {
-		name, limit string
-		near, over  string
-		what        string
+		name, limit   string
+		command, near string
+		over          string
+		what          string
 	}{
-		{"memory", "--max-memory=400", "bloat:300M,quiet", "bloat:500M,quiet", " memory"},
-		{"output", "--max-output=1", "fill:900K,quiet", "fill:2M,quiet", "bfault.output"},
+		{"memory", "--max-memory=400", hoard, "", "bloat:500M,quiet", " memory"},
+		{"output", "--max-output=1", "echo spun", "fill:900K,quiet", "fill:2M,quiet", "bfault.output"},
 	} {
 		t.Run(c.name+"/near", func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
-			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.near}, "--watch-every", "500ms", c.limit)
+			s := perform(t, spin(c.command), sick{"orch-1.1": c.near}, "--watch-every", "500ms", c.limit)
 			if n := s.told(" uses "); !strings.Contains(n.Text, c.what) || !strings.Contains(n.Text, " of ") {
 				t.Errorf("notice %q", n.Text)
 			}

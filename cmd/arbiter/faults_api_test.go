@@ -79,10 +79,13 @@ func TestOtherSessionIsNotRouted(t *testing.T) {
 	if r := s.finish(contract.ExitComplete); r.Summary != "spun" {
 		t.Errorf("result %+v\n%s", r, s.dump())
 	}
+	// It may have been ended before its session had a history: then that is not found,
+	// and another one is begun.
 	sp := s.spawns("orch-1")
-	if len(sp) != 2 || len(s.reasons()) != 1 {
+	if len(sp) < 2 || len(sp) > 3 || len(s.reasons()) != len(sp)-1 || len(sp) == 3 && sp[2].Resumed {
 		t.Errorf("spawned %+v, restarts %q\n%s", sp, s.reasons(), s.dump())
 	}
+	s.oneError(bridge.CatProtocol)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := true // incarnation

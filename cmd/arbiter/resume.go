@@ -101,6 +101,11 @@ func (r *runtimeRun) reopenBook() error {
 	}
 	r.book = book
 	crashpoint.Here("resume.locked")
+	// Until a moment ago the last bridge may have held the run, so that it was spared
+	// when the strays of dead runs were ended.
+	if n := leash.Sweep(run, ""); n > 0 {
+		r.tellOf("%d processes that the last life had left behind were ended", n)
+	}
 	for _, d := range recovery.Damage {
 		if !d.Torn && !d.Mended { // a torn end is what a crash leaves, and held nothing that was accepted
 			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason, d.Bytes, d.Readable, r.book.Dir())

@@ -1,0 +1,6 @@
+//go:build race
+
+package main
+
+// underRace: memory costs ten times as much time under the race detector.
+const underRace = true
