@@ -39,11 +39,13 @@ func helpFor(point string) string {
 func (r *round) force() (plan, bool) {
 	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
 	switch help := helpFor(r.must); {
-	case r.must == "" || r.forced || r.lives < r.mustAt || help == byRemove:
+	case r.must == "" || r.forced || help == byRemove:
 		return plan{}, false
+	case r.lives < r.mustAt: // so that there is another life
+		return plan{victim: "arbiter", after: 15 + r.rnd.IntN(20)}, true
 	case help == "":
 		r.forced = true
-		return plan{crashAt: at}, r.lives == r.mustAt
+		return plan{crashAt: at}, true
 	case help == byBridge || help == byDisk:
 		r.forced = true
 		return plan{crashAt: at, victim: help, after: 2 + r.rnd.IntN(20)}, true

@@ -142,7 +142,7 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			case len(wanted) > 0:
 				// Some places are passed in a run's first life only, others after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
-				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2
+				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
 				if helpFor(r.must) != "" {
 					r.mustN = 1 // what brings it about does so once
 				}
