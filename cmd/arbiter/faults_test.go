@@ -129,6 +129,9 @@ func TestCLIFaults(t *testing.T) {
 			t.Parallel()
 			if underRace {
 				c.fault = strings.Replace(c.fault, "64M", "4M", 1)
+				if c.fault == "big-line:65M" {
+					t.Skip("the driver's own test has a line beyond the limit under the race detector")
+				}
 			}
 			limit := "5m"
 			if c.exit == contract.ExitLimit {

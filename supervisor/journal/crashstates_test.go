@@ -100,10 +100,12 @@ var scenarios = []scenario{
 		m.setFault(nil)
 		r.Close()
 		r = openOn(t, m, freshStore(t, m))
-		if r.Durable() != 20 {
-			t.Errorf("%d records after the kill, want 20", r.Durable())
+		// How many of them were in the batch whose fsync failed is the writer's choice.
+		got := r.Durable()
+		if got < 11 || got > 20 {
+			t.Errorf("%d records after the kill, want 11 to 20", got)
 		}
-		addBatches(t, r, 30, 5)
+		addBatches(t, r, got+10, 5)
 		closeRun(t, r)
 	}},
 	{"killed in a batch", func(t *testing.T, m *memFS, s *Store) {
