@@ -272,7 +272,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	reason := a.Goodbye
 	if !asked {
-		reason = string(categoryOf(class))
+		reason = string(class)
 	}
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	st.withdrawPermits(id)

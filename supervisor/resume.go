@@ -33,6 +33,14 @@ func (s *State) Completed() bool {
 	return s.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
 }
 
+// OpenQuestion is what a human was asked and has not answered; nil if there is none.
+func (s *State) OpenQuestion() *Question {
+	if s.Ending != nil {
+		return s.Ending.Question
+	}
+	return s.Question
+}
+
 // resumed takes a run up again, whatever ended its last process.
 func (st *step) resumed(f Resumed) {
 	completed, crashed := st.Completed(), st.Ending == nil
@@ -138,23 +146,33 @@ func (st *step) outOfBounds() bool {
 }
 
 // callBack has every agent that the end of the run, or a crash, had taken with it
-// started again: the Arbiter at once, the others one after the other.
+// started again.
 func (st *step) callBack() {
-	after := time.Duration(0)
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
-		switch {
-		case a.Dismissed || a.Status == Parked && a.Role == RoleOrchestrator:
+		if a.Dismissed || a.Status == Parked && a.Role == RoleOrchestrator {
 			a.Status = Ended
 			continue
 		}
 		a.Status, a.Since = Down, st.at
-		if a.Role == RoleArbiter {
+	}
+	st.reviveAll()
+}
+
+// reviveAll starts those whose process is gone: the Arbiter at once, the others one
+// after the other.
+func (st *step) reviveAll() {
+	after := time.Duration(0)
+	for i := range st.Agents {
+		a := &st.Agents[i]
+		switch {
+		case a.Status != Down:
+		case a.Role == RoleArbiter:
 			st.revive(a.ID)
-			continue
+		default:
+			after += startGap
+			st.do(SetTimer{Key: restartKey(a.AgentRef), After: after})
 		}
-		after += startGap
-		st.do(SetTimer{Key: restartKey(a.AgentRef), After: after})
 	}
 }
 
@@ -234,11 +252,12 @@ func (st *step) bridgeLost(f BridgeLost) {
 			st.withdrawPermits(a.ID)
 		}
 	}
-	st.openBridge(restart.Crash, f.Message)
+	st.openBridge(f.Message)
 }
 
-func (st *step) openBridge(class restart.Class, reason string) {
-	d := st.decide(theBridge, st.Crashes, class, reason, time.Time{})
+// openBridge starts another bridge in a while, or gives the run up.
+func (st *step) openBridge(reason string) {
+	d := st.decide(theBridge, st.Crashes, restart.Crash, reason, time.Time{})
 	if !d.Starts() {
 		st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is "+d.Reason, []string{"arbiter --resume"})
 		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
@@ -251,26 +270,14 @@ func (st *step) openBridge(class restart.Class, reason string) {
 func (st *step) bridgeBack(f BridgeBack) {
 	if st.BridgeGone {
 		st.BridgeGone = false
-		st.openBridge(restart.Crash, "the bridge is gone: it ended at once")
+		st.openBridge("it ended at once")
 		return
 	}
 	st.BridgeUp, st.Claude = true, f.Claude
 	if f.Swept > 0 {
 		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})
 	}
-	after := time.Duration(0)
-	for i := range st.Agents {
-		a := &st.Agents[i]
-		if a.Status != Down {
-			continue
-		}
-		if a.Role == RoleArbiter {
-			st.revive(a.ID)
-			continue
-		}
-		after += startGap
-		st.do(SetTimer{Key: restartKey(a.AgentRef), After: after})
-	}
+	st.reviveAll()
 }
 
 func (st *step) bridgeFailed(f BridgeFailed) {
@@ -279,5 +286,5 @@ func (st *step) bridgeFailed(f BridgeFailed) {
 		st.giveUp(f.Category, f.Message)
 		return
 	}
-	st.openBridge(restart.Crash, f.Message)
+	st.openBridge(f.Message)
 }

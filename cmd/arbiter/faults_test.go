@@ -153,8 +153,7 @@ func TestCLIFaults(t *testing.T) {
 // TestCLIKilledInMidTurn kills the real process (and the stand-in's) while a tool
 // runs: another one takes the session up, is told, and brings the work to its end.
 func TestCLIKilledInMidTurn(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "killed.yaml")
-	text := `name: killed
+	path := scenarioFile(t, `name: killed
 title: Cut
 allow: ["Bash(*)"]
 actors:
@@ -174,10 +173,7 @@ actors:
           kind: done
           message: It is mended.
           handoff: {accomplished: [mended], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
-`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,15 +13,11 @@ func (e env) logs(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usagef("logs: name one run (arbiter sessions lists them)")
 	}
-	store, err := openRuns(c)
+	store, info, err := openRun(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	info, err := oneRun(store.Store, c.Args().First())
-	if err != nil {
-		return err
-	}
 	found := false
 	for _, name := range []string{logName + ".1", logName} {
 		f, err := os.Open(filepath.Join(store.Dir(info.Run), name))

@@ -20,15 +20,11 @@ func (e env) replay(c *cli.Context) error {
 	if c.NArg() != 1 || pace < 0 {
 		return usagef("replay: name one run, and a --pace that is not negative")
 	}
-	store, err := openRuns(c)
+	store, info, err := openRun(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	info, err := oneRun(store.Store, c.Args().First())
-	if err != nil {
-		return err
-	}
 	p := replayer{w: e.stdout, pace: pace}
 	recovery, err := store.Read(info.Run, p.take)
 	if err != nil {
@@ -40,9 +36,13 @@ func (e env) replay(c *cli.Context) error {
 	return nil
 }
 
+// damageOf describes what a crash does not explain.
 func damageOf(r journal.Recovery) []string {
-	var list []string
+	list := []string{}
 	for _, d := range r.Damage {
+		if d.Torn || d.Mended {
+			continue
+		}
 		list = append(list, sanitize.Line(fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason), 300))
 	}
 	return list

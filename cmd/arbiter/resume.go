@@ -50,16 +50,14 @@ func findRun(store *journal.Store, c choices) (journal.Info, error) {
 	if c.Session != "" {
 		return oneRun(store, c.Session)
 	}
-	list, err := store.List()
-	if err != nil {
-		return journal.Info{}, environmentf("find the latest run: %v", err)
+	info, err := store.Latest(c.Place, func(i journal.Info) bool { return !i.Empty && i.Status != neverBegan })
+	if err == nil {
+		return info, nil
 	}
-	for _, info := range list {
-		if sameDir(info.CWD, c.Place) && !info.Empty && info.Status != neverBegan {
-			return info, nil
-		}
+	if !errors.Is(err, journal.ErrNotFound) {
+		return info, environmentf("find the latest run: %v", err)
 	}
-	return journal.Info{}, usagef("nothing to resume: no run has reached an agent in %s (arbiter sessions lists those of other directories; --session RUN takes one up)", c.Place)
+	return info, usagef("nothing to resume: no run has reached an agent in %s (arbiter sessions lists those of other directories; --session RUN takes one up)", c.Place)
 }
 
 // oneRun finds a run by its id or the beginning of it.
@@ -145,11 +143,11 @@ func (r *runtimeRun) takeUp() error {
 	if r.choices.Policy, err = rulesOf(*o); err != nil {
 		return err
 	}
-	if err := r.furnish(); err != nil {
-		return err
-	}
 	if _, err := checkDir(o.CWD); err != nil {
 		return usagef("the workspace of run %s cannot be used: %v", run, err)
+	}
+	if err := r.furnish(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
 	defer cancel()

@@ -344,8 +344,7 @@ func TestStateIsPrivate(t *testing.T) {
 // TestPermissionOverAResume: a request that was open when everything died is asked
 // again under its id, and the answer is there when the agent asks again.
 func TestPermissionOverAResume(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "asks.yaml")
-	text := `name: asks
+	path := scenarioFile(t, `name: asks
 title: It asks
 actors:
   - name: arbiter
@@ -364,10 +363,7 @@ actors:
           kind: done
           message: It is touched.
           handoff: {accomplished: [touched], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
-`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

@@ -90,6 +90,20 @@ func openRuns(c *cli.Context) (*runs, error) {
 	return &runs{store, dir}, nil
 }
 
+// openRun opens the run that a command's argument names. The caller closes the store.
+func openRun(c *cli.Context) (*runs, journal.Info, error) {
+	store, err := openRuns(c)
+	if err != nil {
+		return nil, journal.Info{}, err
+	}
+	info, err := oneRun(store.Store, c.Args().First())
+	if err != nil {
+		store.Close()
+		return nil, info, err
+	}
+	return store, info, nil
+}
+
 // runStatus says where a run stands, for a person choosing one.
 func runStatus(i journal.Info) string {
 	switch {

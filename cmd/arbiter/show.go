@@ -65,15 +65,11 @@ func (e env) showSession(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usagef("sessions show: name one run (arbiter sessions lists them)")
 	}
-	store, err := openRuns(c)
+	store, info, err := openRun(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	info, err := oneRun(store.Store, c.Args().First())
-	if err != nil {
-		return err
-	}
 	s, ledger, recovery, err := history(store, info.Run)
 	if err != nil {
 		return environmentf("read run %s: %v", short(info.Run), err)
@@ -84,22 +80,17 @@ func (e env) showSession(c *cli.Context) error {
 		sessionLine: lineOf(info), Phase: string(s.Phase), Task: s.Task, Plan: s.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Ledger,
 		CostUSD: s.CostUSD, Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.Lives,
-		Damage: []string{}, Reports: append([]string{}, reports...), Log: filepath.Join(dir, logName),
+		Damage: damageOf(recovery), Reports: append([]string{}, reports...), Log: filepath.Join(dir, logName),
 	}
 	r.Resumable = r.Resumable && s.Reached()
-	if s.Question != nil {
-		r.Question = s.Question.Text
+	if q := s.OpenQuestion(); q != nil {
+		r.Question = q.Text
 	}
 	for _, a := range s.Agents {
 		r.Agents = append(r.Agents, agentReport{
 			ID: a.ID, Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
 			Status: string(a.Status), Standing: string(a.Standing),
 		})
-	}
-	for _, d := range recovery.Damage {
-		if !d.Torn {
-			r.Damage = append(r.Damage, fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason))
-		}
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(e.stdout).Encode(r)

@@ -306,7 +306,7 @@ func TestMetaLost(t *testing.T) {
 				t.Errorf("%+v, %+v", rec, r.Meta())
 			}
 			closeRun(t, r)
-			if info, err := s.Latest(cwd); err != nil || info.Run != testRun || info.Damaged {
+			if info, err := s.Latest(cwd, nil); err != nil || info.Run != testRun || info.Damaged {
 				t.Errorf("latest: %+v, %v", info, err)
 			}
 		})

@@ -156,16 +156,16 @@ func (s *Store) Find(prefix string) (Info, error) {
 	return Info{}, ambiguous
 }
 
-// Latest returns the run of a working directory that was active last, or
-// ErrNotFound. Links in cwd are resolved.
-func (s *Store) Latest(cwd string) (Info, error) {
+// Latest returns the run of a working directory that was active last and fits, or
+// ErrNotFound. Without fits every run does. Links in cwd are resolved.
+func (s *Store) Latest(cwd string, fits func(Info) bool) (Info, error) {
 	cwd, place := placeOf(cwd)
 	all, err := s.List()
 	if err != nil {
 		return Info{}, err
 	}
 	for _, info := range all {
-		if place != "" && info.Place == place {
+		if place != "" && info.Place == place && (fits == nil || fits(info)) {
 			return info, nil
 		}
 	}

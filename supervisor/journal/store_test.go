@@ -86,10 +86,10 @@ func TestListFindLatest(t *testing.T) {
 	if err := os.Symlink(here, link); err != nil {
 		t.Fatal(err)
 	}
-	if i, err := s.Latest(link); err != nil || i.Run != "aa" {
+	if i, err := s.Latest(link, nil); err != nil || i.Run != "aa" {
 		t.Errorf("latest: %v, %v", i.Run, err)
 	}
-	if _, err := s.Latest(t.TempDir()); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Latest(t.TempDir(), nil); !errors.Is(err, ErrNotFound) {
 		t.Errorf("latest of another directory: %v", err)
 	}
 }
