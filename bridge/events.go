@@ -66,22 +66,39 @@ type SubagentStop struct {
 	Tokens      int    `json:"tokens,omitempty"`
 }
 
+// SubagentProgress tells what a running subagent has used and what it does.
+type SubagentProgress struct {
+	Description string  `json:"description"`
+	ToolUse     string  `json:"tool_use"`
+	Tokens      int     `json:"tokens"`    // of its own context now
+	ToolUses    int     `json:"tool_uses"` // calls so far
+	LastTool    string  `json:"last_tool,omitempty"`
+	CostUSD     float64 `json:"cost_usd,omitempty"` // so far, an estimate; 0: not known
+	DurationMS  int64   `json:"duration_ms,omitempty"`
+}
+
 // Context is a new reading of the main thread's context, one per API message.
 type Context struct {
 	Tokens int     `json:"tokens"`
 	Window int     `json:"window"` // effective
 	Pct    float64 `json:"pct"`
+	// TurnsLeft forecasts how many turns fit before the critical level, by the
+	// recent pace; 0: not known, or none.
+	TurnsLeft int `json:"turns_left,omitempty"`
+	// Source is stream, transcript, or cli (its own answer).
+	Source string `json:"source,omitempty"`
 }
 
-// ContextWarning is a level that was reached (warn, critical).
+// ContextWarning says that the agent's model was told of a level (warn, critical).
 type ContextWarning struct {
 	Pct   float64 `json:"pct"`
 	Level string  `json:"level"`
 }
 
-// Compact reports a compaction.
+// Compact reports a compaction, or one that was kept from happening.
 type Compact struct {
 	Trigger    string `json:"trigger"`
+	Blocked    bool   `json:"blocked,omitempty"` // it was prevented
 	PreTokens  int    `json:"pre_tokens,omitempty"`
 	PostTokens int    `json:"post_tokens,omitempty"`
 }
@@ -168,20 +185,21 @@ type Unknown struct {
 	Err  error
 }
 
-func (Assistant) eventName() string      { return "assistant" }
-func (Delta) eventName() string          { return "delta" }
-func (ToolUse) eventName() string        { return "tool_use" }
-func (ToolResult) eventName() string     { return "tool_result" }
-func (SubagentStart) eventName() string  { return "subagent_start" }
-func (SubagentStop) eventName() string   { return "subagent_stop" }
-func (Context) eventName() string        { return "context" }
-func (ContextWarning) eventName() string { return "context_warning" }
-func (Compact) eventName() string        { return "compact" }
-func (Turn) eventName() string           { return "turn" }
-func (Delivered) eventName() string      { return "delivered" }
-func (Retry) eventName() string          { return "retry" }
-func (Stderr) eventName() string         { return "stderr" }
-func (Notice) eventName() string         { return "notice" }
-func (Done) eventName() string           { return "done" }
-func (Error) eventName() string          { return "error" }
-func (u Unknown) eventName() string      { return u.Name }
+func (Assistant) eventName() string        { return "assistant" }
+func (Delta) eventName() string            { return "delta" }
+func (ToolUse) eventName() string          { return "tool_use" }
+func (ToolResult) eventName() string       { return "tool_result" }
+func (SubagentStart) eventName() string    { return "subagent_start" }
+func (SubagentStop) eventName() string     { return "subagent_stop" }
+func (SubagentProgress) eventName() string { return "subagent_progress" }
+func (Context) eventName() string          { return "context" }
+func (ContextWarning) eventName() string   { return "context_warning" }
+func (Compact) eventName() string          { return "compact" }
+func (Turn) eventName() string             { return "turn" }
+func (Delivered) eventName() string        { return "delivered" }
+func (Retry) eventName() string            { return "retry" }
+func (Stderr) eventName() string           { return "stderr" }
+func (Notice) eventName() string           { return "notice" }
+func (Done) eventName() string             { return "done" }
+func (Error) eventName() string            { return "error" }
+func (u Unknown) eventName() string        { return u.Name }

@@ -103,8 +103,8 @@ func (p ConfigureParams) check() error {
 	if err := p.AgentRef.check(); err != nil {
 		return err
 	}
-	if p.Model == "" && p.PermissionMode == "" {
-		return errors.New("neither model nor permission_mode is given")
+	if p.Model == "" && p.PermissionMode == "" && p.Reminder == "" {
+		return errors.New("none of model, permission_mode and reminder is given")
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ const (
 	MethodAsk        = "ask"
 	MethodConfigure  = "configure"
 	MethodProbe      = "probe"
+	MethodCheck      = "check"
+	MethodSurvey     = "survey"
 	MethodShutdown   = "shutdown"
 
 	MethodCancel = "cancel" // client → server notification: the caller gave up on request {id}
@@ -104,13 +106,33 @@ type AgentConfig struct {
 	JSONSchema      json.RawMessage `json:"json_schema,omitempty"`      // of the verdict each turn ends in
 	MCPTools        []ToolSpec      `json:"mcp_tools,omitempty"`
 
-	Partial      bool              `json:"partial,omitempty"`        // emit `delta` events
-	MaxBudgetUSD float64           `json:"max_budget_usd,omitempty"` // the CLI stops this session there
-	ContextCap   int               `json:"context_cap,omitempty"`    // tokens; bounds the effective window, 0 = none
-	Env          map[string]string `json:"env,omitempty"`            // added after the allow-list
+	Partial      bool    `json:"partial,omitempty"`        // emit `delta` events
+	MaxBudgetUSD float64 `json:"max_budget_usd,omitempty"` // the CLI stops this session there
+	ContextCap   int     `json:"context_cap,omitempty"`    // tokens; bounds the effective window, 0 = none
+	// ContextCaps are caps for some models, by name; the longest name that begins
+	// the model's wins over ContextCap, also with 0.
+	ContextCaps map[string]int `json:"context_caps,omitempty"`
+	// Hooks is what the agent's hooks tell it; nil registers none.
+	Hooks *HookConfig       `json:"hooks,omitempty"`
+	Env   map[string]string `json:"env,omitempty"` // added after the allow-list
 
 	// StartTimeoutMS bounds the time until the agent is ready; 0 means DefaultStartTimeout.
 	StartTimeoutMS int `json:"start_timeout_ms,omitempty"`
+}
+
+// HookConfig is the policy of an agent's hooks: what it is told as its context
+// fills, and after a compaction.
+type HookConfig struct {
+	Role     string  `json:"role"`     // arbiter or orchestrator: what a warning asks for
+	Warn     float64 `json:"warn"`     // percent of the effective window
+	Critical float64 `json:"critical"` // percent of the effective window
+	// Spent is the level that an earlier process was told already: warn, critical, or
+	// empty. Each is told once.
+	Spent string `json:"spent,omitempty"`
+	// Reminder is told again after a compaction: role, rules, plan.
+	Reminder string `json:"reminder,omitempty"`
+	// KeepContext blocks compactions that the CLI begins by itself, where it can.
+	KeepContext bool `json:"keep_context,omitempty"`
 }
 
 // SpawnParams starts an agent. The result comes when it is ready for a message.
@@ -205,6 +227,8 @@ type ConfigureParams struct {
 	AgentRef
 	Model          string `json:"model,omitempty"`
 	PermissionMode string `json:"permission_mode,omitempty"`
+	// Reminder replaces HookConfig.Reminder.
+	Reminder string `json:"reminder,omitempty"`
 }
 
 // ProbeParams asks for signs of life.
