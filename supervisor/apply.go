@@ -73,6 +73,10 @@ func (st *step) take(f Fact) {
 		st.bridgeFailed(f)
 	case Probed:
 		st.probed(f)
+	case Checked:
+		st.checked(f)
+	case Surveyed:
+		st.surveyed(f)
 	case Woke:
 		st.woke(f)
 	case JournalFull:
@@ -101,6 +105,7 @@ func (st *step) settle() {
 	if st.Ending != nil || !st.Phase.Live() {
 		return
 	}
+	st.askRenewal()
 	st.pump()
 	st.awake()
 }

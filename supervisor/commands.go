@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -93,8 +94,12 @@ func (st *step) killCommand(ref, id string) {
 		return
 	}
 	st.accept(ref, "killed "+id)
-	st.release(id, "killed by the human", true)
-	st.tell(contract.Arbiter, KindNotice, a.Name+" ("+id+") was ended by the human. Its files remain.")
+	notice := a.Name + " (" + id + ") was ended by the human. Its files remain."
+	if st.release(id, "killed by the human", true); st.unfinished(&a) {
+		st.handOver(Handover{Agent: a.AgentRef, Kind: handKill, Why: "the human ended it", Message: notice})
+	} else {
+		st.tell(contract.Arbiter, KindNotice, notice)
+	}
 	st.resettle()
 }
 
@@ -167,6 +172,7 @@ func (st *step) reset(ref string) {
 		st.do(Interrupt{Agent: a.AgentRef})
 	}
 	st.Question, st.Handoff, st.Task = nil, "", ""
+	st.forgetHandovers()
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	st.move(machine.Reset, machine.Idle)
@@ -196,6 +202,14 @@ func (st *step) choose(ref, option string) {
 func (st *step) setPlan(steps []contract.Step) {
 	st.Plan = steps
 	st.emit(contract.Supervisor, contract.Plan{Steps: steps})
+	if st.Options.Rules < rulesOfHandover {
+		return
+	}
+	for i := range st.Agents {
+		if a := &st.Agents[i]; a.Up() {
+			st.do(Configure{bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
+		}
+	}
 }
 
 // planText lists the steps for a model, counted from 1.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -20,6 +21,7 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 		PermissionMode:  "default",
 		Partial:         o.Partial,
 		ContextCap:      o.ContextTokens,
+		ContextCaps:     o.ContextTokensFor,
 		Env:             o.Env,
 		StartTimeoutMS:  int(o.StartTimeout.Milliseconds()),
 	}
@@ -29,6 +31,12 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 	if o.MaxCostUSD > 0 {
 		// A belt beside the braces: a single turn cannot run past what is left.
 		c.MaxBudgetUSD = max(o.MaxCostUSD-s.CostUSD, 0.01)
+	}
+	if o.Rules >= rulesOfHandover {
+		c.Hooks = &bridge.HookConfig{
+			Role: string(a.Role), Warn: o.ContextWarn, Critical: o.ContextCritical, Spent: a.Told,
+			Reminder: s.reminder(a), KeepContext: true,
+		}
 	}
 	if a.Role == RoleArbiter {
 		s.configArbiter(&c)
@@ -78,6 +86,7 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *Agent) {
 // pipe, never of text. The work log that travels with it comes first.
 func (s *State) render(m Mail) string {
 	e := envelope.Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.displayName(m.From), Kind: m.Kind, ID: m.ID}
+	to, _ := s.agent(m.To)
 	for _, id := range m.Carries {
 		for _, entry := range s.WorkLog {
 			if entry.ID == id {
@@ -89,7 +98,27 @@ func (s *State) render(m Mail) string {
 		}
 	}
 	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: s.isOrchestrator(m.From)})
+	if to.Role == RoleOrchestrator && to.thin() && s.Options.Rules >= rulesOfHandover {
+		e.Parts = append(e.Parts, envelope.Part{Title: "context", From: contract.Supervisor, Text: to.demand()})
+	}
 	return e.Render()
+}
+
+// heirloom renders what a new Arbiter inherits, to stand before a message.
+func (s *State) heirloom(text string) string {
+	return envelope.Envelope{
+		Delimiter: s.Options.Delimiter, From: contract.Supervisor, Name: s.displayName(contract.Supervisor), Kind: "inheritance",
+		Parts: []envelope.Part{{Text: text}},
+	}.Render()
+}
+
+// reminder is what an agent is told again after a compaction.
+func (s *State) reminder(a *Agent) string {
+	r := prompts.Reminder{
+		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter, Plan: planText(s.Plan),
+		Brief: headOf(orNothing(a.Brief), recordBrief), Task: headOf(orNothing(s.Task), recordBrief), Roll: s.roll(),
+	}
+	return r.Text()
 }
 
 func (s *State) isOrchestrator(id string) bool {

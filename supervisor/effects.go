@@ -42,6 +42,21 @@ type (
 		Request string
 		Result  bridge.PermissionResult
 	}
+	// RunCheck runs a check of a hand-off document, if the permission policy lets it,
+	// and the human where that asks → Checked.
+	RunCheck struct {
+		Serial, Number int
+		Agent          bridge.AgentRef // whose document it is: the permission is asked in its name
+		Request        string          // of the permission
+		Params         bridge.CheckParams
+	}
+	// Survey looks at an agent's work from outside → Surveyed.
+	Survey struct {
+		Serial int
+		Params bridge.SurveyParams
+	}
+	// Configure changes what an agent is reminded of after a compaction.
+	Configure struct{ Params bridge.ConfigureParams }
 	// Probe looks for signs of life → Probed.
 	Probe struct{ Agent bridge.AgentRef }
 	// DropBridge ends a bridge that does not answer; it is then lost.
@@ -69,6 +84,9 @@ func (AnswerTool) effect()       {}
 func (AskAgent) effect()         {}
 func (AnswerPermission) effect() {}
 func (Probe) effect()            {}
+func (RunCheck) effect()         {}
+func (Survey) effect()           {}
+func (Configure) effect()        {}
 func (OpenBridge) effect()       {}
 func (DropBridge) effect()       {}
 func (SetTimer) effect()         {}

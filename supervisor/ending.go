@@ -106,6 +106,8 @@ func (st *step) rang(key string) {
 	case st.proofOverdue(key):
 	case st.watchRang(key):
 	case st.restartRang(key):
+	case st.handoverLate(key):
+	case st.cornerRang(key):
 	default:
 		st.retryNow(key)
 	}

@@ -32,6 +32,8 @@ var factKinds = map[string]reflect.Type{
 	"bridge_back":          reflect.TypeFor[BridgeBack](),
 	"bridge_failed":        reflect.TypeFor[BridgeFailed](),
 	"probed":               reflect.TypeFor[Probed](),
+	"checked":              reflect.TypeFor[Checked](),
+	"surveyed":             reflect.TypeFor[Surveyed](),
 	"woke":                 reflect.TypeFor[Woke](),
 	"journal_full":         reflect.TypeFor[JournalFull](),
 	"output_lost":          reflect.TypeFor[OutputLost](),
@@ -64,7 +66,7 @@ func Narrates(f Fact) bool {
 	}
 	switch h.Event.Body.(type) {
 	case bridge.Assistant, bridge.Delta, bridge.ToolResult, bridge.SubagentStart, bridge.SubagentStop,
-		bridge.ToolUse, bridge.ContextWarning, bridge.Compact, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown:
+		bridge.SubagentProgress, bridge.ToolUse, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown:
 		return true
 	}
 	return false

@@ -46,7 +46,7 @@ func receivers(t *testing.T, dir, method string) map[string]bool {
 // bodies are one of each event and command, by the name of its type.
 var (
 	eventBodies = []bridge.EventBody{
-		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{},
+		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{}, bridge.SubagentProgress{},
 		bridge.Context{}, bridge.ContextWarning{}, bridge.Compact{}, bridge.Turn{}, bridge.Delivered{}, bridge.Retry{},
 		bridge.Stderr{}, bridge.Notice{}, bridge.Done{}, bridge.Error{},
 	}
@@ -93,6 +93,9 @@ func fill(v reflect.Value, n *int) {
 				fill(v.Field(i), n)
 			}
 		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
 	case reflect.Interface:
 		// A sealed union; whoever fills it in does so by hand.
 	default:

@@ -24,6 +24,10 @@ func (st *step) happened(e bridge.Event) {
 		st.ended(e.ID, b)
 	case bridge.Context:
 		st.measured(e, b)
+	case bridge.ContextWarning:
+		st.edit(e.ID).Told = b.Level
+	case bridge.Compact:
+		st.compacted(e, b)
 	case bridge.ToolUse:
 		if b.Subagent == "" {
 			st.edit(e.ID).Doing = b.Tool
@@ -46,35 +50,6 @@ func speaks(b bridge.EventBody) bool {
 	return false
 }
 
-// Levels of a context_warning.
-const (
-	levelWarn     = "warn"
-	levelCritical = "critical"
-)
-
-// measured takes a reading of an agent's context. Each level is told once, and
-// again only after a compaction has brought the context below the first.
-func (st *step) measured(e bridge.Event, c bridge.Context) {
-	a := st.edit(e.ID)
-	a.Context = c
-	st.relay(e)
-	level := ""
-	switch {
-	case c.Window <= 0:
-	case c.Pct >= st.Options.ContextCritical:
-		level = levelCritical
-	case c.Pct >= st.Options.ContextWarn:
-		level = levelWarn
-	}
-	if level == a.Warned || level == levelWarn && a.Warned == levelCritical {
-		return
-	}
-	a.Warned = level
-	if level != "" {
-		st.emit(e.ID, contract.ContextWarning{Pct: c.Pct, Level: level})
-	}
-}
-
 // relay hands an event on to the faces; it changes nothing. This is the one
 // place where the bridge's events become the contract's.
 func (st *step) relay(e bridge.Event) {
@@ -91,20 +66,20 @@ func (st *step) relay(e bridge.Event) {
 		st.emit(e.ID, contract.SubagentStart{Description: b.Description})
 	case bridge.SubagentStop:
 		st.emit(e.ID, contract.SubagentStop{Description: b.Description, Status: b.Status})
+	case bridge.SubagentProgress:
+		st.emit(e.ID, contract.SubagentProgress(b))
 	case bridge.Context:
-		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct})
-	case bridge.ContextWarning:
-		st.emit(e.ID, contract.ContextWarning{Pct: b.Pct, Level: b.Level})
+		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft, Source: b.Source})
 	case bridge.Compact:
-		st.emit(e.ID, contract.Compact{Trigger: b.Trigger})
+		st.emit(e.ID, contract.Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens, PostTokens: b.PostTokens})
 	case bridge.Retry:
 		st.emit(e.ID, contract.Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason})
 	case bridge.Error:
 		st.emit(e.ID, contract.Error{Category: b.Category, Message: b.Message, RecoveryOptions: []string{}})
 	case bridge.Notice:
 		st.emit(e.ID, contract.Notice{Text: b.Text})
-	case bridge.Turn, bridge.Delivered, bridge.Done, bridge.Stderr, bridge.Unknown:
-		// Turn, Delivered and Done are dealt with by their callers; the loop
-		// writes the other two to the log.
+	case bridge.Turn, bridge.Delivered, bridge.Done, bridge.ContextWarning, bridge.Stderr, bridge.Unknown:
+		// The first four are dealt with by their callers; the loop writes the other
+		// two to the log.
 	}
 }

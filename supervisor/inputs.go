@@ -107,6 +107,19 @@ type (
 		Failed string
 		Silent bool // it failed because the bridge did not answer in time
 	}
+	// Checked ends a RunCheck effect. Failed says why the check was not run.
+	Checked struct {
+		Serial int // of the document's way
+		Number int // of the check, counted from 1
+		Result bridge.CheckResult
+		Failed string
+	}
+	// Surveyed ends a Survey effect. Failed says why nothing was seen.
+	Surveyed struct {
+		Serial int
+		Result bridge.SurveyResult
+		Failed string
+	}
 	// Woke says that the machine slept, or its clock was moved, for a while.
 	Woke struct{ Slept time.Duration }
 	// JournalFull says that nothing more can be recorded.
@@ -120,6 +133,8 @@ func (Resumed) fact()             {}
 func (BridgeBack) fact()          {}
 func (BridgeFailed) fact()        {}
 func (Probed) fact()              {}
+func (Checked) fact()             {}
+func (Surveyed) fact()            {}
 func (Woke) fact()                {}
 func (JournalFull) fact()         {}
 func (NoBridge) fact()            {}

@@ -57,6 +57,7 @@ func checkInvariants(t *testing.T, s *State) {
 			t.Fatalf("report %s says its carrier is %q, the mail says %v", e.ID, e.Carrier, carried[e.ID])
 		}
 	}
+	checkRenewing(t, s)
 	if s.Question != nil && s.Ending != nil {
 		t.Fatal("a question is open in a run that ends")
 	}
@@ -67,6 +68,37 @@ func checkInvariants(t *testing.T, s *State) {
 	// under way, somebody outside is awaited.
 	if s.Ending == nil && s.Phase.Live() && stalled(s) {
 		t.Fatalf("stalled in %s: %s", s.Phase, s.roll())
+	}
+}
+
+// checkRenewing: a renewal that holds mail back is going on, and nothing else does.
+func checkRenewing(t *testing.T, s *State) {
+	t.Helper()
+	if s.Ending != nil || !s.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Held {
+		return
+	}
+	a := s.Agents[0]
+	for _, m := range s.Mail {
+		if to, _ := s.agent(m.To); !m.Sent && to.Status == Ready && !(m.To == a.ID && s.renewing(m.Kind)) {
+			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
+		}
+	}
+	if a.Status != Ready {
+		return
+	}
+	switch s.Renewal {
+	case renewalAsked:
+		asked := a.Troubles > 0
+		for _, m := range slices.Concat(s.Mail, s.Underway) {
+			asked = asked || m.To == a.ID && !s.renewing(m.Kind)
+		}
+		if !asked {
+			t.Fatal("the Arbiter's renewal is asked for, and nothing asks it")
+		}
+	case renewalGiven:
+		if !slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind == handRenew }) {
+			t.Fatal("the Arbiter's renewal is given, and nothing goes on")
+		}
 	}
 }
 
@@ -116,7 +148,7 @@ func stalled(s *State) bool {
 			return false
 		}
 	}
-	return len(s.Mail) == 0
+	return len(s.Mail) == 0 && !s.documentDue()
 }
 
 // FuzzApply throws random facts at apply: it must not panic, keep the
@@ -216,7 +248,14 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		if len(a.Turn) > 0 {
 			return event(bridge.Delivered{MessageID: a.Turn[0]})
 		}
-		return event(bridge.Context{Tokens: 5, Window: 10, Pct: 50})
+		switch r.IntN(4) {
+		case 0:
+			return event(bridge.Compact{Trigger: "auto", Blocked: r.IntN(2) == 0, PreTokens: 9})
+		case 1:
+			return event(bridge.ContextWarning{Level: []string{"warn", "critical"}[r.IntN(2)]})
+		}
+		pct := float64(40 + 20*r.IntN(4))
+		return event(bridge.Context{Tokens: int(pct), Window: 100, Pct: pct})
 	case 7:
 		if len(a.Turn) == 0 {
 			return event(bridge.Notice{Text: "n"}) // nobody calls a tool outside of a turn
@@ -234,6 +273,10 @@ func randomFact(r *rand.Rand, s *State) Fact {
 			return NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
 		return Rang{Key: retryKey(ref)}
+	case 11:
+		if len(s.Handovers) > 0 && r.IntN(3) > 0 {
+			return randomProgress(r, s.Handovers[r.IntN(len(s.Handovers))])
+		}
 	}
 	switch r.IntN(4) {
 	case 0:
@@ -250,10 +293,25 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	}
 	rare := []Fact{
 		InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
-		Signalled{Signal: "INT"}, Stopped{}, BridgeLost{}, OutputLost{}, Rang{Key: timeoutKey}, Woke{Slept: time.Hour}, JournalFull{Message: "m"},
+		Signalled{Signal: "INT"}, Stopped{}, BridgeLost{}, OutputLost{}, Rang{Key: timeoutKey}, Rang{Key: cornerKey(ref)}, Woke{Slept: time.Hour}, JournalFull{Message: "m"},
 		event(bridge.Retry{Attempt: 1}), Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]
+}
+
+// randomProgress is a fact about a document on its way, mostly one that is awaited.
+func randomProgress(r *rand.Rand, h Handover) Fact {
+	failed := []string{"", "denied"}[r.IntN(2)]
+	switch r.IntN(8) {
+	case 0:
+		return Rang{Key: handoverKey(h.Serial)}
+	case 1:
+		return Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
+	}
+	if h.Document == nil {
+		return Surveyed{Serial: h.Serial, Result: bridge.SurveyResult{Said: []string{"s"}, Files: []string{"f"}}, Failed: failed}
+	}
+	return Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
 }
 
 func randomFates(r *rand.Rand, a Agent) []bridge.Fate {
@@ -283,17 +341,18 @@ func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
 		`{"decision":"CONTINUE","message":"m","reason":"r"}`, `{"decision":"CONTINUE","message":"m","reason":"r","to":"orch-1"}`,
 		`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`, `{"decision":"ADDRESS_ORCHESTRATOR","message":"m","reason":"r","to":"orch-2"}`,
 		`{"decision":"SELECT_MODE","message":"m","reason":"r","mode":"developer"}`, `{"decision":"RETRY","message":"m","reason":"r","to":"orch-1"}`,
-		`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`, `{"decision":"HANDOFF","message":"m","reason":"r"}`, `null`, `{"x":1}`,
+		`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`, `{"decision":"HANDOFF","message":"m","reason":"r"}`, `null`,
+		`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`, `{"x":1}`,
 		`{"expects_response":true,"message":"m","kind":"question"}`, `{"expects_response":false,"message":"m","kind":"progress"}`,
 		`{"expects_response":true,"message":"m","kind":"done","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}}`,
-		`{"expects_response":true,"message":"m","kind":"handoff","handoff":{"accomplished":["a"],"remaining":["b"],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}}`,
+		`{"expects_response":true,"message":"m","kind":"handoff","handoff":{"accomplished":["a"],"remaining":["b"],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[{"command":"make","expect":"ok"},{"command":"ls","expect":""}],"open_questions":[],"claims":[]}}`,
 	}
 	t := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(verdicts[r.IntN(len(verdicts))]), CostUSD: 0.01}
 	switch r.IntN(12) {
 	case 0:
 		t.Outcome, t.Verdict = bridge.TurnInterrupted, nil
 	case 1:
-		cats := []bridge.Category{bridge.CatOverloaded, bridge.CatInvalidRequest, bridge.CatVerdict, bridge.CatServer}
+		cats := []bridge.Category{bridge.CatOverloaded, bridge.CatInvalidRequest, bridge.CatVerdict, bridge.CatServer, bridge.CatPromptTooLong, bridge.CatCompaction}
 		t.Outcome, t.Verdict, t.Category = bridge.TurnFailed, nil, cats[r.IntN(len(cats))]
 	}
 	return t

@@ -112,9 +112,8 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	st.enlist(a, brief)
 	text := brief
 	if old.Document != nil {
-		text += "\n\n## Handed over by " + old.Name + " (" + old.ID + ")\n\n" +
-			"This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n" + old.Document.Markdown()
-		st.emit(old.ID, contract.Handoff{From: old.ID, To: a.ID, Document: old.Document})
+		text += "\n\n## Handed over by " + old.Name + " (" + old.ID + ")\n\n" + st.inherited(&old)
+		st.emit(old.ID, st.handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.DrawnUp}))
 	}
 	if st.Handoff == successorOf {
 		st.Handoff = ""
@@ -122,6 +121,29 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company})
 	st.move(machine.AgentSelected, machine.Executing)
 	return ""
+}
+
+// inherited is a document as a successor receives it.
+func (s *State) inherited(old *Agent) string {
+	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+	if s.Options.Rules >= rulesOfHandover {
+		switch {
+		case old.DrawnUp != "":
+			text = "It could not hand off itself. "
+		case len(old.Receipts) > 0:
+			text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+		}
+		text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, what was rejected, what is next (kind question). " +
+			"The Arbiter examines you, and then you begin.\n\n"
+	}
+	return text + s.documentText(old.Document, old.Receipts, old.DrawnUp)
+}
+
+// unfinished says whether an Orchestrator, as it was before its end, leaves work
+// behind that nobody has told of.
+func (s *State) unfinished(was *Agent) bool {
+	return s.Options.Rules >= rulesOfHandover && s.Ending == nil && was.Role == RoleOrchestrator && was.Spoken &&
+		(was.Standing == Working || was.Standing == Waiting)
 }
 
 // company warns an Orchestrator of the others in the same working tree.
@@ -211,7 +233,12 @@ func (st *step) buried(id, why string) {
 		return
 	}
 	st.move(machine.AgentError, machine.Error)
-	st.tell(contract.Arbiter, KindNotice, text+" Its files remain. Summon another, or judge the task anew.")
+	text += " Its files remain. Summon another, or judge the task anew."
+	if st.unfinished(&a) {
+		st.handOver(Handover{Agent: a.AgentRef, Kind: handGone, Why: "it " + why, Message: text})
+		return
+	}
+	st.tell(contract.Arbiter, KindNotice, text)
 }
 
 // succeeded says whether a successor of the agent was summoned.

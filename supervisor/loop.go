@@ -22,7 +22,10 @@ type Port interface {
 	Interrupt(ctx context.Context, a bridge.AgentRef) (bridge.InterruptResult, error)
 	Kill(ctx context.Context, p bridge.KillParams) error
 	Ask(ctx context.Context, p bridge.AskParams) (bridge.AskResult, error)
+	Configure(ctx context.Context, p bridge.ConfigureParams) error
 	Probe(ctx context.Context, a bridge.AgentRef) (bridge.ProbeResult, error)
+	Check(ctx context.Context, p bridge.CheckParams) (bridge.CheckResult, error)
+	Survey(ctx context.Context, p bridge.SurveyParams) (bridge.SurveyResult, error)
 	Shutdown(ctx context.Context, p bridge.ShutdownParams) (bridge.ShutdownResult, error)
 }
 
@@ -232,6 +235,12 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 		l.work(func() { l.kill(ctx, port, e) })
 	case Probe:
 		l.work(func() { l.probe(ctx, port, e.Agent) })
+	case RunCheck:
+		l.work(func() { l.check(ctx, port, e) })
+	case Survey:
+		l.work(func() { l.survey(ctx, port, e) })
+	case Configure:
+		l.lane(e.Params.ID).push(l, func() { l.configure(ctx, port, e.Params) })
 	case DropBridge:
 		if l.drop != nil {
 			l.work(l.drop)

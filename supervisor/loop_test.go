@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,21 @@ func (f *fakePort) Kill(_ context.Context, p bridge.KillParams) error {
 
 func (f *fakePort) Ask(_ context.Context, p bridge.AskParams) (bridge.AskResult, error) {
 	return bridge.AskResult{Answer: "I am " + p.ID}, nil
+}
+
+func (f *fakePort) Configure(context.Context, bridge.ConfigureParams) error { return nil }
+
+// Check passes everything but what says it fails.
+func (f *fakePort) Check(_ context.Context, p bridge.CheckParams) (bridge.CheckResult, error) {
+	r := bridge.CheckResult{SHA256: "ab", Output: p.Command, Bytes: int64(len(p.Command))}
+	if strings.Contains(p.Command, "false") {
+		r.Exit = 1
+	}
+	return r, nil
+}
+
+func (f *fakePort) Survey(context.Context, bridge.SurveyParams) (bridge.SurveyResult, error) {
+	return bridge.SurveyResult{Said: []string{"I was at it."}}, nil
 }
 
 func (f *fakePort) Probe(context.Context, bridge.AgentRef) (bridge.ProbeResult, error) {

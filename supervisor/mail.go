@@ -17,7 +17,7 @@ func (st *step) post(m Mail) {
 	m.ID, m.At = st.newMessageID(), st.at
 	st.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text})
 	st.Ledger.Posted++
-	if m.Strength == contract.Stop || m.Kind == KindRetry && m.From == contract.Supervisor {
+	if m.Strength == contract.Stop || m.From == contract.Supervisor && (m.Kind == KindRetry || m.Kind == KindRenewal) {
 		// It goes first: the turn it interrupts, or takes up again, must not be
 		// followed by another.
 		st.ahead(m)
@@ -72,7 +72,7 @@ func (st *step) pump() {
 			continue
 		}
 		a, ok := st.agent(m.To)
-		if !ok {
+		if !ok || a.Role == RoleArbiter && st.renewing(m.Kind) {
 			continue
 		}
 		steer := m.Strength == contract.Steer && a.Status == Busy
@@ -80,6 +80,17 @@ func (st *step) pump() {
 			st.send(i, steer)
 		}
 	}
+}
+
+// renewing says whether a message of this kind waits for the Arbiter's successor.
+func (s *State) renewing(kind string) bool {
+	switch s.Renewal {
+	case renewalAsked:
+		return kind != KindRenewal && kind != KindCorrection && kind != KindRetry
+	case renewalGiven:
+		return true
+	}
+	return false
 }
 
 // send writes one message to its agent. The work log travels with the first
@@ -103,12 +114,18 @@ func (st *step) send(i int, steer bool) {
 		}
 	}
 	a := st.edit(m.To)
+	if a.Role == RoleOrchestrator && a.thin() && m.Content == "" && st.Options.Rules >= rulesOfHandover {
+		a.Demands++ // render says it
+	}
 	if !steer {
 		a.Status, a.Since, a.Turn = Busy, st.at, nil
 	}
 	a.Turn = append(slices.Clip(a.Turn), m.Wire)
 	if m.Content == "" {
 		m.Content = st.render(*m)
+	}
+	if a.Inheritance != "" && !m.Inherits {
+		m.Inherits, m.Content = true, st.heirloom(a.Inheritance)+"\n"+m.Content
 	}
 	st.Ledger.Sent++
 	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: steer}})
@@ -135,9 +152,12 @@ func (st *step) delivered(wire string) {
 	st.do(SetTimer{Key: proofKey(wire)})
 	if a := st.edit(m.To); a != nil {
 		a.Spoken = true
+		if m.Inherits {
+			a.Inheritance = ""
+		}
 		if slices.Contains(a.Turn, wire) {
 			kept := m
-			kept.Told, kept.Carries = true, nil
+			kept.Told, kept.Carries, kept.Inherits = true, nil, false
 			st.Underway = append(slices.Clip(st.Underway), kept)
 		}
 	}
@@ -179,7 +199,7 @@ func (st *step) unsent(wire string) {
 	if m.Told {
 		return // it carries nothing any more, and goes out as it was
 	}
-	m.Carries, m.Content = nil, ""
+	m.Carries, m.Content, m.Inherits = nil, "", false
 	log := st.workLog()
 	for k := range log {
 		if log[k].Carrier == m.ID {

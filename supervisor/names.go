@@ -23,6 +23,8 @@ const (
 	KindContinue     = "continue"
 	KindCorrection   = "correction"
 	KindNotice       = "notice"
+	KindRelief       = "relief"  // hand off: the context is at its end
+	KindRenewal      = "renewal" // the same for the Arbiter
 	KindComplete     = "complete"
 )
 

@@ -29,14 +29,20 @@ type Options struct {
 	Timeout          time.Duration // 0: no limit
 	ContextWarn      float64       // percent of the effective window
 	ContextCritical  float64
-	ContextTokens    int           // cap of the effective window, 0: none
-	RetryBase        time.Duration // first pause before a turn is tried again after API trouble
-	StartTimeout     time.Duration // for an agent to be ready, 0: the bridge's default
-	PermissionWait   time.Duration // an unanswered permission request is denied then
-	MaxWait          time.Duration // for a usage limit or an overload to pass; negative: not at all
-	WatchEvery       time.Duration // distance of looks at each agent, 0: the default
-	MaxMemory        int64         // bytes of one agent's processes, 0: no limit
-	MaxOutput        int64         // bytes of one agent's task output files, 0: no limit
+	ContextTokens    int            // cap of the effective window, 0: none
+	ContextTokensFor map[string]int // the same for some models, by the beginning of their names
+	CheckTimeout     time.Duration  // for one check of a hand-off document; 0: none is run
+	RetryBase        time.Duration  // first pause before a turn is tried again after API trouble
+	StartTimeout     time.Duration  // for an agent to be ready, 0: the bridge's default
+	PermissionWait   time.Duration  // an unanswered permission request is denied then
+	MaxWait          time.Duration  // for a usage limit or an overload to pass; negative: not at all
+	WatchEvery       time.Duration  // distance of looks at each agent, 0: the default
+	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
+	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
+
+	// Rules is the version of the rules of play. A journal folds by those that its
+	// lives were begun with, so that it folds to the same history for ever.
+	Rules int
 
 	HumanPresent bool // somebody can answer (until the input ends)
 	Partial      bool // stream text as it arrives
@@ -48,8 +54,16 @@ type Options struct {
 	StandIn   bool
 }
 
+// Versions of the rules of play.
+const (
+	rulesOfHandover = 1 // checks, records drawn up by the supervisor, renewal of the Arbiter
+	// CurrentRules are those that a new life is begun with.
+	CurrentRules = rulesOfHandover
+)
+
 // Defaults of the limits.
 const (
+	DefaultCheckTimeout     = 2 * time.Minute
 	DefaultMaxOrchestrators = 4
 	DefaultMaxIterations    = 50
 	DefaultMaxFailures      = 3
@@ -90,6 +104,10 @@ func (o Options) WithDefaults() Options {
 	if o.MaxWait == 0 {
 		o.MaxWait = DefaultMaxWait
 	}
+	if o.CheckTimeout == 0 {
+		o.CheckTimeout = DefaultCheckTimeout
+	}
+	o.Rules = CurrentRules
 	if o.Permissions == "" {
 		o.Permissions = "ask"
 	}

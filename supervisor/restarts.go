@@ -46,6 +46,11 @@ func (st *step) decide(agent string, generation int, class restart.Class, reason
 // what it knew, or is parked.
 func (st *step) fell(id string, class restart.Class, reason string) {
 	a := st.edit(id)
+	if class == classRenewal {
+		a.Status, a.Since, a.Watch = Down, st.at, Watch{}
+		st.revive(id)
+		return
+	}
 	d := st.decide(id, a.Generation, class, reason, time.Time{})
 	a.Since, a.Doing, a.Watch = st.at, "", Watch{}
 	if !d.Starts() {

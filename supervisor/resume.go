@@ -76,6 +76,7 @@ func (st *step) resumed(f Resumed) {
 	}
 	st.callBack()
 	st.askAgain()
+	st.goOn()
 	if f.Word != "" {
 		st.word(contract.Say{Text: f.Word})
 	}
@@ -97,6 +98,7 @@ func (st *step) sayAgain() {
 // the Orchestrators are gone.
 func (st *step) closeBooks() {
 	st.Task, st.Handoff, st.Question = "", "", nil
+	st.forgetHandovers()
 	for i := range st.Agents {
 		if a := &st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
 			st.edit(a.ID).Dismissed = true
@@ -220,7 +222,7 @@ func (st *step) awake() {
 
 // underWay says whether something will happen by itself.
 func (s *State) underWay() bool {
-	if len(s.Mail) > 0 {
+	if len(s.Mail) > 0 || s.documentDue() || s.Renewal != renewalNone {
 		return true
 	}
 	for i := range s.Agents {
@@ -278,6 +280,7 @@ func (st *step) bridgeBack(f BridgeBack) {
 		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})
 	}
 	st.reviveAll()
+	st.goOn()
 }
 
 func (st *step) bridgeFailed(f BridgeFailed) {

@@ -20,6 +20,8 @@ func (st *step) revive(id string) {
 	a.Watch = Watch{}
 	if a.Fresh {
 		a.SessionID = st.sessionID(a.ID, a.Generation)
+		st.emptied(a)
+		a = st.edit(id)
 	}
 	c := st.config(a)
 	c.Resume = !a.Fresh
@@ -32,6 +34,15 @@ func (st *step) revive(id string) {
 		p.Pending = a.Turn
 	}
 	st.do(Spawn{p})
+}
+
+// emptied begins the account of a context that is new.
+func (st *step) emptied(a *Agent) {
+	a.Context, a.Warned, a.Told, a.Cornered, a.Demands = bridge.Context{}, "", "", false, 0
+	if a.Role == RoleArbiter {
+		st.callOffRenewal()
+		st.Renewal = renewalNone
+	}
 }
 
 // What a message's fate means for the talk, the strongest last.
@@ -125,7 +136,7 @@ func (s *State) recollect(id string, room int) string {
 	var parts []string
 	for i := len(s.Talk) - 1; i >= 0 && room > 0; i-- {
 		m := s.Talk[i]
-		if m.From != id && m.To != id {
+		if m.From != id && m.To != id || m.Kind == KindRenewal || m.Kind == KindRelief {
 			continue
 		}
 		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind, m.Text)

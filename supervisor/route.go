@@ -33,22 +33,26 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 			return bad("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name, a.ID, st.roll())
 		}
 	}
+	if problem := st.checkRenewal(v); problem != "" {
+		return bad("%s", problem)
+	}
 	switch v.Decision {
 	case verdict.Continue:
-		// What lies in its mail already is worth waiting for, too.
-		if v.To == "" && !st.AnyWorks() && st.Handoff == "" && !st.pendingFor(contract.Arbiter) {
+		// What lies in its mail already is worth waiting for, too, and what is on its way.
+		if v.To == "" && !st.AnyWorks() && st.Handoff == "" && !st.documentDue() && !st.pendingFor(contract.Arbiter) {
 			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
 		}
 	case verdict.Complete:
 		if st.AnyWorks() {
 			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.roll())
 		}
+		if st.documentDue() {
+			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
+		}
 	case verdict.SelectMode:
 		if _, ok := agents.Find(v.Mode); !ok {
 			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(agents.Names(), ", "))
 		}
-	case verdict.Handoff:
-		return bad("HANDOFF is given only when the supervisor asks you to be renewed, and it has not.")
 	}
 	return nil
 }
@@ -76,7 +80,13 @@ func (st *step) routeArbiter(v verdict.Arbiter) {
 // rule carries out a decision, whoever made it.
 func (st *step) rule(v verdict.Arbiter, source string) {
 	st.emit(contract.Arbiter, contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: source})
+	st.enter(v, source)
 	switch v.Decision {
+	case verdict.Handoff:
+		a, _ := st.agent(contract.Arbiter)
+		st.Records = 0
+		st.Renewal = renewalGiven
+		st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Message: v.Message, Document: v.Handoff})
 	case verdict.AddressHuman:
 		if st.AnyWorks() {
 			st.toHuman(KindReport, v.Message)
@@ -108,7 +118,7 @@ func (st *step) succession(v verdict.Arbiter) {
 	if st.Ending != nil || st.Handoff == "" || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
 		return
 	}
-	if st.pendingFor(contract.Arbiter) {
+	if st.pendingFor(contract.Arbiter) || st.documentDue() {
 		return
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.Handoff + "; the supervisor summons one"})
@@ -157,7 +167,7 @@ func (s *State) awaitsRuling() bool {
 			return true
 		}
 	}
-	return false
+	return s.documentDue()
 }
 
 // address sends the Arbiter's word to an Orchestrator, which works from then on.
@@ -188,6 +198,9 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		st.releasePredecessor(id)
 		a = st.edit(id)
 	}
+	if st.relieve(id, v) {
+		return
+	}
 	if !v.ExpectsResponse {
 		st.log(id, v.Kind, v.Message)
 		a.Standing = Working
@@ -200,26 +213,24 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	a.Standing = Waiting
 	switch v.Kind {
 	case verdict.KindDone:
-		a.Standing, a.Document = Finished, v.Handoff
+		a.Standing = Finished
 		st.move(machine.AgentComplete, machine.Evaluating)
-		st.emit(id, contract.Handoff{From: id, To: contract.Arbiter, Document: v.Handoff})
 	case verdict.KindHandoff:
-		a.Standing, a.Document = HandedOff, v.Handoff
-		st.Handoff = id
+		a.Standing = HandedOff
 		st.move(machine.AgentComplete, machine.Evaluating)
 	}
 	if st.pendingFor(id) {
 		a.Standing = Working // somebody spoke to it meanwhile, and it will read that first
 	}
-	st.exchange()
-	st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: withDocument(v.Message, v.Handoff)})
-}
-
-func withDocument(message string, d *verdict.Document) string {
-	if d == nil {
-		return message
+	switch v.Kind {
+	case verdict.KindDone:
+		st.handOver(Handover{Agent: a.AgentRef, Kind: handDone, Message: v.Message, Document: v.Handoff})
+	case verdict.KindHandoff:
+		st.handOver(Handover{Agent: a.AgentRef, Kind: handOff, Message: v.Message, Document: v.Handoff})
+	default:
+		st.exchange()
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message})
 	}
-	return message + "\n\n" + d.Markdown()
 }
 
 // maxFallbacks is how often in a row the rules may decide in an agent's place.
@@ -237,6 +248,11 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	}
 	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
 	switch {
+	case a.Role == RoleArbiter && st.Renewal == renewalAsked:
+		a.Fallbacks = 0
+		st.emit(id, contract.Notice{Text: trouble + "; another takes its place by the supervisor's record"})
+		st.renewByRecord("it gave no valid document when it was asked for one")
+		return
 	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
 		st.leaderless(trouble, said)
 		return
@@ -282,7 +298,7 @@ func (st *step) fallbackArbiter(said string) {
 			return
 		}
 	}
-	if st.Handoff != "" || st.AnyWorks() {
+	if st.Handoff != "" || st.AnyWorks() || st.documentDue() {
 		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}
 		st.rule(v, sourceFallback)
 		st.succession(v)

@@ -51,9 +51,15 @@ type State struct {
 	Question   *Question
 	Permits    []Permit // permission requests a human has to answer
 	Answered   []Answered
-	Granted    []string // actions a human allowed for the whole run
-	Offered    []string // recovery options of the last error
-	Handoff    string   // the Orchestrator whose document waits for a successor
+	Granted    []string   // actions a human allowed for the whole run
+	Offered    []string   // recovery options of the last error
+	Handoff    string     // the Orchestrator whose document waits for a successor
+	Handovers  []Handover // documents on their way, oldest first
+	Serial     int        // of the last of them
+	Rulings    []Ruling   // the ledger of decisions, oldest first
+	Renewal    string     // stage of the Arbiter's renewal
+	Renewals   int        // of the Arbiter so far
+	Records    int        // of them, in a row, those without a document of its own
 
 	HumanPresent bool // somebody may answer
 	HumanSpoke   bool
@@ -135,10 +141,17 @@ type Agent struct {
 	Cause       string        // the same in words
 	Brief       string        // what it was summoned for
 	Watch       Watch
-	Document    *verdict.Document
+	Document    *verdict.Document // the last one about its work
+	Receipts    []verdict.Receipt // of the document's checks
+	DrawnUp     string            // why the supervisor wrote it; empty: it did itself
 	Predecessor string
 	Context     bridge.Context
 	Warned      string // the level of context_warning reached last
+	Told        string // the level its model was told last
+	Cornered    bool   // a compaction was prevented: there is no room left
+	Compactions int
+	Demands     int    // how often it was told to hand off
+	Inheritance string // of a new Arbiter: goes with the first message it reads
 	Doing       string // the tool or subagent at hand
 	CostUSD     float64
 }
@@ -171,6 +184,7 @@ type Mail struct {
 	Told     bool     // `delivered` was said
 	Tries    int      // sends that failed
 	Carries  []string // work log entries that travel with it
+	Inherits bool     // the Arbiter's inheritance travels with it
 }
 
 // Entry is a report that expects no answer.

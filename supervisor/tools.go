@@ -167,10 +167,17 @@ func (st *step) toolRelease(in releaseInput) (string, error) {
 	if len(ids) == 0 {
 		return "", fmt.Errorf("no living Orchestrator %q; alive: %s", in.ID, st.roll())
 	}
+	answer := "Released: " + strings.Join(ids, ", ") + "."
 	for _, id := range ids {
-		st.release(id, orDefault(in.Reason, "released"), false)
+		a, _ := st.agent(id)
+		reason := orDefault(in.Reason, "released")
+		st.release(id, reason, false)
+		if st.unfinished(&a) {
+			st.handOver(Handover{Agent: a.AgentRef, Kind: handLeft, Why: "it was released: " + reason, Message: a.Name + " was released before its work was done."})
+			answer += " " + id + " had not handed off: the supervisor's record of its work follows in the work log."
+		}
 	}
-	return "Released: " + strings.Join(ids, ", ") + ".", nil
+	return answer, nil
 }
 
 func (st *step) toolSetPlan(in setPlanInput) (string, error) {
@@ -238,6 +245,9 @@ func (st *step) statusText() string {
 		}
 		if a.Context.Window > 0 {
 			fmt.Fprintf(&b, ", context %.1f%% of %d tokens", a.Context.Pct, a.Context.Window)
+			if a.Context.TurnsLeft > 0 {
+				fmt.Fprintf(&b, " (about %d turns left)", a.Context.TurnsLeft)
+			}
 		}
 		if a.Doing != "" {
 			fmt.Fprintf(&b, ", at %s", a.Doing)

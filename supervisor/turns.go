@@ -33,6 +33,10 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	for _, m := range t.MessageIDs {
 		st.delivered(m)
+		if a.Role == RoleArbiter && st.exhausts(t) {
+			st.requeue(m) // its successor rules on it
+			continue
+		}
 		st.overWith(m)
 	}
 	a = st.edit(id)
@@ -96,7 +100,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 			st.correct(id, err, t)
 			return
 		}
-		a.Corrections, a.Fallbacks = 0, 0
+		a.Corrections, a.Fallbacks, st.Records = 0, 0, 0
 		st.routeArbiter(v)
 		return
 	}
@@ -130,9 +134,12 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	st.tell(id, KindCorrection, text)
 }
 
-// pendingFor says whether a message waits to be sent to the agent.
+// pendingFor says whether a message waits to be sent to the agent, in its present
+// incarnation.
 func (s *State) pendingFor(id string) bool {
-	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && !m.Sent })
+	return slices.ContainsFunc(s.Mail, func(m Mail) bool {
+		return m.To == id && !m.Sent && !(id == contract.Arbiter && s.renewing(m.Kind))
+	})
 }
 
 // interrupted handles a turn that was stopped before its verdict. Whoever
@@ -143,8 +150,17 @@ func (st *step) interrupted(id string) {
 		return
 	}
 	a := st.edit(id)
-	if a.Role == RoleArbiter {
+	switch {
+	case a.Role == RoleArbiter && st.Renewal == renewalAsked:
+		st.Renewal = renewalNone // and it is asked again at once
+		return
+	case a.Role == RoleArbiter && a.thin() && st.Options.Rules >= rulesOfHandover:
+		return // it is asked for its document now
+	case a.Role == RoleArbiter:
 		st.ask("The Arbiter was interrupted. Speak again, or depart.")
+		return
+	case a.Cornered:
+		st.tell(id, KindRelief, "You were stopped, because your context is full and you went on. Hand off now.")
 		return
 	}
 	a.Standing = Waiting
@@ -163,6 +179,8 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 		st.limited(id, t)
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout:
 		st.apiTrouble(id, t)
+	case bridge.CatPromptTooLong, bridge.CatCompaction:
+		st.exhausted(id, t)
 	case bridge.CatResume:
 		// Its history is refused, and will be each time.
 		st.relaunch(id, restart.InvalidResume, t.Error)

@@ -318,6 +318,7 @@ func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
 	if len(starts) > 20 {
 		t.Errorf("%d starts", len(starts))
 	}
+	p.survey(bridge.SurveyResult{})
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "is gone", "task output")
 }
 

@@ -102,6 +102,77 @@ func (l *Loop) shutdown(ctx context.Context, port Port, fast bool) {
 	l.Put(Stopped{Unstopped: r.Unstopped})
 }
 
+// checkSlack is what a check may take beyond its own time limit: to be ended, and to
+// wait for another.
+const checkSlack = 3 * time.Minute
+
+// check asks whether a command may run, as any of the author's would be asked, and has
+// the bridge run it.
+func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
+	f := Checked{Serial: e.Serial, Number: e.Number}
+	defer func() {
+		if f.Serial != 0 {
+			l.Put(f)
+		}
+	}()
+	input, err := marshal(struct {
+		Command string `json:"command"`
+	}{e.Params.Command})
+	if err != nil {
+		f.Failed = err.Error()
+		return
+	}
+	crashpoint.Here("loop.check")
+	answer, err := l.Permission(ctx, bridge.PermissionParams{
+		AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, Reason: "a check of its hand-off document, run by the supervisor",
+	})
+	switch {
+	case err != nil:
+		f.Failed = "nobody could decide whether it may run: " + err.Error()
+		return
+	case answer.Behavior != bridge.Allow:
+		f.Failed = "not permitted"
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(e.Params.TimeoutMS)*time.Millisecond+checkSlack)
+	defer cancel()
+	f.Result, err = port.Check(ctx, e.Params)
+	crashpoint.Here("loop.checked")
+	switch {
+	case errors.Is(err, bridge.ErrClosed):
+		f.Serial = 0 // with the next bridge it is run again
+	case err != nil:
+		f.Failed = err.Error()
+	}
+}
+
+const surveyDeadline = time.Minute
+
+func (l *Loop) survey(ctx context.Context, port Port, e Survey) {
+	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
+	defer cancel()
+	crashpoint.Here("loop.survey")
+	r, err := port.Survey(ctx, e.Params)
+	if errors.Is(err, bridge.ErrClosed) {
+		return // the same
+	}
+	f := Surveyed{Serial: e.Serial, Result: r}
+	if err != nil {
+		f.Failed = err.Error()
+	}
+	l.Put(f)
+}
+
+// configure tells an agent's driver what to remind it of. One that is ending needs
+// no reminder.
+func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParams) {
+	ctx, cancel := context.WithTimeout(ctx, sendDeadline)
+	defer cancel()
+	if err := port.Configure(ctx, p); err != nil && !errors.Is(err, bridge.ErrClosed) {
+		l.log.Info("configure", "agent", p.ID, "error", err)
+	}
+}
+
 // probeDeadline is above the time a probe gives the agent to answer.
 const probeDeadline = 3 * bridge.ProbeTimeout
 

@@ -58,6 +58,8 @@ var settings = []setting{
 	{name: "context-warn", kind: kindNumber, value: supervisor.DefaultContextWarn, usage: "percent of the effective window at which context_warning says warn"},
 	{name: "context-critical", kind: kindNumber, value: supervisor.DefaultContextCritical, usage: "and critical"},
 	{name: "context-tokens", kind: kindInt, value: supervisor.DefaultContextTokens, usage: "cap of the effective context window (0: none)"},
+	{name: "context-tokens-for", kind: kindList, usage: "the same for one model, as `MODEL=N`; the beginning of its name is enough (repeatable)"},
+	{name: "check-timeout", kind: kindDuration, value: supervisor.DefaultCheckTimeout, usage: "for one check of a hand-off document, which arbiter runs itself (0: run none)"},
 	{name: "permission-wait", kind: kindDuration, value: supervisor.DefaultPermissionWait, usage: "an unanswered permission request is denied after this time"},
 	{name: "start-timeout", kind: kindDuration, value: bridge.DefaultStartTimeout, usage: "for an agent to be ready after its process was started"},
 	{name: "max-wait", kind: kindDuration, value: supervisor.DefaultMaxWait, usage: "for a usage limit or an overload to pass (0: do not wait)"},

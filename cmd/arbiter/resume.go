@@ -166,30 +166,35 @@ func (r *runtimeRun) takeUp() error {
 func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 	o, now := old, c.Options
 	o.Version, o.Task, o.HumanPresent = now.Version, now.Task, !c.NoInput
+	if o.Rules = supervisor.CurrentRules; o.CheckTimeout == 0 { // the run is older than checks are
+		o.CheckTimeout = supervisor.DefaultCheckTimeout
+	}
 	for name, take := range map[string]func(){
-		"model":             func() { o.Model = now.Model },
-		"arbiter-model":     func() { o.ArbiterModel = now.ArbiterModel },
-		"permissions":       func() { o.Permissions = now.Permissions },
-		"allow":             func() { o.Allow = now.Allow },
-		"deny":              func() { o.Deny = now.Deny },
-		"env":               func() { o.Env = now.Env },
-		"trust":             func() { o.Trusted = now.Trusted },
-		"claude":            func() { o.Claude = c.Claude },
-		"max-orchestrators": func() { o.MaxOrchestrators = now.MaxOrchestrators },
-		"max-iterations":    func() { o.MaxIterations = now.MaxIterations },
-		"max-failures":      func() { o.MaxFailures = now.MaxFailures },
-		"max-exchanges":     func() { o.MaxExchanges = now.MaxExchanges },
-		"max-cost":          func() { o.MaxCostUSD = now.MaxCostUSD },
-		"timeout":           func() { o.Timeout = now.Timeout },
-		"max-wait":          func() { o.MaxWait = now.MaxWait },
-		"watch-every":       func() { o.WatchEvery = now.WatchEvery },
-		"max-memory":        func() { o.MaxMemory = now.MaxMemory },
-		"max-output":        func() { o.MaxOutput = now.MaxOutput },
-		"context-warn":      func() { o.ContextWarn = now.ContextWarn },
-		"context-critical":  func() { o.ContextCritical = now.ContextCritical },
-		"context-tokens":    func() { o.ContextTokens = now.ContextTokens },
-		"permission-wait":   func() { o.PermissionWait = now.PermissionWait },
-		"start-timeout":     func() { o.StartTimeout = now.StartTimeout },
+		"model":              func() { o.Model = now.Model },
+		"arbiter-model":      func() { o.ArbiterModel = now.ArbiterModel },
+		"permissions":        func() { o.Permissions = now.Permissions },
+		"allow":              func() { o.Allow = now.Allow },
+		"deny":               func() { o.Deny = now.Deny },
+		"env":                func() { o.Env = now.Env },
+		"trust":              func() { o.Trusted = now.Trusted },
+		"claude":             func() { o.Claude = c.Claude },
+		"max-orchestrators":  func() { o.MaxOrchestrators = now.MaxOrchestrators },
+		"max-iterations":     func() { o.MaxIterations = now.MaxIterations },
+		"max-failures":       func() { o.MaxFailures = now.MaxFailures },
+		"max-exchanges":      func() { o.MaxExchanges = now.MaxExchanges },
+		"max-cost":           func() { o.MaxCostUSD = now.MaxCostUSD },
+		"timeout":            func() { o.Timeout = now.Timeout },
+		"max-wait":           func() { o.MaxWait = now.MaxWait },
+		"watch-every":        func() { o.WatchEvery = now.WatchEvery },
+		"max-memory":         func() { o.MaxMemory = now.MaxMemory },
+		"max-output":         func() { o.MaxOutput = now.MaxOutput },
+		"context-warn":       func() { o.ContextWarn = now.ContextWarn },
+		"context-critical":   func() { o.ContextCritical = now.ContextCritical },
+		"context-tokens":     func() { o.ContextTokens = now.ContextTokens },
+		"context-tokens-for": func() { o.ContextTokensFor = now.ContextTokensFor },
+		"check-timeout":      func() { o.CheckTimeout = now.CheckTimeout },
+		"permission-wait":    func() { o.PermissionWait = now.PermissionWait },
+		"start-timeout":      func() { o.StartTimeout = now.StartTimeout },
 	} {
 		if c.given[name] {
 			take()

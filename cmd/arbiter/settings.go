@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -90,7 +91,7 @@ func readSettings(c *cli.Context) (choices, error) {
 		MaxCostUSD: c.Float64("max-cost"), Timeout: c.Duration("timeout"),
 		ContextWarn: c.Float64("context-warn"), ContextCritical: c.Float64("context-critical"),
 		ContextTokens: c.Int("context-tokens"), PermissionWait: c.Duration("permission-wait"),
-		StartTimeout: c.Duration("start-timeout"), MaxWait: c.Duration("max-wait"),
+		StartTimeout: c.Duration("start-timeout"), MaxWait: c.Duration("max-wait"), CheckTimeout: c.Duration("check-timeout"),
 		WatchEvery: c.Duration("watch-every"),
 		MaxMemory:  int64(c.Int("max-memory")) << 20, MaxOutput: int64(c.Int("max-output")) << 20,
 		Rehearsal: s.Rehearse,
@@ -102,6 +103,12 @@ func readSettings(c *cli.Context) (choices, error) {
 		}
 	}
 	if s.Options.Env, err = readEnv(c.StringSlice("env"), s.Rehearse); err != nil {
+		return s, err
+	}
+	if s.Options.CheckTimeout == 0 {
+		s.Options.CheckTimeout = -1 // zero means the default there
+	}
+	if s.Options.ContextTokensFor, err = readCaps(c.StringSlice("context-tokens-for")); err != nil {
 		return s, err
 	}
 	if err := checkLimits(s.Options); err != nil {
@@ -163,11 +170,32 @@ func readEnv(pairs []string, rehearse bool) (map[string]string, error) {
 		if !ok || name == "" || strings.ContainsRune(pair, 0) {
 			return nil, usagef("--env %q: want NAME=VALUE", pair)
 		}
-		if !rehearse || strings.HasPrefix(name, "ARBITER_STANDIN_") {
+		if !rehearse || strings.HasPrefix(name, "ARBITER_STANDIN_") || name == compactWindow {
 			env[name] = value
 		}
 	}
 	return env, nil
+}
+
+// compactWindow makes the CLI compact earlier: the one variable of its own that means
+// something in a rehearsal.
+const compactWindow = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
+
+// readCaps reads MODEL=N pairs.
+func readCaps(pairs []string) (map[string]int, error) {
+	var caps map[string]int
+	for _, pair := range pairs {
+		model, number, ok := strings.Cut(pair, "=")
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		if model = strings.TrimSpace(model); !ok || model == "" || err != nil || n < 0 {
+			return nil, usagef("--context-tokens-for %q: want MODEL=N, such as claude-haiku-4-5=120000", pair)
+		}
+		if caps == nil {
+			caps = map[string]int{}
+		}
+		caps[model] = n
+	}
+	return caps, nil
 }
 
 func checkLimits(o supervisor.Options) error {
@@ -197,6 +225,9 @@ func checkLimits(o supervisor.Options) error {
 	}
 	if o.Timeout < 0 {
 		return usagef("--timeout %s: must not be negative", o.Timeout)
+	}
+	if o.CheckTimeout != -1 && (o.CheckTimeout < time.Second || o.CheckTimeout > time.Hour) {
+		return usagef("--check-timeout %s: must be between 1s and 1h, or 0 to run no checks", o.CheckTimeout)
 	}
 	if o.PermissionWait <= 0 {
 		return usagef("--permission-wait %s: must be more than nothing", o.PermissionWait)

@@ -109,6 +109,16 @@ type (
 		Description string `json:"description"`
 		Status      string `json:"status,omitempty"`
 	}
+	// SubagentProgress is what a running subagent has used, and does.
+	SubagentProgress struct {
+		Description string  `json:"description"`
+		ToolUse     string  `json:"tool_use"`
+		Tokens      int     `json:"tokens"`
+		ToolUses    int     `json:"tool_uses"`
+		LastTool    string  `json:"last_tool,omitempty"`
+		CostUSD     float64 `json:"cost_usd,omitempty"`
+		DurationMS  int64   `json:"duration_ms,omitempty"`
+	}
 	// Turn ends an agent's turn.
 	Turn struct {
 		Usage      bridge.Usage `json:"usage"`
@@ -118,24 +128,40 @@ type (
 	}
 	// Context is a new reading, against the effective window.
 	Context struct {
-		Tokens int     `json:"tokens"`
-		Window int     `json:"window"`
-		Pct    float64 `json:"pct"`
+		Tokens    int     `json:"tokens"`
+		Window    int     `json:"window"`
+		Pct       float64 `json:"pct"`
+		TurnsLeft int     `json:"turns_left,omitempty"`
+		Source    string  `json:"source,omitempty"`
 	}
 	// ContextWarning is a level reached.
 	ContextWarning struct {
 		Pct   float64 `json:"pct"`
 		Level string  `json:"level"`
 	}
-	// Compact is a compaction that happened.
+	// Compact is a compaction that happened, or was kept from happening.
 	Compact struct {
-		Trigger string `json:"trigger"`
+		Trigger    string `json:"trigger"`
+		Blocked    bool   `json:"blocked,omitempty"`
+		PreTokens  int    `json:"pre_tokens,omitempty"`
+		PostTokens int    `json:"post_tokens,omitempty"`
 	}
-	// Handoff passes a document on: to the successor, or to the Arbiter when done.
+	// Check is a check of a hand-off document that the supervisor has run.
+	Check struct {
+		Number  int             `json:"number"` // in the document, counted from 1
+		Of      int             `json:"of"`
+		Receipt verdict.Receipt `json:"receipt"`
+	}
+	// Handoff passes a document on: to the successor, to the Arbiter when done, or
+	// from one Arbiter to the next.
 	Handoff struct {
 		From     string            `json:"from"`
 		To       string            `json:"to"`
 		Document *verdict.Document `json:"document"`
+		Receipts []verdict.Receipt `json:"receipts,omitempty"` // of its checks, in their order
+		Proofs   []string          `json:"proofs,omitempty"`   // of its claims, in their order
+		// DrawnUp says why the supervisor wrote it in the author's place; empty: it did not.
+		DrawnUp string `json:"drawn_up,omitempty"`
 	}
 	// Decision is a ruling, and who made it.
 	Decision struct {
@@ -257,9 +283,11 @@ func (ToolCall) EventName() string          { return "tool_call" }
 func (SubagentStart) EventName() string     { return "subagent_start" }
 func (SubagentStop) EventName() string      { return "subagent_stop" }
 func (Turn) EventName() string              { return "turn" }
+func (SubagentProgress) EventName() string  { return "subagent_progress" }
 func (Context) EventName() string           { return "context" }
 func (ContextWarning) EventName() string    { return "context_warning" }
 func (Compact) EventName() string           { return "compact" }
+func (Check) EventName() string             { return "check" }
 func (Handoff) EventName() string           { return "handoff" }
 func (Decision) EventName() string          { return "decision" }
 func (Plan) EventName() string              { return "plan" }

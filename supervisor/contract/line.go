@@ -39,7 +39,8 @@ func (u Unknown) EventName() string { return u.Name }
 // eventTypes lists every event. The schema and the decoder come from it.
 var eventTypes = []Body{
 	Session{}, State{}, Spawn{}, Message{}, Delivered{}, Assistant{}, Delta{}, ToolUse{}, ToolResult{},
-	ToolCall{}, SubagentStart{}, SubagentStop{}, Turn{}, Context{}, ContextWarning{}, Compact{}, Handoff{},
+	ToolCall{}, SubagentStart{}, SubagentStop{}, SubagentProgress{},
+	Turn{}, Context{}, ContextWarning{}, Compact{}, Check{}, Handoff{},
 	Decision{}, Plan{}, PermissionRequest{}, Permission{}, Question{}, Accepted{}, Rejected{}, Retry{},
 	Restart{}, Error{}, Notice{}, Done{}, Result{},
 }

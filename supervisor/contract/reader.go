@@ -1,11 +1,12 @@
 package contract
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // DefaultMaxLine bounds a command line, in bytes.
@@ -19,12 +20,17 @@ func ReadCommands(r io.Reader, max int, yield func(Command) bool) error {
 	if max <= 0 {
 		max = DefaultMaxLine
 	}
-	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
+	lines := transcript.NewLineReader(r, max+len("\r"))
 	for n := 1; ; n++ {
-		line, long, err := lines.next()
+		next, err := lines.Next()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read commands: %w", err)
 		}
+		if err != nil {
+			next, _ = lines.Splitter.Flush()
+		}
+		line := next.Data
+		long := next.Oversize || len(line) > max
 		if n == 1 {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
@@ -53,33 +59,4 @@ func located(c Command, line int) Command {
 		c.Body = m
 	}
 	return c
-}
-
-// lineReader splits a stream at newlines and never holds more than max bytes of
-// a line. bufio.Scanner would stop for good at the first long one.
-type lineReader struct {
-	r   *bufio.Reader
-	max int
-	buf []byte
-}
-
-// next returns a line without its end, or that it was too long. With io.EOF it
-// returns what was left. The line is valid until the next call.
-func (l *lineReader) next() (line []byte, long bool, err error) {
-	if cap(l.buf) > maxPooled {
-		l.buf = nil
-	}
-	l.buf = l.buf[:0]
-	for {
-		chunk, err := l.r.ReadSlice('\n')
-		if !long {
-			l.buf = append(l.buf, chunk...)
-			long = len(l.buf) > l.max+len("\r\n")
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		line = bytes.TrimSuffix(bytes.TrimSuffix(l.buf, []byte("\n")), []byte("\r"))
-		return line, long || len(line) > l.max, err
-	}
 }

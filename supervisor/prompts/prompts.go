@@ -35,6 +35,20 @@ type Orchestrator struct {
 	Rehearsal  bool
 }
 
+// Reminder fills in what an agent is told again after a compaction.
+type Reminder struct {
+	Arbiter   bool
+	ID, Name  string
+	Delimiter string
+	Task      string // the Arbiter's
+	Roll      string // who lives, the Arbiter's
+	Brief     string // an Orchestrator's
+	Plan      string
+}
+
+// Text renders the reminder.
+func (r Reminder) Text() string { return render("reminder.md", r) }
+
 // Text renders the prompt.
 func (a Arbiter) Text() string { return render("arbiter.md", a) }
 

@@ -27,8 +27,10 @@ type Check struct {
 	Expect  string `json:"expect"`
 }
 
-// Claim is one statement; Verified is the author's own word.
+// Claim is one statement; Verified is the author's own word. Check is the number of
+// the check that proves it, counted from 1; 0 names none.
 type Claim struct {
 	Claim    string `json:"claim"`
 	Verified bool   `json:"verified"`
+	Check    int    `json:"check,omitempty"`
 }

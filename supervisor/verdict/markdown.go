@@ -31,8 +31,32 @@ func (d *Document) Normalize() {
 // are blank.
 func (d *Document) Empty() bool { return d == nil || d.Markdown() == "" }
 
-// Markdown renders the document for a brief; sections without content are left out.
+// Markdown renders the document for a brief, as its author gave it; sections
+// without content are left out.
 func (d *Document) Markdown() string {
+	return d.render("Claims (the author's word)", func(i int) string { return requirement(d.Checks[i]) }, func(i int) string {
+		return strings.TrimSpace(d.Claims[i].Claim) + " (" + word(d.Claims[i]) + ")"
+	})
+}
+
+// Proven renders the document with what came of its checks beside each of them, and
+// what that makes of each claim. Receipts are in the order of the checks; those that
+// are missing were not run.
+func (d *Document) Proven(receipts []Receipt) string {
+	proofs := d.Proofs(receipts)
+	return d.render("Claims", func(i int) string {
+		text := requirement(d.Checks[i])
+		if i < len(receipts) && text != "" {
+			text += " — " + receipts[i].line()
+		}
+		return text
+	}, func(i int) string {
+		return strings.TrimSpace(d.Claims[i].Claim) + " — " + strings.ToUpper(proofs[i]) + " (" + word(d.Claims[i]) + ")"
+	})
+}
+
+// render puts the sections together. A check or claim that says nothing is left out.
+func (d *Document) render(claims string, check, claim func(int) string) string {
 	if d == nil {
 		return ""
 	}
@@ -48,21 +72,39 @@ func (d *Document) Markdown() string {
 	}))
 	list(&b, "Constraints", d.Constraints)
 	list(&b, "Files", d.Files)
-	list(&b, "Checks", lines(d.Checks, func(x Check) string {
-		return phrase(x.Command, " — expect: ", x.Expect)
-	}))
+	ran := make([]string, len(d.Checks))
+	for i := range d.Checks {
+		ran[i] = check(i)
+	}
+	list(&b, "Checks", ran)
 	list(&b, "Open questions", d.OpenQuestions)
-	list(&b, "Claims (the author's word)", lines(d.Claims, func(x Claim) string {
-		mark := "not verified"
-		if x.Verified {
-			mark = "said to be verified"
+	said := make([]string, 0, len(d.Claims))
+	for i, c := range d.Claims {
+		if strings.TrimSpace(c.Claim) != "" {
+			said = append(said, claim(i))
 		}
-		if strings.TrimSpace(x.Claim) == "" {
-			return ""
-		}
-		return fmt.Sprintf("%s (%s)", strings.TrimSpace(x.Claim), mark)
-	}))
+	}
+	list(&b, claims, said)
 	return b.String()
+}
+
+func requirement(c Check) string { return phrase(c.Command, " — expect: ", c.Expect) }
+
+// word is what the author says of a claim.
+func word(c Claim) string {
+	if c.Verified {
+		return "said to be verified"
+	}
+	return "not verified"
+}
+
+// line says what came of a check in one line.
+func (r Receipt) line() string {
+	text := strings.ToUpper(r.Result)
+	if r.SHA256 != "" {
+		text += fmt.Sprintf(": exit code %d, %d bytes, sha256 %.12s", r.Exit, r.Bytes, r.SHA256)
+	}
+	return phrase(text, "; ", r.Why)
 }
 
 func lines[T any](items []T, render func(T) string) []string {

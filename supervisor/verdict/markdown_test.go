@@ -17,7 +17,7 @@ func TestMarkdown(t *testing.T) {
 		Files:         []string{"a.go"},
 		Checks:        []Check{{"go test ./...", "ok"}, {"", ""}},
 		OpenQuestions: []string{"who deploys?"},
-		Claims:        []Claim{{"it is fast", true}, {"it is right", false}, {"", true}},
+		Claims:        []Claim{{Claim: "it is fast", Verified: true}, {Claim: "it is right"}, {Verified: true}},
 	}
 	want := `## Accomplished
 - parser
@@ -53,14 +53,14 @@ the lexer is shared
 }
 
 func TestEmpty(t *testing.T) {
-	blank := &Document{Accomplished: []string{" "}, Decisions: []Decision{{}}, Checks: []Check{{"", " "}}, Claims: []Claim{{"\n", true}}}
+	blank := &Document{Accomplished: []string{" "}, Decisions: []Decision{{}}, Checks: []Check{{"", " "}}, Claims: []Claim{{Claim: "\n", Verified: true}}}
 	for name, d := range map[string]*Document{"nil": nil, "zero": {}, "blank": blank} {
 		if !d.Empty() {
 			t.Errorf("%s: not empty", name)
 		}
 	}
 	for name, d := range map[string]*Document{
-		"context": {KeyContext: "x"}, "file": {Files: []string{"f"}}, "claim": {Claims: []Claim{{"c", false}}},
+		"context": {KeyContext: "x"}, "file": {Files: []string{"f"}}, "claim": {Claims: []Claim{{Claim: "c"}}},
 		"question": {OpenQuestions: []string{"q"}}, "check": {Checks: []Check{{"", "exit 0"}}},
 	} {
 		if d.Empty() {

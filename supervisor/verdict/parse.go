@@ -160,6 +160,8 @@ func wanted(kind string) string {
 	switch kind {
 	case "bool":
 		return "true or false"
+	case "int":
+		return "a whole number"
 	case "slice":
 		return "an array"
 	case "struct", "ptr":

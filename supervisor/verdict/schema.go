@@ -28,12 +28,12 @@ const documentSchema = `{
   "files": {"type": "array", "items": {"type": "string"}, "description": "Paths created or changed."},
   "checks": {
    "type": "array",
-   "description": "Commands somebody else can run to prove the work.",
+   "description": "Commands that prove the work. The supervisor runs them itself, with the permission rules and a time limit; keep them quick and free of side effects.",
    "items": {
     "type": "object",
     "properties": {
      "command": {"type": "string", "description": "The command, runnable from the working directory."},
-     "expect": {"type": "string", "description": "What its output or exit code must show."}
+     "expect": {"type": "string", "description": "What must come of it: exit N where the exit code is not 0, and in quotation marks or backquotes each text that the end of its output must hold."}
     },
     "required": ["command", "expect"],
     "additionalProperties": false
@@ -47,7 +47,8 @@ const documentSchema = `{
     "type": "object",
     "properties": {
      "claim": {"type": "string", "description": "The statement."},
-     "verified": {"type": "boolean", "description": "True only if you saw the proof yourself in this session."}
+     "verified": {"type": "boolean", "description": "True only if you saw the proof yourself in this session."},
+     "check": {"type": "integer", "description": "Number of the check above that proves it, counted from 1. The supervisor runs it: a claim without one stays unverified."}
     },
     "required": ["claim", "verified"],
     "additionalProperties": false

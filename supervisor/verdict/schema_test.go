@@ -90,7 +90,7 @@ func checkStruct(t *testing.T, path string, typ reflect.Type, schema *jsonschema
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()
 		}
-		want := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Struct: "object"}[kind.Kind()]
+		want := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Struct: "object", reflect.Int: "integer"}[kind.Kind()]
 		if sub.Type != want {
 			t.Errorf("%s.%s is %q, want %q", path, name, sub.Type, want)
 		}
@@ -133,7 +133,7 @@ func TestEnumsMatchConstants(t *testing.T) {
 func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 	d := &Document{
 		Decisions: []Decision{{"c", "r", "w"}}, Checks: []Check{{"go test", "ok"}},
-		Claims: []Claim{{"it works", true}}, KeyContext: "k",
+		Claims: []Claim{{Claim: "it works", Verified: true, Check: 1}}, KeyContext: "k",
 	}
 	d.Normalize()
 	for schema, values := range map[*jsonschema.Resolved][]any{

@@ -1,0 +1,126 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Bounds of a record that the supervisor draws up.
+const (
+	recordSaid  = 6_000  // bytes of an agent's last texts
+	recordBrief = 12_000 // of its brief
+	recordTalk  = 20_000 // of the conversation
+	recordFiles = 200
+)
+
+// drawUp writes the document of an Orchestrator that can no longer speak: from the
+// journal, its transcript and the repository. Nothing in it is that one's word
+// but what it says it quotes.
+func (s *State) drawUp(a Agent, why string, seen bridge.SurveyResult) *verdict.Document {
+	d := &verdict.Document{}
+	if a.Document != nil && a.DrawnUp == "" { // what it had said itself earlier still counts
+		*d = *a.Document
+		d.Checks, d.Claims = nil, nil
+	}
+	for i, step := range s.Plan {
+		if step.Agent != a.ID {
+			continue
+		}
+		text := fmt.Sprintf("step %d of the plan, marked %s: %s", i+1, step.Status, step.Text)
+		if step.Status == contract.StepDone {
+			d.Accomplished = append(d.Accomplished, text)
+		} else {
+			d.Remaining = append(d.Remaining, text)
+		}
+	}
+	for _, m := range s.Talk {
+		if m.From != a.ID {
+			continue
+		}
+		switch m.Kind {
+		case verdict.KindProgress, verdict.KindIntroduction:
+			d.Claims = append(d.Claims, verdict.Claim{Claim: "it reported: " + m.Text})
+		case verdict.KindQuestion:
+			d.OpenQuestions = append(d.OpenQuestions, "it asked, and perhaps had its answer: "+m.Text)
+		}
+	}
+	d.Remaining = append(d.Remaining, "all of its brief that the files and the repository do not show to be done")
+	d.Files = append(d.Files, seen.Files...)
+	if n := len(d.Files); n > recordFiles {
+		d.Files = d.Files[n-recordFiles:]
+	}
+	d.KeyContext = s.recordContext(a, why, seen)
+	d.Normalize()
+	return d
+}
+
+// recordContext is what else can be said of an agent's work.
+func (s *State) recordContext(a Agent, why string, seen bridge.SurveyResult) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
+	if a.Document != nil && a.Document.KeyContext != "" && a.DrawnUp == "" {
+		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
+	}
+	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", headOf(orNothing(a.Brief), recordBrief))
+	if len(seen.Said) > 0 {
+		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n", tailOf(strings.Join(seen.Said, "\n---\n"), recordSaid))
+	}
+	if len(seen.Commands) > 0 {
+		b.WriteString("\nCommands it ran last:\n")
+		for _, c := range seen.Commands {
+			who := ""
+			if c.Subagent {
+				who = ", by a subagent"
+			}
+			fmt.Fprintf(&b, "- %s (%s%s)\n", strings.ReplaceAll(c.Command, "\n", "\n  "), c.Outcome, who)
+		}
+	}
+	if g := seen.Git; g != nil {
+		fmt.Fprintf(&b, "\nThe repository now, whoever changed it: branch %s at %.12s\n", orNothing(g.Branch), orNothing(g.Head))
+		for _, part := range [][2]string{
+			{"last commits", strings.Join(g.Commits, "\n")}, {"not committed", strings.Join(g.Status, "\n")}, {"that is", g.Stat},
+		} {
+			if part[1] != "" {
+				fmt.Fprintf(&b, "%s:\n%s\n", part[0], part[1])
+			}
+		}
+	}
+	for _, t := range seen.Trouble {
+		fmt.Fprintf(&b, "\nNot seen: %s\n", t)
+	}
+	return b.String()
+}
+
+// arbiterRecord is the document of an Arbiter that could not give one. What else its
+// successor has to know travels beside every document.
+func (s *State) arbiterRecord(why string) *verdict.Document {
+	d := &verdict.Document{
+		KeyContext: "The Arbiter before you could not hand off itself: " + why + ". Nothing is known of its thoughts but what it said and ruled.",
+	}
+	for i, step := range s.Plan {
+		text := fmt.Sprintf("step %d of the plan: %s", i+1, step.Text)
+		switch step.Status {
+		case contract.StepDone:
+			d.Accomplished = append(d.Accomplished, text)
+		case contract.StepPending, contract.StepActive, contract.StepFailed:
+			d.Remaining = append(d.Remaining, text+" ("+step.Status+")")
+		}
+	}
+	if s.Question != nil {
+		d.OpenQuestions = append(d.OpenQuestions, s.Question.Text)
+	}
+	d.Normalize()
+	return d
+}
+
+// headOf is the beginning of a text, on a rune border.
+func headOf(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "\n(cut)"
+}

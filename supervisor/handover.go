@@ -1,0 +1,273 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Handover is a document on its way from its author to whom it concerns. The
+// supervisor runs its checks on the way, and writes it where the author no longer can.
+type Handover struct {
+	Serial   int             // names it among all of the run
+	Agent    bridge.AgentRef // whose work it is about
+	Kind     handKind
+	Message  string            // what is said with it
+	Why      string            // the supervisor draws it up; empty: the author gave it
+	Document *verdict.Document // nil until it is drawn up
+	Receipts []verdict.Receipt // of its checks so far
+	Request  string            // the check under way, as a permission request
+}
+
+// handKind says what becomes of a document.
+type handKind string
+
+const (
+	handDone  handKind = "done"    // to the Arbiter, with the Orchestrator's `done`
+	handOff   handKind = "handoff" // to the Arbiter, and to the next Orchestrator summoned
+	handGone  handKind = "gone"    // the same, for one that can speak no more
+	handLeft  handKind = "left"    // into the work log: it was let go before its work was done
+	handKill  handKind = "killed"  // to the Arbiter: the human ended it
+	handRenew handKind = "renew"   // from one Arbiter to the next
+)
+
+const (
+	// maxChecks of one document are run; a hand-off must not become a test plan.
+	maxChecks = 10
+	// handoverPatience bounds a document's way: the work waits for it.
+	handoverPatience = 10 * time.Minute
+	handoverPrefix   = "handover/"
+)
+
+func handoverKey(serial int) string { return fmt.Sprintf("%s%d", handoverPrefix, serial) }
+
+// handOver begins the way of a document.
+func (st *step) handOver(h Handover) {
+	st.Serial++
+	h.Serial = st.Serial
+	if a := st.edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
+		a.Document, a.Receipts, a.DrawnUp = h.Document, nil, h.Why
+	}
+	st.Handovers = append(slices.Clone(st.Handovers), h)
+	if st.advance(h.Serial) {
+		st.do(SetTimer{Key: handoverKey(h.Serial), After: handoverPatience})
+	}
+}
+
+// advance does the next thing on a document's way, and says whether it is still
+// under way: a survey to draw it up from, a check, or its delivery.
+func (st *step) advance(serial int) bool {
+	h := st.handover(serial)
+	switch {
+	case h == nil:
+		return false
+	case h.Document == nil:
+		a, _ := st.agent(h.Agent.ID)
+		st.do(Survey{Serial: serial, Params: bridge.SurveyParams{SessionID: a.SessionID, CWD: st.Options.CWD, Env: st.Options.Env}})
+		return true
+	case len(h.Receipts) < st.checksOf(h):
+		h.Request = st.newMessageID()
+		if a, ok := st.agent(h.Agent.ID); ok {
+			h.Agent = a.AgentRef // it may have been started again
+		}
+		n := len(h.Receipts)
+		st.do(RunCheck{
+			Serial: serial, Number: n + 1, Agent: h.Agent, Request: h.Request,
+			Params: bridge.CheckParams{
+				Command: h.Document.Checks[n].Command, CWD: st.Options.CWD,
+				TimeoutMS: int(st.Options.CheckTimeout.Milliseconds()), Env: st.Options.Env,
+			},
+		})
+		return true
+	}
+	done := *h
+	st.Handovers = slices.DeleteFunc(slices.Clone(st.Handovers), func(x Handover) bool { return x.Serial == serial })
+	st.handedOver(done)
+	return false
+}
+
+// checksOf is how many checks of a document are run.
+func (st *step) checksOf(h *Handover) int {
+	if st.Options.CheckTimeout <= 0 || h.Why != "" || st.Options.Rules < rulesOfHandover {
+		return 0
+	}
+	return min(len(h.Document.Checks), maxChecks)
+}
+
+// handover returns a writable document under way, or nil.
+func (st *step) handover(serial int) *Handover {
+	i := slices.IndexFunc(st.Handovers, func(h Handover) bool { return h.Serial == serial })
+	if i < 0 {
+		return nil
+	}
+	st.Handovers = slices.Clone(st.Handovers)
+	return &st.Handovers[i]
+}
+
+// goOn takes up what an earlier process had begun on each document's way.
+func (st *step) goOn() {
+	for _, h := range slices.Clone(st.Handovers) {
+		if st.advance(h.Serial) {
+			st.do(SetTimer{Key: handoverKey(h.Serial), After: handoverPatience})
+		}
+	}
+}
+
+// forgetHandovers drops all documents under way.
+func (st *step) forgetHandovers() {
+	for _, h := range st.Handovers {
+		st.do(SetTimer{Key: handoverKey(h.Serial)})
+	}
+	st.Handovers = nil
+}
+
+// documentDue says whether a document is under way that somebody will be told of.
+func (s *State) documentDue() bool {
+	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind != handLeft })
+}
+
+// checked takes what came of a check.
+func (st *step) checked(f Checked) {
+	h := st.handover(f.Serial)
+	if h == nil || h.Document == nil || f.Number != len(h.Receipts)+1 {
+		return // its time was over
+	}
+	check := h.Document.Checks[f.Number-1]
+	r := receipt(check, f)
+	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
+	st.emit(h.Agent.ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r})
+	st.advance(f.Serial)
+}
+
+// receiptOutput is how much of a check's output its receipt quotes, in bytes.
+const receiptOutput = 1000
+
+func receipt(c verdict.Check, f Checked) verdict.Receipt {
+	r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun, Why: f.Failed}
+	if f.Failed != "" {
+		return r
+	}
+	x := f.Result
+	r.Exit, r.SHA256, r.Bytes, r.DurationMS = x.Exit, x.SHA256, x.Bytes, x.DurationMS
+	r.Output = tailOf(x.Output, receiptOutput)
+	switch {
+	case x.TimedOut:
+		r.Result, r.Why = verdict.CheckUnrun, "it was ended: out of time"
+	case x.Signal != "":
+		r.Result, r.Why = verdict.CheckFailed, "signal: "+x.Signal
+	default:
+		r.Result, r.Why = verdict.Outcome{Exit: x.Exit, Output: x.Output, Bytes: x.Bytes}.Meets(c.Expect)
+	}
+	return r
+}
+
+// tailOf is the end of a text, on a rune border.
+func tailOf(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// surveyed takes what was seen of an agent that can no longer speak.
+func (st *step) surveyed(f Surveyed) {
+	h := st.handover(f.Serial)
+	if h == nil || h.Document != nil {
+		return
+	}
+	a, _ := st.agent(h.Agent.ID)
+	if f.Failed != "" {
+		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
+	}
+	h.Document = st.drawUp(a, h.Why, f.Result)
+	st.advance(f.Serial)
+}
+
+// handoverLate ends a document's way whose time is over: what was not done is said
+// to be so.
+func (st *step) handoverLate(key string) bool {
+	if !strings.HasPrefix(key, handoverPrefix) {
+		return false
+	}
+	for _, h := range st.Handovers {
+		if handoverKey(h.Serial) != key {
+			continue
+		}
+		late := st.handover(h.Serial)
+		if late.Document == nil {
+			st.surveyed(Surveyed{Serial: h.Serial, Failed: "nothing was found out in time"})
+			return true
+		}
+		for n := len(late.Receipts); n < st.checksOf(late); n++ {
+			late.Receipts = append(slices.Clip(late.Receipts), receipt(late.Document.Checks[n], Checked{Failed: "out of time"}))
+		}
+		if p, open := st.takePermit(late.Request); open {
+			st.decidePermit(p, bridge.Deny, "withdrawn", "the check is out of time")
+		}
+		st.advance(h.Serial)
+		return true
+	}
+	return true
+}
+
+// handedOver delivers a document.
+func (st *step) handedOver(h Handover) {
+	st.do(SetTimer{Key: handoverKey(h.Serial)})
+	id := h.Agent.ID
+	if h.Kind == handRenew {
+		st.renewed(h)
+		return
+	}
+	if a := st.edit(id); a != nil {
+		a.Document, a.Receipts, a.DrawnUp = h.Document, h.Receipts, h.Why
+	}
+	text := strings.TrimSpace(h.Message + "\n\n" + st.documentText(h.Document, h.Receipts, h.Why))
+	switch h.Kind {
+	case handDone:
+		st.emit(id, st.handoffEvent(id, contract.Arbiter, h))
+		st.exchange()
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text})
+	case handOff:
+		st.Handoff = id
+		st.exchange()
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text})
+	case handGone:
+		st.Handoff = id
+		st.tell(contract.Arbiter, KindNotice, text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.")
+	case handKill:
+		st.tell(contract.Arbiter, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
+	case handLeft:
+		st.log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
+	}
+}
+
+// handoffEvent tells the faces that a document is passed on.
+func (s *State) handoffEvent(from, to string, h Handover) contract.Handoff {
+	e := contract.Handoff{From: from, To: to, Document: h.Document, Receipts: h.Receipts, DrawnUp: h.Why}
+	if s.Options.Rules >= rulesOfHandover {
+		e.Proofs = h.Document.Proofs(h.Receipts)
+	}
+	return e
+}
+
+// documentText renders a document for a model.
+func (s *State) documentText(d *verdict.Document, receipts []verdict.Receipt, drawnUp string) string {
+	if s.Options.Rules < rulesOfHandover {
+		return d.Markdown()
+	}
+	text := d.Proven(receipts)
+	if drawnUp != "" {
+		return "# Record, drawn up by the supervisor\n\n" + text
+	}
+	if len(d.Checks) > 0 {
+		passed, failed, open := verdict.Tally(receipts)
+		open += len(d.Checks) - len(receipts)
+		text += fmt.Sprintf("\nThe supervisor ran the checks itself: %d passed, %d failed, %d prove nothing.\n", passed, failed, open)
+	}
+	return text
+}

@@ -1,0 +1,317 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// survey answers the surveys that are under way.
+func (p *play) survey(r bridge.SurveyResult) {
+	p.t.Helper()
+	n := 0
+	for _, h := range p.s.Handovers {
+		if h.Document == nil {
+			p.do(Surveyed{Serial: h.Serial, Result: r})
+			n++
+		}
+	}
+	if n == 0 {
+		p.t.Fatal("no survey is under way")
+	}
+}
+
+// checks is the check that was asked for last.
+func (p *play) check() RunCheck {
+	p.t.Helper()
+	list := effects[RunCheck](p)
+	if len(list) == 0 {
+		p.t.Fatal("no check was asked for")
+	}
+	return list[len(list)-1]
+}
+
+// proven gives a report with a document that has checks.
+func proven(kind string, checks ...string) map[string]any {
+	v := report(kind, "see the document", true)
+	d := v["handoff"].(verdict.Document)
+	for _, c := range checks {
+		d.Checks = append(d.Checks, verdict.Check{Command: c, Expect: "`ok`"})
+		d.Claims = append(d.Claims, verdict.Claim{Claim: "proved by " + c, Verified: true, Check: len(d.Checks)})
+	}
+	d.Claims = append(d.Claims, verdict.Claim{Claim: "it is beautiful", Verified: true})
+	v["handoff"] = d
+	return v
+}
+
+func ok(output string) bridge.CheckResult {
+	return bridge.CheckResult{Output: output, Bytes: int64(len(output)), SHA256: strings.Repeat("ab", 32)}
+}
+
+// TestTheSupervisorRunsTheChecks: one after the other, and the Arbiter reads of it only
+// when all of them are through.
+func TestTheSupervisorRunsTheChecks(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, proven("done", "make test", "make lint", "curl localhost"))
+	if m := lastMail(p, "arbiter"); strings.Contains(m, "see the document") {
+		t.Fatalf("told before the checks: %s", m)
+	}
+	if p.s.Phase != machine.Evaluating {
+		t.Errorf("phase %s", p.s.Phase)
+	}
+	c := p.check()
+	if c.Number != 1 || c.Params.Command != "make test" || c.Params.CWD != p.s.Options.CWD || c.Params.TimeoutMS != 120_000 || c.Agent.ID != one {
+		t.Errorf("first check %+v", c)
+	}
+	p.do(Checked{Serial: c.Serial, Number: 2, Result: ok("no such check was asked for")})
+	p.do(Checked{Serial: c.Serial, Number: 1, Result: ok("all ok")})
+	p.do(Checked{Serial: c.Serial, Number: 1, Result: ok("said twice")})
+	p.do(Checked{Serial: c.Serial, Number: 2, Result: ok("a warning")})
+	if n := len(effects[RunCheck](p)); n != 3 {
+		t.Errorf("%d checks were asked for", n)
+	}
+	p.do(Checked{Serial: c.Serial, Number: 3, Failed: "not permitted"})
+	h := last[contract.Handoff](p)
+	var results []string
+	for _, r := range h.Receipts {
+		results = append(results, r.Result)
+	}
+	if diff := cmp.Diff([]string{verdict.CheckPassed, verdict.CheckFailed, verdict.CheckUnrun}, results); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}, h.Proofs); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(told[contract.Check](p)); n != 3 {
+		t.Errorf("%d check events", n)
+	}
+	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 prove nothing",
+		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
+		"proved by make test — VERIFIED", "proved by make lint — REFUTED", "it is beautiful — UNVERIFIED (said to be verified)")
+	if len(p.s.Handovers) != 0 {
+		t.Errorf("still under way: %+v", p.s.Handovers)
+	}
+}
+
+// TestNothingIsRuledOverARunningCheck: COMPLETE waits, CONTINUE may.
+func TestNothingIsRuledOverARunningCheck(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict(one, proven("done", "make test"))
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
+	p.contains("the correction", p.lastSent("arbiter"), "still checks a document")
+	p.verdict("arbiter", ruling("CONTINUE", "I wait."))
+	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
+	if r, _ := p.finished(); r.Status != contract.StatusComplete {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestChecksAreBounded(t *testing.T) {
+	many := make([]string, 14)
+	for i := range many {
+		many[i] = "true " + orchID(i)
+	}
+	t.Run("in number", func(t *testing.T) {
+		p := begin(t, nil)
+		one := p.summon("build it")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(one, proven("handoff", many...))
+		for range maxChecks {
+			c := p.check()
+			p.do(Checked{Serial: c.Serial, Number: c.Number, Result: ok("ok")})
+		}
+		p.contains("the Arbiter's message", p.lastSent("arbiter"), "10 passed, 0 failed, 4 prove nothing")
+	})
+	t.Run("in time", func(t *testing.T) {
+		p := begin(t, nil)
+		one := p.summon("build it")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(one, proven("handoff", "sleep 9", "true"))
+		c := p.check()
+		p.do(asked2(c))
+		if len(p.s.Permits) != 1 {
+			t.Fatal("the check was not asked for")
+		}
+		p.do(Rang{Key: handoverKey(c.Serial)})
+		if len(p.s.Permits) != 0 {
+			t.Error("its permission is still asked")
+		}
+		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 prove nothing")
+		p.do(Checked{Serial: c.Serial, Number: 1, Result: ok("ok, but late")})
+	})
+	t.Run("switched off", func(t *testing.T) {
+		p := begin(t, func(o *Options) { o.CheckTimeout = -1 })
+		one := p.summon("build it")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(one, proven("handoff", "true"))
+		if n := len(effects[RunCheck](p)); n != 0 {
+			t.Errorf("%d checks", n)
+		}
+		p.contains("the Arbiter's message", p.lastSent("arbiter"), "0 passed, 0 failed, 1 prove nothing")
+	})
+}
+
+func asked2(c RunCheck) Fact {
+	return PermissionAsked{Behavior: "ask", Params: bridge.PermissionParams{
+		AgentRef: c.Agent, Request: c.Request, Tool: "Bash", Input: []byte(`{"command":"x"}`)}}
+}
+
+// TestChecksOverAResume: what was run stays so, what was not is asked for again.
+func TestChecksOverAResume(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, proven("handoff", "first", "second"))
+	c := p.check()
+	p.do(Checked{Serial: c.Serial, Number: 1, Result: ok("ok")})
+	before := len(effects[RunCheck](p))
+	p.do(Resumed{Options: p.s.Options})
+	again := effects[RunCheck](p)[before:]
+	if len(again) != 1 || again[0].Number != 2 || again[0].Serial != c.Serial {
+		t.Fatalf("after the resume %+v", again)
+	}
+	p.back(bridge.FateAbsent)
+	p.do(Checked{Serial: c.Serial, Number: 2, Result: ok("ok")})
+	p.contains("the Arbiter's message", p.lastSent("arbiter"), "2 passed, 0 failed, 0 prove nothing")
+	two := p.summon("go on")
+	p.contains("the brief", p.lastSent(two), "the second half", "proved by first — VERIFIED", "The Arbiter examines you")
+	if h := last[contract.Handoff](p); h.To != two || len(h.Receipts) != 2 {
+		t.Errorf("handoff %+v", h)
+	}
+}
+
+var traces = bridge.SurveyResult{
+	Said: []string{"I look.", "I nearly have it."}, Files: []string{"/w/a.go"},
+	Commands: []bridge.Deed{{Command: "go test ./...", Outcome: "failed"}, {Command: "git commit", Outcome: "unknown", Subagent: true}},
+	Git:      &bridge.GitState{Branch: "main", Head: "0123456789abcdef", Commits: []string{"0123456 half"}, Status: []string{" M a.go"}, Stat: " a.go | 2 +-"},
+}
+
+// TestRecords: whoever can speak no more is spoken for, and it is marked.
+func TestRecords(t *testing.T) {
+	common := []string{"could not hand off itself", "It is nobody's word", "build the bridge", "I nearly have it.", "go test ./... (failed)", "git commit (unknown, by a subagent)",
+		"branch main at 0123456789ab", "0123456 half", " M a.go", "/w/a.go", "it reported: half of it stands — UNVERIFIED"}
+	for _, c := range []struct {
+		name   string
+		end    func(p *play, id string)
+		reader func(p *play) string
+		passes bool // to the next one summoned, by itself
+		want   []string
+	}{
+		{"killed by the human", func(p *play, id string) { p.command(contract.Kill{ID: id}) },
+			func(p *play) string { return lastMail(p, "arbiter") }, false, []string{"was ended by the human", "successor_of orch-1 passes this record on"}},
+		{"its process cannot be revived", func(p *play, id string) { p.crash(id, 6) },
+			func(p *play) string { return lastMail(p, "arbiter") }, true, []string{"is gone", "The next Orchestrator you summon receives this record"}},
+		{"its context is exhausted", func(p *play, id string) {
+			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"})
+		}, func(p *play) string { return lastMail(p, "arbiter") }, true, []string{"its context is exhausted"}},
+		{"its context refills", func(p *play, id string) {
+			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
+		}, func(p *play) string { return lastMail(p, "arbiter") }, true, []string{"fills as fast as it is compacted"}},
+		{"released", func(p *play, id string) {
+			a := p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"it goes astray"}`)
+			p.contains("the tool's answer", a.Text, "follows in the work log")
+		}, func(p *play) string { return p.s.WorkLog[len(p.s.WorkLog)-1].Text }, false, []string{"it was released: it goes astray", "successor_of orch-1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, nil)
+			one := p.summon("build the bridge")
+			p.verdict(one, report("progress", "half of it stands", false))
+			p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
+			c.end(p, one)
+			if s := effects[Survey](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
+				t.Fatalf("surveys: %+v", s)
+			}
+			p.survey(traces)
+			p.contains("the record", c.reader(p), append(common, c.want...)...)
+			if got := p.s.Handoff == one; got != c.passes {
+				t.Errorf("passed on by itself: %v", got)
+			}
+			input := `{"prompt":"go on"}`
+			if !c.passes {
+				input = `{"prompt":"go on","successor_of":"orch-1"}`
+			}
+			p.call("arbiter", "spawn_orchestrator", input)
+			h := last[contract.Handoff](p)
+			if h.From != one || h.To != "orch-2" || h.DrawnUp == "" {
+				t.Errorf("handoff %+v", h)
+			}
+			p.contains("the brief", lastMail(p, "orch-2"), "It could not hand off itself", "drawn up by the supervisor", "I nearly have it.")
+		})
+	}
+}
+
+// TestNothingWasBegun: who has not read its brief leaves nothing behind.
+func TestNothingWasBegun(t *testing.T) {
+	p := begin(t, nil)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
+	p.command(contract.Kill{ID: "orch-1"})
+	if n := len(effects[Survey](p)); n != 0 {
+		t.Error("surveyed for nothing")
+	}
+	p.contains("the Arbiter", lastMail(p, "arbiter"), "was ended by the human")
+}
+
+// TestSurveyThatNeverComes: the record is made of what is known.
+func TestSurveyThatNeverComes(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build the bridge")
+	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
+	p.command(contract.Kill{ID: one})
+	p.do(BridgeLost{Message: "gone"})
+	p.do(Rang{Key: restartPrefix + theBridge})
+	p.do(BridgeBack{})
+	s := effects[Survey](p)
+	if len(s) != 2 {
+		t.Fatalf("%d surveys over a lost bridge", len(s))
+	}
+	p.do(Rang{Key: handoverKey(s[0].Serial)})
+	p.contains("the record", lastMail(p, "arbiter"), "build the bridge", "Not seen: nothing was found out in time")
+}
+
+// TestExhaustedOneBeginsAnew: a human's retry gives it another session.
+func TestExhaustedOneBeginsAnew(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build the bridge")
+	session := p.agent(one).SessionID
+	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
+	if a := p.agent(one); a.Status != Parked {
+		t.Fatalf("it is %s", a.Status)
+	}
+	if d := last[contract.Done](p); d.Reason != string(bridge.CatCompaction) {
+		t.Errorf("done %+v", d)
+	}
+	p.happen(one, bridge.Done{SessionID: session, Exit: bridge.Exit{Expected: true}})
+	p.survey(traces)
+	p.command(contract.RetryLast{})
+	a := p.agent(one)
+	if a.Status != Starting || a.SessionID == session || a.Context.Tokens != 0 {
+		t.Errorf("it comes back as %+v", a)
+	}
+}
+
+func TestNoHandoverBeforeTheRulesKnewOfIt(t *testing.T) {
+	p := begin(t, nil)
+	p.s.Options.Rules = 0
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, proven("done", "make test"))
+	if strings.Contains(p.lastSent("arbiter"), "UNVERIFIED") {
+		t.Error("an old journal reads another history")
+	}
+	p.happen(one, bridge.Context{Tokens: 180, Window: 200, Pct: 90})
+	p.happen("arbiter", bridge.Context{Tokens: 180, Window: 200, Pct: 90})
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "More.", "to", one))
+	if strings.Contains(p.lastSent(one), "hand") || p.s.Renewal != renewalNone {
+		t.Error("an old journal is told to hand off")
+	}
+}

@@ -1,0 +1,198 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Stages of the Arbiter's renewal.
+const (
+	renewalNone  = ""
+	renewalAsked = "asked" // it was asked for its document
+	renewalGiven = "given" // it gave one, or one was drawn up; its successor is on the way
+)
+
+// classRenewal is why an Arbiter's process is ended for its successor's. It is no
+// failure, and restarts are not counted for it.
+const classRenewal restart.Class = "renewed"
+
+// maxRecords is how often in a row an Arbiter may be renewed without a word of its
+// own. One that never rules, however fresh, would go on for ever.
+const maxRecords = 2
+
+// Ruling is a decision as the ledger keeps it: what the next Arbiter must stand by.
+type Ruling struct {
+	At           time.Time
+	Decision     string
+	To, Mode     string
+	Reason, Said string
+	Source       string
+}
+
+const (
+	rulingsKept = 200
+	rulingSaid  = 300 // bytes of what was said
+)
+
+// enter puts a decision into the ledger.
+func (st *step) enter(v verdict.Arbiter, source string) {
+	keep := st.Rulings
+	if len(keep) >= rulingsKept {
+		keep = keep[len(keep)-rulingsKept+1:]
+	}
+	st.Rulings = append(slices.Clone(keep), Ruling{
+		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: headOf(v.Reason, rulingSaid), Said: headOf(v.Message, rulingSaid), Source: source,
+	})
+}
+
+// askRenewal asks the Arbiter for its document when its context is at its end, at
+// the boundary between two turns. What waits for it waits for its successor.
+func (st *step) askRenewal() {
+	if st.Renewal != renewalNone || st.Paused || st.Held || len(st.Agents) == 0 || st.Options.Rules < rulesOfHandover {
+		return
+	}
+	a := &st.Agents[0]
+	if a.Role != RoleArbiter || a.Status != Ready || !a.Spoken || !a.thin() || a.Troubles > 0 {
+		return
+	}
+	if slices.ContainsFunc(st.Mail, func(m Mail) bool { return m.To == a.ID && m.Told }) {
+		return // a turn that was cut off comes first
+	}
+	st.Renewal = renewalAsked
+	st.tell(a.ID, KindRenewal, fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another takes your place, and knows nothing but what you leave. "+
+		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human said that still binds, where each Orchestrator stands, "+
+		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct, a.Context.Window))
+}
+
+// callOffRenewal: a new session began for another reason, and its context is empty.
+func (st *step) callOffRenewal() {
+	if st.Renewal != renewalAsked {
+		return
+	}
+	st.Renewal = renewalNone
+	a := st.edit(contract.Arbiter)
+	for _, m := range slices.Concat(st.Mail, st.Underway) {
+		if m.To == a.ID && m.Kind == KindRenewal {
+			st.do(SetTimer{Key: proofKey(m.Wire)})
+			a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(w string) bool { return w == m.Wire })
+			if !m.Told {
+				st.Ledger.Returned++
+			}
+		}
+	}
+	renewal := func(m Mail) bool { return m.To == a.ID && m.Kind == KindRenewal }
+	st.Mail = slices.DeleteFunc(st.mail(), renewal)
+	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), renewal)
+}
+
+// checkRenewal tests a ruling against a renewal that was asked for. The task's end
+// needs no successor.
+func (st *step) checkRenewal(v verdict.Arbiter) string {
+	switch {
+	case v.Decision == verdict.Handoff && st.Renewal != renewalAsked:
+		return "HANDOFF is given only when the supervisor asks you to be renewed, and it has not."
+	case v.Decision != verdict.Handoff && v.Decision != verdict.Complete && st.Renewal == renewalAsked:
+		return "Your context is at its end: nothing but HANDOFF, with your document, is taken now."
+	}
+	return ""
+}
+
+// renewByRecord gives the Arbiter a successor though it left no document.
+func (st *step) renewByRecord(why string) {
+	st.Records++
+	if st.Records > maxRecords {
+		st.fail(contract.Arbiter, bridge.CatCompaction, "the Arbiter cannot go on: "+why, []string{})
+		st.giveUp(bridge.CatCompaction, "the Arbiter cannot go on, however often it is renewed: "+why)
+		return
+	}
+	st.callOffRenewal()
+	st.Renewal = renewalGiven
+	a, _ := st.agent(contract.Arbiter)
+	st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Why: why, Document: st.arbiterRecord(why)})
+}
+
+// renewed ends the Arbiter's process so that its successor's is started: another
+// session, under the same id, in the next generation.
+func (st *step) renewed(h Handover) {
+	a := st.edit(contract.Arbiter)
+	st.emit(a.ID, st.handoffEvent(a.ID, a.ID, h))
+	a.Inheritance = st.inheritance(h)
+	a.Fresh, a.Spoken = true, false
+	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
+	st.Renewal = renewalGiven
+	st.Renewals++
+	if a.Up() {
+		a.Status, a.Since, a.Class, a.Cause = Restarting, st.at, classRenewal, "its context was at its end"
+		st.withdrawPermits(a.ID)
+		st.do(Kill{Agent: a.AgentRef})
+	}
+}
+
+// inheritance is what an Arbiter receives with the first message it reads.
+func (s *State) inheritance(h Handover) string {
+	var b strings.Builder
+	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
+		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is what it left, and the supervisor's record. " +
+		"Then comes the message that is yours to rule on.\n\n")
+	b.WriteString(s.documentText(h.Document, h.Receipts, h.Why))
+	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", orNothing(s.Task), planText(s.Plan), s.muster())
+	if s.Question != nil {
+		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)
+	}
+	b.WriteString("\n## The ledger of decisions\n\n")
+	for _, r := range s.Rulings {
+		fmt.Fprintf(&b, "- %s %s", r.At.UTC().Format("15:04:05"), r.Decision)
+		for _, more := range []string{r.To, r.Mode} {
+			if more != "" {
+				b.WriteString(" " + more)
+			}
+		}
+		if r.Source != sourceSession {
+			b.WriteString(" (by " + r.Source + ")")
+		}
+		fmt.Fprintf(&b, ": %s\n", strings.ReplaceAll(r.Reason, "\n", "\n  "))
+	}
+	if len(s.Rulings) == 0 {
+		b.WriteString("(nothing)\n")
+	}
+	b.WriteString("\n## What was said last\n")
+	b.WriteString(s.recollect(contract.Arbiter, recordTalk))
+	return b.String()
+}
+
+// muster lists the Orchestrators for one who has never met them.
+func (s *State) muster() string {
+	var b strings.Builder
+	for i := range s.Agents {
+		a := &s.Agents[i]
+		if a.Role != RoleOrchestrator {
+			continue
+		}
+		where := string(a.Standing)
+		if !a.Alive() {
+			where += ", gone"
+		}
+		fmt.Fprintf(&b, "- %s, %s: %s", a.ID, a.Name, where)
+		if a.Mode != "" {
+			fmt.Fprintf(&b, ", as %s", a.Mode)
+		}
+		if a.Predecessor != "" {
+			fmt.Fprintf(&b, ", successor of %s", a.Predecessor)
+		}
+		if a.Alive() {
+			fmt.Fprintf(&b, ". Its brief: %s", strings.ReplaceAll(headOf(a.Brief, 1500), "\n", "\n  "))
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "(none was summoned)"
+	}
+	return b.String()
+}

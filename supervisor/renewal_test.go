@@ -1,0 +1,344 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// full reports a context at a share of a window of 200,000.
+func (p *play) full(id string, pct float64) {
+	p.t.Helper()
+	p.happen(id, bridge.Context{Tokens: int(2000 * pct), Window: 200_000, Pct: pct, TurnsLeft: 3})
+}
+
+func handoffRuling(key string) map[string]any {
+	v := ruling("HANDOFF", "I have seen enough. Another sees on.")
+	v["handoff"] = verdict.Document{Accomplished: []string{"the plan"}, Remaining: []string{"the rest"}, KeyContext: key}
+	return v
+}
+
+// renewNow brings the Arbiter through one renewal and returns its session before.
+func (p *play) renewNow(key string) string {
+	p.t.Helper()
+	a := p.agent("arbiter")
+	p.verdict("arbiter", handoffRuling(key))
+	if got := p.agent("arbiter"); got.Status != Restarting {
+		p.t.Fatalf("after HANDOFF it is %s", got.Status)
+	}
+	p.happen("arbiter", bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
+	p.spawned("arbiter")
+	return a.SessionID
+}
+
+// TestArbiterIsRenewed twice in one run: the plan, the ledger, the numbers and what
+// waits go on.
+func TestArbiterIsRenewed(t *testing.T) {
+	p := begin(t, nil)
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"lay the stones","status":"active"}]}`)
+	one := p.summon("build it")
+	p.full("arbiter", 71)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	if p.s.Renewal != renewalNone {
+		t.Fatal("a warning renews nobody")
+	}
+	p.verdict(one, report("question", "Which port?", true))
+	p.full("arbiter", 86)
+	p.say("Make it blue.", contract.Note) // waits for the turn's end
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
+	if p.s.Renewal != renewalAsked {
+		t.Fatalf("renewal %q", p.s.Renewal)
+	}
+	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "kind: renewal", "86% of 200000", "HANDOFF")
+	if strings.Contains(p.lastSent("arbiter"), "blue") {
+		t.Error("the human's word went to the one who leaves")
+	}
+	p.verdict("arbiter", ruling("CONTINUE", "I go on."))
+	p.contains("the correction", p.lastSent("arbiter"), "nothing but HANDOFF")
+
+	before := p.renewNow("the port is 8080")
+	a := p.agent("arbiter")
+	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.Warned != "" || p.s.Renewal != renewalNone {
+		t.Errorf("the successor: %+v", a)
+	}
+	if h := last[contract.Handoff](p); h.From != "arbiter" || h.To != "arbiter" || h.Document.KeyContext != "the port is 8080" {
+		t.Errorf("handoff %+v", h)
+	}
+	if d := last[contract.Done](p); d.SessionID != before || d.Reason != "renewed" {
+		t.Errorf("done %+v", d)
+	}
+	if r := told[contract.Restart](p); len(r) != 0 || p.s.Crashes != 0 {
+		t.Errorf("counted as a restart: %+v", r)
+	}
+	p.contains("its first message", p.lastSent("arbiter"), "inheritance", "You are the Arbiter now", "the port is 8080", "[active] lay the stones",
+		"ADDRESS_ORCHESTRATOR orch-1: because", "orch-1, Orchestrator I: working", "Which port?", "kind: message", "Make it blue.")
+	if strings.Contains(p.lastSent("arbiter"), "Your session's history is lost") {
+		t.Error("it is told that something was lost")
+	}
+
+	// What it rules counts; the numbering goes on; the second renewal knows of the first.
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Blue.", "to", one))
+	if strings.Contains(lastMail(p, "arbiter"), "inheritance") {
+		t.Error("inherited twice")
+	}
+	p.verdict(one, report("question", "How blue?", true))
+	p.full("arbiter", 90)
+	two := p.summon("paint it")
+	if two != "orch-2" {
+		t.Errorf("summoned %s", two)
+	}
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.contains("the Arbiter is asked again", p.lastSent("arbiter"), "kind: renewal")
+	p.verdict(one, report("question", "Very blue?", true))
+	p.renewNow("very blue")
+	p.contains("the third's first message", p.lastSent("arbiter"), "very blue", "Very blue?", "How blue?", "HANDOFF: because", "orch-2, Orchestrator II")
+	if p.s.Renewals != 2 || p.agent("arbiter").Generation != 3 {
+		t.Errorf("%d renewals, generation %d", p.s.Renewals, p.agent("arbiter").Generation)
+	}
+	for _, a := range p.s.Agents[1:] {
+		if a.Generation != 1 {
+			t.Errorf("%s lost its place: generation %d", a.ID, a.Generation)
+		}
+	}
+}
+
+// TestRenewalWhileAHumanIsAsked: the question stays open, and its answer goes to the successor.
+func TestRenewalWhileAHumanIsAsked(t *testing.T) {
+	p := begin(t, nil)
+	p.full("arbiter", 90)
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Red or blue?"))
+	p.renewNow("colours")
+	if p.s.Question == nil || p.agent("arbiter").Status != Ready {
+		t.Fatalf("question %v, the Arbiter is %s", p.s.Question, p.agent("arbiter").Status)
+	}
+	if n := len(told[contract.Question](p)); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	p.say("Blue.")
+	p.contains("the answer", p.lastSent("arbiter"), "Asked of the human, and not answered yet", "Red or blue?", "kind: answer", "Blue.")
+}
+
+// TestRenewalOverAResume: right before, during and after.
+func TestRenewalOverAResume(t *testing.T) {
+	begun := func(t *testing.T) (*play, string) {
+		p := begin(t, nil)
+		one := p.summon("build it")
+		p.full("arbiter", 90)
+		return p, one
+	}
+	resume := func(p *play) {
+		p.stopped()
+		p.do(Resumed{Options: p.s.Options, Salt: "/2"})
+	}
+	for _, c := range []struct {
+		name string
+		at   func(p *play, one string)
+		then func(p *play)
+	}{
+		{"before it is asked", func(*play, string) {}, func(p *play) {
+			p.back(bridge.FateAbsent)
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.renewNow("kept")
+		}},
+		{"asked, and not read", func(p *play, _ string) { p.verdict("arbiter", ruling("CONTINUE", "Patience.")) }, func(p *play) {
+			p.back(bridge.FateAbsent)
+			p.renewNow("kept")
+		}},
+		{"asked, and begun", func(p *play, _ string) { p.verdict("arbiter", ruling("CONTINUE", "Patience.")) }, func(p *play) {
+			p.back(bridge.FateBegun)
+			p.contains("the Arbiter", p.lastSent("arbiter"), "kind: retry")
+			p.renewNow("kept")
+		}},
+		{"given, and its process ends", func(p *play, _ string) {
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.verdict("arbiter", handoffRuling("kept"))
+		}, func(p *play) { p.back(bridge.FateAbsent) }},
+		{"its successor starts", func(p *play, _ string) {
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.verdict("arbiter", handoffRuling("kept"))
+			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
+		}, func(p *play) { p.back(bridge.FateAbsent) }},
+		{"its successor has read nothing", func(p *play, _ string) {
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.renewNow("kept")
+		}, func(p *play) { p.back(bridge.FateAbsent) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, one := begun(t)
+			session := p.agent("arbiter").SessionID
+			c.at(p, one)
+			resume(p)
+			c.then(p)
+			if a := p.agent("arbiter"); a.SessionID == session || a.Inheritance == "" && p.lastSentHas("arbiter", "kept") == 0 {
+				t.Errorf("the successor: %+v", a)
+			}
+			p.verdict(one, report("question", "Which port?", true))
+			if n := p.lastSentHas("arbiter", "inheritance"); n != 1 {
+				t.Errorf("the inheritance was sent %d times", n)
+			}
+			p.contains("the first message", p.lastSent("arbiter"), "kept", "Which port?")
+		})
+	}
+}
+
+// lastSentHas counts the messages to an agent that hold a text.
+func (p *play) lastSentHas(id, text string) int {
+	n := 0
+	for _, s := range effects[Send](p) {
+		if s.Params.ID == id && strings.Contains(s.Params.Content, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRenewalWithoutADocument: an Arbiter that gives none, or can give none, is renewed by
+// the supervisor's record; one that never rules ends the run.
+func TestRenewalWithoutADocument(t *testing.T) {
+	exhausted := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"}
+	t.Run("it gives none", func(t *testing.T) {
+		p := begin(t, nil)
+		one := p.summon("build it")
+		p.full("arbiter", 90)
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		for range maxCorrections + 1 {
+			p.verdict("arbiter", map[string]any{"decision": "HANDOFF", "message": "m", "reason": "r"})
+		}
+		if a := p.agent("arbiter"); a.Status != Restarting || !a.Fresh {
+			t.Fatalf("it is %s", a.Status)
+		}
+		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
+		p.spawned("arbiter")
+		p.verdict(one, report("question", "Which?", true))
+		p.contains("the first message", p.lastSent("arbiter"), "could not hand off itself", "no valid document", "drawn up by the supervisor", "Which?")
+	})
+	t.Run("its context is exhausted", func(t *testing.T) {
+		p := begin(t, nil)
+		for i := range maxRecords {
+			p.turn("arbiter", exhausted)
+			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
+			p.spawned("arbiter")
+			if i == 0 && p.s.Ending != nil {
+				t.Fatal("it ended at once")
+			}
+			p.say(fmt.Sprintf("word %d", i))
+		}
+		p.turn("arbiter", exhausted)
+		if r, _ := p.finished(); r.Status != contract.StatusFailed || !strings.Contains(r.Summary, "however often") {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("it completes instead", func(t *testing.T) {
+		p := begin(t, nil)
+		p.full("arbiter", 90)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "All is there. Is it well?"))
+		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
+		if r, _ := p.finished(); r.Status != contract.StatusComplete {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("nobody asked", func(t *testing.T) {
+		p := begin(t, nil)
+		p.verdict("arbiter", handoffRuling("x"))
+		p.contains("the correction", p.lastSent("arbiter"), "only when the supervisor asks")
+	})
+	t.Run("it is interrupted", func(t *testing.T) {
+		p := begin(t, nil)
+		p.full("arbiter", 90)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+		p.contains("it is asked again", p.lastSent("arbiter"), "kind: renewal")
+		p.renewNow("x")
+	})
+}
+
+// TestOrchestratorIsRelieved: told with every message, and at last not asked any more.
+func TestOrchestratorIsRelieved(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.full(one, 71)
+	p.verdict(one, report("progress", "half", false))
+	if strings.Contains(p.lastSent(one), "Hand off") {
+		t.Error("a warning is no end")
+	}
+	p.full(one, 86)
+	p.verdict(one, report("progress", "two thirds", false))
+	p.contains("the demand", p.lastSent(one), "kind: relief", "Hand off now.", "86% of 200000 tokens", "kind handoff")
+	p.verdict(one, report("question", "Which port?", true))
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
+	p.contains("the answer", p.lastSent(one), "kind: answer", "8080", "begin nothing")
+	p.verdict(one, report("progress", "I go on", false))
+	p.verdict(one, report("progress", "and on", false))
+	a := p.agent(one)
+	if a.Status != Parked || len(effects[Survey](p)) != 1 {
+		t.Fatalf("after %d demands it is %s", a.Demands, a.Status)
+	}
+	p.survey(traces)
+	p.contains("the Arbiter", p.lastSent("arbiter"), "did not hand off when it was told to", "I nearly have it.")
+}
+
+// TestCompactions: one that was prevented makes the hand-off due, one that happened is told.
+func TestCompactions(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
+	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
+	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
+	if n := len(p.s.WorkLog); n != 1 {
+		t.Errorf("%d entries in the work log", n)
+	}
+	p.do(Rang{Key: cornerKey(p.agent(one).AgentRef)})
+	if n := len(effects[Interrupt](p)); n != 1 {
+		t.Fatalf("%d interrupts", n)
+	}
+	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.contains("it is told", p.lastSent(one), "kind: relief", "you went on", "kind handoff")
+	p.verdict(one, report("handoff", "here", true))
+	p.contains("the Arbiter", p.lastSent("arbiter"), "compaction was prevented", "the second half")
+
+	two := p.summon("go on")
+	p.full(two, 90)
+	p.happen(two, bridge.ContextWarning{Pct: 90, Level: "critical"})
+	if p.agent(two).Told != "critical" {
+		t.Error("what it was told is forgotten")
+	}
+	p.happen(two, bridge.Compact{Trigger: "auto", PreTokens: 172_000, PostTokens: 2600})
+	a := p.agent(two)
+	if a.Compactions != 1 || a.thin() || a.Told != "" {
+		t.Errorf("after a compaction %+v", a)
+	}
+	if c := last[contract.Compact](p); c.Blocked || c.PreTokens != 172_000 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestRemindersFollowThePlan: what an agent is told after a compaction is never stale.
+func TestRemindersFollowThePlan(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build the bridge")
+	spawns := effects[Spawn](p)
+	h := spawns[len(spawns)-1].Params.Config.Hooks
+	if h == nil || h.Warn != 70 || h.Critical != 85 || h.Role != "orchestrator" || !h.KeepContext {
+		t.Fatalf("hooks %+v", h)
+	}
+	p.contains("the reminder", h.Reminder, "Orchestrator I (orch-1)", "build the bridge")
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"lay the stones"}]}`)
+	told := map[string]string{}
+	for _, c := range effects[Configure](p) {
+		told[c.Params.ID] = c.Params.Reminder
+	}
+	p.contains("the Orchestrator's reminder", told[one], "lay the stones", "build the bridge")
+	p.contains("the Arbiter's reminder", told["arbiter"], "lay the stones", "You are the Arbiter", "orch-1 working")
+	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
+	p.crash(one, 1)
+	spawns = effects[Spawn](p)
+	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "warn" {
+		t.Errorf("a level is told twice over a restart: %+v", h)
+	}
+}

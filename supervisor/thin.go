@@ -1,0 +1,164 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Levels of a context_warning.
+const (
+	levelWarn     = "warn"
+	levelCritical = "critical"
+)
+
+const (
+	// maxDemands is how often an Orchestrator is told to hand off before the
+	// supervisor does it in its place.
+	maxDemands = 3
+	// cornerPatience is how long a turn may go on whose compaction was prevented.
+	cornerPatience = 5 * time.Minute
+	cornerPrefix   = "cornered/"
+)
+
+// thin says whether the agent's context is at its end: it has to be succeeded.
+func (a *Agent) thin() bool { return a.Warned == levelCritical || a.Cornered }
+
+// measured takes a reading of an agent's context. Each level is told once, and
+// again only after a compaction has brought the context below the first.
+func (st *step) measured(e bridge.Event, c bridge.Context) {
+	a := st.edit(e.ID)
+	a.Context = c
+	st.relay(e)
+	level := ""
+	switch {
+	case c.Window <= 0:
+	case c.Pct >= st.Options.ContextCritical:
+		level = levelCritical
+	case c.Pct >= st.Options.ContextWarn:
+		level = levelWarn
+	}
+	if level == a.Warned || level == levelWarn && a.Warned == levelCritical {
+		return
+	}
+	a.Warned = level
+	if level != "" {
+		st.emit(e.ID, contract.ContextWarning{Pct: c.Pct, Level: level})
+	}
+}
+
+// compacted takes a compaction that happened, or was prevented at the last moment.
+func (st *step) compacted(e bridge.Event, c bridge.Compact) {
+	st.relay(e)
+	if st.Options.Rules < rulesOfHandover {
+		return
+	}
+	a := st.edit(e.ID)
+	if c.Blocked {
+		if a.Cornered {
+			return
+		}
+		a.Cornered = true
+		st.do(SetTimer{Key: cornerKey(a.AgentRef), After: cornerPatience})
+		st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name, a.ID))
+		return
+	}
+	a.Compactions++
+	a.Cornered, a.Warned, a.Told, a.Demands = false, "", "", 0
+	st.do(SetTimer{Key: cornerKey(a.AgentRef)})
+	if a.Role == RoleArbiter {
+		st.callOffRenewal()
+	}
+	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d tokens before). "+
+		"What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, c.Trigger, c.PreTokens))
+}
+
+func cornerKey(a bridge.AgentRef) string {
+	return fmt.Sprintf("%s%s/%d", cornerPrefix, a.ID, a.Generation)
+}
+
+// cornerRang stops a turn that goes on although it was told to hand off, so that the
+// next one can be about nothing else.
+func (st *step) cornerRang(key string) bool {
+	if !strings.HasPrefix(key, cornerPrefix) {
+		return false
+	}
+	for i := range st.Agents {
+		if a := &st.Agents[i]; cornerKey(a.AgentRef) == key && a.Cornered && a.Status == Busy {
+			st.do(Interrupt{Agent: a.AgentRef})
+		}
+	}
+	return true
+}
+
+// demand is what every message to an Orchestrator ends with whose context is at its end.
+func (a *Agent) demand() string {
+	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
+		"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
+}
+
+// relieve asks an Orchestrator for its document when its context is at its end and it
+// gave another verdict. It says whether it did: the supervisor hands off in place of one
+// that does not heed.
+func (st *step) relieve(id string, v verdict.Orchestrator) bool {
+	a := st.edit(id)
+	if st.Options.Rules < rulesOfHandover || !a.thin() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
+		return false
+	}
+	if a.Demands >= maxDemands {
+		st.emit(id, contract.Notice{Text: fmt.Sprintf("%s was told to hand off %d times and did not; the supervisor does it in its place", a.Name, a.Demands)})
+		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
+		return true
+	}
+	if v.ExpectsResponse {
+		return false // the answer carries the demand
+	}
+	st.log(id, v.Kind, v.Message)
+	st.exchange()
+	if !st.pendingFor(id) {
+		st.tell(id, KindRelief, "Your report is in the work log. Hand off now.")
+	}
+	return true
+}
+
+// exhausts says whether a turn shows that its agent can speak no more.
+func (s *State) exhausts(t bridge.Turn) bool {
+	return s.Options.Rules >= rulesOfHandover && t.Outcome == bridge.TurnFailed &&
+		(t.Category == bridge.CatPromptTooLong || t.Category == bridge.CatCompaction)
+}
+
+// exhausted handles a turn that failed because the context is full, or refills as
+// fast as it is compacted: whoever it is can speak no more.
+func (st *step) exhausted(id string, t bridge.Turn) {
+	a := st.edit(id)
+	why := "its context is exhausted"
+	if t.Category == bridge.CatCompaction {
+		why = "its context fills as fast as it is compacted"
+	}
+	switch {
+	case st.Options.Rules < rulesOfHandover:
+		st.broken(id, t.Category, t.Error)
+	case a.Role == RoleArbiter:
+		st.emit(id, contract.Notice{Text: a.Name + " can rule no more: " + why + "; another takes its place by the supervisor's record"})
+		st.renewByRecord(why)
+	default:
+		st.spent(id, t.Category, why)
+	}
+}
+
+// spent parks an Orchestrator whose session is of no more use. A record of its work
+// goes to the Arbiter and to its successor; should somebody want it back all the same, it
+// begins another session.
+func (st *step) spent(id string, c bridge.Category, why string) {
+	a := st.edit(id)
+	st.do(Kill{Agent: a.AgentRef})
+	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
+	a.Status, a.Since, a.Doing, a.Fresh, a.Turn = Parked, st.at, "", true, nil
+	st.withdrawPermits(id)
+	st.fail(id, c, a.Name+" is parked: "+why, recovery(c, RoleOrchestrator))
+	st.buried(id, "is parked: "+why)
+}

@@ -1,0 +1,127 @@
+package verdict
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Receipt is what came of a check when the supervisor ran it itself.
+type Receipt struct {
+	Command string `json:"command"`
+	Expect  string `json:"expect"`
+	// Result is one of the Check… constants.
+	Result     string `json:"result"`
+	Exit       int    `json:"exit"` // -1: ended by a signal, or not run
+	SHA256     string `json:"sha256,omitempty"`
+	Bytes      int64  `json:"bytes,omitempty"` // of its output
+	DurationMS int64  `json:"duration_ms,omitempty"`
+	Output     string `json:"output,omitempty"` // the end of it
+	Why        string `json:"why,omitempty"`    // it was not run, or what was missing
+}
+
+// Results of a check.
+const (
+	CheckPassed  = "passed"
+	CheckFailed  = "failed"
+	CheckUnrun   = "unrun"   // denied, out of time, or it could not be started
+	CheckUnclear = "unclear" // it ran, and what was expected cannot be told from what was kept
+)
+
+// Proofs of a claim. The author's own word makes none.
+const (
+	Verified   = "verified"   // the check it names passed
+	Unverified = "unverified" // it names none, or one that was not run
+	Refuted    = "refuted"    // the check it names failed
+)
+
+// Outcome is how a command ended, as far as an expectation can be about it.
+type Outcome struct {
+	Exit   int
+	Output string // the end of its output
+	Bytes  int64  // of all of it
+}
+
+var (
+	exitWord = regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: with)?(?: code| status)?[: ]+(\d{1,3})\b`)
+	literal  = regexp.MustCompile("`([^`\n]+)`|\"([^\"\n]+)\"")
+	nothing  = regexp.MustCompile(`(?i)^\s*(no|empty|without) output\b`)
+)
+
+// Meets says whether a command's end is what was expected, and what is missing if
+// not. An expectation is prose with three parts that can be tested: an exit code
+// (`exit 1`; without one it is 0), texts in backquotes or quotation marks that the
+// output must hold, and `no output`.
+func (o Outcome) Meets(expect string) (result, why string) {
+	want := 0
+	if m := exitWord.FindStringSubmatch(expect); m != nil {
+		want, _ = strconv.Atoi(m[1]) // three digits at most
+	}
+	if o.Exit != want {
+		return CheckFailed, "exit code " + strconv.Itoa(o.Exit) + ", expected " + strconv.Itoa(want)
+	}
+	if nothing.MatchString(expect) && o.Bytes > 0 {
+		return CheckFailed, "it wrote something"
+	}
+	for _, m := range literal.FindAllStringSubmatch(expect, -1) {
+		text := m[1] + m[2]
+		if strings.Contains(o.Output, text) || exitWord.MatchString(text) {
+			continue
+		}
+		if o.Bytes > int64(len(o.Output)) {
+			return CheckUnclear, "the end of its output lacks " + strconv.Quote(text)
+		}
+		return CheckFailed, "its output lacks " + strconv.Quote(text)
+	}
+	return CheckPassed, ""
+}
+
+// Proofs says for each claim what the receipts make of it. Receipts are in the order
+// of the document's checks; those that are missing were not run.
+func (d *Document) Proofs(receipts []Receipt) []string {
+	if d == nil {
+		return nil
+	}
+	proofs := make([]string, len(d.Claims))
+	for i, c := range d.Claims {
+		proofs[i] = d.proof(c, receipts)
+	}
+	return proofs
+}
+
+func (d *Document) proof(c Claim, receipts []Receipt) string {
+	n := c.Check - 1
+	if c.Check == 0 { // it may quote the command
+		for i, check := range d.Checks {
+			if command := strings.TrimSpace(check.Command); len(command) > 3 && strings.Contains(c.Claim, command) {
+				n = i
+				break
+			}
+		}
+	}
+	if n < 0 || n >= len(receipts) {
+		return Unverified
+	}
+	switch receipts[n].Result {
+	case CheckPassed:
+		return Verified
+	case CheckFailed:
+		return Refuted
+	}
+	return Unverified
+}
+
+// Tally counts what the receipts say: checks that passed, failed, and proved nothing.
+func Tally(receipts []Receipt) (passed, failed, open int) {
+	for _, r := range receipts {
+		switch r.Result {
+		case CheckPassed:
+			passed++
+		case CheckFailed:
+			failed++
+		default:
+			open++
+		}
+	}
+	return passed, failed, open
+}
