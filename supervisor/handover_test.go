@@ -315,3 +315,35 @@ func TestNoHandoverBeforeTheRulesKnewOfIt(t *testing.T) {
 		t.Error("an old journal is told to hand off")
 	}
 }
+
+// TestAskingOneThatIsComingBack: a question to a predecessor whose process is being
+// started again waits for it.
+func TestAskingOneThatIsComingBack(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("handoff", "here", true))
+	two := p.summon("go on")
+	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
+	ask := func() []Effect {
+		return p.do(ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
+	}
+	ask()
+	p.do(Rang{Key: restartKey(p.agent(one).AgentRef)})
+	if n := len(effects[AskAgent](p)); n != 0 {
+		t.Fatal("asked before it is there")
+	}
+	p.do(Spawned{Agent: p.agent(one).AgentRef, Result: bridge.SpawnResult{Resumed: true}})
+	if q := effects[AskAgent](p); len(q) != 1 || q[0].Call != "c9" || q[0].Agent != p.agent(one).AgentRef {
+		t.Fatalf("asked %+v", q)
+	}
+	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
+	ask()
+	p.command(contract.Kill{ID: one})
+	for _, a := range effects[AnswerTool](p) {
+		if a.Call == "c9" && a.IsError && strings.Contains(a.Text, "is gone") {
+			return
+		}
+	}
+	t.Error("the question waits for one that is gone")
+}

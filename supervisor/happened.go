@@ -25,7 +25,7 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Context:
 		st.measured(e, b)
 	case bridge.ContextWarning:
-		st.edit(e.ID).Told = b.Level
+		st.edit(e.ID).Telling = b.Level
 	case bridge.Compact:
 		st.compacted(e, b)
 	case bridge.ToolUse:

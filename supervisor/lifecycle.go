@@ -171,6 +171,7 @@ func (st *step) spawned(f Spawned) {
 		a.Context.Window = f.Result.Window
 	}
 	st.watch(a, st.every())
+	st.putAsked(a.ID)
 	if a.Generation > 1 {
 		st.reconcile(a.ID, f.Result)
 	}

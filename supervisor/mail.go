@@ -231,6 +231,7 @@ func (st *step) requeue(wire string) {
 
 // drop takes all mail to an agent that can no longer read it, and returns it.
 func (st *step) drop(to string) []Mail {
+	st.putAsked(to)
 	var lost []Mail
 	for _, m := range st.Mail {
 		if m.To == to {

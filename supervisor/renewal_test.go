@@ -305,7 +305,7 @@ func TestCompactions(t *testing.T) {
 	two := p.summon("go on")
 	p.full(two, 90)
 	p.happen(two, bridge.ContextWarning{Pct: 90, Level: "critical"})
-	if p.agent(two).Told != "critical" {
+	if p.agent(two).Telling != "critical" {
 		t.Error("what it was told is forgotten")
 	}
 	p.happen(two, bridge.Compact{Trigger: "auto", PreTokens: 172_000, PostTokens: 2600})
@@ -336,6 +336,13 @@ func TestRemindersFollowThePlan(t *testing.T) {
 	p.contains("the Orchestrator's reminder", told[one], "lay the stones", "build the bridge")
 	p.contains("the Arbiter's reminder", told["arbiter"], "lay the stones", "You are the Arbiter", "orch-1 working")
 	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
+	p.crash(one, 1)
+	spawns = effects[Spawn](p)
+	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "" {
+		t.Errorf("a turn that was cut off may have lost what was told in it: %+v", h)
+	}
+	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
+	p.verdict(one, report("progress", "half", false))
 	p.crash(one, 1)
 	spawns = effects[Spawn](p)
 	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "warn" {

@@ -49,6 +49,7 @@ func (st *step) resumed(f Resumed) {
 	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
 	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Failures, st.ToldAlone = false, 0, false
+	st.Asked = nil // whoever asked is gone, too
 	e := st.sessionEvent()
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
@@ -239,7 +240,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 		st.BridgeGone = true // the next one, whose coming is not told yet
 		return
 	}
-	st.BridgeUp = false
+	st.BridgeUp, st.Asked = false, nil
 	st.Crashes++
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)

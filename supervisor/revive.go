@@ -38,7 +38,7 @@ func (st *step) revive(id string) {
 
 // emptied begins the account of a context that is new.
 func (st *step) emptied(a *Agent) {
-	a.Context, a.Warned, a.Told, a.Cornered, a.Demands = bridge.Context{}, "", "", false, 0
+	a.Context, a.Warned, a.Told, a.Telling, a.Cornered, a.Demands = bridge.Context{}, "", "", "", false, 0
 	if a.Role == RoleArbiter {
 		st.callOffRenewal()
 		st.Renewal = renewalNone

@@ -52,6 +52,7 @@ type State struct {
 	Permits    []Permit // permission requests a human has to answer
 	Answered   []Answered
 	Granted    []string   // actions a human allowed for the whole run
+	Asked      []Asked    // questions to a predecessor that is being started again
 	Offered    []string   // recovery options of the last error
 	Handoff    string     // the Orchestrator whose document waits for a successor
 	Handovers  []Handover // documents on their way, oldest first
@@ -147,7 +148,8 @@ type Agent struct {
 	Predecessor string
 	Context     bridge.Context
 	Warned      string // the level of context_warning reached last
-	Told        string // the level its model was told last
+	Told        string // the level its model was told in a turn that is over
+	Telling     string // the same in the running turn: a crash may have lost it
 	Cornered    bool   // a compaction was prevented: there is no room left
 	Compactions int
 	Demands     int    // how often it was told to hand off
@@ -219,6 +221,13 @@ type Answered struct {
 	Action   string // actionKey
 	Behavior string
 	Message  string
+}
+
+// Asked is a side question that waits until the one it is for is back.
+type Asked struct {
+	Call     string // of ask_predecessor
+	Of       string
+	Question string
 }
 
 // Ending is set once the run is over and its agents are being stopped.

@@ -68,7 +68,7 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 		return
 	}
 	a.Compactions++
-	a.Cornered, a.Warned, a.Told, a.Demands = false, "", "", 0
+	a.Cornered, a.Warned, a.Told, a.Telling, a.Demands = false, "", "", "", 0
 	st.do(SetTimer{Key: cornerKey(a.AgentRef)})
 	if a.Role == RoleArbiter {
 		st.callOffRenewal()

@@ -224,9 +224,31 @@ func (st *step) askPredecessor(f ToolCalled, a Agent) {
 		fail("You have no predecessor. Ask the Arbiter.")
 	case !old.Alive():
 		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
+	case old.Status != Ready && old.Status != Busy:
+		st.Asked = append(slices.Clip(st.Asked), Asked{Call: f.Call, Of: old.ID, Question: in.Question})
 	default:
 		st.do(AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
 	}
+}
+
+// putAsked puts the questions that waited for an agent, or says that it is gone.
+func (st *step) putAsked(id string) {
+	if !slices.ContainsFunc(st.Asked, func(q Asked) bool { return q.Of == id }) {
+		return
+	}
+	a, _ := st.agent(id)
+	var rest []Asked
+	for _, q := range st.Asked {
+		switch {
+		case q.Of != id:
+			rest = append(rest, q)
+		case a.Up():
+			st.do(AskAgent{Call: q.Call, Agent: a.AgentRef, Question: q.Question})
+		default:
+			st.do(AnswerTool{Call: q.Call, Text: a.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
+		}
+	}
+	st.Asked = rest
 }
 
 // statusText is what `status` tells the Arbiter.

@@ -42,6 +42,9 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	a = st.edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
 	a.Doing = ""
+	if a.Telling != "" {
+		a.Told, a.Telling = a.Telling, ""
+	}
 	if a.Status == Busy && len(a.Turn) == 0 {
 		a.Status, a.Since = Ready, st.at
 	}

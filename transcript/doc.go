@@ -17,9 +17,27 @@
 //
 // # Layout
 //
-// locate.go finds files, open.go opens them safely, lines.go and record.go make
-// records of bytes, history.go makes a tree of records, branch.go finds what of
-// it is remembered, fate.go says what became of a message.
+// locate.go finds files, open.go opens them safely, lines.go makes lines of bytes,
+// decode.go makes records (record.go) of lines, history.go makes a tree of records,
+// branch.go finds what of it is remembered, fate.go says what became of a message,
+// digest.go what a session did. newest.go reads backwards, to the last reading of
+// the context; meter.go keeps the account of readings, whatever they come from.
 //
-// Nothing here has a goroutine or state of its own, and nothing writes.
+// Most of a transcript is of no interest to its readers, so a line is scanned, not
+// parsed: decode_fields.go finds the few fields that records have, and
+// decode_scan.go steps over the rest. What decides something (a verdict) is
+// checked to be JSON by who uses it.
+//
+// # Following
+//
+// lines.go cuts bytes into lines, for every reader of the project. A Follower
+// (follow.go) delivers those of one growing file, a DirFollower tells of new files;
+// each is one goroutine, the caller's, for as long as Run runs. They look when their
+// Waker (wake.go) says so, and know nothing of where that comes from: a test rings
+// a Bell, everybody else shares a Watcher (watch.go). That has two goroutines: one
+// receives the kernel's notifications and does nothing else (watch_notify.go), one
+// sees to what is watched (watch_lookout.go); Close waits for both. Close followers first:
+// their bells stay silent afterwards.
+//
+// Nothing else here has a goroutine or state of its own, and nothing writes.
 package transcript

@@ -45,6 +45,8 @@ type node struct {
 	api      string   // id of the API message
 	verdicts []string // tool use ids of verdicts
 	final    bool     // the model said that it was done
+	sample   Sample   // of an answer
+	compacts bool     // the context was compacted here
 
 	// Of branch.go: the last message at the node or before it, whether another node
 	// continues it, whether it is on the branch.
@@ -56,6 +58,7 @@ type node struct {
 type Stats struct {
 	Records int // that were read
 	Unknown int // of them, of types that are not known
+	Odd     int // of them, with a field that is not as it should be
 	Damaged int // lines that were not one object each
 	Foreign int // records of other sessions
 }
@@ -78,7 +81,14 @@ func newHistory(session string) *history {
 
 // read takes all records of r.
 func (h *history) read(ctx context.Context, r io.Reader) error {
+	return eachRecord(ctx, r, h.add, &h.stats)
+}
+
+// eachRecord calls yield with every record of r, in order. A record is good only
+// during the call. Damaged lines are counted.
+func eachRecord(ctx context.Context, r io.Reader, yield func(Record), stats *Stats) error {
 	lines := newLineReader(ctxReader{ctx, r})
+	var d Decoder
 	for {
 		line, cut, err := lines.next()
 		if err == io.EOF {
@@ -87,12 +97,12 @@ func (h *history) read(ctx context.Context, r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("read transcript: %w", err)
 		}
-		records, whole := parse(line)
+		records, whole := d.Decode(line)
 		if cut || !whole {
-			h.stats.Damaged++
+			stats.Damaged++
 		}
-		for i := range records {
-			h.add(&records[i])
+		for _, rec := range records {
+			yield(rec)
 		}
 	}
 }
@@ -110,44 +120,49 @@ func (c ctxReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-// unlinked are types of records that stand beside the conversation.
-const unlinked = " queue-operation last-prompt mode permission-mode atis-latch cost-state tools-used custom-title agent-name " +
-	"ai-title summary file-history-snapshot api-request api-request-shape api-request-blob pr-link fork-pointer progress "
-
-// add takes one record. Of two with the same uuid the first counts, as with the CLI.
-func (h *history) add(r *Record) {
+// add takes one record. Of two with the same uuid the first counts, as with the
+// CLI. One with an odd field counts as far as it could be read.
+func (h *history) add(rec Record) {
 	h.stats.Records++
-	switch {
-	case r.Session != "" && h.session != "" && !strings.EqualFold(r.Session, h.session):
+	head := rec.Head()
+	if !head.of(h.session) {
 		h.stats.Foreign++
 		return
-	case r.Type == "user", r.Type == "assistant", r.Type == "attachment", r.Type == "system":
-	default:
-		if !strings.Contains(unlinked, " "+r.Type+" ") {
+	}
+	if u, ok := rec.(*Unknown); ok {
+		if u.Partial == nil {
 			h.stats.Unknown++
+			return
 		}
+		h.stats.Odd++
+		rec = u.Partial
+	}
+	if head.UUID == "" || head.Sidechain || h.byUUID[head.UUID] != nil {
 		return
 	}
-	if r.UUID == "" || r.Sidechain || h.byUUID[r.UUID] != nil {
-		return
-	}
-	n := &node{order: len(h.nodes), uuid: r.UUID, parent: r.Parent, time: r.Timestamp, speaks: r.Type == "user" || r.Type == "assistant"}
+	n := &node{order: len(h.nodes), uuid: head.UUID, parent: head.Parent, time: head.Timestamp}
 	if n.parent == "" {
-		n.parent = r.Logical
+		n.parent = head.Logical
 	}
-	switch r.Type {
-	case "user":
+	switch r := rec.(type) {
+	case *User:
+		n.speaks = true
 		h.user(n, r)
-	case "assistant":
+	case *Assistant:
+		n.speaks = true
 		h.assistant(n, r)
-	case "attachment":
+	case *Attachment:
 		h.attachment(n, r)
+	case *System:
+		n.compacts = r.Compact != nil
+	default:
+		return
 	}
 	h.nodes = append(h.nodes, n)
 	h.byUUID[n.uuid] = n
 }
 
-func (h *history) user(n *node, r *Record) {
+func (h *history) user(n *node, r *User) {
 	blocks := r.Message.Blocks()
 	for _, b := range blocks {
 		if b.Type == "tool_result" {
@@ -175,8 +190,8 @@ func (h *history) user(n *node, r *Record) {
 	}
 }
 
-func (h *history) assistant(n *node, r *Record) {
-	if r.Message == nil {
+func (h *history) assistant(n *node, r *Assistant) {
+	if r.Message.ID == "" && r.Message.Content == nil {
 		return
 	}
 	blocks := r.Message.Blocks()
@@ -192,6 +207,7 @@ func (h *history) assistant(n *node, r *Record) {
 		n.kind = failure
 		return
 	}
+	n.sample = r.Sample()
 	switch r.Message.StopReason {
 	case "end_turn", "stop_sequence", "refusal":
 		n.final = true
@@ -208,14 +224,13 @@ func (h *history) assistant(n *node, r *Record) {
 	}
 }
 
-func (h *history) attachment(n *node, r *Record) {
-	if r.Attachment == nil {
-		return
-	}
-	switch a := r.Attachment; {
-	case a.Type == "structured_output" && a.ToolUseID != "":
-		h.ruled[a.ToolUseID] = bytes.Clone(a.Data)
-	case a.SourceUUID != "":
-		n.kind, n.messages = steer, []string{a.SourceUUID}
+func (h *history) attachment(n *node, r *Attachment) {
+	switch {
+	case r.Kind == "structured_output" && r.ToolUseID != "":
+		if json.Valid(r.Data) { // the line was scanned, not parsed
+			h.ruled[r.ToolUseID] = bytes.Clone(r.Data)
+		}
+	case r.SourceUUID != "":
+		n.kind, n.messages = steer, []string{r.SourceUUID}
 	}
 }

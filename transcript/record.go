@@ -1,57 +1,148 @@
 package transcript
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
+	"strings"
 )
 
-// Record is one line's object, or one of several on a damaged line. Fields that
-// a type of record does not have are zero.
-type Record struct {
-	Type    string `json:"type"`
-	Subtype string `json:"subtype"`
-	Session string `json:"sessionId"`
-	UUID    string `json:"uuid"`
+// Record is one line's object, or one of several on a damaged line: User,
+// Assistant, Attachment, System, QueueOperation, CostState, Unlinked or Unknown.
+//
+// Strings are the record's own. Raw JSON in it refers to the line it was decoded
+// from, and is good only as long as that: Keep makes a copy of all.
+type Record interface {
+	Head() *Header
+	record()
+}
+
+// Header is what records have in common. What a type of record does not have is
+// empty.
+type Header struct {
+	Type    string
+	Session string
+	UUID    string
 	// Parent links a record to the one before it. A compaction starts anew: then
 	// Logical names where the conversation went on from.
-	Parent    string `json:"parentUuid"`
-	Logical   string `json:"logicalParentUuid"`
-	Timestamp string `json:"timestamp"`
+	Parent    string
+	Logical   string
+	Timestamp string // as written: RFC 3339 in UTC, with milliseconds
+	Agent     string // the subagent's id, in its own transcript
+	Sidechain bool   // of a subagent
+}
 
-	Sidechain      bool `json:"isSidechain"` // of a subagent
-	Meta           bool `json:"isMeta"`      // said by the CLI, in the user's name
-	CompactSummary bool `json:"isCompactSummary"`
-	APIError       bool `json:"isApiErrorMessage"`
+// Head returns the header itself, not a copy.
+func (h *Header) Head() *Header { return h }
+
+func (h *Header) record() {}
+
+// of says whether a record is of a session; one that names none is.
+func (h *Header) of(session string) bool {
+	return h.Session == "" || session == "" || strings.EqualFold(h.Session, session)
+}
+
+// User is a message to the model: from outside, from the CLI in the user's name,
+// or results of tools.
+type User struct {
+	Header
+	Meta           bool // said by the CLI, in the user's name
+	CompactSummary bool // what is left of the conversation before a compaction
 
 	// PromptSource is set where somebody outside spoke. Merged are messages that
 	// became one with this one, which bears the last one's id.
-	PromptSource string   `json:"promptSource"`
-	Merged       []string `json:"mergedSendUuids"`
+	PromptSource string
+	Merged       []string
 
-	Message    *Message    `json:"message"`
-	Attachment *Attachment `json:"attachment"`
+	Message Message
+}
+
+// Assistant is one content block of a message of the model.
+type Assistant struct {
+	Header
+	APIError bool // the CLI's words: the API failed
+	Message  Message
+}
+
+// Sample is the usage that the line reports.
+func (a *Assistant) Sample() Sample {
+	return Sample{MessageID: a.Message.ID, Model: a.Message.Model, Usage: a.Message.Usage, Sidechain: a.Sidechain}
+}
+
+// Attachment is something the CLI added to the conversation.
+type Attachment struct {
+	Header
+	Kind string // its "type"
+	// SourceUUID is the id of a message that was folded into a running turn
+	// (kind queued_command).
+	SourceUUID string
+	// ToolUseID and Data are of an accepted verdict (kind structured_output).
+	ToolUseID string
+	Data      json.RawMessage
+}
+
+// System is a remark of the CLI that the model does not see.
+type System struct {
+	Header
+	Subtype string
+	Compact *Compaction // of subtype compact_boundary, nil in others
+}
+
+// Compaction is what is known of one. Tokens are messages only, without system
+// prompt and tools, 0 where it does not say.
+type Compaction struct {
+	Trigger    string // auto or manual
+	PreTokens  int
+	PostTokens int
+}
+
+// QueueOperation says that a message came into the CLI's queue or left it. It is
+// no proof that the model saw it.
+type QueueOperation struct {
+	Header
+	Operation string
+	Content   json.RawMessage
+}
+
+// CostState is the session's account, which goes on after a resume.
+type CostState struct {
+	Header
+	TotalCostUSD float64
+	ModelUsage   json.RawMessage
+}
+
+// Unlinked is any other record of a known type that stands beside the
+// conversation.
+type Unlinked struct {
+	Header
+	Raw json.RawMessage
+}
+
+// Unknown is a record of a type that is not known, or one of a known type with a
+// field that is not as it should be: then Err says which, and Partial is the
+// record with such fields left empty.
+type Unknown struct {
+	Header
+	Raw     json.RawMessage
+	Err     error
+	Partial Record // nil if the type is not known
+}
+
+// readable is a record as far as it could be read.
+func readable(r Record) Record {
+	if u, ok := r.(*Unknown); ok && u.Partial != nil {
+		return u.Partial
+	}
+	return r
 }
 
 // Message is a message as the API has it; of an assistant's each record holds one
 // content block.
 type Message struct {
-	ID         string          `json:"id"`
-	Role       string          `json:"role"`
-	Model      string          `json:"model"`
-	StopReason string          `json:"stop_reason"`
-	Content    json.RawMessage `json:"content"` // text, or a list of blocks
-}
-
-// Attachment is something the CLI added to the conversation.
-type Attachment struct {
-	Type string `json:"type"`
-	// SourceUUID is the id of a message that was folded into a running turn
-	// (type queued_command).
-	SourceUUID string `json:"source_uuid"`
-	// ToolUseID and Data are of an accepted verdict (type structured_output).
-	ToolUseID string          `json:"toolUseID"`
-	Data      json.RawMessage `json:"data"`
+	ID         string
+	Role       string
+	Model      string
+	StopReason string
+	Usage      Usage           // of an assistant's
+	Content    json.RawMessage // text, or a list of blocks
 }
 
 // Block is a content block of a message.
@@ -63,10 +154,11 @@ type Block struct {
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
 	IsError   bool            `json:"is_error"`
+	Content   json.RawMessage `json:"content"` // of a tool's result
 }
 
 // Blocks reads a message's content; plain text is one block. Content of another
-// shape has none.
+// shape has none. The blocks are copies.
 func (m *Message) Blocks() []Block {
 	if m == nil || len(m.Content) == 0 {
 		return nil
@@ -92,61 +184,42 @@ func (m *Message) Blocks() []Block {
 	return blocks
 }
 
-// beginnings of a record, where one is looked for in a damaged line.
-var beginnings = [][]byte{[]byte(`{"parentUuid":`), []byte(`{"type":`)}
-
-// maxStubs bounds how many cut records one damaged line is searched behind.
-const maxStubs = 8
-
-// parse makes records of a line. A line that is one object yields it. In a
-// damaged one every object that begins like a record and is whole is found: the
-// stub before it, NULs, and what was joined to it without a line end are left.
-// whole says that the line was as it should be.
-func parse(line []byte) (records []Record, whole bool) {
-	line = bytes.TrimSpace(line)
-	if len(line) == 0 {
-		return nil, true
-	}
-	if json.Valid(line) {
-		var r Record
-		if line[0] != '{' || !readable(json.Unmarshal(line, &r)) {
-			return nil, true
+// Keep returns a record that no longer refers to its line.
+func Keep(r Record) Record {
+	switch r := r.(type) {
+	case *User:
+		c := *r
+		c.Message.Content = kept(r.Message.Content)
+		return &c
+	case *Assistant:
+		c := *r
+		c.Message.Content = kept(r.Message.Content)
+		return &c
+	case *Attachment:
+		c := *r
+		c.Data = kept(r.Data)
+		return &c
+	case *QueueOperation:
+		c := *r
+		c.Content = kept(r.Content)
+		return &c
+	case *CostState:
+		c := *r
+		c.ModelUsage = kept(r.ModelUsage)
+		return &c
+	case *Unlinked:
+		c := *r
+		c.Raw = kept(r.Raw)
+		return &c
+	case *Unknown:
+		c := *r
+		c.Raw = kept(r.Raw)
+		if r.Partial != nil {
+			c.Partial = Keep(r.Partial)
 		}
-		return []Record{r}, true
+		return &c
 	}
-	for stubs := 0; stubs < maxStubs; {
-		at := nextBeginning(line)
-		if at < 0 {
-			break
-		}
-		line = line[at:]
-		var r Record
-		d := json.NewDecoder(bytes.NewReader(line))
-		if !readable(d.Decode(&r)) {
-			stubs++
-			line = line[1:] // what joined the stub may be whole
-			continue
-		}
-		records = append(records, r)
-		line = line[d.InputOffset():]
-	}
-	return records, false
+	return r // a System has nothing but strings
 }
 
-// readable: a known field of another type is left empty and hides no other.
-func readable(err error) bool {
-	_, odd := errors.AsType[*json.UnmarshalTypeError](err)
-	return err == nil || odd
-}
-
-// nextBeginning finds where the next record may begin, -1 if nowhere. Inside of
-// JSON text the quotes are escaped, so what is found there is none.
-func nextBeginning(line []byte) int {
-	first := -1
-	for _, b := range beginnings {
-		if i := bytes.Index(line, b); i >= 0 && (first < 0 || i < first) {
-			first = i
-		}
-	}
-	return first
-}
+func kept(raw json.RawMessage) json.RawMessage { return append(json.RawMessage(nil), raw...) }

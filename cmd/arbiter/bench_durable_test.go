@@ -38,6 +38,13 @@ func (still) Kill(context.Context, bridge.KillParams) error { return nil }
 func (still) Ask(context.Context, bridge.AskParams) (bridge.AskResult, error) {
 	return bridge.AskResult{}, errStill
 }
+func (still) Configure(context.Context, bridge.ConfigureParams) error { return nil }
+func (still) Check(context.Context, bridge.CheckParams) (bridge.CheckResult, error) {
+	return bridge.CheckResult{}, errStill
+}
+func (still) Survey(context.Context, bridge.SurveyParams) (bridge.SurveyResult, error) {
+	return bridge.SurveyResult{}, errStill
+}
 func (still) Probe(context.Context, bridge.AgentRef) (bridge.ProbeResult, error) {
 	return bridge.ProbeResult{Answered: true}, nil
 }

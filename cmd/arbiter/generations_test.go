@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// generations is the play of three Orchestrators and three Arbiters, its figures set
+// for an effective window.
+func generations(t *testing.T, window int) string {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/scenarios/generations.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for name, share := range map[string]int{`low: "115230"`: 69, `warn: "118570"`: 71, `crit: "143620"`: 86} {
+		if !strings.Contains(text, name) {
+			t.Fatalf("the play lacks %s", name)
+		}
+		key, _, _ := strings.Cut(name, ":")
+		text = strings.Replace(text, name, fmt.Sprintf("%s: %q", key, fmt.Sprint(window/100*share+window%100)), 1)
+	}
+	return scenarioFile(t, text)
+}
+
+// windows are the effective windows a run can have: a model's own, an absolute ceiling
+// below it, and none.
+var windows = []struct {
+	name   string
+	window int
+	args   []string
+}{
+	{"200K", 167_000, []string{"--model", "claude-sonnet-4-5"}},
+	{"1M with the ceiling", 300_000, []string{"--model", "claude-opus-5-5"}},
+	{"1M without", 967_000, []string{"--model", "claude-opus-5-5", "--context-tokens", "0"}},
+	{"1M with a ceiling of its own", 120_000, []string{"--model", "claude-opus-5-5", "--context-tokens-for", "claude-opus=120000"}},
+}
+
+// TestGenerations: each Orchestrator is warned and hands off, each successor receives a
+// checked document, the Arbiter is renewed twice, and the work is finished.
+func TestGenerations(t *testing.T) {
+	for _, w := range windows {
+		for _, p := range players(t) {
+			t.Run(w.name+"/"+p.name, func(t *testing.T) {
+				t.Parallel()
+				args := slices.Concat(p.args, w.args, []string{"--json", "--no-input", "--scenario", generations(t, w.window), "--task", "Weave three"})
+				s := start(t, nil, args...)
+				r := s.finish(contract.ExitComplete)
+				if r.Iterations != 3 || r.Crashes != 0 {
+					t.Errorf("result %+v\n%s", r, s.dump())
+				}
+				checkGenerations(t, s, w.window)
+			})
+		}
+	}
+}
+
+// ruledBy counts the Arbiter's sessions that ruled on something.
+func ruledBy(lines []contract.Line) int {
+	session, ruled := "", map[string]bool{}
+	for _, l := range lines {
+		switch b := l.Body.(type) {
+		case contract.Spawn:
+			if l.ID == contract.Arbiter {
+				session = b.SessionID
+			}
+		case contract.Decision:
+			ruled[session] = true
+		}
+	}
+	return len(ruled)
+}
+
+func checkGenerations(t *testing.T, s *script, window int) {
+	t.Helper()
+	levels := map[string][]string{}
+	for _, l := range s.lines {
+		switch b := l.Body.(type) {
+		case contract.ContextWarning:
+			levels[l.ID] = append(levels[l.ID], b.Level)
+		case contract.Context:
+			if b.Window != window || b.Tokens > window {
+				t.Errorf("line %d: %s has %d of %d tokens", l.Seq, l.ID, b.Tokens, b.Window)
+			}
+		case contract.Restart, contract.Error:
+			t.Errorf("line %d: %+v", l.Seq, b)
+		}
+	}
+	want := map[string][]string{"orch-1": {"warn", "critical"}, "orch-2": {"critical"}, "arbiter": {"critical", "critical"}}
+	for id, list := range want {
+		if !slices.Equal(levels[id], list) {
+			t.Errorf("%s was warned %v, want %v", id, levels[id], list)
+		}
+	}
+	var ways []string
+	for _, h := range collect[contract.Handoff](s) {
+		ways = append(ways, h.From+" to "+h.To)
+		if h.DrawnUp != "" {
+			t.Errorf("drawn up: %+v", h)
+		}
+	}
+	if want := []string{"orch-1 to orch-2", "arbiter to arbiter", "orch-2 to orch-3", "arbiter to arbiter", "orch-3 to arbiter"}; !slices.Equal(ways, want) {
+		t.Errorf("documents went %v", ways)
+	}
+	if n := len(collect[contract.Check](s)); n != 4 {
+		t.Errorf("%d checks", n)
+	}
+	if n := ruledBy(s.lines); n != 3 {
+		t.Errorf("%d sessions of the Arbiter ruled", n)
+	}
+	work := collect[contract.Session](s)[0].CWD
+	for _, name := range []string{"one", "two", "three"} {
+		if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil || string(got) != name+"\n" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestGenerationsOverKills kills arbiter at the moments of a hand-off and of a renewal,
+// and takes the run up again: nobody loses their place.
+func TestGenerationsOverKills(t *testing.T) {
+	at := []struct {
+		name string
+		wait func(s *script)
+	}{
+		{"a check has run", func(s *script) { await[contract.Check](s, "a check", nil) }},
+		{"the document was passed on", func(s *script) { await[contract.Handoff](s, "a hand-off", nil) }},
+		{"the Arbiter is asked to hand off", func(s *script) {
+			await[contract.Message](s, "a renewal", func(_ string, m contract.Message) bool { return m.Kind == "renewal" })
+		}},
+		{"the Arbiter has handed off", func(s *script) {
+			await[contract.Decision](s, "a HANDOFF", func(_ string, d contract.Decision) bool { return d.Decision == "HANDOFF" })
+		}},
+		{"its process has ended", func(s *script) {
+			await[contract.Done](s, "the end", func(id string, _ contract.Done) bool { return id == contract.Arbiter })
+		}},
+		{"its successor is started", func(s *script) {
+			await[contract.Spawn](s, "a second Arbiter", func(id string, b contract.Spawn) bool { return id == contract.Arbiter && b.Generation == 2 })
+		}},
+		{"its successor has ruled", func(s *script) {
+			await[contract.Message](s, "a ruling", func(_ string, m contract.Message) bool { return m.Text == "Begin the second." })
+		}},
+	}
+	for _, p := range players(t) {
+		for _, moment := range at {
+			t.Run(p.name+"/"+moment.name, func(t *testing.T) {
+				t.Parallel()
+				args := slices.Concat(p.args, []string{"--json", "--no-input", "--model", "claude-sonnet-4-5", "--scenario", generations(t, 167_000), "--task", "Weave three"})
+				s := start(t, nil, args...)
+				moment.wait(s)
+				_ = s.cmd.Process.Kill()
+				s.gone()
+				awaitGone(t, s.run())
+				n := s.again("--json", "--resume", "--no-input")
+				r := n.finish(contract.ExitComplete)
+				if r.Status != contract.StatusComplete || r.Summary != "Three generations wrote three files." {
+					t.Errorf("result %+v\n%s", r, n.dump())
+				}
+				if got := ruledBy(slices.Concat(s.lines, n.lines)); got != 3 {
+					t.Errorf("%d sessions of the Arbiter ruled", got)
+				}
+				work := collect[contract.Session](s)[0].CWD
+				for _, name := range []string{"one", "two", "three"} {
+					if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil || string(got) != name+"\n" {
+						t.Errorf("%s: %q, %v", name, got, err)
+					}
+				}
+				n.sameInReplay(s)
+			})
+		}
+	}
+}

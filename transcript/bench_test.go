@@ -1,0 +1,236 @@
+package transcript
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// typical is about a megabyte of transcript in the sizes and the proportions that
+// CLI 2.1.329 writes: many lines of 1 to 15 kB, some of 40 to 200 kB, few of more.
+// The text in them is source code, as most of it is in life.
+func typical(b *testing.B) [][]byte {
+	b.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil || len(names) == 0 {
+		b.Fatal(names, err)
+	}
+	var code strings.Builder
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		code.Write(data)
+	}
+	for code.Len() < 1<<20 {
+		code.WriteString(code.String())
+	}
+	at := 0
+	words := func(n int) string { // the next n bytes of it
+		at = (at + n) % (code.Len() - 512<<10)
+		return code.String()[at : at+n]
+	}
+	var lines [][]byte
+	n := 0
+	add := func(fields string) {
+		n++
+		tail := fmt.Sprintf(`,"uuid":"00000000-0000-4000-8000-%012d","timestamp":"2026-11-21T06:%02d:%02d.000Z","userType":"external","entrypoint":"sdk-cli","cwd":"/work","sessionId":"%s","version":"2.1.329","gitBranch":"HEAD"}`,
+			n, n/60%60, n%60, session)
+		lines = append(lines, []byte(fmt.Sprintf(`{"parentUuid":"00000000-0000-4000-8000-%012d","isSidechain":false,`, n-1)+fields+tail))
+	}
+	aside := func(kind string, size int) {
+		lines = append(lines, []byte(`{"type":"`+kind+`","sessionId":"`+session+`","timestamp":"2026-11-21T06:00:00.000Z","version":"2.1.329","shape":{"tools":[{"description":`+quoted(words(size))+`}]}}`))
+	}
+	for turn := range 30 {
+		add(`"attachment":{"type":"environment","text":` + quoted(words(700)) + `},"type":"attachment"`)
+		if turn%10 == 0 {
+			aside("api-request-blob", 126<<10)
+			aside("api-request-shape", 37<<10)
+			add(`"attachment":{"type":"prompt_snapshot","sections":[` + quoted(words(40<<10)) + `,` + quoted(words(14<<10)) + `]},"type":"attachment"`)
+		}
+		for call := range 3 {
+			id := fmt.Sprintf("toolu_%d_%d", turn, call)
+			aside("api-request", 900)
+			add(fmt.Sprintf(`"message":{"id":"msg_%d_%d","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"tool_use","id":"%s","name":"Edit","input":{"file_path":"/work/x.go","new_string":%s}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":%d,"output_tokens":9,"output_tokens_details":{"thinking_tokens":0},"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard","cache_creation":{"ephemeral_1h_input_tokens":0,"ephemeral_5m_input_tokens":0}},"stop_details":null},"requestedModel":"claude-opus-5-5","type":"assistant"`,
+				turn, call, id, quoted(words(1500)), 1000*turn+call))
+			result := quoted(words(2500 + 1500*call))
+			add(`"promptId":"p","type":"user","message":{"role":"user","content":[{"tool_use_id":"` + id + `","type":"tool_result","content":` + result + `}]},"toolUseResult":{"stdout":` + result + `,"stderr":"","interrupted":false}`)
+		}
+	}
+	return lines
+}
+
+func quoted(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // as the CLI writes
+	if e.Encode(s) != nil {
+		return `""`
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// naiveRecord is what encoding/json needs to know as much of a line as Record does.
+type naiveRecord struct {
+	Type           string   `json:"type"`
+	Subtype        string   `json:"subtype"`
+	Session        string   `json:"sessionId"`
+	UUID           string   `json:"uuid"`
+	Parent         string   `json:"parentUuid"`
+	Logical        string   `json:"logicalParentUuid"`
+	Timestamp      string   `json:"timestamp"`
+	Agent          string   `json:"agentId"`
+	Sidechain      bool     `json:"isSidechain"`
+	Meta           bool     `json:"isMeta"`
+	CompactSummary bool     `json:"isCompactSummary"`
+	APIError       bool     `json:"isApiErrorMessage"`
+	PromptSource   string   `json:"promptSource"`
+	Merged         []string `json:"mergedSendUuids"`
+	Message        *struct {
+		ID         string          `json:"id"`
+		Role       string          `json:"role"`
+		Model      string          `json:"model"`
+		StopReason string          `json:"stop_reason"`
+		Content    json.RawMessage `json:"content"`
+		Usage      *struct {
+			Input         int `json:"input_tokens"`
+			CacheRead     int `json:"cache_read_input_tokens"`
+			CacheCreation int `json:"cache_creation_input_tokens"`
+			Output        int `json:"output_tokens"`
+		} `json:"usage"`
+	} `json:"message"`
+	Attachment *struct {
+		Type       string          `json:"type"`
+		SourceUUID string          `json:"source_uuid"`
+		ToolUseID  string          `json:"toolUseID"`
+		Data       json.RawMessage `json:"data"`
+	} `json:"attachment"`
+	Compact *struct {
+		Trigger    string `json:"trigger"`
+		PreTokens  int    `json:"preTokens"`
+		PostTokens int    `json:"postTokens"`
+	} `json:"compactMetadata"`
+}
+
+// BenchmarkDecode makes records of lines; x-encoding/json is how many times as long
+// encoding/json takes for the same lines, in the same run.
+func BenchmarkDecode(b *testing.B) {
+	for _, set := range []struct {
+		name  string
+		lines [][]byte
+	}{{"typical", typical(b)}, {"corpus", corpusLines(b)}} {
+		b.Run(set.name, func(b *testing.B) {
+			size := 0
+			for _, line := range set.lines {
+				size += len(line)
+			}
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			var naive time.Duration
+			var d Decoder
+			rounds, naiveRounds := 0, 0
+			for b.Loop() {
+				if rounds%16 == 0 { // in between, so that both have the same machine
+					b.StopTimer()
+					begun := time.Now()
+					decodeNaively(b, set.lines)
+					naive += time.Since(begun)
+					naiveRounds++
+					b.StartTimer()
+				}
+				rounds++
+				for _, line := range set.lines {
+					if records, whole := d.Decode(line); len(records) != 1 || !whole {
+						b.Fatalf("%.100s", line)
+					}
+				}
+			}
+			b.ReportMetric(float64(naive)/float64(naiveRounds)*float64(b.N)/float64(b.Elapsed()), "x-encoding/json")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(set.lines)), "ns/line")
+		})
+	}
+}
+
+func decodeNaively(b *testing.B, lines [][]byte) {
+	b.Helper()
+	for _, line := range lines {
+		var r naiveRecord
+		if err := json.Unmarshal(line, &r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkNewest finds the newest reading of a transcript; x-read-all is how many
+// times as long it takes to read it all, split it into lines and walk back, in the
+// same run.
+func BenchmarkNewest(b *testing.B) {
+	lines := typical(b)
+	for _, size := range []int64{1, 10, 100, 500} {
+		b.Run(fmt.Sprintf("%dMB", size), func(b *testing.B) {
+			if size > 100 && testing.Short() {
+				b.Skip("-short")
+			}
+			path := filepath.Join(b.TempDir(), session+extension)
+			wantSize := fill(b, path, lines, size<<20)
+			begun := time.Now()
+			want := naiveNewest(b, path)
+			naive := time.Since(begun)
+			b.ReportAllocs()
+			for b.Loop() {
+				got, err := ReadNewest(path)
+				if err != nil || got.Sample.Usage.Context() != want || got.Looked > wantSize {
+					b.Fatalf("%+v, %v; want %d", got, err, want)
+				}
+			}
+			b.ReportMetric(float64(naive)*float64(b.N)/float64(b.Elapsed()), "x-read-all")
+			b.ReportMetric(float64(naive.Microseconds())/1000, "read-all-ms")
+		})
+	}
+}
+
+func fill(b *testing.B, path string, lines [][]byte, size int64) (n int64) {
+	b.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	for n < size {
+		for _, line := range lines {
+			w.Write(line) // Flush tells
+			w.WriteByte('\n')
+			n += int64(len(line)) + 1
+		}
+	}
+	if err := w.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+func naiveNewest(b *testing.B, path string) int {
+	b.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	for i := len(lines) - 1; i >= 0; i-- {
+		var r naiveRecord
+		if json.Unmarshal(lines[i], &r) == nil && r.Type == "assistant" && r.Message != nil && r.Message.Usage != nil {
+			u := r.Message.Usage
+			return u.Input + u.CacheRead + u.CacheCreation
+		}
+	}
+	b.Fatal("no reading")
+	return 0
+}

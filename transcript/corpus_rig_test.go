@@ -1,0 +1,307 @@
+package transcript_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// patience is how long a wait may last before it is hopeless.
+const patience = 60 * time.Second
+
+func findClaude(t *testing.T) string {
+	t.Helper()
+	if testing.Short() && os.Getenv("ARBITER_REQUIRE_CLAUDE") == "" {
+		t.Skip("-short: no real CLI")
+	}
+	if p := os.Getenv("ARBITER_CLAUDE"); p != "" {
+		return p
+	}
+	if p, err := exec.LookPath("claude"); err == nil {
+		return p
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		version, err := os.ReadFile(filepath.Join("..", "scripts", "claude.version"))
+		p := filepath.Join(home, ".cache", "arbiter", "claude", strings.TrimSpace(string(version)), "node_modules", ".bin", "claude")
+		if _, serr := os.Stat(p); err == nil && serr == nil {
+			return p
+		}
+	}
+	if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
+		t.Fatal("no claude found, and ARBITER_REQUIRE_CLAUDE is set")
+	}
+	t.Skip("no claude found")
+	return ""
+}
+
+type frame map[string]any
+
+func (f frame) sub(k string) frame  { m, _ := f[k].(map[string]any); return m }
+func (f frame) str(k string) string { s, _ := f[k].(string); return s }
+func (f frame) num(k string) int    { n, _ := f[k].(float64); return int(n) }
+
+// live is a real CLI on a scripted model, in a home of its own.
+type live struct {
+	t         *testing.T
+	srv       *rehearsal.Server
+	home, cwd string
+	stdin     io.WriteCloser
+	frames    chan frame
+	kill      func()
+}
+
+func rehearse(t *testing.T, script string) *live {
+	t.Helper()
+	findClaude(t)
+	sc, err := rehearsal.Parse("test.yaml", []byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := rehearsal.Start(sc, rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p := srv.Problems(); len(p) > 0 {
+			t.Errorf("problems:\n%s", strings.Join(p, "\n"))
+		}
+		if err := srv.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &live{t: t, srv: srv, home: t.TempDir(), cwd: t.TempDir()}
+}
+
+// start starts a process; there is one at a time.
+func (l *live) start(args ...string) {
+	l.t.Helper()
+	cmd := exec.Command(findClaude(l.t), append([]string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--setting-sources", "", "--strict-mcp-config", "--model", "claude-opus-5-5", "--allowedTools", "Bash(*)", "Write", "Edit"}, args...)...)
+	cmd.Dir = l.cwd
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = []string{"HOME=" + l.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + l.srv.Key(), "ANTHROPIC_BASE_URL=" + l.srv.URL(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	frames := make(chan frame, 4096)
+	go func() { // ends with the process's output, which stop and kill wait for
+		defer close(frames)
+		lines := bufio.NewReaderSize(stdout, 1<<20)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			f := frame{}
+			if json.Unmarshal(line, &f) == nil {
+				frames <- f
+			}
+		}
+	}()
+	ended := false
+	end := func() {
+		if !ended {
+			ended = true
+			_ = cmd.Process.Kill()
+			for range frames {
+			}
+			_ = cmd.Wait() // killed
+		}
+	}
+	l.t.Cleanup(end)
+	l.stdin, l.frames, l.kill = stdin, frames, end
+	l.control("initialize", nil)
+}
+
+// stop ends the process by the end of its input.
+func (l *live) stop() {
+	l.t.Helper()
+	_ = l.stdin.Close()
+	deadline := time.After(patience)
+	for {
+		select {
+		case _, ok := <-l.frames:
+			if !ok {
+				l.kill()
+				return
+			}
+		case <-deadline:
+			l.t.Fatal("the CLI does not end")
+		}
+	}
+}
+
+func (l *live) send(f frame) {
+	l.t.Helper()
+	b, err := json.Marshal(f)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.stdin.Write(append(b, '\n')); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *live) until(what string, match func(frame) bool) frame {
+	l.t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case f, ok := <-l.frames:
+			if !ok {
+				l.t.Fatalf("the CLI ended before %s", what)
+			}
+			if match(f) {
+				return f
+			}
+		case <-deadline:
+			l.t.Fatalf("no %s in %v", what, patience)
+		}
+	}
+}
+
+func (l *live) control(subtype string, more frame) frame {
+	l.t.Helper()
+	req := frame{"subtype": subtype}
+	for k, v := range more {
+		req[k] = v
+	}
+	l.send(frame{"type": "control_request", "request_id": subtype, "request": req})
+	f := l.until("answer to "+subtype, func(f frame) bool {
+		return f.str("type") == "control_response" && f.sub("response").str("request_id") == subtype
+	})
+	return f.sub("response").sub("response")
+}
+
+func (l *live) post(text string) {
+	l.t.Helper()
+	l.send(frame{"type": "user", "parent_tool_use_id": nil, "message": frame{"role": "user", "content": text}})
+}
+
+func (l *live) say(text string) {
+	l.t.Helper()
+	l.post(text)
+	l.until("result of "+text, func(f frame) bool { return f.str("type") == "result" })
+}
+
+// own is the context as the CLI counts it.
+func (l *live) own() int {
+	l.t.Helper()
+	return l.control("get_context_usage", frame{"detail": "summary"}).num("totalTokens")
+}
+
+// path is the transcript of the only session.
+func (l *live) path() string {
+	l.t.Helper()
+	found, err := filepath.Glob(filepath.Join(l.home, ".claude", "projects", "*", "*.jsonl"))
+	if err != nil || len(found) != 1 {
+		l.t.Fatalf("transcripts: %q, %v", found, err)
+	}
+	return found[0]
+}
+
+func (l *live) session() string {
+	return strings.TrimSuffix(filepath.Base(l.path()), ".jsonl")
+}
+
+// agrees holds what the transcript says against what the CLI says.
+func (l *live) agrees(when string) {
+	l.t.Helper()
+	want := l.own()
+	newest, err := transcript.ReadNewest(l.path())
+	if err != nil || !newest.Found || newest.Sample.Usage.Context() != want {
+		l.t.Errorf("%s: newest reading %+v, %v; the CLI counts %d", when, newest, err, want)
+	}
+	meter, err := transcript.ReadMeter(context.Background(), l.path())
+	if err != nil || meter.Tokens() != want {
+		l.t.Errorf("%s: the meter says %d, %v; the CLI counts %d", when, meter.Tokens(), err, want)
+	}
+}
+
+// follows is agrees where something was said that no answer has counted yet: the
+// CLI adds its guess of that (observed with CLI 2.1.329).
+func (l *live) follows(when string) {
+	l.t.Helper()
+	own := l.own()
+	newest, err := transcript.ReadNewest(l.path())
+	got := newest.Sample.Usage.Context()
+	if err != nil || got > own || got < own-1000 {
+		l.t.Errorf("%s: newest reading %+v, %v; the CLI counts %d", when, newest, err, own)
+	}
+}
+
+// Where the test is told a directory, it leaves the transcripts there, scrubbed:
+// that is how testdata/corpus was made.
+func (l *live) record(name string) {
+	l.t.Helper()
+	dir := os.Getenv("ARBITER_RECORD_CORPUS")
+	if dir == "" {
+		return
+	}
+	s := newScrubber(l.home, l.cwd)
+	main := l.path()
+	files := []string{main}
+	subagents, err := filepath.Glob(filepath.Join(transcript.Beside(main), "subagents", "*.jsonl"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, path := range append(files, subagents...) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		rel, err := filepath.Rel(filepath.Dir(main), path)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		to := filepath.Join(dir, name, s.scrub(rel))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			l.t.Fatal(err)
+		}
+		if err := os.WriteFile(to, []byte(s.scrub(string(data))), 0o644); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// waitFor waits for a file in which a tool leaves its process id, and for the CLI
+// to have written the call: it writes in batches.
+func (l *live) waitFor(name, command string) (pid int) {
+	l.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for {
+		data, err := os.ReadFile(filepath.Join(l.cwd, name))
+		pid, perr := strconv.Atoi(strings.TrimSpace(string(data)))
+		written, rerr := os.ReadFile(l.path())
+		if err == nil && perr == nil && rerr == nil && strings.Contains(string(written), command) {
+			return pid
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			l.t.Fatalf("no %s in %v", name, patience)
+		}
+	}
+}

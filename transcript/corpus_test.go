@@ -1,0 +1,150 @@
+package transcript
+
+import (
+	"bufio"
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// corpus calls f with every recorded transcript (CLI 2.1.329; the live tests of
+// this package made them).
+func corpus(t testing.TB, f func(path string)) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(filepath.Join("testdata", "corpus"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == extension {
+			n++
+			f(path)
+		}
+		return err
+	})
+	if err != nil || n < 3 {
+		t.Fatalf("%d transcripts, %v", n, err)
+	}
+}
+
+func corpusLines(t testing.TB) [][]byte {
+	t.Helper()
+	var lines [][]byte
+	corpus(t, func(path string) {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		s := bufio.NewScanner(f)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			lines = append(lines, slices.Clone(s.Bytes()))
+		}
+		if s.Err() != nil {
+			t.Fatal(s.Err())
+		}
+	})
+	return lines
+}
+
+// What the real CLI writes is understood, to the last type.
+func TestCorpus(t *testing.T) {
+	unknown, kinds := map[string]int{}, map[string]int{}
+	for _, line := range corpusLines(t) {
+		records, whole := Decode(line)
+		if !whole || len(records) != 1 {
+			t.Errorf("whole %v, %d records: %.200s", whole, len(records), line)
+			continue
+		}
+		switch r := records[0].(type) {
+		case *Unknown:
+			unknown[r.Type]++
+			if r.Err != nil {
+				t.Errorf("%v: %.200s", r.Err, line)
+			}
+		case *System:
+			kinds[r.Subtype]++
+		case *User:
+			if r.CompactSummary {
+				kinds["compact summary"]++
+			}
+			if r.Message.Role != "user" || len(r.Message.Blocks()) == 0 {
+				t.Errorf("user's message: %+v", r.Message)
+			}
+		case *Assistant:
+			if r.Message.ID == "" || r.Message.StopReason == "" || len(r.Message.Blocks()) != 1 {
+				t.Errorf("assistant's message: %+v", r.Message)
+			}
+		}
+		kinds[records[0].Head().Type]++
+	}
+	if got := slices.Sorted(maps.Keys(unknown)); len(got) > 0 {
+		t.Errorf("types that are not known: %q", got)
+	}
+	var seldom []string
+	for _, want := range []string{"user", "assistant", "attachment", "compact_boundary", "compact summary", "queue-operation", "cost-state",
+		"last-prompt", "api-request", "api-request-shape", "api-request-blob", "tools-used", "atis-latch", "mode"} {
+		if kinds[want] == 0 {
+			seldom = append(seldom, want)
+		}
+	}
+	if len(seldom) > 0 {
+		t.Errorf("the corpus lacks %q", seldom)
+	}
+}
+
+// The quick way and the thorough way come to one figure.
+func TestCorpusReadings(t *testing.T) {
+	ctx := context.Background()
+	got := map[string]int{}
+	corpus(t, func(path string) {
+		if strings.Contains(path, "subagents") {
+			newest, err := ReadNewest(path)
+			if err != nil || newest.Found || newest.Compacted || newest.GaveUp {
+				t.Errorf("%s: a subagent's: %+v, %v", path, newest, err)
+			}
+			return
+		}
+		newest, err := ReadNewest(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meter, err := ReadMeter(ctx, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := newest.Sample.Usage.Context()
+		if tokens != meter.Tokens() || newest.Sample.Model != meter.Model() {
+			t.Errorf("%s: newest %+v, meter %+v", path, newest, meter)
+		}
+		got[filepath.Base(filepath.Dir(path))] = tokens
+	})
+	if diff := cmp.Diff(map[string]int{"work": 80000, "compaction": 31000}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCorpusDigest(t *testing.T) {
+	path, err := filepath.Glob(filepath.Join("testdata", "corpus", "work", "*"+extension))
+	if err != nil || len(path) != 1 {
+		t.Fatal(path, err)
+	}
+	d, err := ReadDigest(context.Background(), path[0], DigestLimits{Said: 2, Commands: 3, TextBytes: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Commands {
+		d.Commands[i].Timestamp = ""
+	}
+	want := Digest{Said: []string{"It was stopped.", "I am back."}, Files: []string{"/work/one.txt", "/work/two.txt"},
+		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed}, {Command: "test -e again || …", Outcome: OutcomeUnknown},
+			{Command: "test -e again || …", Outcome: OutcomeDone}}}
+	if diff := cmp.Diff(want, d); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,192 @@
+package transcript
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// DigestLimits bound what ReadDigest keeps. 0 takes the default.
+type DigestLimits struct {
+	Said      int // texts of the main thread (8)
+	TextBytes int // of each text and each command; the rest is cut off (4096)
+	Files     int // paths (200)
+	Commands  int // commands (40)
+	Subagents int // transcripts of subagents that are read, those written to last (200)
+}
+
+func (l DigestLimits) orDefaults() DigestLimits {
+	for _, f := range []struct {
+		limit *int
+		usual int
+	}{{&l.Said, 8}, {&l.TextBytes, 4096}, {&l.Files, 200}, {&l.Commands, 40}, {&l.Subagents, 200}} {
+		if *f.limit <= 0 {
+			*f.limit = f.usual
+		}
+	}
+	return l
+}
+
+// Digest is what can be told of a session from outside, when it can no longer
+// speak for itself. It is bounded by its limits.
+type Digest struct {
+	Said     []string  // the last texts of the main thread, oldest first
+	Files    []string  // that its tools wrote, subagents' too, each once, the last written last
+	Commands []Command // that it ran last, oldest first
+	Trouble  []string  // what could not be read, in words
+}
+
+// Command is a shell command that a session ran, or meant to run: what was
+// refused has failed.
+type Command struct {
+	Command   string
+	Outcome   Outcome
+	Subagent  bool
+	Timestamp string // of the call, as in the transcript
+}
+
+// Outcome is what became of a command.
+type Outcome string
+
+// Outcomes of commands.
+const (
+	OutcomeDone    Outcome = "done"
+	OutcomeFailed  Outcome = "failed"
+	OutcomeUnknown Outcome = "unknown" // it has no result, or one that does not say
+)
+
+// ReadDigest draws up what a session said and did, from its transcript along the
+// branch that a resume remembers, and from its subagents' transcripts. No process
+// may be writing them. An error means that the session's own transcript could not
+// be read; what else could not is Trouble.
+//
+// It reads the transcript twice, keeps of the first time how its records hang
+// together, and of the second no more than limits.
+func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, error) {
+	f, err := open(path)
+	if err != nil {
+		return Digest{}, err
+	}
+	defer f.Close()
+	h := newHistory(strings.TrimSuffix(filepath.Base(path), extension))
+	if err := h.read(ctx, f); err != nil {
+		return Digest{}, err
+	}
+	h.remembered()
+	limits = limits.orDefaults()
+	main, inline := newDoings(limits), newDoings(limits)
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return Digest{}, fmt.Errorf("read transcript again: %w", err)
+	}
+	var stats Stats
+	err = eachRecord(ctx, f, func(rec Record) {
+		rec = readable(rec)
+		head := rec.Head()
+		n := h.byUUID[head.UUID]
+		switch {
+		case !head.of(h.session):
+		case head.Sidechain:
+			inline.add(rec, false) // where CLI 2.0.0 has its subagents
+		case n != nil && n.live:
+			n.live = false // a repeat of it is none
+			main.add(rec, true)
+		default:
+			main.results(rec) // of tools side by side only one is on the branch
+		}
+	}, &stats)
+	if err != nil {
+		return Digest{}, err
+	}
+	d := Digest{Said: main.said}
+	if stats.Damaged > 0 {
+		d.Trouble = append(d.Trouble, fmt.Sprintf("%d damaged lines in the transcript", stats.Damaged))
+	}
+	all := append(d.subagents(ctx, path, h.session, limits), inline)
+	for _, s := range all {
+		for i := range s.commands {
+			s.commands[i].Subagent = true
+		}
+	}
+	d.merge(append([]*doings{main}, all...), limits)
+	return d, ctx.Err()
+}
+
+// subagents reads the transcripts beside a session's, the oldest first.
+func (d *Digest) subagents(ctx context.Context, path, session string, limits DigestLimits) []*doings {
+	files, left := subagentFiles(path, limits.Subagents)
+	if left > 0 {
+		d.Trouble = append(d.Trouble, fmt.Sprintf("%d older subagents' transcripts not read", left))
+	}
+	var all []*doings
+	for _, file := range files {
+		one := newDoings(limits)
+		damaged, err := one.readSubagent(ctx, file, session)
+		if damaged > 0 {
+			d.Trouble = append(d.Trouble, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
+		}
+		if err != nil {
+			d.Trouble = append(d.Trouble, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// subagentFiles lists the subagents' transcripts that were written to last, no
+// more than most, and says how many it left out.
+func subagentFiles(path string, most int) (files []string, left int) {
+	dir := filepath.Join(Beside(path), "subagents")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, 0 // it had none
+	}
+	type written struct {
+		path string
+		at   int64
+	}
+	var all []written
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "agent-") || !strings.HasSuffix(e.Name(), extension) {
+			continue
+		}
+		w := written{path: filepath.Join(dir, e.Name())}
+		if info, err := e.Info(); err == nil {
+			w.at = info.ModTime().UnixNano()
+		}
+		all = append(all, w)
+	}
+	slices.SortStableFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
+	left = max(0, len(all)-most)
+	for _, w := range all[left:] {
+		files = append(files, w.path)
+	}
+	return files, left
+}
+
+// merge brings the doings of all together in the order of time. Each source has
+// kept its last ones, so that the last of all are among them.
+func (d *Digest) merge(sources []*doings, limits DigestLimits) {
+	var files []written
+	for _, s := range sources {
+		d.Commands = append(d.Commands, s.commandList()...)
+		files = append(files, s.files...)
+	}
+	slices.SortStableFunc(d.Commands, func(a, b Command) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	d.Commands = d.Commands[max(0, len(d.Commands)-limits.Commands):]
+	slices.SortStableFunc(files, func(a, b written) int { return cmp.Compare(a.at, b.at) })
+	last := map[string]int{}
+	for i, f := range files {
+		last[f.path] = i
+	}
+	for i, f := range files {
+		if last[f.path] == i {
+			d.Files = append(d.Files, f.path)
+		}
+	}
+	d.Files = d.Files[max(0, len(d.Files)-limits.Files):]
+}

@@ -1,0 +1,164 @@
+package transcript
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// doings is what one thread said and did: the last of it.
+type doings struct {
+	limits   DigestLimits
+	said     []string
+	commands []*Command
+	files    []written
+	calls    map[string]call // that wait for their results, by tool use id
+	waiting  []string        // their ids, oldest first
+}
+
+// written is a file that a tool wrote, and when.
+type written struct{ path, at string }
+
+// call is a tool call whose result has not come: of a command, or of a file.
+type call struct {
+	command *Command
+	path    string
+}
+
+const (
+	maxWaiting = 1024 // calls; those whose process died never get a result
+	maxPath    = 4096 // bytes of a path; a longer one is none
+)
+
+// What the CLI says instead of an outcome (observed with CLI 2.1.329).
+var noOutcome = []string{"[Tool call interrupted:", "Command running in background with ID:"}
+
+func newDoings(limits DigestLimits) *doings {
+	return &doings{limits: limits, calls: map[string]call{}}
+}
+
+func (d *doings) readSubagent(ctx context.Context, path, session string) (damaged int, err error) {
+	f, err := open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var stats Stats
+	err = eachRecord(ctx, f, func(rec Record) {
+		if rec = readable(rec); rec.Head().of(session) {
+			d.add(rec, false)
+		}
+	}, &stats)
+	return stats.Damaged, err
+}
+
+// add takes a record of the thread; speaks says that its words count.
+func (d *doings) add(rec Record, speaks bool) {
+	switch r := rec.(type) {
+	case *Assistant:
+		if r.APIError || r.Message.Model == synthetic {
+			return
+		}
+		for _, b := range r.Message.Blocks() {
+			switch {
+			case b.Type == "tool_use":
+				d.use(b, r.Timestamp)
+			case b.Type == "text" && speaks && strings.TrimSpace(b.Text) != "":
+				d.said = latest(d.said, cutText(strings.TrimSpace(b.Text), d.limits.TextBytes), d.limits.Said)
+			}
+		}
+	case *User:
+		d.results(r)
+	}
+}
+
+// results takes the outcomes of calls that were taken before.
+func (d *doings) results(rec Record) {
+	r, ok := rec.(*User)
+	if !ok || len(d.calls) == 0 {
+		return
+	}
+	for _, b := range r.Message.Blocks() {
+		if b.Type == "tool_result" {
+			d.result(b, r.Timestamp)
+		}
+	}
+}
+
+func (d *doings) use(b Block, at string) {
+	var input struct {
+		Command  string `json:"command"`
+		File     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+	}
+	if json.Unmarshal(b.Input, &input) != nil {
+		return
+	}
+	var c call
+	switch b.Name {
+	case "Bash":
+		c.command = &Command{Command: cutText(input.Command, d.limits.TextBytes), Outcome: OutcomeUnknown, Timestamp: at}
+		d.commands = latest(d.commands, c.command, d.limits.Commands)
+	case "Edit", "Write", "MultiEdit":
+		c.path = input.File
+	case "NotebookEdit":
+		c.path = input.Notebook
+	}
+	if c.command == nil && (c.path == "" || len(c.path) > maxPath) {
+		return
+	}
+	if len(d.waiting) == maxWaiting {
+		delete(d.calls, d.waiting[0])
+	}
+	d.calls[b.ID] = c
+	d.waiting = latest(d.waiting, b.ID, maxWaiting)
+}
+
+func (d *doings) result(b Block, at string) {
+	c, ok := d.calls[b.ToolUseID]
+	if !ok {
+		return
+	}
+	delete(d.calls, b.ToolUseID)
+	if i := slices.Index(d.waiting, b.ToolUseID); i >= 0 {
+		d.waiting = slices.Delete(d.waiting, i, i+1)
+	}
+	text := ""
+	if blocks := (&Message{Content: b.Content}).Blocks(); len(blocks) > 0 {
+		text = blocks[0].Text
+	}
+	unsaid := slices.ContainsFunc(noOutcome, func(s string) bool { return strings.HasPrefix(text, s) })
+	switch {
+	case c.command != nil && unsaid:
+	case c.command != nil && b.IsError:
+		c.command.Outcome = OutcomeFailed
+	case c.command != nil:
+		c.command.Outcome = OutcomeDone
+	case !b.IsError:
+		d.files = slices.DeleteFunc(d.files, func(w written) bool { return w.path == c.path })
+		d.files = latest(d.files, written{c.path, at}, d.limits.Files)
+	}
+}
+
+func (d *doings) commandList() []Command {
+	list := make([]Command, len(d.commands))
+	for i, c := range d.commands {
+		list[i] = *c
+	}
+	return list
+}
+
+// cutText cuts a text to at most n bytes, an ellipsis included.
+func cutText(s string, n int) string {
+	const ellipsis = "…"
+	if len(s) <= n {
+		return s
+	}
+	n = max(0, n-len(ellipsis))
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + ellipsis
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package transcript
+
+import "io/fs"
+
+func fileID(fs.FileInfo) FileID { return FileID{} }

@@ -1,0 +1,224 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// followed is what f tells at its first look, and after each change.
+func followed(t *testing.T, f *Follower, changes ...func()) (told []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		bell := NewBell()
+		f.Waker = bell
+		telling(f, func(s string) { told = append(told, s) })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); f.Run(ctx) }()
+		synctest.Wait()
+		for _, change := range changes {
+			change()
+			bell.Ring()
+			synctest.Wait()
+		}
+		cancel()
+		<-done
+	})
+	return told
+}
+
+func TestFollowerStart(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "f")
+	change(t, root, `append f "one\ntwo\nthr"`)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := BookmarkIn(info, 4)
+	other.File.Ino++
+	for _, tc := range []struct {
+		name  string
+		after Bookmark
+		atEnd bool
+		want  []string
+	}{
+		{"from the beginning", Bookmark{}, false, []string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"at the end", Bookmark{}, true, []string{"turn 1 opened 8", `1 "three"`}},
+		{"behind the first line", BookmarkIn(info, 4), false, []string{"turn 1 opened 4", `1 "two"`, `1 "three"`}},
+		{"at the beginning of it", BookmarkIn(info, 0), false, []string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"behind the last line", BookmarkIn(info, 8), false, []string{"turn 1 opened 8", `1 "three"`}},
+		{"within a line", BookmarkIn(info, 5), false, []string{"turn 1 unfit 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"beyond the end", BookmarkIn(info, 12), false, []string{"turn 1 unfit 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"nowhere", BookmarkIn(info, -1), false, []string{"turn 1 unfit 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"of another file", other, false, []string{"turn 1 unfit 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := &Follower{Path: path, After: tc.after, AtEnd: tc.atEnd}
+			got := followed(t, f, func() { change(t, root, `append f "ee\n"`) })
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if err := os.Truncate(path, 11); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// A follower that begins at the end leaves nothing out that came after it began.
+func TestFollowerAtTheEndOfNothing(t *testing.T) {
+	root := t.TempDir()
+	f := &Follower{Path: filepath.Join(root, "f"), AtEnd: true}
+	got := followed(t, f, func() { change(t, root, `append f "a\nb\n"`) })
+	if diff := cmp.Diff([]string{"turn 1 opened 0", `1 "a"`, `1 "b"`}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestLastLineEnd(t *testing.T) {
+	for in, want := range map[string]int64{
+		"": 0, "a": 0, "a\n": 2, "a\nb": 2, "\n": 1,
+		"a\n" + strings.Repeat("x", readBuffer) + "\ny": readBuffer + 3,
+		"a\n" + strings.Repeat("x", 3*readBuffer):       2,
+		strings.Repeat("x", 2*readBuffer):               0,
+		"\n" + strings.Repeat("x", MaxLine+readBuffer):  MaxLine + readBuffer + 1,
+	} {
+		got, err := lastLineEnd(bytes.NewReader([]byte(in)), int64(len(in)))
+		if err != nil || got != want {
+			t.Errorf("%.10q (%d bytes): %d, %v, want %d", in, len(in), got, err, want)
+		}
+	}
+}
+
+// Whoever keeps the bookmark of the last line it has dealt with and goes on from
+// there sees every line once, wherever it was cut off.
+func TestFollowerGoesOn(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "f")
+	var want []string
+	for i := range 50 {
+		change(t, root, fmt.Sprintf(`append f "line %d\n"`, i))
+		want = append(want, fmt.Sprintf("line %d", i))
+	}
+	change(t, root, `append f "half"`)
+	var got []string
+	var mark Bookmark
+	for life := range 60 {
+		ctx, cancel := context.WithCancel(t.Context())
+		left := life%4 + 1
+		f := &Follower{Path: path, Waker: NewBell(), After: mark, OnIdle: cancel,
+			OnTurn: func(turn Turn) {
+				if turn.Cause != Opened {
+					t.Errorf("life %d: %+v", life, turn)
+				}
+			},
+			OnLine: func(l Followed) {
+				got = append(got, string(l.Data))
+				mark = l.Bookmark()
+				if left--; left == 0 {
+					cancel() // no further line comes
+				}
+			}}
+		if err := f.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What was written after the last read and before the file was replaced is
+// delivered, before the new file is.
+func TestFollowerFinishesTheOldFile(t *testing.T) {
+	root := t.TempDir()
+	change(t, root, `append f "a\n"`)
+	change(t, root, `append new "c\n"`)
+	var got []string
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &Follower{Path: filepath.Join(root, "f"), Waker: NewBell(), OnIdle: cancel, OnLine: func(l Followed) {
+		got = append(got, string(l.Data))
+		if len(got) == 1 { // the end of the file has been seen by now
+			change(t, root, `append f "b\n"`)
+			change(t, root, "rename new f")
+		}
+	}}
+	f.Run(ctx)
+	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A file that cannot be read is told of once, however often it is looked at.
+func TestFollowerDoesNotRepeatTrouble(t *testing.T) {
+	root := t.TempDir()
+	change(t, root, "mkdir f")
+	nothing := func() {}
+	got := followed(t, &Follower{Path: filepath.Join(root, "f")}, nothing, nothing, nothing)
+	if diff := cmp.Diff([]string{"trouble " + ErrNotRegular.Error()}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Splices, NUL runs, a missing newline and cut ends, as they were reported of real
+// transcripts: whatever the pieces they are written in, the good lines of both sides come whole.
+func TestFollowerOfDamage(t *testing.T) {
+	const good = `{"type":"user","uuid":"u1"}`
+	text := good + "\n" + good[:12] + good + "\n" + strings.Repeat("\x00", 300) + good + "\n" +
+		good + good + "\n\n" + good + "\r\n" + good[:5] + "\n" + good + "\n" + good[:20]
+	want := strings.Split(text, "\n")
+	want = want[:len(want)-1] // cut at the end: not yet a line
+	for i := range want {
+		want[i] = strings.TrimSuffix(want[i], "\r")
+	}
+	for _, size := range []int{1, 7, 64, 1000} {
+		path := filepath.Join(t.TempDir(), "f")
+		var got []string
+		var changes []func()
+		for rest := text; rest != ""; {
+			piece := rest[:min(size, len(rest))]
+			rest = rest[len(piece):]
+			changes = append(changes, func() { appendTo(t, path, piece) })
+		}
+		f := &Follower{Path: path}
+		synctest.Test(t, func(t *testing.T) {
+			bell := NewBell()
+			f.Waker, f.OnLine = bell, func(l Followed) { got = append(got, string(l.Data)) }
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); f.Run(ctx) }()
+			for _, change := range changes {
+				change()
+				bell.Ring()
+				synctest.Wait()
+			}
+			cancel()
+			<-done
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
+		}
+	}
+}
+
+func appendTo(t testing.TB, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,232 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// play runs a script below root. sync is called after each change, expect with what
+// is to be told next.
+func play(t *testing.T, root, text string, start, sync func(), expect func(string)) {
+	started := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		words := strings.TrimLeft(line, "\t")
+		switch {
+		case words == "":
+			continue
+		case len(line)-len(words) > 2:
+			expect(words)
+			continue
+		}
+		before, isBefore := strings.CutPrefix(words, "+ ")
+		if !isBefore && !started {
+			started = true
+			start()
+		}
+		change(t, root, before)
+		if !isBefore {
+			sync()
+			continue
+		}
+		started = true
+		start()
+	}
+}
+
+// change makes one change of a script.
+func change(t *testing.T, root, line string) {
+	t.Helper()
+	op, rest, _ := strings.Cut(line, " ")
+	name, arg, _ := strings.Cut(rest, " ")
+	path := filepath.Join(root, name)
+	put := func(flag int) error {
+		text, err := strconv.Unquote(arg)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|flag, 0o600)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteString(text)
+		return err
+	}
+	var err error
+	switch op {
+	case "append":
+		err = put(os.O_APPEND)
+	case "write":
+		err = put(os.O_TRUNC)
+	case "truncate":
+		size, _ := strconv.Atoi(arg)
+		err = os.Truncate(path, int64(size))
+	case "mkdir":
+		err = os.Mkdir(path, 0o700)
+	case "rename":
+		err = os.Rename(path, filepath.Join(root, arg))
+	case "remove":
+		err = os.Remove(path)
+	case "rmdir":
+		err = os.RemoveAll(path)
+	case "symlink":
+		err = os.Symlink(name, filepath.Join(root, arg))
+	case "fifo":
+		err = syscall.Mkfifo(path, 0o600)
+	default:
+		t.Fatalf("no such change: %s", line)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+}
+
+// telling has f tell all it tells through tell.
+func telling(f *Follower, tell func(string)) {
+	f.OnLine = func(l Followed) {
+		if l.Oversize {
+			tell(fmt.Sprintf("%d over %d-%d", l.Generation, l.Start, l.End))
+			return
+		}
+		tell(fmt.Sprintf("%d %q", l.Generation, l.Data))
+	}
+	f.OnTurn = func(turn Turn) {
+		s := fmt.Sprintf("turn %d %s %d", turn.Generation, turn.Cause, turn.Offset)
+		if turn.Lost > 0 {
+			s += fmt.Sprintf(" lost %d", turn.Lost)
+		}
+		tell(s)
+	}
+	f.OnTrouble = func(err error) {
+		switch {
+		case err == nil:
+			tell("fine")
+		case errors.Is(err, fs.ErrNotExist):
+			tell("trouble " + fs.ErrNotExist.Error())
+		case errors.Is(err, ErrNotRegular):
+			tell("trouble " + ErrNotRegular.Error())
+		default:
+			tell("trouble " + err.Error())
+		}
+	}
+}
+
+const scriptMaxLine = 64
+
+// TestFollower plays each script with a bell that rings after each change: the
+// follower has then seen every state there was.
+func TestFollower(t *testing.T) {
+	for _, s := range scripts {
+		t.Run(s.name, func(t *testing.T) {
+			root := t.TempDir()
+			change(t, root, "mkdir d")
+			synctest.Test(t, func(t *testing.T) {
+				bell := NewBell()
+				var told []string
+				f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: bell, MaxLine: maxLineOf(s.name)}
+				telling(f, func(s string) { told = append(told, s) })
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				start := func() {
+					go func() { done <- f.Run(ctx) }()
+					synctest.Wait()
+				}
+				sync := func() {
+					if len(told) > 0 {
+						t.Errorf("told %q, which was not expected", told)
+						told = nil
+					}
+					bell.Ring()
+					synctest.Wait()
+				}
+				play(t, root, s.text, start, sync, func(want string) {
+					if len(told) == 0 {
+						t.Fatalf("nothing told, want %s", want)
+					}
+					if told[0] != want {
+						t.Errorf("told %s, want %s", told[0], want)
+					}
+					told = told[1:]
+				})
+				if len(told) > 0 {
+					t.Errorf("told %q, too", told)
+				}
+				cancel()
+				if err := <-done; err != context.Canceled {
+					t.Errorf("ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+func maxLineOf(script string) int {
+	if script == "an over-long line" {
+		return 12
+	}
+	return scriptMaxLine
+}
+
+// TestFollowerWatching plays the same scripts with the kernel's notifications alone, and
+// with polling alone.
+func TestFollowerWatching(t *testing.T) {
+	for kind, o := range map[string]WatchOptions{
+		"notified": {Interval: time.Hour},
+		"polling":  {Interval: time.Millisecond, Poll: true},
+	} {
+		for _, s := range scripts {
+			t.Run(kind+"/"+s.name, func(t *testing.T) {
+				defer goleak.VerifyNone(t)
+				root := t.TempDir()
+				change(t, root, "mkdir d")
+				o.OnTrouble = func(err error) { t.Errorf("the watcher: %v", err) }
+				w := NewWatcher(o)
+				defer w.Close()
+				watch := w.File(filepath.Join(root, "d", "f"))
+				defer watch.Close()
+				told := make(chan string, 100)
+				f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: watch, MaxLine: maxLineOf(s.name)}
+				telling(f, func(s string) { told <- s })
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				start := func() {
+					go func() { defer close(done); f.Run(ctx) }()
+				}
+				play(t, root, s.text, start, func() {}, func(want string) {
+					if got := receive(t, told); got != want {
+						t.Fatalf("told %s, want %s", got, want)
+					}
+				})
+				cancel()
+				<-done
+				for len(told) > 0 {
+					t.Errorf("told %s, too", <-told)
+				}
+			})
+		}
+	}
+}
+
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing came in 30 s")
+		panic("unreachable")
+	}
+}

@@ -1,0 +1,149 @@
+package transcript
+
+import "slices"
+
+// Usage is what one answer of the model cost, in tokens.
+type Usage struct {
+	Input         int // not in any cache
+	CacheRead     int
+	CacheCreation int
+	Output        int
+}
+
+// Context is the input side: what stood in the window when the answer began. The
+// CLI counts the same (observed with CLI 2.1.329: its own total is this sum of
+// the last answer; what was answered comes on top with the next one).
+func (u Usage) Context() int { return u.Input + u.CacheRead + u.CacheCreation }
+
+// plausible: no API counts below zero, and no window is that large. What is not
+// plausible must not overflow, nor become a figure somebody acts on.
+func (u Usage) plausible() bool {
+	for _, n := range [...]int{u.Input, u.CacheRead, u.CacheCreation, u.Output} {
+		if n < 0 || n > maxTokens {
+			return false
+		}
+	}
+	return true
+}
+
+const maxTokens = 1 << 30
+
+// Sample is the usage that one line or frame of an assistant reports. Each block
+// of a message has a line, and all of them report the same message.
+type Sample struct {
+	MessageID string
+	Model     string
+	Usage     Usage
+	Sidechain bool // of a subagent
+}
+
+// Counts says whether a sample is a reading of the main thread's context: of no
+// subagent, of a model and not of the CLI in its name, and of any size.
+func (s Sample) Counts() bool {
+	return !s.Sidechain && s.Model != synthetic && s.Usage.plausible() && s.Usage.Context() > 0
+}
+
+// Meter keeps the account of one session's context. The zero value is ready; it
+// has one owner and does no locking.
+type Meter struct {
+	tokens int
+	model  string
+	recent []string // ids of the last messages that were read, oldest first
+	fresh  bool     // something was read since the last mark
+	marks  []int    // sizes at the ends of the last turns since a compaction, oldest first
+}
+
+const (
+	maxMarks  = 8  // turns that the forecast looks back
+	maxRecent = 32 // messages by which one source may lag behind another
+)
+
+// Sample takes the usage of one assistant line or frame, and says whether it is a
+// new reading: one per message id, and none of what does not count. The stream
+// and the transcript of one session may both feed it; the later one adds nothing.
+func (m *Meter) Sample(s Sample) bool {
+	if !s.Counts() || s.MessageID != "" && slices.Contains(m.recent, s.MessageID) {
+		return false
+	}
+	m.tokens, m.model, m.fresh = s.Usage.Context(), s.Model, true
+	if s.MessageID != "" {
+		m.recent = latest(m.recent, s.MessageID, maxRecent)
+	}
+	return true
+}
+
+// Compacted says that what was read before counts no more: Tokens is 0 until the
+// next reading. A repeat of the last message is none.
+func (m *Meter) Compacted() {
+	m.tokens, m.marks, m.fresh = 0, nil, false
+}
+
+// TurnEnded marks the end of a turn for the forecast. A turn in which nothing was
+// read says nothing about growth and leaves no mark.
+func (m *Meter) TurnEnded() {
+	if !m.fresh {
+		return
+	}
+	m.fresh = false
+	m.marks = latest(m.marks, m.tokens, maxMarks)
+}
+
+// latest appends to a list that keeps only its last elements.
+func latest[T any](list []T, v T, most int) []T {
+	if len(list) >= most {
+		list = slices.Delete(list, 0, len(list)-most+1)
+	}
+	return append(list, v)
+}
+
+// Tokens is the size of the context, 0 while it is not known.
+func (m *Meter) Tokens() int { return m.tokens }
+
+// Model is the one that was read last; a compaction does not change it.
+func (m *Meter) Model() string { return m.model }
+
+// TurnsLeft is how many more turns fit below limit, at the mean growth of the
+// last turns. Turns that shrank the context (the CLI drops old tool results) say
+// nothing about what work costs and are left out. 0 means that it is not known,
+// or that none is left.
+func (m *Meter) TurnsLeft(limit int) int {
+	grown, turns := 0, 0
+	for i := 1; i < len(m.marks); i++ {
+		if d := m.marks[i] - m.marks[i-1]; d >= 0 {
+			grown += d
+			turns++
+		}
+	}
+	room := limit - m.tokens
+	if grown == 0 || room <= 0 || m.tokens == 0 {
+		return 0
+	}
+	return int(int64(room) * int64(turns) / int64(grown))
+}
+
+// Window is what bounds a session's context, in tokens; 0 = not known, or no bound.
+type Window struct {
+	Model      int // the model's window
+	Compaction int // where the CLI compacts by itself, if it does
+	Cap        int // what the user allows
+}
+
+// Effective is the least of the bounds, 0 if there is none.
+func (w Window) Effective() int {
+	least := 0
+	for _, n := range [...]int{w.Model, w.Compaction, w.Cap} {
+		if n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
+// Percent is how full a window is: 0 for a window that is not known, more than
+// 100 for one that overflows.
+func Percent(tokens, window int) float64 {
+	if window <= 0 || tokens <= 0 {
+		return 0
+	}
+	return 100 * float64(tokens) / float64(window)
+}

@@ -1,0 +1,242 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"time"
+)
+
+// maxDescent bounds how often one watch is moved in a row, when directories come
+// and go while we look.
+const maxDescent = 64
+
+// lookout is the part of a Watcher that may block. It alone knows the notifier and
+// what is watched.
+type lookout struct {
+	w       *Watcher
+	n       notifier // nil: there is none, or none that works
+	drained <-chan struct{}
+	opening error // why there is none
+	dirs    map[string]*directory
+	told    bool
+}
+
+// directory is one that is to be watched for somebody.
+type directory struct {
+	info    os.FileInfo // what stood there when the watch was asked for
+	watched bool
+	needed  bool  // what is only watched besides is no trouble
+	err     error // why it is not watched
+}
+
+func newLookout(w *Watcher) *lookout {
+	return &lookout{w: w, dirs: map[string]*directory{}}
+}
+
+func (l *lookout) run() {
+	tick := time.NewTicker(l.w.interval)
+	defer tick.Stop()
+	defer l.drop()
+	l.reopen()
+	l.report()
+	for {
+		select {
+		case <-l.w.done:
+			return
+		case <-l.w.kick:
+			l.attend()
+		case <-tick.C:
+			l.tick()
+		case <-l.drained:
+			l.w.failed(errors.New("notifications have ended")) // a kick
+			l.drained = nil
+		}
+		l.report()
+	}
+}
+
+// reopen takes a notifier. All directories are to be watched anew.
+func (l *lookout) reopen() {
+	if l.w.poll || l.n != nil {
+		return
+	}
+	n, err := l.w.open()
+	l.opening = err
+	if err != nil {
+		return
+	}
+	drained := make(chan struct{})
+	l.n, l.drained = n, drained
+	l.w.running.Go(func() {
+		defer close(drained)
+		drain(n, l.w)
+	})
+}
+
+// drop lets the notifier go, and waits for its drainer.
+func (l *lookout) drop() {
+	if l.n == nil {
+		return
+	}
+	l.n.Close() // what was wrong with it is known
+	if l.drained != nil {
+		<-l.drained
+	}
+	l.n, l.drained = nil, nil
+	clear(l.dirs)
+}
+
+// attend does what was left to do.
+func (l *lookout) attend() {
+	w := l.w
+	w.mu.Lock()
+	todo := w.todo
+	w.todo = newTodo()
+	if todo.all {
+		maps.Copy(todo.settle, w.watches)
+	}
+	for dir := range todo.stale {
+		maps.Copy(todo.settle, w.at[dir])
+	}
+	w.mu.Unlock()
+
+	if w.poll {
+		for t := range todo.settle {
+			t.Ring()
+		}
+		return
+	}
+	if todo.broken != nil {
+		l.drop()
+		l.opening = todo.broken // tried again with the next tick: it may fail at once
+	}
+	for dir := range todo.stale {
+		l.forget(dir)
+	}
+	for t := range todo.settle {
+		l.settle(t)
+	}
+	l.tidy()
+}
+
+// tick tries again what failed, finds what was not told, and rings everybody.
+func (l *lookout) tick() {
+	defer l.w.ringAll()
+	if l.w.poll {
+		return
+	}
+	l.reopen()
+	for dir, d := range l.dirs {
+		info, err := os.Stat(dir)
+		if err != nil || d.info == nil || !os.SameFile(d.info, info) {
+			l.forget(dir) // moved away, or replaced, with a directory above it
+		}
+	}
+	type place struct{ dir, next string }
+	places := map[string]place{} // many watches want the same directory
+	l.w.mu.Lock()
+	watches := maps.Clone(l.w.watches)
+	l.w.mu.Unlock()
+	for t := range watches {
+		p, known := places[t.want]
+		if !known {
+			p.dir, p.next = nearest(t.want)
+			places[t.want] = p
+			l.ensure(p.dir)
+		}
+		if l.w.move(t, p.dir, p.next) {
+			l.settle(t)
+		}
+	}
+	l.tidy()
+}
+
+// settle puts a watch where it belongs, and looks again: a directory may have
+// come before the one above it was watched.
+func (l *lookout) settle(t *Watch) {
+	dir, next := nearest(t.want)
+	for range maxDescent {
+		l.w.move(t, dir, next)
+		l.ensure(dir)
+		d, n := nearest(t.want)
+		if d == dir && n == next {
+			break
+		}
+		dir, next = d, n
+	}
+	t.Ring() // for what happened before it was watched
+}
+
+// ensure has a directory watched, if that is possible. The one above comes first:
+// then nothing that happens to dir meanwhile is missed.
+func (l *lookout) ensure(dir string) {
+	if up := above(dir); up != "" {
+		l.watch(up, false)
+	}
+	l.watch(dir, true)
+}
+
+func (l *lookout) watch(dir string, needed bool) {
+	d := l.dirs[dir]
+	if d == nil {
+		d = &directory{}
+		l.dirs[dir] = d
+	}
+	d.needed = d.needed || needed
+	if d.watched || l.n == nil {
+		return
+	}
+	info, err := os.Stat(dir) // before, so that a replacement shows with the next tick
+	if err == nil {
+		err = l.n.Add(dir)
+	}
+	d.info, d.watched, d.err = info, err == nil, err
+}
+
+// forget has a directory watched no more.
+func (l *lookout) forget(dir string) {
+	d := l.dirs[dir]
+	if d == nil {
+		return
+	}
+	delete(l.dirs, dir)
+	if d.watched && l.n != nil {
+		_ = l.n.Remove(dir) // it fails where the kernel has ended the watch
+	}
+}
+
+// tidy forgets directories that nobody needs.
+func (l *lookout) tidy() {
+	for dir := range l.dirs {
+		l.w.mu.Lock()
+		used := len(l.w.at[dir]) > 0
+		l.w.mu.Unlock()
+		if !used {
+			l.forget(dir)
+		}
+	}
+}
+
+// report tells of trouble once, and of its end.
+func (l *lookout) report() {
+	err := l.opening
+	for dir, d := range l.dirs {
+		if err == nil && d.needed && d.err != nil && !errors.Is(d.err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s: %w", dir, d.err)
+		}
+	}
+	if bad := err != nil; bad == l.told {
+		return
+	}
+	l.told = err != nil
+	if l.w.trouble == nil {
+		return
+	}
+	if err != nil {
+		err = fmt.Errorf("watch files, looking every %v instead: %w", l.w.interval, err)
+	}
+	l.w.trouble(err)
+}

@@ -1,0 +1,403 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+// lines follows path with w and returns a channel of its lines.
+func lines(t *testing.T, w *Watcher, path string) <-chan string {
+	t.Helper()
+	told := make(chan string, 1000)
+	watch := w.File(path)
+	f := &Follower{Path: path, Waker: watch, OnLine: func(l Followed) { told <- string(l.Data) }}
+	background(t, f.Run)
+	t.Cleanup(watch.Close)
+	return told
+}
+
+func background(t *testing.T, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+func wantNext[T comparable](t *testing.T, c <-chan T, want T) {
+	t.Helper()
+	if got := receive(t, c); got != want {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
+// watcher starts one whose troubles come by the channel: true that there is one.
+func watcher(t *testing.T, o WatchOptions) (*Watcher, <-chan bool) {
+	ignore := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
+	trouble := make(chan bool, 100)
+	o.OnTrouble = func(err error) { trouble <- err != nil }
+	w := NewWatcher(o)
+	t.Cleanup(w.Close)
+	return w, trouble
+}
+
+// realDir is a new directory, by the name notifications have for it.
+func realDir(t *testing.T) string {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// The queue of events overflowed: everybody looks, and directories that came
+// meanwhile are found.
+func TestWatchOverflow(t *testing.T) {
+	n := newFakeNotifier()
+	w, _ := watcher(t, WatchOptions{Interval: time.Hour, open: func() (notifier, error) { return n, nil }})
+	root := realDir(t)
+	path := filepath.Join(root, "d", "f")
+	told := lines(t, w, path)
+	other := lines(t, w, filepath.Join(root, "g"))
+	for n.watched() < 2 {
+		receive(t, n.added)
+	}
+	change(t, root, "mkdir d")
+	change(t, root, `append d/f "a\n"`)
+	change(t, root, `append g "b\n"`)
+	n.errs <- fsnotify.ErrEventOverflow
+	wantNext(t, told, "a")
+	wantNext(t, other, "b")
+	for dir := ""; dir != filepath.Dir(path); {
+		dir = receive(t, n.added)
+	}
+	appendTo(t, path, "c\n")
+	n.events <- fsnotify.Event{Name: path, Op: fsnotify.Write}
+	wantNext(t, told, "c")
+}
+
+// The kernel grants no more watches: what it refuses is polled, which is told once, and
+// asked for again.
+func TestWatchLimit(t *testing.T) {
+	n := newFakeNotifier()
+	n.refuse = syscall.ENOSPC
+	w, trouble := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) { return n, nil }})
+	path := filepath.Join(t.TempDir(), "f")
+	told := lines(t, w, path)
+	wantNext(t, trouble, true)
+	for range 5 {
+		appendTo(t, path, "a\n")
+		wantNext(t, told, "a")
+	}
+	n.set(nil)
+	wantNext(t, trouble, false)
+	if n.watched() == 0 {
+		t.Error("fine, but nothing is watched")
+	}
+	if len(trouble) > 0 {
+		t.Errorf("told %d times more", len(trouble))
+	}
+}
+
+// There is no notifier to be had, until there is.
+func TestWatchInstanceLimit(t *testing.T) {
+	var mu sync.Mutex
+	limit := error(syscall.EMFILE)
+	n := newFakeNotifier()
+	w, trouble := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return n, limit
+	}})
+	path := filepath.Join(t.TempDir(), "f")
+	told := lines(t, w, path)
+	wantNext(t, trouble, true)
+	appendTo(t, path, "a\n")
+	wantNext(t, told, "a")
+	mu.Lock()
+	limit = nil
+	mu.Unlock()
+	wantNext(t, trouble, false)
+	receive(t, n.added)
+	appendTo(t, path, "b\n")
+	wantNext(t, told, "b")
+}
+
+// The notifier fails, or its goroutine ends: another takes its place.
+func TestWatchNotifierDies(t *testing.T) {
+	for name, die := range map[string]func(*fakeNotifier){
+		"with an error": func(n *fakeNotifier) { n.errs <- errors.New("broken") },
+		"silently":      func(n *fakeNotifier) { n.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			opened := make(chan *fakeNotifier, 10)
+			w, trouble := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
+				n := newFakeNotifier()
+				opened <- n
+				return n, nil
+			}})
+			path := filepath.Join(t.TempDir(), "f")
+			told := lines(t, w, path)
+			first := receive(t, opened)
+			receive(t, first.added)
+			die(first)
+			wantNext(t, trouble, true)
+			wantNext(t, trouble, false)
+			receive(t, receive(t, opened).added)
+			appendTo(t, path, "a\n")
+			wantNext(t, told, "a")
+		})
+	}
+}
+
+// The directories of a new session: none exists, and each is filled before
+// anybody can watch it.
+func TestWatchDescends(t *testing.T) {
+	for range 20 {
+		w, trouble := watcher(t, WatchOptions{Interval: time.Hour})
+		root := t.TempDir()
+		path := filepath.Join(root, "projects", "-work", "s.jsonl")
+		sub := filepath.Join(SubagentDir(path), "agent-1.jsonl")
+		told, subTold := lines(t, w, path), lines(t, w, sub)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, path, "a\n")
+		wantNext(t, told, "a")
+		if err := os.MkdirAll(filepath.Dir(sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, sub, "b\n")
+		wantNext(t, subTold, "b")
+		appendTo(t, path, "c\n")
+		wantNext(t, told, "c")
+		appendTo(t, sub, "d\n")
+		wantNext(t, subTold, "d")
+		if len(trouble) > 0 {
+			t.Error("that was trouble")
+		}
+	}
+}
+
+// A directory that comes just before the one above it is watched, of which nobody
+// is told, is found all the same.
+func TestWatchLooksAgain(t *testing.T) {
+	n := newFakeNotifier()
+	root := realDir(t)
+	n.first = func(dir string) {
+		if dir == root || dir == filepath.Join(root, "a") {
+			_ = os.Mkdir(filepath.Join(dir, "a"), 0o700) // twice: it is there
+		}
+	}
+	w, _ := watcher(t, WatchOptions{Interval: time.Hour, open: func() (notifier, error) { return n, nil }})
+	defer w.File(filepath.Join(root, "a", "a", "f")).Close()
+	for added := ""; added != filepath.Join(root, "a", "a"); {
+		added = receive(t, n.added)
+	}
+}
+
+// A directory is reached by several names, and a link on the way is turned elsewhere.
+func TestWatchLinks(t *testing.T) {
+	w, _ := watcher(t, WatchOptions{Interval: time.Hour})
+	root := t.TempDir()
+	change(t, root, "mkdir one")
+	change(t, root, "symlink one link")
+	direct, linked := lines(t, w, filepath.Join(root, "one", "f")), lines(t, w, filepath.Join(root, "link", "f"))
+	change(t, root, `append one/f "a\n"`)
+	wantNext(t, direct, "a")
+	wantNext(t, linked, "a")
+	for range 3 { // the kernel tells of each once, by one name
+		change(t, root, `append one/f "b\n"`)
+		wantNext(t, direct, "b")
+		wantNext(t, linked, "b")
+	}
+
+	w, _ = watcher(t, WatchOptions{Interval: 5 * time.Millisecond})
+	linked = lines(t, w, filepath.Join(root, "link", "f"))
+	for _, want := range []string{"a", "b", "b", "b"} {
+		wantNext(t, linked, want)
+	}
+	change(t, root, "mkdir two")
+	change(t, root, `append two/f "c\n"`)
+	change(t, root, "symlink two new")
+	change(t, root, "rename new link")
+	wantNext(t, linked, "c")
+}
+
+// A directory far above is moved away, which nobody is told of: the next look sees
+// that another one stands there.
+func TestWatchOfTheWrongDirectory(t *testing.T) {
+	n := newFakeNotifier()
+	w, _ := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) { return n, nil }})
+	root := realDir(t)
+	dir := filepath.Join(root, "a", "b", "c", "d")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	watch := w.File(filepath.Join(dir, "f"))
+	defer watch.Close()
+	for added := ""; added != dir; {
+		added = receive(t, n.added)
+	}
+	change(t, root, "rename a gone")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for added := ""; added != dir; {
+		added = receive(t, n.added)
+	}
+}
+
+// TestWatchManyFiles follows 200 files of 10 sessions at once, and no line of any is lost or
+// doubled.
+func TestWatchManyFiles(t *testing.T) {
+	for name, o := range map[string]WatchOptions{
+		"notified": {Interval: time.Hour},
+		"polling":  {Interval: 2 * time.Millisecond, Poll: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, trouble := watcher(t, o)
+			root := t.TempDir()
+			var paths []string
+			var told []<-chan string
+			for i := range 200 {
+				path := filepath.Join(root, fmt.Sprint("s", i%10), "subagents", fmt.Sprintf("agent-%d.jsonl", i))
+				paths = append(paths, path)
+				told = append(told, lines(t, w, path))
+			}
+			const rounds = 20
+			for round := range rounds {
+				for _, path := range paths {
+					if round == 0 {
+						if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+							t.Fatal(err)
+						}
+					}
+					appendTo(t, path, fmt.Sprintf("%d %s\n", round, path))
+				}
+			}
+			for i, path := range paths {
+				for round := range rounds {
+					wantNext(t, told[i], fmt.Sprintf("%d %s", round, path))
+				}
+			}
+			for i := range told {
+				if len(told[i]) > 0 {
+					t.Errorf("%s: %d lines too many", paths[i], len(told[i]))
+				}
+			}
+			if len(trouble) > 0 {
+				t.Error("that was trouble")
+			}
+		})
+	}
+}
+
+// Directories that nobody wants any more are not watched any more.
+func TestWatchIsReleased(t *testing.T) {
+	n := newFakeNotifier()
+	w, _ := watcher(t, WatchOptions{Interval: time.Hour, open: func() (notifier, error) { return n, nil }})
+	root := t.TempDir()
+	one, two, dir := w.File(filepath.Join(root, "f")), w.File(filepath.Join(root, "g")), w.Dir(filepath.Join(root, "x"))
+	for _, watch := range []*Watch{one, two, dir} {
+		receive(t, watch.Wake()) // it stands where it belongs
+	}
+	one.Close()
+	dir.Close()
+	dir.Close() // as good as once
+	kept := w.File(filepath.Join(root, "h"))
+	receive(t, kept.Wake())
+	if n.watched() == 0 {
+		t.Error("a directory that is still wanted is not watched")
+	}
+	two.Close()
+	kept.Close()
+	for n.watched() > 0 {
+		receive(t, n.removed)
+	}
+}
+
+// Nothing that comes after the end of a watch or of the watcher does harm.
+func TestWatchEnds(t *testing.T) {
+	w, _ := watcher(t, WatchOptions{})
+	root := t.TempDir()
+	watch := w.File(filepath.Join(root, "f"))
+	receive(t, watch.Wake())
+	w.Close()
+	w.Close()
+	change(t, root, `append f "a\n"`)
+	late := w.File(filepath.Join(root, "f"))
+	late.Close()
+	watch.Close()
+	select {
+	case <-watch.Wake():
+		t.Error("the bell of a closed watcher rings")
+	case <-late.Wake():
+		t.Error("a bell rings that nobody is there to ring")
+	default:
+	}
+}
+
+// A directory's waker and its follower: subagents' transcripts as they come.
+func TestDirFollower(t *testing.T) {
+	for name, o := range map[string]WatchOptions{
+		"notified": {Interval: time.Hour},
+		"polling":  {Interval: 2 * time.Millisecond, Poll: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := watcher(t, o)
+			root := t.TempDir()
+			dir := SubagentDir(filepath.Join(root, "p", "s.jsonl"))
+			found, trouble := make(chan string, 100), make(chan bool, 100)
+			watch := w.Dir(dir)
+			d := &DirFollower{Dir: dir, Waker: watch, Match: IsSubagentFile,
+				OnFile:    func(path string) { found <- path },
+				OnTrouble: func(err error) { trouble <- err != nil }}
+			background(t, d.Run)
+			put := func(name string) string {
+				path := filepath.Join(dir, name)
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				appendTo(t, path, "x\n")
+				return path
+			}
+			put("agent-1.meta.json")
+			wantNext(t, found, put("agent-1.jsonl"))
+			put("agent-1.jsonl")
+			put("other.jsonl")
+			if err := os.Mkdir(filepath.Join(dir, "agent-dir.jsonl"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			wantNext(t, found, put("agent-2.jsonl"))
+			change(t, root, "rmdir p")
+			wantNext(t, found, put("agent-3.jsonl"))
+			put("agent-1.jsonl") // told already
+			wantNext(t, found, put("agent-4.jsonl"))
+			change(t, root, "rmdir p/s")
+			change(t, root, `append p/s "x"`)
+			wantNext(t, trouble, true)
+			change(t, root, "remove p/s")
+			wantNext(t, found, put("agent-5.jsonl"))
+			wantNext(t, trouble, false)
+			var rest []string
+			for len(found) > 0 {
+				rest = append(rest, <-found)
+			}
+			if diff := cmp.Diff([]string(nil), rest); diff != "" {
+				t.Errorf("told of too much (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
