@@ -28,6 +28,7 @@ type registry struct {
 	launcher Launcher
 	p        *peer
 	log      *slog.Logger
+	others   *inquiries // end with the agents
 
 	mu      sync.Mutex
 	latest  map[string]*incarnation // by id; kept for good, for its generation
@@ -35,8 +36,8 @@ type registry struct {
 	closing bool
 }
 
-func newRegistry(l Launcher, p *peer, log *slog.Logger) *registry {
-	return &registry{launcher: l, p: p, log: log, latest: map[string]*incarnation{}}
+func newRegistry(l Launcher, p *peer, log *slog.Logger, others *inquiries) *registry {
+	return &registry{launcher: l, p: p, log: log, others: others, latest: map[string]*incarnation{}}
 }
 
 // begin says whose processes sweep may kill.
@@ -53,7 +54,7 @@ func (r *registry) claim(ref AgentRef, session string) (*incarnation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closing {
-		return nil, rpcErrorf(CodeShuttingDown, "the bridge is shutting down")
+		return nil, errShuttingDown()
 	}
 	if last := r.latest[ref.ID]; last != nil {
 		if !last.ended() {
@@ -104,11 +105,14 @@ func (r *registry) live() (incs []*incarnation, run string) {
 }
 
 // stopAll ends all agents: in order within grace, at once within hard after it.
-// Then it sweeps what had escaped them. It may run twice at a time, when the
+// Checks end at once meanwhile. Then it sweeps what had escaped them. It may run twice at a time, when the
 // connection ends during a shutdown; the shorter grace wins.
 func (r *registry) stopAll(grace, hard time.Duration) ShutdownResult {
 	all, run := r.live()
+	begun := time.Now()
+	r.others.end()
 	left := r.stopEach(all, grace, false)
+	checks := r.others.wait(max(endFlush, grace-time.Since(begun))) // what is swept after this has escaped
 	swept := 0
 	if len(left) > 0 {
 		killed := make(chan []*incarnation)
@@ -121,6 +125,7 @@ func (r *registry) stopAll(grace, hard time.Duration) ShutdownResult {
 	for _, inc := range left {
 		result.Unstopped = append(result.Unstopped, inc.ref.String())
 	}
+	result.Unstopped = append(result.Unstopped, checks...)
 	return result
 }
 

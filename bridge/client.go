@@ -208,6 +208,17 @@ func (c *Client) Probe(ctx context.Context, ref AgentRef) (ProbeResult, error) {
 	return call[ProbeResult](ctx, c, MethodProbe, ProbeParams{ref})
 }
 
+// Check runs a command that is to prove something. When ctx ends first the
+// command is ended with all its processes.
+func (c *Client) Check(ctx context.Context, p CheckParams) (CheckResult, error) {
+	return call[CheckResult](ctx, c, MethodCheck, p)
+}
+
+// Survey looks at a session's work from outside; the session may have ended.
+func (c *Client) Survey(ctx context.Context, p SurveyParams) (SurveyResult, error) {
+	return call[SurveyResult](ctx, c, MethodSurvey, p)
+}
+
 // Shutdown ends all agents; the connection stays until Close.
 func (c *Client) Shutdown(ctx context.Context, p ShutdownParams) (ShutdownResult, error) {
 	return call[ShutdownResult](ctx, c, MethodShutdown, p)

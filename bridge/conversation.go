@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,10 +19,11 @@ import (
 
 // conversation is one client's: what initialize agreed on, and its agents.
 type conversation struct {
-	launcher Launcher
-	version  string
-	p        *peer
-	agents   *registry
+	launcher  Launcher
+	version   string
+	p         *peer
+	agents    *registry
+	inquiries *inquiries
 
 	mu    sync.Mutex
 	phase phase
@@ -37,18 +39,28 @@ const (
 	initialized       // one succeeded
 )
 
-// capabilities are the methods a client may call.
-var capabilities = []string{
+// methods are those a client may call.
+var methods = []string{
 	MethodInitialize, MethodSpawn, MethodMessage, MethodInterrupt, MethodKill, MethodContext,
-	MethodAsk, MethodConfigure, MethodProbe, MethodShutdown, MethodCancel,
+	MethodAsk, MethodConfigure, MethodProbe, MethodCheck, MethodSurvey, MethodShutdown, MethodCancel,
+}
+
+// capabilities are the methods that are served here.
+func (c *conversation) capabilities() []string {
+	if c.inquiries.witness != nil {
+		return methods
+	}
+	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == MethodCheck || m == MethodSurvey })
 }
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
-	c := &conversation{launcher: s.launcher, version: s.opts.Version}
+	c := &conversation{launcher: s.launcher, version: s.opts.Version, inquiries: newInquiries(s.opts.Witness)}
 	methods := map[string]handlerFunc{
 		MethodInitialize: method(c.initialize),
 		MethodSpawn:      method(c.spawn),
 		MethodKill:       method(c.kill),
+		MethodCheck:      method(c.check),
+		MethodSurvey:     method(c.survey),
 		MethodShutdown:   method(c.shutdown),
 		MethodMessage: onAgent(c, func(ctx context.Context, a Agent, p MessageParams) (Empty, error) {
 			crashpoint.Here("bridge.message")
@@ -79,7 +91,7 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		}
 	}
 	c.p = newPeer(rwc, s.opts.Logger, peerOptions{methods: methods, halfOpen: true, writeTimeout: s.opts.WriteTimeout})
-	c.agents = newRegistry(s.launcher, c.p, s.opts.Logger)
+	c.agents = newRegistry(s.launcher, c.p, s.opts.Logger, c.inquiries)
 	return c
 }
 
@@ -118,7 +130,7 @@ func (c *conversation) initialize(ctx context.Context, p InitializeParams) (Init
 	c.mu.Unlock()
 	c.agents.begin(p.Run)
 	done = c.advance(detecting, initialized)
-	return InitializeResult{ProtocolVersion: ProtocolVersion, Version: c.version, Capabilities: capabilities, Claude: info}, nil
+	return InitializeResult{ProtocolVersion: ProtocolVersion, Version: c.version, Capabilities: c.capabilities(), Claude: info}, nil
 }
 
 func (c *conversation) advance(from, to phase) bool {

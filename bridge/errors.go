@@ -39,7 +39,7 @@ const (
 	CodeVersion        = -32007 // protocol versions differ
 	CodeClaude         = -32008 // data.category says: claude_missing, unsupported, auth, could_not_start, resume
 	CodeTimeout        = -32009 // no answer within a deadline
-	CodeUnsupported    = -32010 // this CLI cannot do it
+	CodeUnsupported    = -32010 // this CLI, or this bridge, cannot do it
 	CodeShuttingDown   = -32011 // nothing new is begun
 	CodeRefused        = -32012 // the CLI answered a control request with an error
 	CodeCancelled      = -32013 // its caller gave the request up

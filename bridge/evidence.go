@@ -58,9 +58,12 @@ type Deed struct {
 
 // GitState is a repository's, read without changing it.
 type GitState struct {
-	Branch  string   `json:"branch,omitempty"`
-	Head    string   `json:"head,omitempty"`
-	Commits []string `json:"commits,omitempty"` // the last ones, one line each, newest first
-	Status  []string `json:"status,omitempty"`  // git status --porcelain, bounded
-	Stat    string   `json:"stat,omitempty"`    // git diff --stat HEAD, bounded
+	Branch string `json:"branch,omitempty"`
+	Head   string `json:"head,omitempty"`
+	// Operation is what was begun and not finished: merge, rebase, cherry-pick,
+	// revert or bisect.
+	Operation string   `json:"operation,omitempty"`
+	Commits   []string `json:"commits,omitempty"` // the last ones, one line each, newest first
+	Status    []string `json:"status,omitempty"`  // git status --porcelain, bounded
+	Stat      string   `json:"stat,omitempty"`    // git diff --stat HEAD, bounded
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -105,6 +106,47 @@ func (p ConfigureParams) check() error {
 	}
 	if p.Model == "" && p.PermissionMode == "" && p.Reminder == "" {
 		return errors.New("none of model, permission_mode and reminder is given")
+	}
+	return nil
+}
+
+// maxCommand keeps a command below the 128 KiB that one argument can have (Linux).
+const maxCommand = 96 << 10
+
+func (p CheckParams) check() error {
+	switch {
+	case len(p.Command) > maxCommand:
+		return fmt.Errorf("command is longer than %d bytes", maxCommand)
+	case strings.ContainsRune(p.Command, 0):
+		return errors.New("command holds a NUL byte")
+	case p.TimeoutMS < 0:
+		return errors.New("timeout_ms is negative")
+	}
+	if err := required("command", p.Command); err != nil {
+		return err
+	}
+	return checkPlace(p.CWD, p.Env)
+}
+
+func (p SurveyParams) check() error {
+	if err := required("session_id", p.SessionID); err != nil {
+		return err
+	}
+	return checkPlace(p.CWD, p.Env)
+}
+
+// checkPlace: a relative directory would depend on where the bridge was started.
+func checkPlace(cwd string, env map[string]string) error {
+	if err := required("cwd", cwd); err != nil {
+		return err
+	}
+	if !filepath.IsAbs(cwd) {
+		return fmt.Errorf("cwd is not absolute: %.100q", cwd)
+	}
+	for name, value := range env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return fmt.Errorf("env: %.100q cannot be set", name)
+		}
 	}
 	return nil
 }

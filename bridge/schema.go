@@ -33,6 +33,8 @@ var methodKinds = []methodKind{
 	request[AskParams, AskResult](MethodAsk, "client"),
 	request[ConfigureParams, Empty](MethodConfigure, "client"),
 	request[ProbeParams, ProbeResult](MethodProbe, "client"),
+	request[CheckParams, CheckResult](MethodCheck, "client"),
+	request[SurveyParams, SurveyResult](MethodSurvey, "client"),
 	request[ShutdownParams, ShutdownResult](MethodShutdown, "client"),
 	{MethodCancel, "both", reflect.TypeFor[CancelParams](), nil},
 	{MethodEvent, "bridge", reflect.TypeFor[AgentRef](), nil},

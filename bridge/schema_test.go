@@ -155,8 +155,9 @@ var sampleEvents = []EventBody{
 	Assistant{"text <&> \u2028", 12.5, "msg_1", "toolu_1"}, Delta{"te", true},
 	ToolUse{"Bash", json.RawMessage(`{"command":"ls","z":1,"a":[1.50,2e3]}`), "toolu_1", "toolu_0"},
 	ToolResult{"toolu_1", "out\nput", true, "toolu_0"}, SubagentStart{"look around", "toolu_1", "Explore"},
-	SubagentStop{"look around", "toolu_1", "completed", 12}, Context{1000, 200_000, 0.5}, ContextWarning{71, "warn"},
-	Compact{"auto", 9, 8},
+	SubagentStop{"look around", "toolu_1", "completed", 12}, SubagentProgress{"look around", "toolu_1", 12, 3, "Read", 0.5, 9},
+	Context{1000, 200_000, 0.5, 7, "stream"}, ContextWarning{71, "warn"},
+	Compact{"auto", true, 9, 8},
 	Turn{Verdict: json.RawMessage(`{"kind":"done"}`), Text: "t", MessageIDs: []string{"m"}, Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25,
 		NumTurns: 2, DurationMS: 3, Outcome: TurnFailed, Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r"},
 	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"},
@@ -222,7 +223,7 @@ func TestTrafficConformsToSchema(t *testing.T) {
 		near, far := net.Pipe()
 		l := &fakeLauncher{}
 		served := make(chan error, 1)
-		go func() { served <- NewServer(l, ServerOptions{}).Serve(t.Context(), far) }()
+		go func() { served <- NewServer(l, ServerOptions{Witness: &fakeWitness{}}).Serve(t.Context(), far) }()
 		h := &recorder{permission: func(ctx context.Context, _ PermissionParams) (PermissionResult, error) {
 			return PermissionResult{Behavior: Allow}, nil
 		}}
@@ -325,6 +326,8 @@ func converse(t *testing.T, r *rig) {
 	if _, err := r.Ask(r.ctx, AskParams{ref, "refuse"}); codeOf(err) != CodeRefused {
 		t.Errorf("got %v", err)
 	}
+	do("check", errOf(r.Check(r.ctx, oneCheck)))
+	do("survey", errOf(r.Survey(r.ctx, oneSurvey)))
 	do("kill", r.Kill(r.ctx, KillParams{AgentRef: ref}))
 	do("shutdown", errOf(r.Shutdown(r.ctx, ShutdownParams{})))
 }

@@ -108,6 +108,11 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode,
 		Standing: Working, Predecessor: successorOf, Brief: brief,
 	}
+	if ruler := st.Agents[0]; len(ruler.Redo) > 0 {
+		a.Within = ruler.Redo[0]
+	} else if len(ruler.Turn) > 0 {
+		a.Within = ruler.Turn[0]
+	}
 	company := st.company(a.ID)
 	st.enlist(a, brief)
 	text := brief

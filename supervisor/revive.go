@@ -103,6 +103,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		// Something was said to it after that verdict, and began another turn.
 		fallthrough
 	case state == cutOff || state == unanswered && ruled != nil:
+		st.edit(id).Redo = over
 		st.tell(id, KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. Then go on with the last message and end the turn with your verdict.")
 	case state == unanswered:
 		st.tell(id, KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")

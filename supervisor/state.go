@@ -141,6 +141,8 @@ type Agent struct {
 	Class       restart.Class // why it is Restarting
 	Cause       string        // the same in words
 	Brief       string        // what it was summoned for
+	Within      string        // the Arbiter's turn it was summoned in, by a message of it
+	Redo        []string      // messages of a turn that its process's end cut off, and that goes on
 	Watch       Watch
 	Document    *verdict.Document // the last one about its work
 	Receipts    []verdict.Receipt // of the document's checks

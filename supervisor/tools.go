@@ -145,7 +145,23 @@ func with[T any](raw json.RawMessage, run func(T) (string, error)) (string, erro
 	return run(in)
 }
 
+// summoned finds the Orchestrator that the same call of the Arbiter's had summoned
+// before its process ended, when the turn goes on in another and the call is made again.
+func (st *step) summoned(in spawnInput) (Agent, bool) {
+	for i := range st.Agents {
+		a := &st.Agents[i]
+		if a.Within != "" && slices.Contains(st.Agents[0].Redo, a.Within) && a.Brief == in.Prompt && a.Mode == in.Mode && a.Alive() {
+			st.edit(a.ID).Within = "" // a further call means another one
+			return st.Agents[i], true
+		}
+	}
+	return Agent{}, false
+}
+
 func (st *step) toolSpawn(in spawnInput) (string, error) {
+	if a, again := st.summoned(in); again && st.Options.Rules >= rulesOfHandover {
+		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.", a.ID, a.Name), nil
+	}
 	if problem := st.summon(in.Prompt, in.Mode, in.SuccessorOf, contract.Arbiter); problem != "" {
 		return "", fmt.Errorf("%s", problem)
 	}

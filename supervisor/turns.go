@@ -41,7 +41,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	a = st.edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
-	a.Doing = ""
+	a.Doing, a.Redo = "", nil
 	if a.Telling != "" {
 		a.Told, a.Telling = a.Telling, ""
 	}

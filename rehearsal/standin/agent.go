@@ -25,7 +25,7 @@ type subagent struct {
 
 	mu     sync.Mutex
 	tools  int
-	tokens int
+	tokens int // of its context now
 }
 
 func randomHex(n int) string {
@@ -34,12 +34,17 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-func (a *subagent) toolDone(string) {
+// calls counts a tool call when it is made. Until the answer is complete its
+// output is estimated, four bytes a token.
+func (a *subagent) calls(opening usage, block json.RawMessage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tools++
+	a.tokens = opening.context() + len(block)/4
 }
 
+// used is told the figures of a complete answer: what its context holds now, not
+// what all its calls took together (observed with CLI 2.1.329).
 func (a *subagent) used(u usage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

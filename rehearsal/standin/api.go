@@ -49,6 +49,7 @@ type apiError struct {
 	after   time.Duration // the answer's retry-after
 	mid     bool          // in the middle of a stream
 	garbled bool          // what came could not be read
+	local   bool          // no request was made
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("API error %d: %s", e.status, e.message) }

@@ -80,6 +80,10 @@ var controlHandlers = map[string]func(*session, json.RawMessage) controlResult{
 	"get_session_cost": func(s *session, _ json.RawMessage) controlResult {
 		return controlResult{payload: obj{"text": s.ledger.text()}}
 	},
+	"get_usage": func(s *session, _ json.RawMessage) controlResult {
+		return controlResult{payload: obj{"session": s.ledger.spentSoFar(), "subscription_type": nil,
+			"rate_limits_available": false, "rate_limits": nil, "behaviors": nil}}
+	},
 	"mcp_status": func(s *session, _ json.RawMessage) controlResult {
 		return controlResult{payload: obj{"mcpServers": s.mcp.report()}}
 	},

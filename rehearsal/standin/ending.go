@@ -14,6 +14,8 @@ type ending struct {
 	isError bool
 	errors  []string
 	api     *apiError
+	// apiClass is what result frames call api_error.
+	apiClass string
 }
 
 // cutOff closes a conversation that an interrupt ended. On the way out without a

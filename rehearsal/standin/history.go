@@ -10,6 +10,7 @@ type entry struct {
 	role   string // user, assistant or system
 	id     string // API message id of an assistant block; blocks of one message share it
 	blocks []json.RawMessage
+	prompt bool // a message of the host's
 }
 
 // wireMessage is a message of an API request.
@@ -23,6 +24,7 @@ type wireMessage struct {
 type history struct {
 	mu      sync.Mutex
 	entries []entry
+	base    int // how many of them a compaction left
 }
 
 func (h *history) add(e entry) {
@@ -40,7 +42,7 @@ func (h *history) addText(role, text string) {
 func (h *history) replace(es []entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.entries = es
+	h.entries, h.base = es, 0
 }
 
 // messages builds the request's messages: neighbours of one role become one

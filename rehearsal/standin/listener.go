@@ -49,7 +49,11 @@ func (l *listener) block(block json.RawMessage) {
 	b := shownBlock{newUUID(), block, isUse}
 	l.blocks = append(l.blocks, b)
 	t.hist.add(entry{role: "assistant", id: l.a.id, blocks: []json.RawMessage{block}})
+	if t.sub == nil {
+		t.s.ledger.reading(l.a.opening)
+	}
 	if isUse && t.sub != nil {
+		t.sub.calls(l.a.opening, use.Input)
 		t.progress(use)
 	}
 	if t.sub == nil || isUse || t.s.forwardText {
@@ -92,6 +96,7 @@ func (l *listener) partial(text json.RawMessage) {
 	l.blocks = append(l.blocks, b)
 	l.t.hist.add(entry{role: "assistant", id: l.a.id, blocks: []json.RawMessage{text}})
 	if l.t.sub == nil {
+		l.t.s.ledger.reading(l.a.opening)
 		frame := obj{"type": "assistant", "uuid": b.uuid, "timestamp": now(), "message": l.message(text), "aborted": true}
 		l.t.firstOutput(frame)
 		l.t.emit(frame)

@@ -210,6 +210,7 @@ func (s *session) openSession() error {
 	s.main = &thread{s: s, hist: &history{}, tr: newTranscript(path, s.cwd, s.id, "")}
 	if p := s.past; p != nil {
 		s.main.hist.replace(p.entries)
+		s.main.hist.base, s.main.tr.kept = p.base, p.lines
 		s.main.tr.leaf = p.leaf
 		s.introduced = len(p.entries) > 0
 		s.ledger.restore(p.spent, p.cost, p.last)

@@ -60,6 +60,9 @@ func (s *session) describeEnd(o obj, t *turn, out outcome) {
 	if out.command != "" {
 		o["local_command"] = out.command
 	}
+	if out.apiClass != "" {
+		o["api_error"] = out.apiClass
+	}
 	if out.api != nil {
 		if out.api.status != 0 {
 			o["api_error_status"] = out.api.status

@@ -29,6 +29,8 @@ type past struct {
 	cost       float64
 	spent      map[string]usage
 	last       *usage
+	base       int    // entries that a compaction left
+	lines      []line // since then
 }
 
 // pastLine is what is read of a transcript line.
@@ -42,7 +44,14 @@ type pastLine struct {
 	UUID       string   `json:"uuid"`
 	Parent     *string  `json:"parentUuid"`
 	Sidechain  bool     `json:"isSidechain"`
-	RenderedAs string   `json:"renderedRole"`
+	Summary    bool     `json:"isCompactSummary"`
+	Prompt     string   `json:"promptSource"`
+	Compaction struct {
+		Preserved struct {
+			UUIDs []string `json:"uuids"`
+		} `json:"preservedMessages"`
+	} `json:"compactMetadata"`
+	RenderedAs string `json:"renderedRole"`
 	Rendered   []struct {
 		Content string `json:"content"`
 	} `json:"rendered"`
@@ -177,11 +186,14 @@ func (p *past) follow(byID map[string]*pastLine) {
 		}
 		id = *l.Parent
 	}
+	var kept []string // by a compaction, after its summary
 	uses := map[string]bool{}
 	var order []string
 	for i := len(chain) - 1; i >= 0; i-- {
 		l := chain[i]
 		e, ok := l.entry()
+		p.lines = append(p.lines, l.describe())
+		kept = append(kept, l.Compaction.Preserved.UUIDs...)
 		if l.Type == "assistant" && l.APIError {
 			p.open = false // an answer of sorts, which the model never sees
 			continue
@@ -190,6 +202,9 @@ func (p *past) follow(byID map[string]*pastLine) {
 			continue
 		}
 		p.entries = append(p.entries, e)
+		if l.Summary {
+			p.preserve(kept, byID)
+		}
 		for _, b := range e.blocks {
 			if id, result := toolIDs(b); id != "" && !result {
 				uses[id] = true
@@ -212,6 +227,28 @@ func (p *past) follow(byID map[string]*pastLine) {
 	}
 }
 
+// preserve takes over what a compaction kept after its summary.
+func (p *past) preserve(uuids []string, byID map[string]*pastLine) {
+	for _, id := range uuids {
+		l := byID[id]
+		if l == nil || l.APIError {
+			continue
+		}
+		if e, ok := l.entry(); ok {
+			p.entries = append(p.entries, e)
+		}
+	}
+	p.base, p.lines = len(p.entries), nil
+}
+
+func (l *pastLine) describe() line {
+	d := line{kind: l.Type, uuid: l.UUID, prompt: l.Prompt != ""}
+	if l.Message != nil {
+		d.message = l.Message.ID
+	}
+	return d
+}
+
 // entry is the line as a part of the conversation, if it is one.
 func (l *pastLine) entry() (entry, bool) {
 	switch {
@@ -223,7 +260,7 @@ func (l *pastLine) entry() (entry, bool) {
 		return e, len(e.blocks) > 0
 	case (l.Type == "user" || l.Type == "assistant") && l.Message != nil:
 		blocks, err := contentBlocks(l.Message.Content)
-		return entry{role: l.Type, id: l.Message.ID, blocks: blocks}, err == nil && len(blocks) > 0
+		return entry{role: l.Type, id: l.Message.ID, blocks: blocks, prompt: l.Prompt != ""}, err == nil && len(blocks) > 0
 	}
 	return entry{}, false
 }

@@ -80,7 +80,7 @@ func readAPIError(resp *http.Response) *apiError {
 // class is the `error` field of frames about the failure.
 func (e *apiError) class() string {
 	switch {
-	case e.tooLong():
+	case e.tooLong(), e.local:
 		return "invalid_request"
 	case e.status == 401 || e.status == 403:
 		return "authentication_failed"

@@ -18,6 +18,9 @@ type thread struct {
 	tr   *transcript
 	sub  *subagent // nil on the main thread
 	turn *turn     // the turn that runs
+	// refills is the business of the goroutine that runs the turns.
+	refills refills
+	dropped int // tokens that compactions have taken away
 }
 
 // emit shows a message frame, marked with whose it is.
@@ -72,6 +75,9 @@ func (t *thread) converse(ctx context.Context) ending {
 		}
 		a, err := t.s.api.call(ctx, r, l)
 		l.record(a)
+		if err == nil { // booked when the call ends, while its tools still run
+			t.account(r.model, a, time.Since(l.begun))
+		}
 		t.hookContext(run.finish())
 		var end *ending
 		switch {
@@ -83,7 +89,6 @@ func (t *thread) converse(ctx context.Context) ending {
 		case err != nil:
 			end = t.apiFailure(ctx, err, r.model)
 		default:
-			t.account(r.model, a, time.Since(l.begun))
 			end = t.after(ctx, a, run.count())
 		}
 		if end != nil {
@@ -109,16 +114,29 @@ func (t *thread) before(ctx context.Context, calls int) *ending {
 	if last == nil {
 		return nil
 	}
-	filled := last.context() + last.Output
+	filled := last.context() + last.Output + t.hist.unread()
 	switch w := s.window(); {
 	case w.auto && filled >= w.threshold():
-		t.compact(ctx, "auto", filled)
+		if t.refills.tooMany() {
+			return t.thrashing()
+		}
+		if t.compact(ctx, "auto", filled) {
+			t.refills.compacted()
+		}
 	case !w.auto && filled >= w.size:
-		e := &apiError{status: 400, kind: "invalid_request_error", message: "prompt is too long: "}
-		t.showAPIError(e, "Prompt is too long")
-		return &ending{reason: "blocking_limit", isError: true, api: e, text: "Prompt is too long", stop: "stop_sequence"}
+		t.showAPIError(&apiError{local: true}, "Prompt is too long")
+		return &ending{reason: "blocking_limit", isError: true, text: "Prompt is too long", stop: "stop_sequence"}
 	}
 	return nil
+}
+
+// thrashing ends a turn whose context is full again right after each compaction.
+func (t *thread) thrashing() *ending {
+	const text = "Autocompact is thrashing: the context refilled to the limit within 3 turns of the previous compact, 3 times in a row. " +
+		"What is read at a time is too large for the context window. Read in smaller chunks."
+	e := &apiError{local: true}
+	t.showAPIError(e, text)
+	return &ending{reason: "rapid_refill_breaker", isError: true, apiClass: "autocompact_thrashing", text: text, stop: "stop_sequence"}
 }
 
 func (s *session) overBudget() *ending {
@@ -132,6 +150,7 @@ func (s *session) overBudget() *ending {
 // account books a finished call.
 func (t *thread) account(model string, a *answer, took time.Duration) {
 	t.s.ledger.add(model, a.usage, t.sub == nil, took)
+	t.refills.called()
 	if t.sub != nil {
 		t.sub.used(a.usage)
 	} else {

@@ -213,8 +213,6 @@ func (r *toolRun) deliver(c toolCall, res toolResult) {
 	if t.sub == nil {
 		frame["tool_use_result"] = res.use()
 		t.turn.countUser()
-	} else {
-		t.sub.toolDone(c.Name)
 	}
 	t.emit(frame)
 	t.hist.add(entry{role: "user", blocks: []json.RawMessage{encode(block)}})

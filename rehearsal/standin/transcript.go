@@ -27,6 +27,7 @@ type transcript struct {
 
 	mu   sync.Mutex
 	leaf string // uuid of the last linked line
+	kept []line // linked since the last compaction
 }
 
 // now is a timestamp as frames and transcripts carry it.
@@ -55,6 +56,7 @@ func (t *transcript) link(line obj) string {
 		line["parentUuid"] = nullable(t.leaf)
 	}
 	t.leaf = id
+	t.kept = append(t.kept, describeLine(line))
 	t.lines.write(encode(line))
 	return id
 }
@@ -88,6 +90,16 @@ func (t *transcript) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.leaf
+}
+
+// lastGroup are the uuids of the lines that a compaction keeps as they are; from
+// now on only later lines count.
+func (t *transcript) lastGroup() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	uuids := lastGroup(t.kept)
+	t.kept = nil
+	return uuids
 }
 
 // flush waits until all lines so far are in the file.

@@ -272,7 +272,7 @@ func (s *session) blockedPrompt(as hookAnswers, m message) (text string, stopped
 
 // recordPrompt puts the message into the conversation and the transcript.
 func (s *session) recordPrompt(m message, contexts []string) {
-	s.main.hist.add(entry{role: "user", blocks: m.blocks})
+	s.main.hist.add(entry{role: "user", blocks: m.blocks, prompt: true})
 	line := obj{"type": "user", "message": obj{"role": "user", "content": m.content}, "promptId": s.promptID(),
 		"permissionMode": s.perms.currentMode(), "promptSource": "sdk", "turnOrigin": "sdk"}
 	if m.uuid != "" {

@@ -143,6 +143,15 @@ func (l *ledger) add(model string, u usage, main bool, took time.Duration) {
 	}
 }
 
+// reading takes over what the main thread's answer says of its prompt as soon as
+// one of its blocks is whole, so that it holds while its tools run, and when it is
+// cut short.
+func (l *ledger) reading(u usage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastMain = &u
+}
+
 // forgetContext: after a compaction the last call's usage says nothing any more.
 func (l *ledger) forgetContext() {
 	l.mu.Lock()
@@ -195,6 +204,17 @@ func (l *ledger) state() obj {
 	return obj{
 		"type": "cost-state", "totalCostUSD": l.costUSD, "totalAPIDuration": l.apiTime.Milliseconds(),
 		"totalDuration": time.Since(l.begun).Milliseconds(), "modelUsage": l.models(l.total),
+	}
+}
+
+// spentSoFar is what get_usage says of the session.
+func (l *ledger) spentSoFar() obj {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return obj{
+		"total_cost_usd": l.costUSD, "total_api_duration_ms": l.apiTime.Milliseconds(),
+		"total_duration_ms": time.Since(l.begun).Milliseconds(), "total_lines_added": 0, "total_lines_removed": 0,
+		"model_usage": l.models(l.total),
 	}
 }
 

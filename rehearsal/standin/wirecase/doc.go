@@ -29,7 +29,7 @@
 //	touch NAME       make an empty file in the working directory
 //
 // In a frame pattern an object matches if its fields do, an array if it has as
-// many elements that match; a string "/…/" is a regular expression, "$name"
+// many elements that match; a string "/…/" is a regular expression on a text or a number, "$name"
 // matches anything and remembers it, or what it remembered before. In what is
 // written `$name` stands for what was remembered; $CWD, $HOME and $SESSION are set.
 //

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -57,6 +58,9 @@ func (n names) match(want, got any, bound names) bool {
 func (n names) matchText(want string, got any, bound names) bool {
 	if len(want) > 1 && want[0] == '/' && want[len(want)-1] == '/' {
 		s, ok := got.(string)
+		if n, number := got.(float64); number {
+			s, ok = strconv.FormatFloat(n, 'f', -1, 64), true
+		}
 		return ok && regexp.MustCompile("(?s)"+want[1:len(want)-1]).MatchString(s)
 	}
 	if name, ok := strings.CutPrefix(want, "$"); ok {

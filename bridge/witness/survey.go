@@ -1,0 +1,42 @@
+package witness
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/inherit"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// Survey implements [bridge.Witness]. It fails only when ctx ends.
+func (w *Witness) Survey(ctx context.Context, p bridge.SurveyParams) (bridge.SurveyResult, error) {
+	r := bridge.SurveyResult{Said: []string{}, Files: []string{}, Commands: []bridge.Deed{}}
+	r.Trouble = readPast(ctx, p, &r)
+	git, trouble := w.gitState(ctx, p.CWD)
+	r.Git, r.Trouble = git, append(r.Trouble, trouble...)
+	if err := ctx.Err(); err != nil {
+		return bridge.SurveyResult{}, err
+	}
+	return r, nil
+}
+
+// readPast puts what the session's transcript says into r.
+func readPast(ctx context.Context, p bridge.SurveyParams, r *bridge.SurveyResult) (trouble []string) {
+	env := inherit.List(inherit.From(os.Environ(), p.Env))
+	path, ok := transcript.Locate(inherit.ConfigDir(env, p.CWD), p.SessionID)
+	if !ok {
+		return []string{"transcript: there is none of this session"}
+	}
+	d, err := transcript.ReadDigest(ctx, path, transcript.DigestLimits{})
+	trouble = d.Trouble
+	if err != nil {
+		trouble = append(trouble, fmt.Sprintf("transcript: %v", err))
+	}
+	r.Said, r.Files = append(r.Said, d.Said...), append(r.Files, d.Files...)
+	for _, c := range d.Commands {
+		r.Commands = append(r.Commands, bridge.Deed{Command: c.Command, Outcome: string(c.Outcome), Subagent: c.Subagent})
+	}
+	return trouble
+}

@@ -1,0 +1,35 @@
+package witness
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// maxChecks is how many checks run at a time: they are builds and tests, beside
+// agents that build and test, too.
+const maxChecks = 2
+
+// Witness implements [bridge.Witness] on this machine. Its host process should have
+// called leash.Become, as for agents. It is safe for concurrent use.
+type Witness struct {
+	log   *slog.Logger
+	shell string
+	git   string        // a name to look up on PATH, or a path
+	slots chan struct{} // holds one value for each check that runs
+	count atomic.Int64  // of commands, for their marks
+}
+
+var _ bridge.Witness = (*Witness)(nil)
+
+// New returns a witness. log may be nil.
+//
+// Checks are run by /bin/sh and not by bash: every Unix has it, so that the same
+// document proves the same thing on another host.
+func New(log *slog.Logger) *Witness {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Witness{log: log, shell: "/bin/sh", git: "git", slots: make(chan struct{}, maxChecks)}
+}

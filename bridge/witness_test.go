@@ -1,0 +1,238 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// fakeWitness says what it was asked, or what it is told to.
+type fakeWitness struct {
+	check func(ctx context.Context, run string, p CheckParams) (CheckResult, error)
+}
+
+func (w *fakeWitness) Check(ctx context.Context, run string, p CheckParams) (CheckResult, error) {
+	if w.check != nil {
+		return w.check(ctx, run, p)
+	}
+	switch p.Command {
+	case "hang":
+		<-ctx.Done()
+		return CheckResult{}, ctx.Err()
+	case "nowhere":
+		return CheckResult{}, errors.New("no such directory: " + p.CWD)
+	}
+	return CheckResult{Exit: 1, Signal: "terminated", TimedOut: true, DurationMS: 7, Bytes: 3, SHA256: "ab12",
+		Output: run + ": " + p.Command + " in " + p.CWD + p.Env["X"]}, nil
+}
+
+func (w *fakeWitness) Survey(_ context.Context, p SurveyParams) (SurveyResult, error) {
+	return SurveyResult{
+		Git:      &GitState{Branch: "main", Head: "c0ffee", Commits: []string{"c0ffee one"}, Status: []string{" M a.go"}, Stat: "a.go | 2 +-"},
+		Said:     []string{"of " + p.SessionID},
+		Files:    []string{"/w/a.go"},
+		Commands: []Deed{{Command: "go test", Outcome: "failed", Subagent: true}},
+		Trouble:  []string{"git log: no commits yet"},
+	}, nil
+}
+
+var (
+	oneCheck  = CheckParams{Command: "make", CWD: "/w", TimeoutMS: 5, Env: map[string]string{"X": "!"}}
+	oneSurvey = SurveyParams{SessionID: "s-1", CWD: "/w", Env: map[string]string{"HOME": "/h"}}
+)
+
+func witnessRig(t *testing.T, w Witness) *rig {
+	t.Helper()
+	r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, w)
+	if _, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}); err != nil {
+		t.Fatalf("initialize: %v", err)
+	}
+	return r
+}
+
+func TestCheckAndSurveyReachTheWitness(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &fakeWitness{}
+		r := witnessRig(t, w)
+		defer r.leave(t)
+		checked, err := r.Check(r.ctx, oneCheck)
+		wantCheck, _ := w.Check(r.ctx, "run-1", oneCheck)
+		if diff := cmp.Diff(wantCheck, checked); err != nil || diff != "" {
+			t.Errorf("check: %v, -want +got:\n%s", err, diff)
+		}
+		surveyed, err := r.Survey(r.ctx, oneSurvey)
+		wantSurvey, _ := w.Survey(r.ctx, oneSurvey)
+		if diff := cmp.Diff(wantSurvey, surveyed); err != nil || diff != "" {
+			t.Errorf("survey: %v, -want +got:\n%s", err, diff)
+		}
+		if _, err := r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"}); err == nil || !strings.Contains(err.Error(), "no such directory: /x") {
+			t.Errorf("a check that cannot be run: %v", err)
+		}
+	})
+}
+
+func TestParametersOfTheWitnessAreChecked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := witnessRig(t, &fakeWitness{})
+		defer r.leave(t)
+		for name, p := range map[string]CheckParams{
+			"no command": {CWD: "/w"}, "no directory": {Command: "make"}, "a relative directory": {Command: "make", CWD: "w"},
+			"a negative time": {Command: "make", CWD: "/w", TimeoutMS: -1}, "a NUL": {Command: "ma\x00ke", CWD: "/w"},
+			"too long":               {Command: strings.Repeat("x", maxCommand+1), CWD: "/w"},
+			"a nameless variable":    {Command: "make", CWD: "/w", Env: map[string]string{"": "x"}},
+			"a name with a sign":     {Command: "make", CWD: "/w", Env: map[string]string{"A=B": "x"}},
+			"a NUL in the variables": {Command: "make", CWD: "/w", Env: map[string]string{"A": "\x00"}},
+		} {
+			if _, err := r.Check(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
+				t.Errorf("check with %s: %v", name, err)
+			}
+		}
+		for name, p := range map[string]SurveyParams{
+			"no session": {CWD: "/w"}, "no directory": {SessionID: "s"}, "a relative directory": {SessionID: "s", CWD: "."},
+		} {
+			if _, err := r.Survey(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
+				t.Errorf("survey with %s: %v", name, err)
+			}
+		}
+	})
+}
+
+func TestWithoutAWitness(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, nil)
+		defer r.leave(t)
+		res, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, method := range res.Capabilities {
+			if method == MethodCheck || method == MethodSurvey {
+				t.Errorf("it claims to serve %s", method)
+			}
+		}
+		if _, err := r.Check(r.ctx, oneCheck); codeOf(err) != CodeUnsupported {
+			t.Errorf("check: %v", err)
+		}
+		if _, err := r.Survey(r.ctx, oneSurvey); codeOf(err) != CodeUnsupported {
+			t.Errorf("survey: %v", err)
+		}
+	})
+}
+
+func TestCheckEndsWithItsCaller(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, ended := &fakeWitness{}, make(chan struct{})
+		w.check = func(ctx context.Context, _ string, _ CheckParams) (CheckResult, error) {
+			<-ctx.Done() // by the cancel notification
+			close(ended)
+			return CheckResult{}, ctx.Err()
+		}
+		r := witnessRig(t, w)
+		defer r.leave(t)
+		ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
+		defer cancel()
+		if _, err := r.Check(ctx, oneCheck); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		<-ended
+		synctest.Wait() // its answer, which nobody waits for, is on its way
+	})
+}
+
+// However the conversation ends, a running check ends with it, at once; agents
+// that take their time do not delay that.
+func TestCheckEndsWithTheConversation(t *testing.T) {
+	ends := map[string]func(*rig){
+		"client closes":    func(r *rig) { r.Close() },
+		"context is ended": func(r *rig) { r.stop() },
+		"shutdown":         func(r *rig) { r.Shutdown(r.ctx, ShutdownParams{}) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := &fakeWitness{}
+				cancelled := make(chan time.Duration, 1)
+				begun := time.Now()
+				swept := -1
+				w.check = func(ctx context.Context, _ string, _ CheckParams) (CheckResult, error) {
+					<-ctx.Done()
+					cancelled <- time.Since(begun)
+					time.Sleep(300 * time.Millisecond) // its processes end
+					return CheckResult{}, ctx.Err()
+				}
+				r := witnessRig(t, w)
+				over := make(chan error, 1)
+				go func() { over <- errOf(r.Check(r.ctx, oneCheck)) }()
+				slow := r.spawn(t, "slow", 1)
+				slow.stop = func(ctx context.Context, now bool) error {
+					time.Sleep(100 * time.Millisecond)
+					slow.end()
+					return nil
+				}
+				r.l.sweep = func(string) int {
+					if swept < 0 {
+						swept = int(time.Since(begun) / time.Millisecond)
+					}
+					return 0
+				}
+				synctest.Wait()
+				end(r)
+				if after := <-cancelled; after != 0 {
+					t.Errorf("cancelled after %v", after)
+				}
+				if err := <-over; err == nil {
+					t.Error("the check succeeded")
+				} else if name == "shutdown" && codeOf(err) != CodeShuttingDown {
+					t.Errorf("the check: %v", err)
+				}
+				if name == "shutdown" {
+					if _, err := r.Check(r.ctx, oneCheck); codeOf(err) != CodeShuttingDown {
+						t.Errorf("a check after shutdown: %v", err)
+					}
+				}
+				r.Close()
+				if err := <-r.served; err != nil && name != "context is ended" {
+					t.Errorf("Serve: %v", err)
+				}
+				if swept != 300 {
+					t.Errorf("swept after %d ms; the check's own processes are no strays", swept)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+func TestCheckThatDoesNotEndIsNamed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		w := &fakeWitness{check: func(context.Context, string, CheckParams) (CheckResult, error) {
+			<-release
+			return CheckResult{}, nil
+		}}
+		r := witnessRig(t, w)
+		go r.Check(r.ctx, oneCheck)
+		synctest.Wait()
+		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
+		if diff := cmp.Diff([]string{"a check"}, res.Unstopped); err != nil || diff != "" {
+			t.Errorf("shutdown: %v, -want +got:\n%s", err, diff)
+		}
+		begun := time.Now()
+		r.Close()
+		var unstopped *UnstoppedError
+		if err := <-r.served; !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, []string{"a check", "a request"}) {
+			t.Errorf("Serve: %v", err)
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("took %v", took)
+		}
+		close(release)
+		r.stop()
+	})
+}

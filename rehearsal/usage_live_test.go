@@ -1,0 +1,102 @@
+package rehearsal_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// usage is what the CLI itself says of the last answer's input side.
+func (c *claude) usage() int {
+	c.t.Helper()
+	api := c.control("get_context_usage", frame{"detail": "summary"}).sub("apiUsage")
+	return int(api.num("input_tokens") + api.num("cache_read_input_tokens") + api.num("cache_creation_input_tokens"))
+}
+
+// A script fills the context step by step, to the token; a subagent fills its own.
+func TestLiveFilling(t *testing.T) {
+	srv := play(t, `
+vars: {window: "200000"}
+actors:
+  - name: worker
+    match: {role: main}
+    steps:
+      - {say: low, usage: {context: 138000}}
+      - {say: warned, usage: {context: 142000}}
+      - {use: [{tool: Agent, input: {description: d, subagent_type: general-purpose, prompt: DIG}}], usage: {context: 150000}}
+      - {say: critical, usage: {context: 172000}}
+  - name: digger
+    match: {role: subagent, contains: DIG}
+    steps:
+      - {use: [{tool: Bash, input: {command: echo dug, description: dig}}], usage: {context: 190000}}
+      - {say: dug, usage: {context: 199000}}
+`, rehearsal.Options{})
+	c := startClaude(t, srv, claudeOptions{})
+	for _, want := range []int{138_000, 142_000, 172_000} {
+		c.say("on")
+		if got := c.usage(); got != want {
+			t.Errorf("the context holds %d, want %d", got, want)
+		}
+	}
+	noProblems(t, srv)
+}
+
+// The context fills up, is compacted in mid-turn, and the script goes on where it
+// was; the summary is scripted, and has figures of its own.
+func TestLiveCompactedInMidTurn(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: summarist
+    match: {role: side}
+    steps:
+      - {say: "<summary>ALL OF IT</summary>", usage: {context: 172100}, repeat: forever}
+  - name: worker
+    match: {role: main}
+    steps:
+      - {say: begun, usage: {context: 20000}}
+      - {use: [{tool: Bash, input: {command: echo one, description: d}}], usage: {context: 100000}}
+      - {use: [{tool: Bash, input: {command: echo two, description: d}}], usage: {context: 172000}}
+      - {expect: "two", use: [{tool: Bash, input: {command: echo three, description: d}}], usage: {context: 30000}}
+      - {expect: "three", say: done, usage: {context: 31000}}
+      - {say: later, usage: {context: 32000}}
+`, rehearsal.Options{})
+	c := startClaude(t, srv, claudeOptions{args: []string{"--autocompact", "200000"}})
+	c.say("one")
+	if got := c.say("two").str("result"); got != "done" {
+		t.Errorf("result %q, want done", got)
+	}
+	if n := c.compactions(); n != 1 || c.usage() != 31_000 {
+		t.Errorf("%d compactions, %d tokens afterwards", n, c.usage())
+	}
+	if got := c.say("three").str("result"); got != "later" {
+		t.Errorf("result %q, want later", got)
+	}
+	noProblems(t, srv)
+}
+
+// A context that is full again at once, three times in a row.
+func TestLiveCompactionLoop(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: worker
+    match: {role: main}
+    steps:
+      - {use: [{tool: Bash, input: {command: echo more, description: d}}], usage: {context: 172000}, repeat: forever}
+`, rehearsal.Options{})
+	c := startClaude(t, srv, claudeOptions{args: []string{"--autocompact", "200000"}})
+	end := c.say("go")
+	if end.str("terminal_reason") != "rapid_refill_breaker" || !end.yes("is_error") || c.compactions() != 3 {
+		t.Errorf("%d compactions, and then %v", c.compactions(), fmt.Sprint(end["terminal_reason"], end["result"]))
+	}
+	noProblems(t, srv)
+}
+
+func (c *claude) compactions() (n int) {
+	for _, f := range c.seen {
+		if f.str("subtype") == "compact_boundary" {
+			n++
+		}
+	}
+	return n
+}
