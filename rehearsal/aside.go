@@ -20,8 +20,12 @@ const (
 // hit its prompt cache, and differ from a turn in the last block alone. The
 // openings were observed with CLI 2.1.329.
 func (c *call) readAside() aside {
-	last := c.Messages[len(c.Messages)-1]
-	if last.Role == "user" {
+	// What hooks said last may follow, as messages of role system.
+	at := len(c.Messages) - 1
+	for at > 0 && c.Messages[at].Role == "system" {
+		at--
+	}
+	if last := c.Messages[at]; last.Role == "user" {
 		for _, b := range last.Content {
 			switch {
 			case strings.HasPrefix(b.Text, "<system-reminder>This is a side question"):

@@ -348,6 +348,26 @@ actors:
 	})
 }
 
+// A request for a summary is one also where a hook's word follows it.
+func TestSummaryBeforeAHooksWord(t *testing.T) {
+	c := converse(t, play(t, `
+actors:
+  - name: a
+    steps: [{say: first}, {say: second}]
+`, rehearsal.Options{}), "s", "Bash")
+	c.say("begin")
+	c.hear("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Sum it up.")
+	c.messages = append(c.messages, frame{"role": "system", "content": "a hook's word"})
+	_, _, body := c.do(c.request(false))
+	if !strings.Contains(body, "The work goes on as scripted") {
+		t.Errorf("no summary: %s", body)
+	}
+	c.messages = c.messages[:2]
+	if got := c.say("go on"); got != "second" {
+		t.Errorf("%q, want second", got)
+	}
+}
+
 // A new server plays the history through; a refusal has left no trace in it.
 func TestCatchUp(t *testing.T) {
 	const script = `

@@ -35,6 +35,10 @@ type agent struct {
 	tools  *toolServer // nil without tools of ours
 	turns  *turns
 	gauge  *gauge
+	follow *follower
+	reader *reader // set before anything runs
+
+	adviser *adviser // nil without hooks
 
 	ctx    context.Context // ends with the process
 	cancel context.CancelFunc
@@ -43,9 +47,6 @@ type agent struct {
 	// may the agent's end be told, or be kept quiet.
 	settled chan struct{}
 	done    chan struct{} // closed after the done event
-
-	takenOnce sync.Once
-	taken     chan struct{} // closed with the first proof of delivery
 
 	foreignOnce sync.Once
 	foreign     chan struct{} // closed when the process speaks for another session
@@ -70,14 +71,15 @@ var _ bridge.Agent = (*agent)(nil)
 func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.File) *agent {
 	a := &agent{
 		ref: p.AgentRef, cfg: p.Config, version: version, host: host,
-		in: newStdin(in), turns: newTurns(), gauge: &gauge{cap: p.Config.ContextCap},
-		silent: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}), taken: make(chan struct{}),
+		in: newStdin(in), turns: newTurns(), gauge: newGauge(p.Config), adviser: newAdviser(p.Config.Hooks),
+		silent: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}),
 		foreign:  make(chan struct{}),
 		stopping: make(chan struct{}), hurry: make(chan struct{}),
 		noticed: map[string]bool{},
 	}
 	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
 	a.prober, a.started = &prober{a: a, patience: bridge.ProbeTimeout}, time.Now()
+	a.follow, a.reader = newFollower(a), newReader(a)
 	a.stderr = newStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a
@@ -105,10 +107,13 @@ func (a *agent) notice(kind, text string) {
 	}
 }
 
-// answer serves a control request of the CLI. Called by the reader, so it only
-// starts things.
-func (a *agent) answer(f controlRequest) {
+// answer serves a control request of the CLI. It only starts things, but for hooks:
+// what they are told is decided in the order of the frames.
+func (r *reader) answer(f controlRequest) {
+	a := r.a
 	switch {
+	case f.Subtype == "hook_callback" && a.adviser != nil:
+		r.hook(f)
 	case f.Subtype == "can_use_tool":
 		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.canUseTool(ctx, f.Request) })
 	case f.Subtype == "mcp_message" && a.tools != nil:
@@ -195,7 +200,13 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 			return err
 		}
 		// Another model, another window; without an answer the next result tells.
-		_, _ = a.askContext(ctx)
+		if _, err := a.askContext(ctx); err == nil {
+			a.gauge.revise()
+			a.gauge.tell(a.emit)
+		}
+	}
+	if p.Reminder != "" && a.adviser != nil {
+		a.adviser.remind(p.Reminder)
 	}
 	if p.PermissionMode != "" {
 		if _, err := a.calls.do(ctx, controlTimeout, "set_permission_mode", map[string]any{"mode": p.PermissionMode}); err != nil {

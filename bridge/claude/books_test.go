@@ -73,7 +73,7 @@ func TestTurnsWithoutIDs(t *testing.T) {
 }
 
 func TestGauge(t *testing.T) {
-	g := &gauge{cap: 300_000}
+	g := newGauge(bridge.AgentConfig{ContextCap: 300_000})
 	frame := func(id, model, parent string, tokens int) assistantFrame {
 		return assistantFrame{MessageID: id, Model: model, Parent: parent, Usage: &bridge.Usage{Input: 1, CacheRead: tokens - 3, CacheCreation: 2, Output: 999}}
 	}
@@ -81,23 +81,23 @@ func TestGauge(t *testing.T) {
 		f    assistantFrame
 		want *bridge.Context
 	}{
-		{frame("m1", "opus", "", 30_000), &bridge.Context{Tokens: 30_000, Window: 300_000, Pct: 10}},
+		{frame("m1", "opus", "", 30_000), &bridge.Context{Tokens: 30_000, Window: 300_000, Pct: 10, Source: fromStream}},
 		{frame("m1", "opus", "", 30_000), nil}, // the same message's next block
 		{frame("m2", "haiku", "toolu_1", 90_000), nil},
 		{assistantFrame{MessageID: "m3", Model: synthetic, Usage: &bridge.Usage{}}, nil},
 		{assistantFrame{MessageID: "m4", Model: "opus"}, nil},
-		{frame("m5", "opus", "", 60_000), &bridge.Context{Tokens: 60_000, Window: 300_000, Pct: 20}},
+		{frame("m5", "opus", "", 60_000), &bridge.Context{Tokens: 60_000, Window: 300_000, Pct: 20, Source: fromStream}},
 	} {
 		got, ok := g.reading(test.f)
 		if ok != (test.want != nil) || ok && got != *test.want {
 			t.Errorf("%s: %+v, %v", test.f.MessageID, got, ok)
 		}
 	}
-	g.result(map[string]modelUsage{"opus": {ContextWindow: 200_000}, "haiku": {ContextWindow: 100}})
+	g.turnEnded(map[string]modelUsage{"opus": {ContextWindow: 200_000}, "haiku": {ContextWindow: 100}})
 	if c, _ := g.reading(frame("m6", "opus", "", 60_000)); c.Window != 200_000 || c.Pct != 30 {
 		t.Errorf("with the model's window: %+v", c)
 	}
-	g.threshold = 100_000
+	g.window.Compaction = 100_000
 	if c, _ := g.reading(frame("m7", "opus", "", 60_000)); c.Window != 100_000 {
 		t.Errorf("with the threshold: %+v", c)
 	}

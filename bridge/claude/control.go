@@ -21,12 +21,19 @@ type calls struct {
 
 	mu      sync.Mutex
 	last    int
-	pending map[string]chan controlResponse // capacity 1: the one answer never blocks the reader
+	pending map[string]waiter
 	ended   bool
+	posts   sync.WaitGroup // of the goroutines of post
+}
+
+// waiter is who gets an answer.
+type waiter struct {
+	answer chan controlResponse  // capacity 1: the one answer never blocks the reader
+	then   func(controlResponse) // or this, called by the reader
 }
 
 func newCalls(in *stdin) *calls {
-	return &calls{in: in, pending: map[string]chan controlResponse{}}
+	return &calls{in: in, pending: map[string]waiter{}}
 }
 
 type controlLine struct {
@@ -35,20 +42,36 @@ type controlLine struct {
 	Request   map[string]any `json:"request"`
 }
 
-// do sends a control request and returns the payload of its answer.
-func (c *calls) do(ctx context.Context, timeout time.Duration, subtype string, fields map[string]any) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	id, answer, err := c.open()
-	if err != nil {
-		return nil, err
-	}
-	defer c.forget(id)
+func newControlLine(id, subtype string, fields map[string]any) controlLine {
 	request := map[string]any{"subtype": subtype}
 	for k, v := range fields {
 		request[k] = v
 	}
-	if err := c.in.send(ctx, controlLine{Type: "control_request", RequestID: id, Request: request}); err != nil {
+	return controlLine{Type: "control_request", RequestID: id, Request: request}
+}
+
+// post sends a control request and returns at once. The reader hands the answer to
+// then, which must not wait; a request that cannot be sent gets none. ctx ends
+// with the process.
+func (c *calls) post(ctx context.Context, subtype string, fields map[string]any, then func(controlResponse)) {
+	_, _ = c.open(waiter{then: then}, func(id string) { // an agent that has ended answers nothing
+		if err := c.in.send(ctx, newControlLine(id, subtype, fields)); err != nil {
+			c.forget(id)
+		}
+	})
+}
+
+// do sends a control request and returns the payload of its answer.
+func (c *calls) do(ctx context.Context, timeout time.Duration, subtype string, fields map[string]any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answer := make(chan controlResponse, 1)
+	id, err := c.open(waiter{answer: answer}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.forget(id)
+	if err := c.in.send(ctx, newControlLine(id, subtype, fields)); err != nil {
 		return nil, err
 	}
 	select {
@@ -74,17 +97,20 @@ func refusal(subtype string, res controlResponse) error {
 	return &bridge.RPCError{Code: code, Message: fmt.Sprintf("the CLI refused %s: %s", subtype, res.Error)}
 }
 
-func (c *calls) open() (string, chan controlResponse, error) {
+// open books a waiter under a new id, and has post send the request, if it is given.
+func (c *calls) open(w waiter, post func(id string)) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return "", nil, errEnded()
+		return "", errEnded()
 	}
 	c.last++
 	id := "arbiter-" + strconv.Itoa(c.last)
-	answer := make(chan controlResponse, 1)
-	c.pending[id] = answer
-	return id, answer, nil
+	c.pending[id] = w
+	if post != nil {
+		c.posts.Go(func() { post(id) })
+	}
+	return id, nil
 }
 
 func (c *calls) forget(id string) {
@@ -93,14 +119,19 @@ func (c *calls) forget(id string) {
 	delete(c.pending, id)
 }
 
-// answered hands an answer to its waiter and says whether there was one.
+// answered hands an answer to its waiter and says whether there was one. Called by
+// the reader.
 func (c *calls) answered(res controlResponse) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	answer, ok := c.pending[res.ID]
-	if ok {
-		delete(c.pending, res.ID)
-		answer <- res
+	w, ok := c.pending[res.ID]
+	delete(c.pending, res.ID)
+	ended := c.ended
+	if ok && w.answer != nil {
+		w.answer <- res
+	}
+	c.mu.Unlock()
+	if ok && w.then != nil && !ended {
+		w.then(res)
 	}
 	return ok
 }
@@ -108,12 +139,15 @@ func (c *calls) answered(res controlResponse) bool {
 // end fails what still waits, and all that comes.
 func (c *calls) end() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.ended = true
-	for id, answer := range c.pending {
+	for id, w := range c.pending {
 		delete(c.pending, id)
-		close(answer)
+		if w.answer != nil {
+			close(w.answer)
+		}
 	}
+	c.mu.Unlock()
+	c.posts.Wait()
 }
 
 func errEnded() error {
@@ -145,6 +179,11 @@ type answerBody struct {
 	RequestID string `json:"request_id"`
 	Response  any    `json:"response,omitempty"`
 	Error     string `json:"error,omitempty"`
+}
+
+// say writes an answer that is there already.
+func (a *asks) say(ctx context.Context, id string, payload any) {
+	a.serve(ctx, id, func(context.Context) (any, error) { return payload, nil })
 }
 
 // serve runs answer in a goroutine and writes what it returns, unless the

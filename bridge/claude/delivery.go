@@ -14,8 +14,12 @@ const (
 // delivered says once per message that the CLI took it up.
 func (r *reader) delivered(id, proof string) {
 	if r.a.turns.deliver(id) {
-		r.a.takenOnce.Do(func() { close(r.a.taken) })
 		r.a.emit(bridge.Delivered{MessageID: id, Proof: proof})
+		if !r.taken {
+			r.taken = true
+			r.a.follow.look.Ring()
+			r.consult()
+		}
 	}
 }
 

@@ -5,20 +5,32 @@
 // # The walk of a frame
 //
 // stdout → [lineReader] (bounded lines) → [decode] (a sealed union, [frame]) →
-// [agent.handle] (reader.go) → turns, context and subagent books → bridge
-// events → Host.Emit. Messages and control requests go the other way through
+// [reader.handle] → turns, context and subagent books → bridge events →
+// Host.Emit. Messages and control requests go the other way through
 // one [stdin] writer, a line per write, each with a deadline.
 //
 // # Who owns which goroutine
 //
-// An agent has three that live as long as it does: life (stop.go), which waits
+// An agent has four that live as long as it does: life (stop.go), which waits
 // for the process, runs the stop ladder, joins the others and emits `done`; the
-// stdout reader, sole owner of the context and subagent books and the only one
-// who emits events about turns; and the stderr drainer. Requests of the CLI
+// stdout reader, sole owner of the subagent books and the only one who emits
+// events about turns; the transcript's follower (follow.go); and the stderr drainer.
+// All agents of a [Launcher] share one watcher of files, which is there while any
+// of them lives. Requests of the CLI
 // (permission, MCP) are answered by short ones that life cancels and waits for,
-// so the reader never waits for a client's answer. So are those of a probe: one
-// look at a time, and one ping. The MCP server session of an agent is closed by
-// life too.
+// so the reader never waits for a client's answer; what a hook is answered is decided by
+// the reader itself, at once and in the order of the frames, and only written by
+// one. So are requests of ours whose answers the reader takes with the frames
+// ([calls.post]), and those of a probe: one look at a time, and one ping. The MCP server
+// session of an agent is closed by life too.
+//
+// # How full the context is
+//
+// The gauge has three sources: the stream, which comes first; the transcript; and the
+// CLI's own word, asked for after each turn and after a compaction. A message is one
+// reading, whoever told of it first. Where they differ the CLI is asked twice and
+// then believed. Readings are emitted in the order in which they were made,
+// whichever goroutine made them ([gauge.tell]). What subagents use never moves it.
 //
 // # Resume
 //

@@ -41,6 +41,7 @@ const (
 	fakeNonsense = "nonsense" // no version at all
 	fakeRefuses  = "refuses"  // answers control requests but initialize with an error
 	fakeMute     = "mute"     // ... or not at all
+	fakeCounts   = "counts"   // says that its context is 777 tokens, whatever it was
 )
 
 func fakeSpec(t *testing.T, mode string) bridge.ClaudeSpec {
@@ -148,10 +149,18 @@ func (p *fakeProcess) control(l fakeLine) {
 			"subtype": "error", "request_id": l.RequestID, "error": "not today", "error_code": "unsupported_request"}})
 		return
 	case l.Request.Subtype == "get_context_usage":
-		payload = map[string]any{"totalTokens": 10, "rawMaxTokens": 1000, "autoCompactThreshold": 900, "isAutoCompactEnabled": true}
+		payload = p.context()
 	}
 	out(map[string]any{"type": "control_response", "response": map[string]any{
 		"subtype": "success", "request_id": l.RequestID, "response": payload}})
+}
+
+func (p *fakeProcess) context() map[string]any {
+	payload := map[string]any{"totalTokens": 10, "rawMaxTokens": 1000, "autoCompactThreshold": 900, "isAutoCompactEnabled": true}
+	if p.mode == fakeCounts {
+		payload["apiUsage"] = map[string]any{"input_tokens": 700, "cache_read_input_tokens": 77, "cache_creation_input_tokens": 0}
+	}
+	return payload
 }
 
 func out(v any) {

@@ -74,11 +74,18 @@ type (
 		Reason               string
 	}
 	taskStarted struct{ TaskType, ToolUse, Description, AgentType string }
-	taskEnded   struct {
+	// taskProgress tells what a task has used so far, Tokens those of its own context.
+	taskProgress struct {
+		ToolUse, LastTool string
+		Tokens, ToolUses  int
+		DurationMS        int64
+	}
+	taskEnded struct {
 		ToolUse, Status string
 		Tokens          int
 	}
 	compactBoundary struct {
+		UUID      string // its transcript line has the same
 		Trigger   string
 		Pre, Post int
 	}
@@ -96,11 +103,6 @@ type (
 		Err                      error
 	}
 )
-
-type modelUsage struct {
-	CostUSD       float64 `json:"costUSD"`
-	ContextWindow int     `json:"contextWindow"`
-}
 
 // block is a content block of a message.
 type block struct {
@@ -126,6 +128,7 @@ func (controlResponse) isFrame() {}
 func (controlCancel) isFrame()   {}
 func (apiRetry) isFrame()        {}
 func (taskStarted) isFrame()     {}
+func (taskProgress) isFrame()    {}
 func (taskEnded) isFrame()       {}
 func (compactBoundary) isFrame() {}
 func (compactFailed) isFrame()   {}
@@ -208,6 +211,12 @@ func decodeSystem(subtype string, r *fieldReader) frame {
 	case "task_started":
 		return taskStarted{TaskType: r.str("task_type"), ToolUse: r.str("tool_use_id"),
 			Description: r.str("description"), AgentType: r.str("subagent_type")}
+	case "task_progress":
+		usage := r.object("usage")
+		f := taskProgress{ToolUse: r.str("tool_use_id"), LastTool: r.str("last_tool_name"), Tokens: usage.integer("total_tokens"),
+			ToolUses: usage.integer("tool_uses"), DurationMS: int64(usage.number("duration_ms"))}
+		r.join(usage)
+		return f
 	case "task_notification":
 		usage := r.object("usage")
 		f := taskEnded{ToolUse: r.str("tool_use_id"), Status: r.str("status"), Tokens: usage.integer("total_tokens")}
@@ -215,7 +224,7 @@ func decodeSystem(subtype string, r *fieldReader) frame {
 		return f
 	case "compact_boundary":
 		meta := r.object("compact_metadata")
-		f := compactBoundary{Trigger: meta.str("trigger"), Pre: meta.integer("pre_tokens"), Post: meta.integer("post_tokens")}
+		f := compactBoundary{UUID: r.str("uuid"), Trigger: meta.str("trigger"), Pre: meta.integer("pre_tokens"), Post: meta.integer("post_tokens")}
 		r.join(meta)
 		return f
 	case "status":
@@ -225,7 +234,7 @@ func decodeSystem(subtype string, r *fieldReader) frame {
 		return quiet{}
 	case "session_state_changed":
 		return stateFrame{State: r.str("state")}
-	case "task_progress", "task_updated", "background_tasks_changed", "informational",
+	case "task_updated", "background_tasks_changed", "informational",
 		"thinking_tokens", "permission_denied", "control_request_progress", "model_refusal_no_fallback",
 		"hook_started", "hook_response", "hook_progress", "notification", "local_command_output":
 		return quiet{}

@@ -68,6 +68,9 @@ func launchPlan(cfg bridge.AgentConfig) plan {
 	if cfg.Tools != nil {
 		p.add("--tools", strings.Join(cfg.Tools, ","))
 	}
+	if cfg.Hooks != nil {
+		p.init["hooks"] = registrations()
+	}
 	p.text("--system-prompt", "systemPrompt", cfg.SystemPrompt)
 	p.text("--append-system-prompt", "appendSystemPrompt", cfg.AppendSystemPrompt)
 	p.schema(cfg.JSONSchema)

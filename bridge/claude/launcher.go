@@ -20,6 +20,7 @@ import (
 // leash.Become, else orphans are found by their mark alone.
 type Launcher struct {
 	versions *versionCache
+	watching watching
 }
 
 var _ bridge.Launcher = (*Launcher)(nil)
@@ -61,11 +62,10 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
 	cmd.Dir = p.Config.CWD
 	cmd.Env = env
-	a, err := start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, info.Version, p, host)
+	a, err := l.start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, info.Version, then, p, host)
 	if err != nil {
 		return nil, err
 	}
-	a.past = then
 	if err := a.ready(ctx, launch.init); err != nil {
 		return nil, a.abort(err)
 	}
@@ -73,13 +73,14 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 }
 
 // start starts the process and the agent's goroutines.
-func start(cmd *exec.Cmd, mark leash.Mark, version string, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
+func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, version string, then past, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
 	a := newAgent(p, version, host, pipes.stdin)
-	a.prober.files = filesOf(cmd.Env, cmd.Dir)
+	a.past, a.prober.files = then, filesOf(cmd.Env, cmd.Dir)
+	a.follow.config, a.follow.path, a.follow.atEnd = a.prober.files.config, then.path, then.resumed
 	if len(p.Config.MCPTools) > 0 {
 		if a.tools, err = newToolServer(a.ctx, p.AgentRef, p.Config.MCPTools, host); err != nil {
 			pipes.close()
@@ -99,11 +100,15 @@ func start(cmd *exec.Cmd, mark leash.Mark, version string, p bridge.SpawnParams,
 	}
 	var drains sync.WaitGroup
 	drains.Go(func() {
-		newReader(a).run(pipes.stdout)
+		a.reader.run(pipes.stdout)
 		close(a.silent)
 	})
 	drains.Go(func() { a.stderr.drain(pipes.stderr) })
-	drains.Go(a.measure)
+	watcher := l.watching.acquire()
+	drains.Go(func() {
+		defer l.watching.release()
+		a.follow.run(a.ctx, watcher)
+	})
 	go a.life(&drains, pipes)
 	return a, nil
 }
@@ -133,17 +138,16 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	if a.cfg.Resume {
 		// A resumed session has a context in use from the start. A fresh one has
 		// not, and the question costs the CLI 40 ms before its first turn (observed
-		// with CLI 2.1.329): measure asks it later.
-		usage, err := a.askContext(ctx)
-		if errCode(err) == bridge.CodeEnded {
+		// with CLI 2.1.329): the reader asks it later.
+		if err := a.takeUp(ctx); errCode(err) == bridge.CodeEnded {
 			return err
 		}
-		if err == nil { // else the window becomes known with the first result
-			info.Window, info.Tokens = a.gauge.reach(), usage.used()
-		}
+		now := a.gauge.now()
+		info.Window, info.Tokens = now.Window, now.Tokens
 	}
 	a.info = info
 	close(a.settled)
+	a.gauge.tell(a.emit)
 	return nil
 }
 

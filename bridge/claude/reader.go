@@ -25,6 +25,10 @@ type reader struct {
 	stream  map[int]bool    // partial stream: content block index → is the verdict
 	asked   map[string]bool // requests of the CLI whose answers it may echo
 	foreign bool            // the process speaks for another session
+	taken   bool            // the first message was taken up
+	asking  consulting
+	bill    bill
+	blocked bool // a compaction is being kept from happening: the CLI will say that it failed
 }
 
 func newReader(a *agent) *reader {
@@ -35,9 +39,7 @@ func newReader(a *agent) *reader {
 // run reads until the end of stdout.
 func (r *reader) run(stdout io.Reader) {
 	defer func() {
-		for _, stop := range r.subs.stopAll("lost") {
-			r.a.emit(stop)
-		}
+		r.endAll("lost")
 	}()
 	lines := newLineReader(stdout, maxLine)
 	for {
@@ -110,7 +112,7 @@ func (r *reader) handle(f frame) {
 		}
 	case controlRequest:
 		r.asked[f.ID] = true
-		a.answer(f)
+		r.answer(f)
 	case controlResponse:
 		if !r.echo(f.ID) && !a.calls.answered(f) {
 			a.notice("stray answer", fmt.Sprintf("an answer to an unknown request %.80q", f.ID))
@@ -120,15 +122,18 @@ func (r *reader) handle(f frame) {
 	case apiRetry:
 		a.emit(bridge.Retry{Attempt: f.Attempt, MaxRetries: f.Max, DelayMS: f.DelayMS, Status: f.Status, Reason: f.Reason})
 	case taskStarted:
-		if start, ok := r.subs.start(f); ok {
-			a.emit(start)
-		}
+		r.startSubagent(f)
+	case taskProgress:
+		r.subs.progress(f)
+		r.progressed(f.ToolUse)
 	case taskEnded:
 		r.stopSubagent(f.ToolUse, f.Status, f.Tokens)
 	case compactBoundary:
+		a.gauge.compact(f.UUID)
 		a.emit(bridge.Compact{Trigger: f.Trigger, PreTokens: f.Pre, PostTokens: f.Post})
+		r.consult()
 	case compactFailed:
-		a.emit(bridge.Error{Category: bridge.CatCompaction, Message: "compaction failed: " + f.Reason})
+		r.compactFailed(f)
 	case rateLimitEvent:
 		r.trouble.rejected = f.Status == "rejected"
 		r.trouble.resetsAt = 0
@@ -181,9 +186,7 @@ func (r *reader) assistant(f assistantFrame) {
 		}
 		return
 	}
-	if reading, ok := r.a.gauge.reading(f); ok {
-		r.a.emit(reading)
-	}
+	r.read(f)
 	for _, b := range f.Blocks {
 		switch b.Type {
 		case "text":
@@ -232,12 +235,6 @@ func (r *reader) user(f userFrame) {
 		r.stopSubagent(b.ToolUseID, status, 0)
 		r.a.emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: cut(flatten(b.Content), bridge.ToolResultCap),
 			IsError: b.IsError, Subagent: f.Parent})
-	}
-}
-
-func (r *reader) stopSubagent(id, status string, tokens int) {
-	if stop, ok := r.subs.stop(id, status, tokens); ok {
-		r.a.emit(stop)
 	}
 }
 

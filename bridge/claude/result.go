@@ -9,8 +9,12 @@ import (
 // result ends a turn of ours, or reports one that nobody of ours asked for.
 func (r *reader) result(f resultFrame) {
 	a := r.a
-	a.gauge.result(f.ModelUsage)
+	a.gauge.turnEnded(f.ModelUsage)
+	r.bill.closed(f.ModelUsage)
+	r.blocked = false
+	a.follow.look.Ring() // a whole turn is on disk by now
 	r.costs.add(f)
+	defer r.consult()
 	tr := r.trouble
 	r.trouble = trouble{rejected: tr.rejected, resetsAt: tr.resetsAt}
 	for _, id := range f.MessageUUIDs {
@@ -21,9 +25,7 @@ func (r *reader) result(f resultFrame) {
 		a.unasked(f)
 		return
 	}
-	for _, stop := range r.subs.stopAll("stopped") {
-		a.emit(stop)
-	}
+	r.endAll("stopped")
 	o := judge(f, tr)
 	turn := bridge.Turn{
 		Verdict: f.Verdict, MessageIDs: ids, Usage: f.Usage, CostUSD: r.costs.take(),
@@ -34,6 +36,9 @@ func (r *reader) result(f resultFrame) {
 		turn.Text = f.Text
 	}
 	a.emit(turn)
+	if o.outcome == bridge.TurnFailed {
+		a.gauge.failed()
+	}
 }
 
 // unasked notes a result that ends no message of ours. Before the agent is

@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/user"
-	"path/filepath"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/inherit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // past is what was found of a session before its process was started.
 type past struct {
 	resumed bool
+	path    string // of its transcript, if it is resumed
 	fates   []bridge.Fate
 }
 
@@ -41,11 +41,25 @@ func lookBack(ctx context.Context, env []string, p bridge.SpawnParams) (past, er
 	if err != nil { // the CLI would hang on a FIFO, and start afresh on an unreadable file
 		return past{}, claudeError(bridge.CatResume, "session %s cannot be resumed: %v", p.Config.SessionID, err)
 	}
-	then := past{resumed: true, fates: none.fates}
+	then := past{resumed: true, path: path, fates: none.fates}
 	for i, f := range found {
 		then.fates[i] = bridge.Fate{MessageID: f.ID, Fate: fateNames[f.State], Verdict: f.Verdict}
 	}
 	return then, nil
+}
+
+// takeUp finds out how full a resumed session is. The CLI knows; if it does not
+// answer, the transcript does, and the window becomes known with the first result.
+func (a *agent) takeUp(ctx context.Context) error {
+	usage, err := a.askContext(ctx)
+	if err == nil {
+		a.gauge.begin(usage)
+		return nil
+	}
+	if last, trouble := transcript.ReadNewest(a.past.path); trouble == nil && last.Found {
+		a.gauge.sample(last.Sample, fromTranscript)
+	}
+	return err
 }
 
 var fateNames = map[transcript.State]string{
@@ -54,33 +68,10 @@ var fateNames = map[transcript.State]string{
 }
 
 // configDir is where a CLI with this environment keeps its sessions.
-func configDir(env []string, cwd string) string {
-	if dir := lookup(env, "CLAUDE_CONFIG_DIR"); dir != "" {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(cwd, dir)
-		}
-		return dir
-	}
-	home := lookup(env, "HOME")
-	if home == "" {
-		me, err := user.Current()
-		if err != nil {
-			return ""
-		}
-		home = me.HomeDir
-	}
-	return filepath.Join(home, ".claude")
-}
+func configDir(env []string, cwd string) string { return inherit.ConfigDir(env, cwd) }
 
 // lookup finds a variable in an environment.
-func lookup(env []string, name string) string {
-	for _, entry := range env {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
+func lookup(env []string, name string) string { return inherit.Lookup(env, name) }
 
 // refusedSession says whether the CLI ended because it can neither resume nor
 // begin the session it was given: then only another id helps.

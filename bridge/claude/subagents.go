@@ -8,12 +8,29 @@ import "github.com/arbiter-cli/arbiter/bridge"
 // end, which no blocking subagent outlives.
 type subagents struct {
 	called  map[string]string // Agent calls seen: description
-	running map[string]string
+	running map[string]*subagent
 	order   []string // of running, for a stable end
 }
 
+// subagent is what is known of a running one. What it uses is told twice, by
+// task_progress and then by the frame of the message it is about: nothing changes
+// with the second.
+type subagent struct {
+	now, told bridge.SubagentProgress
+	context   int    // of its last message, by its frames
+	total     int    // the same by task events, with what was answered; 0: not told yet
+	ahead     bool   // total is of the message whose frame is to come
+	message   string // its last message
+	model     string
+	calls     int // of tools, by its frames
+	// weight is what it has used since the costs were read last, by model.
+	weight map[string]float64
+	// ended: its last call is booked, but the costs were not read since.
+	ended *bridge.SubagentStop
+}
+
 func newSubagents() *subagents {
-	return &subagents{called: map[string]string{}, running: map[string]string{}}
+	return &subagents{called: map[string]string{}, running: map[string]*subagent{}}
 }
 
 // agentCall is the input of the Agent tool (called Task in init.tools and by old CLIs).
@@ -37,19 +54,109 @@ func (s *subagents) start(f taskStarted) (bridge.SubagentStart, bool) {
 	if f.Description == "" {
 		f.Description = s.called[f.ToolUse]
 	}
-	s.running[f.ToolUse] = f.Description
+	first := bridge.SubagentProgress{Description: f.Description, ToolUse: f.ToolUse}
+	s.running[f.ToolUse] = &subagent{now: first, told: first, weight: map[string]float64{}}
 	s.order = append(s.order, f.ToolUse)
 	return bridge.SubagentStart{Description: f.Description, ToolUse: f.ToolUse, Type: f.AgentType}, true
 }
 
+// progress takes a task event's figures.
+func (s *subagents) progress(f taskProgress) {
+	sub, ok := s.running[f.ToolUse]
+	if !ok || sub.ended != nil {
+		return
+	}
+	sub.ahead = sub.ahead || sub.total != f.Tokens
+	sub.total = f.Tokens
+	sub.now.ToolUses = max(sub.calls, f.ToolUses)
+	sub.now.DurationMS = max(sub.now.DurationMS, f.DurationMS)
+	if f.LastTool != "" {
+		sub.now.LastTool = f.LastTool
+	}
+	sub.now.Tokens = max(sub.context, sub.total)
+}
+
+// spoke takes a frame of a subagent's message.
+func (s *subagents) spoke(f assistantFrame) {
+	sub, ok := s.running[f.Parent]
+	if !ok || sub.ended != nil {
+		return
+	}
+	for _, b := range f.Blocks {
+		if b.Type == "tool_use" {
+			sub.calls++
+			sub.now.LastTool = b.Name
+		}
+	}
+	sub.now.ToolUses = max(sub.calls, sub.now.ToolUses)
+	sample := f.sample()
+	if sample.Sidechain = false; !sample.Counts() || f.MessageID == sub.message {
+		return
+	}
+	sub.message, sub.model, sub.context = f.MessageID, f.Model, sample.Usage.Context()
+	sub.weight[f.Model] += weight(sample.Usage)
+	if !sub.ahead {
+		sub.total = 0 // of an earlier message
+	}
+	sub.ahead = false
+	sub.now.Tokens = max(sub.context, sub.total)
+}
+
+// news is what has changed of a subagent since it was last told; time alone is
+// nothing new.
+func (s *subagents) news(id string) (bridge.SubagentProgress, bool) {
+	sub, ok := s.running[id]
+	if !ok {
+		return bridge.SubagentProgress{}, false
+	}
+	same := sub.told
+	same.DurationMS = sub.now.DurationMS
+	if same == sub.now {
+		return bridge.SubagentProgress{}, false
+	}
+	sub.told = sub.now
+	return sub.now, true
+}
+
+// finish notes the end of a subagent whose costs are yet to be read.
+func (s *subagents) finish(id, status string, tokens int) bool {
+	sub, ok := s.running[id]
+	if !ok || sub.ended != nil {
+		return false
+	}
+	if unseen := tokens - sub.context; unseen > 0 {
+		// Its report is no frame. It was written on top of the last message.
+		sub.weight[sub.model] += weight(tokensOf(bridge.Usage{CacheRead: sub.context, CacheCreation: unseen}))
+	}
+	if tokens > 0 {
+		sub.now.Tokens = tokens
+	}
+	sub.ended = &bridge.SubagentStop{Description: sub.now.Description, ToolUse: id, Status: status, Tokens: tokens}
+	return true
+}
+
+// finished are those whose end was noted.
+func (s *subagents) finished() []bridge.SubagentStop {
+	var ends []bridge.SubagentStop
+	for _, id := range s.order {
+		if sub, ok := s.running[id]; ok && sub.ended != nil {
+			ends = append(ends, *sub.ended)
+		}
+	}
+	return ends
+}
+
 func (s *subagents) stop(id, status string, tokens int) (bridge.SubagentStop, bool) {
-	description, ok := s.running[id]
+	sub, ok := s.running[id]
 	delete(s.called, id)
 	if !ok {
 		return bridge.SubagentStop{}, false
 	}
 	delete(s.running, id)
-	return bridge.SubagentStop{Description: description, ToolUse: id, Status: status, Tokens: tokens}, true
+	if sub.ended != nil {
+		return *sub.ended, true
+	}
+	return bridge.SubagentStop{Description: sub.now.Description, ToolUse: id, Status: status, Tokens: tokens}, true
 }
 
 // stopAll ends what the turn's end left open.

@@ -1,0 +1,211 @@
+package claude
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// The CLI tells what a session has cost, by model, but not what a subagent has.
+// While a blocking one runs the main thread makes no call: what is spent meanwhile
+// is the subagents'. Several at once share it by what they used of each model, at
+// the usual proportions of prices.
+const (
+	writeWeight  = 1.25
+	readWeight   = 0.1
+	answerWeight = 5
+)
+
+func weight(u transcript.Usage) float64 {
+	return float64(u.Input) + writeWeight*float64(u.CacheCreation) + readWeight*float64(u.CacheRead) + answerWeight*float64(u.Output)
+}
+
+// billEvery is how often the costs are asked for while subagents work; also when
+// one starts and when one ends.
+const billEvery = 5 * time.Second
+
+// bill is what the session had cost when it was asked last. The reader owns it.
+type bill struct {
+	open   bool // a question is under way
+	again  bool // asked for meanwhile
+	off    bool // the CLI does not tell
+	at     time.Time
+	known  bool
+	models map[string]modelUsage
+	main   map[string]float64 // weight of what the main thread used, if it was not booked yet
+	floor  map[string]int     // tokens of input that must be booked by now, by model
+	last   assistantFrame     // of the main thread: only its model and usage
+}
+
+// called notes a message of the main thread.
+func (b *bill) called(f assistantFrame) {
+	if b.floor == nil {
+		b.floor = map[string]int{}
+	}
+	b.floor[f.Model] += f.sample().Usage.Context()
+	b.last = f
+}
+
+// closed takes the figures of a result: all is booked.
+func (b *bill) closed(usage map[string]modelUsage) {
+	b.floor = map[string]int{}
+	for model, u := range usage {
+		b.floor[model] = u.input()
+	}
+	b.begin()
+}
+
+// begin forgets what was read: the main thread has spent since then.
+func (b *bill) begin() { b.known, b.main = false, nil }
+
+type modelUsage struct {
+	CostUSD                  float64 `json:"costUSD"`
+	ContextWindow            int     `json:"contextWindow"`
+	InputTokens              int     `json:"inputTokens"`
+	CacheReadInputTokens     int     `json:"cacheReadInputTokens"`
+	CacheCreationInputTokens int     `json:"cacheCreationInputTokens"`
+}
+
+func (u modelUsage) input() int {
+	return u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens
+}
+
+// read takes an answer and returns what was spent since the one before, by model,
+// and the weight that the main thread has in it. The first is where counting begins.
+func (b *bill) read(models map[string]modelUsage) (spent, main map[string]float64) {
+	spent, main = map[string]float64{}, b.main
+	b.main = nil
+	if b.known {
+		for model, u := range models {
+			if d := u.CostUSD - b.models[model].CostUSD; d > 0 {
+				spent[model] = d
+			}
+		}
+	} else if m := b.last.Model; models[m].input() < b.floor[m] {
+		// A tool starts before the message that calls it has ended.
+		b.main = map[string]float64{m: weight(b.last.sample().Usage)}
+	}
+	b.known, b.models = true, models
+	return spent, main
+}
+
+// share gives what was spent to those who used it.
+func (s *subagents) share(spent, main map[string]float64) {
+	for model, usd := range spent {
+		total := main[model]
+		for _, sub := range s.running {
+			total += sub.weight[model]
+		}
+		for _, sub := range s.running {
+			switch {
+			case total > 0:
+				sub.now.CostUSD += usd * sub.weight[model] / total
+			default: // of calls that were not seen
+				sub.now.CostUSD += usd / float64(len(s.running))
+			}
+		}
+	}
+	for _, sub := range s.running {
+		clear(sub.weight)
+	}
+}
+
+// charge asks what the session has cost, without waiting. It says false when there
+// will be no answer.
+func (r *reader) charge() bool {
+	b := &r.bill
+	if b.off {
+		return false
+	}
+	if b.open {
+		b.again = true
+		return true
+	}
+	b.open, b.again, b.at = true, false, time.Now()
+	r.a.calls.post(r.a.ctx, "get_usage", nil, func(res controlResponse) {
+		b.open = false
+		r.charged(res)
+	})
+	return true
+}
+
+func (r *reader) charged(res controlResponse) {
+	b := &r.bill
+	var u struct {
+		Session *struct {
+			ModelUsage map[string]modelUsage `json:"model_usage"`
+		} `json:"session"`
+	}
+	if res.Error != "" || json.Unmarshal(res.Response, &u) != nil || u.Session == nil {
+		b.off = true
+		r.endSubagents()
+		return
+	}
+	r.subs.share(b.read(u.Session.ModelUsage))
+	for _, id := range r.subs.order {
+		r.tellProgress(id)
+	}
+	if b.again {
+		r.charge()
+		return
+	}
+	r.endSubagents()
+}
+
+func (r *reader) startSubagent(f taskStarted) {
+	start, ok := r.subs.start(f)
+	if !ok {
+		return
+	}
+	if len(r.subs.running) == 1 {
+		r.bill.begin()
+	}
+	r.a.emit(start)
+	r.charge()
+}
+
+// progressed tells what is new of a subagent and has its costs looked up.
+func (r *reader) progressed(id string) {
+	r.tellProgress(id)
+	if _, running := r.subs.running[id]; running && time.Since(r.bill.at) >= billEvery {
+		r.charge()
+	}
+}
+
+func (r *reader) tellProgress(id string) {
+	if p, ok := r.subs.news(id); ok {
+		r.a.emit(p)
+	}
+}
+
+// stopSubagent ends a subagent as soon as it is known what it has cost: the CLI
+// answers in milliseconds, long before the main thread goes on.
+func (r *reader) stopSubagent(id, status string, tokens int) {
+	if !r.subs.finish(id, status, tokens) {
+		return
+	}
+	if !r.charge() {
+		r.endSubagents()
+	}
+}
+
+// endSubagents tells the end of those that wait for it.
+func (r *reader) endSubagents() {
+	for _, end := range r.subs.finished() {
+		r.tellProgress(end.ToolUse)
+		if stop, ok := r.subs.stop(end.ToolUse, end.Status, end.Tokens); ok {
+			r.a.emit(stop)
+		}
+	}
+}
+
+// endAll ends what the turn, or the process, left open.
+func (r *reader) endAll(status string) {
+	for _, id := range r.subs.order {
+		r.tellProgress(id)
+	}
+	for _, stop := range r.subs.stopAll(status) {
+		r.a.emit(stop)
+	}
+}

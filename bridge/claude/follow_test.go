@@ -1,0 +1,233 @@
+package claude
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// following is an agent without a process, whose transcript is followed.
+type following struct {
+	t       testing.TB
+	a       *agent
+	host    *contextHost
+	path    string
+	watcher *transcript.Watcher
+	done    sync.WaitGroup
+}
+
+// contextHost hands on readings.
+type contextHost struct {
+	bridge.Host
+	readings chan bridge.Context
+	notices  chan string
+}
+
+func (h *contextHost) Emit(e bridge.Event) {
+	switch e := e.Body.(type) {
+	case bridge.Context:
+		h.readings <- e
+	case bridge.Notice:
+		h.notices <- e.Text
+	}
+}
+
+func newFollowing(t testing.TB) *following {
+	config := t.TempDir()
+	f := &following{t: t, host: &contextHost{readings: make(chan bridge.Context, 64), notices: make(chan string, 64)}}
+	session := uuid.NewString()
+	f.path = filepath.Join(config, "projects", "-w", session+".jsonl")
+	f.a = newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: session, ContextCap: 1_000_000}}, "2.1.329", f.host, nil)
+	f.a.follow.config = config
+	f.watcher = transcript.NewWatcher(transcript.WatchOptions{})
+	return f
+}
+
+func (f *following) begin() *following {
+	f.done.Go(func() { f.a.follow.run(f.a.ctx, f.watcher) })
+	f.t.Cleanup(func() {
+		f.a.cancel()
+		f.done.Wait()
+		f.watcher.Close()
+	})
+	return f
+}
+
+func (f *following) write(lines ...string) {
+	f.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(strings.Join(lines, "")); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *following) assistant(id string, tokens int, more string) string {
+	return fmt.Sprintf(`{"parentUuid":null,"isSidechain":false,"type":"assistant",%s"message":{"id":%q,"type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"cache_read_input_tokens":%d,"cache_creation_input_tokens":0,"output_tokens":7}},"uuid":%q,"sessionId":%q}`+"\n",
+		more, id, tokens-3, uuid.NewString(), f.a.cfg.SessionID)
+}
+
+func (f *following) expect(tokens int) bridge.Context {
+	f.t.Helper()
+	select {
+	case c := <-f.host.readings:
+		if c.Tokens != tokens || c.Source != fromTranscript {
+			f.t.Fatalf("reading %+v, want %d", c, tokens)
+		}
+		return c
+	case <-time.After(patience):
+		f.t.Fatalf("waited in vain for a reading of %d", tokens)
+	}
+	return bridge.Context{}
+}
+
+func TestFollowFindsTheTranscript(t *testing.T) {
+	t.Parallel()
+	f := newFollowing(t).begin()
+	f.write(f.assistant("m1", 10_000, "")) // with its directory, and its directory's
+	f.a.follow.look.Ring()
+	f.expect(10_000)
+	f.write(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""))
+	f.expect(20_000)
+}
+
+func TestFollowIsToldTheTranscript(t *testing.T) {
+	t.Parallel()
+	f := newFollowing(t)
+	elsewhere := filepath.Join(t.TempDir(), filepath.Base(f.path))
+	for _, wrong := range []string{"", "relative/" + filepath.Base(f.path), "/etc/passwd", "/tmp/" + uuid.NewString() + ".jsonl"} {
+		f.a.follow.found(wrong)
+	}
+	f.a.follow.found(elsewhere)
+	f.path = elsewhere
+	f.begin()
+	f.write(f.assistant("m1", 10_000, ""))
+	f.expect(10_000)
+}
+
+func TestFollowWhatCounts(t *testing.T) {
+	t.Parallel()
+	f := newFollowing(t)
+	f.write(f.assistant("old", 500_000, "")) // resumed: this is known
+	f.a.follow.path, f.a.follow.atEnd = f.path, true
+	f.begin()
+	other := strings.ReplaceAll(f.assistant("other", 800_000, ""), f.a.cfg.SessionID, uuid.NewString())
+	side := strings.Replace(f.assistant("side", 900_000, ""), `"isSidechain":false`, `"isSidechain":true`, 1)
+	// Until it has looked once nothing may be written: where it begins is decided then.
+	f.a.gauge.sample(messageOf("streamed", 30_000), fromStream)
+	f.a.gauge.tell(f.a.emit)
+	<-f.host.readings
+	waitOpen(t, f.path)
+	f.write(f.assistant("m0", 20_000, ""), other, side, f.assistant("err", 700_000, `"isApiErrorMessage":true,`),
+		"garbage\n", `{"type":"assistant","message":`+"\n", f.assistant("m1", 40_000, ""), f.assistant("streamed", 30_000, ""))
+	// Of one look only the last message is the state, and that was told by the stream.
+	f.write(f.assistant("m2", 50_000, ""))
+	for {
+		c := <-f.host.readings
+		if c.Tokens == 50_000 {
+			break
+		}
+		if c.Tokens != 20_000 && c.Tokens != 40_000 {
+			t.Fatalf("reading %+v", c)
+		}
+	}
+	f.write(`{"parentUuid":null,"isSidechain":false,"type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preTokens":9},"uuid":"b-1","sessionId":"`+f.a.cfg.SessionID+`"}`+"\n",
+		f.assistant("m3", 5_000, ""))
+	f.expect(5_000)
+	if f.a.gauge.compact("b-1") {
+		t.Error("the compaction was not read")
+	}
+}
+
+// waitOpen waits until the file is held open by this process.
+func waitOpen(t *testing.T, path string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); time.Since(began) < patience; <-tick.C {
+		fds, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("no /proc")
+		}
+		if slices.ContainsFunc(fds, func(e os.DirEntry) bool {
+			target, _ := os.Readlink("/proc/self/fd/" + e.Name())
+			return target == path
+		}) {
+			return
+		}
+	}
+	t.Fatal("it is not opened")
+}
+
+// TestFollowReplaced: what stands in a transcript that was cut or replaced is history.
+func TestFollowReplaced(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(f *following) error{
+		"cut":      func(f *following) error { return os.Truncate(f.path, 0) },
+		"replaced": func(f *following) error { return os.Rename(f.path+".new", f.path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFollowing(t)
+			f.write(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""))
+			f.begin()
+			f.expect(20_000)
+			if err := os.WriteFile(f.path+".new", []byte(f.assistant("ancient", 999_000, "")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := change(f); err != nil {
+				t.Fatal(err)
+			}
+			deadline := time.After(patience)
+			for i := 0; ; i++ { // written until it is read: what came with the change is history
+				f.write(f.assistant(fmt.Sprintf("n%d", i), 30_000+i, ""))
+				select {
+				case c := <-f.host.readings:
+					if c.Tokens < 30_000 || c.Tokens > 900_000 {
+						t.Fatalf("reading %+v", c)
+					}
+					return
+				case <-time.After(50 * time.Millisecond):
+				case <-deadline:
+					t.Fatal("it reads no more")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkAppendToContext measures the time from a line's append to the event.
+func BenchmarkAppendToContext(b *testing.B) {
+	f := newFollowing(b)
+	f.write(f.assistant("first", 1_000, ""))
+	f.begin()
+	f.expect(1_000)
+	took := make([]time.Duration, 0, b.N)
+	for i := 0; b.Loop(); i++ {
+		line := f.assistant(fmt.Sprintf("m%d", i), 2_000+i%900_000, "")
+		began := time.Now()
+		f.write(line)
+		<-f.host.readings
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds()), "max-µs")
+}

@@ -1,0 +1,239 @@
+package claude
+
+import (
+	"cmp"
+	"strings"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// Sources of a reading.
+const (
+	fromStream     = "stream"
+	fromTranscript = "transcript"
+	fromCLI        = "cli"
+)
+
+// defaultCritical is the level that the forecast of an agent without hooks aims
+// at, in percent of the effective window.
+const defaultCritical = 85
+
+// gauge knows how full the main thread's context is and how large it may get. Its
+// sources are the stream, the transcript and the CLI's own word; whichever tells
+// of a message first makes the reading. Safe for concurrent use.
+type gauge struct {
+	defaultCap int            // ours, 0 = none
+	caps       map[string]int // by what a model's name begins with
+	critical   float64        // percent the forecast aims at
+
+	mu        sync.Mutex
+	meter     transcript.Meter
+	window    transcript.Window // Cap follows from the model
+	model     string            // "" = not known
+	known     ring              // message ids and compactions that were read
+	compacted bool              // nothing was read since a compaction
+	unheard   bool              // messages were added that no call has carried
+	estimate  int               // the CLI's, when no reading says it all
+	source    string            // of the last reading
+	version   int               // grows with every reading and compaction
+	told      bridge.Context    // the last reading handed out
+
+	queue   []bridge.Context // to be emitted, oldest first
+	telling bool             // somebody is emitting the queue
+	calm    sync.Cond        // of mu: nobody is any more
+}
+
+func newGauge(cfg bridge.AgentConfig) *gauge {
+	g := &gauge{defaultCap: cfg.ContextCap, caps: cfg.ContextCaps, critical: defaultCritical}
+	if cfg.Hooks != nil && cfg.Hooks.Critical > 0 {
+		g.critical = cfg.Hooks.Critical
+	}
+	g.calm.L = &g.mu
+	g.runs(cfg.Model)
+	return g
+}
+
+// runs notes the model. Call with the lock held, or before anybody else has g.
+func (g *gauge) runs(model string) {
+	g.model, g.window.Cap = model, g.defaultCap
+	longest := -1
+	for prefix, most := range g.caps {
+		if strings.HasPrefix(model, prefix) && len(prefix) > longest {
+			longest, g.window.Cap = len(prefix), most
+		}
+	}
+}
+
+// sample takes what a source says of one message and returns the reading, if it is
+// one that no source has told yet. What two sources say of a message must agree;
+// differs says that it does not.
+func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fresh, differs bool) {
+	if !s.Counts() {
+		return bridge.Context{}, false, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if tokens, ok := g.known.get(s.MessageID); ok {
+		return bridge.Context{}, false, tokens != s.Usage.Context()
+	}
+	if !g.meter.Sample(s) {
+		return bridge.Context{}, false, false
+	}
+	g.known.put(s.MessageID, s.Usage.Context())
+	if s.Model != g.model {
+		g.runs(s.Model)
+	}
+	g.estimate, g.compacted, g.unheard = 0, false, false
+	return g.read(source), true, false
+}
+
+// reading takes a main-thread assistant frame. result.usage is no reading: it is
+// the sum over a turn's calls.
+func (g *gauge) reading(f assistantFrame) (bridge.Context, bool) {
+	c, fresh, _ := g.sample(f.sample(), fromStream)
+	return c, fresh
+}
+
+// read makes a reading of the state and queues it. Call with the lock held.
+func (g *gauge) read(source string) bridge.Context {
+	g.version++
+	g.source = source
+	return g.queued()
+}
+
+func (g *gauge) queued() bridge.Context {
+	g.told = g.context()
+	g.queue = append(g.queue, g.told)
+	return g.told
+}
+
+// context is the state as a client sees it. Call with the lock held.
+func (g *gauge) context() bridge.Context {
+	tokens, window := g.tokens(), g.window.Effective()
+	return bridge.Context{Tokens: tokens, Window: window, Pct: transcript.Percent(tokens, window), Source: g.source,
+		TurnsLeft: g.meter.TurnsLeft(int(float64(window) * g.critical / 100))}
+}
+
+func (g *gauge) tokens() int { return cmp.Or(g.estimate, g.meter.Tokens()) }
+
+// compact notes a compaction: what was read before counts no more. It says false
+// of one that is known. The id is the one that frame and transcript share.
+func (g *gauge) compact(id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.known.get(id); ok {
+		return false
+	}
+	g.known.put(id, 0)
+	g.meter.Compacted()
+	g.version++
+	g.compacted, g.estimate = true, 0
+	return true
+}
+
+// turnEnded marks a turn for the forecast, and learns the model's window, which
+// only results state.
+func (g *gauge) turnEnded(usage map[string]modelUsage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.meter.TurnEnded()
+	if u, ok := usage[g.model]; ok && u.ContextWindow > 0 {
+		g.window.Model = u.ContextWindow
+	}
+}
+
+// failed says that the turn that ended did so without an answer: what it was about
+// stays in the history.
+func (g *gauge) failed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unheard = true
+}
+
+func (g *gauge) pct() float64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return transcript.Percent(g.tokens(), g.window.Effective())
+}
+
+// reach is the effective window.
+func (g *gauge) reach() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.window.Effective()
+}
+
+// now is the reading that hooks judge by.
+func (g *gauge) now() hooks.Reading {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	tokens, window := g.tokens(), g.window.Effective()
+	return hooks.Reading{Tokens: tokens, Window: window, Pct: transcript.Percent(tokens, window)}
+}
+
+// revise queues the last reading again if what was learned of the window since
+// then changes it.
+func (g *gauge) revise() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.tokens() > 0 && g.told.Window != g.window.Effective() {
+		g.queued()
+	}
+}
+
+// tell emits what is queued, in order. When it returns all is told that was queued
+// before: of several callers one emits, and the others wait. emit must not call it.
+func (g *gauge) tell(emit func(bridge.EventBody)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.telling {
+		g.calm.Wait()
+	}
+	g.telling = true
+	for len(g.queue) > 0 {
+		batch := g.queue
+		g.queue = nil
+		g.mu.Unlock()
+		for _, c := range batch {
+			emit(c)
+		}
+		g.mu.Lock()
+	}
+	g.telling = false
+	g.calm.Broadcast()
+}
+
+// ring remembers the last of many, so that a source that lags behind tells nothing
+// anew.
+type ring struct {
+	values map[string]int
+	order  []string
+}
+
+// ringSize is more messages than any source lags behind.
+const ringSize = 256
+
+func (r *ring) get(id string) (int, bool) {
+	v, ok := r.values[id]
+	return v, ok && id != ""
+}
+
+func (r *ring) put(id string, value int) {
+	if id == "" {
+		return
+	}
+	if r.values == nil {
+		r.values = map[string]int{}
+	}
+	if len(r.order) == ringSize {
+		delete(r.values, r.order[0])
+		r.order = append(r.order[:0], r.order[1:]...)
+	}
+	if _, ok := r.values[id]; !ok {
+		r.order = append(r.order, id)
+	}
+	r.values[id] = value
+}

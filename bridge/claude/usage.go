@@ -1,0 +1,235 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// contextUsage is the answer to get_context_usage.
+type contextUsage struct {
+	TotalTokens          int           `json:"totalTokens"`
+	RawMaxTokens         int           `json:"rawMaxTokens"`
+	AutoCompactThreshold int           `json:"autoCompactThreshold"`
+	IsAutoCompactEnabled bool          `json:"isAutoCompactEnabled"`
+	Model                string        `json:"model"`
+	APIUsage             *bridge.Usage `json:"apiUsage"` // the last call's; absent before the first, and after a compaction
+}
+
+// floor is more than the CLI's estimate of prompt and tools, below which its total
+// does not go: 14,600 with CLI 2.1.329.
+const floor = 20_000
+
+// summary makes no API call, and is answered in milliseconds at any time (before
+// the first turn, in mid-turn).
+var summary = map[string]any{"detail": "summary"}
+
+func readContextUsage(raw json.RawMessage) (contextUsage, error) {
+	var u contextUsage
+	if err := json.Unmarshal(raw, &u); err != nil {
+		return contextUsage{}, fmt.Errorf("read context usage: %w", err)
+	}
+	return u, nil
+}
+
+// called is the context of the last call, 0 if there was none.
+func (u contextUsage) called() int {
+	if u.APIUsage == nil {
+		return 0
+	}
+	return tokensOf(*u.APIUsage).Context()
+}
+
+// used is what a session holds. The total is never less than an estimate of prompt
+// and tools, so the last call's usage is preferred.
+func (u contextUsage) used() int {
+	if n := u.called(); n > 0 {
+		return n
+	}
+	return u.TotalTokens
+}
+
+// sample is the frame's usage as accounts take it.
+func (f assistantFrame) sample() transcript.Sample {
+	s := transcript.Sample{MessageID: f.MessageID, Model: f.Model, Sidechain: f.Parent != ""}
+	if f.Usage != nil {
+		s.Usage = tokensOf(*f.Usage)
+	}
+	return s
+}
+
+func tokensOf(u bridge.Usage) transcript.Usage {
+	return transcript.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation, Output: u.Output}
+}
+
+// learn takes what an answer says of the window.
+func (g *gauge) learn(u contextUsage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u.Model != "" && u.Model != g.model {
+		g.runs(u.Model)
+	}
+	if u.RawMaxTokens > 0 {
+		g.window.Model = u.RawMaxTokens
+	}
+	g.window.Compaction = 0
+	if u.IsAutoCompactEnabled {
+		g.window.Compaction = u.AutoCompactThreshold
+	}
+}
+
+// begin takes what a session holds from before its process.
+func (g *gauge) begin(u contextUsage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.version > 0 || u.used() == 0 {
+		return
+	}
+	if !g.meter.Sample(u.sample()) {
+		g.estimate = u.TotalTokens
+	}
+	g.read(fromCLI)
+}
+
+func (u contextUsage) sample() transcript.Sample {
+	s := transcript.Sample{Model: u.Model}
+	if u.APIUsage != nil {
+		s.Usage = tokensOf(*u.APIUsage)
+	}
+	return s
+}
+
+// heard compares the CLI's word with ours. asked is the version at the question: a
+// message that came since then makes the answer an old one. After a compaction its
+// estimate is all there is before the next message. It returns false when the CLI
+// counts otherwise; believe makes its word the reading.
+func (g *gauge) heard(u contextUsage, asked int, believe bool) (agrees bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	called := u.called()
+	switch {
+	case g.version != asked:
+	case g.compacted:
+		// An answer that still has a last call is from before the compaction.
+		if called == 0 && u.TotalTokens > 0 && g.estimate == 0 {
+			g.estimate = u.TotalTokens
+			g.read(fromCLI)
+		}
+	case called == 0, g.meter.Tokens() == 0:
+	case called == g.meter.Tokens():
+		// After a failure the total has an estimate of what was not sent yet.
+		if g.unheard && called > floor && u.TotalTokens > g.tokens() {
+			g.estimate = u.TotalTokens
+			g.read(fromCLI)
+		}
+	case believe:
+		g.meter.Sample(u.sample())
+		g.estimate = 0
+		g.read(fromCLI)
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+func (g *gauge) at() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.version
+}
+
+// askContext asks the CLI itself and waits for the answer.
+func (a *agent) askContext(ctx context.Context) (contextUsage, error) {
+	raw, err := a.calls.do(ctx, controlTimeout, "get_context_usage", summary)
+	if err != nil {
+		return contextUsage{}, err
+	}
+	u, err := readContextUsage(raw)
+	if err == nil {
+		a.gauge.learn(u)
+	}
+	return u, err
+}
+
+// consulting is a question to the CLI about its context that is under way. The
+// reader owns it.
+type consulting struct {
+	open  bool // no answer yet
+	again bool // asked for meanwhile
+	doubt bool // the last answer differed from our figure
+}
+
+// consult asks the CLI for its own figure, without waiting: the answer comes with
+// the frames. It is asked when the first message was taken up (a fresh session's
+// window; asked before, the question costs the CLI 40 ms before its first turn,
+// observed with CLI 2.1.329), after each result, and after a compaction.
+func (r *reader) consult() {
+	if r.asking.open {
+		r.asking.again = true
+		return
+	}
+	r.asking.open, r.asking.again = true, false
+	asked := r.a.gauge.at()
+	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) {
+		r.asking.open = false
+		r.consulted(res, asked)
+	})
+}
+
+// verify asks too, for anybody but the reader, which takes the answer.
+func (r *reader) verify() {
+	asked := r.a.gauge.at()
+	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, asked) })
+}
+
+// consulted takes an answer. One that differs may be of a message whose frame is
+// yet to come: it comes before a second answer does.
+func (r *reader) consulted(res controlResponse, asked int) {
+	u, err := readContextUsage(res.Response)
+	if err != nil || res.Error != "" {
+		return // the window becomes known with the first result
+	}
+	g := r.a.gauge
+	g.learn(u)
+	g.revise()
+	agrees := g.heard(u, asked, r.asking.doubt)
+	if !agrees && r.asking.doubt {
+		r.a.notice("context", fmt.Sprintf("the CLI counts %d tokens of context, which the stream did not show; its word counts", u.called()))
+	}
+	r.asking.again = r.asking.again || !agrees && !r.asking.doubt
+	r.asking.doubt = !agrees && !r.asking.doubt
+	g.tell(r.a.emit)
+	if r.asking.again && !r.asking.open {
+		r.consult()
+	}
+}
+
+// read takes a message's usage into the books it belongs to.
+func (r *reader) read(f assistantFrame) {
+	if f.Parent != "" {
+		r.subs.spoke(f)
+		r.progressed(f.Parent)
+		return
+	}
+	r.blocked = false
+	r.endSubagents() // the main thread goes on: none is awaited longer
+	if _, fresh := r.a.gauge.reading(f); fresh {
+		r.bill.called(f)
+		r.a.follow.look.Ring()
+		r.a.gauge.tell(r.a.emit)
+	}
+}
+
+// Context implements bridge.Agent.
+func (a *agent) Context(ctx context.Context) (bridge.ContextResult, error) {
+	u, err := a.askContext(ctx)
+	if err != nil {
+		return bridge.ContextResult{}, err
+	}
+	w := a.gauge.reach()
+	return bridge.ContextResult{Tokens: u.TotalTokens, Window: w, Pct: transcript.Percent(u.TotalTokens, w)}, nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// early makes the CLI compact at 167,000 tokens of a model that takes a million. (A
+// model of 200,000 says the same figure, and was not seen to compact.)
+var early = []string{"--model", "claude-opus-5-5", "--env", compactWindow + "=200000"}
+
+// TestCornered: the compaction of one who did not heed is prevented, and it hands off.
+func TestCornered(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"), "--task", "Dig"})...)
+			r := s.finish(contract.ExitComplete)
+			if r.Summary != "filled in" {
+				t.Errorf("result %+v", r)
+			}
+			c := collect[contract.Compact](s)
+			if len(c) != 1 || !c[0].Blocked || c[0].Trigger != "auto" {
+				t.Errorf("compactions %+v\n%s", c, s.dump())
+			}
+			if l := collect[contract.ContextWarning](s); len(l) != 1 || l[0].Level != "critical" {
+				t.Errorf("warnings %+v", l)
+			}
+		})
+	}
+}
+
+const loop = `
+name: refill
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Bail out the boat.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)is parked. its context fills as fast as it is compacted.*drawn up by the supervisor.*echo bail
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Mend the leak.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)kind. done
+        verdict: {decision: COMPLETE, message: It is done., summary: mended, reason: r}
+  - name: second
+    match: {role: orchestrator, contains: Mend the leak}
+    steps:
+      - expect: (?s)It could not hand off itself.*drawn up by the supervisor.*echo bail
+        verdict: {kind: done, expects_response: true, message: Mended., handoff: {accomplished: [mended], remaining: [], key_context: k}}
+  - name: first
+    match: {role: orchestrator, contains: Bail out}
+    steps:
+      - {usage: {context: 175000}, repeat: forever, use: [{tool: Bash, input: {command: echo bail, description: Bail}}]}
+`
+
+// TestCompactionLoop: one whose context refills as fast as it is compacted is parked, and a
+// record of its work goes to its successor.
+func TestCompactionLoop(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop), "--task", "Stay afloat"})...)
+			r := s.finish(contract.ExitComplete)
+			if r.Summary != "mended" {
+				t.Errorf("result %+v", r)
+			}
+			s.oneError(bridge.CatCompaction)
+			happened := 0
+			for _, c := range collect[contract.Compact](s) {
+				if !c.Blocked {
+					happened++
+				}
+			}
+			if happened < 2 {
+				t.Errorf("%d compactions\n%s", happened, s.dump())
+			}
+			h := collect[contract.Handoff](s)
+			if len(h) != 2 || h[0].From != "orch-1" || !strings.Contains(h[0].DrawnUp, "fills as fast") {
+				t.Errorf("hand-offs %+v", h)
+			}
+		})
+	}
+}
