@@ -21,9 +21,9 @@
 //
 // # Limits
 //
-// What has cleared its environment and was orphaned within a quarter of a second
-// of its birth is nobody's descendant any more; the sweep at the end of the run
-// finds it, where the leash is a subreaper. Filters that a repository configures
+// What has cleared its environment and was orphaned between two looks (50 ms apart
+// at first, 2 s in the end) is nobody's descendant any more; the sweep at the end
+// of the run finds it, where the leash is a subreaper. Filters that a repository configures
 // (filter.*.clean) are run by git status, as they are for the user. A command may
 // read the files that the user may, those with credentials, too.
 package witness
