@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -15,12 +16,12 @@ import (
 // for an effective window.
 func generations(t *testing.T, window int) string {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/scenarios/generations.yaml")
+	raw, err := rehearsal.BuiltinSource("generations")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(raw)
-	for name, share := range map[string]int{`low: "115230"`: 69, `warn: "118570"`: 71, `crit: "143620"`: 86} {
+	for name, share := range map[string]int{`low: "207000"`: 69, `warn: "213000"`: 71, `crit: "258000"`: 86} {
 		if !strings.Contains(text, name) {
 			t.Fatalf("the play lacks %s", name)
 		}
