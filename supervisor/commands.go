@@ -173,6 +173,7 @@ func (st *step) reset(ref string) {
 	}
 	st.Question, st.Handoff, st.Task = nil, "", ""
 	st.forgetHandovers()
+	st.Proof = Proof{}
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	st.move(machine.Reset, machine.Idle)

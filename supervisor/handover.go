@@ -229,6 +229,8 @@ func (st *step) handedOver(h Handover) {
 	text := strings.TrimSpace(h.Message + "\n\n" + st.documentText(h.Document, h.Receipts, h.Why))
 	switch h.Kind {
 	case handDone:
+		passed, failed, open := verdict.Tally(h.Receipts)
+		st.Proof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open + len(h.Document.Checks) - len(h.Receipts)}
 		st.emit(id, st.handoffEvent(id, contract.Arbiter, h))
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text})
@@ -244,6 +246,17 @@ func (st *step) handedOver(h Handover) {
 	case handLeft:
 		st.log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
 	}
+}
+
+// doubt says, once for each document, what speaks against completing on it.
+func (st *step) doubt() string {
+	p := st.Proof
+	if p.Failed == 0 || p.Doubted {
+		return ""
+	}
+	st.Proof.Doubted = true
+	return fmt.Sprintf("COMPLETE over the `done` of %s, though %d of its checks failed when the supervisor ran them. Send it back, or, if they are wrong, "+
+		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
 }
 
 // handoffEvent tells the faces that a document is passed on.

@@ -347,3 +347,20 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	}
 	t.Error("the question waits for one that is gone")
 }
+
+// TestCompletingOverFailedChecks: the Arbiter is told once, and the result says it.
+func TestCompletingOverFailedChecks(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, proven("done", "make test", "make lint"))
+	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})
+	p.do(Checked{Serial: p.check().Serial, Number: 2, Result: ok("ok")})
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
+	p.contains("the correction", p.lastSent("arbiter"), "though 1 of its checks failed")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done; the first check is wrong"))
+	r, _ := p.finished()
+	if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 1, Failed: 1}) {
+		t.Errorf("result %+v", r.Checks)
+	}
+}

@@ -100,6 +100,7 @@ func (st *step) sayAgain() {
 func (st *step) closeBooks() {
 	st.Task, st.Handoff, st.Question = "", "", nil
 	st.forgetHandovers()
+	st.Proof = Proof{}
 	for i := range st.Agents {
 		if a := &st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
 			st.edit(a.ID).Dismissed = true

@@ -49,6 +49,9 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		if st.documentDue() {
 			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
 		}
+		if doubt := st.doubt(); doubt != "" {
+			return bad("%s", doubt)
+		}
 	case verdict.SelectMode:
 		if _, ok := agents.Find(v.Mode); !ok {
 			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(agents.Names(), ", "))

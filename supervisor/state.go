@@ -57,6 +57,7 @@ type State struct {
 	Handoff    string     // the Orchestrator whose document waits for a successor
 	Handovers  []Handover // documents on their way, oldest first
 	Serial     int        // of the last of them
+	Proof      Proof      // of the last `done`
 	Rulings    []Ruling   // the ledger of decisions, oldest first
 	Renewal    string     // stage of the Arbiter's renewal
 	Renewals   int        // of the Arbiter so far
@@ -71,6 +72,13 @@ type State struct {
 	Usage   bridge.Usage
 	CostUSD float64
 	Ending  *Ending
+}
+
+// Proof is what the checks of the last `done` came to.
+type Proof struct {
+	Agent                string
+	Passed, Failed, Open int
+	Doubted              bool // the Arbiter was told that it completes over failed ones
 }
 
 // Ledger counts what became of messages to agents.

@@ -242,8 +242,16 @@ type (
 		Crashes    int          `json:"crashes"`
 		Session    string       `json:"session"`
 		Rehearsal  bool         `json:"rehearsal,omitempty"`
+		Checks     *Checks      `json:"checks,omitempty"`
 	}
 )
+
+// Checks counts what the checks of the last `done` came to when the supervisor ran them.
+type Checks struct {
+	Passed   int `json:"passed"`
+	Failed   int `json:"failed"`
+	Unproven int `json:"unproven"` // not run, or their end tells nothing
+}
 
 // Step is one step of the plan.
 type Step struct {

@@ -132,5 +132,6 @@ var fieldNotes = map[string]string{
 	"result.summary":                "What came of it.",
 	"result.iterations":             "How often work was entered by a summon.",
 	"result.duration_ms":            "Milliseconds the run took.",
+	"result.checks":                 "What the checks of the last done came to.",
 	"result.crashes":                "Processes that ended unasked.",
 }
