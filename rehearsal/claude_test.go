@@ -7,12 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
 )
 
 // How long a test waits before it calls a wait hopeless.
@@ -24,24 +23,7 @@ func findClaude(t *testing.T) string {
 	if testing.Short() && os.Getenv("ARBITER_REQUIRE_CLAUDE") == "" {
 		t.Skip("-short: no real CLI")
 	}
-	if p := os.Getenv("ARBITER_CLAUDE"); p != "" {
-		return p
-	}
-	if p, err := exec.LookPath("claude"); err == nil {
-		return p
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		version, err := os.ReadFile(filepath.Join("..", "scripts", "claude.version"))
-		p := filepath.Join(home, ".cache", "arbiter", "claude", strings.TrimSpace(string(version)), "node_modules", ".bin", "claude")
-		if _, serr := os.Stat(p); err == nil && serr == nil {
-			return p
-		}
-	}
-	if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
-		t.Fatal("no claude found, and ARBITER_REQUIRE_CLAUDE is set")
-	}
-	t.Skip("no claude found")
-	return ""
+	return wirecase.Claude(t, "..").Path
 }
 
 // frame is one line of the CLI's output.

@@ -33,10 +33,8 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 		c.MaxBudgetUSD = max(o.MaxCostUSD-s.CostUSD, 0.01)
 	}
 	if o.Rules >= rulesOfHandover {
-		c.Hooks = &bridge.HookConfig{
-			Role: string(a.Role), Warn: o.ContextWarn, Critical: o.ContextCritical, Spent: a.Told,
-			Reminder: s.reminder(a), KeepContext: true,
-		}
+		hooks := s.HookConfig(a)
+		c.Hooks = &hooks
 	}
 	if a.Role == RoleArbiter {
 		s.configArbiter(&c)
@@ -46,6 +44,14 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 	return c
 }
 
+// HookConfig is what an agent is told by its hooks, whoever drives its session.
+func (s *State) HookConfig(a *Agent) bridge.HookConfig {
+	return bridge.HookConfig{
+		Role: string(a.Role), Warn: s.Options.ContextWarn, Critical: s.Options.ContextCritical, Spent: a.Told,
+		Reminder: s.reminder(a), KeepContext: true,
+	}
+}
+
 func (s *State) configArbiter(c *bridge.AgentConfig) {
 	if s.Options.ArbiterModel != "" {
 		c.Model = s.Options.ArbiterModel
@@ -53,7 +59,7 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 	c.Tools = []string{"Read", "Grep", "Glob"}
 	c.StrictMCP = true // the user's MCP servers may write; the Arbiter never does
 	c.JSONSchema = verdict.ArbiterSchema()
-	c.MCPTools = ArbiterTools
+	c.MCPTools = arbiterTools()
 	p := prompts.Arbiter{
 		CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
 		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
@@ -66,7 +72,7 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 
 func (s *State) configOrchestrator(c *bridge.AgentConfig, a *Agent) {
 	c.JSONSchema = verdict.OrchestratorSchema()
-	c.MCPTools = OrchestratorTools
+	c.MCPTools = orchestratorTools()
 	p := prompts.Orchestrator{
 		ID: a.ID, Name: a.Name, CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
 		Rehearsal: s.Options.Rehearsal,
@@ -112,11 +118,18 @@ func (s *State) heirloom(text string) string {
 	}.Render()
 }
 
+// Parts of a reminder, in bytes: beyond 10,000 characters in all the CLI puts what a hook
+// adds into a file, and shows the model its beginning (observed with CLI 2.1.329).
+const (
+	reminderBrief = 5_000
+	reminderPlan  = 2_500
+)
+
 // reminder is what an agent is told again after a compaction.
 func (s *State) reminder(a *Agent) string {
 	r := prompts.Reminder{
-		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter, Plan: planText(s.Plan),
-		Brief: headOf(orNothing(a.Brief), recordBrief), Task: headOf(orNothing(s.Task), recordBrief), Roll: s.roll(),
+		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter, Plan: headOf(planText(s.Plan), reminderPlan),
+		Brief: headOf(orNothing(a.Brief), reminderBrief), Task: headOf(orNothing(s.Task), reminderBrief), Roll: headOf(s.roll(), 500),
 	}
 	return r.Text()
 }

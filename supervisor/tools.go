@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -60,28 +61,32 @@ func schemaOf[T any]() json.RawMessage {
 	return raw
 }
 
-// ArbiterTools and OrchestratorTools are offered over MCP under the server name
-// `arbiter`, always loaded.
-var ArbiterTools = []bridge.ToolSpec{
-	{Name: "spawn_orchestrator", InputSchema: schemaOf[spawnInput](),
-		Description: "Summon an Orchestrator. Returns its id and name at once; it begins by itself. You may call this several times in one turn: all of them live and work at once."},
-	{Name: "release_orchestrator", InputSchema: schemaOf[releaseInput](),
-		Description: "End an Orchestrator whose work is over, or all of them."},
-	{Name: "set_plan", InputSchema: schemaOf[setPlanInput](),
-		Description: "Set the plan that the human sees. Replaces the earlier one."},
-	{Name: "status", InputSchema: schemaOf[statusInput](),
-		Description: "Who lives, who works, how full each context is, the plan, cost and limits."},
-}
+// arbiterTools and orchestratorTools are offered over MCP under the server name
+// `arbiter`, always loaded. They are made when they are first needed: a hook's process
+// lives for milliseconds, and needs none.
+var arbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
+	return []bridge.ToolSpec{
+		{Name: "spawn_orchestrator", InputSchema: schemaOf[spawnInput](),
+			Description: "Summon an Orchestrator. Returns its id and name at once; it begins by itself. You may call this several times in one turn: all of them live and work at once."},
+		{Name: "release_orchestrator", InputSchema: schemaOf[releaseInput](),
+			Description: "End an Orchestrator whose work is over, or all of them."},
+		{Name: "set_plan", InputSchema: schemaOf[setPlanInput](),
+			Description: "Set the plan that the human sees. Replaces the earlier one."},
+		{Name: "status", InputSchema: schemaOf[statusInput](),
+			Description: "Who lives, who works, how full each context is, the plan, cost and limits."},
+	}
+})
 
-// OrchestratorTools are those of every Orchestrator.
-var OrchestratorTools = []bridge.ToolSpec{
-	{Name: "report_progress", InputSchema: schemaOf[progressInput](),
-		Description: "Note progress in the work log without ending your turn. The Arbiter reads it with your next question or hand-off."},
-	{Name: "update_plan", InputSchema: schemaOf[updatePlanInput](),
-		Description: "Mark a step of the plan."},
-	{Name: "ask_predecessor", InputSchema: schemaOf[askInput](), TimeoutMS: int(askTimeout / time.Millisecond),
-		Description: "Ask the Orchestrator you succeed, while it is still there, what its document does not say."},
-}
+var orchestratorTools = sync.OnceValue(func() []bridge.ToolSpec {
+	return []bridge.ToolSpec{
+		{Name: "report_progress", InputSchema: schemaOf[progressInput](),
+			Description: "Note progress in the work log without ending your turn. The Arbiter reads it with your next question or hand-off."},
+		{Name: "update_plan", InputSchema: schemaOf[updatePlanInput](),
+			Description: "Mark a step of the plan."},
+		{Name: "ask_predecessor", InputSchema: schemaOf[askInput](), TimeoutMS: int(askTimeout / time.Millisecond),
+			Description: "Ask the Orchestrator you succeed, while it is still there, what its document does not say."},
+	}
+})
 
 var statuses = []string{contract.StepPending, contract.StepActive, contract.StepDone, contract.StepFailed, contract.StepSkipped}
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -25,24 +26,7 @@ func findClaude(t *testing.T) string {
 	if testing.Short() && os.Getenv("ARBITER_REQUIRE_CLAUDE") == "" {
 		t.Skip("-short: no real CLI")
 	}
-	if p := os.Getenv("ARBITER_CLAUDE"); p != "" {
-		return p
-	}
-	if p, err := exec.LookPath("claude"); err == nil {
-		return p
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		version, err := os.ReadFile(filepath.Join("..", "scripts", "claude.version"))
-		p := filepath.Join(home, ".cache", "arbiter", "claude", strings.TrimSpace(string(version)), "node_modules", ".bin", "claude")
-		if _, serr := os.Stat(p); err == nil && serr == nil {
-			return p
-		}
-	}
-	if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
-		t.Fatal("no claude found, and ARBITER_REQUIRE_CLAUDE is set")
-	}
-	t.Skip("no claude found")
-	return ""
+	return wirecase.Claude(t, "..").Path
 }
 
 type frame map[string]any

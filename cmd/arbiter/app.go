@@ -34,6 +34,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		// Its arguments are Claude's, not ours: no flag of it may be touched.
 		return standIn(args[2:], stdin, stdout, stderr)
 	}
+	if len(args) > 1 && args[1] == hookCommand && answersHook(args[2:]) {
+		// Before anything that takes time: a session waits for it at every call.
+		return hook(args[2:], stdin, stdout, stderr)
+	}
 	crashpoint.Role("arbiter")
 	journal.CrashPoint = crashpoint.Here
 	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
@@ -138,6 +142,7 @@ func (e env) commands() []*cli.Command {
 			Action: e.scenarios,
 		},
 	}
+	list = append(list, e.hookCommandSpec())
 	list = append(list, e.sessionCommands()...)
 	for _, c := range list {
 		c.OnUsageError = usage

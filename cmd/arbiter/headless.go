@@ -45,6 +45,7 @@ func (e env) headless(c choices) (err error) {
 	if r.resumed != nil {
 		loop.Restore(*r.resumed)
 	}
+	r.openHooks()
 	e.greet(r)
 	stopSignals := forwardSignals(loop)
 	defer stopSignals()

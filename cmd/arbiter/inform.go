@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/witness"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -145,7 +146,7 @@ func (e env) bridge(c *cli.Context) error {
 	} else {
 		defer release()
 	}
-	server := bridge.NewServer(claude.NewLauncher(""), bridge.ServerOptions{Version: version(), Logger: log})
+	server := bridge.NewServer(claude.NewLauncher(""), bridge.ServerOptions{Version: version(), Logger: log, Witness: witness.New(log)})
 	err = server.Serve(c.Context, bridge.Stdio())
 	var unstopped *bridge.UnstoppedError
 	if errors.As(err, &unstopped) {

@@ -38,6 +38,7 @@ type runtimeRun struct {
 	stage    *stage // nil unless this is a rehearsal
 	reporter *crashReporter
 	loop     *supervisor.Loop
+	hooks    *hookServer // nil where there is no socket to be had
 
 	resumed *supervisor.State // what the journal folded to; nil for a new run
 	notice  string            // what the human should know of the last life's end
@@ -269,6 +270,7 @@ func watchBridge(p *bridge.Client, loop *supervisor.Loop) {
 // close lets go of what is still held; [runtimeRun.shutdown] comes before it where
 // a run has been played.
 func (r *runtimeRun) close() {
+	r.closeHooks()
 	if r.stage != nil {
 		r.stage.close()
 	}

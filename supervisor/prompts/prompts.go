@@ -5,13 +5,17 @@ package prompts
 import (
 	"embed"
 	"strings"
+	"sync"
 	"text/template"
 )
 
 //go:embed text/*.md
 var files embed.FS
 
-var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/*.md"))
+// templates are read when the first of them is needed.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/*.md"))
+})
 
 // Mode is a line of the list of modes.
 type Mode struct{ Name, Description string }
@@ -57,7 +61,7 @@ func (o Orchestrator) Text() string { return render("orchestrator.md", o) }
 
 func render(name string, data any) string {
 	var b strings.Builder
-	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+	if err := templates().ExecuteTemplate(&b, name, data); err != nil {
 		panic(err) // embedded templates over our own types; a test renders them all
 	}
 	return strings.TrimSpace(b.String()) + "\n"

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// terminal is a session of the real CLI, as a person opens one with the settings that
+// `arbiter hook --settings` prints, and the run that its hooks ask.
+type terminal struct {
+	*house
+	model *rehearsal.Server
+}
+
+// openTerminal plays a script to its end in a window of 200,000 tokens.
+func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...string) terminal {
+	t.Helper()
+	t.Parallel()
+	claude := realClaude(t)
+	if claude == "" {
+		t.Skip("no claude: run scripts/setup")
+	}
+	sc, err := rehearsal.Parse("hooks.yaml", []byte("name: hooks\ntitle: Hooks\nactors:\n"+
+		"  - name: subagent\n    match: {role: subagent}\n    steps:\n      - use: [{tool: Bash, input: {command: echo deep}}]\n        usage: {context: 190000}\n      - {say: The depth is empty., usage: {context: 191000}}\n"+
+		"  - name: worker\n    match: {role: main}\n    steps:\n"+steps))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(sc, rehearsal.Options{Record: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	h := newHouse()
+	h.agent.Session, h.agent.Policy = uuid.NewString(), policy
+	speak := h.speak()
+	speak.Tokens, speak.Written = hookTokens, hookWritten
+	server, err := serveHooks(shortDir(t), speak, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	arbiter, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, claude, append(args, "-p", "--session-id", h.agent.Session, "--model", "claude-opus-5-5",
+		"--setting-sources", "", "--strict-mcp-config", "--allowedTools=Bash(*)",
+		"--settings", string(hooks.Settings(hookCommandLine(arbiter, server.place.socket))), "Go on.")...)
+	cmd.Dir, cmd.WaitDelay = t.TempDir(), patience
+	cmd.Env = []string{
+		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + model.Key(), "ANTHROPIC_BASE_URL=" + model.URL(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+	}
+	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "It is done." {
+		t.Fatalf("claude: %v\n%s", err, out)
+	}
+	if p := model.Problems(); len(p) > 0 {
+		t.Errorf("problems:\n%s", strings.Join(p, "\n"))
+	}
+	return terminal{h, model}
+}
+
+// effects are what was reported so far.
+func (m terminal) effects() (list []hooks.Effect) {
+	for {
+		select {
+		case e := <-m.told:
+			list = append(list, e)
+		default:
+			return list
+		}
+	}
+}
+
+// first is the index of the first request of the main thread that holds a text, and
+// how often the last one does.
+func (m terminal) first(text string) (at, times int) {
+	at = -1
+	main := slices.DeleteFunc(m.model.Requests(), func(r rehearsal.Request) bool { return r.Role != rehearsal.RoleMain })
+	for i, r := range main {
+		times = strings.Count(string(r.Messages), text)
+		if at < 0 && times > 0 {
+			at = i
+		}
+	}
+	return at, times
+}
+
+// TestTerminalIsWarned: the levels reach the model with its next request, each once.
+func TestTerminalIsWarned(t *testing.T) {
+	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}, `
+      - use: [{tool: Bash, input: {command: echo one}}]
+        usage: {context: 138000}
+      - use: [{tool: Agent, input: {description: deep, prompt: Look into the depth., subagent_type: general-purpose}}]
+        usage: {context: 139000}
+      - use: [{tool: Bash, input: {command: "false"}}]
+        usage: {context: 142000}
+      - use: [{tool: Bash, input: {command: "false"}}]
+        usage: {context: 142000}
+      - use: [{tool: Bash, input: {command: echo five}}]
+        usage: {context: 171000}
+      - use: [{tool: Bash, input: {command: echo six}}]
+        usage: {context: 171000}
+      - {say: It is done., usage: {context: 171500}}
+`)
+	for _, c := range []struct {
+		text  string
+		after int // the request whose answer reached the level
+	}{
+		{"warn: 71 % full, 142,000 of 200,000 tokens", 2},
+		{"critical: 86 % full, 171,000 of 200,000 tokens", 4},
+	} {
+		if at, times := m.first(hooks.MarkContext + " " + c.text); at != c.after+1 || times != 1 {
+			t.Errorf("%q is in request %d first, and %d times in the last; want request %d, and once", c.text, at, times, c.after+1)
+		}
+	}
+	var levels []hooks.Level
+	subagents := 0
+	for _, e := range m.effects() {
+		switch e := e.(type) {
+		case hooks.Told:
+			levels = append(levels, e.Level)
+		case hooks.SubagentStarted, hooks.SubagentEnded:
+			subagents++
+		default:
+			t.Errorf("%T%+v", e, e)
+		}
+	}
+	if !slices.Equal(levels, []hooks.Level{hooks.LevelWarn, hooks.LevelCritical}) || subagents != 2 {
+		t.Errorf("told %v, %d ends of subagents", levels, subagents)
+	}
+}
+
+// compacting uses more than the CLI leaves alone, in mid-turn.
+const compacting = `
+      - use: [{tool: Bash, input: {command: echo one}}]
+        usage: {context: 100000}
+      - use: [{tool: Bash, input: {command: echo two}}]
+        usage: {context: 176000}
+      - use: [{tool: Bash, input: {command: echo three}}]
+        usage: {context: 20000}
+      - use: [{tool: Bash, input: {command: echo four}}]
+        usage: {context: 20500}
+      - {say: It is done., usage: {context: 21000}}
+`
+
+// TestTerminalIsNotCompacted: the compaction is held back, and the model is told so
+// with its next call.
+func TestTerminalIsNotCompacted(t *testing.T) {
+	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 99, Critical: 99.5, KeepContext: true}, compacting, "--autocompact", "200000")
+	for _, r := range m.model.Requests() {
+		if r.Role == rehearsal.RoleSide {
+			t.Errorf("a summary was asked for: %.200s", r.Incoming)
+		}
+	}
+	if at, _ := m.first("A compaction was held back"); at != 3 {
+		t.Errorf("told with request %d, want 3", at)
+	}
+	list := m.effects()
+	if !slices.Contains(list, hooks.Effect(hooks.CompactionBlocked{Trigger: hooks.TriggerAuto, Count: 1})) ||
+		slices.ContainsFunc(list, func(e hooks.Effect) bool { _, ok := e.(hooks.Compacted); return ok }) {
+		t.Errorf("effects %+v", list)
+	}
+}
+
+// TestTerminalIsReminded: a compaction that happens is told once, and the reminder
+// comes with the very next request.
+func TestTerminalIsReminded(t *testing.T) {
+	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85, Reminder: "Edit no files yourself."}, compacting, "--autocompact", "200000")
+	at, times := m.first(hooks.MarkReminder)
+	if at != 2 || times != 1 {
+		t.Errorf("reminded with request %d, %d times in the last", at, times)
+	}
+	var happened []hooks.Effect
+	for _, e := range m.effects() {
+		if _, told := e.(hooks.Told); !told {
+			happened = append(happened, e)
+		}
+	}
+	want := []hooks.Effect{hooks.CompactionPassed{Trigger: hooks.TriggerAuto}, hooks.Compacted{Trigger: hooks.TriggerAuto}, hooks.Reminded{}}
+	if !slices.Equal(happened, want) {
+		t.Errorf("effects %+v, want %+v", happened, want)
+	}
+}

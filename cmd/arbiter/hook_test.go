@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/hooks"
+)
+
+const hookEventText = `{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash","tool_response":{"stdout":"x"}}`
+
+// answering is a socket whose every client is served by f.
+func answering(t *testing.T, f func(net.Conn)) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hook") // t.TempDir is too long a name where TMPDIR is
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f(conn)
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-done
+		os.RemoveAll(dir)
+	})
+	return socket
+}
+
+// saying answers whatever is asked with a text.
+func saying(t *testing.T, text string) string {
+	return answering(t, func(conn net.Conn) {
+		_, _ = io.Copy(io.Discard, conn)
+		_, _ = io.WriteString(conn, text)
+	})
+}
+
+// endless is a stdin that nobody ends.
+type endless struct{ quit chan struct{} }
+
+func (e endless) Read([]byte) (int, error) {
+	<-e.quit
+	return 0, io.EOF
+}
+
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error) { panic("a reader of ours") }
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("torn") }
+
+// TestHookFailsSafe: whatever is wrong, a session goes on as if there were no hook.
+func TestHookFailsSafe(t *testing.T) {
+	quit := make(chan struct{})
+	event := func() io.Reader { return strings.NewReader(hookEventText) }
+	mute := func(conn net.Conn) { <-quit }
+	refusing := filepath.Join(t.TempDir(), "refusing")
+	if l, err := net.ListenUnix("unix", &net.UnixAddr{Name: refusing, Net: "unix"}); err == nil {
+		l.SetUnlinkOnClose(false) // as a killed arbiter leaves it
+		l.Close()
+	}
+	cases := map[string]struct {
+		args   []string
+		stdin  io.Reader
+		reason string // on stderr with --debug; "" = none
+	}{
+		"no socket":         {nil, event(), "no socket"},
+		"nothing there":     {[]string{"--socket", "/nowhere/s"}, event(), "no such file"},
+		"no value":          {[]string{"--socket"}, event(), "no socket"},
+		"refused":           {[]string{"--socket", refusing}, event(), "refused"},
+		"mute":              {[]string{"--socket=" + answering(t, mute)}, event(), "arbiter hook:"},
+		"stdin never ends":  {[]string{"--socket", saying(t, "{}")}, endless{quit}, "no answer within 2s"},
+		"stdin torn":        {[]string{"--socket", saying(t, "{}")}, failing{}, "torn"},
+		"stdin too large":   {[]string{"--socket", saying(t, "{}")}, io.LimitReader(zeroes{}, maxHookInput+1), "larger than"},
+		"stdin is no event": {[]string{"--socket", saying(t, "{}")}, strings.NewReader("x"), "read hook event"},
+		"a panic of ours":   {[]string{"--socket", saying(t, "{}")}, panicking{}, "a fault of arbiter"},
+		"cut at once":       {[]string{"--socket", answering(t, func(net.Conn) {})}, event(), "arbiter"},
+		"answer is empty":   {[]string{"--socket", saying(t, "")}, event(), "no JSON object"},
+		"answer is prose":   {[]string{"--socket", saying(t, "Speak, mortal.")}, event(), "no JSON object"},
+		"answer is null":    {[]string{"--socket", saying(t, "null")}, event(), "no JSON object"},
+		"answer is a list":  {[]string{"--socket", saying(t, "[]")}, event(), "no JSON object"},
+		"answer is cut":     {[]string{"--socket", saying(t, `{"decision":"blo`)}, event(), "no JSON object"},
+		"answer too large":  {[]string{"--socket", saying(t, `{"a":"`+strings.Repeat("x", maxHookAnswer)+`"}`)}, event(), "larger than"},
+		"nothing to say":    {[]string{"--socket", saying(t, "{}\n"), "--what-is-this", "x"}, event(), ""},
+	}
+	t.Cleanup(func() { close(quit) }) // before the sockets end, which wait for those they serve
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out, errs bytes.Buffer
+			began := time.Now()
+			if code := run(append([]string{"arbiter", "hook", "--debug"}, c.args...), c.stdin, &out, &errs); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+			if took := time.Since(began); took > hookDeadline+patience/4 {
+				t.Errorf("it took %s", took)
+			}
+			if out.Len() > 0 {
+				t.Errorf("stdout %q", out.String())
+			}
+			if said := errs.String(); (c.reason == "") != (said == "") || !strings.Contains(said, c.reason) || strings.Count(said, "\n") > 1 {
+				t.Errorf("stderr %q, want one line with %q", said, c.reason)
+			}
+		})
+	}
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func TestHookIsSilentWithoutDebug(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"arbiter", "hook", "--socket", "/nowhere/s"}, strings.NewReader(hookEventText), &out, &errs); code != 0 || out.Len()+errs.Len() > 0 {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, out.String(), errs.String())
+	}
+}
+
+// TestHookPassesAnswersOn: what arbiter says reaches stdout as one line of JSON, and
+// what was asked holds nothing of what tools were given and answered.
+func TestHookPassesAnswersOn(t *testing.T) {
+	asked := make(chan string, 2)
+	const want = `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"[arbiter: context] x"}}`
+	socket := answering(t, func(conn net.Conn) {
+		raw, _ := io.ReadAll(conn)
+		asked <- string(raw)
+		_, _ = io.WriteString(conn, want+"\n")
+	})
+	event := strings.Replace(hookEventText, "stdout\":\"x", "stdout\":\""+strings.Repeat("secret", 1<<20), 1)
+	for _, env := range []bool{false, true} {
+		cmd := exec.Command("arbiter", "hook", "--socket", socket)
+		if env {
+			cmd = exec.Command("arbiter", "hook")
+			cmd.Env = []string{hookSocketEnv + "=" + socket}
+		}
+		cmd.Stdin = strings.NewReader(event)
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != want+"\n" {
+			t.Errorf("%v, %q", err, out)
+		}
+		if got := <-asked; got != `{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash"}` {
+			t.Errorf("asked %.200q", got)
+		}
+	}
+}
+
+func TestHookFlags(t *testing.T) {
+	t.Setenv(hookSocketEnv, "/env")
+	for _, c := range []struct {
+		args    string
+		socket  string
+		debug   bool
+		answers bool
+	}{
+		{"", "/env", false, true},
+		{"--socket /a", "/a", false, true},
+		{"-socket=/a --debug", "/a", true, true},
+		{"--debug --socket /a=b", "/a=b", true, true},
+		{"--socket=/a=b", "/a=b", false, true},
+		{"--future thing --socket /a", "/a", false, true},
+		{"--settings", "/env", false, false},
+		{"--socket /a --settings", "/a", false, false},
+		{"-h", "/env", false, false},
+		{"--help", "/env", false, false},
+		{"settings", "/env", false, true},
+	} {
+		args := strings.Fields(c.args)
+		socket, debug := hookFlags(args)
+		if socket != c.socket || debug != c.debug || answersHook(args) != c.answers {
+			t.Errorf("%q: %q, %v, %v", c.args, socket, debug, answersHook(args))
+		}
+	}
+}
+
+// TestHookSettings: what is printed for a person runs, whatever the program and the
+// socket are called.
+func TestHookSettings(t *testing.T) {
+	var out, errs bytes.Buffer
+	socket := saying(t, `{"decision":"block"}`)
+	if code := run([]string{"arbiter", "hook", "--settings", "--socket", socket}, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := string(hooks.Settings(hookCommandLine(self, socket))) + "\n"; out.String() != want {
+		t.Errorf("%s\nwant %s", out.String(), want)
+	}
+	arbiter, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := filepath.Join(t.TempDir(), `it's "$(x)" \ here`)
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(arbiter, filepath.Join(odd, "arbiter")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", hookCommandLine(filepath.Join(odd, "arbiter"), socket))
+	cmd.Stdin = strings.NewReader(hookEventText)
+	if got, err := cmd.CombinedOutput(); err != nil || string(got) != `{"decision":"block"}`+"\n" {
+		t.Errorf("%v, %q", err, got)
+	}
+}
+
+func TestHookSettingsWithoutArbiter(t *testing.T) {
+	t.Setenv("ARBITER_STATE_DIR", t.TempDir())
+	for _, args := range []string{"--settings", "--settings --session 1234", "--settings --socket /nowhere/s", "--settings x", "--settings --no-such"} {
+		var out, errs bytes.Buffer
+		if code := run(append([]string{"arbiter", "hook"}, strings.Fields(args)...), nil, &out, &errs); code != 2 || out.Len() > 0 || errs.Len() == 0 {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q", args, code, out.String(), errs.String())
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// hookCommandSpec is `arbiter hook` for persons. Answering an event does not come
+// this way: see run.
+func (e env) hookCommandSpec() *cli.Command {
+	return &cli.Command{
+		Name: hookCommand, Usage: "answer a hook of a session that was opened in a terminal",
+		Description: strings.TrimSpace(`
+Reads a hook's event on stdin, asks the arbiter that runs, and writes the answer. It never
+fails and never takes longer than 2 s: without an answer the session goes on as if there were no hook.
+
+  claude --resume ID --settings "$(arbiter hook --settings)"`),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "socket", Usage: "`PATH` of the running arbiter's socket", EnvVars: []string{hookSocketEnv}},
+			&cli.BoolFlag{Name: "settings", Usage: "print the settings that make a session use it"},
+			&cli.StringFlag{Name: "session", Usage: "with --settings: the `RUN`, instead of the one that runs in this directory"},
+			&cli.BoolFlag{Name: "debug", Usage: "say on stderr why there was no answer"},
+			stateDirFlag(),
+		},
+		Action: e.hookSettings,
+	}
+}
+
+// hookSettings prints what `claude --settings` takes.
+func (e env) hookSettings(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("hook takes no argument: %s", c.Args().First())
+	}
+	socket, err := hookSocketOf(c)
+	if err != nil {
+		return err
+	}
+	conn, err := net.DialTimeout("unix", socket, hookDeadline)
+	if err != nil {
+		return usagef("no arbiter answers hooks at %s: %v", socket, err)
+	}
+	conn.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return environmentf("cannot find arbiter's own program: %v", err)
+	}
+	_, err = fmt.Fprintln(e.stdout, string(hooks.Settings(hookCommandLine(self, socket))))
+	return err
+}
+
+// hookSocketOf is the socket to use: the one that is named, else that of the run that
+// is named or runs in this directory.
+func hookSocketOf(c *cli.Context) (string, error) {
+	if socket := c.String("socket"); socket != "" {
+		abs, err := filepath.Abs(socket)
+		if err != nil {
+			return "", environmentf("socket: %v", err)
+		}
+		return abs, nil
+	}
+	store, err := openRuns(c)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	info, err := liveRun(store, c.String("session"))
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(store.Dir(info.Run), hookSocketName)
+	if target, err := os.Readlink(path); err == nil {
+		path = target // where the run's own directory has too long a name
+	}
+	return path, nil
+}
+
+func liveRun(store *runs, named string) (journal.Info, error) {
+	if named != "" {
+		info, err := oneRun(store.Store, named)
+		if err == nil && !info.Live {
+			err = usagef("run %s is not alive", short(info.Run))
+		}
+		return info, err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return journal.Info{}, environmentf("working directory: %v", err)
+	}
+	info, err := store.Latest(here, func(i journal.Info) bool { return i.Live })
+	if errors.Is(err, journal.ErrNotFound) {
+		return info, usagef("no arbiter runs in %s: name the run (--session) or the socket (--socket)", here)
+	}
+	if err != nil {
+		return info, environmentf("state directory: %v", err)
+	}
+	return info, nil
+}
+
+// hookCommandLine is the shell command that the CLI runs for every event.
+func hookCommandLine(self, socket string) string {
+	return shellQuote(self) + " " + hookCommand + " --socket " + shellQuote(socket)
+}
+
+// shellQuote makes one word of a text, for sh.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,42 @@
+package hooks
+
+import "encoding/json"
+
+// Answer is what the CLI is told. The zero value says nothing.
+type Answer struct {
+	Event Event
+	// Context is added to what the model reads next.
+	Context string
+	// Block refuses what the event announces; Reason says why.
+	Block  bool
+	Reason string
+}
+
+// Empty says whether the answer tells nothing.
+func (a Answer) Empty() bool { return !a.Block && a.Context == "" }
+
+// JSON is the answer as the CLI reads it, on one line without its end; {} when it
+// is empty. A block has no hookSpecificOutput: PreCompact does not take one
+// (observed with CLI 2.1.329).
+func (a Answer) JSON() json.RawMessage {
+	type specific struct {
+		Event   Event  `json:"hookEventName"`
+		Context string `json:"additionalContext"`
+	}
+	var out struct {
+		Decision string    `json:"decision,omitempty"`
+		Reason   string    `json:"reason,omitempty"`
+		Specific *specific `json:"hookSpecificOutput,omitempty"`
+	}
+	switch {
+	case a.Block:
+		out.Decision, out.Reason = "block", a.Reason
+	case a.Context != "":
+		out.Specific = &specific{Event: a.Event, Context: a.Context}
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return json.RawMessage("{}") // strings alone: it cannot be
+	}
+	return raw
+}

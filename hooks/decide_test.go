@@ -1,0 +1,314 @@
+package hooks
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// session is a main thread under a policy: it plays events and keeps what is spent.
+type session struct {
+	t     *testing.T
+	p     Policy
+	spent Spent
+	r     Reading
+}
+
+func newSession(t *testing.T) *session {
+	return &session{t: t, p: Policy{Role: RoleOrchestrator, Warn: 70, Critical: 85}}
+}
+
+// at sets the reading, in percent of a window of 200,000.
+func (s *session) at(pct float64) *session {
+	s.r = Reading{Tokens: int(pct * 2000), Window: 200_000, Pct: pct}
+	return s
+}
+
+func (s *session) play(in Input) (Answer, []Effect) {
+	a, spent, effects := Decide(s.p, in, s.r, s.spent)
+	s.spent = spent
+	return a, effects
+}
+
+// expect plays an event and compares what comes of it: the effects, and whether the
+// answer carries text exactly when they say so.
+func (s *session) expect(in Input, want ...Effect) Answer {
+	s.t.Helper()
+	a, got := s.play(in)
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Fatalf("%+v at %.0f %%: effects (-want +got):\n%s", in, s.r.Pct, diff)
+	}
+	carries := false
+	for _, e := range want {
+		switch e.(type) {
+		case Told, Reminded:
+			carries = true
+		}
+	}
+	if carries != (a.Context != "") {
+		s.t.Fatalf("%+v: answer %+v, effects %v", in, a, got)
+	}
+	if carries && a.Event != in.Event {
+		s.t.Fatalf("answer to %s names %s", in.Event, a.Event)
+	}
+	return a
+}
+
+var (
+	tool     = Input{Event: PostToolUse, Tool: "Bash"}
+	failure  = Input{Event: PostToolUseFailure, Tool: "Bash", Error: "Exit code 1"}
+	prompt   = Input{Event: UserPromptSubmit}
+	sub      = Input{Event: PostToolUse, Tool: "Bash", AgentID: "a22d7ad5", AgentType: "general-purpose"}
+	preAuto  = Input{Event: PreCompact, Trigger: TriggerAuto}
+	preHuman = Input{Event: PreCompact, Trigger: TriggerManual}
+	start    = Input{Event: SessionStart, Source: SourceCompact}
+	post     = Input{Event: PostCompact, Trigger: TriggerAuto}
+)
+
+func TestLevelsAreToldOnce(t *testing.T) {
+	s := newSession(t)
+	s.at(69.9).expect(tool)
+	s.at(70).expect(tool, Told{Level: LevelWarn, Pct: 70})
+	s.at(71).expect(tool)
+	s.expect(prompt)
+	s.at(74.9).expect(failure)
+	s.at(86).expect(failure, Told{Level: LevelCritical, Pct: 86})
+	s.expect(tool)
+	s.at(84).expect(tool) // less is no reason to tell the lower level
+	s.expect(prompt)
+}
+
+func TestCriticalAtOnce(t *testing.T) {
+	s := newSession(t)
+	s.at(90).expect(tool, Told{Level: LevelCritical, Pct: 90})
+	s.at(72).expect(tool)
+}
+
+func TestPromptTellsWhatWasNotTold(t *testing.T) {
+	s := newSession(t)
+	s.at(75).expect(prompt, Told{Level: LevelWarn, Pct: 75})
+	s.expect(tool)
+	s.at(79.9).expect(prompt)
+	s.at(80).expect(prompt) // a reminder is no business of a prompt
+	s.at(85).expect(prompt, Told{Level: LevelCritical, Pct: 85})
+}
+
+func TestRemindersAreSparing(t *testing.T) {
+	s := newSession(t)
+	s.at(71).expect(tool, Told{Level: LevelWarn, Pct: 71})
+	for range 30 {
+		s.at(75.9).expect(tool)
+	}
+	s.at(76).expect(tool, Told{Level: LevelWarn, Pct: 76, Again: true})
+	s.at(80.9).expect(tool)
+
+	s.at(86).expect(tool, Told{Level: LevelCritical, Pct: 86})
+	for range criticalCalls - 1 {
+		s.at(95).expect(tool) // points alone do not do
+	}
+	s.at(86.9).expect(tool) // nor do calls
+	s.at(87).expect(tool, Told{Level: LevelCritical, Pct: 87, Again: true})
+	s.at(99).expect(tool)
+}
+
+// A restart brings the level along, and nothing else: points count from the first
+// reading.
+func TestSpentSurvivesARestart(t *testing.T) {
+	s := newSession(t)
+	s.spent = SpentLevel("warn")
+	s.at(78).expect(tool)
+	s.at(82.9).expect(tool)
+	s.at(83).expect(tool, Told{Level: LevelWarn, Pct: 83, Again: true})
+
+	s = newSession(t)
+	s.spent = SpentLevel("critical")
+	s.at(90).expect(prompt)
+	s.expect(tool)
+	for _, level := range []string{"", "none", "Warn"} {
+		if got := SpentLevel(level); got != (Spent{}) {
+			t.Errorf("SpentLevel(%q) = %+v", level, got)
+		}
+	}
+}
+
+func TestSubagentsNeitherGetNorSpend(t *testing.T) {
+	s := newSession(t)
+	s.p.KeepContext, s.p.Reminder = true, "rules"
+	s.at(90)
+	for _, e := range []Event{PostToolUse, PostToolUseFailure, UserPromptSubmit, PreCompact, PostCompact, SessionStart} {
+		in := sub
+		in.Event, in.Trigger, in.Source = e, TriggerAuto, SourceCompact
+		s.expect(in) // a subagent's own compaction is its own business
+	}
+	if s.spent != (Spent{}) {
+		t.Errorf("subagents spent %+v", s.spent)
+	}
+	s.expect(tool, Told{Level: LevelCritical, Pct: 90})
+}
+
+func TestSubagentsAreReported(t *testing.T) {
+	s := newSession(t)
+	s.expect(Input{Event: SubagentStart, AgentID: "a1", AgentType: "Explore"}, SubagentStarted{ID: "a1", Type: "Explore"})
+	s.expect(Input{Event: SubagentStop, AgentID: "a1", AgentType: "Explore"}, SubagentEnded{ID: "a1", Type: "Explore"})
+	s.expect(Input{Event: SubagentStop, AgentID: "a2"}) // the agent inside of a compaction
+}
+
+// What ends a turn is not the place for a warning: the next prompt is.
+func TestCallsNobodyReadsOn(t *testing.T) {
+	s := newSession(t)
+	s.at(86).expect(Input{Event: PostToolUse, Tool: "StructuredOutput"})
+	s.expect(Input{Event: PostToolUseFailure, Tool: "Bash", IsInterrupt: true})
+	s.expect(prompt, Told{Level: LevelCritical, Pct: 86})
+}
+
+func TestUnknownReadings(t *testing.T) {
+	s := newSession(t)
+	for _, r := range []Reading{{}, {Tokens: 500_000}, {Tokens: 1, Window: -1, Pct: 99}, {Window: 1, Pct: nan()}, {Window: 1, Pct: inf()}} {
+		s.r = r
+		s.expect(tool)
+		s.expect(prompt)
+	}
+	s.p = Policy{} // no levels
+	s.at(100).expect(tool)
+}
+
+func TestCompactionIsHeldBack(t *testing.T) {
+	s := newSession(t)
+	s.p.KeepContext = true
+	s.at(86).expect(tool, Told{Level: LevelCritical, Pct: 86})
+	for n := 1; n <= 3; n++ {
+		a := s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: n})
+		if !a.Block || !strings.HasPrefix(a.Reason, MarkContext) {
+			t.Errorf("answer %+v", a)
+		}
+		told := s.expect(tool, Told{Level: LevelCritical, Pct: 86, Again: true})
+		if !strings.Contains(told.Context, "held back") {
+			t.Errorf("the last moment is not named: %q", told.Context)
+		}
+	}
+	s.expect(prompt) // another turn: it counts anew, and presses no more
+	s.expect(tool)
+	s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: 1})
+}
+
+// A compaction that comes below the levels, or with no reading at all, is told of
+// all the same.
+func TestHeldBackWithoutAReading(t *testing.T) {
+	s := newSession(t)
+	s.p.KeepContext = true
+	s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: 1})
+	a := s.expect(tool, Told{Level: LevelCritical})
+	if strings.Contains(a.Context, "0 %") {
+		t.Errorf("a figure nobody knows: %q", a.Context)
+	}
+}
+
+func TestBlockingIsBounded(t *testing.T) {
+	s := newSession(t)
+	s.p.KeepContext = true
+	for n := 1; n <= MaxBlocks; n++ {
+		s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: n})
+	}
+	for range 2 { // and once it was let go, the next one in this turn is, too
+		if a := s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto, GaveUp: true}); !a.Empty() {
+			t.Errorf("answer %+v", a)
+		}
+		s.expect(start, Compacted{Trigger: TriggerAuto})
+		s.expect(post)
+	}
+	s.expect(prompt)
+	s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: 1})
+}
+
+func TestCompactionIsLetThrough(t *testing.T) {
+	s := newSession(t)
+	s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto}) // the policy does not hold it back
+	s.p.KeepContext = true
+	s.expect(preHuman, CompactionPassed{Trigger: TriggerManual})
+	s.expect(Input{Event: PreCompact}, CompactionPassed{})
+	if s.spent.Pressing {
+		t.Error("what was let through presses nobody")
+	}
+}
+
+func TestLevelsComeBackAfterACompaction(t *testing.T) {
+	s := newSession(t)
+	s.at(90).expect(tool, Told{Level: LevelCritical, Pct: 90})
+	s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto})
+	s.expect(start, Compacted{Trigger: TriggerAuto})
+	s.expect(post)
+	s.at(10).expect(tool)
+	s.at(72).expect(tool, Told{Level: LevelWarn, Pct: 72})
+	s.at(90).expect(tool, Told{Level: LevelCritical, Pct: 90})
+}
+
+// The reminder comes with the first event that can carry it, once for each
+// compaction, whichever of the two events tells of it, and in whichever order.
+func TestReminderIsToldOnce(t *testing.T) {
+	for name, after := range map[string][]Input{
+		"as the CLI does":   {start, post},
+		"the other way":     {post, start},
+		"with a subagent's": {{Event: SubagentStop, AgentID: "a2"}, start, {Event: SessionStart, Source: SourceCompact, AgentID: "a3"}, post},
+		"only PostCompact":  {post, tool},
+		"then a prompt":     {post, prompt},
+		"only SessionStart": {start},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t)
+			s.p.Reminder = "Never edit files."
+			s.at(20)
+			for range 3 {
+				s.play(preAuto)
+				var said, compacted int
+				for _, in := range append(after, tool, prompt, tool) {
+					a, effects := s.play(in)
+					if strings.Contains(a.Context, "Never edit files.") {
+						said++
+						if !strings.HasPrefix(a.Context, MarkReminder) {
+							t.Errorf("no mark: %q", a.Context)
+						}
+					}
+					for _, e := range effects {
+						if c, ok := e.(Compacted); ok {
+							compacted++
+							if c.Trigger != TriggerAuto {
+								t.Errorf("%+v", c)
+							}
+						}
+					}
+				}
+				if said != 1 || compacted != 1 {
+					t.Errorf("reminded %d times of %d compactions, want once of one", said, compacted)
+				}
+			}
+		})
+	}
+}
+
+func TestReminderAndWarningTogether(t *testing.T) {
+	s := newSession(t)
+	s.p.Reminder = "rules"
+	s.play(post)
+	a := s.at(88).expect(tool, Told{Level: LevelCritical, Pct: 88}, Reminded{})
+	if !strings.HasPrefix(a.Context, MarkContext) || !strings.Contains(a.Context, "\n\n"+MarkReminder) {
+		t.Errorf("answer %q", a.Context)
+	}
+	s.p.Reminder = ""
+	s.play(post)
+	s.at(10).expect(tool)
+}
+
+func TestOtherEvents(t *testing.T) {
+	s := newSession(t)
+	s.at(99)
+	for _, in := range []Input{{Event: "Stop", StopHookActive: true}, {Event: "PreToolUse", Tool: "Bash"}, {Event: "SomethingNew"},
+		{Event: SessionStart, Source: "startup"}, {Event: SessionStart, Source: "resume"}} {
+		s.expect(in)
+	}
+	s.expect(tool, Told{Level: LevelCritical, Pct: 99})
+	s.expect(Input{Event: SessionStart, Source: SourceClear}) // the history is gone
+	if s.spent != (Spent{}) {
+		t.Errorf("after a clear %+v is spent", s.spent)
+	}
+}

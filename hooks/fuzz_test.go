@@ -1,0 +1,133 @@
+package hooks
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"unicode/utf16"
+)
+
+func nan() float64 { return math.NaN() }
+func inf() float64 { return math.Inf(1) }
+
+func unitsOf(s string) int { return len(utf16.Encode([]rune(s))) }
+
+// FuzzParse: whatever is read writes itself down so that it is read the same.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"hook_event_name":"PostToolUse","tool_name":"Bash","agent_id":"a","is_interrupt":true}`))
+	f.Add([]byte(`{"hook_event_name":"\ud800","cwd":"\u0000"}`))
+	f.Add([]byte(`{"hook_event_name":"x","hook_event_name":"y"}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		in, err := Parse(raw)
+		if err != nil {
+			return
+		}
+		in.Error = "" // not carried along
+		again, err := Parse(in.JSON())
+		if err != nil || again != in {
+			t.Errorf("%+v became %+v, %v", in, again, err)
+		}
+	})
+}
+
+// events that FuzzDecide draws from: by one byte.
+var events = []Input{
+	tool, failure, prompt, sub, preAuto, preHuman, start, post,
+	{Event: PostToolUse, Tool: "StructuredOutput"},
+	{Event: SubagentStart, AgentID: "a", AgentType: "t"},
+	{Event: SubagentStop, AgentID: "a"},
+	{Event: PreCompact, Trigger: TriggerAuto, AgentID: "a"},
+	{Event: PostCompact, Trigger: TriggerAuto, AgentID: "a"},
+	{Event: SessionStart, Source: SourceCompact, AgentID: "a"},
+	{Event: "Stop"},
+	{Event: SessionStart, Source: SourceClear},
+}
+
+// FuzzDecide plays random sessions: each byte pair is an event and a reading.
+func FuzzDecide(f *testing.F) {
+	f.Add([]byte{0, 71, 0, 86, 4, 86, 0, 86, 6, 0, 7, 0, 0, 10, 0, 90}, true)
+	f.Add([]byte{3, 99, 2, 99, 0, 99}, false)
+	f.Add([]byte{4, 99, 4, 99, 4, 99, 7, 99, 6, 0, 15, 0, 0, 100, 0, 255}, true)
+	f.Fuzz(func(t *testing.T, script []byte, keep bool) {
+		p := Policy{Role: RoleOrchestrator, Warn: 70, Critical: 85, Reminder: "rules", KeepContext: keep}
+		var spent Spent
+		var ep epoch
+		for ; len(script) >= 2; script = script[2:] {
+			in := events[int(script[0])%len(events)]
+			r := Reading{Tokens: 1, Window: 100, Pct: float64(script[1])}
+			switch script[1] {
+			case 255:
+				r = Reading{}
+			case 254:
+				r.Pct = math.NaN()
+			}
+			before := spent
+			var a Answer
+			var effects []Effect
+			a, spent, effects = Decide(p, in, r, spent)
+			if in.AgentID != "" && (spent != before || !a.Empty()) {
+				t.Fatalf("a subagent's %s spent or got something: %+v", in.Event, a)
+			}
+			if !json.Valid(a.JSON()) || unitsOf(a.Context) > MaxContext {
+				t.Fatalf("answer %s", a.JSON())
+			}
+			if a.Block && (in.Event != PreCompact || in.Trigger != TriggerAuto || !keep) {
+				t.Fatalf("%+v was blocked", in)
+			}
+			if _, after, _ := Decide(p, in, r, before); after != spent {
+				t.Fatal("the same came out differently")
+			}
+			ep.note(t, in, before, effects)
+		}
+	})
+}
+
+// epoch is what was told since the last compaction.
+type epoch struct {
+	told     map[Level]bool
+	blocks   int
+	reminded bool // since the last compaction; before any, nothing is
+	any      bool
+}
+
+func (e *epoch) note(t *testing.T, in Input, before Spent, effects []Effect) {
+	if in.Event == UserPromptSubmit && in.AgentID == "" {
+		e.blocks = 0
+	}
+	if in.Event == SessionStart && in.Source == SourceClear {
+		*e = epoch{}
+	}
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case Compacted:
+			e.told, e.reminded, e.any = nil, false, true
+		case Reminded:
+			if e.reminded || !e.any {
+				t.Fatal("reminded without a compaction, or twice after one")
+			}
+			e.reminded = true
+		case CompactionBlocked:
+			if e.blocks++; e.blocks > MaxBlocks {
+				t.Fatal("held back for ever")
+			}
+		case Told:
+			e.checkTold(t, in, before, effect)
+		}
+	}
+}
+
+func (e *epoch) checkTold(t *testing.T, in Input, before Spent, told Told) {
+	switch {
+	case !told.Again && (e.told[told.Level] || e.told[LevelCritical]):
+		t.Fatalf("%s was told as if it were new", told.Level)
+	case told.Again && (!e.told[told.Level] || in.Event == UserPromptSubmit):
+		t.Fatalf("%s was told again by %s, and never before", told.Level, in.Event)
+	case told.Again && !before.Pressing && told.Level == LevelWarn && told.Pct < before.Pct+warnPoints,
+		told.Again && !before.Pressing && told.Level == LevelCritical && (before.Calls+1 < criticalCalls || told.Pct < before.Pct+criticalPoints):
+		t.Fatalf("%s was told again too soon", told.Level)
+	}
+	if e.told == nil {
+		e.told = map[Level]bool{}
+	}
+	e.told[told.Level] = true
+}

@@ -1,0 +1,114 @@
+package hooks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Event names a hook event of the CLI. Others than these are tolerated and get an
+// empty answer.
+type Event string
+
+// The events that the policy has an answer or a report for.
+const (
+	PostToolUse        Event = "PostToolUse"
+	PostToolUseFailure Event = "PostToolUseFailure"
+	UserPromptSubmit   Event = "UserPromptSubmit"
+	PreCompact         Event = "PreCompact"
+	PostCompact        Event = "PostCompact"
+	SessionStart       Event = "SessionStart"
+	SubagentStart      Event = "SubagentStart"
+	SubagentStop       Event = "SubagentStop"
+)
+
+// Triggers of a compaction, and the source of a SessionStart that follows one.
+const (
+	TriggerAuto   = "auto"
+	TriggerManual = "manual" // a person's /compact
+	SourceCompact = "compact"
+	SourceClear   = "clear"
+)
+
+// Input is one event of the CLI. What an event does not have is empty.
+type Input struct {
+	Event          Event
+	SessionID      string
+	TranscriptPath string // of the session's main thread, also in a subagent's events
+	CWD            string
+	AgentID        string // the subagent's; empty: the main thread
+	AgentType      string
+	Tool           string
+	ToolUseID      string
+	Trigger        string // of a compaction
+	Source         string // of a SessionStart
+	Error          string // of a PostToolUseFailure
+	IsInterrupt    bool   // the call failed because somebody interrupted it
+	StopHookActive bool
+}
+
+// Parse reads an event by the exact names of its fields: encoding/json would
+// take `Agent_ID` for `agent_id`. Unknown events and fields are no error, a known
+// field of another type is one: to guess whose call it was would be worse.
+func Parse(raw json.RawMessage) (Input, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return Input{}, fmt.Errorf("read hook event: %w", err)
+	}
+	var in Input
+	for name, to := range map[string]any{
+		"hook_event_name":  &in.Event,
+		"session_id":       &in.SessionID,
+		"transcript_path":  &in.TranscriptPath,
+		"cwd":              &in.CWD,
+		"agent_id":         &in.AgentID,
+		"agent_type":       &in.AgentType,
+		"tool_name":        &in.Tool,
+		"tool_use_id":      &in.ToolUseID,
+		"trigger":          &in.Trigger,
+		"source":           &in.Source,
+		"error":            &in.Error,
+		"is_interrupt":     &in.IsInterrupt,
+		"stop_hook_active": &in.StopHookActive,
+	} {
+		value, ok := fields[name]
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal(value, to); err != nil {
+			return Input{}, fmt.Errorf("read hook event: field %s: %w", name, err)
+		}
+	}
+	if in.Event == "" {
+		return Input{}, errors.New("read hook event: it has no hook_event_name")
+	}
+	return in, nil
+}
+
+// JSON is the event as the CLI would have written it, reduced to what [Parse]
+// reads but for the error: some kilobytes, whatever the tool was given and
+// answered.
+func (in Input) JSON() json.RawMessage {
+	raw, err := json.Marshal(struct {
+		Event          Event  `json:"hook_event_name"`
+		SessionID      string `json:"session_id,omitempty"`
+		TranscriptPath string `json:"transcript_path,omitempty"`
+		CWD            string `json:"cwd,omitempty"`
+		AgentID        string `json:"agent_id,omitempty"`
+		AgentType      string `json:"agent_type,omitempty"`
+		Tool           string `json:"tool_name,omitempty"`
+		ToolUseID      string `json:"tool_use_id,omitempty"`
+		Trigger        string `json:"trigger,omitempty"`
+		Source         string `json:"source,omitempty"`
+		IsInterrupt    bool   `json:"is_interrupt,omitempty"`
+		StopHookActive bool   `json:"stop_hook_active,omitempty"`
+	}{in.Event, in.SessionID, in.TranscriptPath, in.CWD, in.AgentID, in.AgentType, in.Tool, in.ToolUseID,
+		in.Trigger, in.Source, in.IsInterrupt, in.StopHookActive})
+	if err != nil {
+		return json.RawMessage("{}") // strings and flags alone: it cannot be
+	}
+	return raw
+}
+
+// subagent says whether the event came from within a subagent.
+func (in Input) subagent() bool { return in.AgentID != "" }

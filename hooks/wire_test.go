@@ -1,0 +1,143 @@
+package hooks
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	// As the CLI 2.1.329 writes it, cut.
+	const full = `{"session_id":"33e2ace1-d4bc-47dd-9200-fa457d13e61f","transcript_path":"/h/.claude/projects/-w/33e2ace1-d4bc-47dd-9200-fa457d13e61f.jsonl",
+"cwd":"/w","prompt_id":"e5351c41","permission_mode":"default","agent_id":"a22d","agent_type":"general-purpose","effort":{"level":"medium"},
+"hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{"command":"false","agent_id":"inner"},"tool_use_id":"toolu_1",
+"error":"Exit code 1","is_interrupt":true,"duration_ms":12}`
+	want := Input{Event: PostToolUseFailure, SessionID: "33e2ace1-d4bc-47dd-9200-fa457d13e61f",
+		TranscriptPath: "/h/.claude/projects/-w/33e2ace1-d4bc-47dd-9200-fa457d13e61f.jsonl", CWD: "/w", AgentID: "a22d", AgentType: "general-purpose",
+		Tool: "Bash", ToolUseID: "toolu_1", Error: "Exit code 1", IsInterrupt: true}
+	got, err := Parse(json.RawMessage(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for raw, want := range map[string]Input{
+		`{"hook_event_name":"PostToolUse","Agent_ID":"x","AGENT_ID":"y","Hook_Event_Name":"Stop"}`: {Event: PostToolUse}, // no folding of case
+		`{"hook_event_name":"Tomorrow","what":[1]}`:                                                {Event: "Tomorrow"},
+		`{"hook_event_name":"PreCompact","trigger":"auto","custom_instructions":null}`:             {Event: PreCompact, Trigger: "auto"},
+		`{"hook_event_name":"PostToolUse","agent_id":null}`:                                        {Event: PostToolUse},
+		` {"hook_event_name":"SessionStart","source":"compact","stop_hook_active":true} `:          {Event: SessionStart, Source: "compact", StopHookActive: true},
+	} {
+		got, err := Parse(json.RawMessage(raw))
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", raw, got, err, want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, raw := range []string{
+		"", "null", "[]", "7", `"PostToolUse"`, "{", `{}`, `{"hook_event_name":""}`, `{"hook_event_name":7}`,
+		`{"hook_event_name":"PostToolUse","agent_id":7}`, `{"hook_event_name":"PostToolUse","is_interrupt":"yes"}`,
+		`{"hook_event_name":"PostToolUse"}{}`,
+	} {
+		if in, err := Parse(json.RawMessage(raw)); err == nil {
+			t.Errorf("%q was taken for %+v", raw, in)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for want, a := range map[string]Answer{
+		`{}`: {},
+		`{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"a \"b\"\n"}}`: {Event: PostToolUse, Context: "a \"b\"\n"},
+		`{"decision":"block","reason":"no"}`:                                                     {Event: PreCompact, Block: true, Reason: "no", Context: "not with a block"},
+		`{"decision":"block"}`:                                                                   {Event: PreCompact, Block: true},
+	} {
+		if got := string(a.JSON()); got != want {
+			t.Errorf("%+v: %s, want %s", a, got, want)
+		}
+		if a.Empty() != (want == "{}") {
+			t.Errorf("%+v: empty %v", a, a.Empty())
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	var got struct {
+		Hooks map[string][]struct {
+			Matcher string
+			Hooks   []struct {
+				Type, Command string
+				Timeout       int
+			}
+		}
+	}
+	const command = `'/a b/arbiter' hook --socket '/s'`
+	if err := json.Unmarshal(Settings(command), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Hooks) != len(Registrations()) {
+		t.Errorf("%d events, want %d", len(got.Hooks), len(Registrations()))
+	}
+	for event, list := range got.Hooks {
+		if len(list) != 1 || len(list[0].Hooks) != 1 {
+			t.Fatalf("%s: %+v", event, list)
+		}
+		h := list[0].Hooks[0]
+		if h.Type != "command" || h.Command != command || h.Timeout != TimeoutSeconds {
+			t.Errorf("%s: %+v", event, h)
+		}
+		if byTool := strings.HasPrefix(event, "PostToolUse"); (list[0].Matcher == "*") != byTool {
+			t.Errorf("%s: matcher %q", event, list[0].Matcher)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	r := Reading{Tokens: 1_172_000, Window: 1_200_000, Pct: 85.9}
+	for _, tt := range []struct {
+		role  string
+		level Level
+		want  string
+	}{
+		{RoleOrchestrator, LevelWarn, "Finish the thread at hand"},
+		{RoleOrchestrator, LevelCritical, "kind `handoff`"},
+		{RoleArbiter, LevelWarn, "will ask you for HANDOFF"},
+		{RoleArbiter, LevelCritical, "End this turn now"},
+		{"", LevelCritical, "kind `handoff`"},
+	} {
+		text := warningText(Policy{Role: tt.role}, tt.level, r, false)
+		first, rest, _ := strings.Cut(text, "\n")
+		if want := MarkContext + " " + string(tt.level) + ": 86 % full, 1,172,000 of 1,200,000 tokens."; first != want {
+			t.Errorf("first line %q, want %q", first, want)
+		}
+		if !strings.Contains(rest, tt.want) || strings.Contains(text, "held back") {
+			t.Errorf("%s %s: %q", tt.role, tt.level, rest)
+		}
+	}
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 172_000: "172,000", 1_000_000: "1,000,000", -1500: "-1,500", -150: "-150"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%d) = %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestFit(t *testing.T) {
+	whole := strings.Repeat("é", MaxContext)
+	if got := fit(whole); got != whole {
+		t.Error("a text that fits was cut")
+	}
+	for _, text := range []string{whole + "é", strings.Repeat("😀", MaxContext/2) + "x", strings.Repeat("x", 1<<20), strings.Repeat("\xff", MaxContext+1)} {
+		got := fit(text)
+		if n := unitsOf(got); n > MaxContext || n < MaxContext-2 {
+			t.Errorf("%d units, want as many of %d as go", n, MaxContext)
+		}
+		if kept, ok := strings.CutSuffix(got, cutMark); !ok || !strings.HasPrefix(text, kept) {
+			t.Error("it is no beginning of the text, with the mark")
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package hooks
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// Marks begin what the harness itself tells a model. They tell it apart from what
+// the model reads elsewhere, together with where it comes: no person and no tool
+// can answer a hook.
+const (
+	MarkContext  = "[arbiter: context]"
+	MarkReminder = "[arbiter: rules]"
+)
+
+const blockReason = MarkContext + " Compaction held back: the work is handed over instead."
+
+// warningText says what the figure is and what to do.
+func warningText(p Policy, l Level, r Reading, pressing bool) string {
+	var b strings.Builder
+	b.WriteString(MarkContext + " ")
+	switch {
+	case r.Window > 0:
+		fmt.Fprintf(&b, "%s: %.0f %% full, %s of %s tokens.", l, r.Pct, grouped(r.Tokens), grouped(r.Window))
+	default:
+		fmt.Fprintf(&b, "%s: full.", l)
+	}
+	if pressing {
+		b.WriteString("\nA compaction was held back, so that nothing is lost. It cannot be held back for long: this is the last moment.")
+	}
+	b.WriteString("\n" + advice(p.Role, l))
+	return b.String()
+}
+
+// advice is what a role is to do at a level.
+func advice(role string, l Level) string {
+	switch {
+	case role == RoleArbiter && l == LevelCritical:
+		return "End this turn now, with the decision you have. The supervisor then asks you for HANDOFF."
+	case role == RoleArbiter:
+		return "End this turn soon and read nothing large. The supervisor will ask you for HANDOFF between turns."
+	case l == LevelCritical:
+		return "Stop: begin nothing new. Commit what stands, then end this turn with kind `handoff` and its document: what is done, what remains, what a successor must know, and checks that show it."
+	}
+	return "Finish the thread at hand and commit it. Begin nothing large; a successor will."
+}
+
+// reminderText is what a session is told again after a compaction.
+func reminderText(p Policy) string {
+	return MarkReminder + " The context was compacted. This still holds:\n\n" + p.Reminder
+}
+
+// MaxContext is how long the text of an answer may be, in UTF-16 units. The CLI puts
+// a longer one into a file and shows the model its first 2 kB (observed with CLI
+// 2.1.329), so it is cut here, and says so.
+const MaxContext = 10_000
+
+const cutMark = "\n[cut: it is longer than the CLI shows]"
+
+// fit cuts a text to MaxContext on a rune border.
+func fit(text string) string {
+	units, room := 0, MaxContext-len(cutMark)
+	keep := 0 // bytes that fit together with the mark
+	for i, r := range text {
+		if units <= room {
+			keep = i
+		}
+		units += max(1, utf16.RuneLen(r))
+	}
+	if units <= MaxContext {
+		return text
+	}
+	return text[:keep] + cutMark
+}
+
+// grouped writes 172000 as 172,000.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
