@@ -31,7 +31,7 @@ func main() {
 	flag.Parse()
 	scenarios := flag.Args()
 	if len(scenarios) == 0 {
-		scenarios = []string{"small-job", "parallel"}
+		scenarios = []string{"small-job", "parallel", "generations"}
 	}
 	for _, s := range scenarios {
 		if err := record(*arbiter, *claude, *out, s); err != nil {
