@@ -15,7 +15,7 @@ func Apply(s State, in Input) (State, []Effect) {
 	st := &step{State: s, at: in.At}
 	st.take(in.Fact)
 	st.settle()
-	if len(st.out) > 0 && !Narrates(in.Fact) {
+	if len(st.out) > 0 && !Narrates(in.Fact) && !st.narrated(in.Fact) {
 		st.LastAt = in.At
 	}
 	return st.State, st.out
@@ -105,7 +105,9 @@ func (st *step) settle() {
 	if st.Ending != nil || !st.Phase.Live() {
 		return
 	}
-	st.askRenewal()
+	if st.askRenewal(); st.Ending != nil {
+		return
+	}
 	st.pump()
 	st.awake()
 }

@@ -27,6 +27,10 @@ const classRenewal restart.Class = "renewed"
 // own. One that never rules, however fresh, would go on for ever.
 const maxRecords = 2
 
+// maxShort is how often in a row a renewal may be due again after a single ruling. Where
+// what an Arbiter inherits, or is made to read, fills its window, another is no help.
+const maxShort = 3
+
 // Ruling is a decision as the ledger keeps it: what the next Arbiter must stand by.
 type Ruling struct {
 	At           time.Time
@@ -47,6 +51,9 @@ func (st *step) enter(v verdict.Arbiter, source string) {
 	if len(keep) >= rulingsKept {
 		keep = keep[len(keep)-rulingsKept+1:]
 	}
+	if v.Decision != verdict.Handoff {
+		st.RuledSince++
+	}
 	st.Rulings = append(slices.Clone(keep), Ruling{
 		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: headOf(v.Reason, rulingSaid), Said: headOf(v.Message, rulingSaid), Source: source,
 	})
@@ -64,6 +71,11 @@ func (st *step) askRenewal() {
 	}
 	if slices.ContainsFunc(st.Mail, func(m Mail) bool { return m.To == a.ID && m.Told }) {
 		return // a turn that was cut off comes first
+	}
+	if st.Short >= maxShort {
+		st.giveUp(bridge.CatCompaction, fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% of %d tokens): "+
+			"raise --context-tokens or --context-critical, or use a model with a larger window, and resume", a.Context.Pct, a.Context.Window))
+		return
 	}
 	st.Renewal = renewalAsked
 	st.tell(a.ID, KindRenewal, fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another takes your place, and knows nothing but what you leave. "+
@@ -128,6 +140,12 @@ func (st *step) renewed(h Handover) {
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
 	st.Renewal = renewalGiven
 	st.Renewals++
+	if st.RuledSince <= 1 {
+		st.Short++
+	} else {
+		st.Short = 0
+	}
+	st.RuledSince = 0
 	if a.Up() {
 		a.Status, a.Since, a.Class, a.Cause = Restarting, st.at, classRenewal, "its context was at its end"
 		st.withdrawPermits(a.ID)

@@ -349,3 +349,24 @@ func TestRemindersFollowThePlan(t *testing.T) {
 		t.Errorf("a level is told twice over a restart: %+v", h)
 	}
 }
+
+// TestRenewalsThatDoNotHelp: an Arbiter that is full as soon as it is renewed ends the run,
+// and says what to do.
+func TestRenewalsThatDoNotHelp(t *testing.T) {
+	p := begin(t, nil)
+	p.full("arbiter", 90)
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
+	for range maxShort - 1 {
+		p.renewNow("x")
+		p.say("This.")
+		p.full("arbiter", 90)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which?"))
+	}
+	p.renewNow("x")
+	p.say("This.")
+	p.full("arbiter", 90)
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which?"))
+	if r, _ := p.finished(); r.Status != contract.StatusFailed || !strings.Contains(r.Summary, "--context-tokens") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -50,6 +50,7 @@ func (st *step) resumed(f Resumed) {
 	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Failures, st.ToldAlone = false, 0, false
 	st.Asked = nil // whoever asked is gone, too
+	st.Short = 0   // the limits may be others
 	e := st.sessionEvent()
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)

@@ -62,6 +62,8 @@ type State struct {
 	Renewal    string     // stage of the Arbiter's renewal
 	Renewals   int        // of the Arbiter so far
 	Records    int        // of them, in a row, those without a document of its own
+	RuledSince int        // rulings since the last renewal
+	Short      int        // renewals in a row that were due again at once
 
 	HumanPresent bool // somebody may answer
 	HumanSpoke   bool

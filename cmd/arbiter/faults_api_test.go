@@ -236,7 +236,7 @@ func TestCutStream(t *testing.T) {
 // up again, with nothing started; a higher limit lets it go on.
 func TestMoneyIsSpentOnce(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: And then?, reason: r}, usage: {input: 900000, output: 10000}}\n    otherwise:", 1)
+	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: And then?, reason: r}, usage: {input: 240000, output: 10000}}\n    otherwise:", 1)
 	s := perform(t, text, nil, "--max-cost", "1")
 	r := s.finish(contract.ExitLimit)
 	if r.Status != contract.StatusLimit || r.CostUSD < 1 {
