@@ -31,7 +31,7 @@ type registry struct {
 	others   *inquiries // end with the agents
 
 	mu      sync.Mutex
-	latest  map[string]*incarnation // by id; kept for good, for its generation
+	latest  map[string]*incarnation // by id; its generation is kept for good
 	run     string                  // "" before initialize
 	closing bool
 }
@@ -64,8 +64,11 @@ func (r *registry) claim(ref AgentRef, session string) (*incarnation, error) {
 			return nil, rpcErrorf(CodeStale, fmt.Sprintf("generation %d of %s has been; the next must be greater", last.ref.Generation, ref.ID))
 		}
 	}
-	for _, other := range r.latest {
-		if other.session == session && !other.ended() {
+	for id, other := range r.latest {
+		switch {
+		case other.ended():
+			r.latest[id] = other.remembered()
+		case other.session == session:
 			return nil, rpcErrorf(CodeAgentExists, fmt.Sprintf("session %.100s is in use by %s", session, other.ref))
 		}
 	}

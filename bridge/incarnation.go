@@ -27,6 +27,8 @@ type incarnation struct {
 	cancel  context.CancelCauseFunc
 	settled chan struct{} // closed when the start is over
 	agent   Agent         // nil when it failed; read after settled
+
+	agentless bool // it is over, and only its name is remembered
 }
 
 func newIncarnation(ref AgentRef, session string, p *peer, log *slog.Logger) *incarnation {
@@ -146,6 +148,17 @@ func (i *incarnation) ended() bool {
 	default:
 		return false
 	}
+}
+
+// remembered is what is kept of an incarnation that has ended. Its agent, with all the
+// books and buffers of it, is let go: a run may see thousands.
+func (i *incarnation) remembered() *incarnation {
+	if i.agentless {
+		return i
+	}
+	r := &incarnation{ref: i.ref, host: &host{ref: i.ref, p: i.host.p, log: i.host.log, sealed: true}, settled: make(chan struct{}), agentless: true}
+	close(r.settled)
+	return r
 }
 
 func (i *incarnation) endedError() error {

@@ -171,7 +171,7 @@ func (st *step) reset(ref string) {
 	if a, ok := st.agent(contract.Arbiter); ok && a.Status == Busy {
 		st.do(Interrupt{Agent: a.AgentRef})
 	}
-	st.Question, st.Handoff, st.Task = nil, "", ""
+	st.Question, st.Handoff, st.Handoffs, st.Task = nil, "", nil, ""
 	st.forgetHandovers()
 	st.Proof = Proof{}
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false

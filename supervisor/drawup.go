@@ -13,6 +13,7 @@ import (
 const (
 	recordSaid  = 6_000  // bytes of an agent's last texts
 	recordBrief = 12_000 // of its brief
+	recordTold  = 6_000  // of what it was told since
 	recordTalk  = 20_000 // of the conversation
 	recordFiles = 200
 )
@@ -66,6 +67,9 @@ func (s *State) recordContext(a Agent, why string, seen bridge.SurveyResult) str
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
 	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", headOf(orNothing(a.Brief), recordBrief))
+	if told := s.toldSince(a.ID); told != "" {
+		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", tailOf(told, recordTold))
+	}
 	if len(seen.Said) > 0 {
 		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n", tailOf(strings.Join(seen.Said, "\n---\n"), recordSaid))
 	}
@@ -93,6 +97,17 @@ func (s *State) recordContext(a Agent, why string, seen bridge.SurveyResult) str
 		fmt.Fprintf(&b, "\nNot seen: %s\n", t)
 	}
 	return b.String()
+}
+
+// toldSince is what the human and the Arbiter said to an Orchestrator after its brief.
+func (s *State) toldSince(id string) string {
+	var parts []string
+	for _, m := range s.Talk {
+		if m.To == id && m.From != contract.Supervisor && m.Kind != KindBrief {
+			parts = append(parts, fmt.Sprintf("- %s (%s): %s", s.displayName(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
+		}
+	}
+	return strings.Join(parts, "\n")
 }
 
 // arbiterRecord is the document of an Arbiter that could not give one. What else its

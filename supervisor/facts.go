@@ -72,6 +72,17 @@ func Narrates(f Fact) bool {
 	return false
 }
 
+// narrated says whether a fact only told in a life with older rules, in which a
+// compaction changed nothing.
+func (s *State) narrated(f Fact) bool {
+	h, ok := f.(Happened)
+	if !ok || s.Options.Rules >= rulesOfHandover {
+		return false
+	}
+	_, compact := h.Event.Body.(bridge.Compact)
+	return compact
+}
+
 // Recorded says whether a fact belongs into the journal at all: pieces of text do
 // not, the whole text follows.
 func Recorded(f Fact) bool {

@@ -22,6 +22,7 @@ type Handover struct {
 	Document *verdict.Document // nil until it is drawn up
 	Receipts []verdict.Receipt // of its checks so far
 	Request  string            // the check under way, as a permission request
+	Taken    bool              // a successor was summoned meanwhile
 }
 
 // handKind says what becomes of a document.
@@ -51,7 +52,7 @@ func (st *step) handOver(h Handover) {
 	st.Serial++
 	h.Serial = st.Serial
 	if a := st.edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
-		a.Document, a.Receipts, a.DrawnUp = h.Document, nil, h.Why
+		a.Document, a.Receipts, a.DrawnUp, a.Paper = h.Document, nil, h.Why, h.Serial
 	}
 	st.Handovers = append(slices.Clone(st.Handovers), h)
 	if st.advance(h.Serial) {
@@ -109,6 +110,77 @@ func (st *step) handover(serial int) *Handover {
 	return &st.Handovers[i]
 }
 
+// bequeath lets a document go to the next Orchestrator summoned, after those that wait
+// already: the Arbiter reads of them in that order.
+func (st *step) bequeath(h Handover) {
+	id := h.Agent.ID
+	switch {
+	case st.Options.Rules < rulesOfHandover || st.Handoff == "" && !h.Taken:
+		st.Handoff = id
+	case h.Taken || st.Handoff == id || slices.Contains(st.Handoffs, id):
+	default:
+		st.Handoffs = append(slices.Clip(st.Handoffs), id)
+	}
+}
+
+// bequeathed: a successor to this one was summoned, or is not wanted any more.
+func (st *step) bequeathed(id string) {
+	if st.Options.Rules >= rulesOfHandover {
+		st.Handoffs = without(st.Handoffs, id)
+		st.Handovers = slices.Clone(st.Handovers)
+		for i := range st.Handovers {
+			st.Handovers[i].Taken = st.Handovers[i].Taken || st.Handovers[i].Agent.ID == id
+		}
+	}
+	if st.Handoff != id {
+		return
+	}
+	st.Handoff = ""
+	if len(st.Handoffs) > 0 {
+		st.Handoff, st.Handoffs = st.Handoffs[0], st.Handoffs[1:]
+	}
+}
+
+// disinherit: one that was given up comes back, and nobody succeeds it.
+func (st *step) disinherit(id string) {
+	if st.Options.Rules < rulesOfHandover {
+		return
+	}
+	st.bequeathed(id)
+	st.Handovers = slices.DeleteFunc(slices.Clone(st.Handovers), func(h Handover) bool {
+		gone := h.Agent.ID == id && h.Kind == handGone
+		if gone {
+			st.do(SetTimer{Key: handoverKey(h.Serial)})
+		}
+		return gone
+	})
+}
+
+// isCheck says whether a permission is asked for a check under way.
+func (s *State) isCheck(request string) bool {
+	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Request != "" && h.Request == request })
+}
+
+// withdrawCheck ends the wait for the permission of a check that is not awaited longer.
+func (st *step) withdrawCheck(request, why string) {
+	for _, p := range st.Permits {
+		if request == "" || p.Params.Request != request {
+			continue
+		}
+		st.takePermit(p.ID)
+		st.decidePermit(p, bridge.Deny, "withdrawn", why)
+	}
+}
+
+// loseChecks: the checks under way are lost with their bridge, and run again with the
+// next one.
+func (st *step) loseChecks() {
+	for _, h := range slices.Clone(st.Handovers) {
+		st.withdrawCheck(h.Request, "the check is run again")
+		st.handover(h.Serial).Request = ""
+	}
+}
+
 // goOn takes up what an earlier process had begun on each document's way.
 func (st *step) goOn() {
 	for _, h := range slices.Clone(st.Handovers) {
@@ -118,12 +190,19 @@ func (st *step) goOn() {
 	}
 }
 
-// forgetHandovers drops all documents under way.
+// forgetHandovers drops all documents under way but the Arbiter's own, which is renewed
+// all the same.
 func (st *step) forgetHandovers() {
+	var kept []Handover
 	for _, h := range st.Handovers {
+		if h.Kind == handRenew {
+			kept = append(kept, h)
+			continue
+		}
 		st.do(SetTimer{Key: handoverKey(h.Serial)})
+		st.withdrawCheck(h.Request, "the document is not wanted any more")
 	}
-	st.Handovers = nil
+	st.Handovers = kept
 }
 
 // documentDue says whether a document is under way that somebody will be told of.
@@ -134,9 +213,10 @@ func (s *State) documentDue() bool {
 // checked takes what came of a check.
 func (st *step) checked(f Checked) {
 	h := st.handover(f.Serial)
-	if h == nil || h.Document == nil || f.Number != len(h.Receipts)+1 {
-		return // its time was over
+	if h == nil || h.Document == nil || f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
+		return // its time was over, or it is run again
 	}
+	st.withdrawCheck(h.Request, "the check is over")
 	check := h.Document.Checks[f.Number-1]
 	r := receipt(check, f)
 	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
@@ -206,9 +286,7 @@ func (st *step) handoverLate(key string) bool {
 		for n := len(late.Receipts); n < st.checksOf(late); n++ {
 			late.Receipts = append(slices.Clip(late.Receipts), receipt(late.Document.Checks[n], Checked{Failed: "out of time"}))
 		}
-		if p, open := st.takePermit(late.Request); open {
-			st.decidePermit(p, bridge.Deny, "withdrawn", "the check is out of time")
-		}
+		st.withdrawCheck(late.Request, "the check is out of time")
 		st.advance(h.Serial)
 		return true
 	}
@@ -217,16 +295,21 @@ func (st *step) handoverLate(key string) bool {
 
 // handedOver delivers a document.
 func (st *step) handedOver(h Handover) {
-	st.do(SetTimer{Key: handoverKey(h.Serial)})
+	if st.Options.Rules >= rulesOfHandover {
+		st.do(SetTimer{Key: handoverKey(h.Serial)})
+	}
 	id := h.Agent.ID
 	if h.Kind == handRenew {
 		st.renewed(h)
 		return
 	}
-	if a := st.edit(id); a != nil {
-		a.Document, a.Receipts, a.DrawnUp = h.Document, h.Receipts, h.Why
+	if a := st.edit(id); a != nil && a.Paper <= h.Serial { // it may have given another since
+		a.Document, a.Receipts, a.DrawnUp, a.Paper = h.Document, h.Receipts, h.Why, h.Serial
 	}
-	text := strings.TrimSpace(h.Message + "\n\n" + st.documentText(h.Document, h.Receipts, h.Why))
+	text := h.Message + "\n\n" + st.documentText(h.Document, h.Receipts, h.Why)
+	if st.Options.Rules >= rulesOfHandover {
+		text = strings.TrimSpace(text)
+	}
 	switch h.Kind {
 	case handDone:
 		passed, failed, open := verdict.Tally(h.Receipts)
@@ -235,11 +318,11 @@ func (st *step) handedOver(h Handover) {
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text})
 	case handOff:
-		st.Handoff = id
+		st.bequeath(h)
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text})
 	case handGone:
-		st.Handoff = id
+		st.bequeath(h)
 		st.tell(contract.Arbiter, KindNotice, text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.")
 	case handKill:
 		st.tell(contract.Arbiter, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")

@@ -71,7 +71,11 @@ func (st *step) relay(e bridge.Event) {
 	case bridge.Context:
 		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft, Source: b.Source})
 	case bridge.Compact:
-		st.emit(e.ID, contract.Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens, PostTokens: b.PostTokens})
+		c := contract.Compact{Trigger: b.Trigger}
+		if st.Options.Rules >= rulesOfHandover { // an older life said no more
+			c.Blocked, c.PreTokens, c.PostTokens = b.Blocked, b.PreTokens, b.PostTokens
+		}
+		st.emit(e.ID, c)
 	case bridge.Retry:
 		st.emit(e.ID, contract.Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason})
 	case bridge.Error:

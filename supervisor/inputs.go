@@ -109,10 +109,11 @@ type (
 	}
 	// Checked ends a RunCheck effect. Failed says why the check was not run.
 	Checked struct {
-		Serial int // of the document's way
-		Number int // of the check, counted from 1
-		Result bridge.CheckResult
-		Failed string
+		Serial  int    // of the document's way
+		Number  int    // of the check, counted from 1
+		Request string // RunCheck's
+		Result  bridge.CheckResult
+		Failed  string
 	}
 	// Surveyed ends a Survey effect. Failed says why nothing was seen.
 	Surveyed struct {

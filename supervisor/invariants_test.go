@@ -58,6 +58,7 @@ func checkInvariants(t *testing.T, s *State) {
 		}
 	}
 	checkRenewing(t, s)
+	checkHeirs(t, s)
 	if s.Question != nil && s.Ending != nil {
 		t.Fatal("a question is open in a run that ends")
 	}
@@ -98,6 +99,26 @@ func checkRenewing(t *testing.T, s *State) {
 	case renewalGiven:
 		if !slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind == handRenew }) {
 			t.Fatal("the Arbiter's renewal is given, and nothing goes on")
+		}
+	}
+}
+
+// checkHeirs: documents wait behind one, each once, and none of those who are at work again.
+func checkHeirs(t *testing.T, s *State) {
+	t.Helper()
+	if s.Handoff == "" && len(s.Handoffs) > 0 {
+		t.Fatalf("%v wait behind nobody", s.Handoffs)
+	}
+	waiting := map[string]bool{s.Handoff: true}
+	for _, id := range s.Handoffs {
+		if waiting[id] {
+			t.Fatalf("%s waits twice", id)
+		}
+		waiting[id] = true
+	}
+	for _, p := range s.Permits {
+		if p.Params.Tool == "Check" && !p.Orphan && !s.isCheck(p.Params.Request) {
+			t.Fatalf("a human is asked for check %s, which nobody waits for", p.Params.Request)
 		}
 	}
 }
@@ -148,7 +169,15 @@ func stalled(s *State) bool {
 			return false
 		}
 	}
-	return len(s.Mail) == 0 && !s.documentDue()
+	for _, m := range s.Mail {
+		// Everybody is idle: what was sent is answered, and what is held is held by a
+		// document under way.
+		a, _ := s.agent(m.To)
+		if !m.Sent && !(m.To == s.Agents[0].ID && s.renewing(m.Kind)) && (a.Status == Ready || a.Status == Stopping) {
+			return false
+		}
+	}
+	return !s.documentDue()
 }
 
 // FuzzApply throws random facts at apply: it must not panic, keep the
@@ -222,6 +251,11 @@ func FuzzApply(f *testing.F) {
 
 // randomFact prefers facts that fit the state, so that runs get somewhere.
 func randomFact(r *rand.Rand, s *State) Fact {
+	if len(s.Agents) > 0 && r.IntN(5) == 0 {
+		if f := renewingFact(r, s); f != nil {
+			return f
+		}
+	}
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
 	var a Agent
 	if len(s.Agents) > 0 {
@@ -297,6 +331,57 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		event(bridge.Retry{Attempt: 1}), Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]
+}
+
+// renewingFact brings the Arbiter to its end, and what can happen then: mostly it gives its
+// document, and sometimes it is disturbed.
+func renewingFact(r *rand.Rand, s *State) Fact {
+	a := s.Agents[0]
+	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: a.AgentRef, Body: b}} }
+	switch {
+	case a.Status == Restarting && r.IntN(3) > 0:
+		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
+	case a.Status == Starting && r.IntN(3) > 0:
+		return Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.Fresh, Fates: randomFates(r, a)}}
+	case s.Renewal == renewalAsked && a.Status == Busy:
+		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
+			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
+		checked := full
+		checked.Verdict = json.RawMessage(
+			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","checks":[{"command":"ls","expect":""}]}}`)
+		stopped := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted}
+		spent := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong}
+		limited := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit}
+		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
+		return []Fact{
+			event(full), event(full), event(checked), event(stopped), event(spent), event(limited), event(done),
+			Commanded{contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Steer}}},
+			Commanded{contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Stop}}},
+			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
+		}[r.IntN(11)]
+	case a.Cornered && a.Status == Busy:
+		return []Fact{Rang{Key: cornerKey(a.AgentRef)}, event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
+	case s.Paused:
+		return Commanded{contract.Command{Ref: "r", Body: contract.Continue{}}}
+	case a.Status == Busy:
+		return []Fact{
+			event(bridge.Context{Tokens: 99, Window: 100, Pct: 99}), event(bridge.Compact{Trigger: "auto", Blocked: true}),
+			Commanded{contract.Command{Ref: "r", Body: contract.Pause{}}},
+			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
+		}[r.IntN(4)]
+	}
+	for _, h := range s.Handovers {
+		if h.Request != "" {
+			author := h.Agent
+			return []Fact{
+				PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check", Input: json.RawMessage(`{}`)}, Behavior: "ask"},
+				Commanded{contract.Command{Ref: "r", Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
+				Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request, Result: bridge.CheckResult{SHA256: "s"}},
+				Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},
+			}[r.IntN(4)]
+		}
+	}
+	return nil
 }
 
 // randomProgress is a fact about a document on its way, mostly one that is awaited.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -87,6 +88,9 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		if old, ok = st.agent(successorOf); !ok || old.Role != RoleOrchestrator {
 			return fmt.Sprintf("successor_of names no Orchestrator: %q.", successorOf)
 		}
+		if old.Forgotten {
+			return fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into the brief.", successorOf)
+		}
 	}
 	if st.living() >= st.Options.MaxOrchestrators {
 		return fmt.Sprintf("%d Orchestrators live already, which is the most (%s). Release one first.", st.living(), st.roll())
@@ -120,11 +124,10 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		text += "\n\n## Handed over by " + old.Name + " (" + old.ID + ")\n\n" + st.inherited(&old)
 		st.emit(old.ID, st.handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.DrawnUp}))
 	}
-	if st.Handoff == successorOf {
-		st.Handoff = ""
-	}
+	st.bequeathed(successorOf)
 	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company})
 	st.move(machine.AgentSelected, machine.Executing)
+	st.forget()
 	return ""
 }
 
@@ -186,6 +189,9 @@ func (st *step) notSpawned(f NotSpawned) {
 	a := st.edit(f.Agent.ID)
 	if a == nil || a.Generation != f.Agent.Generation || a.Status == Ended {
 		return
+	}
+	if a.Status == Parked && st.Options.Rules >= rulesOfHandover {
+		return // it was given up, and its process was ended for that
 	}
 	asked := a.Status == Stopping
 	class := a.Class
@@ -268,7 +274,7 @@ func (st *step) release(id, reason string, now bool) {
 	if down {
 		a.Status = Ended // there is no process to end
 	}
-	if st.Handoff == id {
+	if st.Handoff == id || slices.Contains(st.Handoffs, id) {
 		// Its document stays: the next one summoned still receives it.
 		a.Standing = HandedOff
 	}

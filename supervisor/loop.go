@@ -60,6 +60,7 @@ type Loop struct {
 	port   Port
 	next   atomic.Pointer[Port] // opened, and not told to the state yet
 	lanes  map[string]*lane
+	starts map[string]chan struct{} // of agents: closed when the bridge has answered the last one
 	timers map[string]*alarm
 	exit   contract.Exit
 	over   bool
@@ -88,7 +89,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, sink: sink, log: log,
 		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}),
-		lanes: map[string]*lane{}, timers: map[string]*alarm{},
+		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{},
 	}
 	l.broken = make(chan *Fault, 1)
 	l.waiting.init()
@@ -226,13 +227,18 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 		}
 		l.sink(at, e.Event)
 	case Spawn:
-		l.work(func() { l.spawn(ctx, port, e.Params) })
+		answered := l.startOf(e.Params.ID)
+		l.work(func() {
+			defer close(answered)
+			l.spawn(ctx, port, e.Params)
+		})
 	case Send:
 		l.lane(e.Params.ID).push(l, func() { l.send(ctx, port, e.Params) })
 	case Interrupt:
 		l.lane(e.Agent.ID).push(l, func() { l.interrupt(ctx, port, e.Agent) })
 	case Kill:
-		l.work(func() { l.kill(ctx, port, e) })
+		answered := l.starts[e.Agent.ID]
+		l.work(func() { l.kill(ctx, port, e, answered) })
 	case Probe:
 		l.work(func() { l.probe(ctx, port, e.Agent) })
 	case RunCheck:

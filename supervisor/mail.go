@@ -125,7 +125,8 @@ func (st *step) send(i int, steer bool) {
 		m.Content = st.render(*m)
 	}
 	if a.Inheritance != "" && !m.Inherits {
-		m.Inherits, m.Content = true, st.heirloom(a.Inheritance)+"\n"+m.Content
+		heirloom := st.heirloom(a.Inheritance) + "\n"
+		m.Inherits, m.Heirloom, m.Content = true, len(heirloom), heirloom+m.Content
 	}
 	st.Ledger.Sent++
 	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: steer}})
@@ -199,7 +200,7 @@ func (st *step) unsent(wire string) {
 	if m.Told {
 		return // it carries nothing any more, and goes out as it was
 	}
-	m.Carries, m.Content, m.Inherits = nil, "", false
+	m.Carries, m.Content, m.Inherits, m.Heirloom = nil, "", false, 0
 	log := st.workLog()
 	for k := range log {
 		if log[k].Carrier == m.ID {
@@ -232,22 +233,30 @@ func (st *step) requeue(wire string) {
 // drop takes all mail to an agent that can no longer read it, and returns it.
 func (st *step) drop(to string) []Mail {
 	st.putAsked(to)
+	lost := st.takeBack(func(m Mail) bool { return m.To == to })
+	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), func(m Mail) bool { return m.To == to })
+	return lost
+}
+
+// takeBack takes mail off the queue that nobody is to read any more, and returns it. What
+// it carried waits for another message.
+func (st *step) takeBack(unwanted func(Mail) bool) []Mail {
 	var lost []Mail
 	for _, m := range st.Mail {
-		if m.To == to {
-			if m.Sent {
-				st.unsent(m.Wire)
-			}
-			lost = append(lost, m)
-			if !m.Told {
-				st.Ledger.Returned++
-			}
+		if !unwanted(m) {
+			continue
+		}
+		if m.Sent {
+			st.unsent(m.Wire)
+		}
+		lost = append(lost, m)
+		if !m.Told {
+			st.Ledger.Returned++
 		}
 	}
 	if len(lost) > 0 {
-		st.Mail = slices.DeleteFunc(st.mail(), func(m Mail) bool { return m.To == to })
+		st.Mail = slices.DeleteFunc(st.mail(), unwanted)
 	}
-	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), func(m Mail) bool { return m.To == to })
 	return lost
 }
 

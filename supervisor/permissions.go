@@ -18,8 +18,18 @@ func (st *step) permissionAsked(f PermissionAsked) {
 	a, ok := st.agent(f.Params.ID)
 	p := Permit{ID: f.Params.Request, Params: f.Params, At: st.at}
 	switch {
+	case st.isCheck(p.Params.Request): // whoever wrote the document need not be there
+		st.judge(f, p)
 	case !ok || a.Generation != f.Params.Generation || !a.Alive():
 		st.decidePermit(p, bridge.Deny, "shutdown", "the agent is ending")
+	default:
+		st.judge(f, p)
+	}
+}
+
+// judge answers a request that may be answered.
+func (st *step) judge(f PermissionAsked, p Permit) {
+	switch {
 	case f.Behavior == bridge.Allow:
 		st.answerPermit(p, bridge.Allow, f.By, f.Rule, "")
 	case f.Behavior == "ask" && slices.Contains(st.Granted, actionKey(f.Params)):
@@ -29,7 +39,7 @@ func (st *step) permissionAsked(f PermissionAsked) {
 		st.decidePermit(p, bridge.Deny, "nobody", "no human is present to allow it")
 	case f.Behavior == "ask":
 		st.Permits = append(slices.Clone(st.Permits), p)
-		st.emit(a.ID, p.event())
+		st.emit(p.Params.ID, p.event())
 		st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
 	default:
 		st.answerPermit(p, bridge.Deny, f.By, f.Rule, denial(f.Reason))
@@ -152,7 +162,7 @@ func (st *step) permissionWithdrawn(request string) {
 // withdrawPermits denies what an agent still waits for when its turn is over.
 func (st *step) withdrawPermits(agent string) {
 	for _, p := range st.Permits {
-		if p.Params.ID == agent {
+		if p.Params.ID == agent && !st.isCheck(p.Params.Request) {
 			st.takePermit(p.ID)
 			st.decidePermit(p, bridge.Deny, "withdrawn", "the turn is over")
 		}

@@ -62,6 +62,9 @@ func (st *step) enter(v verdict.Arbiter, source string) {
 // askRenewal asks the Arbiter for its document when its context is at its end, at
 // the boundary between two turns. What waits for it waits for its successor.
 func (st *step) askRenewal() {
+	if st.Renewal == renewalAsked && !st.renewalOpen() {
+		st.Renewal = renewalNone // its turn ended with the run, or came to nothing
+	}
 	if st.Renewal != renewalNone || st.Paused || st.Held || len(st.Agents) == 0 || st.Options.Rules < rulesOfHandover {
 		return
 	}
@@ -69,8 +72,8 @@ func (st *step) askRenewal() {
 	if a.Role != RoleArbiter || a.Status != Ready || !a.Spoken || !a.thin() || a.Troubles > 0 {
 		return
 	}
-	if slices.ContainsFunc(st.Mail, func(m Mail) bool { return m.To == a.ID && m.Told }) {
-		return // a turn that was cut off comes first
+	if slices.ContainsFunc(st.Mail, func(m Mail) bool { return m.To == a.ID && ofSession(m) }) {
+		return // a turn that was cut off, or is to be mended, comes first
 	}
 	if st.Short >= maxShort {
 		st.giveUp(bridge.CatCompaction, fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% of %d tokens): "+
@@ -83,6 +86,40 @@ func (st *step) askRenewal() {
 		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct, a.Context.Window))
 }
 
+// renewalOpen says whether the Arbiter may still answer that it was asked to be renewed.
+func (s *State) renewalOpen() bool {
+	a, _ := s.agent(contract.Arbiter)
+	return a.Status != Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Mail, s.Underway), func(m Mail) bool {
+		return m.To == a.ID && !s.renewing(m.Kind)
+	})
+}
+
+// ofSession says whether a message is about what went before in its reader's own
+// session: another session cannot make sense of it.
+func ofSession(m Mail) bool {
+	return m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRetry || m.Kind == KindRenewal)
+}
+
+// forSuccessor makes what waits for the Arbiter fit for another session: what was about
+// the old one is left out, and so is what that one inherited.
+func (st *step) forSuccessor() {
+	unruled := false
+	for i := range st.mail() {
+		m := &st.Mail[i]
+		switch {
+		case m.To != contract.Arbiter:
+		case ofSession(*m):
+			unruled = unruled || m.Kind != KindRenewal
+		case m.Heirloom > 0:
+			m.Content, m.Heirloom, m.Inherits = m.Content[m.Heirloom:], 0, false
+		}
+	}
+	st.takeBack(func(m Mail) bool { return m.To == contract.Arbiter && ofSession(m) })
+	if unruled {
+		st.tell(contract.Arbiter, KindNotice, "The Arbiter before you ended before it had ruled on what was said to it last. Look what that was, and rule how it goes on.")
+	}
+}
+
 // callOffRenewal: a new session began for another reason, and its context is empty.
 func (st *step) callOffRenewal() {
 	if st.Renewal != renewalAsked {
@@ -90,17 +127,13 @@ func (st *step) callOffRenewal() {
 	}
 	st.Renewal = renewalNone
 	a := st.edit(contract.Arbiter)
+	renewal := func(m Mail) bool { return m.To == a.ID && m.Kind == KindRenewal }
 	for _, m := range slices.Concat(st.Mail, st.Underway) {
-		if m.To == a.ID && m.Kind == KindRenewal {
-			st.do(SetTimer{Key: proofKey(m.Wire)})
+		if renewal(m) {
 			a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(w string) bool { return w == m.Wire })
-			if !m.Told {
-				st.Ledger.Returned++
-			}
 		}
 	}
-	renewal := func(m Mail) bool { return m.To == a.ID && m.Kind == KindRenewal }
-	st.Mail = slices.DeleteFunc(st.mail(), renewal)
+	st.takeBack(renewal)
 	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), renewal)
 }
 
@@ -136,10 +169,12 @@ func (st *step) renewed(h Handover) {
 	a := st.edit(contract.Arbiter)
 	st.emit(a.ID, st.handoffEvent(a.ID, a.ID, h))
 	a.Inheritance = st.inheritance(h)
+	a.Document, a.Receipts, a.DrawnUp = h.Document, h.Receipts, h.Why // should its heir's history be lost
 	a.Fresh, a.Spoken = true, false
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
 	st.Renewal = renewalGiven
 	st.Renewals++
+	st.forSuccessor()
 	if st.RuledSince <= 1 {
 		st.Short++
 	} else {
@@ -164,7 +199,15 @@ func (s *State) inheritance(h Handover) string {
 	if s.Question != nil {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)
 	}
-	b.WriteString("\n## The ledger of decisions\n\n")
+	b.WriteString("\n## The ledger of decisions\n\n" + s.ledgerText())
+	b.WriteString("\n## What was said last\n")
+	b.WriteString(s.recollect(contract.Arbiter, recordTalk))
+	return b.String()
+}
+
+// ledgerText lists what was decided.
+func (s *State) ledgerText() string {
+	var b strings.Builder
 	for _, r := range s.Rulings {
 		fmt.Fprintf(&b, "- %s %s", r.At.UTC().Format("15:04:05"), r.Decision)
 		for _, more := range []string{r.To, r.Mode} {
@@ -177,22 +220,18 @@ func (s *State) inheritance(h Handover) string {
 		}
 		fmt.Fprintf(&b, ": %s\n", strings.ReplaceAll(r.Reason, "\n", "\n  "))
 	}
-	if len(s.Rulings) == 0 {
-		b.WriteString("(nothing)\n")
+	if b.Len() == 0 {
+		return "(nothing)\n"
 	}
-	b.WriteString("\n## What was said last\n")
-	b.WriteString(s.recollect(contract.Arbiter, recordTalk))
 	return b.String()
 }
 
 // muster lists the Orchestrators for one who has never met them.
 func (s *State) muster() string {
 	var b strings.Builder
-	for i := range s.Agents {
-		a := &s.Agents[i]
-		if a.Role != RoleOrchestrator {
-			continue
-		}
+	list, others := s.shown()
+	b.WriteString(othersText(others))
+	for _, a := range list {
 		where := string(a.Standing)
 		if !a.Alive() {
 			where += ", gone"

@@ -114,6 +114,8 @@ func categoryOf(class restart.Class) bridge.Category {
 func (st *step) unpark(id string) {
 	a := st.edit(id)
 	a.Status, a.Since, a.Dismissed = Down, st.at, false
+	st.disinherit(id)
+	st.Waking = st.Waking || a.Role == RoleArbiter && st.Options.Rules >= rulesOfHandover
 	st.revive(id)
 }
 

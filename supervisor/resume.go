@@ -48,7 +48,7 @@ func (st *step) resumed(f Resumed) {
 	st.LifeBegan, st.Lives = st.at, st.Lives+1
 	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
 	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
-	st.Paused, st.Failures, st.ToldAlone = false, 0, false
+	st.Paused, st.Failures, st.ToldAlone, st.Records = false, 0, false, 0
 	st.Asked = nil // whoever asked is gone, too
 	st.Short = 0   // the limits may be others
 	e := st.sessionEvent()
@@ -99,7 +99,7 @@ func (st *step) sayAgain() {
 // closeBooks makes a completed run ready for another task: the Arbiter remembers,
 // the Orchestrators are gone.
 func (st *step) closeBooks() {
-	st.Task, st.Handoff, st.Question = "", "", nil
+	st.Task, st.Handoff, st.Handoffs, st.Question = "", "", nil, nil
 	st.forgetHandovers()
 	st.Proof = Proof{}
 	for i := range st.Agents {
@@ -206,8 +206,8 @@ func (st *step) askAgain() {
 
 // awake sees, once everybody is back, that the talk goes on.
 func (st *step) awake() {
-	if !st.Waking || st.Ending != nil {
-		return
+	if !st.Waking || st.Ending != nil || st.Renewal != renewalNone {
+		return // an Arbiter that is renewed leaves its place, and not what is to be ruled
 	}
 	for i := range st.Agents {
 		switch st.Agents[i].Status {
@@ -257,6 +257,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 			st.withdrawPermits(a.ID)
 		}
 	}
+	st.loseChecks()
 	st.openBridge(f.Message)
 }
 
@@ -283,6 +284,7 @@ func (st *step) bridgeBack(f BridgeBack) {
 		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})
 	}
 	st.reviveAll()
+	st.loseChecks() // those that were begun while there was none
 	st.goOn()
 }
 

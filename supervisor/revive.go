@@ -17,7 +17,7 @@ func (st *step) revive(id string) {
 	}
 	a.Generation++
 	a.Status, a.Since, a.Doing, a.Goodbye = Starting, st.at, "", ""
-	a.Watch = Watch{}
+	a.Watch, a.Telling, a.Curbed = Watch{}, "", false
 	if a.Fresh {
 		a.SessionID = st.sessionID(a.ID, a.Generation)
 		st.emptied(a)
@@ -38,6 +38,9 @@ func (st *step) revive(id string) {
 
 // emptied begins the account of a context that is new.
 func (st *step) emptied(a *Agent) {
+	if st.Options.Rules < rulesOfHandover {
+		return // an older life went on with the old account
+	}
 	a.Context, a.Warned, a.Told, a.Telling, a.Cornered, a.Demands = bridge.Context{}, "", "", "", false, 0
 	if a.Role == RoleArbiter {
 		st.callOffRenewal()
@@ -123,11 +126,21 @@ func (st *step) recall(id string) {
 	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what went before.\n")
 	if a.Role == RoleArbiter {
 		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", orNothing(st.Task), planText(st.Plan), st.roll())
+		if a.Document != nil {
+			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", st.documentText(a.Document, a.Receipts, a.DrawnUp))
+		}
+		if st.Options.Rules >= rulesOfHandover {
+			b.WriteString("\n## The ledger of decisions\n\n" + st.ledgerText())
+		}
 	} else {
 		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", orNothing(a.Brief), planText(st.Plan))
 	}
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
-	b.WriteString(st.recollect(id, recallChars-b.Len()))
+	room := recallChars - b.Len()
+	if st.Options.Rules >= rulesOfHandover {
+		room = max(room, recordTalk)
+	}
+	b.WriteString(st.recollect(id, room))
 	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message follows this one, say where you stand.")
 	st.tell(id, KindRetry, b.String())
 }

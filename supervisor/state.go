@@ -27,6 +27,7 @@ type State struct {
 
 	Agents     []Agent // the Arbiter first, then the Orchestrators in order of summoning
 	Summoned   int     // Orchestrators so far; the next one's number less one
+	Bygone     int     // of them, that are not among the agents any more
 	Iterations int     // entries into `executing` by a summon
 	Failures   int     // failed executions in a row
 	Crashes    int     // processes that ended unasked
@@ -55,6 +56,7 @@ type State struct {
 	Asked      []Asked    // questions to a predecessor that is being started again
 	Offered    []string   // recovery options of the last error
 	Handoff    string     // the Orchestrator whose document waits for a successor
+	Handoffs   []string   // those whose documents wait behind that one, oldest first
 	Handovers  []Handover // documents on their way, oldest first
 	Serial     int        // of the last of them
 	Proof      Proof      // of the last `done`
@@ -156,13 +158,16 @@ type Agent struct {
 	Watch       Watch
 	Document    *verdict.Document // the last one about its work
 	Receipts    []verdict.Receipt // of the document's checks
+	Paper       int               // serial of the document
 	DrawnUp     string            // why the supervisor wrote it; empty: it did itself
 	Predecessor string
+	Forgotten   bool // what it left is only in the journal
 	Context     bridge.Context
 	Warned      string // the level of context_warning reached last
 	Told        string // the level its model was told in a turn that is over
 	Telling     string // the same in the running turn: a crash may have lost it
 	Cornered    bool   // a compaction was prevented: there is no room left
+	Curbed      bool   // its turn is being stopped for that
 	Compactions int
 	Demands     int    // how often it was told to hand off
 	Inheritance string // of a new Arbiter: goes with the first message it reads
@@ -199,6 +204,7 @@ type Mail struct {
 	Tries    int      // sends that failed
 	Carries  []string // work log entries that travel with it
 	Inherits bool     // the Arbiter's inheritance travels with it
+	Heirloom int      // bytes that it takes at the head of Content
 }
 
 // Entry is a report that expects no answer.

@@ -70,8 +70,8 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	a.Compactions++
 	a.Cornered, a.Warned, a.Told, a.Telling, a.Demands = false, "", "", "", 0
 	st.do(SetTimer{Key: cornerKey(a.AgentRef)})
-	if a.Role == RoleArbiter {
-		st.callOffRenewal()
+	if a.Role == RoleArbiter && a.Status != Busy && a.Troubles == 0 {
+		st.callOffRenewal() // one that is at it gives its document all the same
 	}
 	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d tokens before). "+
 		"What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, c.Trigger, c.PreTokens))
@@ -89,10 +89,17 @@ func (st *step) cornerRang(key string) bool {
 	}
 	for i := range st.Agents {
 		if a := &st.Agents[i]; cornerKey(a.AgentRef) == key && a.Cornered && a.Status == Busy {
+			st.edit(a.ID).Curbed = true
 			st.do(Interrupt{Agent: a.AgentRef})
 		}
 	}
 	return true
+}
+
+// curbed says whether a turn of the Arbiter's was stopped by cornerRang before it ruled
+// on a message.
+func (s *State) curbed(a *Agent, t bridge.Turn) bool {
+	return a.Curbed && t.Outcome == bridge.TurnInterrupted && s.Renewal == renewalNone
 }
 
 // demand is what every message to an Orchestrator ends with whose context is at its end.
@@ -110,6 +117,7 @@ func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 		return false
 	}
 	if a.Demands >= maxDemands {
+		st.log(id, v.Kind, v.Message) // its last word
 		st.emit(id, contract.Notice{Text: fmt.Sprintf("%s was told to hand off %d times and did not; the supervisor does it in its place", a.Name, a.Demands)})
 		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
 		return true

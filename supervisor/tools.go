@@ -20,7 +20,7 @@ type (
 	spawnInput struct {
 		Prompt      string `json:"prompt" jsonschema:"the whole brief: what is wanted, where, constraints, how it will be judged. The Orchestrator knows nothing else."`
 		Mode        string `json:"mode,omitempty" jsonschema:"a mode to summon it under; leave out for a general Orchestrator"`
-		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"id of the Orchestrator whose hand-off document it continues; by default the one that handed off last"`
+		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"id of the Orchestrator whose hand-off document it continues; by default the one whose document has waited longest"`
 	}
 	releaseInput struct {
 		ID     string `json:"id" jsonschema:"id of the Orchestrator (orch-1), or all"`
@@ -276,8 +276,9 @@ func (st *step) putAsked(id string) {
 func (st *step) statusText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "state: %s\n", st.Phase)
-	for i := range st.Agents {
-		a := &st.Agents[i]
+	list, others := st.shown()
+	b.WriteString(othersText(others))
+	for _, a := range append([]*Agent{&st.Agents[0]}, list...) {
 		fmt.Fprintf(&b, "%s (%s)", a.ID, a.Name)
 		if a.Mode != "" {
 			fmt.Fprintf(&b, " as %s", a.Mode)

@@ -33,7 +33,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	for _, m := range t.MessageIDs {
 		st.delivered(m)
-		if a.Role == RoleArbiter && st.exhausts(t) {
+		if a.Role == RoleArbiter && (st.exhausts(t) || st.curbed(a, t)) {
 			st.requeue(m) // its successor rules on it
 			continue
 		}
@@ -41,7 +41,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	a = st.edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
-	a.Doing, a.Redo = "", nil
+	a.Doing, a.Redo, a.Curbed = "", nil, false
 	if a.Telling != "" {
 		a.Told, a.Telling = a.Telling, ""
 	}
@@ -155,10 +155,11 @@ func (st *step) interrupted(id string) {
 	a := st.edit(id)
 	switch {
 	case a.Role == RoleArbiter && st.Renewal == renewalAsked:
-		st.Renewal = renewalNone // and it is asked again at once
-		return
-	case a.Role == RoleArbiter && a.thin() && st.Options.Rules >= rulesOfHandover:
-		return // it is asked for its document now
+		st.Renewal = renewalNone
+		if !a.thin() && st.Question == nil && !st.pendingFor(id) {
+			st.ask("The Arbiter was interrupted. Speak again, or depart.")
+		}
+		return // if it has to be, it is asked again at once
 	case a.Role == RoleArbiter:
 		st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		return

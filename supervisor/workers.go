@@ -62,13 +62,38 @@ func (l *Loop) interrupt(ctx context.Context, port Port, a bridge.AgentRef) {
 	}
 }
 
-func (l *Loop) kill(ctx context.Context, port Port, k Kill) {
-	ctx, cancel := context.WithTimeout(ctx, killDeadline)
-	defer cancel()
+// startOf notes that a start of an agent is asked for, and forgets those that were
+// answered.
+func (l *Loop) startOf(id string) chan struct{} {
+	for id, answered := range l.starts {
+		select {
+		case <-answered:
+			delete(l.starts, id)
+		default:
+		}
+	}
+	l.starts[id] = make(chan struct{})
+	return l.starts[id]
+}
+
+// kill ends an agent. Requests overtake each other: one that comes before the start it
+// is to undo finds nobody, and is made again when that start was answered.
+func (l *Loop) kill(ctx context.Context, port Port, k Kill, answered <-chan struct{}) {
 	crashpoint.Here("loop.kill")
-	if err := port.Kill(ctx, bridge.KillParams{AgentRef: k.Agent, Now: k.Now}); err != nil {
+	err := l.killNow(ctx, port, k)
+	if err != nil && answered != nil && !errors.Is(err, bridge.ErrClosed) {
+		<-answered // which has a deadline
+		err = l.killNow(ctx, port, k)
+	}
+	if err != nil {
 		l.log.Warn("kill", "agent", k.Agent.ID, "error", err)
 	}
+}
+
+func (l *Loop) killNow(ctx context.Context, port Port, k Kill) error {
+	ctx, cancel := context.WithTimeout(ctx, killDeadline)
+	defer cancel()
+	return port.Kill(ctx, bridge.KillParams{AgentRef: k.Agent, Now: k.Now})
 }
 
 func (l *Loop) askAgent(ctx context.Context, port Port, q AskAgent) {
@@ -109,7 +134,7 @@ const checkSlack = 3 * time.Minute
 // check asks whether a command may run, as any of the author's would be asked, and has
 // the bridge run it.
 func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
-	f := Checked{Serial: e.Serial, Number: e.Number}
+	f := Checked{Serial: e.Serial, Number: e.Number, Request: e.Request}
 	defer func() {
 		if f.Serial != 0 {
 			l.Put(f)
@@ -215,9 +240,20 @@ type lane struct {
 
 func (l *Loop) lane(id string) *lane {
 	if l.lanes[id] == nil {
+		for id, n := range l.lanes { // of those that are gone, too
+			if n.idle() {
+				delete(l.lanes, id)
+			}
+		}
 		l.lanes[id] = &lane{}
 	}
 	return l.lanes[id]
+}
+
+func (n *lane) idle() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.running
 }
 
 func (n *lane) push(l *Loop, f func()) {

@@ -67,6 +67,16 @@ func (g *gauge) runs(model string) {
 	}
 }
 
+// large ends the name of a model that is run with its large window. The API leaves it out.
+const large = "[1m]"
+
+// named takes what a source calls the model. Call with the lock held.
+func (g *gauge) named(model string) {
+	if model != "" && model != g.model && model != strings.TrimSuffix(g.model, large) {
+		g.runs(model)
+	}
+}
+
 // sample takes what a source says of one message and returns the reading, if it is
 // one that no source has told yet. What two sources say of a message must agree;
 // differs says that it does not.
@@ -83,9 +93,7 @@ func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fr
 		return bridge.Context{}, false, false
 	}
 	g.known.put(s.MessageID, s.Usage.Context())
-	if s.Model != g.model {
-		g.runs(s.Model)
-	}
+	g.named(s.Model)
 	g.estimate, g.compacted, g.unheard = 0, false, false
 	return g.read(source), true, false
 }
@@ -140,7 +148,11 @@ func (g *gauge) turnEnded(usage map[string]modelUsage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.meter.TurnEnded()
-	if u, ok := usage[g.model]; ok && u.ContextWindow > 0 {
+	u, ok := usage[g.model]
+	if !ok {
+		u = usage[strings.TrimSuffix(g.model, large)]
+	}
+	if u.ContextWindow > 0 {
 		g.window.Model = u.ContextWindow
 	}
 }

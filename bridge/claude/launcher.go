@@ -146,8 +146,8 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 		info.Window, info.Tokens = now.Window, now.Tokens
 	}
 	a.info = info
+	a.gauge.tell(a.emit) // before the agent's end may be told
 	close(a.settled)
-	a.gauge.tell(a.emit)
 	return nil
 }
 

@@ -69,9 +69,7 @@ func tokensOf(u bridge.Usage) transcript.Usage {
 func (g *gauge) learn(u contextUsage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if u.Model != "" && u.Model != g.model {
-		g.runs(u.Model)
-	}
+	g.named(u.Model)
 	if u.RawMaxTokens > 0 {
 		g.window.Model = u.RawMaxTokens
 	}

@@ -70,7 +70,8 @@ func (r *round) beginAnew(l *life) bool {
 		r.fail("refused to resume\n%s", l.dump())
 		return false
 	}
-	r.run = ""
+	r.run, r.said = "", nil
+	clear(r.at)
 	return true
 }
 
@@ -138,7 +139,7 @@ func (r *round) check() {
 		r.fail("rehearsal: %s", p)
 	}
 	saw := func(token string) bool {
-		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return strings.Contains(q.Incoming, token) })
+		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return humanSaid(q.Incoming, token) })
 	}
 	// Said again after a kill, the closing word may come a second time, and the job
 	// ends by the first.
@@ -175,26 +176,56 @@ func (r *round) check() {
 		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
 	}
 	r.checkLedger()
+	r.checkBooks(requests)
 }
+
+// humanSaid says whether a token is there in the human's own envelope: the supervisor
+// quotes what was said, to an Arbiter that is new, and that is no delivery.
+func humanSaid(incoming, token string) bool {
+	for at := 0; ; {
+		i := strings.Index(incoming[at:], token)
+		if i < 0 {
+			return false
+		}
+		at += i + len(token)
+		for _, mark := range slices.Backward(anyMark.FindAllString(incoming[:at], -1)) {
+			if partMark.MatchString(mark) {
+				continue // of the same envelope
+			}
+			if strings.Contains(mark, "| from: human") {
+				return true
+			}
+			break
+		}
+	}
+}
+
+var (
+	anyMark  = regexp.MustCompile(`⟦[^⟧\n]*⟧`)
+	partMark = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
+)
 
 // queue is what waits, by arbiter's own word, for its reader yet: the run was over
 // before it had its turn.
 func (r *round) queue() []string {
-	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
-	var shown struct {
-		Messages []struct{ Text, Status string }
-	}
-	err := json.Unmarshal([]byte(out), &shown)
-	if err != nil || code != 0 {
-		r.fail("sessions show: %d, %v: %s", code, err, errs)
-	}
 	var waiting []string
-	for _, m := range shown.Messages {
+	for _, m := range r.messages() {
 		if m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent {
 			waiting = append(waiting, m.Text)
 		}
 	}
 	return waiting
+}
+
+// messages are all of the run's, as arbiter lists them.
+func (r *round) messages() []supervisor.MessageRecord {
+	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
+	var shown struct{ Messages []supervisor.MessageRecord }
+	err := json.Unmarshal([]byte(out), &shown)
+	if err != nil || code != 0 {
+		r.fail("sessions show: %d, %v: %s", code, err, errs)
+	}
+	return shown.Messages
 }
 
 var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
@@ -210,20 +241,9 @@ func (r *round) checkDoubled(requests []rehearsal.Request) int {
 		}
 	}
 	for session, q := range last {
-		var messages []struct {
-			Role    string          `json:"role"`
-			Content json.RawMessage `json:"content"`
-		}
-		if err := json.Unmarshal(q.Messages, &messages); err != nil {
-			r.fail("request of %s: %v", session, err)
-			continue
-		}
 		count := map[string]int{}
-		for _, m := range messages {
-			if m.Role != "user" {
-				continue
-			}
-			for _, found := range envelopeID.FindAllSubmatch(plainText(m.Content), -1) {
+		for _, text := range userTexts(q.Messages) {
+			for _, found := range envelopeID.FindAllSubmatch(text, -1) {
 				count[string(found[1])]++
 			}
 		}

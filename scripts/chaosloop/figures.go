@@ -16,7 +16,10 @@ type figures struct {
 	accepted, seen, queued             int            // messages
 	lost, doubled, orphans, twice      int
 	failedResumes, untrue, wrong, late int
+	unkept, undelivered, usurped       int // receipts and events, documents, chairs of the Arbiter
 	failed                             int // rounds
+	checks, documents, returned        int // of documents: on their way, and of those without a reader
+	renewals, lostHistories            int // of the Arbiter
 	flipped, harmed                    int // bits of journals, on purpose, and messages lost or given again over that
 	gone                               []time.Duration
 }
@@ -32,6 +35,9 @@ func (f *figures) add(g *figures) {
 		{&f.accepted, &g.accepted}, {&f.seen, &g.seen}, {&f.queued, &g.queued},
 		{&f.lost, &g.lost}, {&f.doubled, &g.doubled}, {&f.orphans, &g.orphans}, {&f.twice, &g.twice},
 		{&f.failedResumes, &g.failedResumes}, {&f.untrue, &g.untrue}, {&f.wrong, &g.wrong}, {&f.late, &g.late},
+		{&f.unkept, &g.unkept}, {&f.undelivered, &g.undelivered}, {&f.usurped, &g.usurped},
+		{&f.checks, &g.checks}, {&f.documents, &g.documents}, {&f.returned, &g.returned},
+		{&f.renewals, &g.renewals}, {&f.lostHistories, &g.lostHistories},
 		{&f.failed, &g.failed}, {&f.flipped, &g.flipped}, {&f.harmed, &g.harmed},
 	} {
 		*pair[0] += *pair[1]
@@ -72,9 +78,11 @@ func (f *figures) print(w io.Writer, points []string) {
 	}
 	fmt.Fprintf(w, "messages accepted %d, seen by their session %d, still queued at the end %d\n", f.accepted, f.seen, f.queued)
 	fmt.Fprintf(w, "bits of journals flipped on purpose %d, messages lost or given again over that %d\n", f.flipped, f.harmed)
+	fmt.Fprintf(w, "documents passed on %d (%d had no reader any more), checks run for them %d; renewals of the Arbiter %d, histories of it lost %d\n",
+		f.documents, f.returned, f.checks, f.renewals, f.lostHistories)
 	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
-	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong files %d, deadlines missed %d\n",
-		f.lost, f.doubled, f.orphans, f.twice, f.failedResumes, f.untrue, f.wrong, f.late)
+	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong files %d, deadlines missed %d, receipts unkept %d, documents undelivered %d, chairs usurped %d\n",
+		f.lost, f.doubled, f.orphans, f.twice, f.failedResumes, f.untrue, f.wrong, f.late, f.unkept, f.undelivered, f.usurped)
 }
 
 // unmet are the crash points that were never reached, and those reached that nobody

@@ -20,13 +20,14 @@ const (
 	byLitter = "litter" // of a life that died over a file it was writing
 	byDisk   = "disk"   // that is full
 	byRemove = "remove" // of the run, once it is complete
+	byHuman  = "human"  // who ends an Orchestrator in the middle of its work
 )
 
 // helpFor names what a crash point needs; "" is for those that are passed anyway.
 func helpFor(point string) string {
 	for prefix, help := range map[string]string{
 		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
-		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove,
+		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove, "loop.survey": byHuman,
 	} {
 		if strings.HasPrefix(point, prefix) {
 			return help
@@ -46,7 +47,7 @@ func (r *round) force() (plan, bool) {
 	case help == "":
 		r.forced = true
 		return plan{crashAt: at}, true
-	case help == byBridge || help == byDisk:
+	case help == byBridge || help == byDisk || help == byHuman:
 		r.forced = true
 		return plan{crashAt: at, victim: help, after: 2 + r.rnd.IntN(20)}, true
 	case r.run == "": // there is no journal yet
@@ -172,7 +173,7 @@ func (l *life) fill() bool {
 		l.r.fail("limit files: %v", err)
 		return false
 	}
-	l.filled = true
+	l.filled, l.r.blurred = true, true
 	l.say("a passing note")
 	return true
 }

@@ -53,7 +53,7 @@ func (b *lockedBuffer) String() string {
 func (r *round) start(crashAt string) (*life, error) {
 	args := []string{"--json", "--state-dir", filepath.Join(r.dir, "state")}
 	if r.run == "" {
-		args = append(args, "--claude", r.player, "--allow", "Bash(*)", "--allow", "Write", "--max-failures", "20",
+		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)", "--allow", "Write", "--max-failures", "20",
 			"--env", "ARBITER_STANDIN_LEDGER="+r.ledger, "--task", "Weave two threads. "+r.token())
 	} else {
 		args = append(args, "--resume", "--session", r.run)

@@ -1,8 +1,9 @@
 // Command chaosloop plays whole jobs with arbiter, kills arbiter, its bridge and its
 // agents at random instants and at named crash points, takes the run up again until
 // the job is complete, and checks against ledgers of its own that nothing was lost,
-// nothing was given twice, and nothing is left behind. It prints the figures, and
-// ends with 1 if one of them that should be zero is not.
+// nothing was given twice, and nothing is left behind; that every document that is
+// handed on arrives with the receipts of its checks, and one Arbiter rules at a time. It
+// prints the figures, and ends with 1 if one of them that should be zero is not.
 //
 // The scripted model lives in this process and so survives every kill. Players are
 // the stand-in agent, which keeps a ledger, and, in fewer rounds, the real CLI,

@@ -46,7 +46,10 @@ type round struct {
 	questions int
 	problems  []string
 	sawAgents bool
-	flipped   bool // a bit of the journal, on purpose
+	flipped   bool            // a bit of the journal, on purpose
+	blurred   bool            // the disk was full: what was said then may not be in the books
+	at        map[string]int  // where each Orchestrator is
+	said      []contract.Line // by all lives, as far as it matters to the books
 }
 
 // spoken is a message of the human's.
@@ -76,7 +79,7 @@ func (r *round) tell(format string, args ...any) {
 // play sets the stage, lives until the job is complete, and checks.
 func (r *round) play() {
 	r.f.rounds++
-	r.sent = map[string]*spoken{}
+	r.sent, r.at = map[string]*spoken{}, map[string]int{}
 	if err := r.prepare(); err != nil {
 		r.fail("prepare: %v", err)
 	} else {
@@ -207,6 +210,10 @@ func (r *round) attend(l *life, p plan) bool {
 
 // answer does what a human would.
 func (r *round) answer(l *life, ev contract.Line) {
+	r.follow(ev)
+	if kept(ev.Body) {
+		r.said = append(r.said, ev)
+	}
 	switch b := ev.Body.(type) {
 	case contract.Session:
 		l.resumed, r.run = true, b.Session

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // plan is what is done to one life.
 type plan struct {
-	victim  string // arbiter, bridge, agent, all, int, term, disk; "" for none or a crash point alone
+	victim  string // arbiter, bridge, agent, all, int, term, disk, human; "" for none or a crash point alone
 	after   int    // lines
 	crashAt string
 }
@@ -24,7 +27,7 @@ func (r *round) plan() plan {
 	if r.o.points == "some" && len(r.points) > 0 && r.rnd.IntN(3) == 0 {
 		return plan{crashAt: fmt.Sprintf("%s:%d", r.points[r.rnd.IntN(len(r.points))], 1+r.rnd.IntN(6))}
 	}
-	victims := []string{"arbiter", "arbiter", "arbiter", "bridge", "agent", "agent", "all", "int", "term"}
+	victims := []string{"arbiter", "arbiter", "arbiter", "bridge", "agent", "agent", "all", "int", "term", byHuman}
 	return plan{victim: victims[r.rnd.IntN(len(victims))], after: 1 + r.rnd.IntN(50)}
 }
 
@@ -35,6 +38,8 @@ func (r *round) strike(l *life, p plan) bool {
 	switch p.victim {
 	case byDisk:
 		return l.fill()
+	case byHuman:
+		return r.dismiss(l)
 	case "arbiter":
 		targets = []int{l.cmd.Process.Pid}
 	case "bridge":
@@ -66,6 +71,59 @@ func (r *round) strike(l *life, p plan) bool {
 	r.struck(p.victim)
 	r.tell("  %s: line %d, %s %v", r.name(), l.count, p.victim, targets)
 	return true
+}
+
+// dismiss has the human end an Orchestrator that is at work. What it knew is then
+// found out by the supervisor.
+func (r *round) dismiss(l *life) bool {
+	var list []string
+	for id, where := range r.at {
+		if where == atWork {
+			list = append(list, id)
+		}
+	}
+	if len(list) == 0 || r.woven() {
+		return false
+	}
+	slices.Sort(list)
+	id := list[r.rnd.IntN(len(list))]
+	r.at[id] = finished
+	l.send("dismiss", contract.Kill{ID: id})
+	r.struck(byHuman)
+	r.tell("  %s: line %d, the human ends %s", r.name(), l.count, id)
+	return true
+}
+
+// Where an Orchestrator is, as far as its events tell.
+const (
+	summoned = iota + 1
+	down
+	atWork   // it has a message
+	finished // it has handed on, or was let go
+)
+
+// follow keeps account of that.
+func (r *round) follow(ev contract.Line) {
+	if ev.ID == contract.Arbiter || ev.ID == contract.Human || ev.ID == contract.Supervisor || r.at[ev.ID] == finished {
+		return
+	}
+	switch b := ev.Body.(type) {
+	case contract.Spawn:
+		r.at[ev.ID] = summoned
+		if b.Resumed {
+			r.at[ev.ID] = atWork
+		}
+	case contract.Delivered:
+		r.at[ev.ID] = atWork
+	case contract.Done:
+		r.at[ev.ID] = down
+	case contract.Message:
+		if b.Kind == verdict.KindDone || b.Kind == verdict.KindHandoff {
+			r.at[ev.ID] = finished
+		}
+	case contract.Handoff, contract.Check:
+		r.at[ev.ID] = finished
+	}
 }
 
 func (r *round) struck(victim string) {

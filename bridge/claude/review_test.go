@@ -1,0 +1,39 @@
+package claude
+
+import (
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// TestCapOfALargeWindow: the API leaves out what the CLI marks a model's large window
+// with. A cap for that model holds all the same, whoever speaks of it.
+func TestCapOfALargeWindow(t *testing.T) {
+	const plain = "claude-sonnet-4-5"
+	marked := plain + large
+	for _, said := range []string{marked, plain} {
+		g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000, ContextCaps: map[string]int{marked: 500_000}})
+		for range 2 {
+			g.learn(contextUsage{Model: said, RawMaxTokens: 1_000_000})
+			if n := g.reach(); n != 500_000 {
+				t.Errorf("%s: %d by the CLI's word", said, n)
+			}
+			s := messageOf("m1", 10_000)
+			s.Model = plain
+			g.sample(s, fromStream)
+			if n := g.reach(); n != 500_000 {
+				t.Errorf("%s: %d after a message", said, n)
+			}
+		}
+		g.turnEnded(map[string]modelUsage{said: {ContextWindow: 400_000}})
+		if n := g.reach(); n != 400_000 {
+			t.Errorf("%s: %d after a result", said, n)
+		}
+	}
+	// Another model is another one.
+	g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000, ContextCaps: map[string]int{marked: 500_000}})
+	g.sample(messageOf("m1", 10_000), fromStream)
+	if n := g.reach(); n != 300_000 {
+		t.Errorf("%d for another model", n)
+	}
+}

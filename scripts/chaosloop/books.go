@@ -1,0 +1,326 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// kept says whether an event is held to the books, line for line: what somebody was
+// told of a document, and who was there to tell.
+func kept(b contract.Body) bool {
+	switch b.(type) {
+	case contract.Check, contract.Handoff, contract.Decision, contract.Spawn, contract.Delivered, contract.Message:
+		return true
+	}
+	return false
+}
+
+// checkBooks holds the documents of a run to its books, which `arbiter replay` prints:
+// of all lives, what was printed and what was only recorded before a kill. Books whose
+// bits were flipped prove nothing.
+func (r *round) checkBooks(requests []rehearsal.Request) {
+	if r.run == "" || r.flipped {
+		return
+	}
+	out, errs, code := r.command(nil, "replay", "--state-dir", filepath.Join(r.dir, "state"), r.run)
+	if code != 0 {
+		r.fail("replay: %d: %s", code, errs)
+		return
+	}
+	var books []contract.Line
+	for line := range strings.Lines(out) {
+		l, err := contract.DecodeLine([]byte(line))
+		if err != nil {
+			r.fail("replay: %v: %s", err, line)
+			return
+		}
+		if kept(l.Body) {
+			books = append(books, l)
+		}
+	}
+	if !r.blurred {
+		r.checkSaid(books)
+	}
+	r.checkReceipts(books)
+	lost := r.checkChairs(books, requests)
+	r.checkDocuments(books, requests, lost)
+}
+
+// checkSaid: what was printed is in the books, once and in order.
+func (r *round) checkSaid(books []contract.Line) {
+	at := 0
+	for _, said := range r.said {
+		want := sameness(said)
+		i := slices.IndexFunc(books[at:], func(l contract.Line) bool { return sameness(l) == want })
+		if i < 0 {
+			r.f.unkept++
+			r.fail("printed, and not in the books, or out of order: %.300s", want)
+			return
+		}
+		at += i + 1
+	}
+}
+
+func sameness(l contract.Line) string {
+	raw, err := json.Marshal(l)
+	return fmt.Sprint(string(raw), err)
+}
+
+// checkReceipts: the checks of a document come one after the other, each once, however
+// often somebody is killed; the last one is followed by the document, and where it
+// arrives, it has the receipts that were told.
+func (r *round) checkReceipts(books []contract.Line) {
+	running, whole := map[string][]verdict.Receipt{}, map[string][]verdict.Receipt{}
+	bad := func(l contract.Line, why string) {
+		r.f.unkept++
+		r.fail("%s: %.400s", why, sameness(l))
+	}
+	for i, l := range books {
+		switch b := l.Body.(type) {
+		case contract.Check:
+			r.f.checks++
+			list := append(running[l.ID], b.Receipt)
+			if running[l.ID] = list; b.Number != len(list) {
+				bad(l, fmt.Sprintf("check %d is the %dth that was told", b.Number, len(list)))
+				running[l.ID] = nil
+			}
+			if b.Number == b.Of {
+				whole[l.ID], running[l.ID] = list, nil
+				if i+1 == len(books) || !passesOn(books[i+1], l.ID) {
+					bad(l, "the last check is not followed by the document")
+				}
+			}
+		case contract.Handoff:
+			want := whole[b.From]
+			if len(b.Document.Checks) == 0 || b.DrawnUp != "" {
+				want = nil
+			}
+			if fmt.Sprint(b.Receipts) != fmt.Sprint(want) && !(len(b.Receipts) == 0 && len(want) == 0) {
+				bad(l, fmt.Sprintf("the document lacks the receipts that were told (%v)", want))
+			}
+		}
+	}
+}
+
+// passesOn says whether an event is somebody's document on its way.
+func passesOn(l contract.Line, from string) bool {
+	switch b := l.Body.(type) {
+	case contract.Handoff:
+		return b.From == from
+	case contract.Message:
+		return b.From == from && b.Kind == verdict.KindHandoff
+	}
+	return false
+}
+
+// checkDocuments: each document that is passed on reaches its reader once, unless the
+// books say that the message with it waits yet, or that its reader was let go. Lost is
+// how many histories of the Arbiter were.
+func (r *round) checkDocuments(books []contract.Line, requests []rehearsal.Request, lost int) {
+	sessions := map[string][]string{} // of each agent
+	for _, l := range books {
+		if s, ok := l.Body.(contract.Spawn); ok && !s.Resumed {
+			sessions[l.ID] = append(sessions[l.ID], s.SessionID)
+		}
+	}
+	var status map[string]string
+	for i, l := range books {
+		h, ok := l.Body.(contract.Handoff)
+		if !ok || h.From == h.To {
+			continue
+		}
+		r.f.documents++
+		m, ok := carrier(books[i+1:], h)
+		if !ok {
+			r.f.undelivered++
+			r.fail("no message carries the document: %.300s", sameness(l))
+			continue
+		}
+		again := len(sessions[h.To]) - 1 // a history that is lost has to be told again
+		if h.To == contract.Arbiter {
+			again = lost
+		}
+		had := heardBy(requests, m.MessageID, sessions[h.To])
+		if len(had) > 0 && len(had) <= 1+again {
+			continue
+		}
+		if status == nil {
+			status = r.statuses()
+		}
+		if len(had) == 0 && (status[m.MessageID] != supervisor.MessageDelivered || endedAfter(books[i:], h.To)) {
+			r.f.returned++
+			continue
+		}
+		r.f.undelivered++
+		r.fail("the document of %s to %s was had by %d of its sessions, in message %s (%s)", h.From, h.To, len(had), m.MessageID, status[m.MessageID])
+	}
+}
+
+// carrier finds the message that brings a document to its reader.
+func carrier(after []contract.Line, h contract.Handoff) (contract.Message, bool) {
+	for _, l := range after {
+		m, ok := l.Body.(contract.Message)
+		if ok && m.To == h.To && (m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From) {
+			return m, true
+		}
+	}
+	return contract.Message{}, false
+}
+
+// heardBy lists those of an agent's sessions that had a message.
+func heardBy(requests []rehearsal.Request, message string, sessions []string) []string {
+	var had []string
+	mark := "| id: " + message
+	for _, q := range requests {
+		if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) && strings.Contains(q.Incoming, mark) {
+			had = append(had, q.Session)
+		}
+	}
+	return had
+}
+
+// endedAfter says whether an Orchestrator was started no more after it was let go.
+func endedAfter(books []contract.Line, id string) bool {
+	for _, l := range books {
+		if s, ok := l.Body.(contract.Spawn); ok && l.ID == id && s.Resumed {
+			return false
+		}
+	}
+	return id != contract.Arbiter
+}
+
+// statuses are where each message stands, by arbiter's own word.
+func (r *round) statuses() map[string]string {
+	status := map[string]string{}
+	for _, m := range r.messages() {
+		status[m.ID] = m.Status
+	}
+	return status
+}
+
+var inheritance = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
+
+// checkChairs: one Arbiter rules at a time. Each session of it but the last gave a
+// document, or its history was lost; after it nothing is heard of it; and the next one
+// inherits once. It returns how many histories were lost.
+func (r *round) checkChairs(books []contract.Line, requests []rehearsal.Request) (lost int) {
+	bad := func(format string, args ...any) {
+		r.f.usurped++
+		r.fail(format, args...)
+	}
+	var chairs []string // the sessions, in order
+	heirs, strays, ruled := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	over := false  // the present one has handed off
+	waits := false // what was left has not been read
+	renewed, unheard := 0, 0
+	for _, l := range books {
+		if l.ID != contract.Arbiter {
+			continue
+		}
+		switch b := l.Body.(type) {
+		case contract.Spawn:
+			switch {
+			case b.Resumed:
+				continue
+			case over:
+				heirs[b.SessionID], waits = true, true
+			case waits: // nobody had spoken to the one before it
+				heirs[b.SessionID] = true
+				unheard++
+			case len(chairs) > 0:
+				lost++
+				strays[b.SessionID] = true
+			}
+			chairs, over = append(chairs, b.SessionID), false
+		case contract.Delivered:
+			waits = false
+		case contract.Decision:
+			if over {
+				bad("an Arbiter that had handed off ruled %s", b.Decision)
+			}
+			ruled[chairs[len(chairs)-1]] = true
+			over = b.Decision == verdict.Handoff
+		case contract.Handoff:
+			if b.From == contract.Arbiter {
+				renewed++
+				over = true // a record needs no ruling
+			}
+		}
+	}
+	r.f.renewals += renewed
+	r.f.lostHistories += lost
+	if made := len(heirs) - unheard; renewed != made && !(over && renewed == made+1) { // the run may end first
+		bad("%d renewals of the Arbiter made %d heirs", renewed, made)
+	}
+	last := r.checkOrder(requests, chairs)
+	first := map[string]string{} // the session that had a message
+	for n, session := range chairs {
+		q, spoke := last[session]
+		if ruled[session] && !spoke {
+			bad("Arbiter %d of %d ruled, and never asked its model", n+1, len(chairs))
+		}
+		if strays[session] {
+			clear(first) // what its lost history held is given again by right
+		}
+		had := 0
+		for _, text := range userTexts(q.Messages) {
+			had += len(inheritance.FindAll(text, -1))
+			for _, found := range envelopeID.FindAllSubmatch(text, -1) {
+				id := string(found[1])
+				if was := first[id]; was != "" && was != session {
+					bad("message %s was given to Arbiter %d of %d, and to one before it", id, n+1, len(chairs))
+				}
+				first[id] = session
+			}
+		}
+		if want := b2i(heirs[session]); spoke && had != want && !(strays[session] && had == 1) {
+			bad("Arbiter %d of %d had the inheritance %d times, want %d", n+1, len(chairs), had, want)
+		}
+	}
+	return lost
+}
+
+// checkOrder sees to it that no Arbiter asks its model once its successor has, and
+// returns the last request of each session.
+func (r *round) checkOrder(requests []rehearsal.Request, chairs []string) map[string]rehearsal.Request {
+	last, latest := map[string]rehearsal.Request{}, -1
+	for _, q := range requests {
+		if q.Role != rehearsal.RoleArbiter {
+			continue
+		}
+		n := slices.Index(chairs, q.Session)
+		if n < latest {
+			r.f.usurped++
+			r.fail("Arbiter %d of %d asked its model after its successor had", n+1, len(chairs))
+		}
+		latest, last[q.Session] = max(n, latest), q
+	}
+	return last
+}
+
+// userTexts are what a history says in the user's name.
+func userTexts(history json.RawMessage) [][]byte {
+	var messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(history, &messages) != nil {
+		return nil
+	}
+	var texts [][]byte
+	for _, m := range messages {
+		if m.Role == "user" {
+			texts = append(texts, plainText(m.Content))
+		}
+	}
+	return texts
+}

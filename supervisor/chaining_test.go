@@ -1,0 +1,206 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// windows knows how full each agent's window is: a turn takes its share, and another
+// session begins with none.
+type windows struct {
+	mu   sync.Mutex
+	used map[string]int
+}
+
+const turnTokens = 7_000 // of 200,000: two dozen turns to the critical level
+
+func (w *windows) begin(p bridge.SpawnParams) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !p.Config.Resume {
+		w.used[p.ID] = 12_000
+	}
+	return nil
+}
+
+// fill takes a turn's share and tells how full the window is.
+func (w *windows) fill(f *fakePort, ref bridge.AgentRef) (full bool) {
+	w.mu.Lock()
+	w.used[ref.ID] += turnTokens
+	used := w.used[ref.ID]
+	w.mu.Unlock()
+	f.event(ref, bridge.Context{Tokens: used, Window: 200_000, Pct: float64(used) / 2000})
+	return used >= 170_000
+}
+
+// left is a document of some size, with checks.
+func left(by string, n int) verdict.Document {
+	text := strings.Repeat("what was found out, with its reasons and its numbers; ", 40)
+	return verdict.Document{
+		Accomplished: []string{by + " did its part", text}, Remaining: []string{"the rest"}, KeyContext: fmt.Sprint(n, " ", text),
+		Files: []string{"a.go", "b.go"}, Checks: []verdict.Check{{Command: "go test ./...", Expect: "exit 0"}, {Command: "false", Expect: "exit 0"}},
+		Claims: []verdict.Claim{{Claim: "it passes", Verified: true, Check: 1}},
+	}
+}
+
+// chainPort has Orchestrators that hand on when their windows are full, and an Arbiter
+// that summons who takes it up and is renewed itself.
+func chainPort(t *testing.T, lines int) *fakePort {
+	w := &windows{used: map[string]int{}}
+	turns := 0
+	var mu sync.Mutex
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		turns++
+		return turns
+	}
+	arbiter := func(ctx context.Context, f *fakePort, p bridge.MessageParams) {
+		f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
+		w.fill(f, p.AgentRef)
+		if strings.Contains(p.Content, "| kind: renewal |") {
+			v := ruling("HANDOFF", "Another sees on.")
+			v["handoff"] = left("the Arbiter", count())
+			f.ruled(p, v)
+			return
+		}
+		for {
+			s := f.loop.Snapshot()
+			if s.Summoned >= lines && s.Handoff == "" {
+				break
+			}
+			if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"take up the line"}`)}); err != nil || r.IsError {
+				t.Errorf("spawn_orchestrator: %v %v", r, err)
+				break
+			}
+		}
+		v := ruling("CONTINUE", "Patience.")
+		for _, a := range f.loop.Snapshot().Agents {
+			if a.Standing == Waiting && a.Alive() {
+				v = ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", a.ID)
+			}
+		}
+		f.ruled(p, v)
+	}
+	return &fakePort{spawn: w.begin, answer: func(f *fakePort, p bridge.MessageParams) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		defer cancel()
+		if p.ID == contract.Arbiter {
+			arbiter(ctx, f, p)
+			return
+		}
+		f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
+		time.Sleep(time.Minute)
+		n := count()
+		switch full := w.fill(f, p.AgentRef); {
+		case full:
+			v := report("handoff", "It is full.", true)
+			v["handoff"] = left(p.ID, n)
+			f.ruled(p, v)
+		case n%200 == 0:
+			f.end(p.AgentRef) // its process dies
+		case n%10 == 0:
+			f.ruled(p, report("question", "May I?", true))
+		default:
+			f.ruled(p, report("progress", "on the way", false))
+		}
+	}}
+}
+
+// TestTwoDaysOfHandingOn: hundreds of Orchestrators follow each other, under dozens of
+// Arbiters, and what the run holds on to stays what it is.
+func TestTwoDaysOfHandingOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		written := 0
+		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true, fail: func(_ journal.Kind, payload []byte) error {
+			written += len(payload) // called by the loop alone
+			return nil
+		}}
+		n := live(t, book, chainPort(t, 3), func(o *Options) {
+			o.Task, o.MaxExchanges, o.MaxFailures, o.MaxIterations, o.Permissions = "build", 1<<30, 1<<30, 1<<30, "allow-all"
+		})
+		time.Sleep(25 * time.Hour)
+		early, before, wroteEarly := n.size(), n.loop.Snapshot(), written
+		time.Sleep(23 * time.Hour)
+		late, after, wroteLate := n.size(), n.loop.Snapshot(), written
+		handoffs := after.Summoned - before.Summoned
+		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each hand-off and the two dozen turns before it",
+			after.Summoned, after.Renewals+1, early.state, late.state, (wroteLate-wroteEarly)/max(handoffs, 1))
+		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Crashes < 20 || after.Ledger.Seen < 5000 {
+			t.Errorf("ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
+				after.Ending, after.Summoned, after.Renewals, after.Crashes, after.Ledger.Seen)
+		}
+		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 || late.underway > 4 || late.workLog > 100 {
+			t.Errorf("after a day %+v, after two %+v", early, late)
+		}
+		if len(after.Agents) > namesKept+10 || len(after.Rulings) > rulingsKept || len(after.Talk) > talkKept || len(after.Handovers) > 3 {
+			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents), len(after.Rulings), len(after.Talk), len(after.Handovers))
+		}
+		was, is := len(before.inheritance(Handover{Document: &verdict.Document{}})), len(after.inheritance(Handover{Document: &verdict.Document{}}))
+		if is > was+was/5 {
+			t.Errorf("an Arbiter inherits %d bytes after a day, %d after two", was, is)
+		}
+		n.loop.Put(Signalled{Signal: "INT"})
+		n.over()
+		synctest.Wait()
+		if l := n.loop; len(l.timers) > 12 || len(l.starts) > 4 || len(l.lanes) > 8 || len(l.waiting.tools)+len(l.waiting.permissions)+len(l.books.undone) != 0 {
+			t.Errorf("left: %d timers, %d starts, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.starts), len(l.lanes), len(l.waiting.tools), len(l.waiting.permissions), len(l.books.undone))
+		}
+	})
+}
+
+// TestThoseLongGone are forgotten but for their names, and then altogether; the one whose
+// document waits for a successor is not.
+func TestThoseLongGone(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
+	leave := func(id string) {
+		p.call("arbiter", "release_orchestrator", fmt.Sprintf(`{"id":%q,"reason":"enough"}`, id))
+		p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
+	}
+	waits := p.summon("the first")
+	p.verdict(waits, report("handoff", "I am full.", true))
+	leave(waits)
+	p.s.Handoff = "" // as if somebody else had been named its successor
+	for range recordsKept + 5 {
+		leave(p.summon("one of many"))
+	}
+	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
+		t.Errorf("the first: %+v", a)
+	}
+	if a := p.agent(orchID(p.s.Summoned)); a.Forgotten || a.Brief == "" {
+		t.Errorf("the last: %+v", a)
+	}
+	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`, waits)); !a.IsError || !strings.Contains(a.Text, "not at hand any more") {
+		t.Errorf("its successor: %+v", a)
+	}
+	again := p.summon("another")
+	p.verdict(again, report("handoff", "I am full.", true))
+	leave(again)
+	for range namesKept + 20 {
+		p.s.Handoff = again // nobody takes it up
+		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, orchID(p.s.Summoned))); a.IsError {
+			t.Fatal(a.Text)
+		}
+		p.spawned(orchID(p.s.Summoned))
+		leave(orchID(p.s.Summoned))
+	}
+	if a := p.agent(again); a.Document == nil || len(p.s.Agents) > namesKept+3 || p.s.Bygone+len(p.s.Agents)-1 != p.s.Summoned {
+		t.Errorf("%d agents, %d bygone of %d; %+v", len(p.s.Agents), p.s.Bygone, p.s.Summoned, a)
+	}
+	status := p.call("arbiter", "status", `{}`).Text
+	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Summoned-goneShown), orchID(p.s.Summoned))
+	if n := strings.Count(status, "orch-"); n != goneShown {
+		t.Errorf("%d are listed", n)
+	}
+}

@@ -1,0 +1,92 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// A run has no last window, so that nothing may grow with each generation. Who is gone
+// for good keeps its name and its place; what it left is in the journal, and the state
+// remembers as much of it as anybody may still ask for.
+const (
+	recordsKept = 20  // Orchestrators that are gone, with their briefs and documents
+	namesKept   = 100 // of them, with what became of them
+	goneShown   = 10  // of them, to an Arbiter
+)
+
+// forget drops what those left that were gone long before the last ones, and in the end
+// themselves: each fact copies all agents, so that they would slow every step down.
+func (st *step) forget() {
+	if st.Options.Rules < rulesOfHandover {
+		return
+	}
+	gone, keep := 0, make([]Agent, 0, len(st.Agents))
+	for i := len(st.Agents) - 1; i >= 0; i-- {
+		a := st.Agents[i]
+		if a.Role == RoleOrchestrator && a.gone() && a.ID != st.Handoff && !st.handingOver(a.ID) {
+			gone++
+			switch {
+			case gone > namesKept:
+				st.Bygone++
+				continue
+			case gone > recordsKept && !a.Forgotten:
+				a.Brief, a.Document, a.Receipts, a.DrawnUp = "", nil, nil, ""
+				a.Context, a.Watch, a.Turn, a.Redo = bridge.Context{}, Watch{}, nil, nil
+				a.Forgotten = true
+			}
+		}
+		keep = append(keep, a)
+	}
+	slices.Reverse(keep)
+	st.Agents, st.ownAgents = keep, true
+}
+
+// handingOver says whether a document about an agent's work is on its way.
+func (s *State) handingOver(id string) bool {
+	for i := range s.Handovers {
+		if s.Handovers[i].Agent.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// shown are the Orchestrators an Arbiter is told of, in order of summoning: all that
+// live, and those that went last. Others counts the rest.
+func (s *State) shown() ([]*Agent, int) {
+	var list []*Agent
+	gone, others := 0, s.Bygone
+	for i := range s.Agents {
+		if a := &s.Agents[i]; a.Role == RoleOrchestrator && a.gone() {
+			gone++
+		}
+	}
+	for i := range s.Agents {
+		a := &s.Agents[i]
+		switch {
+		case a.Role != RoleOrchestrator:
+		case !a.gone():
+			list = append(list, a)
+		default:
+			if gone--; gone < goneShown {
+				list = append(list, a)
+			} else {
+				others++
+			}
+		}
+	}
+	return list, others
+}
+
+// gone says whether an agent has ended for good.
+func (a *Agent) gone() bool { return a.Status == Ended && a.Dismissed }
+
+// othersText tells of those that shown leaves out.
+func othersText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("- and %d before them, gone\n", n)
+}

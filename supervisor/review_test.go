@@ -1,0 +1,431 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+var outOfRoom = bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"}
+
+// renewed lets the Arbiter's process end and its successor's start.
+func (p *play) succeeds() {
+	p.t.Helper()
+	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
+	p.spawned("arbiter")
+}
+
+// lasting gives a report whose document names the text, with checks.
+func lasting(kind, text string, checks ...string) map[string]any {
+	v := proven(kind, checks...)
+	d := v["handoff"].(verdict.Document)
+	d.KeyContext = text
+	v["handoff"] = d
+	return v
+}
+
+// TestRenewalThatNobodyAnswered: a run may end in the very turn that a renewal was
+// asked for in. Whoever takes it up finds an Arbiter that can be spoken to.
+func TestRenewalThatNobodyAnswered(t *testing.T) {
+	asked := func(t *testing.T, change func(*Options)) *play {
+		p := begin(t, change)
+		p.full("arbiter", 90)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "All is there. Is it well?"))
+		return p
+	}
+	again := func(p *play) {
+		p.t.Helper()
+		p.stopped()
+		o := p.s.Options
+		o.MaxCostUSD = 100
+		p.do(Resumed{Options: o, Salt: "/2", Word: "Now paint it."})
+		p.back(bridge.FateAbsent)
+		p.contains("the Arbiter", p.lastSent("arbiter"), "kind: renewal")
+		p.verdict("arbiter", handoffRuling("kept"))
+		p.succeeds()
+		p.contains("the successor", p.lastSent("arbiter"), "kept", "Now paint it.")
+	}
+	t.Run("it completed instead", func(t *testing.T) {
+		p := asked(t, nil)
+		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
+		again(p)
+	})
+	t.Run("the cost was reached", func(t *testing.T) {
+		p := asked(t, func(o *Options) { o.MaxCostUSD = 1 })
+		p.turn("arbiter", bridge.Turn{CostUSD: 2})
+		again(p)
+	})
+	t.Run("its budget was spent", func(t *testing.T) {
+		p := asked(t, nil)
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatBudget})
+		again(p)
+	})
+}
+
+// TestTakenUpAtItsEnd: an Arbiter is renewed first when a run is taken up, and then its
+// successor is told that nothing is under way.
+func TestTakenUpAtItsEnd(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxCostUSD = 1 })
+	p.full("arbiter", 90)
+	p.turn("arbiter", bridge.Turn{CostUSD: 2}) // its ruling is lost
+	p.stopped()
+	o := p.s.Options
+	o.MaxCostUSD = 100
+	p.do(Resumed{Options: o, Salt: "/2"})
+	p.back(bridge.FateAbsent)
+	p.renewNow("kept")
+	p.contains("the successor", p.lastSent("arbiter"), "kept", "nothing is under way")
+}
+
+// TestRenewalThatIsNotNeededAnyMore: the context shrank while it was asked for.
+func TestRenewalThatIsNotNeededAnyMore(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.full("arbiter", 90)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("question", "Which port?", true))
+	p.full("arbiter", 10)
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.contains("the Arbiter", p.lastSent("arbiter"), "Which port?")
+}
+
+// TestCompactionDuringARenewal: who was asked for a document and gives it is heard.
+func TestCompactionDuringARenewal(t *testing.T) {
+	p := begin(t, nil)
+	p.summon("build it")
+	p.full("arbiter", 90)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
+	p.happen("arbiter", bridge.Compact{Trigger: "auto", PreTokens: 172_000})
+	p.verdict("arbiter", handoffRuling("kept"))
+	if a := p.agent("arbiter"); a.Status != Restarting {
+		t.Errorf("it is %s, and was told: %s", a.Status, p.lastSent("arbiter"))
+	}
+}
+
+// TestInterruptedAtItsEnd: a human who stops an Arbiter whose context is at its end is
+// asked, as ever; a turn that the supervisor stops goes to the successor.
+func TestInterruptedAtItsEnd(t *testing.T) {
+	t.Run("by a human", func(t *testing.T) {
+		p := begin(t, nil)
+		p.full("arbiter", 90)
+		p.command(contract.Interrupt{})
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+		if p.s.Question == nil {
+			t.Error("nobody is asked")
+		}
+		p.renewNow("kept")
+		p.say("Go on.")
+		p.contains("the successor", p.lastSent("arbiter"), "kept", "kind: answer", "Go on.")
+	})
+	t.Run("for want of room", func(t *testing.T) {
+		p := begin(t, nil)
+		one := p.summon("build it")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(one, report("question", "Which port?", true))
+		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
+		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
+		p.do(Rang{Key: cornerKey(p.agent("arbiter").AgentRef)})
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
+		p.renewNow("kept")
+		p.contains("the successor", p.lastSent("arbiter"), "kept", "kind: question", "Which port?")
+		if p.s.Question != nil {
+			t.Errorf("a human is asked: %+v", p.s.Question)
+		}
+	})
+}
+
+// TestRenewalComesAfterWhatIsOpen: what its session alone can make good comes first.
+func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
+	t.Run("a correction", func(t *testing.T) {
+		p := begin(t, nil)
+		p.full("arbiter", 90)
+		p.verdict("arbiter", map[string]any{"x": 1})
+		p.contains("first", p.lastSent("arbiter"), "kind: correction")
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
+		p.contains("then", p.lastSent("arbiter"), "kind: renewal")
+	})
+	t.Run("a turn that was cut off", func(t *testing.T) {
+		p := begin(t, nil)
+		p.full("arbiter", 90)
+		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
+		p.do(Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+		a := p.agent("arbiter")
+		p.do(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
+			Fates: []bridge.Fate{{MessageID: a.Turn[0], Fate: bridge.FateBegun}}}})
+		p.contains("first", p.lastSent("arbiter"), "kind: retry")
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
+		p.contains("then", p.lastSent("arbiter"), "kind: renewal")
+	})
+}
+
+// TestWordsAboutAnotherSession: a successor is not corrected for what it never said, and
+// what its predecessor left unruled is put to it.
+func TestWordsAboutAnotherSession(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("question", "Which port?", true))
+	p.verdict("arbiter", map[string]any{"x": 1})
+	p.turn("arbiter", outOfRoom)
+	p.succeeds()
+	first := p.lastSent("arbiter")
+	if strings.Contains(first, "kind: correction") {
+		t.Errorf("it is corrected for another's word: %s", first)
+	}
+	p.contains("its first message", first, "inheritance", "Which port?", "kind: notice", "had ruled")
+}
+
+// TestInheritedOnce: who takes the place of one that read nothing but its inheritance
+// gets one, too, and not two.
+func TestInheritedOnce(t *testing.T) {
+	p := begin(t, nil)
+	for range maxRecords {
+		p.turn("arbiter", outOfRoom)
+		p.succeeds()
+	}
+	first := p.lastSent("arbiter")
+	if n := strings.Count(first, "You take the place of the Arbiter before you"); n != 1 {
+		t.Errorf("it inherits %d times", n)
+	}
+	p.contains("its first message", first, "kind: task", "Build it")
+}
+
+// TestExhaustedAndTakenUp: a human who takes a run up again gives the Arbiter new tries.
+func TestExhaustedAndTakenUp(t *testing.T) {
+	p := begin(t, nil)
+	for range maxRecords {
+		p.turn("arbiter", outOfRoom)
+		p.succeeds()
+	}
+	p.turn("arbiter", outOfRoom)
+	p.stopped()
+	p.do(Resumed{Options: p.s.Options, Salt: "/2", Word: "Again."})
+	p.back(bridge.FateAbsent)
+	p.turn("arbiter", outOfRoom)
+	if p.s.Ending != nil {
+		t.Error("it ends at once")
+	}
+}
+
+// TestTwoHandOffAtOnce: each document goes to one successor, the oldest first.
+func TestTwoHandOffAtOnce(t *testing.T) {
+	p := begin(t, nil)
+	one, two := p.summon("build it"), p.summon("paint it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, lasting("handoff", "bricks"))
+	p.verdict(two, lasting("handoff", "colours"))
+	p.contains("the Arbiter reads", p.lastSent("arbiter"), "bricks")
+	three := p.summon("go on building")
+	p.contains("the builder", p.lastSent(three), "bricks")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.contains("the Arbiter reads", p.lastSent("arbiter"), "colours")
+	four := p.summon("go on painting")
+	p.contains("the painter", p.lastSent(four), "colours")
+	if p.s.Handoff != "" {
+		t.Errorf("%s still waits for a successor", p.s.Handoff)
+	}
+}
+
+// TestSuccessorBeforeTheChecksEnd: it is the one, and no other is summoned.
+func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, lasting("handoff", "bricks", "make"))
+	p.say("Hurry.")
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`)
+	p.spawned("orch-2")
+	p.contains("the successor", p.lastSent("orch-2"), "bricks")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	if p.s.Handoff != "" {
+		t.Errorf("%s waits for another successor", p.s.Handoff)
+	}
+}
+
+// TestTheLastDocumentCounts, whichever's checks take longest.
+func TestTheLastDocumentCounts(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, lasting("done", "old", "make"))
+	slow := p.check()
+	p.say("More of it.", contract.Note, one)
+	p.verdict(one, lasting("handoff", "new", "ls"))
+	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(Checked{Serial: slow.Serial, Number: 1, Result: ok("ok")})
+	if d := p.agent(one).Document; d.KeyContext != "new" {
+		t.Errorf("its document is the %s one", d.KeyContext)
+	}
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	two := p.summon("go on")
+	p.contains("the successor", p.lastSent(two), "new")
+}
+
+// TestChecksNeedNoAuthor: its turns, its end and its next process are no business of a
+// check that waits for its permission.
+func TestChecksNeedNoAuthor(t *testing.T) {
+	begun := func(t *testing.T) (*play, RunCheck) {
+		p := begin(t, nil)
+		one := p.summon("build it")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(one, lasting("done", "bricks", "make"))
+		c := p.check()
+		p.do(asked2(c))
+		if len(p.s.Permits) != 1 {
+			t.Fatal("nobody is asked")
+		}
+		return p, c
+	}
+	open := func(p *play) {
+		p.t.Helper()
+		if len(p.s.Permits) != 1 {
+			p.t.Fatalf("the check is denied: %+v", last[contract.Permission](p))
+		}
+	}
+	t.Run("a turn", func(t *testing.T) {
+		p, _ := begun(t)
+		p.say("And?", contract.Note, "orch-1")
+		p.verdict("orch-1", report("question", "What?", true))
+		open(p)
+	})
+	t.Run("a crash", func(t *testing.T) {
+		p, _ := begun(t)
+		p.crash("orch-1", 1)
+		open(p)
+	})
+	t.Run("killed", func(t *testing.T) {
+		p, c := begun(t)
+		p.command(contract.Kill{ID: "orch-1"})
+		open(p)
+		p.command(contract.Permit{Request: p.s.Permits[0].ID, Behavior: bridge.Allow})
+		p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
+		p.contains("the Arbiter", lastMail(p, "arbiter"), "1 passed")
+	})
+	t.Run("asked after it was started again", func(t *testing.T) {
+		p := begin(t, nil)
+		one := p.summon("build it")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(one, lasting("done", "bricks", "make"))
+		c := p.check()
+		p.crash(one, 1)
+		p.do(asked2(c))
+		open(p)
+	})
+	t.Run("a lost bridge", func(t *testing.T) {
+		p, c := begun(t)
+		p.do(BridgeLost{Message: "gone"})
+		p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
+		p.do(Rang{Key: restartPrefix + theBridge})
+		p.do(BridgeBack{})
+		again := p.check()
+		if again.Request == c.Request || again.Number != 1 {
+			t.Fatalf("not asked again: %+v", again)
+		}
+		p.do(asked2(again))
+		open(p)
+	})
+	t.Run("reset", func(t *testing.T) {
+		p, _ := begun(t)
+		p.command(contract.Reset{})
+		if len(p.s.Permits) != 0 {
+			t.Error("it is still asked for")
+		}
+	})
+}
+
+// TestResetDuringARenewal: the Arbiter is renewed all the same.
+func TestResetDuringARenewal(t *testing.T) {
+	p := begin(t, nil)
+	p.full("arbiter", 90)
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
+	v := handoffRuling("kept")
+	d := v["handoff"].(verdict.Document)
+	d.Checks = []verdict.Check{{Command: "make", Expect: "ok"}}
+	v["handoff"] = d
+	p.verdict("arbiter", v)
+	p.command(contract.Reset{})
+	if len(p.s.Handovers) > 0 {
+		p.do(Checked{Serial: p.s.Handovers[0].Serial, Number: 1, Failed: "not permitted"})
+	}
+	p.succeeds()
+	p.contains("the successor", p.lastSent("arbiter"), "kept", "The human reset the task")
+}
+
+// TestTheLastWordOfOneThatIsSpent is kept, as are those that it was told last.
+func TestTheLastWordOfOneThatIsSpent(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.full(one, 90)
+	p.say("The key is under the mat.", contract.Note, one)
+	for range maxDemands {
+		p.verdict(one, report("progress", "half", false))
+	}
+	p.say("Mind the step.", contract.Note, one)
+	if p.agent(one).Status == Parked {
+		t.Fatal("too early")
+	}
+	p.verdict(one, report("progress", "the roof is on", false))
+	if p.agent(one).Status != Parked {
+		t.Fatalf("it is %s", p.agent(one).Status)
+	}
+	p.survey(traces)
+	p.contains("the Arbiter", p.lastSent("arbiter"), "the roof is on", "The key is under the mat.")
+}
+
+// TestOneThatComesBackHasNoHeir: a human's retry takes the place of a successor.
+func TestOneThatComesBackHasNoHeir(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		p := begin(t, nil)
+		one := p.summon("build it")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.turn(one, outOfRoom)
+		serial := p.s.Handovers[0].Serial
+		if told {
+			p.survey(traces)
+		}
+		p.command(contract.RetryLast{})
+		p.spawned(one)
+		if !told {
+			p.do(Surveyed{Serial: serial, Result: traces})
+		}
+		if p.s.Handoff != "" {
+			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoff, p.agent(one).Status)
+		}
+	}
+}
+
+// TestAnOlderLifeFoldsAsItDid: what newer rules say otherwise is as it was under older ones.
+func TestAnOlderLifeFoldsAsItDid(t *testing.T) {
+	p := begin(t, nil)
+	p.s.Options.Rules = 0
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.full(one, 75)
+	at := p.s.LastAt
+	p.happen(one, bridge.Compact{Trigger: "auto", PreTokens: 9, PostTokens: 3})
+	if c := last[contract.Compact](p); c != (contract.Compact{Trigger: "auto"}) {
+		t.Errorf("compact %+v", c)
+	}
+	if p.s.LastAt != at {
+		t.Error("a compaction counted for nothing")
+	}
+	warned := len(told[contract.ContextWarning](p))
+	p.s.Agents[1].Fresh = true
+	p.crash(one, 1)
+	p.full(one, 75)
+	if n := len(told[contract.ContextWarning](p)); n != warned {
+		t.Errorf("warned %d times", n)
+	}
+	p.do(Happened{bridge.Event{AgentRef: p.agent(one).AgentRef, Body: bridge.Notice{Text: "n"}}})
+	p.verdict(one, proven("done", "make"))
+	if m := last[contract.Message](p); !strings.HasSuffix(m.Text, "\n") {
+		t.Errorf("the message ends in %q", m.Text[len(m.Text)-10:])
+	}
+}
