@@ -173,7 +173,7 @@ func (st *step) reset(ref string) {
 	}
 	st.Question, st.Handoff, st.Handoffs, st.Task = nil, "", nil, ""
 	st.forgetHandovers()
-	st.Proof = Proof{}
+	st.Proof, st.Rulings = Proof{}, nil // what was ruled was about another task
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	st.move(machine.Reset, machine.Idle)
@@ -207,10 +207,15 @@ func (st *step) setPlan(steps []contract.Step) {
 		return
 	}
 	for i := range st.Agents {
-		if a := &st.Agents[i]; a.Up() {
-			st.do(Configure{bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
+		if a := &st.Agents[i]; a.Status == Ready || a.Status == Busy {
+			st.remind(a)
 		}
 	}
+}
+
+// remind renews what an agent is told after a compaction.
+func (st *step) remind(a *Agent) {
+	st.do(Configure{bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
 }
 
 // planText lists the steps for a model, counted from 1.

@@ -11,9 +11,9 @@ import (
 // for good keeps its name and its place; what it left is in the journal, and the state
 // remembers as much of it as anybody may still ask for.
 const (
-	recordsKept = 20  // Orchestrators that are gone, with their briefs and documents
-	namesKept   = 100 // of them, with what became of them
-	goneShown   = 10  // of them, to an Arbiter
+	recordsKept = 20 // Orchestrators that are gone, with their briefs and documents
+	namesKept   = 50 // of them, with what became of them
+	goneShown   = 10 // of them, to an Arbiter
 )
 
 // forget drops what those left that were gone long before the last ones, and in the end

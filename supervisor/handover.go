@@ -85,11 +85,24 @@ func (st *step) advance(serial int) bool {
 			},
 		})
 		return true
+	case st.overtakes(h):
+		return true // what its author said first is heard first
 	}
 	done := *h
 	st.Handovers = slices.DeleteFunc(slices.Clone(st.Handovers), func(x Handover) bool { return x.Serial == serial })
 	st.handedOver(done)
+	for _, next := range st.Handovers {
+		if next.Agent.ID == done.Agent.ID && next.Document != nil && len(next.Receipts) >= st.checksOf(&next) {
+			st.advance(next.Serial)
+			break
+		}
+	}
 	return false
+}
+
+// overtakes says whether a document is ready before an earlier one of its author.
+func (st *step) overtakes(h *Handover) bool {
+	return slices.ContainsFunc(st.Handovers, func(x Handover) bool { return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial })
 }
 
 // checksOf is how many checks of a document are run.
@@ -213,7 +226,7 @@ func (s *State) documentDue() bool {
 // checked takes what came of a check.
 func (st *step) checked(f Checked) {
 	h := st.handover(f.Serial)
-	if h == nil || h.Document == nil || f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
+	if h == nil || h.Document == nil || f.Number > st.checksOf(h) || f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
 		return // its time was over, or it is run again
 	}
 	st.withdrawCheck(h.Request, "the check is over")

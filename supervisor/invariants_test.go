@@ -72,57 +72,6 @@ func checkInvariants(t *testing.T, s *State) {
 	}
 }
 
-// checkRenewing: a renewal that holds mail back is going on, and nothing else does.
-func checkRenewing(t *testing.T, s *State) {
-	t.Helper()
-	if s.Ending != nil || !s.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Held {
-		return
-	}
-	a := s.Agents[0]
-	for _, m := range s.Mail {
-		if to, _ := s.agent(m.To); !m.Sent && to.Status == Ready && !(m.To == a.ID && s.renewing(m.Kind)) {
-			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
-		}
-	}
-	if a.Status != Ready {
-		return
-	}
-	switch s.Renewal {
-	case renewalAsked:
-		asked := a.Troubles > 0
-		for _, m := range slices.Concat(s.Mail, s.Underway) {
-			asked = asked || m.To == a.ID && !s.renewing(m.Kind)
-		}
-		if !asked {
-			t.Fatal("the Arbiter's renewal is asked for, and nothing asks it")
-		}
-	case renewalGiven:
-		if !slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind == handRenew }) {
-			t.Fatal("the Arbiter's renewal is given, and nothing goes on")
-		}
-	}
-}
-
-// checkHeirs: documents wait behind one, each once, and none of those who are at work again.
-func checkHeirs(t *testing.T, s *State) {
-	t.Helper()
-	if s.Handoff == "" && len(s.Handoffs) > 0 {
-		t.Fatalf("%v wait behind nobody", s.Handoffs)
-	}
-	waiting := map[string]bool{s.Handoff: true}
-	for _, id := range s.Handoffs {
-		if waiting[id] {
-			t.Fatalf("%s waits twice", id)
-		}
-		waiting[id] = true
-	}
-	for _, p := range s.Permits {
-		if p.Params.Tool == "Check" && !p.Orphan && !s.isCheck(p.Params.Request) {
-			t.Fatalf("a human is asked for check %s, which nobody waits for", p.Params.Request)
-		}
-	}
-}
-
 // checkEffects holds for what every step of a live run wants done: the machine has
 // all the moves that are tried, and nothing is said by agents once the run ends.
 func checkEffects(t *testing.T, before *State, out []Effect) {
@@ -331,57 +280,6 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		event(bridge.Retry{Attempt: 1}), Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]
-}
-
-// renewingFact brings the Arbiter to its end, and what can happen then: mostly it gives its
-// document, and sometimes it is disturbed.
-func renewingFact(r *rand.Rand, s *State) Fact {
-	a := s.Agents[0]
-	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: a.AgentRef, Body: b}} }
-	switch {
-	case a.Status == Restarting && r.IntN(3) > 0:
-		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
-	case a.Status == Starting && r.IntN(3) > 0:
-		return Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.Fresh, Fates: randomFates(r, a)}}
-	case s.Renewal == renewalAsked && a.Status == Busy:
-		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
-			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
-		checked := full
-		checked.Verdict = json.RawMessage(
-			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","checks":[{"command":"ls","expect":""}]}}`)
-		stopped := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted}
-		spent := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong}
-		limited := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit}
-		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
-		return []Fact{
-			event(full), event(full), event(checked), event(stopped), event(spent), event(limited), event(done),
-			Commanded{contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Steer}}},
-			Commanded{contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Stop}}},
-			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
-		}[r.IntN(11)]
-	case a.Cornered && a.Status == Busy:
-		return []Fact{Rang{Key: cornerKey(a.AgentRef)}, event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
-	case s.Paused:
-		return Commanded{contract.Command{Ref: "r", Body: contract.Continue{}}}
-	case a.Status == Busy:
-		return []Fact{
-			event(bridge.Context{Tokens: 99, Window: 100, Pct: 99}), event(bridge.Compact{Trigger: "auto", Blocked: true}),
-			Commanded{contract.Command{Ref: "r", Body: contract.Pause{}}},
-			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
-		}[r.IntN(4)]
-	}
-	for _, h := range s.Handovers {
-		if h.Request != "" {
-			author := h.Agent
-			return []Fact{
-				PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check", Input: json.RawMessage(`{}`)}, Behavior: "ask"},
-				Commanded{contract.Command{Ref: "r", Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
-				Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request, Result: bridge.CheckResult{SHA256: "s"}},
-				Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},
-			}[r.IntN(4)]
-		}
-	}
-	return nil
 }
 
 // randomProgress is a fact about a document on its way, mostly one that is awaited.

@@ -180,6 +180,9 @@ func (st *step) spawned(f Spawned) {
 	}
 	st.watch(a, st.every())
 	st.putAsked(a.ID)
+	if len(st.Plan) > 0 && st.Options.Rules >= rulesOfHandover {
+		st.remind(a) // the plan may have changed since its start was begun
+	}
 	if a.Generation > 1 {
 		st.reconcile(a.ID, f.Result)
 	}

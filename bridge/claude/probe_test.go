@@ -1,7 +1,9 @@
 package claude
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -82,6 +84,7 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
+		awaitStopped(t, pid)
 		began := time.Now()
 		p := s.probe()
 		if took := time.Since(began); p.Answered || !p.Stopped || took > bridge.ProbeTimeout+2*time.Second {
@@ -98,6 +101,32 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 		}
 		s.turnlessStop()
 	})
+}
+
+// awaitStopped waits until every thread of a process stands still: a signal takes its
+// time to reach them all, and one that still runs may answer.
+func awaitStopped(t *testing.T, pid int) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for {
+		stopped := true
+		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, stat := range stats {
+			raw, _ := os.ReadFile(stat)
+			_, rest, _ := bytes.Cut(raw, []byte(") "))
+			stopped = stopped && bytes.HasPrefix(rest, []byte("T"))
+		}
+		if stopped && len(stats) > 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("it does not stop")
+		}
+	}
 }
 
 // turnlessStop ends an agent in order; the ladder has to wake it first.

@@ -58,10 +58,13 @@ func TestReceiptsAreKept(t *testing.T) {
 		books  []contract.Line
 		unkept int
 	}{
-		"done":               {book(of("a", check(1, 2, "x")), of("b", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 0},
+		"done":               {book(of("a", check(1, 2, "x")), of("b", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y")), of("b", check(2, 2, "x")), of("b", handoff("b", "arbiter", "x", "x"))), 0},
 		"passed on later":    {book(of("a", check(1, 1, "x")), of("a", gives), of("c", contract.Spawn{}), of("a", handoff("a", "c", "x"))), 0},
 		"no checks":          {book(of("a", handoff("a", "arbiter"))), 0},
-		"one ran twice":      {book(of("a", check(1, 2, "x")), of("a", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 3},
+		"one ran twice":      {book(of("a", check(1, 2, "x")), of("a", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 1},
+		"two at once":        {book(of("a", check(1, 2, "x")), of("a", check(1, 1, "z")), of("a", check(2, 2, "y")), of("a", gives), of("a", handoff("a", "arbiter", "z"))), 0},
+		"not the first":      {book(of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 2},
+		"never ended":        {book(of("a", check(1, 2, "x"))), 1},
 		"one is lost":        {book(of("a", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x"))), 1},
 		"another's":          {book(of("a", check(1, 1, "x")), of("a", handoff("a", "arbiter", "y"))), 1},
 		"the document's way": {book(of("a", check(1, 1, "x")), of("a", contract.Spawn{})), 1},
