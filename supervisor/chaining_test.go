@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,21 +123,21 @@ func chainPort(t *testing.T, lines int) *fakePort {
 // Arbiters, and what the run holds on to stays what it is.
 func TestTwoDaysOfHandingOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		written := 0
+		var written atomic.Int64
 		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true, fail: func(_ journal.Kind, payload []byte) error {
-			written += len(payload) // called by the loop alone
+			written.Add(int64(len(payload)))
 			return nil
 		}}
 		n := live(t, book, chainPort(t, 3), func(o *Options) {
 			o.Task, o.MaxExchanges, o.MaxFailures, o.MaxIterations, o.Permissions = "build", 1<<30, 1<<30, 1<<30, "allow-all"
 		})
 		time.Sleep(25 * time.Hour)
-		early, before, wroteEarly := n.size(), n.loop.Snapshot(), written
+		early, before, wroteEarly := n.size(), n.loop.Snapshot(), written.Load()
 		time.Sleep(23 * time.Hour)
-		late, after, wroteLate := n.size(), n.loop.Snapshot(), written
+		late, after, wroteLate := n.size(), n.loop.Snapshot(), written.Load()
 		handoffs := after.Summoned - before.Summoned
 		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each hand-off and the two dozen turns before it",
-			after.Summoned, after.Renewals+1, early.state, late.state, (wroteLate-wroteEarly)/max(handoffs, 1))
+			after.Summoned, after.Renewals+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
 		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Crashes < 20 || after.Ledger.Seen < 5000 {
 			t.Errorf("ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
 				after.Ending, after.Summoned, after.Renewals, after.Crashes, after.Ledger.Seen)
