@@ -100,19 +100,6 @@ func (st *step) advance(serial int) bool {
 	return false
 }
 
-// overtakes says whether a document is ready before an earlier one of its author.
-func (st *step) overtakes(h *Handover) bool {
-	return slices.ContainsFunc(st.Handovers, func(x Handover) bool { return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial })
-}
-
-// checksOf is how many checks of a document are run.
-func (st *step) checksOf(h *Handover) int {
-	if st.Options.CheckTimeout <= 0 || h.Why != "" || st.Options.Rules < rulesOfHandover {
-		return 0
-	}
-	return min(len(h.Document.Checks), maxChecks)
-}
-
 // handover returns a writable document under way, or nil.
 func (st *step) handover(serial int) *Handover {
 	i := slices.IndexFunc(st.Handovers, func(h Handover) bool { return h.Serial == serial })
@@ -121,77 +108,6 @@ func (st *step) handover(serial int) *Handover {
 	}
 	st.Handovers = slices.Clone(st.Handovers)
 	return &st.Handovers[i]
-}
-
-// bequeath lets a document go to the next Orchestrator summoned, after those that wait
-// already: the Arbiter reads of them in that order.
-func (st *step) bequeath(h Handover) {
-	id := h.Agent.ID
-	switch {
-	case st.Options.Rules < rulesOfHandover || st.Handoff == "" && !h.Taken:
-		st.Handoff = id
-	case h.Taken || st.Handoff == id || slices.Contains(st.Handoffs, id):
-	default:
-		st.Handoffs = append(slices.Clip(st.Handoffs), id)
-	}
-}
-
-// bequeathed: a successor to this one was summoned, or is not wanted any more.
-func (st *step) bequeathed(id string) {
-	if st.Options.Rules >= rulesOfHandover {
-		st.Handoffs = without(st.Handoffs, id)
-		st.Handovers = slices.Clone(st.Handovers)
-		for i := range st.Handovers {
-			st.Handovers[i].Taken = st.Handovers[i].Taken || st.Handovers[i].Agent.ID == id
-		}
-	}
-	if st.Handoff != id {
-		return
-	}
-	st.Handoff = ""
-	if len(st.Handoffs) > 0 {
-		st.Handoff, st.Handoffs = st.Handoffs[0], st.Handoffs[1:]
-	}
-}
-
-// disinherit: one that was given up comes back, and nobody succeeds it.
-func (st *step) disinherit(id string) {
-	if st.Options.Rules < rulesOfHandover {
-		return
-	}
-	st.bequeathed(id)
-	st.Handovers = slices.DeleteFunc(slices.Clone(st.Handovers), func(h Handover) bool {
-		gone := h.Agent.ID == id && h.Kind == handGone
-		if gone {
-			st.do(SetTimer{Key: handoverKey(h.Serial)})
-		}
-		return gone
-	})
-}
-
-// isCheck says whether a permission is asked for a check under way.
-func (s *State) isCheck(request string) bool {
-	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Request != "" && h.Request == request })
-}
-
-// withdrawCheck ends the wait for the permission of a check that is not awaited longer.
-func (st *step) withdrawCheck(request, why string) {
-	for _, p := range st.Permits {
-		if request == "" || p.Params.Request != request {
-			continue
-		}
-		st.takePermit(p.ID)
-		st.decidePermit(p, bridge.Deny, "withdrawn", why)
-	}
-}
-
-// loseChecks: the checks under way are lost with their bridge, and run again with the
-// next one.
-func (st *step) loseChecks() {
-	for _, h := range slices.Clone(st.Handovers) {
-		st.withdrawCheck(h.Request, "the check is run again")
-		st.handover(h.Serial).Request = ""
-	}
 }
 
 // goOn takes up what an earlier process had begun on each document's way.
@@ -221,50 +137,6 @@ func (st *step) forgetHandovers() {
 // documentDue says whether a document is under way that somebody will be told of.
 func (s *State) documentDue() bool {
 	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind != handLeft })
-}
-
-// checked takes what came of a check.
-func (st *step) checked(f Checked) {
-	h := st.handover(f.Serial)
-	if h == nil || h.Document == nil || f.Number > st.checksOf(h) || f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
-		return // its time was over, or it is run again
-	}
-	st.withdrawCheck(h.Request, "the check is over")
-	check := h.Document.Checks[f.Number-1]
-	r := receipt(check, f)
-	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
-	st.emit(h.Agent.ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r})
-	st.advance(f.Serial)
-}
-
-// receiptOutput is how much of a check's output its receipt quotes, in bytes.
-const receiptOutput = 1000
-
-func receipt(c verdict.Check, f Checked) verdict.Receipt {
-	r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun, Why: f.Failed}
-	if f.Failed != "" {
-		return r
-	}
-	x := f.Result
-	r.Exit, r.SHA256, r.Bytes, r.DurationMS = x.Exit, x.SHA256, x.Bytes, x.DurationMS
-	r.Output = tailOf(x.Output, receiptOutput)
-	switch {
-	case x.TimedOut:
-		r.Result, r.Why = verdict.CheckUnrun, "it was ended: out of time"
-	case x.Signal != "":
-		r.Result, r.Why = verdict.CheckFailed, "signal: "+x.Signal
-	default:
-		r.Result, r.Why = verdict.Outcome{Exit: x.Exit, Output: x.Output, Bytes: x.Bytes}.Meets(c.Expect)
-	}
-	return r
-}
-
-// tailOf is the end of a text, on a rune border.
-func tailOf(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
 // surveyed takes what was seen of an agent that can no longer speak.
@@ -342,17 +214,6 @@ func (st *step) handedOver(h Handover) {
 	case handLeft:
 		st.log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
 	}
-}
-
-// doubt says, once for each document, what speaks against completing on it.
-func (st *step) doubt() string {
-	p := st.Proof
-	if p.Failed == 0 || p.Doubted {
-		return ""
-	}
-	st.Proof.Doubted = true
-	return fmt.Sprintf("COMPLETE over the `done` of %s, though %d of its checks failed when the supervisor ran them. Send it back, or, if they are wrong, "+
-		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
 }
 
 // handoffEvent tells the faces that a document is passed on.
