@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -24,8 +25,11 @@ const (
 func (s *State) drawUp(a Agent, why string, seen bridge.SurveyResult) *verdict.Document {
 	d := &verdict.Document{}
 	if a.Document != nil && a.DrawnUp == "" { // what it had said itself earlier still counts
-		*d = *a.Document
+		*d = *a.Document // its lists are another state's, too: nothing may be appended in place
 		d.Checks, d.Claims = nil, nil
+		for _, list := range []*[]string{&d.Accomplished, &d.Remaining, &d.OpenQuestions, &d.Files} {
+			*list = slices.Clip(*list)
+		}
 	}
 	for i, step := range s.Plan {
 		if step.Agent != a.ID {

@@ -364,3 +364,18 @@ func TestCompletingOverFailedChecks(t *testing.T) {
 		t.Errorf("result %+v", r.Checks)
 	}
 }
+
+// TestARecordLeavesTheDocumentAlone: an author's own earlier document goes into the record,
+// and stays as it was.
+func TestARecordLeavesTheDocumentAlone(t *testing.T) {
+	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"), Files: append(make([]string, 0, 8), "a.go")}
+	s := &State{Plan: []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}}
+	a := Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Document: own}
+	d := s.drawUp(a, "it was killed", bridge.SurveyResult{Files: []string{"b.go"}})
+	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
+		t.Fatalf("record %+v", d)
+	}
+	if got := own.Accomplished[:2][1] + own.Files[:2][1]; got != "" {
+		t.Errorf("%q was written behind the author's lists", got)
+	}
+}
