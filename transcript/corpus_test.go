@@ -141,7 +141,7 @@ func TestCorpusDigest(t *testing.T) {
 	for i := range d.Commands {
 		d.Commands[i].Timestamp = ""
 	}
-	want := Digest{Said: []string{"It was stopped.", "I am back."}, Files: []string{"/work/one.txt", "/work/two.txt"},
+	want := Digest{Said: []string{"It was stopped.", "I am back."}, Files: []string{"/w/one.txt", "/w/two.txt"},
 		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed}, {Command: "test -e again || …", Outcome: OutcomeUnknown},
 			{Command: "test -e again || …", Outcome: OutcomeDone}}}
 	if diff := cmp.Diff(want, d); diff != "" {

@@ -20,7 +20,7 @@ var (
 )
 
 func newScrubber(home, cwd string) *scrubber {
-	return &scrubber{paths: strings.NewReplacer(cwd, "/work", home, "/home", munged(cwd), "-work", munged(home), "-home"), names: map[string]string{}}
+	return &scrubber{paths: strings.NewReplacer(cwd, "/w", home, "/home", munged(cwd), "-work", munged(home), "-home"), names: map[string]string{}}
 }
 
 // munged is how a directory is named in paths of the CLI's.
