@@ -197,8 +197,8 @@ func (st *step) handedOver(h Handover) {
 	}
 	switch h.Kind {
 	case handDone:
-		passed, failed, open := verdict.Tally(h.Receipts)
-		st.Proof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open + len(h.Document.Checks) - len(h.Receipts)}
+		passed, failed, open := h.Document.Tally(h.Receipts)
+		st.Proof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, st.handoffEvent(id, contract.Arbiter, h))
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text})
@@ -235,8 +235,7 @@ func (s *State) documentText(d *verdict.Document, receipts []verdict.Receipt, dr
 		return "# Record, drawn up by the supervisor\n\n" + text
 	}
 	if len(d.Checks) > 0 {
-		passed, failed, open := verdict.Tally(receipts)
-		open += len(d.Checks) - len(receipts)
+		passed, failed, open := d.Tally(receipts)
 		text += fmt.Sprintf("\nThe supervisor ran the checks itself: %d passed, %d failed, %d prove nothing.\n", passed, failed, open)
 	}
 	return text

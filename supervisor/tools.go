@@ -293,6 +293,9 @@ func (st *step) statusText() string {
 				fmt.Fprintf(&b, " (about %d turns left)", a.Context.TurnsLeft)
 			}
 		}
+		if a.Compactions > 0 {
+			fmt.Fprintf(&b, ", compacted %d times", a.Compactions)
+		}
 		if a.Doing != "" {
 			fmt.Fprintf(&b, ", at %s", a.Doing)
 		}

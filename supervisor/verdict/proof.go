@@ -111,8 +111,10 @@ func (d *Document) proof(c Claim, receipts []Receipt) string {
 	return Unverified
 }
 
-// Tally counts what the receipts say: checks that passed, failed, and proved nothing.
-func Tally(receipts []Receipt) (passed, failed, open int) {
+// Tally counts what the document's checks came to: passed, failed, and proved nothing,
+// those without a receipt among them.
+func (d *Document) Tally(receipts []Receipt) (passed, failed, open int) {
+	open = max(len(d.Checks)-len(receipts), 0)
 	for _, r := range receipts {
 		switch r.Result {
 		case CheckPassed:

@@ -63,8 +63,11 @@ func TestProofs(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", part, text)
 		}
 	}
-	if p, f, o := Tally(receipts); p != 1 || f != 1 || o != 1 {
+	if p, f, o := d.Tally(receipts); p != 1 || f != 1 || o != 1 {
 		t.Errorf("tally %d %d %d", p, f, o)
+	}
+	if p, f, o := d.Tally(receipts[:1]); p != 1 || f != 0 || o != 2 {
+		t.Errorf("with two that were not run: tally %d %d %d", p, f, o)
 	}
 	var none *Document
 	if none.Proofs(receipts) != nil || none.Proven(receipts) != "" {
