@@ -63,9 +63,9 @@ func (st *step) relay(e bridge.Event) {
 	case bridge.ToolResult:
 		st.emit(e.ID, contract.ToolResult{ToolUse: b.ToolUse, Text: b.Text, IsError: b.IsError, Subagent: b.Subagent})
 	case bridge.SubagentStart:
-		st.emit(e.ID, contract.SubagentStart{Description: b.Description})
+		st.emit(e.ID, contract.SubagentStart(b))
 	case bridge.SubagentStop:
-		st.emit(e.ID, contract.SubagentStop{Description: b.Description, Status: b.Status})
+		st.emit(e.ID, contract.SubagentStop(b))
 	case bridge.SubagentProgress:
 		st.emit(e.ID, contract.SubagentProgress(b))
 	case bridge.Context:

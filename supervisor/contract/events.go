@@ -75,7 +75,7 @@ type (
 	Assistant struct {
 		Text       string  `json:"text"`
 		ContextPct float64 `json:"context_pct"`
-		Subagent   string  `json:"subagent,omitempty"`
+		Subagent   string  `json:"subagent,omitempty"` // tool_use of the call that started it
 	}
 	// Delta is a piece of text as it arrives; screens only.
 	Delta struct {
@@ -104,10 +104,14 @@ type (
 	// SubagentStart and SubagentStop frame a subagent's life.
 	SubagentStart struct {
 		Description string `json:"description"`
+		ToolUse     string `json:"tool_use,omitempty"` // of the call that started it
+		Type        string `json:"type,omitempty"`
 	}
 	SubagentStop struct {
 		Description string `json:"description"`
+		ToolUse     string `json:"tool_use,omitempty"`
 		Status      string `json:"status,omitempty"`
+		Tokens      int    `json:"tokens,omitempty"`
 	}
 	// SubagentProgress is what a running subagent has used, and does.
 	SubagentProgress struct {

@@ -99,6 +99,8 @@ var fieldNotes = map[string]string{
 	"tool_result.text":              "The result, bounded.",
 	"tool_result.is_error":          "The tool failed.",
 	"subagent_stop.status":          "How the subagent ended.",
+	"subagent_stop.tokens":          "Of its own context, at the end; absent: not told.",
+	"subagent_start.type":           "The kind of agent that was started.",
 	"turn.outcome":                  "done, interrupted, failed or lost.",
 	"turn.message_ids":              "The messages the turn answered.",
 	"context.tokens":                "Tokens in use.",

@@ -1,0 +1,46 @@
+package cell
+
+// Glyphs are the marks everything is drawn with. Each is one column wide, but for the
+// sigil's rows.
+type Glyphs struct {
+	Done, Current, Pending, Failed, Skipped string // of a step of the plan
+
+	Gutter            string // at the left of what somebody says
+	Folded, Unfolded  string
+	Ellipsis          string
+	Bullet            string
+	Arrow             string
+	Separator         string // between two words of a status line
+	Prompt            string
+	Full, Empty       string   // of a meter
+	Parts             []string // of a cell of a meter, from little to much; empty: whole cells only
+	Spinner           []string // frames of a quiet animation
+	Horizontal        string
+	Vertical          string
+	TopLeft, TopRight string
+	BottomLeft        string
+	BottomRight       string
+	Branch, LastLeaf  string // of a tree
+	Sigil             []string
+	SigilSmall        []string
+}
+
+// Unicode are the glyphs of a terminal that knows UTF-8.
+var Unicode = &Glyphs{
+	Done: "✓", Current: "◆", Pending: "○", Failed: "✗", Skipped: "–",
+	Gutter: "▌", Folded: "▸", Unfolded: "▾", Ellipsis: "…", Bullet: "•", Arrow: "→", Separator: "·", Prompt: "›",
+	Full: "█", Empty: "░", Parts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
+	Spinner:    []string{"⠁", "⠂", "⠄", "⡀", "⢀", "⠠", "⠐", "⠈"},
+	Horizontal: "─", Vertical: "│", TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
+	Branch: "├", LastLeaf: "└",
+}
+
+// ASCII are the glyphs of every other terminal.
+var ASCII = &Glyphs{
+	Done: "x", Current: ">", Pending: ".", Failed: "!", Skipped: "-",
+	Gutter: "|", Folded: "+", Unfolded: "-", Ellipsis: "~", Bullet: "*", Arrow: ">", Separator: "-", Prompt: ">",
+	Full: "#", Empty: ".",
+	Spinner:    []string{"-", "\\", "|", "/"},
+	Horizontal: "-", Vertical: "|", TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
+	Branch: "|", LastLeaf: "`",
+}

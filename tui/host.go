@@ -1,0 +1,102 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Host is the program around the face: all that touches processes, files and the
+// terminal. Calls may take time unless they say otherwise; the face makes them from
+// a worker.
+type Host interface {
+	// Survey finds out what a person should know before anything is begun.
+	Survey(ctx context.Context) Findings
+	// Begin starts a run, or takes one up again. Its events go to sink, in order, on
+	// the run's own goroutine: sink does not block.
+	Begin(ctx context.Context, b Begin, sink supervisor.Sink) (Run, error)
+	// Recall tells the events of a run's earlier lives, oldest first.
+	Recall(ctx context.Context, run string, sink supervisor.Sink) error
+
+	// Edit has a text edited in the user's own editor, and Login has `claude` log in.
+	// Both take the terminal: the face calls them while its screen is suspended.
+	Edit(text string) (string, error)
+	Login() error
+	// Suspend stops the process until it is continued. The same holds.
+	Suspend() error
+
+	// Files lists what in the workspace begins with a path's beginning, directories
+	// with a slash at the end. Documents lists its Markdown files, the nearest first.
+	Files(ctx context.Context, prefix string) []string
+	Documents(ctx context.Context) []Document
+	ReadDocument(path string) (string, error)
+	// Save writes a text into a new file and returns its path.
+	Save(name, text string) (path string, err error)
+	// Inputs are what was typed before, oldest first; Remember adds one.
+	Inputs() []string
+	Remember(text string)
+}
+
+// Run is one life of a run.
+type Run interface {
+	// Snapshot is the present state; it is not changed. It does not block.
+	Snapshot() *supervisor.State
+	// Changed has a value when the state is another one than before.
+	Changed() <-chan struct{}
+	// Put hands a command in. It reports false when the run is over. It may block for
+	// a moment when the run is busy, so that the face calls it from a worker.
+	Put(contract.Command) bool
+	// Stop ends the run in order, so that it can be taken up again; the second call is
+	// in a hurry. It does not block.
+	Stop()
+	// Done is closed when the run is over and all that belonged to it has ended.
+	Done() <-chan struct{}
+	// Outcome is how it ended, once it is done.
+	Outcome() Outcome
+}
+
+// Begin says what to start.
+type Begin struct {
+	Task     string // the human's first word; with Resume, a further one
+	Resume   string // id of the run to take up; empty: a new one
+	Rehearse bool
+}
+
+// Outcome is how a life ended.
+type Outcome struct {
+	Exit contract.Exit
+	Run  string // its id
+	Text string // what a person should read of it, empty if all is said
+	// Unfinished names what did not end in time.
+	Unfinished []string
+}
+
+// Findings are what there is to work with.
+type Findings struct {
+	Claude  string // version of the CLI; empty: there is none that can be driven
+	Path    string
+	Problem string // why there is none
+	// Login is yes, no, or unknown: not asked, or not told.
+	Login   string
+	Account string // who is logged in, as the CLI puts it
+	CWD     string
+	Trusted bool
+	Runs    []RunInfo // of this directory that can be taken up, the last active first
+}
+
+// RunInfo is a run that can be taken up.
+type RunInfo struct {
+	ID, Title, Status string
+	LastActive        time.Time
+	Bytes             int64
+	Rehearsal         bool
+}
+
+// Document is a file that may hold requirements.
+type Document struct {
+	Path  string // from the workspace
+	Bytes int64
+	Title string // its first heading
+}
