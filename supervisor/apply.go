@@ -77,6 +77,8 @@ func (st *step) take(f Fact) {
 		st.checked(f)
 	case Surveyed:
 		st.surveyed(f)
+	case Configured:
+		st.configured(f)
 	case Woke:
 		st.woke(f)
 	case JournalFull:

@@ -51,6 +51,8 @@ func (st *step) commanded(c contract.Command) {
 		st.tell(contract.Arbiter, KindNotice, "The human set the plan:\n"+planText(st.Plan))
 	case contract.Choose:
 		st.choose(c.Ref, b.Option)
+	case contract.Configure:
+		st.configureCommand(c.Ref, b)
 	case contract.Cancel:
 		st.accept(c.Ref, "cancelled")
 		st.end(contract.StatusCancelled, "cancelled by the human", contract.ExitFailed, machine.Cancel, machine.Cancelled)

@@ -41,6 +41,9 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 	} else {
 		s.configOrchestrator(&c, a)
 	}
+	if a.Model != "" {
+		c.Model = a.Model
+	}
 	return c
 }
 

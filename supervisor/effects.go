@@ -57,6 +57,13 @@ type (
 	}
 	// Configure changes what an agent is reminded of after a compaction.
 	Configure struct{ Params bridge.ConfigureParams }
+	// SetModel changes an agent's model, which the CLI tries first. All says that it is
+	// meant for every agent.
+	SetModel struct {
+		Agent bridge.AgentRef
+		Model string
+		All   bool
+	}
 	// Probe looks for signs of life → Probed.
 	Probe struct{ Agent bridge.AgentRef }
 	// DropBridge ends a bridge that does not answer; it is then lost.
@@ -87,6 +94,7 @@ func (Probe) effect()            {}
 func (RunCheck) effect()         {}
 func (Survey) effect()           {}
 func (Configure) effect()        {}
+func (SetModel) effect()         {}
 func (OpenBridge) effect()       {}
 func (DropBridge) effect()       {}
 func (SetTimer) effect()         {}

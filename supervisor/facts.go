@@ -34,6 +34,7 @@ var factKinds = map[string]reflect.Type{
 	"probed":               reflect.TypeFor[Probed](),
 	"checked":              reflect.TypeFor[Checked](),
 	"surveyed":             reflect.TypeFor[Surveyed](),
+	"configured":           reflect.TypeFor[Configured](),
 	"woke":                 reflect.TypeFor[Woke](),
 	"journal_full":         reflect.TypeFor[JournalFull](),
 	"output_lost":          reflect.TypeFor[OutputLost](),

@@ -56,7 +56,7 @@ var (
 		contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{},
 		contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
 		contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
-		contract.Choose{Option: "retry"}, contract.Cancel{},
+		contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
 		contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
 	}
 )

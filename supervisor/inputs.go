@@ -121,6 +121,13 @@ type (
 		Result bridge.SurveyResult
 		Failed string
 	}
+	// Configured ends a SetModel effect. Failed says why the model stays as it was.
+	Configured struct {
+		Agent  bridge.AgentRef
+		Model  string
+		All    bool   `json:",omitempty"`
+		Failed string `json:",omitempty"`
+	}
 	// Woke says that the machine slept, or its clock was moved, for a while.
 	Woke struct{ Slept time.Duration }
 	// JournalFull says that nothing more can be recorded.
@@ -136,6 +143,7 @@ func (BridgeFailed) fact()        {}
 func (Probed) fact()              {}
 func (Checked) fact()             {}
 func (Surveyed) fact()            {}
+func (Configured) fact()          {}
 func (Woke) fact()                {}
 func (JournalFull) fact()         {}
 func (NoBridge) fact()            {}

@@ -53,6 +53,7 @@ type Loop struct {
 	urgent chan Input    // what does not wait behind the others
 	done   chan struct{} // closed when Run returns
 	state  atomic.Pointer[State]
+	dirty  chan struct{} // capacity 1: the state is another one than before
 	clock  clock
 	books  books
 
@@ -88,7 +89,7 @@ const inboxSize = 256
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, sink: sink, log: log,
-		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}),
+		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{},
 	}
 	l.broken = make(chan *Fault, 1)
@@ -129,6 +130,19 @@ func (l *Loop) Put(f Fact) bool {
 
 // Snapshot returns the present state. It must not be changed.
 func (l *Loop) Snapshot() *State { return l.state.Load() }
+
+// Changed has a value when there is another snapshot than before. It is a hint for one
+// listener, and never holds the loop.
+func (l *Loop) Changed() <-chan struct{} { return l.dirty }
+
+// publish makes a state the present one.
+func (l *Loop) publish(s *State) {
+	l.state.Store(s)
+	select {
+	case l.dirty <- struct{}{}:
+	default:
+	}
+}
 
 // Done is closed when the run is over.
 func (l *Loop) Done() <-chan struct{} { return l.done }
@@ -187,7 +201,7 @@ func (l *Loop) fold(ctx context.Context, in Input) {
 	if c, ok := in.Fact.(Commanded); ok && unrecorded != nil {
 		l.reject(c, unrecorded.Error())
 	} else {
-		l.state.Store(&state)
+		l.publish(&state)
 		l.books.await(in.At, l.port, effects)
 	}
 	l.settle(ctx)
@@ -247,6 +261,8 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 		l.work(func() { l.survey(ctx, port, e) })
 	case Configure:
 		l.lane(e.Params.ID).push(l, func() { l.configure(ctx, port, e.Params) })
+	case SetModel:
+		l.lane(e.Agent.ID).push(l, func() { l.setModel(ctx, port, e) })
 	case DropBridge:
 		if l.drop != nil {
 			l.work(l.drop)

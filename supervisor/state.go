@@ -137,6 +137,7 @@ type Agent struct {
 	Role        Role
 	Name        string // "Orchestrator I"
 	Mode        string
+	Model       string // that a human chose for it; empty: the run's, or its mode's
 	SessionID   string // Claude's
 	Status      Status
 	Standing    Standing

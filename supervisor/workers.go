@@ -198,6 +198,21 @@ func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParam
 	}
 }
 
+// modelDeadline leaves time for the API call with which the CLI tries a model
+// (observed with CLI 2.1.329).
+const modelDeadline = 70 * time.Second
+
+func (l *Loop) setModel(ctx context.Context, port Port, e SetModel) {
+	ctx, cancel := context.WithTimeout(ctx, modelDeadline)
+	defer cancel()
+	f := Configured{Agent: e.Agent, Model: e.Model, All: e.All}
+	err := port.Configure(ctx, bridge.ConfigureParams{AgentRef: e.Agent, Model: e.Model})
+	if err != nil && !errors.Is(err, bridge.ErrClosed) { // its next process is started with it
+		f.Failed = err.Error()
+	}
+	l.Put(f)
+}
+
 // probeDeadline is above the time a probe gives the agent to answer.
 const probeDeadline = 3 * bridge.ProbeTimeout
 

@@ -23,6 +23,8 @@ func build(kind CommandBody, values checked) CommandBody {
 		return SetPlan{Steps: values.steps}
 	case Choose:
 		return Choose{Option: text["option"]}
+	case Configure:
+		return Configure{ID: text["id"], Model: text["model"]}
 	}
 	return kind // the others have no fields
 }

@@ -62,6 +62,11 @@ type (
 	Choose struct {
 		Option string `json:"option"`
 	}
+	// Configure sets the model of one agent, or of all and of those to come.
+	Configure struct {
+		ID    string `json:"id,omitempty"`
+		Model string `json:"model"`
+	}
 	// Cancel ends the run.
 	Cancel struct{}
 	// Malformed is a line that is no command; Problem says why. It is rejected.
@@ -83,5 +88,6 @@ func (RetryLast) CommandType() string  { return "retry" }
 func (Reset) CommandType() string      { return "reset" }
 func (SetPlan) CommandType() string    { return "set_plan" }
 func (Choose) CommandType() string     { return "choose" }
+func (Configure) CommandType() string  { return "configure" }
 func (Cancel) CommandType() string     { return "cancel" }
 func (Malformed) CommandType() string  { return "" }

@@ -67,6 +67,10 @@ var forms = []form{
 	{Choose{}, "Takes one of the recovery options last offered.", []field{
 		{name: "option", required: true, about: "The option, as in the error's recovery_options."},
 	}},
+	{Configure{}, "Sets the model of one agent, or of all and of those to come.", []field{
+		{name: "id", about: "The agent's id; absent: all."},
+		{name: "model", required: true, about: "The model's name or alias, as the CLI takes it."},
+	}},
 	{Cancel{}, "Ends the run.", nil},
 }
 

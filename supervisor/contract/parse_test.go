@@ -31,6 +31,8 @@ func TestParseCommand(t *testing.T) {
 		{line: `{"type":"set_plan","steps":[{"text":"a"},{"text":"b","status":"done","agent":"orch-1"}]}`,
 			want: Command{Body: SetPlan{[]Step{{"a", StepPending, ""}, {"b", StepDone, "orch-1"}}}}},
 		{line: `{"type":"choose","option":"retry"}`, want: Command{Body: Choose{"retry"}}},
+		{line: `{"type":"configure","model":"sonnet"}`, want: Command{Body: Configure{Model: "sonnet"}}},
+		{line: `{"type":"configure","id":"orch-1","model":"haiku"}`, want: Command{Body: Configure{ID: "orch-1", Model: "haiku"}}},
 		{line: `{"type":"cancel"}`, want: Command{Body: Cancel{}}},
 
 		{line: ``, problem: "not valid JSON: the line ends too early"},

@@ -1,0 +1,50 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// configureCommand changes the model of an agent, or of the whole run. The CLI tries a
+// model before it takes it: for the run the Arbiter's is asked, and the others follow.
+func (st *step) configureCommand(ref string, c contract.Configure) {
+	id := orDefault(c.ID, contract.Arbiter)
+	a, ok := st.agent(id)
+	if !ok || !a.Alive() && a.Status != Parked {
+		st.reject(ref, "there is no living agent %q; alive: arbiter, %s", id, st.roll())
+		return
+	}
+	f := Configured{Agent: a.AgentRef, Model: c.Model, All: c.ID == ""}
+	if a.Status != Ready && a.Status != Busy {
+		st.accept(ref, "model "+c.Model+": from the next start of "+id)
+		st.configured(f)
+		return
+	}
+	st.accept(ref, "model "+c.Model+": being tried by "+id)
+	st.do(SetModel{Agent: f.Agent, Model: f.Model, All: f.All})
+}
+
+// configured takes the model over, for this agent or for all.
+func (st *step) configured(f Configured) {
+	a := st.edit(f.Agent.ID)
+	if a == nil {
+		return
+	}
+	if f.Failed != "" {
+		st.fail(f.Agent.ID, bridge.CatInvalidRequest, st.displayName(f.Agent.ID)+" did not take the model "+f.Model+", and keeps its own: "+f.Failed, []string{})
+		return
+	}
+	if !f.All {
+		a.Model = f.Model
+		st.emit(a.ID, contract.Notice{Text: "The model of " + st.displayName(a.ID) + " is " + f.Model + "."})
+		return
+	}
+	st.Options.Model, st.Options.ArbiterModel = f.Model, ""
+	for i := range st.Agents {
+		b := st.edit(st.Agents[i].ID)
+		if b.Model = ""; b.ID != a.ID && (b.Status == Ready || b.Status == Busy) {
+			st.do(SetModel{Agent: b.AgentRef, Model: f.Model})
+		}
+	}
+	st.emit(contract.Supervisor, contract.Notice{Text: "The model of every agent is " + f.Model + "."})
+}
