@@ -41,6 +41,8 @@ type Host interface {
 
 // Run is one life of a run.
 type Run interface {
+	// ID names the run; all its lives share it.
+	ID() string
 	// Snapshot is the present state; it is not changed. It does not block.
 	Snapshot() *supervisor.State
 	// Changed has a value when the state is another one than before.
@@ -75,16 +77,28 @@ type Outcome struct {
 
 // Findings are what there is to work with.
 type Findings struct {
-	Claude  string // version of the CLI; empty: there is none that can be driven
-	Path    string
-	Problem string // why there is none
-	// Login is yes, no, or unknown: not asked, or not told.
-	Login   string
-	Account string // who is logged in, as the CLI puts it
-	CWD     string
-	Trusted bool
-	Runs    []RunInfo // of this directory that can be taken up, the last active first
+	Claude    string // version of the CLI; empty: there is none that can be driven
+	Path      string
+	Problem   string // why there is none
+	Missing   bool   // it is not there at all
+	Login     Login
+	Account   string // who is logged in, as the CLI puts it
+	Model     string // that was asked for; empty: the CLI's own choice
+	CWD       string
+	Trusted   bool
+	Rehearsal bool      // a scripted model plays: neither CLI nor login is needed
+	Runs      []RunInfo // of this directory that can be taken up, the last active first
 }
+
+// Login says whether the CLI has somebody to work for.
+type Login uint8
+
+// The answers.
+const (
+	LoginUnknown Login = iota // not asked, or not told
+	LoginNo
+	LoginYes
+)
 
 // RunInfo is a run that can be taken up.
 type RunInfo struct {

@@ -114,15 +114,23 @@ func resolve(spec bridge.ClaudeSpec) (program, error) {
 }
 
 func askVersion(ctx context.Context, p program) (string, error) {
+	out, err := ask(ctx, p, "--version")
+	return cut(strings.TrimSpace(string(out)), 200), err
+}
+
+// ask runs the CLI with arguments that make it answer and end, and returns its stdout,
+// also where it ends with an error.
+func ask(ctx context.Context, p program, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
+	what := strings.Join(args, " ")
 	var out, errs bytes.Buffer
-	cmd := exec.Command(p.Path, append(append([]string(nil), p.Args...), "--version")...)
+	cmd := exec.Command(p.Path, append(append([]string(nil), p.Args...), args...)...)
 	cmd.Env = environ(os.Environ(), nil)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	child, err := leash.Start(cmd, leash.Mark{})
 	if err != nil {
-		return "", claudeError(bridge.CatClaudeMissing, "run the Claude CLI: %v", err)
+		return nil, claudeError(bridge.CatClaudeMissing, "run the Claude CLI: %v", err)
 	}
 	select {
 	case <-child.Done():
@@ -130,14 +138,14 @@ func askVersion(ctx context.Context, p program) (string, error) {
 		killing, stop := context.WithTimeout(context.Background(), killTimeout)
 		defer stop()
 		_, _ = child.Kill(killing)
-		return "", claudeError(bridge.CatUnsupported, "%s --version gave no answer: %v", p.Path, ctx.Err())
+		return nil, claudeError(bridge.CatUnsupported, "%s %s gave no answer: %v", p.Path, what, ctx.Err())
 	}
 	if err := child.Wait(); err != nil {
-		e := claudeError(bridge.CatUnsupported, "%s --version failed: %v", p.Path, err)
+		e := claudeError(bridge.CatUnsupported, "%s %s failed: %v", p.Path, what, err)
 		e.Stderr = cut(errs.String(), stderrLine)
-		return "", e
+		return out.Bytes(), e
 	}
-	return cut(strings.TrimSpace(out.String()), 200), nil
+	return out.Bytes(), nil
 }
 
 func claudeError(category bridge.Category, format string, args ...any) *bridge.RPCError {

@@ -86,12 +86,13 @@ func (e env) app() *cli.App {
 	app := &cli.App{
 		Name:      "arbiter",
 		Usage:     "a hierarchy of Claude Code sessions that outlives the context window",
-		UsageText: "arbiter --json [flags] [--task TEXT] [REQUIREMENTS.md]\narbiter --json --resume [--session RUN] [--task TEXT]\narbiter COMMAND [flags]",
+		UsageText: "arbiter [flags] [REQUIREMENTS.md]\narbiter --resume [--session RUN]\narbiter --json [flags] [--task TEXT] [REQUIREMENTS.md]\narbiter COMMAND [flags]",
 		Description: strings.TrimSpace(`
 The Arbiter, a Claude session that holds the vision and never edits a file, directs numbered
 Orchestrators, Claude sessions that do the work and are replaced before their context rots.
 
---json writes one event a line on stdout and reads one command a line on stdin
+Without --json it is a full-screen oracle: speak, and a run begins. --plain is the same in
+lines of prose. --json writes one event a line on stdout and reads one command a line on stdin
 (arbiter schema events, arbiter schema commands). Data on stdout, prose on stderr.
 
 Exit codes: 0 complete, 1 failed or cancelled, 2 usage or bad input, 3 needs input,
@@ -159,8 +160,11 @@ func (e env) main(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !s.JSON {
-		return usagef("this version has no screen yet: use --json (see arbiter --help)")
+	switch {
+	case s.JSON:
+		return e.headless(s)
+	case s.Plain:
+		return e.plain(s)
 	}
-	return e.headless(s)
+	return e.oracle(s)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -9,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
 // kind is the type of a setting's value.
@@ -68,6 +70,12 @@ var settings = []setting{
 	{name: "max-output", kind: kindInt, value: supervisor.DefaultMaxOutput >> 20, usage: "MiB of one agent's task output files; the same (0: no limit)"},
 	{name: "pid-namespace", kind: kindText, value: string(leash.ModeAuto), usage: "auto: agents live in a PID namespace where one is free to have; always: in a user namespace, too (sudo does not work there); never"},
 	{name: "share-workspace", kind: kindBool, usage: "start although another run works in this directory", flagged: true, env: "-"},
+	{name: "plain", kind: kindBool, usage: "lines of prose instead of a screen, for screen readers and terminals that can do no more", flagged: true, env: "-"},
+	{name: "theme", kind: kindText, value: cell.Auto, usage: "colours of the screen: " + strings.Join(cell.ThemeNames(), ", ")},
+	{name: "ascii", kind: kindBool, usage: "draw with nothing beyond ASCII (by itself where the locale is no UTF-8)"},
+	{name: "reduced-motion", kind: kindBool, usage: "nothing moves on the screen but what carries news"},
+	{name: "no-mouse", kind: kindBool, usage: "leave the mouse to the terminal"},
+	{name: "notify", kind: kindText, value: "bell,desktop", usage: "how you are called when a word of yours is awaited: bell, desktop (OSC 777, 99 or 9), finished (also when a run ends), off"},
 	{name: "no-input", kind: kindBool, usage: "no human is present: stdin is not read", flagged: true, env: "-"},
 	{name: "rehearse", kind: kindBool, usage: "play a scripted model in a scratch workspace: no login, no network, no cost", flagged: true, env: "-"},
 	{name: "scenario", kind: kindText, usage: "what to rehearse: a name (see arbiter scenarios), or a file; implies --rehearse", flagged: true, env: "-"},

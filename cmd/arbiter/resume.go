@@ -165,7 +165,7 @@ func (r *runtimeRun) takeUp() error {
 // mergeOptions are those of the run, but for what was named anew.
 func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 	o, now := old, c.Options
-	o.Version, o.Task, o.HumanPresent = now.Version, now.Task, !c.NoInput
+	o.Version, o.Task, o.HumanPresent, o.Partial = now.Version, now.Task, !c.NoInput, now.Partial
 	if o.Rules = supervisor.CurrentRules; o.CheckTimeout == 0 { // the run is older than checks are
 		o.CheckTimeout = supervisor.DefaultCheckTimeout
 	}

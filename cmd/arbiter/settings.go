@@ -28,6 +28,8 @@ type choices struct {
 	Policy   policy.Policy
 	Claude   string
 	JSON     bool
+	Plain    bool
+	Face     face
 	Rehearse bool
 	Scenario string
 	StandIn  bool
@@ -57,7 +59,7 @@ func readSettings(c *cli.Context) (choices, error) {
 		return s, err
 	}
 	s = choices{
-		Claude: c.String("claude"), JSON: c.Bool("json"),
+		Claude: c.String("claude"), JSON: c.Bool("json"), Plain: c.Bool("plain"),
 		Rehearse: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in"),
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
@@ -66,6 +68,12 @@ func readSettings(c *cli.Context) (choices, error) {
 	}
 	if c.IsSet("session") && strings.TrimSpace(s.Session) == "" {
 		return s, usagef("--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one")
+	}
+	if s.Face, err = readFace(c); err != nil {
+		return s, err
+	}
+	if s.JSON && s.Plain {
+		return s, usagef("--json and --plain are two faces: choose one")
 	}
 	if s.Resume && s.Rehearse {
 		return s, usagef("--resume takes a rehearsal up as one by itself: leave --rehearse, --scenario and --stand-in out")
@@ -170,11 +178,16 @@ func readEnv(pairs []string, rehearse bool) (map[string]string, error) {
 		if !ok || name == "" || strings.ContainsRune(pair, 0) {
 			return nil, usagef("--env %q: want NAME=VALUE", pair)
 		}
-		if !rehearse || strings.HasPrefix(name, "ARBITER_STANDIN_") || name == compactWindow {
+		if !rehearse || forRehearsal(name) {
 			env[name] = value
 		}
 	}
 	return env, nil
+}
+
+// forRehearsal says whether a variable may reach a scripted model's agents.
+func forRehearsal(name string) bool {
+	return strings.HasPrefix(name, "ARBITER_STANDIN_") || name == compactWindow
 }
 
 // compactWindow makes the CLI compact earlier: the one variable of its own that means

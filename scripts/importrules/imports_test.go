@@ -75,14 +75,15 @@ var reserved = []struct {
 	{"github.com/modelcontextprotocol/go-sdk/...", []string{"./bridge/claude"}, "MCP is spoken inside of the CLI's control protocol only"},
 	{"github.com/rivo/tview", []string{"./tui/..."}, "only screens draw"},
 	{"github.com/gdamore/tcell/v2/...", []string{"./tui/..."}, "only screens draw"},
-	{"github.com/creack/pty", []string{"./bridge/..."}, "terminals are lent out by the bridge"},
+	{"github.com/creack/pty", []string{"./bridge/...", "./rehearsal/terminal"}, "terminals are lent out by the bridge; tests and pictures have one of their own"},
+	{"github.com/charmbracelet/...", []string{"./rehearsal/terminal"}, "the emulator is for tests and pictures, and has traps that are dealt with in one place"},
 	{"github.com/fsnotify/fsnotify", []string{"./transcript/..."}, "files are followed in one place"},
 }
 
 // testOnly may be imported by tests, and by packages that exist for tests.
 var testOnly = []string{"testing", "testing/...", "github.com/google/go-cmp/...", "go.uber.org/goleak", "golang.org/x/tools/txtar", "github.com/rogpeppe/go-internal/..."}
 
-var forTests = []string{"./rehearsal/standin/wirecase"}
+var forTests = []string{"./rehearsal/standin/wirecase", "./tui/tuitest"}
 
 // pkg is what `go list -json` says of a package.
 type pkg struct {

@@ -45,6 +45,15 @@ var eventTypes = []Body{
 	Restart{}, Error{}, Notice{}, Done{}, Result{},
 }
 
+// EventNames lists the names of all events.
+func EventNames() []string {
+	names := make([]string, 0, len(eventTypes))
+	for _, b := range eventTypes {
+		names = append(names, b.EventName())
+	}
+	return names
+}
+
 // eventShape is what the codec knows of one event.
 type eventShape struct {
 	typ    reflect.Type

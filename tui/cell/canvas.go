@@ -2,6 +2,7 @@ package cell
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gdamore/tcell/v2"
 )
@@ -51,9 +52,22 @@ func (c Canvas) Sub(x, y, w, h int) Canvas {
 func (c Canvas) Clear(r Role) {
 	style := c.Look.Theme.Style(r)
 	for y := range c.h {
+		c.part(0, y)
 		for x := range c.w {
 			c.screen.Put(c.x+x, c.y+y, " ", style)
 		}
+	}
+}
+
+// part makes a blank of a wide character that begins left of the column and reaches
+// over it: otherwise the terminal draws it over what is put there now. It may be left
+// of the canvas.
+func (c Canvas) part(x, y int) {
+	if x += c.x; x == 0 {
+		return
+	}
+	if _, style, width := c.screen.Get(x-1, c.y+y); width > 1 {
+		c.screen.Put(x-1, c.y+y, " ", style)
 	}
 }
 
@@ -61,28 +75,46 @@ func (c Canvas) Clear(r Role) {
 // not fit is not drawn; a wide character that would be cut in two is a blank.
 func (c Canvas) Text(x, y int, s string, r Role) int {
 	if y < 0 || y >= c.h {
-		return x
+		return x + Width(s)
 	}
-	style := c.Look.Theme.Style(r)
+	style, start := c.Look.Theme.Style(r), x
+	if s != "" && x < c.w {
+		c.part(max(x, 0), y)
+	}
 	for s != "" && x < c.w {
 		var cluster string
 		var width int
 		cluster, s, width = first(s)
-		switch {
-		case cluster == "\t":
-			cluster, width = " ", 1
-		case width == 0 || control(cluster):
+		if cluster == "\t" {
+			cluster, width = "", tabStop-(x-start)%tabStop
+		}
+		if width == 0 || control(cluster) {
 			continue
 		}
-		if x >= 0 {
-			if x+width > c.w {
-				cluster, width = " ", c.w-x
-			}
-			c.screen.Put(c.x+x, c.y+y, cluster, style)
-		}
+		c.put(x, y, cluster, width, style)
 		x += width
 	}
 	return x
+}
+
+// put draws a cluster; as much of it as there is room for is blank if it is cut, and so
+// is one that is none.
+func (c Canvas) put(x, y int, cluster string, width int, style tcell.Style) {
+	whole := x >= 0 && x+width <= c.w && cluster != ""
+	switch {
+	case whole && width > 2: // the dashes of two and three ems, which terminals take for one column
+		cluster, whole = "—", false
+	case whole && !utf8.ValidString(cluster): // a terminal may take such a byte for a control
+		cluster = "\ufffd"
+	case !whole:
+		cluster = " "
+	}
+	for i := max(x, 0); i < min(x+width, c.w); i++ {
+		if whole && i > x {
+			cluster = " " // what is behind a wide character, once that is gone
+		}
+		c.screen.Put(c.x+i, c.y+y, cluster, style)
+	}
 }
 
 // control says whether a cluster holds what a terminal would act on. Nothing that was
@@ -135,6 +167,7 @@ func (c Canvas) Frame(title Line, r Role) Canvas {
 		c.Text(c.w-1, y, g.Vertical, r)
 	}
 	if len(title) > 0 && c.w > 6 {
+		title = title.Shorten(c.w-6, g.Ellipsis)
 		head := c.Sub(2, 0, min(title.Width()+2, c.w-4), 1)
 		x := head.Text(0, 0, " ", r)
 		head.Text(head.Line(x, 0, title), 0, " ", r)
@@ -151,6 +184,9 @@ func (c Canvas) Restyle(x, y, n int, r Role) {
 			break
 		}
 		c.screen.Put(c.x+i, c.y+y, text, style)
+		for j := 1; j < width; j++ {
+			c.screen.Put(c.x+i+j, c.y+y, " ", style)
+		}
 		i += max(width, 1)
 	}
 }

@@ -1,7 +1,6 @@
 package cell
 
-// Glyphs are the marks everything is drawn with. Each is one column wide, but for the
-// sigil's rows.
+// Glyphs are the marks everything is drawn with. Each is one column wide.
 type Glyphs struct {
 	Done, Current, Pending, Failed, Skipped string // of a step of the plan
 
@@ -12,6 +11,7 @@ type Glyphs struct {
 	Arrow             string
 	Separator         string // between two words of a status line
 	Prompt            string
+	Dot, DotLit       string   // of a quiet row of dots
 	Full, Empty       string   // of a meter
 	Parts             []string // of a cell of a meter, from little to much; empty: whole cells only
 	Spinner           []string // frames of a quiet animation
@@ -20,9 +20,10 @@ type Glyphs struct {
 	TopLeft, TopRight string
 	BottomLeft        string
 	BottomRight       string
-	Branch, LastLeaf  string // of a tree
-	Sigil             []string
-	SigilSmall        []string
+	Branch, LastLeaf  string     // of a tree
+	Chosen            string     // before the row that is chosen
+	More, Less        string     // there is more below, above
+	Drawn             [][]string // the sigil, see drawn, the largest first; nil: it is computed
 }
 
 // Unicode are the glyphs of a terminal that knows UTF-8.
@@ -33,6 +34,7 @@ var Unicode = &Glyphs{
 	Spinner:    []string{"⠁", "⠂", "⠄", "⡀", "⢀", "⠠", "⠐", "⠈"},
 	Horizontal: "─", Vertical: "│", TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
 	Branch: "├", LastLeaf: "└",
+	Dot: "·", DotLit: "•", Chosen: "▸", More: "↓", Less: "↑",
 }
 
 // ASCII are the glyphs of every other terminal.
@@ -43,4 +45,6 @@ var ASCII = &Glyphs{
 	Spinner:    []string{"-", "\\", "|", "/"},
 	Horizontal: "-", Vertical: "|", TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
 	Branch: "|", LastLeaf: "`",
+	Dot: ".", DotLit: "o", Chosen: ">", More: "v", Less: "^",
+	Drawn: [][]string{sigilLarge, sigilSmall},
 }

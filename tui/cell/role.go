@@ -33,11 +33,18 @@ const (
 	FrameFocus
 	Title
 	Sigil
+	SigilDim    // its outer threads
+	SigilBright // its heart
 	Motto
-	Key // of the keyboard
+	Choice      // of a dialog
+	ChoiceFocus // the one at hand
+	ChoiceKey   // the key of another one
+	Key         // of the keyboard
 	Placeholder
 	StatusBar
 	StatusBarStrong
+	StatusBarDim
+	StatusBarAlert // a human is awaited
 	Input
 	Selection
 	Match      // of a search

@@ -62,12 +62,25 @@ func (l Line) Text() string {
 	return b.String()
 }
 
+// Append is the line with a text at its end, in the same span where the role is the
+// same. The line it was may share memory with it.
+func (l Line) Append(r Role, text string) Line {
+	if n := len(l); n > 0 && l[n-1].Role == r {
+		l[n-1].Text += text
+		return l
+	}
+	return append(l, Span{text, r})
+}
+
 // Clip is the longest beginning of s that fits into so many columns, in whole
 // clusters, and how many it takes.
 func Clip(s string, columns int) (string, int) {
 	n, at := 0, 0
 	for at < len(s) {
 		cluster, _, w := first(s[at:])
+		if cluster == "\t" {
+			w = tabStop - n%tabStop
+		}
 		if n+w > columns {
 			break
 		}
@@ -75,6 +88,25 @@ func Clip(s string, columns int) (string, int) {
 		at += len(cluster)
 	}
 	return s[:at], n
+}
+
+// Shorten is the line, or its beginning and an ellipsis where it does not fit.
+func (l Line) Shorten(columns int, ellipsis string) Line {
+	if l.Width() <= columns {
+		return l
+	}
+	room, short := columns-Width(ellipsis), Line{}
+	if room < 0 {
+		return nil
+	}
+	for _, s := range l {
+		head, n := Clip(s.Text, room)
+		room -= n
+		if short = append(short, Span{head, s.Role}); len(head) < len(s.Text) {
+			return short.Append(s.Role, ellipsis)
+		}
+	}
+	return short
 }
 
 // Shorten is s, or its beginning and an ellipsis where it does not fit.

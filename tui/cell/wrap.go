@@ -107,6 +107,9 @@ func (w *wrapper) flushWord() {
 	if w.used > 0 && w.used+w.blank+width > w.columns {
 		w.newLine()
 	} else {
+		if w.used == 0 { // rather less of an indent than a word broken
+			w.blank = min(w.blank, max(w.columns-width, w.columns/2))
+		}
 		for w.blank > 0 {
 			w.blank--
 			w.put(" ", w.role, 1)

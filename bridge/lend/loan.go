@@ -1,0 +1,28 @@
+package lend
+
+import (
+	"cmp"
+	"errors"
+	"time"
+)
+
+// Loan says how the terminal is lent.
+type Loan struct {
+	// Detach is the letter that takes the terminal back together with Ctrl: one of
+	// those between @ and _. 0 is ].
+	Detach byte
+	// Grace is how long a program may take to end after SIGHUP, and again after
+	// SIGTERM, and how long the terminal may take for the last output. 0 is 2 s.
+	Grace time.Duration
+}
+
+var (
+	// ErrDetached says that the user took the terminal back.
+	ErrDetached = errors.New("the terminal was taken back")
+	// ErrGone says that the user's terminal is no more.
+	ErrGone = errors.New("the terminal is gone")
+)
+
+func (l Loan) grace() time.Duration { return cmp.Or(l.Grace, 2*time.Second) }
+
+func (l Loan) key() byte { return cmp.Or(l.Detach, ']') }

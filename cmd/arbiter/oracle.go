@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui"
+)
+
+// playScreen shows the face until it is left, ends what still runs, and says what is
+// left to say. The terminal is as it was before anything is written to stderr.
+func (e env) playScreen(h *host, f *tui.Face) error {
+	stop := h.heedSignals(f.Leave)
+	defer stop()
+	failed := f.Run(context.Background())
+	outcome := h.end("INT")
+	var fault *tui.Fault
+	if errors.As(failed, &fault) {
+		return e.screenFault(h, fault)
+	}
+	if failed != nil {
+		fmt.Fprintln(e.stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
+	}
+	if outcome.Exit == contract.ExitComplete {
+		return nil
+	}
+	if outcome.Exit == contract.ExitInterrupted && h.signal == "" {
+		outcome.Text = "left before it was done"
+	}
+	return &exitError{code: outcome.Exit, text: outcome.Text}
+}
+
+// screenFault reports a panic of the screen's. The run was stopped in order.
+func (e env) screenFault(h *host, fault *tui.Fault) error {
+	h.mu.Lock()
+	l := h.life
+	h.mu.Unlock()
+	if l != nil {
+		r := newCrashReporter(l.run.book.Dir(), l.run.log)
+		r.panicked(&supervisor.Fault{Panic: fault.Panic, Stack: fault.Stack})
+		r.close()
+		for _, path := range r.written() {
+			fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
+		}
+	} else {
+		fmt.Fprintf(e.stderr, "%s\n", fault.Stack)
+	}
+	return &exitError{code: contract.ExitBug, text: fault.Error()}
+}
+
+// heedSignals ends the run and leaves the face when the terminal goes, or somebody asks
+// for it; the second signal hurries, the third does not wait.
+func (h *host) heedSignals(leave func()) (stop func()) {
+	ch := make(chan os.Signal, 4)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // seen as an error of the write
+	quit := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := 1; ; n++ {
+			select {
+			case <-quit:
+				return
+			case sig := <-ch:
+				name, code := "INT", contract.ExitInterrupted
+				if sig != syscall.SIGINT {
+					name, code = "TERM", contract.ExitTerminated
+				}
+				if n > 2 {
+					os.Exit(int(code))
+				}
+				h.signalled(name)
+				leave()
+			}
+		}
+	})
+	return func() { signal.Stop(ch); close(quit); wg.Wait() }
+}
+
+// signalled ends the run that is being played; without one the signal is what the
+// program ends with.
+func (h *host) signalled(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.signal = name
+	if h.life != nil {
+		h.life.stop(name)
+	}
+}
+
+// find is the id of the run that is to be taken up.
+func (h *host) find(c choices) (string, error) {
+	store, err := journal.OpenStore(c.StateDir)
+	if err != nil {
+		return "", environmentf("state directory: %v", err)
+	}
+	defer store.Close()
+	info, err := findRun(store, c)
+	return info.Run, err
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui"
+)
+
+// host is what a face with a person before it asks of the program: it begins runs,
+// one after the other, and lends the terminal.
+type host struct {
+	env      env
+	choices  choices
+	mu       sync.Mutex // guards what follows
+	signal   string     // that ended the program
+	life     *life      // the last one begun
+	farewell []func()   // what is said on stderr once the screen is gone
+}
+
+// life is one life of a run as a face sees it.
+type life struct {
+	run     *runtimeRun
+	loop    *supervisor.Loop
+	done    chan struct{}
+	outcome tui.Outcome // before done is closed, nobody's but play's
+
+	mu      sync.Mutex
+	stops   int
+	workers sync.WaitGroup // those who bring a stop
+}
+
+// Begin implements tui.Host.
+func (h *host) Begin(_ context.Context, b tui.Begin, sink supervisor.Sink) (tui.Run, error) {
+	c := h.choices
+	c.Options.Partial = true
+	c.Options.Task = b.Task
+	c.Resume, c.Session = b.Resume != "", b.Resume
+	if b.Rehearse {
+		c = c.rehearsal()
+	}
+	prepare := newRun
+	if c.Resume {
+		prepare = resumeRun
+		c.Rehearse, c.Options.Rehearsal = false, false // the run knows by itself
+	}
+	r, err := prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	l := &life{run: r, done: make(chan struct{})}
+	l.loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(sink), r.log)
+	r.loop = l.loop
+	if r.resumed != nil {
+		l.loop.Restore(*r.resumed)
+	}
+	r.openHooks()
+	h.mu.Lock()
+	h.life = l
+	h.mu.Unlock()
+	go l.play(h) // waited for by whoever reads Done, and by close
+	return l, nil
+}
+
+// play plays the life to its end, and lets go of all that belonged to it.
+func (l *life) play(h *host) {
+	defer close(l.done)
+	exit := l.run.play(l.loop)
+	s := l.loop.Snapshot()
+	unfinished := l.run.shutdown(s)
+	l.outcome = tui.Outcome{Exit: exit, Run: l.run.choices.Options.Run, Unfinished: unfinished}
+	if exit != contract.ExitComplete {
+		l.outcome.Text = lastWord(exit, s)
+	}
+	h.mu.Lock()
+	h.farewell = append(h.farewell, func() { h.env.farewell(l.run, s, unfinished) })
+	h.mu.Unlock()
+	l.run.close()
+	l.workers.Wait()
+}
+
+// ID, Snapshot, Changed, Put, Done and Outcome implement tui.Run.
+func (l *life) ID() string { return l.run.choices.Options.Run }
+
+func (l *life) Snapshot() *supervisor.State { return l.loop.Snapshot() }
+
+func (l *life) Changed() <-chan struct{} { return l.loop.Changed() }
+
+func (l *life) Put(c contract.Command) bool { return l.loop.Put(supervisor.Commanded{Command: c}) }
+
+func (l *life) Done() <-chan struct{} { return l.done }
+
+func (l *life) Outcome() tui.Outcome { return l.outcome }
+
+// Stop implements tui.Run: the first asks for an orderly end, the next ones hurry it.
+func (l *life) Stop() { l.stop("INT") }
+
+func (l *life) stop(signal string) {
+	l.mu.Lock()
+	l.stops++
+	n := l.stops
+	l.mu.Unlock()
+	if n > 2 {
+		return // the bridge is at it already, as fast as it goes
+	}
+	// Never for long: what ends a run does not wait behind other inputs.
+	l.workers.Go(func() { l.loop.Put(supervisor.Signalled{Signal: signal, Fast: n > 1}) })
+}
+
+// Recall implements tui.Host.
+func (h *host) Recall(ctx context.Context, run string, sink supervisor.Sink) error {
+	store, err := journal.OpenStore(h.choices.StateDir)
+	if err != nil {
+		return environmentf("state directory: %v", err)
+	}
+	defer store.Close()
+	info, err := oneRun(store, run)
+	if err != nil {
+		return err
+	}
+	var fold supervisor.Fold
+	_, err = store.Read(info.Run, func(r journal.Record) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		step, err := fold.Replay(r)
+		if err != nil {
+			return err
+		}
+		for _, e := range step.Effects {
+			if emit, ok := e.(supervisor.Emit); ok {
+				sink(step.Input.At, emit.Event)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return environmentf("what was said in run %s cannot be read: %v", short(run), err)
+	}
+	return nil
+}
+
+// Survey implements tui.Host.
+func (h *host) Survey(ctx context.Context) tui.Findings {
+	f := surveyClaude(ctx, h.choices)
+	f.CWD, f.Trusted = h.choices.Place, h.choices.Options.Trusted
+	store, err := journal.OpenStore(h.choices.StateDir)
+	if err != nil {
+		return f
+	}
+	defer store.Close()
+	list, err := store.List()
+	if err != nil {
+		return f
+	}
+	for _, i := range list {
+		if line := lineOf(i); line.Resumable && sameDir(i.CWD, h.choices.Place) {
+			f.Runs = append(f.Runs, tui.RunInfo{
+				ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes, Rehearsal: i.Rehearsal,
+			})
+		}
+	}
+	return f
+}
+
+// end stops what still runs, waits for it, and says on stderr what is left to say. The
+// screen is gone by then.
+func (h *host) end(signal string) tui.Outcome {
+	h.mu.Lock()
+	l := h.life
+	if h.signal != "" {
+		signal = h.signal
+	}
+	asked := h.signal
+	h.mu.Unlock()
+	if l == nil {
+		switch asked {
+		case "INT":
+			return tui.Outcome{Exit: contract.ExitInterrupted}
+		case "TERM":
+			return tui.Outcome{Exit: contract.ExitTerminated}
+		}
+		return tui.Outcome{}
+	}
+	select {
+	case <-l.done:
+	default:
+		l.stop(signal)
+		<-l.done
+	}
+	h.mu.Lock()
+	last := h.farewell
+	h.farewell = nil
+	h.mu.Unlock()
+	if n := len(last); n > 0 {
+		last[n-1]() // the others are told by their runs
+	}
+	return l.outcome
+}
+
+// rehearsal are the same choices for a scripted model.
+func (c choices) rehearsal() choices {
+	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted = true, true, true
+	kept := map[string]string{}
+	for name, value := range c.Options.Env {
+		if forRehearsal(name) {
+			kept[name] = value
+		}
+	}
+	c.Options.Env = kept
+	return c
+}

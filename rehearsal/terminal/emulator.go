@@ -1,0 +1,224 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image/color"
+	"io"
+	"maps"
+	"slices"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/vt"
+)
+
+// emulator is the part of a terminal that understands what a program sends. Its
+// methods are called by one goroutine at a time.
+type emulator interface {
+	write(p []byte) error
+	resize(Size)
+	screen() Screen
+	// answers is what the terminal says when it is asked. It has to be read always:
+	// write waits for that. It ends after close.
+	answers() io.Reader
+	close()
+}
+
+// maxTexts bounds what is kept of notices.
+const maxTexts = 1000
+
+// vtEmulator is the emulator of charmbracelet/x/vt, and what that does not tell: modes
+// are kept here, since there a cursor hidden on one screen stays hidden on that one
+// alone, and a title must not hold a semicolon.
+type vtEmulator struct {
+	vt       *vt.Emulator
+	modes    map[int]bool
+	title    string
+	titles   []string // that were put aside
+	bells    int
+	clip     string
+	notices  []string
+	keyboard int
+	shape    int
+	keypad   bool
+	pen      uv.Style
+	savedPen uv.Style
+}
+
+// newEmulator makes one. A terminal of no size has one cell here: the library takes
+// no less, and the program is told the true size all the same.
+func newEmulator(size Size) emulator {
+	e := &vtEmulator{modes: map[int]bool{ModeCursor: true, ModeWrap: true}}
+	e.vt = vt.NewEmulator(max(size.Columns, 1), max(size.Rows, 1))
+	e.vt.SetScrollbackSize(1)
+	e.vt.SetCallbacks(vt.Callbacks{
+		Bell:        func() { e.bells++ },
+		EnableMode:  func(m ansi.Mode) { e.mode(m, true) },
+		DisableMode: func(m ansi.Mode) { e.mode(m, false) },
+	})
+	for _, command := range []int{0, 1, 2} {
+		e.vt.RegisterOscHandler(command, func(data []byte) bool {
+			if command != 1 {
+				e.title = operand(data)
+			}
+			return true
+		})
+	}
+	for _, command := range []int{9, 99, 777} {
+		e.vt.RegisterOscHandler(command, func(data []byte) bool {
+			if len(e.notices) < maxTexts {
+				e.notices = append(e.notices, operand(data))
+			}
+			return true
+		})
+	}
+	e.vt.RegisterOscHandler(52, func(data []byte) bool {
+		_, encoded, _ := bytes.Cut([]byte(operand(data)), []byte(";"))
+		if text, err := base64.StdEncoding.DecodeString(string(encoded)); err == nil {
+			e.clip = string(text)
+		}
+		return true
+	})
+	e.registerCSI()
+	return e
+}
+
+// registerCSI looks on where the library keeps to itself what it did (a handler that
+// returns false leaves the doing to the next), and does what it does not know.
+func (e *vtEmulator) registerCSI() {
+	look := func(command int, f func(ansi.Params)) {
+		e.vt.RegisterCsiHandler(command, func(p ansi.Params) bool { f(p); return false })
+	}
+	look('m', func(p ansi.Params) { uv.ReadStyle(p, &e.pen) })
+	look(ansi.Command(0, ' ', 'q'), func(p ansi.Params) { e.shape, _, _ = p.Param(0, 0) })
+	look(ansi.Command('>', 0, 'u'), func(ansi.Params) { e.keyboard++ })
+	look(ansi.Command('<', 0, 'u'), func(p ansi.Params) {
+		n, _, _ := p.Param(0, 1)
+		e.keyboard = max(e.keyboard-max(n, 1), 0)
+	})
+	look('t', func(p ansi.Params) {
+		switch op, _, _ := p.Param(0, 0); {
+		case op == 22 && len(e.titles) < maxTexts:
+			e.titles = append(e.titles, e.title)
+		case op == 23 && len(e.titles) > 0:
+			last := len(e.titles) - 1
+			e.title, e.titles = e.titles[last], e.titles[:last]
+		}
+	})
+	for final, f := range map[int]func(){
+		'7': func() { e.savedPen = e.pen },
+		'8': func() { e.pen = e.savedPen },
+		'c': func() { e.pen, e.shape, e.keyboard, e.keypad = uv.Style{}, 0, 0, false },
+		'=': func() { e.keypad = true },
+		'>': func() { e.keypad = false },
+	} {
+		e.vt.RegisterEscHandler(final, func() bool { f(); return false })
+	}
+}
+
+// operand is what follows the number of an OSC.
+func operand(data []byte) string {
+	_, text, _ := bytes.Cut(data, []byte(";"))
+	return string(text)
+}
+
+func (e *vtEmulator) mode(m ansi.Mode, on bool) {
+	private, ok := m.(ansi.DECMode)
+	switch {
+	case !ok || private == ansi.ModeNumericKeypad: // that is ESC =, and told as such
+	case on:
+		e.modes[int(private)] = true
+	default:
+		delete(e.modes, int(private))
+	}
+}
+
+func (e *vtEmulator) answers() io.Reader { return e.vt }
+
+// close ends the answers. The library's own Close races with a Read, its pipe's does
+// not.
+func (e *vtEmulator) close() {
+	if c, ok := e.vt.InputPipe().(io.Closer); ok {
+		c.Close()
+	}
+}
+
+// write feeds what a program sent. What the library cannot take is an error of the
+// test, not its end.
+func (e *vtEmulator) write(p []byte) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("emulator failed at %.100q: %v", p, r)
+		}
+	}()
+	_, err = e.vt.Write(p)
+	return err
+}
+
+func (e *vtEmulator) resize(size Size) { e.vt.Resize(max(size.Columns, 1), max(size.Rows, 1)) }
+
+func (e *vtEmulator) screen() Screen {
+	w, h := e.vt.Width(), e.vt.Height()
+	at := e.vt.CursorPosition()
+	s := Screen{
+		Size:   Size{w, h},
+		Cells:  make([][]Cell, h),
+		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ModeCursor], Shape: e.shape},
+		Title:  e.title, Bells: e.bells, Clipboard: e.clip, Notices: slices.Clone(e.notices),
+		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: style(e.pen),
+	}
+	for y := range h {
+		s.Cells[y] = make([]Cell, w)
+		for x := range w {
+			if c := e.vt.CellAt(x, y); c != nil { // the library takes a link's URL for its parameters
+				s.Cells[y][x] = Cell{Text: c.Content, Width: c.Width, Style: style(c.Style), Link: c.Link.Params}
+			}
+		}
+		mend(s.Cells[y])
+	}
+	return s
+}
+
+// mend makes blanks of cells that hold nothing and that no wide one covers.
+func mend(row []Cell) {
+	covered := 0
+	for x := range row {
+		if covered > 0 {
+			covered--
+			row[x].Text, row[x].Width, row[x].Style = "", 0, row[x-1].Style
+			continue
+		}
+		if row[x].Width < 1 || row[x].Text == "" {
+			row[x].Text, row[x].Width = " ", 1
+			if row[x].Style == (Style{}) {
+				row[x].Style = Plain
+			}
+		}
+		covered = row[x].Width - 1
+	}
+}
+
+func style(s uv.Style) Style {
+	on := func(a uint8) bool { return s.Attrs&a != 0 }
+	return Style{
+		Fg: colour(s.Fg), Bg: colour(s.Bg),
+		Bold: on(uv.AttrBold), Faint: on(uv.AttrFaint), Italic: on(uv.AttrItalic), Underline: s.Underline != uv.UnderlineNone,
+		Blink: on(uv.AttrBlink) || on(uv.AttrRapidBlink), Reverse: on(uv.AttrReverse), Conceal: on(uv.AttrConceal), Strikeout: on(uv.AttrStrikethrough),
+	}
+}
+
+func colour(c color.Color) Color {
+	switch c := c.(type) {
+	case nil:
+		return Default
+	case ansi.BasicColor:
+		return Color(c)
+	case ansi.IndexedColor:
+		return Color(c)
+	default:
+		r, g, b, _ := c.RGBA()
+		return RGB(uint8(r>>8), uint8(g>>8), uint8(b>>8))
+	}
+}

@@ -1,0 +1,112 @@
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// playEnv names what the test binary plays when it is started again.
+const playEnv = "ARBITER_TEST_PLAY"
+
+const floodBytes = 2 << 20
+
+func TestMain(m *testing.M) {
+	if part := os.Getenv(playEnv); part != "" {
+		os.Exit(play(part))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// start runs the test binary in a terminal, in that part.
+func start(t *testing.T, size Size, part string) (*Terminal, context.Context) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{playEnv + "=" + part, "PATH=" + os.Getenv("PATH")}
+	term, err := Start(cmd, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(term.Close)
+	return term, ctx
+}
+
+func play(part string) int {
+	stdin := bufio.NewReader(os.Stdin)
+	line := func() string {
+		s, err := stdin.ReadString('\n')
+		if err != nil {
+			os.Exit(9)
+		}
+		return strings.TrimSpace(s)
+	}
+	switch part {
+	case "show": // what it is told to, Go's escapes understood, until "end"
+		fmt.Print("ready\r\n")
+		for {
+			var text string
+			in := line()
+			if in == "end" {
+				return 4
+			}
+			if _, err := fmt.Sscanf(in, "%q", &text); err != nil {
+				return 8
+			}
+			fmt.Print(text)
+		}
+	case "pieces": // a cluster in two writes
+		fmt.Print("👩")
+		fmt.Print("\u200d👧|世")
+		fmt.Print("|end")
+	case "environment":
+		fmt.Print(os.Getenv("TERM"))
+	case "sizes":
+		sigs := make(chan os.Signal, 1)
+		signal.Notify(sigs, syscall.SIGWINCH)
+		for n := 0; ; n++ {
+			rows, columns := winsize()
+			fmt.Printf("size %d %dx%d\r\n", n, columns, rows)
+			<-sigs
+		}
+	case "raw":
+		makeRaw()
+	case "hup":
+		hup := make(chan os.Signal, 1)
+		signal.Notify(hup, syscall.SIGHUP)
+		fmt.Print("ready")
+		<-hup
+		return 5
+	case "deaf":
+		fmt.Print("ready")
+		never := make(chan os.Signal, 1)
+		signal.Notify(never, syscall.SIGUSR1)
+		signal.Ignore(syscall.SIGHUP, syscall.SIGTERM)
+		<-never
+	case "flood":
+		chunk := strings.Repeat("0123456789abcde\n", 1<<12)
+		for range floodBytes >> 16 {
+			fmt.Print(chunk)
+		}
+		fmt.Print("the end")
+	case "leave":
+		cmd := exec.Command("sleep", "2")
+		cmd.Stdout = os.Stdout
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // else the kernel's SIGHUP ends it
+		if err := cmd.Start(); err != nil {
+			return 8
+		}
+		fmt.Print("left")
+	}
+	return 0
+}

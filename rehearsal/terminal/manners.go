@@ -1,0 +1,90 @@
+package terminal
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// Manners are what a program may send. Whatever else it sends came from somebody whose
+// text it shows.
+type Manners struct {
+	Controls string   // characters
+	Escapes  []string // what follows ESC
+	CSI      []string // names: see [Sequence]
+	Modes    []int    // private ones
+	OSC      []string // numbers
+	Strings  bool     // DCS and its like
+}
+
+// FullScreen are the manners of a program that draws on the whole screen: colours,
+// places, the modes of such programs, a title, the clipboard, links and notices.
+var FullScreen = Manners{
+	Controls: "\r\n\b\a",
+	Escapes:  []string{"(B", ")0", "=", ">", "7", "8", "M"},
+	CSI: []string{
+		"m", "H", "A", "B", "C", "D", "G", "d", "J", "K", "X", "P", "L", "M", "r", // draw
+		" q",       // shape of the cursor
+		"?h", "?l", // modes
+		">m", ">u", "<u", // keyboard
+		"t", ">t", // the title kept and put back
+	},
+	Modes: []int{
+		ModeCursorKeys, ModeWrap, 12, ModeCursor, ModeMouseClicks, ModeMouseDrags, ModeMouseMoves, ModeFocus, ModeMouseSGR,
+		ModeAltScreen, ModeBracketedPaste, ModeSynchronised, 9001,
+	},
+	OSC: []string{"0", "2", "8", "52", "99", "777"},
+}
+
+// Lines are the manners of a program that prints lines and leaves the terminal alone.
+var Lines = Manners{Controls: "\r\n"}
+
+// Check finds what a program sent against them, in words.
+func (m Manners) Check(output []byte) []string {
+	var faults []string
+	at := 0
+	for _, s := range Sequences(output) {
+		if fault := m.check(s); fault != "" {
+			faults = append(faults, fmt.Sprintf("%s: %v at byte %d", fault, s, at))
+		}
+		at += len(s.Bytes)
+	}
+	return faults
+}
+
+func (m Manners) check(s Sequence) string {
+	bad := false
+	switch s.Kind {
+	case Text:
+	case Control:
+		bad = !slices.Contains([]byte(m.Controls), s.Bytes[0])
+	case Escape:
+		bad = !slices.Contains(m.Escapes, s.Name)
+	case CSI:
+		if bad = !slices.Contains(m.CSI, s.Name); bad {
+			break
+		}
+		for _, mode := range s.Modes() {
+			if !slices.Contains(m.Modes, mode) {
+				return fmt.Sprintf("mode %d", mode)
+			}
+		}
+	case OSC:
+		if bad = !slices.Contains(m.OSC, s.Name); !bad && !utf8.ValidString(s.Data) {
+			return "bad UTF-8"
+		}
+		for _, r := range s.Data {
+			if r >= 0x80 && r <= 0x9f {
+				return "a control character in a string"
+			}
+		}
+	case String:
+		bad = !m.Strings
+	case Broken:
+		return "broken"
+	}
+	if bad {
+		return "not allowed"
+	}
+	return ""
+}

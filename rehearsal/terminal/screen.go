@@ -1,0 +1,156 @@
+package terminal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Size of a terminal.
+type Size struct{ Columns, Rows int }
+
+// Cell is one place of the screen.
+type Cell struct {
+	Text  string // one grapheme cluster; empty in a cell that the one before covers
+	Width int    // 2 of a wide one, 0 of a covered one
+	Style Style
+	Link  string // where a hyperlink leads to
+}
+
+// Cursor is where the next text goes.
+type Cursor struct {
+	X, Y    int
+	Visible bool
+	Shape   int // as the program chose it (DECSCUSR); 0: the terminal's own
+}
+
+// Modes that programs set, by their DEC private numbers.
+const (
+	ModeCursorKeys     = 1
+	ModeWrap           = 7
+	ModeCursor         = 25
+	ModeMouseClicks    = 1000
+	ModeMouseDrags     = 1002
+	ModeMouseMoves     = 1003
+	ModeFocus          = 1004
+	ModeMouseSGR       = 1006
+	ModeAltScreen      = 1049
+	ModeBracketedPaste = 2004
+	ModeSynchronised   = 2026
+)
+
+// Screen is what a user sees at one moment. It is a copy that nothing changes.
+type Screen struct {
+	Size   Size
+	Cells  [][]Cell // rows of columns
+	Cursor Cursor
+	Title  string
+	Bells  int
+	// Modes are the DEC private modes that are on.
+	Modes map[int]bool
+	// Keyboard counts what of the extended keyboard protocol is still asked for.
+	Keyboard int
+	Keypad   bool // application mode
+	// Clipboard, and Notices (OSC 9, 99 and 777), as they were sent last and in order.
+	Clipboard string
+	Notices   []string
+	// Pen is the style that further text would have.
+	Pen Style
+}
+
+// Alt says whether this is the alternate screen, which leaves no trace.
+func (s Screen) Alt() bool { return s.Modes[ModeAltScreen] || s.Modes[1047] || s.Modes[47] }
+
+// Mouse says whether the program is told of clicks.
+func (s Screen) Mouse() bool {
+	return s.Modes[ModeMouseClicks] || s.Modes[ModeMouseDrags] || s.Modes[ModeMouseMoves]
+}
+
+// Row is the text of a row without the blanks at its end; a negative number counts
+// from the bottom.
+func (s Screen) Row(y int) string {
+	if y < 0 {
+		y += len(s.Cells)
+	}
+	if y < 0 || y >= len(s.Cells) {
+		return ""
+	}
+	var b strings.Builder
+	for _, c := range s.Cells[y] {
+		b.WriteString(c.Text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// Rows are the texts of all rows.
+func (s Screen) Rows() []string {
+	rows := make([]string, len(s.Cells))
+	for y := range rows {
+		rows[y] = s.Row(y)
+	}
+	return rows
+}
+
+// Text is the screen's text without the empty rows at its end.
+func (s Screen) Text() string { return strings.TrimRight(strings.Join(s.Rows(), "\n"), "\n") }
+
+// Find is the cell at which a text begins, in one row.
+func (s Screen) Find(text string) (x, y int, ok bool) {
+	for y, row := range s.Cells {
+		for x := range row {
+			if row[x].Width != 0 && startsAt(row[x:], text) {
+				return x, y, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func startsAt(cells []Cell, text string) bool {
+	for _, c := range cells {
+		if text == "" {
+			return true
+		}
+		if len(text) <= len(c.Text) {
+			return strings.HasPrefix(c.Text, text)
+		}
+		if !strings.HasPrefix(text, c.Text) {
+			return false
+		}
+		text = text[len(c.Text):]
+	}
+	return text == ""
+}
+
+// Shows says whether a text stands in one of the rows.
+func (s Screen) Shows(text string) bool {
+	_, _, ok := s.Find(text)
+	return ok
+}
+
+// Shows is a condition for [Terminal.Wait]: all of the texts are on the screen.
+func Shows(texts ...string) func(Screen) bool {
+	return func(s Screen) bool { return !slices.ContainsFunc(texts, func(t string) bool { return !s.Shows(t) }) }
+}
+
+// Leftovers are what a program should have taken back before it ended, in words.
+// A shell would go on with all of it.
+func (s Screen) Leftovers() []string {
+	var left []string
+	add := func(on bool, what string) {
+		if on {
+			left = append(left, what)
+		}
+	}
+	add(!s.Modes[ModeCursor], "the cursor is hidden")
+	add(!s.Modes[ModeWrap], "lines do not wrap")
+	for _, mode := range slices.Sorted(maps.Keys(s.Modes)) {
+		add(mode != ModeCursor && mode != ModeWrap, fmt.Sprintf("mode %d is on", mode))
+	}
+	add(s.Keyboard != 0, "the extended keyboard is on")
+	add(s.Keypad, "the keypad is in application mode")
+	add(s.Pen != Plain, "text is "+s.Pen.String())
+	add(s.Cursor.Shape != 0, fmt.Sprintf("the cursor has shape %d", s.Cursor.Shape))
+	return left
+}

@@ -1,0 +1,190 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// seen is what an emulator shows of some output.
+func seen(size Size, output string) Screen {
+	e := newEmulator(size)
+	go drain(e)
+	defer e.close()
+	if err := e.write([]byte(output)); err != nil {
+		panic(err)
+	}
+	return e.screen()
+}
+
+func drain(e emulator) {
+	buf := make([]byte, 100)
+	for {
+		if _, err := e.answers().Read(buf); err != nil {
+			return
+		}
+	}
+}
+
+func TestStyles(t *testing.T) {
+	s := seen(small, "a\x1b[1;31mb\x1b[0;48;5;200;3;4mc\x1b[0;38;2;1;2;3;7;9md\x1b[0;2;5;97me\x1b[m世f")
+	var got []string
+	for _, c := range s.Cells[0][:8] {
+		got = append(got, c.Text+" "+c.Style.String())
+	}
+	want := []string{"a plain", "b fg=1 bold", "c bg=200 italic underline", "d fg=#010203 reverse strikeout", "e fg=15 faint blink", "世 plain", " plain", "f plain"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if x, y, ok := s.Find("世f"); !ok || x != 5 || y != 0 {
+		t.Errorf("found at %d,%d %v", x, y, ok)
+	}
+	if s.Shows("af") || !s.Shows("abcde") {
+		t.Error("a text is found where it is not, or not where it is")
+	}
+}
+
+func TestWhatIsTold(t *testing.T) {
+	clip := base64.StdEncoding.EncodeToString([]byte("copied"))
+	s := seen(small, "\x1b[?1049h\x1b[?1002;1006;2004h\x1b]0;one; two\a\a\x1b]52;c;"+clip+"\a\x1b]777;notify;a;b\x1b\\\x1b]99;i=1;x\a\x1b[3;4H\x1b[?25l\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\")
+	switch {
+	case !s.Alt() || !s.Mouse() || !s.Modes[ModeMouseSGR] || !s.Modes[ModeBracketedPaste] || s.Modes[ModeCursor]:
+		t.Errorf("modes %v", s.Modes)
+	case s.Title != "one; two" || s.Bells != 1 || s.Clipboard != "copied":
+		t.Errorf("title %q, %d bells, clipboard %q", s.Title, s.Bells, s.Clipboard)
+	case !slices.Equal(s.Notices, []string{"notify;a;b", "i=1;x"}):
+		t.Errorf("notices %q", s.Notices)
+	case s.Cursor.X != 7 || s.Cursor.Y != 2 || s.Cursor.Visible:
+		t.Errorf("cursor %+v", s.Cursor)
+	case s.Cells[2][3].Link != "https://example.org" || s.Cells[2][7].Link != "":
+		t.Errorf("links %+v", s.Cells[2][3:8])
+	}
+}
+
+// TestTitleIsPutBack: a program that keeps the title aside gives it back.
+func TestTitleIsPutBack(t *testing.T) {
+	if s := seen(small, "\x1b]2;shell\a\x1b[22;2t\x1b]2;program\a\x1b[23;2t\x1b[23;2t"); s.Title != "shell" {
+		t.Errorf("the title is %q", s.Title)
+	}
+}
+
+func TestLeftovers(t *testing.T) {
+	for output, want := range map[string]string{
+		"": "",
+		"\x1b[?1049h\x1b[?25l\x1b[>1u\x1b=\x1b[?25h\x1b[<u\x1b>\x1b[?1049l\x1b[31m\x1b[m": "",
+		"\x1b[?25l":                       "the cursor is hidden",
+		"\x1b[?1049h\x1b[?25l\x1b[?1049l": "the cursor is hidden", // also when it was hidden on the other screen
+		"\x1b[?7l":                        "lines do not wrap",
+		"\x1b[?1049h":                     "mode 1049 is on",
+		"\x1b[?1002;2004h":                "mode 1002 is on, mode 2004 is on",
+		"\x1b[>1u\x1b[>1u\x1b[<u":         "the extended keyboard is on",
+		"\x1b=":                           "the keypad is in application mode",
+		"\x1b[1m":                         "text is bold",
+		"\x1b[5 q":                        "the cursor has shape 5",
+	} {
+		if got := strings.Join(seen(small, output).Leftovers(), ", "); got != want {
+			t.Errorf("%q leaves %q, want %q", output, got, want)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	term, ctx := start(t, small, "show")
+	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
+		t.Fatal(err)
+	}
+	show(t, ctx, term, "\x1b[2;3H\x1b[6n")
+	if got := string(term.Answers()); got != "\x1b[2;3R" {
+		t.Errorf("the terminal answers %q", got)
+	}
+}
+
+// FuzzEmulator: whatever is sent, there is a screen, of its size, and its picture is
+// one.
+func FuzzEmulator(f *testing.F) {
+	f.Add([]byte("\x1b[31mtext\x1b[5;5H世\x1b[2J\x1b[?1049h"), uint8(10), uint8(3))
+	f.Add([]byte("\x1b[10@\x1b[3P\x1b[2;3r\x1bM\x1b[5L\x1b[5M\x1b[4X\x1b[99999C"), uint8(1), uint8(1))
+	f.Add([]byte("\x1b]0;t\x07\x1bP1$r\x1b\\\x1b[c\x1b[>c\x1b[5n\x1b[?6n\x1b(0qqq\x0e"), uint8(0), uint8(0))
+	f.Fuzz(func(t *testing.T, output []byte, columns, rows uint8) {
+		size := Size{int(columns % 50), int(rows % 20)}
+		e := newEmulator(size)
+		go drain(e)
+		defer e.close()
+		_ = e.write(output) // a failure is told, and the screen is still there
+		e.resize(Size{int(rows % 30), int(columns % 10)})
+		_ = e.write(output)
+		s := e.screen()
+		if len(s.Cells) != max(int(columns%10), 1) {
+			t.Fatalf("%d rows", len(s.Cells))
+		}
+		for _, row := range s.Cells {
+			if len(row) != max(int(rows%30), 1) {
+				t.Fatalf("a row of %d", len(row))
+			}
+			for x, c := range row {
+				if c.Width == 0 && (x == 0 || c.Text != "") || c.Width > 0 && c.Text == "" {
+					t.Fatalf("cell %d is %+v", x, c)
+				}
+			}
+		}
+		wellFormed(t, s.SVG(Picture{Window: true}))
+	})
+}
+
+func FuzzSequences(f *testing.F) {
+	f.Add([]byte("a\x1b[?25l\x1b]0;t\x07\x1b]8;;u\x1b\\\x1bPx\x1b\\\x1b(B\x1b7\xff\xc2\x9b\x1b["))
+	f.Fuzz(func(t *testing.T, output []byte) {
+		var again []byte
+		for _, s := range Sequences(output) {
+			if s.Bytes == "" {
+				t.Fatal("a sequence of nothing")
+			}
+			again = append(again, s.Bytes...)
+		}
+		if !bytes.Equal(again, output) {
+			t.Errorf("%q became %q", output, again)
+		}
+		FullScreen.Check(output)
+	})
+}
+
+func TestManners(t *testing.T) {
+	const well = "\x1b[?1049h\x1b[22;2t\x1b]2;title\x1b\\\x1b[1;38;2;1;2;3mtext 世\x1b[m\x1b[3;4H\r\n\x1b[?25l\x1b]52;c;YQ==\a\x1b]777;notify;a;b\a\x1b(B\x1b[2 q\x1b[?1049l"
+	if faults := FullScreen.Check([]byte(well)); faults != nil {
+		t.Errorf("faults of the good: %q", faults)
+	}
+	if faults := Lines.Check([]byte("one\r\ntwo – three\r\n")); faults != nil {
+		t.Errorf("faults of lines: %q", faults)
+	}
+	for bad, want := range map[string]string{
+		"\x1b[?47h":           "mode 47",
+		"\x1b[4h":             "not allowed",
+		"\x1b[6n":             "not allowed",
+		"\x1b[21t\x05":        "not allowed",
+		"\x1b]4;1;?\a":        "not allowed",
+		"\x1b]50;font\a":      "not allowed",
+		"\x1b]2;a\xc2\x9bb\a": "a control character",
+		"\x1b]2;a\xffb\a":     "bad UTF-8",
+		"\x1b]2;a\x1b[2Jb\a":  "broken",
+		"\x1bP+q544e\x1b\\":   "not allowed",
+		"\x1b_G\x1b\\":        "not allowed",
+		"\x1b#8":              "not allowed",
+		"\x1bc":               "not allowed",
+		"a\xc2\x9b31mb":       "broken",
+		"a\xffb":              "broken",
+		"\x0e":                "not allowed",
+		"\x1b[12":             "broken",
+		"\x1b":                "broken",
+		"\x7f":                "not allowed",
+	} {
+		faults := FullScreen.Check([]byte("text" + bad))
+		if len(faults) == 0 || !strings.HasPrefix(faults[0], want) {
+			t.Errorf("%q passes with %q, want %q", bad, faults, want)
+		}
+	}
+	if Lines.Check([]byte("\x1b[31mred")) == nil {
+		t.Error("colour passes for lines")
+	}
+}

@@ -1,0 +1,156 @@
+package terminal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind of what a program sends.
+type Kind int
+
+// The kinds.
+const (
+	Text    Kind = iota // printable characters
+	Control             // one control character of ASCII
+	Escape              // ESC and what selects a function
+	CSI                 // a control sequence
+	OSC                 // a command to the terminal's system: titles, clipboard
+	String              // DCS, SOS, PM or APC
+	Broken              // what is none of these: C1 characters, bad UTF-8, a sequence cut off
+)
+
+// Sequence is one thing that a program sent.
+type Sequence struct {
+	Kind  Kind
+	Bytes string
+	// Name says which: the character of Control, what follows ESC of Escape, prefix,
+	// intermediates and final of CSI ("?h", " q", "m"), the number of OSC.
+	Name string
+	Data string // the parameters of CSI, what follows the number of OSC
+}
+
+// Modes are the numbers of a CSI that sets or resets modes.
+func (s Sequence) Modes() []int {
+	if s.Kind != CSI || s.Name != "?h" && s.Name != "?l" && s.Name != "h" && s.Name != "l" {
+		return nil
+	}
+	var modes []int
+	for p := range strings.SplitSeq(s.Data, ";") {
+		n, err := strconv.Atoi(p)
+		if err != nil {
+			n = -1
+		}
+		modes = append(modes, n)
+	}
+	return modes
+}
+
+// Sequences takes apart what a program sent. Put together again they are the same
+// bytes.
+func Sequences(output []byte) []Sequence {
+	var all []Sequence
+	for rest := string(output); rest != ""; {
+		s := firstSequence(rest)
+		rest = rest[len(s.Bytes):]
+		all = append(all, s)
+	}
+	return all
+}
+
+func firstSequence(in string) Sequence {
+	switch c := in[0]; {
+	case c == 0x1b:
+		return escape(in)
+	case c < ' ' || c == 0x7f:
+		return Sequence{Kind: Control, Bytes: in[:1], Name: in[:1]}
+	}
+	n := 0
+	for n < len(in) {
+		r, size := utf8.DecodeRuneInString(in[n:])
+		if r < ' ' || r == 0x7f {
+			break
+		}
+		if r == utf8.RuneError && size == 1 || r >= 0x80 && r <= 0x9f {
+			if n == 0 {
+				return broken(in, size)
+			}
+			break
+		}
+		n += size
+	}
+	return Sequence{Kind: Text, Bytes: in[:n]}
+}
+
+func broken(in string, n int) Sequence {
+	return Sequence{Kind: Broken, Bytes: in[:n]}
+}
+
+// span is how many bytes of in, from at on, lie between two.
+func span(in string, at int, low, high byte) int {
+	for at < len(in) && in[at] >= low && in[at] <= high {
+		at++
+	}
+	return at
+}
+
+func escape(in string) Sequence {
+	if len(in) == 1 {
+		return broken(in, 1)
+	}
+	switch in[1] {
+	case '[':
+		return controlSequence(in)
+	case ']', 'P', 'X', '^', '_':
+		return stringSequence(in)
+	}
+	end := span(in, 1, ' ', '/')
+	if end == len(in) || in[end] < '0' || in[end] > '~' {
+		return broken(in, end)
+	}
+	return Sequence{Kind: Escape, Bytes: in[:end+1], Name: in[1 : end+1]}
+}
+
+func controlSequence(in string) Sequence {
+	prefix := span(in, 2, '<', '?')
+	params := span(in, prefix, '0', ';')
+	inter := span(in, params, ' ', '/')
+	if inter == len(in) || in[inter] < '@' || in[inter] > '~' {
+		return broken(in, inter)
+	}
+	return Sequence{
+		Kind: CSI, Bytes: in[:inter+1], Data: in[prefix:params],
+		Name: in[2:prefix] + in[params:inter+1],
+	}
+}
+
+// stringSequence ends with BEL (OSC only) or ST, and is broken by other control
+// characters: real terminals differ in what they make of them.
+func stringSequence(in string) Sequence {
+	end := 2
+	for end < len(in) && in[end] >= ' ' && in[end] != 0x7f {
+		end++
+	}
+	rest := in[end:]
+	terminator := ""
+	switch {
+	case strings.HasPrefix(rest, "\x1b\\"):
+		terminator = "\x1b\\"
+	case strings.HasPrefix(rest, "\a") && in[1] == ']':
+		terminator = "\a"
+	default:
+		return broken(in, end)
+	}
+	s := Sequence{Kind: String, Bytes: in[:end+len(terminator)], Name: in[1:2], Data: in[2:end]}
+	if in[1] == ']' {
+		s.Kind = OSC
+		s.Name, s.Data, _ = strings.Cut(s.Data, ";")
+	}
+	return s
+}
+
+func (s Sequence) String() string {
+	kind := [...]string{"text", "control", "escape", "CSI", "OSC", "string", "broken"}[s.Kind]
+	return fmt.Sprintf("%s %.60q", kind, s.Bytes)
+}

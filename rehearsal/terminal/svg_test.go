@@ -1,0 +1,100 @@
+package terminal
+
+import (
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write golden files instead of comparing them")
+
+func wellFormed(t *testing.T, svg string) {
+	t.Helper()
+	dec := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		if _, err := dec.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("%v in\n%s", err, svg)
+		}
+	}
+}
+
+func TestPicture(t *testing.T) {
+	s := seen(Size{Columns: 24, Rows: 6}, "\x1b]2;a <title>\a╭─ \x1b[1;33mTitle\x1b[m ─╮\r\n│ \x1b[7m世界\x1b[m & <b>  \x1b[2mdim\x1b[m\r\n╰──┼═\x1b[38;2;10;200;30m█▌░▄\x1b[m⠿\r\n\x1b[4;9munder\x1b[m \x1b[3;44mit al\x1b[m  \x1b[8msecret\x1b[m\x1b[6;3H")
+	got := s.SVG(Picture{Window: true, Label: "a test"})
+	wellFormed(t, got)
+	const file = "testdata/picture.svg"
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("the picture differs (-want +got):\n%s", diff)
+	}
+	if strings.Contains(got, "secret") {
+		t.Error("concealed text is drawn")
+	}
+}
+
+// TestPlaces: a text stands where its cells are, whatever is before it.
+func TestPlaces(t *testing.T) {
+	s := seen(Size{Columns: 40, Rows: 2}, "\r\n世e 👩\u200d👧 x  y")
+	got := s.SVG(Picture{})
+	for _, want := range []string{
+		`<text x="0" y="35" textLength="18"`, // 世, two cells
+		`<text x="18" y="35" textLength="9"`, // e, without the blank after it
+		`<text x="36" y="35" textLength="18"`,
+		`<text x="63" y="35" textLength="36"`, // "x  y"
+		`>x  y</text>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}
+
+// TestShapesAreComplete: every character of the tables is drawn as a shape.
+func TestShapesAreComplete(t *testing.T) {
+	var all []rune
+	for r := range arms {
+		all = append(all, r)
+	}
+	for r := range round {
+		all = append(all, r)
+	}
+	for r := range blocks {
+		all = append(all, r)
+	}
+	for r := range shades {
+		all = append(all, r)
+	}
+	for r := '▁'; r <= '▏'; r++ {
+		all = append(all, r)
+	}
+	for _, r := range append(all, '⠁', '⣿') {
+		var d drawing
+		if !d.shape(0, 0, string(r), `fill="#fff" fill-opacity="0.6"`) || d.Len() == 0 {
+			t.Errorf("%c is not drawn", r)
+		}
+		wellFormed(t, "<svg>"+d.String()+"</svg>")
+	}
+	var d drawing
+	if d.shape(0, 0, "a", "") || d.shape(0, 0, "──", "") {
+		t.Error("a text is taken for a shape")
+	}
+}

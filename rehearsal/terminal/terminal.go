@@ -1,0 +1,296 @@
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+const (
+	// maxLog bounds what is kept of a program's output.
+	maxLog = 64 << 20
+	// settle is how long the rest of a character that came in part is waited for: what
+	// the emulator is given last ends a cluster.
+	settle = 20 * time.Millisecond
+	// longCluster is how many bytes at the end may be such a part.
+	longCluster = 64
+	// afterlife is how long one waits for more output after the process has ended,
+	// when one it left behind still holds the terminal.
+	afterlife = 200 * time.Millisecond
+)
+
+// ErrEnded says that the program is over and the screen will not change any more.
+var ErrEnded = errors.New("the program has ended")
+
+// Terminal is one terminal with a program in it. Its methods are safe for concurrent
+// use.
+type Terminal struct {
+	cmd    *exec.Cmd
+	master *os.File
+	before Line
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	emu      emulator
+	changed  chan struct{} // closed and replaced when any of this changes
+	log      []byte
+	full     bool
+	failed   error // of the emulator
+	ended    bool  // nothing comes any more
+	hungUp   bool
+	exited   chan struct{} // closed when the process was waited for
+	drained  chan struct{} // closed when ended
+	input    queue
+	answered answers
+}
+
+// Start starts cmd in a new session whose terminal is a new one of that size. TERM is
+// xterm-256color unless the environment of cmd has one; a nil environment is ours.
+func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
+	master, slave, err := open(size)
+	if err != nil {
+		return nil, err
+	}
+	defer slave.Close()
+	before, err := line(master)
+	if err != nil {
+		master.Close()
+		return nil, err
+	}
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	if !slices.ContainsFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "TERM=") }) {
+		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	if err := cmd.Start(); err != nil {
+		master.Close()
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	t := &Terminal{
+		cmd: cmd, master: master, before: before, emu: newEmulator(size),
+		changed: make(chan struct{}), exited: make(chan struct{}), drained: make(chan struct{}),
+	}
+	t.input.wake = make(chan struct{}, 1)
+	t.wg.Go(t.read)
+	t.wg.Go(t.takeAnswers)
+	t.wg.Go(t.write)
+	t.wg.Go(t.wait)
+	return t, nil
+}
+
+// wait waits for the process, once.
+func (t *Terminal) wait() {
+	_ = t.cmd.Wait() // the status is read from ProcessState
+	close(t.exited)
+	_ = t.master.SetReadDeadline(time.Now()) // has read look at exited
+}
+
+// read takes all that the program sends. With the last process that holds the
+// terminal it reads EIO.
+func (t *Terminal) read() {
+	buf := make([]byte, 64<<10)
+	held := 0 // bytes at the beginning of buf that may be half a character
+	for giveUp := (time.Time{}); ; {
+		n, err := t.master.Read(buf[held:])
+		t.record(buf[held : held+n])
+		got := held + n
+		whole := got
+		if err == nil {
+			whole = wholePart(buf[:got])
+		}
+		t.feed(buf[:whole])
+		held = copy(buf, buf[whole:got])
+		now := time.Now()
+		switch {
+		case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
+			t.end()
+			return
+		case !t.over():
+			t.holdOn(held > 0)
+			continue
+		case giveUp.IsZero():
+			giveUp = now.Add(10 * afterlife)
+		case err != nil || now.After(giveUp):
+			t.end()
+			return
+		}
+		_ = t.master.SetReadDeadline(now.Add(afterlife))
+	}
+}
+
+func (t *Terminal) end() {
+	t.update(func() { t.ended = true })
+	close(t.drained)
+	t.emu.close()
+}
+
+// holdOn has the next Read return soon, if there is something that waits for it.
+func (t *Terminal) holdOn(soon bool) {
+	var at time.Time
+	if soon {
+		at = time.Now().Add(settle)
+	}
+	_ = t.master.SetReadDeadline(at)
+	if t.over() { // wait's deadline may just have been undone
+		_ = t.master.SetReadDeadline(time.Now())
+	}
+}
+
+// wholePart is how much of p can be given to the emulator, for which the end of what
+// it is given ends a cluster of characters: a cluster that may go on is kept back.
+func wholePart(p []byte) int {
+	run := bytes.LastIndexFunc(p, func(r rune) bool { return r < utf8.RuneSelf }) + 1
+	at := run
+	for rest, state := p[run:], -1; len(rest) > longCluster; {
+		var cluster []byte
+		cluster, rest, _, state = uniseg.FirstGraphemeCluster(rest, state)
+		at += len(cluster)
+	}
+	return at
+}
+
+func (t *Terminal) over() bool {
+	select {
+	case <-t.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t *Terminal) record(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if room := maxLog - len(t.log); len(p) > room {
+		p, t.full = p[:room], true
+	}
+	t.log = append(t.log, p...)
+}
+
+func (t *Terminal) feed(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	t.update(func() {
+		if err := t.emu.write(p); err != nil && t.failed == nil {
+			t.failed = err
+		}
+	})
+}
+
+// update changes the state and tells those who wait.
+func (t *Terminal) update(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// Screen is what is seen now.
+func (t *Terminal) Screen() Screen {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.emu.screen()
+}
+
+// Wait waits until the screen fulfils a condition, and returns it. When that can no
+// longer be, or not within ctx, the error shows what was on the screen.
+func (t *Terminal) Wait(ctx context.Context, until func(Screen) bool) (Screen, error) {
+	for {
+		t.mu.Lock()
+		screen, changed, failed, ended := t.emu.screen(), t.changed, t.failed, t.ended
+		t.mu.Unlock()
+		if until(screen) {
+			return screen, nil
+		}
+		switch {
+		case failed != nil:
+			return screen, failed
+		case ended:
+			return screen, fmt.Errorf("%w (%v) with the screen\n%s", ErrEnded, t.cmd.ProcessState, screen.Text())
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return screen, fmt.Errorf("%w with the screen\n%s", context.Cause(ctx), screen.Text())
+		}
+	}
+}
+
+// Output is all that the program has sent, or its first 64 MiB.
+func (t *Terminal) Output() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.log)
+}
+
+// Answers are what the terminal has said of itself because it was asked.
+func (t *Terminal) Answers() []byte { return t.answered.all() }
+
+// Before are the line settings the program met, Line those of now.
+func (t *Terminal) Before() Line { return t.before }
+
+// Line are the line settings of now. They can be read until Close.
+func (t *Terminal) Line() (Line, error) { return line(t.master) }
+
+// Process is the program's process. It leads a session and a group.
+func (t *Terminal) Process() *os.Process { return t.cmd.Process }
+
+// Exit waits for the end of the program and of its output.
+func (t *Terminal) Exit(ctx context.Context) (*os.ProcessState, error) {
+	for _, done := range []chan struct{}{t.exited, t.drained} {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the program's end: %w with the screen\n%s", context.Cause(ctx), t.Screen().Text())
+		}
+	}
+	return t.cmd.ProcessState, nil
+}
+
+// Resize gives the terminal another size, of which the kernel tells the program.
+func (t *Terminal) Resize(size Size) error {
+	t.update(func() { t.emu.resize(size) })
+	return setSize(t.master, size)
+}
+
+// HangUp is the end of the terminal: a window that is closed, a connection that is
+// lost. The program goes on or not as it likes.
+func (t *Terminal) HangUp() {
+	t.mu.Lock()
+	gone := t.hungUp
+	t.hungUp = true
+	t.mu.Unlock()
+	if !gone {
+		t.input.end()
+		t.master.Close()
+	}
+}
+
+// Close kills the program's group if it still runs, and returns when nothing of the
+// terminal is left.
+func (t *Terminal) Close() {
+	select {
+	case <-t.exited:
+	default:
+		_ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGKILL) // it may just have ended
+	}
+	<-t.exited
+	t.HangUp()
+	t.wg.Wait()
+}

@@ -1,0 +1,208 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var small = Size{Columns: 40, Rows: 6}
+
+func winsize() (rows, columns int) {
+	ws, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ)
+	if err != nil {
+		panic(err)
+	}
+	return int(ws.Row), int(ws.Col)
+}
+
+// makeRaw changes the line settings and leaves them so.
+func makeRaw() {
+	t, err := unix.IoctlGetTermios(0, getTermios)
+	if err != nil {
+		panic(err)
+	}
+	t.Lflag &^= unix.ICANON | unix.ECHO
+	if err := unix.IoctlSetTermios(0, setTermios, t); err != nil {
+		panic(err)
+	}
+}
+
+// show has the program print a text, and waits until a mark behind it is seen.
+func show(t *testing.T, ctx context.Context, term *Terminal, text string) Screen {
+	t.Helper()
+	term.Type(fmt.Sprintf("%q\n", text+"\x1b]2;shown\a"))
+	s, err := term.Wait(ctx, func(s Screen) bool { return s.Title == "shown" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestExitAndOutput(t *testing.T) {
+	term, ctx := start(t, small, "show")
+	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
+		t.Fatal(err)
+	}
+	term.Type("end\n")
+	state, err := term.Exit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.ExitCode() != 4 {
+		t.Errorf("it ended with %v", state)
+	}
+	if got := string(term.Output()); got != "ready\r\r\nend\r\n" {
+		t.Errorf("output %q", got)
+	}
+	if now, err := term.Line(); err != nil || now != term.Before() || !now.Cooked() {
+		t.Errorf("line settings %v, %v, before %v", now, err, term.Before())
+	}
+}
+
+// TestHopelessWait: a wait for what can never come fails at once, and says what was
+// seen.
+func TestHopelessWait(t *testing.T) {
+	term, ctx := start(t, small, "environment")
+	_, err := term.Wait(ctx, Shows("never"))
+	if !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "xterm-256color") {
+		t.Errorf("the wait ended with %v", err)
+	}
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	term, ctx := start(t, small, "deaf")
+	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if _, err := term.Wait(short, Shows("never")); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "ready") {
+		t.Errorf("the wait ended with %v", err)
+	}
+	if _, err := term.Exit(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the wait for its end ended with %v", err)
+	}
+}
+
+// TestClustersStayWhole: what comes in two pieces is one character all the same.
+func TestClustersStayWhole(t *testing.T) {
+	term, ctx := start(t, small, "pieces")
+	s, err := term.Wait(ctx, Shows("end"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Row(0); got != "👩\u200d👧|世|end" {
+		t.Errorf("row %q", got)
+	}
+	if x, _, _ := s.Find("end"); x != 6 || s.Cells[0][1].Width != 0 || s.Cells[0][0].Width != 2 {
+		t.Errorf("the end is at column %d: %+v", x, s.Cells[0][:7])
+	}
+}
+
+func TestResize(t *testing.T) {
+	term, ctx := start(t, small, "sizes")
+	if _, err := term.Wait(ctx, Shows("size 0 40x6")); err != nil {
+		t.Fatal(err)
+	}
+	for i, size := range []Size{{100, 30}, {1, 1}, {0, 0}, {10_000, 3}, {80, 24}} {
+		if err := term.Resize(size); err != nil {
+			t.Fatal(err)
+		}
+		if size.Columns > 20 {
+			if _, err := term.Wait(ctx, Shows(fmt.Sprintf("%dx%d", size.Columns, size.Rows))); err != nil {
+				t.Fatalf("resize %d: %v", i, err)
+			}
+		}
+		s := term.Screen()
+		if s.Size.Columns != max(size.Columns, 1) || len(s.Cells) != max(size.Rows, 1) {
+			t.Errorf("the screen is %v after a resize to %v", s.Size, size)
+		}
+	}
+}
+
+func TestHangUp(t *testing.T) {
+	term, ctx := start(t, small, "hup")
+	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
+		t.Fatal(err)
+	}
+	term.HangUp()
+	state, err := term.Exit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.ExitCode() != 5 {
+		t.Errorf("it ended with %v", state)
+	}
+}
+
+// TestTypingNeverBlocks: one that does not read keeps nobody.
+func TestTypingNeverBlocks(t *testing.T) {
+	term, ctx := start(t, small, "deaf")
+	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
+		t.Fatal(err)
+	}
+	term.Type(strings.Repeat("x", 1<<20))
+	term.Close()
+}
+
+func TestFlood(t *testing.T) {
+	term, ctx := start(t, small, "flood")
+	if _, err := term.Exit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(term.Output()), floodBytes+floodBytes/16+len("the end"); got != want {
+		t.Errorf("%d bytes came, want %d", got, want)
+	}
+	if s := term.Screen(); s.Row(-1) != "the end" || s.Row(-2) != "0123456789abcde" {
+		t.Errorf("the screen ends with %q", s.Rows())
+	}
+}
+
+// TestOneLeftBehind: a process that holds the terminal does not keep a wait for the
+// program's end.
+func TestOneLeftBehind(t *testing.T) {
+	term, ctx := start(t, small, "leave")
+	if _, err := term.Exit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := term.Screen().Text(); got != "left" {
+		t.Errorf("the screen has %q", got)
+	}
+}
+
+// TestUnrestored: settings that a program leaves are seen.
+func TestUnrestored(t *testing.T) {
+	term, ctx := start(t, small, "raw")
+	if _, err := term.Exit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	now, err := term.Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now == term.Before() || now.Cooked() {
+		t.Errorf("a raw terminal passes for %v", now)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	if _, err := Start(exec.Command("/nowhere"), small); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing was started: %v", err)
+	}
+	term, _ := start(t, small, "show")
+	for _, name := range []string{"", "Hyper+x", "Entr", "Ctrl+"} {
+		if err := term.Press(name); err == nil {
+			t.Errorf("%q is a key", name)
+		}
+	}
+	term.Close()
+	term.Close()
+}

@@ -1,0 +1,148 @@
+package tui
+
+import (
+	"context"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+)
+
+// act does what a key stands for wherever one is.
+func (d *desk) act(a keys.Action) bool {
+	switch a {
+	case keys.Leave:
+		if d.writing() && !d.input.Empty() {
+			d.input.Clear()
+			return true
+		}
+		d.askLeave()
+	case keys.Suspend:
+		d.outside(func(h Host) error { return h.Suspend() })
+	case keys.Redraw:
+		d.f.screen.Sync()
+	case keys.OpenHelp:
+		d.open(newHelp(d))
+	case keys.OpenLogbook:
+		d.openLogbook()
+	case keys.OpenPlan:
+		d.open(newPlan(d))
+	case keys.OpenRuns:
+		d.open(newRuns(d))
+	case keys.Back:
+		d.back()
+	case keys.Write:
+		d.to = ""
+		d.write()
+	case keys.WriteSlash:
+		d.write()
+		if d.input.Empty() {
+			d.input.Insert("/")
+		}
+	case keys.Read:
+		d.read()
+	case keys.Editor:
+		d.edit()
+	case keys.Documents:
+		d.documents()
+	case keys.Judge:
+		d.judgeNext()
+	case keys.Stop:
+		d.interrupt("")
+	case keys.PauseRun:
+		d.pause()
+	case keys.Strength:
+		d.stronger()
+	case keys.PageUp, keys.PageDown, keys.Up, keys.Down: // while one writes
+		return d.screen().act(a, "")
+	default:
+		return false
+	}
+	return true
+}
+
+// outside lends the terminal to the host.
+func (d *desk) outside(do func(Host) error) {
+	var err error
+	d.f.app.Suspend(func() { err = do(d.f.options.Host) })
+	d.f.screen.title = "" // whoever had the terminal may have changed it
+	d.f.screen.Sync()
+	if err != nil {
+		d.flash(err.Error())
+	}
+}
+
+// edit has the text edited elsewhere.
+func (d *desk) edit() {
+	text := d.input.Text()
+	d.outside(func(h Host) error {
+		edited, err := h.Edit(text)
+		if err == nil {
+			text = edited
+		}
+		return err
+	})
+	d.input.SetText(text)
+	d.write()
+}
+
+// interrupt stops the running turn of an agent, or of all.
+func (d *desk) interrupt(id string) {
+	if d.send(contract.Interrupt{ID: id}) {
+		d.flash("Let it rest.")
+	}
+}
+
+// pause holds the run, or lets it go on.
+func (d *desk) pause() {
+	if d.state != nil && d.state.Paused {
+		d.send(contract.Continue{})
+	} else {
+		d.send(contract.Pause{})
+	}
+}
+
+// stronger goes to the next strength of the next word.
+func (d *desk) stronger() {
+	switch d.force {
+	case contract.Note:
+		d.force = contract.Steer
+	case contract.Steer:
+		d.force = contract.Stop
+	default:
+		d.force = contract.Note
+	}
+	d.prompt()
+}
+
+// strength is that of the next word: none is said where it makes no difference.
+func (d *desk) strength() string {
+	if d.force == contract.Note {
+		return ""
+	}
+	return d.force
+}
+
+// judgeNext opens the permission request that has waited longest, also one that was
+// put aside.
+func (d *desk) judgeNext() {
+	if d.state == nil || len(d.state.Permits) == 0 {
+		d.flash("Nobody asks leave.")
+		return
+	}
+	d.aside = nil
+	d.judge(&d.state.Permits[0], false)
+}
+
+// openLogbook shows every event.
+func (d *desk) openLogbook() {
+	d.open(newLogbook(d))
+}
+
+// documents offers the files that may hold requirements.
+func (d *desk) documents() {
+	d.flash("Looking for files …")
+	d.f.work(func(ctx context.Context) {
+		list := d.f.options.Host.Documents(ctx)
+		d.f.post(func() { d.offerDocuments(list) })
+	})
+}

@@ -1,0 +1,17 @@
+package card
+
+import (
+	"encoding/json"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// Action is what a tool is asked to do, whole and exact: what a person reads who is to
+// allow it.
+func Action(tool string, input json.RawMessage, o Options) []cell.Line {
+	lines := o.input(tool, input)
+	for i, l := range lines {
+		lines[i] = clip(l, o.width())
+	}
+	return lines
+}

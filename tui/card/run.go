@@ -1,0 +1,202 @@
+package card
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/chronicle"
+)
+
+// trouble is a card of an error, with what can be done.
+func (o Options) trouble(e chronicle.Entry, b contract.Error) Card {
+	c := begin(e.Event.ID)
+	c.Gutter = cell.Bad
+	tail := cell.Of(cell.Dim, category(string(b.Category)))
+	c.Head = o.titled(cell.Line{{Text: o.name(e.Event.ID), Role: cell.Bad}}, tail, e.At)
+	lines, foldable := o.words(cell.Base, strings.Trim(b.Message, "\n"), foldBody)
+	c.Lines, c.Foldable = o.behind(cell.Span{Text: o.Look.Glyphs.Failed, Role: cell.Bad}, o.fit(lines)), foldable
+	var options []cell.Line
+	for _, option := range b.RecoveryOptions {
+		if text := one(option, 200); text != "" {
+			options = append(options, cell.Line{{Text: o.Look.Glyphs.Prompt + " ", Role: cell.Dim}, {Text: text, Role: cell.Strong}})
+		}
+	}
+	c.Lines = append(c.Lines, o.joined(options)...)
+	return c
+}
+
+// fit wraps lines again for the room beside a mark.
+func (o Options) fit(lines []cell.Line) []cell.Line {
+	width := o.within(markWidth(o.Look.Glyphs.Failed)).width()
+	var out []cell.Line
+	for _, l := range lines {
+		out = append(out, cell.Wrap(l, width)...)
+	}
+	return out
+}
+
+// category names a kind of trouble.
+func category(c string) string { return strings.ReplaceAll(one(c, maxName), "_", " ") }
+
+// result is the end of a run.
+func (o Options) result(e chronicle.Entry, b contract.Result) Card {
+	c := begin(e.Event.ID)
+	g := o.Look.Glyphs
+	role, mark := cell.Warn, g.Skipped
+	switch b.Status {
+	case contract.StatusComplete:
+		role, mark = cell.Good, g.Done
+	case contract.StatusFailed:
+		role, mark = cell.Bad, g.Failed
+	case contract.StatusNeedsInput:
+		role, mark = cell.Alert, g.Pending
+	}
+	c.Gutter = role
+	c.Head = o.titled(cell.Line{{Text: mark + " " + ending(b.Status), Role: role}}, nil, e.At)
+	c.Lines, c.Foldable = o.body(cell.Base, b.Summary, 2*foldBody)
+	c.Lines = append(c.Lines, o.joined(o.account(b))...)
+	if k := b.Checks; k != nil {
+		var parts []cell.Line
+		add := func(n int, r cell.Role, mark, text string) {
+			if n > 0 {
+				parts = append(parts, cell.Of(r, mark+" "+number(int64(n))+" "+text))
+			}
+		}
+		add(k.Passed, cell.Good, g.Done, "passed")
+		add(k.Failed, cell.Bad, g.Failed, "failed")
+		add(k.Unproven, cell.Pending, g.Pending, "unproven")
+		c.Lines = append(c.Lines, o.labelled("checks", parts)...)
+	}
+	return c
+}
+
+// account is what a run has cost.
+func (o Options) account(b contract.Result) []cell.Line {
+	var parts []cell.Line
+	for _, text := range spent(b) {
+		parts = append(parts, cell.Of(cell.Dim, text))
+	}
+	if b.Rehearsal {
+		parts = append(parts, cell.Of(cell.Danger, "a rehearsal"))
+	}
+	return parts
+}
+
+func spent(b contract.Result) []string {
+	parts := []string{dollars(b.CostUSD)}
+	if t := millis(b.DurationMS); t != "" {
+		parts = append(parts, t)
+	}
+	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
+		parts = append(parts, tokens(in)+" tokens in", tokens(b.Usage.Output)+" out")
+	}
+	parts = append(parts, plural(b.Iterations, "iteration"))
+	if b.Crashes > 0 {
+		if b.Crashes == 1 {
+			parts = append(parts, "1 crash survived")
+		} else {
+			parts = append(parts, number(int64(b.Crashes))+" crashes survived")
+		}
+	}
+	return parts
+}
+
+// session is the first word of a run's life.
+func (o Options) session(e contract.Event, s contract.Session) Card {
+	c := begin(e.ID)
+	c.Lines = cell.Wrap(cell.Of(cell.Motto, opening(s)), o.width())
+	var parts []cell.Line
+	for _, text := range []string{after("Claude Code ", one(s.ClaudeVersion, maxName)), one(s.CWD, 400), after("run ", one(s.Session, maxName))} {
+		if text != "" {
+			parts = append(parts, cell.Of(cell.Dim, text))
+		}
+	}
+	for _, text := range dangers(s) {
+		parts = append(parts, cell.Of(cell.Danger, text))
+	}
+	c.Lines = append(c.Lines, o.joined(parts)...)
+	return c
+}
+
+func opening(s contract.Session) string {
+	if s.Resumed {
+		return "The thread continues."
+	}
+	return "The weaving begins."
+}
+
+// dangers are what a person should not forget for a moment.
+func dangers(s contract.Session) []string {
+	var list []string
+	if s.Rehearsal {
+		list = append(list, "rehearsal"+after(": ", one(s.Scenario, maxName)))
+	}
+	if s.StandIn {
+		list = append(list, "a stand-in, no real CLI")
+	}
+	if s.Permissions == "allow-all" {
+		list = append(list, "everything is allowed")
+	}
+	return list
+}
+
+// plan is the whole plan, folded to what is done and what is at hand.
+func (o Options) plan(e contract.Event, p contract.Plan) Card {
+	c := begin(e.ID)
+	if len(p.Steps) == 0 {
+		c.Lines = o.sentence(cell.Dim, "", "The plan is empty.")
+		return c
+	}
+	c.Foldable = true
+	done := 0
+	var now []contract.Step
+	for _, s := range p.Steps {
+		switch s.Status {
+		case contract.StepDone:
+			done++
+		case contract.StepActive:
+			now = append(now, s)
+		}
+	}
+	c.Lines = o.sentence(cell.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+plural(len(p.Steps), "step")+" done")
+	steps := now
+	if o.Open {
+		steps = p.Steps
+	} else if len(steps) > foldBrief {
+		steps = steps[:foldBrief]
+	}
+	for _, s := range steps {
+		text := one(s.Text, maxWords)
+		if s.Agent != "" {
+			text += " (" + o.name(s.Agent) + ")"
+		}
+		mark, role := o.stepMark(s.Status)
+		lines := cell.WrapText(cell.Base, text, o.within(markWidth(mark)).width())
+		c.Lines = append(c.Lines, o.behind(cell.Span{Text: mark, Role: role}, lines)...)
+	}
+	return c
+}
+
+func (o Options) stepMark(status string) (string, cell.Role) {
+	g := o.Look.Glyphs
+	switch status {
+	case contract.StepDone:
+		return g.Done, cell.Good
+	case contract.StepActive:
+		return g.Current, cell.Active
+	case contract.StepFailed:
+		return g.Failed, cell.Bad
+	case contract.StepSkipped:
+		return g.Skipped, cell.Dim
+	}
+	return g.Pending, cell.Pending
+}
+
+func checkNumber(b contract.Check) string {
+	return "Check " + strconv.Itoa(b.Number) + " of " + strconv.Itoa(b.Of)
+}
+
+// lower begins a sentence of ours with a small letter.
+func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -1,0 +1,227 @@
+package card
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/chronicle"
+)
+
+// Stream is an entry of what one agent does.
+func Stream(e chronicle.Entry, o Options) Card {
+	return o.stream(e).finish(o)
+}
+
+func (o Options) stream(e chronicle.Entry) Card {
+	switch b := e.Event.Body.(type) {
+	case contract.Assistant:
+		c := o.under(e.Event, b.Subagent)
+		o = o.inside(c.Indent)
+		if b.Subagent == "" {
+			c.Head = o.head(e.Event.ID, "", nil, e.At)
+		}
+		c.Lines, c.Foldable = o.body(cell.Base, b.Text, foldBody)
+		return c
+	case contract.ToolUse:
+		return o.toolUse(e, b)
+	case contract.ToolResult:
+		c := o.under(e.Event, b.Subagent)
+		o = o.inside(c.Indent)
+		c.Lines, c.Foldable = o.toolResult(b)
+		return c
+	case contract.ToolCall:
+		c := begin(e.Event.ID)
+		const mark = 2
+		c.Lines = o.behind(cell.Span{Text: o.Look.Glyphs.Arrow, Role: cell.SpeakerArbiter}, []cell.Line{o.call(b.Tool, b.Input, o.within(mark).width())})
+		if c.Foldable = len(b.Input) > len("{}"); o.Open {
+			c.Lines = append(c.Lines, inset(o.within(o.step()).input(b.Tool, b.Input), o.step())...)
+		}
+		return c
+	case contract.SubagentStart:
+		return o.subagent(e, b)
+	case contract.SubagentStop:
+		c := o.under(e.Event, b.ToolUse)
+		text, role := ended(b)
+		mark := o.Look.Glyphs.Done
+		if role == cell.Bad {
+			mark = o.Look.Glyphs.Failed
+		}
+		c.Lines = o.inside(c.Indent).sentence(role, mark, one(b.Description, maxTelling)+": "+text)
+		return c
+	case contract.SubagentProgress:
+		c := o.under(e.Event, b.ToolUse)
+		c.Lines = o.inside(c.Indent).sentence(cell.Dim, o.Look.Glyphs.Current, one(b.Description, maxTelling)+": "+progress(b))
+		return c
+	case contract.Turn:
+		c := begin(e.Event.ID)
+		c.Lines = []cell.Line{o.rule(turn(b))}
+		return c
+	}
+	return o.talk(e)
+}
+
+// under is a card that stands where its subagent does.
+func (o Options) under(e contract.Event, subagent string) Card {
+	c := begin(e.ID)
+	c.Indent = o.depth(subagent)
+	return c
+}
+
+// toolUse is a tool's call on one line, and what came of it.
+func (o Options) toolUse(e chronicle.Entry, b contract.ToolUse) Card {
+	c := o.under(e.Event, b.Subagent)
+	o = o.inside(c.Indent)
+	g := o.Look.Glyphs
+	result, over := contract.ToolResult{}, false
+	if e.Outcome != nil {
+		result, over = e.Outcome.Body.(contract.ToolResult)
+	}
+	mark, tail := cell.Span{Text: g.Current, Role: cell.Active}, cell.Span{}
+	if over {
+		mark = cell.Span{Text: g.Done, Role: cell.Dim}
+		if took := e.OutcomeAt.Sub(e.At); took >= 1e9 && !e.OutcomeAt.IsZero() {
+			tail = cell.Span{Text: span(took), Role: cell.Dim}
+		}
+		if result.IsError {
+			mark = cell.Span{Text: g.Failed, Role: cell.Bad}
+			tail = cell.Span{Text: exit(result.Text), Role: cell.Bad}
+		}
+	}
+	room := o.within(markWidth(mark.Text)).width()
+	free := room
+	if n := cell.Width(tail.Text); n > 0 && n+2 < room/2 {
+		free -= n + 2
+	} else {
+		tail = cell.Span{}
+	}
+	l := o.call(b.Tool, b.Input, free)
+	if tail.Text != "" {
+		l = append(l, cell.Span{Text: spaces(room - l.Width() - cell.Width(tail.Text)), Role: cell.Base}, tail)
+	}
+	c.Lines = o.behind(mark, []cell.Line{l})
+	c.Foldable = len(b.Input) > len("{}")
+	inner := o.within(o.step())
+	if o.Open {
+		c.Lines = append(c.Lines, inset(inner.input(b.Tool, b.Input), o.step())...)
+	}
+	if over {
+		lines, foldable := inner.toolResult(result)
+		if o.Open && len(lines) > 0 && c.Foldable {
+			c.Lines = append(c.Lines, o.rule(""))
+		}
+		c.Lines = append(c.Lines, inset(lines, o.step())...)
+		c.Foldable = c.Foldable || foldable
+	}
+	return c
+}
+
+// toolResult is what a tool has answered.
+func (o Options) toolResult(b contract.ToolResult) (lines []cell.Line, foldable bool) {
+	role := cell.Dim
+	if o.Open {
+		role = cell.Base
+	}
+	if b.IsError {
+		role = cell.Bad
+	}
+	return o.output(role, b.Text, foldResult)
+}
+
+// exit says how a tool failed, on a word: its exit code where it tells one. The CLI
+// begins the result of a failed command with "Exit code N" (observed with 2.1.329).
+func exit(text string) string {
+	first, _, _ := strings.Cut(text[:min(len(text), 64)], "\n")
+	if code, ok := strings.CutPrefix(first, "Exit code "); ok && ascii(code, len(code)) && len(code) > 0 && len(code) < 6 {
+		return "exit " + code
+	}
+	return "failed"
+}
+
+// subagent is the life of a subagent on one line.
+func (o Options) subagent(e chronicle.Entry, b contract.SubagentStart) Card {
+	c := o.under(e.Event, b.ToolUse)
+	o = o.inside(c.Indent)
+	g := o.Look.Glyphs
+	mark, text, role := cell.Span{Text: g.Current, Role: cell.Active}, "at work", cell.Dim
+	if e.Progress != nil {
+		text = progress(*e.Progress)
+	}
+	if e.Outcome != nil {
+		if stop, ok := e.Outcome.Body.(contract.SubagentStop); ok {
+			mark = cell.Span{Text: g.Done, Role: cell.Dim}
+			if text, role = ended(stop); role == cell.Bad {
+				mark = cell.Span{Text: g.Failed, Role: cell.Bad}
+			}
+			if e.Progress != nil && e.Progress.ToolUses > 0 {
+				text += ", " + plural(e.Progress.ToolUses, "tool")
+			}
+		}
+	}
+	l := cell.Line{{Text: firstOf(one(b.Description, maxTelling), "a subagent"), Role: cell.Strong}}
+	if kind := one(b.Type, maxName); kind != "" {
+		l = append(l, cell.Span{Text: " (" + kind + ")", Role: cell.Dim})
+	}
+	l = append(l, cell.Span{Text: "  " + text, Role: role})
+	c.Lines = o.behind(mark, cell.Wrap(l, o.within(markWidth(mark.Text)).width()))
+	return c
+}
+
+// ended says how a subagent ended.
+func ended(b contract.SubagentStop) (string, cell.Role) {
+	text, role := one(b.Status, maxName), cell.Dim
+	switch b.Status {
+	case "", "completed", "done", "success":
+		text = "done"
+	case "failed", "error", "killed":
+		role = cell.Bad
+	}
+	if b.Tokens > 0 {
+		text += ", " + tokens(b.Tokens) + " tokens"
+	}
+	return text, role
+}
+
+// progress is what a subagent has done so far.
+func progress(p contract.SubagentProgress) string {
+	parts := []string{tokens(p.Tokens) + " tokens", plural(p.ToolUses, "tool")}
+	if last := toolName(p.LastTool); last != "" {
+		parts = append(parts, "last "+last)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// turn says what a turn has used.
+func turn(b contract.Turn) string {
+	var parts []string
+	if b.Outcome != "" && b.Outcome != "done" {
+		parts = append(parts, "turn "+one(b.Outcome, maxName))
+	} else {
+		parts = append(parts, "turn")
+	}
+	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
+		parts = append(parts, tokens(in)+" in", tokens(b.Usage.Output)+" out")
+	}
+	if b.CostUSD > 0 {
+		parts = append(parts, dollars(b.CostUSD))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rule is a thin line with a word in it.
+func (o Options) rule(word string) cell.Line {
+	width, bar := o.width(), o.Look.Glyphs.Horizontal
+	if cell.Width(bar) != 1 {
+		bar = "-"
+	}
+	if word == "" || width < cell.Width(word)+8 {
+		if word != "" {
+			return o.shorten(cell.Of(cell.Dim, word), width)
+		}
+		return cell.Of(cell.Frame, strings.Repeat(bar, width))
+	}
+	right := width - cell.Width(word) - 6
+	return cell.Line{
+		{Text: strings.Repeat(bar, 4), Role: cell.Frame}, {Text: " " + word + " ", Role: cell.Dim}, {Text: strings.Repeat(bar, right), Role: cell.Frame},
+	}
+}

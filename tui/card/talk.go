@@ -1,0 +1,244 @@
+package card
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/chronicle"
+)
+
+// Talk is an entry of the conversation.
+func Talk(e chronicle.Entry, o Options) Card { return o.talk(e).finish(o) }
+
+func (o Options) talk(e chronicle.Entry) Card {
+	g := o.Look.Glyphs
+	switch b := e.Event.Body.(type) {
+	case contract.Message:
+		return o.message(e, b)
+	case contract.Question:
+		c := begin(e.Event.ID)
+		c.Gutter = cell.Alert
+		c.Head = o.titled(cell.Line{{Text: o.name(e.Event.ID) + " asks", Role: cell.Alert}}, nil, e.At)
+		c.Lines, c.Foldable = o.body(cell.Base, b.Text, 3*foldBody) // somebody has to read it
+		return c
+	case contract.Decision:
+		return o.decision(e.Event, b)
+	case contract.Handoff:
+		c := begin(b.From)
+		c.Head = o.head(b.From, b.To, cell.Of(cell.Dim, "hand-off"), e.At)
+		c.Lines, c.Foldable = o.handoff(b)
+		return c
+	case contract.Spawn:
+		return o.spawn(e.Event, b)
+	case contract.PermissionRequest:
+		return o.permission(e, b)
+	case contract.Permission:
+		r, mark := cell.Bad, g.Failed
+		if b.Behavior == "allow" {
+			r, mark = cell.Good, g.Done
+		}
+		text := answered(b)
+		if tool := toolName(b.Tool); tool != "" {
+			text = tool + ": " + lower(text)
+		}
+		return o.quiet(e.Event, r, mark, text)
+	case contract.Error:
+		return o.trouble(e, b)
+	case contract.Result:
+		return o.result(e, b)
+	case contract.Session:
+		return o.session(e.Event, b)
+	case contract.Plan:
+		return o.plan(e.Event, b)
+	case contract.Check:
+		c := begin(e.Event.ID)
+		inner := o
+		if !o.Open {
+			b.Receipt.Output = ""
+		}
+		c.Lines = append(o.sentence(cell.Dim, "", checkNumber(b)), inner.receipt(b.Receipt)...)
+		c.Foldable = b.Receipt.Output != "" || o.Open
+		return c
+	case contract.ContextWarning:
+		r := cell.Warn
+		if b.Level == "critical" {
+			r = cell.Bad
+		}
+		return o.quiet(e.Event, r, "", "Context thins. "+o.name(e.Event.ID)+": "+percent(b.Pct))
+	case contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall, contract.Turn, contract.SubagentStart, contract.SubagentProgress:
+		return o.stream(e)
+	case contract.Rejected:
+		return o.quiet(e.Event, cell.Warn, g.Failed, one(b.Message, maxWords))
+	}
+	return o.quiet(e.Event, cell.Dim, "", prose(e.Event, o.Name))
+}
+
+// message is a card of what one party says to another.
+func (o Options) message(e chronicle.Entry, m contract.Message) Card {
+	c := begin(m.From)
+	var tail cell.Line
+	if kind := one(m.Kind, maxName); kind != "" && kind != "message" {
+		tail = append(tail, cell.Span{Text: kind, Role: cell.Dim})
+	}
+	if m.To != contract.Human {
+		if mark := o.taken(e); mark.Text != "" {
+			if len(tail) > 0 {
+				tail = append(tail, cell.Span{Text: " ", Role: cell.Dim})
+			}
+			tail = append(tail, mark)
+		}
+	}
+	c.Head = o.head(m.From, m.To, tail, e.At)
+	role, keep := cell.Base, foldBody
+	if m.From == contract.Supervisor { // the machine's own words: by the way
+		role, keep = cell.Dim, foldBrief
+	}
+	if m.From == contract.Human || m.To == contract.Human && m.Kind != "report" {
+		keep = 3 * foldBody // written by the reader, or for the reader
+	}
+	c.Lines, c.Foldable = o.body(role, m.Text, keep)
+	return c
+}
+
+// taken marks whether a message was taken up.
+func (o Options) taken(e chronicle.Entry) cell.Span {
+	if e.Outcome == nil {
+		return cell.Span{Text: o.Look.Glyphs.Pending, Role: cell.Pending}
+	}
+	if _, ok := e.Outcome.Body.(contract.Delivered); ok {
+		return cell.Span{Text: o.Look.Glyphs.Done, Role: cell.Dim}
+	}
+	return cell.Span{}
+}
+
+// decision is a card of one line or two.
+func (o Options) decision(e contract.Event, d contract.Decision) Card {
+	c := begin(e.ID)
+	r := cell.SpeakerArbiter
+	if e.ID != contract.Arbiter {
+		r = cell.Speaker(e.ID)
+	}
+	l := cell.Line{{Text: o.plainly(ruling(o.Name, d)), Role: r}}
+	if who := authority(d.Source); who != "" {
+		l = append(l, cell.Span{Text: "  " + who, Role: cell.Warn})
+	}
+	mark := cell.Span{Text: o.Look.Glyphs.Current, Role: r}
+	if d.Decision == "COMPLETE" {
+		mark = cell.Span{Text: o.Look.Glyphs.Done, Role: cell.Good}
+	}
+	room := o.within(markWidth(mark.Text))
+	lines := cell.Wrap(l, room.width())
+	if reason := strings.Trim(d.Reason, "\n"); strings.TrimSpace(reason) != "" {
+		more, foldable := room.words(cell.Dim, reason, 2)
+		lines, c.Foldable = append(lines, more...), foldable
+	}
+	c.Lines = o.behind(mark, lines)
+	return c
+}
+
+// words wraps plain text, folded to keep lines unless the card is open.
+func (o Options) words(r cell.Role, text string, keep int) (lines []cell.Line, foldable bool) {
+	if !o.Open && len(text) > wholeBytes {
+		head := beginning(text, keep)
+		lines = cell.WrapText(r, head, o.width())
+		rest := text[len(head):]
+		return append(lines[:min(keep, len(lines))], o.more(strings.Count(rest, "\n"), len(rest))), true
+	}
+	lines = cell.WrapText(r, text, o.width())
+	if len(lines) <= keep+foldSlack {
+		return lines, false
+	}
+	if o.Open {
+		return lines, true
+	}
+	return append(lines[:keep], o.more(len(lines)-keep, 0)), true
+}
+
+// plainly replaces what a terminal of ASCII does not have in our own words.
+func (o Options) plainly(text string) string {
+	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
+}
+
+func (o Options) spawn(e contract.Event, s contract.Spawn) Card {
+	c := begin(e.ID)
+	r := cell.Speaker(e.ID)
+	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(summoned(e, s, o.Name)))
+	c.Lines = lines
+	if strings.TrimSpace(s.Prompt) != "" && !s.Resumed {
+		c.Foldable = true // its brief comes as a message, too
+		if o.Open {
+			c.Lines = append(c.Lines, o.markdown(cell.Dim, strings.Trim(s.Prompt, "\n"))...)
+		}
+	}
+	return c
+}
+
+// summoned announces an agent.
+func summoned(e contract.Event, s contract.Spawn, name func(string) string) string {
+	who := one(s.Name, maxName)
+	if who == "" {
+		who = called(name, e.ID)
+	}
+	switch {
+	case s.Resumed:
+		return who + " takes up its thread again" + after(" – ", one(s.Mode, maxName))
+	case e.ID == contract.Arbiter:
+		return Name(contract.Arbiter) + " wakes."
+	}
+	text := who + " is summoned" + after(" – ", one(s.Mode, maxName))
+	if s.SuccessorOf != "" {
+		text += ", successor of " + called(name, s.SuccessorOf)
+	}
+	return text
+}
+
+// permission asks for leave, and tells what came of it.
+func (o Options) permission(e chronicle.Entry, p contract.PermissionRequest) Card {
+	c := begin(e.Event.ID)
+	decided, open := contract.Permission{}, true
+	if e.Outcome != nil {
+		if d, ok := e.Outcome.Body.(contract.Permission); ok {
+			decided, open = d, false
+		}
+	}
+	role := cell.Base
+	if open {
+		role, c.Gutter = cell.Alert, cell.Alert
+	}
+	who := o.name(e.Event.ID)
+	if p.Subagent != "" {
+		who = "A subagent of " + who
+	}
+	c.Head = o.titled(cell.Line{{Text: who + " asks leave to use " + toolName(p.Tool), Role: role}}, nil, e.At)
+	keep := foldResult
+	if open {
+		keep = foldAsked // somebody has to judge it
+	}
+	inner := o.within(o.step())
+	if !o.Open && len(p.Input) > wholeBytes {
+		inner.most = keep + foldSlack + 1
+	}
+	shown := inner.input(p.Tool, p.Input)
+	if c.Foldable = len(shown) > keep+foldSlack || inner.most > 0; c.Foldable && !o.Open {
+		n := len(shown) - keep
+		if inner.most > 0 {
+			n = 0
+		}
+		shown = append(shown[:min(keep, len(shown)):min(keep, len(shown))], inner.more(n, len(p.Input)))
+	}
+	c.Lines = inset(shown, o.step())
+	if why := one(p.Reason, maxWords); why != "" {
+		c.Lines = append(c.Lines, o.sentence(cell.Dim, "", "Why it asks: "+why)...)
+	}
+	g := o.Look.Glyphs
+	switch {
+	case open:
+		c.Lines = append(c.Lines, o.sentence(cell.Alert, g.Pending, "It waits for your word.")...)
+	case decided.Behavior == "allow":
+		c.Lines = append(c.Lines, o.sentence(cell.Good, g.Done, answered(decided))...)
+	default:
+		c.Lines = append(c.Lines, o.sentence(cell.Bad, g.Failed, answered(decided))...)
+	}
+	return c
+}

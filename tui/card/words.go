@@ -1,0 +1,246 @@
+package card
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Name is how a party is called where nobody knows better.
+func Name(id string) string {
+	switch id {
+	case contract.Arbiter:
+		return "The Arbiter"
+	case contract.Human:
+		return "You"
+	case contract.Supervisor:
+		return "The supervisor"
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(id, "orch-")); err == nil && n > 0 && n < 4000 && strings.HasPrefix(id, "orch-") {
+		return "Orchestrator " + roman(n)
+	}
+	return one(id, maxName)
+}
+
+func (o Options) name(id string) string { return called(o.Name, id) }
+
+func called(name func(string) string, id string) string {
+	if name == nil {
+		return Name(id)
+	}
+	if n := one(name(id), maxName); n != "" {
+		return n
+	}
+	return Name(id)
+}
+
+func roman(n int) string {
+	var b strings.Builder
+	for _, d := range []struct {
+		value int
+		text  string
+	}{
+		{1000, "M"}, {900, "CM"}, {500, "D"}, {400, "CD"}, {100, "C"}, {90, "XC"},
+		{50, "L"}, {40, "XL"}, {10, "X"}, {9, "IX"}, {5, "V"}, {4, "IV"}, {1, "I"},
+	} {
+		for n >= d.value {
+			b.WriteString(d.text)
+			n -= d.value
+		}
+	}
+	return b.String()
+}
+
+// one is a text on one line.
+func one(s string, max int) string { return strings.TrimSpace(sanitize.Line(s, max)) }
+
+// ruling says a decision in the oracle's voice.
+func ruling(name func(string) string, d contract.Decision) string {
+	to := called(name, d.To)
+	switch d.Decision {
+	case verdict.Complete:
+		return "It is done."
+	case verdict.SelectMode:
+		return "Another is summoned" + after(" – ", one(d.Mode, maxName)) + "."
+	case verdict.Continue:
+		if d.To != "" {
+			return "The thread continues with " + to + "."
+		}
+		return "The thread continues."
+	case verdict.Retry:
+		if d.To != "" {
+			return "Let it be tried again by " + to + "."
+		}
+		return "Let it be tried again."
+	case verdict.AddressHuman:
+		return "A word for you."
+	case verdict.AddressOrchestrator:
+		if d.To != "" {
+			return "A word for " + to + "."
+		}
+		return "A word is sent."
+	case verdict.Handoff:
+		return "Another shall hold the vision."
+	}
+	return one(d.Decision, maxName)
+}
+
+// authority says who ruled, where it was not the Arbiter's own session.
+func authority(source string) string {
+	switch source {
+	case "", "session":
+		return ""
+	case "rules":
+		return "by the rules"
+	case "fallback":
+		return "by the fallback, in the Arbiter's place"
+	case "human":
+		return "by the human"
+	case "model":
+		return "by a model asked once"
+	case "cache":
+		return "as it was ruled before"
+	}
+	return "by " + one(source, maxName)
+}
+
+// ending says a result's status in the oracle's voice, and plainly.
+func ending(status string) string {
+	switch status {
+	case contract.StatusComplete:
+		return "It is done."
+	case contract.StatusFailed:
+		return "It has failed."
+	case contract.StatusCancelled:
+		return "It is ended before its time."
+	case contract.StatusNeedsInput:
+		return "It waits for a human's word."
+	case contract.StatusLimit:
+		return "The limit is reached."
+	}
+	return "It has ended: " + one(status, maxName) + "."
+}
+
+// decider says who decided a permission.
+func decider(p contract.Permission) string {
+	switch p.By {
+	case contract.Human:
+		return "by the human"
+	case "rule":
+		if r := one(p.Rule, 200); r != "" {
+			return "by the rule " + r
+		}
+		return "by a rule"
+	case "mode":
+		return "by the permission mode"
+	case "timeout":
+		return "because nobody answered in time"
+	case "shutdown":
+		return "because the run is ending"
+	case "nobody":
+		return "because no human is present"
+	case "withdrawn":
+		return "because it is not asked any more"
+	}
+	return "by " + one(p.By, maxName)
+}
+
+// answered says how a permission was decided.
+func answered(p contract.Permission) string {
+	word := "Denied"
+	if p.Behavior == "allow" {
+		word = "Allowed"
+	}
+	return word + " " + decider(p)
+}
+
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
+// plural counts things, with commas in long numbers.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return number(int64(n)) + " " + thing + "s"
+}
+
+// number has commas between its thousands.
+func number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// tokens is a number of tokens, short.
+func tokens(n int) string {
+	switch {
+	case n < 1000:
+		return strconv.Itoa(n)
+	case n < 9950:
+		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1000, 'f', 1, 64), ".0") + "k"
+	case n < 999_500:
+		return strconv.Itoa((n+500)/1000) + "k"
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64), ".0") + "M"
+}
+
+func percent(pct float64) string {
+	if math.IsNaN(pct) || math.IsInf(pct, 0) {
+		return "? %"
+	}
+	return strconv.FormatFloat(math.Round(pct), 'f', 0, 64) + " %"
+}
+
+func dollars(usd float64) string {
+	if math.IsNaN(usd) || math.IsInf(usd, 0) {
+		return "$?"
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+func bytesText(n int) string {
+	switch {
+	case n < 1000:
+		return plural(n, "byte")
+	case n < 999_500:
+		return strconv.Itoa((n+500)/1000) + " KB"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+}
+
+// span says how long something took.
+func span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return ""
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < 10*time.Second:
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+func millis(ms int64) string {
+	if ms > math.MaxInt64/int64(time.Millisecond) || ms < 0 {
+		return ""
+	}
+	return span(time.Duration(ms) * time.Millisecond)
+}

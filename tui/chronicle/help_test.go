@@ -1,0 +1,130 @@
+package chronicle
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// bodies has every event of the contract; TestNoEventIsForgotten holds it to that.
+var bodies = []contract.Body{
+	contract.Session{}, contract.State{}, contract.Spawn{}, contract.Message{}, contract.Delivered{}, contract.Assistant{},
+	contract.Delta{}, contract.ToolUse{}, contract.ToolResult{}, contract.ToolCall{}, contract.SubagentStart{},
+	contract.SubagentStop{}, contract.SubagentProgress{}, contract.Turn{}, contract.Context{}, contract.ContextWarning{},
+	contract.Compact{}, contract.Check{}, contract.Handoff{}, contract.Decision{}, contract.Plan{},
+	contract.PermissionRequest{}, contract.Permission{}, contract.Question{}, contract.Accepted{}, contract.Rejected{},
+	contract.Retry{}, contract.Restart{}, contract.Error{}, contract.Notice{}, contract.Done{}, contract.Result{},
+	contract.Unknown{},
+}
+
+func TestNoEventIsForgotten(t *testing.T) {
+	var want, got []string
+	for _, name := range []string{"events.go", "line.go"} {
+		f, err := parser.ParseFile(token.NewFileSet(), "../../supervisor/contract/"+name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == "EventName" {
+				want = append(want, fn.Recv.List[0].Type.(*ast.Ident).Name)
+			}
+		}
+	}
+	for _, b := range bodies {
+		got = append(got, reflect.TypeOf(b).Name())
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-contract +here):\n%s", diff)
+	}
+}
+
+// fill sets every field; text makes the strings, given the name of the field.
+func fill(v reflect.Value, name string, text func(name string) string) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text(name))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(-1234567890123)
+	case reflect.Float64:
+		v.SetFloat(12.5)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), v.Type().Field(i).Name, text)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), name, text)
+	case reflect.Slice:
+		if v.Type() == rawMessage {
+			v.SetBytes(json.RawMessage(`{"a":"` + "\x1b[31m" + `\u001b"}`))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(v.Index(i), name, text)
+		}
+	default:
+		panic("an event has a field of kind " + v.Kind().String() + ", which is not kept")
+	}
+}
+
+func filled(b contract.Body, text func(name string) string) contract.Body {
+	v := reflect.New(reflect.TypeOf(b)).Elem()
+	fill(v, "", text)
+	return v.Interface().(contract.Body)
+}
+
+var someTime = time.Date(2026, 11, 21, 4, 5, 6, 789_654_321, time.UTC)
+
+func open(t testing.TB, o Options) *Chronicle {
+	t.Helper()
+	c, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// tell adds events one second after the other, of one agent.
+func tell(c *Chronicle, id string, all ...contract.Body) {
+	for _, b := range all {
+		c.Add(someTime.Add(time.Duration(c.len())*time.Second), contract.Event{ID: id, Body: b})
+	}
+}
+
+// shape is a thread in short.
+func shape(t testing.TB, th *Thread) (all []string) {
+	t.Helper()
+	for i := range th.Len() {
+		e, ok := th.Entry(i)
+		if !ok {
+			all = append(all, fmt.Sprint(e.N, " lost"))
+			continue
+		}
+		s := fmt.Sprint(e.N, " ", e.Event.ID, " ", e.Event.Body.EventName())
+		if e.Outcome != nil {
+			s += " > " + e.Outcome.Body.EventName()
+		}
+		all = append(all, s)
+	}
+	return all
+}

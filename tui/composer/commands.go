@@ -1,0 +1,106 @@
+package composer
+
+import "strings"
+
+// Want is what an argument of a slash command is, as it stands in the help.
+type Want string
+
+// The kinds of arguments.
+const (
+	WantAgent  Want = "AGENT"
+	WantMode   Want = "MODE"
+	WantText   Want = "TEXT" // all the rest, over many lines
+	WantOption Want = "OPTION"
+	WantModel  Want = "NAME"
+	WantTheme  Want = "THEME"
+	WantRun    Want = "RUN"
+	WantPath   Want = "PATH"
+	WantFile   Want = "FILE" // that need not exist
+	WantPlan   Want = "set … | show"
+	WantScope  Want = "run" // the word itself
+)
+
+// Spec is one slash command.
+type Spec struct {
+	Name    string // without the slash
+	Args    string // as the help shows them
+	Help    string
+	Aliases []string
+	params  []param
+}
+
+type param struct {
+	want     Want
+	optional bool
+}
+
+// Commands are all the slash commands, in the order of the help.
+var Commands = []Spec{
+	spec("task", "", "the task in full"),
+	spec("note", "TEXT", "tell the Arbiter with its next turn"),
+	spec("steer", "TEXT", "tell the Arbiter now, within its running turn"),
+	spec("stop", "[TEXT]", "interrupt the running turn, then say TEXT"),
+	spec("to", "AGENT TEXT", "tell one agent"),
+	spec("summon", "MODE", "summon an Orchestrator under a mode", "mode"),
+	spec("interrupt", "[AGENT]", "stop the running turn of one agent, or of all"),
+	spec("kill", "AGENT", "end an agent"),
+	spec("pause", "", "hold all messages back"),
+	spec("continue", "", "let them go again"),
+	spec("plan", "[set … | show]", "the plan in full; set: replace it, one step a line"),
+	spec("skip", "", "skip the step at hand"),
+	spec("retry", "", "ask the last agent to try again"),
+	spec("reset", "", "release the Orchestrators and return to idle"),
+	spec("choose", "OPTION", "take one of the ways out that were offered"),
+	spec("allow", "[run]", "allow what is asked for; run: for the whole run"),
+	spec("deny", "[TEXT]", "deny what is asked for, and say why"),
+	spec("context", "[AGENT]", "how full the contexts are"),
+	spec("cost", "", "what it has cost"),
+	spec("model", "NAME [AGENT]", "change the model"),
+	spec("permissions", "", "what is allowed, asked and denied"),
+	spec("focus", "AGENT", "look at one agent"),
+	spec("logbook", "", "every event"),
+	spec("sessions", "", "runs that can be taken up"),
+	spec("resume", "[RUN]", "take up the latest run, or that one"),
+	spec("file", "[PATH]", "give a file of requirements; without PATH: choose one"),
+	spec("save", "[FILE]", "save the conversation"),
+	spec("theme", "THEME", "change the colours"),
+	spec("search", "TEXT", "search the conversation"),
+	spec("copy", "", "copy what is selected, or the last answer"),
+	spec("edit", "", "write in the external editor"),
+	spec("cancel", "", "end the run"),
+	spec("help", "", "help for this screen"),
+	spec("quit", "", "leave"),
+}
+
+// spec reads the arguments out of how they are shown, so that the two agree.
+func spec(name, args, help string, aliases ...string) Spec {
+	s := Spec{Name: name, Args: args, Help: help, Aliases: aliases}
+	if args == "["+string(WantPlan)+"]" {
+		s.params = []param{{WantPlan, true}}
+		return s
+	}
+	for word := range strings.FieldsSeq(args) {
+		want := strings.Trim(word, "[]")
+		s.params = append(s.params, param{Want(want), want != word})
+	}
+	return s
+}
+
+// Lookup finds a command by its name or an alias, whatever the case.
+func Lookup(name string) (Spec, bool) {
+	name = strings.ToLower(name)
+	for _, s := range Commands {
+		if s.Name == name {
+			return s, true
+		}
+		for _, a := range s.Aliases {
+			if a == name {
+				return s, true
+			}
+		}
+	}
+	return Spec{}, false
+}
+
+// Usage is the command as it is written: "/to AGENT TEXT".
+func (s Spec) Usage() string { return strings.TrimRight("/"+s.Name+" "+s.Args, " ") }

@@ -1,0 +1,248 @@
+package tui
+
+import (
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+)
+
+// screen is one of the pictures the desk shows. It belongs to tview's loop.
+type screen interface {
+	// context names the keys that work on it, when the input has not the keyboard.
+	context() keys.Context
+	// draw paints a rectangle.
+	draw(s tcell.Screen, x, y, w, h int)
+	// act does what a key stands for, and says whether it meant anything here.
+	act(a keys.Action, key string) bool
+	// mouse is tview's mouse handler of the picture, nil for none.
+	mouse() mouseHandler
+	// writes says whether the input line stands below it.
+	writes() bool
+	// renew is called after the state or the look changed.
+	renew()
+}
+
+type mouseHandler = func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive)
+
+// desk is the root of what is drawn: a stack of screens, the input line, the status
+// line, and what lies over them. It belongs to tview's loop, all of it.
+type desk struct {
+	*tview.Box
+	f     *Face
+	look  *cell.Look
+	run   Run
+	state *supervisor.State // the last snapshot; nil before the first run
+	found Findings
+	known bool // found was
+
+	rehearse bool // what is begun is a rehearsal
+
+	screens []screen // the one in sight is the last
+	weaving *weaving
+	input   *composer.Composer
+	line    *pages.Status
+	reading bool     // the keyboard belongs to the screen, not to the input
+	top     int      // row of the input line, as drawn last
+	tab     *dialog  // what is asked of a person, nil if nothing
+	aside   []string // permission requests that were put aside, or just answered
+	leaving bool     // the run is being stopped, and then the face ends
+	to      string
+	force   string // note, steer, stop: of the next word
+	word    flash
+	bell    notify.State
+	begun   begun
+	hunt    hunt
+	offer   offer // a list to choose from, over everything
+}
+
+// flash is an answer that stays for a moment.
+type flash struct {
+	text  string
+	until time.Time
+}
+
+const flashFor = 6 * time.Second
+
+func newDesk(f *Face, look *cell.Look) *desk {
+	d := &desk{Box: tview.NewBox(), f: f, look: look, force: contract.Note}
+	d.line = pages.NewStatus(look)
+	d.input = composer.New(look)
+	d.input.OnSend, d.input.OnCommand = d.say, d.slash
+	d.input.OnCopy, d.input.OnNotice = d.copy, d.flash
+	d.input.Completer = d.complete
+	d.input.Seed(f.options.Host.Inputs())
+	d.weaving = newWeaving(d)
+	d.screens = []screen{newOracle(d)}
+	d.prompt()
+	d.input.Focus(func(tview.Primitive) {})
+	return d
+}
+
+// HasFocus implements tview.Primitive: every key and paste comes here first.
+func (d *desk) HasFocus() bool { return true }
+
+// start is run once, when the loop is there.
+func (d *desk) start() {
+	d.f.work(d.survey)
+	if b := d.f.options.Begin; b != nil {
+		d.begin(*b)
+	}
+}
+
+// screen is the one in sight.
+func (d *desk) screen() screen { return d.screens[len(d.screens)-1] }
+
+// open shows a screen over the present one; one of the same kind takes its place.
+func (d *desk) open(s screen) {
+	if d.screen().context() == s.context() && len(d.screens) > 1 {
+		d.screens = d.screens[:len(d.screens)-1]
+	}
+	d.screens = append(d.screens, s)
+	s.renew()
+	d.prompt()
+}
+
+// back returns to the screen below.
+func (d *desk) back() {
+	if len(d.screens) > 1 {
+		d.screens = d.screens[:len(d.screens)-1]
+	}
+	d.screen().renew()
+	d.prompt()
+}
+
+// base makes a screen the only one.
+func (d *desk) base(s screen) {
+	d.screens = append(d.screens[:0], s)
+	s.renew()
+	d.prompt()
+}
+
+// write gives the keyboard to the input, read to the screen.
+func (d *desk) write() {
+	d.reading = false
+	d.prompt()
+}
+
+func (d *desk) read() {
+	d.reading = true
+	d.prompt()
+}
+
+// writing says whether the input has the keyboard.
+func (d *desk) writing() bool { return !d.reading && d.screen().writes() && d.tab == nil }
+
+// context names the keys that work now.
+func (d *desk) context() keys.Context {
+	switch {
+	case d.tab != nil:
+		return keys.Ask
+	case d.writing():
+		return keys.Insert
+	}
+	return d.screen().context()
+}
+
+// flash shows an answer for a moment.
+func (d *desk) flash(text string) {
+	d.word = flash{text: sanitize.Line(text, 400), until: time.Now().Add(flashFor)}
+}
+
+// refresh takes over what the run came to.
+func (d *desk) refresh(news []contract.Event) {
+	if d.run != nil {
+		d.state = d.run.Snapshot()
+	}
+	for _, e := range news {
+		d.hear(e)
+	}
+	if time.Now().After(d.word.until) {
+		d.word = flash{}
+	}
+	d.screen().renew()
+	d.prompt()
+	d.askNext()
+	d.ring()
+}
+
+// hear reacts to an event.
+func (d *desk) hear(e contract.Event) {
+	switch b := e.Body.(type) {
+	case contract.Rejected:
+		d.flash("Refused: " + b.Message)
+	case contract.Accepted:
+		if b.Message != "" && d.word.text == "" {
+			d.flash(b.Message)
+		}
+	case contract.Error:
+		if !d.first(b) {
+			d.flash(b.Message)
+		}
+	case contract.Result:
+		d.ended(b)
+	case contract.Session:
+		d.base(d.weaving)
+	}
+}
+
+// pace is how soon the next frame is due.
+func (d *desk) pace() time.Duration {
+	next := lively(d.state, d.look.Still)
+	if d.begun.under {
+		next = motionFrame
+	}
+	if d.run == nil && !d.begun.under {
+		next = 0
+	}
+	if d.word.text != "" {
+		if left := max(time.Until(d.word.until), time.Millisecond); next == 0 || left < next {
+			next = left
+		}
+	}
+	if d.tab != nil && !d.tab.ask.Armed(now()) && (next == 0 || next > motionFrame) {
+		next = motionFrame // its choices light up
+	}
+	return next
+}
+
+// ring tells the terminal when a person is needed, and keeps its title true.
+func (d *desk) ring() {
+	moment := d.moment()
+	d.f.screen.setTitle(notify.Title(moment))
+	d.f.screen.write(d.bell.Ring(d.f.options.Notify, moment))
+}
+
+// setLook changes how everything is drawn.
+func (d *desk) setLook(look *cell.Look) {
+	d.look = look
+	d.line.SetLook(look)
+	d.input.SetLook(look)
+	d.weaving.renew()
+	for _, s := range d.screens {
+		s.renew()
+	}
+}
+
+// name is how a party is called.
+func (d *desk) name(id string) string { return orders.Name(d.state, id) }
+
+// copy puts a text on the terminal's clipboard, which is a person's act alone.
+func (d *desk) copy(text string) {
+	if text == "" {
+		d.flash("There is nothing to copy.")
+		return
+	}
+	d.f.screen.SetClipboard([]byte(text))
+	d.flash(copied(text))
+}

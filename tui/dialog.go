@@ -1,0 +1,284 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/card"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+)
+
+// dialog is a question to the person, over everything else.
+type dialog struct {
+	ask     *pages.Ask
+	request string // of a permission; empty: another question
+	own     bool   // it came by itself, not by a key
+	answer  func(value string)
+	close   func()
+}
+
+// Values of answers.
+const (
+	yes    = "yes"
+	always = "run"
+	no     = "no"
+	why    = "why"
+)
+
+func (g *dialog) draw(s tcell.Screen, x, y, w, h int) {
+	g.ask.SetRect(x, y, w, h)
+	g.ask.Draw(s)
+}
+
+// key answers it, scrolls it, or leaves it. It reports false for a key that was meant
+// for something else.
+func (g *dialog) key(e *tcell.EventKey, key string) bool {
+	early := g.own && !g.ask.Armed(now())
+	if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl) == 0 {
+		value, ok := g.ask.Press(e.Rune(), now())
+		if ok {
+			g.answer(value)
+			return true
+		}
+		if early {
+			return false
+		}
+	}
+	a, ok := keys.Look(keys.Ask, key)
+	if !ok {
+		return false
+	}
+	switch a {
+	case keys.NextChoice:
+		g.ask.Next()
+	case keys.PrevChoice:
+		g.ask.Prev()
+	case keys.Choose:
+		if value, ok := g.ask.Choose(now()); ok {
+			g.answer(value)
+		}
+	case keys.Up:
+		g.ask.Up(1)
+	case keys.Down:
+		g.ask.Down(1)
+	case keys.PageUp:
+		g.ask.PageUp()
+	case keys.PageDown:
+		g.ask.PageDown()
+	case keys.Back:
+		g.close()
+	case keys.Leave:
+		if g.request != "" {
+			g.close()
+			return false // and ask whether to leave
+		}
+		g.answer(yes) // asked twice, it is meant
+	default:
+		return false
+	}
+	return true
+}
+
+func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
+	switch a {
+	case tview.MouseScrollUp:
+		g.ask.Up(3)
+	case tview.MouseScrollDown:
+		g.ask.Down(3)
+	case tview.MouseLeftClick:
+		x, y := e.Position()
+		if value, ok := g.ask.Click(x, y, now()); ok {
+			g.answer(value)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// show opens a dialog.
+func (d *desk) show(data pages.AskData, answer func(string)) *dialog {
+	g := &dialog{ask: pages.NewAsk(d.look)}
+	g.ask.Set(data)
+	g.close = func() {
+		if d.tab == g {
+			d.tab = nil
+		}
+	}
+	g.answer = func(value string) { g.close(); answer(value) }
+	d.tab = g
+	return g
+}
+
+// askNext opens the next permission request that waits, unless the person is writing
+// or has put it aside.
+func (d *desk) askNext() {
+	if d.state == nil {
+		return
+	}
+	permits := d.state.Permits
+	if d.tab != nil && d.tab.request != "" && !slices.ContainsFunc(permits, func(p supervisor.Permit) bool { return p.ID == d.tab.request }) {
+		d.tab.close() // it was answered elsewhere, or withdrawn
+	}
+	d.aside = slices.DeleteFunc(d.aside, func(id string) bool {
+		return !slices.ContainsFunc(permits, func(p supervisor.Permit) bool { return p.ID == id })
+	})
+	if d.tab != nil || d.offer.open() || d.writing() && !d.input.Empty() {
+		return
+	}
+	for i := range permits {
+		if !slices.Contains(d.aside, permits[i].ID) {
+			d.judge(&permits[i], true)
+			return
+		}
+	}
+}
+
+// judge asks for a permission.
+func (d *desk) judge(p *supervisor.Permit, own bool) {
+	id := p.ID
+	g := d.show(d.permitData(p), func(value string) {
+		c := contract.Permit{Request: id, Behavior: "allow"}
+		switch value {
+		case always:
+			c.Scope = contract.ScopeRun
+		case no:
+			c.Behavior = "deny"
+		case why:
+			d.aside = append(d.aside, id)
+			d.input.SetText("/deny ")
+			d.write()
+			return
+		}
+		d.aside = append(d.aside, id) // until the run has taken it
+		d.send(c)
+	})
+	g.request, g.own = id, own
+	if own {
+		g.ask.Arm(now())
+	}
+	closed := g.close
+	g.close = func() {
+		closed()
+		if !slices.Contains(d.aside, id) {
+			d.aside = append(d.aside, id)
+		}
+	}
+}
+
+// permitData is what a person has to know to decide: the exact action, who asks, why.
+func (d *desk) permitData(p *supervisor.Permit) pages.AskData {
+	who := d.name(p.Params.ID)
+	if p.Params.Subagent != "" {
+		who += ", for a subagent"
+	}
+	tool, reason := orders.Word(p.Params.Tool), sanitize.Line(p.Params.Reason, 500)
+	head := []cell.Line{{{Text: who, Role: cell.Speaker(p.Params.ID)}, {Text: " wants to use ", Role: cell.Base}, {Text: tool, Role: cell.Strong}}}
+	if reason != "" {
+		head = append(head, cell.Of(cell.Dim, reason))
+	}
+	input := json.RawMessage(p.Params.Input)
+	data := pages.AskData{
+		Title: "A hand asks leave", Tone: cell.Alert, Head: head,
+		Body: func(width int) []cell.Line {
+			return card.Action(tool, input, card.Options{Width: width, Look: d.look, Open: true, Now: now(), Name: d.name})
+		},
+		Choices: []pages.Choice{
+			{Value: yes, Key: 'y', Label: "Allow once"},
+			{Value: always, Key: 'a', Label: "Allow this for the run"},
+			{Value: no, Key: 'n', Label: "Deny"},
+			{Value: why, Label: "Deny, and say why"},
+		},
+		Focus: 2,
+	}
+	if wait := d.state.Options.PermissionWait; wait > 0 {
+		data.Note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
+	}
+	if n := len(d.state.Permits); n > 1 {
+		data.Note += fmt.Sprintf(" %d requests wait.", n)
+	}
+	return data
+}
+
+// askLeave asks whether to leave while work goes on.
+func (d *desk) askLeave() {
+	if d.leaving {
+		d.run.Stop() // in a hurry
+		d.flash("In haste, then.")
+		return
+	}
+	if d.run == nil || d.over() {
+		d.f.Leave()
+		return
+	}
+	d.show(pages.AskData{
+		Title: "Leave?", Tone: cell.Alert,
+		Head: []cell.Line{cell.Of(cell.Base, "The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")},
+		Choices: []pages.Choice{
+			{Value: no, Key: 'n', Label: "Stay"},
+			{Value: yes, Key: 'y', Label: "Leave"},
+		},
+		Note: "Ctrl+C again leaves.",
+	}, func(value string) {
+		if value == yes {
+			d.leave()
+		}
+	})
+}
+
+// leave stops the run in order; the screen stays until it has ended.
+func (d *desk) leave() {
+	if d.run == nil || d.over() {
+		d.f.Leave()
+		return
+	}
+	d.leaving = true
+	d.flash("So it shall be. The threads are laid down.")
+	run := d.run
+	run.Stop()
+	d.f.await(run, d.f.Leave)
+}
+
+// over says whether the present run has ended, and all that belonged to it.
+func (d *desk) over() bool {
+	select {
+	case <-d.run.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// askKill asks whether to end an Orchestrator.
+func (d *desk) askKill(id string) {
+	switch {
+	case id == "":
+		d.flash("Mark an Orchestrator first: Tab.")
+		return
+	case id == contract.Arbiter:
+		d.flash("Without the Arbiter there is no run: /cancel ends it.")
+		return
+	}
+	d.show(pages.AskData{
+		Title: "End " + d.name(id) + "?", Tone: cell.Danger,
+		Head: []cell.Line{cell.Of(cell.Base, "Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
+		Choices: []pages.Choice{
+			{Value: no, Key: 'n', Label: "Let it work"},
+			{Value: yes, Key: 'y', Label: "End it", Grave: true},
+		},
+	}, func(value string) {
+		if value == yes {
+			d.send(contract.Kill{ID: id})
+		}
+	})
+}

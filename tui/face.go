@@ -1,0 +1,318 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/card"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/chronicle"
+	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/notify"
+)
+
+// Options are how a face begins, and how it looks.
+type Options struct {
+	Host    Host
+	Screen  tcell.Screen // nil: the terminal's own
+	Scratch string       // directory for what is scrolled back to; empty: memory only
+	Version string
+
+	Theme  string // a name of cell.ThemeNames
+	Around cell.Surroundings
+	ASCII  bool // no glyphs beyond ASCII
+	Still  bool // reduced motion
+	Mouse  bool
+	Notify notify.Options
+
+	Begin *Begin // what to begin at once; nil: the oracle waits for a word
+}
+
+// Face is the oracle on a terminal. [Face.Run] owns all that belongs to it.
+type Face struct {
+	options Options
+	screen  *terminal
+	app     *tview.Application
+	book    *chronicle.Chronicle
+	kin     card.Kin // who is whose subagent
+	box     *mailbox
+	pump    *pump
+	desk    *desk
+	ctx     context.Context // ends when the face does
+	workers sync.WaitGroup
+	orders  chan order    // capacity 64: what a person does by hand never fills it
+	quit    chan struct{} // closed when somebody wants to leave
+	once    sync.Once
+
+	// recalled is the run whose past is in the book; it belongs to the one worker that
+	// begins a run.
+	recalled string
+
+	mu     sync.Mutex // guards what follows
+	posts  []func()   // to be run by tview's loop before the next paint
+	news   []contract.Event
+	run    Run // the present one
+	broken *Fault
+	pace   time.Duration // until the next frame of what moves
+}
+
+// Fault is a panic of ours. The terminal is itself again when it is returned.
+type Fault struct {
+	Panic string
+	Stack []byte
+}
+
+func (f *Fault) Error() string { return "a fault of arbiter's screen: " + f.Panic }
+
+// order is a command on its way to a run.
+type order struct {
+	run Run
+	cmd contract.Command
+}
+
+// New makes a face; nothing is touched before [Face.Run].
+func New(o Options) (*Face, error) {
+	f := &Face{
+		options: o, app: tview.NewApplication(), box: newMailbox(),
+		orders: make(chan order, 64), quit: make(chan struct{}),
+	}
+	screen := o.Screen
+	if screen == nil {
+		var err error
+		if screen, err = tcell.NewScreen(); err != nil {
+			return nil, fmt.Errorf("open the terminal: %w", err)
+		}
+	}
+	f.screen = &terminal{Screen: composer.Screen(screen)}
+	f.pump = &pump{
+		box: f.box, add: f.take, changed: f.changed, again: make(chan struct{}, 1), draw: f.draw, motion: f.motion,
+	}
+	return f, nil
+}
+
+// Run shows the face until a person leaves it or ctx ends. The terminal is as it was
+// when it returns, and no goroutine of the face is left. A run that was begun goes on:
+// its end is the host's.
+func (f *Face) Run(ctx context.Context) error {
+	book, err := chronicle.Open(chronicle.Options{Dir: f.options.Scratch})
+	if err != nil {
+		return fmt.Errorf("open a place for what is scrolled back to: %w", err)
+	}
+	defer book.Close()
+	f.book = book
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.ctx = ctx
+	if err := f.open(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { // waited for below
+		defer f.mend(func() { ended <- nil })
+		ended <- f.app.Run()
+	}()
+	var pumping sync.WaitGroup
+	pumping.Go(func() { defer f.mend(nil); f.pump.run(ctx) })
+	f.work(f.deliver)
+	f.post(f.desk.start)
+	var lost error
+	select {
+	case <-f.quit:
+	case <-ctx.Done():
+	case lost = <-ended: // the terminal is gone, or a fault of ours
+		ended = nil
+	}
+	cancel()
+	if ended != nil {
+		pumping.Wait() // while the loop still answers it
+		f.app.Stop()
+		lost = <-ended
+	} else {
+		f.abandon(&pumping)
+	}
+	f.workers.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != nil {
+		return f.broken
+	}
+	return lost
+}
+
+// open takes the terminal and builds what is shown on it.
+func (f *Face) open() error {
+	f.screen.notify = f.options.Notify
+	f.app.SetScreen(f.screen) // initialises it
+	if f.screen.failed != nil {
+		return fmt.Errorf("open the terminal: %w", f.screen.failed)
+	}
+	look, err := newLook(f.options, f.screen.Colors())
+	if err != nil {
+		f.screen.Fini()
+		return err
+	}
+	f.desk = newDesk(f, look)
+	f.app.EnableMouse(f.options.Mouse).EnablePaste(true)
+	f.app.SetInputCapture(func(e *tcell.EventKey) *tcell.EventKey {
+		f.desk.key(e)
+		return nil // painted at once, and nothing else has keys of its own
+	})
+	f.app.SetRoot(f.desk, true)
+	return nil
+}
+
+// newLook is how everything is drawn.
+func newLook(o Options, colors int) (*cell.Look, error) {
+	theme, err := cell.NewTheme(cell.ResolveTheme(o.Theme, o.Around), colors)
+	if err != nil {
+		return nil, err
+	}
+	look := &cell.Look{Theme: theme, Glyphs: cell.Unicode, Still: o.Still}
+	if o.ASCII {
+		look.Glyphs = cell.ASCII
+	}
+	return look, nil
+}
+
+// abandon waits for the pump when the loop has ended under it. A paint that it had
+// asked for at that very moment is never answered (rivo/tview#1163); then it stays
+// behind, and ends with the process.
+func (f *Face) abandon(pumping *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() { pumping.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * frame):
+	}
+}
+
+// mend keeps a panic of ours for Run to return, and has everything end.
+func (f *Face) mend(then func()) {
+	if p := recover(); p != nil {
+		f.mu.Lock()
+		if f.broken == nil {
+			f.broken = &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()}
+		}
+		f.mu.Unlock()
+		f.Leave()
+		if then != nil {
+			then()
+		}
+	}
+}
+
+// Leave ends the face, from any goroutine.
+func (f *Face) Leave() { f.once.Do(func() { close(f.quit) }) }
+
+// take is told an event by the pump.
+func (f *Face) take(t told) {
+	f.book.Add(t.at, t.e)
+	f.kin.Add(t.e)
+	if t.again || !newsworthy(t.e.Body) {
+		return
+	}
+	f.mu.Lock()
+	f.news = append(f.news, t.e)
+	f.mu.Unlock()
+}
+
+// newsworthy says whether the desk reacts to an event, beyond showing it.
+func newsworthy(b contract.Body) bool {
+	switch b.(type) {
+	case contract.Rejected, contract.Accepted, contract.Error, contract.Result, contract.Question, contract.PermissionRequest, contract.Session:
+		return true
+	}
+	return false
+}
+
+// changed is the hint of the present run.
+func (f *Face) changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.run == nil {
+		return nil
+	}
+	return f.run.Changed()
+}
+
+// draw is the pump's: it has the loop take over what is new, and paint.
+func (f *Face) draw() {
+	f.app.QueueUpdateDraw(func() {
+		f.mu.Lock()
+		posts, news := f.posts, f.news
+		f.posts, f.news = nil, nil
+		f.mu.Unlock()
+		for _, p := range posts {
+			p()
+		}
+		f.desk.refresh(news)
+		f.mu.Lock()
+		f.pace = f.desk.pace()
+		f.mu.Unlock()
+	})
+}
+
+func (f *Face) motion() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pace
+}
+
+// post has tview's loop run something, before its next paint.
+func (f *Face) post(do func()) {
+	f.mu.Lock()
+	f.posts = append(f.posts, do)
+	f.mu.Unlock()
+	hint(f.pump.again)
+}
+
+// work runs what may take time on a goroutine that Run waits for.
+func (f *Face) work(do func(ctx context.Context)) {
+	f.workers.Go(func() {
+		defer f.mend(nil)
+		do(f.ctx)
+	})
+}
+
+// deliver hands commands to their runs, one after the other.
+func (f *Face) deliver(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case o := <-f.orders:
+			if !o.run.Put(o.cmd) {
+				f.post(func() { f.desk.flash("The run is over.") })
+			}
+		}
+	}
+}
+
+// errBusy says that commands pile up.
+var errBusy = errors.New("the run is busy; that was not taken, say it again in a moment")
+
+// command sends a command to the present run, without waiting.
+func (f *Face) command(run Run, c contract.Command) error {
+	select {
+	case f.orders <- order{run, c}:
+		return nil
+	default:
+		return errBusy
+	}
+}
+
+// follow makes a run the present one; nil: there is none.
+func (f *Face) follow(r Run) {
+	f.mu.Lock()
+	f.run = r
+	f.mu.Unlock()
+	hint(f.pump.again)
+}

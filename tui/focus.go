@@ -1,0 +1,152 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/tui/card"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/chronicle"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+)
+
+// focus is one agent from near: all that it says and does, its subagents as a tree.
+type focus struct {
+	d      *desk
+	id     string
+	line   *pages.Roster
+	stream *reader
+}
+
+// focusOn looks at one agent.
+func (d *desk) focusOn(id string) {
+	if d.state == nil || !slices.ContainsFunc(d.state.Agents, func(a supervisor.Agent) bool { return a.ID == id }) {
+		d.flash("There is no " + d.name(id) + " here.")
+		return
+	}
+	f := &focus{d: d, id: id, line: pages.NewRoster(d.look)}
+	f.stream = d.reader(&source{thread: d.f.book.Agent(id), render: card.Stream, live: func() []chronicle.Live {
+		if l, ok := d.f.book.Live(id); ok {
+			return []chronicle.Live{l}
+		}
+		return nil
+	}})
+	d.open(f)
+	d.read()
+	d.to = ""
+}
+
+func (f *focus) context() keys.Context { return keys.Focus }
+func (f *focus) writes() bool          { return true }
+
+// agent is the one that is looked at.
+func (f *focus) agent() *supervisor.Agent {
+	if s := f.d.state; s != nil {
+		if i := slices.IndexFunc(s.Agents, func(a supervisor.Agent) bool { return a.ID == f.id }); i >= 0 {
+			return &s.Agents[i]
+		}
+	}
+	return nil
+}
+
+func (f *focus) renew() {
+	f.line.SetLook(f.d.look)
+	f.stream.SetLook(f.d.look)
+	if a := f.agent(); a != nil {
+		f.line.Set([]pages.Agent{agentLine(f.d.state, a, now())})
+	}
+}
+
+func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
+	c := cell.On(s, x, y, w, h, f.d.look)
+	c.Clear(cell.Base)
+	row := f.line.Rows(h)
+	f.line.SetRect(x, y, w, row)
+	f.line.Draw(s)
+	if facts := f.facts(); facts != "" && h-row > 6 {
+		c.Text(0, row, cell.Shorten(facts, w, f.d.look.Glyphs.Ellipsis), cell.Dim)
+		row++
+	}
+	if h-row > 3 {
+		c.Rule(row, cell.Frame)
+		if note := f.d.below(f.stream); note != "" {
+			c.Sub(0, row, w-2, 1).Right(0, cell.Of(cell.Dim, " "+note+" "))
+		}
+		row++
+	}
+	f.stream.SetRect(x, y+row, w, max(h-row, 0))
+	f.stream.Draw(s)
+}
+
+// facts are what else is known of the agent.
+func (f *focus) facts() string {
+	a := f.agent()
+	if a == nil {
+		return ""
+	}
+	g := f.d.look.Glyphs
+	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", orders.Word(a.SessionID), g.Separator, a.Generation, g.Separator, a.CostUSD)
+	if a.Context.TurnsLeft > 0 {
+		text += fmt.Sprintf(" %s about %d turns before it must hand off", g.Separator, a.Context.TurnsLeft)
+	}
+	if a.Predecessor != "" {
+		text += " " + g.Separator + " successor of " + f.d.name(a.Predecessor)
+	}
+	if a.Compactions > 0 {
+		text += fmt.Sprintf(" %s compacted %d times", g.Separator, a.Compactions)
+	}
+	return text
+}
+
+func (f *focus) act(a keys.Action, _ string) bool {
+	switch a {
+	case keys.Back:
+		if f.stream.Selecting() {
+			f.stream.SelectClear()
+			return true
+		}
+		f.d.back()
+	case keys.NextAgent, keys.PrevAgent:
+		f.turn(a == keys.NextAgent)
+	case keys.Write:
+		f.d.to = f.id
+		f.d.write()
+	case keys.Read:
+		f.d.read()
+	case keys.Stop:
+		f.d.interrupt(f.id)
+	case keys.Kill:
+		f.d.askKill(f.id)
+	default:
+		return f.d.scroll(f.stream, a)
+	}
+	return true
+}
+
+// turn looks at the next agent, or at the one before.
+func (f *focus) turn(next bool) {
+	if f.d.state == nil {
+		return
+	}
+	list := f.d.state.Agents
+	i := slices.IndexFunc(list, func(a supervisor.Agent) bool { return a.ID == f.id })
+	by := 1
+	if !next {
+		by = len(list) - 1
+	}
+	if len(list) > 0 {
+		f.d.focusOn(list[(i+by)%len(list)].ID)
+	}
+}
+
+func (f *focus) mouse() mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, to func(tview.Primitive)) (bool, tview.Primitive) {
+		return f.stream.MouseHandler()(a, e, to)
+	}
+}

@@ -1,0 +1,210 @@
+package tui
+
+import (
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+)
+
+// oracle is the picture before anything was begun. No model is called, and no process
+// is started, until somebody speaks.
+type oracle struct {
+	d    *desk
+	page *pages.Oracle
+}
+
+func newOracle(d *desk) *oracle { return &oracle{d, pages.NewOracle(d.look)} }
+
+func (o *oracle) context() keys.Context               { return keys.Normal }
+func (o *oracle) writes() bool                        { return true }
+func (o *oracle) act(keys.Action, string) bool        { return false }
+func (o *oracle) draw(s tcell.Screen, x, y, w, h int) { paint(o.page, s, x, y, w, h) }
+
+func (o *oracle) mouse() mouseHandler {
+	return wheel(still{}, func(x, y int) {
+		if o.page.ThreadsAt(x, y) {
+			o.d.open(newRuns(o.d))
+		}
+	})
+}
+
+// still is a page that is not scrolled.
+type still struct{}
+
+func (still) Up(int)    {}
+func (still) Down(int)  {}
+func (still) PageUp()   {}
+func (still) PageDown() {}
+func (still) Top()      {}
+func (still) Bottom()   {}
+
+func (o *oracle) renew() {
+	o.page.SetLook(o.d.look)
+	f := o.d.found
+	data := pages.OracleData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4"}
+	if rows := runRows(f.Runs); len(rows) > 0 {
+		data.Newest = rows[0]
+	}
+	if f.Rehearsal {
+		data.Warnings = append(data.Warnings, "REHEARSAL")
+	}
+	if o.d.known {
+		data.Findings = findings(f)
+	}
+	o.page.Set(data)
+}
+
+// findings are what a person should know before anything is begun.
+func findings(f Findings) []pages.Finding {
+	var list []pages.Finding
+	add := func(label, text string, tone cell.Role) {
+		list = append(list, pages.Finding{Label: label, Text: sanitize.Line(text, 200), Tone: tone})
+	}
+	switch {
+	case f.Rehearsal && f.Claude == "":
+		add("claude", "a stand-in plays", cell.Warn)
+	case f.Claude == "":
+		add("claude", f.Problem, cell.Bad)
+	default:
+		add("claude", f.Claude, cell.Base)
+	}
+	switch {
+	case f.Rehearsal:
+		add("model", "a scripted one; nothing is spent", cell.Warn)
+	case f.Login == LoginNo:
+		add("login", "none", cell.Bad)
+	case f.Login == LoginYes:
+		add("login", f.Account, cell.Base)
+	}
+	if f.Model != "" && !f.Rehearsal {
+		add("model", f.Model, cell.Base)
+	}
+	if f.Rehearsal {
+		add("workspace", "a scratch one", cell.Base)
+		return list
+	}
+	add("workspace", f.CWD, cell.Base)
+	if f.Trusted {
+		add("trusted", "its settings and agents are loaded", cell.Base)
+	} else {
+		add("not trusted", "its own settings are not loaded (--trust)", cell.Dim)
+	}
+	return list
+}
+
+// runRows are runs as the pages show them.
+func runRows(runs []RunInfo) []pages.Run {
+	var list []pages.Run
+	for _, r := range runs {
+		tone := cell.Base
+		switch r.Status {
+		case "complete":
+			tone = cell.Good
+		case "failed", "damaged":
+			tone = cell.Bad
+		case "interrupted", "needs_input", "limit", "cancelled":
+			tone = cell.Warn
+		}
+		list = append(list, pages.Run{
+			ID: r.ID, Title: sanitize.Line(r.Title, 300), Status: orders.Word(r.Status), Tone: tone,
+			LastActive: r.LastActive, Bytes: r.Bytes, Rehearsal: r.Rehearsal,
+		})
+	}
+	return list
+}
+
+// firstScreen is for somebody who cannot begin yet.
+type firstScreen struct {
+	d    *desk
+	page *pages.FirstRun
+	busy bool
+}
+
+func newFirst(d *desk) *firstScreen { return &firstScreen{d: d, page: pages.NewFirstRun(d.look)} }
+
+func (f *firstScreen) context() keys.Context               { return keys.First }
+func (f *firstScreen) writes() bool                        { return false }
+func (f *firstScreen) draw(s tcell.Screen, x, y, w, h int) { paint(f.page, s, x, y, w, h) }
+
+func (f *firstScreen) renew() {
+	f.page.SetLook(f.d.look)
+	lack, _ := f.d.lack()
+	data := pages.FirstRunData{
+		Lack: lack, Version: orders.Word(f.d.found.Claude), Path: orders.Word(f.d.found.Path), Problem: sanitize.Line(f.d.found.Problem, 500), Busy: f.busy,
+	}
+	if t := f.d.begun.trouble; t.Message != "" {
+		data.Problem = sanitize.Line(t.Message, 500)
+		switch t.Category {
+		case "auth":
+			data.Lack = pages.LoggedOut
+		case "claude_missing":
+			data.Lack = pages.NoClaude
+		default:
+			data.Lack = pages.OddClaude
+		}
+	}
+	f.page.Set(data)
+}
+
+func (f *firstScreen) mouse() mouseHandler {
+	return wheel(f.page, func(x, y int) {
+		if way, ok := f.page.At(x, y); ok {
+			f.take(way)
+		}
+	})
+}
+
+func (f *firstScreen) act(a keys.Action, key string) bool {
+	if a == keys.Choose {
+		f.take(f.page.Choose())
+		return true
+	}
+	return leaf(f.page, a)
+}
+
+// press takes a hot key.
+func (f *firstScreen) press(r rune) bool {
+	way, ok := f.page.Press(r)
+	if ok {
+		f.take(way)
+	}
+	return ok
+}
+
+// take goes the way that was chosen.
+func (f *firstScreen) take(way pages.Way) {
+	d := f.d
+	switch way {
+	case pages.WayLogin:
+		d.outside(Host.Login)
+		f.again()
+	case pages.WayRetry:
+		f.again()
+	case pages.WayRehearse:
+		d.begun.trouble.Message, d.begun.trouble.Category = "", ""
+		d.rehearse = true
+		d.found.Rehearsal = true
+		if !d.input.Empty() {
+			d.begin(Begin{Task: d.input.Text(), Rehearse: true})
+			d.input.Clear()
+			return
+		}
+		d.base(newOracle(d))
+		d.write()
+		d.flash("A rehearsal: say anything, and a scripted model plays.")
+	case pages.WayQuit:
+		d.f.Leave()
+	}
+}
+
+// again looks once more for what was missing.
+func (f *firstScreen) again() {
+	d := f.d
+	f.busy, d.begun.trouble.Message, d.begun.trouble.Category = true, "", ""
+	d.known = false
+	d.f.work(d.survey)
+}

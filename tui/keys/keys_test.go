@@ -1,0 +1,71 @@
+package keys
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+// TestTableIsSound: within a context a key leads to one thing, every row has a help,
+// and a row of a context does not hide one from elsewhere that reads the same.
+func TestTableIsSound(t *testing.T) {
+	for _, c := range Contexts {
+		seen := map[string]Action{}
+		n := 0
+		for _, b := range Table {
+			if b.Context != c {
+				continue
+			}
+			n++
+			if b.Help == "" || b.Action == "" || len(b.Keys) == 0 {
+				t.Errorf("%s: an incomplete row %+v", c, b)
+			}
+			for _, k := range b.Keys {
+				if other, ok := seen[k]; ok {
+					t.Errorf("%s: %s leads to %q and to %q", c, k, other, b.Action)
+				}
+				seen[k] = b.Action
+				if a, ok := Look(c, k); !ok || a != b.Action {
+					t.Errorf("%s: %s is looked up as %q", c, k, a)
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s has no keys", c)
+		}
+	}
+	for _, b := range Table {
+		if !slices.Contains(Contexts, b.Context) {
+			t.Errorf("%q is no context of the help", b.Context)
+		}
+	}
+	if a, ok := Look(Focus, "G"); !ok || a != Bottom {
+		t.Errorf("an agent's stream does not scroll as the conversation does: %q", a)
+	}
+	if a, ok := Look(Ask, "Ctrl+C"); !ok || a != Leave {
+		t.Errorf("one cannot leave from a question: %q", a)
+	}
+	if _, ok := Look(Ask, "G"); ok {
+		t.Error("a question knows a key that is not its own")
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		key  tcell.Key
+		r    rune
+		mod  tcell.ModMask
+		want string
+	}{
+		{tcell.KeyRune, 'j', 0, "j"}, {tcell.KeyRune, 'G', tcell.ModShift, "G"}, {tcell.KeyRune, ' ', 0, "Space"}, {tcell.KeyRune, 'p', tcell.ModAlt, "Alt+p"},
+		{tcell.KeyRune, '1', tcell.ModAlt, "Alt+1"}, {tcell.KeyCtrlD, 4, tcell.ModCtrl, "Ctrl+D"}, {tcell.KeyEnter, '\r', 0, "Enter"}, {tcell.KeyEnter, '\r', tcell.ModShift, "Shift+Enter"},
+		{tcell.KeyEnter, '\r', tcell.ModAlt, "Alt+Enter"}, {tcell.KeyCtrlJ, '\n', tcell.ModCtrl, "Ctrl+J"}, {tcell.KeyTab, '\t', 0, "Tab"}, {tcell.KeyBacktab, 0, tcell.ModShift, "Shift+Tab"},
+		{tcell.KeyUp, 0, tcell.ModShift, "Shift+Up"}, {tcell.KeyHome, 0, tcell.ModCtrl, "Ctrl+Home"}, {tcell.KeyF1, 0, 0, "F1"}, {tcell.KeyEsc, 0, 0, "Esc"}, {tcell.KeyPgUp, 0, 0, "PgUp"},
+		{tcell.KeyCtrlUnderscore, 0, tcell.ModCtrl, "Ctrl+_"}, {tcell.KeyBackspace2, 0, 0, "Backspace"}, {tcell.KeyRune, '你', 0, "你"},
+	} {
+		if got := Name(tcell.NewEventKey(tt.key, tt.r, tt.mod)); got != tt.want {
+			t.Errorf("%v %q %v is called %q, want %q", tt.key, tt.r, tt.mod, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package keys
+
+// Context is where a key is pressed. A key that its context does not know is looked
+// up in Everywhere.
+type Context string
+
+// The contexts.
+const (
+	Everywhere Context = "everywhere"
+	Insert     Context = "writing"   // the input has the keyboard
+	Normal     Context = "reading"   // the conversation has it
+	Focus      Context = "one agent" // its stream
+	Logbook    Context = "logbook"
+	Plan       Context = "plan"
+	Sessions   Context = "sessions"
+	First      Context = "beginning" // there is nothing to drive
+	Help       Context = "help"
+	Ask        Context = "a question"
+	Pick       Context = "a list"
+)
+
+// Contexts in the order of the help.
+var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Sessions, First, Ask, Pick, Help}
+
+// Action is what a key leads to.
+type Action string
+
+// The actions.
+const (
+	Leave       Action = "leave"
+	Suspend     Action = "suspend"
+	Redraw      Action = "redraw"
+	OpenHelp    Action = "help"
+	OpenLogbook Action = "logbook"
+	OpenPlan    Action = "plan"
+	OpenRuns    Action = "sessions"
+	OpenFocus   Action = "focus"
+	NextAgent   Action = "next agent"
+	PrevAgent   Action = "previous agent"
+	Back        Action = "back"
+	Write       Action = "write"
+	WriteSlash  Action = "write a command"
+	Read        Action = "read"
+	Editor      Action = "editor"
+	Documents   Action = "documents"
+	Allow       Action = "allow"
+	AllowRun    Action = "allow for this run"
+	Deny        Action = "deny"
+	Judge       Action = "judge"
+	Stop        Action = "interrupt"
+	PauseRun    Action = "pause"
+	Kill        Action = "kill"
+	Strength    Action = "strength"
+	Up          Action = "up"
+	Down        Action = "down"
+	HalfUp      Action = "half a page up"
+	HalfDown    Action = "half a page down"
+	PageUp      Action = "page up"
+	PageDown    Action = "page down"
+	Top         Action = "top"
+	Bottom      Action = "bottom"
+	NextBlock   Action = "next"
+	PrevBlock   Action = "previous"
+	Fold        Action = "fold"
+	FoldAll     Action = "fold all"
+	Select      Action = "select"
+	Copy        Action = "copy"
+	Search      Action = "search"
+	SearchNext  Action = "next match"
+	SearchPrev  Action = "previous match"
+	Filter      Action = "filter"
+	Raw         Action = "raw"
+	Choose      Action = "choose"
+	NextChoice  Action = "next choice"
+	PrevChoice  Action = "previous choice"
+)
+
+// Binding is one row of the table.
+type Binding struct {
+	Context Context
+	Keys    []string
+	Action  Action
+	Help    string
+}
+
+// Table is all that the keyboard does outside of the text being written.
+var Table = []Binding{
+	{Everywhere, []string{"Ctrl+C"}, Leave, "clear the input; with nothing in it: ask whether to leave"},
+	{Everywhere, []string{"Ctrl+Z"}, Suspend, "suspend; fg comes back"},
+	{Everywhere, []string{"Ctrl+L"}, Redraw, "draw the screen anew"},
+	{Everywhere, []string{"F1"}, OpenHelp, "help for this screen"},
+	{Everywhere, []string{"F2"}, OpenLogbook, "the logbook"},
+	{Everywhere, []string{"F3"}, OpenPlan, "the plan in full"},
+	{Everywhere, []string{"F4"}, OpenRuns, "runs to take up again"},
+	{Everywhere, []string{"Alt+0"}, OpenFocus, "look at the Arbiter; Alt+1 … Alt+9: at an Orchestrator"},
+	{Everywhere, []string{"Alt+p"}, Judge, "open the permission request that waits"},
+	{Everywhere, []string{"Alt+s"}, Strength, "how strong the next word is: note, steer, stop"},
+	{Everywhere, []string{"Alt+i"}, Stop, "interrupt the running turns"},
+
+	{Insert, []string{"Esc"}, Read, "read: the keys of the conversation"},
+	{Insert, []string{"Ctrl+G"}, Editor, "write in your own editor"},
+	{Insert, []string{"Ctrl+O"}, Documents, "choose a file of requirements"},
+	{Insert, []string{"PgUp"}, PageUp, "scroll the conversation"},
+	{Insert, []string{"PgDn"}, PageDown, "and back"},
+	{Insert, []string{"Alt+Up"}, Up, "scroll up by a line"},
+	{Insert, []string{"Alt+Down"}, Down, "and down"},
+
+	{Normal, []string{"i", "Enter", "Esc"}, Write, "write"},
+	{Normal, []string{":"}, WriteSlash, "write a command"},
+	{Normal, []string{"j", "Down"}, Down, "down"},
+	{Normal, []string{"k", "Up"}, Up, "up"},
+	{Normal, []string{"Ctrl+D"}, HalfDown, "half a page down"},
+	{Normal, []string{"Ctrl+U"}, HalfUp, "half a page up"},
+	{Normal, []string{"PgDn", "Ctrl+F"}, PageDown, "a page down"},
+	{Normal, []string{"PgUp", "Ctrl+B"}, PageUp, "a page up"},
+	{Normal, []string{"g", "Home"}, Top, "the beginning"},
+	{Normal, []string{"G", "End"}, Bottom, "the end, and follow it"},
+	{Normal, []string{"J", "}"}, NextBlock, "the next message"},
+	{Normal, []string{"K", "{"}, PrevBlock, "the message before"},
+	{Normal, []string{"Space"}, Fold, "fold or unfold it"},
+	{Normal, []string{"z"}, FoldAll, "fold or unfold all"},
+	{Normal, []string{"v"}, Select, "select lines"},
+	{Normal, []string{"y"}, Copy, "copy what is selected, or the message"},
+	{Normal, []string{"/"}, Search, "search"},
+	{Normal, []string{"n"}, SearchPrev, "the match before"},
+	{Normal, []string{"N"}, SearchNext, "the next match"},
+	{Normal, []string{"Tab"}, NextAgent, "the next agent"},
+	{Normal, []string{"Shift+Tab"}, PrevAgent, "the agent before"},
+	{Normal, []string{"f", "Right"}, OpenFocus, "look at that agent; 1 … 9: at an Orchestrator, 0: at the Arbiter"},
+	{Normal, []string{"x"}, Kill, "end that Orchestrator (asks)"},
+	{Normal, []string{"o"}, OpenLogbook, "the logbook"},
+	{Normal, []string{"t"}, OpenPlan, "the plan in full"},
+	{Normal, []string{"r"}, OpenRuns, "runs to take up again"},
+	{Normal, []string{"p"}, PauseRun, "pause the run, or let it go on"},
+	{Normal, []string{"?"}, OpenHelp, "help for this screen"},
+	{Normal, []string{"q"}, Leave, "leave (asks while work goes on)"},
+
+	{Focus, []string{"q", "Esc", "Left"}, Back, "back to the weaving"},
+	{Focus, []string{"Tab", "]"}, NextAgent, "the next agent"},
+	{Focus, []string{"Shift+Tab", "["}, PrevAgent, "the agent before"},
+	{Focus, []string{"i"}, Write, "write to this agent"},
+	{Focus, []string{"s"}, Stop, "interrupt its turn"},
+	{Focus, []string{"x"}, Kill, "end it (asks)"},
+
+	{Logbook, []string{"q", "Esc", "Left"}, Back, "back to the weaving"},
+	{Logbook, []string{"f"}, Filter, "filter: an agent, a kind, or words"},
+	{Logbook, []string{"d"}, Raw, "events as they were told, or their summary"},
+
+	{Plan, []string{"q", "Esc", "Left"}, Back, "back to the weaving"},
+
+	{Sessions, []string{"q", "Esc", "Left"}, Back, "back"},
+	{Sessions, []string{"j", "Down"}, NextChoice, "down"},
+	{Sessions, []string{"k", "Up"}, PrevChoice, "up"},
+	{Sessions, []string{"Enter"}, Choose, "take this run up again"},
+
+	{First, []string{"j", "Down", "Tab"}, NextChoice, "down"},
+	{First, []string{"k", "Up", "Shift+Tab"}, PrevChoice, "up"},
+	{First, []string{"Enter"}, Choose, "do it"},
+	{First, []string{"q", "Esc"}, Leave, "leave"},
+
+	{Ask, []string{"Tab", "Right", "l"}, NextChoice, "the next answer"},
+	{Ask, []string{"Shift+Tab", "Left", "h"}, PrevChoice, "the answer before"},
+	{Ask, []string{"Enter"}, Choose, "give the answer that is marked"},
+	{Ask, []string{"y"}, Allow, "yes: allow it this once, leave, end it"},
+	{Ask, []string{"a"}, AllowRun, "allow this very action for the whole run"},
+	{Ask, []string{"n"}, Deny, "no: deny it, stay"},
+	{Ask, []string{"j", "Down"}, Down, "read on"},
+	{Ask, []string{"k", "Up"}, Up, "and back"},
+	{Ask, []string{"PgDn", "Space"}, PageDown, "a page on"},
+	{Ask, []string{"PgUp"}, PageUp, "and back"},
+	{Ask, []string{"Esc"}, Back, "not now: the request stays and waits"},
+
+	{Pick, []string{"Esc", "Ctrl+C"}, Back, "not now"},
+
+	{Help, []string{"j", "Down"}, Down, "down"},
+	{Help, []string{"k", "Up"}, Up, "up"},
+	{Help, []string{"PgDn", "Space", "Ctrl+D"}, PageDown, "a page down"},
+	{Help, []string{"PgUp", "Ctrl+U"}, PageUp, "a page up"},
+	{Help, []string{"q", "Esc", "?", "F1"}, Back, "back"},
+}
+
+// Reading contexts scroll like the conversation does: what is not theirs is looked up
+// there.
+var reads = map[Context]bool{Focus: true, Logbook: true, Plan: true}
+
+// readable are the actions that make sense wherever there is something to scroll.
+var readable = map[Action]bool{
+	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true, NextBlock: true, PrevBlock: true,
+	Fold: true, FoldAll: true, Select: true, Copy: true, Search: true, SearchNext: true, SearchPrev: true,
+	OpenHelp: true, OpenLogbook: true, OpenPlan: true, OpenRuns: true, PauseRun: true, WriteSlash: true,
+}
+
+// Look finds what a key leads to.
+func Look(c Context, key string) (Action, bool) {
+	for _, b := range For(c) {
+		for _, k := range b.Keys {
+			if k == key {
+				return b.Action, true
+			}
+		}
+	}
+	return "", false
+}
+
+// Own lists what works in a context and is not known elsewhere.
+func Own(c Context) []Binding { return rows(c, nil) }
+
+// Reading lists what a context takes over from the conversation, to scroll and search.
+func Reading(c Context) []Binding {
+	if !reads[c] {
+		return nil
+	}
+	return rows(Normal, readable)
+}
+
+// For lists what works in a context, its own rows first.
+func For(c Context) []Binding {
+	list := append(Own(c), Reading(c)...)
+	if c != Everywhere {
+		list = append(list, rows(Everywhere, nil)...)
+	}
+	return list
+}
+
+func rows(c Context, only map[Action]bool) []Binding {
+	var list []Binding
+	for _, b := range Table {
+		if b.Context == c && (only == nil || only[b.Action]) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Editing lists the keys of the text being written; the editor knows them itself.
+var Editing = []Binding{
+	{Insert, []string{"Enter"}, "", "send"},
+	{Insert, []string{"Shift+Enter", "Alt+Enter", "Ctrl+J"}, "", "a new line"},
+	{Insert, []string{"Up", "Down"}, "", "at the first and last row: what was written before"},
+	{Insert, []string{"Ctrl+R"}, "", "search what was written before"},
+	{Insert, []string{"Tab"}, "", "complete: /commands, their arguments, @files"},
+	{Insert, []string{"Ctrl+A", "Ctrl+E"}, "", "beginning and end of the line"},
+	{Insert, []string{"Alt+B", "Alt+F"}, "", "a word back and on"},
+	{Insert, []string{"Ctrl+W", "Ctrl+U", "Ctrl+K"}, "", "delete a word, to the beginning, to the end"},
+	{Insert, []string{"Ctrl+_"}, "", "undo"},
+}

@@ -1,0 +1,189 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+)
+
+// maxInput is how much of the window the input takes at most.
+const maxInput = 3 // one row of so many
+
+// Draw implements tview.Primitive.
+func (d *desk) Draw(s tcell.Screen) {
+	x, y, w, h := d.GetRect()
+	s.HideCursor()
+	if w <= 0 || h <= 0 {
+		return
+	}
+	bottom := h - 1 // the status line
+	rows := 0
+	if d.screen().writes() && bottom > 0 {
+		rows = min(d.input.Rows(w, max(h/maxInput, 1)), bottom)
+		d.input.SetRect(x, y+bottom-rows, w, rows)
+	}
+	d.top = y + bottom - rows
+	if body := bottom - rows; body > 0 {
+		d.screen().draw(s, x, y, w, body)
+	}
+	if rows > 0 {
+		d.input.Draw(s)
+		d.drawPopup(s, x, y, w, bottom-rows)
+	}
+	d.line.SetRect(x, y+max(bottom, 0), w, 1)
+	d.line.Set(d.statusData())
+	d.line.Draw(s)
+	d.offer.draw(d, s, x, y, w, h)
+	if d.tab != nil {
+		s.HideCursor()
+		d.tab.draw(s, x, y, w, h)
+	}
+}
+
+// drawPopup draws the list of completions above the input.
+func (d *desk) drawPopup(s tcell.Screen, x, y, w, bottom int) {
+	lines, at := d.input.Popup(w, min(bottom, 8))
+	if len(lines) == 0 {
+		return
+	}
+	c := cell.On(s, x, y+bottom-len(lines), w, len(lines), d.look)
+	c.Clear(cell.StatusBar)
+	for i, l := range lines {
+		c.Line(0, i, l)
+		if i == at {
+			c.Restyle(0, i, w, cell.Selection)
+		}
+	}
+}
+
+// key is told every key press. Pastes come apart from them.
+func (d *desk) key(e *tcell.EventKey) {
+	key := keys.Name(e)
+	switch {
+	case d.offer.open():
+		d.offer.key(d, e, key)
+		return
+	case d.tab != nil:
+		if d.tab.key(e, key) {
+			return
+		}
+		if d.tab == nil || !d.tab.own {
+			break
+		}
+		// A dialog that came by itself does not take what was meant for the input.
+		if e.Key() == tcell.KeyRune && d.screen().writes() {
+			d.input.Key(e)
+			return
+		}
+	case d.writing():
+		if d.input.Key(e) {
+			return
+		}
+	case d.hunt.key(d, e, key):
+		return
+	}
+	if p, ok := d.screen().(presser); ok && d.tab == nil && e.Key() == tcell.KeyRune && p.press(e.Rune()) {
+		return
+	}
+	context := d.context()
+	if id, ok := agentKey(context, key); ok {
+		d.focusOn(id)
+		return
+	}
+	if a, ok := keys.Look(context, key); ok {
+		if d.tab == nil && d.screen().act(a, key) || d.act(a) {
+			return
+		}
+	}
+}
+
+// presser is a screen whose choices have keys of their own.
+type presser interface{ press(r rune) bool }
+
+// agentKey says whom a number stands for.
+func agentKey(c keys.Context, key string) (string, bool) {
+	digits := strings.TrimPrefix(key, "Alt+")
+	if len(digits) != 1 || digits[0] < '0' || digits[0] > '9' {
+		return "", false
+	}
+	if alt := digits != key; !alt && c != keys.Normal && c != keys.Focus {
+		return "", false
+	}
+	if digits == "0" {
+		return "arbiter", true
+	}
+	return "orch-" + digits, true
+}
+
+// PasteHandler implements tview.Primitive.
+func (d *desk) PasteHandler() func(string, func(tview.Primitive)) {
+	return func(text string, _ func(tview.Primitive)) {
+		switch {
+		case d.offer.open():
+			d.offer.paste(text)
+		case d.tab == nil && d.hunt.typing:
+			d.hunt.text += text
+		case d.screen().writes():
+			d.write()
+			d.input.Paste(text)
+		}
+	}
+}
+
+// MouseHandler implements tview.Primitive.
+func (d *desk) MouseHandler() mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
+		_, y := e.Position()
+		switch {
+		case d.offer.open():
+			return d.offer.mouse(d, a, e)
+		case d.tab != nil:
+			return d.tab.mouse(a, e), nil
+		case y >= d.top && d.screen().writes():
+			if a == tview.MouseLeftDown {
+				d.write()
+			}
+			if handler := d.input.MouseHandler(); handler != nil {
+				return handler(a, e, focus)
+			}
+			return false, nil
+		}
+		if handler := d.screen().mouse(); handler != nil {
+			consumed, capture := handler(a, e, focus)
+			if capture != nil {
+				capture = &captured{Box: d.Box, handler: handler}
+			}
+			return consumed, capture
+		}
+		return false, nil
+	}
+}
+
+// captured has a drag go on to where it began.
+type captured struct {
+	*tview.Box
+	handler mouseHandler
+}
+
+func (c *captured) MouseHandler() mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
+		consumed, capture := c.handler(a, e, focus)
+		if capture != nil {
+			return consumed, c
+		}
+		return consumed, nil
+	}
+}
+
+// copied says how much was put on the clipboard.
+func copied(text string) string {
+	if n := strings.Count(text, "\n") + 1; n > 1 {
+		return fmt.Sprintf("Copied %d lines.", n)
+	}
+	return fmt.Sprintf("Copied %d characters.", len([]rune(text)))
+}

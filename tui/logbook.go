@@ -1,0 +1,179 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/card"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/chronicle"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+)
+
+// logbook is every event, one line each or as it was told.
+type logbook struct {
+	d      *desk
+	view   *reader
+	raw    bool
+	filter chronicle.Filter
+	typing bool // the filter is being written
+	text   string
+}
+
+func newLogbook(d *desk) *logbook {
+	l := &logbook{d: d}
+	l.view = d.reader(l.source())
+	return l
+}
+
+// source is what the filter picks.
+func (l *logbook) source() *source {
+	thread := l.d.f.book.All()
+	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
+		thread = l.d.f.book.Filter(l.filter)
+	}
+	return &source{thread: thread, render: func(e chronicle.Entry, o card.Options) card.Card { return card.Log(e, o, l.raw) }}
+}
+
+func (l *logbook) context() keys.Context { return keys.Logbook }
+func (l *logbook) writes() bool          { return false }
+func (l *logbook) renew()                { l.view.SetLook(l.d.look) }
+
+func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
+	c := cell.On(s, x, y, w, h, l.d.look)
+	c.Clear(cell.Base)
+	at := c.Text(0, 0, "THE LOGBOOK", cell.Title)
+	l.drawFilter(c, at+2)
+	row := 1
+	if h > 4 {
+		c.Rule(row, cell.Frame)
+		if note := l.d.below(l.view); note != "" {
+			c.Sub(0, row, w-2, 1).Right(0, cell.Of(cell.Dim, " "+note+" "))
+		}
+		row++
+	}
+	l.view.SetRect(x, y+row, w, max(h-row, 0))
+	l.view.Draw(s)
+}
+
+// drawFilter tells what is in sight, or what is being written.
+func (l *logbook) drawFilter(c cell.Canvas, x int) {
+	if l.typing {
+		x = c.Text(x, 0, "filter: ", cell.Dim)
+		x = c.Text(x, 0, l.text, cell.Input)
+		c.Cursor(x, 0)
+		return
+	}
+	text := "all events"
+	if f := l.describe(); f != "" {
+		text = "only " + f
+	}
+	if l.raw {
+		text += ", as they were told"
+	}
+	if n, err := l.d.f.book.Lost(); err != nil {
+		text += fmt.Sprintf("; %d of the oldest are gone: %v", n, err)
+	}
+	c.Text(x, 0, text, cell.Dim)
+}
+
+func (l *logbook) describe() string {
+	var parts []string
+	if l.filter.Agent != "" {
+		parts = append(parts, l.d.name(l.filter.Agent))
+	}
+	if len(l.filter.Kinds) > 0 {
+		parts = append(parts, strings.Join(l.filter.Kinds, ", "))
+	}
+	if l.filter.Text != "" {
+		parts = append(parts, "“"+l.filter.Text+"”")
+	}
+	return strings.Join(parts, " · ")
+}
+
+func (l *logbook) act(a keys.Action, _ string) bool {
+	switch a {
+	case keys.Back:
+		switch {
+		case l.view.Selecting():
+			l.view.SelectClear()
+		case l.describe() != "":
+			l.filter = chronicle.Filter{}
+			l.view.show(l.source())
+		default:
+			l.d.back()
+		}
+	case keys.Raw:
+		l.raw = !l.raw
+		l.view.show(l.source())
+	case keys.Filter:
+		l.typing, l.text = true, l.describeTyped()
+	default:
+		return l.d.scroll(l.view, a)
+	}
+	return true
+}
+
+func (l *logbook) describeTyped() string {
+	parts := append([]string{}, l.filter.Kinds...)
+	if l.filter.Agent != "" {
+		parts = append([]string{l.filter.Agent}, parts...)
+	}
+	if l.filter.Text != "" {
+		parts = append(parts, l.filter.Text)
+	}
+	return strings.Join(parts, " ")
+}
+
+// key takes the keys of a filter that is being written.
+func (l *logbook) key(e *tcell.EventKey, key string) bool {
+	if !l.typing {
+		return false
+	}
+	switch {
+	case key == "Esc" || key == "Ctrl+C":
+		l.typing = false
+	case key == "Enter":
+		l.typing = false
+		l.filter = parseFilter(l.text)
+		l.view.show(l.source())
+	case key == "Backspace":
+		if r := []rune(l.text); len(r) > 0 {
+			l.text = string(r[:len(r)-1])
+		}
+	case key == "Ctrl+U":
+		l.text = ""
+	case e.Key() == tcell.KeyRune:
+		l.text += string(e.Rune())
+	}
+	return true
+}
+
+// parseFilter reads words: an agent, kinds of events, and what else must be found.
+func parseFilter(text string) chronicle.Filter {
+	var f chronicle.Filter
+	var words []string
+	for _, w := range strings.Fields(text) {
+		switch {
+		case f.Agent == "" && (w == contract.Arbiter || w == contract.Human || w == contract.Supervisor || strings.HasPrefix(w, "orch-")):
+			f.Agent = w
+		case slices.Contains(contract.EventNames(), w):
+			f.Kinds = append(f.Kinds, w)
+		default:
+			words = append(words, w)
+		}
+	}
+	f.Text = strings.Join(words, " ")
+	return f
+}
+
+func (l *logbook) mouse() mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, to func(tview.Primitive)) (bool, tview.Primitive) {
+		return l.view.MouseHandler()(a, e, to)
+	}
+}

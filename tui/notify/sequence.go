@@ -1,0 +1,88 @@
+package notify
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+)
+
+// Protocol is how a terminal wants to be told.
+type Protocol int
+
+// The protocols. One is used, never several: some terminals know more than one, and
+// would call twice.
+const (
+	None   Protocol = iota
+	OSC777          // urxvt, VTE, foot, Ghostty, WezTerm
+	OSC99           // kitty
+	OSC9            // iTerm2, and the terminals of Windows
+)
+
+const (
+	bell   = "\a"
+	esc    = "\x1b"
+	finish = esc + `\`
+)
+
+// textMost is how long a notification's text is at most, in characters.
+const textMost = 200
+
+// Terminal is what the environment tells about the terminal.
+type Terminal struct {
+	Protocol Protocol
+	Tmux     bool // sequences are wrapped to pass through it
+}
+
+// Detect reads the environment. A terminal that is not known is told by OSC 777: those
+// that do not know it ignore it.
+func Detect(getenv func(string) string) Terminal {
+	term, program := getenv("TERM"), getenv("TERM_PROGRAM")
+	t := Terminal{Protocol: OSC777, Tmux: getenv("TMUX") != ""}
+	switch {
+	case term == "" || term == "dumb" || term == "linux" || strings.HasPrefix(term, "vt"):
+		t.Protocol = None
+	case !t.Tmux && (getenv("STY") != "" || strings.HasPrefix(term, "screen")):
+		t.Protocol = None // screen hands nothing on
+	case getenv("KITTY_WINDOW_ID") != "" || term == "xterm-kitty":
+		t.Protocol = OSC99
+	case program == "iTerm.app" || getenv("WT_SESSION") != "" || getenv("ConEmuPID") != "" || getenv("LC_TERMINAL") == "iTerm2":
+		t.Protocol = OSC9
+	}
+	return t
+}
+
+// Sequence is what to write to have the terminal call the human.
+func (t Terminal) Sequence(title, body string) string {
+	title, body = sanitize.Line(title, titleMost), sanitize.Line(body, textMost)
+	var s string
+	switch t.Protocol {
+	case OSC777:
+		s = esc + "]777;notify;" + field(title) + ";" + field(body) + finish
+	case OSC99:
+		// d=0: more follows. The payload is encoded, as its text may be anything.
+		s = esc + "]99;i=arbiter:d=0:e=1:p=title;" + encoded(title) + finish +
+			esc + "]99;i=arbiter:d=1:e=1:p=body;" + encoded(body) + finish
+	case OSC9:
+		// A number at the beginning would be taken for a command by some: so there is
+		// always a word.
+		s = esc + "]9;arbiter: " + field(title) + " - " + field(body) + finish
+	default:
+		return ""
+	}
+	if t.Tmux {
+		s = passthrough(s)
+	}
+	return s
+}
+
+// field is a text that cannot end its field.
+func field(s string) string { return strings.ReplaceAll(s, ";", ",") }
+
+func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+// passthrough wraps a sequence so that tmux hands it on (its allow-passthrough has to
+// be on; without it tmux drops it whole).
+func passthrough(s string) string {
+	return esc + "Ptmux;" + strings.ReplaceAll(s, esc, esc+esc) + finish
+}

@@ -1,0 +1,62 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+)
+
+// Moment is the part of a state that the title tells and that can be a reason to call.
+// The zero value is an oracle that waits for a first word.
+type Moment struct {
+	Human   bool   // a human is awaited
+	For     string // what for, in few words: "Orchestrator I asks to run a command"
+	Ended   string // how the run ended: complete, failed, cancelled, …; empty: it has not
+	Word    string // the state of the machine: "weaving"; empty: no run
+	Threads int    // Orchestrators at work
+	Where   string // the workspace's name, to tell windows apart
+	Focused bool   // the terminal said that it has the focus: nobody has to be called
+	ASCII   bool   // the title has nothing beyond it
+}
+
+// titleMost is how long a title is at most, in characters.
+const titleMost = 80
+
+// Title is the text of the terminal's title.
+func Title(m Moment) string {
+	mark, words := "", "speak"
+	switch {
+	case m.Human:
+		mark, words = "? ", "a word is awaited"
+	case m.Ended == "complete":
+		mark, words = "✓ ", "it is done"
+	case m.Ended == "cancelled":
+		mark, words = "– ", "it was ended"
+	case m.Ended == "limit":
+		mark, words = "✗ ", "a limit is reached"
+	case m.Ended == "needs_input":
+		mark, words = "? ", "a word is awaited"
+	case m.Ended != "":
+		mark, words = "✗ ", "it has failed"
+	case m.Word != "":
+		mark, words = "◆ ", m.Word
+		switch {
+		case m.Threads == 1:
+			words += " · 1 thread"
+		case m.Threads > 1:
+			words += fmt.Sprintf(" · %d threads", m.Threads)
+		}
+	}
+	title := mark + "arbiter – " + words
+	if m.Where != "" {
+		title += " · " + sanitize.Line(m.Where, 32)
+	}
+	title = sanitize.Line(title, titleMost)
+	if m.ASCII {
+		title = ascii.Replace(title)
+	}
+	return title
+}
+
+var ascii = strings.NewReplacer("✓", "+", "✗", "!", "◆", ">", "–", "-", "·", "-", "…", "~")

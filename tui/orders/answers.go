@@ -1,0 +1,129 @@
+package orders
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Word makes a short text from outside fit for one line.
+func Word(s string) string { return sanitize.Line(s, 200) }
+
+// Name is how a party is called.
+func Name(s *supervisor.State, id string) string {
+	switch id {
+	case contract.Human:
+		return "You"
+	case contract.Arbiter:
+		return "The Arbiter"
+	case contract.Supervisor:
+		return "The supervisor"
+	}
+	if s != nil {
+		for i := range s.Agents {
+			if s.Agents[i].ID == id {
+				return Word(s.Agents[i].Name)
+			}
+		}
+	}
+	if n, ok := strings.CutPrefix(id, "orch-"); ok {
+		return "Orchestrator " + Word(n) // one that was forgotten long ago
+	}
+	return Word(id)
+}
+
+// Over says whether an agent's work is behind it.
+func Over(a *supervisor.Agent) bool {
+	return a.Role == supervisor.RoleOrchestrator && (a.Status == supervisor.Ended || a.Status == supervisor.Stopping || a.Standing == supervisor.HandedOff)
+}
+
+// Context tells how full the contexts are, of one agent or of all that live.
+func Context(s *supervisor.State, id string) string {
+	var b strings.Builder
+	for i := range agents(s) {
+		a := &s.Agents[i]
+		if id != "" && a.ID != id || id == "" && Over(a) {
+			continue
+		}
+		fmt.Fprintf(&b, "- **%s** ", Name(s, a.ID))
+		if a.Context.Window == 0 {
+			b.WriteString("nothing is known yet\n")
+			continue
+		}
+		fmt.Fprintf(&b, "%d of %d tokens, %.1f %%", a.Context.Tokens, a.Context.Window, a.Context.Pct)
+		if a.Context.TurnsLeft > 0 {
+			fmt.Fprintf(&b, ", about %d turns before it must hand off", a.Context.TurnsLeft)
+		}
+		if a.Compactions > 0 {
+			fmt.Fprintf(&b, ", compacted %d times", a.Compactions)
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "There is no such agent."
+	}
+	fmt.Fprintf(&b, "\nAn agent is warned at %g %% and told to hand off at %g %%.", s.Options.ContextWarn, s.Options.ContextCritical)
+	return b.String()
+}
+
+func agents(s *supervisor.State) []supervisor.Agent {
+	if s == nil {
+		return nil
+	}
+	return s.Agents
+}
+
+// Cost tells what a run has cost.
+func Cost(s *supervisor.State) string {
+	if s == nil {
+		return "Nothing yet."
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "**$%.4f** in all", s.CostUSD)
+	if s.Options.MaxCostUSD > 0 {
+		fmt.Fprintf(&b, ", of $%.2f at most", s.Options.MaxCostUSD)
+	}
+	fmt.Fprintf(&b, "\n\n| tokens | |\n|---|--:|\n| in | %d |\n| read from the cache | %d |\n| written to the cache | %d |\n| out | %d |\n\n| agent | cost |\n|---|--:|\n",
+		s.Usage.Input, s.Usage.CacheRead, s.Usage.CacheCreation, s.Usage.Output)
+	for i := range s.Agents {
+		fmt.Fprintf(&b, "| %s | $%.4f |\n", Name(s, s.Agents[i].ID), s.Agents[i].CostUSD)
+	}
+	if s.Options.Rehearsal {
+		b.WriteString("\nA rehearsal: these are the prices of a scripted model, and nothing is paid.")
+	}
+	return b.String()
+}
+
+// Permissions tells what is allowed, asked for and denied.
+func Permissions(s *supervisor.State) string {
+	if s == nil {
+		return "There is no run yet."
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Mode: **%s**\n\n", Word(s.Options.Permissions))
+	list := func(title string, rules []string) {
+		fmt.Fprintf(&b, "%s\n\n", title)
+		for _, r := range rules {
+			fmt.Fprintf(&b, "- `%s`\n", Word(r))
+		}
+		if len(rules) == 0 {
+			b.WriteString("- none\n")
+		}
+		b.WriteString("\n")
+	}
+	list("Denied by rules:", s.Options.Deny)
+	list("Allowed by rules:", s.Options.Allow)
+	fmt.Fprintf(&b, "Allowed by you for this run: %d actions. Waiting for you: %d.\n\nThe Arbiter reads and rules; it changes nothing, whatever the rules say.", len(s.Granted), len(s.Permits))
+	return b.String()
+}
+
+// Task is the task in full.
+func Task(s *supervisor.State) string {
+	if s == nil || s.Task == "" {
+		return "There is no task yet."
+	}
+	return sanitize.Text(s.Task)
+}

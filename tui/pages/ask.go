@@ -1,0 +1,279 @@
+package pages
+
+import (
+	"time"
+	"unicode"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// deaf is how long a dialog that came by itself takes no decision: keys on their way
+// were meant for something else.
+const deaf = 700 * time.Millisecond
+
+// Ask is a dialog. Its rectangle is the area it may take; what it does not need of it
+// stays to be seen, dimmed.
+type Ask struct {
+	page
+	scroller
+	data  AskData
+	focus int
+	armed time.Time
+
+	body  []cell.Line // laid out for the width
+	width int
+	spots []spot // where the choices are, as last drawn
+}
+
+// spot is the place of a choice on the screen.
+type spot struct{ x, y, w int }
+
+// NewAsk is a dialog that asks nothing.
+func NewAsk(look *cell.Look) *Ask { return &Ask{page: newPage(look)} }
+
+// Set replaces the question. It can be answered at once; see Arm.
+func (a *Ask) Set(d AskData) {
+	a.data, a.body, a.width, a.spots, a.armed = d, nil, -1, nil, time.Time{}
+	a.focus = max(min(d.Focus, len(d.Choices)-1), 0)
+	a.Top()
+}
+
+// SetLook replaces the look.
+func (a *Ask) SetLook(look *cell.Look) { a.look, a.width = look, -1 }
+
+// Arm says that the dialog came by itself at a time: decisions are refused until the
+// keyboard was quiet for a moment. Whoever is in the middle of a word goes on typing
+// it, so that each refused key begins the moment anew.
+func (a *Ask) Arm(at time.Time) { a.armed = at.Add(deaf) }
+
+// Armed says whether a decision is taken now.
+func (a *Ask) Armed(now time.Time) bool { return !now.Before(a.armed) }
+
+// refuse says whether a key comes too early.
+func (a *Ask) refuse(now time.Time) bool {
+	if a.Armed(now) {
+		return false
+	}
+	a.armed = now.Add(deaf)
+	return true
+}
+
+// Next and Prev move among the choices.
+func (a *Ask) Next() { a.step(1) }
+func (a *Ask) Prev() { a.step(-1) }
+
+func (a *Ask) step(by int) {
+	if n := len(a.data.Choices); n > 0 {
+		a.focus = (a.focus + by + n) % n
+	}
+}
+
+// Choose takes the choice at hand, unless it is too early.
+func (a *Ask) Choose(now time.Time) (value string, ok bool) {
+	if len(a.data.Choices) == 0 || a.refuse(now) {
+		return "", false
+	}
+	return a.data.Choices[a.focus].Value, true
+}
+
+// Press takes the choice of a hot key, unless it is too early. Every character that
+// is typed while the dialog is up belongs here, so that typing is noticed.
+func (a *Ask) Press(r rune, now time.Time) (value string, ok bool) {
+	if a.refuse(now) {
+		return "", false
+	}
+	for i, c := range a.data.Choices {
+		if c.Key != 0 && unicode.ToLower(c.Key) == unicode.ToLower(r) {
+			a.focus = i
+			return c.Value, true
+		}
+	}
+	return "", false
+}
+
+// Click takes the choice drawn at a place of the screen, unless it is too early.
+func (a *Ask) Click(x, y int, now time.Time) (value string, ok bool) {
+	for i, s := range a.spots {
+		if s.w > 0 && y == s.y && x >= s.x && x < s.x+s.w {
+			if a.refuse(now) {
+				return "", false
+			}
+			a.focus = i
+			return a.data.Choices[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// Draw implements tview.Primitive.
+func (a *Ask) Draw(screen tcell.Screen) {
+	c := a.over(screen)
+	w, h := c.Size()
+	a.spots = make([]spot, len(a.data.Choices))
+	if w == 0 || h == 0 {
+		return
+	}
+	for y := range h {
+		c.Restyle(0, y, w, cell.Dim)
+	}
+	framed := w >= 24 && h >= 7
+	inner := w
+	if framed {
+		inner = min(w-4, 96)
+		if w >= 72 {
+			inner = min(w-10, 96)
+		}
+	}
+	head, body, note, choices := a.parts(inner, h, framed)
+	rows := len(head) + len(body) + len(note) + len(choices)
+	if framed {
+		rows += 2
+	}
+	outer := inner
+	if framed {
+		outer += 4
+	}
+	box := c.Sub((w-outer)/2, max((h-rows)/2, 0), outer, min(rows, h))
+	box.Clear(cell.Base)
+	outside := box
+	if framed {
+		tone := a.data.Tone
+		if tone == cell.Base {
+			tone = cell.FrameFocus
+		}
+		title := cell.Title
+		if tone == cell.Danger {
+			tone, title = cell.Bad, cell.Danger
+		}
+		box = box.Frame(cell.Of(title, a.data.Title), tone)
+		bw, bh := box.Size()
+		box = box.Sub(1, 0, bw-2, bh)
+	}
+	a.paint(box, head, body, note, choices)
+	if n := a.below(); framed && n > 0 {
+		more := cell.Of(cell.Key, " "+plural(n, "more line")+" "+a.look.Glyphs.More+" ")
+		ow, oh := outside.Size()
+		outside.Line(max(ow-2-more.Width(), 1), oh-1, more)
+	}
+}
+
+// parts are the lines of the dialog, cut to the height: choices are kept before all,
+// then of the body at least some rows, then the head, then the note.
+func (a *Ask) parts(inner, h int, framed bool) (head, body, note []cell.Line, choices [][]int) {
+	if a.width != inner {
+		a.width, a.body = inner, nil
+		if a.data.Body != nil {
+			a.body = a.data.Body(inner)
+		}
+	}
+	if framed {
+		h -= 2
+	} else {
+		head = cell.Wrap(cell.Of(cell.Title, a.data.Title), inner)
+	}
+	for _, l := range a.data.Head {
+		head = append(head, cell.Wrap(l, inner)...)
+	}
+	if a.data.Note != "" {
+		note = cell.WrapText(cell.Dim, a.data.Note, inner)
+	}
+	choices = a.rows(inner, h)
+	room := max(h-len(choices), 0)
+	few := min(len(a.body), 3)
+	// Blank lines between the parts, where there is room for them.
+	airy := len(head)+len(note)+few+4 <= room
+	if airy {
+		if len(head) > 0 && len(a.body) > 0 {
+			head = append(head, nil)
+		}
+		if len(note) > 0 {
+			note = append([]cell.Line{nil}, note...)
+		}
+		note = append(note, nil)
+	}
+	if len(head)+len(note)+few > room {
+		note = nil
+	}
+	head = head[:min(len(head), max(room-few, 0))]
+	a.fit(len(a.body), min(len(a.body), max(room-len(head)-len(note), 0)))
+	return head, a.body[a.top : a.top+a.view], note, choices
+}
+
+// rows deals the choices out to rows: one row, or where there is height one each, or as
+// few as can be.
+func (a *Ask) rows(inner, h int) (rows [][]int) {
+	total, n := -2, len(a.data.Choices)
+	for i := range a.data.Choices {
+		total += 2 + a.label(i).Width()
+	}
+	if total > inner && h >= n+10 {
+		for i := range n {
+			rows = append(rows, []int{i})
+		}
+		return rows
+	}
+	used := 0
+	for i := range a.data.Choices {
+		w := a.label(i).Width()
+		if len(rows) == 0 || used+2+w > inner {
+			rows, used = append(rows, nil), -2
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], i)
+		used += 2 + w
+	}
+	return rows
+}
+
+// label is a choice as it is drawn.
+func (a *Ask) label(i int) cell.Line {
+	ch := a.data.Choices[i]
+	role, keyRole, mark := cell.Choice, cell.ChoiceKey, " "
+	switch {
+	case i == a.focus && ch.Grave:
+		role, keyRole, mark = cell.Danger, cell.Danger, a.look.Glyphs.Chosen
+	case i == a.focus:
+		role, keyRole, mark = cell.ChoiceFocus, cell.ChoiceFocus, a.look.Glyphs.Chosen
+	}
+	l := cell.Of(role, mark)
+	if ch.Key != 0 {
+		l = append(l, cell.Span{Text: string(unicode.ToLower(ch.Key)), Role: keyRole}, cell.Span{Text: " ", Role: role})
+	}
+	return append(l, cell.Span{Text: ch.Label + " ", Role: role})
+}
+
+func (a *Ask) paint(box cell.Canvas, head, body, note []cell.Line, choices [][]int) {
+	w, h := box.Size()
+	left, top := box.Origin()
+	y := box.Lines(0, head)
+	part := box.Sub(0, y, w, len(body))
+	part.Lines(0, body)
+	a.marks(part)
+	box.Lines(y+len(body), note)
+	early := !a.Armed(time.Now())
+	// Where not all rows of choices find room, the one at hand does.
+	first := h - len(choices)
+	for i, row := range choices {
+		for _, n := range row {
+			if n == a.focus && first+i < 0 {
+				first = -i
+			}
+		}
+	}
+	for i, row := range choices {
+		y, x := first+i, 0
+		if y < 0 || y >= h {
+			continue
+		}
+		for _, n := range row {
+			at := x
+			x = box.Line(x, y, a.label(n))
+			if early {
+				box.Restyle(at, y, x-at, cell.Dim)
+			}
+			a.spots[n] = spot{left + at, top + y, max(min(x, w)-at, 0)}
+			x += 2
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package pages
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// Step is a step of the plan. Status is one of pending, active, done, failed, skipped.
+type Step struct {
+	Text, Status string
+	Agent        string // who does it, as it is called
+}
+
+// Agent is one line of the roster.
+type Agent struct {
+	ID    string // rules the colour of the name
+	Name  string // "Orchestrator II"
+	Mode  string
+	State string    // a word: "weaves", "waits", "is gone"
+	Tone  cell.Role // of State
+	Busy  bool      // a turn runs: moves
+
+	Known  bool // there is a reading of the context
+	Tokens int
+	Window int
+	Pct    float64
+	Level  string // "", "warn", "critical"
+
+	Doing string        // the tool or subagent at hand
+	Age   time.Duration // how long State has held
+	Bell  bool          // it waits for the human
+	Past  bool          // handed off or ended
+}
+
+// StatusData is what the status line tells.
+type StatusData struct {
+	Word    string    // the state of the machine: "weaving"
+	Tone    cell.Role // of Word: Warn and Bad stand out
+	Awaited string    // who is awaited: "Orchestrator II"; empty: nobody
+	Human   bool      // a human is awaited: shown before all else
+	Waiting time.Duration
+
+	CostUSD  float64
+	Tokens   int
+	Elapsed  time.Duration
+	Restarts int
+	Mode     string   // of the keyboard: "NORMAL"
+	Hint     string   // "? help"
+	Flash    string   // what was just answered: takes the place of the figures
+	Warnings []string // REHEARSAL, ALLOW ALL: never dropped
+}
+
+// Finding is one thing a person should know before anything is begun.
+type Finding struct {
+	Label, Text string
+	Tone        cell.Role
+}
+
+// Run is a run that can be taken up again.
+type Run struct {
+	ID, Title, Status string
+	Tone              cell.Role // of Status
+	LastActive        time.Time
+	Bytes             int64
+	Rehearsal         bool
+}
+
+// OracleData is what the idle oracle shows.
+type OracleData struct {
+	Words    []string // what the oracle says: "Speak, mortal."
+	Findings []Finding
+	Threads  int // runs that can be taken up again
+	Newest   Run
+	Hint     string // how to take them up: "Ctrl+R"
+	Now      time.Time
+	Warnings []string // REHEARSAL, ALLOW ALL
+}
+
+// HelpGroup is a titled table of keys or commands.
+type HelpGroup struct {
+	Title string
+	Rows  []HelpRow
+}
+
+// HelpRow says what keys do.
+type HelpRow struct{ Keys, Text string }
+
+// Choice is an answer to a dialog.
+type Choice struct {
+	Value string // what is returned when it is chosen
+	Key   rune   // hot key, without regard to case; 0: none
+	Label string
+	Grave bool // it cannot be taken back
+}
+
+// AskData is a dialog.
+type AskData struct {
+	Title string
+	Tone  cell.Role // of frame and title: Alert, Danger …; FrameFocus if it is not given
+	Head  []cell.Line
+	// Body are the lines for a width; it is asked again when the width is another one.
+	Body    func(width int) []cell.Line
+	Choices []Choice
+	Focus   int    // the choice at hand at first
+	Note    string // below: what is at stake, or how many more wait
+}

@@ -1,0 +1,225 @@
+package pages
+
+import (
+	"unicode"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// Lack is what keeps a run from being begun.
+type Lack int
+
+// What may be lacking.
+const (
+	NoClaude     Lack = iota // there is none
+	OddClaude                // there is one that cannot be driven
+	LoggedOut                // there is one that is not logged in
+	install      = "npm install -g @anthropic-ai/claude-code"
+	firstRunWide = 76
+)
+
+// Way is a way on from the first run.
+type Way string
+
+// The ways.
+const (
+	WayLogin    Way = "login"
+	WayRehearse Way = "rehearse"
+	WayRetry    Way = "retry"
+	WayQuit     Way = "quit"
+)
+
+// FirstRunData says what is lacking.
+type FirstRunData struct {
+	Lack    Lack
+	Version string // of claude, if there is one
+	Path    string // where it was found
+	Problem string // in plain words
+	Busy    bool   // it is being looked at: "Patience."
+}
+
+// FirstRun is the screen for somebody who cannot begin yet.
+type FirstRun struct {
+	page
+	list
+	data FirstRunData
+	ways []wayRow
+	rows []int // screen rows of the ways, as last drawn
+}
+
+type wayRow struct {
+	way         Way
+	key         rune
+	label, text string
+}
+
+// NewFirstRun is a first run that lacks everything.
+func NewFirstRun(look *cell.Look) *FirstRun {
+	f := &FirstRun{page: newPage(look)}
+	f.Set(FirstRunData{})
+	return f
+}
+
+// Set says what is lacking. The choice goes back to the first way if the ways are others.
+func (f *FirstRun) Set(d FirstRunData) {
+	if d.Lack != f.data.Lack {
+		f.at = 0
+	}
+	f.data, f.ways = d, nil
+	if d.Lack == LoggedOut {
+		f.ways = append(f.ways, wayRow{WayLogin, 'l', "Log in", "claude asks you to log in, here; then you are back"})
+	}
+	f.ways = append(f.ways,
+		wayRow{WayRetry, 't', "Try again", "look once more, when you have done it elsewhere"},
+		wayRow{WayRehearse, 'r', "Rehearse", "see a whole run with scripted words, at no cost"},
+		wayRow{WayQuit, 'q', "Quit", "nothing was changed"})
+	f.set(len(f.ways))
+}
+
+// Choose is the way at hand.
+func (f *FirstRun) Choose() Way { return f.ways[f.at].way }
+
+// Press is the way of a hot key.
+func (f *FirstRun) Press(r rune) (Way, bool) {
+	for i, w := range f.ways {
+		if w.key == unicode.ToLower(r) {
+			f.at = i
+			return w.way, true
+		}
+	}
+	return "", false
+}
+
+// At is the way drawn at a place of the screen; it becomes the one at hand.
+func (f *FirstRun) At(x, y int) (Way, bool) {
+	if !f.InRect(x, y) {
+		return "", false
+	}
+	_, y = f.local(x, y)
+	for i, row := range f.rows {
+		if row == y && i < len(f.ways) {
+			f.at = i
+			return f.ways[i].way, true
+		}
+	}
+	return "", false
+}
+
+// Draw implements tview.Primitive.
+func (f *FirstRun) Draw(screen tcell.Screen) {
+	c := f.canvas(screen)
+	w, h := c.Size()
+	f.rows = f.rows[:0]
+	if w == 0 || h == 0 {
+		return
+	}
+	text := column(c, firstRunWide)
+	left, _ := text.Origin()
+	zero, _ := c.Origin()
+	tw, _ := text.Size()
+	body := f.body(tw)
+	explain := f.wayLines(tw, true)
+	if len(body)+1+len(explain) > h {
+		explain = f.wayLines(tw, false)
+	}
+	// The ways are always in sight: the explanation gives way from its end.
+	room := max(h-len(explain)-1, 0)
+	body = body[:min(len(body), room)]
+	rows := len(body) + len(explain)
+	if len(body) > 0 {
+		rows++
+	}
+	y := max((h-rows)*2/5, 0)
+	if art := f.look.Sigil(w-4, min(h-rows-2-margin(h), 13)); len(art) > 0 {
+		y = max((h-rows-len(art)-1)*2/5, 0)
+		for i, l := range art {
+			c.Center(y+i, l)
+		}
+		y += len(art) + 1
+	}
+	part := c.Sub(left-zero, 0, tw, h)
+	if y = part.Lines(y, body); len(body) > 0 {
+		y++
+	}
+	// When even they are too many, the one at hand is in sight.
+	skip := max(min(f.at-(h-y)+1, len(explain)-(h-y)), 0)
+	for i, l := range explain {
+		f.rows = append(f.rows, y+i-skip)
+		if i < skip || y+i-skip >= h {
+			f.rows[i] = -1
+			continue
+		}
+		part.Line(0, y+i-skip, l)
+		if i == f.at {
+			part.Restyle(0, y+i-skip, tw, cell.Selection)
+		}
+	}
+}
+
+// wayLines are the ways, one a row.
+func (f *FirstRun) wayLines(w int, explained bool) []cell.Line {
+	var lines []cell.Line
+	for i, way := range f.ways {
+		mark := "  "
+		if i == f.at {
+			mark = f.look.Glyphs.Chosen + " "
+		}
+		l := cell.Line{{Text: mark, Role: cell.Active}, {Text: string(way.key), Role: cell.Key}, {Text: "  " + pad(way.label, 11, ""), Role: cell.Strong}}
+		if explained && w >= 60 {
+			l = append(l, cell.Span{Text: cell.Shorten(way.text, w-l.Width(), f.look.Glyphs.Ellipsis), Role: cell.Dim})
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// body explains what is lacking.
+func (f *FirstRun) body(w int) (lines []cell.Line) {
+	say := func(r cell.Role, s string) { lines = append(lines, cell.WrapText(r, s, w)...) }
+	gap := func() { lines = append(lines, nil) }
+	command := "  " + install
+	if cell.Width(command) > w {
+		command = install // in one piece, if it can be
+	}
+	d := f.data
+	version := "claude"
+	if d.Version != "" {
+		version += " " + d.Version
+	}
+	switch d.Lack {
+	case LoggedOut:
+		say(cell.Title, "I do not know you yet.")
+		gap()
+		say(cell.Base, version+" is here, but nobody is logged in. Log in with your Claude account, or set ANTHROPIC_API_KEY and start again.")
+	case OddClaude:
+		say(cell.Title, "This voice does not answer.")
+		gap()
+		say(cell.Base, version+" was found, but Arbiter cannot drive it. Install the present version:")
+		gap()
+		say(cell.Code, command)
+		gap()
+	default:
+		say(cell.Title, "I have no voice yet.")
+		gap()
+		say(cell.Base, "Arbiter works through Claude Code, the program claude, and found none. Install it:")
+		gap()
+		say(cell.Code, command)
+		gap()
+	}
+	if d.Problem != "" {
+		say(cell.Warn, d.Problem)
+	}
+	if d.Path != "" {
+		say(cell.Dim, "Found at "+d.Path)
+	}
+	if d.Lack != LoggedOut {
+		say(cell.Dim, "If it is somewhere else, name it: arbiter --claude PATH, or set ARBITER_CLAUDE.")
+	}
+	if d.Busy {
+		gap()
+		say(cell.Emphasis, "Patience.")
+	}
+	return lines
+}

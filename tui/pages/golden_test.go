@@ -1,0 +1,186 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+// looks are the ways a page is drawn in goldens.
+func look(t testing.TB, theme string, g *cell.Glyphs) *cell.Look {
+	th, err := cell.NewTheme(theme, cell.TrueColor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cell.Look{Theme: th, Glyphs: g}
+}
+
+// began is when a bubble's clock begins.
+var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var runs = []Run{
+	{ID: "r-1", Title: "Give the invoices a total in every currency", Status: "needs input", Tone: cell.Alert, LastActive: began.Add(-3 * time.Minute), Bytes: 1_204_332},
+	{ID: "r-2", Title: "請求書に通貨ごとの合計を出す 🧾 そして監査記録も書く", Status: "stopped", Tone: cell.Dim, LastActive: began.Add(-5 * time.Hour), Bytes: 48_119, Rehearsal: true},
+	{ID: "r-3", Title: "مرحبا بالعالم — a title that is written from the right", Status: "limit", Tone: cell.Warn, LastActive: began.Add(-26 * time.Hour), Bytes: 83_400_120},
+	{ID: "r-4", Title: "", Status: "failed", Tone: cell.Bad, LastActive: began.AddDate(0, -2, -3), Bytes: 312},
+}
+
+var steps = []Step{
+	{Text: "Read what there is, and say what is missing", Status: "done", Agent: "Orchestrator I"},
+	{Text: "Write the currency table and its tests", Status: "done", Agent: "Orchestrator I"},
+	{Text: "Sum the lines of an invoice per currency, round as the law of each country wants it, and keep the sums apart until they are shown", Status: "active", Agent: "Orchestrator II"},
+	{Text: "Print the sums under the lines", Status: "active", Agent: "Orchestrator III"},
+	{Text: "Import the rates from the bank", Status: "failed"},
+	{Text: "監査記録を書く", Status: "pending"},
+	{Text: "Show the sums in the web view", Status: "skipped"},
+	{Text: "Write the manual's chapter", Status: "pending"},
+	{Text: "Verify the whole with fresh eyes", Status: "pending"},
+}
+
+var agents = []Agent{
+	{ID: "arbiter", Name: "Arbiter", State: "listens", Tone: cell.Dim, Known: true, Tokens: 48_212, Window: 300_000, Pct: 16.07, Age: 4 * time.Minute},
+	{ID: "orch-1", Name: "Orchestrator I", Mode: "plan", State: "handed on", Tone: cell.Dim, Known: true, Tokens: 255_120, Window: 300_000, Pct: 85.04, Level: "critical", Age: 41 * time.Minute, Past: true},
+	{ID: "orch-2", Name: "Orchestrator II", Mode: "implement", State: "weaves", Tone: cell.Active, Busy: true, Known: true, Tokens: 214_800, Window: 300_000, Pct: 71.6, Level: "warn", Doing: "Agent: write the rounding tests for the Swiss franc", Age: 52 * time.Second},
+	{ID: "orch-3", Name: "Orchestrator III", Mode: "verify", State: "asks leave", Tone: cell.Alert, Bell: true, Known: true, Tokens: 9_120, Window: 300_000, Pct: 3.04, Doing: "Bash: go test ./...", Age: 12 * time.Second},
+	{ID: "orch-4", Name: "Orchestrator IV", Mode: "研究", State: "wakes", Tone: cell.Dim},
+}
+
+var findings = []Finding{
+	{"claude", "2.1.329", cell.Base},
+	{"login", "ada@example.org", cell.Good},
+	{"workspace", "~/src/invoices", cell.Base},
+	{"trust", "not trusted yet: you will be asked", cell.Warn},
+	{"model", "opus", cell.Base},
+}
+
+var helpGroups = []HelpGroup{
+	{"Writing", []HelpRow{{"Enter", "send"}, {"Shift+Enter, Alt+Enter, Ctrl+J", "a new line"}, {"Up, Down", "what was written before"}, {"Ctrl+G", "write in your own editor ($EDITOR), and come back with what you wrote"}, {"Tab", "complete a path, a command, a name"}}},
+	{"Moving", []HelpRow{{"j, k", "a line down, up"}, {"g, G", "to the top, to the end"}, {"Ctrl+D, Ctrl+U", "half a page"}, {"/", "search"}, {"n, N", "the next match, the one before"}}},
+	{"Looking", []HelpRow{{"Tab", "the next agent"}, {"o", "the logbook"}, {"p", "the plan in full"}, {"Space", "fold, unfold"}}},
+	{"Ruling", []HelpRow{{"/summon MODE TASK", "summon an Orchestrator"}, {"/stop [AGENT]", "interrupt what is under way"}, {"/steer TEXT", "a word that is heard at once"}, {"/kill AGENT", "end an agent"}}},
+	{"Leaving", []HelpRow{{"Ctrl+C", "leave, after a question"}, {"Ctrl+Z", "suspend"}}},
+}
+
+// permit asks for a command.
+func permit() AskData {
+	return AskData{
+		Title: "Leave is asked", Tone: cell.Alert,
+		Head: []cell.Line{{{Text: "Orchestrator III", Role: cell.Speaker("orch-3")}, {Text: " wants to run a command:", Role: cell.Base}}},
+		Body: func(w int) (lines []cell.Line) {
+			lines = cell.WrapText(cell.Code, "go test ./... && rm -rf build/cache", w)
+			for i := range 12 {
+				lines = append(lines, cell.WrapText(cell.Dim, fmt.Sprintf("line %d of the reason, which is [red]long[-] and 全角", i+1), w)...)
+			}
+			return lines
+		},
+		Choices: []Choice{{"yes", 'y', "Allow once", false}, {"run", 'a', "Allow for this run", true}, {"no", 'n', "Refuse", false}, {"why", 'w', "Refuse, and say why", false}},
+		Focus:   2,
+		Note:    "No rule speaks of it. 2 more requests wait.",
+	}
+}
+
+// weaving draws the strips as the screen of a run does.
+type weaving struct {
+	*tview.Box
+	roster *Roster
+	strip  *PlanStrip
+	status *Status
+}
+
+func (p *weaving) Draw(s tcell.Screen) {
+	x, y, w, h := p.GetRect()
+	a := p.roster.Rows(max(h/3, 1))
+	b := p.strip.Rows(max(h/4, 1))
+	p.roster.SetRect(x, y, w, a)
+	p.strip.SetRect(x, y+a+1, w, b)
+	p.status.SetRect(x, y+h-1, w, 1)
+	for _, d := range []tview.Primitive{p.roster, p.strip, p.status} {
+		d.Draw(s)
+	}
+}
+
+func newWeaving(l *cell.Look) *weaving {
+	p := &weaving{tview.NewBox(), NewRoster(l), NewPlanStrip(l), NewStatus(l)}
+	p.roster.Set(agents)
+	p.roster.Select("orch-3")
+	p.strip.Set(steps)
+	p.status.Set(StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417, Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second,
+		Restarts: 1, Mode: "NORMAL", Hint: "? help", Warnings: []string{"REHEARSAL"}})
+	return p
+}
+
+// everyPage are the pages as goldens and fuzzing see them.
+var everyPage = map[string]func(*cell.Look) tview.Primitive{
+	"oracle": func(l *cell.Look) tview.Primitive {
+		p := NewOracle(l)
+		p.Set(OracleData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: len(runs), Newest: runs[0], Hint: "Ctrl+R", Now: began})
+		return p
+	},
+	"oracle-bare": func(l *cell.Look) tview.Primitive {
+		p := NewOracle(l)
+		p.Set(OracleData{Words: []string{"Patience."}, Now: began, Warnings: []string{"REHEARSAL", "ALLOW ALL"}})
+		return p
+	},
+	"firstrun": func(l *cell.Look) tview.Primitive { return NewFirstRun(l) },
+	"login": func(l *cell.Look) tview.Primitive {
+		p := NewFirstRun(l)
+		p.Set(FirstRunData{Lack: LoggedOut, Version: "2.1.329", Path: "/usr/local/bin/claude", Busy: true})
+		p.Down(2)
+		return p
+	},
+	"sessions": func(l *cell.Look) tview.Primitive {
+		p := NewSessions(l)
+		p.Set(runs, began)
+		p.Down(1)
+		return p
+	},
+	"plan": func(l *cell.Look) tview.Primitive {
+		p := NewPlan(l)
+		p.Set("Give the invoices a total in every currency they have lines in.", steps)
+		return p
+	},
+	"help": func(l *cell.Look) tview.Primitive {
+		p := NewHelp(l)
+		p.Set("the weaving", helpGroups)
+		return p
+	},
+	"ask": func(l *cell.Look) tview.Primitive {
+		p := NewAsk(l)
+		p.Set(permit())
+		return p
+	},
+	"weaving": func(l *cell.Look) tview.Primitive { return newWeaving(l) },
+}
+
+func TestGolden(t *testing.T) {
+	for name, page := range everyPage {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 12}, {200, 50}} {
+			for how, l := range map[string]*cell.Look{
+				"":       look(t, "dark", cell.Unicode),
+				"-ascii": look(t, "dark", cell.ASCII),
+				"-mono":  look(t, "mono", cell.Unicode),
+				"-light": look(t, "light", cell.Unicode),
+			} {
+				if how != "" && size[0] > 80 || how != "" && how != "-ascii" && size[0] != 80 {
+					continue
+				}
+				file := fmt.Sprintf("%s-%dx%d%s", name, size[0], size[1], how)
+				t.Run(file, func(t *testing.T) {
+					tuitest.Play(t, size[0], size[1], func(s *tuitest.Stage) {
+						s.Show(page(l))
+						s.Golden(file)
+					})
+				})
+			}
+		}
+	}
+}
+
+var _ = strings.Repeat

@@ -1,0 +1,107 @@
+package pages
+
+import (
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// helpWide is how wide a column of help is at least, where there is more than one.
+const helpWide = 44
+
+// Help is what keys and commands do on the screen one is on.
+type Help struct {
+	page
+	scroller
+	title  string
+	groups []HelpGroup
+}
+
+// NewHelp is a help that knows nothing.
+func NewHelp(look *cell.Look) *Help { return &Help{page: newPage(look)} }
+
+// Set replaces the help, and goes to its top.
+func (p *Help) Set(title string, groups []HelpGroup) {
+	p.title, p.groups = title, groups
+	p.Top()
+}
+
+// Draw implements tview.Primitive.
+func (p *Help) Draw(screen tcell.Screen) {
+	c := column(p.canvas(screen), 4*helpWide)
+	title := "HELP"
+	if p.title != "" {
+		title += " " + p.look.Glyphs.Separator + " " + p.title
+	}
+	body := header(c, title, cell.Line{{Text: "Esc", Role: cell.Key}, {Text: " back", Role: cell.Dim}})
+	w, h := body.Size()
+	n := max(min((w+2)/(helpWide+2), 3, len(p.groups)), 1)
+	wide := (w - 1 - 2*(n-1)) / n
+	columns := p.deal(n, wide)
+	rows := 0
+	for _, lines := range columns {
+		rows = max(rows, len(lines))
+	}
+	p.fit(rows, h)
+	for i, lines := range columns {
+		part := body.Sub(i*(wide+2), 0, wide, h)
+		top := min(p.top, len(lines))
+		part.Lines(0, lines[top:min(top+p.view, len(lines))])
+	}
+	p.marks(body)
+}
+
+// deal lays the groups out in columns of about the same height, in their order.
+func (p *Help) deal(n, wide int) [][]cell.Line {
+	var blocks [][]cell.Line
+	total := 0
+	for _, g := range p.groups {
+		b := p.group(g, wide)
+		blocks = append(blocks, b)
+		total += len(b)
+	}
+	// The lowest height at which all groups find room in n columns.
+	for height := (total + n - 1) / n; ; height++ {
+		columns, at := make([][]cell.Line, n), 0
+		for _, b := range blocks {
+			if len(columns[at]) > 0 && len(columns[at])+len(b)-1 > height {
+				at++
+			}
+			if at == n {
+				break
+			}
+			columns[at] = append(columns[at], b...)
+		}
+		if at < n {
+			return columns
+		}
+	}
+}
+
+// group is a group as lines, a blank one at the end.
+func (p *Help) group(g HelpGroup, wide int) []cell.Line {
+	keys := 0
+	for _, r := range g.Rows {
+		keys = max(keys, cell.Width(r.Keys))
+	}
+	keys = max(min(keys, wide*2/5), 1)
+	lines := []cell.Line{cell.Of(cell.Heading, g.Title)}
+	for _, r := range g.Rows {
+		text := cell.WrapText(cell.Base, r.Text, max(wide-keys-2, 1))
+		// Keys that do not fit stand above what they do.
+		if cell.Width(r.Keys) > keys {
+			lines = append(lines, cell.Of(cell.Key, r.Keys).Shorten(wide, p.look.Glyphs.Ellipsis))
+		} else {
+			text[0] = append(cell.Of(cell.Key, pad(r.Keys, keys, "")+"  "), text[0]...)
+		}
+		for i, l := range text {
+			if i > 0 || cell.Width(r.Keys) > keys {
+				l = append(cell.Of(cell.Base, strings.Repeat(" ", keys+2)), l...)
+			}
+			lines = append(lines, l)
+		}
+	}
+	return append(lines, nil)
+}

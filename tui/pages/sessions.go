@@ -1,0 +1,146 @@
+package pages
+
+import (
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// Sessions is the list of runs that can be taken up again.
+type Sessions struct {
+	page
+	list
+	runs  []Run
+	now   time.Time
+	top   int // screen row of the first row in sight
+	lines int // screen rows of a run
+}
+
+// NewSessions is a list of no runs.
+func NewSessions(look *cell.Look) *Sessions { return &Sessions{page: newPage(look)} }
+
+// Set replaces the runs, the last active first. The one that was chosen stays chosen.
+func (s *Sessions) Set(runs []Run, now time.Time) {
+	chosen, had := s.Chosen()
+	s.runs, s.now = runs, now
+	s.set(len(runs))
+	for i, r := range runs {
+		if had && r.ID == chosen.ID {
+			s.at = i
+		}
+	}
+}
+
+// Chosen is the run at hand.
+func (s *Sessions) Chosen() (Run, bool) {
+	if s.at >= len(s.runs) {
+		return Run{}, false
+	}
+	return s.runs[s.at], true
+}
+
+// At is the run drawn at a place of the screen; it becomes the one at hand.
+func (s *Sessions) At(x, y int) (Run, bool) {
+	if !s.InRect(x, y) || y < s.top || s.lines == 0 {
+		return Run{}, false
+	}
+	i := s.scroller.top + (y-s.top)/s.lines
+	if i >= len(s.runs) || i >= s.scroller.top+s.scroller.view {
+		return Run{}, false
+	}
+	s.at = i
+	return s.runs[i], true
+}
+
+// Draw implements tview.Primitive.
+func (s *Sessions) Draw(screen tcell.Screen) {
+	c := column(s.canvas(screen), 140)
+	s.lines = 0
+	body := header(c, "THREADS", cell.Of(cell.Dim, plural(len(s.runs), "thread")))
+	w, h := body.Size()
+	if len(s.runs) == 0 {
+		body.Line(0, 0, cell.Of(cell.Emphasis, "No thread waits here.").Shorten(w, s.look.Glyphs.Ellipsis))
+		return
+	}
+	s.lines = 1
+	if w < 72 && h >= 8 {
+		s.lines = 2
+	}
+	_, s.top = body.Origin()
+	s.fit(h / s.lines)
+	for i := range s.scroller.view {
+		n := s.scroller.top + i
+		if n >= len(s.runs) {
+			break
+		}
+		row := body.Sub(0, i*s.lines, w, s.lines)
+		if s.lines == 2 {
+			s.tall(row, n)
+		} else {
+			s.flat(row, n)
+		}
+	}
+	s.scroller.marks(body)
+}
+
+func (s *Sessions) mark(n int) cell.Span {
+	if n == s.at {
+		return cell.Span{Text: s.look.Glyphs.Chosen + " ", Role: cell.Active}
+	}
+	return cell.Span{Text: "  ", Role: cell.Base}
+}
+
+// title is a run's title, and that it is a rehearsal.
+func (s *Sessions) title(r Run, columns int) cell.Line {
+	title, e := r.Title, s.look.Glyphs.Ellipsis
+	if title == "" {
+		title = r.ID
+	}
+	const tag = " rehearsal"
+	if !r.Rehearsal || columns < 24 {
+		return cell.Of(cell.Base, pad(title, columns, e))
+	}
+	title = cell.Shorten(title, columns-len(tag), e)
+	return cell.Line{{Text: title, Role: cell.Base}, {Text: pad(tag, columns-cell.Width(title), ""), Role: cell.Warn}}
+}
+
+// flat draws a run in one row: title, status, when, size.
+func (s *Sessions) flat(c cell.Canvas, n int) {
+	r, e := s.runs[n], s.look.Glyphs.Ellipsis
+	w, _ := c.Size()
+	status, when, size := 0, 0, 0
+	if w >= 40 {
+		status = 14
+	}
+	if w >= 60 {
+		when = 16
+	}
+	if w >= 72 {
+		size = 9
+	}
+	l := append(cell.Line{s.mark(n)}, s.title(r, max(w-3-status-when-size, 1))...)
+	l = append(l,
+		cell.Span{Text: padLeft(r.Status, status, e), Role: r.Tone},
+		cell.Span{Text: padLeft(ago(r.LastActive, s.now), when, e), Role: cell.Dim},
+		cell.Span{Text: padLeft(Bytes(r.Bytes), size, ""), Role: cell.Dim})
+	c.Line(0, 0, l)
+	if n == s.at {
+		c.Restyle(0, 0, w-1, cell.Selection)
+	}
+}
+
+// tall draws a run in two rows, for narrow windows.
+func (s *Sessions) tall(c cell.Canvas, n int) {
+	r, g := s.runs[n], s.look.Glyphs
+	w, _ := c.Size()
+	c.Line(0, 0, append(cell.Line{s.mark(n)}, s.title(r, max(w-3, 1))...))
+	sep := " " + g.Separator + " "
+	x := c.Text(2, 1, r.Status, r.Tone)
+	c.Text(x, 1, sep+ago(r.LastActive, s.now)+sep+Bytes(r.Bytes), cell.Dim)
+	if n == s.at {
+		c.Restyle(0, 0, w-1, cell.Selection)
+		c.Restyle(0, 1, w-1, cell.Selection)
+	}
+}

@@ -1,0 +1,181 @@
+package pages
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// Status is the one-line status bar.
+type Status struct {
+	page
+	data StatusData
+}
+
+// NewStatus is a bar that says nothing.
+func NewStatus(look *cell.Look) *Status { return &Status{page: newPage(look)} }
+
+// Set replaces what it says.
+func (s *Status) Set(d StatusData) { s.data = d }
+
+// Moves says whether the bar has to be drawn again though nothing has happened.
+func (s *Status) Moves() bool { return s.data.Awaited != "" && !s.look.Still }
+
+// piece is a part of the bar. Parts of higher rank are dropped first; those of rank 0
+// are shortened rather than dropped.
+type piece struct {
+	rank  int
+	right bool
+	line  cell.Line
+}
+
+// The order in which parts go when the bar is narrow, the last first.
+const (
+	rankWarning = iota // never
+	rankHuman          // that a human is awaited
+	rankWord
+	rankAwaited
+	rankMode
+	rankFlash
+	rankCost
+	rankElapsed
+	rankWaiting
+	rankRestarts
+	rankTokens
+	rankHint
+)
+
+func (s *Status) pieces(narrow bool) (p []piece) {
+	d, sep := s.data, s.look.Glyphs.Separator
+	add := func(rank int, right bool, spans ...cell.Span) {
+		p = append(p, piece{rank, right, spans})
+	}
+	text := func(rank int, right bool, r cell.Role, format string, args ...any) {
+		add(rank, right, cell.Span{Text: fmt.Sprintf(format, args...), Role: r})
+	}
+	for _, w := range d.Warnings {
+		text(rankWarning, false, cell.Danger, " %s ", w)
+	}
+	if d.Human {
+		who := "A word is awaited"
+		if d.Waiting >= time.Minute {
+			who += " " + sep + " " + Elapsed(d.Waiting)
+		}
+		text(rankHuman, false, cell.StatusBarAlert, " ? %s ", who)
+	}
+	if d.Word != "" {
+		switch d.Tone { // as it is drawn on the bar
+		case cell.Warn, cell.Alert:
+			text(rankWord, false, cell.StatusBarAlert, " %s ", d.Word)
+		case cell.Bad:
+			text(rankWord, false, cell.Danger, " %s ", d.Word)
+		default:
+			text(rankWord, false, cell.StatusBarStrong, "%s", d.Word)
+		}
+	}
+	if d.Awaited != "" && !d.Human {
+		who := d.Awaited
+		if narrow {
+			who = short(who)
+		}
+		l := append(s.look.Await(time.Now(), cell.StatusBarDim, cell.StatusBarStrong), cell.Span{Text: " " + who, Role: cell.StatusBar})
+		add(rankAwaited, false, l...)
+		if d.Waiting >= time.Minute {
+			text(rankWaiting, false, cell.StatusBarDim, "%s", Elapsed(d.Waiting))
+		}
+	}
+	if d.Flash != "" {
+		text(rankFlash, true, cell.StatusBarStrong, "%s", d.Flash)
+	} else {
+		s.figures(text)
+	}
+	if d.Mode != "" {
+		text(rankMode, true, cell.StatusBarStrong, "%s", d.Mode)
+	}
+	if d.Hint != "" {
+		text(rankHint, true, cell.StatusBarDim, "%s", d.Hint)
+	}
+	return p
+}
+
+func (s *Status) figures(text func(rank int, right bool, r cell.Role, format string, args ...any)) {
+	d := s.data
+	if d.Restarts > 0 {
+		text(rankRestarts, true, cell.StatusBar, "%s", plural(d.Restarts, "restart"))
+	}
+	if d.Tokens > 0 {
+		text(rankTokens, true, cell.StatusBarDim, "%s tok", Tokens(d.Tokens))
+	}
+	if d.CostUSD > 0 || d.Elapsed > 0 {
+		text(rankCost, true, cell.StatusBar, "$%.2f", d.CostUSD)
+	}
+	if d.Elapsed > 0 {
+		text(rankElapsed, true, cell.StatusBarDim, "%s", clock(d.Elapsed))
+	}
+}
+
+// width is what the pieces take: two columns between them, one at each end.
+func width(p []piece) int {
+	w := 2 + 2*max(len(p)-1, 0)
+	for _, x := range p {
+		w += x.line.Width()
+	}
+	return w
+}
+
+// Draw implements tview.Primitive.
+func (s *Status) Draw(screen tcell.Screen) {
+	c := s.over(screen)
+	c.Clear(cell.StatusBar)
+	w, h := c.Size()
+	if h == 0 || w == 0 {
+		return
+	}
+	p := s.pieces(w < 60)
+	for width(p) > w {
+		last := 0
+		for i := range p {
+			if p[i].rank >= p[last].rank {
+				last = i
+			}
+		}
+		if len(p) == 0 || p[last].rank == rankWarning {
+			break
+		}
+		// What is said is shortened before it is dropped, if there is something left of it.
+		if room := w - (width(p) - p[last].line.Width()); p[last].rank <= rankFlash && room >= 8 {
+			p[last].line = p[last].line.Shorten(room, s.look.Glyphs.Ellipsis)
+			break
+		}
+		p = slices.Delete(p, last, last+1)
+	}
+	s.paint(c, p)
+}
+
+func (s *Status) paint(c cell.Canvas, p []piece) {
+	w, _ := c.Size()
+	left, right := 1, w-1
+	if width(p) > w { // warnings alone are too wide: each has its share
+		share := max(w/len(p), 1)
+		for i, x := range p {
+			c.Line(i*share, 0, x.line.Shorten(share, ""))
+		}
+		return
+	}
+	for _, x := range p {
+		if !x.right {
+			left = c.Line(left, 0, x.line) + 2
+		}
+	}
+	for _, x := range slices.Backward(p) {
+		if x.right {
+			right -= x.line.Width()
+			c.Line(right, 0, x.line)
+			right -= 2
+		}
+	}
+}

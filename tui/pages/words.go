@@ -1,0 +1,143 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// Elapsed is a duration in few characters: "8s", "12m", "3h 05m", "2d 4h".
+func Elapsed(d time.Duration) string {
+	d = max(d, 0)
+	switch s := int(d / time.Second); {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm", s/60)
+	case s < 86400:
+		return fmt.Sprintf("%dh %02dm", s/3600, s/60%60)
+	default:
+		return fmt.Sprintf("%dd %dh", s/86400, s/3600%24)
+	}
+}
+
+// clock is a duration that is watched: "0:42", "1:02:03".
+func clock(d time.Duration) string {
+	s := int(max(d, 0) / time.Second)
+	if s < 3600 {
+		return fmt.Sprintf("%d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// Tokens is a number of tokens in few characters: "912", "84k", "1.2M".
+func Tokens(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(max(n, 0))
+	case n < 10_000:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n/100)/10), ".0") + "k"
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	default:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n/100_000)/10), ".0") + "M"
+	}
+}
+
+// Bytes is a size in few characters: "912 B", "84 kB", "1.2 MB".
+func Bytes(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", max(n, 0))
+	case n < 1_000_000:
+		return fmt.Sprintf("%d kB", n/1000)
+	case n < 1_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	default:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	}
+}
+
+// ago says when something was, seen from now.
+func ago(then, now time.Time) string {
+	switch d := now.Sub(then); {
+	case then.IsZero():
+		return ""
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return plural(int(d/time.Minute), "minute") + " ago"
+	case d < 24*time.Hour:
+		return plural(int(d/time.Hour), "hour") + " ago"
+	case d < 14*24*time.Hour:
+		return plural(int(d/(24*time.Hour)), "day") + " ago"
+	}
+	return then.Format("2 Jan 2006")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// percent is a percentage in three digits at most.
+func percent(pct float64) string { return fmt.Sprintf("%d%%", int(max(min(pct, 999), 0)+0.5)) }
+
+// short is an agent's name where there is little room: "Orch. II".
+func short(name string) string {
+	if number, ok := strings.CutPrefix(name, "Orchestrator "); ok {
+		return "Orch. " + number
+	}
+	return name
+}
+
+// spaced sets a word in spaced letters.
+func spaced(s string) string {
+	words := strings.Fields(s)
+	for i, w := range words {
+		words[i] = strings.Join(strings.Split(w, ""), " ")
+	}
+	return strings.Join(words, "   ")
+}
+
+// stepMark is the glyph and the role of a step.
+func stepMark(g *cell.Glyphs, status string) (string, cell.Role) {
+	switch status {
+	case "done":
+		return g.Done, cell.Good
+	case "active":
+		return g.Current, cell.Active
+	case "failed":
+		return g.Failed, cell.Bad
+	case "skipped":
+		return g.Skipped, cell.Pending
+	}
+	return g.Pending, cell.Pending
+}
+
+// stepText is the role of a step's text.
+func stepText(status string) cell.Role {
+	switch status {
+	case "active":
+		return cell.Strong
+	case "done", "skipped":
+		return cell.Dim
+	}
+	return cell.Base
+}
+
+// pad is s in exactly so many columns.
+func pad(s string, columns int, ellipsis string) string {
+	s = cell.Shorten(s, columns, ellipsis)
+	return s + strings.Repeat(" ", max(columns-cell.Width(s), 0))
+}
+
+// padLeft is s at the right end of so many columns.
+func padLeft(s string, columns int, ellipsis string) string {
+	s = cell.Shorten(s, columns, ellipsis)
+	return strings.Repeat(" ", max(columns-cell.Width(s), 0)) + s
+}

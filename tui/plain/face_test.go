@@ -1,0 +1,492 @@
+package plain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// fake is a host and its run.
+type fake struct {
+	mu    sync.Mutex
+	sink  supervisor.Sink
+	tasks []string
+	puts  []contract.CommandBody
+	ended int
+	stops int
+	fail  error
+	hold  chan struct{} // Begin waits for it
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newFake() *fake { return &fake{done: make(chan struct{})} }
+
+func (f *fake) Begin(ctx context.Context, task string, sink supervisor.Sink) (Run, error) {
+	if f.hold != nil {
+		select {
+		case <-f.hold:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tasks = append(f.tasks, task)
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	f.sink = sink
+	return f, nil
+}
+
+func (f *fake) Put(c contract.Command) bool {
+	select {
+	case <-f.done:
+		return false
+	default:
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.puts = append(f.puts, c.Body)
+	return true
+}
+
+func (f *fake) InputEnded() { f.mu.Lock(); f.ended++; f.mu.Unlock() }
+func (f *fake) Stop()       { f.mu.Lock(); f.stops++; f.mu.Unlock(); f.end() }
+func (f *fake) end()        { f.once.Do(func() { close(f.done) }) }
+
+func (f *fake) Done() <-chan struct{} { return f.done }
+
+// buffer is an output that may be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// stage is a face that runs, in a bubble.
+type stage struct {
+	t      *testing.T
+	host   *fake
+	out    *buffer
+	in     *io.PipeWriter
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func play(t *testing.T, f *Face, host *fake) *stage {
+	r, w := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &stage{t: t, host: host, out: &buffer{}, in: w, cancel: cancel, ended: make(chan error, 1)}
+	go func() { s.ended <- f.Run(ctx, r, s.out, host) }()
+	synctest.Wait()
+	return s
+}
+
+// say types a line.
+func (s *stage) say(lines ...string) {
+	s.t.Helper()
+	for _, l := range lines {
+		io.WriteString(s.in, l+"\n")
+	}
+	synctest.Wait()
+}
+
+// tell has the run tell an event.
+func (s *stage) tell(id string, b contract.Body) {
+	s.host.sink(time.Now(), contract.Event{ID: id, Body: b})
+	synctest.Wait()
+}
+
+// heard is what was said since it was last asked.
+func (s *stage) heard() string {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	text := s.out.b.String()
+	s.out.b.Reset()
+	return text
+}
+
+func (s *stage) expect(want string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.heard()); diff != "" {
+		s.t.Errorf("said (-want +got):\n%s", diff)
+	}
+}
+
+func (s *stage) end() error {
+	s.host.end()
+	err := <-s.ended
+	s.in.Close()
+	synctest.Wait()
+	return err
+}
+
+func TestRunIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{}, newFake())
+		s.expect("Speak, mortal.\n")
+		s.say("", "Write a parser.")
+		s.expect("So it shall be.\n")
+		if diff := cmp.Diff([]string{"Write a parser."}, s.host.tasks); diff != "" {
+			t.Error(diff)
+		}
+		s.tell("supervisor", contract.Session{ClaudeVersion: "2.1.329", CWD: "/p", Rehearsal: true, Permissions: "allow-all"})
+		s.expect("The weaving begins. Claude Code 2.1.329, in /p. Rehearsal. Everything is allowed.\n")
+		s.tell("orch-1", contract.Spawn{Name: "Orchestrator I", Mode: "developer"})
+		s.expect("Orchestrator I is summoned as developer.\n")
+		s.tell("arbiter", contract.Delta{Text: "no"})
+		s.tell("arbiter", contract.Decision{Decision: "SELECT_MODE", Source: "session"})
+		s.tell("orch-1", contract.Context{Pct: 70})
+		s.tell("orch-1", contract.Assistant{Text: "hm"})
+		s.tell("supervisor", contract.Message{From: "supervisor", To: "orch-1", Kind: "continue", Text: "Continue."})
+		s.expect("")
+		s.tell("orch-1", contract.ContextWarning{Pct: 71.3, Level: "warn"})
+		s.expect("Context of Orchestrator I: 71 percent, warning.\n")
+		s.tell("orch-1", contract.Message{From: "orch-1", To: "arbiter", Kind: "question", Text: "Which?\n\n1. this\n2. that"})
+		s.expect("Orchestrator I to the Arbiter, question:\n\nWhich?\n\n1. this\n2. that\n\n")
+		for range 2 { // told again when the run is taken up again
+			s.tell("arbiter", contract.Question{Text: "This or that?"})
+		}
+		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
+		s.say("That.", "//literally")
+		want := []contract.CommandBody{contract.Say{Text: "That."}, contract.Say{Text: "/literally"}}
+		if diff := cmp.Diff(want, s.host.puts); diff != "" {
+			t.Error(diff)
+		}
+		s.tell("arbiter", contract.Question{Text: "This or that?"}) // asked anew
+		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
+		s.tell("human", contract.Rejected{Message: "no such agent"})
+		s.expect("Refused: no such agent.\n")
+		s.tell("supervisor", contract.Result{Status: "complete", Summary: "The parser stands", CostUSD: 1.5, DurationMS: 61_000, Iterations: 1, Checks: &contract.Checks{Passed: 2}})
+		s.expect("It is done. The parser stands. $1.50, 1 min 01 s, 1 iteration. Checks: 2 passed, 0 failed, 0 unproven.\n")
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPermissionIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{Begin: true}, newFake())
+		ask := contract.PermissionRequest{Request: "r-9", Tool: "Bash", Input: json.RawMessage(`{"command":"rm -rf build\nls"}`), Reason: "It deletes"}
+		s.tell("orch-1", ask)
+		s.tell("orch-1", ask)
+		s.expect("Request 1. Orchestrator I asks leave to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It deletes\nAnswer with: 1 y, 1 run (for the whole run), or 1 n REASON.\n\n")
+		s.tell("orch-2", contract.PermissionRequest{Request: "r-10", Tool: "Read", Input: json.RawMessage(`{"file_path":"/etc/passwd","limit":5}`)})
+		s.expect("Request 2. Orchestrator II asks leave to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer with: 2 y, 2 run (for the whole run), or 2 n REASON.\n\n")
+		s.say("y")
+		s.expect("Say which: 1 y, 1 run, or 1 n REASON. 2 y, 2 run, or 2 n REASON.\n")
+		s.say("2 n it is not yours", "run the tests, please", "1 RUN")
+		want := []contract.CommandBody{
+			contract.Permit{Request: "r-10", Behavior: "deny", Message: "it is not yours"},
+			contract.Say{Text: "run the tests, please"},
+			contract.Permit{Request: "r-9", Behavior: "allow", Scope: "run"},
+		}
+		if diff := cmp.Diff(want, s.host.puts); diff != "" {
+			t.Error(diff)
+		}
+		s.tell("orch-2", contract.Permission{Request: "r-10", Behavior: "deny", By: "human", Tool: "Read"})
+		s.tell("orch-1", contract.Permission{Request: "r-9", Behavior: "deny", By: "timeout", Tool: "Bash"})
+		s.tell("orch-1", contract.Permission{Request: "r-11", Behavior: "deny", By: "rule", Tool: "Bash"})
+		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in time: Bash for Orchestrator I.\n")
+		s.say("y") // nothing is open: a word like others
+		if got := s.host.puts[len(s.host.puts)-1]; got != (contract.Say{Text: "y"}) {
+			t.Errorf("put %v", got)
+		}
+		s.end()
+	})
+}
+
+// TestAnswers: leave is given by what can mean nothing else.
+func TestAnswers(t *testing.T) {
+	v := &voice{open: []request{{3, "c"}, {12, "l"}}}
+	allow := func(id, scope string) answer { return answer{request: id, behavior: "allow", scope: scope} }
+	for line, want := range map[string]answer{
+		"3 y": allow("c", "once"), "y 3": allow("c", "once"), " 12  Yes ": allow("l", "once"), "3 run": allow("c", "run"), "run 12": allow("l", "run"),
+		"3 n":                 {request: "c", behavior: "deny"},
+		"n 3 use make":        {request: "c", behavior: "deny", reason: "use make"},
+		"3 no use  make":      {request: "c", behavior: "deny", reason: "use make"},
+		"hello":               {},
+		"3":                   {},
+		"3 apples":            {},
+		"run the tests":       {},
+		"no that is wrong":    {},
+		"yes please go on":    {},
+		"run 2 tests":         {},
+		"4 y":                 {problem: "No request 4 is open. 3 y, 3 run, or 3 n REASON. 12 y, 12 run, or 12 n REASON."},
+		"99999999999999999 y": {},
+		"3 y but carefully":   {problem: "That was not taken. To allow request 3, say 3 y and nothing more."},
+		"n":                   {problem: "Say which: 3 y, 3 run, or 3 n REASON. 12 y, 12 run, or 12 n REASON."},
+	} {
+		if line == "99999999999999999 y" {
+			want.problem = "No request 99999999999999999 is open. 3 y, 3 run, or 3 n REASON. 12 y, 12 run, or 12 n REASON."
+		}
+		if got := v.answer(line); got != want {
+			t.Errorf("%q: %+v, want %+v", line, got, want)
+		}
+	}
+	v.open = nil
+	if got := v.answer("3 y"); got != (answer{}) {
+		t.Errorf("with no request open: %+v", got)
+	}
+}
+
+func TestInputEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{Task: "Go."}, newFake())
+		s.in.Close()
+		synctest.Wait()
+		if s.host.ended != 1 || s.host.stops != 0 {
+			t.Errorf("ended %d, stopped %d", s.host.ended, s.host.stops)
+		}
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{}, newFake())
+		s.in.Close()
+		if err := <-s.ended; !errors.Is(err, ErrNoTask) {
+			t.Errorf("error %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // while the run is being begun
+		host := newFake()
+		host.hold = make(chan struct{})
+		s := play(t, &Face{Task: "Go."}, host)
+		io.WriteString(s.in, "and this, without a newline")
+		s.in.Close()
+		synctest.Wait()
+		close(host.hold)
+		synctest.Wait()
+		if diff := cmp.Diff([]contract.CommandBody{contract.Say{Text: "and this, without a newline"}}, host.puts); diff != "" || host.ended != 1 {
+			t.Errorf("ended %d, put %s", host.ended, diff)
+		}
+		s.end()
+	})
+}
+
+func TestBeginFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := newFake()
+		host.fail = errors.New("no claude")
+		s := play(t, &Face{Task: "Go."}, host)
+		if err := <-s.ended; !errors.Is(err, host.fail) {
+			t.Errorf("error %v", err)
+		}
+		s.in.Close()
+	})
+}
+
+func TestCancel(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			host := newFake()
+			if early {
+				host.hold = make(chan struct{})
+			}
+			s := play(t, &Face{Task: "Go."}, host)
+			s.cancel()
+			err := <-s.ended
+			if early != errors.Is(err, context.Canceled) || !early && (err != nil || host.stops != 1) {
+				t.Errorf("early %v: error %v, stopped %d times", early, err, host.stops)
+			}
+			s.in.Close()
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // before anything was asked
+		s := play(t, &Face{}, newFake())
+		s.cancel()
+		if err := <-s.ended; err != nil {
+			t.Error(err)
+		}
+		s.in.Close()
+	})
+}
+
+type table map[string]string
+
+func (c table) Run(line string) (bool, string) {
+	say, ok := c[line]
+	return ok, say
+}
+
+func TestCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{Begin: true, Commands: table{"/cost": "$1"}}, newFake())
+		s.say("/cost", "/brew tea")
+		s.expect("$1\nThere is no command /brew; /help lists them. To send it as text, begin with two slashes.\n")
+		s.end()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{Begin: true}, newFake())
+		s.say("/cost", "/quit")
+		if err := <-s.ended; err != nil || s.host.stops != 1 {
+			t.Errorf("error %v, stopped %d times", err, s.host.stops)
+		}
+		s.expect("There is no command /cost; there is /quit. To send it as text, begin with two slashes.\nPatience. The run is being stopped.\n")
+		s.in.Close()
+	})
+}
+
+func TestLongInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{Begin: true}, newFake())
+		s.say(strings.Repeat("x", maxLine+1), "short", strings.Repeat("y", maxLine), `"""`, "a", "", "3 y", `"""`, `"""`, strings.Repeat("z", maxLine), "z", `"""`)
+		s.expect(tooLong + "\n" + tooLong + "\n")
+		want := []contract.CommandBody{contract.Say{Text: "short"}, contract.Say{Text: strings.Repeat("y", maxLine)}, contract.Say{Text: "a\n\n3 y"}}
+		if diff := cmp.Diff(want, s.host.puts); diff != "" {
+			t.Error(diff)
+		}
+		s.end()
+	})
+}
+
+// TestProgressIsThrottled: tools are told of in one line a minute, or each of them.
+func TestProgressIsThrottled(t *testing.T) {
+	use := contract.ToolUse{Tool: "Bash", Input: json.RawMessage(`{"command":"go test"}`)}
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{Begin: true}, newFake())
+		for range 100 {
+			s.tell("orch-1", use)
+			s.tell("orch-1", contract.ToolResult{Text: "ok"})
+			s.tell("orch-1", contract.Retry{Attempt: 1, DelayMS: 500, Reason: "overloaded"})
+		}
+		s.expect("Patience. The API is asked again in 500 ms, attempt 1: overloaded.\n")
+		time.Sleep(breath)
+		synctest.Wait()
+		s.expect("Orchestrator I is at work: 100 tools since the last word; the last was Bash: go test.\n")
+		time.Sleep(10 * breath)
+		synctest.Wait()
+		s.expect("")
+		s.end()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{Begin: true, Verbose: true}, newFake())
+		s.tell("orch-1", use)
+		s.tell("orch-1", contract.Assistant{Text: "I test."})
+		s.expect("Orchestrator I uses Bash: go test\nOrchestrator I: I test.\n")
+		s.end()
+	})
+}
+
+func TestPlanIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, &Face{Begin: true}, newFake())
+		plan := func(a, b string) contract.Plan {
+			return contract.Plan{Steps: []contract.Step{{Text: "Build", Status: a, Agent: "orch-1"}, {Text: "Test", Status: b}}}
+		}
+		s.tell("arbiter", plan("active", "pending"))
+		s.expect("The plan:\n\n- Build – under way (Orchestrator I)\n- Test – pending\n\n")
+		s.tell("arbiter", plan("active", "pending"))
+		s.tell("arbiter", plan("done", "active"))
+		s.expect("Step 1 of 2, Build: done.\nStep 2 of 2, Test: under way.\n\n")
+		s.end()
+	})
+}
+
+// TestNobodyReads: an output that takes nothing holds neither the run nor its end, and
+// what waits for it is bounded.
+func TestNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := newFake()
+		r, w := io.Pipe()
+		in, feed := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- (&Face{Begin: true}).Run(t.Context(), in, w, host) }()
+		synctest.Wait()
+		notice := contract.Event{ID: "supervisor", Body: contract.Notice{Text: strings.Repeat("n", 1000)}}
+		for range 20_000 {
+			host.sink(time.Now(), notice) // blocks forever, if it blocks
+		}
+		synctest.Wait()
+		for range 3 {
+			host.sink(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: fmt.Sprint("Well? ", time.Now())}})
+			synctest.Wait()
+			time.Sleep(time.Second)
+		}
+		buf := make([]byte, 8<<20)
+		n, err := r.Read(buf)
+		for err == nil && !bytes.Contains(buf[:n], []byte("left out")) && n < 7<<20 {
+			var more int
+			more, err = r.Read(buf[n:])
+			n += more
+		}
+		if text := string(buf[:n]); n > 2<<20 || strings.Count(text, "Well?") != 3 || !strings.Contains(text, "announcements were left out") {
+			t.Errorf("%d bytes, %d questions, error %v", n, strings.Count(text, "Well?"), err)
+		}
+		host.sink(time.Now(), notice)
+		host.end()
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "nobody reads") {
+			t.Errorf("error %v", err)
+		}
+		r.Close()
+		feed.Close()
+	})
+}
+
+// TestOutputIsClosed: nobody can hear it any more, so the run is stopped, and can be
+// taken up again.
+func TestOutputIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := newFake()
+		r, w := io.Pipe()
+		r.Close()
+		in, feed := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- (&Face{Begin: true}).Run(t.Context(), in, w, host) }()
+		synctest.Wait()
+		host.sink(time.Now(), contract.Event{ID: "supervisor", Body: contract.Notice{Text: "x"}})
+		if err := <-ended; !errors.Is(err, io.ErrClosedPipe) || host.stops != 1 {
+			t.Errorf("error %v, stopped %d times", err, host.stops)
+		}
+		feed.Close()
+	})
+}
+
+// TestNothingIsActedOn: no byte that is said does anything to a terminal.
+func TestNothingIsActedOn(t *testing.T) {
+	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
+	for _, asciiOnly := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := play(t, &Face{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string { return evil }}, newFake())
+			for _, b := range []contract.Body{
+				contract.Message{From: "orch-1", To: "arbiter", Kind: evil, Text: evil}, contract.Question{Text: evil}, contract.Notice{Text: evil},
+				contract.ToolUse{Tool: evil, Input: json.RawMessage(`{"command":"\u001b[2J` + "\u202e" + `"}`)}, contract.Assistant{Text: evil},
+				contract.PermissionRequest{Request: evil, Tool: evil, Input: json.RawMessage("\x1b[2J"), Reason: evil},
+				contract.Error{Category: "auth", Message: evil, RecoveryOptions: []string{evil}}, contract.Result{Status: evil, Summary: evil},
+				contract.Plan{Steps: []contract.Step{{Text: evil, Status: evil, Agent: evil}}}, contract.Plan{Steps: []contract.Step{{Text: evil, Status: "done", Agent: evil}}},
+				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, DrawnUp: evil}, contract.ToolResult{Text: evil, IsError: true},
+			} {
+				s.tell(evil, b)
+			}
+			s.say("/" + evil)
+			for _, r := range s.heard() {
+				if r != '\n' && r < ' ' || r >= 0x7f && r <= 0x9f || r == 0x202e || asciiOnly && r > '~' {
+					t.Fatalf("said %U", r)
+				}
+			}
+			s.end()
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/scroll"
+)
+
+// reader is a window on a thread of the chronicle.
+type reader struct {
+	*scroll.View
+	src *source
+}
+
+// reader makes one.
+func (d *desk) reader(src *source) *reader {
+	src.look, src.name, src.parent = func() *cell.Look { return d.look }, d.name, d.f.kin.Parent
+	r := &reader{View: scroll.New(d.look), src: src}
+	r.OnCopy(d.copy)
+	r.SetSource(src)
+	return r
+}
+
+// show has it show something else.
+func (r *reader) show(src *source) {
+	src.look, src.name, src.parent = r.src.look, r.src.name, r.src.parent
+	r.src = src
+	r.SetSource(src)
+}
+
+// now is the time that everything on the screen is told by.
+func now() time.Time { return time.Now() }
+
+// scroll does what a key stands for in something that is read.
+func (d *desk) scroll(v *reader, a keys.Action) bool {
+	switch a {
+	case keys.Up:
+		d.line1(v, -1)
+	case keys.Down:
+		d.line1(v, 1)
+	case keys.HalfUp:
+		v.HalfUp()
+	case keys.HalfDown:
+		v.HalfDown()
+	case keys.PageUp:
+		v.PageUp()
+	case keys.PageDown:
+		v.PageDown()
+	case keys.Top:
+		v.Top()
+	case keys.Bottom:
+		v.SelectClear()
+		v.Bottom()
+	case keys.NextBlock:
+		v.NextBlock()
+	case keys.PrevBlock:
+		v.PrevBlock()
+	case keys.Fold:
+		if v.Marked() < 0 {
+			v.PrevBlock()
+		}
+		v.Toggle()
+	case keys.FoldAll:
+		v.ToggleAll()
+	case keys.Select:
+		if v.Selecting() {
+			v.SelectClear()
+		} else {
+			v.SelectStart()
+		}
+	case keys.Copy:
+		d.copy(v.Copy())
+		v.SelectClear()
+	case keys.Search:
+		d.hunt.begin(v)
+	case keys.SearchNext:
+		d.hunt.next(d, v, false)
+	case keys.SearchPrev:
+		d.hunt.next(d, v, true)
+	default:
+		return false
+	}
+	return true
+}
+
+// line1 moves by a line: the selection's end while lines are being selected.
+func (d *desk) line1(v *reader, by int) {
+	switch {
+	case v.Selecting():
+		v.Extend(by)
+	case by < 0:
+		v.Up(1)
+	default:
+		v.Down(1)
+	}
+}
+
+// below says how much is out of sight at the end of what is read.
+func (d *desk) below(v *reader) string {
+	switch n := v.Behind(); {
+	case v.Following():
+		return ""
+	case n > 0:
+		return fmt.Sprintf("%d new below %s G", n, d.look.Glyphs.Separator)
+	}
+	return "more below " + d.look.Glyphs.Separator + " G"
+}
+
+// firstLine is the first line of a text that says anything.
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}

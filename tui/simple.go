@@ -1,0 +1,209 @@
+package tui
+
+import (
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/rich"
+	"github.com/arbiter-cli/arbiter/tui/scroll"
+)
+
+// painted is what pages have in common.
+type painted interface {
+	tview.Primitive
+	SetLook(*cell.Look)
+}
+
+// paint draws a page into a rectangle.
+func paint(p painted, s tcell.Screen, x, y, w, h int) {
+	p.SetRect(x, y, w, h)
+	p.Draw(s)
+}
+
+// scrolls is a page that is scrolled as a whole.
+type scrolls interface {
+	Up(int)
+	Down(int)
+	PageUp()
+	PageDown()
+	Top()
+	Bottom()
+}
+
+// leaf does what a key stands for on a page that is scrolled as a whole.
+func leaf(p scrolls, a keys.Action) bool {
+	switch a {
+	case keys.Up, keys.PrevChoice:
+		p.Up(1)
+	case keys.Down, keys.NextChoice:
+		p.Down(1)
+	case keys.PageUp, keys.HalfUp:
+		p.PageUp()
+	case keys.PageDown, keys.HalfDown:
+		p.PageDown()
+	case keys.Top:
+		p.Top()
+	case keys.Bottom:
+		p.Bottom()
+	default:
+		return false
+	}
+	return true
+}
+
+// wheel turns the wheel into scrolling, and a click into whatever it means there.
+func wheel(p scrolls, click func(x, y int)) mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
+		switch a {
+		case tview.MouseScrollUp:
+			p.Up(3)
+		case tview.MouseScrollDown:
+			p.Down(3)
+		case tview.MouseLeftClick:
+			if click == nil {
+				return false, nil
+			}
+			click(e.Position())
+		default:
+			return false, nil
+		}
+		return true, nil
+	}
+}
+
+// planScreen is the plan in full.
+type planScreen struct {
+	d    *desk
+	page *pages.Plan
+}
+
+func newPlan(d *desk) *planScreen { return &planScreen{d, pages.NewPlan(d.look)} }
+
+func (p *planScreen) context() keys.Context               { return keys.Plan }
+func (p *planScreen) writes() bool                        { return false }
+func (p *planScreen) draw(s tcell.Screen, x, y, w, h int) { paint(p.page, s, x, y, w, h) }
+func (p *planScreen) mouse() mouseHandler                 { return wheel(p.page, nil) }
+
+func (p *planScreen) renew() {
+	p.page.SetLook(p.d.look)
+	if s := p.d.state; s != nil {
+		p.page.Set(sanitize.Text(s.Task), plan(s))
+	}
+}
+
+func (p *planScreen) act(a keys.Action, _ string) bool { return leaf(p.page, a) }
+
+// helpScreen lists the keys of the screen it was asked for on, and the commands.
+type helpScreen struct {
+	d    *desk
+	page *pages.Help
+}
+
+func newHelp(d *desk) *helpScreen {
+	h := &helpScreen{d, pages.NewHelp(d.look)}
+	title, groups := helpFor(d.context(), d.screen().writes())
+	h.page.Set(title, groups)
+	return h
+}
+
+func (h *helpScreen) context() keys.Context               { return keys.Help }
+func (h *helpScreen) writes() bool                        { return false }
+func (h *helpScreen) renew()                              { h.page.SetLook(h.d.look) }
+func (h *helpScreen) draw(s tcell.Screen, x, y, w, c int) { paint(h.page, s, x, y, w, c) }
+func (h *helpScreen) mouse() mouseHandler                 { return wheel(h.page, nil) }
+func (h *helpScreen) act(a keys.Action, _ string) bool    { return leaf(h.page, a) }
+
+// runsScreen lists the runs that can be taken up.
+type runsScreen struct {
+	d    *desk
+	page *pages.Sessions
+}
+
+func newRuns(d *desk) *runsScreen { return &runsScreen{d, pages.NewSessions(d.look)} }
+
+func (r *runsScreen) context() keys.Context               { return keys.Sessions }
+func (r *runsScreen) writes() bool                        { return false }
+func (r *runsScreen) draw(s tcell.Screen, x, y, w, h int) { paint(r.page, s, x, y, w, h) }
+
+func (r *runsScreen) renew() {
+	r.page.SetLook(r.d.look)
+	r.page.Set(runRows(r.d.found.Runs), now())
+}
+
+func (r *runsScreen) mouse() mouseHandler {
+	return wheel(r.page, func(x, y int) {
+		if run, ok := r.page.At(x, y); ok {
+			r.take(run)
+		}
+	})
+}
+
+func (r *runsScreen) act(a keys.Action, _ string) bool {
+	if a == keys.Choose {
+		if run, ok := r.page.Chosen(); ok {
+			r.take(run)
+		}
+		return true
+	}
+	return leaf(r.page, a)
+}
+
+// take takes a run up.
+func (r *runsScreen) take(run pages.Run) {
+	if r.d.run != nil && !r.d.over() {
+		r.d.flash("A run is being played. Leave it first: /quit.")
+		return
+	}
+	r.d.begin(Begin{Resume: run.ID})
+}
+
+// textScreen is a text to be read.
+type textScreen struct {
+	d     *desk
+	title string
+	text  func(*supervisor.State) string
+	view  *scroll.View
+}
+
+func newText(d *desk, title string, text func(*supervisor.State) string) *textScreen {
+	t := &textScreen{d: d, title: title, text: text, view: scroll.New(d.look)}
+	t.view.SetSource(t)
+	t.view.Top()
+	t.view.OnCopy(d.copy)
+	d.read()
+	return t
+}
+
+// Len, Stamp, Block and Tail implement scroll.Source: one block.
+func (t *textScreen) Len() int                  { return 1 }
+func (t *textScreen) Stamp(int) uint64          { return 0 }
+func (t *textScreen) Tail(_ int) []scroll.Block { return nil }
+
+func (t *textScreen) Block(_, width int, _ bool) scroll.Block {
+	return scroll.Block{
+		Gutter: cell.Frame, Lines: rich.Markdown(sanitize.Text(t.text(t.d.state)), rich.Options{Width: width, Look: t.d.look}),
+	}
+}
+
+func (t *textScreen) context() keys.Context { return keys.Plan }
+func (t *textScreen) writes() bool          { return false }
+func (t *textScreen) renew()                { t.view.SetLook(t.d.look) }
+func (t *textScreen) mouse() mouseHandler   { return t.view.MouseHandler() }
+
+func (t *textScreen) draw(s tcell.Screen, x, y, w, h int) {
+	c := cell.On(s, x, y, w, h, t.d.look)
+	c.Clear(cell.Base)
+	c.Text(0, 0, t.title, cell.Title)
+	c.Rule(1, cell.Frame)
+	t.view.SetRect(x, y+2, w, max(h-2, 0))
+	t.view.Draw(s)
+}
+
+func (t *textScreen) act(a keys.Action, _ string) bool {
+	return t.d.scroll(&reader{View: t.view}, a)
+}

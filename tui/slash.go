@@ -1,0 +1,183 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+)
+
+// slashHere are the slash commands of the screen itself.
+var slashHere map[string]func(d *desk, c composer.Command) bool
+
+func init() { // not at once: they lead back to the desk
+	always := func(do func(d *desk)) func(*desk, composer.Command) bool {
+		return func(d *desk, _ composer.Command) bool { do(d); return true }
+	}
+	slashHere = map[string]func(d *desk, c composer.Command) bool{
+		"task":  always(func(d *desk) { d.open(newText(d, "THE TASK", orders.Task)) }),
+		"plan":  always(func(d *desk) { d.open(newPlan(d)); d.read() }),
+		"allow": (*desk).permitCommand,
+		"deny":  (*desk).permitCommand,
+		"context": func(d *desk, c composer.Command) bool {
+			d.open(newText(d, "HOW FULL", func(s *supervisor.State) string { return orders.Context(s, c.Arg(0)) }))
+			return true
+		},
+		"cost":        always(func(d *desk) { d.open(newText(d, "THE COST", orders.Cost)) }),
+		"permissions": always(func(d *desk) { d.open(newText(d, "WHAT IS ALLOWED", orders.Permissions)) }),
+		"focus":       func(d *desk, c composer.Command) bool { d.focusOn(c.Arg(0)); return true },
+		"logbook":     always((*desk).openLogbook),
+		"sessions":    always(func(d *desk) { d.open(newRuns(d)); d.read() }),
+		"resume":      (*desk).resumeCommand,
+		"file":        (*desk).fileCommand,
+		"save":        (*desk).saveCommand,
+		"theme":       (*desk).themeCommand,
+		"search":      (*desk).searchCommand,
+		"copy":        always(func(d *desk) { d.copy(d.weaving.talk.Copy()) }),
+		"edit":        always(func(d *desk) { d.f.post(d.edit) }), // when the command is out of the input
+		"help":        always(func(d *desk) { d.open(newHelp(d)); d.read() }),
+		"quit":        always((*desk).askLeave),
+	}
+}
+
+// slash executes what was written with a slash.
+func (d *desk) slash(c composer.Command) bool {
+	body, ok := orders.Of(c)
+	if !ok {
+		return slashHere[c.Name](d, c)
+	}
+	if say, ok := body.(contract.Say); ok && (d.run == nil || d.over()) {
+		return d.say(say.Text) // a first word is one whatever its strength
+	}
+	if !d.send(body) {
+		return false
+	}
+	d.weaving.talk.Bottom()
+	return true
+}
+
+// permitCommand answers the permission request that has waited longest.
+func (d *desk) permitCommand(c composer.Command) bool {
+	if d.state == nil || len(d.state.Permits) == 0 {
+		d.flash("Nobody asks leave.")
+		return false
+	}
+	return d.send(orders.Permit(c, d.state.Permits[0].ID))
+}
+
+// resumeCommand takes a run up again.
+func (d *desk) resumeCommand(c composer.Command) bool {
+	if d.run != nil && !d.over() {
+		d.flash("A run is being played. Leave it first: /quit.")
+		return false
+	}
+	id := c.Arg(0)
+	for _, r := range d.found.Runs {
+		if id == "" || strings.HasPrefix(r.ID, id) {
+			d.begin(Begin{Resume: r.ID})
+			return true
+		}
+	}
+	if id != "" {
+		d.begin(Begin{Resume: id}) // the host knows more runs than those of this directory
+		return true
+	}
+	d.flash("There is no run to take up in this directory.")
+	return false
+}
+
+func (d *desk) fileCommand(c composer.Command) bool {
+	if c.Arg(0) == "" {
+		d.documents()
+	} else {
+		d.give(c.Arg(0))
+	}
+	return true
+}
+
+// saveCommand writes the conversation into a file.
+func (d *desk) saveCommand(c composer.Command) bool {
+	name := c.Arg(0)
+	if name == "" {
+		name = "arbiter-" + time.Now().Format("2006-01-02-150405") + ".md"
+	}
+	d.flash("Saving …")
+	names := d.names()
+	d.f.work(func(ctx context.Context) {
+		path, err := d.f.options.Host.Save(name, d.f.conversation(ctx, names))
+		d.f.post(func() {
+			if err != nil {
+				d.flash("Not saved: " + err.Error())
+			} else {
+				d.flash("Saved: " + path)
+			}
+		})
+	})
+	return true
+}
+
+// themeCommand changes the colours.
+func (d *desk) themeCommand(c composer.Command) bool {
+	o := d.f.options
+	o.Theme = c.Arg(0)
+	look, err := newLook(o, d.f.screen.Colors())
+	if err != nil {
+		d.flash(err.Error())
+		return false
+	}
+	d.setLook(look)
+	return true
+}
+
+func (d *desk) searchCommand(c composer.Command) bool {
+	d.hunt.begin(d.weaving.talk)
+	d.hunt.typing, d.hunt.text = false, c.Rest
+	d.read()
+	d.hunt.next(d, d.weaving.talk, true)
+	return true
+}
+
+func (d *desk) agents() []supervisor.Agent {
+	if d.state == nil {
+		return nil
+	}
+	return d.state.Agents
+}
+
+func (d *desk) agentCandidates() []composer.Candidate {
+	var list []composer.Candidate
+	for i := range d.agents() {
+		if a := &d.agents()[i]; a.Alive() {
+			list = append(list, composer.Candidate{Text: a.ID, Note: d.name(a.ID)})
+		}
+	}
+	return list
+}
+
+func modeCandidates() []composer.Candidate {
+	var list []composer.Candidate
+	for _, m := range agents.List() {
+		list = append(list, composer.Candidate{Text: m.Name, Note: orders.Word(m.Description)})
+	}
+	return list
+}
+
+func themeCandidates() []composer.Candidate {
+	var list []composer.Candidate
+	for _, name := range cell.ThemeNames() {
+		list = append(list, composer.Candidate{Text: name})
+	}
+	return list
+}
+
+// names is how everybody is called, for a worker.
+func (d *desk) names() func(string) string {
+	s := d.state
+	return func(id string) string { return orders.Name(s, id) }
+}

@@ -1,0 +1,142 @@
+package tuitest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+// Rows are the texts of the screen's rows, without the blanks at their ends.
+func (s *Stage) Rows() []string {
+	grid := s.grid()
+	rows := make([]string, len(grid))
+	for y := range grid {
+		rows[y] = rowText(grid[y])
+	}
+	return rows
+}
+
+// Text is the screen's text without the empty rows at its end.
+func (s *Stage) Text() string { return strings.TrimRight(strings.Join(s.Rows(), "\n"), "\n") }
+
+// Shows says whether a text stands in one of the rows.
+func (s *Stage) Shows(text string) bool {
+	return slices.ContainsFunc(s.Rows(), func(row string) bool { return strings.Contains(row, text) })
+}
+
+// Expect fails unless each of the texts stands in one of the rows.
+func (s *Stage) Expect(texts ...string) {
+	s.T.Helper()
+	for _, text := range texts {
+		if !s.Shows(text) {
+			s.fatalf("there is no %q", text)
+		}
+	}
+}
+
+// ExpectNot fails if one of the texts stands in one of the rows.
+func (s *Stage) ExpectNot(texts ...string) {
+	s.T.Helper()
+	for _, text := range texts {
+		if s.Shows(text) {
+			s.fatalf("there is %q", text)
+		}
+	}
+}
+
+// ExpectRow fails unless a row has exactly that text, but for blanks at its end. A
+// negative number counts from the bottom.
+func (s *Stage) ExpectRow(y int, want string) {
+	s.T.Helper()
+	rows := s.Rows()
+	at := y
+	if at < 0 {
+		at += len(rows)
+	}
+	if at < 0 || at >= len(rows) {
+		s.fatalf("there is no row %d", y)
+	}
+	if rows[at] != strings.TrimRight(want, " ") {
+		s.fatalf("row %d is %q, want %q", y, rows[at], want)
+	}
+}
+
+// ExpectOrder fails unless the texts stand in rows from the top down.
+func (s *Stage) ExpectOrder(texts ...string) {
+	s.T.Helper()
+	rest := s.Rows()
+	for i, text := range texts {
+		y := slices.IndexFunc(rest, func(row string) bool { return strings.Contains(row, text) })
+		if y < 0 {
+			s.fatalf("there is no %q below %q", text, texts[:i])
+		}
+		rest = rest[y+1:]
+	}
+}
+
+// ExpectCursor fails unless the cursor is shown at that cell.
+func (s *Stage) ExpectCursor(x, y int) {
+	s.T.Helper()
+	if cx, cy, visible := s.Screen.GetCursor(); !visible || cx != x || cy != y {
+		s.fatalf("the cursor is at %d,%d (visible: %v), want %d,%d", cx, cy, visible, x, y)
+	}
+}
+
+// ExpectTitle fails unless the window has that title.
+func (s *Stage) ExpectTitle(want string) {
+	s.T.Helper()
+	if got := s.Screen.GetTitle(); got != want {
+		s.fatalf("the title is %q, want %q", got, want)
+	}
+}
+
+// ExpectClipboard fails unless that text was put into the clipboard last.
+func (s *Stage) ExpectClipboard(want string) {
+	s.T.Helper()
+	if got := string(s.Screen.GetClipboardData()); got != want {
+		s.fatalf("the clipboard has %q, want %q", got, want)
+	}
+}
+
+// StyleOf is the style of a text's first character.
+func (s *Stage) StyleOf(text string) tcell.Style {
+	s.T.Helper()
+	x, y, ok := s.find(text)
+	if !ok {
+		s.fatalf("there is no %q", text)
+	}
+	return s.grid()[y][x].style
+}
+
+// ExpectSound fails if something is on the screen that no terminal could show, or
+// would act on: a control character, half a wide one. It is the invariant of tests
+// with random input.
+func (s *Stage) ExpectSound() {
+	s.T.Helper()
+	if fault := unsound(s.grid()); fault != "" {
+		s.fatalf("%s", fault)
+	}
+}
+
+func (s *Stage) find(text string) (x, y int, ok bool) {
+	for y, row := range s.grid() {
+		at := strings.Index(rowText(row), text)
+		if at < 0 {
+			continue
+		}
+		for x, n := 0, 0; x < len(row); x++ {
+			if row[x].width > 0 && n >= at {
+				return x, y, true
+			}
+			n += len(row[x].text)
+		}
+	}
+	return 0, 0, false
+}
+
+// fatalf fails with what is on the screen.
+func (s *Stage) fatalf(format string, args ...any) {
+	s.T.Helper()
+	s.T.Fatalf(format+"\n%s", append(args, framed(s.grid()))...)
+}

@@ -1,0 +1,161 @@
+package tuitest
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write golden files instead of comparing them")
+
+// Updating says whether golden files are written.
+func Updating() bool { return *update }
+
+// Golden compares the screen, text and styles, with testdata/screen/NAME.golden.
+func (s *Stage) Golden(name string) {
+	s.T.Helper()
+	got := s.Dump()
+	file := filepath.Join("testdata", "screen", name+".golden")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			s.T.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			s.T.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		s.T.Fatalf("%v (go test -update writes it)\n%s", err, got)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		s.T.Errorf("the screen differs from %s (-want +got):\n%s\n%s", file, diff, framed(s.grid()))
+	}
+}
+
+// Dump is the screen as text: its size, cursor and title, the rows, the rows again
+// with a letter for each cell's style, and what the letters mean.
+func (s *Stage) Dump() string {
+	grid := s.grid()
+	width := 0
+	if len(grid) > 0 {
+		width = len(grid[0])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%dx%d", width, len(grid))
+	if x, y, visible := s.Screen.GetCursor(); visible {
+		fmt.Fprintf(&b, ", cursor at %d,%d", x, y)
+	}
+	if title := s.Screen.GetTitle(); title != "" {
+		fmt.Fprintf(&b, ", title %q", title)
+	}
+	b.WriteString("\n\n")
+	letters := styleLetters(grid)
+	for y, row := range grid {
+		fmt.Fprintf(&b, "%3d %s\n", y, rowText(row))
+	}
+	b.WriteString("\nstyles\n")
+	for y, row := range grid {
+		var line strings.Builder
+		for _, p := range row {
+			line.WriteByte(letters[describe(p.style)])
+		}
+		fmt.Fprintf(&b, "%3d %s\n", y, strings.TrimRight(line.String(), " "))
+	}
+	b.WriteByte('\n')
+	for _, d := range slices.SortedFunc(maps.Keys(letters), func(a, b string) int { return int(letters[a]) - int(letters[b]) }) {
+		if letters[d] != ' ' {
+			fmt.Fprintf(&b, "%c = %s\n", letters[d], d)
+		}
+	}
+	return trimLines(b.String())
+}
+
+// trimLines takes the blanks off the ends of lines: editors do.
+func trimLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// styleLetters gives each style a letter: where it can, the same on every screen, so
+// that a style more does not rename the others. The terminal's own is a blank.
+func styleLetters(grid [][]place) map[string]byte {
+	letters := map[string]byte{}
+	for _, row := range grid {
+		for _, p := range row {
+			letters[describe(p.style)] = 0
+		}
+	}
+	taken := map[byte]bool{}
+	for _, d := range slices.Sorted(maps.Keys(letters)) {
+		if d == plain {
+			letters[d] = ' '
+			continue
+		}
+		h := fnv.New32a()
+		h.Write([]byte(d))
+		letters[d] = '?' // for more styles than a reader could tell apart
+		for i := range uint32(len(alphabet)) {
+			if c := alphabet[(h.Sum32()%uint32(len(alphabet))+i)%uint32(len(alphabet))]; !taken[c] {
+				letters[d], taken[c] = c, true
+				break
+			}
+		}
+	}
+	return letters
+}
+
+const plain = "plain"
+
+// describe is a style in words: "fg=#c8b273 bg=#101014 bold".
+func describe(style tcell.Style) string {
+	var words []string
+	fg, bg, attrs := style.Decompose()
+	if fg != tcell.ColorDefault {
+		words = append(words, "fg="+colorName(fg))
+	}
+	if bg != tcell.ColorDefault {
+		words = append(words, "bg="+colorName(bg))
+	}
+	for _, a := range []struct {
+		mask tcell.AttrMask
+		name string
+	}{
+		{tcell.AttrBold, "bold"}, {tcell.AttrDim, "dim"}, {tcell.AttrItalic, "italic"}, {tcell.AttrBlink, "blink"},
+		{tcell.AttrReverse, "reverse"}, {tcell.AttrStrikeThrough, "strike"},
+	} {
+		if attrs&a.mask != 0 {
+			words = append(words, a.name)
+		}
+	}
+	if style.GetUnderlineStyle() != tcell.UnderlineStyleNone {
+		words = append(words, "underline")
+	}
+	if words == nil {
+		return plain
+	}
+	return strings.Join(words, " ")
+}
+
+// colorName is a palette's number or #rrggbb: names say neither which, nor the same
+// in every version.
+func colorName(c tcell.Color) string {
+	if c.IsRGB() || c&tcell.ColorSpecial != 0 {
+		return fmt.Sprintf("#%06x", c.Hex())
+	}
+	return fmt.Sprint(uint64(c &^ tcell.ColorValid))
+}

@@ -1,0 +1,79 @@
+package tuitest
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/uniseg"
+)
+
+// place is one cell. A covered one, the second half of a wide one, has no text and
+// the style of the first.
+type place struct {
+	text  string
+	width int
+	style tcell.Style
+}
+
+// grid is what was painted last.
+func (s *Stage) grid() [][]place {
+	cells, w, h := s.Screen.GetContents()
+	grid := make([][]place, h)
+	for y := range grid {
+		grid[y] = make([]place, w)
+		for x := 0; x < w; x++ {
+			c := cells[y*w+x]
+			p := place{text: string(c.Runes), width: 1, style: c.Style}
+			if p.text == "" || p.text == "\x00" {
+				p.text = " "
+			}
+			p.width = max(uniseg.StringWidth(p.text), 1)
+			grid[y][x] = p
+			for ; p.width > 1 && x+1 < w; p.width-- {
+				x++
+				grid[y][x] = place{style: p.style}
+			}
+		}
+	}
+	return grid
+}
+
+func rowText(row []place) string {
+	var b strings.Builder
+	for _, p := range row {
+		b.WriteString(p.text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// framed is the grid's text between lines, so that blanks are seen.
+func framed(grid [][]place) string {
+	var b strings.Builder
+	for _, row := range grid {
+		b.WriteByte('|')
+		for _, p := range row {
+			b.WriteString(p.text)
+		}
+		b.WriteString("|\n")
+	}
+	return b.String()
+}
+
+// unsound finds what no terminal could show as it is.
+func unsound(grid [][]place) string {
+	for y, row := range grid {
+		for x, p := range row {
+			switch {
+			case strings.ContainsFunc(p.text, unicode.IsControl):
+				return fmt.Sprintf("a control character at %d,%d: %q", x, y, p.text)
+			case x+p.width > len(row):
+				return fmt.Sprintf("%q is cut in two at %d,%d", p.text, x, y)
+			case p.text != "" && uniseg.GraphemeClusterCount(p.text) != 1:
+				return fmt.Sprintf("%q in one cell at %d,%d", p.text, x, y)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,180 @@
+package tuitest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+)
+
+func allKeys() []string {
+	var names []string
+	for r := '!'; r <= '~'; r++ {
+		names = append(names, string(r))
+	}
+	for r := 'A'; r <= 'Z'; r++ {
+		names = append(names, "Ctrl+"+string(r))
+	}
+	names = append(names, "Ctrl+_", "Ctrl+]", `Ctrl+\`, "Ctrl+^", "Ctrl+Space", "é", "世", "Shift+Tab")
+	for _, n := range Names {
+		names = append(names, n)
+		if n != "Tab" && n != "Esc" && n != "Space" && n != "Backspace" && n != "Enter" {
+			names = append(names, "Shift+"+n, "Ctrl+"+n, "Alt+"+n)
+		}
+	}
+	return append(names, "Alt+b", "Alt+f", "Alt+.", "Alt+Backspace", "Alt+Enter")
+}
+
+// TestKeyNamesAreThoseOfTheTable: what a scenario presses is what the table calls so.
+func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
+	for _, name := range append(allKeys(), "Shift+Enter", "Ctrl+Alt+M") {
+		e, err := Key(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want := name
+		if same := map[string]string{"Ctrl+I": "Tab", "Ctrl+M": "Enter", "Ctrl+H": "Backspace"}[name]; same != "" {
+			want = same
+		}
+		if got := keys.Name(e); got != want {
+			t.Errorf("Key(%q) is called %q", name, got)
+		}
+	}
+	for _, name := range []string{"", "Ctrl", "Hyper+a", "F0", "F64", "F1x", "Entr", "Ctrl+Alt+Nothing"} {
+		if e, err := Key(name); err == nil {
+			t.Errorf("Key(%q) is %v, want an error", name, e.Name())
+		}
+	}
+	for name, want := range map[string]tcell.Key{"+": tcell.KeyRune, "Alt++": tcell.KeyRune, "ctrl+a": tcell.KeyCtrlA, "escape": tcell.KeyEsc} {
+		if e, err := Key(name); err != nil || e.Key() != want {
+			t.Errorf("Key(%q) is %v, %v", name, e, err)
+		}
+	}
+}
+
+// listen prints the events a real terminal makes of keys, one a line.
+func listen() error {
+	screen, err := tcell.NewScreen()
+	if err != nil {
+		return err
+	}
+	if err := screen.Init(); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(os.Getenv(listenTo), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer screen.Fini()
+	for {
+		if e, ok := screen.PollEvent().(*tcell.EventKey); ok {
+			fmt.Fprintln(file, eventText(e))
+			screen.SetTitle(eventText(e))
+			if e.Key() == tcell.KeyRune && e.Rune() == 'Ω' {
+				return nil
+			}
+		} else {
+			screen.SetTitle("ready")
+		}
+		screen.Show()
+	}
+}
+
+func eventText(e *tcell.EventKey) string {
+	text := fmt.Sprintf("%s key %d mod %d", e.Name(), e.Key(), e.Modifiers())
+	if e.Key() == tcell.KeyRune {
+		text += fmt.Sprintf(" rune %q", e.Rune())
+	}
+	return text
+}
+
+// TestKeysAreThoseOfATerminal presses every key in a real terminal and compares what
+// tcell makes of it with what a scenario delivers.
+func TestKeysAreThoseOfATerminal(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	file := t.TempDir() + "/events"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), listenTo+"="+file, "TERM=xterm-256color")
+	term, err := terminal.Start(cmd, terminal.Size{Columns: 80, Rows: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer term.Close()
+	if _, err := term.Wait(ctx, func(s terminal.Screen) bool { return s.Title != "" }); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	press := func(name string) {
+		if name == "Esc" {
+			return // tcell waits whether more follows; what follows here is another key
+		}
+		if err := term.Press(name); err != nil {
+			t.Fatal(err)
+		}
+		e, err := Key(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, eventText(e))
+	}
+	for _, name := range allKeys() {
+		press(name)
+	}
+	press("Shift+Enter") // the extended protocol, which tcell asks for
+	press("Ω")
+	if _, err := term.Exit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	scan := bufio.NewScanner(text)
+	for _, w := range want {
+		if !scan.Scan() {
+			t.Fatalf("the terminal's events end before %q", w)
+		}
+		if got := scan.Text(); got != w && !legacy(got, w) {
+			t.Errorf("a terminal makes %s, a scenario %s", got, w)
+		}
+	}
+}
+
+// legacy says whether the two are Alt+Enter: without the extended protocol it is ESC
+// CR, of which tcell makes Ctrl+Alt+M.
+func legacy(got, want string) bool {
+	return strings.HasPrefix(want, "Alt+Enter ") && strings.Contains(got, `rune 'm'`)
+}
+
+// TestRandomKeysAreKeys: whatever the bytes, what comes of them can be pressed.
+func TestRandomKeysAreKeys(t *testing.T) {
+	seen := map[string]bool{}
+	for b := range 256 {
+		for _, name := range Keys([]byte{byte(b)}) {
+			if _, err := Key(name); err != nil {
+				t.Errorf("byte %d: %v", b, err)
+			}
+			seen[name] = true
+		}
+	}
+	for _, name := range append([]string{"a", "~", "Ctrl+C", "Ctrl+Z"}, Names...) {
+		if !seen[name] {
+			t.Errorf("%s never comes", name)
+		}
+	}
+}

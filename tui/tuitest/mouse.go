@@ -1,0 +1,63 @@
+package tuitest
+
+import "github.com/gdamore/tcell/v2"
+
+// Move moves the mouse, with the buttons that are down.
+func (s *Stage) Move(x, y int) {
+	s.T.Helper()
+	s.deliver(tcell.NewEventMouse(x, y, s.buttons, tcell.ModNone))
+}
+
+// Button presses or releases the left button at a cell.
+func (s *Stage) Button(x, y int, down bool) {
+	s.T.Helper()
+	s.buttons = tcell.ButtonNone
+	if down {
+		s.buttons = tcell.Button1
+	}
+	s.Move(x, y)
+}
+
+// Click clicks the left button at a cell.
+func (s *Stage) Click(x, y int) {
+	s.T.Helper()
+	s.Button(x, y, true)
+	s.Button(x, y, false)
+}
+
+// DoubleClick clicks twice at once.
+func (s *Stage) DoubleClick(x, y int) {
+	s.T.Helper()
+	s.Click(x, y)
+	s.Click(x, y)
+}
+
+// ClickOn clicks at the beginning of a text.
+func (s *Stage) ClickOn(text string) {
+	s.T.Helper()
+	x, y, ok := s.find(text)
+	if !ok {
+		s.fatalf("there is no %q to click on", text)
+	}
+	s.Click(x, y)
+}
+
+// Drag drags from one cell to another with the left button.
+func (s *Stage) Drag(x1, y1, x2, y2 int) {
+	s.T.Helper()
+	s.Button(x1, y1, true)
+	s.Move(x2, y2)
+	s.Button(x2, y2, false)
+}
+
+// Wheel turns the wheel at a cell: up by a negative number of steps, or down.
+func (s *Stage) Wheel(x, y, steps int) {
+	s.T.Helper()
+	turn := tcell.WheelDown
+	if steps < 0 {
+		turn, steps = tcell.WheelUp, -steps
+	}
+	for range steps {
+		s.deliver(tcell.NewEventMouse(x, y, turn, tcell.ModNone))
+	}
+}

@@ -1,0 +1,235 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+)
+
+// This file projects a snapshot onto what the pages show. It is the edge at which
+// everything a State holds of others' words is made fit for a screen.
+
+// roster lists the agents: the Arbiter, those who live, and the last few who do not.
+func roster(s *supervisor.State, now time.Time) []pages.Agent {
+	const past = 2
+	gone := 0
+	for i := range s.Agents {
+		if orders.Over(&s.Agents[i]) {
+			gone++
+		}
+	}
+	var list []pages.Agent
+	for i := range s.Agents {
+		a := &s.Agents[i]
+		if orders.Over(a) {
+			if gone--; gone >= past {
+				continue
+			}
+		}
+		list = append(list, agentLine(s, a, now))
+	}
+	return list
+}
+
+func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Agent {
+	text, tone := stateWord(a)
+	line := pages.Agent{
+		ID: a.ID, Name: orders.Word(a.Name), Mode: orders.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy,
+		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.Warned,
+		Age: max(now.Sub(a.Since), 0), Past: orders.Over(a),
+	}
+	if a.Status == supervisor.Busy {
+		line.Doing = orders.Word(a.Doing)
+	}
+	for i := range s.Permits {
+		if s.Permits[i].Params.ID == a.ID {
+			line.Bell, line.State, line.Tone = true, "asks leave", cell.Alert
+			line.Age = max(now.Sub(s.Permits[i].At), 0)
+		}
+	}
+	if s.Question != nil && a.Role == supervisor.RoleArbiter {
+		line.Bell, line.State, line.Tone = true, "asks you", cell.Alert
+		line.Age = max(now.Sub(s.Question.At), 0)
+	}
+	if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Parked {
+		line.Bell = true
+	}
+	return line
+}
+
+// stateWord says how an agent stands, in a word or two.
+func stateWord(a *supervisor.Agent) (string, cell.Role) {
+	switch a.Status {
+	case supervisor.Starting:
+		return "wakes", cell.Dim
+	case supervisor.Down:
+		return "returns", cell.Warn
+	case supervisor.Restarting:
+		return "starts anew", cell.Warn
+	case supervisor.Parked:
+		return "parked", cell.Bad
+	case supervisor.Busy:
+		if a.Role == supervisor.RoleArbiter {
+			return "ponders", cell.Active
+		}
+		return "weaves", cell.Active
+	case supervisor.Stopping:
+		return "departs", cell.Dim
+	case supervisor.Ended:
+		switch a.Standing {
+		case supervisor.Finished:
+			return "done, gone", cell.Dim
+		case supervisor.HandedOff:
+			return "handed on, gone", cell.Dim
+		}
+		return "gone", cell.Dim
+	}
+	if a.Role == supervisor.RoleArbiter {
+		return "listens", cell.Dim
+	}
+	switch a.Standing {
+	case supervisor.Finished:
+		return "done", cell.Good
+	case supervisor.HandedOff:
+		return "handed on", cell.Dim
+	case supervisor.Waiting:
+		return "awaits a word", cell.Pending
+	}
+	return "listens", cell.Dim
+}
+
+// plan is the plan as the pages show it.
+func plan(s *supervisor.State) []pages.Step {
+	var list []pages.Step
+	for _, p := range s.Plan {
+		step := pages.Step{Text: sanitize.Text(p.Text), Status: p.Status}
+		if p.Agent != "" {
+			step.Agent = orders.Name(s, p.Agent)
+		}
+		list = append(list, step)
+	}
+	return list
+}
+
+// phaseWords are the oracle's words for the states of the machine.
+var phaseWords = map[machine.State]struct {
+	word string
+	tone cell.Role
+}{
+	machine.Idle:       {"Listening", cell.StatusBarStrong},
+	machine.Selecting:  {"Choosing", cell.StatusBarStrong},
+	machine.Executing:  {"Weaving", cell.StatusBarStrong},
+	machine.Evaluating: {"Weighing", cell.StatusBarStrong},
+	machine.Error:      {"Mending", cell.Warn},
+	machine.Complete:   {"It is done", cell.Good},
+	machine.Failed:     {"It failed", cell.Bad},
+	machine.Cancelled:  {"Stopped", cell.Warn},
+}
+
+// status is the status line of a run.
+func status(s *supervisor.State, now time.Time) pages.StatusData {
+	p := phaseWords[s.Phase]
+	d := pages.StatusData{
+		Word: p.word, Tone: p.tone, CostUSD: s.CostUSD,
+		Tokens:   s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
+		Elapsed:  elapsed(s, now),
+		Restarts: s.Crashes, Warnings: warnings(&s.Options),
+	}
+	switch {
+	case s.Ending != nil && !s.Ending.Said:
+		d.Word, d.Tone = "Ending", cell.Warn
+	case s.Paused:
+		d.Word, d.Tone = "Paused", cell.Warn
+	case s.Held:
+		d.Word, d.Tone = "Held", cell.Warn
+	}
+	d.Awaited, d.Human, d.Waiting = awaited(s, now)
+	return d
+}
+
+// elapsed is how long the run has been played, in all its lives.
+func elapsed(s *supervisor.State, now time.Time) time.Duration {
+	if s.LifeBegan.IsZero() {
+		return 0
+	}
+	end := now
+	if s.Ending != nil && s.Ending.Said {
+		end = s.LastAt
+	}
+	return s.Lived + max(end.Sub(s.LifeBegan), 0)
+}
+
+// warnings are what must be in sight all the time.
+func warnings(o *supervisor.Options) []string {
+	var list []string
+	if o.Rehearsal {
+		list = append(list, "REHEARSAL")
+	}
+	if o.Permissions == "allow-all" {
+		list = append(list, "ALLOW ALL")
+	}
+	return list
+}
+
+// awaited says for whom the run waits, and how long it has.
+func awaited(s *supervisor.State, now time.Time) (who string, human bool, since time.Duration) {
+	if over := s.Ending != nil; over {
+		return "", false, 0
+	}
+	switch {
+	case s.Question != nil:
+		return "you", true, max(now.Sub(s.Question.At), 0)
+	case len(s.Permits) > 0:
+		return "you", true, max(now.Sub(s.Permits[0].At), 0)
+	}
+	var busy []string
+	var first time.Time
+	for i := range s.Agents {
+		a := &s.Agents[i]
+		if a.Status != supervisor.Busy && a.Status != supervisor.Starting && a.Status != supervisor.Down && a.Status != supervisor.Restarting {
+			continue
+		}
+		if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Starting && s.Task == "" {
+			continue
+		}
+		busy = append(busy, orders.Name(s, a.ID))
+		if first.IsZero() || a.Since.Before(first) {
+			first = a.Since
+		}
+	}
+	switch len(busy) {
+	case 0:
+		return "", false, 0
+	case 1, 2:
+		who = strings.Join(busy, " and ")
+	default:
+		who = fmt.Sprintf("%s and %d more", busy[0], len(busy)-1)
+	}
+	return who, false, max(now.Sub(first), 0)
+}
+
+// lively says whether something on the screen moves, and how soon it does again.
+func lively(s *supervisor.State, still bool) time.Duration {
+	if s == nil || s.Ending != nil && s.Ending.Said {
+		return 0
+	}
+	if _, human, _ := awaited(s, time.Now()); human || still {
+		return time.Second // times go on
+	}
+	for i := range s.Agents {
+		if s.Agents[i].Status == supervisor.Busy {
+			return motionFrame
+		}
+	}
+	return time.Second
+}
+
+// motionFrame is the time between two frames of the quiet animation.
+const motionFrame = 250 * time.Millisecond
