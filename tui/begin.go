@@ -37,7 +37,7 @@ func (d *desk) lacks() bool {
 func (d *desk) lack() (pages.Lack, bool) {
 	f := d.found
 	switch {
-	case !d.known || f.Rehearsal:
+	case !d.known || d.rehearse:
 		return 0, false
 	case f.Claude == "" && f.Missing:
 		return pages.NoClaude, true
@@ -166,7 +166,7 @@ func (d *desk) say(text string) bool {
 			return false
 		}
 		d.remember(text)
-		d.begin(Begin{Task: text})
+		d.begin(Begin{Task: text, Rehearse: d.rehearse})
 		return true
 	case d.over():
 		d.remember(text)
@@ -208,12 +208,9 @@ func (d *desk) send(b contract.CommandBody) bool {
 		d.flash("There is no run. Speak, and one begins.")
 		return false
 	}
-	if err := d.f.command(d.run, contract.Command{Ref: ref, Body: b}); err != nil {
+	if err := d.f.command(d.run, contract.Command{Ref: b.CommandType(), Body: b}); err != nil {
 		d.flash(sanitize.Line(err.Error(), 200))
 		return false
 	}
 	return true
 }
-
-// ref marks the commands of the screen.
-const ref = "screen"

@@ -83,6 +83,7 @@ func newDesk(f *Face, look *cell.Look) *desk {
 	d.input.Completer = d.complete
 	d.input.Seed(f.options.Host.Inputs())
 	d.weaving = newWeaving(d)
+	d.rehearse = f.options.Rehearsal
 	d.screens = []screen{newOracle(d)}
 	d.prompt()
 	d.input.Focus(func(tview.Primitive) {})
@@ -182,7 +183,8 @@ func (d *desk) hear(e contract.Event) {
 	case contract.Rejected:
 		d.flash("Refused: " + b.Message)
 	case contract.Accepted:
-		if b.Message != "" && d.word.text == "" {
+		// The command's type is its ref. What is seen at once needs no word.
+		if b.Ref != "message" && b.Ref != "permission" && b.Ref != "interrupt" {
 			d.flash(b.Message)
 		}
 	case contract.Error:

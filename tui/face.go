@@ -33,7 +33,8 @@ type Options struct {
 	Mouse  bool
 	Notify notify.Options
 
-	Begin *Begin // what to begin at once; nil: the oracle waits for a word
+	Rehearsal bool   // what is begun is one; shown from the first moment
+	Begin     *Begin // what to begin at once; nil: the oracle waits for a word
 }
 
 // Face is the oracle on a terminal. [Face.Run] owns all that belongs to it.

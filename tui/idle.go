@@ -49,7 +49,7 @@ func (o *oracle) renew() {
 	if rows := runRows(f.Runs); len(rows) > 0 {
 		data.Newest = rows[0]
 	}
-	if f.Rehearsal {
+	if o.d.rehearse {
 		data.Warnings = append(data.Warnings, "REHEARSAL")
 	}
 	if o.d.known {

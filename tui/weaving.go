@@ -15,7 +15,7 @@ import (
 )
 
 // sideBySide is the width from which on the plan stands beside the agents.
-const sideBySide = 120
+const sideBySide = 150
 
 // weaving is the picture of a run: task, agents, plan, conversation.
 type weaving struct {

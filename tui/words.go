@@ -41,7 +41,7 @@ func (d *desk) placeholder() string {
 	case d.begun.under:
 		return "Patience."
 	case d.run == nil:
-		return "Speak, mortal."
+		return "Say what is to be done."
 	case d.leaving:
 		return "So it shall be."
 	case d.over():
@@ -63,7 +63,7 @@ func (d *desk) statusData() pages.StatusData {
 		data = status(d.state, now())
 		data.Hint = "F1 help"
 	}
-	if d.found.Rehearsal && d.state == nil {
+	if d.rehearse && d.state == nil {
 		data.Warnings = []string{"REHEARSAL"}
 	}
 	switch {
@@ -115,7 +115,7 @@ func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
 	if c == keys.Insert {
 		own = append(append([]keys.Binding{}, keys.Editing...), own...)
 	}
-	group("Here: "+string(c), own)
+	group("Here", own)
 	group("To read", keys.Reading(c))
 	if c != keys.Everywhere {
 		group("Everywhere", keys.Own(keys.Everywhere))
@@ -132,7 +132,7 @@ func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
 		}
 		groups = append(groups, g)
 	}
-	return "HELP", groups
+	return string(c), groups
 }
 
 // conversation is all that was said, as Markdown.

@@ -36,7 +36,7 @@ func lendTo(t *testing.T, part string, env ...string) *tenancy {
 	t.Cleanup(cancel)
 	l := &tenancy{t: t, ctx: ctx, result: filepath.Join(t.TempDir(), "result")}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), roleEnv + "=lender", partEnv + "=" + part, resultEnv + "=" + l.result}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", roleEnv + "=lender", partEnv + "=" + part, resultEnv + "=" + l.result}, env...)
 	term, err := terminal.Start(cmd, size)
 	if err != nil {
 		t.Fatal(err)

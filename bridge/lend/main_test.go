@@ -55,7 +55,7 @@ func lender() int {
 		l.Detach = key[0]
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=" + os.Getenv(partEnv), "PATH=" + os.Getenv("PATH"), "TERM=" + os.Getenv("TERM")}
+	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=" + os.Getenv(partEnv), "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "TERM=" + os.Getenv("TERM")}
 	exit, err := l.Run(ctx, cmd, os.Stdin)
 	if leak := goleak.Find(); leak != nil {
 		err = fmt.Errorf("%w, %w", err, leak)

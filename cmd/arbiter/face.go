@@ -63,7 +63,7 @@ func (e env) oracle(c choices) error {
 	}
 	h := &host{env: e, choices: c}
 	options := tui.Options{
-		Host: h, Version: version(), Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
+		Host: h, Version: version(), Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
 		Around: cell.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
 	}
 	scratch, err := os.MkdirTemp("", "arbiter-screen-")

@@ -27,6 +27,17 @@ func title(task string) string {
 	return ""
 }
 
+// faceFlag is the flag that chose the face, with a space behind it.
+func (c choices) faceFlag() string {
+	switch {
+	case c.JSON:
+		return "--json "
+	case c.Plain:
+		return "--plain "
+	}
+	return ""
+}
+
 // greet says on stderr what a person should know before anything runs.
 func (e env) greet(r *runtimeRun) {
 	o := r.choices.Options
@@ -80,6 +91,6 @@ func (e env) farewell(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	}
 	fmt.Fprintln(e.stderr, string(raw))
 	if s.Reached() {
-		fmt.Fprintf(e.stderr, "To take it up again: arbiter --json --resume --session %s\n", short(r.choices.Options.Run))
+		fmt.Fprintf(e.stderr, "To take it up again: arbiter %s--resume --session %s\n", r.choices.faceFlag(), short(r.choices.Options.Run))
 	}
 }

@@ -33,7 +33,7 @@ func start(t *testing.T, size Size, part string) (*Terminal, context.Context) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = []string{playEnv + "=" + part, "PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{playEnv + "=" + part, "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
 	term, err := Start(cmd, size)
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,15 @@
 package terminal
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
 
 // arms are the lines of a box-drawing character, from the middle of the cell up, right,
 // down and left: ' ' none, '-' light, '=' heavy.
 var arms = map[rune]string{
-	'─': " - -", '│': "- - ", '━': " = =", '┃': "= = ",
+	'│': "- - ", '┃': "= = ",
 	'┌': " -- ", '┐': "  --", '└': "--  ", '┘': "-  -",
 	'├': "--- ", '┤': "- --", '┬': " ---", '┴': "-- -", '┼': "----",
 	'┏': " == ", '┓': "  ==", '┗': "==  ", '┛': "=  =",
@@ -34,34 +38,42 @@ var blocks = map[rune][]block{
 
 var shades = map[rune]string{'░': "0.25", '▒': "0.5", '▓': "0.75"}
 
+// level says whether the shape of a character is the same all across the cell, so that
+// a row of them is one shape.
+func level(text string) bool {
+	return text != "" && strings.Contains("─━█▀▔░▒▓▁▂▃▄▅▆▇", text)
+}
+
 // shape draws a character that fonts draw too short or too narrow to touch the next
-// one. It reports whether the text is one.
-func (d *drawing) shape(x, y int, text, fill string) bool {
+// one, across so many cells. It reports whether the text is one.
+func (d *drawing) shape(x, y int, text string, cells int, fill string) bool {
 	runes := []rune(text)
 	if len(runes) != 1 {
 		return false
 	}
-	r := runes[0]
+	r, wide := runes[0], 8*float64(cells)
 	switch {
+	case r == '─':
+		d.rect(x, y, 0, cellHeight/2-0.7, float64(cells*cellWidth), 1.4, fill)
+	case r == '━':
+		d.rect(x, y, 0, cellHeight/2-1.5, float64(cells*cellWidth), 3, fill)
 	case arms[r] != "":
 		d.arms(x, y, arms[r], fill)
 	case round[r] != "":
-		stroke := strings.ReplaceAll(strings.ReplaceAll(fill, "fill-opacity", "stroke-opacity"), "fill=", "stroke=")
-		d.printf(`<path transform="translate(%d %d)" d="%s" fill="none" stroke-width="1.4" %s/>`+"\n", x*cellWidth, y*cellHeight, round[r], stroke)
+		d.printf(`<path transform="translate(%d %d)" d="%s" fill="none" stroke-width="1.4" %s/>`+"\n", x*cellWidth, y*cellHeight, round[r], stroke(fill))
 	case r >= '▁' && r <= '▇': // from the bottom
 		n := float64(r - '▁' + 1)
-		d.block(x, y, block{0, 8 - n, 8, n}, fill)
+		d.block(x, y, block{0, 8 - n, wide, n}, fill)
 	case r >= '▉' && r <= '▏': // from the left
 		d.block(x, y, block{0, 0, float64('▐' - r), 8}, fill)
 	case blocks[r] != nil:
 		for _, b := range blocks[r] {
+			b.w += wide - 8 // of one that is level
 			d.block(x, y, b, fill)
 		}
 	case shades[r] != "":
 		fill, _, _ = strings.Cut(fill, " fill-opacity")
-		d.block(x, y, block{0, 0, 8, 8}, fill+` fill-opacity="`+shades[r]+`"`)
-	case r >= 0x2800 && r <= 0x28ff:
-		d.braille(x, y, int(r-0x2800), fill)
+		d.block(x, y, block{0, 0, wide, 8}, fill+` fill-opacity="`+shades[r]+`"`)
 	default:
 		return false
 	}
@@ -99,11 +111,28 @@ func (d *drawing) arms(x, y int, arms, fill string) {
 	}
 }
 
-// braille draws dots: three rows of two, then a fourth, by their bits.
-func (d *drawing) braille(x, y, bits int, fill string) {
-	for i, at := range [8][2]float64{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}, {0, 3}, {1, 3}} {
-		if bits&(1<<i) != 0 {
-			d.printf(`<circle cx="%g" cy="%g" r="1.2" %s/>`+"\n", float64(x*cellWidth)+2.5+4*at[0], float64(y*cellHeight)+4+4*at[1], fill)
+// isBraille says whether the text is one character of dots.
+func isBraille(text string) bool {
+	r, n := utf8.DecodeRuneInString(text)
+	return n == len(text) && r >= 0x2800 && r <= 0x28ff
+}
+
+// braille draws dots: three rows of two, then a fourth, by their bits. All of the cells
+// are one element, since whole pictures are drawn in dots.
+func (d *drawing) braille(x, y int, cells []Cell, fill string) {
+	var dots strings.Builder
+	for i, c := range cells {
+		r, _ := utf8.DecodeRuneInString(c.Text)
+		for bit, at := range [8][2]float64{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}, {0, 3}, {1, 3}} {
+			if (r-0x2800)&(1<<bit) != 0 {
+				fmt.Fprintf(&dots, "M%g %gh0", float64((x+i)*cellWidth)+2.25+4.5*at[0], float64(y*cellHeight)+2.5+5*at[1])
+			}
 		}
 	}
+	if dots.Len() > 0 {
+		d.printf(`<path d="%s" stroke-linecap="round" stroke-width="2.6" %s/>`+"\n", dots.String(), stroke(fill))
+	}
 }
+
+// stroke is a fill as the colour of lines.
+func stroke(fill string) string { return strings.ReplaceAll(fill, "fill", "stroke") }

@@ -30,14 +30,14 @@ func (c Color) Values() (r, g, b uint8, ok bool) {
 		return uint8(v >> 16), uint8(v >> 8), uint8(v), true
 	case c < 232:
 		n := int(c) - 16
-		return level(n / 36), level(n / 6 % 6), level(n % 6), true
+		return cube(n / 36), cube(n / 6 % 6), cube(n % 6), true
 	}
 	v := uint8(8 + 10*(int(c)-232))
 	return v, v, v, true
 }
 
-// level is one of the six of the palette's cube.
-func level(n int) uint8 {
+// cube is one of the six of the palette's cube.
+func cube(n int) uint8 {
 	if n == 0 {
 		return 0
 	}

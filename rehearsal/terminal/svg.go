@@ -131,30 +131,31 @@ func (d *drawing) grounds(y int, row []Cell) {
 // others each at its own.
 func (d *drawing) row(y int, row []Cell) {
 	for x := 0; x < len(row); {
-		c := row[x]
-		end := x + 1
-		if simple(c) {
-			for end < len(row) && simple(row[end]) && row[end].Style == c.Style && row[end].Link == c.Link {
-				end++
-			}
+		c, end := row[x], x+1
+		for end < len(row) && joins(c, row[end]) {
+			end++
 		}
-		width := max(c.Width, 1)
-		if simple(c) {
-			width = end - x
+		for end < len(row) && row[end].Width == 0 {
+			end++
 		}
-		d.run(x, y, row[x:end], width)
+		d.run(x, y, row[x:end])
 		x = end
 	}
 }
 
-func simple(c Cell) bool { return len(c.Text) == 1 && c.Width == 1 }
+// joins says whether a cell is drawn together with one before it.
+func joins(first, c Cell) bool {
+	ascii := len(first.Text) == 1 && len(c.Text) == 1
+	dots := isBraille(first.Text) && isBraille(c.Text)
+	return first.Style == c.Style && first.Link == c.Link && (ascii || dots || level(first.Text) && first.Text == c.Text)
+}
 
-func (d *drawing) run(x, y int, cells []Cell, width int) {
+func (d *drawing) run(x, y int, cells []Cell) {
 	var b strings.Builder
 	for _, c := range cells {
 		b.WriteString(c.Text)
 	}
-	text, style := b.String(), cells[0].Style
+	text, style, width := b.String(), cells[0].Style, len(cells)
 	p := d.paint(style)
 	if p.fg == "" {
 		return
@@ -164,16 +165,19 @@ func (d *drawing) run(x, y int, cells []Cell, width int) {
 		fill += ` fill-opacity="0.6"`
 	}
 	d.lines(x, y, width, style, fill)
-	blank := strings.Trim(text, " ") == ""
-	if blank || d.shape(x, y, text, fill) {
+	if isBraille(cells[0].Text) {
+		d.braille(x, y, cells, fill)
+		return
+	}
+	inner := strings.Trim(text, " ")
+	if inner == "" || d.shape(x, y, cells[0].Text, width, fill) {
 		return
 	}
 	// Blanks at the ends would be part of the length, and some viewers drop them.
-	lead := len(text) - len(strings.TrimLeft(text, " "))
-	x, width = x+lead, width-lead
-	width -= len(text) - lead - len(strings.TrimSpace(text))
+	width -= len(text) - len(inner)
+	x += strings.Index(text, inner)
 	d.printf(`<text x="%d" y="%d" textLength="%d" lengthAdjust="spacingAndGlyphs" xml:space="preserve" %s%s>%s</text>`+"\n",
-		x*cellWidth, y*cellHeight+baseline, width*cellWidth, fill, font(style), escapeXML(strings.TrimSpace(text)))
+		x*cellWidth, y*cellHeight+baseline, width*cellWidth, fill, font(style), escapeXML(inner))
 }
 
 func font(s Style) string {

@@ -53,14 +53,16 @@ func TestPicture(t *testing.T) {
 
 // TestPlaces: a text stands where its cells are, whatever is before it.
 func TestPlaces(t *testing.T) {
-	s := seen(Size{Columns: 40, Rows: 2}, "\r\n世e 👩\u200d👧 x  y")
+	s := seen(Size{Columns: 40, Rows: 3}, "─────\r\n世e 👩\u200d👧 x  y\r\n⠁⠀⣀")
 	got := s.SVG(Picture{})
 	for _, want := range []string{
-		`<text x="0" y="35" textLength="18"`, // 世, two cells
-		`<text x="18" y="35" textLength="9"`, // e, without the blank after it
+		`<rect x="0" y="9.3" width="45" height="1.4"`, // ─────
+		`<text x="0" y="35" textLength="18"`,          // 世, two cells
+		`<text x="18" y="35" textLength="9"`,          // e, without the blank after it
 		`<text x="36" y="35" textLength="18"`,
 		`<text x="63" y="35" textLength="36"`, // "x  y"
 		`>x  y</text>`,
+		`<path d="M2.25 42.5h0M20.25 57.5h0M24.75 57.5h0"`, // dots, and a cell without any between them
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
@@ -86,15 +88,15 @@ func TestShapesAreComplete(t *testing.T) {
 	for r := '▁'; r <= '▏'; r++ {
 		all = append(all, r)
 	}
-	for _, r := range append(all, '⠁', '⣿') {
+	for _, r := range append(all, '─', '━') {
 		var d drawing
-		if !d.shape(0, 0, string(r), `fill="#fff" fill-opacity="0.6"`) || d.Len() == 0 {
+		if !d.shape(0, 0, string(r), 1, `fill="#fff" fill-opacity="0.6"`) || d.Len() == 0 {
 			t.Errorf("%c is not drawn", r)
 		}
 		wellFormed(t, "<svg>"+d.String()+"</svg>")
 	}
 	var d drawing
-	if d.shape(0, 0, "a", "") || d.shape(0, 0, "──", "") {
+	if d.shape(0, 0, "a", 1, "") || d.shape(0, 0, "──", 1, "") {
 		t.Error("a text is taken for a shape")
 	}
 }

@@ -208,21 +208,22 @@ func (t *Terminal) Screen() Screen {
 	return t.emu.screen()
 }
 
-// Wait waits until the screen fulfils a condition, and returns it. When that can no
-// longer be, or not within ctx, the error shows what was on the screen.
+// Wait waits until the screen fulfils a condition, and returns it. A frame that is
+// half drawn (mode 2026) is not looked at. When the condition can no longer be met, or
+// not within ctx, the error shows what was on the screen.
 func (t *Terminal) Wait(ctx context.Context, until func(Screen) bool) (Screen, error) {
 	for {
 		t.mu.Lock()
 		screen, changed, failed, ended := t.emu.screen(), t.changed, t.failed, t.ended
 		t.mu.Unlock()
-		if until(screen) {
+		if (ended || !screen.Modes[ModeSynchronised]) && until(screen) {
 			return screen, nil
 		}
 		switch {
 		case failed != nil:
 			return screen, failed
 		case ended:
-			return screen, fmt.Errorf("%w (%v) with the screen\n%s", ErrEnded, t.cmd.ProcessState, screen.Text())
+			return screen, fmt.Errorf("%w%s with the screen\n%s", ErrEnded, t.status(), screen.Text())
 		}
 		select {
 		case <-changed:
@@ -230,6 +231,14 @@ func (t *Terminal) Wait(ctx context.Context, until func(Screen) bool) (Screen, e
 			return screen, fmt.Errorf("%w with the screen\n%s", context.Cause(ctx), screen.Text())
 		}
 	}
+}
+
+// status is how the process ended, if it has: its output may end before.
+func (t *Terminal) status() string {
+	if !t.over() {
+		return ""
+	}
+	return fmt.Sprintf(" (%v)", t.cmd.ProcessState)
 }
 
 // Output is all that the program has sent, or its first 64 MiB.

@@ -92,6 +92,24 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestHalfAFrameIsNotSeen: between the beginning and the end of a synchronised update
+// there is no screen.
+func TestHalfAFrameIsNotSeen(t *testing.T) {
+	term, ctx := start(t, small, "show")
+	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
+		t.Fatal(err)
+	}
+	show(t, ctx, term, "\x1b[2J\x1b[H")
+	term.Type(fmt.Sprintf("%q\n%q\n", "\x1b[?2026h\x1b[2J\x1b[Hnew", "\x1b[2J\x1b[Hnew, all\x1b[?2026l"))
+	s, err := term.Wait(ctx, func(s Screen) bool { return strings.HasPrefix(s.Row(0), "new") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Row(0) != "new, all" {
+		t.Errorf("half a frame was seen: %q", s.Rows())
+	}
+}
+
 // TestClustersStayWhole: what comes in two pieces is one character all the same.
 func TestClustersStayWhole(t *testing.T) {
 	term, ctx := start(t, small, "pieces")

@@ -10,6 +10,9 @@ import (
 // allow it.
 func Action(tool string, input json.RawMessage, o Options) []cell.Line {
 	lines := o.input(tool, input)
+	if concealed(input) {
+		lines = append(lines, o.sentence(cell.Warn, o.Look.Glyphs.Failed, unseen)...)
+	}
 	for i, l := range lines {
 		lines[i] = clip(l, o.width())
 	}

@@ -2,6 +2,7 @@ package card
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
@@ -53,7 +54,7 @@ func beginning(text string, lines int) string {
 		if text[i] != '\n' {
 			continue
 		}
-		if lines--; lines < 0 {
+		if lines--; lines == 0 {
 			return text[:i]
 		}
 	}
@@ -104,7 +105,7 @@ func (o Options) row(line string) (row string, n int) {
 	}
 	row, _ = cell.Clip(line, width)
 	switch {
-	case strings.IndexByte(row, '\t') >= 0:
+	case strings.IndexByte(row, '\t') >= 0 || line != "" && line[0] == '\t':
 		return o.tabbed(line)
 	case row == "" && line != "":
 		return o.tooWide(line)
@@ -126,8 +127,13 @@ func ascii(s string, n int) bool {
 // tooWide stands for a character that is wider than all there is.
 func (o Options) tooWide(line string) (row string, n int) {
 	const widest = 8 // more columns than any character takes
-	wide, _ := cell.Clip(line, widest)
-	return o.Look.Glyphs.Ellipsis, max(len(wide), 1)
+	for columns := 2; columns < widest; columns++ {
+		if wide, _ := cell.Clip(line, columns); wide != "" {
+			return o.Look.Glyphs.Ellipsis, len(wide)
+		}
+	}
+	_, n = utf8.DecodeRuneInString(line)
+	return o.Look.Glyphs.Ellipsis, n
 }
 
 // tabStop is as far as a tab reaches at most.
@@ -156,7 +162,8 @@ func (o Options) tabbed(line string) (row string, n int) {
 		part, columns := cell.Clip(line[n:n+end], width-used)
 		if part == "" {
 			if used == 0 {
-				return o.tooWide(line)
+				mark, wide := o.tooWide(line[n:])
+				return mark, n + wide
 			}
 			break
 		}

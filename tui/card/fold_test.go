@@ -102,6 +102,30 @@ func TestNothingOfAnInputIsKeptBack(t *testing.T) {
 	}
 }
 
+// TestConcealedIsTold: a command that is not exactly what is seen of it says so.
+func TestConcealedIsTold(t *testing.T) {
+	for input, want := range map[string]bool{
+		`{"command":"ls -l\n\tfoo – 日本 👨‍👩‍👧"}`: false,
+		`{"content":"a\r\nb"}`:                 false,
+		`{"command":"ls \u202e"}`:              true,
+		`{"command":"ls \u001b[8m; rm -rf ~"}`: true,
+		"{\"command\":\"ls \u200b\"}":          true,
+		"{\"command\":[\"ls \u2066\"]}":        true,
+		`{"comm\u0007and":"ls"}`:               true,
+		`{"command":"a","command":"b"}`:        false,
+	} {
+		b := contract.PermissionRequest{Tool: "Bash", Input: json.RawMessage(input)}
+		shown := ""
+		for _, l := range append(Talk(told("orch-1", b), options(100)).Lines, Action("Bash", b.Input, options(100))...) {
+			shown += l.Text() + "\n"
+		}
+		plain, _ := Plain(told("orch-1", b), nil)
+		if n := strings.Count(shown+plain, unseen); n != map[bool]int{true: 3}[want] {
+			t.Errorf("%q: said %d times", input, n)
+		}
+	}
+}
+
 // TestHumanIsAlerted: what waits for a human stands out, until it does not wait.
 func TestHumanIsAlerted(t *testing.T) {
 	ask := contract.PermissionRequest{Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`)}

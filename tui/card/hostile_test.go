@@ -148,7 +148,7 @@ func TestHostileText(t *testing.T) {
 		return v.Interface().(contract.Body)
 	}
 	for _, name := range append(eventNames(t), "unknown") {
-		for round := range 24 {
+		for round := range 12 {
 			e := told([]string{"orch-1", "arbiter", "\x1b[2Jorch"}[round%3], nil)
 			if name == "unknown" {
 				e.Event.Body = cleaned(contract.Unknown{Name: f.text(), Raw: f.raw(), Problem: f.text()})
@@ -184,6 +184,44 @@ func TestHostileText(t *testing.T) {
 			}
 			if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r == 0x202e }) {
 				t.Fatalf("%s: prose with control characters: %q", name, text)
+			}
+		}
+	}
+}
+
+// TestEdge takes hostile events the way they go: through the chronicle, which makes
+// their text fit, to all that can be made of them.
+func TestEdge(t *testing.T) {
+	c, err := chronicle.Open(chronicle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	f := &filler{}
+	for range 8 {
+		for _, name := range eventNames(t) {
+			v := reflect.New(zero(t, name)).Elem()
+			f.fill(v)
+			f.enum(v)
+			c.Add(dawn, contract.Event{ID: f.text(), Body: v.Interface().(contract.Body)})
+		}
+	}
+	all := c.All()
+	if all.Len() < 200 {
+		t.Fatalf("%d entries", all.Len())
+	}
+	for i := range all.Len() {
+		e, ok := all.Entry(i)
+		if !ok {
+			t.Fatalf("entry %d is lost", i)
+		}
+		for _, width := range []int{1, 9, 40, 100} {
+			o := options(width)
+			o.Open = i%2 == 0
+			for _, face := range faces {
+				if err := sound(face.make(e, o), o); err != nil {
+					t.Fatalf("%s, %s, width %d: %v", e.Event.Body.EventName(), face.name, width, err)
+				}
 			}
 		}
 	}

@@ -187,16 +187,19 @@ func (o Options) structure(raw []byte) string {
 // brief is a value on one line, of so many characters at most. Only as much of it is
 // decoded.
 func brief(value []byte, max int) string {
-	if len(value) > 6*max+2 {
+	const longest = len(`\ud83d\ude00`) // a character as JSON may write it
+	if len(value) > longest*(max+2) {
+		value = value[:longest*(max+2)]
 		if value[0] != '"' {
-			return one(string(value[:4*max]), max)
+			return one(string(value), max)
 		}
-		value = append(whole(value[:6*max]), "…\""...)
+		value = append(whole(value), '"')
 	}
 	return one(long(value), max)
 }
 
-// whole is the beginning of a JSON string without the escape it ends within.
+// whole is the beginning of a JSON string without the escape it ends within, or half
+// of a surrogate pair.
 func whole(quoted []byte) []byte {
 	end := 1
 	for i := 1; i < len(quoted); {
@@ -211,8 +214,37 @@ func whole(quoted []byte) []byte {
 			end = i
 		}
 	}
+	if high := bytes.ToLower(quoted[max(end-6, 0):end]); len(high) == 6 && bytes.HasPrefix(high, []byte(`\ud`)) && high[3] >= '8' && high[3] <= 'b' {
+		end -= len(high)
+	}
 	return quoted[:end:end]
 }
+
+// concealed says whether an input holds characters that cannot be shown, so that what
+// is shown of it is not exactly what it is.
+func concealed(raw json.RawMessage) bool {
+	list, sound := members(raw)
+	if !sound {
+		return changed(string(raw))
+	}
+	for _, m := range list {
+		text := string(m.value) // escapes of what is not text of its own are shown as such
+		if m.value[0] == '"' && json.Unmarshal(m.value, &text) != nil {
+			return true
+		}
+		if changed(m.key) || changed(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func changed(text string) bool {
+	return sanitize.Text(text) != strings.ReplaceAll(text, "\r\n", "\n")
+}
+
+// unseen is said of an input that holds characters that cannot be shown.
+const unseen = "It holds characters that cannot be shown; they are left out here."
 
 // maxNesting is how deep JSON is indented. Every step costs its room in every line.
 const maxNesting = 32

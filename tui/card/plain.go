@@ -71,6 +71,9 @@ func Plain(e chronicle.Entry, name func(id string) string) (string, bool) {
 			who = "A subagent of " + amid(who)
 		}
 		text := said(who+" asks leave to use "+toolName(b.Tool), indented(inputText(b.Input)))
+		if concealed(b.Input) {
+			text += "\n" + unseen
+		}
 		return text + after("\nWhy it asks: ", strings.TrimSpace(b.Reason)), true
 	case contract.Permission:
 		return stop(answered(b) + after(": ", toolName(b.Tool)+" for "+amid(who))), true

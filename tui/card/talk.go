@@ -228,6 +228,9 @@ func (o Options) permission(e chronicle.Entry, p contract.PermissionRequest) Car
 		shown = append(shown[:min(keep, len(shown)):min(keep, len(shown))], inner.more(n, len(p.Input)))
 	}
 	c.Lines = inset(shown, o.step())
+	if concealed(p.Input) {
+		c.Lines = append(c.Lines, o.sentence(cell.Warn, o.Look.Glyphs.Failed, unseen)...)
+	}
 	if why := one(p.Reason, maxWords); why != "" {
 		c.Lines = append(c.Lines, o.sentence(cell.Dim, "", "Why it asks: "+why)...)
 	}

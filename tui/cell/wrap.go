@@ -16,7 +16,7 @@ func Wrap(l Line, columns int) []Line {
 		w.span(s)
 	}
 	w.flushWord()
-	return append(w.lines, w.line)
+	return w.done()
 }
 
 // WrapText wraps a text of many lines in one role.
@@ -45,19 +45,21 @@ func Cut(l Line, columns int) []Line {
 			w.put(cluster, s.Role, width)
 		}
 	}
-	return append(w.lines, w.line)
+	return w.done()
 }
 
 // wrapper fills lines. A word may go over several spans.
 type wrapper struct {
 	columns int
 	lines   []Line
-	line    Line
-	used    int  // columns of line
-	word    Line // what cannot be broken off from its beginning
-	width   int  // of word
-	blank   int  // spaces that stand between line and word
-	role    Role // of those
+	line    Line   // but for its last span:
+	last    []byte // the text of that, grown in place
+	lastIn  Role   // its role
+	used    int    // columns of line
+	word    Line   // what cannot be broken off from its beginning
+	width   int    // of word
+	blank   int    // spaces that stand between line and word
+	role    Role   // of those
 }
 
 func (w *wrapper) span(s Span) {
@@ -131,8 +133,22 @@ func (w *wrapper) flushWord() {
 }
 
 func (w *wrapper) newLine() {
+	w.closeSpan()
 	w.lines = append(w.lines, w.line)
 	w.line, w.used, w.blank = nil, 0, 0
+}
+
+func (w *wrapper) closeSpan() {
+	if len(w.last) > 0 {
+		w.line = append(w.line, Span{string(w.last), w.lastIn})
+		w.last = w.last[:0]
+	}
+}
+
+// done is all lines.
+func (w *wrapper) done() []Line {
+	w.closeSpan()
+	return append(w.lines, w.line)
 }
 
 // put adds one cluster.
@@ -145,9 +161,9 @@ func (w *wrapper) put(cluster string, r Role, width int) {
 }
 
 func (w *wrapper) append(text string, r Role) {
-	if n := len(w.line); n > 0 && w.line[n-1].Role == r {
-		w.line[n-1].Text += text
-	} else {
-		w.line = append(w.line, Span{text, r})
+	if w.lastIn != r {
+		w.closeSpan()
+		w.lastIn = r
 	}
+	w.last = append(w.last, text...)
 }

@@ -17,7 +17,7 @@ func work(c *Chronicle, n int) {
 	result := strings.Repeat("   121\tfunc (l *Loom) weave(thread Thread) error {\n", 12)
 	for c.len() < n {
 		i := c.len()
-		id := fmt.Sprintf("orch-%d", i%3)
+		id := fmt.Sprintf("orch-%d", i/6%3)
 		call := fmt.Sprint("toolu_01A09q90qw90lq9", i)
 		tell(c, id,
 			contract.Assistant{Text: "I will look at the loom next, then at the thread. " + call, ContextPct: 12.5},

@@ -1,6 +1,7 @@
 package chronicle
 
 import (
+	"cmp"
 	"fmt"
 	"hash/crc32"
 	"reflect"
@@ -15,11 +16,13 @@ import (
 type Options struct {
 	Dir    string // for the scratch files; empty: memory only
 	Memory int    // bytes kept hot, 2 MiB at least; 0: 4 MiB
+	Disk   int64  // bytes of events the files may take, as if the disk were full then; 0: 4 GiB
 }
 
 const (
 	leastMemory   = 2 << 20
 	defaultMemory = 4 << 20
+	defaultDisk   = 4 << 30
 
 	eventsChunk = 256 << 10
 	indexChunk  = 512 * recordSize
@@ -66,13 +69,14 @@ type progress struct {
 // Open begins a chronicle. A directory that cannot be used is no error: all is then
 // kept in memory, as on a disk that is full.
 func Open(o Options) (*Chronicle, error) {
-	if o.Memory < 0 {
-		return nil, fmt.Errorf("open chronicle: %d bytes of memory", o.Memory)
-	}
-	if o.Memory == 0 {
-		o.Memory = defaultMemory
+	if o.Memory < 0 || o.Disk < 0 {
+		return nil, fmt.Errorf("open chronicle: %d bytes of memory, %d of disk", o.Memory, o.Disk)
 	}
 	d, err := scratch(o.Dir)
+	if d.events != nil {
+		d.events = capped{d.events, cmp.Or(o.Disk, defaultDisk)}
+	}
+	o.Memory = cmp.Or(o.Memory, defaultMemory)
 	return begin(d, err, max(o.Memory, leastMemory)), nil
 }
 

@@ -9,7 +9,7 @@
 // have no name from the start, so that nothing of them is left behind, not even by a
 // crash. No lock is held while a file is read or written.
 //
-// A disk that is full, or fails, stops nothing: what is new is then kept in rings in
+// A disk that is full, or fails, or has given as much as it may, stops nothing: what is new is then kept in rings in
 // memory, the oldest of it is lost, and [Chronicle.Lost] says so. The disk is tried
 // again from time to time.
 //

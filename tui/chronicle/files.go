@@ -12,6 +12,22 @@ type disk struct {
 	close                func() error
 }
 
+// errEnough is met by a flood that would fill the disk.
+var errEnough = errors.New("the files are as large as they may be")
+
+// capped is a file that grows to a size and no further.
+type capped struct {
+	file
+	most int64
+}
+
+func (c capped) WriteAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > c.most {
+		return 0, errEnough
+	}
+	return c.file.WriteAt(p, off)
+}
+
 // scratch makes the files of a chronicle in a directory. They lose their names at
 // once.
 func scratch(dir string) (disk, error) {

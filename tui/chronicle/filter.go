@@ -43,9 +43,9 @@ const looks = 256
 func (p *picker) follow(ctx context.Context, t *Thread) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := newScanner(t.c, false)
+	end := t.c.len() // before the lookup, so that what it knows holds for all of them
 	party, kinds := t.c.lookup(p.filter)
-	for end := t.c.len(); p.next < end; p.next++ {
+	for s := newScanner(t.c, false); p.next < end; p.next++ {
 		if p.next%looks == 0 && ctx.Err() != nil {
 			return false
 		}

@@ -78,22 +78,20 @@ func (c *Composer) Empty() bool { return c.ed.text == "" }
 // SetText replaces what is written; the cursor is at its end. A text that is longer
 // than a message may be becomes a chip. It can be undone.
 func (c *Composer) SetText(text string) {
+	c.settle(false)
 	if text = sanitize.Text(text); len(text) > c.MaxBytes {
 		if !c.room(len(text)) {
 			return
 		}
 		text = c.newChip(text)
 	}
-	if c.search != nil {
-		c.searchEnd(false)
-	}
-	c.closePopup()
 	c.ed.replace(0, len(c.ed.text), text, false)
 	c.changed()
 }
 
 // Insert writes at the cursor, as if it were pasted in short: a path that was picked.
 func (c *Composer) Insert(text string) {
+	c.settle(true)
 	c.insert(sanitize.Text(text), false)
 	c.complete(false)
 	c.changed()
@@ -110,6 +108,14 @@ func (c *Composer) Seed(texts []string) {
 	for _, t := range texts {
 		c.hist.add(t)
 	}
+}
+
+// settle ends what is under way, so that the text is the text.
+func (c *Composer) settle(keep bool) {
+	if c.search != nil {
+		c.searchEnd(keep)
+	}
+	c.closePopup()
 }
 
 // insert replaces the selection, if there is room.
@@ -141,7 +147,7 @@ func (c *Composer) tooLong(n int) string {
 // Send sends what is written, or executes it where it is a slash command. It reports
 // whether the text was taken; if not, it stays as it is.
 func (c *Composer) Send() bool {
-	c.closePopup()
+	c.settle(true)
 	raw := c.ed.text
 	n := c.expandedSize(raw)
 	if n > c.MaxBytes {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
 )
 
 func TestEditingKeys(t *testing.T) {
@@ -130,8 +131,8 @@ func TestSizes(t *testing.T) {
 		} else {
 			r.c.SetTo("", "", cell.SpeakerHuman)
 		}
-		for width := 1; width <= 400; width += 1 + width/16 {
-			for height := 1; height <= 10; height += 1 + height/3 {
+		for width := 1; width <= 400; width += 1 + width/6 {
+			for height := 1; height <= 10; height += 1 + height/2 {
 				r.resize(width, height)
 				for _, key := range []string{"Ctrl+End", "Up", "Ctrl+Home"} {
 					r.press(key).draw()
@@ -170,5 +171,47 @@ func TestRoundTrip(t *testing.T) {
 			r.press("Alt+_")
 		}
 		r.text(want)
+	}
+}
+
+func TestMouse(t *testing.T) {
+	r := newRig(t, 30, 4)
+	r.c.SetTo("to Orchestrator I", "", cell.SpeakerOrch1)
+	r.write("the 漢字 words\nbelow").draw()
+	focused := 0
+	at := func(action tview.MouseAction, x, y int) (bool, tview.Primitive) {
+		return r.c.MouseHandler()(action, tcell.NewEventMouse(r.x+x, r.y+y, tcell.Button1, 0), func(tview.Primitive) { focused++ })
+	}
+	at(tview.MouseLeftDown, 2+5, 1) // on the left half of the second wide one is its beginning
+	r.cursor("the |漢字 words\nbelow")
+	if taken, capture := at(tview.MouseMove, 2+12, 1); !taken || capture != tview.Primitive(r.c) {
+		t.Error("dragging is not held")
+	}
+	if got := r.c.Selection(); got != "漢字 wor" {
+		t.Errorf("marked %q", got)
+	}
+	at(tview.MouseMove, 200, 200) // outside: the end
+	at(tview.MouseLeftUp, 200, 200)
+	r.cursor("the 漢字 words\nbelow|")
+	if taken, _ := at(tview.MouseMove, 3, 1); taken {
+		t.Error("moving without a button is taken")
+	}
+	at(tview.MouseLeftDoubleClick, 2+10, 1)
+	if got := r.c.Selection(); got != "words" || focused != 1 {
+		t.Errorf("marked %q, focused %d times", got, focused)
+	}
+	if taken, _ := at(tview.MouseScrollUp, 3, 1); taken {
+		t.Error("the wheel is the owner's")
+	}
+}
+
+// What is shown of the owner's own texts is sanitised too.
+func TestLabelsAreSanitised(t *testing.T) {
+	r := newRig(t, 60, 3)
+	r.c.SetTo("to \x1b[2Jevil\n\u202e", "st\x07op", cell.SpeakerOrch1)
+	r.c.SetPlaceholder("a\x1b]0;b\ac")
+	r.draw()
+	if got := rows(r.screen, r.x, r.y, r.width, 2); !strings.Contains(got, "to evil  · stop") || !strings.Contains(got, "⟦a⟧c ") {
+		t.Errorf("drawn as\n%s", got)
 	}
 }

@@ -1,6 +1,7 @@
 package composer
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,18 @@ func FuzzComposer(f *testing.F) {
 	f.Add([]byte("hello"))
 	f.Add([]byte{0, 1, 2, 3, 200, 201, 202, 3, 3, 3, 17, 90, 91, 92, 93, 94})
 	f.Fuzz(runProgram)
+}
+
+// TestRandomPrograms is a little of the same in every run.
+func TestRandomPrograms(t *testing.T) {
+	for seed := range uint64(60) {
+		d := rand.New(rand.NewPCG(seed, 7))
+		program := make([]byte, 120)
+		for i := range program {
+			program[i] = byte(d.Uint32())
+		}
+		runProgram(t, program)
+	}
 }
 
 func runProgram(t *testing.T, program []byte) {

@@ -79,7 +79,8 @@ func (c *Composer) Key(e *tcell.EventKey) bool {
 		c.Search()
 		return true
 	case tcell.KeyCtrlUnderscore:
-		return c.undone(c.ed.undo())
+		c.ed.undo()
+		return c.turned()
 	}
 	return c.moveKey(key, mod) || c.deleteKey(key, mod)
 }
@@ -203,7 +204,8 @@ func (c *Composer) altKey(r rune) bool {
 	case 'd', 'D':
 		c.kill(ed.at, ed.wordRight(ed.at, letters))
 	case '_', '/':
-		return c.undone(ed.redo())
+		ed.redo()
+		return c.turned()
 	case 'w', 'W':
 		c.Copy()
 	case 'x', 'X':
@@ -215,8 +217,8 @@ func (c *Composer) altKey(r rune) bool {
 	return true
 }
 
-// undone follows an undo or a redo.
-func (c *Composer) undone(bool) bool {
+// turned follows an undo or a redo.
+func (c *Composer) turned() bool {
 	c.closePopup()
 	c.changed()
 	return true

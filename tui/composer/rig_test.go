@@ -134,7 +134,9 @@ func (r *rig) draw() {
 	outside := tcell.StyleDefault.Foreground(tcell.ColorRed)
 	for y := range r.screenH {
 		for x := range r.screenW {
-			r.screen.SetContent(x, y, '#', nil, outside)
+			if x < r.x || x >= r.x+r.width || y < r.y || y >= r.y+r.height {
+				r.screen.SetContent(x, y, '#', nil, outside)
+			}
 		}
 	}
 	r.screen.HideCursor()

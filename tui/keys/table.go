@@ -242,5 +242,8 @@ var Editing = []Binding{
 	{Insert, []string{"Ctrl+A", "Ctrl+E"}, "", "beginning and end of the line"},
 	{Insert, []string{"Alt+B", "Alt+F"}, "", "a word back and on"},
 	{Insert, []string{"Ctrl+W", "Ctrl+U", "Ctrl+K"}, "", "delete a word, to the beginning, to the end"},
-	{Insert, []string{"Ctrl+_"}, "", "undo"},
+	{Insert, []string{"Alt+D", "Alt+Backspace"}, "", "delete the next word, the last one"},
+	{Insert, []string{"Ctrl+Y"}, "", "put back what was deleted"},
+	{Insert, []string{"Shift+Left", "Shift+Right"}, "", "select; Alt+W copies, Alt+X cuts"},
+	{Insert, []string{"Ctrl+_", "Alt+_"}, "", "undo, redo"},
 }

@@ -1,145 +1,19 @@
 package plain
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
-
-// fake is a host and its run.
-type fake struct {
-	mu    sync.Mutex
-	sink  supervisor.Sink
-	tasks []string
-	puts  []contract.CommandBody
-	ended int
-	stops int
-	fail  error
-	hold  chan struct{} // Begin waits for it
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newFake() *fake { return &fake{done: make(chan struct{})} }
-
-func (f *fake) Begin(ctx context.Context, task string, sink supervisor.Sink) (Run, error) {
-	if f.hold != nil {
-		select {
-		case <-f.hold:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tasks = append(f.tasks, task)
-	if f.fail != nil {
-		return nil, f.fail
-	}
-	f.sink = sink
-	return f, nil
-}
-
-func (f *fake) Put(c contract.Command) bool {
-	select {
-	case <-f.done:
-		return false
-	default:
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.puts = append(f.puts, c.Body)
-	return true
-}
-
-func (f *fake) InputEnded() { f.mu.Lock(); f.ended++; f.mu.Unlock() }
-func (f *fake) Stop()       { f.mu.Lock(); f.stops++; f.mu.Unlock(); f.end() }
-func (f *fake) end()        { f.once.Do(func() { close(f.done) }) }
-
-func (f *fake) Done() <-chan struct{} { return f.done }
-
-// buffer is an output that may be read while it is written.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// stage is a face that runs, in a bubble.
-type stage struct {
-	t      *testing.T
-	host   *fake
-	out    *buffer
-	in     *io.PipeWriter
-	cancel context.CancelFunc
-	ended  chan error
-}
-
-func play(t *testing.T, f *Face, host *fake) *stage {
-	r, w := io.Pipe()
-	ctx, cancel := context.WithCancel(t.Context())
-	s := &stage{t: t, host: host, out: &buffer{}, in: w, cancel: cancel, ended: make(chan error, 1)}
-	go func() { s.ended <- f.Run(ctx, r, s.out, host) }()
-	synctest.Wait()
-	return s
-}
-
-// say types a line.
-func (s *stage) say(lines ...string) {
-	s.t.Helper()
-	for _, l := range lines {
-		io.WriteString(s.in, l+"\n")
-	}
-	synctest.Wait()
-}
-
-// tell has the run tell an event.
-func (s *stage) tell(id string, b contract.Body) {
-	s.host.sink(time.Now(), contract.Event{ID: id, Body: b})
-	synctest.Wait()
-}
-
-// heard is what was said since it was last asked.
-func (s *stage) heard() string {
-	s.out.mu.Lock()
-	defer s.out.mu.Unlock()
-	text := s.out.b.String()
-	s.out.b.Reset()
-	return text
-}
-
-func (s *stage) expect(want string) {
-	s.t.Helper()
-	if diff := cmp.Diff(want, s.heard()); diff != "" {
-		s.t.Errorf("said (-want +got):\n%s", diff)
-	}
-}
-
-func (s *stage) end() error {
-	s.host.end()
-	err := <-s.ended
-	s.in.Close()
-	synctest.Wait()
-	return err
-}
 
 func TestRunIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -403,90 +277,4 @@ func TestPlanIsToldOnce(t *testing.T) {
 		s.expect("Step 1 of 2, Build: done.\nStep 2 of 2, Test: under way.\n\n")
 		s.end()
 	})
-}
-
-// TestNobodyReads: an output that takes nothing holds neither the run nor its end, and
-// what waits for it is bounded.
-func TestNobodyReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		host := newFake()
-		r, w := io.Pipe()
-		in, feed := io.Pipe()
-		ended := make(chan error, 1)
-		go func() { ended <- (&Face{Begin: true}).Run(t.Context(), in, w, host) }()
-		synctest.Wait()
-		notice := contract.Event{ID: "supervisor", Body: contract.Notice{Text: strings.Repeat("n", 1000)}}
-		for range 20_000 {
-			host.sink(time.Now(), notice) // blocks forever, if it blocks
-		}
-		synctest.Wait()
-		for range 3 {
-			host.sink(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: fmt.Sprint("Well? ", time.Now())}})
-			synctest.Wait()
-			time.Sleep(time.Second)
-		}
-		buf := make([]byte, 8<<20)
-		n, err := r.Read(buf)
-		for err == nil && !bytes.Contains(buf[:n], []byte("left out")) && n < 7<<20 {
-			var more int
-			more, err = r.Read(buf[n:])
-			n += more
-		}
-		if text := string(buf[:n]); n > 2<<20 || strings.Count(text, "Well?") != 3 || !strings.Contains(text, "announcements were left out") {
-			t.Errorf("%d bytes, %d questions, error %v", n, strings.Count(text, "Well?"), err)
-		}
-		host.sink(time.Now(), notice)
-		host.end()
-		if err := <-ended; err == nil || !strings.Contains(err.Error(), "nobody reads") {
-			t.Errorf("error %v", err)
-		}
-		r.Close()
-		feed.Close()
-	})
-}
-
-// TestOutputIsClosed: nobody can hear it any more, so the run is stopped, and can be
-// taken up again.
-func TestOutputIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		host := newFake()
-		r, w := io.Pipe()
-		r.Close()
-		in, feed := io.Pipe()
-		ended := make(chan error, 1)
-		go func() { ended <- (&Face{Begin: true}).Run(t.Context(), in, w, host) }()
-		synctest.Wait()
-		host.sink(time.Now(), contract.Event{ID: "supervisor", Body: contract.Notice{Text: "x"}})
-		if err := <-ended; !errors.Is(err, io.ErrClosedPipe) || host.stops != 1 {
-			t.Errorf("error %v, stopped %d times", err, host.stops)
-		}
-		feed.Close()
-	})
-}
-
-// TestNothingIsActedOn: no byte that is said does anything to a terminal.
-func TestNothingIsActedOn(t *testing.T) {
-	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
-	for _, asciiOnly := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			s := play(t, &Face{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string { return evil }}, newFake())
-			for _, b := range []contract.Body{
-				contract.Message{From: "orch-1", To: "arbiter", Kind: evil, Text: evil}, contract.Question{Text: evil}, contract.Notice{Text: evil},
-				contract.ToolUse{Tool: evil, Input: json.RawMessage(`{"command":"\u001b[2J` + "\u202e" + `"}`)}, contract.Assistant{Text: evil},
-				contract.PermissionRequest{Request: evil, Tool: evil, Input: json.RawMessage("\x1b[2J"), Reason: evil},
-				contract.Error{Category: "auth", Message: evil, RecoveryOptions: []string{evil}}, contract.Result{Status: evil, Summary: evil},
-				contract.Plan{Steps: []contract.Step{{Text: evil, Status: evil, Agent: evil}}}, contract.Plan{Steps: []contract.Step{{Text: evil, Status: "done", Agent: evil}}},
-				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, DrawnUp: evil}, contract.ToolResult{Text: evil, IsError: true},
-			} {
-				s.tell(evil, b)
-			}
-			s.say("/" + evil)
-			for _, r := range s.heard() {
-				if r != '\n' && r < ' ' || r >= 0x7f && r <= 0x9f || r == 0x202e || asciiOnly && r > '~' {
-					t.Fatalf("said %U", r)
-				}
-			}
-			s.end()
-		})
-	}
 }

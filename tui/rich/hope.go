@@ -111,16 +111,26 @@ func hopeMark(s string, i, n int, open []openMark) []openMark {
 		return open
 	}
 	space := func(at int) bool { return at < 0 || at >= len(s) || strings.IndexByte(" \t\n", s[at]) >= 0 }
-	mark := s[i : i+n]
 	if !space(i - 1) {
 		for j := len(open) - 1; j >= 0; j-- {
-			if open[j].s == mark {
+			if open[j].s == s[i:i+n] {
 				return open[:j]
 			}
 		}
-		// A closing run that has not come whole: **bold*
-		if i+n == len(s) && len(open) > 0 && open[len(open)-1].s[0] == s[i] {
-			open[len(open)-1].s = open[len(open)-1].s[n:]
+		for n > 0 && len(open) > 0 && open[len(open)-1].s[0] == s[i] {
+			last := &open[len(open)-1]
+			if len(last.s) > n {
+				if i+n == len(s) {
+					last.s = last.s[n:] // it has not come whole: **bold*
+					return open
+				}
+				break
+			}
+			n -= len(last.s)
+			i += len(last.s)
+			open = open[:len(open)-1]
+		}
+		if n == 0 {
 			return open
 		}
 		if s[i] == '_' {
@@ -133,7 +143,7 @@ func hopeMark(s string, i, n int, open []openMark) []openMark {
 	if i+n == len(s) && !space(i-1) {
 		return open
 	}
-	return append(open, openMark{i, mark})
+	return append(open, openMark{i, s[i : i+n]})
 }
 
 // hopeCode closes code that is open since i.

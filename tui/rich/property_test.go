@@ -94,13 +94,13 @@ func TestWidthIsNeverExceeded(t *testing.T) {
 	}
 }
 
-// TestTakesLinearTime holds a megabyte of each hostile text against a deadline that
-// what takes its square misses by hours.
+// TestTakesLinearTime holds much of each hostile text against a deadline that what
+// takes its square misses by far.
 func TestTakesLinearTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	for name, src := range hostile(1 << 20) {
+	for name, src := range hostile(1 << 18) {
 		start := time.Now()
 		lines := Markdown(src, Options{Width: 80})
 		took := time.Since(start)
@@ -109,6 +109,23 @@ func TestTakesLinearTime(t *testing.T) {
 		}
 		if took > time.Second {
 			t.Logf("%q: %v, %d lines", name, took, len(lines))
+		}
+	}
+}
+
+// TestMegabyteLine streams one long line, in prose and in code.
+func TestMegabyteLine(t *testing.T) {
+	for _, begin := range []string{"", "- ", "> ", "# ", "|", "```\n"} {
+		src := begin + strings.Repeat("x", 1<<20)
+		o := Options{Width: 80}
+		var s Stream
+		for at := 0; at < len(src); at += 1 << 14 {
+			s.Set(src[:at], o)
+		}
+		lines := s.End(src, o)
+		narrow(t, lines, 80)
+		if got := strings.Count(plainText(lines), "x"); got != 1<<20 {
+			t.Errorf("%q: %d of it are shown", begin, got)
 		}
 	}
 }
@@ -176,31 +193,60 @@ func joined(s string) string { return strings.Join(strings.Fields(s), "") }
 // TestStreamIsMarkdown: whatever the pieces in which a text arrives, at its end it
 // looks like the whole.
 func TestStreamIsMarkdown(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	texts := hostile(600)
+	check := func(name, src string, width int, deltas ...int) {
+		t.Helper()
+		r := rand.New(rand.NewPCG(3, 4))
+		o := Options{Width: width}
+		want := dump(Markdown(src, o))
+		for _, most := range deltas {
+			var s Stream
+			for at := 0; at < len(src); {
+				at = min(at+1+r.IntN(most), len(src))
+				lines := s.Set(src[:at], o)
+				narrow(t, lines[max(len(lines)-50, 0):], width)
+			}
+			if got := dump(s.End(src, o)); got != want {
+				t.Fatalf("%q in pieces of up to %d at width %d:\n%s", name, most, width, cmp.Diff(want, got))
+			}
+		}
+	}
 	for name, src := range sources(t) {
-		texts[name] = src
+		check(name, src, 1, 1, 7)
+		check(name, src, 30, 1, 7, 300)
+	}
+	for name, src := range hostile(400) {
+		check(name, src, 1, 2, 50)
+		check(name, src, 30, 1, 7)
 	}
 	for name, src := range hostile(30_000) {
-		texts["long "+name] = src
+		check(name, src, 30, 5000)
 	}
-	for name, src := range texts {
-		for _, width := range []int{1, 30} {
-			o := Options{Width: width}
-			want := Markdown(src, o)
-			for _, most := range []int{1, 7, 200, 5000} {
-				if len(src)/most > 3000 {
-					continue
-				}
-				var s Stream
-				for at := 0; at < len(src); {
-					at = min(at+1+r.IntN(most), len(src))
-					narrow(t, s.Set(src[:at], o), width)
-				}
-				if d := cmp.Diff(dump(want), dump(s.End(src, o))); d != "" {
-					t.Fatalf("%q in pieces of %d at width %d:\n%s", name, most, width, d)
-				}
-			}
+}
+
+// TestMixtures puts everything Markdown has into any order.
+func TestMixtures(t *testing.T) {
+	tokens := []string{
+		"\n", "\n", "\n", "\n\n", " ", "  ", "    ", "\t", "a", "word", "語", "ע", "👩‍👩‍👧", "\u0301", "*", "**", "_", "~~", "`", "``", "```", "```go", "~~~", "> ", ">", "- ", "-", "+ ", "1. ", "2) ", "10. ", "# ", "### ", "---", "===", "***",
+		"|", "|-|", "|-|-|", "|a|b|", ":-:", "[", "](", "](x)", "]", ")", "![", "<", ">", "<b>", "<div>", "<!--", "-->", "&amp;", "&#27;", "\\", "http://a.b/c", "[ ] ", "[x] ", "[red]", "\"", "'", "/*", "*/", "//",
+	}
+	r := rand.New(rand.NewPCG(9, 10))
+	rounds := 60000
+	for range rounds {
+		var b strings.Builder
+		for range r.IntN(80) {
+			b.WriteString(tokens[r.IntN(len(tokens))])
+		}
+		src := sanitize.Text(b.String())
+		width := 1 + r.IntN(30)
+		o := Options{Width: width}
+		want := Markdown(src, o)
+		narrow(t, want, width)
+		var s Stream
+		for at := 0; at < len(src); at += 1 + r.IntN(12) {
+			narrow(t, s.Set(src[:at], o), width)
+		}
+		if d := cmp.Diff(dump(want), dump(s.End(src, o))); d != "" {
+			t.Fatalf("%q: %s", src, d)
 		}
 	}
 }

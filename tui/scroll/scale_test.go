@@ -117,7 +117,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	st := newStage(t, 80, 40, src)
 	v := st.view
 	v.Top()
-	for range 3000 {
+	for range 600 {
 		v.Down(1000)
 		v.draw(cell.On(st.screen, 3, 2, 80, 40, v.look))
 	}

@@ -19,7 +19,7 @@ type place struct {
 
 // grid is what was painted last.
 func (s *Stage) grid() [][]place {
-	cells, w, h := s.Screen.GetContents()
+	cells, w, h := s.Screen.painted()
 	grid := make([][]place, h)
 	for y := range grid {
 		grid[y] = make([]place, w)

@@ -108,7 +108,7 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), listenTo+"="+file, "TERM=xterm-256color")
+	cmd.Env = append(os.Environ(), listenTo+"="+file, "TERM=xterm-256color", "GORACE=atexit_sleep_ms=0")
 	term, err := terminal.Start(cmd, terminal.Size{Columns: 80, Rows: 24})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package tuitest
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -12,10 +13,15 @@ import (
 type Screen struct {
 	tcell.SimulationScreen
 
-	mu     sync.Mutex
-	w, h   int
 	paints atomic.Int64
 	bells  atomic.Int64
+
+	// mu makes reading what was painted, the title and the clipboard safe while the
+	// program goes on: the simulation hands out what it draws into.
+	mu    sync.Mutex
+	w, h  int
+	title string
+	clip  []byte
 }
 
 func newScreen(w, h int) *Screen {
@@ -36,7 +42,60 @@ func (s *Screen) Init() error {
 // Show paints what was drawn.
 func (s *Screen) Show() {
 	s.paints.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.SimulationScreen.Show()
+}
+
+// Sync paints everything anew.
+func (s *Screen) Sync() {
+	s.paints.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.SimulationScreen.Sync()
+}
+
+// Fini gives the screen up.
+func (s *Screen) Fini() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.SimulationScreen.Fini()
+}
+
+// painted is a copy of what was painted last.
+func (s *Screen) painted() (cells []tcell.SimCell, w, h int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cells, w, h = s.SimulationScreen.GetContents()
+	return slices.Clone(cells), w, h
+}
+
+// SetTitle gives the window a title.
+func (s *Screen) SetTitle(title string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.title = title
+}
+
+// GetTitle is the title set last.
+func (s *Screen) GetTitle() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.title
+}
+
+// SetClipboard puts data into the clipboard.
+func (s *Screen) SetClipboard(data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clip = slices.Clone(data)
+}
+
+// GetClipboardData is what was put there last.
+func (s *Screen) GetClipboardData() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.clip)
 }
 
 // Beep rings.
@@ -54,9 +113,9 @@ func (s *Screen) Bells() int { return int(s.bells.Load()) }
 // resize changes the size; the program is told.
 func (s *Screen) resize(w, h int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.w, s.h = w, h
 	s.SimulationScreen.SetSize(w, h)
+	s.mu.Unlock()
 	s.post(tcell.NewEventResize(w, h))
 }
 

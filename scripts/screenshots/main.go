@@ -1,0 +1,70 @@
+// Command screenshots runs arbiter in a terminal, plays scenes on it as a user would,
+// and writes what is seen as pictures:
+//
+//	go run ./scripts/screenshots -arbiter bin/arbiter -claude PATH -out testdata/pictures
+//
+// Each scene has a home and a workspace of its own, and no credential: what works in
+// it is the rehearsal. Names given as arguments choose scenes; -list names them.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+func main() {
+	arbiter := flag.String("arbiter", "bin/arbiter", "the arbiter to run")
+	claude := flag.String("claude", os.Getenv("ARBITER_CLAUDE"), "the Claude CLI it drives")
+	out := flag.String("out", "testdata/pictures", "directory of the pictures")
+	list := flag.Bool("list", false, "name the scenes")
+	flag.Parse()
+	all := scenes()
+	if *list {
+		for _, s := range all {
+			fmt.Println(s.name)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := playAll(ctx, all, flag.Args(), *arbiter, *claude, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "screenshots:", err)
+		os.Exit(1)
+	}
+}
+
+func playAll(ctx context.Context, all []scene, names []string, arbiter, claude, out string) error {
+	arbiter, err := filepath.Abs(arbiter)
+	if err != nil {
+		return err
+	}
+	if claude != "" {
+		if claude, err = filepath.Abs(claude); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(s scene) bool { return s.name == name }) {
+			return fmt.Errorf("there is no scene %q", name)
+		}
+	}
+	for _, s := range all {
+		if len(names) > 0 && !slices.Contains(names, s.name) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "screenshots:", s.name)
+		if err := s.play(ctx, arbiter, claude, out); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}

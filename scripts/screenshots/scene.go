@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
+)
+
+const (
+	// patience is how long a step of a scene may take.
+	patience = 2 * time.Minute
+	// farewell is how long the program may take to end after a scene's last step.
+	farewell = 30 * time.Second
+)
+
+// scene is a story played on the program.
+type scene struct {
+	name  string
+	size  terminal.Size
+	args  []string
+	env   []string                 // besides what every scene has
+	setup func(place string) error // prepares the workspace
+	steps []step
+}
+
+// stage is what a scene is played on.
+type stage struct {
+	*terminal.Terminal
+	out string
+}
+
+// step is something a user does, or waits for.
+type step func(ctx context.Context, s *stage) error
+
+// play plays the scene. The program has to end by its last step, else it is killed,
+// which is an error: it might leave others behind.
+func (sc scene) play(ctx context.Context, program, claude, out string) error {
+	home, err := os.MkdirTemp("", "screenshots-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	place := filepath.Join(home, "oracle") // its name is seen in pictures
+	if err := os.Mkdir(place, 0o755); err != nil {
+		return err
+	}
+	if sc.setup != nil {
+		if err := sc.setup(place); err != nil {
+			return err
+		}
+	}
+	cmd := exec.Command(program, sc.args...)
+	cmd.Dir = place
+	cmd.Env = append([]string{
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=xterm-256color", "COLORTERM=truecolor",
+		"ARBITER_CLAUDE=" + claude, "ARBITER_STATE_DIR=" + filepath.Join(home, "state"),
+	}, sc.env...)
+	term, err := terminal.Start(cmd, sc.size)
+	if err != nil {
+		return err
+	}
+	defer term.Close()
+	s := &stage{Terminal: term, out: out}
+	for i, step := range sc.steps {
+		if err := within(ctx, patience, func(ctx context.Context) error { return step(ctx, s) }); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return within(ctx, farewell, func(ctx context.Context) error {
+		_, err := term.Exit(ctx)
+		return err
+	})
+}
+
+func within(ctx context.Context, d time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return f(ctx)
+}
+
+// wait waits until all of the texts are on the screen.
+func wait(texts ...string) step {
+	return func(ctx context.Context, s *stage) error {
+		if _, err := s.Wait(ctx, terminal.Shows(texts...)); err != nil {
+			return fmt.Errorf("wait for %q: %w", texts, err)
+		}
+		return nil
+	}
+}
+
+// until waits for a condition.
+func until(what string, condition func(terminal.Screen) bool) step {
+	return func(ctx context.Context, s *stage) error {
+		if _, err := s.Wait(ctx, condition); err != nil {
+			return fmt.Errorf("wait until %s: %w", what, err)
+		}
+		return nil
+	}
+}
+
+// press presses keys by name.
+func press(names ...string) step {
+	return func(_ context.Context, s *stage) error { return s.Press(names...) }
+}
+
+// write types a text.
+func write(text string) step {
+	return func(_ context.Context, s *stage) error {
+		s.Type(text)
+		return nil
+	}
+}
+
+// paste pastes a text.
+func paste(text string) step {
+	return func(_ context.Context, s *stage) error {
+		s.Paste(text)
+		return nil
+	}
+}
+
+// resize gives the terminal another size.
+func resize(columns, rows int) step {
+	return func(_ context.Context, s *stage) error {
+		return s.Resize(terminal.Size{Columns: columns, Rows: rows})
+	}
+}
+
+// shoot takes a picture. label says what it shows to those who do not see it.
+func shoot(name, label string) step {
+	return func(_ context.Context, s *stage) error {
+		svg := s.Screen().SVG(terminal.Picture{Window: true, Label: label})
+		return os.WriteFile(filepath.Join(s.out, name+".svg"), []byte(svg), 0o644)
+	}
+}

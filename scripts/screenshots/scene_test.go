@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
+)
+
+const playEnv = "ARBITER_TEST_PLAY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(playEnv) != "" {
+		os.Exit(program())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// program is a small one that has the whole screen.
+func program() int {
+	task, err := os.ReadFile("task.md")
+	if err != nil {
+		return 1
+	}
+	fmt.Printf("\x1b[?1049h\x1b]2;a program\a\x1b[2J\x1b[H╭─ \x1b[1m%s\x1b[m ─╮ %v\r\n", task, os.Args[1:])
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		switch text := lines.Text(); text {
+		case "leave":
+			fmt.Print("\x1b[?1049l")
+			return 0
+		default:
+			fmt.Printf("told %s", text)
+		}
+	}
+	return 1
+}
+
+var tried = scene{
+	name: "tried", size: terminal.Size{Columns: 60, Rows: 10}, args: []string{"--flag"}, env: []string{playEnv + "=1"},
+	setup: func(place string) error { return os.WriteFile(filepath.Join(place, "task.md"), []byte("weave"), 0o600) },
+	steps: []step{
+		wait("weave", "[--flag]"),
+		shoot("first", "the first"),
+		write("fate"), press("Enter"),
+		until("it was told", func(s terminal.Screen) bool { return s.Alt() && s.Shows("told fate") }),
+		shoot("second", "the second"),
+		write("leave\n"),
+	},
+}
+
+func TestScene(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "pictures")
+	if err := playAll(t.Context(), []scene{tried}, []string{"tried"}, os.Args[0], "", out); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"first":  {`aria-label="the first"`, ">a program</text>", ">weave</text>"},
+		"second": {`aria-label="the second"`, ">told fate</text>"},
+	} {
+		svg, err := os.ReadFile(filepath.Join(out, name+".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(string(svg), w) {
+				t.Errorf("%s has no %s:\n%s", name, w, svg)
+			}
+		}
+		dec := xml.NewDecoder(strings.NewReader(string(svg)))
+		for {
+			if _, err := dec.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestFailures: a scene that cannot be played says where, and a program that does not
+// end is an error.
+func TestFailures(t *testing.T) {
+	hopeless := tried
+	hopeless.steps = []step{wait("weave"), write("leave\n"), wait("never")}
+	stays := tried
+	stays.steps = []step{wait("weave"), func(context.Context, *stage) error { return errors.New("no more") }}
+	unprepared := tried
+	unprepared.setup = func(string) error { return errors.New("no place") }
+	for name, tt := range map[string]struct {
+		scene scene
+		want  string
+	}{
+		"hopeless": {hopeless, `step 3: wait for ["never"]: the program has ended`},
+		"step":     {stays, "step 2: no more"},
+		"setup":    {unprepared, "no place"},
+	} {
+		err := tt.scene.play(t.Context(), os.Args[0], "", t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+	if err := playAll(t.Context(), []scene{tried}, []string{"none"}, os.Args[0], "", t.TempDir()); err == nil {
+		t.Error("a scene that is not was played")
+	}
+}
+
+func TestScenesHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range scenes() {
+		if s.name == "" || seen[s.name] || len(s.steps) == 0 || s.size.Columns == 0 {
+			t.Errorf("scene %+v", s)
+		}
+		seen[s.name] = true
+	}
+}

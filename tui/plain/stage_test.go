@@ -1,0 +1,138 @@
+package plain
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// fake is a host and its run.
+type fake struct {
+	mu    sync.Mutex
+	sink  supervisor.Sink
+	tasks []string
+	puts  []contract.CommandBody
+	ended int
+	stops int
+	fail  error
+	hold  chan struct{} // Begin waits for it
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newFake() *fake { return &fake{done: make(chan struct{})} }
+
+func (f *fake) Begin(ctx context.Context, task string, sink supervisor.Sink) (Run, error) {
+	if f.hold != nil {
+		select {
+		case <-f.hold:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tasks = append(f.tasks, task)
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	f.sink = sink
+	return f, nil
+}
+
+func (f *fake) Put(c contract.Command) bool {
+	select {
+	case <-f.done:
+		return false
+	default:
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.puts = append(f.puts, c.Body)
+	return true
+}
+
+func (f *fake) InputEnded() { f.mu.Lock(); f.ended++; f.mu.Unlock() }
+func (f *fake) Stop()       { f.mu.Lock(); f.stops++; f.mu.Unlock(); f.end() }
+func (f *fake) end()        { f.once.Do(func() { close(f.done) }) }
+
+func (f *fake) Done() <-chan struct{} { return f.done }
+
+// buffer is an output that may be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// stage is a face that runs, in a bubble.
+type stage struct {
+	t      *testing.T
+	host   *fake
+	out    *buffer
+	in     *io.PipeWriter
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func play(t *testing.T, f *Face, host *fake) *stage {
+	r, w := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &stage{t: t, host: host, out: &buffer{}, in: w, cancel: cancel, ended: make(chan error, 1)}
+	go func() { s.ended <- f.Run(ctx, r, s.out, host) }()
+	synctest.Wait()
+	return s
+}
+
+// say types a line.
+func (s *stage) say(lines ...string) {
+	s.t.Helper()
+	for _, l := range lines {
+		io.WriteString(s.in, l+"\n")
+	}
+	synctest.Wait()
+}
+
+// tell has the run tell an event.
+func (s *stage) tell(id string, b contract.Body) {
+	s.host.sink(time.Now(), contract.Event{ID: id, Body: b})
+	synctest.Wait()
+}
+
+// heard is what was said since it was last asked.
+func (s *stage) heard() string {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	text := s.out.b.String()
+	s.out.b.Reset()
+	return text
+}
+
+func (s *stage) expect(want string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.heard()); diff != "" {
+		s.t.Errorf("said (-want +got):\n%s", diff)
+	}
+}
+
+func (s *stage) end() error {
+	s.host.end()
+	err := <-s.ended
+	s.in.Close()
+	synctest.Wait()
+	return err
+}

@@ -1,0 +1,293 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// puppet is a run whose agents do what a test says. Its state is the supervisor's own,
+// folded by the supervisor's own rules: what a screen shows of it is what it would
+// show of a run with those agents.
+type puppet struct {
+	t    *testing.T
+	host *theatre
+	sink supervisor.Sink
+
+	mu      sync.Mutex
+	state   supervisor.State
+	changed chan struct{}
+	done    chan struct{}
+	over    bool
+	outcome Outcome
+	puts    []contract.CommandBody
+	calls   int
+}
+
+const puppetRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
+
+func newPuppet(t *testing.T, host *theatre, task string, sink supervisor.Sink) *puppet {
+	p := &puppet{t: t, host: host, sink: sink, changed: make(chan struct{}, 1), done: make(chan struct{})}
+	o := supervisor.Options{
+		Run: puppetRun, Delimiter: "7f3a9c", CWD: "/home/weaver/loom", HumanPresent: true, Task: task, Permissions: "ask", Version: "1.0.0",
+		Rules: supervisor.CurrentRules, CheckTimeout: -1,
+	}
+	if host.options != nil {
+		host.options(&o)
+	}
+	p.do(supervisor.Began{Options: o.WithDefaults(), Claude: bridge.ClaudeInfo{Version: "2.1.329", Path: "/usr/bin/claude"}})
+	return p
+}
+
+// do puts a fact in and plays the world: agents start at once and take messages up.
+func (p *puppet) do(f supervisor.Fact) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fold(f)
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (p *puppet) fold(f supervisor.Fact) {
+	if p.over {
+		return
+	}
+	at := time.Now()
+	s, effects := supervisor.Apply(p.state, supervisor.Input{At: at, Fact: f})
+	p.state = s
+	for _, e := range effects {
+		if e, ok := e.(supervisor.Emit); ok {
+			p.sink(at, e.Event)
+		}
+	}
+	for _, e := range effects { // what the world makes of them comes later
+		switch e := e.(type) {
+		case supervisor.Spawn:
+			p.fold(supervisor.Spawned{Agent: e.Params.AgentRef, Result: bridge.SpawnResult{SessionID: e.Params.Config.SessionID, Window: 200_000}})
+		case supervisor.Send:
+			p.fold(supervisor.Happened{Event: bridge.Event{AgentRef: e.Params.AgentRef, Body: bridge.Delivered{MessageID: e.Params.MessageID, Proof: "lifecycle"}}})
+		case supervisor.Shutdown:
+			p.fold(supervisor.Stopped{})
+		case supervisor.Kill:
+			p.fold(supervisor.Happened{Event: bridge.Event{AgentRef: e.Agent, Body: bridge.Done{}}})
+		case supervisor.Finish:
+			p.outcome = Outcome{Exit: e.Exit, Run: puppetRun}
+			p.over = true
+			close(p.done)
+			return
+		}
+	}
+}
+
+func (p *puppet) ID() string               { return puppetRun }
+func (p *puppet) Changed() <-chan struct{} { return p.changed }
+func (p *puppet) Done() <-chan struct{}    { return p.done }
+func (p *puppet) Outcome() Outcome         { return p.outcome }
+func (p *puppet) Stop()                    { p.do(supervisor.Signalled{Signal: "INT"}) }
+func (p *puppet) Snapshot() *supervisor.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.state
+	return &s
+}
+func (p *puppet) Put(c contract.Command) bool {
+	p.mu.Lock()
+	p.puts = append(p.puts, c.Body)
+	over := p.over
+	p.mu.Unlock()
+	if over {
+		return false
+	}
+	p.do(supervisor.Commanded{Command: c})
+	return true
+}
+
+// took is the last command.
+func (p *puppet) took() contract.CommandBody {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.puts) == 0 {
+		return nil
+	}
+	return p.puts[len(p.puts)-1]
+}
+
+// agent finds one.
+func (p *puppet) agent(id string) supervisor.Agent {
+	p.t.Helper()
+	for _, a := range p.Snapshot().Agents {
+		if a.ID == id {
+			return a
+		}
+	}
+	p.t.Fatalf("no agent %s", id)
+	return supervisor.Agent{}
+}
+
+// does has an agent do something.
+func (p *puppet) does(id string, b bridge.EventBody) {
+	p.t.Helper()
+	p.do(supervisor.Happened{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
+}
+
+// full fills an agent's context.
+func (p *puppet) full(id string, tokens int) {
+	p.t.Helper()
+	p.does(id, bridge.Context{Tokens: tokens, Window: 200_000, Pct: float64(tokens) / 2000, TurnsLeft: 12, Source: "stream"})
+}
+
+// says ends an agent's turn with a verdict.
+func (p *puppet) says(id string, v map[string]any) {
+	p.t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.does(id, bridge.Turn{Verdict: raw, MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 0.0125, Usage: bridge.Usage{Input: 1200, Output: 340, CacheRead: 20_000}})
+}
+
+// calls has an agent call one of arbiter's own tools.
+func (p *puppet) call(id, tool, input string) {
+	p.t.Helper()
+	p.calls++
+	p.do(supervisor.ToolCalled{Call: fmt.Sprint(p.calls), Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(input)}})
+}
+
+// asks has an agent ask leave.
+func (p *puppet) asks(id, request, tool, input string) {
+	p.t.Helper()
+	p.do(supervisor.PermissionAsked{
+		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: tool, Input: json.RawMessage(input)},
+		Behavior: "ask", By: "mode", Reason: "no rule allows it",
+	})
+}
+
+func rules(decision, message string, more ...string) map[string]any {
+	v := map[string]any{"decision": decision, "message": message, "reason": "The pattern asks for it."}
+	for i := 0; i+1 < len(more); i += 2 {
+		v[more[i]] = more[i+1]
+	}
+	return v
+}
+
+func tells(kind, message string, expects bool) map[string]any {
+	v := map[string]any{"kind": kind, "message": message, "expects_response": expects}
+	if kind == verdict.KindDone || kind == verdict.KindHandoff {
+		v["handoff"] = verdict.Document{
+			Accomplished: []string{"The parser reads the new header."}, Remaining: []string{"The writer still emits the old one."},
+			KeyContext: "Everything hangs on header.go; port 8080 is taken.", Decisions: []verdict.Decision{{Choice: "one pass", Rejected: "two passes", Why: "memory"}},
+			Constraints: []string{"No new dependency."}, Files: []string{"header.go", "header_test.go"},
+			Checks: []verdict.Check{}, OpenQuestions: []string{"Is version 3 still read?"}, Claims: []verdict.Claim{{Claim: "All tests pass.", Verified: true}},
+		}
+	}
+	return v
+}
+
+// theatre is a host without anything real behind it.
+type theatre struct {
+	t       *testing.T
+	found   Findings
+	options func(*supervisor.Options)
+	past    []told // of a run that can be taken up
+	refuse  error  // of Begin
+	edit    func(string) (string, error)
+	login   func() error
+
+	mu     sync.Mutex
+	run    *puppet
+	begun  []Begin
+	said   []string
+	saved  map[string]string
+	paused int
+}
+
+func (h *theatre) Survey(context.Context) Findings { h.mu.Lock(); defer h.mu.Unlock(); return h.found }
+
+func (h *theatre) Begin(_ context.Context, b Begin, sink supervisor.Sink) (Run, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.begun = append(h.begun, b)
+	if h.refuse != nil {
+		return nil, h.refuse
+	}
+	h.run = newPuppet(h.t, h, b.Task, sink)
+	return h.run, nil
+}
+
+func (h *theatre) Recall(_ context.Context, _ string, sink supervisor.Sink) error {
+	for _, p := range h.past {
+		sink(p.at, p.e)
+	}
+	return nil
+}
+
+func (h *theatre) Edit(text string) (string, error) {
+	if h.edit != nil {
+		return h.edit(text)
+	}
+	return text, nil
+}
+
+func (h *theatre) Login() error {
+	if h.login != nil {
+		return h.login()
+	}
+	return nil
+}
+
+func (h *theatre) Suspend() error { h.paused++; return nil }
+
+func (h *theatre) Files(_ context.Context, prefix string) []string {
+	var list []string
+	for _, f := range []string{"README.md", "header.go", "src/"} {
+		if strings.HasPrefix(f, prefix) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (h *theatre) Documents(context.Context) []Document {
+	return []Document{{Path: "REQUIREMENTS.md", Bytes: 2048, Title: "What the loom must do"}, {Path: "docs/notes.md", Bytes: 100}}
+}
+
+func (h *theatre) ReadDocument(path string) (string, error) { return "# From " + path, nil }
+
+func (h *theatre) Save(name, text string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.saved == nil {
+		h.saved = map[string]string{}
+	}
+	h.saved[name] = text
+	return "/home/weaver/loom/" + name, nil
+}
+
+func (h *theatre) Inputs() []string { return []string{"An older word"} }
+
+func (h *theatre) Remember(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = append(h.said, text)
+}
+
+// present is the run that was begun last.
+func (h *theatre) present() *puppet {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.run == nil {
+		h.t.Fatal("no run was begun")
+	}
+	return h.run
+}

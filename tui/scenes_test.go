@@ -1,0 +1,168 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+// scene is a face on a simulated screen, in a bubble.
+type scene struct {
+	*tuitest.Stage
+	host *theatre
+	face *Face
+}
+
+// play shows a face and plays with it.
+func play(t *testing.T, w, h int, change func(*Options, *theatre), act func(s *scene)) {
+	t.Helper()
+	tuitest.Play(t, w, h, func(stage *tuitest.Stage) {
+		host := &theatre{t: t, found: Findings{Claude: "2.1.329", Path: "/usr/bin/claude", Login: LoginYes, Account: "weaver@loom.example", CWD: "/home/weaver/loom"}}
+		o := Options{Screen: stage.Screen, Host: host, Version: "1.0.0", Theme: "dark", Mouse: true, Notify: notify.Options{Bell: true}}
+		if change != nil {
+			change(&o, host)
+		}
+		o.Host = host
+		f, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		stage.Start(func() error { return f.Run(ctx) }, f.Leave)
+		s := &scene{Stage: stage, host: host, face: f}
+		s.Settle()
+		act(s)
+	})
+}
+
+// Settle lets pass what is painted within a moment.
+func (s *scene) Settle() {
+	s.T.Helper()
+	s.Advance(2 * frame)
+}
+
+// does has the world do something, and shows it.
+func (s *scene) does(do func(p *puppet)) {
+	s.T.Helper()
+	do(s.host.present())
+	s.Settle()
+}
+
+// weave brings a run to where two Orchestrators work on a plan.
+func (s *scene) weave() {
+	s.T.Helper()
+	s.Type("Teach the loom the new header\n")
+	s.Settle()
+	s.does(func(p *puppet) {
+		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},{"text":"Write the header","status":"active"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}]}`)
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"Teach the parser the **new** header. Tests first.","mode":"developer"}`)
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"Review what the other one wrote.","mode":"reviewer"}`)
+		p.full("arbiter", 31_000)
+		p.says("arbiter", rules("CONTINUE", "The weaving begins."))
+	})
+	s.Advance(42 * time.Second)
+	s.does(func(p *puppet) {
+		p.full("orch-1", 143_000)
+		p.does("orch-1", bridge.ContextWarning{Pct: 71.5, Level: "warn"})
+		p.full("orch-2", 22_000)
+		p.does("orch-1", bridge.Assistant{Text: "I begin with the tests, as I was told."})
+		p.does("orch-1", bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"go test ./header","description":"Run the tests"}`)})
+		p.does("orch-1", bridge.ToolResult{ToolUse: "t1", Text: "ok  \tloom/header\t0.012s"})
+		p.does("orch-1", bridge.ToolUse{Tool: "Agent", ToolUse: "t2", Input: []byte(`{"description":"Find the callers","prompt":"Find who reads the header.","subagent_type":"Explore"}`)})
+		p.does("orch-1", bridge.SubagentStart{Description: "Find the callers", ToolUse: "t2", Type: "Explore"})
+		p.does("orch-1", bridge.ToolUse{Tool: "Grep", ToolUse: "t3", Input: []byte(`{"pattern":"ReadHeader"}`), Subagent: "t2"})
+		p.does("orch-1", bridge.SubagentProgress{Description: "Find the callers", ToolUse: "t2", Tokens: 18_000, ToolUses: 1, LastTool: "Grep"})
+		p.says("orch-2", tells("question", "May I change `header.go` while the other one works on it?\n\n- yes: at once\n- no: I wait", true))
+	})
+}
+
+var sizes = [][2]int{{80, 24}, {120, 40}, {40, 12}, {200, 50}}
+
+// everySize plays a scene at every size and compares the screen it ends on.
+func everySize(t *testing.T, name string, change func(*Options, *theatre), act func(s *scene)) {
+	for _, size := range sizes {
+		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
+			play(t, size[0], size[1], change, func(s *scene) {
+				act(s)
+				s.Golden(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]))
+				s.ExpectSound()
+			})
+		})
+	}
+}
+
+func TestScreens(t *testing.T) {
+	runs := func(_ *Options, h *theatre) {
+		for i, title := range []string{"Teach the loom the new header", "織機に新しいヘッダーを教える", "Count the omens"} {
+			h.found.Runs = append(h.found.Runs, RunInfo{
+				ID: fmt.Sprintf("%08d-0000", i), Title: title, Status: []string{"interrupted", "complete", "needs_input"}[i],
+				LastActive: time.Date(1999, 12, 31, 20-i, 0, 0, 0, time.UTC), Bytes: 12_345 << (4 * i), Rehearsal: i == 2,
+			})
+		}
+	}
+	weaving := func(s *scene) { s.weave() }
+	after := func(keys ...string) func(s *scene) {
+		return func(s *scene) { s.weave(); s.Press(keys...); s.Settle() }
+	}
+	for name, tt := range map[string]struct {
+		change func(*Options, *theatre)
+		act    func(s *scene)
+	}{
+		"oracle":      {nil, func(*scene) {}},
+		"oracle-runs": {runs, func(*scene) {}},
+		"sessions":    {runs, func(s *scene) { s.Press("F4", "Down") }},
+		"first-missing": {func(_ *Options, h *theatre) {
+			h.found = Findings{Missing: true, Problem: "no program named claude on PATH"}
+		}, func(*scene) {}},
+		"first-login": {func(_ *Options, h *theatre) { h.found.Login = LoginNo }, func(*scene) {}},
+		"first-old": {func(_ *Options, h *theatre) {
+			h.found = Findings{Problem: "Claude CLI 2.0.1 is too old: 2.1.300 or later is needed"}
+		}, func(*scene) {}},
+		"weaving":       {nil, weaving},
+		"weaving-ascii": {func(o *Options, _ *theatre) { o.ASCII, o.Theme = true, "mono" }, weaving},
+		"weaving-light": {func(o *Options, _ *theatre) { o.Theme = "light" }, weaving},
+		"reading":       {nil, after("Esc", "K", "K", "Tab", "Tab")},
+		"focus":         {nil, after("Alt+1")},
+		"logbook":       {nil, after("F2")},
+		"plan":          {nil, after("F3")},
+		"help":          {nil, after("F1")},
+		"permission": {nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) {
+				p.asks("orch-1", "perm-1", "Bash", `{"command":"rm -rf build && go build ./...","description":"Build anew"}`)
+			})
+			s.Advance(time.Second)
+		}},
+		"leave": {nil, after("Ctrl+C")},
+		"done": {nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) {
+				p.says("arbiter", rules("ADDRESS_ORCHESTRATOR", "Wait.", "to", "orch-2"))
+				p.says("orch-1", tells("done", "The header is written.", true))
+			})
+			s.does(func(p *puppet) {
+				p.call("arbiter", "release_orchestrator", `{"id":"orch-2","reason":"no longer needed"}`)
+			})
+			s.does(func(p *puppet) {
+				p.says("arbiter", rules("COMPLETE", "It is done.", "summary", "The loom knows the new header."))
+			})
+		}},
+		"picker":     {nil, after("Ctrl+O")},
+		"completion": {nil, func(s *scene) { s.weave(); s.Type("/su") }},
+		"writing": {nil, func(s *scene) {
+			s.weave()
+			s.Type("One line")
+			s.Press("Alt+Enter")
+			s.Type("and another, 世界 🧵")
+		}},
+		"cost": {nil, func(s *scene) { s.weave(); s.Type("/cost\n") }},
+	} {
+		t.Run(name, func(t *testing.T) { everySize(t, name, tt.change, tt.act) })
+	}
+}
