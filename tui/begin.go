@@ -22,8 +22,14 @@ func (d *desk) survey(ctx context.Context) {
 	found := d.f.options.Host.Survey(ctx)
 	d.f.post(func() {
 		d.found, d.known = found, true
-		if d.run == nil && !d.begun.under && d.lacks() {
+		_, first := d.screen().(*firstScreen)
+		switch {
+		case d.run != nil && !d.over() || d.begun.under:
+		case d.lacks():
 			d.base(newFirst(d))
+		case first:
+			d.base(newOracle(d))
+			d.write()
 		}
 	})
 }

@@ -122,6 +122,7 @@ type firstScreen struct {
 	d    *desk
 	page *pages.FirstRun
 	busy bool
+	lack pages.Lack // as far as was known
 }
 
 func newFirst(d *desk) *firstScreen { return &firstScreen{d: d, page: pages.NewFirstRun(d.look)} }
@@ -132,7 +133,11 @@ func (f *firstScreen) draw(s tcell.Screen, x, y, w, h int) { paint(f.page, s, x,
 
 func (f *firstScreen) renew() {
 	f.page.SetLook(f.d.look)
-	lack, _ := f.d.lack()
+	lack, ok := f.d.lack()
+	if !ok {
+		lack = f.lack // it is being looked at
+	}
+	f.lack = lack
 	data := pages.FirstRunData{
 		Lack: lack, Version: orders.Word(f.d.found.Claude), Path: orders.Word(f.d.found.Path), Problem: sanitize.Line(f.d.found.Problem, 500), Busy: f.busy,
 	}
@@ -205,6 +210,7 @@ func (f *firstScreen) take(way pages.Way) {
 func (f *firstScreen) again() {
 	d := f.d
 	f.busy, d.begun.trouble.Message, d.begun.trouble.Category = true, "", ""
+	f.renew()
 	d.known = false
 	d.f.work(d.survey)
 }

@@ -75,8 +75,11 @@ func (d *desk) key(e *tcell.EventKey) {
 		if d.tab == nil || !d.tab.own {
 			break
 		}
-		// A dialog that came by itself does not take what was meant for the input.
+		// A dialog that came by itself steps back before somebody who begins to write:
+		// the next letters are not answers. It comes again when the input is empty.
 		if e.Key() == tcell.KeyRune && d.screen().writes() {
+			d.tab = nil
+			d.write()
 			d.input.Key(e)
 			return
 		}

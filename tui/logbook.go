@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type logbook struct {
 	filter chronicle.Filter
 	typing bool // the filter is being written
 	text   string
+	seen   uint64 // of the chronicle, when the filter last went through it
+	busy   bool   // it does
 }
 
 func newLogbook(d *desk) *logbook {
@@ -40,9 +43,29 @@ func (l *logbook) source() *source {
 	return &source{thread: thread, render: func(e chronicle.Entry, o card.Options) card.Card { return card.Log(e, o, l.raw) }}
 }
 
+// pick shows what another filter picks.
+func (l *logbook) pick(f chronicle.Filter) {
+	l.filter, l.seen = f, 0
+	l.view.show(l.source())
+	l.renew()
+}
+
 func (l *logbook) context() keys.Context { return keys.Logbook }
 func (l *logbook) writes() bool          { return false }
-func (l *logbook) renew()                { l.view.SetLook(l.d.look) }
+
+// renew has a worker go on picking what the filter asks for.
+func (l *logbook) renew() {
+	l.view.SetLook(l.d.look)
+	version, thread := l.d.f.book.Version(), l.view.src.thread
+	if l.describe() == "" || l.busy || version == l.seen {
+		return
+	}
+	l.busy = true
+	l.d.f.work(func(ctx context.Context) {
+		thread.Follow(ctx)
+		l.d.f.post(func() { l.busy, l.seen = false, version })
+	})
+}
 
 func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
 	c := cell.On(s, x, y, w, h, l.d.look)
@@ -103,14 +126,13 @@ func (l *logbook) act(a keys.Action, _ string) bool {
 		case l.view.Selecting():
 			l.view.SelectClear()
 		case l.describe() != "":
-			l.filter = chronicle.Filter{}
-			l.view.show(l.source())
+			l.pick(chronicle.Filter{})
 		default:
 			l.d.back()
 		}
 	case keys.Raw:
 		l.raw = !l.raw
-		l.view.show(l.source())
+		l.pick(l.filter)
 	case keys.Filter:
 		l.typing, l.text = true, l.describeTyped()
 	default:
@@ -140,8 +162,7 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 		l.typing = false
 	case key == "Enter":
 		l.typing = false
-		l.filter = parseFilter(l.text)
-		l.view.show(l.source())
+		l.pick(parseFilter(l.text))
 	case key == "Backspace":
 		if r := []rune(l.text); len(r) > 0 {
 			l.text = string(r[:len(r)-1])

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/card"
 	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/chronicle"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/scroll"
 )
@@ -30,6 +33,49 @@ func (r *reader) show(src *source) {
 	src.look, src.name, src.parent = r.src.look, r.src.name, r.src.parent
 	r.src = src
 	r.SetSource(src)
+}
+
+// words are what is selected, or else what was said at the mark, or last: as it was
+// written, not as it is laid out.
+func (r *reader) words() string {
+	if r.Selecting() {
+		return r.Copy()
+	}
+	if r.src == nil {
+		return ""
+	}
+	i := r.Marked()
+	if i < 0 {
+		i = r.src.thread.Len() - 1
+	}
+	e, ok := r.src.thread.Entry(i)
+	if !ok {
+		return ""
+	}
+	switch b := e.Event.Body.(type) {
+	case contract.Message:
+		return b.Text
+	case contract.Assistant:
+		return b.Text
+	case contract.Question:
+		return b.Text
+	case contract.ToolUse:
+		if result, ok := outcome[contract.ToolResult](e); ok {
+			return result.Text
+		}
+	}
+	text, _ := card.Plain(e, r.src.name)
+	return text
+}
+
+// outcome is what ended an entry, if it is of that kind.
+func outcome[B contract.Body](e chronicle.Entry) (B, bool) {
+	var none B
+	if e.Outcome == nil {
+		return none, false
+	}
+	b, ok := e.Outcome.Body.(B)
+	return b, ok
 }
 
 // now is the time that everything on the screen is told by.
@@ -73,7 +119,7 @@ func (d *desk) scroll(v *reader, a keys.Action) bool {
 			v.SelectStart()
 		}
 	case keys.Copy:
-		d.copy(v.Copy())
+		d.copy(v.words())
 		v.SelectClear()
 	case keys.Search:
 		d.hunt.begin(v)

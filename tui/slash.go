@@ -39,7 +39,7 @@ func init() { // not at once: they lead back to the desk
 		"save":        (*desk).saveCommand,
 		"theme":       (*desk).themeCommand,
 		"search":      (*desk).searchCommand,
-		"copy":        always(func(d *desk) { d.copy(d.weaving.talk.Copy()) }),
+		"copy":        always(func(d *desk) { d.copy(d.weaving.talk.words()) }),
 		"edit":        always(func(d *desk) { d.f.post(d.edit) }), // when the command is out of the input
 		"help":        always(func(d *desk) { d.open(newHelp(d)); d.read() }),
 		"quit":        always((*desk).askLeave),

@@ -13,6 +13,7 @@ type terminal struct {
 	failed error
 	notify notify.Options
 	title  string
+	wrote  func(sequence string) // of tests
 }
 
 // Init implements tcell.Screen; tview drops its error.
@@ -31,6 +32,9 @@ func (t *terminal) setTitle(title string) {
 
 // write sends a sequence made by package notify, between two paints.
 func (t *terminal) write(sequence string) {
+	if t.wrote != nil {
+		t.wrote(sequence)
+	}
 	if tty, ok := t.Tty(); ok && sequence != "" {
 		_, _ = tty.Write([]byte(sequence)) // a terminal that is gone is found out elsewhere
 	}

@@ -54,14 +54,26 @@ func (l Loan) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, e
 		p.run()
 	}()
 	err = l.attend(ctx, child, p, user, master)
-	p.enter(delivering)
-	select {
-	case <-ended:
-	case <-time.After(l.grace()):
-		p.enter(over)
-		<-ended
-	}
+	l.deliver(p, ended)
 	return status(child), err
+}
+
+// deliver returns when the pump has delivered what the child sent last and has ended.
+// A slow terminal gets the time it needs; one that stands still gets no more.
+func (l Loan) deliver(p *pump, ended <-chan struct{}) {
+	p.enter(delivering)
+	for before := int64(-1); ; {
+		select {
+		case <-ended:
+			return
+		case <-time.After(l.grace()):
+		}
+		now := p.shown.Load()
+		if now == before {
+			p.enter(over)
+		}
+		before = now
+	}
 }
 
 // attend returns when the child has ended.

@@ -12,7 +12,8 @@ type Loan struct {
 	// those between @ and _. 0 is ].
 	Detach byte
 	// Grace is how long a program may take to end after SIGHUP, and again after
-	// SIGTERM, and how long the terminal may take for the last output. 0 is 2 s.
+	// SIGTERM, and how long the terminal may stand still while it gets the last
+	// output. 0 is 2 s.
 	Grace time.Duration
 }
 

@@ -45,6 +45,7 @@ type pump struct {
 	user, master, wake port
 	waker, wakeRead    *os.File
 	phase              atomic.Int32
+	shown              atomic.Int64 // bytes that the user's terminal took
 
 	toChild, toUser []byte
 	key             keyWatch
@@ -116,7 +117,9 @@ func (p *pump) step() {
 		p.fetch()
 	}
 	if p.user.out {
+		before := len(p.toUser)
 		p.toUser = p.send(&p.user, p.toUser)
+		p.shown.Add(int64(before - len(p.toUser)))
 		if p.user.closed {
 			p.lose()
 		}

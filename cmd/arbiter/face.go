@@ -66,10 +66,9 @@ func (e env) oracle(c choices) error {
 		Host: h, Version: version(), Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
 		Around: cell.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
 	}
-	scratch, err := os.MkdirTemp("", "arbiter-screen-")
-	if err == nil {
-		defer os.RemoveAll(scratch)
-		options.Scratch = scratch
+	// Beside the runs, because /tmp may be memory; the files have no names.
+	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {
+		options.Scratch = c.StateDir
 	}
 	switch {
 	case c.Resume:

@@ -123,7 +123,7 @@ func (t *Terminal) read() {
 			t.holdOn(held > 0)
 			continue
 		case giveUp.IsZero():
-			giveUp = now.Add(10 * afterlife)
+			giveUp = now.Add(50 * afterlife)
 		case err != nil || now.After(giveUp):
 			t.end()
 			return

@@ -54,6 +54,9 @@ var tried = scene{
 		shoot("first", "the first"),
 		write("fate"), press("Enter"),
 		until("it was told", func(s terminal.Screen) bool { return s.Alt() && s.Shows("told fate") }),
+		resize(80, 12),
+		paste("and again\n"),
+		wait("told and again"),
 		shoot("second", "the second"),
 		write("leave\n"),
 	},
@@ -66,7 +69,7 @@ func TestScene(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		"first":  {`aria-label="the first"`, ">a program</text>", ">weave</text>"},
-		"second": {`aria-label="the second"`, ">told fate</text>"},
+		"second": {`aria-label="the second"`, ">told and again</text>"},
 	} {
 		svg, err := os.ReadFile(filepath.Join(out, name+".svg"))
 		if err != nil {

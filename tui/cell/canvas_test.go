@@ -48,12 +48,12 @@ var hostile = []string{
 }
 
 func TestCanvasStaysInside(t *testing.T) {
+	s, look := testScreen(t, 14, 5), testLook(t, Unicode)
 	for _, text := range hostile {
 		for w := range 9 {
 			for x := -4; x < 10; x++ {
-				s := testScreen(t, 14, 5)
 				fill(s, "#")
-				c := On(s, 3, 2, w, 1, testLook(t, Unicode))
+				c := On(s, 3, 2, w, 1, look)
 				c.Clear(Base)
 				c.Text(x, 0, text, Strong)
 				c.Line(x, 1, Of(Base, text))
@@ -72,7 +72,6 @@ func TestCanvasStaysInside(t *testing.T) {
 				if y2 := row(s, 2); Width(y2) != 14 {
 					t.Fatalf("%q at %d in %d columns: the row is %q, %d columns", text, x, w, y2, Width(y2))
 				}
-				s.Fini()
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// looks are the ways a page is drawn in goldens.
+// look is a way a page is drawn in goldens.
 func look(t testing.TB, theme string, g *cell.Glyphs) *cell.Look {
 	th, err := cell.NewTheme(theme, cell.TrueColor)
 	if err != nil {
@@ -96,11 +95,11 @@ type weaving struct {
 
 func (p *weaving) Draw(s tcell.Screen) {
 	x, y, w, h := p.GetRect()
-	a := p.roster.Rows(max(h/3, 1))
-	b := p.strip.Rows(max(h/4, 1))
+	a := p.roster.Rows(min(max(h/3, 1), h))
+	b := p.strip.Rows(max(min(max(h/4, 1), h-a-2), 0))
 	p.roster.SetRect(x, y, w, a)
 	p.strip.SetRect(x, y+a+1, w, b)
-	p.status.SetRect(x, y+h-1, w, 1)
+	p.status.SetRect(x, y+h-1, w, min(h, 1))
 	for _, d := range []tview.Primitive{p.roster, p.strip, p.status} {
 		d.Draw(s)
 	}
@@ -182,5 +181,3 @@ func TestGolden(t *testing.T) {
 		}
 	}
 }
-
-var _ = strings.Repeat

@@ -132,7 +132,7 @@ func (s *Status) Draw(screen tcell.Screen) {
 	c := s.over(screen)
 	c.Clear(cell.StatusBar)
 	w, h := c.Size()
-	if h == 0 || w == 0 {
+	if h == 0 || w < 2 {
 		return
 	}
 	p := s.pieces(w < 60)
@@ -159,6 +159,9 @@ func (s *Status) Draw(screen tcell.Screen) {
 func (s *Status) paint(c cell.Canvas, p []piece) {
 	w, _ := c.Size()
 	left, right := 1, w-1
+	if len(p) == 0 {
+		return
+	}
 	if width(p) > w { // warnings alone are too wide: each has its share
 		share := max(w/len(p), 1)
 		for i, x := range p {

@@ -158,6 +158,29 @@ func TestHugeBlock(t *testing.T) {
 	}
 }
 
+// TestHugeBlockBesideNews: it is not laid out again either when what stands above it
+// in the window changes with each frame.
+func TestHugeBlockBesideNews(t *testing.T) {
+	l := &talk{said: []said{{text: "news"}, {text: "its beginning" + strings.Repeat("\n"+strings.Repeat("x", 60), 100_000)}}}
+	st := newStage(t, 80, 10, l)
+	st.view.Top()
+	st.draw()
+	if cached := st.view.cache.bytes; cached <= maxBytes {
+		t.Fatalf("%d bytes are not more than is kept", cached)
+	}
+	l.laid = 0
+	const frames = 10
+	for range frames {
+		l.said[0].stamp++
+		if rows := st.draw(); !strings.Contains(rows[1], "its beginning") {
+			t.Fatalf("below the news is %q", rows[1])
+		}
+	}
+	if l.laid != frames {
+		t.Errorf("%d blocks were laid out for %d changes", l.laid, frames)
+	}
+}
+
 func benchmark(b *testing.B, src *endless, each func(v *View, i int)) {
 	st := newStage(b, 120, 40, src)
 	st.view.Draw(st.screen)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing/synctest"
 
 	"github.com/gdamore/tcell/v2"
 )
@@ -15,6 +16,7 @@ type Screen struct {
 
 	paints atomic.Int64
 	bells  atomic.Int64
+	given  atomic.Bool // up, by Fini: nobody takes events
 
 	// mu makes reading what was painted, the title and the clipboard safe while the
 	// program goes on: the simulation hands out what it draws into.
@@ -33,6 +35,7 @@ func (s *Screen) Init() error {
 	if err := s.SimulationScreen.Init(); err != nil {
 		return err
 	}
+	s.given.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.SimulationScreen.SetSize(s.w, s.h)
@@ -57,6 +60,7 @@ func (s *Screen) Sync() {
 
 // Fini gives the screen up.
 func (s *Screen) Fini() {
+	s.given.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.SimulationScreen.Fini()
@@ -119,5 +123,10 @@ func (s *Screen) resize(w, h int) {
 	s.post(tcell.NewEventResize(w, h))
 }
 
-// post hands an event in as the terminal would, however many wait already.
-func (s *Screen) post(e tcell.Event) { s.PostEventWait(e) }
+// post hands an event in as the terminal would. While the queue is full, the program
+// takes from it.
+func (s *Screen) post(e tcell.Event) {
+	for s.PostEvent(e) != nil && !s.given.Load() {
+		synctest.Wait()
+	}
+}

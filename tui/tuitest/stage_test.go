@@ -209,3 +209,16 @@ func TestWideTextIsOneCell(t *testing.T) {
 		}
 	})
 }
+
+// TestLongPaste: what is more than the queues hold arrives whole.
+func TestLongPaste(t *testing.T) {
+	Play(t, 80, 5, func(s *Stage) {
+		l := newLog()
+		s.Show(l)
+		text := strings.Repeat("0123456789", 2000)
+		s.Paste(text)
+		if len(l.said) != 1 || l.said[0] != fmt.Sprintf("paste %q", text) {
+			t.Errorf("%d things were said", len(l.said))
+		}
+	})
+}

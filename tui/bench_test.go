@@ -1,0 +1,228 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// watched is a simulated screen that tells when it was painted.
+type watched struct {
+	tcell.SimulationScreen
+	painted func() // on the goroutine that paints
+	paints  atomic.Int64
+}
+
+func (w *watched) Show() {
+	w.SimulationScreen.Show()
+	w.paints.Add(1)
+	if w.painted != nil {
+		w.painted()
+	}
+}
+
+func newWatched() *watched {
+	w := &watched{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
+	return w
+}
+
+// typist presses keys and measures the time to the frame that shows them.
+type typist struct {
+	screen *watched
+	length func() int // of the text, on the goroutine that paints
+	seen   chan time.Time
+	want   atomic.Int64
+}
+
+func newTypist(s *watched, length func() int) *typist {
+	t := &typist{screen: s, length: length, seen: make(chan time.Time, 1)}
+	s.painted = func() {
+		if n := t.want.Load(); n > 0 && int64(t.length()) >= n {
+			t.want.Store(0)
+			t.seen <- time.Now()
+		}
+	}
+	return t
+}
+
+func (t *typist) press(n int) time.Duration {
+	t.want.Store(int64(n))
+	began := time.Now()
+	t.screen.InjectKey(tcell.KeyRune, 'x', tcell.ModNone)
+	return (<-t.seen).Sub(began)
+}
+
+// flood puts events in at a rate until it is stopped.
+func flood(rate int, put func(i int)) (stop func()) {
+	quit := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if rate == 0 {
+			return
+		}
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		began, n := time.Now(), 0
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				for due := int(time.Since(began).Seconds() * float64(rate)); n < due; n++ {
+					put(n)
+				}
+			}
+		}
+	})
+	return func() { close(quit); wg.Wait() }
+}
+
+func event(i int) contract.Event {
+	switch i % 4 {
+	case 0:
+		return contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The **thread** goes on, and on, and on, over many words, so that it has to be wrapped on most windows that there are."}}
+	case 1:
+		return contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Bash", ToolUse: fmt.Sprint("t", i), Input: []byte(`{"command":"go test ./..."}`)}}
+	case 2:
+		return contract.Event{ID: "orch-1", Body: contract.ToolResult{ToolUse: fmt.Sprint("t", i-1), Text: "ok  \tloom/header\t0.012s\nok  \tloom/writer\t0.112s"}}
+	}
+	return contract.Event{ID: "arbiter", Body: contract.Delta{Text: "word ", Verdict: false}}
+}
+
+// benchFace is a face at work on a screen of 120×40.
+func benchFace(b *testing.B, task string) (*Face, *watched, *theatre, func()) {
+	b.Helper()
+	screen := newWatched()
+	host := &theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}
+	f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Scratch: b.TempDir(), Begin: &Begin{Task: task}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	first := make(chan struct{})
+	var once sync.Once
+	screen.painted = func() { once.Do(func() { close(first) }) }
+	wg.Go(func() {
+		if err := f.Run(context.Background()); err != nil {
+			b.Error(err)
+		}
+	})
+	<-first
+	screen.SetSize(120, 40)
+	for host.begunRun() == nil {
+		runtime.Gosched()
+	}
+	return f, screen, host, func() { f.Leave(); wg.Wait() }
+}
+
+func (h *theatre) begunRun() *puppet { h.mu.Lock(); defer h.mu.Unlock(); return h.run }
+
+// quantile of sorted durations, in milliseconds.
+func quantile(all []time.Duration, q float64) float64 {
+	slices.Sort(all)
+	return float64(all[int(float64(len(all)-1)*q)]) / float64(time.Millisecond)
+}
+
+// BenchmarkKeyToFrame is the time from a key press to the frame that shows it, while
+// events arrive. The baseline is a plain tview program, a text view above a text area,
+// that draws for each event, as its documentation shows.
+func BenchmarkKeyToFrame(b *testing.B) {
+	for _, rate := range []int{0, 10_000} {
+		b.Run(fmt.Sprintf("events=%d", rate), func(b *testing.B) {
+			f, screen, host, end := benchFace(b, "Weave")
+			typist := newTypist(screen, func() int { return len(f.desk.input.Text()) })
+			stop := flood(rate, func(i int) { host.begunRun().sink(time.Now(), event(i)) })
+			paints, began := screen.paints.Load(), time.Now()
+			all := pressKeys(b, typist)
+			seconds := time.Since(began).Seconds()
+			stop()
+			b.ReportMetric(quantile(all, 0.5), "p50-ms")
+			b.ReportMetric(quantile(all, 0.99), "p99-ms")
+			b.ReportMetric((float64(screen.paints.Load()-paints)-float64(len(all)))/seconds, "other-paints/s")
+			end()
+			plain := plainTview(b, rate)
+			b.ReportMetric(quantile(plain, 0.99), "plain-tview-p99-ms")
+			b.ReportMetric(quantile(plain, 0.99)/quantile(all, 0.99), "x-plain-tview")
+		})
+	}
+}
+
+// pressKeys presses one key after the other, a few milliseconds apart, as fast as
+// people and key repeat do.
+func pressKeys(b *testing.B, t *typist) []time.Duration {
+	var all []time.Duration
+	gap := time.NewTicker(7 * time.Millisecond)
+	defer gap.Stop()
+	for i := 0; b.Loop() || i < 200; i++ {
+		<-gap.C
+		all = append(all, t.press(i+1))
+	}
+	return all
+}
+
+// plainTview is the baseline.
+func plainTview(b *testing.B, rate int) []time.Duration {
+	screen := newWatched()
+	app := tview.NewApplication().SetScreen(screen)
+	screen.SetSize(120, 40)
+	view, area := tview.NewTextView(), tview.NewTextArea()
+	app.SetRoot(tview.NewFlex().SetDirection(tview.FlexRow).AddItem(view, 0, 1, false).AddItem(area, 3, 0, true), true)
+	typist := newTypist(screen, func() int { return area.GetTextLength() })
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = app.Run() })
+	stop := flood(rate, func(i int) {
+		if m, ok := event(i).Body.(contract.Message); ok {
+			app.QueueUpdateDraw(func() { fmt.Fprintln(view, m.Text) })
+		}
+	})
+	var all []time.Duration
+	gap := time.NewTicker(7 * time.Millisecond)
+	defer gap.Stop()
+	for i := range 100 {
+		<-gap.C
+		all = append(all, typist.press(i+1))
+	}
+	stop()
+	app.Stop()
+	wg.Wait()
+	return all
+}
+
+// BenchmarkScrollback is the heap that a conversation of a million messages takes,
+// against one of a thousand.
+func BenchmarkScrollback(b *testing.B) {
+	heap := func(n int) float64 {
+		f, _, _, end := benchFace(b, "Weave")
+		defer end()
+		for i := range n {
+			f.box.recall(nil, time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The thread goes on, and on."}})
+		}
+		for f.book.Talk().Len() < n {
+			runtime.Gosched()
+		}
+		done := make(chan struct{})
+		f.post(func() { f.desk.weaving.talk.Top(); f.desk.weaving.talk.GoTo(rand.IntN(n)); close(done) })
+		<-done
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc) / (1 << 20)
+	}
+	for b.Loop() {
+		small, large := heap(1_000), heap(1_000_000)
+		b.ReportMetric(small, "MB-at-1,000")
+		b.ReportMetric(large, "MB-at-1,000,000")
+		b.ReportMetric(large/small, "x")
+	}
+}

@@ -1,0 +1,406 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestFromTheFirstWordToTheEnd: nothing is begun before somebody speaks; what is said
+// reaches the run; its end stays in sight, and another word takes the run up again.
+func TestFromTheFirstWordToTheEnd(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.Expect("T H E   A R B I T E R", "Speak, mortal.", "2.1.329")
+		if len(s.host.begun) != 0 {
+			t.Fatal("something was begun before anybody spoke")
+		}
+		s.Type("Weave\n")
+		s.Settle()
+		s.Expect("THE WEAVING", "Weave")
+		s.Type("Mind the header\n")
+		s.Settle()
+		if diff := cmp.Diff(contract.CommandBody(contract.Say{Text: "Mind the header"}), s.host.present().took()); diff != "" {
+			t.Errorf("the run was told (-want +got):\n%s", diff)
+		}
+		s.does(func(p *puppet) { p.says("arbiter", rules("COMPLETE", "It is done.", "summary", "All is woven.")) })
+		s.Expect("It is done.", "All is woven.", "Speak again, or depart.")
+		if s.Ended() {
+			t.Fatal("the screen went with the run")
+		}
+		s.Type("And once more\n")
+		s.Settle()
+		want := []Begin{{Task: "Weave"}, {Task: "And once more", Resume: puppetRun}}
+		if diff := cmp.Diff(want, s.host.begun); diff != "" {
+			t.Errorf("begun (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"Weave", "Mind the header", "And once more"}, s.host.said); diff != "" {
+			t.Errorf("remembered (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestLeaving: Ctrl+C clears, then asks; the run is stopped in order, and the screen
+// stays until it has ended. Keys that mean something else never leave.
+func TestLeaving(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.weave()
+		s.Type("half a thought")
+		s.Press("Ctrl+C")
+		s.ExpectNot("half a thought", "Leave?")
+		s.Press("Ctrl+C")
+		s.Expect("Leave?")
+		s.Press("n")
+		s.ExpectNot("Leave?")
+		s.Press("Esc", "q")
+		s.Expect("Leave?")
+		s.Press("Esc")
+		s.ExpectNot("Leave?")
+		s.Press("Esc", "Esc", "F2", "q", "F3", "q", `Ctrl+\`)
+		if s.Ended() {
+			t.Fatal("it was left by accident")
+		}
+		s.Press("Ctrl+C", "y")
+		s.Settle()
+		if err := s.ExpectEnd(); err != nil {
+			t.Error(err)
+		}
+		if !s.host.present().over {
+			t.Error("the run was not stopped")
+		}
+	})
+}
+
+// TestPermission: a request comes to who is not writing, cannot be answered by a key
+// that was meant for something else, and is answered exactly.
+func TestPermission(t *testing.T) {
+	ask := func(s *scene, id string) {
+		s.does(func(p *puppet) { p.asks("orch-1", id, "Bash", `{"command":"make `+id+`"}`) })
+	}
+	last := func(s *scene) contract.Permit {
+		p, _ := s.host.present().took().(contract.Permit)
+		return p
+	}
+	play(t, 90, 30, nil, func(s *scene) {
+		s.weave()
+		ask(s, "one")
+		s.Expect("A hand asks leave", "make one")
+		s.Press("y") // in the same moment: it was meant for the input
+		s.Settle()
+		if last(s).Request != "" {
+			t.Fatal("a key that came with the dialog answered it")
+		}
+		s.Press("Backspace")
+		s.Advance(2 * time.Second)
+		s.Press("y")
+		s.Settle()
+		if got := last(s); got != (contract.Permit{Request: "one", Behavior: "allow"}) {
+			t.Errorf("answered %+v", got)
+		}
+		s.Type("I am writing")
+		ask(s, "two")
+		s.ExpectNot("A hand asks leave")
+		s.Expect("Alt+p")
+		s.Press("Alt+p", "a")
+		s.Settle()
+		if got := last(s); got != (contract.Permit{Request: "two", Behavior: "allow", Scope: "run"}) {
+			t.Errorf("answered %+v", got)
+		}
+		s.Press("Ctrl+C")
+		ask(s, "three")
+		s.Advance(time.Second)
+		s.Press("Enter") // the answer that is marked is no
+		s.Settle()
+		if got := last(s); got != (contract.Permit{Request: "three", Behavior: "deny"}) {
+			t.Errorf("answered %+v", got)
+		}
+		ask(s, "word")
+		s.Advance(time.Second)
+		s.Type("make haste, any way") // with a, n and y in it
+		s.ExpectNot("A hand asks leave")
+		if got := last(s); got.Request == "word" {
+			t.Errorf("a text answered %+v", got)
+		}
+		s.Press("Ctrl+C", "Alt+p", "n")
+		s.Settle()
+		ask(s, "four")
+		s.Advance(time.Second)
+		s.Press("Esc")
+		s.ExpectNot("A hand asks leave")
+		s.Type("/deny it is late\n")
+		s.Settle()
+		if got := last(s); got != (contract.Permit{Request: "four", Behavior: "deny", Message: "it is late"}) {
+			t.Errorf("answered %+v", got)
+		}
+	})
+}
+
+// TestWordsAsTheyArrive: the words of a verdict are shown while its JSON still arrives,
+// and once only when it is there.
+func TestWordsAsTheyArrive(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.Type("Weave\n")
+		s.Settle()
+		for _, piece := range []string{`{"decision":"ADDRESS_HUMAN","mess`, `age":"Shall it be **re`, `d** or bl`} {
+			s.does(func(p *puppet) { p.does("arbiter", bridge.Delta{Text: piece, Verdict: true}) })
+		}
+		s.Expect("Shall it be", "or bl")
+		s.ExpectNot("decision")
+		s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Shall it be **red** or blue?")) })
+		s.Expect("Shall it be red or blue?", "The Arbiter awaits your answer.", "A word is awaited")
+		if n := strings.Count(s.Text(), "Shall it be"); n != 1 {
+			t.Errorf("the question stands there %d times", n)
+		}
+		s.ExpectTitle("? arbiter – a word is awaited · loom")
+	})
+}
+
+// TestControls: every control has a slash command, and it reaches the run as that.
+func TestControls(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		for typed, want := range map[string]contract.CommandBody{
+			"/steer Use one pass":   contract.Say{Text: "Use one pass", Strength: "steer"},
+			"/note Later":           contract.Say{Text: "Later", Strength: "note"},
+			"/stop Enough":          contract.Say{Text: "Enough", Strength: "stop"},
+			"/stop":                 contract.Interrupt{},
+			"/to orch-1 Look again": contract.Say{Text: "Look again", To: "orch-1"},
+			"/interrupt orch-1":     contract.Interrupt{ID: "orch-1"},
+			"/summon tester":        contract.ForceAgent{Mode: "tester"},
+			"/mode tester":          contract.ForceAgent{Mode: "tester"},
+			"/skip":                 contract.SkipStep{},
+			"/retry":                contract.RetryLast{},
+			"/pause":                contract.Pause{},
+			"/continue":             contract.Continue{},
+			"/choose retry":         contract.Choose{Option: "retry"},
+			"/model haiku":          contract.Configure{Model: "haiku"},
+			"/model haiku orch-1":   contract.Configure{Model: "haiku", ID: "orch-1"},
+			"//etc/hosts is wrong":  contract.Say{Text: "/etc/hosts is wrong"},
+		} {
+			s.Press("Ctrl+C")
+			if s.Shows("Leave?") {
+				s.Press("n")
+			}
+			s.Type(typed + "\n")
+			s.Settle()
+			if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", typed, diff)
+			}
+		}
+		s.Type("/sumon tester\n")
+		s.Expect("/summon", "/sumon tester") // it says what was meant, and the text stays
+		s.Press("Ctrl+C")
+		for typed, shown := range map[string]string{
+			"/context": "Orchestrator I", "/cost": "in all", "/permissions": "Denied by rules", "/task": "Teach the loom", "/logbook": "THE LOGBOOK",
+			"/plan": "Prove it with fresh eyes", "/help": "HELP", "/focus orch-2": "generation 1",
+		} {
+			s.Type(typed + "\n")
+			s.Settle()
+			s.Expect(shown)
+			s.Press("Esc", "i")
+		}
+		s.Type("/kill orch-2\n")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Kill{ID: "orch-2"}) {
+			t.Errorf("took %+v", got)
+		}
+	})
+}
+
+// TestWhoCannotBegin: what is missing is said, and each way on is gone.
+func TestWhoCannotBegin(t *testing.T) {
+	play(t, 90, 30, func(_ *Options, h *theatre) {
+		h.found.Login = LoginNo
+		h.login = func() error { h.mu.Lock(); defer h.mu.Unlock(); h.found.Login = LoginYes; return nil }
+	}, func(s *scene) {
+		s.Expect("nobody is logged in", "Log in", "Rehearse")
+		s.Press("l")
+		s.Settle()
+		s.Expect("Speak, mortal.", "weaver@loom.example")
+	})
+	play(t, 90, 30, func(_ *Options, h *theatre) { h.found = Findings{Missing: true, Problem: "no claude on PATH"} }, func(s *scene) {
+		s.Expect("npm install -g @anthropic-ai/claude-code")
+		s.Press("r")
+		s.Settle()
+		s.Expect("REHEARSAL")
+		s.Type("Weave\n")
+		s.Settle()
+		if diff := cmp.Diff([]Begin{{Task: "Weave", Rehearse: true}}, s.host.begun); diff != "" {
+			t.Errorf("begun (-want +got):\n%s", diff)
+		}
+	})
+	play(t, 90, 30, func(_ *Options, h *theatre) { h.refuse = errors.New("another run works in /home/weaver/loom already") }, func(s *scene) {
+		s.Type("Weave\n")
+		s.Settle()
+		s.Expect("another run works in", "› Weave") // the word is not lost
+	})
+}
+
+// TestResume: what was said before is there again, with the run.
+func TestResume(t *testing.T) {
+	past := func(o *Options, h *theatre) {
+		h.past = []told{
+			{at: time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC), e: contract.Event{ID: "human", Body: contract.Message{MessageID: "m1", From: "human", To: "arbiter", Kind: "task", Text: "What was asked long ago"}}},
+		}
+		o.Begin = &Begin{Resume: puppetRun}
+	}
+	play(t, 90, 30, past, func(s *scene) {
+		s.Settle()
+		s.Expect("What was asked long ago", "THE WEAVING")
+	})
+}
+
+// TestLentTerminal: the editor's text comes back, and so does the screen.
+func TestLentTerminal(t *testing.T) {
+	play(t, 80, 24, func(_ *Options, h *theatre) {
+		h.edit = func(text string) (string, error) { return text + " and more", nil }
+	}, func(s *scene) {
+		s.Type("A word")
+		s.Press("Ctrl+G")
+		s.Settle()
+		s.Expect("› A word and more")
+		s.Press("Ctrl+Z")
+		s.Settle()
+		if s.host.paused != 1 {
+			t.Error("it was not suspended")
+		}
+		s.Expect("› A word and more")
+	})
+}
+
+// TestSearchAndCopy: words are found in what is far above, and copied as they were
+// written; a search reaches what was never drawn.
+func TestSearchAndCopy(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.Type("Weave\n")
+		s.Settle()
+		s.does(func(p *puppet) {
+			for i := range 300 {
+				text := fmt.Sprintf("Thread number %d", i)
+				if i == 17 {
+					text = "The hidden needle"
+				}
+				p.sink(time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: text}})
+			}
+		})
+		s.Expect("Thread number 299")
+		s.Press("Esc", "/")
+		s.Type("HIDDEN needle\n")
+		s.Settle()
+		s.Expect("The hidden needle")
+		s.ExpectNot("Thread number 299")
+		s.Press("y")
+		s.Settle()
+		s.ExpectClipboard("The hidden needle")
+		s.Press("G")
+		s.Settle()
+		s.Expect("Thread number 299")
+		s.Press("/")
+		s.Type("nowhere to be found\n")
+		s.Settle()
+		s.Expect("No more of")
+	})
+}
+
+// TestNobodyIsMoved: who reads further up stays there, whatever comes below.
+func TestNobodyIsMoved(t *testing.T) {
+	report := func(p *puppet, i int) {
+		p.sink(time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: fmt.Sprintf("Thread number %d", i)}})
+	}
+	play(t, 80, 24, nil, func(s *scene) {
+		s.Type("Weave\n")
+		s.Settle()
+		s.does(func(p *puppet) {
+			for i := range 50 {
+				report(p, i)
+			}
+		})
+		s.Press("PgUp", "PgUp")
+		read := func() []string {
+			rows := s.Rows()[6:20]
+			for i, row := range rows { // the scrollbar moves
+				rows[i] = strings.TrimRight(row, "│ ")
+			}
+			return rows
+		}
+		before := read()
+		s.does(func(p *puppet) {
+			for i := range 50 {
+				report(p, 50+i)
+			}
+		})
+		if diff := cmp.Diff(before, read()); diff != "" {
+			t.Errorf("the reader was moved (-want +got):\n%s", diff)
+		}
+		s.Expect("50 new below")
+		s.Resize(60, 20)
+		s.Settle()
+		s.Resize(80, 24)
+		s.Settle()
+		if diff := cmp.Diff(before, read()); diff != "" {
+			t.Errorf("resizing moved the reader (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestLogbook: every event is there, as a line or as it was told; a filter keeps what
+// it asks for, and what comes later.
+func TestLogbook(t *testing.T) {
+	play(t, 110, 30, nil, func(s *scene) {
+		s.weave()
+		s.Press("F2")
+		s.Settle()
+		s.Expect("THE LOGBOOK", "all events")
+		s.Press("f")
+		s.Type("orch-1 tool_use grep\n")
+		s.Settle()
+		s.Expect("only Orchestrator I · tool_use · “grep”", "ReadHeader")
+		s.ExpectNot("go test ./header")
+		s.does(func(p *puppet) {
+			p.does("orch-1", bridge.ToolUse{Tool: "Grep", ToolUse: "t9", Input: []byte(`{"pattern":"Later"}`)})
+		})
+		s.Expect("Later")
+		s.Press("d")
+		s.Settle()
+		s.Expect(`"event":"tool_use"`)
+		s.Press("Esc")
+		s.Settle()
+		s.Expect("all events")
+	})
+}
+
+// TestBellOnce: a person is called once for each time they are needed.
+func TestBellOnce(t *testing.T) {
+	var f *Face
+	play(t, 80, 24, nil, func(s *scene) {
+		f = s.face
+		s.weave()
+		rung := 0
+		f.screen.wrote = func(sequence string) {
+			if strings.Contains(sequence, "\a") {
+				rung++
+			}
+		}
+		for i := range 3 {
+			s.does(func(p *puppet) { p.asks("orch-1", fmt.Sprint("p", i), "Bash", fmt.Sprintf(`{"command":"make %d"}`, i)) })
+		}
+		if rung != 1 {
+			t.Errorf("rung %d times", rung)
+		}
+		for range 3 {
+			s.Advance(time.Second)
+			s.Press("y")
+			s.Settle()
+		}
+		s.does(func(p *puppet) { p.asks("orch-1", "again", "Bash", `{"command":"make again"}`) })
+		if rung != 2 {
+			t.Errorf("rung %d times", rung)
+		}
+	})
+}

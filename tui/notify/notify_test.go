@@ -1,0 +1,170 @@
+package notify
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTitle(t *testing.T) {
+	for _, c := range []struct {
+		m    Moment
+		want string
+	}{
+		{Moment{}, "arbiter – speak"},
+		{Moment{Word: "weaving"}, "◆ arbiter – weaving"},
+		{Moment{Word: "weaving", Threads: 1}, "◆ arbiter – weaving · 1 thread"},
+		{Moment{Word: "weaving", Threads: 2}, "◆ arbiter – weaving · 2 threads"},
+		{Moment{Word: "weaving", Threads: 2, Human: true}, "? arbiter – a word is awaited"},
+		{Moment{Word: "weaving", Where: "invoices"}, "◆ arbiter – weaving · invoices"},
+		{Moment{Word: "weaving", Threads: 2, ASCII: true}, "> arbiter - weaving - 2 threads"},
+		{Moment{Ended: "complete", Word: "done"}, "✓ arbiter – it is done"},
+		{Moment{Ended: "failed"}, "✗ arbiter – it has failed"},
+		{Moment{Ended: "cancelled"}, "– arbiter – it was ended"},
+		{Moment{Ended: "limit"}, "✗ arbiter – a limit is reached"},
+		{Moment{Ended: "needs_input"}, "? arbiter – a word is awaited"},
+		{Moment{Word: "w", Where: "\x1b]0;evil\a a\nb\u202e"}, "◆ arbiter – w ·  a b"},
+	} {
+		if got := Title(c.m); got != c.want {
+			t.Errorf("Title(%+v) = %q, want %q", c.m, got, c.want)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want Terminal
+	}{
+		{nil, Terminal{None, false}},
+		{map[string]string{"TERM": "dumb"}, Terminal{None, false}},
+		{map[string]string{"TERM": "linux"}, Terminal{None, false}},
+		{map[string]string{"TERM": "xterm-256color"}, Terminal{OSC777, false}},
+		{map[string]string{"TERM": "foot"}, Terminal{OSC777, false}},
+		{map[string]string{"TERM": "xterm-kitty"}, Terminal{OSC99, false}},
+		{map[string]string{"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, Terminal{OSC9, false}},
+		{map[string]string{"TERM": "xterm-256color", "WT_SESSION": "1"}, Terminal{OSC9, false}},
+		{map[string]string{"TERM": "screen-256color", "STY": "1.x"}, Terminal{None, false}},
+		{map[string]string{"TERM": "screen-256color", "TMUX": "/tmp/t"}, Terminal{OSC777, true}},
+		{map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/t", "KITTY_WINDOW_ID": "3"}, Terminal{OSC99, true}},
+	} {
+		if got := Detect(func(k string) string { return c.env[k] }); got != c.want {
+			t.Errorf("Detect(%v) = %v, want %v", c.env, got, c.want)
+		}
+	}
+}
+
+func TestSequence(t *testing.T) {
+	for _, c := range []struct {
+		t    Terminal
+		want string
+	}{
+		{Terminal{None, false}, ""},
+		{Terminal{OSC777, false}, "\x1b]777;notify;A word, now;Orchestrator I, asks\x1b\\"},
+		{Terminal{OSC9, false}, "\x1b]9;arbiter: A word, now - Orchestrator I, asks\x1b\\"},
+		{Terminal{OSC777, true}, "\x1bPtmux;\x1b\x1b]777;notify;A word, now;Orchestrator I, asks\x1b\x1b\\\x1b\\"},
+		{Terminal{OSC99, false}, "\x1b]99;i=arbiter:d=0:e=1:p=title;" + base64.StdEncoding.EncodeToString([]byte("A word; now")) + "\x1b\\" +
+			"\x1b]99;i=arbiter:d=1:e=1:p=body;" + base64.StdEncoding.EncodeToString([]byte("Orchestrator I; asks")) + "\x1b\\"},
+	} {
+		if diff := cmp.Diff(c.want, c.t.Sequence("A word; now", "Orchestrator I; asks")); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.t, diff)
+		}
+	}
+}
+
+// One step after another: the moment, and whether it is a call.
+func TestOncePerTransition(t *testing.T) {
+	all := Options{Bell: true, Desktop: true, Finished: true}
+	type step struct {
+		m    Moment
+		want string // title of the call
+	}
+	const word, done = "A word is awaited", "It is done."
+	human, calm := Moment{Human: true, For: "why"}, Moment{Word: "weaving"}
+	for name, c := range map[string]struct {
+		o     Options
+		steps []step
+	}{
+		"once, however long it lasts": {all, []step{{calm, ""}, {human, word}, {human, ""}, {Moment{Human: true, For: "another"}, ""}, {calm, ""}}},
+		"again for the next time":     {all, []step{{human, word}, {calm, ""}, {human, word}}},
+		"from the first moment on":    {all, []step{{human, word}, {human, ""}}},
+		"not while it is looked at":   {all, []step{{Moment{Human: true, Focused: true}, ""}, {human, ""}, {calm, ""}, {human, word}}},
+		"the end":                     {all, []step{{calm, ""}, {Moment{Ended: "complete"}, done}, {Moment{Ended: "complete"}, ""}}},
+		"the end of the next run":     {all, []step{{Moment{Ended: "complete"}, done}, {calm, ""}, {Moment{Ended: "failed"}, "It has failed."}}},
+		"the end takes the question":  {all, []step{{human, word}, {Moment{Human: true, Ended: "cancelled"}, "It was ended."}}},
+		"an end that needs a word":    {Options{Bell: true}, []step{{calm, ""}, {Moment{Ended: "needs_input"}, word}, {Moment{Ended: "needs_input"}, ""}}},
+		"a limit":                     {all, []step{{Moment{Ended: "limit"}, "A limit is reached."}}},
+		"ends are switched off":       {Options{Bell: true}, []step{{human, word}, {Moment{Ended: "complete"}, ""}}},
+		"all is switched off":         {Options{Finished: true}, []step{{human, ""}, {Moment{Ended: "complete"}, ""}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s State
+			for i, step := range c.steps {
+				call, ok := s.Look(c.o, step.m)
+				if call.Title != step.want || ok != (step.want != "") {
+					t.Errorf("step %d: %+v, %v, want %q", i, call, ok, step.want)
+				}
+			}
+		})
+	}
+}
+
+func TestRing(t *testing.T) {
+	kitty := Terminal{Protocol: OSC777}
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Bell: true, Terminal: kitty}, "\a"},
+		{Options{Desktop: true, Terminal: kitty}, "\x1b]777;notify;A word is awaited;The thread waits for you.\x1b\\"},
+		{Options{Bell: true, Desktop: true, Terminal: kitty}, "\x1b]777;notify;A word is awaited;The thread waits for you.\x1b\\\a"},
+		{Options{Desktop: true}, ""},
+		{Options{Terminal: kitty}, ""},
+	} {
+		var s State
+		if got := s.Ring(c.o, Moment{Human: true}); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
+		}
+		if got := s.Ring(c.o, Moment{Human: true}); got != "" {
+			t.Errorf("%+v: it rang twice: %q", c.o, got)
+		}
+	}
+}
+
+// safe are the only shapes a sequence may have.
+var safe = regexp.MustCompile(`^(\x1b\]777;notify;[^\x00-\x1f\x7f;]*;[^\x00-\x1f\x7f;]*\x1b\\|\x1b\]9;arbiter: [^\x00-\x1f\x7f;]*\x1b\\|` +
+	`\x1b\]99;i=arbiter:d=0:e=1:p=title;[A-Za-z0-9+/=]*\x1b\\\x1b\]99;i=arbiter:d=1:e=1:p=body;[A-Za-z0-9+/=]*\x1b\\)$`)
+
+func FuzzSequence(f *testing.F) {
+	for _, s := range []string{"", "a;b", "\x1b\\\x1b]0;x\a", "\x9c\x9d52;c;aGk=\x07", "\u009c\u202e\u2028", "\xff", strings.Repeat("世", 999), "4;1;50"} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, title, body string) {
+		for _, p := range []Protocol{OSC777, OSC99, OSC9} {
+			s := Terminal{Protocol: p}.Sequence(title, body)
+			if !safe.MatchString(s) || !utf8.ValidString(s) || len(s) > 2000 {
+				t.Fatalf("%d: %q", p, s)
+			}
+			if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x7f && r <= 0x9f }) {
+				t.Fatalf("%d: a control character in %q", p, s)
+			}
+			wrapped := Terminal{Protocol: p, Tmux: true}.Sequence(title, body)
+			inner, ok := strings.CutPrefix(wrapped, "\x1bPtmux;")
+			inner, ok2 := strings.CutSuffix(inner, "\x1b\\")
+			if !ok || !ok2 || strings.ReplaceAll(inner, "\x1b\x1b", "\x1b") != s || strings.Count(inner, "\x1b") != 2*strings.Count(s, "\x1b") {
+				t.Fatalf("%q does not pass through tmux: %q", s, wrapped)
+			}
+		}
+		for _, ascii := range []bool{false, true} {
+			got := Title(Moment{Word: title, Where: body, Threads: 2, ASCII: ascii})
+			if strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) || utf8.RuneCountInString(got) > titleMost {
+				t.Fatalf("a title of %q", got)
+			}
+		}
+	})
+}
