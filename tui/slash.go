@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -62,10 +63,15 @@ func (d *desk) slash(c composer.Command) bool {
 	return true
 }
 
-// permitCommand answers the permission request that has waited longest.
+// permitCommand answers the permission request that waits. With several it would not be
+// sure which one was meant.
 func (d *desk) permitCommand(c composer.Command) bool {
 	if d.state == nil || len(d.state.Permits) == 0 {
 		d.flash("Nobody asks leave.")
+		return false
+	}
+	if n := len(d.state.Permits); n > 1 {
+		d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false
 	}
 	return d.send(orders.Permit(c, d.state.Permits[0].ID))

@@ -49,6 +49,9 @@ func (h *host) Login() error {
 	cmd.Env = inherit.List(inherit.From(os.Environ(), h.choices.Options.Env))
 	fmt.Fprint(h.env.stderr, "\nclaude logs in. Ctrl+] comes back to arbiter.\n\n")
 	exit, err := lend.Run(context.Background(), cmd, os.Stdin)
+	if errors.Is(err, lend.ErrDetached) {
+		return nil // whether it was done is looked for anyway
+	}
 	if err != nil {
 		return fmt.Errorf("log in through %s: %w", path, err)
 	}

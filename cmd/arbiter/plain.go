@@ -77,10 +77,7 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	body, ok := orders.Of(c)
 	switch {
 	case c.Name == "allow" || c.Name == "deny":
-		if len(s.Permits) == 0 {
-			return true, "Nobody asks leave."
-		}
-		body = orders.Permit(c, s.Permits[0].ID)
+		return true, "Answer with the number of the request: 1 y, 1 run, or 1 n and why."
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
 	}
@@ -104,7 +101,7 @@ func plainHelp() string {
 
 func worksPlain(name string) bool {
 	switch name {
-	case "help", "quit", "context", "cost", "permissions", "task", "allow", "deny":
+	case "help", "quit", "context", "cost", "permissions", "task":
 		return true
 	}
 	_, ok := orders.Of(composer.Command{Name: name, Rest: "set"})

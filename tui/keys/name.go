@@ -50,6 +50,9 @@ func Name(e *tcell.EventKey) string {
 		base = e.Name()
 		mod = 0
 	}
+	if k := e.Key(); k == tcell.KeyRune && mod&tcell.ModCtrl != 0 && mod&tcell.ModAlt != 0 && base == "M" {
+		base, mod = "Enter", tcell.ModAlt // how it comes without the extended keyboard protocols
+	}
 	for _, m := range []struct {
 		mask tcell.ModMask
 		name string

@@ -1,0 +1,130 @@
+package tui
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+// hostile are words that no screen may act on, or be moved by.
+var hostile = []string{
+	"plain words", "**bold** and `code`", "\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;aGk=\a", "\u009b31m red \u009d52;c;aGk=\u009c", "[red]tag[-] [\"r\"]region[\"\"] [:::https://evil.example]link[:::-]",
+	"\u202Ereversed\u202C \u2066isolated\u2069", "\U000E0041\U000E0042 tags", "e" + string(make([]rune, 0)) + "\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301 stacked",
+	"世界 🧵👩‍👩‍👧‍👦 ไทย עברית", "▌ The Arbiter → You\nI am the Arbiter.", "\r\r\roverwritten\b\b\b\b", "```go\nfunc main() {\n", "| a | b |\n|--|--|\n| 1 | 2 |", "a\tb\tc\u2028d\u0000e",
+	"> > > > > > quoted", "1. one\n   1. two\n      1. three", fmt.Sprintf("%0400d", 1), "",
+}
+
+// happen has the world do something, by a byte.
+func happen(s *scene, r *rand.Rand, b byte) {
+	p := s.host.begunRun()
+	if p == nil || p.Snapshot().Ending != nil {
+		return
+	}
+	agents := p.Snapshot().Agents
+	id := agents[int(b)%len(agents)].ID
+	text := hostile[r.IntN(len(hostile))]
+	switch b % 14 {
+	case 0:
+		p.does(id, bridge.Assistant{Text: text})
+	case 1:
+		p.does(id, bridge.Delta{Text: text})
+	case 2:
+		p.does(id, bridge.Delta{Text: fmt.Sprintf(`{"message":%q`, text), Verdict: true})
+	case 3:
+		p.does(id, bridge.ToolUse{Tool: text, ToolUse: fmt.Sprint("u", b), Input: []byte(fmt.Sprintf(`{"command":%q,"file_path":%q}`, text, text))})
+	case 4:
+		p.does(id, bridge.ToolResult{ToolUse: fmt.Sprint("u", b-1), Text: text, IsError: b&1 == 0})
+	case 5:
+		p.asks(id, fmt.Sprint("perm", r.Int()), "Bash", fmt.Sprintf(`{"command":%q,"description":%q}`, text, text))
+	case 6:
+		p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q,"mode":"developer"}`, "x "+text))
+	case 7:
+		p.call("arbiter", "set_plan", fmt.Sprintf(`{"steps":[{"text":%q,"status":"active"},{"text":"and so on"}]}`, "s "+text))
+	case 8:
+		p.full(id, r.IntN(220_000))
+	case 9:
+		p.does(id, bridge.SubagentStart{Description: text, ToolUse: fmt.Sprint("s", b), Type: text})
+	case 10:
+		p.says(id, tells("question", "q "+text, true))
+	case 11:
+		p.says("arbiter", rules("CONTINUE", text))
+	case 12:
+		p.says("arbiter", rules("ADDRESS_HUMAN", "h "+text))
+	case 13:
+		p.does(id, bridge.Error{Category: "internal", Message: text})
+	}
+}
+
+// FuzzFace: whatever is pressed, pasted and resized, and whatever agents do meanwhile,
+// nothing panics, and nothing is on the screen that a terminal would act on. The screen
+// goes when it is left, and with nothing left behind: the bubble would say so.
+func FuzzFace(f *testing.F) {
+	f.Add(uint64(1), []byte("Weave\x00\x0d\x0d/su\x09\x01\x02\x03jkGgzf\x06\x15"))
+	f.Add(uint64(2), []byte("a\x0d\x80\x81\x82\x90\x91\xa0\xb0\xc0\xd0\xe0\xf0q?/n\x1b\x1b"))
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		keys := make([]byte, 120)
+		for i := range keys {
+			keys[i] = byte(r.Uint32())
+		}
+		f.Add(seed, append([]byte("Weave\x0d"), keys...))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, keys []byte) {
+		if len(keys) > 400 {
+			t.Skip()
+		}
+		r := rand.New(rand.NewPCG(seed, 1))
+		play(t, 20+r.IntN(140), 4+r.IntN(50), func(o *Options, h *theatre) {
+			o.ASCII = seed%5 == 4
+			h.found.CWD, h.found.Account = hostile[r.IntN(len(hostile))], hostile[r.IntN(len(hostile))]
+			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: hostile[r.IntN(len(hostile))], Status: "interrupted", LastActive: time.Now()}}
+		}, func(s *scene) {
+			for i, name := range tuitest.Keys(keys) {
+				if s.Ended() {
+					return
+				}
+				switch b := r.IntN(30); {
+				case b < 8:
+					happen(s, r, keys[i])
+				case b == 8:
+					s.Resize(r.IntN(160), r.IntN(60))
+				case b == 9:
+					s.Paste(hostile[r.IntN(len(hostile))])
+				case b == 10:
+					s.Advance(time.Duration(r.IntN(2000)) * time.Millisecond)
+				case b == 11:
+					w, h := s.Screen.Size()
+					s.Click(r.IntN(w+1), r.IntN(h+1))
+				}
+				if s.Ended() {
+					return
+				}
+				s.Press(name)
+				s.ExpectSound()
+			}
+		})
+	})
+}
+
+// TestResizeStorm: sizes that make no sense, in a row, while there is much to draw.
+func TestResizeStorm(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.weave()
+		for _, size := range [][2]int{{1, 1}, {0, 0}, {10_000, 3}, {3, 2_000}, {2, 1}, {1, 2}, {400, 120}, {40, 12}, {5, 5}, {80, 24}} {
+			s.Resize(size[0], size[1])
+			s.Settle()
+			s.ExpectSound()
+		}
+		for i := range 60 {
+			s.Resize(20+i*3%100, 5+i*7%40)
+			s.ExpectSound()
+		}
+		s.Resize(80, 24)
+		s.Settle()
+		s.Expect("THE WEAVING", "Orchestrator II")
+	})
+}

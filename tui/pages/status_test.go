@@ -1,0 +1,116 @@
+package pages
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+var full = StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417, Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second,
+	Restarts: 2, Mode: "NORMAL", Hint: "? help", Warnings: []string{"REHEARSAL", "ALLOW ALL"}}
+
+func bar(t *testing.T, d StatusData, w int) string {
+	s := screenOf(t, w, 1)
+	defer s.Fini()
+	l := look(t, "dark", cell.Unicode)
+	l.Still = true
+	p := NewStatus(l)
+	p.SetRect(0, 0, w, 1)
+	p.Set(d)
+	p.Draw(s)
+	return strings.TrimSuffix(text(s), "\n")
+}
+
+func TestStatusNeverDropsWarnings(t *testing.T) {
+	for w := 26; w < 200; w++ {
+		got := bar(t, full, w)
+		if !strings.Contains(got, " REHEARSAL ") || !strings.Contains(got, " ALLOW ALL ") {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+	for w := 12; w < 26; w++ { // a part of each
+		if got := bar(t, full, w); !strings.Contains(got, " REHE") || !strings.Contains(got, " ALLO") {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+}
+
+// What was dropped at a width does not come back at a smaller one, and goes in the
+// order that is promised.
+func TestStatusDropsInOrder(t *testing.T) {
+	order := []string{"? help", "1.2M tok", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Weaving"}
+	d := full
+	d.Warnings = d.Warnings[:1]
+	gone := 0
+	for w := 160; w >= 14; w-- {
+		got := bar(t, d, w)
+		for i, part := range order {
+			if there := strings.Contains(got, part); there && i < gone {
+				t.Fatalf("%d columns: %q came back: %q", w, part, got)
+			} else if !there && i > gone {
+				t.Fatalf("%d columns: %q went before %q: %q", w, part, order[gone], got)
+			} else if !there {
+				gone = i + 1
+			}
+		}
+	}
+	if gone != len(order) {
+		t.Errorf("only %d parts were dropped", gone)
+	}
+}
+
+func TestStatusOfAHuman(t *testing.T) {
+	d := full
+	d.Human, d.Awaited = true, "you"
+	for _, w := range []int{50, 80, 160} {
+		got := bar(t, d, w)
+		if !strings.Contains(got, "A word is awaited") || strings.Contains(got, "···") {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+}
+
+func TestStatusFlash(t *testing.T) {
+	d := full
+	d.Flash = "So it shall be."
+	if got := bar(t, d, 100); !strings.Contains(got, d.Flash) || strings.Contains(got, "$3.42") {
+		t.Errorf("%q", got)
+	}
+	d.Flash = strings.Repeat("There is no agent of that name. ", 9)
+	if got := bar(t, d, 100); !strings.Contains(got, "There is no") || !strings.Contains(got, "…") || !strings.Contains(got, "Weaving") {
+		t.Errorf("a long one: %q", got)
+	}
+}
+
+func TestStatusMoves(t *testing.T) {
+	l := look(t, "dark", cell.Unicode)
+	p := NewStatus(l)
+	if p.Set(StatusData{Word: "Listening"}); p.Moves() {
+		t.Error("nobody is awaited, and it moves")
+	}
+	if p.Set(full); !p.Moves() {
+		t.Error("somebody is awaited, and it does not move")
+	}
+	if l.Still = true; p.Moves() {
+		t.Error("it moves where nothing should")
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Elapsed(-1), "0s"}, {Elapsed(59 * time.Second), "59s"}, {Elapsed(60 * time.Second), "1m"}, {Elapsed(3*time.Hour + 5*time.Minute), "3h 05m"}, {Elapsed(49 * time.Hour), "2d 1h"},
+		{clock(42 * time.Second), "0:42"}, {clock(3723 * time.Second), "1:02:03"},
+		{Tokens(-4), "0"}, {Tokens(999), "999"}, {Tokens(1000), "1k"}, {Tokens(9_999), "9.9k"}, {Tokens(84_400), "84k"}, {Tokens(1_284_000), "1.2M"}, {Tokens(2_000_000), "2M"},
+		{Bytes(912), "912 B"}, {Bytes(84_000), "84 kB"}, {Bytes(1_204_332), "1.2 MB"}, {Bytes(3_000_000_000), "3.0 GB"},
+		{ago(began, began.Add(30*time.Second)), "just now"}, {ago(began, began.Add(time.Minute)), "1 minute ago"}, {ago(began, began.Add(26*time.Hour)), "1 day ago"},
+		{ago(began, began.AddDate(0, 2, 0)), "1 Jan 2000"}, {ago(time.Time{}, began), ""},
+		{percent(71.6), "72%"}, {percent(-4), "0%"}, {percent(1e9), "999%"},
+		{spaced("THE ARBITER"), "T H E   A R B I T E R"}, {short("Orchestrator IV"), "Orch. IV"}, {short("Arbiter"), "Arbiter"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
