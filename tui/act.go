@@ -22,6 +22,8 @@ func (d *desk) act(a keys.Action) bool {
 		d.f.screen.Sync()
 	case keys.OpenHelp:
 		d.open(newHelp(d))
+	case keys.OpenFocus:
+		d.focusOn(d.liveliest())
 	case keys.OpenLogbook:
 		d.openLogbook()
 	case keys.OpenPlan:

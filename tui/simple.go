@@ -190,7 +190,7 @@ func (t *textScreen) Block(_, width int, _ bool) scroll.Block {
 	}
 }
 
-func (t *textScreen) context() keys.Context { return keys.Plan }
+func (t *textScreen) context() keys.Context { return keys.Text }
 func (t *textScreen) writes() bool          { return false }
 func (t *textScreen) renew()                { t.view.SetLook(t.d.look) }
 func (t *textScreen) mouse() mouseHandler   { return t.view.MouseHandler() }

@@ -12,6 +12,7 @@ const (
 	Focus      Context = "one agent" // its stream
 	Logbook    Context = "logbook"
 	Plan       Context = "plan"
+	Text       Context = "a text"
 	Sessions   Context = "sessions"
 	First      Context = "beginning" // there is nothing to drive
 	Help       Context = "help"
@@ -20,7 +21,7 @@ const (
 )
 
 // Contexts in the order of the help.
-var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Sessions, First, Ask, Pick, Help}
+var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Text, Sessions, First, Ask, Pick, Help}
 
 // Action is what a key leads to.
 type Action string
@@ -148,6 +149,8 @@ var Table = []Binding{
 
 	{Plan, []string{"q", "Esc", "Left"}, Back, "back to the weaving"},
 
+	{Text, []string{"q", "Esc", "Left"}, Back, "back"},
+
 	{Sessions, []string{"q", "Esc", "Left"}, Back, "back"},
 	{Sessions, []string{"j", "Down"}, NextChoice, "down"},
 	{Sessions, []string{"k", "Up"}, PrevChoice, "up"},
@@ -179,9 +182,15 @@ var Table = []Binding{
 	{Help, []string{"q", "Esc", "?", "F1"}, Back, "back"},
 }
 
-// Reading contexts scroll like the conversation does: what is not theirs is looked up
-// there.
-var reads = map[Context]bool{Focus: true, Logbook: true, Plan: true}
+// reads are the contexts that are read like the conversation, and what of its keys
+// they take over.
+var reads = map[Context]map[Action]bool{Focus: readable, Logbook: readable, Text: readable, Plan: scrollable}
+
+// scrollable are the actions that make sense on a page.
+var scrollable = map[Action]bool{
+	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true,
+	OpenHelp: true, OpenLogbook: true, OpenRuns: true, PauseRun: true, WriteSlash: true,
+}
 
 // readable are the actions that make sense wherever there is something to scroll.
 var readable = map[Action]bool{
@@ -207,10 +216,10 @@ func Own(c Context) []Binding { return rows(c, nil) }
 
 // Reading lists what a context takes over from the conversation, to scroll and search.
 func Reading(c Context) []Binding {
-	if !reads[c] {
+	if reads[c] == nil {
 		return nil
 	}
-	return rows(Normal, readable)
+	return rows(Normal, reads[c])
 }
 
 // For lists what works in a context, its own rows first.

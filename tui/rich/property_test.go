@@ -158,7 +158,7 @@ func TestNesting(t *testing.T) {
 // TestWordsStayInOrder: of plain prose every word is shown, in its order.
 func TestWordsStayInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	letters := []rune("abcdefgäß語字ע.,;?!'\"()-_:/")
+	letters := []rune("abcdefgäß語字ע.,;?!'\"()-:/")
 	for range 300 {
 		var b strings.Builder
 		for range r.IntN(3000) {
@@ -178,7 +178,7 @@ func TestWordsStayInOrder(t *testing.T) {
 		src := b.String()
 		want := joined(src)
 		if got := joined(plainText(Markdown(src, Options{Width: 200}))); got != want {
-			t.Fatalf("%q became %q", src, got)
+			t.Fatal(cmp.Diff(want, got))
 		}
 	}
 }

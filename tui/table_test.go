@@ -1,0 +1,97 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+)
+
+// TestEveryKeyMeansSomething: what the table of keys promises for a screen is done
+// there, and the help of that screen lists it.
+func TestEveryKeyMeansSomething(t *testing.T) {
+	ways := map[keys.Context]string{
+		keys.Insert: "", keys.Normal: "Esc", keys.Focus: "Alt+1", keys.Logbook: "F2", keys.Plan: "F3", keys.Sessions: "F4", keys.Help: "F1",
+	}
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		d := s.face.desk
+		for c, way := range ways {
+			for _, b := range slices.Concat(keys.Own(c), keys.Reading(c), keys.Own(keys.Everywhere)) {
+				for _, key := range b.Keys {
+					if a, _ := keys.Look(c, key); a != b.Action {
+						continue // the context has another use for it
+					}
+					s.do(func() {
+						d.tab, d.offer, d.hunt = nil, offer{}, hunt{}
+						d.base(d.weaving)
+						d.write()
+					})
+					if way != "" {
+						s.Press(way)
+					}
+					s.do(func() {
+						if got := d.context(); got != c {
+							t.Errorf("%s leads to %q, not to %q", way, got, c)
+						}
+						if !d.screen().act(b.Action, key) && !d.act(b.Action) {
+							t.Errorf("%s: %s (%s) means nothing", c, key, b.Action)
+						}
+					})
+				}
+			}
+		}
+	})
+}
+
+// do runs something on tview's loop.
+func (s *scene) do(something func()) {
+	s.face.post(something)
+	s.Settle()
+}
+
+func TestHelpListsEveryKey(t *testing.T) {
+	for _, c := range keys.Contexts {
+		_, groups := helpFor(c, c == keys.Insert || c == keys.Normal || c == keys.Focus)
+		var listed []string
+		for _, g := range groups {
+			for _, r := range g.Rows {
+				listed = append(listed, r.Keys+" "+r.Text)
+			}
+		}
+		for _, b := range slices.Concat(keys.For(c), map[bool][]keys.Binding{true: keys.Editing}[c == keys.Insert]) {
+			if !slices.Contains(listed, strings.Join(b.Keys, "  ")+" "+b.Help) {
+				t.Errorf("the help of %q lacks %v: %s", c, b.Keys, b.Help)
+			}
+		}
+		if c == keys.Insert || c == keys.Normal {
+			for _, s := range composer.Commands {
+				if !slices.Contains(listed, s.Usage()+" "+s.Help) {
+					t.Errorf("the help of %q lacks %s", c, s.Usage())
+				}
+			}
+		}
+	}
+}
+
+// TestEverySlashCommandIsDone: one that the editor takes has somebody who does it.
+func TestEverySlashCommandIsDone(t *testing.T) {
+	for _, s := range composer.Commands {
+		_, order := orders.Of(composer.Command{Name: s.Name, Rest: "set x"})
+		_, here := slashHere[s.Name]
+		if !order && !here {
+			t.Errorf("nobody does /%s", s.Name)
+		}
+		if order && here && s.Name != "plan" {
+			t.Errorf("/%s is done twice", s.Name)
+		}
+	}
+	for name := range slashHere {
+		if _, ok := composer.Lookup(name); !ok {
+			t.Errorf("/%s cannot be written", name)
+		}
+	}
+}
