@@ -15,9 +15,10 @@ import (
 // for scripts and for the bridge that arbiter starts of itself.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"arbiter":    func() { os.Exit(Main()) },
-		"hopper":     hopper,
-		"echo-lines": echo,
+		"arbiter":      func() { os.Exit(Main()) },
+		"hopper":       hopper,
+		"echo-lines":   echo,
+		"plain-screen": plainScreen,
 	})
 }
 

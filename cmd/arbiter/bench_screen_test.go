@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/rivo/tview"
+)
+
+// watcher is a terminal that looks at the bytes alone: an emulator would be slower
+// than what is measured.
+type watcher struct {
+	cmd    *exec.Cmd
+	master *os.File
+	began  time.Time
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	seen   []byte
+	at     int           // where the next mark is looked for
+	more   chan struct{} // capacity 1
+	closed bool
+}
+
+// watch starts a command in a terminal of 120×40. Its first words are timed from just
+// before.
+func watch(b *testing.B, cmd *exec.Cmd) *watcher {
+	b.Helper()
+	w := &watcher{cmd: cmd, more: make(chan struct{}, 1), began: time.Now()}
+	var err error
+	if w.master, err = pty.StartWithSize(cmd, &pty.Winsize{Cols: 120, Rows: 40}); err != nil {
+		b.Fatal(err)
+	}
+	w.wg.Go(w.read)
+	return w
+}
+
+func (w *watcher) read() {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := w.master.Read(buf)
+		w.mu.Lock()
+		w.seen = append(w.seen, buf[:n]...)
+		w.closed = err != nil
+		w.mu.Unlock()
+		select {
+		case w.more <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// until waits for each of the marks, one after the other, and returns how long it is
+// since the start.
+func (w *watcher) until(b *testing.B, marks ...string) time.Duration {
+	b.Helper()
+	deadline := time.After(patience)
+	for _, mark := range marks {
+		for !w.found(b, mark) {
+			select {
+			case <-w.more:
+			case <-deadline:
+				b.Fatalf("no %q within %s: %q", mark, patience, w.tail())
+			}
+		}
+	}
+	return time.Since(w.began)
+}
+
+func (w *watcher) found(b *testing.B, mark string) bool {
+	b.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := bytes.Index(w.seen[w.at:], []byte(mark))
+	if i < 0 && w.closed {
+		b.Fatalf("the program ended without %q: %q", mark, w.seen[max(0, len(w.seen)-2000):])
+	}
+	if i >= 0 {
+		w.at += i + len(mark)
+	}
+	return i >= 0
+}
+
+func (w *watcher) tail() []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[max(0, len(w.seen)-2000):]
+}
+
+// write types.
+func (w *watcher) write(b *testing.B, text string) {
+	b.Helper()
+	if _, err := w.master.WriteString(text); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// end has the program end in order.
+func (w *watcher) end() {
+	_ = w.cmd.Process.Signal(syscall.SIGTERM)
+	_ = w.cmd.Wait()
+	w.master.Close()
+	w.wg.Wait()
+}
+
+// Marks in what a screen sends: the end of a frame, and the oracle's first word.
+const (
+	frameEnd  = "\x1b[?2026l"
+	firstWord = "Speak, mortal."
+)
+
+// plainScreen is the baseline: a plain tview program, which says the oracle's first
+// word, too.
+func plainScreen() {
+	view := tview.NewTextView().SetText(firstWord)
+	if err := tview.NewApplication().SetRoot(view, true).Run(); err != nil {
+		os.Exit(1)
+	}
+}
+
+// screenCommand is a program with a home of its own.
+func screenCommand(b *testing.B, name string, args ...string) *exec.Cmd {
+	b.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = b.TempDir()
+	cmd.Env = []string{
+		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.TempDir(), "LANG=C.UTF-8", "TERM=xterm-256color", "COLORTERM=truecolor",
+		"XDG_CACHE_HOME=" + cacheHome(),
+	}
+	return cmd
+}
+
+// BenchmarkFirstPaint is the time from exec to the end of the first frame of the
+// oracle, for a person who has used it for long: five hundred words to go back to.
+// What the machine is asked (claude, its login, runs to take up) comes later. The
+// baselines are a plain tview program, and the same binary that does nothing.
+func BenchmarkFirstPaint(b *testing.B) {
+	args := []string{"--rehearse"}
+	if claude, err := pinnedClaude(); err == nil && claude != "" {
+		args = []string{"--claude", claude}
+	}
+	state := b.TempDir()
+	words := strings.Repeat(strconv.Quote(strings.Repeat("a word to go back to ", 20))+"\n", inputsKept)
+	if err := os.WriteFile(filepath.Join(state, "inputs"), []byte(words), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	var first, plain, bare []time.Duration
+	for b.Loop() {
+		first = append(first, firstPaint(b, "arbiter", append(args, "--state-dir", state)...))
+		plain = append(plain, firstPaint(b, "plain-screen"))
+		began := time.Now()
+		if err := screenCommand(b, "echo-lines").Run(); err != nil {
+			b.Fatal(err)
+		}
+		bare = append(bare, time.Since(began))
+	}
+	b.ReportMetric(ms(quantile(first, 0.5)), "p50-ms")
+	b.ReportMetric(ms(quantile(first, 1)), "worst-ms")
+	b.ReportMetric(ms(quantile(plain, 0.5)), "plain-tview-ms")
+	b.ReportMetric(ms(quantile(bare, 0.5)), "exec-ms")
+	b.ReportMetric(float64(quantile(first, 0.5))/float64(quantile(plain, 0.5)), "×plain-tview")
+}
+
+func firstPaint(b *testing.B, name string, args ...string) time.Duration {
+	b.Helper()
+	w := watch(b, screenCommand(b, name, args...))
+	took := w.until(b, firstWord, frameEnd)
+	w.end()
+	return took
+}
+
+// idleFor is how long a screen is watched that should do nothing.
+const idleFor = 20 * time.Second
+
+// BenchmarkIdle is the processor time, in percent of one, that a screen takes on which
+// nothing happens, or next to nothing. The baseline is a plain tview program, which
+// does nothing at all.
+func BenchmarkIdle(b *testing.B) {
+	for _, tt := range []struct {
+		name  string
+		cmd   func(b *testing.B) *exec.Cmd
+		marks []string
+	}{
+		{"oracle", func(b *testing.B) *exec.Cmd { return screenCommand(b, "arbiter", "--rehearse") }, []string{firstWord, "scripted"}},
+		{"done", playing("verdict: {decision: COMPLETE, message: It is done., summary: There was nothing to do., reason: Nothing.}"), []string{"There was nothing"}},
+		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"), []string{"Which name?"}},
+		{"still", playing("{say: Late., delay: 10m}", "--reduced-motion"), []string{"ponders"}},
+		{"working", playing("{say: Late., delay: 10m}"), []string{"ponders"}},
+		{"plain-tview", func(b *testing.B) *exec.Cmd { return screenCommand(b, "plain-screen") }, []string{firstWord}},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			var screen, bridge float64
+			for b.Loop() {
+				s, br := idle(b, tt.cmd(b), tt.marks)
+				screen, bridge = max(screen, s), max(bridge, br)
+			}
+			b.ReportMetric(screen, "%-of-a-cpu")
+			b.ReportMetric(bridge, "%-bridge")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// playing is arbiter that plays one step of an Arbiter.
+func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
+	return func(b *testing.B) *exec.Cmd {
+		b.Helper()
+		path := filepath.Join(b.TempDir(), "one.yaml")
+		text := "name: one\ntitle: One step\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " + step + "\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		return screenCommand(b, "arbiter", append([]string{"--stand-in", "--scenario", path, "--task", "Weave"}, args...)...)
+	}
+}
+
+// idle is what a program and its bridge take once it has shown its marks.
+func idle(b *testing.B, cmd *exec.Cmd, marks []string) (screen, bridge float64) {
+	b.Helper()
+	w := watch(b, cmd)
+	defer w.end()
+	w.until(b, append(marks, frameEnd)...)
+	<-time.After(2 * time.Second) // what comes after a frame: words that fade, the collector
+	at := processorTime(b, cmd.Process.Pid)
+	peer, ok := childNamed(cmd.Process.Pid, "bridge")
+	var peerAt time.Duration
+	if ok {
+		peerAt = processorTime(b, peer)
+	}
+	<-time.After(idleFor)
+	screen = percent(processorTime(b, cmd.Process.Pid) - at)
+	if ok {
+		bridge = percent(processorTime(b, peer) - peerAt)
+	}
+	return screen, bridge
+}
+
+func percent(d time.Duration) float64 { return 100 * d.Seconds() / idleFor.Seconds() }
+
+// processorTime is what a process has used of it, in steps of 10 ms.
+func processorTime(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Skip(err)
+	}
+	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+	var ticks int
+	for _, f := range fields[11:13] { // utime and stime
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 wherever Linux runs
+}
