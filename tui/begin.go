@@ -24,7 +24,7 @@ func (d *desk) survey(ctx context.Context) {
 		d.found, d.known = found, true
 		_, first := d.screen().(*firstScreen)
 		switch {
-		case d.run != nil && !d.over() || d.begun.under:
+		case d.run != nil && !first || d.begun.under:
 		case d.lacks():
 			d.base(newFirst(d))
 		case first:
@@ -43,7 +43,7 @@ func (d *desk) lacks() bool {
 func (d *desk) lack() (pages.Lack, bool) {
 	f := d.found
 	switch {
-	case !d.known || d.rehearse:
+	case !d.known || d.rehearse || d.state != nil && d.state.Options.Rehearsal:
 		return 0, false
 	case f.Claude == "" && f.Missing:
 		return pages.NoClaude, true

@@ -254,6 +254,12 @@ func TestResume(t *testing.T) {
 		s.Settle()
 		s.Expect("What was asked long ago", "THE WEAVING")
 	})
+	// Also where nobody is logged in: what was said can be read, and the run says what it lacks.
+	play(t, 90, 30, func(o *Options, h *theatre) { past(o, h); h.found.Login = LoginNo }, func(s *scene) {
+		s.Settle()
+		s.Expect("What was asked long ago", "THE WEAVING")
+		s.ExpectNot("nobody is logged in")
+	})
 }
 
 // TestLentTerminal: the editor's text comes back, and so does the screen.

@@ -1,0 +1,169 @@
+package tui
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+// maxPaste bounds what is kept of one paste while it arrives; what is longer is
+// refused as a whole.
+const maxPaste = 64 << 20
+
+// pastedMark is what the screen's library is given in place of what was pasted.
+const pastedMark = '\U0010FFFD'
+
+var (
+	pasteBegins = []byte("\x1b[200~")
+	pasteEnds   = []byte("\x1b[201~")
+)
+
+// guard takes what is pasted out of the terminal's stream before the screen's library
+// reads it. That library looks for keys in it: "ESC [ 201 ; 1 ~" would end the paste
+// for it, where no terminal filters that out, and what follows would be typed; "ESC ]"
+// would swallow the end, and all that is typed after it. Here the exact bytes end it,
+// and nothing else in it means anything. It is faster, too: a key for each character
+// takes seconds for ten megabytes.
+type guard struct {
+	tcell.Tty
+
+	// Of the goroutine that reads.
+	raw     []byte
+	rest    []byte // read, and not handed on yet
+	seen    int    // how much of a mark the last bytes were
+	pasting bool
+	text    []byte
+	lost    int
+
+	mu    sync.Mutex
+	ready []paste
+}
+
+// paste is what was pasted. What was longer than could be kept has no text.
+type paste struct {
+	text string
+	size int
+}
+
+// newScreen is the terminal's own screen.
+func newScreen() (tcell.Screen, *guard, error) {
+	tty, err := tcell.NewDevTty()
+	if err != nil {
+		return nil, nil, err
+	}
+	g := &guard{Tty: tty, raw: make([]byte, 64<<10)}
+	s, err := tcell.NewTerminfoScreenFromTty(g)
+	if err != nil {
+		_ = tty.Close()
+		return nil, nil, err
+	}
+	return s, g, nil
+}
+
+// Start implements tcell.Tty: whoever had the terminal meanwhile left no half of
+// anything.
+func (g *guard) Start() error {
+	g.rest, g.seen, g.pasting, g.text, g.lost = nil, 0, false, nil, 0
+	return g.Tty.Start()
+}
+
+// Read implements tcell.Tty. It may return nothing at all.
+func (g *guard) Read(b []byte) (int, error) {
+	if len(g.rest) == 0 {
+		n, err := g.Tty.Read(g.raw)
+		g.rest = g.filter(g.raw[:n])
+		if err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, g.rest)
+	g.rest = g.rest[n:]
+	return n, nil
+}
+
+// filter is what is left of the terminal's bytes without what was pasted.
+func (g *guard) filter(in []byte) []byte {
+	var out []byte
+	for len(in) > 0 {
+		mark := pasteBegins
+		if g.pasting {
+			mark = pasteEnds
+		}
+		n, whole := g.match(in, mark)
+		if g.pasting {
+			g.keep(in[:n])
+		} else {
+			out = append(out, in[:n]...)
+		}
+		in = in[n:]
+		if !whole {
+			continue
+		}
+		if g.pasting {
+			out = append(append(out, string(pastedMark)...), pasteEnds...)
+			g.finish()
+		}
+		g.pasting = !g.pasting
+	}
+	return out
+}
+
+// match is how far to go: to the end of the mark if it is there, whole, counting what
+// was seen of it before.
+func (g *guard) match(in, mark []byte) (n int, whole bool) {
+	for i := 0; i < len(in); i++ {
+		if g.seen == 0 {
+			skip := bytes.IndexByte(in[i:], mark[0])
+			if skip < 0 {
+				return len(in), false
+			}
+			i += skip
+		}
+		switch in[i] {
+		case mark[g.seen]:
+			g.seen++
+		case mark[0]:
+			g.seen = 1
+		default:
+			g.seen = 0
+		}
+		if g.seen == len(mark) {
+			g.seen = 0
+			return i + 1, true
+		}
+	}
+	return len(in), false
+}
+
+func (g *guard) keep(p []byte) {
+	room := max(maxPaste+len(pasteEnds)-len(g.text), 0)
+	if len(p) > room {
+		g.lost += len(p) - room
+		p = p[:room]
+	}
+	g.text = append(g.text, p...)
+}
+
+// finish hands over what was pasted, without the mark at its end.
+func (g *guard) finish() {
+	p := paste{size: len(g.text) + g.lost - len(pasteEnds)}
+	if g.lost == 0 {
+		p.text = string(g.text[:len(g.text)-len(pasteEnds)])
+	}
+	g.text, g.lost = nil, 0
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ready = append(g.ready, p)
+}
+
+// take is the oldest paste that nobody has taken.
+func (g *guard) take() (p paste, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.ready) == 0 {
+		return paste{}, false
+	}
+	p, g.ready = g.ready[0], g.ready[1:]
+	return p, true
+}
