@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -49,7 +48,7 @@ func (st *step) sessionID(agent string, generation int) string {
 
 func orchID(n int) string { return fmt.Sprintf("orch-%d", n) }
 
-func orchName(n int) string { return "Orchestrator " + roman(n) }
+func orchName(n int) string { return "Orchestrator " + contract.Roman(n) }
 
 // displayName is how a party is called in prose.
 func (s *State) displayName(id string) string {
@@ -65,24 +64,4 @@ func (s *State) displayName(id string) string {
 		return a.Name
 	}
 	return id
-}
-
-func roman(n int) string {
-	if n <= 0 || n > 3999 {
-		return fmt.Sprint(n)
-	}
-	var b strings.Builder
-	for _, d := range []struct {
-		value int
-		text  string
-	}{
-		{1000, "M"}, {900, "CM"}, {500, "D"}, {400, "CD"}, {100, "C"}, {90, "XC"},
-		{50, "L"}, {40, "XL"}, {10, "X"}, {9, "IX"}, {5, "V"}, {4, "IV"}, {1, "I"},
-	} {
-		for n >= d.value {
-			b.WriteString(d.text)
-			n -= d.value
-		}
-	}
-	return b.String()
 }

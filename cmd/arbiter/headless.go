@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -21,9 +18,7 @@ const drainDeadline = 10 * time.Second
 
 // headless runs a task for a script: NDJSON both ways.
 func (e env) headless(c choices) (err error) {
-	// A reader that has gone shows as an error of the write, not as our death. The
-	// signal is caught, not ignored: what is ignored, every child ignores, too.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	outliveReaders()
 	prepare := newRun
 	if c.Resume {
 		prepare = resumeRun
@@ -47,7 +42,7 @@ func (e env) headless(c choices) (err error) {
 	}
 	r.openHooks()
 	e.greet(r)
-	stopSignals := forwardSignals(loop)
+	stopSignals := heedSignals(func(name string, n int) { loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1}) })
 	defer stopSignals()
 	if !c.NoInput {
 		// Not waited for: a read of stdin cannot be called off, and ends with the process.
@@ -94,37 +89,4 @@ func readCommands(stdin io.Reader, loop *supervisor.Loop) {
 		loop.Put(supervisor.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}}})
 	}
 	loop.Put(supervisor.InputEnded{})
-}
-
-// forwardSignals hands signals to the loop: the first asks for an orderly end,
-// the second for a fast one, the third does not ask.
-func forwardSignals(loop *supervisor.Loop) (stop func()) {
-	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	quit := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for n := 1; ; n++ {
-			select {
-			case <-quit:
-				return
-			case sig := <-ch:
-				name, code := "INT", contract.ExitInterrupted
-				if sig != syscall.SIGINT {
-					name, code = "TERM", contract.ExitTerminated
-				}
-				if n > 2 {
-					// The bridge outlives us by the two seconds it needs to stop and
-					// sweep everything it started.
-					os.Exit(int(code))
-				}
-				loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1})
-			}
-		}
-	})
-	return func() {
-		signal.Stop(ch)
-		close(quit)
-		wg.Wait()
-	}
 }

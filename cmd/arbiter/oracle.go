@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -58,32 +54,13 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 }
 
 // heedSignals ends the run and leaves the face when the terminal goes, or somebody asks
-// for it; the second signal hurries, the third does not wait.
+// for it.
 func (h *host) heedSignals(leave func()) (stop func()) {
-	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // seen as an error of the write
-	quit := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for n := 1; ; n++ {
-			select {
-			case <-quit:
-				return
-			case sig := <-ch:
-				name, code := "INT", contract.ExitInterrupted
-				if sig != syscall.SIGINT {
-					name, code = "TERM", contract.ExitTerminated
-				}
-				if n > 2 {
-					os.Exit(int(code))
-				}
-				h.signalled(name)
-				leave()
-			}
-		}
+	outliveReaders()
+	return heedSignals(func(name string, _ int) {
+		h.signalled(name)
+		leave()
 	})
-	return func() { signal.Stop(ch); close(quit); wg.Wait() }
 }
 
 // signalled ends the run that is being played; without one the signal is what the

@@ -23,7 +23,7 @@ func Name(id string) string {
 		return "The supervisor"
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(id, "orch-")); err == nil && n > 0 && n < 4000 && strings.HasPrefix(id, "orch-") {
-		return "Orchestrator " + roman(n)
+		return "Orchestrator " + contract.Roman(n)
 	}
 	return one(id, maxName)
 }
@@ -38,23 +38,6 @@ func called(name func(string) string, id string) string {
 		return n
 	}
 	return Name(id)
-}
-
-func roman(n int) string {
-	var b strings.Builder
-	for _, d := range []struct {
-		value int
-		text  string
-	}{
-		{1000, "M"}, {900, "CM"}, {500, "D"}, {400, "CD"}, {100, "C"}, {90, "XC"},
-		{50, "L"}, {40, "XL"}, {10, "X"}, {9, "IX"}, {5, "V"}, {4, "IV"}, {1, "I"},
-	} {
-		for n >= d.value {
-			b.WriteString(d.text)
-			n -= d.value
-		}
-	}
-	return b.String()
 }
 
 // one is a text on one line.

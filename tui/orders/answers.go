@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/card"
 )
 
 // Word makes a short text from outside fit for one line.
@@ -14,25 +15,14 @@ func Word(s string) string { return sanitize.Line(s, 200) }
 
 // Name is how a party is called.
 func Name(s *supervisor.State, id string) string {
-	switch id {
-	case contract.Human:
-		return "You"
-	case contract.Arbiter:
-		return "The Arbiter"
-	case contract.Supervisor:
-		return "The supervisor"
-	}
-	if s != nil {
+	if s != nil && id != contract.Arbiter {
 		for i := range s.Agents {
 			if s.Agents[i].ID == id {
 				return Word(s.Agents[i].Name)
 			}
 		}
 	}
-	if n, ok := strings.CutPrefix(id, "orch-"); ok {
-		return "Orchestrator " + Word(n) // one that was forgotten long ago
-	}
-	return Word(id)
+	return card.Name(id) // one that was forgotten long ago
 }
 
 // Over says whether an agent's work is behind it.

@@ -70,7 +70,7 @@ func TestAnswers(t *testing.T) {
 		Permissions(nil):     {"no run"},
 		Task(s):              {"weave"},
 		Task(nil):            {"no task"},
-		Name(nil, "orch-7"):  {"Orchestrator 7"},
+		Name(nil, "orch-7"):  {"Orchestrator VII"},
 		Name(s, "human"):     {"You"},
 	} {
 		for _, w := range want {

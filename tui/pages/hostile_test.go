@@ -18,7 +18,7 @@ import (
 // hostile are strings that try to leave their place, or to be taken for markup.
 var hostile = []string{
 	"", "x", "世界世界世界世界", "👩‍👩‍👧‍👦🇩🇪", "שלום עולם", "\u202eabc", "\x1b[2J\x1b]0;t\a", "\x9b31m", "\xff\xfe", "a\tb\nc\r", "[red]r[-] [\"x\"] [:::url]",
-	"⸺⸻", strings.Repeat("a\u0301\u0302\u0303\u0304", 20), strings.Repeat("W", 3000), strings.Repeat("word ", 300), "\u0301", "‮‮", "\x00",
+	"⸺⸻", strings.Repeat("a\u0301\u0302\u0303\u0304", 20), strings.Repeat("W", 3000), strings.Repeat("word ", 300), "\u0301", "\u202e\u202e", "\x00",
 }
 
 // dread makes every page with a text in every place of it, and numbers that no one

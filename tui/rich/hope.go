@@ -87,7 +87,7 @@ func hopeInline(s string, start int) string {
 		case '*', '_', '~':
 			open = hopeMark(s, i, n, open)
 		case ']':
-			if strings.HasPrefix(s[i:], "](") && strings.IndexAny(s[i:], ") \n") < 0 && strings.IndexByte(s[start:i], '[') >= 0 {
+			if strings.HasPrefix(s[i:], "](") && !strings.ContainsAny(s[i:], ") \n") && strings.IndexByte(s[start:i], '[') >= 0 {
 				return s + ")" + closers(open)
 			}
 			n = 1

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
@@ -16,7 +15,6 @@ import (
 type hand struct {
 	st       *stage
 	captured bool
-	now      time.Time
 	copied   []string
 }
 

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// heedSignals hands signals on, by the name of what is asked for (INT, TERM) and their
+// number: the first asks for an orderly end, the second for a fast one, the third does
+// not ask.
+func heedSignals(heed func(name string, n int)) (stop func()) {
+	ch := make(chan os.Signal, 4)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	quit := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := 1; ; n++ {
+			select {
+			case <-quit:
+				return
+			case sig := <-ch:
+				name, code := "INT", contract.ExitInterrupted
+				if sig != syscall.SIGINT {
+					name, code = "TERM", contract.ExitTerminated
+				}
+				if n > 2 {
+					// The bridge outlives us by the two seconds it needs to stop and
+					// sweep everything it started.
+					os.Exit(int(code))
+				}
+				heed(name, n)
+			}
+		}
+	})
+	return func() {
+		signal.Stop(ch)
+		close(quit)
+		wg.Wait()
+	}
+}
+
+// outliveReaders has a reader that has gone show as an error of the write, not as our
+// death. The signal is caught, not ignored: what is ignored, every child ignores, too.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
