@@ -91,10 +91,10 @@ func (d *desk) began(run Run, err error) {
 	what := d.begun.what
 	d.begun.under = false
 	if err != nil {
-		d.flash(err.Error())
 		if d.run == nil {
 			d.base(newOracle(d))
 		}
+		d.tell("It cannot begin", err.Error())
 		if d.input.Empty() && what.Task != "" {
 			d.input.SetText(what.Task) // not lost
 		}

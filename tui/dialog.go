@@ -120,6 +120,15 @@ func (d *desk) show(data pages.AskData, answer func(string)) *dialog {
 	return g
 }
 
+// tell shows what has to be read, and stays until it was.
+func (d *desk) tell(title, text string) {
+	text = sanitize.Text(text)
+	d.show(pages.AskData{
+		Title: title, Tone: cell.Alert, Body: func(width int) []cell.Line { return cell.WrapText(cell.Base, text, width) },
+		Choices: []pages.Choice{{Value: yes, Key: 'y', Label: "So be it"}},
+	}, func(string) {})
+}
+
 // askNext opens the next permission request that waits, unless the person is writing
 // or has put it aside.
 func (d *desk) askNext() {

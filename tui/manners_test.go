@@ -238,7 +238,10 @@ func TestWhoCannotBegin(t *testing.T) {
 	play(t, 90, 30, func(_ *Options, h *theatre) { h.refuse = errors.New("another run works in /home/weaver/loom already") }, func(s *scene) {
 		s.Type("Weave\n")
 		s.Settle()
-		s.Expect("another run works in", "› Weave") // the word is not lost
+		s.Expect("It cannot begin", "another run works in")
+		s.Press("Enter")
+		s.ExpectNot("It cannot begin")
+		s.Expect("› Weave") // the word is not lost
 	})
 }
 

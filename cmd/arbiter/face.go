@@ -61,6 +61,11 @@ func (e env) oracle(c choices) error {
 	if problem := noScreen(); problem != "" {
 		return usagef("no screen can be shown: %s; use --plain for lines of prose, --json for scripts", problem)
 	}
+	if c.Rehearse { // what is wrong with a file is said before a screen hides it
+		if _, err := loadScenario(c.Scenario); err != nil {
+			return usagef("%v", err)
+		}
+	}
 	h := &host{env: e, choices: c}
 	options := tui.Options{
 		Host: h, Version: version(), Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,

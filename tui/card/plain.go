@@ -154,6 +154,12 @@ func checkText(b contract.Check) string {
 	return stop(text)
 }
 
+// HandoffLine tells a hand-off in a sentence.
+func HandoffLine(h contract.Handoff, name func(string) string) string {
+	text := called(name, h.From) + " hands off to " + amid(called(name, h.To))
+	return stop(text + after(": ", holdings(h)))
+}
+
 func handoffText(h contract.Handoff, name func(string) string) string {
 	text := called(name, h.From) + " hands off to " + amid(called(name, h.To)) + "."
 	if h.DrawnUp != "" {

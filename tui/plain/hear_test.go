@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // FuzzLines: whatever comes in, and in whatever pieces, becomes its lines, and no line
@@ -44,4 +48,28 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestADocumentIsReadOnce: its author's word tells it; that it is handed on, and to
+// whom, is a sentence.
+func TestADocumentIsReadOnce(t *testing.T) {
+	v := newVoice(&Face{})
+	d := &verdict.Document{Accomplished: []string{"one", "two"}, KeyContext: "port 8080"}
+	said := ""
+	for _, e := range []contract.Event{
+		{ID: "orch-1", Body: contract.Message{From: "orch-1", To: "arbiter", Kind: "handoff", Text: "Enough.\n\n" + d.Markdown()}},
+		{ID: "orch-1", Body: contract.Handoff{From: "orch-1", To: "orch-2", Document: d}},
+		{ID: "arbiter", Body: contract.Message{From: "arbiter", To: "orch-2", Kind: "brief", Text: "Go on.\n\n## Handed over by Orchestrator I (orch-1)\n\n" + d.Markdown()}},
+	} {
+		text, _ := v.tell(time.Now(), e)
+		said += text + "\n"
+	}
+	if n := strings.Count(said, "port 8080"); n != 1 {
+		t.Errorf("it is read %d times:\n%s", n, said)
+	}
+	for _, want := range []string{"Orchestrator I hands off to Orchestrator II: 2 accomplished.", "Go on.", "goes with it"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("there is no %q:\n%s", want, said)
+		}
+	}
 }

@@ -72,6 +72,13 @@ func (v *voice) tell(at time.Time, e contract.Event) (text string, isUrgent bool
 		if !v.verbose && (b.From == contract.Supervisor || b.From == contract.Human) {
 			return "", false // the machine's own, and what was typed here
 		}
+		if before, _, inherits := strings.Cut(text, handedOver); inherits && b.Kind == "brief" && !v.verbose {
+			text = strings.TrimRight(before, "\n") + "\n\nThe document that was handed on goes with it."
+		}
+	case contract.Handoff:
+		if !v.verbose {
+			return card.HandoffLine(b, v.name), false // its author's word has told it
+		}
 	case contract.Decision:
 		if !v.verbose && (b.Source == "" || b.Source == "session" || b.Source == contract.Human) {
 			return "", false // what it leads to is told
@@ -90,6 +97,9 @@ func (v *voice) tell(at time.Time, e contract.Event) (text string, isUrgent bool
 	}
 	return text, isUrgent
 }
+
+// handedOver is the heading under which a brief carries its predecessor's document.
+const handedOver = "\n## Handed over by "
 
 // asked announces a permission request under a number, once.
 func (v *voice) asked(b contract.PermissionRequest, text string) string {
