@@ -85,14 +85,14 @@ func New(o Options) (*Face, error) {
 		options: o, app: tview.NewApplication(), box: newMailbox(),
 		orders: make(chan order, 64), quit: make(chan struct{}),
 	}
-	screen := o.Screen
+	screen, pastes := o.Screen, (*guard)(nil)
 	if screen == nil {
 		var err error
-		if screen, err = tcell.NewScreen(); err != nil {
+		if screen, pastes, err = newScreen(); err != nil {
 			return nil, fmt.Errorf("open the terminal: %w", err)
 		}
 	}
-	f.screen = &terminal{Screen: composer.Screen(screen)}
+	f.screen = &terminal{Screen: composer.Screen(screen), pastes: pastes}
 	f.pump = &pump{
 		box: f.box, add: f.take, changed: f.changed, again: make(chan struct{}, 1), draw: f.draw, motion: f.motion,
 	}

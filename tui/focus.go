@@ -65,7 +65,6 @@ func (f *focus) renew() {
 
 func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
 	c := cell.On(s, x, y, w, h, f.d.look)
-	c.Clear(cell.Base)
 	row := f.line.Rows(h)
 	f.line.SetRect(x, y, w, row)
 	f.line.Draw(s)

@@ -7,8 +7,10 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
 // maxInput is how much of the window the input takes at most.
@@ -126,11 +128,18 @@ func agentKey(c keys.Context, key string) (string, bool) {
 // PasteHandler implements tview.Primitive.
 func (d *desk) PasteHandler() func(string, func(tview.Primitive)) {
 	return func(text string, _ func(tview.Primitive)) {
+		if d.f.screen.pastes != nil {
+			p, ok := d.f.screen.pastes.take()
+			if text = p.text; ok && text == "" && p.size > 0 {
+				d.flash("That text is too large (" + pages.Bytes(int64(p.size)) + "): save it to a file and name the file with @.")
+			}
+		}
 		switch {
+		case text == "":
 		case d.offer.open():
 			d.offer.paste(text)
 		case d.tab == nil && d.hunt.typing:
-			d.hunt.text += text
+			d.hunt.text = sanitize.Line(d.hunt.text+text, 200)
 		case d.screen().writes():
 			d.write()
 			d.input.Paste(text)

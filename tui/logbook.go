@@ -69,7 +69,6 @@ func (l *logbook) renew() {
 
 func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
 	c := cell.On(s, x, y, w, h, l.d.look)
-	c.Clear(cell.Base)
 	at := c.Text(0, 0, "THE LOGBOOK", cell.Title)
 	l.drawFilter(c, at+2)
 	row := 1

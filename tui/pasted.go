@@ -2,6 +2,7 @@ package tui
 
 import (
 	"bytes"
+	"strings"
 	"sync"
 
 	"github.com/gdamore/tcell/v2"
@@ -11,8 +12,12 @@ import (
 // refused as a whole.
 const maxPaste = 64 << 20
 
-// pastedMark is what the screen's library is given in place of what was pasted.
-const pastedMark = '\U0010FFFD'
+// How large a window can be.
+const maxColumns, maxRows = 2000, 600
+
+// pastedMark is what the screen's library is given in place of what was pasted: it
+// tells of no paste that is empty.
+const pastedMark = "."
 
 var (
 	pasteBegins = []byte("\x1b[200~")
@@ -33,7 +38,7 @@ type guard struct {
 	rest    []byte // read, and not handed on yet
 	seen    int    // how much of a mark the last bytes were
 	pasting bool
-	text    []byte
+	text    strings.Builder
 	lost    int
 
 	mu    sync.Mutex
@@ -46,26 +51,22 @@ type paste struct {
 	size int
 }
 
-// newScreen is the terminal's own screen.
-func newScreen() (tcell.Screen, *guard, error) {
-	tty, err := tcell.NewDevTty()
-	if err != nil {
-		return nil, nil, err
-	}
-	g := &guard{Tty: tty, raw: make([]byte, 64<<10)}
-	s, err := tcell.NewTerminfoScreenFromTty(g)
-	if err != nil {
-		_ = tty.Close()
-		return nil, nil, err
-	}
-	return s, g, nil
-}
+func newGuard(tty tcell.Tty) *guard { return &guard{Tty: tty, raw: make([]byte, 64<<10)} }
 
 // Start implements tcell.Tty: whoever had the terminal meanwhile left no half of
 // anything.
 func (g *guard) Start() error {
-	g.rest, g.seen, g.pasting, g.text, g.lost = nil, 0, false, nil, 0
+	g.rest, g.seen, g.pasting, g.lost = nil, 0, false, 0
+	g.text.Reset()
 	return g.Tty.Start()
+}
+
+// WindowSize implements tcell.Tty. A terminal may say anything of its size, and memory
+// is taken for each cell: more than fit on the finest of displays there are not.
+func (g *guard) WindowSize() (tcell.WindowSize, error) {
+	size, err := g.Tty.WindowSize()
+	size.Width, size.Height = min(size.Width, maxColumns), min(size.Height, maxRows)
+	return size, err
 }
 
 // Read implements tcell.Tty. It may return nothing at all.
@@ -101,7 +102,7 @@ func (g *guard) filter(in []byte) []byte {
 			continue
 		}
 		if g.pasting {
-			out = append(append(out, string(pastedMark)...), pasteEnds...)
+			out = append(append(out, pastedMark...), pasteEnds...)
 			g.finish()
 		}
 		g.pasting = !g.pasting
@@ -137,21 +138,21 @@ func (g *guard) match(in, mark []byte) (n int, whole bool) {
 }
 
 func (g *guard) keep(p []byte) {
-	room := max(maxPaste+len(pasteEnds)-len(g.text), 0)
+	room := max(maxPaste+len(pasteEnds)-g.text.Len(), 0)
 	if len(p) > room {
 		g.lost += len(p) - room
 		p = p[:room]
 	}
-	g.text = append(g.text, p...)
+	g.text.Write(p)
 }
 
 // finish hands over what was pasted, without the mark at its end.
 func (g *guard) finish() {
-	p := paste{size: len(g.text) + g.lost - len(pasteEnds)}
+	p := paste{size: g.text.Len() + g.lost - len(pasteEnds)}
 	if g.lost == 0 {
-		p.text = string(g.text[:len(g.text)-len(pasteEnds)])
+		p.text = g.text.String()[:p.size]
 	}
-	g.text, g.lost = nil, 0
+	g.text, g.lost = strings.Builder{}, 0
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.ready = append(g.ready, p)

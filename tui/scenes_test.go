@@ -66,7 +66,7 @@ func (s *scene) weave() {
 		p.full("arbiter", 31_000)
 		p.says("arbiter", rules("CONTINUE", "The weaving begins."))
 	})
-	s.Advance(42 * time.Second)
+	s.Advance(7 * time.Second)
 	s.does(func(p *puppet) {
 		p.full("orch-1", 143_000)
 		p.does("orch-1", bridge.ContextWarning{Pct: 71.5, Level: "warn"})

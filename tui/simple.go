@@ -197,7 +197,6 @@ func (t *textScreen) mouse() mouseHandler   { return t.view.MouseHandler() }
 
 func (t *textScreen) draw(s tcell.Screen, x, y, w, h int) {
 	c := cell.On(s, x, y, w, h, t.d.look)
-	c.Clear(cell.Base)
 	c.Text(0, 0, t.title, cell.Title)
 	c.Rule(1, cell.Frame)
 	t.view.SetRect(x, y+2, w, max(h-2, 0))

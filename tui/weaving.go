@@ -74,7 +74,6 @@ func (w *weaving) renew() {
 // in what is left. On a wide window the plan stands beside the agents.
 func (w *weaving) draw(s tcell.Screen, x, y, width, height int) {
 	c := cell.On(s, x, y, width, height, w.d.look)
-	c.Clear(cell.Base)
 	row := w.title(c)
 	top := max(height-row, 0) / 2 // the conversation keeps the other half
 	agents := w.roster.Rows(max(top, 1))

@@ -141,7 +141,7 @@ func (c *Composer) notice(text string) {
 }
 
 func (c *Composer) tooLong(n int) string {
-	return fmt.Sprintf("Too long, not sent (%s): save it to a file and name that with @. A message holds %s at most. Nothing is lost.", size(n), size(c.MaxBytes))
+	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. Nothing is lost.", size(n), size(c.MaxBytes))
 }
 
 // Send sends what is written, or executes it where it is a slash command. It reports

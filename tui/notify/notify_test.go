@@ -165,6 +165,9 @@ func FuzzSequence(f *testing.F) {
 			if strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) || utf8.RuneCountInString(got) > titleMost {
 				t.Fatalf("a title of %q", got)
 			}
+			if ascii && strings.ContainsFunc(got, func(r rune) bool { return r > unicode.MaxASCII }) {
+				t.Fatalf("a title of ASCII alone is %q", got)
+			}
 		}
 	})
 }

@@ -54,7 +54,12 @@ func Title(m Moment) string {
 	}
 	title = sanitize.Line(title, titleMost)
 	if m.ASCII {
-		title = ascii.Replace(title)
+		title = strings.Map(func(r rune) rune {
+			if r > '~' {
+				return '?'
+			}
+			return r
+		}, ascii.Replace(title))
 	}
 	return title
 }

@@ -43,7 +43,7 @@ func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 			continue
 		}
 		want := name
-		if same := map[string]string{"Ctrl+I": "Tab", "Ctrl+M": "Enter", "Ctrl+H": "Backspace"}[name]; same != "" {
+		if same := map[string]string{"Ctrl+I": "Tab", "Ctrl+M": "Enter", "Ctrl+H": "Backspace", "Ctrl+Alt+M": "Alt+Enter"}[name]; same != "" {
 			want = same
 		}
 		if got := keys.Name(e); got != want {
