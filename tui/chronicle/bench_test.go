@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // work adds n events as a run at work tells them, three agents and their tools.
@@ -60,7 +61,7 @@ func inUse() int {
 // fill the buffers.
 func TestMemoryIsFlat(t *testing.T) {
 	n := 1_000_000
-	if testing.Short() {
+	if testing.Short() || tuitest.Race {
 		n = 100_000
 	}
 	little, some, much := heap(t, 1000), heap(t, 30_000), heap(t, n)
