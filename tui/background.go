@@ -1,0 +1,103 @@
+package tui
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// askBackground asks a terminal for its background (OSC 11). Those that do not know the
+// question do not answer.
+const askBackground = "\x1b]11;?\x1b\\"
+
+// asksBackground says whether a terminal can be asked: those that would print the
+// question, or hand it to somebody else, are not.
+func asksBackground(term string, tmux bool) bool {
+	for _, prefix := range []string{"linux", "vt", "dumb", "ansi", "cons"} {
+		if strings.HasPrefix(term, prefix) {
+			return false
+		}
+	}
+	return term != "" && (tmux || !strings.HasPrefix(term, "screen"))
+}
+
+// ear takes the answer out of what the terminal sends, before the screen's library
+// reads it. It listens until it has heard one; then everything passes.
+type ear struct {
+	tcell.Tty
+	heard func(cell.RGB) // on the goroutine that reads
+
+	mu     sync.Mutex
+	listen bool
+
+	// Of the goroutine that reads.
+	held []byte // the beginning of what may be an answer
+}
+
+var answerBegins = []byte("\x1b]11;")
+
+// longestAnswer bounds what is held back: "rgba:ffff/ffff/ffff/ffff" and its ends.
+const longestAnswer = 64
+
+// ask writes the question and listens from now on.
+func (e *ear) ask() {
+	e.mu.Lock()
+	e.listen = true
+	e.mu.Unlock()
+	_, _ = e.Tty.Write([]byte(askBackground)) // a terminal that is gone is found out elsewhere
+}
+
+func (e *ear) listening() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.listen
+}
+
+// Read implements tcell.Tty.
+func (e *ear) Read(b []byte) (int, error) {
+	n, err := e.Tty.Read(b[:max(len(b)-len(e.held), 1)]) // what is held may have to go before it
+	if n == 0 || !e.listening() && len(e.held) == 0 {
+		return n, err
+	}
+	return copy(b, e.filter(b[:n], len(b))), err
+}
+
+// filter is what passes of what was read; no more than most, of which there is room.
+func (e *ear) filter(in []byte, most int) []byte {
+	all := append(e.held, in...)
+	e.held = nil
+	at := bytes.Index(all, answerBegins)
+	if at < 0 {
+		// A part of the beginning may stand at the end. A lone ESC is a key, and passes.
+		for n := min(len(answerBegins)-1, len(all)); n > 1; n-- {
+			if bytes.HasSuffix(all, answerBegins[:n]) {
+				e.held = bytes.Clone(all[len(all)-n:])
+				return all[:len(all)-n]
+			}
+		}
+		return all
+	}
+	rest := all[at+len(answerBegins):]
+	end, width := bytes.IndexByte(rest, '\a'), 1
+	if st := bytes.Index(rest, []byte("\x1b\\")); st >= 0 && (end < 0 || st < end) {
+		end, width = st, 2
+	}
+	switch {
+	case end < 0 && len(rest) < longestAnswer && len(all[at:]) < most:
+		e.held = bytes.Clone(all[at:])
+		return all[:at]
+	case end < 0:
+		return all // no answer, whatever it is
+	}
+	if rgb, ok := cell.ParseRGB(string(rest[:end])); ok {
+		e.mu.Lock()
+		e.listen = false
+		e.mu.Unlock()
+		e.heard(rgb)
+	}
+	return append(all[:at:at], rest[end+width:]...)
+}
