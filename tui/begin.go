@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -73,15 +75,18 @@ func (d *desk) begin(b Begin) {
 
 // beginRun tells what was and begins what is to be. It runs on a worker.
 func (f *Face) beginRun(ctx context.Context, b Begin) (Run, error) {
-	if b.Resume != "" && f.recalled != b.Resume {
+	if b.Resume != "" && !slices.ContainsFunc(f.recalled, func(id string) bool {
+		return strings.HasPrefix(id, b.Resume) || strings.HasPrefix(b.Resume, id)
+	}) {
 		err := f.options.Host.Recall(ctx, b.Resume, func(at time.Time, e contract.Event) { f.box.recall(ctx.Done(), at, e) })
 		if err != nil {
 			return nil, err
 		}
+		f.recalled = append(f.recalled, b.Resume) // also if it is refused below
 	}
 	run, err := f.options.Host.Begin(ctx, b, f.box.put)
 	if err == nil {
-		f.recalled = run.ID()
+		f.recalled = append(f.recalled, run.ID())
 	}
 	return run, err
 }
@@ -189,6 +194,15 @@ func (d *desk) say(text string) bool {
 	d.force = contract.Note
 	d.weaving.talk.Bottom()
 	return true
+}
+
+// unsaid gives a word back that the run could not take any more.
+func (d *desk) unsaid(c contract.CommandBody) {
+	d.flash("The run is over.")
+	if say, ok := c.(contract.Say); ok && d.input.Empty() {
+		d.input.SetText(say.Text)
+		d.write()
+	}
 }
 
 // again is what a word leads to when the run is over: it goes on, unless it never had

@@ -101,7 +101,7 @@ func event(i int) contract.Event {
 }
 
 // benchFace is a face at work on a screen of 120×40.
-func benchFace(b *testing.B, task string) (*Face, *watched, *theatre, func()) {
+func benchFace(b testing.TB, task string) (*Face, *watched, *theatre, func()) {
 	b.Helper()
 	screen := newWatched()
 	host := &theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}
@@ -199,18 +199,14 @@ func plainTview(b *testing.B, rate int) []time.Duration {
 	return all
 }
 
-// BenchmarkScrollback is the heap that a conversation of a million messages takes,
-// against one of a thousand.
+// BenchmarkScrollback is the heap that a conversation takes: of a million messages,
+// against one that has just filled the buffers, and one of a thousand. What the
+// benchmark itself makes is garbage by then.
 func BenchmarkScrollback(b *testing.B) {
 	heap := func(n int) float64 {
 		f, _, _, end := benchFace(b, "Weave")
 		defer end()
-		for i := range n {
-			f.box.recall(nil, time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The thread goes on, and on."}})
-		}
-		for f.book.Talk().Len() < n {
-			runtime.Gosched()
-		}
+		tell(f, n)
 		done := make(chan struct{})
 		f.post(func() { f.desk.weaving.talk.Top(); f.desk.weaving.talk.GoTo(rand.IntN(n)); close(done) })
 		<-done
@@ -220,9 +216,73 @@ func BenchmarkScrollback(b *testing.B) {
 		return float64(m.HeapAlloc) / (1 << 20)
 	}
 	for b.Loop() {
-		small, large := heap(1_000), heap(1_000_000)
+		small, full, large := heap(1_000), heap(100_000), heap(1_000_000)
 		b.ReportMetric(small, "MB-at-1,000")
+		b.ReportMetric(full, "MB-at-100,000")
 		b.ReportMetric(large, "MB-at-1,000,000")
-		b.ReportMetric(large/small, "x")
+		b.ReportMetric(large/full, "x-full-buffers")
 	}
+}
+
+// tell puts so many messages into the conversation, and waits until they are there.
+func tell(f *Face, n int) {
+	for i := range n {
+		f.box.recall(nil, time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The thread goes on, and on."}})
+	}
+	for f.book.Talk().Len() < n {
+		runtime.Gosched()
+	}
+}
+
+// BenchmarkResize is the time from a resize to the frame of that size, one after the
+// other, with a conversation of a hundred thousand messages, while the reader is in its
+// midst. The baseline is a plain tview program with a text view of as many.
+func BenchmarkResize(b *testing.B) {
+	const messages = 100_000
+	f, screen, _, end := benchFace(b, "Weave")
+	tell(f, messages)
+	f.post(func() { f.desk.weaving.talk.GoTo(messages / 2) })
+	all := resizes(b, screen)
+	end()
+
+	plain := newWatched()
+	app, view := tview.NewApplication().SetScreen(plain), tview.NewTextView()
+	for range messages {
+		fmt.Fprintln(view, "The thread goes on, and on.")
+	}
+	var wg sync.WaitGroup
+	first, once := make(chan struct{}), sync.Once{}
+	plain.painted = func() { once.Do(func() { close(first) }) }
+	wg.Go(func() { _ = app.SetRoot(view, true).Run() })
+	<-first
+	base := resizes(b, plain)
+	app.Stop()
+	wg.Wait()
+	b.ReportMetric(quantile(all, 0.5), "p50-ms")
+	b.ReportMetric(quantile(all, 0.99), "p99-ms")
+	b.ReportMetric(quantile(base, 0.5), "plain-tview-p50-ms")
+	b.ReportMetric(quantile(base, 0.5)/quantile(all, 0.5), "x-plain-tview")
+}
+
+// resizes resizes a screen a hundred times, from 40×12 to 400×120.
+func resizes(b *testing.B, screen *watched) []time.Duration {
+	b.Helper()
+	seen := make(chan time.Time, 1)
+	var want atomic.Int64
+	screen.painted = func() {
+		if w, _ := screen.Size(); int64(w) == want.Load() && want.CompareAndSwap(int64(w), 0) {
+			seen <- time.Now()
+		}
+	}
+	var all []time.Duration
+	for i := range 100 {
+		width := 40 + (i*157)%361
+		want.Store(int64(width))
+		began := time.Now()
+		height := 12 + (i*47)%109
+		screen.SetSize(width, height)
+		_ = screen.PostEvent(tcell.NewEventResize(width, height))
+		all = append(all, (<-seen).Sub(began))
+	}
+	return all
 }

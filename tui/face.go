@@ -35,6 +35,8 @@ type Options struct {
 
 	Rehearsal bool   // what is begun is one; shown from the first moment
 	Begin     *Begin // what to begin at once; nil: the oracle waits for a word
+
+	Painting func() // called before each paint; of tests
 }
 
 // Face is the oracle on a terminal. [Face.Run] owns all that belongs to it.
@@ -53,9 +55,9 @@ type Face struct {
 	quit    chan struct{} // closed when somebody wants to leave
 	once    sync.Once
 
-	// recalled is the run whose past is in the book; it belongs to the one worker that
-	// begins a run.
-	recalled string
+	// recalled are the runs whose past is in the book, by their ids or the beginnings of
+	// them; it belongs to the one worker that begins a run.
+	recalled []string
 
 	mu     sync.Mutex // guards what follows
 	posts  []func()   // to be run by tview's loop before the next paint
@@ -125,19 +127,29 @@ func (f *Face) Run(ctx context.Context) error {
 	f.work(f.deliver)
 	f.post(f.desk.start)
 	var lost error
+	over := false
 	select {
 	case <-f.quit:
 	case <-ctx.Done():
 	case lost = <-ended: // the terminal is gone, or a fault of ours
-		ended = nil
+		over = true
 	}
 	cancel()
-	if ended != nil {
-		pumping.Wait() // while the loop still answers it
-		f.app.Stop()
-		lost = <-ended
-	} else {
-		f.abandon(&pumping)
+	pumped := make(chan struct{})
+	go func() { pumping.Wait(); close(pumped) }()
+	if !over {
+		select {
+		case <-pumped: // while the loop still answered it
+			// By the loop, which may have lent the terminal just now: one that was closed
+			// meanwhile is drawn on for ever. Waited for, unless the loop ends before.
+			go f.app.QueueUpdate(f.app.Stop)
+			lost = <-ended
+		case lost = <-ended: // at the same time
+			over = true
+		}
+	}
+	if over {
+		abandon(pumped)
 	}
 	f.workers.Wait()
 	f.mu.Lock()
@@ -166,6 +178,9 @@ func (f *Face) open() error {
 		f.desk.key(e)
 		return nil // painted at once, and nothing else has keys of its own
 	})
+	if painting := f.options.Painting; painting != nil {
+		f.app.SetBeforeDrawFunc(func(tcell.Screen) bool { painting(); return false })
+	}
 	f.app.SetRoot(f.desk, true)
 	return nil
 }
@@ -186,11 +201,9 @@ func newLook(o Options, colors int) (*cell.Look, error) {
 // abandon waits for the pump when the loop has ended under it. A paint that it had
 // asked for at that very moment is never answered (rivo/tview#1163); then it stays
 // behind, and ends with the process.
-func (f *Face) abandon(pumping *sync.WaitGroup) {
-	done := make(chan struct{})
-	go func() { pumping.Wait(); close(done) }()
+func abandon(pumped <-chan struct{}) {
 	select {
-	case <-done:
+	case <-pumped:
 	case <-time.After(10 * frame):
 	}
 }
@@ -291,7 +304,7 @@ func (f *Face) deliver(ctx context.Context) {
 			return
 		case o := <-f.orders:
 			if !o.run.Put(o.cmd) {
-				f.post(func() { f.desk.flash("The run is over.") })
+				f.post(func() { f.desk.unsaid(o.cmd.Body) })
 			}
 		}
 	}

@@ -16,6 +16,9 @@ import (
 // maxInput is how much of the window the input takes at most.
 const maxInput = 3 // one row of so many
 
+// roomy is the height from which on a blank row parts the input from what stands above.
+const roomy = 30
+
 // Draw implements tview.Primitive.
 func (d *desk) Draw(s tcell.Screen) {
 	x, y, w, h := d.GetRect()
@@ -30,7 +33,12 @@ func (d *desk) Draw(s tcell.Screen) {
 		d.input.SetRect(x, y+bottom-rows, w, rows)
 	}
 	d.top = y + bottom - rows
-	if body := bottom - rows; body > 0 {
+	body := bottom - rows
+	if rows > 0 && h >= roomy {
+		body--
+		cell.On(s, x, y+body, w, 1, d.look).Clear(cell.Base)
+	}
+	if body > 0 {
 		d.screen().draw(s, x, y, w, body)
 	}
 	if rows > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,8 @@ type theatre struct {
 	refuse  error  // of Begin
 	edit    func(string) (string, error)
 	login   func() error
+	files   []string                       // of the workspace; nil: a few
+	strange func(sink supervisor.Sink) Run // what is begun in place of a puppet
 
 	mu     sync.Mutex
 	run    *puppet
@@ -220,6 +223,9 @@ func (h *theatre) Begin(_ context.Context, b Begin, sink supervisor.Sink) (Run, 
 	h.begun = append(h.begun, b)
 	if h.refuse != nil {
 		return nil, h.refuse
+	}
+	if h.strange != nil {
+		return h.strange(sink), nil
 	}
 	h.run = newPuppet(h.t, h, b.Task, sink)
 	return h.run, nil
@@ -249,6 +255,9 @@ func (h *theatre) Login() error {
 func (h *theatre) Suspend() error { h.paused++; return nil }
 
 func (h *theatre) Files(_ context.Context, prefix string) []string {
+	if h.files != nil {
+		return slices.DeleteFunc(slices.Clone(h.files), func(f string) bool { return f == "" })
+	}
 	var list []string
 	for _, f := range []string{"README.md", "header.go", "src/"} {
 		if strings.HasPrefix(f, prefix) {
@@ -259,6 +268,13 @@ func (h *theatre) Files(_ context.Context, prefix string) []string {
 }
 
 func (h *theatre) Documents(context.Context) []Document {
+	if h.files != nil {
+		var list []Document
+		for _, f := range h.files {
+			list = append(list, Document{Path: f, Title: f})
+		}
+		return list
+	}
 	return []Document{{Path: "REQUIREMENTS.md", Bytes: 2048, Title: "What the loom must do"}, {Path: "docs/notes.md", Bytes: 100}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/tui/card"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/orders"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -43,10 +44,10 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 	line := pages.Agent{
 		ID: a.ID, Name: orders.Word(a.Name), Mode: orders.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.Warned,
-		Age: max(now.Sub(a.Since), 0), Past: orders.Over(a),
+		Age: max(now.Sub(a.Since), 0), Past: orders.Over(a) || a.Status == supervisor.Ended,
 	}
 	if a.Status == supervisor.Busy {
-		line.Doing = orders.Word(a.Doing)
+		line.Doing = card.ToolName(a.Doing)
 	}
 	for i := range s.Permits {
 		if s.Permits[i].Params.ID == a.ID {

@@ -195,8 +195,8 @@ func BenchmarkIdle(b *testing.B) {
 		marks []string
 	}{
 		{"oracle", func(b *testing.B) *exec.Cmd { return screenCommand(b, "arbiter", "--rehearse") }, []string{firstWord, "scripted"}},
-		{"done", playing("verdict: {decision: COMPLETE, message: It is done., summary: There was nothing to do., reason: Nothing.}"), []string{"There was nothing"}},
-		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"), []string{"Which name?"}},
+		{"done", playing("verdict: {decision: COMPLETE, message: It is done., summary: There was nothing to do., reason: Nothing.}"), []string{"nothing"}},
+		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"), []string{"awaited"}},
 		{"still", playing("{say: Late., delay: 10m}", "--reduced-motion"), []string{"ponders"}},
 		{"working", playing("{say: Late., delay: 10m}"), []string{"ponders"}},
 		{"plain-tview", func(b *testing.B) *exec.Cmd { return screenCommand(b, "plain-screen") }, []string{firstWord}},

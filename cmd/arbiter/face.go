@@ -56,6 +56,9 @@ func speaksUTF8(getenv func(string) string) bool {
 	return false
 }
 
+// painting is called before each paint of the screen; of tests.
+var painting func()
+
 // oracle is the full screen.
 func (e env) oracle(c choices) error {
 	if problem := noScreen(); problem != "" {
@@ -66,10 +69,10 @@ func (e env) oracle(c choices) error {
 			return usagef("%v", err)
 		}
 	}
-	h := &host{env: e, choices: c}
+	h := newHost(e, c)
 	options := tui.Options{
 		Host: h, Version: version(), Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
-		Around: cell.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
+		Around: cell.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Painting: painting,
 	}
 	// Beside the runs, because /tmp may be memory; the files have no names.
 	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {

@@ -42,7 +42,10 @@ func (e env) headless(c choices) (err error) {
 	}
 	r.openHooks()
 	e.greet(r)
-	stopSignals := heedSignals(func(name string, n int) { loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1}) })
+	stopSignals := heedSignals(func(name string, n int) bool {
+		loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1})
+		return true
+	})
 	defer stopSignals()
 	if !c.NoInput {
 		// Not waited for: a read of stdin cannot be called off, and ends with the process.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -23,7 +24,10 @@ func (e env) playScreen(h *host, f *tui.Face) error {
 	if errors.As(failed, &fault) {
 		return e.screenFault(h, fault)
 	}
-	if failed != nil {
+	switch {
+	case failed != nil && !h.played():
+		return environmentf("%v; use --plain for lines of prose, --json for scripts", failed)
+	case failed != nil:
 		fmt.Fprintln(e.stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
 	}
 	if outcome.Exit == contract.ExitComplete {
@@ -33,6 +37,13 @@ func (e env) playScreen(h *host, f *tui.Face) error {
 		outcome.Text = "left before it was done"
 	}
 	return &exitError{code: outcome.Exit, text: outcome.Text}
+}
+
+// played says whether something was begun, or a signal came.
+func (h *host) played() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.life != nil || h.signal != ""
 }
 
 // screenFault reports a panic of the screen's. The run was stopped in order.
@@ -57,9 +68,13 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 // for it.
 func (h *host) heedSignals(leave func()) (stop func()) {
 	outliveReaders()
-	return heedSignals(func(name string, _ int) {
+	return heedSignals(func(name string, _ int) bool {
+		if name == "INT" && time.Now().UnixNano() < h.lent.Load() {
+			return false // a key of the program that has the terminal
+		}
 		h.signalled(name)
 		leave()
+		return true
 	})
 }
 
@@ -69,6 +84,7 @@ func (h *host) signalled(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signal = name
+	h.recall() // whoever has the terminal
 	if h.life != nil {
 		h.life.stop(name)
 	}

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -15,10 +18,21 @@ import (
 type host struct {
 	env      env
 	choices  choices
-	mu       sync.Mutex // guards what follows
-	signal   string     // that ended the program
-	life     *life      // the last one begun
-	farewell []func()   // what is said on stderr once the screen is gone
+	lent     atomic.Int64    // until when the terminal is somebody else's, in Unix time as of UnixNano
+	ctx      context.Context // of those who have it
+	recall   func()          // ends ctx
+	mu       sync.Mutex      // guards what follows
+	signal   string          // that ended the program
+	life     *life           // the last one begun
+	lack     string          // what keeps a run from beginning, as far as was seen
+	refused  *exitError      // why the last one did not begin
+	farewell []func()        // what is said on stderr once the screen is gone
+}
+
+func newHost(e env, c choices) *host {
+	h := &host{env: e, choices: c}
+	h.ctx, h.recall = context.WithCancel(context.Background())
+	return h
 }
 
 // life is one life of a run as a face sees it.
@@ -30,11 +44,28 @@ type life struct {
 
 	mu      sync.Mutex
 	stops   int
+	over    bool           // nothing is to be stopped any more
 	workers sync.WaitGroup // those who bring a stop
 }
 
 // Begin implements tui.Host.
 func (h *host) Begin(_ context.Context, b tui.Begin, sink supervisor.Sink) (tui.Run, error) {
+	l, err := h.begin(b, sink)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refused = nil; err != nil {
+		if !errors.As(err, &h.refused) {
+			h.refused = &exitError{code: contract.ExitFailed, text: err.Error()}
+		}
+		return nil, err
+	}
+	h.life = l
+	go l.play(h) // waited for by whoever reads Done, and by close
+	return l, nil
+}
+
+// begin makes a life that is ready to be played.
+func (h *host) begin(b tui.Begin, sink supervisor.Sink) (*life, error) {
 	c := h.choices
 	c.Options.Partial = true
 	c.Options.Task = b.Task
@@ -58,10 +89,6 @@ func (h *host) Begin(_ context.Context, b tui.Begin, sink supervisor.Sink) (tui.
 		l.loop.Restore(*r.resumed)
 	}
 	r.openHooks()
-	h.mu.Lock()
-	h.life = l
-	h.mu.Unlock()
-	go l.play(h) // waited for by whoever reads Done, and by close
 	return l, nil
 }
 
@@ -79,6 +106,9 @@ func (l *life) play(h *host) {
 	h.farewell = append(h.farewell, func() { h.env.farewell(l.run, s, unfinished) })
 	h.mu.Unlock()
 	l.run.close()
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock()
 	l.workers.Wait()
 }
 
@@ -100,14 +130,21 @@ func (l *life) Stop() { l.stop("INT") }
 
 func (l *life) stop(signal string) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.stops++
-	n := l.stops
-	l.mu.Unlock()
-	if n > 2 {
+	if l.over || l.stops > 2 {
 		return // the bridge is at it already, as fast as it goes
 	}
+	fast := l.stops > 1
 	// Never for long: what ends a run does not wait behind other inputs.
-	l.workers.Go(func() { l.loop.Put(supervisor.Signalled{Signal: signal, Fast: n > 1}) })
+	l.workers.Go(func() { l.loop.Put(supervisor.Signalled{Signal: signal, Fast: fast}) })
+}
+
+// stopping says whether somebody has asked for its end.
+func (l *life) stopping() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stops > 0
 }
 
 // Recall implements tui.Host.
@@ -147,6 +184,9 @@ func (h *host) Recall(ctx context.Context, run string, sink supervisor.Sink) err
 func (h *host) Survey(ctx context.Context) tui.Findings {
 	f := surveyClaude(ctx, h.choices)
 	f.CWD, f.Trusted = h.choices.Place, h.choices.Options.Trusted
+	h.mu.Lock()
+	h.lack = lackOf(f)
+	h.mu.Unlock()
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
 		return f
@@ -166,6 +206,36 @@ func (h *host) Survey(ctx context.Context) tui.Findings {
 	return f
 }
 
+// lackOf is what keeps a run from beginning, in words; empty if nothing does.
+func lackOf(f tui.Findings) string {
+	switch {
+	case f.Rehearsal:
+		return ""
+	case f.Claude == "":
+		return "nothing was begun: " + f.Problem
+	case f.Login == tui.LoginNo:
+		return "nothing was begun: claude is not logged in"
+	}
+	return ""
+}
+
+// nothing is how a program ends in which no run was begun.
+func (h *host) nothing() tui.Outcome {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.signal == "INT":
+		return tui.Outcome{Exit: contract.ExitInterrupted}
+	case h.signal == "TERM":
+		return tui.Outcome{Exit: contract.ExitTerminated}
+	case h.refused != nil:
+		return tui.Outcome{Exit: h.refused.code, Text: h.refused.text}
+	case h.lack != "":
+		return tui.Outcome{Exit: contract.ExitEnvironment, Text: h.lack}
+	}
+	return tui.Outcome{}
+}
+
 // end stops what still runs, waits for it, and says on stderr what is left to say. The
 // screen is gone by then.
 func (h *host) end(signal string) tui.Outcome {
@@ -174,21 +244,17 @@ func (h *host) end(signal string) tui.Outcome {
 	if h.signal != "" {
 		signal = h.signal
 	}
-	asked := h.signal
 	h.mu.Unlock()
 	if l == nil {
-		switch asked {
-		case "INT":
-			return tui.Outcome{Exit: contract.ExitInterrupted}
-		case "TERM":
-			return tui.Outcome{Exit: contract.ExitTerminated}
-		}
-		return tui.Outcome{}
+		return h.nothing()
 	}
 	select {
 	case <-l.done:
 	default:
-		l.stop(signal)
+		if !l.stopping() { // else it would be a second one, that hurries
+			l.stop(signal)
+		}
+		fmt.Fprintln(h.env.stderr, "The run is being stopped, so that it can be taken up again. Another Ctrl+C hurries it.")
 		<-l.done
 	}
 	h.mu.Lock()

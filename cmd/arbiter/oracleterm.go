@@ -2,14 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/inherit"
 	"github.com/arbiter-cli/arbiter/bridge/lend"
@@ -27,17 +29,36 @@ func (h *host) Edit(text string) (string, error) {
 		return text, err
 	}
 	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
-	// A shell, because the variable may hold arguments and quotes.
-	cmd := exec.Command("/bin/sh", "-c", editor+` "$1"`, "editor", path)
+	// It stays in our group, so that one Ctrl+Z of the editor's suspends both.
+	cmd := exec.CommandContext(h.ctx, "/bin/sh", "-c", editorScript(editor), "editor", path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return text, fmt.Errorf("the editor (%s) ended with an error, the text is as it was: %w", editor, err)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
+	h.lent.Store(math.MaxInt64) // Ctrl+C goes to the whole group, and is the editor's
+	err = cmd.Run()
+	h.lent.Store(time.Now().Add(underWay).UnixNano())
+	if err != nil {
+		return text, fmt.Errorf("the text is as it was: %w of the editor (%s)", err, editor)
 	}
 	edited, err := os.ReadFile(path)
 	if err != nil {
 		return text, err
 	}
 	return strings.TrimSuffix(string(edited), "\n"), nil
+}
+
+// underWay is how long a signal that was meant for the editor may be on its way. The
+// screen's own Ctrl+C is a key, and no signal.
+const underWay = 250 * time.Millisecond
+
+// editorScript runs an editor on the file $1, by a shell, because the variable may hold
+// arguments and quotes. The shell becomes the editor where it can; where it has to stay,
+// it must not die of a Ctrl+C that was the editor's.
+func editorScript(editor string) string {
+	if strings.ContainsAny(editor, "=;&|<>()$`\n") {
+		return "trap : INT; " + editor + ` "$1"`
+	}
+	return "exec " + editor + ` "$1"`
 }
 
 // Login implements tui.Host: `claude auth login` in a terminal of its own, with the
@@ -48,8 +69,8 @@ func (h *host) Login() error {
 	cmd.Dir = h.choices.Place
 	cmd.Env = inherit.List(inherit.From(os.Environ(), h.choices.Options.Env))
 	fmt.Fprint(h.env.stderr, "\nclaude logs in. Ctrl+] comes back to arbiter.\n\n")
-	exit, err := lend.Run(context.Background(), cmd, os.Stdin)
-	if errors.Is(err, lend.ErrDetached) {
+	exit, err := lend.Run(h.ctx, cmd, os.Stdin)
+	if errors.Is(err, lend.ErrDetached) || h.ctx.Err() != nil {
 		return nil // whether it was done is looked for anyway
 	}
 	if err != nil {
@@ -61,11 +82,23 @@ func (h *host) Login() error {
 	return nil
 }
 
+// notStopped is how long a stop may take to come about.
+const notStopped = 250 * time.Millisecond
+
 // Suspend implements tui.Host: it stops the process group as Ctrl+Z does, and returns
-// when it is continued.
+// when it is continued. Any thread may take the signal, so that this one may run on for
+// a moment: the screen must not be back by then. A group without a shell above it, an
+// orphaned one, is not stopped by that signal at all.
 func (h *host) Suspend() error {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
 	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
-		return errors.Join(errors.New("suspend"), err)
+		return fmt.Errorf("suspend: %w", err)
+	}
+	select {
+	case <-continued:
+	case <-time.After(notStopped):
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func worksPlain(name string) bool {
 
 // plain is the same run as lines of prose.
 func (e env) plain(c choices) error {
-	h := plainHost{host: &host{env: e, choices: c}}
+	h := plainHost{host: newHost(e, c)}
 	f := plain.Face{
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Face.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {

@@ -2,10 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
-	"slices"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
@@ -75,16 +82,135 @@ func (p *pane) leave() *os.ProcessState {
 	return state
 }
 
-var _ = slices.Contains[[]int]
+// clear empties the input.
+func (p *pane) clear() {
+	p.t.Helper()
+	p.press("Ctrl+C")
+	p.until(func(s pty.Screen) bool { return s.Shows("› Speak") })
+}
 
-func TestPeek(t *testing.T) {
-	p := show(t, pty.Size{Columns: 100, Rows: 30}, "", nil, "--stand-in", "--rehearse")
-	s := p.await("Speak, mortal.")
-	t.Log("\n" + s.Text())
-	p.Type("Weave\n")
-	s = p.await("It is done.")
-	t.Log("\n" + s.Text(), s.Title, s.Notices)
-	t.Log(pty.FullScreen.Check(p.Output()), string(p.Answers()))
-	st := p.leave()
-	t.Log(st, "\n", p.Screen().Text())
+// peak is the most memory that a process has had, in bytes.
+func peak(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kB, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kB << 10
+}
+
+// weaving starts a play in which an Orchestrator works for long.
+func weaving(t *testing.T, size pty.Size) *pane {
+	t.Helper()
+	p := show(t, size, "", nil, "--stand-in", "--scenario", scenarioFile(t, spin("sleep 1000")), "--task", "Weave")
+	p.await("THE WEAVING", "Orchestrator I", "weaves", "Bash")
+	return p
+}
+
+// TestHugePaste: ten megabytes, with bytes in them that mean something elsewhere, are
+// pasted in two parts. Nothing of it is executed or sent, the screen goes on meanwhile,
+// it becomes a chip, and what cannot be sent is not lost.
+func TestHugePaste(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	p := weaving(t, pty.Size{Columns: 100, Rows: 30})
+	before := peak(t, p.Process().Pid)
+	evil := "/quit\r\x03\x03y\x1b[201;1~/quit\r\x1b[0201~\x1b]0;owned\x1bP\x1b_\x1b[20\x1b[200~1~\x1b[<0;2;2M\x1b[<0;2;2m\u009b201~\x9b201~/kill orch-1\r\x07\x1a\x00é世\r\n"
+	part := strings.Repeat(evil, (5<<20)/len(evil)+1)
+	p.Send("\x1b[200~" + part)
+	for range 4 { // what moves goes on moving while the rest is on its way
+		at := p.Screen().Row(-1)
+		p.until(func(s pty.Screen) bool { return s.Row(-1) != at })
+	}
+	began := time.Now()
+	p.Send(part + "\x1b[201~")
+	s := p.await("› [paste 1: ", "MB]")
+	t.Logf("the second half took %v; %d MB at most, %d MB before", time.Since(began).Round(time.Millisecond), peak(t, p.Process().Pid)>>20, before>>20)
+	if grown := peak(t, p.Process().Pid) - before; grown > 150<<20 {
+		t.Errorf("it took %d MB", grown>>20)
+	}
+	chip := s.Row(-2)
+	p.press("Enter")
+	if s = p.await("Too long, not sent"); s.Row(-2) != chip || s.Shows("quit") || !s.Shows("name it with @") {
+		t.Errorf("refused, but:\n%s", s.Text())
+	}
+	if faults := pty.FullScreen.Check(p.Output()); faults != nil || strings.Contains(s.Title, "owned") {
+		t.Errorf("sent: %q, title %q", faults, s.Title)
+	}
+	p.clear()
+	p.Paste("a short one")
+	p.await("› a short one")
+	p.press("Enter")
+	if s = p.await("You → The Arbiter", "▌ a short one"); !s.Shows("weaves") || s.Shows("Leave?") {
+		t.Errorf("something else was done:\n%s", s.Text())
+	}
+	p.leave()
+}
+
+// window sets a terminal's size as the kernel has it, without asking who draws it.
+func window(t *testing.T, p *pane, columns, rows uint16) {
+	t.Helper()
+	tty, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", p.Process().Pid), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// passing is what changes on a screen on which nothing happens.
+var passing = regexp.MustCompile(`[·•⠀-⣿]+|\s*\d+[smh]\b|\d\d:\d\d|\$\S+|\S+ tok`)
+
+func unmoved(s pty.Screen) string {
+	return passing.ReplaceAllString(strings.Join(s.Rows()[:max(len(s.Cells)-1, 0)], "\n"), "")
+}
+
+// TestScreenResizeStorm: sizes that make no sense, in a row and at once. It does not
+// fall, its memory is bounded, and it comes back as it was.
+func TestScreenResizeStorm(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	normal := pty.Size{Columns: 80, Rows: 24}
+	p := weaving(t, normal)
+	before, used := unmoved(p.Screen()), peak(t, p.Process().Pid)
+	for i := range 200 {
+		if err := p.Resize(pty.Size{Columns: 1 + i*7%130, Rows: 1 + i*5%50}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, size := range [][2]int{{1, 1}, {0, 0}, {10_000, 24}, {3, 1000}, {1, 50}, {200, 1}, {2, 2}, {400, 120}} {
+		if err := p.Resize(pty.Size{Columns: size[0], Rows: size[1]}); err != nil {
+			t.Fatal(err)
+		}
+		if size[0] > 300 && size[1] > 20 {
+			p.await("THE WEAVING", "F1 help")
+		}
+	}
+	for _, size := range [][2]uint16{{65535, 65535}, {1, 65535}, {65535, 1}, {30_000, 1000}, {65535, 65535}} {
+		sent := len(p.Output())
+		window(t, p, size[0], size[1])
+		if size[0] > 1 && size[1] > 1 { // that much is painted
+			p.until(func(pty.Screen) bool { return len(p.Output()) > sent+1<<20 })
+		}
+	}
+	if err := p.Resize(normal); err != nil {
+		t.Fatal(err)
+	}
+	s := p.until(func(s pty.Screen) bool { return s.Size == normal && unmoved(s) == before })
+	grown := peak(t, p.Process().Pid) - used
+	t.Logf("%d MB more at most", grown>>20)
+	if grown > 1<<30 {
+		t.Errorf("it took %d MB", grown>>20)
+	}
+	if !strings.HasSuffix(s.Row(-1), "F1 help") {
+		t.Errorf("the last row is %q", s.Row(-1))
+	}
+	p.leave()
 }

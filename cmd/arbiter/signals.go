@@ -11,14 +11,14 @@ import (
 
 // heedSignals hands signals on, by the name of what is asked for (INT, TERM) and their
 // number: the first asks for an orderly end, the second for a fast one, the third does
-// not ask.
-func heedSignals(heed func(name string, n int)) (stop func()) {
+// not ask. One that heed says was meant for somebody else does not count.
+func heedSignals(heed func(name string, n int) bool) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	quit := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for n := 1; ; n++ {
+		for n := 1; ; {
 			select {
 			case <-quit:
 				return
@@ -32,7 +32,9 @@ func heedSignals(heed func(name string, n int)) (stop func()) {
 					// sweep everything it started.
 					os.Exit(int(code))
 				}
-				heed(name, n)
+				if heed(name, n) {
+					n++
+				}
 			}
 		}
 	})

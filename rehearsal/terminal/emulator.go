@@ -45,6 +45,7 @@ type vtEmulator struct {
 	keypad   bool
 	pen      uv.Style
 	savedPen uv.Style
+	shield   shield
 }
 
 // newEmulator makes one. A terminal of no size has one cell here: the library takes
@@ -121,7 +122,7 @@ func (e *vtEmulator) registerCSI() {
 // operand is what follows the number of an OSC.
 func operand(data []byte) string {
 	_, text, _ := bytes.Cut(data, []byte(";"))
-	return string(text)
+	return unshield(string(text))
 }
 
 func (e *vtEmulator) mode(m ansi.Mode, on bool) {
@@ -153,7 +154,7 @@ func (e *vtEmulator) write(p []byte) (err error) {
 			err = fmt.Errorf("emulator failed at %.100q: %v", p, r)
 		}
 	}()
-	_, err = e.vt.Write(p)
+	_, err = e.vt.Write(e.shield.pass(p))
 	return err
 }
 
@@ -173,7 +174,7 @@ func (e *vtEmulator) screen() Screen {
 		s.Cells[y] = make([]Cell, w)
 		for x := range w {
 			if c := e.vt.CellAt(x, y); c != nil { // the library takes a link's URL for its parameters
-				s.Cells[y][x] = Cell{Text: c.Content, Width: c.Width, Style: style(c.Style), Link: c.Link.Params}
+				s.Cells[y][x] = Cell{Text: c.Content, Width: c.Width, Style: style(c.Style), Link: unshield(c.Link.Params)}
 			}
 		}
 		mend(s.Cells[y])

@@ -188,3 +188,11 @@ func TestManners(t *testing.T) {
 		t.Error("colour passes for lines")
 	}
 }
+
+// TestTitlesBeyondASCII: a byte of a character is not the end of a string.
+func TestTitlesBeyondASCII(t *testing.T) {
+	s := seen(small, "\x1b]2;✓ 100% 日本 %41\x1b\\ok✓\x1b]8;;https://example.org/✓%20\x1b\\link\x1b]8;;\x1b\\\x1b]777;notify;✗;b\a")
+	if s.Title != "✓ 100% 日本 %41" || s.Row(0) != "ok✓link" || s.Cells[0][3].Link != "https://example.org/✓%20" || !slices.Equal(s.Notices, []string{"notify;✗;b"}) {
+		t.Errorf("title %q, row %q, link %q, notices %q", s.Title, s.Row(0), s.Cells[0][3].Link, s.Notices)
+	}
+}

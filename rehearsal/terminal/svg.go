@@ -51,6 +51,8 @@ func (s Screen) SVG(p Picture) string {
 	if p.Window {
 		d.window(w, p.Title, s.Title)
 	}
+	// Rectangles that touch show no seam, also where the picture is shown smaller.
+	d.printf("<style>g rect{shape-rendering:crispEdges}</style>\n")
 	d.printf(`<g transform="translate(%d %d)">`+"\n", margin, margin+top)
 	for y, row := range s.Cells {
 		d.grounds(y, row)

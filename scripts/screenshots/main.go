@@ -22,6 +22,7 @@ func main() {
 	arbiter := flag.String("arbiter", "bin/arbiter", "the arbiter to run")
 	claude := flag.String("claude", os.Getenv("ARBITER_CLAUDE"), "the Claude CLI it drives")
 	out := flag.String("out", "testdata/pictures", "directory of the pictures")
+	home := flag.String("home", filepath.Join(os.TempDir(), "loom"), "`DIR` that each scene makes, plays in and removes; its name is seen in pictures")
 	list := flag.Bool("list", false, "name the scenes")
 	flag.Parse()
 	all := scenes()
@@ -33,23 +34,23 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := playAll(ctx, all, flag.Args(), *arbiter, *claude, *out); err != nil {
+	if err := playAll(ctx, all, flag.Args(), theatre{arbiter: *arbiter, claude: *claude, out: *out, home: *home}); err != nil {
 		fmt.Fprintln(os.Stderr, "screenshots:", err)
 		os.Exit(1)
 	}
 }
 
-func playAll(ctx context.Context, all []scene, names []string, arbiter, claude, out string) error {
-	arbiter, err := filepath.Abs(arbiter)
-	if err != nil {
-		return err
-	}
-	if claude != "" {
-		if claude, err = filepath.Abs(claude); err != nil {
+func playAll(ctx context.Context, all []scene, names []string, th theatre) error {
+	for _, path := range []*string{&th.arbiter, &th.claude, &th.home} {
+		var err error
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := os.MkdirAll(th.out, 0o755); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -62,7 +63,7 @@ func playAll(ctx context.Context, all []scene, names []string, arbiter, claude, 
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "screenshots:", s.name)
-		if err := s.play(ctx, arbiter, claude, out); err != nil {
+		if err := s.play(ctx, th); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}

@@ -28,6 +28,13 @@ type scene struct {
 	steps []step
 }
 
+// theatre is what all scenes are played with.
+type theatre struct {
+	arbiter, claude string // programs
+	out             string // directory of the pictures
+	home            string // directory that is made for each scene, and removed: its name is seen
+}
+
 // stage is what a scene is played on.
 type stage struct {
 	*terminal.Terminal
@@ -39,13 +46,12 @@ type step func(ctx context.Context, s *stage) error
 
 // play plays the scene. The program has to end by its last step, else it is killed,
 // which is an error: it might leave others behind.
-func (sc scene) play(ctx context.Context, program, claude, out string) error {
-	home, err := os.MkdirTemp("", "screenshots-")
-	if err != nil {
+func (sc scene) play(ctx context.Context, th theatre) error {
+	if err := os.Mkdir(th.home, 0o700); err != nil { // one that is there may be somebody's
 		return err
 	}
-	defer os.RemoveAll(home)
-	place := filepath.Join(home, "oracle") // its name is seen in pictures
+	defer os.RemoveAll(th.home)
+	place := filepath.Join(th.home, "oracle") // its name is seen in pictures
 	if err := os.Mkdir(place, 0o755); err != nil {
 		return err
 	}
@@ -54,18 +60,18 @@ func (sc scene) play(ctx context.Context, program, claude, out string) error {
 			return err
 		}
 	}
-	cmd := exec.Command(program, sc.args...)
+	cmd := exec.Command(th.arbiter, sc.args...)
 	cmd.Dir = place
 	cmd.Env = append([]string{
-		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=xterm-256color", "COLORTERM=truecolor",
-		"ARBITER_CLAUDE=" + claude, "ARBITER_STATE_DIR=" + filepath.Join(home, "state"),
+		"HOME=" + th.home, "TMPDIR=" + th.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color", "COLORTERM=truecolor",
+		"ARBITER_CLAUDE=" + th.claude, "ARBITER_STATE_DIR=" + filepath.Join(th.home, "state"),
 	}, sc.env...)
 	term, err := terminal.Start(cmd, sc.size)
 	if err != nil {
 		return err
 	}
 	defer term.Close()
-	s := &stage{Terminal: term, out: out}
+	s := &stage{Terminal: term, out: th.out}
 	for i, step := range sc.steps {
 		if err := within(ctx, patience, func(ctx context.Context) error { return step(ctx, s) }); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
@@ -103,6 +109,11 @@ func until(what string, condition func(terminal.Screen) bool) step {
 	}
 }
 
+// gone waits until a text is no longer on the screen.
+func gone(text string) step {
+	return until(text+" is gone", func(s terminal.Screen) bool { return !s.Shows(text) })
+}
+
 // press presses keys by name.
 func press(names ...string) step {
 	return func(_ context.Context, s *stage) error { return s.Press(names...) }
@@ -132,9 +143,12 @@ func resize(columns, rows int) step {
 }
 
 // shoot takes a picture. label says what it shows to those who do not see it.
-func shoot(name, label string) step {
+func shoot(name, label string) step { return shootOn(terminal.Picture{}, name, label) }
+
+// shootOn takes it with the ground of another terminal.
+func shootOn(p terminal.Picture, name, label string) step {
 	return func(_ context.Context, s *stage) error {
-		svg := s.Screen().SVG(terminal.Picture{Window: true, Label: label})
-		return os.WriteFile(filepath.Join(s.out, name+".svg"), []byte(svg), 0o644)
+		p.Window, p.Label = true, label
+		return os.WriteFile(filepath.Join(s.out, name+".svg"), []byte(s.Screen().SVG(p)), 0o644)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
@@ -64,7 +66,7 @@ var tried = scene{
 
 func TestScene(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "pictures")
-	if err := playAll(t.Context(), []scene{tried}, []string{"tried"}, os.Args[0], "", out); err != nil {
+	if err := playAll(t.Context(), []scene{tried}, []string{"tried"}, theatre{arbiter: os.Args[0], out: out, home: filepath.Join(t.TempDir(), "loom")}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][]string{
@@ -108,13 +110,56 @@ func TestFailures(t *testing.T) {
 		"step":     {stays, "step 2: no more"},
 		"setup":    {unprepared, "no place"},
 	} {
-		err := tt.scene.play(t.Context(), os.Args[0], "", t.TempDir())
+		err := tt.scene.play(t.Context(), theatre{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
-	if err := playAll(t.Context(), []scene{tried}, []string{"none"}, os.Args[0], "", t.TempDir()); err == nil {
+	if err := playAll(t.Context(), []scene{tried}, []string{"none"}, theatre{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")}); err == nil {
 		t.Error("a scene that is not was played")
+	}
+}
+
+// TestAtRest plays the first picture on the program of this tree.
+func TestAtRest(t *testing.T) {
+	dir := t.TempDir()
+	arbiter := filepath.Join(dir, "arbiter")
+	if out, err := exec.Command("go", "build", "-o", arbiter, "../../cmd/arbiter").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := playAll(t.Context(), scenes(), []string{"oracle"}, theatre{arbiter: arbiter, out: dir, home: filepath.Join(dir, "loom")}); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(filepath.Join(dir, "oracle.svg"))
+	if err != nil || !strings.Contains(string(svg), ">Speak, mortal.</text>") {
+		t.Errorf("%v: %.2000s", err, svg)
+	}
+}
+
+// TestScript: the script of the run is one that a rehearsal takes.
+func TestScript(t *testing.T) {
+	if _, err := rehearsal.Parse("loom.yaml", loom); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPictures: what is kept shows nothing of the machine it was made on, and is small.
+func TestPictures(t *testing.T) {
+	const dir, most = "../../testdata/pictures", 60_000
+	for _, name := range []string{"oracle", "weaving", "focus", "permission", "done", "handoff", "logbook", "light"} {
+		svg, err := os.ReadFile(filepath.Join(dir, name+".svg"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if len(svg) > most {
+			t.Errorf("%s has %d bytes", name, len(svg))
+		}
+		for _, path := range []string{"/root", "/home", "/work/", "/Users"} {
+			if strings.Contains(string(svg), path) {
+				t.Errorf("%s shows %s", name, path)
+			}
+		}
 	}
 }
 

@@ -1,19 +1,86 @@
 package main
 
-import "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+import (
+	_ "embed"
+	"os"
+	"path/filepath"
 
-var usual = terminal.Size{Columns: 120, Rows: 36}
+	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
+)
+
+//go:embed loom.yaml
+var loom []byte
+
+// task is what is asked for in the pictures.
+const task = "Teach loom.sh to write its threads as JSON, and prove it with tests."
+
+var usual = terminal.Size{Columns: 100, Rows: 30}
 
 // scenes are the pictures of the documentation, in its order.
-func scenes() []scene {
-	return []scene{
-		{
-			name: "oracle", size: usual, args: []string{"--rehearse"},
-			steps: []step{
-				wait("Speak, mortal."),
-				shoot("oracle", "arbiter at rest: its sigil, its name and the input line"),
-				press("Ctrl+C", "Ctrl+C"),
-			},
-		},
+func scenes() []scene { return []scene{atRest, weaving} }
+
+var atRest = scene{
+	name: "oracle", size: usual, args: []string{"--rehearse"},
+	steps: []step{
+		wait("Speak, mortal.", "a scripted one"),
+		shoot("oracle", "arbiter at rest: its sigil, its name, what there is to work with, and the input line"),
+		press("Ctrl+C"),
+	},
+}
+
+// weaving is one run from the first word to the end. The script waits where a picture
+// is taken; each step below waits for what it needs.
+var weaving = scene{
+	name: "weaving", size: usual, args: []string{"--scenario", filepath.Join("..", "loom.yaml")},
+	setup: func(place string) error {
+		return os.WriteFile(filepath.Join(place, "..", "loom.yaml"), loom, 0o600)
+	},
+	steps: []step{
+		wait("Speak, mortal."),
+		write(task), press("Enter"),
+		wait("Names are escaped", "Look for names that break it", "61k/300k"),
+		shoot("weaving", "a run: two Orchestrators at work, how full their contexts are, the plan, and what they say to each other"),
+		press("Alt+1"),
+		wait("session ", "cat loom.sh", "Prints each thread"),
+		shoot("focus", "one Orchestrator from near: what it says and does, and what its subagent does"),
+		press("q"),
+		wait("THE WEAVING"),
+		until("the answers can be given", func(s terminal.Screen) bool {
+			x, y, ok := s.Find("Allow once")
+			return ok && s.Cells[y][x].Style.Bg != terminal.Default && s.Shows("rm -rf build")
+		}),
+		shoot("permission", "an Orchestrator asks leave to run a command; the run stands dim behind the question"),
+		press("y"),
+		wait("loom.sh prints one JSON"),
+		shoot("done", "the end of the run: its summary, what it cost, and the checks that passed"),
+		// A match is unfolded. The successor's brief holds the document, too: the one
+		// before it is the document itself.
+		resize(usual.Columns, 63),
+		press("/"), write("backslashes"), press("Enter"),
+		wait("█ • Quotes and backslashes", "The Arbiter examines you"),
+		press("n"),
+		wait("▾ Orchestrator I → Orchestrator III", "Claims"),
+		shoot("handoff", "a hand-off document unfolded: what was done, what is left, what was decided, and which claims were proved"),
+		resize(usual.Columns, usual.Rows),
+		press("F2"),
+		wait("THE LOGBOOK"),
+		shoot("logbook", "the logbook: every event, one line each"),
+		press("q"),
+		wait("THE WEAVING"),
+		press("G", "i"), write("/theme light"), press("Enter"),
+		until("the colours are light", light),
+		gone("NORMAL"), gone("/theme"),
+		shootOn(terminal.Picture{Foreground: terminal.RGB(0x30, 0x30, 0x30), Background: terminal.RGB(0xfb, 0xfa, 0xf7)}, "light", "the same run on a light ground"),
+		press("Ctrl+C"),
+	},
+}
+
+// light says whether the title is dark enough for a light ground.
+func light(s terminal.Screen) bool {
+	x, y, ok := s.Find("THE WEAVING")
+	if !ok {
+		return false
 	}
+	r, g, b, ok := s.Cells[y][x].Style.Fg.Values()
+	return ok && int(r)+int(g)+int(b) < 3*0x80
 }

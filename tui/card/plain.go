@@ -70,13 +70,13 @@ func Plain(e chronicle.Entry, name func(id string) string) (string, bool) {
 		if b.Subagent != "" {
 			who = "A subagent of " + amid(who)
 		}
-		text := said(who+" asks leave to use "+toolName(b.Tool), indented(inputText(b.Input)))
+		text := said(who+" asks leave to use "+ToolName(b.Tool), indented(inputText(b.Input)))
 		if concealed(b.Input) {
 			text += "\n" + unseen
 		}
 		return text + after("\nWhy it asks: ", strings.TrimSpace(b.Reason)), true
 	case contract.Permission:
-		return stop(answered(b) + after(": ", toolName(b.Tool)+" for "+amid(who))), true
+		return stop(answered(b) + after(": ", ToolName(b.Tool)+" for "+amid(who))), true
 	case contract.Error:
 		text := said("Trouble, "+category(string(b.Category)), b.Message)
 		return text + after("\nChoose one of: ", choices(b.RecoveryOptions)), true

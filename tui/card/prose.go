@@ -30,14 +30,14 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.Delta:
 		return one(b.Text, maxWords)
 	case contract.ToolUse:
-		return toolName(b.Tool) + after(": ", gist(b.Tool, b.Input))
+		return ToolName(b.Tool) + after(": ", gist(b.Tool, b.Input))
 	case contract.ToolResult:
 		if b.IsError {
 			return exit(b.Text) + after(": ", one(b.Text, maxWords))
 		}
 		return firstOf(one(b.Text, maxWords), "an empty result")
 	case contract.ToolCall:
-		return toolName(b.Tool) + after(": ", gist(b.Tool, b.Input))
+		return ToolName(b.Tool) + after(": ", gist(b.Tool, b.Input))
 	case contract.SubagentStart:
 		return "subagent: " + one(b.Description, maxTelling) + after(", as ", one(b.Type, maxName))
 	case contract.SubagentStop:
@@ -62,9 +62,9 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.Plan:
 		return plannedText(b)
 	case contract.PermissionRequest:
-		return who + " asks leave to use " + toolName(b.Tool) + after(": ", gist(b.Tool, b.Input))
+		return who + " asks leave to use " + ToolName(b.Tool) + after(": ", gist(b.Tool, b.Input))
 	case contract.Permission:
-		return answered(b) + after(": ", toolName(b.Tool))
+		return answered(b) + after(": ", ToolName(b.Tool))
 	case contract.Question:
 		return who + " asks: " + one(b.Text, maxWords)
 	case contract.Accepted:

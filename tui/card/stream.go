@@ -185,7 +185,7 @@ func ended(b contract.SubagentStop) (string, cell.Role) {
 // progress is what a subagent has done so far.
 func progress(p contract.SubagentProgress) string {
 	parts := []string{tokens(p.Tokens) + " tokens", plural(p.ToolUses, "tool")}
-	if last := toolName(p.LastTool); last != "" {
+	if last := ToolName(p.LastTool); last != "" {
 		parts = append(parts, "last "+last)
 	}
 	return strings.Join(parts, ", ")

@@ -39,7 +39,7 @@ func (o Options) talk(e chronicle.Entry) Card {
 			r, mark = cell.Good, g.Done
 		}
 		text := answered(b)
-		if tool := toolName(b.Tool); tool != "" {
+		if tool := ToolName(b.Tool); tool != "" {
 			text = tool + ": " + lower(text)
 		}
 		return o.quiet(e.Event, r, mark, text)
@@ -210,7 +210,7 @@ func (o Options) permission(e chronicle.Entry, p contract.PermissionRequest) Car
 	if p.Subagent != "" {
 		who = "A subagent of " + who
 	}
-	c.Head = o.titled(cell.Line{{Text: who + " asks leave to use " + toolName(p.Tool), Role: role}}, nil, e.At)
+	c.Head = o.titled(cell.Line{{Text: who + " asks leave to use " + ToolName(p.Tool), Role: role}}, nil, e.At)
 	keep := foldResult
 	if open {
 		keep = foldAsked // somebody has to judge it

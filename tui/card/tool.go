@@ -98,8 +98,8 @@ func gistOf(value []byte) string {
 	return text
 }
 
-// toolName is a tool's name as it is shown: those of servers without their wrapping.
-func toolName(tool string) string {
+// ToolName is a tool's name as it is shown: those of servers without their wrapping.
+func ToolName(tool string) string {
 	name := one(tool, maxName)
 	if rest, ok := strings.CutPrefix(name, "mcp__arbiter__"); ok {
 		return rest
@@ -114,7 +114,7 @@ func toolName(tool string) string {
 
 // call is a tool's call on one line of so many columns.
 func (o Options) call(tool string, input json.RawMessage, columns int) cell.Line {
-	name := toolName(tool)
+	name := ToolName(tool)
 	l := cell.Line{{Text: name, Role: cell.Strong}}
 	about := gist(tool, input)
 	room := columns - cell.Width(name) - 2

@@ -5,6 +5,7 @@ type Glyphs struct {
 	Done, Current, Pending, Failed, Skipped string // of a step of the plan
 
 	Gutter            string // at the left of what somebody says
+	GutterMarked      string // the same of what the cursor is on
 	Folded, Unfolded  string
 	Ellipsis          string
 	Bullet            string
@@ -29,8 +30,8 @@ type Glyphs struct {
 // Unicode are the glyphs of a terminal that knows UTF-8.
 var Unicode = &Glyphs{
 	Done: "✓", Current: "◆", Pending: "○", Failed: "✗", Skipped: "–",
-	Gutter: "▌", Folded: "▸", Unfolded: "▾", Ellipsis: "…", Bullet: "•", Arrow: "→", Separator: "·", Prompt: "›",
-	Full: "█", Empty: "░", Parts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
+	Gutter: "▌", GutterMarked: "█", Folded: "▸", Unfolded: "▾", Ellipsis: "…", Bullet: "•", Arrow: "→", Separator: "·", Prompt: "›",
+	Full: "━", Empty: "─", Parts: []string{"╸"}, // lines: bars of two rows do not touch
 	Spinner:    []string{"⠁", "⠂", "⠄", "⡀", "⢀", "⠠", "⠐", "⠈"},
 	Horizontal: "─", Vertical: "│", TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
 	Branch: "├", LastLeaf: "└",
@@ -40,7 +41,7 @@ var Unicode = &Glyphs{
 // ASCII are the glyphs of every other terminal.
 var ASCII = &Glyphs{
 	Done: "x", Current: ">", Pending: ".", Failed: "!", Skipped: "-",
-	Gutter: "|", Folded: "+", Unfolded: "-", Ellipsis: "~", Bullet: "*", Arrow: ">", Separator: "-", Prompt: ">",
+	Gutter: "|", GutterMarked: "#", Folded: "+", Unfolded: "-", Ellipsis: "~", Bullet: "*", Arrow: ">", Separator: "-", Prompt: ">",
 	Full: "#", Empty: ".",
 	Spinner:    []string{"-", "\\", "|", "/"},
 	Horizontal: "-", Vertical: "|", TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,17 +17,17 @@ func TestMeter(t *testing.T) {
 		level   string
 		want    Line
 	}{
-		{Unicode, 4, 0, "", Line{{"░░░░", MeterEmpty}}},
-		{Unicode, 4, 0.1, "", Line{{"▏", Meter}, {"░░░", MeterEmpty}}},
-		{Unicode, 4, 50, "", Line{{"██", Meter}, {"░░", MeterEmpty}}},
-		{Unicode, 4, 62.5, "", Line{{"██▌", Meter}, {"░", MeterEmpty}}},
-		{Unicode, 4, 72, "warn", Line{{"██▉", MeterWarn}, {"░", MeterEmpty}}},
-		{Unicode, 4, 99.9, "critical", Line{{"███▉", MeterBad}}},
-		{Unicode, 4, 100, "critical", Line{{"████", MeterBad}}},
-		{Unicode, 4, 1e9, "", Line{{"████", Meter}}},
-		{Unicode, 4, -3, "", Line{{"░░░░", MeterEmpty}}},
-		{Unicode, 4, math.NaN(), "", Line{{"░░░░", MeterEmpty}}},
-		{Unicode, 4, math.Inf(1), "", Line{{"████", Meter}}},
+		{Unicode, 4, 0, "", Line{{"────", MeterEmpty}}},
+		{Unicode, 4, 0.1, "", Line{{"╸", Meter}, {"───", MeterEmpty}}},
+		{Unicode, 4, 50, "", Line{{"━━", Meter}, {"──", MeterEmpty}}},
+		{Unicode, 4, 62.5, "", Line{{"━━╸", Meter}, {"─", MeterEmpty}}},
+		{Unicode, 4, 72, "warn", Line{{"━━━", MeterWarn}, {"─", MeterEmpty}}},
+		{Unicode, 4, 99.9, "critical", Line{{"━━━╸", MeterBad}}},
+		{Unicode, 4, 100, "critical", Line{{"━━━━", MeterBad}}},
+		{Unicode, 4, 1e9, "", Line{{"━━━━", Meter}}},
+		{Unicode, 4, -3, "", Line{{"────", MeterEmpty}}},
+		{Unicode, 4, math.NaN(), "", Line{{"────", MeterEmpty}}},
+		{Unicode, 4, math.Inf(1), "", Line{{"━━━━", Meter}}},
 		{Unicode, 0, 50, "", nil},
 		{ASCII, 5, 50, "", Line{{"###", Meter}, {"..", MeterEmpty}}},
 		{ASCII, 5, 99, "", Line{{"####", Meter}, {".", MeterEmpty}}},
@@ -43,10 +44,8 @@ func TestMeterGrows(t *testing.T) {
 	for pct := 0.0; pct <= 100; pct += 0.25 {
 		filled := 0
 		for _, s := range l.Meter(7, pct, "") {
-			for _, r := range s.Text {
-				if s.Role == Meter {
-					filled += 8 - int(r-'█')
-				}
+			if s.Role == Meter {
+				filled += 2*strings.Count(s.Text, Unicode.Full) + strings.Count(s.Text, Unicode.Parts[0])
 			}
 		}
 		if filled < before {
@@ -54,8 +53,8 @@ func TestMeterGrows(t *testing.T) {
 		}
 		before = filled
 	}
-	if before != 7*8 {
-		t.Errorf("a full bar has %d eighths", before)
+	if before != 7*2 {
+		t.Errorf("a full bar has %d halves", before)
 	}
 }
 
@@ -84,7 +83,7 @@ func TestMotion(t *testing.T) {
 func TestGlyphsAreOneColumn(t *testing.T) {
 	for _, g := range []*Glyphs{Unicode, ASCII} {
 		all := append([]string{g.Done, g.Current, g.Pending, g.Failed, g.Skipped, g.Gutter, g.Folded, g.Unfolded, g.Ellipsis, g.Bullet, g.Arrow, g.Separator,
-			g.Prompt, g.Full, g.Empty, g.Horizontal, g.Vertical, g.TopLeft, g.TopRight, g.BottomLeft, g.BottomRight, g.Branch, g.LastLeaf,
+			g.Prompt, g.GutterMarked, g.Full, g.Empty, g.Horizontal, g.Vertical, g.TopLeft, g.TopRight, g.BottomLeft, g.BottomRight, g.Branch, g.LastLeaf,
 			g.Dot, g.DotLit, g.Chosen, g.More, g.Less}, append(g.Parts, g.Spinner...)...)
 		for _, s := range all {
 			if Width(s) != 1 || g == ASCII && (s[0] < ' ' || s[0] > '~') {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -306,7 +307,7 @@ func (c *Chronicle) party(id string) uint16 {
 	n, ok := c.ids[id]
 	if !ok && len(c.ids) < maxAgents && len(id) <= maxID {
 		n = uint16(len(c.ids) + 1)
-		c.ids[id] = n
+		c.ids[strings.Clone(id)] = n // the id alone: it is a part of its event's text
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package chronicle
 
 import (
 	"container/list"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -110,6 +111,7 @@ func (o *openSet) add(k key, n int) (dropped []int) {
 		delete(o.byKey, p.key)
 		dropped = p.entries
 	}
+	k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // else they hold all of their event's text
 	o.byKey[k] = order.PushBack(&pending{k, []int{n}})
 	return dropped
 }

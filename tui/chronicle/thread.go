@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"runtime"
+	"strings"
 )
 
 // Thread is a sequence of entries, in the order they were told.
@@ -43,7 +44,7 @@ func (c *Chronicle) agent(id string) *Thread {
 	t, ok := c.agents[id]
 	if !ok && len(c.agents) < maxAgents && len(id) <= maxID {
 		t = c.newThread()
-		c.agents[id] = t
+		c.agents[strings.Clone(id)] = t
 	}
 	return t
 }

@@ -150,6 +150,10 @@ func (r *Roster) rank(i int, a Agent) int {
 // table is the widths of the columns; 0: there is no room for one.
 type table struct{ name, mode, state, meter, pct, tokens, doing, age int }
 
+// steady is the width from which on the columns stay where they are whatever the
+// agents do.
+const steady = 80
+
 // measure gives room to the columns, the most telling first.
 func (r *Roster) measure(agents []Agent, w int) (t table) {
 	var want table
@@ -160,6 +164,9 @@ func (r *Roster) measure(agents []Agent, w int) (t table) {
 		want.doing = max(want.doing, cell.Width(a.Doing))
 		want.tokens = max(want.tokens, len(r.tokens(a)))
 		want.age = max(want.age, len(age(a)))
+	}
+	if w >= steady { // what changes every moment moves nothing else
+		want.state, want.doing = max(want.state, 10), max(want.doing, 14)
 	}
 	left := w - 2
 	// take gives a column up to `want` columns and a gap, if it can have `least`.
@@ -181,11 +188,14 @@ func (r *Roster) measure(agents []Agent, w int) (t table) {
 	take(&t.tokens, want.tokens, 7)
 	// What is left lengthens what is done, and the bars a little.
 	if t.meter > 0 {
-		more := min(left/3, 11)
+		more := min(left/2, 19)
 		t.meter, left = t.meter+more, left-more
 	}
 	if t.doing > 0 {
 		more := min(left, want.doing-t.doing)
+		if w >= steady {
+			more = min(left, max(48-t.doing, 0)) // the age is not far from what it is of
+		}
 		t.doing, left = t.doing+more, left-more
 	}
 	if t.meter > 0 {

@@ -27,7 +27,7 @@ func rosterRows(t *testing.T, list []Agent, selected string, w, h int) ([]string
 func TestRosterKeepsWhatTells(t *testing.T) {
 	for w := 40; w <= 200; w++ {
 		rows, _ := rosterRows(t, agents, "", w, len(agents))
-		for i, want := range [][]string{{"Arbiter", "listens", "16%"}, {" I ", "handed on", "85%"}, {" II ", "weaves", "72%", "█"}, {"?", " III ", "asks leave", "3%"}, {" IV ", "wakes", "–"}} {
+		for i, want := range [][]string{{"Arbiter", "listens", "16%"}, {" I ", "handed on", "85%"}, {" II ", "weaves", "72%", "━"}, {"?", " III ", "asks leave", "3%"}, {" IV ", "wakes", "–"}} {
 			for _, part := range want {
 				if !strings.Contains(rows[i], part) {
 					t.Fatalf("%d columns: %q is missing in %q", w, part, rows[i])
@@ -45,6 +45,28 @@ func TestRosterIsAligned(t *testing.T) {
 			at := cell.Width(row[:strings.Index(row, "%")])
 			if column >= 0 && at != column {
 				t.Fatalf("%d columns: the percentages are at %d and %d:\n%s", w, column, at, strings.Join(rows, "\n"))
+			}
+			column = at
+		}
+	}
+}
+
+// What an agent does changes every moment: bars and figures stay where they are.
+func TestRosterIsSteady(t *testing.T) {
+	for w := 80; w <= 200; w += 7 {
+		column := -1
+		for _, doing := range []string{"", "Bash", "Look for names that break it", strings.Repeat("long ", 40)} {
+			list := slices.Clone(agents)
+			for i := range list {
+				list[i].Doing = ""
+			}
+			list[2].Doing = doing
+			list[1].State, list[2].State = "listens", "weaves"
+			list[3].State = "listens"
+			rows, _ := rosterRows(t, list, "", w, len(list))
+			at := cell.Width(rows[2][:strings.Index(rows[2], "%")])
+			if column >= 0 && at != column {
+				t.Fatalf("%d columns: with %q the percentage is at %d, not at %d:\n%s", w, doing, at, column, strings.Join(rows, "\n"))
 			}
 			column = at
 		}

@@ -38,9 +38,9 @@ const (
 	rankWarning = iota // never
 	rankHuman          // that a human is awaited
 	rankWord
+	rankFlash // what is said for a moment, and may be why something was refused
 	rankAwaited
 	rankMode
-	rankFlash
 	rankCost
 	rankElapsed
 	rankWaiting
@@ -147,7 +147,7 @@ func (s *Status) Draw(screen tcell.Screen) {
 			break
 		}
 		// What is said is shortened before it is dropped, if there is something left of it.
-		if room := w - (width(p) - p[last].line.Width()); p[last].rank <= rankFlash && room >= 8 {
+		if room := w - (width(p) - p[last].line.Width()); p[last].rank <= rankMode && room >= 8 {
 			p[last].line = p[last].line.Shorten(room, s.look.Glyphs.Ellipsis)
 			break
 		}

@@ -80,7 +80,7 @@ func (v *View) drawGutter(c cell.Canvas, p pos, b *Block) {
 	g, role := c.Look.Glyphs, b.Gutter
 	glyph := g.Gutter
 	if p.block == v.Marked() {
-		glyph = g.Full
+		glyph = g.GutterMarked
 	}
 	if p.row == 0 {
 		mark := b.Mark

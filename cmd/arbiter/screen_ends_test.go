@@ -1,0 +1,299 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestEveryWayToLeave: while the Arbiter waits for an answer, arbiter is left in every
+// way there is. The terminal is as it was, nothing lives on, the exit code tells how it
+// was, and the run can be taken up where it stood.
+func TestEveryWayToLeave(t *testing.T) {
+	kill := func(sig syscall.Signal) func(p *pane) {
+		return func(p *pane) { _ = p.Process().Signal(sig) }
+	}
+	for _, way := range []struct {
+		name string
+		do   func(p *pane)
+		exit contract.Exit
+	}{
+		{"Ctrl+C and yes", func(p *pane) { p.press("Ctrl+C"); p.await("Leave?"); p.press("y") }, contract.ExitInterrupted},
+		{"Ctrl+C twice", func(p *pane) { p.press("Ctrl+C", "Ctrl+C") }, contract.ExitInterrupted},
+		{"Ctrl+C many times", func(p *pane) {
+			p.press("Ctrl+C", "Ctrl+C", "Ctrl+C", "Ctrl+C", "Ctrl+C")
+		}, contract.ExitInterrupted},
+		{"quit", func(p *pane) { p.Type("/quit\n"); p.await("Leave?"); p.press("y") }, contract.ExitInterrupted},
+		{"q", func(p *pane) { p.press("Esc"); p.await("NORMAL"); p.press("q"); p.await("Leave?"); p.press("y") }, contract.ExitInterrupted},
+		{"cancel", func(p *pane) { p.Type("/cancel\n"); p.await("Speak again, or depart."); p.press("Ctrl+C") }, contract.ExitFailed},
+		{"INT", kill(syscall.SIGINT), contract.ExitInterrupted},
+		{"TERM", kill(syscall.SIGTERM), contract.ExitTerminated},
+		{"HUP", kill(syscall.SIGHUP), contract.ExitTerminated},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, players(t)[0])
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			way.do(p)
+			h.ended(p, way.exit)
+			p = h.open("--resume")
+			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			p.Type("call it dawn\n")
+			p.await("y Allow once")
+			p.finish()
+			p.press("Ctrl+C")
+			h.ended(p, contract.ExitComplete)
+		})
+	}
+}
+
+// TestTerminalHangsUp: the window is closed. The run is stopped in order, so that it
+// can be taken up, and nothing spins for want of a terminal.
+func TestTerminalHangsUp(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, players(t)[0])
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+			p.await("Speak, mortal.")
+			if begun {
+				p.Type("Make a thing\n")
+				p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			}
+			p.HangUp()
+			state, err := p.Exit(p.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := state.ExitCode(); got != int(contract.ExitTerminated) {
+				t.Errorf("exit code %d (%v)", got, state)
+			}
+			if took := state.UserTime() + state.SystemTime(); took > 5*time.Second {
+				t.Errorf("it took %v of a processor", took)
+			}
+			if left := h.alive(); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			if begun {
+				p = h.open("--resume")
+				p.await("What shall it be called?", "The Arbiter awaits your answer.")
+				p.press("Ctrl+C", "Ctrl+C")
+				h.ended(p, contract.ExitInterrupted)
+			}
+		})
+	}
+}
+
+// slow starts a run whose Orchestrator heeds nothing but SIGKILL, so that its end takes
+// some seconds.
+func (h *abode) slow() *pane {
+	h.t.Helper()
+	onlyLinux(h.t)
+	claude := sickClaude(h.t, sick{"orch-1.1": "hang"})
+	p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, spin("echo spun")), "--task", "Weave")
+	p.await("THE WEAVING", "Orchestrator I", "weaves", "Bash")
+	return p
+}
+
+// TestOneSignalIsOrderly: a signal asks for an orderly end, in which an agent has its
+// time to end; that the screen has gone then is no second one.
+func TestOneSignalIsOrderly(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	p := h.slow()
+	began := time.Now()
+	if err := p.Process().Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	h.ended(p, contract.ExitTerminated)
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("an agent that hangs had no time: all ended within %v", took)
+	}
+}
+
+// TestImpatience: whoever asks again while the end takes its time is heard. The
+// terminal is restored whatever they do.
+func TestImpatience(t *testing.T) {
+	for name, ask := range map[string]func(p *pane){
+		"keys": func(p *pane) {
+			p.press("Ctrl+C", "Ctrl+C")
+			p.await("Ending")
+			p.press("Ctrl+C")
+			p.await("In haste")
+			p.press("Ctrl+C", "Ctrl+C", "Ctrl+C")
+		},
+		"signals": func(p *pane) {
+			for range 3 {
+				_ = p.Process().Signal(syscall.SIGTERM)
+				<-time.After(50 * time.Millisecond) // two at once are one
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, players(t)[0])
+			p := h.slow()
+			ask(p)
+			state, err := p.Exit(p.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code := contract.Exit(state.ExitCode()); code != contract.ExitInterrupted && code != contract.ExitTerminated {
+				t.Errorf("it ended with %v", state)
+			}
+			h.restored(p)
+			for _, run := range h.runs() {
+				awaitGone(t, run) // the bridge may outlive it for a moment
+			}
+		})
+	}
+}
+
+// faultVariable names a file: once it is there, the screen of the test's arbiter has a
+// fault.
+const (
+	faultVariable = "ARBITER_TEST_SCREEN_FAULT"
+	provoked      = "it was provoked"
+)
+
+// provoke is called in the test's arbiter before it begins.
+func provoke() {
+	if mark := os.Getenv(faultVariable); mark != "" {
+		painting = func() {
+			if _, err := os.Stat(mark); err == nil {
+				panic(provoked)
+			}
+		}
+	}
+}
+
+// TestScreenFault: a fault of the screen's own code ends in a terminal as it was, a
+// report, an exit code of its own, and a run that can be taken up.
+func TestScreenFault(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, players(t)[0])
+			mark := filepath.Join(t.TempDir(), "panic")
+			env := h.env
+			h.env = append(env, faultVariable+"="+mark)
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+			p.await("Speak, mortal.")
+			if begun {
+				p.Type("Make a thing\n")
+				p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			}
+			if err := os.WriteFile(mark, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if !begun { // else the time that is shown goes on, and paints
+				p.press("x")
+			}
+			after := h.ended(p, contract.ExitBug)
+			if !strings.Contains(after, "a fault of arbiter's screen: "+provoked) {
+				t.Errorf("it says:\n%s", after)
+			}
+			if !begun {
+				return
+			}
+			if !strings.Contains(after, "a crash is described in") {
+				t.Errorf("no report:\n%s", after)
+			}
+			h.env = env
+			p = h.open("--resume")
+			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			p.press("Ctrl+C", "Ctrl+C")
+			h.ended(p, contract.ExitInterrupted)
+		})
+	}
+}
+
+// TestNothingToDrive: without claude the first screen says so. Whoever leaves it without
+// having begun anything has an environment to mend, and a script is told so, too.
+func TestNothingToDrive(t *testing.T) {
+	bin := t.TempDir()
+	self, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "arbiter")); err != nil {
+		t.Fatal(err)
+	}
+	h := settle(t, player{})
+	h.env = append(h.env, "PATH="+bin+":/usr/bin:/bin") // where nobody installs claude
+	p := h.open()
+	p.await("found none", "Rehearse")
+	p.press("q")
+	after := h.ended(p, contract.ExitEnvironment)
+	if !strings.Contains(after, "claude") {
+		t.Errorf("it says:\n%s", after)
+	}
+	// A run that was asked for on the command line comes to the same.
+	p = h.open("--task", "Make a thing")
+	p.await("Rehearse")
+	p.press("q")
+	h.ended(p, contract.ExitEnvironment)
+	// Rehearsed, it is left as any other.
+	p = h.open()
+	p.await("Rehearse")
+	p.press("r")
+	p.await("Speak, mortal.")
+	p.Type("Make a thing\n")
+	p.await("It is done.", "Speak again, or depart.")
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}
+
+// TestNoScreen: where no screen can be shown, that is said before anything is done.
+func TestNoScreen(t *testing.T) {
+	h := settle(t, player{})
+	for _, tt := range []struct {
+		name, want string
+		args       []string
+		env        string
+		tty        bool
+	}{
+		{name: "no terminal", want: "stdin is no terminal"},
+		{name: "dumb", want: "cannot place its cursor", env: "TERM=dumb", tty: true},
+		{name: "unknown", want: "--plain", env: "TERM=nothing-known", tty: true},
+		{name: "two faces", want: "--plain", args: []string{"--plain", "--json"}, tty: true},
+		{name: "theme", want: "use one of", args: []string{"--theme", "octarine"}, tty: true},
+	} {
+		cmd := exec.Command("arbiter", tt.args...)
+		cmd.Env, cmd.Dir = append(h.env, tt.env), h.work
+		text, code := "", 0
+		if tt.tty {
+			term, err := pty.Start(cmd, wide)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer term.Close()
+			state, err := term.Exit(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, code = term.Screen().Text(), state.ExitCode()
+			if left := term.Screen().Leftovers(); len(left) > 0 {
+				t.Errorf("%s: %v", tt.name, left)
+			}
+		} else {
+			out, _ := cmd.CombinedOutput()
+			text, code = string(out), cmd.ProcessState.ExitCode()
+		}
+		want := int(contract.ExitUsage)
+		if tt.name == "unknown" {
+			want = int(contract.ExitEnvironment)
+		}
+		if code != want || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: exit code %d, want %d:\n%s", tt.name, code, want, text)
+		}
+	}
+}

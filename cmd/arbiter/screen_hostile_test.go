@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+// some is a little of everything that agents should not write, in few words.
+const some = "w\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;b3duZWQ=\a\x1b[6n\x1bP$qm\x1b\\\u009b31m\u009d2;owned\u009c[red]tag[-] [\"r\"]in[\"\"] [:::https://evil.example]link[:::-]" +
+	"\u202Egnp\u202C \U000E0041e\u0301\u0301\u0301\u0301\u0301\u0301\b\b\b\x7f ▌ You 世界"
+
+// hostilePlay is the scenario of hostile agents, with their texts as fit makes them.
+func hostilePlay(t *testing.T, fit func(string) string) string {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/scenarios/hostile.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quote := func(text string) string { // as YAML, and as a template
+		quoted := strconv.QuoteToASCII(strings.ReplaceAll(fit(text), "{{", `{{"{{"}}`))
+		return quoted[1 : len(quoted)-1]
+	}
+	var steps strings.Builder
+	for i, text := range tuitest.Hostile() {
+		if len(text) > 4000 {
+			text = strings.ToValidUTF8(text[:4000], "")
+		}
+		fmt.Fprintf(&steps, "      - {say: \"%d %s\", use: [{tool: Bash, input: {command: \"true\", description: \"%d %s\"}}], usage: *usage}\n", i, quote(text), i, quote(text))
+	}
+	play := strings.Replace(string(raw), "      # STEPS\n", steps.String(), 1)
+	word := regexp.MustCompile(`"[^"\n]*SOME[^"\n]*"|\b(It stands\. )?SOME\b`)
+	play = word.ReplaceAllStringFunc(play, func(s string) string {
+		return `"` + strings.ReplaceAll(strings.Trim(s, `"`), "SOME", quote(some)) + `"`
+	})
+	return scenarioFile(t, strings.Replace(play, `# "`+quote(some)+`"`, "#", 1))
+}
+
+// hostilePlace is a workspace with hostile names around.
+func hostilePlace(t *testing.T, fit func(string) string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), fit("w\x1b]0;owned\a\x1b[2J[red]\u202Ex"))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a\x1b]0;owned\ab.md", "[red]c[-].md", "d\ne\r\u009b2J.md", "\u202Efdm.md", "\xff\xfe.md"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("# "+some+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// gutter is how a row of the conversation begins.
+var gutter = regexp.MustCompile(`^([▌█▸▾ ] |[▌█▸▾]?$)`)
+
+// harmless holds all that was sent so far to being our own, and the terminal to not
+// having been asked or told anything by others.
+func (p *pane) harmless(where string, s pty.Screen) {
+	p.t.Helper()
+	out := p.Output()
+	if faults := pty.FullScreen.Check(out); faults != nil {
+		p.t.Fatalf("%s: sent %q", where, faults)
+	}
+	for _, q := range pty.Sequences(out) {
+		if q.Kind == pty.OSC && !(q.Name == "2" && strings.Contains(q.Data, "arbiter – ") || q.Name == "8" && q.Data == ";" || q.Name == "777" && strings.HasPrefix(q.Data, "notify;A word is awaited;")) {
+			p.t.Fatalf("%s: sent %v", where, q)
+		}
+	}
+	if len(p.Answers()) > 0 || s.Clipboard != "" || strings.Contains(s.Title, "\x1b") {
+		p.t.Fatalf("%s: the terminal answered %q, has %q on its clipboard and the title %q", where, p.Answers(), s.Clipboard, s.Title)
+	}
+	for y, row := range s.Rows() {
+		if sanitize.Text(row) != row {
+			p.t.Fatalf("%s: row %d is %q", where, y, row)
+		}
+		for _, c := range s.Cells[y] {
+			if c.Link != "" || c.Style.Blink || c.Style.Conceal {
+				p.t.Fatalf("%s: row %d has %+v", where, y, c)
+			}
+		}
+	}
+	if at := ruleOf(s); at > 0 && s.Shows("THE WEAVING") {
+		for y := at + 1; !strings.HasPrefix(s.Row(y), "›") && y < len(s.Cells)-1; y++ {
+			if !gutter.MatchString(s.Row(y)) {
+				p.t.Fatalf("%s: row %d of the conversation is %q", where, y, s.Row(y))
+			}
+		}
+	}
+}
+
+// ruleOf is the row above the conversation, 0 if there is none.
+func ruleOf(s pty.Screen) int {
+	for y, row := range s.Rows() {
+		if strings.HasPrefix(row, "────") {
+			return y
+		}
+	}
+	return 0
+}
+
+// playHostile plays it to its end and looks at everything; what it returns is the end.
+func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen, *pane) {
+	t.Helper()
+	size := pty.Size{Columns: 100, Rows: 30}
+	args := append(append([]string{}, who.args...), "--scenario", hostilePlay(t, fit), "--task", fit(some))
+	p := show(t, size, hostilePlace(t, fit), nil, args...)
+	p.harmless("leave is asked", p.await("wants to use", "Write", "Allow once"))
+	p.armed("y Allow once")
+	p.press("y")
+	end := p.until(func(s pty.Screen) bool {
+		return s.Shows("Speak again, or depart.") && s.Shows("It is done") && s.Shows("a rehearsal")
+	})
+	p.harmless("the end", end)
+	look := func(where, expect string, keys ...string) {
+		t.Helper()
+		p.press(keys...)
+		p.harmless(where, p.await(expect))
+	}
+	look("the logbook", "THE LOGBOOK", "F2")
+	look("its head", "THE LOGBOOK", "g", "g")
+	look("as it was told", "as they were told", "d")
+	look("unfolded", "THE LOGBOOK", "z", "PgDn", "PgDn", "PgDn")
+	look("the plan", "THE PLAN", "q", "F3")
+	look("help", "HELP", "q", "F1")
+	look("one agent", "session ", "q", "Alt+1")
+	look("unfolded", "session ", "z", "g", "g", "PgDn", "PgDn", "PgDn", "PgDn")
+	look("a file to choose", "Requirements", "q", "i", "Ctrl+O")
+	p.press("Esc")
+	p.until(func(s pty.Screen) bool { return !s.Shows("Requirements") })
+	p.Type("/save said.md\n")
+	p.harmless("saved", p.await("Saved: "))
+	return end, p
+}
+
+// TestHostileAgents: agents write hostile text in all places they have, on a real
+// terminal. The terminal is sent nothing but our own sequences, is asked nothing, keeps
+// its clipboard and its title, and everything around what agents say is, cell by cell,
+// as if they had said it in good faith.
+func TestHostileAgents(t *testing.T) {
+	t.Parallel()
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			got, p := playHostile(t, who, func(text string) string { return text })
+			saved, err := os.ReadFile(filepath.Join(p.cmd.Dir, "said.md"))
+			if err != nil || len(saved) == 0 || sanitize.Text(string(saved)) != string(saved) {
+				t.Errorf("saved: %v, %q", err, saved)
+			}
+			sent := len(p.Output())
+			p.leave()
+			if faults := pty.FullScreen.Check(p.Output()[sent:]); faults != nil {
+				t.Errorf("after it was left: %q", faults)
+			}
+			want, q := playHostile(t, who, sanitize.Text)
+			q.leave()
+			if a, b := ruleOf(got), ruleOf(want); a == 0 || a != b {
+				t.Fatalf("the conversation begins in row %d, and in row %d without hostile text\n%s\n%s", a, b, got.Text(), want.Text())
+			}
+			same := func(y, columns int) { // without what tells the time
+				for x := range columns {
+					if g, w := got.Cells[y][x], want.Cells[y][x]; g != w {
+						t.Errorf("row %d, column %d: %+v, and %+v without hostile text\n%s\n%s", y, x, g, w, got.Row(y), want.Row(y))
+						return
+					}
+				}
+			}
+			for y := range ruleOf(got) + 1 {
+				same(y, 70)
+			}
+			same(len(got.Cells)-2, 100)
+			same(len(got.Cells)-1, 40)
+		})
+	}
+}
+
+// TestHostileTitles: a run that bears a hostile title is listed, taken up and left.
+func TestHostileTitles(t *testing.T) {
+	t.Parallel()
+	p := show(t, pty.Size{Columns: 100, Rows: 30}, hostilePlace(t, func(s string) string { return s }), nil, "--stand-in", "--scenario", scenarioFile(t, brief), "--task", some)
+	p.harmless("the end", p.await("It is woven.", "It is done"))
+	p.leave()
+	next := show(t, pty.Size{Columns: 100, Rows: 30}, p.cmd.Dir, p.cmd.Env, "--stand-in", "--rehearse")
+	next.harmless("the oracle", next.await("Speak, mortal.", "F4"))
+	next.press("F4")
+	next.harmless("the sessions", next.await("[red]tag[-]"))
+	next.press("Enter")
+	next.harmless("taken up", next.await("It is woven.", "THE WEAVING"))
+	next.leave()
+}
+
+// TestHostilePlain: the lines of --plain, and what arbiter says beside them.
+func TestHostilePlain(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, nil, "--plain", "--stand-in", "--scenario", hostilePlay(t, func(text string) string { return text }), "--task", some, "--allow", "Write")
+	s.cmd.Dir = hostilePlace(t, func(text string) string { return text })
+	var out bytes.Buffer
+	s.cmd.Stdout = &out
+	if err := s.cmd.Run(); err != nil || s.cmd.ProcessState.ExitCode() != int(contract.ExitComplete) {
+		t.Errorf("%v\n%s\n%s", err, out.String(), s.stderr.String())
+	}
+	for name, text := range map[string]string{"stdout": out.String(), "stderr": s.stderr.String()} {
+		if sanitize.Text(text) != text || len(text) == 0 {
+			t.Errorf("%s: %.2000q", name, text)
+		}
+		if faults := (pty.Manners{Controls: "\n\t"}).Check([]byte(text)); faults != nil {
+			t.Errorf("%s has %q", name, faults)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// program writes a script and returns its path.
+func program(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// scratch is where the rehearsal of this home plays.
+func (h *abode) scratch() string {
+	h.t.Helper()
+	for _, v := range h.env {
+		if dir, ok := strings.CutPrefix(v, "TMPDIR="); ok {
+			if found, _ := filepath.Glob(filepath.Join(dir, "arbiter-rehearsal-*", "workspace")); len(found) == 1 {
+				return found[0]
+			}
+		}
+	}
+	h.t.Fatal("no rehearsal plays")
+	return ""
+}
+
+// TestScreenSuspended: Ctrl+Z gives the terminal back to the shell, the agents go on, and fg
+// draws everything again, in the size the window has by then.
+func TestScreenSuspended(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	h := settle(t, players(t)[0])
+	h.env = append(h.env, "PS1=shell> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1")
+	p := h.run(exec.Command(bash, "--norc", "--noprofile", "-i"))
+	p.await("shell>")
+	p.Type(`printf '\033]2;` + theTitle + `\007'` + "\n")
+	play := spin("until [ -e go ]; do sleep 0.05; done; echo spun > went")
+	p.Type("arbiter " + strings.Join(h.rehearsing(scenarioFile(t, play)), " ") + " --task Weave\n")
+	p.await("THE WEAVING", "Orchestrator I", "weaves", "Bash")
+	work := h.scratch()
+	p.press("Ctrl+Z")
+	s := p.await("Stopped", "shell>")
+	if s.Alt() || s.Mouse() || s.Keyboard > 0 || s.Title != theTitle || !s.Cursor.Visible {
+		t.Errorf("the shell got a terminal with %v, called %q", s.Leftovers(), s.Title)
+	}
+	if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(t, filepath.Join(work, "went"))
+	p.Type("echo usable-$((40+2))\n")
+	p.await("usable-42")
+	size := pty.Size{Columns: 90, Rows: 28}
+	if err := p.Resize(size); err != nil {
+		t.Fatal(err)
+	}
+	p.Type("fg\n")
+	s = p.await("THE WEAVING", "It is done.", "spun", "Speak again, or depart.")
+	if !s.Alt() || s.Size != size || !strings.HasSuffix(s.Row(-1), "F1 help") || !strings.Contains(s.Title, "arbiter") {
+		t.Errorf("after fg, called %q:\n%s", s.Title, s.Text())
+	}
+	p.press("Ctrl+C")
+	p.await("shell>", "--resume --session")
+	p.Type("echo code=$?; exit\n")
+	if _, err := p.Exit(p.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if text := p.Screen().Text(); !strings.Contains(text, "code=0") {
+		t.Errorf("the shell says:\n%s", text)
+	}
+	h.restored(p)
+	if left := h.alive(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestNobodyToSuspendTo: without a shell above it there is nobody who could say fg.
+// Nothing stops, and the screen stays.
+func TestNobodyToSuspendTo(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+	p.await("Speak, mortal.")
+	p.press("Ctrl+Z")
+	p.Type("still here")
+	p.await("Speak, mortal.", "still here")
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}
+
+// TestEditor: Ctrl+G lends the terminal to the user's editor, with what was written,
+// and takes back what it made of it. Ctrl+C is the editor's own there.
+func TestEditor(t *testing.T) {
+	for _, variable := range []string{"%s --wait", "LINES=9 %s --wait"} {
+		t.Run(variable, func(t *testing.T) { t.Parallel(); edits(t, variable) })
+	}
+}
+
+func edits(t *testing.T, variable string) {
+	h := settle(t, players(t)[0])
+	editor := program(t, "edit", `trap 'echo not now' INT
+printf '[editing:%s]\n' "$(cat "$2")"
+while read -r line || [ -z "$line" ]; do
+	case "$line" in "") ;; save) printf 'call it dawn\n' > "$2"; exit 0;; *) exit 3;; esac
+done
+`)
+	h.env = append(h.env, "VISUAL="+fmt.Sprintf(variable, editor))
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p.Type("half a word")
+	p.await("half a word")
+	p.press("Ctrl+G")
+	if s := p.await("[editing:half a word]"); s.Alt() || s.Mouse() {
+		t.Errorf("the editor got a terminal with %v", s.Leftovers())
+	}
+	p.press("Ctrl+C")
+	p.await("not now")
+	p.press("Ctrl+C", "Ctrl+C", "Ctrl+C") // each is the editor's
+	p.Type("\nsave\n")
+	p.await("› call it dawn", "What shall it be called?")
+	p.press("Ctrl+G")
+	p.await("[editing:call it dawn]")
+	p.Type("give up\n")
+	p.await("› call it dawn", "the text is as it was: exit status 3")
+	p.press("Enter")
+	p.await("y Allow once")
+	p.finish()
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}
+
+// TestEndedWhileLent: a signal is heeded although the terminal is somebody else's at
+// that moment.
+func TestEndedWhileLent(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	h.env = append(h.env, "EDITOR="+program(t, "edit", "echo \"[editing $$]\"\nwhile :; do read -r line; done\n"))
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p.press("Ctrl+G")
+	p.await("[editing ")
+	if err := p.Process().Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	h.ended(p, contract.ExitTerminated)
+}
+
+// TestLoginOnTheFirstScreen: the first screen has claude log in, in the terminal itself. Ctrl+] comes
+// back from that; when somebody is logged in, the oracle waits for a word.
+func TestLoginOnTheFirstScreen(t *testing.T) {
+	t.Parallel()
+	h := settle(t, player{})
+	claude := program(t, "claude", `case "$*" in
+--version) echo "2.1.329 (Claude Code)" ;;
+"auth status --json")
+	if [ -e "$HOME/in" ]; then echo '{"loggedIn":true,"authMethod":"claude.ai","email":"a@b.example"}'; exit; fi
+	echo '{"loggedIn":false,"authMethod":"none"}'; exit 1 ;;
+"auth login")
+	printf 'Paste the code: '; read -r code
+	[ "$code" = sesame ] || { echo wrong; exit 1; }
+	touch "$HOME/in" ;;
+esac
+`)
+	p := h.open("--claude", claude)
+	p.await("Log in", "Rehearse")
+	p.press("l")
+	if s := p.await("Ctrl+] comes back", "Paste the code:"); s.Alt() || s.Mouse() {
+		t.Errorf("claude got a terminal with %v", s.Leftovers())
+	}
+	p.press("Ctrl+]")
+	p.await("Log in", "Rehearse")
+	p.press("l")
+	p.await("Paste the code:")
+	p.Type("nonsense\n")
+	p.await("Log in", "Rehearse", "ended with 1")
+	p.press("l")
+	p.await("Paste the code:")
+	p.Type("sesame\n")
+	p.await("Speak, mortal.", "a@b.example")
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}
+
+// TestLoggedOut: whoever leaves without having logged in has begun nothing.
+func TestLoggedOut(t *testing.T) {
+	t.Parallel()
+	h := settle(t, player{})
+	claude := program(t, "claude", `case "$1" in --version) echo "2.1.329 (Claude Code)" ;; *) echo '{"loggedIn":false,"authMethod":"none"}'; exit 1 ;; esac
+`)
+	p := h.open("--claude", claude)
+	p.await("Log in", "Rehearse")
+	p.press("q")
+	if after := h.ended(p, contract.ExitEnvironment); !strings.Contains(after, "not logged in") {
+		t.Errorf("it says:\n%s", after)
+	}
+}

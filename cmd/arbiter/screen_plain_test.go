@@ -1,0 +1,99 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestPlainFromTheFirstWordToTheEnd: the same play in lines of prose, in a terminal: a
+// first word, an answer, leave by the number of the request. No byte of it is more than
+// a line, and the run is the one a screen would have shown.
+func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, who)
+			p := h.open(append([]string{"--plain"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
+			p.await("Speak, mortal.")
+			p.Type("Make a thing\n")
+			p.await("What shall it be called?")
+			p.Type("call it dawn\n")
+			p.await("1 y")
+			p.Type("/cost\n")
+			p.await("$")
+			p.Type("1 y\n")
+			text := h.ended(p, contract.ExitComplete)
+			if !strings.Contains(text, "It is done. The file is there.") {
+				t.Errorf("it says:\n%s", text)
+			}
+			out := strings.TrimPrefix(string(p.Output()), "\x1b]2;"+theTitle+"\a")
+			if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {
+				t.Errorf("what it sent: %q", faults)
+			}
+			told, err := contractLines(h.output("replay", h.runs()[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"Make a thing", "call it dawn", "It stands.", "It is done."}
+			var said []string
+			for _, l := range told {
+				if m, ok := l.Body.(contract.Message); ok && m.Kind != "brief" {
+					said = append(said, firstLine(m.Text))
+				}
+			}
+			if diff := cmp.Diff(want, said); diff != "" {
+				t.Errorf("what was said (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPlainIsInterrupted: Ctrl+C ends the run in order, and --plain takes it up again.
+func TestPlainIsInterrupted(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	p := h.open(append([]string{"--plain", "--task", "Make a thing"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
+	p.await("What shall it be called?")
+	p.press("Ctrl+C")
+	if text := h.ended(p, contract.ExitInterrupted); !strings.Contains(text, "arbiter --plain --resume --session") {
+		t.Errorf("it says:\n%s", text)
+	}
+	p = h.open("--plain", "--resume")
+	p.await("What shall it be called?")
+	p.Type("call it dawn\n")
+	p.await("1 y")
+	p.Type("1 y\n")
+	h.ended(p, contract.ExitComplete)
+}
+
+// TestPlainInput: the end of the input is that of the human, not of the run.
+func TestPlainInput(t *testing.T) {
+	h := settle(t, players(t)[0])
+	for _, tt := range []struct {
+		name, scenario, in, want string
+		args                     []string
+		exit                     contract.Exit
+	}{
+		{"nothing", "parallel", "", "no task was given", nil, contract.ExitUsage},
+		{"a task", "parallel", "Two threads\n", "It is done.", nil, contract.ExitComplete},
+		{"a task without its newline", "parallel", "Two threads", "It is done.", nil, contract.ExitComplete},
+		{"a task on the command line", "parallel", "", "It is done.", []string{"--task", "Two threads"}, contract.ExitComplete},
+		{"nobody to ask", scenarioFile(t, talk), "Make a thing\n", "And then?", nil, contract.ExitNeedsInput},
+	} {
+		cmd := exec.Command("arbiter", append(append(h.rehearsing(tt.scenario), "--plain"), tt.args...)...)
+		cmd.Env, cmd.Dir, cmd.Stdin = h.env, h.work, strings.NewReader(tt.in)
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != int(tt.exit) || !strings.Contains(string(out), tt.want) {
+			t.Errorf("%s: exit code %d, want %d:\n%s", tt.name, got, tt.exit, out)
+		}
+		if strings.ContainsAny(string(out), "\x1b\r\a") {
+			t.Errorf("%s: control characters in %q", tt.name, out)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// brief is a play that is over at once, with words beyond ASCII.
+const brief = `name: short
+title: Short
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      verdict: {decision: COMPLETE, message: "It is woven. 世界 é “well” …", summary: "Naïve ✓", reason: r}
+`
+
+// foreignDir is a workspace whose name is in the title, beyond ASCII.
+func foreignDir(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "wörk 世界")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestTerminals: on terminals of all kinds, in all locales, arbiter can be read and
+// left, and nothing is sent that the locale has no characters for. Where nothing can be
+// shown, it says what can be done instead.
+func TestTerminals(t *testing.T) {
+	t.Parallel()
+	script := scenarioFile(t, brief)
+	for _, term := range []string{"xterm-256color", "xterm", "screen", "screen-256color", "tmux-256color", "linux", "vt100", "vt220", "dumb", "", "unknown-term"} {
+		for _, lang := range []string{"C", "POSIX", "en_US.ISO-8859-1", "C.UTF-8"} {
+			for _, colour := range [][]string{nil, {"NO_COLOR=1"}, {"COLORTERM=truecolor"}, {"NO_COLOR=1", "COLORTERM=truecolor"}} {
+				if colour != nil && lang != "C.UTF-8" {
+					continue // colours are not a matter of the locale
+				}
+				t.Run(fmt.Sprintf("%s,%s,%s", term, lang, strings.Join(colour, "+")), func(t *testing.T) {
+					t.Parallel()
+					p := show(t, pty.Size{Columns: 90, Rows: 26}, foreignDir(t), append([]string{"LANG=" + lang, "TERM=" + term}, colour...),
+						"--stand-in", "--scenario", script, "--task", "Wéave 世界")
+					switch term {
+					case "dumb", "":
+						p.refused(contract.ExitUsage)
+					case "unknown-term":
+						p.refused(contract.ExitEnvironment)
+					default:
+						p.readable(lang == "C.UTF-8", strings.HasPrefix(term, "xterm"))
+						p.coloured(len(colour) > 0 && colour[0] == "NO_COLOR=1", term == "xterm-256color" && len(colour) == 1 && colour[0] == "COLORTERM=truecolor")
+					}
+				})
+			}
+		}
+	}
+}
+
+// refused holds a start to having said what can be done instead.
+func (p *pane) refused(want contract.Exit) {
+	p.t.Helper()
+	state, err := p.Exit(p.ctx)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if text := p.Screen().Text(); state.ExitCode() != int(want) || !strings.Contains(text, "--plain") || !strings.Contains(text, "TERM") {
+		p.t.Errorf("%v, want exit status %d and what to do:\n%s", state, want, text)
+	}
+	if faults := pty.Lines.Check(p.Output()); faults != nil {
+		p.t.Errorf("sent to a terminal that nothing is known of: %q", faults)
+	}
+}
+
+// readable holds a screen to having been read: glyphs of the locale alone.
+func (p *pane) readable(utf bool, modern bool) {
+	p.t.Helper()
+	s := p.await("THE WEAVING", "It is woven.", "It is done")
+	out := p.Output()
+	switch i := bytes.IndexFunc(out, func(r rune) bool { return r >= utf8.RuneSelf }); {
+	case !utf && i >= 0:
+		p.t.Errorf("sent what the locale has no character for, at byte %d: %q", i, out[max(i-20, 0):min(i+20, len(out))])
+	case !utf && (!s.Shows("> Speak") || !s.Shows(`"well" .`)):
+		p.t.Errorf("not readable:\n%s", s.Text())
+	case utf && (!utf8.Valid(out) || !s.Shows("世界 é “well” …") || !s.Shows("› Speak")):
+		p.t.Errorf("not what the locale has:\n%s", s.Text())
+	}
+	if modern {
+		if faults := pty.FullScreen.Check(out); faults != nil {
+			p.t.Errorf("sent: %q", faults)
+		}
+		if want := map[bool]string{true: "wörk 世界", false: "w?rk ??"}[utf]; !strings.HasSuffix(s.Title, want) {
+			p.t.Errorf("the title is %q", s.Title)
+		}
+	}
+	if state := p.leave(); state.ExitCode() != 0 {
+		p.t.Errorf("left with %v", state)
+	}
+	if left := p.Screen().Leftovers(); modern && left != nil {
+		p.t.Errorf("left behind: %q", left)
+	}
+}
+
+// coloured holds what was sent to the wish for no colours, or to the offer of all.
+func (p *pane) coloured(none, all bool) {
+	p.t.Helper()
+	any, rgb := false, false
+	for _, s := range pty.Sequences(p.Output()) {
+		if s.Kind != pty.CSI || s.Name != "m" {
+			continue
+		}
+		for _, n := range strings.Split(s.Data, ";") {
+			any = any || len(n) == 2 && strings.Contains("34", n[:1]) && n != "39" && n != "49"
+		}
+		rgb = rgb || strings.Contains(s.Data, "38;2;")
+	}
+	if none && any {
+		p.t.Error("colours, in spite of NO_COLOR")
+	}
+	if all && !rgb {
+		p.t.Error("the colours that COLORTERM offers are not used")
+	}
+}
+
+// TestPaddedTitle: a workspace may be called what old terminals' padding looks like.
+func TestPaddedTitle(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "$<99999999>x")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := show(t, pty.Size{Columns: 90, Rows: 26}, dir, []string{"TERM=tmux-256color"}, "--stand-in", "--scenario", scenarioFile(t, brief), "--task", "Weave")
+	p.await("It is woven.")
+	p.until(func(s pty.Screen) bool { return strings.HasSuffix(s.Title, "$ <99999999>x") })
+	p.leave()
+}
+
+// multiplexer is a tmux of this test's own, with arbiter in it.
+type multiplexer struct {
+	t      *testing.T
+	path   string
+	socket string
+	ctx    context.Context
+}
+
+func (m *multiplexer) do(args ...string) string {
+	m.t.Helper()
+	cmd := exec.CommandContext(m.ctx, m.path, append([]string{"-S", m.socket, "-f", "/dev/null"}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(m.socket), "LANG=C.UTF-8", "TERM=xterm-256color", "SHELL=/bin/sh"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// await waits until all of the texts are on the pane.
+func (m *multiplexer) await(texts ...string) string {
+	m.t.Helper()
+	return m.until(fmt.Sprintf("%q", texts), func(shown string) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(shown, text) })
+	})
+}
+
+func (m *multiplexer) until(what string, ok func(shown string) bool) string {
+	m.t.Helper()
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		shown := m.do("capture-pane", "-p")
+		if ok(shown) {
+			return shown
+		}
+		select {
+		case <-tick.C:
+		case <-m.ctx.Done():
+			m.t.Fatalf("no %s on\n%s", what, shown)
+		}
+	}
+}
+
+// TestInsideTmux: arbiter starts, works, follows the window and is left inside tmux.
+func TestInsideTmux(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("tmux")
+	if err != nil {
+		t.Skip("no tmux here")
+	}
+	dir, err := os.MkdirTemp("", "mux") // a socket's name is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	m := &multiplexer{t: t, path: path, socket: filepath.Join(dir, "s"), ctx: ctx}
+	t.Cleanup(func() { cancel(); os.RemoveAll(dir) })
+	m.do("new-session", "-d", "-x", "100", "-y", "30", "-e", "XDG_CACHE_HOME="+cacheHome(), "-e", "TMPDIR="+t.TempDir(),
+		"arbiter --stand-in --scenario "+scenarioFile(t, brief)+"; echo ended with $?; read wait")
+	defer m.do("kill-server")
+	m.await("Speak, mortal.", "OF WHAT WAS")
+	m.do("send-keys", "Weave", "Enter")
+	m.await("THE WEAVING", "It is woven. 世界 é “well” …", "› Speak")
+	if title := m.do("display-message", "-p", "#{pane_title}"); !strings.Contains(title, "arbiter – it is done") {
+		t.Errorf("the title is %q", title)
+	}
+	for _, size := range [][2]int{{60, 15}, {20, 5}, {140, 40}, {90, 26}} {
+		m.do("resize-window", "-x", fmt.Sprint(size[0]), "-y", fmt.Sprint(size[1]))
+	}
+	shown := m.until("a screen of 90 columns and 26 rows", func(shown string) bool {
+		rows := strings.Split(strings.TrimRight(shown, "\n"), "\n")
+		return len(rows) == 26 && strings.HasPrefix(rows[0], "THE WEAVING  Weave") && len(rows[25]) > 80 && strings.HasSuffix(rows[25], "F1 help")
+	})
+	if !strings.Contains(shown, "\n▌ ✓ It is done. ") || !strings.Contains(shown, "\n▌ It is woven. 世界 é “well” …") {
+		t.Errorf("after the resizes:\n%s", shown)
+	}
+	m.do("set-buffer", "a\x1b[201;1~/quit\nb")
+	m.do("paste-buffer", "-p")
+	m.await("› a/quit", "  b")
+	m.do("send-keys", "C-c")
+	m.await("› Speak")
+	m.do("send-keys", "C-c")
+	if after := m.await("ended with 0", "To take it up again"); strings.Contains(after, "THE WEAVING") {
+		t.Errorf("the screen is left behind:\n%s", after)
+	}
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// wide is the terminal of most tests.
+var wide = pty.Size{Columns: 110, Rows: 32}
+
+// abode is a home and a workspace that outlive one arbiter.
+type abode struct {
+	t          *testing.T
+	home, work string
+	env        []string
+	player     player
+}
+
+func settle(t *testing.T, p player) *abode {
+	t.Helper()
+	home := t.TempDir()
+	work := filepath.Join(home, "work")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return &abode{t: t, home: home, work: work, player: p, env: []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(), "LANG=C.UTF-8", "SHELL=/bin/sh",
+		"GORACE=atexit_sleep_ms=0",
+	}}
+}
+
+// theTitle is what a window is called before arbiter comes, and after it has gone.
+const theTitle = "a shell"
+
+// open starts arbiter in a terminal that has a title already.
+func (h *abode) open(args ...string) *pane {
+	h.t.Helper()
+	return h.run(exec.Command("/bin/sh", append([]string{"-c", `printf '\033]2;` + theTitle + `\007'; exec arbiter "$@"`, "sh"}, args...)...))
+}
+
+// play starts a rehearsal of a scenario there.
+func (h *abode) play(scenario string, args ...string) *pane {
+	h.t.Helper()
+	return h.open(append(h.rehearsing(scenario), args...)...)
+}
+
+func (h *abode) rehearsing(scenario string) []string {
+	return append(slices.Clone(h.player.args), "--scenario", scenario)
+}
+
+// run starts a command in a terminal there.
+func (h *abode) run(cmd *exec.Cmd) *pane {
+	h.t.Helper()
+	cmd.Env, cmd.Dir = h.env, h.work
+	term, err := pty.Start(cmd, wide)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(term.Close)
+	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	h.t.Cleanup(cancel)
+	return &pane{Terminal: term, t: h.t, ctx: ctx, cmd: cmd}
+}
+
+// output runs one of arbiter's commands there, without a terminal.
+func (h *abode) output(args ...string) string {
+	h.t.Helper()
+	cmd := exec.Command("arbiter", args...)
+	cmd.Env, cmd.Dir = h.env, h.work
+	out, err := cmd.Output()
+	if err != nil {
+		h.t.Fatalf("arbiter %v: %v", args, err)
+	}
+	return string(out)
+}
+
+// runs are the ids of the runs that were played there.
+func (h *abode) runs() []string {
+	h.t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for i, d := range dirs {
+		dirs[i] = filepath.Base(d)
+	}
+	return dirs
+}
+
+// alive says whether a run has processes, its arbiter left aside, which bears no mark.
+func (h *abode) alive() map[int]string {
+	left := map[int]string{}
+	for _, run := range h.runs() {
+		for pid, cmd := range survivors(run) {
+			left[pid] = cmd
+		}
+	}
+	return left
+}
+
+// ended waits for the end and holds it to its manners: the exit code, a terminal as it
+// was before, and no process left behind. What it returns is what is seen after it.
+func (h *abode) ended(p *pane, want contract.Exit) string {
+	h.t.Helper()
+	text := h.left(p, want)
+	if left := h.alive(); len(left) > 0 {
+		h.t.Errorf("left behind: %v", left)
+	}
+	return text
+}
+
+// left is the same while another arbiter plays there.
+func (h *abode) left(p *pane, want contract.Exit) string {
+	h.t.Helper()
+	state, err := p.Exit(p.ctx)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	text := p.Screen().Text()
+	if got := state.ExitCode(); got != int(want) {
+		h.t.Errorf("exit code %d (%v), want %d, with the screen\n%s", got, state, want, text)
+	}
+	h.restored(p)
+	return text
+}
+
+// restored checks that the terminal is as arbiter found it.
+func (h *abode) restored(p *pane) {
+	h.t.Helper()
+	if now, err := p.Line(); err != nil || now != p.Before() {
+		h.t.Errorf("line settings %v, %v, before %v", now, err, p.Before())
+	}
+	s := p.Screen()
+	for _, what := range s.Leftovers() {
+		h.t.Errorf("left in the terminal: %s", what)
+	}
+	if s.Title != theTitle {
+		h.t.Errorf("the window is called %q, and was %q", s.Title, theTitle)
+	}
+}
+
+// armed waits for a dialog that came by itself until its choices can be taken: then
+// their keys are lit.
+func (p *pane) armed(choice string) {
+	p.t.Helper()
+	p.until(func(s pty.Screen) bool {
+		x, y, ok := s.Find(choice)
+		return ok && s.Cells[y][x].Style != s.Cells[y][x+2].Style
+	})
+}
+
+// begin speaks the first word of the play screen.yaml and answers what it asks, until
+// leave is asked for a tool.
+func (p *pane) begin() {
+	p.t.Helper()
+	p.await("Speak, mortal.")
+	p.Type("Make a thing\n")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p.Type("call it dawn\n")
+	p.await("wants to use", "dawn.txt", "y Allow once")
+}
+
+// finish allows what is asked and waits for the end of the play.
+func (p *pane) finish() {
+	p.t.Helper()
+	p.armed("y Allow once")
+	p.press("y")
+	p.await("It is done.", "The file is there.", "Speak again, or depart.")
+}
+
+// TestScreenFromTheFirstWordToTheEnd: a person speaks, answers the Arbiter, gives leave
+// by a key, looks at an agent and at the logbook, and leaves. What was played is what a
+// script is told of the same play.
+func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
+	scenario := absolute(t, "testdata/scenarios/screen.yaml")
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, who)
+			p := h.play(scenario)
+			p.begin()
+			p.finish()
+			p.await("Orchestrator I")
+			p.press("Alt+1")
+			p.await("session ", "generation 1", "It stands.")
+			p.press("q", "F2")
+			p.await("LOGBOOK", "result")
+			p.press("q")
+			p.await("THE WEAVING")
+			if faults := pty.FullScreen.Check(p.Output()); len(faults) > 0 {
+				t.Errorf("what it sent: %q", faults)
+			}
+			if s := p.Screen(); !strings.Contains(s.Title, "arbiter") {
+				t.Errorf("the window is called %q", s.Title)
+			}
+			p.press("Ctrl+C")
+			after := h.ended(p, contract.ExitComplete)
+			runs := h.runs()
+			if len(runs) != 1 {
+				t.Fatalf("runs %v", runs)
+			}
+			if want := "--resume --session " + short(runs[0]); !strings.Contains(after, want) {
+				t.Errorf("nothing says %q after it:\n%s", want, after)
+			}
+			told, err := contractLines(h.output("replay", runs[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := start(t, nil, append(h.rehearsing(scenario), "--json", "--task", "Make a thing")...)
+			await[contract.Question](s, "a question", nil)
+			s.send(contract.Say{Text: "call it dawn"})
+			ask := await[contract.PermissionRequest](s, "a request", nil)
+			s.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
+			s.finish(contract.ExitComplete)
+			if diff := cmp.Diff(story(s.lines), story(told)); diff != "" {
+				t.Errorf("a script is told another story (-script +screen):\n%s", diff)
+			}
+		})
+	}
+}
+
+// story is what was said and decided, without places and times.
+func story(lines []contract.Line) []string {
+	var list []string
+	work := ""
+	for _, l := range lines {
+		text := ""
+		switch b := l.Body.(type) {
+		case contract.Session:
+			work = b.CWD
+		case contract.Message:
+			text = fmt.Sprintf("%s to %s, %s: %s", b.From, b.To, b.Kind, b.Text)
+		case contract.Decision:
+			text = fmt.Sprintf("%s decides %s", l.ID, b.Decision)
+		case contract.Permission:
+			text = "permission: " + b.Behavior
+		case contract.Result:
+			text = b.Status + ": " + b.Summary
+		}
+		if text != "" {
+			list = append(list, strings.ReplaceAll(text, work, "WORK"))
+		}
+	}
+	return list
+}
+
+// TestScreenGoesOn: another word after the end takes the run up again, and a later
+// --resume shows what was said before, and goes on.
+func TestScreenGoesOn(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, who)
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+			p.begin()
+			p.finish()
+			p.Type("once more\n")
+			p.await("It is done again.", "Nothing was left to do.", "Speak again, or depart.")
+			p.press("Ctrl+C")
+			h.ended(p, contract.ExitComplete)
+			if runs := h.runs(); len(runs) != 1 {
+				t.Errorf("runs %v", runs)
+			}
+			p = h.open("--resume")
+			p.await("It is done again.", "once more", "Speak again, or depart.")
+			p.Type("once more, and last\n")
+			p.until(func(s pty.Screen) bool {
+				_, last, _ := strings.Cut(s.Text(), "▌ once more, and last")
+				return strings.Contains(last, "Nothing was left to do.") && s.Shows("Speak again, or depart.")
+			})
+			p.press("Ctrl+C")
+			h.ended(p, contract.ExitComplete)
+		})
+	}
+}
+
+// TestScreenAfterItsDeath: arbiter is killed while leave is asked. --resume shows what
+// was said, and the run comes to its end.
+func TestScreenAfterItsDeath(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, who)
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+			p.begin()
+			if err := p.Process().Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Exit(p.ctx); err != nil {
+				t.Fatal(err)
+			}
+			p = h.open("--resume")
+			p.await("What shall it be called?", "call it dawn")
+			p.await("y Allow once")
+			p.finish()
+			p.press("Ctrl+C")
+			h.ended(p, contract.ExitComplete)
+		})
+	}
+}
+
+// TestScreenWithRequirements: a file on the command line is the first word.
+func TestScreenWithRequirements(t *testing.T) {
+	h := settle(t, players(t)[0])
+	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "REQUIREMENTS.md")
+	p.await("THE WEAVING", "A lighthouse", "It must be tall.", "What shall it be called?")
+	p.Type("call it dawn\n")
+	p.await("y Allow once")
+	p.finish()
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}
+
+// TestTwoFacesAtOneRun: a run that is being played is not taken up a second time, and
+// the refusal says by whom it is.
+func TestTwoFacesAtOneRun(t *testing.T) {
+	h := settle(t, players(t)[0])
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+	p.begin()
+	other := h.open("--resume")
+	other.await("It cannot begin", "is being played by process")
+	other.press("Enter", "Ctrl+C")
+	after := h.left(other, contract.ExitUsage)
+	want := fmt.Sprintf("is being played by process %d", p.Process().Pid)
+	if !strings.Contains(strings.ReplaceAll(after, "\n", ""), want) {
+		t.Errorf("nothing says %q:\n%s", want, after)
+	}
+	p.finish()
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}

@@ -1,0 +1,347 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+// ours is how a row of the conversation begins: our gutter, and a blank.
+var ours = regexp.MustCompile(`^([▌█▸▾ ] |[▌█▸▾]?$)`)
+
+// expectClean holds a screen to showing nothing that a terminal acts on or that hides
+// or reorders, and the conversation to its place: left of it there is our gutter alone.
+func (s *scene) expectClean(where string) {
+	s.T.Helper()
+	s.ExpectSound()
+	rows := s.Rows()
+	for y, row := range rows {
+		if clean := sanitize.Text(row); clean != row {
+			s.T.Fatalf("%s: row %d has %q", where, y, row)
+		}
+	}
+	if title := s.Screen.GetTitle(); sanitize.Line(title, 80) != title || strings.Contains(title, "$<") {
+		s.T.Fatalf("%s: the title is %q", where, title)
+	}
+	for y, row := range s.talkRows() {
+		if !ours.MatchString(row) {
+			s.T.Fatalf("%s: row %d of the conversation begins with %q", where, y, row)
+		}
+	}
+}
+
+// talkRows are the rows of the conversation, if it is in sight.
+func (s *scene) talkRows() []string {
+	rows := s.Rows()
+	from := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "────") })
+	to := len(rows) - 1
+	for to > 0 && !strings.HasPrefix(rows[to], "›") {
+		to--
+	}
+	if s.face.desk.tab != nil || s.face.desk.offer.open() || !s.face.desk.screen().writes() || from < 0 || to <= from {
+		return nil
+	}
+	return rows[from+1 : to]
+}
+
+// inFull marks pictures of what agents handed to tools as they did, character for
+// character: what cannot be shown is written as JSON writes it.
+const inFull = "in full: "
+
+// tour looks at everything there is to look at, and calls see on each picture.
+func (s *scene) tour(see func(where string)) {
+	s.T.Helper()
+	look := func(where string, keys ...string) {
+		s.T.Helper()
+		if s.Ended() {
+			s.T.Fatalf("%s: the screen is gone: %v", where, s.ExpectEnd())
+		}
+		s.Press(keys...)
+		s.Settle()
+		see(where)
+	}
+	look("the weaving")
+	look("its head", "Esc", "g")
+	look(inFull+"the weaving", "z", "G")
+	look(inFull+"a marked block", "K", "K", "Tab")
+	look("folded", "z", "i")
+	look("the plan", "F3")
+	look("its end", "G")
+	look("help", "q", "F1")
+	look("the logbook", "q", "F2")
+	look(inFull+"the logbook", "z", "g")
+	look(inFull+"a page on", "PgDn")
+	look(inFull+"as it was told", "d", "g", "PgDn")
+	look("the sessions", "d", "z", "q", "F4")
+	look("the weaving again", "q")
+	for _, agent := range []string{"0", "1", "2"} {
+		look("agent "+agent, "Alt+"+agent)
+		look(inFull+"agent "+agent, "z")
+		look(inFull+"its head", "g")
+		s.Press("z", "q", "i")
+	}
+	for _, c := range []string{"/context", "/cost", "/permissions", "/task"} {
+		s.Press("Ctrl+U")
+		s.Type(c + "\n")
+		look(c)
+		look("its end", "G")
+		s.Press("q", "i")
+	}
+	for _, c := range []string{"/to ", "/choose ", "/resume ", "/summon ", "@"} {
+		s.Press("Ctrl+U")
+		s.Type(c)
+		look("completing "+c, "Tab")
+		look("completed "+c, "Tab", "Esc")
+		s.Press("Esc", "i")
+	}
+	look("files", "Ctrl+U", "Ctrl+O")
+	look("none of them", "Esc")
+	look("leave is asked", "Alt+p")
+	look("its end", "PgDn", "PgDn", "PgDn")
+	s.Press("Esc")
+}
+
+// fact tells the run all that an agent can tell, with a text in each place.
+func (p *puppet) fact(n int, text string) {
+	quoted := func(s string) string {
+		raw, err := json.Marshal(s)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return string(raw)
+	}
+	x, id := quoted("w "+text), fmt.Sprintf("t%d", n)
+	p.does("orch-1", bridge.Assistant{Text: text})
+	for i, tool := range []string{"Bash", "Edit", "Write", "Grep", "mcp__a__b", text} {
+		use := fmt.Sprint(id, i)
+		p.does("orch-1", bridge.ToolUse{Tool: tool, ToolUse: use, Input: []byte(`{"command":` + x + `,"file_path":` + x + `,"old_string":` + x + `,"new_string":"y","content":` + x + `,"pattern":` + x + `,"description":` + x + `}`)})
+		p.does("orch-1", bridge.ToolResult{ToolUse: use, Text: text, IsError: i == 3})
+	}
+	p.does("orch-1", bridge.ToolUse{Tool: "Agent", ToolUse: id + "s", Input: []byte(`{"description":` + x + `,"prompt":` + x + `,"subagent_type":` + x + `}`)})
+	p.does("orch-1", bridge.SubagentStart{Description: text, ToolUse: id + "s", Type: text})
+	p.does("orch-1", bridge.SubagentProgress{Description: text, ToolUse: id + "s", Tokens: 7, LastTool: text})
+	p.does("orch-1", bridge.Assistant{Text: text, Subagent: id + "s"})
+	p.does("orch-1", bridge.Error{Category: "internal", Message: text})
+	p.does("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
+	p.call("arbiter", "set_plan", `{"steps":[{"text":`+x+`,"status":"done"},{"text":`+x+`,"status":"active"},{"text":"the end"}]}`)
+	p.says("orch-2", tells("question", "q "+text, true))
+	p.says("arbiter", rules("CONTINUE", "m "+text, "reason", text))
+	p.does("orch-1", bridge.Delta{Text: `{"kind":"progress","message":` + quoted("d " + text)[:len(quoted("d "+text))-1], Verdict: true})
+}
+
+// TestHostileLooksLikeClean: whatever agents write, in each place where they can, what
+// is seen and saved is what would be if they had written its visible part alone: the
+// same cells, the same styles, the same title, and nothing sent but our own.
+func TestHostileLooksLikeClean(t *testing.T) {
+	pictures := func(t *testing.T, text string, size [2]int) (seen []string) {
+		play(t, size[0], size[1], func(o *Options, h *theatre) {
+			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true, Terminal: notify.Terminal{Protocol: notify.OSC777}}
+			h.found.CWD, h.found.Account = "/home/"+sanitize.Line(text, 0), text
+			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: text, Status: "interrupted", LastActive: time.Date(1999, 12, 31, 20, 0, 0, 0, time.UTC)}}
+		}, func(s *scene) {
+			s.face.screen.wrote = func(sequence string) {
+				if sequence != "" {
+					seen = append(seen, sequence)
+				}
+			}
+			s.weave()
+			s.does(func(p *puppet) { p.fact(1, text) })
+			s.tour(func(where string) {
+				s.expectClean(where)
+				if !strings.HasPrefix(where, inFull) {
+					seen = append(seen, where+"\n"+s.Dump())
+				}
+			})
+			s.Type("/save out.md\n")
+			s.Settle()
+			saved := s.host.saved["out.md"]
+			if sanitize.Text(saved) != saved || saved == "" {
+				t.Errorf("saved: %q", saved)
+			}
+			seen = append(seen, saved)
+		})
+		return seen
+	}
+	for i, text := range tuitest.Hostile() {
+		if strings.TrimSpace(sanitize.Text(text)) == "" {
+			text += "x" // what is empty is another thing to say
+		}
+		clean := sanitize.Text(text)
+		size := [][2]int{{80, 24}, {40, 12}, {80, 24}, {40, 12}, {120, 40}}[i%5]
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			got, want := pictures(t, text, size), pictures(t, clean, size)
+			// Of a long input as much is read as is shown, counted before it is made fit;
+			// and what is on one line of a log ends at a newline, not at a separator.
+			if len(text) > 8<<10 || strings.ContainsAny(text, "\r\u2028") {
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%.200q (-clean +hostile):\n%.4000s", text, diff)
+			}
+		})
+	}
+}
+
+// stuffed is a run whose state and events are whatever a test puts there.
+type stuffed struct {
+	state *supervisor.State
+	done  chan struct{}
+}
+
+func (r *stuffed) ID() string                  { return puppetRun }
+func (r *stuffed) Snapshot() *supervisor.State { return r.state }
+func (r *stuffed) Changed() <-chan struct{}    { return nil }
+func (r *stuffed) Put(contract.Command) bool   { return true }
+func (r *stuffed) Stop()                       {}
+func (r *stuffed) Done() <-chan struct{}       { return r.done }
+func (r *stuffed) Outcome() Outcome            { return Outcome{} }
+
+// stuffing fills values with hostile text, whatever their types.
+type stuffing struct {
+	texts []string
+	n     int
+	now   time.Time
+}
+
+func (f *stuffing) text() string {
+	f.n++
+	return f.texts[f.n%len(f.texts)]
+}
+
+// words that a field may hold, by its type's name.
+var words = map[string][]string{
+	"Role":     {string(supervisor.RoleArbiter), string(supervisor.RoleOrchestrator)},
+	"Status":   {string(supervisor.Starting), string(supervisor.Down), string(supervisor.Parked), string(supervisor.Busy), string(supervisor.Ready), string(supervisor.Ended), "\x1b[2J"},
+	"Standing": {string(supervisor.Working), string(supervisor.Waiting), string(supervisor.Finished), string(supervisor.HandedOff), "\x1b[2J"},
+}
+
+func (f *stuffing) fill(v reflect.Value) {
+	f.n++
+	switch v.Kind() {
+	case reflect.String:
+		if list := words[v.Type().Name()]; list != nil {
+			v.SetString(list[f.n%len(list)])
+		} else {
+			v.SetString(f.text())
+		}
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt([]int64{0, 3, -1, 1_000_000_000}[f.n%4])
+	case reflect.Uint8, reflect.Uint64, reflect.Uint32, reflect.Uint:
+		v.SetUint(uint64(f.n % 5))
+	case reflect.Float64:
+		v.SetFloat([]float64{0, 71.5, -3, 1e12}[f.n%4])
+	case reflect.Bool:
+		v.SetBool(f.n%2 == 0)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(f.now.Add(-time.Duration(f.n%100) * time.Minute)))
+			return
+		}
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				f.fill(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			raw, _ := json.Marshal(map[string]any{"command": f.text(), "file_path": f.text(), f.text(): []string{f.text()}})
+			v.SetBytes(raw)
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 3, 3))
+		for i := range v.Len() {
+			f.fill(v.Index(i))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		f.fill(key)
+		f.fill(value)
+		v.SetMapIndex(key, value)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem())
+	case reflect.Interface: // none that is shown
+	default:
+		panic("a field of kind " + v.Kind().String())
+	}
+}
+
+// TestEveryFieldIsHostile: every field of the state and of every event, of what is
+// found out at the start and of what the files are called, holds hostile text, also
+// those that nobody outside can write today. No screen shows any of it as it is.
+func TestEveryFieldIsHostile(t *testing.T) {
+	for seed := range 12 {
+		f := &stuffing{texts: tuitest.Hostile(), n: seed * 31}
+		size := sizes[seed%len(sizes)]
+		play(t, size[0], size[1], func(o *Options, h *theatre) {
+			f.now = time.Now()
+			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true, Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}
+			f.fill(reflect.ValueOf(&h.found).Elem())
+			h.found.Problem, h.found.Login, h.found.Claude = f.text(), LoginYes, "2 "+f.text()
+			h.files = f.texts
+			run := &stuffed{state: &supervisor.State{}, done: make(chan struct{})}
+			f.fill(reflect.ValueOf(run.state).Elem())
+			run.state.Phase, run.state.Ending = machine.Executing, nil
+			if seed%2 == 0 {
+				for i, id := range []string{"arbiter", "orch-1", "orch-2"} {
+					run.state.Agents[i].ID = id
+					run.state.Permits[i].Params.ID = id
+				}
+			}
+			h.strange = func(sink supervisor.Sink) Run {
+				for _, name := range contract.EventNames() {
+					line, err := contract.DecodeLine([]byte(`{"v":1,"seq":1,"time":"2026-03-14T09:26:53Z","id":"orch-1","event":"` + name + `"}`))
+					if err != nil {
+						t.Fatal(err)
+					}
+					body := reflect.New(reflect.TypeOf(line.Body)).Elem()
+					f.fill(body)
+					for _, id := range []string{"orch-1", "arbiter", f.text()} {
+						sink(time.Now(), contract.Event{ID: id, Body: body.Interface().(contract.Body)})
+					}
+				}
+				return run
+			}
+		}, func(s *scene) {
+			s.expectClean("the oracle")
+			s.Press("F4")
+			s.Settle()
+			s.expectClean("the sessions")
+			s.Press("Esc")
+			s.Type("Weave\n")
+			s.Settle()
+			s.tour(func(where string) { s.expectClean(fmt.Sprintf("seed %d, %s", seed, where)) })
+		})
+	}
+}
+
+// TestFirstScreenIsClean: what the program says that is driven, and what is wrong with
+// it, may be anything.
+func TestFirstScreenIsClean(t *testing.T) {
+	for _, text := range tuitest.Hostile() {
+		for _, found := range []Findings{{Missing: true, Problem: text, Path: text}, {Problem: text, Path: text}, {Claude: text + "1", Path: text, Login: LoginNo, CWD: text, Account: text}} {
+			play(t, 80, 24, func(_ *Options, h *theatre) { h.found = found }, func(s *scene) { s.expectClean("the first screen") })
+		}
+		play(t, 80, 24, func(_ *Options, h *theatre) { h.refuse = fmt.Errorf("no: %s", text) }, func(s *scene) {
+			s.Type("Weave\n")
+			s.Settle()
+			s.expectClean("a refusal")
+		})
+	}
+}

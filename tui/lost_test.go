@@ -1,0 +1,53 @@
+package tui
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestWordIsNotLost: what a run could not take any more, because it ended at that very
+// moment, is in the input again.
+func TestWordIsNotLost(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		p := s.host.present()
+		p.mu.Lock()
+		p.over = true // what belongs to it is still ending
+		p.mu.Unlock()
+		s.Type("One more thing\n")
+		s.Settle()
+		s.Expect("The run is over", "› One more thing")
+	})
+}
+
+// TestPastIsToldOnce: what was said before stands there once, however often it was tried
+// to take the run up.
+func TestPastIsToldOnce(t *testing.T) {
+	play(t, 100, 30, func(_ *Options, h *theatre) {
+		h.refuse = errors.New("run 0199f00d is being played by process 12")
+		h.past = []told{{at: time.Now(), e: contract.Event{ID: contract.Human, Body: contract.Message{
+			From: contract.Human, To: contract.Arbiter, Kind: "task", Text: "Weave a cloak",
+		}}}}
+	}, func(s *scene) {
+		for range 2 {
+			s.Type("/resume 0199f00d\n")
+			s.Settle()
+			s.Expect("It cannot begin", "process 12")
+			s.Press("Enter")
+		}
+		s.host.mu.Lock()
+		s.host.refuse = nil
+		s.host.mu.Unlock()
+		s.Type("/resume 0199f00d\n")
+		s.Settle()
+		s.Press("Esc", "g")
+		s.Settle()
+		if n := strings.Count(s.Text(), "Weave a cloak"); n != 1 {
+			t.Errorf("it is told %d times:\n%s", n, s.Text())
+		}
+	})
+}

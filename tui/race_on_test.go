@@ -1,0 +1,6 @@
+//go:build race
+
+package tui
+
+// underRace: everything takes ten times as long under the race detector.
+const underRace = true
