@@ -17,6 +17,7 @@ type begun struct {
 	what    Begin
 	trouble contract.Error // that kept the last life from having an agent
 	ended   *contract.Result
+	gone    bool // it has ended, and that was not dealt with yet
 }
 
 // survey looks for what there is to work with.
@@ -122,12 +123,23 @@ func (f *Face) await(run Run, then func()) {
 	})
 }
 
-// gone is called when the present run has ended, and all that belonged to it.
-func (d *desk) gone() {
+// gone is called when a run has ended, and all that belonged to it. What it told last
+// may still be on its way, and is heard first.
+func (d *desk) gone() { d.begun.gone = true }
+
+// parted takes over how the present run ended, once all of it was heard.
+func (d *desk) parted() {
+	if !d.begun.gone || !d.f.box.empty() {
+		return
+	}
+	d.begun.gone = false
 	if d.run == nil || !d.over() {
 		return
 	}
 	d.state = d.run.Snapshot()
+	if o := d.run.Outcome(); o.Exit == contract.ExitBug {
+		d.tell("It has come to harm", o.Text)
+	}
 	for _, what := range d.run.Outcome().Unfinished {
 		d.flash("Did not end in time: " + what)
 	}

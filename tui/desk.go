@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -47,6 +48,7 @@ type desk struct {
 	known bool // found was
 
 	rehearse bool // what is begun is a rehearsal
+	chosen   bool // a person chose the colours here
 
 	screens []screen // the one in sight is the last
 	weaving *weaving
@@ -81,7 +83,6 @@ func newDesk(f *Face, look *cell.Look) *desk {
 	d.input.OnSend, d.input.OnCommand = d.say, d.slash
 	d.input.OnCopy, d.input.OnNotice = d.copy, d.flash
 	d.input.Completer = d.complete
-	d.input.Seed(f.options.Host.Inputs())
 	d.weaving = newWeaving(d)
 	d.rehearse = f.options.Rehearsal
 	d.screens = []screen{newOracle(d)}
@@ -93,9 +94,14 @@ func newDesk(f *Face, look *cell.Look) *desk {
 // HasFocus implements tview.Primitive: every key and paste comes here first.
 func (d *desk) HasFocus() bool { return true }
 
-// start is run once, when the loop is there.
+// start is run once, when the loop is there. What takes time comes after the first
+// frame.
 func (d *desk) start() {
 	d.f.work(d.survey)
+	d.f.work(func(context.Context) {
+		before := d.f.options.Host.Inputs()
+		d.f.post(func() { d.input.Seed(before) })
+	})
 	if b := d.f.options.Begin; b != nil {
 		d.begin(*b)
 	}
@@ -168,6 +174,7 @@ func (d *desk) refresh(news []contract.Event) {
 	for _, e := range news {
 		d.hear(e)
 	}
+	d.parted()
 	if time.Now().After(d.word.until) {
 		d.word = flash{}
 	}
@@ -233,6 +240,17 @@ func (d *desk) setLook(look *cell.Look) {
 	d.weaving.renew()
 	for _, s := range d.screens {
 		s.renew()
+	}
+}
+
+// background has the colours follow what the terminal said of its own.
+func (d *desk) background(c cell.RGB) {
+	d.f.options.Around.Background = &c
+	if d.chosen {
+		return // a person did meanwhile
+	}
+	if look, err := newLook(d.f.options, d.f.screen.Colors()); err == nil {
+		d.setLook(look)
 	}
 }
 

@@ -87,14 +87,14 @@ func New(o Options) (*Face, error) {
 		options: o, app: tview.NewApplication(), box: newMailbox(),
 		orders: make(chan order, 64), quit: make(chan struct{}),
 	}
-	screen, pastes := o.Screen, (*guard)(nil)
-	if screen == nil {
+	if o.Screen != nil {
+		f.screen = &terminal{Screen: composer.Screen(o.Screen)}
+	} else {
 		var err error
-		if screen, pastes, err = newScreen(); err != nil {
+		if f.screen, err = newScreen(); err != nil {
 			return nil, fmt.Errorf("open the terminal: %w", err)
 		}
 	}
-	f.screen = &terminal{Screen: composer.Screen(screen), pastes: pastes}
 	f.pump = &pump{
 		box: f.box, add: f.take, changed: f.changed, again: make(chan struct{}, 1), draw: f.draw, motion: f.motion,
 	}
@@ -149,6 +149,7 @@ func (f *Face) Run(ctx context.Context) error {
 		}
 	}
 	if over {
+		f.app.Stop() // lets go of what listened to the terminal, after a fault
 		abandon(pumped)
 	}
 	f.workers.Wait()
@@ -182,6 +183,9 @@ func (f *Face) open() error {
 		f.app.SetBeforeDrawFunc(func(tcell.Screen) bool { painting(); return false })
 	}
 	f.app.SetRoot(f.desk, true)
+	if f.options.Around.ColorFGBG == "" && (f.options.Theme == cell.Auto || f.options.Theme == "") {
+		f.screen.askBackground(func(c cell.RGB) { f.post(func() { f.desk.background(c) }) })
+	}
 	return nil
 }
 

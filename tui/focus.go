@@ -22,6 +22,7 @@ type focus struct {
 	id     string
 	line   *pages.Roster
 	stream *reader
+	was    bool // the screen had the keyboard, before
 }
 
 // focusOn looks at one agent.
@@ -37,9 +38,12 @@ func (d *desk) focusOn(id string) {
 		}
 		return nil
 	}})
+	if f.was = d.reading; d.screen().context() == keys.Focus {
+		f.was = d.screen().(*focus).was
+	}
 	d.open(f)
-	d.read()
 	d.to = ""
+	d.read()
 }
 
 func (f *focus) context() keys.Context { return keys.Focus }
@@ -110,6 +114,7 @@ func (f *focus) act(a keys.Action, _ string) bool {
 			f.stream.SelectClear()
 			return true
 		}
+		f.d.reading, f.d.to = f.was, ""
 		f.d.back()
 	case keys.NextAgent, keys.PrevAgent:
 		f.turn(a == keys.NextAgent)

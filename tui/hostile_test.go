@@ -24,6 +24,9 @@ import (
 // ours is how a row of the conversation begins: our gutter, and a blank.
 var ours = regexp.MustCompile(`^([▌█▸▾ ] |[▌█▸▾]?$)`)
 
+// joined is a text without joiners: a row may end where something was joined.
+var joined = strings.NewReplacer("\u200d", "", "\u200c", "")
+
 // expectClean holds a screen to showing nothing that a terminal acts on or that hides
 // or reorders, and the conversation to its place: left of it there is our gutter alone.
 func (s *scene) expectClean(where string) {
@@ -31,7 +34,7 @@ func (s *scene) expectClean(where string) {
 	s.ExpectSound()
 	rows := s.Rows()
 	for y, row := range rows {
-		if clean := sanitize.Text(row); clean != row {
+		if joined.Replace(sanitize.Text(row)) != joined.Replace(row) {
 			s.T.Fatalf("%s: row %d has %q", where, y, row)
 		}
 	}
@@ -52,6 +55,9 @@ func (s *scene) talkRows() []string {
 	to := len(rows) - 1
 	for to > 0 && !strings.HasPrefix(rows[to], "›") {
 		to--
+	}
+	if list, _ := s.face.desk.input.Popup(80, 8); len(list) > 0 {
+		return nil // it lies over the conversation
 	}
 	if s.face.desk.tab != nil || s.face.desk.offer.open() || !s.face.desk.screen().writes() || from < 0 || to <= from {
 		return nil
@@ -96,20 +102,20 @@ func (s *scene) tour(see func(where string)) {
 		s.Press("z", "q", "i")
 	}
 	for _, c := range []string{"/context", "/cost", "/permissions", "/task"} {
-		s.Press("Ctrl+U")
+		s.Press("Esc", "i", "Ctrl+U")
 		s.Type(c + "\n")
 		look(c)
 		look("its end", "G")
-		s.Press("q", "i")
+		s.Press("q")
 	}
 	for _, c := range []string{"/to ", "/choose ", "/resume ", "/summon ", "@"} {
-		s.Press("Ctrl+U")
+		s.Press("Esc", "i", "Ctrl+U")
 		s.Type(c)
 		look("completing "+c, "Tab")
 		look("completed "+c, "Tab", "Esc")
-		s.Press("Esc", "i")
 	}
-	look("files", "Ctrl+U", "Ctrl+O")
+	s.Press("Esc", "i", "Ctrl+U")
+	look("files", "Ctrl+O")
 	look("none of them", "Esc")
 	look("leave is asked", "Alt+p")
 	look("its end", "PgDn", "PgDn", "PgDn")
@@ -167,6 +173,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 					seen = append(seen, where+"\n"+s.Dump())
 				}
 			})
+			s.Press("Esc", "i", "Ctrl+U")
 			s.Type("/save out.md\n")
 			s.Settle()
 			saved := s.host.saved["out.md"]
@@ -184,6 +191,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 		clean := sanitize.Text(text)
 		size := [][2]int{{80, 24}, {40, 12}, {80, 24}, {40, 12}, {120, 40}}[i%5]
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
 			got, want := pictures(t, text, size), pictures(t, clean, size)
 			// Of a long input as much is read as is shown, counted before it is made fit;
 			// and what is on one line of a log ends at a newline, not at a separator.

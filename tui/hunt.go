@@ -60,6 +60,10 @@ func (h *hunt) next(d *desk, v *reader, back bool) {
 	if v.MatchNext(back) {
 		return
 	}
+	if v.src == nil { // a text that is no thread of the chronicle
+		d.flash(h.over(back))
+		return
+	}
 	from := h.at - 1
 	if !back {
 		from = h.at + 1
@@ -81,13 +85,18 @@ func (h *hunt) next(d *desk, v *reader, back bool) {
 	})
 }
 
+// over says that there is no more of it.
+func (h *hunt) over(back bool) string {
+	return "No more of “" + h.text + "” " + map[bool]string{true: "above.", false: "below."}[back]
+}
+
 // found goes where a worker found something.
 func (h *hunt) found(d *desk, v *reader, number, i int, found, back bool) {
 	if number != h.number {
 		return
 	}
 	if !found {
-		d.flash("No more of “" + h.text + "” " + map[bool]string{true: "above.", false: "below."}[back])
+		d.flash(h.over(back))
 		return
 	}
 	d.word = flash{}

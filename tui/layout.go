@@ -87,7 +87,7 @@ func (d *desk) key(e *tcell.EventKey) {
 		}
 		// A dialog that came by itself steps back before somebody who begins to write:
 		// the next letters are not answers. It comes again when the input is empty.
-		if e.Key() == tcell.KeyRune && d.screen().writes() {
+		if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 && d.screen().writes() {
 			d.tab = nil
 			d.write()
 			d.input.Key(e)

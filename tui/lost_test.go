@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -49,5 +50,30 @@ func TestPastIsToldOnce(t *testing.T) {
 		if n := strings.Count(s.Text(), "Weave a cloak"); n != 1 {
 			t.Errorf("it is told %d times:\n%s", n, s.Text())
 		}
+	})
+}
+
+// TestLastWordsBeforeTheEnd: a run has ended while its last events are still on their
+// way to the screen. What it ended of is heard first.
+func TestLastWordsBeforeTheEnd(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.Type("Weave\n")
+		s.Settle()
+		p := s.host.present()
+		p.mu.Lock()
+		p.over, p.state = true, supervisor.State{Task: "Weave"}
+		close(p.done)
+		p.mu.Unlock()
+		s.host.mu.Lock()
+		s.host.found = Findings{Missing: true, Problem: "there is no claude"}
+		s.host.mu.Unlock()
+		s.do(func() {
+			for _, b := range []contract.Body{contract.Session{}, contract.Error{Category: "claude_missing", Message: "there is no claude"}} {
+				s.face.box.put(time.Now(), contract.Event{ID: contract.Supervisor, Body: b})
+			}
+			s.face.post(s.face.desk.gone)
+		})
+		s.Settle()
+		s.Expect("found none", "Rehearse")
 	})
 }

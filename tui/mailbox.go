@@ -96,6 +96,13 @@ func (m *mailbox) take(most int) (batch []told, more bool) {
 	return batch, more
 }
 
+// empty says whether all was taken.
+func (m *mailbox) empty() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.queue) == 0
+}
+
 func hint(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

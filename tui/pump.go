@@ -9,9 +9,9 @@ import (
 // paints at once.
 const frame = 33 * time.Millisecond
 
-// batchSize bounds what is put into the chronicle between two paints, so that a flood
-// cannot keep the screen from being painted.
-const batchSize = 2_000
+// batchSize is how much is put into the chronicle before one looks at the clock, so
+// that a flood cannot keep the screen from being painted.
+const batchSize = 200
 
 // pump carries what happens outside to the screen: events into the chronicle, and a
 // word to tview's loop that there is something new. It alone does either.
@@ -52,9 +52,13 @@ func (p *pump) run(ctx context.Context) {
 func (p *pump) flow(ctx context.Context) bool {
 	for {
 		began := time.Now()
-		batch, more := p.box.take(batchSize)
-		for _, t := range batch {
-			p.add(t)
+		more := true
+		for more && time.Since(began) < frame {
+			var batch []told
+			batch, more = p.box.take(batchSize)
+			for _, t := range batch {
+				p.add(t)
+			}
 		}
 		p.draw()
 		rest := time.NewTimer(frame - time.Since(began))

@@ -175,7 +175,6 @@ func newText(d *desk, title string, text func(*supervisor.State) string) *textSc
 	t.view.SetSource(t)
 	t.view.Top()
 	t.view.OnCopy(d.copy)
-	d.read()
 	return t
 }
 

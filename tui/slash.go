@@ -23,7 +23,7 @@ func init() { // not at once: they lead back to the desk
 	}
 	slashHere = map[string]func(d *desk, c composer.Command) bool{
 		"task":  always(func(d *desk) { d.open(newText(d, "THE TASK", orders.Task)) }),
-		"plan":  always(func(d *desk) { d.open(newPlan(d)); d.read() }),
+		"plan":  always(func(d *desk) { d.open(newPlan(d)) }),
 		"allow": (*desk).permitCommand,
 		"deny":  (*desk).permitCommand,
 		"context": func(d *desk, c composer.Command) bool {
@@ -34,7 +34,7 @@ func init() { // not at once: they lead back to the desk
 		"permissions": always(func(d *desk) { d.open(newText(d, "WHAT IS ALLOWED", orders.Permissions)) }),
 		"focus":       func(d *desk, c composer.Command) bool { d.focusOn(c.Arg(0)); return true },
 		"logbook":     always((*desk).openLogbook),
-		"sessions":    always(func(d *desk) { d.open(newRuns(d)); d.read() }),
+		"sessions":    always(func(d *desk) { d.open(newRuns(d)) }),
 		"resume":      (*desk).resumeCommand,
 		"file":        (*desk).fileCommand,
 		"save":        (*desk).saveCommand,
@@ -42,7 +42,7 @@ func init() { // not at once: they lead back to the desk
 		"search":      (*desk).searchCommand,
 		"copy":        always(func(d *desk) { d.copy(d.weaving.talk.words()) }),
 		"edit":        always(func(d *desk) { d.f.post(d.edit) }), // when the command is out of the input
-		"help":        always(func(d *desk) { d.open(newHelp(d)); d.read() }),
+		"help":        always(func(d *desk) { d.open(newHelp(d)) }),
 		"quit":        always((*desk).askLeave),
 	}
 }
@@ -137,6 +137,7 @@ func (d *desk) themeCommand(c composer.Command) bool {
 		d.flash(err.Error())
 		return false
 	}
+	d.chosen = true
 	d.setLook(look)
 	return true
 }

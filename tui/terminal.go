@@ -6,6 +6,8 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/composer"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 )
 
@@ -14,17 +16,18 @@ import (
 type terminal struct {
 	tcell.Screen
 	failed error
-	pastes *guard // nil for a screen that is not the terminal's own
+	pastes *guard // nil for a screen that is not the terminal's own, and so is
+	ear    *ear
 	notify notify.Options
 	title  string
 	wrote  func(sequence string) // of tests
 }
 
 // newScreen is the terminal's own screen.
-func newScreen() (tcell.Screen, *guard, error) {
+func newScreen() (*terminal, error) {
 	info, err := tcell.LookupTerminfo(os.Getenv("TERM"))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	// The library sleeps where old terminals want padding: several times a frame. It
 	// also does so for a text that looks like padding, such as a title of "$<9999>".
@@ -34,18 +37,28 @@ func newScreen() (tcell.Screen, *guard, error) {
 	tcell.SetEncodingFallback(tcell.EncodingFallbackASCII)
 	tty, err := tcell.NewDevTty()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	g := newGuard(tty)
+	e := &ear{Tty: tty}
+	g := newGuard(e)
 	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(g, &own)
 	if err != nil {
 		_ = tty.Close()
-		return nil, nil, err
+		return nil, err
 	}
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
-	return s, g, nil
+	return &terminal{Screen: composer.Screen(s), pastes: g, ear: e}, nil
+}
+
+// askBackground asks the terminal what its background is, if it is one that can be
+// asked; heard is called on another goroutine, if at all.
+func (t *terminal) askBackground(heard func(cell.RGB)) {
+	if t.ear != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
+		t.ear.heard = heard
+		t.ear.ask()
+	}
 }
 
 // plainer is what stands for typography where the character set has none.

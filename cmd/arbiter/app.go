@@ -97,7 +97,9 @@ lines of prose. --json writes one event a line on stdout and reads one command a
 
 Exit codes: 0 complete, 1 failed or cancelled, 2 usage or bad input, 3 needs input,
 4 limit reached, 5 environment (claude missing, not logged in, unsupported), 70 bug,
-130 SIGINT, 143 SIGTERM.
+130 SIGINT, 143 SIGTERM or SIGHUP. A screen that is left ends with the code of the last
+run played on it: 130 if that was still going on. With none: 0, or what kept it from
+beginning (2, 5).
 
   arbiter --json --allow 'Bash(*)' --allow Edit --task "Create hello.txt that says hi, and verify it"
   arbiter --json --rehearse --task "Anything: a scripted model plays, nothing is spent"`),

@@ -30,6 +30,9 @@ type watcher struct {
 	at     int           // where the next mark is looked for
 	more   chan struct{} // capacity 1
 	closed bool
+	frames int
+	last   time.Time     // when the last one ended
+	gap    time.Duration // the longest between two of them
 }
 
 // watch starts a command in a terminal of 120×40. Its first words are timed from just
@@ -51,6 +54,13 @@ func (w *watcher) read() {
 		n, err := w.master.Read(buf)
 		w.mu.Lock()
 		w.seen = append(w.seen, buf[:n]...)
+		if frames := bytes.Count(buf[:n], []byte(frameEnd)); frames > 0 {
+			now := time.Now()
+			if w.frames > 0 {
+				w.gap = max(w.gap, now.Sub(w.last))
+			}
+			w.frames, w.last = w.frames+frames, now
+		}
 		w.closed = err != nil
 		w.mu.Unlock()
 		select {
@@ -180,6 +190,43 @@ func firstPaint(b *testing.B, name string, args ...string) time.Duration {
 	took := w.until(b, firstWord, frameEnd)
 	w.end()
 	return took
+}
+
+// BenchmarkResumeScreen is a run of 100 MB taken up again on the screen: until the
+// first frame, until something of what was said is on it, until the run goes on, and
+// the longest time without a frame meanwhile. The baseline is the fold of that journal
+// alone.
+func BenchmarkResumeScreen(b *testing.B) {
+	dir := b.TempDir()
+	longJournal(b, dir, 100<<20)
+	if err := os.WriteFile(filepath.Join(dir, "hops"), []byte("0"), 0o600); err != nil { // the run's directory
+		b.Fatal(err)
+	}
+	var first, shown, goes, gap, fold []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		resumeOnce(b, dir)
+		fold = append(fold, time.Since(began))
+		state := filepath.Join(b.TempDir(), "state")
+		if err := os.CopyFS(state, os.DirFS(dir)); err != nil {
+			b.Fatal(err)
+		}
+		cmd := screenCommand(b, "arbiter", "--resume", "--session", "bench", "--state-dir", state, "--claude", "hopper")
+		w := watch(b, cmd)
+		first = append(first, w.until(b, frameEnd))
+		shown = append(shown, w.until(b, "Arbiter", "asks", frameEnd))
+		goes = append(goes, w.until(b, "awaited", frameEnd))
+		w.mu.Lock()
+		gap = append(gap, w.gap)
+		w.mu.Unlock()
+		w.end()
+	}
+	b.ReportMetric(ms(quantile(first, 0.5)), "first-frame-ms")
+	b.ReportMetric(ms(quantile(shown, 0.5)), "conversation-ms")
+	b.ReportMetric(ms(quantile(goes, 0.5)), "goes-on-ms")
+	b.ReportMetric(ms(quantile(gap, 1)), "longest-without-frame-ms")
+	b.ReportMetric(ms(quantile(fold, 0.5)), "fold-ms")
+	b.ReportMetric(float64(quantile(goes, 0.5))/float64(quantile(fold, 0.5)), "×fold")
 }
 
 // idleFor is how long a screen is watched that should do nothing.

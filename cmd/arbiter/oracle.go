@@ -19,9 +19,13 @@ func (e env) playScreen(h *host, f *tui.Face) error {
 	stop := h.heedSignals(f.Leave)
 	defer stop()
 	failed := f.Run(context.Background())
-	outcome := h.end("INT")
 	var fault *tui.Fault
-	if errors.As(failed, &fault) {
+	broke, end := errors.As(failed, &fault), "INT"
+	if failed != nil && !broke {
+		end = "TERM" // the terminal has gone, whether or not a signal says so
+	}
+	outcome := h.end(end)
+	if broke {
 		return e.screenFault(h, fault)
 	}
 	switch {

@@ -162,6 +162,8 @@ func (h *host) Remember(text string) {
 	if len(text) > maxTask/16 {
 		return
 	}
+	h.typed.Lock() // workers come at once
+	defer h.typed.Unlock()
 	list := append(h.Inputs(), text)
 	var b strings.Builder
 	for _, t := range list[max(len(list)-inputsKept, 0):] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -21,6 +22,7 @@ type host struct {
 	lent     atomic.Int64    // until when the terminal is somebody else's, in Unix time as of UnixNano
 	ctx      context.Context // of those who have it
 	recall   func()          // ends ctx
+	typed    sync.Mutex      // of those who write the file of what was typed
 	mu       sync.Mutex      // guards what follows
 	signal   string          // that ended the program
 	life     *life           // the last one begun
@@ -95,6 +97,7 @@ func (h *host) begin(b tui.Begin, sink supervisor.Sink) (*life, error) {
 // play plays the life to its end, and lets go of all that belonged to it.
 func (l *life) play(h *host) {
 	defer close(l.done)
+	defer l.mend(h)
 	exit := l.run.play(l.loop)
 	s := l.loop.Snapshot()
 	unfinished := l.run.shutdown(s)
@@ -110,6 +113,24 @@ func (l *life) play(h *host) {
 	l.over = true
 	l.mu.Unlock()
 	l.workers.Wait()
+}
+
+// mend turns a panic of ours, outside of the loop, which deals with its own, into an
+// outcome: the screen has the terminal, and has to give it back.
+func (l *life) mend(h *host) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	l.run.reporter.panicked(&supervisor.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	if c := l.run.bridge(); c != nil {
+		_ = c.Close() // the agents end with it
+	}
+	l.run.close()
+	l.outcome = tui.Outcome{Exit: contract.ExitBug, Run: l.ID(), Text: fmt.Sprintf("a fault of arbiter: %v", p)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.farewell = append(h.farewell, func() { h.env.tellReports(l.run) })
 }
 
 // ID, Snapshot, Changed, Put, Done and Outcome implement tui.Run.

@@ -86,7 +86,7 @@ func (p *pane) refused(want contract.Exit) {
 // readable holds a screen to having been read: glyphs of the locale alone.
 func (p *pane) readable(utf bool, modern bool) {
 	p.t.Helper()
-	s := p.await("THE WEAVING", "It is woven.", "It is done")
+	s := p.await("THE WEAVING", "It is woven.", "It is done", "Speak again, or depart.")
 	out := p.Output()
 	switch i := bytes.IndexFunc(out, func(r rune) bool { return r >= utf8.RuneSelf }); {
 	case !utf && i >= 0:
@@ -209,7 +209,7 @@ func TestInsideTmux(t *testing.T) {
 	defer m.do("kill-server")
 	m.await("Speak, mortal.", "OF WHAT WAS")
 	m.do("send-keys", "Weave", "Enter")
-	m.await("THE WEAVING", "It is woven. 世界 é “well” …", "› Speak")
+	m.await("THE WEAVING", "It is woven. 世界 é “well” …", "› Speak again, or depart.", "a rehearsal")
 	if title := m.do("display-message", "-p", "#{pane_title}"); !strings.Contains(title, "arbiter – it is done") {
 		t.Errorf("the title is %q", title)
 	}
@@ -227,7 +227,7 @@ func TestInsideTmux(t *testing.T) {
 	m.do("paste-buffer", "-p")
 	m.await("› a/quit", "  b")
 	m.do("send-keys", "C-c")
-	m.await("› Speak")
+	m.await("› Speak again, or depart.")
 	m.do("send-keys", "C-c")
 	if after := m.await("ended with 0", "To take it up again"); strings.Contains(after, "THE WEAVING") {
 		t.Errorf("the screen is left behind:\n%s", after)

@@ -36,7 +36,7 @@ func settle(t *testing.T, p player) *abode {
 		t.Fatal(err)
 	}
 	return &abode{t: t, home: home, work: work, player: p, env: []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(), "LANG=C.UTF-8", "SHELL=/bin/sh",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(), "LANG=C.UTF-8", "COLORFGBG=15;0", "SHELL=/bin/sh",
 		"GORACE=atexit_sleep_ms=0",
 	}}
 }

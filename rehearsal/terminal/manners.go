@@ -33,7 +33,7 @@ var FullScreen = Manners{
 		ModeCursorKeys, ModeWrap, 12, ModeCursor, ModeMouseClicks, ModeMouseDrags, ModeMouseMoves, ModeFocus, ModeMouseSGR,
 		ModeAltScreen, ModeBracketedPaste, ModeSynchronised, 9001,
 	},
-	OSC: []string{"0", "2", "8", "52", "99", "777"},
+	OSC: []string{"0", "2", "8", "11", "52", "99", "777"}, // 11: what is your background?
 }
 
 // Lines are the manners of a program that prints lines and leaves the terminal alone.

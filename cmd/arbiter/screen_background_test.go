@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+)
+
+// TestColoursFollowTheTerminal: a terminal that says that its background is light gets
+// the colours for that, and what it says is not typed anywhere.
+func TestColoursFollowTheTerminal(t *testing.T) {
+	t.Parallel()
+	title := func(set string) pty.Color {
+		// Whoever starts arbiter here paints the terminal's background first.
+		script := filepath.Join(t.TempDir(), "start")
+		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p := showProgram(t, script, pty.Size{Columns: 90, Rows: 30}, foreignDir(t), []string{"COLORFGBG="}, "--stand-in", "--rehearse")
+		var color pty.Color
+		p.until(func(s pty.Screen) bool {
+			x, y, ok := s.Find("T H E")
+			if ok {
+				color = s.Cells[y][x].Style.Fg
+			}
+			return ok && s.Shows("a stand-in plays")
+		})
+		if answer := string(p.Answers()); answer == "" {
+			t.Errorf("the terminal was not asked")
+		}
+		p.press("x")
+		if s := p.await("› x"); s.Shows("rgb:") {
+			t.Errorf("the answer was typed:\n%s", s.Text())
+		}
+		return color
+	}
+	if dark, light := title(`\033]11;#101010\033\\`), title(`\033]11;#fafafa\033\\`); dark == light {
+		t.Errorf("the title is %v on a dark and on a light background", dark)
+	}
+}

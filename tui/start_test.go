@@ -1,0 +1,67 @@
+package tui
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+// slow is a program around the face whose disk and processes do not answer until they
+// are let go.
+type slow struct {
+	*theatre
+	answer chan struct{}
+}
+
+func (s slow) Inputs() []string { <-s.answer; return s.theatre.Inputs() }
+
+func (s slow) Survey(ctx context.Context) Findings { <-s.answer; return s.theatre.Survey(ctx) }
+
+// TestFirstFrameWaitsForNobody: the oracle is seen before the disk and `claude` have
+// answered. What was typed before is there when they have.
+func TestFirstFrameWaitsForNobody(t *testing.T) {
+	screen := newWatched()
+	host := slow{&theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}, make(chan struct{})}
+	f, err := New(Options{Screen: screen, Host: host, Theme: "dark"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	painted, recalled := make(chan struct{}), make(chan struct{})
+	var first, again sync.Once
+	screen.painted = func() {
+		first.Do(func() { close(painted) })
+		if f.desk.input.Text() == "An older word" {
+			again.Do(func() { close(recalled) })
+		}
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer f.Leave()
+	wg.Go(func() {
+		if err := f.Run(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	await := func(done chan struct{}, what string, press func()) {
+		t.Helper()
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for deadline := time.After(30 * time.Second); ; {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				press()
+			case <-deadline:
+				t.Errorf("no %s", what)
+				return
+			}
+		}
+	}
+	await(painted, "first frame", func() {})
+	close(host.answer)
+	await(recalled, "word of before", func() { screen.InjectKey(tcell.KeyUp, 0, tcell.ModNone) })
+}
