@@ -157,6 +157,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 	pictures := func(t *testing.T, text string, size [2]int) (seen []string) {
 		play(t, size[0], size[1], func(o *Options, h *theatre) {
 			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true, Terminal: notify.Terminal{Protocol: notify.OSC777}}
+			o.Still = true // at which frame of an animation a picture is taken is chance
 			h.found.CWD, h.found.Account = "/home/"+sanitize.Line(text, 0), text
 			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: text, Status: "interrupted", LastActive: time.Date(1999, 12, 31, 20, 0, 0, 0, time.UTC)}}
 		}, func(s *scene) {

@@ -49,9 +49,6 @@ func (o *oracle) renew() {
 	if rows := runRows(f.Runs); len(rows) > 0 {
 		data.Newest = rows[0]
 	}
-	if o.d.rehearse {
-		data.Warnings = append(data.Warnings, "REHEARSAL")
-	}
 	if o.d.known {
 		data.Findings = findings(f)
 	}

@@ -233,4 +233,4 @@ func lively(s *supervisor.State, still bool) time.Duration {
 }
 
 // motionFrame is the time between two frames of the quiet animation.
-const motionFrame = 250 * time.Millisecond
+const motionFrame = 333 * time.Millisecond
