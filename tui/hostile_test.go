@@ -186,6 +186,9 @@ func TestHostileLooksLikeClean(t *testing.T) {
 		return seen
 	}
 	for i, text := range tuitest.Hostile() {
+		if underRace && i%7 != 0 {
+			continue // it takes minutes there
+		}
 		if strings.TrimSpace(sanitize.Text(text)) == "" {
 			text += "x" // what is empty is another thing to say
 		}
@@ -296,6 +299,9 @@ func (f *stuffing) fill(v reflect.Value) {
 // those that nobody outside can write today. No screen shows any of it as it is.
 func TestEveryFieldIsHostile(t *testing.T) {
 	for seed := range 12 {
+		if underRace && seed%5 != 0 {
+			continue
+		}
 		f := &stuffing{texts: tuitest.Hostile(), n: seed * 31}
 		size := sizes[seed%len(sizes)]
 		play(t, size[0], size[1], func(o *Options, h *theatre) {

@@ -110,14 +110,6 @@ func (w *watcher) tail() []byte {
 	return w.seen[max(0, len(w.seen)-2000):]
 }
 
-// write types.
-func (w *watcher) write(b *testing.B, text string) {
-	b.Helper()
-	if _, err := w.master.WriteString(text); err != nil {
-		b.Fatal(err)
-	}
-}
-
 // end has the program end in order.
 func (w *watcher) end() {
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
