@@ -56,6 +56,9 @@ func (s *scene) talkRows() []string {
 	for to > 0 && !strings.HasPrefix(rows[to], "›") {
 		to--
 	}
+	if to > 0 && strings.HasPrefix(rows[to-1], "to ") {
+		to-- // whom one speaks to
+	}
 	if list, _ := s.face.desk.input.Popup(80, 8); len(list) > 0 {
 		return nil // it lies over the conversation
 	}

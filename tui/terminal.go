@@ -63,7 +63,7 @@ func (t *terminal) askBackground(heard func(cell.RGB)) {
 
 // plainer is what stands for typography where the character set has none.
 var plainer = map[rune]string{
-	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*", '\u00a0': " ", '✓': "x", '✗': "!",
+	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*", '\u00a0': " ", '✓': "v", '✗': "!",
 }
 
 // Init implements tcell.Screen; tview drops its error.

@@ -135,7 +135,7 @@ func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen,
 	look("help", "HELP", "q", "F1")
 	look("one agent", "session ", "q", "Alt+1")
 	look("unfolded", "session ", "z", "g", "g", "PgDn", "PgDn", "PgDn", "PgDn")
-	look("a file to choose", "Requirements", "q", "i", "Ctrl+O")
+	look("a file to choose", "Requirements", "q", "Ctrl+O")
 	p.press("Esc")
 	p.until(func(s pty.Screen) bool { return !s.Shows("Requirements") })
 	p.Type("/save said.md\n")

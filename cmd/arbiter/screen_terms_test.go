@@ -203,10 +203,13 @@ func TestInsideTmux(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	m := &multiplexer{t: t, path: path, socket: filepath.Join(dir, "s"), ctx: ctx}
-	t.Cleanup(func() { cancel(); os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		cancel()
+		_ = exec.Command(path, "-S", m.socket, "kill-server").Run() // it is gone if all went well
+		os.RemoveAll(dir)
+	})
 	m.do("new-session", "-d", "-x", "100", "-y", "30", "-e", "XDG_CACHE_HOME="+cacheHome(), "-e", "TMPDIR="+t.TempDir(),
 		"arbiter --stand-in --scenario "+scenarioFile(t, brief)+"; echo ended with $?; read wait")
-	defer m.do("kill-server")
 	m.await("Speak, mortal.", "OF WHAT WAS")
 	m.do("send-keys", "Weave", "Enter")
 	m.await("THE WEAVING", "It is woven. 世界 é “well” …", "› Speak again, or depart.", "a rehearsal")

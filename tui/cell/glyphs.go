@@ -40,7 +40,7 @@ var Unicode = &Glyphs{
 
 // ASCII are the glyphs of every other terminal.
 var ASCII = &Glyphs{
-	Done: "x", Current: ">", Pending: ".", Failed: "!", Skipped: "-",
+	Done: "v", Current: ">", Pending: ".", Failed: "!", Skipped: "-",
 	Gutter: "|", GutterMarked: "#", Folded: "+", Unfolded: "-", Ellipsis: "~", Bullet: "*", Arrow: ">", Separator: "-", Prompt: ">",
 	Full: "#", Empty: ".",
 	Spinner:    []string{"-", "\\", "|", "/"},
