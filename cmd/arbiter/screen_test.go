@@ -302,7 +302,10 @@ func TestScreenAfterItsDeath(t *testing.T) {
 				t.Fatal(err)
 			}
 			p = h.open("--resume")
+			p.await("y Allow once")
+			p.press("Esc", "Esc", "g") // put aside, and read from the beginning
 			p.await("What shall it be called?", "call it dawn")
+			p.press("G", "i", "Alt+p")
 			p.await("y Allow once")
 			p.finish()
 			p.press("Ctrl+C")
