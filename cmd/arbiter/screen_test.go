@@ -303,7 +303,11 @@ func TestScreenAfterItsDeath(t *testing.T) {
 			}
 			p = h.open("--resume")
 			p.await("y Allow once")
-			p.press("Esc", "Esc", "g") // put aside, and read from the beginning
+			p.press("Esc") // put aside, and read from the beginning
+			p.until(func(s pty.Screen) bool { return !s.Shows("y Allow once") })
+			p.press("Esc")
+			p.await("NORMAL")
+			p.press("g")
 			p.await("What shall it be called?", "call it dawn")
 			p.press("G", "i", "Alt+p")
 			p.await("y Allow once")
