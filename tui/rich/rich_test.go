@@ -63,7 +63,7 @@ func TestMarkdown(t *testing.T) {
 func TestMarkdownASCII(t *testing.T) {
 	look := &cell.Look{Glyphs: cell.ASCII}
 	src := "> - [x] done\n\n- a\n\n---\n\n```go\nx\n```"
-	want := "| x done\n\n* a\n\n" + strings.Repeat("-", 20) + "\n\n| go\n| x\n"
+	want := "| v done\n\n* a\n\n" + strings.Repeat("-", 20) + "\n\n| go\n| x\n"
 	if d := cmp.Diff(want, plainText(Markdown(src, Options{Width: 20, Look: look}))); d != "" {
 		t.Error(d)
 	}
