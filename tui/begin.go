@@ -16,8 +16,7 @@ type begun struct {
 	under   bool
 	what    Begin
 	trouble contract.Error // that kept the last life from having an agent
-	ended   *contract.Result
-	gone    bool // it has ended, and that was not dealt with yet
+	gone    bool           // it has ended, and that was not dealt with yet
 }
 
 // survey looks for what there is to work with.
@@ -162,7 +161,6 @@ func (d *desk) first(e contract.Error) bool {
 
 // ended takes the result over: what it says stays in sight, and another word goes on.
 func (d *desk) ended(r contract.Result) {
-	d.begun.ended = &r
 	switch r.Status {
 	case contract.StatusComplete:
 		d.flash("It is done.")

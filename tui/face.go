@@ -24,7 +24,6 @@ type Options struct {
 	Host    Host
 	Screen  tcell.Screen // nil: the terminal's own
 	Scratch string       // directory for what is scrolled back to; empty: memory only
-	Version string
 
 	Theme  string // a name of cell.ThemeNames
 	Around cell.Surroundings

@@ -23,7 +23,7 @@ func play(t *testing.T, w, h int, change func(*Options, *theatre), act func(s *s
 	t.Helper()
 	tuitest.Play(t, w, h, func(stage *tuitest.Stage) {
 		host := &theatre{t: t, found: Findings{Claude: "2.1.329", Path: "/usr/bin/claude", Login: LoginYes, Account: "weaver@loom.example", CWD: "/home/weaver/loom"}}
-		o := Options{Screen: stage.Screen, Host: host, Version: "1.0.0", Theme: "dark", Mouse: true, Notify: notify.Options{Bell: true}}
+		o := Options{Screen: stage.Screen, Host: host, Theme: "dark", Mouse: true, Notify: notify.Options{Bell: true}}
 		if change != nil {
 			change(&o, host)
 		}

@@ -71,7 +71,7 @@ func (e env) oracle(c choices) error {
 	}
 	h := newHost(e, c)
 	options := tui.Options{
-		Host: h, Version: version(), Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
+		Host: h, Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
 		Around: cell.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Painting: painting,
 	}
 	// Beside the runs, because /tmp may be memory; the files have no names.
