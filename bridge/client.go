@@ -219,6 +219,12 @@ func (c *Client) Survey(ctx context.Context, p SurveyParams) (SurveyResult, erro
 	return call[SurveyResult](ctx, c, MethodSurvey, p)
 }
 
+// Query puts one prompt to a model by a process of its own. When ctx ends first that
+// process is ended with all that it started.
+func (c *Client) Query(ctx context.Context, p QueryParams) (QueryResult, error) {
+	return call[QueryResult](ctx, c, MethodQuery, p)
+}
+
 // Shutdown ends all agents; the connection stays until Close.
 func (c *Client) Shutdown(ctx context.Context, p ShutdownParams) (ShutdownResult, error) {
 	return call[ShutdownResult](ctx, c, MethodShutdown, p)

@@ -31,7 +31,7 @@ func kindOf[B EventBody]() eventKind {
 var eventKinds = []eventKind{
 	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
 	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](), kindOf[ContextWarning](),
-	kindOf[Compact](), kindOf[Turn](), kindOf[Delivered](), kindOf[Retry](), kindOf[Stderr](),
+	kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Delivered](), kindOf[Retry](), kindOf[Stderr](),
 	kindOf[Notice](), kindOf[Done](), kindOf[Error](),
 }
 

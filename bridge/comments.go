@@ -13,7 +13,7 @@ import (
 // The sources of the protocol's types: their comments are the descriptions in
 // the schema, so that there is one text and it cannot fall behind.
 //
-//go:embed protocol.go events.go evidence.go errors.go
+//go:embed protocol.go query.go events.go evidence.go errors.go
 var sources embed.FS
 
 // comments is what the sources say in prose.
@@ -41,7 +41,7 @@ var standardCodes = []namedValue{
 
 func readComments() (*comments, error) {
 	c := &comments{types: map[string]string{}, fields: map[string]string{}, errorCodes: standardCodes}
-	for _, name := range []string{"protocol.go", "events.go", "evidence.go", "errors.go"} {
+	for _, name := range []string{"protocol.go", "query.go", "events.go", "evidence.go", "errors.go"} {
 		src, err := sources.ReadFile(name)
 		if err != nil {
 			return nil, err

@@ -23,6 +23,8 @@ type conversation struct {
 	version   string
 	p         *peer
 	agents    *registry
+	witness   Witness // may be nil
+	querier   Querier // may be nil
 	inquiries *inquiries
 
 	mu    sync.Mutex
@@ -42,25 +44,32 @@ const (
 // methods are those a client may call.
 var methods = []string{
 	MethodInitialize, MethodSpawn, MethodMessage, MethodInterrupt, MethodKill, MethodContext,
-	MethodAsk, MethodConfigure, MethodProbe, MethodCheck, MethodSurvey, MethodShutdown, MethodCancel,
+	MethodAsk, MethodConfigure, MethodProbe, MethodCheck, MethodSurvey, MethodQuery, MethodShutdown, MethodCancel,
 }
 
 // capabilities are the methods that are served here.
 func (c *conversation) capabilities() []string {
-	if c.inquiries.witness != nil {
-		return methods
-	}
-	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == MethodCheck || m == MethodSurvey })
+	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool {
+		switch m {
+		case MethodCheck, MethodSurvey:
+			return c.witness == nil
+		case MethodQuery:
+			return c.querier == nil
+		}
+		return false
+	})
 }
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
-	c := &conversation{launcher: s.launcher, version: s.opts.Version, inquiries: newInquiries(s.opts.Witness)}
+	c := &conversation{launcher: s.launcher, version: s.opts.Version, witness: s.opts.Witness, inquiries: newInquiries()}
+	c.querier, _ = s.launcher.(Querier)
 	methods := map[string]handlerFunc{
 		MethodInitialize: method(c.initialize),
 		MethodSpawn:      method(c.spawn),
 		MethodKill:       method(c.kill),
 		MethodCheck:      method(c.check),
 		MethodSurvey:     method(c.survey),
+		MethodQuery:      method(c.query),
 		MethodShutdown:   method(c.shutdown),
 		MethodMessage: onAgent(c, func(ctx context.Context, a Agent, p MessageParams) (Empty, error) {
 			crashpoint.Here("bridge.message")

@@ -25,6 +25,7 @@ const (
 	CatTimeout        Category = "timeout"         // no answer within a deadline
 	CatVerdict        Category = "verdict"         // no valid structured output
 	CatCompaction     Category = "compaction"      // compaction loop, context refills
+	CatTool           Category = "tool"            // a tool failed, and the agent stopped there
 	CatInternal       Category = "internal"        // a fault of ours
 )
 
@@ -49,6 +50,8 @@ const (
 type ErrorData struct {
 	Category Category `json:"category,omitempty"`
 	Stderr   string   `json:"stderr,omitempty"`
+	CostUSD  float64  `json:"cost_usd,omitempty"`  // of a query that failed
+	ResetsAt int64    `json:"resets_at,omitempty"` // when a usage limit ends, in Unix seconds
 }
 
 // RPCError is a typed failure of a request. Code is one of the Code… constants
@@ -57,7 +60,9 @@ type RPCError struct {
 	Code     int
 	Category Category
 	Message  string
-	Stderr   string // the child's last words, if any
+	Stderr   string  // the child's last words, if any
+	CostUSD  float64 // of a query that failed
+	ResetsAt int64   // when a usage limit ends (CatUsageLimit), in Unix seconds; 0 if not told
 }
 
 func (e *RPCError) Error() string {

@@ -118,8 +118,43 @@ type Turn struct {
 	Category Category `json:"category,omitempty"`
 	Error    string   `json:"error,omitempty"`
 	Reason   string   `json:"reason,omitempty"` // the CLI's terminal_reason
+	// Tools counts the main thread's tool calls, arbiter's own and the verdict aside.
+	Tools int `json:"tools,omitempty"`
+	// Failed is the main thread's last tool call if it failed, and nothing was tried
+	// after it.
+	Failed *FailedTool `json:"failed_tool,omitempty"`
+	// Files are those that editing tools wrote, subagents' included, without repeats;
+	// TurnFiles at most.
+	Files []string `json:"files,omitempty"`
 	// ResetsAt is when a usage limit ends (CatUsageLimit), in Unix seconds; 0 if not told.
 	ResetsAt int64 `json:"resets_at,omitempty"`
+}
+
+// TurnFiles bounds Turn.Files.
+const TurnFiles = 50
+
+// FailedTool is a tool call that failed.
+type FailedTool struct {
+	Tool      string `json:"tool"`
+	Attempted string `json:"attempted"`         // the command, path or pattern it was called with, bounded
+	Command   string `json:"command,omitempty"` // of Bash, bounded
+	Message   string `json:"message"`           // its result, bounded
+	Denied    bool   `json:"denied,omitempty"`  // it was not permitted
+	InputSize int    `json:"input_size,omitempty"`
+	Size      int    `json:"size,omitempty"` // of the whole result, in bytes
+}
+
+// Tasks is an agent's own list of tasks, whole, whenever its task or todo tools have
+// changed it. Only the main thread's counts.
+type Tasks struct {
+	Items []Task `json:"items"`
+}
+
+// Task is one of them. Status is pending, in_progress or completed.
+type Task struct {
+	ID     string `json:"id,omitempty"`
+	Text   string `json:"text"`
+	Status string `json:"status"`
 }
 
 // Outcomes of a turn.
@@ -196,6 +231,7 @@ func (Context) eventName() string          { return "context" }
 func (ContextWarning) eventName() string   { return "context_warning" }
 func (Compact) eventName() string          { return "compact" }
 func (Turn) eventName() string             { return "turn" }
+func (Tasks) eventName() string            { return "tasks" }
 func (Delivered) eventName() string        { return "delivered" }
 func (Retry) eventName() string            { return "retry" }
 func (Stderr) eventName() string           { return "stderr" }

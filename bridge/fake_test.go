@@ -16,6 +16,7 @@ type fakeLauncher struct {
 	detect func(context.Context, ClaudeSpec) (ClaudeInfo, error)
 	launch func(ctx context.Context, p SpawnParams, host Host) (Agent, error) // nil: newFakeAgent
 	sweep  func(run string) int
+	query  func(context.Context, QueryParams) (QueryResult, error) // nil: an answer
 
 	mu     sync.Mutex
 	agents map[AgentRef]*fakeAgent
@@ -199,9 +200,15 @@ func joinedRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {
 }
 
 func joinedRigWith(t *testing.T, l *fakeLauncher, h *recorder, w Witness) *rig {
+	r := joinedRigOf(t, l, h, w)
+	r.l = l
+	return r
+}
+
+func joinedRigOf(t *testing.T, l Launcher, h *recorder, w Witness) *rig {
 	near, far := net.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
-	r := &rig{l: l, h: h, ctx: t.Context(), served: make(chan error, 1), stop: stop}
+	r := &rig{h: h, ctx: t.Context(), served: make(chan error, 1), stop: stop}
 	log := testLog(t)
 	go func() {
 		r.served <- NewServer(l, ServerOptions{Version: "test", Logger: log, Witness: w}).Serve(ctx, far)

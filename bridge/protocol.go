@@ -23,6 +23,7 @@ const (
 	MethodProbe      = "probe"
 	MethodCheck      = "check"
 	MethodSurvey     = "survey"
+	MethodQuery      = "query"
 	MethodShutdown   = "shutdown"
 
 	MethodCancel = "cancel" // client → server notification: the caller gave up on request {id}

@@ -26,8 +26,8 @@ func toWire(err error) *jsonrpc2.Error {
 	if e.Message == "" {
 		wire.Message = err.Error()
 	}
-	if e.Category != "" || e.Stderr != "" {
-		wire.SetError(ErrorData{Category: e.Category, Stderr: e.Stderr})
+	if data := (ErrorData{e.Category, e.Stderr, e.CostUSD, e.ResetsAt}); data != (ErrorData{}) {
+		wire.SetError(data)
 	}
 	return wire
 }
@@ -38,7 +38,7 @@ func fromWire(wire *jsonrpc2.Error) *RPCError {
 	if wire.Data != nil {
 		var data ErrorData
 		if json.Unmarshal(*wire.Data, &data) == nil {
-			e.Category, e.Stderr = data.Category, data.Stderr
+			e.Category, e.Stderr, e.CostUSD, e.ResetsAt = data.Category, data.Stderr, data.CostUSD, data.ResetsAt
 		}
 	}
 	return e

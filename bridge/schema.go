@@ -35,6 +35,7 @@ var methodKinds = []methodKind{
 	request[ProbeParams, ProbeResult](MethodProbe, "client"),
 	request[CheckParams, CheckResult](MethodCheck, "client"),
 	request[SurveyParams, SurveyResult](MethodSurvey, "client"),
+	request[QueryParams, QueryResult](MethodQuery, "client"),
 	request[ShutdownParams, ShutdownResult](MethodShutdown, "client"),
 	{MethodCancel, "both", reflect.TypeFor[CancelParams](), nil},
 	{MethodEvent, "bridge", reflect.TypeFor[AgentRef](), nil},

@@ -159,7 +159,9 @@ var sampleEvents = []EventBody{
 	Context{1000, 200_000, 0.5, 7, "stream"}, ContextWarning{71, "warn"},
 	Compact{"auto", true, 9, 8},
 	Turn{Verdict: json.RawMessage(`{"kind":"done"}`), Text: "t", MessageIDs: []string{"m"}, Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25,
-		NumTurns: 2, DurationMS: 3, Outcome: TurnFailed, Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r"},
+		NumTurns: 2, DurationMS: 3, Outcome: TurnFailed, Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r",
+		Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9}, Files: []string{"/w/a.go"}},
+	Tasks{[]Task{{"1", "look around", "in_progress"}}},
 	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"},
 	Done{"s", Exit{-1, "killed", true, 2, "last words"}}, Error{CatProtocol, "what"},
 }
@@ -328,6 +330,7 @@ func converse(t *testing.T, r *rig) {
 	}
 	do("check", errOf(r.Check(r.ctx, oneCheck)))
 	do("survey", errOf(r.Survey(r.ctx, oneSurvey)))
+	do("query", errOf(r.Query(r.ctx, oneQuery)))
 	do("kill", r.Kill(r.ctx, KillParams{AgentRef: ref}))
 	do("shutdown", errOf(r.Shutdown(r.ctx, ShutdownParams{})))
 }

@@ -79,6 +79,8 @@ func (st *step) take(f Fact) {
 		st.surveyed(f)
 	case Configured:
 		st.configured(f)
+	case Decided:
+		st.decided(f)
 	case Woke:
 		st.woke(f)
 	case JournalFull:
@@ -110,6 +112,7 @@ func (st *step) settle() {
 	if st.askRenewal(); st.Ending != nil {
 		return
 	}
+	st.adjudicate()
 	st.pump()
 	st.awake()
 }
@@ -122,13 +125,18 @@ func (st *step) emit(id string, body contract.Body) {
 	st.do(Emit{contract.Event{ID: id, Body: body}})
 }
 
-// move takes the machine to a state and says so. A move that the table lacks is
-// a fault of ours; tests forbid it, and at run time it is refused.
+// move takes the machine of a life with older rules to a state and says so. A move that
+// its table lacks is a fault of ours; tests forbid it, and at run time it is refused.
 func (st *step) move(by machine.Trigger, to machine.State) {
-	if !machine.Can(st.Phase, by, to) {
+	if !machine.Could(st.Phase, by, to) {
 		st.emit(contract.Supervisor, contract.Notice{Text: "no move from " + string(st.Phase) + " by " + string(by) + " to " + string(to)})
 		return
 	}
+	st.shift(by, to)
+}
+
+// shift changes the state of the task and says so.
+func (st *step) shift(by machine.Trigger, to machine.State) {
 	if st.Phase == to {
 		return
 	}

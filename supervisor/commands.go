@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
@@ -46,6 +46,10 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Reset:
 		st.reset(c.Ref)
 	case contract.SetPlan:
+		if i := slices.IndexFunc(b.Steps, func(s contract.Step) bool { _, ok := st.modeNamed(s.Mode); return s.Mode != "" && !ok }); i >= 0 {
+			st.reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode, strings.Join(st.modeNames(), ", "))
+			return
+		}
 		st.accept(c.Ref, "plan set")
 		st.setPlan(b.Steps)
 		st.tell(contract.Arbiter, KindNotice, "The human set the plan:\n"+planText(st.Plan))
@@ -102,12 +106,16 @@ func (st *step) killCommand(ref, id string) {
 	} else {
 		st.tell(contract.Arbiter, KindNotice, notice)
 	}
+	if st.machined() {
+		st.fire(machine.AgentStopped, occasion{agent: id})
+		return
+	}
 	st.resettle()
 }
 
 func (st *step) forceAgent(ref, mode string) {
-	if _, ok := agents.Find(mode); !ok {
-		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(agents.Names(), ", "))
+	if _, ok := st.modeNamed(mode); !ok {
+		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.modeNames(), ", "))
 		return
 	}
 	if st.Task == "" {
@@ -125,19 +133,29 @@ func (st *step) forceAgent(ref, mode string) {
 }
 
 func (st *step) skipStep(ref string) {
-	i := slices.IndexFunc(st.Plan, func(s contract.Step) bool { return s.Status == contract.StepActive })
-	if i < 0 {
-		i = slices.IndexFunc(st.Plan, func(s contract.Step) bool { return s.Status == contract.StepPending })
-	}
+	i := st.stepAtHand()
 	if i < 0 {
 		st.reject(ref, "the plan has no step to skip")
 		return
 	}
+	st.accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, st.Plan[i].Text))
+	if st.machined() {
+		st.fire(machine.SkipStep, occasion{})
+		return
+	}
+	st.skip(i)
+}
+
+// skip marks a step as skipped and tells whom it concerns.
+func (st *step) skip(i int) {
 	plan := slices.Clone(st.Plan)
 	plan[i].Status = contract.StepSkipped
-	st.accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, plan[i].Text))
 	st.setPlan(plan)
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, plan[i].Text))
+	if a, ok := st.agent(plan[i].Agent); ok && a.Works() && st.machined() {
+		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction, Strength: contract.Steer,
+			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.", i+1, plan[i].Text)})
+	}
 }
 
 func (st *step) retryLast(ref string) {
@@ -160,15 +178,19 @@ func (st *step) retryLast(ref string) {
 	st.accept(ref, "retry: "+a.ID)
 	st.edit(a.ID).Standing = Working
 	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry, Text: "Try again, another way if the first one failed."})
-	st.move(machine.Retry, machine.Executing)
+	if !st.machined() {
+		st.move(machine.Retry, machine.Executing)
+		return
+	}
+	st.Deciding = nil
+	st.beginWork(a.ID)
+	st.fire(machine.Retry, occasion{agent: a.ID})
 }
 
 func (st *step) reset(ref string) {
 	st.accept(ref, "reset")
-	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
-			st.release(a.ID, "reset by the human", false)
-		}
+	if !st.machined() {
+		st.stopWorkers(occasion{})
 	}
 	if a, ok := st.agent(contract.Arbiter); ok && a.Status == Busy {
 		st.do(Interrupt{Agent: a.AgentRef})
@@ -178,8 +200,21 @@ func (st *step) reset(ref string) {
 	st.Proof, st.Rulings = Proof{}, nil // what was ruled was about another task
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
-	st.move(machine.Reset, machine.Idle)
+	if st.machined() {
+		st.fire(machine.Reset, occasion{})
+	} else {
+		st.move(machine.Reset, machine.Idle)
+	}
 	st.tell(contract.Arbiter, KindNotice, "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now.")
+}
+
+// stopWorkers lets every Orchestrator go.
+func (st *step) stopWorkers(occasion) {
+	for i := range st.Agents {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
+			st.release(a.ID, "reset by the human", false)
+		}
+	}
 }
 
 // choose takes one of the recovery options last offered.
@@ -195,16 +230,33 @@ func (st *step) choose(ref, option string) {
 		st.retryLast(ref)
 	case "skip":
 		st.skipStep(ref)
-	case "cancel":
+	case string(decision.Fallback):
+		st.fallBackTo(ref)
+	case "cancel", string(decision.Abort):
 		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
 	default:
 		st.reject(ref, "that is for you to do, outside of the run: %s", option)
 	}
 }
 
+// fallBackTo has another agent try what one has failed at.
+func (st *step) fallBackTo(ref string) {
+	a, ok := st.Last()
+	if !ok {
+		st.reject(ref, "there is no Orchestrator to take the place of")
+		return
+	}
+	st.accept(ref, "another agent takes it up")
+	if a.Alive() {
+		st.release(a.ID, "another takes its place", false)
+		st.fire(machine.AgentStopped, occasion{agent: a.ID})
+	}
+	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up what %s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
+}
+
 func (st *step) setPlan(steps []contract.Step) {
 	st.Plan = steps
-	st.emit(contract.Supervisor, contract.Plan{Steps: steps})
+	st.emit(contract.Supervisor, contract.Plan{Steps: steps, Tasks: st.Tasks})
 	if st.Options.Rules < rulesOfHandover {
 		return
 	}
@@ -213,6 +265,18 @@ func (st *step) setPlan(steps []contract.Step) {
 			st.remind(a)
 		}
 	}
+}
+
+// sameAgents keeps who worked on a step, where a new plan has that step again.
+func (st *step) sameAgents(steps []contract.Step) []contract.Step {
+	for i := range steps {
+		for _, was := range st.Plan {
+			if st.machined() && steps[i].Agent == "" && was.Text == steps[i].Text {
+				steps[i].Agent, steps[i].Mode = was.Agent, orDefault(steps[i].Mode, was.Mode)
+			}
+		}
+	}
+	return steps
 }
 
 // remind renews what an agent is told after a compaction.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
@@ -67,7 +66,7 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 		CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
 		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
 	}
-	for _, m := range agents.List() {
+	for _, m := range s.Modes() {
 		p.Modes = append(p.Modes, prompts.Mode{Name: m.Name, Description: m.Description})
 	}
 	c.SystemPrompt = p.Text()
@@ -80,10 +79,11 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *Agent) {
 		ID: a.ID, Name: a.Name, CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
 		Rehearsal: s.Options.Rehearsal,
 	}
-	if mode, ok := agents.Find(a.Mode); ok {
+	if mode, ok := s.modeNamed(a.Mode); ok {
 		p.Mode, p.ModePrompt = mode.Name, mode.Prompt
-		c.Tools = mode.Tools
-		c.DisallowedTools = append(c.DisallowedTools, mode.DisallowedTools...)
+		tools, denied := mode.CLI()
+		c.Tools, c.DisallowedTools = tools, append(c.DisallowedTools, denied...)
+		c.Effort = mode.Effort
 		if mode.Model != "" && mode.Model != "inherit" {
 			c.Model = mode.Model
 		}
@@ -107,6 +107,11 @@ func (s *State) render(m Mail) string {
 		}
 	}
 	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: s.isOrchestrator(m.From)})
+	if p := s.Posed; p != nil && m.To == contract.Arbiter && s.machined() {
+		if text := s.stateText(p); text != "" {
+			e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor, Text: text})
+		}
+	}
 	if to.Role == RoleOrchestrator && to.thin() && s.Options.Rules >= rulesOfHandover {
 		e.Parts = append(e.Parts, envelope.Part{Title: "context", From: contract.Supervisor, Text: to.demand()})
 	}

@@ -64,6 +64,10 @@ type (
 		Model string
 		All   bool
 	}
+	// Decide asks the run's decider → Decided. Note has the fact recorded as it is: a
+	// decision that was made already.
+	Decide struct{ Question Decided }
+	Note   struct{ Decision Decided }
 	// Probe looks for signs of life → Probed.
 	Probe struct{ Agent bridge.AgentRef }
 	// DropBridge ends a bridge that does not answer; it is then lost.
@@ -90,6 +94,8 @@ func (Kill) effect()             {}
 func (AnswerTool) effect()       {}
 func (AskAgent) effect()         {}
 func (AnswerPermission) effect() {}
+func (Decide) effect()           {}
+func (Note) effect()             {}
 func (Probe) effect()            {}
 func (RunCheck) effect()         {}
 func (Survey) effect()           {}

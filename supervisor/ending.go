@@ -4,6 +4,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // end ends the run: what is open is closed, the agents are stopped, and when
@@ -12,26 +13,50 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 	if st.Ending != nil {
 		return
 	}
-	st.move(by, to)
-	st.Ending = &Ending{Status: status, Summary: summary, Exit: exit, Question: st.Question, Permits: st.Permits}
+	e := Ending{Status: status, Summary: summary, Exit: exit}
+	if !st.machined() {
+		st.move(by, to)
+		st.wind(e)
+		return
+	}
+	o := occasion{ending: &e}
+	if by == machine.Completed {
+		by, o.ruling.Decision = machine.Decision, verdict.Complete
+	}
+	if status == contract.StatusCancelled {
+		e.HalfDone = st.halfDone()
+	}
+	if !st.fire(by, o) {
+		e.Was = st.Phase
+		st.wind(e)
+	}
+}
+
+// wind closes what is open and stops the agents; `result` follows when they are gone.
+func (st *step) wind(e Ending) {
+	e.Question, e.Permits = st.Question, st.Permits
+	st.Ending = &e
 	for _, p := range st.Permits {
 		st.decidePermit(p, bridge.Deny, "shutdown", "the run is being stopped; ask again when it is taken up")
 	}
-	st.Question, st.Permits, st.Waking = nil, nil, false
+	st.Question, st.Permits, st.Waking, st.Deciding = nil, nil, false, nil
 	st.do(SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
 		switch {
 		case a.Status == Down || a.Status == Parked:
-			a.Status, a.Since, a.Goodbye = Ended, st.at, status
+			a.Status, a.Since, a.Goodbye = Ended, st.at, e.Status
 		case a.Alive():
-			a.Status, a.Since, a.Goodbye = Stopping, st.at, status
+			a.Status, a.Since, a.Goodbye = Stopping, st.at, e.Status
 		}
 	}
 	st.do(Shutdown{})
 }
 
 func (st *step) limitReached(summary string) {
+	if st.machined() {
+		summary = st.withReached(summary)
+	}
 	st.end(contract.StatusLimit, summary, contract.ExitLimit, machine.LimitReached, machine.Complete)
 }
 
@@ -73,7 +98,7 @@ func (st *step) noBridge(f NoBridge) {
 	if environmental(f.Category) {
 		exit = contract.ExitEnvironment
 	}
-	st.move(machine.GiveUp, machine.Failed)
+	st.shift(machine.GiveUp, machine.Failed)
 	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Permits: was.Permits}
 	st.finish()
 	if completed {
@@ -108,6 +133,7 @@ func (st *step) rang(key string) {
 	case st.restartRang(key):
 	case st.handoverLate(key):
 	case st.cornerRang(key):
+	case st.workLimitRang(key):
 	default:
 		st.retryNow(key)
 	}
@@ -189,7 +215,7 @@ func (st *step) finish() {
 		Status: st.Ending.Status, Summary: st.Ending.Summary,
 		CostUSD: st.CostUSD, Usage: st.Usage, Iterations: st.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
-		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.checksRun(),
+		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.checksRun(), HalfDone: st.Ending.HalfDone,
 	})
 	st.do(Finish{Exit: st.Ending.Exit})
 }

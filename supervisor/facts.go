@@ -35,6 +35,7 @@ var factKinds = map[string]reflect.Type{
 	"checked":              reflect.TypeFor[Checked](),
 	"surveyed":             reflect.TypeFor[Surveyed](),
 	"configured":           reflect.TypeFor[Configured](),
+	"decided":              reflect.TypeFor[Decided](),
 	"woke":                 reflect.TypeFor[Woke](),
 	"journal_full":         reflect.TypeFor[JournalFull](),
 	"output_lost":          reflect.TypeFor[OutputLost](),

@@ -46,7 +46,7 @@ func receivers(t *testing.T, dir, method string) map[string]bool {
 // bodies are one of each event and command, by the name of its type.
 var (
 	eventBodies = []bridge.EventBody{
-		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{}, bridge.SubagentProgress{},
+		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{}, bridge.SubagentProgress{}, bridge.Tasks{},
 		bridge.Context{}, bridge.ContextWarning{}, bridge.Compact{}, bridge.Turn{}, bridge.Delivered{}, bridge.Retry{},
 		bridge.Stderr{}, bridge.Notice{}, bridge.Done{}, bridge.Error{},
 	}

@@ -86,6 +86,8 @@ func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridg
 	fact := PermissionAsked{Params: p}
 	if p.ID == contract.Arbiter && !arbiterMay[p.Tool] {
 		fact.Behavior, fact.By, fact.Reason = bridge.Deny, "role", "the Arbiter reads and rules; it changes nothing"
+	} else if rule, why := l.beyondMode(p); why != "" {
+		fact.Behavior, fact.By, fact.Rule, fact.Reason = bridge.Deny, "agent", rule, why
 	} else {
 		d := l.policy.Decide(policy.Request{Tool: p.Tool, Input: p.Input})
 		fact.Behavior, fact.By, fact.Rule, fact.Reason = d.Behavior, d.By, d.Rule, d.Reason
@@ -104,6 +106,27 @@ func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridg
 	case <-l.done:
 		return bridge.PermissionResult{}, errOver
 	}
+}
+
+// beyondMode says why the mode of an Orchestrator does not let it use a tool like this;
+// empty: it does. Its subagents are held to the same.
+func (l *Loop) beyondMode(p bridge.PermissionParams) (rule, why string) {
+	s := l.Snapshot()
+	if s == nil {
+		return "", ""
+	}
+	a, ok := s.agent(p.ID)
+	if !ok || a.Mode == "" {
+		return "", ""
+	}
+	mode, ok := s.modeNamed(a.Mode)
+	if !ok {
+		return "", "its mode " + a.Mode + " is not known any more"
+	}
+	if allowed, rule, why := mode.Allows(l.policy.CWD, l.policy.Home, p.Tool, p.Input); !allowed {
+		return rule, why
+	}
+	return "", ""
 }
 
 // arbiterMay are the tools the Arbiter is not denied by its role.

@@ -191,6 +191,10 @@ func (st *step) handedOver(h Handover) {
 	if a := st.edit(id); a != nil && a.Paper <= h.Serial { // it may have given another since
 		a.Document, a.Receipts, a.DrawnUp, a.Paper = h.Document, h.Receipts, h.Why, h.Serial
 	}
+	if st.machined() && (h.Kind == handDone || h.Kind == handOff) {
+		st.settleWork(h)
+		st.planFrom(h)
+	}
 	text := h.Message + "\n\n" + st.documentText(h.Document, h.Receipts, h.Why)
 	if st.Options.Rules >= rulesOfHandover {
 		text = strings.TrimSpace(text)

@@ -30,9 +30,17 @@ func (st *step) happened(e bridge.Event) {
 		st.compacted(e, b)
 	case bridge.ToolUse:
 		if b.Subagent == "" {
-			st.edit(e.ID).Doing = b.Tool
+			a := st.edit(e.ID)
+			a.Doing, a.At = b.Tool, &AtTool{Tool: b.Tool, ToolUse: b.ToolUse, What: whatOf(b.Input), Since: st.at}
 		}
 		st.relay(e)
+	case bridge.ToolResult:
+		if a := st.edit(e.ID); a.At != nil && a.At.ToolUse == b.ToolUse {
+			a.At = nil
+		}
+		st.relay(e)
+	case bridge.Tasks:
+		st.tasksChanged(e.ID, b)
 	case bridge.SubagentStart:
 		st.edit(e.ID).Doing = b.Description
 		st.relay(e)
@@ -82,8 +90,8 @@ func (st *step) relay(e bridge.Event) {
 		st.emit(e.ID, contract.Error{Category: b.Category, Message: b.Message, RecoveryOptions: []string{}})
 	case bridge.Notice:
 		st.emit(e.ID, contract.Notice{Text: b.Text})
-	case bridge.Turn, bridge.Delivered, bridge.Done, bridge.ContextWarning, bridge.Stderr, bridge.Unknown:
-		// The first four are dealt with by their callers; the loop writes the other
+	case bridge.Turn, bridge.Delivered, bridge.Done, bridge.ContextWarning, bridge.Tasks, bridge.Stderr, bridge.Unknown:
+		// The first five are dealt with by their callers; the loop writes the other
 		// two to the log.
 	}
 }

@@ -69,6 +69,9 @@ func (st *step) word(c contract.Say) {
 	to := orDefault(c.To, contract.Arbiter)
 	a, _ := st.agent(to)
 	st.HumanSpoke = true
+	if to == contract.Arbiter {
+		st.abdicate()
+	}
 	st.Exchanges, st.Ceiling, st.Held = 0, 0, false
 	m := Mail{From: contract.Human, To: to, Kind: KindMessage, Text: c.Text, Strength: c.Strength}
 	switch {
@@ -77,6 +80,7 @@ func (st *step) word(c contract.Say) {
 		e := st.edit(to)
 		e.Standing = Working
 		st.executing()
+		st.beginWork(to)
 	case st.Question != nil:
 		m.Kind = KindAnswer
 		st.Question = nil

@@ -1,10 +1,13 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Input is one fact: something that happened outside the loop, at a time. The
@@ -128,6 +131,19 @@ type (
 		All    bool   `json:",omitempty"`
 		Failed string `json:",omitempty"`
 	}
+	// Decided is a decision with what it was made from. It ends a Decide effect; one that
+	// the Arbiter's session, the rules in its place or the human made is only recorded by it.
+	Decided struct {
+		Number int            // of the run's decisions, counted from 1; at a Decide effect, the one it will be
+		Point  decision.Point // which question
+		About  string         `json:",omitempty"` // whose document was judged, or who was chosen
+		// Input is a decision.SelectAgentInput or EvaluateProgressInput; absent at PointTalk.
+		Input    json.RawMessage `json:",omitempty"`
+		Decision decider.Decision
+		// Failed says why there is no decision; Deferred that the Arbiter's session is to give it.
+		Failed   string `json:",omitempty"`
+		Deferred bool   `json:",omitempty"`
+	}
 	// Woke says that the machine slept, or its clock was moved, for a while.
 	Woke struct{ Slept time.Duration }
 	// JournalFull says that nothing more can be recorded.
@@ -144,6 +160,7 @@ func (Probed) fact()              {}
 func (Checked) fact()             {}
 func (Surveyed) fact()            {}
 func (Configured) fact()          {}
+func (Decided) fact()             {}
 func (Woke) fact()                {}
 func (JournalFull) fact()         {}
 func (NoBridge) fact()            {}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -110,7 +112,7 @@ func stalled(s *State) bool {
 		case Busy, Starting, Down, Restarting:
 			return false
 		case Parked:
-			if a.Role == RoleArbiter && s.HumanPresent {
+			if a.Role == RoleArbiter && s.HumanPresent && s.Regency == "" {
 				return false // a human was asked to choose
 			}
 		}
@@ -122,11 +124,11 @@ func stalled(s *State) bool {
 		// Everybody is idle: what was sent is answered, and what is held is held by a
 		// document under way.
 		a, _ := s.agent(m.To)
-		if !m.Sent && !(m.To == s.Agents[0].ID && s.renewing(m.Kind)) && (a.Status == Ready || a.Status == Stopping) {
+		if !m.Sent && !s.withheld(&m) && !(m.To == s.Agents[0].ID && s.renewing(m.Kind)) && (a.Status == Ready || a.Status == Stopping) {
 			return false
 		}
 	}
-	return !s.documentDue()
+	return !s.documentDue() && s.Deciding == nil
 }
 
 // FuzzApply throws random facts at apply: it must not panic, keep the
@@ -141,6 +143,7 @@ func FuzzApply(f *testing.F) {
 		if r.IntN(2) == 0 {
 			o.Task = "t"
 		}
+		o.Decider = []string{"", DeciderSession, DeciderRules, DeciderHybrid}[seed%4]
 		var s State
 		at := time.Unix(1_800_000_000, 0)
 		facts := []Fact{Began{Options: o.WithDefaults()}}
@@ -214,6 +217,9 @@ func randomFact(r *rand.Rand, s *State) Fact {
 			ref.Generation += 1 - 2*r.IntN(2)
 		}
 	}
+	if s.Deciding != nil && r.IntN(3) == 0 || r.IntN(200) == 0 {
+		return randomDecision(r, s)
+	}
 	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: ref, Body: b}} }
 	switch r.IntN(12) {
 	case 0, 1:
@@ -236,6 +242,10 @@ func randomFact(r *rand.Rand, s *State) Fact {
 			return event(bridge.Compact{Trigger: "auto", Blocked: r.IntN(2) == 0, PreTokens: 9})
 		case 1:
 			return event(bridge.ContextWarning{Level: []string{"warn", "critical"}[r.IntN(2)]})
+		}
+		if r.IntN(4) == 0 {
+			statuses := []string{"pending", "in_progress", "completed", "lost"}
+			return event(bridge.Tasks{Items: []bridge.Task{{Text: "a", Status: statuses[r.IntN(4)]}, {Text: "mine", Status: "pending"}}[:r.IntN(3)]})
 		}
 		pct := float64(40 + 20*r.IntN(4))
 		return event(bridge.Context{Tokens: int(pct), Window: 100, Pct: pct})
@@ -331,6 +341,9 @@ func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
 		`{"expects_response":true,"message":"m","kind":"handoff","handoff":{"accomplished":["a"],"remaining":["b"],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[{"command":"make","expect":"ok"},{"command":"ls","expect":""}],"open_questions":[],"claims":[]}}`,
 	}
 	t := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(verdicts[r.IntN(len(verdicts))]), CostUSD: 0.01}
+	if r.IntN(4) == 0 {
+		t.Tools, t.Failed, t.Files = 3, &bridge.FailedTool{Tool: "Bash", Attempted: "make", Message: "exit 2"}, []string{"a.go"}
+	}
 	switch r.IntN(12) {
 	case 0:
 		t.Outcome, t.Verdict = bridge.TurnInterrupted, nil
@@ -341,13 +354,36 @@ func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
 	return t
 }
 
+// randomDecision answers what is asked, or is late, or wrong.
+func randomDecision(r *rand.Rand, s *State) Fact {
+	f := Decided{Number: s.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
+	if s.Deciding != nil {
+		f.Point, f.About = s.Deciding.Point, s.Deciding.About
+	}
+	list := []decider.Decision{
+		{Decision: "SELECT_MODE", Mode: "developer"}, {Decision: "SELECT_MODE", Mode: "wizard"}, {Decision: "CONTINUE"}, {Decision: "RETRY"},
+		{Decision: "COMPLETE", Summary: "s"}, {Decision: "SLEEP"}, {},
+	}
+	f.Decision = list[r.IntN(len(list))]
+	f.Decision.Reason, f.Decision.Source = "r", []decider.Source{decider.ByModel, decider.ByRules, decider.ByFallback, decider.ByCache}[r.IntN(4)]
+	switch r.IntN(10) {
+	case 0:
+		f.Failed = "m"
+	case 1:
+		f.Deferred = true
+	case 2:
+		f.Number += r.IntN(3) - 1
+	}
+	return f
+}
+
 func randomCommand(r *rand.Rand) contract.CommandBody {
 	list := []contract.CommandBody{
 		contract.Say{Text: "x"}, contract.Say{Text: "x", Strength: contract.Stop}, contract.Say{Text: "x", Strength: contract.Steer, To: "orch-1"},
 		contract.Permit{Request: "p1", Behavior: "allow", Scope: "run"}, contract.Permit{Request: "p2", Behavior: "deny"},
 		contract.Interrupt{}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Continue{}, contract.ForceAgent{Mode: "tester"},
 		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{}, contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}}},
-		contract.Choose{Option: "retry"}, contract.Malformed{Problem: "p"},
+		contract.Choose{Option: "retry"}, contract.Choose{Option: "fallback"}, contract.Choose{Option: "skip"}, contract.Malformed{Problem: "p"},
 	}
 	return list[r.IntN(len(list))]
 }

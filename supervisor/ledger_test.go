@@ -86,7 +86,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 					waiting++
 				}
 			}
-			if l := s.Ledger; l.Posted != l.Seen+l.Returned+waiting || l.Sent < l.Seen || l.Resent > l.Sent || l.Swallowed > l.Resent {
+			if l := s.Ledger; l.Posted != l.Seen+l.Returned+l.Shelved+waiting || l.Sent < l.Seen || l.Resent > l.Sent || l.Swallowed > l.Resent {
 				t.Fatalf("seed %d, after %T: %+v, and %d wait", seed, fact, l, waiting)
 			}
 			fact = randomFact(r, &s)

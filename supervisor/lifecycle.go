@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
@@ -49,7 +48,7 @@ func (st *step) sessionEvent() contract.Session {
 // giveTask hands the human's task to the Arbiter and starts the machine.
 func (st *step) giveTask(task string) {
 	st.Task = task
-	st.move(machine.StartTask, machine.Selecting)
+	st.startTask()
 	st.post(Mail{From: contract.Human, To: contract.Arbiter, Kind: KindTask, Text: task})
 }
 
@@ -75,8 +74,8 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		return "An Orchestrator needs a brief: what is wanted, where, and how it will be judged."
 	}
 	if mode != "" {
-		if _, ok := agents.Find(mode); !ok {
-			return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(agents.Names(), ", "))
+		if _, ok := st.modeNamed(mode); !ok {
+			return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(st.modeNames(), ", "))
 		}
 	}
 	if successorOf == "" {
@@ -95,18 +94,19 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	if st.living() >= st.Options.MaxOrchestrators {
 		return fmt.Sprintf("%d Orchestrators live already, which is the most (%s). Release one first.", st.living(), st.roll())
 	}
-	if st.Iterations >= st.Options.MaxIterations {
-		st.limitReached(fmt.Sprintf("%d Orchestrators were summoned, which is the most", st.Iterations))
-		return "The run has reached its limit of iterations."
+	if problem := st.mayIterate(mode, by); problem != "" {
+		return problem
 	}
 	if st.exchange(); st.Ending != nil {
 		return "The run has reached its limit of exchanges."
 	}
 	if st.Phase == machine.Idle {
-		st.move(machine.StartTask, machine.Selecting)
+		st.startTask()
 	}
 	st.Summoned++
-	st.Iterations++
+	if !st.machined() {
+		st.Iterations++
+	}
 	a := Agent{
 		AgentRef: bridge.AgentRef{ID: orchID(st.Summoned), Generation: 1},
 		Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode,
@@ -126,9 +126,55 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	}
 	st.bequeathed(successorOf)
 	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company})
-	st.move(machine.AgentSelected, machine.Executing)
+	st.selected(a.ID, mode, by)
 	st.forget()
 	return ""
+}
+
+// startTask begins a task.
+func (st *step) startTask() {
+	if st.machined() {
+		st.fire(machine.StartTask, occasion{})
+		return
+	}
+	st.move(machine.StartTask, machine.Selecting)
+}
+
+// mayIterate says why no further Orchestrator may be summoned. A limit of the run ends it,
+// but not on the human's own word.
+func (st *step) mayIterate(mode, by string) string {
+	if !st.machined() {
+		if st.Iterations >= st.Options.MaxIterations {
+			st.limitReached(fmt.Sprintf("%d Orchestrators were summoned, which is the most", st.Iterations))
+			return "The run has reached its limit of iterations."
+		}
+		return ""
+	}
+	o := occasion{mode: mode}
+	switch {
+	case st.Phase == machine.Idle: // START_TASK comes first, and counts anew
+	case by == contract.Human && !st.wouldDo(machine.ForceAgent, o, machine.CountIteration):
+		return fmt.Sprintf("%d Orchestrators were summoned for this task, which is the most: raise it with --max-iterations.", st.Iterations)
+	case by != contract.Human && st.wouldDo(machine.AgentSelected, o, machine.EndAtLimit):
+		st.fire(machine.AgentSelected, o)
+		return "The run has reached its limit of iterations."
+	}
+	return ""
+}
+
+// selected enters `executing` by a summon.
+func (st *step) selected(id, mode, by string) {
+	if !st.machined() {
+		st.move(machine.AgentSelected, machine.Executing)
+		return
+	}
+	on := machine.AgentSelected
+	if by == contract.Human {
+		on = machine.ForceAgent
+	}
+	st.fire(on, occasion{agent: id, mode: mode})
+	st.beginWork(id)
+	st.limitWork(id)
 }
 
 // inherited is a document as a successor receives it.
@@ -235,6 +281,7 @@ func (st *step) notSpawned(f NotSpawned) {
 func (st *step) buried(id, why string) {
 	a := *st.edit(id)
 	st.edit(id).Dismissed = true
+	st.dropTasks(id)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.drop(id) {
 		if m.Kind != KindContinue && m.Kind != KindCorrection {
@@ -244,10 +291,9 @@ func (st *step) buried(id, why string) {
 	if st.Handoff == "" && a.Document != nil && a.Standing == HandedOff && !st.succeeded(id) {
 		st.Handoff = id
 	}
-	if st.executionFailed() {
+	if st.agentFailed(id, bridge.CatCrash, why) {
 		return
 	}
-	st.move(machine.AgentError, machine.Error)
 	text += " Its files remain. Summon another, or judge the task anew."
 	if st.unfinished(&a) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handGone, Why: "it " + why, Message: text})
@@ -272,6 +318,9 @@ func (st *step) release(id, reason string, now bool) {
 	if a == nil || !a.Alive() {
 		return
 	}
+	st.abandonWork(id)
+	st.dropTasks(id)
+	a = st.edit(id)
 	down := a.Status == Down
 	a.Status, a.Since, a.Goodbye, a.Dismissed = Stopping, st.at, reason, true
 	if down {

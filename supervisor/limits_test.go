@@ -128,7 +128,8 @@ func TestALimitResetDuringASleep(t *testing.T) {
 // TestOverloads are waited for at least ten minutes, with pauses that grow, before
 // they count as failures.
 func TestOverloads(t *testing.T) {
-	p := begin(t, nil)
+	p := begin(t, untasked) // with a task the rules would go on
+	p.say("Build it")
 	p.proven("arbiter")
 	began, n := p.at, 0
 	for p.s.Ending == nil && n < 100 {
@@ -152,7 +153,8 @@ func TestOverloads(t *testing.T) {
 // TestWaitsAreNoFailures: an API that was overloaded, and a limit that was waited for,
 // leave an agent all its tries against other trouble.
 func TestWaitsAreNoFailures(t *testing.T) {
-	p := begin(t, nil)
+	p := begin(t, untasked)
+	p.say("Build it")
 	fails := func(c bridge.Category) {
 		t.Helper()
 		p.proven("arbiter")

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -43,6 +44,8 @@ type Opener func(ctx context.Context) (port Port, claude bridge.ClaudeInfo, swep
 // What a fact leads to is done when the journal holds it on disk, and not before:
 // what was done can then always be told from what was recorded.
 type Loop struct {
+	decider decider.Decider // nil: the Arbiter's session decides
+
 	policy policy.Policy
 	sink   Sink
 	log    *slog.Logger
@@ -253,6 +256,11 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 	case Kill:
 		answered := l.starts[e.Agent.ID]
 		l.work(func() { l.kill(ctx, port, e, answered) })
+	case Decide:
+		l.work(func() { l.decide(ctx, e.Question) })
+	case Note:
+		// Recorded as it is, behind what it follows from; nobody waits for it.
+		l.work(func() { l.Put(e.Decision) })
 	case Probe:
 		l.work(func() { l.probe(ctx, port, e.Agent) })
 	case RunCheck:

@@ -68,7 +68,7 @@ func (st *step) pump() {
 	}
 	for i := range st.Mail {
 		m := &st.Mail[i]
-		if m.Sent || st.Held && st.betweenAgents(m.From, m.Kind) {
+		if m.Sent || st.Held && st.betweenAgents(m.From, m.Kind) || st.withheld(m) {
 			continue
 		}
 		a, ok := st.agent(m.To)
@@ -122,6 +122,7 @@ func (st *step) send(i int, steer bool) {
 	}
 	a.Turn = append(slices.Clip(a.Turn), m.Wire)
 	if m.Content == "" {
+		st.poseTo(a, *m)
 		m.Content = st.render(*m)
 	}
 	if a.Inheritance != "" && !m.Inherits {

@@ -1,6 +1,10 @@
 package supervisor
 
-import "time"
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+)
 
 // Options is what a run is started with. It is a plain value that can be stored
 // with the run, so that the same facts always fold to the same history.
@@ -24,6 +28,7 @@ type Options struct {
 	MaxOrchestrators int
 	MaxIterations    int
 	MaxFailures      int           // consecutive
+	MaxTotalFailures int           `json:",omitempty"` // of one task; 0: no limit
 	MaxExchanges     int           // between agents without a human
 	MaxCostUSD       float64       // 0: no limit
 	Timeout          time.Duration // 0: no limit
@@ -39,6 +44,19 @@ type Options struct {
 	WatchEvery       time.Duration  // distance of looks at each agent, 0: the default
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
+
+	// Modes are the agents an Orchestrator can be summoned as, as they were found when this
+	// life began; nil: the built-in ones.
+	Modes []agents.Agent `json:",omitempty"`
+	// Templates are the user's own of [prompts], by file name.
+	Templates map[string]string `json:",omitempty"`
+	// Decider says who decides at the points of decision: session (or empty), stateless,
+	// hybrid, rules. DeciderModel and DeciderEffort are for the models among them.
+	Decider        string        `json:",omitempty"`
+	DeciderModel   string        `json:",omitempty"`
+	DeciderEffort  string        `json:",omitempty"`
+	DeciderTimeout time.Duration `json:",omitempty"` // for one answer
+	DecisionCache  bool          `json:",omitempty"` // the same input is not asked twice, over all runs
 
 	// Rules is the version of the rules of play. A journal folds by those that its
 	// lives were begun with, so that it folds to the same history for ever.
@@ -57,8 +75,17 @@ type Options struct {
 // Versions of the rules of play.
 const (
 	rulesOfHandover = 1 // checks, records drawn up by the supervisor, renewal of the Arbiter
+	rulesOfMachine  = 2 // the task machine's table, executions, deciders
 	// CurrentRules are those that a new life is begun with.
-	CurrentRules = rulesOfHandover
+	CurrentRules = rulesOfMachine
+)
+
+// Deciders, as Options.Decider names them.
+const (
+	DeciderSession   = "session"   // the Arbiter, in its own conversation
+	DeciderStateless = "stateless" // a model that knows nothing but the input
+	DeciderHybrid    = "hybrid"    // rules for what is clear, stateless for the rest
+	DeciderRules     = "rules"
 )
 
 // Defaults of the limits.
@@ -68,6 +95,7 @@ const (
 	DefaultMaxIterations    = 50
 	DefaultMaxFailures      = 3
 	DefaultMaxExchanges     = 200
+	DefaultDeciderTimeout   = 2 * time.Minute
 	DefaultContextTokens    = 300_000
 	DefaultContextWarn      = 70.0
 	DefaultContextCritical  = 85.0
@@ -106,6 +134,12 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.CheckTimeout == 0 {
 		o.CheckTimeout = DefaultCheckTimeout
+	}
+	if o.Decider == "" {
+		o.Decider = DeciderSession
+	}
+	if o.DeciderTimeout == 0 {
+		o.DeciderTimeout = DefaultDeciderTimeout
 	}
 	o.Rules = CurrentRules
 	if o.Permissions == "" {

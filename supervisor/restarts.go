@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
@@ -84,6 +85,9 @@ func (st *step) park(id string, class restart.Class, reason string) {
 		st.buried(id, "is "+reason)
 		return
 	}
+	if st.reign(category, "it is "+reason) {
+		return
+	}
 	if !st.HumanPresent {
 		st.giveUp(category, "The Arbiter is "+reason)
 		return
@@ -115,6 +119,10 @@ func (st *step) unpark(id string) {
 	a := st.edit(id)
 	a.Status, a.Since, a.Dismissed = Down, st.at, false
 	st.disinherit(id)
+	if a.Role == RoleArbiter {
+		st.abdicate()
+		a = st.edit(id)
+	}
 	st.Waking = st.Waking || a.Role == RoleArbiter && st.Options.Rules >= rulesOfHandover
 	st.revive(id)
 }
@@ -200,6 +208,9 @@ func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
 		}
 	}
 	st.emit(a.ID, contract.Retry{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: reason})
+	if a.Role == RoleOrchestrator && st.machined() {
+		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
+	}
 	st.do(SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }
 

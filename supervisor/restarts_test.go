@@ -80,8 +80,12 @@ func TestACrashLoopIsParked(t *testing.T) {
 				t.Error("something was done with a parked agent")
 			}
 			if id == "arbiter" {
-				if q := last[contract.Question](p); !strings.Contains(q.Text, "Choose: retry, or cancel") {
-					t.Errorf("the human was asked %q", q.Text)
+				// The rules go on in its place, and the human may bring it back.
+				if n := last[contract.Notice](p); !strings.Contains(n.Text, "goes on by the rules") || !strings.Contains(p.s.Regency, "parked") {
+					t.Errorf("the human was told %q; regency %q", n.Text, p.s.Regency)
+				}
+				if !slices.Contains(e.RecoveryOptions, "cancel") {
+					t.Errorf("error %+v", e)
 				}
 			} else {
 				p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})

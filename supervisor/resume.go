@@ -2,9 +2,11 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
@@ -43,10 +45,15 @@ func (s *State) OpenQuestion() *Question {
 
 // resumed takes a run up again, whatever ended its last process.
 func (st *step) resumed(f Resumed) {
-	completed, crashed := st.Completed(), st.Ending == nil
+	completed, crashed, was := st.Completed(), st.Ending == nil, machine.State("")
+	if st.Ending != nil {
+		was = st.Ending.Was
+	}
 	st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
 	st.LifeBegan, st.Lives = st.at, st.Lives+1
+	modes := st.Options.Modes
 	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
+	st.keepModes(modes)
 	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Failures, st.ToldAlone, st.Records = false, 0, false, 0
 	st.Asked = nil // whoever asked is gone, too
@@ -72,7 +79,15 @@ func (st *step) resumed(f Resumed) {
 	if crashed {
 		st.Crashes++ // of arbiter itself
 	}
-	st.move(machine.Resume, st.resumePhase())
+	if st.machined() {
+		if !was.Live() {
+			was = st.resumePhase() // an older life ended it
+		}
+		st.Deciding, st.Posed = nil, nil
+		st.fire(machine.Resume, occasion{completed: completed, was: was})
+	} else {
+		st.move(machine.Resume, st.resumePhase())
+	}
 	if st.outOfBounds() {
 		return
 	}
@@ -83,6 +98,23 @@ func (st *step) resumed(f Resumed) {
 		st.word(contract.Say{Text: f.Word})
 	}
 	st.Waking = true
+}
+
+// keepModes holds on to modes whose files are gone, while somebody lives under them: an
+// agent without its mode would have tools that it was denied.
+func (st *step) keepModes(old []agents.Agent) {
+	for i := range st.Agents {
+		a := &st.Agents[i]
+		if _, known := st.modeNamed(a.Mode); known || a.Mode == "" || a.Dismissed {
+			continue
+		}
+		for _, m := range old {
+			if m.Name == a.Mode {
+				st.Options.Modes = append(slices.Clip(st.Options.Modes), m)
+				st.emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " is gone; " + a.Name + " goes on as it was"})
+			}
+		}
+	}
 }
 
 // sayAgain ends a complete run once more, with the same result.
@@ -225,7 +257,7 @@ func (st *step) awake() {
 
 // underWay says whether something will happen by itself.
 func (s *State) underWay() bool {
-	if len(s.Mail) > 0 || s.documentDue() || s.Renewal != renewalNone {
+	if len(s.Mail) > 0 || s.documentDue() || s.Deciding != nil || s.Renewal != renewalNone {
 		return true
 	}
 	for i := range s.Agents {

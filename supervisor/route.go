@@ -2,11 +2,13 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -53,8 +55,11 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 			return bad("%s", doubt)
 		}
 	case verdict.SelectMode:
-		if _, ok := agents.Find(v.Mode); !ok {
-			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(agents.Names(), ", "))
+		if _, ok := st.modeNamed(v.Mode); !ok {
+			if st.machined() {
+				st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
+			}
+			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(st.modeNames(), ", "))
 		}
 	}
 	return nil
@@ -80,10 +85,52 @@ func (st *step) routeArbiter(v verdict.Arbiter) {
 	st.succession(v)
 }
 
-// rule carries out a decision, whoever made it.
-func (st *step) rule(v verdict.Arbiter, source string) {
-	st.emit(contract.Arbiter, contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: source})
-	st.enter(v, source)
+// ruledBy is who made a decision, and how.
+type ruledBy struct {
+	source   string
+	point    decision.Point
+	cost     float64
+	warnings []string
+}
+
+// rule carries out what the Arbiter ruled in its session, or the rules in that one's
+// place, and has it recorded with what it was made from.
+func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
+	if !st.machined() {
+		st.carry(v, ruledBy{source: source})
+		return
+	}
+	st.Decisions++
+	by := ruledBy{source: source, point: decision.PointTalk, warnings: warnings}
+	f := Decided{Number: st.Decisions, Decision: decider.Decision{
+		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary, Source: decider.Source(source), Warnings: warnings,
+	}}
+	if p := st.Posed; p != nil {
+		by.point, f.About, f.Input = p.Point, p.About, p.Input
+	}
+	f.Point = by.point
+	st.Posed, st.Deciding, st.Yielded = nil, nil, false
+	st.do(Note{f})
+	st.carry(v, by)
+}
+
+// carry carries out a decision, whoever made it.
+func (st *step) carry(v verdict.Arbiter, by ruledBy) {
+	d := contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: by.source}
+	if st.machined() {
+		d.Number, d.Point, d.CostUSD, d.Warnings = st.Decisions, string(by.point), by.cost, by.warnings
+	}
+	st.emit(contract.Arbiter, d)
+	st.enter(v, by.source)
+	if st.machined() && v.Decision != verdict.Complete {
+		if st.fire(machine.Decision, occasion{ruling: v}); st.Ending != nil {
+			return
+		}
+	}
+	from := contract.Arbiter
+	if by.source != sourceSession && st.machined() {
+		from = contract.Supervisor
+	}
 	switch v.Decision {
 	case verdict.Handoff:
 		a, _ := st.agent(contract.Arbiter)
@@ -97,21 +144,33 @@ func (st *step) rule(v verdict.Arbiter, source string) {
 		}
 		st.ask(v.Message)
 	case verdict.AddressOrchestrator, verdict.Retry:
-		st.address(v.To, v.Message, v.Decision == verdict.Retry)
+		st.address(from, v.To, v.Message, v.Decision == verdict.Retry)
 	case verdict.Continue:
 		if v.To != "" {
-			st.address(v.To, v.Message, false)
+			st.address(from, v.To, v.Message, false)
 		}
 	case verdict.SelectMode:
-		if problem := st.summon(v.Message, v.Mode, "", contract.Arbiter); problem != "" && st.Ending == nil {
+		if from == contract.Supervisor {
+			st.releaseFinished()
+		}
+		if problem := st.summon(v.Message, v.Mode, "", from); problem != "" && st.Ending == nil {
 			st.tell(contract.Arbiter, KindCorrection, problem+" Rule again.")
 		}
 	case verdict.Complete:
 		st.toHuman(KindComplete, v.Message)
 		st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Completed, machine.Complete)
 	}
-	if st.Ending == nil {
+	if st.Ending == nil && !st.machined() {
 		st.resettle()
+	}
+}
+
+// releaseFinished lets those go whose work is done, where nobody else would.
+func (st *step) releaseFinished() {
+	for i := range st.Agents {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Finished {
+			st.release(a.ID, "its work is done", false)
+		}
 	}
 }
 
@@ -147,7 +206,11 @@ func (st *step) resettle() {
 // executing brings the machine to where an Orchestrator has something to do.
 func (st *step) executing() {
 	if st.Phase == machine.Idle {
-		st.move(machine.StartTask, machine.Selecting)
+		st.startTask()
+	}
+	if st.machined() {
+		st.fire(machine.AgentMessage, occasion{})
+		return
 	}
 	st.move(machine.AgentSelected, machine.Executing)
 }
@@ -173,8 +236,13 @@ func (s *State) awaitsRuling() bool {
 	return s.documentDue()
 }
 
+// beingRuled says whether a `done` or `handoff` is with the Arbiter, unread or at hand.
+func (s *State) beingRuled() bool {
+	return s.awaitsRuling() || slices.ContainsFunc(s.Underway, func(m Mail) bool { return m.To == contract.Arbiter && isDocument(m.Kind) })
+}
+
 // address sends the Arbiter's word to an Orchestrator, which works from then on.
-func (st *step) address(to, text string, retry bool) {
+func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.agent(to); retry && a.Watch.Hung {
 		st.relaunch(to, restart.Hung, "the Arbiter had it started again")
 	}
@@ -187,22 +255,31 @@ func (st *step) address(to, text string, retry bool) {
 		kind = KindAnswer
 	}
 	a.Standing = Working
+	if st.machined() {
+		st.beginWork(to)
+	}
 	st.exchange()
-	st.post(Mail{From: contract.Arbiter, To: to, Kind: kind, Text: text})
+	st.post(Mail{From: from, To: to, Kind: kind, Text: text})
 }
 
 // routeOrchestrator carries an Orchestrator's verdict on.
 func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
-	if st.Phase == machine.Idle || st.Phase == machine.Selecting {
+	a := st.edit(id)
+	if st.machined() {
+		a.Standing = Waiting
+	}
+	if st.Phase == machine.Idle || st.Phase == machine.Selecting || st.machined() && st.Phase == machine.Evaluating && !st.beingRuled() {
 		st.executing() // it had been done, and was asked where it stands
 	}
-	a := st.edit(id)
 	if v.Kind != verdict.KindQuestion {
 		st.releasePredecessor(id)
 		a = st.edit(id)
 	}
 	if st.relieve(id, v) {
 		return
+	}
+	if v.Kind != verdict.KindQuestion && v.Kind != verdict.KindIntroduction {
+		a.Unheard = 0
 	}
 	if !v.ExpectsResponse {
 		st.log(id, v.Kind, v.Message)
@@ -217,11 +294,14 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	switch v.Kind {
 	case verdict.KindDone:
 		a.Standing = Finished
-		st.move(machine.AgentComplete, machine.Evaluating)
+		st.completed(id, v.Message)
 	case verdict.KindHandoff:
 		a.Standing = HandedOff
-		st.move(machine.AgentComplete, machine.Evaluating)
+		st.completed(id, v.Message)
+	case verdict.KindQuestion:
+		st.stumbled(id, v.Message)
 	}
+	a = st.edit(id)
 	if st.pendingFor(id) {
 		a.Standing = Working // somebody spoke to it meanwhile, and it will read that first
 	}
@@ -234,6 +314,15 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message})
 	}
+}
+
+// completed: an Orchestrator said `done` or `handoff`.
+func (st *step) completed(id, said string) {
+	if st.machined() {
+		st.fire(machine.AgentComplete, occasion{agent: id, output: said})
+		return
+	}
+	st.move(machine.AgentComplete, machine.Evaluating)
 }
 
 // maxFallbacks is how often in a row the rules may decide in an agent's place.
@@ -279,6 +368,9 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 // long: a human takes it up again, or the run ends.
 func (st *step) leaderless(trouble, said string) {
 	if !st.HumanPresent {
+		if st.reign(bridge.CatVerdict, trouble) {
+			return
+		}
 		st.fail(contract.Arbiter, bridge.CatVerdict, trouble, []string{})
 		st.giveUp(bridge.CatVerdict, trouble)
 		return
@@ -300,6 +392,9 @@ func (st *step) fallbackArbiter(said string) {
 			}, sourceFallback)
 			return
 		}
+	}
+	if st.rulesDecide(reason) {
+		return
 	}
 	if st.Handoff != "" || st.AnyWorks() || st.documentDue() {
 		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}

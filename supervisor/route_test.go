@@ -116,7 +116,23 @@ func TestInvalidVerdicts(t *testing.T) {
 			}
 			p.turn("arbiter", c.turn)
 			d := last[contract.Decision](p)
-			if d.Decision != "ADDRESS_HUMAN" || d.Source != "fallback" {
+			// There is a task, and no plan: the rules begin with one.
+			if d.Decision != "SELECT_MODE" || d.Mode != "planner" || d.Source != "fallback" || len(d.Warnings) == 0 {
+				t.Errorf("decision %+v", d)
+			}
+			if e := last[contract.Error](p); e.Category != bridge.CatVerdict {
+				t.Errorf("error %+v", e)
+			}
+			p.spawned("orch-1")
+			p.contains("the one they chose", p.lastSent("orch-1"), "kind: brief", "Build it")
+		})
+		t.Run(c.name+", before there is a task", func(t *testing.T) {
+			p := begin(t, untasked)
+			p.say("Build it")
+			for range 3 {
+				p.turn("arbiter", c.turn)
+			}
+			if d := last[contract.Decision](p); d.Decision != "ADDRESS_HUMAN" || d.Source != "fallback" {
 				t.Errorf("decision %+v", d)
 			}
 			if e := last[contract.Error](p); e.Category != bridge.CatVerdict {
@@ -128,6 +144,9 @@ func TestInvalidVerdicts(t *testing.T) {
 		})
 	}
 }
+
+// untasked begins a run in which the human has yet to speak.
+func untasked(o *Options) { o.Task = "" }
 
 func rulingTurn(v map[string]any) bridge.Turn {
 	raw, err := json.Marshal(v)
@@ -380,7 +399,8 @@ func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
 }
 
 func TestRetryAfterAPITrouble(t *testing.T) {
-	p := begin(t, func(o *Options) { o.RetryBase, o.MaxWait = time.Second, -1 })
+	p := begin(t, func(o *Options) { o.RetryBase, o.MaxWait, o.Task = time.Second, -1, "" })
+	p.say("Build it")
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	if r := last[contract.Retry](p); r.Attempt != 1 || r.DelayMS != 1000 {
 		t.Errorf("retry %+v", r)

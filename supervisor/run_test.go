@@ -24,10 +24,13 @@ func TestHowRunsEnd(t *testing.T) {
 		{"not logged in", nil, func(p *play) {
 			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "Not logged in"})
 		}, "failed", contract.ExitEnvironment},
-		{"bad request", nil, func(p *play) {
+		{"bad request", untasked, func(p *play) {
+			p.say("Build it")
 			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "400"})
 		}, "failed", contract.ExitFailed},
-		{"the Arbiter's process dies, and dies", func(o *Options) { o.HumanPresent = false }, func(p *play) {
+		{"the Arbiter's process dies, and dies", untasked, func(p *play) {
+			p.say("Build it")
+			p.do(InputEnded{})
 			p.crash("arbiter", 5)
 		}, "failed", contract.ExitFailed},
 		{"the Arbiter does not start", nil, func(p *play) {
@@ -274,7 +277,12 @@ func TestCommands(t *testing.T) {
 func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 	p := begin(t, func(o *Options) { o.MaxIterations = 1 })
 	p.summon("work")
-	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending == nil || !strings.Contains(why, "limit") {
+	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending != nil || !strings.Contains(why, "--max-iterations") {
+		t.Errorf("accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
+	}
+	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
+	p.s.Offered = []string{"abort"}
+	if ok, why := p.command(contract.Choose{Option: "abort"}); !ok || p.s.Ending == nil || p.s.Ending.Status != contract.StatusCancelled {
 		t.Errorf("accepted %v (%s), ending %v", ok, why, p.s.Ending)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -28,7 +29,7 @@ type State struct {
 	Agents     []Agent // the Arbiter first, then the Orchestrators in order of summoning
 	Summoned   int     // Orchestrators so far; the next one's number less one
 	Bygone     int     // of them, that are not among the agents any more
-	Iterations int     // entries into `executing` by a summon
+	Iterations int     // entries into `executing` by a summon, for this task
 	Failures   int     // failed executions in a row
 	Crashes    int     // processes that ended unasked
 	Exchanges  int     // messages between agents since a human spoke
@@ -36,36 +37,46 @@ type State struct {
 	Counter    int     // messages so far; their ids derive from it
 	Salt       string  // and from this, of the present life
 
-	Task       string // what the human wants, as first said
-	Plan       []contract.Step
-	Mail       []Mail             // messages that are not delivered yet, oldest first
-	Underway   []Mail             // delivered, and their turn is not over
-	Talk       []contract.Message // what was said last, oldest first
-	Ledger     Ledger
-	Restarts   restart.History
-	BridgeUp   bool // there is one to speak to
-	BridgeGone bool // the one on its way is lost already
-	BridgeMute int  // looks in a row that the bridge did not answer
-	MuteAt     time.Time
-	Waking     bool    // agents come back; then see that the talk goes on
-	WorkLog    []Entry // reports that wait for a message to travel with
-	Question   *Question
-	Permits    []Permit // permission requests a human has to answer
-	Answered   []Answered
-	Granted    []string   // actions a human allowed for the whole run
-	Asked      []Asked    // questions to a predecessor that is being started again
-	Offered    []string   // recovery options of the last error
-	Handoff    string     // the Orchestrator whose document waits for a successor
-	Handoffs   []string   // those whose documents wait behind that one, oldest first
-	Handovers  []Handover // documents on their way, oldest first
-	Serial     int        // of the last of them
-	Proof      Proof      // of the last `done`
-	Rulings    []Ruling   // the ledger of decisions, oldest first
-	Renewal    string     // stage of the Arbiter's renewal
-	Renewals   int        // of the Arbiter so far
-	Records    int        // of them, in a row, those without a document of its own
-	RuledSince int        // rulings since the last renewal
-	Short      int        // renewals in a row that were due again at once
+	Task  string // what the human wants, as first said
+	Plan  []contract.Step
+	Tasks []contract.Tasks // what agents keep in lists of their own
+
+	TotalFailures int                // failed executions of this task
+	History       decision.History   // of its executions
+	LastError     *decision.Failure  // that nobody has got over yet
+	Decisions     int                // rulings of the run, whoever made them
+	Posed         *Posed             // what the Arbiter was shown with the message it rules on
+	Deciding      *Posed             // what another decider is asked
+	Yielded       bool               // that one leaves it to the Arbiter
+	Regency       string             // why the rules decide in the Arbiter's place; empty: they do not
+	Mail          []Mail             // messages that are not delivered yet, oldest first
+	Underway      []Mail             // delivered, and their turn is not over
+	Talk          []contract.Message // what was said last, oldest first
+	Ledger        Ledger
+	Restarts      restart.History
+	BridgeUp      bool // there is one to speak to
+	BridgeGone    bool // the one on its way is lost already
+	BridgeMute    int  // looks in a row that the bridge did not answer
+	MuteAt        time.Time
+	Waking        bool    // agents come back; then see that the talk goes on
+	WorkLog       []Entry // reports that wait for a message to travel with
+	Question      *Question
+	Permits       []Permit // permission requests a human has to answer
+	Answered      []Answered
+	Granted       []string   // actions a human allowed for the whole run
+	Asked         []Asked    // questions to a predecessor that is being started again
+	Offered       []string   // recovery options of the last error
+	Handoff       string     // the Orchestrator whose document waits for a successor
+	Handoffs      []string   // those whose documents wait behind that one, oldest first
+	Handovers     []Handover // documents on their way, oldest first
+	Serial        int        // of the last of them
+	Proof         Proof      // of the last `done`
+	Rulings       []Ruling   // the ledger of decisions, oldest first
+	Renewal       string     // stage of the Arbiter's renewal
+	Renewals      int        // of the Arbiter so far
+	Records       int        // of them, in a row, those without a document of its own
+	RuledSince    int        // rulings since the last renewal
+	Short         int        // renewals in a row that were due again at once
 
 	HumanPresent bool // somebody may answer
 	HumanSpoke   bool
@@ -88,12 +99,13 @@ type Proof struct {
 // Ledger counts what became of messages to agents.
 type Ledger struct {
 	Posted    int `json:"posted"`
-	Sent      int `json:"sent"`      // written to an agent, repeats included
-	Seen      int `json:"seen"`      // proven to have been taken up
-	Resent    int `json:"resent"`    // written again for want of proof
-	Swallowed int `json:"swallowed"` // not taken up even then; the agent was restarted
-	Requeued  int `json:"requeued"`  // lost with a process, and queued again
-	Returned  int `json:"returned"`  // their reader was let go before it read them
+	Sent      int `json:"sent"`              // written to an agent, repeats included
+	Seen      int `json:"seen"`              // proven to have been taken up
+	Resent    int `json:"resent"`            // written again for want of proof
+	Swallowed int `json:"swallowed"`         // not taken up even then; the agent was restarted
+	Requeued  int `json:"requeued"`          // lost with a process, and queued again
+	Returned  int `json:"returned"`          // their reader was let go before it read them
+	Shelved   int `json:"shelved,omitempty"` // became reports of the work log: they were ruled on without the Arbiter
 }
 
 // Role says what an agent is in the hierarchy.
@@ -170,9 +182,14 @@ type Agent struct {
 	Cornered    bool   // a compaction was prevented: there is no room left
 	Curbed      bool   // its turn is being stopped for that
 	Compactions int
-	Demands     int    // how often it was told to hand off
-	Inheritance string // of a new Arbiter: goes with the first message it reads
-	Doing       string // the tool or subagent at hand
+	Demands     int     // how often it was told to hand off
+	Inheritance string  // of a new Arbiter: goes with the first message it reads
+	Doing       string  // the tool or subagent at hand
+	At          *AtTool // the tool call at hand; only told, not kept over a fold
+	Work        *Work   // the execution under way
+	Unheard     int     // questions in a row that nobody ruled on
+	Turns       int     // of this Orchestrator's, that answered a message
+	Limited     string  // which limit of its mode it has reached
 	CostUSD     float64
 }
 
@@ -254,7 +271,10 @@ type Ending struct {
 	Status  string
 	Summary string
 	Exit    contract.Exit
-	Said    bool // `result` was said
+	Said    bool          // `result` was said
+	Was     machine.State // where the task stood
+	// HalfDone is what was being done when the run was stopped.
+	HalfDone []string
 	// What was open is asked again when the run is taken up again.
 	Question *Question
 	Permits  []Permit

@@ -26,7 +26,7 @@ const (
 )
 
 // thin says whether the agent's context is at its end: it has to be succeeded.
-func (a *Agent) thin() bool { return a.Warned == levelCritical || a.Cornered }
+func (a *Agent) thin() bool { return a.Warned == levelCritical || a.Cornered || a.Limited != "" }
 
 // measured takes a reading of an agent's context. Each level is told once, and
 // again only after a compaction has brought the context below the first.
@@ -104,6 +104,10 @@ func (s *State) curbed(a *Agent, t bridge.Turn) bool {
 
 // demand is what every message to an Orchestrator ends with whose context is at its end.
 func (a *Agent) demand() string {
+	if a.Limited != "" && a.Warned != levelCritical && !a.Cornered {
+		return fmt.Sprintf("You have reached a limit of your mode: %s. Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
+			"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Limited)
+	}
 	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
 		"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
 }

@@ -32,6 +32,7 @@ type (
 	planStep struct {
 		Text   string `json:"text" jsonschema:"what is done in this step"`
 		Status string `json:"status,omitempty" jsonschema:"pending (default), active, done, failed or skipped"`
+		Mode   string `json:"mode,omitempty" jsonschema:"the mode it is meant for, if one is"`
 	}
 	statusInput   struct{}
 	progressInput struct {
@@ -211,10 +212,13 @@ func (st *step) toolSetPlan(in setPlanInput) (string, error) {
 		if !slices.Contains(statuses, status) {
 			return "", fmt.Errorf("step %d: no status %q; use %s", i+1, status, strings.Join(statuses, ", "))
 		}
-		steps = append(steps, contract.Step{Text: s.Text, Status: status})
+		if _, ok := st.modeNamed(s.Mode); s.Mode != "" && !ok {
+			return "", fmt.Errorf("step %d: no mode %q; modes: %s", i+1, s.Mode, strings.Join(st.modeNames(), ", "))
+		}
+		steps = append(steps, contract.Step{Text: s.Text, Status: status, Mode: s.Mode})
 	}
-	st.setPlan(steps)
-	return "The plan:\n" + planText(steps), nil
+	st.setPlan(st.sameAgents(steps))
+	return "The plan:\n" + planText(st.Plan), nil
 }
 
 func (st *step) toolUpdatePlan(agent string, in updatePlanInput) (string, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -20,6 +21,7 @@ const maxCorrections = 2
 func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.edit(id)
 	st.bill(a, t)
+	st.worked(a, t)
 	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: st.publicIDs(t.MessageIDs)})
 	switch {
 	case t.Outcome == bridge.TurnLost:
@@ -41,7 +43,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	a = st.edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
-	a.Doing, a.Redo, a.Curbed = "", nil, false
+	a.Doing, a.At, a.Redo, a.Curbed = "", nil, nil, false
 	if a.Telling != "" {
 		a.Told, a.Telling = a.Telling, ""
 	}
@@ -60,6 +62,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	switch t.Outcome {
 	case bridge.TurnDone:
 		a.Troubles, a.APIFailures = 0, 0
+		st.countTurn(id)
 		st.ruled(id, t)
 	case bridge.TurnInterrupted:
 		st.interrupted(id)
@@ -113,7 +116,9 @@ func (st *step) ruled(id string, t bridge.Turn) {
 		return
 	}
 	a.Corrections, a.Fallbacks = 0, 0
-	st.Failures = 0
+	if !st.machined() {
+		st.Failures = 0
+	}
 	st.routeOrchestrator(id, v)
 }
 
@@ -235,17 +240,44 @@ func recovery(c bridge.Category, of Role) []string {
 // an Orchestrator's is the Arbiter's to judge.
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.edit(id)
-	st.fail(id, c, message, recovery(c, a.Role))
+	st.fail(id, c, message, st.recoveryOf(a, c, message))
+	if a.Role == RoleArbiter && !environmental(c) && st.reign(c, "it could not go on: "+message) {
+		return
+	}
 	if a.Role == RoleArbiter || c == bridge.CatAuth {
 		st.giveUp(c, fmt.Sprintf("%s could not go on: %s", a.Name, message))
 		return
 	}
-	a.Standing = Waiting
-	if st.executionFailed() {
+	st.edit(id).Standing = Waiting
+	if st.agentFailed(id, c, message) {
 		return
 	}
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
 		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, message, c))
+}
+
+// recoveryOf lists what can be done about an agent's failure.
+func (st *step) recoveryOf(a *Agent, c bridge.Category, message string) []string {
+	if options := recovery(c, RoleArbiter); !st.machined() || a.Role == RoleArbiter || len(options) > 0 {
+		return recovery(c, a.Role)
+	}
+	return st.offer(st.agentFailure(a.ID, c, message))
+}
+
+// agentFailed takes the machine to where an agent broke, and says whether that ended
+// the run.
+func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
+	if !st.machined() {
+		if st.executionFailed() {
+			return true
+		}
+		if a, _ := st.agent(id); !a.Alive() {
+			st.move(machine.AgentError, machine.Error)
+		}
+		return false
+	}
+	st.fire(machine.AgentError, occasion{agent: id, failure: st.agentFailure(id, c, message)})
+	return st.Ending != nil
 }
 
 // executionFailed counts a failure and says whether it ended the run.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/orders"
 )
 
 // act does what a key stands for wherever one is.
@@ -36,6 +37,9 @@ func (d *desk) act(a keys.Action) bool {
 		d.to = ""
 		d.write()
 	case keys.WriteSlash:
+		for !d.screen().writes() && len(d.screens) > 1 {
+			d.back()
+		}
 		d.write()
 		if d.input.Empty() {
 			d.input.Insert("/")
@@ -54,6 +58,20 @@ func (d *desk) act(a keys.Action) bool {
 		d.pause()
 	case keys.Strength:
 		d.stronger()
+	case keys.WayOut:
+		d.askWay()
+	case keys.Modes:
+		d.open(newText(d, "THE MODES", orders.Agents))
+	case keys.Summon:
+		d.chooseSummon()
+	case keys.SkipStep:
+		d.send(contract.SkipStep{})
+	case keys.Retry:
+		d.send(contract.RetryLast{})
+	case keys.Reset:
+		d.askReset()
+	case keys.CancelRun:
+		d.askEnd("End the run?", func() { d.send(contract.Cancel{}) })
 	case keys.PageUp, keys.PageDown, keys.Up, keys.Down: // while one writes
 		return d.screen().act(a, "")
 	default:

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -10,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/composer"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -66,6 +68,9 @@ type desk struct {
 	begun   begun
 	hunt    hunt
 	offer   offer // a list to choose from, over everything
+	trouble trouble
+	way     int           // row of the ways out, as drawn last; -1: it was not
+	draft   *orders.Draft // the plan with a person's changes; nil: there are none
 }
 
 // flash is an answer that stays for a moment.
@@ -178,8 +183,14 @@ func (d *desk) refresh(news []contract.Event) {
 	if time.Now().After(d.word.until) {
 		d.word = flash{}
 	}
+	if d.unsaved() {
+		d.follow() // also while another screen is in sight
+	}
 	d.screen().renew()
 	d.prompt()
+	if d.tab != nil && d.tab.ways != nil && !slices.Equal(d.tab.ways, d.trouble.from) {
+		d.tab = nil // it is over, or another one
+	}
 	d.askNext()
 	d.ring()
 }
@@ -194,13 +205,35 @@ func (d *desk) hear(e contract.Event) {
 		if b.Ref != "message" && b.Ref != "permission" && b.Ref != "interrupt" {
 			d.flash(b.Message)
 		}
+		switch b.Ref {
+		case "choose", "retry", "skip_step", "reset", "force_agent":
+			d.relieved()
+		}
 	case contract.Error:
 		if !d.first(b) {
 			d.flash(b.Message)
 		}
+		d.troubled(e.ID, b)
+	case contract.Turn:
+		if b.Outcome == "done" && e.ID == d.trouble.id {
+			d.relieved() // it works again
+		}
+	case contract.State:
+		if machine.State(b.From) == machine.Error {
+			d.relieved()
+		}
 	case contract.Result:
+		d.relieved()
 		d.ended(b)
 	case contract.Session:
+		d.draft = nil
+		d.relieved()
+		if d.state != nil && d.state.Phase == machine.Error && b.Resumed {
+			d.trouble = trouble{id: contract.Supervisor, from: d.state.Offered, text: "The run was left in trouble."}
+			if f := d.state.LastError; f != nil {
+				d.trouble.text = f.Message
+			}
+		}
 		d.base(d.weaving)
 	}
 }

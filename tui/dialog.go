@@ -21,8 +21,10 @@ import (
 // dialog is a question to the person, over everything else.
 type dialog struct {
 	ask     *pages.Ask
-	request string // of a permission; empty: another question
-	own     bool   // it came by itself, not by a key
+	request string   // of a permission; empty: another question
+	own     bool     // it came by itself, not by a key
+	ways    []string // what is offered in it, of a dialog on ways out
+	twice   bool     // the key that leads to it, pressed again, is yes
 	answer  func(value string)
 	close   func()
 }
@@ -78,7 +80,7 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 	case keys.Back:
 		g.close()
 	case keys.Leave:
-		if g.request != "" {
+		if !g.twice {
 			g.close()
 			return false // and ask whether to leave
 		}
@@ -230,9 +232,12 @@ func (d *desk) askLeave() {
 		d.f.Leave()
 		return
 	}
+	head := []cell.Line{cell.Of(cell.Base, "The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")}
+	if d.unsaved() {
+		head = append(head, cell.Of(cell.Warn, "But for your changes to the plan, which are not saved."))
+	}
 	d.show(pages.AskData{
-		Title: "Leave?", Tone: cell.Alert,
-		Head: []cell.Line{cell.Of(cell.Base, "The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")},
+		Title: "Leave?", Tone: cell.Alert, Head: head,
 		Choices: []pages.Choice{
 			{Value: no, Key: 'n', Label: "Stay"},
 			{Value: yes, Key: 'y', Label: "Leave"},
@@ -242,7 +247,7 @@ func (d *desk) askLeave() {
 		if value == yes {
 			d.leave()
 		}
-	})
+	}).twice = true
 }
 
 // leave stops the run in order; the screen stays until it has ended.

@@ -244,7 +244,8 @@ func (f *Face) take(t told) {
 // newsworthy says whether the desk reacts to an event, beyond showing it.
 func newsworthy(b contract.Body) bool {
 	switch b.(type) {
-	case contract.Rejected, contract.Accepted, contract.Error, contract.Result, contract.Question, contract.PermissionRequest, contract.Session:
+	case contract.Rejected, contract.Accepted, contract.Error, contract.Result, contract.Question, contract.PermissionRequest, contract.Session,
+		contract.State, contract.Turn:
 		return true
 	}
 	return false

@@ -91,7 +91,21 @@ func (s *scene) tour(see func(where string)) {
 	look("folded", "z", "i")
 	look("the plan", "F3")
 	look("its end", "G")
-	look("help", "q", "F1")
+	look("a step that is written", "g", "e")
+	look("and kept", "Enter")
+	look("a step that is moved", "J", "n")
+	look("the mode of a step", "m")
+	look("and set", "Down", "Enter")
+	look("a plan that was changed", "Esc")
+	look("and not saved", "d")
+	look("the plan again", "F3")
+	look("the modes", "q", "Esc", "a")
+	look("their end", "G")
+	look("ways out", "q", "Alt+c")
+	look("none of them", "Ctrl+C", "n")
+	look("whom to summon", "m")
+	look("nobody", "Esc")
+	look("help", "i", "F1")
 	look("the logbook", "q", "F2")
 	look(inFull+"the logbook", "z", "g")
 	look(inFull+"a page on", "PgDn")
@@ -147,7 +161,9 @@ func (p *puppet) fact(n int, text string) {
 	p.does("orch-1", bridge.Assistant{Text: text, Subagent: id + "s"})
 	p.does("orch-1", bridge.Error{Category: "internal", Message: text})
 	p.does("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
+	p.does("orch-1", bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"}, {Text: "w " + text, Status: "pending"}}})
 	p.call("arbiter", "set_plan", `{"steps":[{"text":`+x+`,"status":"done"},{"text":`+x+`,"status":"active"},{"text":"the end"}]}`)
+	p.do(supervisor.Commanded{Command: contract.Command{Body: contract.SetPlan{Steps: []contract.Step{{Text: text, Status: "active", Mode: text, Agent: "orch-1"}, {Text: "w " + text, Status: text, Mode: "w " + text}}}}})
 	p.says("orch-2", tells("question", "q "+text, true))
 	p.says("arbiter", rules("CONTINUE", "m "+text, "reason", text))
 	p.does("orch-1", bridge.Delta{Text: `{"kind":"progress","message":` + quoted("d " + text)[:len(quoted("d "+text))-1], Verdict: true})
@@ -330,6 +346,10 @@ func TestEveryFieldIsHostile(t *testing.T) {
 					}
 					body := reflect.New(reflect.TypeOf(line.Body)).Elem()
 					f.fill(body)
+					if b, ok := body.Interface().(contract.Error); ok {
+						b.RecoveryOptions = run.state.Offered // so that they are offered
+						body.Set(reflect.ValueOf(b))
+					}
 					for _, id := range []string{"orch-1", "arbiter", f.text()} {
 						sink(time.Now(), contract.Event{ID: id, Body: body.Interface().(contract.Body)})
 					}

@@ -34,6 +34,12 @@ func (d *desk) Draw(s tcell.Screen) {
 	}
 	d.top = y + bottom - rows
 	body := bottom - rows
+	d.way = -1
+	if hint := d.wayHint(); hint != "" && rows > 0 && body > 5 {
+		body--
+		d.way = y + body
+		d.drawWays(cell.On(s, x, d.way, w, 1, d.look), hint)
+	}
 	if rows > 0 && h >= roomy {
 		body--
 		cell.On(s, x, y+body, w, 1, d.look).Clear(cell.Base)
@@ -93,6 +99,8 @@ func (d *desk) key(e *tcell.EventKey) {
 			d.input.Key(e)
 			return
 		}
+	case d.fields(e, key):
+		return
 	case d.writing():
 		if d.input.Key(e) {
 			return
@@ -113,6 +121,20 @@ func (d *desk) key(e *tcell.EventKey) {
 			return
 		}
 	}
+}
+
+// field is the text of its own that the screen in sight has written, nil for none.
+func (d *desk) field() *planScreen {
+	if p, ok := d.screen().(*planScreen); ok && p.line != nil {
+		return p
+	}
+	return nil
+}
+
+// fields gives a key to that text.
+func (d *desk) fields(e *tcell.EventKey, key string) bool {
+	p := d.field()
+	return p != nil && p.key(e, key)
 }
 
 // presser is a screen whose choices have keys of their own.
@@ -146,6 +168,8 @@ func (d *desk) PasteHandler() func(string, func(tview.Primitive)) {
 		case text == "":
 		case d.offer.open():
 			d.offer.paste(text)
+		case d.tab == nil && d.field() != nil:
+			d.field().paste(text)
 		case d.tab == nil && d.hunt.typing:
 			d.hunt.text = sanitize.Line(d.hunt.text+text, 200)
 		case d.screen().writes():
@@ -160,6 +184,9 @@ func (d *desk) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
 		_, y := e.Position()
 		switch {
+		case d.tab == nil && !d.offer.open() && y == d.way && a == tview.MouseLeftClick:
+			d.askWay()
+			return true, nil
 		case d.offer.open():
 			return d.offer.mouse(d, a, e)
 		case d.tab != nil:

@@ -109,7 +109,7 @@ func (d *desk) complete(c composer.Context) []composer.Candidate {
 	case c.Want == composer.WantAgent:
 		return d.agentCandidates()
 	case c.Want == composer.WantMode:
-		return modeCandidates()
+		return d.modeCandidates()
 	case c.Want == composer.WantTheme:
 		return themeCandidates()
 	case c.Want == composer.WantRun:
@@ -118,12 +118,8 @@ func (d *desk) complete(c composer.Context) []composer.Candidate {
 			list = append(list, composer.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)})
 		}
 		return list
-	case c.Want == composer.WantOption && d.state != nil:
-		var list []composer.Candidate
-		for _, o := range d.state.Offered {
-			list = append(list, composer.Candidate{Text: orders.Word(o)})
-		}
-		return list
+	case c.Want == composer.WantOption:
+		return d.wayCandidates()
 	case c.Want == composer.WantModel:
 		return []composer.Candidate{{Text: "opus"}, {Text: "sonnet"}, {Text: "haiku"}}
 	}

@@ -76,28 +76,6 @@ func wheel(p scrolls, click func(x, y int)) mouseHandler {
 	}
 }
 
-// planScreen is the plan in full.
-type planScreen struct {
-	d    *desk
-	page *pages.Plan
-}
-
-func newPlan(d *desk) *planScreen { return &planScreen{d, pages.NewPlan(d.look)} }
-
-func (p *planScreen) context() keys.Context               { return keys.Plan }
-func (p *planScreen) writes() bool                        { return false }
-func (p *planScreen) draw(s tcell.Screen, x, y, w, h int) { paint(p.page, s, x, y, w, h) }
-func (p *planScreen) mouse() mouseHandler                 { return wheel(p.page, nil) }
-
-func (p *planScreen) renew() {
-	p.page.SetLook(p.d.look)
-	if s := p.d.state; s != nil {
-		p.page.Set(sanitize.Text(s.Task), plan(s))
-	}
-}
-
-func (p *planScreen) act(a keys.Action, _ string) bool { return leaf(p.page, a) }
-
 // helpScreen lists the keys of the screen it was asked for on, and the commands.
 type helpScreen struct {
 	d    *desk

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/composer"
@@ -22,10 +21,11 @@ func init() { // not at once: they lead back to the desk
 		return func(d *desk, _ composer.Command) bool { do(d); return true }
 	}
 	slashHere = map[string]func(d *desk, c composer.Command) bool{
-		"task":  always(func(d *desk) { d.open(newText(d, "THE TASK", orders.Task)) }),
-		"plan":  always(func(d *desk) { d.open(newPlan(d)) }),
-		"allow": (*desk).permitCommand,
-		"deny":  (*desk).permitCommand,
+		"task":   always(func(d *desk) { d.open(newText(d, "THE TASK", orders.Task)) }),
+		"plan":   (*desk).planCommand,
+		"agents": always(func(d *desk) { d.open(newText(d, "THE MODES", orders.Agents)) }),
+		"allow":  (*desk).permitCommand,
+		"deny":   (*desk).permitCommand,
 		"context": func(d *desk, c composer.Command) bool {
 			d.open(newText(d, "HOW FULL", func(s *supervisor.State) string { return orders.Context(s, c.Arg(0)) }))
 			return true
@@ -56,11 +56,27 @@ func (d *desk) slash(c composer.Command) bool {
 	if say, ok := body.(contract.Say); ok && (d.run == nil || d.over()) {
 		return d.say(say.Text) // a first word is one whatever its strength
 	}
-	if !d.send(body) {
+	if !d.order(body) {
 		return false
 	}
 	d.weaving.talk.Bottom()
 	return true
+}
+
+// order sends what was asked for with a slash. What cannot be taken back is asked
+// about first.
+func (d *desk) order(body contract.CommandBody) bool {
+	switch b := body.(type) {
+	case contract.Cancel:
+		return d.askEnd("End the run?", func() { d.send(b) })
+	case contract.Reset:
+		return d.askReset()
+	case contract.ForceAgent:
+		return d.modeCommand(b.Mode)
+	case contract.Choose:
+		return d.take(b.Option)
+	}
+	return d.send(body)
 }
 
 // permitCommand answers the permission request that waits. With several it would not be
@@ -167,9 +183,9 @@ func (d *desk) agentCandidates() []composer.Candidate {
 	return list
 }
 
-func modeCandidates() []composer.Candidate {
+func (d *desk) modeCandidates() []composer.Candidate {
 	var list []composer.Candidate
-	for _, m := range agents.List() {
+	for _, m := range orders.Modes(d.state) {
 		list = append(list, composer.Candidate{Text: m.Name, Note: orders.Word(m.Description)})
 	}
 	return list

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/tui/card"
 	"github.com/arbiter-cli/arbiter/tui/cell"
@@ -59,6 +60,10 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 		line.Bell, line.State, line.Tone = true, "asks you", cell.Alert
 		line.Age = max(now.Sub(s.Question.At), 0)
 	}
+	if a.Role == supervisor.RoleArbiter && s.Regency != "" && s.Ending == nil && !line.Bell {
+		line.State, line.Tone = "rules no more", cell.Warn
+		line.Doing = sanitize.Line(s.Regency, 200)
+	}
 	if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Parked {
 		line.Bell = true
 	}
@@ -106,15 +111,26 @@ func stateWord(a *supervisor.Agent) (string, cell.Role) {
 	return "listens", cell.Dim
 }
 
-// plan is the plan as the pages show it.
-func plan(s *supervisor.State) []pages.Step {
+// steps are steps of a plan, or of an agent's own list, as the pages show them.
+func steps(s *supervisor.State, plan []contract.Step) []pages.Step {
 	var list []pages.Step
-	for _, p := range s.Plan {
-		step := pages.Step{Text: sanitize.Text(p.Text), Status: p.Status}
+	for _, p := range plan {
+		step := pages.Step{Text: sanitize.Text(p.Text), Status: p.Status, Mode: orders.Word(p.Mode)}
 		if p.Agent != "" {
 			step.Agent = orders.Name(s, p.Agent)
 		}
 		list = append(list, step)
+	}
+	return list
+}
+
+// tasks are the lists that agents keep for themselves.
+func tasks(s *supervisor.State) []pages.Tasks {
+	var list []pages.Tasks
+	for _, t := range s.Tasks {
+		if len(t.Items) > 0 {
+			list = append(list, pages.Tasks{Agent: orders.Name(s, t.Agent), Tone: cell.Speaker(t.Agent), Items: steps(s, t.Items)})
+		}
 	}
 	return list
 }
@@ -141,7 +157,10 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 		Word: p.word, Tone: p.tone, CostUSD: s.CostUSD,
 		Tokens:   s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
 		Elapsed:  elapsed(s, now),
-		Restarts: s.Crashes, Warnings: warnings(&s.Options),
+		Restarts: s.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
+	}
+	if s.Regency != "" && s.Ending == nil {
+		d.Regent = "The rules decide"
 	}
 	switch {
 	case s.Ending != nil && !s.Ending.Said:
@@ -153,6 +172,21 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 	}
 	d.Awaited, d.Human, d.Waiting = awaited(s, now)
 	return d
+}
+
+// deciderWord says who decides, where it is not the Arbiter.
+func deciderWord(decider string) string {
+	switch decider {
+	case "", supervisor.DeciderSession:
+		return ""
+	case supervisor.DeciderStateless:
+		return "a model decides"
+	case supervisor.DeciderHybrid:
+		return "rules, else a model decide"
+	case supervisor.DeciderRules:
+		return "the rules decide"
+	}
+	return "decides: " + orders.Word(decider)
 }
 
 // elapsed is how long the run has been played, in all its lives.

@@ -22,7 +22,6 @@ type weaving struct {
 	d      *desk
 	roster *pages.Roster
 	strip  *pages.PlanStrip
-	plan   []pages.Step
 	talk   *reader
 }
 
@@ -62,12 +61,11 @@ func (w *weaving) renew() {
 	s := w.d.state
 	if s == nil {
 		w.roster.Set(nil)
-		w.strip.Set(nil)
+		w.strip.Set(nil, nil)
 		return
 	}
 	w.roster.Set(roster(s, now()))
-	w.plan = plan(s)
-	w.strip.Set(w.plan)
+	w.strip.Set(steps(s, s.Plan), tasks(s))
 }
 
 // draw implements screen: the task, the agents and the plan above, the conversation
@@ -77,7 +75,8 @@ func (w *weaving) draw(s tcell.Screen, x, y, width, height int) {
 	row := w.title(c)
 	top := max(height-row, 0) / 2 // the conversation keeps the other half
 	agents := w.roster.Rows(max(top, 1))
-	side := width >= sideBySide && len(w.plan) > 0
+	planned := w.strip.Rows(1) > 0
+	side := width >= sideBySide && planned
 	if side {
 		part := width * 2 / 5
 		agents = max(agents, w.strip.Rows(top))
@@ -89,7 +88,7 @@ func (w *weaving) draw(s tcell.Screen, x, y, width, height int) {
 	}
 	w.roster.Draw(s)
 	row += agents
-	if !side && len(w.plan) > 0 && height-row > 6 {
+	if !side && planned && height-row > 6 {
 		if height-row > 12 {
 			row++
 		}

@@ -54,7 +54,9 @@ func (r *reader) lifecycle(f lifecycleFrame) {
 // messages, and says that it does nothing. A result comes before either.
 func (r *reader) idle() {
 	if ids := r.a.turns.resultless(); len(ids) > 0 {
-		r.a.emit(bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, CostUSD: r.costs.take(),
-			Category: bridge.CatProtocol, Error: "the CLI ended the turn without a result"})
+		turn := bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, CostUSD: r.costs.take(),
+			Category: bridge.CatProtocol, Error: "the CLI ended the turn without a result"}
+		r.deeds.settle(&turn)
+		r.a.emit(turn)
 	}
 }

@@ -31,6 +31,8 @@ type (
 		UUID, Parent string
 		Replay       bool
 		Blocks       []block
+		Denied       []string        // tool use ids of calls that were not permitted
+		Result       json.RawMessage // tool_use_result of the one block, if it is a small object
 	}
 	resultFrame struct {
 		Subtype, TerminalReason, StopReason string
@@ -262,9 +264,33 @@ func decodeUser(r *fieldReader) frame {
 	// A plain string is somebody's message; only blocks hold tool results.
 	if raw := m.obj.get("content"); len(raw) > 0 && raw[0] == '[' {
 		m.into("content", &f.Blocks)
+		r.outcomes(&f)
 	}
 	r.join(m)
 	return f
+}
+
+// maxToolResult bounds what is kept of a tool_use_result: a list of tasks is smaller, a
+// file that was written may not be.
+const maxToolResult = 256 << 10
+
+// outcomes reads what the frame says about results beside the words for the model.
+func (r *fieldReader) outcomes(f *userFrame) {
+	var metas []struct {
+		ID       string `json:"id"`
+		Decision struct {
+			Decision string `json:"decision"`
+		} `json:"permission_decision"`
+	}
+	r.into("tool_result_meta", &metas)
+	for _, meta := range metas {
+		if meta.Decision.Decision == "reject" {
+			f.Denied = append(f.Denied, meta.ID)
+		}
+	}
+	if raw := r.obj.get("tool_use_result"); len(f.Blocks) == 1 && len(raw) > 0 && len(raw) <= maxToolResult && raw[0] == '{' {
+		f.Result = r.raw("tool_use_result")
+	}
 }
 
 func decodeResult(r *fieldReader) frame {

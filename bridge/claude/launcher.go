@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -21,6 +22,7 @@ import (
 type Launcher struct {
 	versions *versionCache
 	watching watching
+	queries  atomic.Int64 // so far, for their marks
 }
 
 var _ bridge.Launcher = (*Launcher)(nil)
@@ -81,6 +83,9 @@ func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, version string, then pa
 	a := newAgent(p, version, host, pipes.stdin)
 	a.past, a.prober.files = then, filesOf(cmd.Env, cmd.Dir)
 	a.follow.config, a.follow.path, a.follow.atEnd = a.prober.files.config, then.path, then.resumed
+	if then.resumed {
+		a.reader.tasks.recall(a.prober.files.config, p.Config.SessionID)
+	}
 	if len(p.Config.MCPTools) > 0 {
 		if a.tools, err = newToolServer(a.ctx, p.AgentRef, p.Config.MCPTools, host); err != nil {
 			pipes.close()

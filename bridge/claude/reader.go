@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -28,11 +29,13 @@ type reader struct {
 	taken   bool            // the first message was taken up
 	asking  consulting
 	bill    bill
+	deeds   *deeds
+	tasks   taskList
 	blocked bool // a compaction is being kept from happening: the CLI will say that it failed
 }
 
 func newReader(a *agent) *reader {
-	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume),
+	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume), deeds: newDeeds(),
 		verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{}}
 }
 
@@ -212,6 +215,7 @@ func (r *reader) toolUse(b block, parent string) {
 	if isNull(b.Input) {
 		b.Input = json.RawMessage("{}")
 	}
+	r.deeds.call(b, parent)
 	r.a.emit(bridge.ToolUse{Tool: b.Name, Input: b.Input, ToolUse: b.ID, Subagent: parent})
 }
 
@@ -233,8 +237,13 @@ func (r *reader) user(f userFrame) {
 			status = "failed"
 		}
 		r.stopSubagent(b.ToolUseID, status, 0)
-		r.a.emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: cut(flatten(b.Content), bridge.ToolResultCap),
+		content := flatten(b.Content)
+		r.a.emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: cut(content, bridge.ToolResultCap),
 			IsError: b.IsError, Subagent: f.Parent})
+		c, known := r.deeds.result(b, content, slices.Contains(f.Denied, b.ToolUseID))
+		if known && c.main && !b.IsError && isTaskTool(c.tool) && r.tasks.apply(c, f.Result) {
+			r.a.emit(bridge.Tasks{Items: slices.Clone(r.tasks.items)})
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ func (r *reader) result(f resultFrame) {
 	if f.Verdict == nil && o.outcome == bridge.TurnDone {
 		turn.Text = f.Text
 	}
+	r.deeds.settle(&turn)
 	a.emit(turn)
 	if o.outcome == bridge.TurnFailed {
 		a.gauge.failed()

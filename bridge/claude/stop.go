@@ -85,6 +85,7 @@ func (a *agent) life(drains *sync.WaitGroup, pipes *pipes) {
 		if isClosed(a.foreign) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
+		a.reader.deeds.settle(&turn) // the reader has ended
 		a.emit(turn)
 	}
 	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: a.exit(expected, swept)})

@@ -41,7 +41,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	crashpoint.Role("arbiter")
 	journal.CrashPoint = crashpoint.Here
 	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
-	err := e.app().RunContext(context.Background(), args)
+	app := e.app()
+	err := app.RunContext(context.Background(), flagsFirst(args, app))
 	if err == nil {
 		return int(contract.ExitComplete)
 	}
@@ -132,8 +133,13 @@ func (e env) commands() []*cli.Command {
 			Action:      e.bridge,
 		},
 		{
-			Name: "schema", Usage: "print a JSON Schema", ArgsUsage: "events|commands|config|bridge",
+			Name: "schema", Usage: "print a JSON Schema, or the task machine", ArgsUsage: "events|commands|config|bridge|machine",
 			Action: e.schema,
+			Subcommands: []*cli.Command{{
+				Name: "machine", Usage: "print the table of the task machine, or its graph",
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "format", Value: "json", Usage: "json, mermaid or dot"}},
+				Action: e.schemaMachine,
+			}},
 		},
 		{
 			Name: "version", Usage: "print the version, and that of the claude found",
@@ -145,8 +151,9 @@ func (e env) commands() []*cli.Command {
 			Action: e.scenarios,
 		},
 	}
-	list = append(list, e.hookCommandSpec())
+	list = append(list, e.hookCommandSpec(), e.decideCommand())
 	list = append(list, e.sessionCommands()...)
+	list = append(list, e.agentsCommand())
 	for _, c := range list {
 		c.OnUsageError = usage
 		for _, sub := range c.Subcommands {

@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
 // stamp is set by the linker (-X main.stamp=…) in builds of scripts/setup.
@@ -86,13 +87,33 @@ func (e env) schema(c *cli.Context) error {
 		"bridge":   bridge.Schema, "config": configSchema,
 	}[c.Args().First()]
 	if print == nil || c.NArg() != 1 {
-		return usagef("schema: name one of events, commands, config, bridge")
+		return usagef("schema: name one of events, commands, config, bridge, machine")
 	}
 	raw, err := print()
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(e.stdout, strings.TrimSpace(string(raw)))
+	return err
+}
+
+// schemaMachine prints the table that the engine itself reads.
+func (e env) schemaMachine(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("schema machine takes no argument: %s", c.Args().First())
+	}
+	var text string
+	switch format := c.String("format"); format {
+	case "json":
+		text = string(machine.JSON())
+	case "mermaid":
+		text = machine.Mermaid()
+	case "dot":
+		text = machine.DOT()
+	default:
+		return usagef("--format: json, mermaid or dot, not %q", format)
+	}
+	_, err := io.WriteString(e.stdout, text)
 	return err
 }
 

@@ -16,6 +16,12 @@ import (
 
 // replay prints what the run's faces were told, line for line.
 func (e env) replay(c *cli.Context) error {
+	if c.Bool("decisions") {
+		return e.replayDecisions(c)
+	}
+	if c.Bool("json") || c.IsSet("only") {
+		return usagef("replay: --json and --only go with --decisions; events are JSON lines anyway")
+	}
 	pace := c.Float64("pace")
 	if c.NArg() != 1 || pace < 0 {
 		return usagef("replay: name one run, and a --pace that is not negative")
@@ -30,10 +36,15 @@ func (e env) replay(c *cli.Context) error {
 	if err != nil {
 		return environmentf("replay run %s: %v", short(info.Run), err)
 	}
-	if recovery.Harmed() {
-		fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(damageOf(recovery), "; "))
-	}
+	e.tellDamage(recovery)
 	return nil
+}
+
+// tellDamage says on stderr what a crash does not explain.
+func (e env) tellDamage(r journal.Recovery) {
+	if r.Harmed() {
+		fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(damageOf(r), "; "))
+	}
 }
 
 // damageOf describes what a crash does not explain.

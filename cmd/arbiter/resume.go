@@ -139,6 +139,13 @@ func (r *runtimeRun) takeUp() error {
 		r.choices.Claude = o.Claude
 	}
 	r.choices.StandIn, r.choices.Scenario = o.StandIn, o.Script
+	// A rehearsal trusts its own workspace; of the place it belongs to that says nothing.
+	if err := r.choices.readMinds(r.choices.Trust || o.Trusted && !o.Rehearsal); err != nil {
+		return err
+	}
+	if r.choices.Notice != "" {
+		r.tellOf("%s", r.choices.Notice)
+	}
 	var err error
 	if r.choices.Policy, err = rulesOf(*o); err != nil {
 		return err
@@ -147,6 +154,9 @@ func (r *runtimeRun) takeUp() error {
 		return usagef("the workspace of run %s cannot be used: %v", run, err)
 	}
 	if err := r.furnish(); err != nil {
+		return err
+	}
+	if r.decides, err = r.decider(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
@@ -169,6 +179,9 @@ func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 	if o.Rules = supervisor.CurrentRules; o.CheckTimeout == 0 { // the run is older than checks are
 		o.CheckTimeout = supervisor.DefaultCheckTimeout
 	}
+	if o.Decider == "" { // and older than deciders are
+		o.Decider, o.DeciderTimeout = supervisor.DeciderSession, supervisor.DefaultDeciderTimeout
+	}
 	for name, take := range map[string]func(){
 		"model":              func() { o.Model = now.Model },
 		"arbiter-model":      func() { o.ArbiterModel = now.ArbiterModel },
@@ -181,6 +194,12 @@ func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 		"max-orchestrators":  func() { o.MaxOrchestrators = now.MaxOrchestrators },
 		"max-iterations":     func() { o.MaxIterations = now.MaxIterations },
 		"max-failures":       func() { o.MaxFailures = now.MaxFailures },
+		"max-total-failures": func() { o.MaxTotalFailures = now.MaxTotalFailures },
+		"decider":            func() { o.Decider = now.Decider },
+		"decider-model":      func() { o.DeciderModel = now.DeciderModel },
+		"decider-effort":     func() { o.DeciderEffort = now.DeciderEffort },
+		"decider-timeout":    func() { o.DeciderTimeout = now.DeciderTimeout },
+		"decision-cache":     func() { o.DecisionCache = now.DecisionCache },
 		"max-exchanges":      func() { o.MaxExchanges = now.MaxExchanges },
 		"max-cost":           func() { o.MaxCostUSD = now.MaxCostUSD },
 		"timeout":            func() { o.Timeout = now.Timeout },

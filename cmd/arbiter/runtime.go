@@ -4,10 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -18,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -38,7 +36,9 @@ type runtimeRun struct {
 	stage    *stage // nil unless this is a rehearsal
 	reporter *crashReporter
 	loop     *supervisor.Loop
-	hooks    *hookServer // nil where there is no socket to be had
+	hooks    *hookServer       // nil where there is no socket to be had
+	cache    *decider.DirStore // of decisions; nil where none are remembered
+	decides  decider.Decider
 
 	resumed *supervisor.State // what the journal folded to; nil for a new run
 	notice  string            // what the human should know of the last life's end
@@ -59,6 +59,9 @@ func newRun(c choices) (*runtimeRun, error) {
 	if err := r.openStore(); err != nil {
 		return nil, err
 	}
+	if c.Notice != "" {
+		r.tellOf("%s", c.Notice)
+	}
 	if err := r.lockPlace(); err != nil {
 		return nil, err
 	}
@@ -75,6 +78,10 @@ func newRun(c choices) (*runtimeRun, error) {
 		return nil, err
 	}
 	r.choices.Options = r.choices.Options.WithDefaults()
+	if r.decides, err = r.decider(); err != nil {
+		r.close()
+		return nil, err
+	}
 	return r, nil
 }
 
@@ -111,7 +118,7 @@ func (r *runtimeRun) openStore() error {
 		r.tellOf("old runs could not be removed: %v", err)
 	}
 	if total > 0 {
-		r.notice = fmt.Sprintf("%d processes that %d earlier runs had left behind were ended", total, runs)
+		r.tellOf("%d processes that %d earlier runs had left behind were ended", total, runs)
 	}
 	return nil
 }
@@ -160,6 +167,7 @@ func (r *runtimeRun) furnish() error {
 func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	ctx := context.Background()
 	loop.Record(r.book)
+	loop.Decider(r.decides)
 	loop.OnBridgeLost(r.reopen, func() { _ = r.bridge().Close() }) // its end is told by watchBridge
 	loop.Committed(r.book.Durable())                               // nothing is told of what was there before
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
@@ -184,59 +192,21 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 
 // open starts a bridge.
 func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
-	failed := func(c bridge.Category, format string, args ...any) (supervisor.Port, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
-		return nil, bridge.ClaudeInfo{}, &supervisor.BridgeFailed{Category: c, Message: fmt.Sprintf(format, args...)}
+	start := bridgeStart{
+		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude, debug: r.choices.Debug, pidns: r.choices.PIDNS,
+		stage: r.stage, lock: r.book.LockFile(), handler: r.loop, log: r.log,
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return failed(bridge.CatInternal, "cannot find arbiter's own program: %v", err)
-	}
-	args := []string{"bridge"}
-	if r.choices.Debug {
-		args = append(args, "--debug")
-	}
-	cmd := exec.Command(self, args...)
-	cmd.Env = os.Environ()
-	cmd.Dir = r.choices.Options.CWD
-	claude := bridge.ClaudeSpec{Path: r.choices.Claude}
-	if claude.Path == "" {
-		claude.Path = "claude"
-	}
-	if r.stage != nil {
-		cmd.Env, claude = append([]string(nil), r.stage.env...), r.stage.claude
-	}
-	if err := leash.Adopt(); err != nil {
-		r.log.Warn("leash", "error", err) // what a killed bridge leaves is then found by its mark alone
-	}
-	// The bridge bears the mark, too: one that hangs is swept with the rest.
-	cmd.Env = append(cmd.Env, leash.Mark{Run: r.choices.Options.Run}.Env()...)
-	leash.Inherit(cmd, r.book.LockFile())
-	isolation := leash.Isolate(ctx, cmd, r.choices.PIDNS)
-	client, err := bridge.StartProcess(ctx, cmd, r.loop, r.log)
-	if err != nil {
-		return failed(bridge.CatInternal, "the bridge did not start: %v", err)
-	}
-	r.mu.Lock()
-	r.client = client
-	r.mu.Unlock()
-	ictx, cancel := context.WithTimeout(ctx, initializeDeadline)
-	defer cancel()
-	init, err := client.Initialize(ictx, bridge.InitializeParams{
-		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + version(),
-		Run: r.choices.Options.Run, Claude: claude,
+	client, claude, failed := start.open(ctx, func(c *bridge.Client) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.client = c
 	})
-	if err != nil {
-		var rpc *bridge.RPCError
-		if errors.As(err, &rpc) && rpc.Category != "" {
-			return failed(rpc.Category, "%s", rpc.Message)
-		}
-		return failed(bridge.CatInternal, "the bridge did not answer: %v", err)
+	if failed != nil {
+		return nil, bridge.ClaudeInfo{}, failed
 	}
-	r.choices.Options.StandIn = init.Claude.StandIn
-	r.log.Info("bridge", "run", r.choices.Options.Run, "arbiter", version(), "claude", init.Claude.Version,
-		"path", init.Claude.Path, "cwd", r.choices.Options.CWD, "namespace", isolation.String())
+	r.choices.Options.StandIn = claude.StandIn
 	r.watch.Go(func() { watchBridge(client, r.loop) })
-	return client, init.Claude, nil
+	return client, claude, nil
 }
 
 // reopen is a supervisor.Opener: it ends what the lost bridge could not, and starts
@@ -271,6 +241,9 @@ func watchBridge(p *bridge.Client, loop *supervisor.Loop) {
 // a run has been played.
 func (r *runtimeRun) close() {
 	r.closeHooks()
+	if r.cache != nil {
+		_ = r.cache.Close() // a directory that was read
+	}
 	if r.stage != nil {
 		r.stage.close()
 	}

@@ -59,13 +59,7 @@ func (e env) sessionCommands() []*cli.Command {
 			Name: "logs", Usage: "print the log of a run", ArgsUsage: "RUN",
 			Flags: []cli.Flag{stateDirFlag()}, Action: e.logs,
 		},
-		{
-			Name: "replay", Usage: "print the events of a run again, as they were", ArgsUsage: "RUN",
-			Flags: []cli.Flag{stateDirFlag(), &cli.Float64Flag{Name: "pace", Usage: "keep the time between events, that many times as fast (1: as it was; 0: all at once)"}},
-			Description: "Every event of every life of the run, from its journal; pieces of text as it arrived are not kept.\n" +
-				"No agent is started and nothing is sent.",
-			Action: e.replay,
-		},
+		e.replayCommand(),
 	}
 }
 

@@ -39,13 +39,33 @@ type choices struct {
 	Share    bool   // another run may work in the same directory
 	Place    string // the directory the run belongs to
 	PIDNS    leash.Mode
+	Trust    bool            // that place is trusted; a rehearsal's workspace always is
 	given    map[string]bool // settings named on the command line or in the environment
 	StateDir string
+	Notice   string // what is wrong with agent files
 	Debug    bool
 }
 
-// readSettings checks everything that can be checked before anything starts.
+// readSettings checks everything that can be checked before a run starts.
 func readSettings(c *cli.Context) (choices, error) {
+	s, err := readChoices(c)
+	if err != nil {
+		return s, err
+	}
+	if !s.Resume { // else the run says where they are
+		if err := s.readMinds(s.Trust); err != nil {
+			return s, err
+		}
+	}
+	s.Options.Task, err = readTask(c)
+	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
+		err = usagef("no task: --no-input needs --task or a requirements file")
+	}
+	return s, err
+}
+
+// readChoices is what all that starts a bridge is told alike.
+func readChoices(c *cli.Context) (choices, error) {
 	var s choices
 	cwd, err := workspace(c)
 	if err != nil {
@@ -64,7 +84,7 @@ func readSettings(c *cli.Context) (choices, error) {
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
 		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
-		Share: c.Bool("share-workspace"), Place: cwd, given: given,
+		Share: c.Bool("share-workspace"), Place: cwd, Trust: c.Bool("trust"), given: given,
 	}
 	if c.IsSet("session") && strings.TrimSpace(s.Session) == "" {
 		return s, usagef("--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one")
@@ -116,6 +136,9 @@ func readSettings(c *cli.Context) (choices, error) {
 	if s.Options.CheckTimeout == 0 {
 		s.Options.CheckTimeout = -1 // zero means the default there
 	}
+	if err := readDecider(c, &s.Options); err != nil {
+		return s, err
+	}
 	if s.Options.ContextTokensFor, err = readCaps(c.StringSlice("context-tokens-for")); err != nil {
 		return s, err
 	}
@@ -125,17 +148,13 @@ func readSettings(c *cli.Context) (choices, error) {
 	if s.Policy, err = readPolicy(c, s.Options); err != nil {
 		return s, err
 	}
-	s.Options.Task, err = readTask(c)
 	if s.Options.MaxMemory == 0 {
 		s.Options.MaxMemory = machineMemory() / 4 * 3
 	}
 	if s.Options.MaxWait == 0 {
 		s.Options.MaxWait = -1 // zero means the default there
 	}
-	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
-		err = usagef("no task: --no-input needs --task or a requirements file")
-	}
-	return s, err
+	return s, nil
 }
 
 func workspace(c *cli.Context) (string, error) {
@@ -218,7 +237,7 @@ func checkLimits(o supervisor.Options) error {
 		least int
 	}{
 		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
-		{"max-failures", o.MaxFailures, 1}, {"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
+		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0}, {"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
 	} {
 		if n.value < n.least {
 			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)

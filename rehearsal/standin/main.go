@@ -148,7 +148,7 @@ func (s *session) configure(bypass bool) {
 	}
 	s.perms = &permissions{mode: mode, bypassOK: bypass, allow: parseRules(f.all("--allowedTools")), deny: parseRules(f.all("--disallowedTools"))}
 	s.perms.dirs = append([]string{s.cwd}, f.all("--add-dir")...)
-	s.builtin = chooseBuiltins(f, s.perms)
+	s.builtin = chooseBuiltins(f, s.perms, s.env)
 	s.promptsOnStdio = f.get("--permission-prompt-tool") == "stdio"
 	s.partialMessages, s.replays = f.has("--include-partial-messages"), f.has("--replay-user-messages")
 	s.forwardText = f.has("--forward-subagent-text")

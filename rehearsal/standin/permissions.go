@@ -184,7 +184,7 @@ func (p *permissions) decide(tool string, input json.RawMessage) ruling {
 		if mode == "acceptEdits" && p.inside(subject) {
 			return allowedByMode
 		}
-	case tool == "Agent" || tool == structuredOutput:
+	case tool == "Agent" || tool == structuredOutput || isTaskTool(tool):
 		return ruling{behavior: "allow", source: "config"}
 	default:
 		r = ruling{behavior: "ask"}

@@ -27,6 +27,7 @@ type session struct {
 	diary  *diary
 	api    *apiClient
 	main   *thread
+	board  taskBoard
 
 	builtin         []*tool
 	promptsOnStdio  bool // permission questions go to the host

@@ -90,7 +90,7 @@ func (r *toolRun) schedule() {
 func (r *toolRun) execute(tl *tool, c toolCall) toolResult {
 	t := r.t
 	if tl == nil {
-		if t.s.perms.removed(canonicalTool(c.Name)) {
+		if name := canonicalTool(c.Name); t.s.perms.removed(name) || t.s.flags.has("--tools") && t.s.leftOut(name) {
 			return misused("Error: No such tool available: %s. %s is disabled for this session, in subagents as well as here.", c.Name, c.Name)
 		}
 		return misused("Error: No such tool available: %s", c.Name)

@@ -160,11 +160,11 @@ func spec(name, description string, params ...param) toolSpec {
 
 // chooseBuiltins applies --tools and deny rules. Without --tools Glob and Grep
 // exist only where Bash does not (observed with CLI 2.1.329).
-func chooseBuiltins(f flags, p *permissions) []*tool {
+func chooseBuiltins(f flags, p *permissions, env environ) []*tool {
 	wanted := splitRules(f.all("--tools"))
 	exact := f.has("--tools") && !slices.Contains(wanted, "default")
 	var out []*tool
-	for _, t := range builtins() {
+	for _, t := range append(builtins(), taskTools(f, env)...) {
 		switch {
 		case p.removed(t.Name):
 		case exact && !slices.ContainsFunc(wanted, func(w string) bool { return parseRule(w).tool == t.Name }):
@@ -174,6 +174,12 @@ func chooseBuiltins(f flags, p *permissions) []*tool {
 		}
 	}
 	return out
+}
+
+// leftOut says whether a tool of the CLI's own is not among those of the session.
+func (s *session) leftOut(name string) bool {
+	known := func(t *tool) bool { return t.Name == name }
+	return slices.ContainsFunc(builtins(), known) && !slices.ContainsFunc(s.builtin, known)
 }
 
 // toolset is what a thread's model may call: a subagent gets neither the Agent

@@ -1,27 +1,35 @@
-// Package agents knows the modes an Orchestrator can be summoned under: Markdown
-// files with YAML front matter, in the form of Claude Code's own agent files. It
-// holds no state; the built-in ones are read once.
 package agents
 
 import (
 	"embed"
-	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
-
-	"github.com/goccy/go-yaml"
+	"time"
 )
 
-// Agent is one mode.
+// Agent is one mode. It is a plain value that is stored with the run.
 type Agent struct {
 	Name            string
-	Description     string // when to use it
-	Tools           []string
-	DisallowedTools []string
-	Model           string
-	Prompt          string // the Markdown body
+	Description     string   // when to use it
+	Tools           []string `json:",omitempty"` // names and rules; nil: all
+	DisallowedTools []string `json:",omitempty"`
+	Model           string   `json:",omitempty"` // empty or inherit: the run's
+	Effort          string   `json:",omitempty"`
+	Prompt          string   // the Markdown body
+	Limits          Limits   `json:",omitzero"`
+	Source          string   `json:",omitempty"` // built-in, or the file's path
 }
+
+// Limits bound one agent of a mode; zero: none of its own.
+type Limits struct {
+	MaxTurns   int           `json:",omitempty"` // messages it answers before it has to hand off
+	MaxCostUSD float64       `json:",omitempty"`
+	Timeout    time.Duration `json:",omitempty"` // from its summon until it has to hand off
+}
+
+// BuiltinSource is the Source of the built-in agents.
+const BuiltinSource = "built-in"
 
 //go:embed builtin/*.md
 var files embed.FS
@@ -41,94 +49,65 @@ var builtin = sync.OnceValue(func() []Agent {
 		if err != nil {
 			panic(err) // a test reads them all
 		}
+		a.Source = BuiltinSource
 		list = append(list, a)
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	sortByName(list)
 	return list
 })
 
-// List returns the modes, sorted by name.
-func List() []Agent { return builtin() }
+// Builtin returns the built-in agents, sorted by name.
+func Builtin() []Agent { return slices.Clone(builtin()) }
+
+// Lookup returns the agent of that name from a list.
+func Lookup(list []Agent, name string) (Agent, bool) {
+	i := slices.IndexFunc(list, func(a Agent) bool { return a.Name == name })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return list[i], true
+}
+
+func sortByName(list []Agent) {
+	slices.SortFunc(list, func(a, b Agent) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Set is agents by name, sorted. It does not change once it is made; the zero Set is
+// empty.
+type Set struct{ list []Agent }
+
+// NewSet makes a set of a list. Of two agents with one name the first counts.
+func NewSet(list []Agent) Set {
+	var s Set
+	for _, a := range list {
+		if _, ok := Lookup(s.list, a.Name); !ok {
+			s.list = append(s.list, a)
+		}
+	}
+	sortByName(s.list)
+	return s
+}
+
+// Find returns the agent of that name.
+func (s Set) Find(name string) (Agent, bool) { return Lookup(s.list, name) }
+
+// List returns the agents, sorted by name. The caller may keep it.
+func (s Set) List() []Agent { return slices.Clone(s.list) }
 
 // Names returns their names, sorted.
-func Names() []string {
+func (s Set) Names() []string {
 	var names []string
-	for _, a := range builtin() {
+	for _, a := range s.list {
 		names = append(names, a.Name)
 	}
 	return names
 }
 
-// Find returns the mode of that name.
-func Find(name string) (Agent, bool) {
-	for _, a := range builtin() {
-		if a.Name == name {
-			return a, true
-		}
-	}
-	return Agent{}, false
-}
+// List returns the built-in agents, sorted by name.
+func List() []Agent { return Builtin() }
 
-// Parse reads one agent file. Errors name the file and, where the YAML reader
-// knows them, line and field. Unknown fields are left alone: Claude Code adds some
-// with each release.
-func Parse(file string, src []byte) (Agent, error) {
-	text := strings.ReplaceAll(string(src), "\r\n", "\n")
-	rest, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
-		return Agent{}, fmt.Errorf("%s:1: no front matter: the file must begin with ---", file)
-	}
-	front, body, ok := strings.Cut(rest, "\n---\n")
-	if !ok {
-		return Agent{}, fmt.Errorf("%s: front matter is not closed by ---", file)
-	}
-	var head struct {
-		Name            string `yaml:"name"`
-		Description     string `yaml:"description"`
-		Tools           any    `yaml:"tools"`
-		DisallowedTools any    `yaml:"disallowedTools"`
-		Model           string `yaml:"model"`
-	}
-	if err := yaml.Unmarshal([]byte(front), &head); err != nil {
-		return Agent{}, fmt.Errorf("%s: %w", file, err)
-	}
-	a := Agent{Name: head.Name, Description: head.Description, Model: head.Model, Prompt: strings.TrimSpace(body)}
-	if a.Name == "" || a.Description == "" {
-		return Agent{}, fmt.Errorf("%s: name and description are required", file)
-	}
-	var err error
-	if a.Tools, err = toolList(head.Tools); err != nil {
-		return Agent{}, fmt.Errorf("%s: tools: %w", file, err)
-	}
-	if a.DisallowedTools, err = toolList(head.DisallowedTools); err != nil {
-		return Agent{}, fmt.Errorf("%s: disallowedTools: %w", file, err)
-	}
-	return a, nil
-}
+// Names returns the names of the built-in agents, sorted.
+func Names() []string { return NewSet(builtin()).Names() }
 
-// toolList accepts both spellings Claude Code does: a list, or names with commas.
-func toolList(v any) ([]string, error) {
-	switch v := v.(type) {
-	case nil:
-		return nil, nil
-	case string:
-		var list []string
-		for _, name := range strings.Split(v, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				list = append(list, name)
-			}
-		}
-		return list, nil
-	case []any:
-		var list []string
-		for _, x := range v {
-			name, ok := x.(string)
-			if !ok {
-				return nil, fmt.Errorf("want tool names, have %T", x)
-			}
-			list = append(list, name)
-		}
-		return list, nil
-	}
-	return nil, fmt.Errorf("want a list of tool names, have %T", v)
-}
+// Find returns the built-in agent of that name.
+func Find(name string) (Agent, bool) { return Lookup(builtin(), name) }

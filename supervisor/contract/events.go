@@ -169,15 +169,21 @@ type (
 	}
 	// Decision is a ruling, and who made it.
 	Decision struct {
-		Decision string `json:"decision"`
-		Mode     string `json:"mode,omitempty"`
-		To       string `json:"to,omitempty"`
-		Reason   string `json:"reason"`
-		Source   string `json:"source"`
+		Decision string  `json:"decision"`
+		Mode     string  `json:"mode,omitempty"`
+		To       string  `json:"to,omitempty"`
+		Reason   string  `json:"reason"`
+		Source   string  `json:"source"`
+		Number   int     `json:"number,omitempty"` // of the run's decisions, counted from 1
+		Point    string  `json:"point,omitempty"`  // select, evaluate, talk
+		CostUSD  float64 `json:"cost_usd,omitempty"`
+		// Warnings are what went wrong before: why the rules decided.
+		Warnings []string `json:"warnings,omitempty"`
 	}
-	// Plan is the whole plan after a change.
+	// Plan is the whole plan after a change, and what agents have set themselves.
 	Plan struct {
-		Steps []Step `json:"steps"`
+		Steps []Step  `json:"steps"`
+		Tasks []Tasks `json:"tasks,omitempty"`
 	}
 	// PermissionRequest waits for a `permission` command.
 	PermissionRequest struct {
@@ -247,6 +253,7 @@ type (
 		Session    string       `json:"session"`
 		Rehearsal  bool         `json:"rehearsal,omitempty"`
 		Checks     *Checks      `json:"checks,omitempty"`
+		HalfDone   []string     `json:"half_done,omitempty"` // what was being done when the run was stopped
 	}
 )
 
@@ -260,8 +267,15 @@ type Checks struct {
 // Step is one step of the plan.
 type Step struct {
 	Text   string `json:"text"`
-	Status string `json:"status"` // pending, active, done, failed, skipped
-	Agent  string `json:"agent,omitempty"`
+	Status string `json:"status"`          // pending, active, done, failed, skipped
+	Agent  string `json:"agent,omitempty"` // who works, or worked, on it
+	Mode   string `json:"mode,omitempty"`  // the mode it is meant for
+}
+
+// Tasks is an agent's own list, kept with Claude's task or todo tools.
+type Tasks struct {
+	Agent string `json:"agent"`
+	Items []Step `json:"items"` // pending, active or done
 }
 
 // Statuses of a step.

@@ -124,6 +124,11 @@ var fieldNotes = map[string]string{
 	"subagent_progress.last_tool":   "The tool it called last.",
 	"subagent_progress.duration_ms": "Milliseconds since it was started.",
 	"decision.decision":             "The ruling.",
+	"decision.number":               "Of the run's decisions, counted from 1: arbiter decide --explain shows it.",
+	"decision.point":                "select: which agent works next; evaluate: what follows from what was done; talk: any other turn.",
+	"decision.cost_usd":             "What the decision itself has cost, where a model was asked for it alone.",
+	"decision.warnings":             "What went wrong on the way: why the rules decided.",
+	"plan.tasks":                    "What agents keep in their own task lists.",
 	"decision.source":               "session, model, rules, cache, fallback or human.",
 	"permission.behavior":           "The answer.",
 	"permission.by":                 "Who decided: rule, human, mode, timeout, shutdown.",
@@ -135,5 +140,6 @@ var fieldNotes = map[string]string{
 	"result.iterations":             "How often work was entered by a summon.",
 	"result.duration_ms":            "Milliseconds the run took.",
 	"result.checks":                 "What the checks of the last done came to.",
+	"result.half_done":              "What was being done when the run was stopped, and was not finished.",
 	"result.crashes":                "Processes that ended unasked.",
 }

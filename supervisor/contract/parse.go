@@ -79,6 +79,7 @@ var stepFields = []field{
 	{name: "text", required: true, about: "What is to be done."},
 	{name: "status", enum: []string{StepPending, StepActive, StepDone, StepFailed, StepSkipped}, about: "How far it is; absent: pending."},
 	{name: "agent", about: "The agent it belongs to."},
+	{name: "mode", about: "The mode it is meant for."},
 }
 
 // rawKept bounds what a Malformed keeps of its line.
@@ -242,7 +243,7 @@ func (c *checked) takeSteps(kind, name string, value json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		step := Step{Text: values.text["text"], Status: values.text["status"], Agent: values.text["agent"]}
+		step := Step{Text: values.text["text"], Status: values.text["status"], Agent: values.text["agent"], Mode: values.text["mode"]}
 		if step.Status == "" {
 			step.Status = StepPending
 		}

@@ -5,7 +5,7 @@ import "testing"
 func TestEveryLiveStateCanBeLeftForGood(t *testing.T) {
 	for _, s := range live {
 		for trigger, end := range map[Trigger]State{Completed: Complete, LimitReached: Complete, GiveUp: Failed, Cancel: Cancelled} {
-			if !Can(s, trigger, end) {
+			if !Could(s, trigger, end) {
 				t.Errorf("%s has no move by %s to %s", s, trigger, end)
 			}
 		}
@@ -13,7 +13,7 @@ func TestEveryLiveStateCanBeLeftForGood(t *testing.T) {
 }
 
 func TestFinalStatesMoveOnlyByResetAndResume(t *testing.T) {
-	for _, m := range Table {
+	for _, m := range older {
 		for _, from := range m.From {
 			if !from.Live() && m.Trigger != Reset && m.Trigger != Resume {
 				t.Errorf("%s leaves the final state %s", m.Trigger, from)
@@ -24,8 +24,8 @@ func TestFinalStatesMoveOnlyByResetAndResume(t *testing.T) {
 
 func TestEveryStateIsReachable(t *testing.T) {
 	seen := map[State]bool{Idle: true}
-	for range Table {
-		for _, m := range Table {
+	for range older {
+		for _, m := range older {
 			for _, from := range m.From {
 				if !seen[from] {
 					continue

@@ -58,10 +58,8 @@ type Decision struct {
 // Decide says whether the tool may run.
 func (p Policy) Decide(r Request) Decision {
 	q := p.newQuery(r)
-	for i := range p.Deny {
-		if q.mightMatch(&p.Deny[i]) {
-			return Decision{Deny, ByRule, p.Deny[i].text, "the rule " + p.Deny[i].text + " denies it"}
-		}
+	if rule, ok := q.denied(); ok {
+		return Decision{Deny, ByRule, rule, "the rule " + rule + " denies it"}
 	}
 	if alwaysAllowed(r.Tool) {
 		return Decision{Behavior: Allow, By: ByMode, Reason: "never asked for"}
@@ -105,3 +103,11 @@ func (p Policy) ask(by, rule, reason string) Decision {
 func alwaysAllowed(tool string) bool {
 	return tool == "Agent" || tool == "Task" || strings.HasPrefix(tool, "mcp__arbiter__")
 }
+
+// Denied returns the first deny rule that any part of the request might be what it
+// names, as Decide does.
+func (p Policy) Denied(r Request) (rule string, ok bool) { return p.newQuery(r).denied() }
+
+// Covered returns the allow rules that together cover all of the request. Neither the
+// mode nor a deny rule has a say in it.
+func (p Policy) Covered(r Request) (rule string, ok bool) { return p.newQuery(r).covered(p.Allow) }

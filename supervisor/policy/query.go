@@ -37,6 +37,16 @@ func (q *query) text(field string) (string, bool) {
 	return *s, true
 }
 
+// denied returns the first deny rule that might match.
+func (q *query) denied() (string, bool) {
+	for i := range q.policy.Deny {
+		if q.mightMatch(&q.policy.Deny[i]) {
+			return q.policy.Deny[i].text, true
+		}
+	}
+	return "", false
+}
+
 // mightMatch is the test of deny and ask rules: in doubt, yes.
 func (q *query) mightMatch(r *Rule) bool {
 	switch r.kind {

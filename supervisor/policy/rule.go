@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,32 @@ const (
 
 // String is the rule as it was written.
 func (r Rule) String() string { return r.text }
+
+// Tool is the name that the rule begins with: a tool's, or for MCP also a server's.
+func (r Rule) Tool() string { return r.tool }
+
+// Whole says whether the rule is about a tool whatever it does.
+func (r Rule) Whole() bool { return r.kind == kindTool || r.kind == kindMCP }
+
+// MCP says whether the rule is about tools of MCP servers.
+func (r Rule) MCP() bool { return r.kind == kindMCP }
+
+// Known says whether the rule's tool is one of Claude Code's, or an MCP server's.
+func (r Rule) Known() bool {
+	return r.kind == kindMCP || slices.ContainsFunc(known, func(tools map[string]bool) bool { return tools[r.tool] })
+}
+
+// Names says whether the rule's name is the tool's: Agent and Task are two names of one,
+// an MCP rule may name a server. Unlike in a permission rule, Edit is Edit alone.
+func (r Rule) Names(tool string) bool {
+	switch {
+	case r.kind == kindMCP:
+		return matchMCP(r.tool, tool)
+	case r.tool == "Agent" || r.tool == "Task":
+		return tool == "Agent" || tool == "Task"
+	}
+	return r.tool == tool
+}
 
 // ParseRule reads a rule in Claude Code's syntax: Tool, Tool(specifier),
 // Bash(git *), Bash(npm run test:*), Edit(src/**), Read(~/.ssh/**),
@@ -70,13 +97,13 @@ func checkName(text, name string) error {
 			return fmt.Errorf("%q: %q is no tool's name", text, name)
 		}
 	}
-	for _, tools := range []map[string]bool{readers, editors, harmless, others, set("Agent", "Task", "Skill", "SlashCommand")} {
+	for _, tools := range known {
 		if tools[name] {
 			return nil
 		}
-		for known := range tools {
-			if strings.EqualFold(known, name) {
-				return fmt.Errorf("%q: tools' names are case-sensitive, write %s", text, known)
+		for other := range tools {
+			if strings.EqualFold(other, name) {
+				return fmt.Errorf("%q: tools' names are case-sensitive, write %s", text, other)
 			}
 		}
 	}

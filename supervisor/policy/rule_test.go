@@ -97,3 +97,47 @@ func FuzzParseRule(f *testing.F) {
 		}
 	})
 }
+
+func TestRuleNames(t *testing.T) {
+	for _, tt := range []struct {
+		rule, tool   string
+		names, whole bool
+		known        bool
+	}{
+		{"Edit", "Edit", true, true, true},
+		{"Edit", "Write", false, true, true},
+		{"Edit(src/**)", "Edit", true, false, true},
+		{"Task", "Agent", true, true, true},
+		{"Agent(worker)", "Task", true, false, true},
+		{"Bash(*)", "Bash", true, true, true},
+		{"mcp__git", "mcp__git__log", true, true, true},
+		{"mcp__git", "mcp__gitx__log", false, true, true},
+		{"Reed", "Read", false, true, false},
+	} {
+		r := mustRules(t, tt.rule)[0]
+		if r.Names(tt.tool) != tt.names || r.Whole() != tt.whole || r.Known() != tt.known {
+			t.Errorf("%s, %s: names %v, whole %v, known %v", tt.rule, tt.tool, r.Names(tt.tool), r.Whole(), r.Known())
+		}
+	}
+}
+
+// TestCoveredAndDenied: unlike Decide they leave the mode out of it.
+func TestCoveredAndDenied(t *testing.T) {
+	p := Policy{Mode: ModeAllowAll, CWD: "/w", Allow: mustRules(t, "Bash(git *)", "mcp__arbiter"), Deny: mustRules(t, "Bash(git push *)")}
+	for _, tt := range []struct{ command, covered, denied string }{
+		{"git log", "Bash(git *)", ""},
+		{"git push", "Bash(git *)", "Bash(git push *)"},
+		{"git log; ls", "", ""},
+		{"ls", "", ""},
+	} {
+		r := Request{"Bash", bashInput(tt.command)}
+		covered, _ := p.Covered(r)
+		denied, _ := p.Denied(r)
+		if covered != tt.covered || denied != tt.denied {
+			t.Errorf("%s: covered by %q, denied by %q", tt.command, covered, denied)
+		}
+	}
+	if rule, ok := p.Covered(Request{"TodoWrite", nil}); ok {
+		t.Errorf("TodoWrite is covered by %q", rule)
+	}
+}

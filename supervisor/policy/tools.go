@@ -17,7 +17,12 @@ var (
 	}
 
 	// others are further tools, known here only to tell a misspelt name.
-	others = set("Bash", "WebFetch", "WebSearch", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
+	others = set("Bash", "WebFetch", "WebSearch", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Agent", "Task", "Skill", "SlashCommand",
+		"Workflow", "ScheduleWakeup", "CronCreate", "CronDelete", "CronList", "Monitor", "SendMessage", "ListAgents", "EnterWorktree", "ExitWorktree",
+		"PushNotification", "RemoteTrigger", "ListMcpResourcesTool", "ReadMcpResourceTool", "PowerShell", "LSP")
+
+	// known are the tools that are called what a rule may call them.
+	known = []map[string]bool{readers, editors, harmless, others}
 )
 
 // machinery are names, in lower case, of files and directories that make other

@@ -1,5 +1,6 @@
-// Package prompts holds what the agents are told about their role: text templates
-// embedded in the binary. It is pure.
+// Package prompts holds what the agents are told about their role, and what whoever
+// decides reads: text templates embedded in the binary. Those of decisions can be
+// overridden by the user's own ([Set]), which can neither hang nor read anything. It is pure.
 package prompts
 
 import (
@@ -12,9 +13,10 @@ import (
 //go:embed text/*.md
 var files embed.FS
 
-// templates are read when the first of them is needed.
+// templates are the agents' roles, which nobody overrides: they carry the protocol.
+// They are read when the first of them is needed.
 var templates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/*.md"))
+	return template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/arbiter.md", "text/orchestrator.md", "text/reminder.md"))
 })
 
 // Mode is a line of the list of modes.

@@ -142,10 +142,18 @@ func samples() map[string][]chronicle.Entry {
 			told("arbiter", contract.Decision{Decision: "HANDOFF", Source: "session"}),
 			told("human", contract.Decision{Decision: "RETRY", To: "orch-1", Source: "human"}),
 			told("arbiter", contract.Decision{Decision: "ADDRESS_HUMAN", Source: "cache"}),
+			told("arbiter", contract.Decision{
+				Decision: "SELECT_MODE", Mode: "tester", Source: "fallback", Reason: "The step is built; it has to be tested.", Number: 12, Point: "select",
+				Warnings: []string{"the answer is no JSON", "the model gave mode \"wizard\", which is none"},
+			}),
+			told("arbiter", contract.Decision{Decision: "CONTINUE", To: "orch-1", Source: "model", Reason: "It goes well.", Number: 3, Point: "evaluate", CostUSD: 0.002}),
 		},
 		"plan": {told("arbiter", contract.Plan{Steps: []contract.Step{
-			{Text: "Survey", Status: "done"}, {Text: "Build the parser", Status: "active", Agent: "orch-1"}, {Text: "Bench", Status: "failed"}, {Text: "Fuzz", Status: "skipped"}, {Text: "Ship", Status: "pending"},
-		}}), told("arbiter", contract.Plan{})},
+			{Text: "Survey", Status: "done"}, {Text: "Build the parser", Status: "active", Agent: "orch-1"}, {Text: "Bench", Status: "failed"}, {Text: "Fuzz", Status: "skipped"}, {Text: "Ship", Status: "pending", Mode: "reviewer"},
+		}}), told("orch-1", contract.Plan{
+			Steps: []contract.Step{{Text: "Build the parser", Status: "active", Agent: "orch-1", Mode: "developer"}},
+			Tasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "The lexer", Status: "done"}, {Text: "Numbers", Status: "active"}, {Text: "Strings", Status: "pending"}}}},
+		}), told("arbiter", contract.Plan{})},
 		"permission_request": {
 			told("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: bash, Reason: "The command writes outside of the workspace"}),
 			with(told("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Edit", Input: edit, Subagent: "toolu_1"}), time.Minute, contract.Permission{Request: "r1", Behavior: "deny", By: "human"}),

@@ -63,7 +63,11 @@ func Plain(e chronicle.Entry, name func(id string) string) (string, bool) {
 		if by := authority(b.Source); by != "" {
 			text += " Ruled " + by + "."
 		}
-		return text + after(" Reason: ", strings.TrimSpace(b.Reason)), true
+		text += after(" Warning: ", strings.Join(warnings(b), " ")) + after(" Reason: ", stop(strings.TrimSpace(b.Reason)))
+		if b.Number > 0 {
+			text += " Decision " + number(int64(b.Number)) + "."
+		}
+		return text, true
 	case contract.Plan:
 		return planText(b, name), true
 	case contract.PermissionRequest:
@@ -172,7 +176,7 @@ func handoffText(h contract.Handoff, name func(string) string) string {
 }
 
 func planText(p contract.Plan, name func(string) string) string {
-	if len(p.Steps) == 0 {
+	if len(p.Steps) == 0 && len(p.Tasks) == 0 {
 		return "The plan is empty."
 	}
 	var b strings.Builder
@@ -183,10 +187,10 @@ func planText(p contract.Plan, name func(string) string) string {
 			status = "under way"
 		}
 		b.WriteString("- " + one(s.Text, 0) + " – " + status)
-		if s.Agent != "" {
-			b.WriteString(" (" + called(name, s.Agent) + ")")
-		}
-		b.WriteString("\n")
+		b.WriteString(after(" (", closed(worker(s, name))) + "\n")
+	}
+	for _, t := range p.Tasks {
+		b.WriteString("\n" + called(name, t.Agent) + " keeps a list of its own: " + stop(tally(t)) + "\n")
 	}
 	return b.String()
 }

@@ -58,7 +58,11 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.Handoff:
 		return called(name, b.From) + " hands off to " + amid(called(name, b.To)) + after(": ", holdings(b))
 	case contract.Decision:
-		return ruling(name, b) + after(" (", closed(authority(b.Source))) + after(" ", one(b.Reason, maxWords))
+		text := ruling(name, b) + after(" (", closed(authority(b.Source))) + after(" ", one(b.Reason, maxWords)) + after(" Warning: ", strings.Join(warnings(b), " "))
+		if b.Number > 0 {
+			text = decisionNumber(b) + ": " + text
+		}
+		return text
 	case contract.Plan:
 		return plannedText(b)
 	case contract.PermissionRequest:

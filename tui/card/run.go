@@ -3,6 +3,8 @@ package card
 import (
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/cell"
@@ -145,8 +147,9 @@ func dangers(s contract.Session) []string {
 // plan is the whole plan, folded to what is done and what is at hand.
 func (o Options) plan(e contract.Event, p contract.Plan) Card {
 	c := begin(e.ID)
-	if len(p.Steps) == 0 {
+	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {
 		c.Lines = o.sentence(cell.Dim, "", "The plan is empty.")
+		c.Foldable = len(p.Tasks) > 0
 		return c
 	}
 	c.Foldable = true
@@ -168,15 +171,40 @@ func (o Options) plan(e contract.Event, p contract.Plan) Card {
 		steps = steps[:foldBrief]
 	}
 	for _, s := range steps {
-		text := one(s.Text, maxWords)
-		if s.Agent != "" {
-			text += " (" + o.name(s.Agent) + ")"
-		}
+		text := one(s.Text, maxWords) + after(" (", closed(worker(s, o.Name)))
 		mark, role := o.stepMark(s.Status)
 		lines := cell.WrapText(cell.Base, text, o.within(markWidth(mark)).width())
 		c.Lines = append(c.Lines, o.behind(cell.Span{Text: mark, Role: role}, lines)...)
 	}
+	if o.Open {
+		for _, t := range p.Tasks {
+			c.Lines = append(c.Lines, o.sentence(cell.Dim, "", o.name(t.Agent)+" keeps a list of its own: "+tally(t))...)
+		}
+	}
 	return c
+}
+
+// worker is the mode a step is meant for and who works on it, as far as they are said.
+func worker(s contract.Step, name func(string) string) string {
+	mode := one(s.Mode, maxName)
+	if s.Agent == "" {
+		return mode
+	}
+	return mode + after(map[bool]string{true: ", "}[mode != ""], called(name, s.Agent))
+}
+
+// tally says how far an agent's own list is, and what of it is at hand.
+func tally(t contract.Tasks) string {
+	done, now := 0, ""
+	for _, s := range t.Items {
+		switch {
+		case s.Status == contract.StepDone:
+			done++
+		case s.Status == contract.StepActive && now == "":
+			now = one(s.Text, maxTelling)
+		}
+	}
+	return number(int64(done)) + " of " + number(int64(len(t.Items))) + " done" + after("; now: ", now)
 }
 
 func (o Options) stepMark(status string) (string, cell.Role) {
@@ -196,6 +224,12 @@ func (o Options) stepMark(status string) (string, cell.Role) {
 
 func checkNumber(b contract.Check) string {
 	return "Check " + strconv.Itoa(b.Number) + " of " + strconv.Itoa(b.Of)
+}
+
+// upper begins a sentence with a capital.
+func upper(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
 
 // lower begins a sentence of ours with a small letter.

@@ -123,6 +123,9 @@ func (o Options) decision(e contract.Event, d contract.Decision) Card {
 	if who := authority(d.Source); who != "" {
 		l = append(l, cell.Span{Text: "  " + who, Role: cell.Warn})
 	}
+	if d.Number > 0 {
+		l = append(l, cell.Span{Text: "  " + decisionNumber(d), Role: cell.Dim})
+	}
 	mark := cell.Span{Text: o.Look.Glyphs.Current, Role: r}
 	if d.Decision == "COMPLETE" {
 		mark = cell.Span{Text: o.Look.Glyphs.Done, Role: cell.Good}
@@ -133,8 +136,26 @@ func (o Options) decision(e contract.Event, d contract.Decision) Card {
 		more, foldable := room.words(cell.Dim, reason, 2)
 		lines, c.Foldable = append(lines, more...), foldable
 	}
+	if why := strings.Join(warnings(d), "\n"); why != "" {
+		more, foldable := room.words(cell.Warn, why, foldBrief)
+		lines, c.Foldable = append(lines, more...), c.Foldable || foldable
+	}
 	c.Lines = o.behind(mark, lines)
 	return c
+}
+
+// decisionNumber is what a decision can be asked for under.
+func decisionNumber(d contract.Decision) string { return "no. " + number(int64(d.Number)) }
+
+// warnings are what went wrong before a decision, each a sentence.
+func warnings(d contract.Decision) []string {
+	var list []string
+	for _, w := range d.Warnings {
+		if text := one(w, maxWords); text != "" {
+			list = append(list, stop(upper(text)))
+		}
+	}
+	return list
 }
 
 // words wraps plain text, folded to keep lines unless the card is open.

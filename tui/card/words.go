@@ -82,7 +82,7 @@ func authority(source string) string {
 	case "rules":
 		return "by the rules"
 	case "fallback":
-		return "by the fallback, in the Arbiter's place"
+		return "by the rules, for want of a valid verdict"
 	case "human":
 		return "by the human"
 	case "model":

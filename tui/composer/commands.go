@@ -15,9 +15,9 @@ const (
 	WantTheme  Want = "THEME"
 	WantRun    Want = "RUN"
 	WantPath   Want = "PATH"
-	WantFile   Want = "FILE" // that need not exist
-	WantPlan   Want = "set … | show"
-	WantScope  Want = "run" // the word itself
+	WantFile   Want = "FILE"   // that need not exist
+	WantPlan   Want = "CHANGE" // of the plan
+	WantScope  Want = "run"    // the word itself
 )
 
 // Spec is one slash command.
@@ -46,7 +46,8 @@ var Commands = []Spec{
 	spec("kill", "AGENT", "end an agent"),
 	spec("pause", "", "hold all messages back"),
 	spec("continue", "", "let them go again"),
-	spec("plan", "[set … | show]", "the plan in full; set: replace it, one step a line"),
+	spec("plan", "[CHANGE]", "the plan in full; CHANGE: add TEXT, set and a step a line, or a step's number and done, start, skip, fail, pending, up, down, delete, text … or mode …"),
+	spec("agents", "", "the modes of this run: when to use them, tools, how they have done"),
 	spec("skip", "", "skip the step at hand"),
 	spec("retry", "", "ask the last agent to try again"),
 	spec("reset", "", "release the Orchestrators and return to idle"),
@@ -75,10 +76,6 @@ var Commands = []Spec{
 // spec reads the arguments out of how they are shown, so that the two agree.
 func spec(name, args, help string, aliases ...string) Spec {
 	s := Spec{Name: name, Args: args, Help: help, Aliases: aliases}
-	if args == "["+string(WantPlan)+"]" {
-		s.params = []param{{WantPlan, true}}
-		return s
-	}
 	for word := range strings.FieldsSeq(args) {
 		want := strings.Trim(word, "[]")
 		s.params = append(s.params, param{Want(want), want != word})

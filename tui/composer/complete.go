@@ -57,7 +57,7 @@ func (c *Composer) context() Context {
 	if ctx, ok := fileContext(raw[:at]); ok {
 		return ctx
 	}
-	if !Slash(raw) {
+	if !Slash(raw) || c.Plain {
 		return Context{}
 	}
 	name := firstWord(raw[1:])
@@ -126,7 +126,9 @@ func (c *Composer) complete(open bool) {
 	case ctx.Want == WantScope:
 		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"}})
 	case ctx.Want == WantPlan:
-		c.SetCandidates(ctx.Generation, []Candidate{{Text: "show", Note: "the plan in full"}, {Text: "set", Note: "replace it, one step a line"}})
+		c.SetCandidates(ctx.Generation, []Candidate{
+			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"}, {Text: "set", Note: "replace it, one step a line"},
+		})
 	case c.Completer != nil:
 		c.SetCandidates(ctx.Generation, c.Completer(ctx))
 	}

@@ -27,6 +27,7 @@ type Composer struct {
 	// Completer answers at once, later through SetCandidates, or both.
 	Completer func(Context) []Candidate
 	MaxBytes  int
+	Plain     bool // what is written is text alone: a slash begins no command
 
 	look        *cell.Look
 	placeholder string
@@ -160,6 +161,10 @@ func (c *Composer) Send() bool {
 	}
 	said := text
 	switch {
+	case c.Plain:
+		if c.OnSend == nil || !c.OnSend(text) {
+			return false
+		}
 	case Slash(raw) && strings.Contains(firstWord(raw), chipOpen):
 		c.notice("A paste is no command: write a space between the command and the paste, or begin with \"//\" to send it as text.")
 		return false

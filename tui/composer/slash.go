@@ -2,6 +2,7 @@ package composer
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -74,15 +75,15 @@ func ParseSlash(text string) (Command, error) {
 		}
 		c.Args = append(c.Args, arg)
 		if p.want == WantPlan && rest != "" {
-			if c.Args[0] != "set" {
+			if c.Args[0] == "show" {
 				break
 			}
 			c.Args = append(c.Args, rest)
 			rest = ""
 		}
 	}
-	if c.Name == "plan" && c.Arg(0) == "set" && c.Arg(1) == "" {
-		return Command{}, &SlashError{Word: "set", Problem: "/plan set: the steps are missing", Hint: "write them behind it, one step a line (Ctrl+J)"}
+	if c.Name == "plan" && c.Arg(0) != "" && c.Arg(0) != "show" && c.Arg(1) == "" {
+		return Command{}, unfinished(c.Arg(0))
 	}
 	if rest != "" {
 		return Command{}, surplus(s, rest)
@@ -117,8 +118,8 @@ func take(w Want, rest string, last bool) (arg, after string) {
 func (p param) check(arg string) string {
 	switch p.want {
 	case WantPlan:
-		if arg != "set" && arg != "show" {
-			return fmt.Sprintf("%q is neither set nor show", short(arg))
+		if n, err := strconv.Atoi(arg); arg != "show" && arg != "set" && arg != "add" && (err != nil || n < 1) {
+			return fmt.Sprintf("%q is none of show, add, set, nor the number of a step", short(arg))
 		}
 	case WantScope:
 		if arg != string(WantScope) {
@@ -126,6 +127,20 @@ func (p param) check(arg string) string {
 		}
 	}
 	return ""
+}
+
+// unfinished is a change of the plan that does not say what is to be changed.
+func unfinished(verb string) error {
+	e := &SlashError{Word: verb}
+	switch verb {
+	case "set":
+		e.Problem, e.Hint = "/plan set: the steps are missing", "write them behind it, one step a line (Ctrl+J)"
+	case "add":
+		e.Problem, e.Hint = "/plan add: the step is missing", "write what is to be done behind it"
+	default:
+		e.Problem, e.Hint = fmt.Sprintf("/plan %s: the change is missing", verb), "write /plan "+verb+" done, start, skip, fail, pending, up, down, delete, text … or mode …"
+	}
+	return e
 }
 
 func unknown(name string) error {

@@ -72,6 +72,25 @@ const (
 	Filter      Action = "filter"
 	Raw         Action = "raw"
 	Choose      Action = "choose"
+	WayOut      Action = "way out"
+	Modes       Action = "modes"
+	Summon      Action = "summon"
+	SkipStep    Action = "skip"
+	Retry       Action = "retry"
+	Reset       Action = "reset"
+	CancelRun   Action = "cancel"
+	StepAdd     Action = "add a step"
+	StepText    Action = "change a step's text"
+	StepMode    Action = "set a step's mode"
+	StepUp      Action = "step up"
+	StepDown    Action = "step down"
+	StepDelete  Action = "delete a step"
+	StepDone    Action = "step done"
+	StepActive  Action = "step under way"
+	StepPending Action = "step pending"
+	StepFailed  Action = "step failed"
+	StepSkipped Action = "step skipped"
+	Save        Action = "save"
 	NextChoice  Action = "next choice"
 	PrevChoice  Action = "previous choice"
 )
@@ -95,6 +114,7 @@ var Table = []Binding{
 	{Everywhere, []string{"F4"}, OpenRuns, "runs to take up again"},
 	{Everywhere, []string{"Alt+0"}, OpenFocus, "look at the Arbiter; Alt+1 … Alt+9: at an Orchestrator"},
 	{Everywhere, []string{"Alt+p"}, Judge, "open the permission request that waits"},
+	{Everywhere, []string{"Alt+c"}, WayOut, "choose one of the ways out of the trouble at hand"},
 	{Everywhere, []string{"Alt+s"}, Strength, "how strong the next word is: note, steer, stop"},
 	{Everywhere, []string{"Alt+i"}, Stop, "interrupt the running turns"},
 
@@ -133,6 +153,13 @@ var Table = []Binding{
 	{Normal, []string{"t"}, OpenPlan, "the plan in full"},
 	{Normal, []string{"r"}, OpenRuns, "runs to take up again"},
 	{Normal, []string{"p"}, PauseRun, "pause the run, or let it go on"},
+	{Normal, []string{"a"}, Modes, "the modes of this run, and how they have done"},
+	{Normal, []string{"m"}, Summon, "summon an Orchestrator under a mode"},
+	{Normal, []string{"S"}, SkipStep, "skip the plan's step at hand"},
+	{Normal, []string{"T"}, Retry, "have the last agent try again"},
+	{Normal, []string{"c"}, WayOut, "choose one of the ways out of the trouble at hand"},
+	{Normal, []string{"R"}, Reset, "reset: release the Orchestrators, empty the plan (asks)"},
+	{Normal, []string{"Q"}, CancelRun, "cancel: end the run for good (asks)"},
 	{Normal, []string{"?"}, OpenHelp, "help for this screen"},
 	{Normal, []string{"q"}, Leave, "leave (asks while work goes on)"},
 
@@ -147,7 +174,19 @@ var Table = []Binding{
 	{Logbook, []string{"f"}, Filter, "filter: an agent, a kind, or words"},
 	{Logbook, []string{"d"}, Raw, "events as they were told, or their summary"},
 
-	{Plan, []string{"q", "Esc", "Left"}, Back, "back to the weaving"},
+	{Plan, []string{"q", "Esc", "Left"}, Back, "back; asks if something was changed and not saved"},
+	{Plan, []string{"a"}, StepAdd, "add a step below the one at hand"},
+	{Plan, []string{"e", "Enter"}, StepText, "change its text"},
+	{Plan, []string{"m"}, StepMode, "the mode it is meant for"},
+	{Plan, []string{"K", "Alt+Up"}, StepUp, "move it up"},
+	{Plan, []string{"J", "Alt+Down"}, StepDown, "move it down"},
+	{Plan, []string{"x", "Delete"}, StepDelete, "delete it"},
+	{Plan, []string{"d"}, StepDone, "mark it done"},
+	{Plan, []string{"n"}, StepActive, "mark it under way"},
+	{Plan, []string{"u"}, StepPending, "mark it pending again"},
+	{Plan, []string{"f"}, StepFailed, "mark it failed"},
+	{Plan, []string{"s"}, StepSkipped, "mark it skipped"},
+	{Plan, []string{"w", "Ctrl+S"}, Save, "save: all changes at once"},
 
 	{Text, []string{"q", "Esc", "Left"}, Back, "back"},
 

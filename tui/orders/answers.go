@@ -33,7 +33,7 @@ func Over(a *supervisor.Agent) bool {
 // Context tells how full the contexts are, of one agent or of all that live.
 func Context(s *supervisor.State, id string) string {
 	var b strings.Builder
-	for i := range agents(s) {
+	for i := range members(s) {
 		a := &s.Agents[i]
 		if id != "" && a.ID != id || id == "" && Over(a) {
 			continue
@@ -59,7 +59,7 @@ func Context(s *supervisor.State, id string) string {
 	return b.String()
 }
 
-func agents(s *supervisor.State) []supervisor.Agent {
+func members(s *supervisor.State) []supervisor.Agent {
 	if s == nil {
 		return nil
 	}

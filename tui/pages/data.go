@@ -10,6 +10,15 @@ import (
 type Step struct {
 	Text, Status string
 	Agent        string // who does it, as it is called
+	Mode         string // the mode it is meant for
+	Touched      bool   // a person has changed it, and not saved that
+}
+
+// Tasks is a list that an agent keeps for itself.
+type Tasks struct {
+	Agent string    // as it is called
+	Tone  cell.Role // of its name
+	Items []Step    // pending, active or done
 }
 
 // Agent is one line of the roster.
@@ -48,6 +57,8 @@ type StatusData struct {
 	Mode     string   // of the keyboard: "NORMAL"
 	Hint     string   // "? help"
 	Flash    string   // what was just answered: takes the place of the figures
+	Regent   string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
+	Decider  string   // who decides where it is not the Arbiter: "hybrid"
 	Warnings []string // REHEARSAL, ALLOW ALL: never dropped
 }
 

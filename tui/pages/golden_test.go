@@ -34,14 +34,18 @@ var runs = []Run{
 var steps = []Step{
 	{Text: "Read what there is, and say what is missing", Status: "done", Agent: "Orchestrator I"},
 	{Text: "Write the currency table and its tests", Status: "done", Agent: "Orchestrator I"},
-	{Text: "Sum the lines of an invoice per currency, round as the law of each country wants it, and keep the sums apart until they are shown", Status: "active", Agent: "Orchestrator II"},
+	{Text: "Sum the lines of an invoice per currency, round as the law of each country wants it, and keep the sums apart until they are shown", Status: "active", Agent: "Orchestrator II", Mode: "implement"},
 	{Text: "Print the sums under the lines", Status: "active", Agent: "Orchestrator III"},
 	{Text: "Import the rates from the bank", Status: "failed"},
 	{Text: "監査記録を書く", Status: "pending"},
 	{Text: "Show the sums in the web view", Status: "skipped"},
-	{Text: "Write the manual's chapter", Status: "pending"},
+	{Text: "Write the manual's chapter", Status: "pending", Mode: "document"},
 	{Text: "Verify the whole with fresh eyes", Status: "pending"},
 }
+
+var tasks = []Tasks{{Agent: "Orchestrator II", Tone: cell.SpeakerOrch2, Items: []Step{
+	{Text: "Look the law of Switzerland up", Status: "done"}, {Text: "Round to five Rappen", Status: "active"}, {Text: "Prove it", Status: "pending"},
+}}}
 
 var agents = []Agent{
 	{ID: "arbiter", Name: "Arbiter", State: "listens", Tone: cell.Dim, Known: true, Tokens: 48_212, Window: 300_000, Pct: 16.07, Age: 4 * time.Minute},
@@ -109,7 +113,7 @@ func newWeaving(l *cell.Look) *weaving {
 	p := &weaving{tview.NewBox(), NewRoster(l), NewPlanStrip(l), NewStatus(l)}
 	p.roster.Set(agents)
 	p.roster.Select("orch-3")
-	p.strip.Set(steps)
+	p.strip.Set(steps, tasks)
 	p.status.Set(StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417, Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second,
 		Restarts: 1, Mode: "NORMAL", Hint: "? help", Warnings: []string{"REHEARSAL"}})
 	return p
@@ -142,7 +146,7 @@ var everyPage = map[string]func(*cell.Look) tview.Primitive{
 	},
 	"plan": func(l *cell.Look) tview.Primitive {
 		p := NewPlan(l)
-		p.Set("Give the invoices a total in every currency they have lines in.", steps)
+		p.Set(PlanData{Task: "Give the invoices a total in every currency they have lines in.", Steps: steps, Tasks: tasks})
 		return p
 	},
 	"help": func(l *cell.Look) tview.Primitive {

@@ -39,7 +39,7 @@ func dread(l *cell.Look, text string, random *rand.Rand) []tview.Primitive {
 	var choices []Choice
 	for i := range many {
 		list = append(list, Run{ID: fmt.Sprint(i, text), Title: text, Status: text, Bytes: random.Int64() - math.MaxInt64/2, Rehearsal: i%2 == 0, LastActive: time.Unix(random.Int64N(1e10), 0)})
-		steps = append(steps, Step{text, []string{"", "pending", "active", "done", "failed", "skipped", text}[random.IntN(7)], text})
+		steps = append(steps, Step{text, []string{"", "pending", "active", "done", "failed", "skipped", text}[random.IntN(7)], text, text, true})
 		agents = append(agents, Agent{ID: fmt.Sprint(i), Name: text, Mode: text, State: text, Busy: i%3 == 0, Known: i%2 == 0, Tokens: random.Int() - math.MaxInt/2, Window: random.Int() - math.MaxInt/2,
 			Pct: []float64{math.NaN(), math.Inf(1), -5, 1e18, 50}[random.IntN(5)], Level: text, Doing: text, Age: time.Duration(random.Int64() - math.MaxInt64/2), Bell: i%5 == 0, Past: i%7 == 0})
 		groups = append(groups, HelpGroup{text, []HelpRow{{text, text}, {"k", text}, {text, "k"}}[:random.IntN(4)]})
@@ -48,7 +48,7 @@ func dread(l *cell.Look, text string, random *rand.Rand) []tview.Primitive {
 	s.Set(list, time.Unix(1e9, 0))
 	s.Down(random.IntN(50))
 	p := NewPlan(l)
-	p.Set(text, steps)
+	p.Set(PlanData{Task: text, Steps: steps, Tasks: []Tasks{{text, cell.Dim, steps}}, Notes: []string{text}, Dirty: true})
 	p.Down(random.IntN(50))
 	h := NewHelp(l)
 	h.Set(text, groups)
@@ -59,7 +59,7 @@ func dread(l *cell.Look, text string, random *rand.Rand) []tview.Primitive {
 	r.Set(agents)
 	r.Select(fmt.Sprint(random.IntN(40)))
 	strip := NewPlanStrip(l)
-	strip.Set(steps)
+	strip.Set(steps, []Tasks{{text, cell.Dim, steps}})
 	st := NewStatus(l)
 	st.Set(StatusData{Word: text, Awaited: text, Human: many%2 == 0, Waiting: time.Duration(random.Int64()), CostUSD: math.Inf(1), Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
 		Restarts: many, Mode: text, Hint: text, Flash: []string{"", text}[many%2], Warnings: []string{text, "REHEARSAL"}[:many%3%3]})

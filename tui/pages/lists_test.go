@@ -182,7 +182,7 @@ func TestHelpShowsAll(t *testing.T) {
 
 func TestPlanScrolls(t *testing.T) {
 	p := NewPlan(look(t, "dark", cell.Unicode))
-	p.Set("the task", steps)
+	p.Set(PlanData{Task: "the task", Steps: steps})
 	p.Down(1000) // more than there is, before it was drawn
 	got, _ := drawAt(t, p, 40, 10)
 	if !strings.Contains(got, "the task") {

@@ -9,56 +9,216 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
-// Plan is the plan in full.
+// Plan is the plan in full, one step of it at hand, and below it what agents keep in
+// lists of their own.
 type Plan struct {
 	page
 	scroller
-	task  string
-	steps []Step
+	data PlanData
+	at   int      // the step at hand
+	hold bool     // it was scrolled: the step at hand need not be in sight
+	rows [][2]int // first row of each step in the page, and the one behind its last
+	body [2]int   // column and row of the screen where the page's rows begin
+}
+
+// PlanData is what the page of the plan shows.
+type PlanData struct {
+	Task  string
+	Steps []Step
+	Tasks []Tasks
+	Notes []string // what a person should know of their changes
+	Dirty bool     // there are changes that are not saved
 }
 
 // NewPlan is a plan of nothing.
 func NewPlan(look *cell.Look) *Plan { return &Plan{page: newPage(look)} }
 
-// Set replaces the plan and what it is for.
-func (p *Plan) Set(task string, steps []Step) { p.task, p.steps = task, steps }
+// Set replaces what it shows. The step at hand stays that of its number.
+func (p *Plan) Set(d PlanData) {
+	p.data = d
+	p.at = max(min(p.at, len(d.Steps)-1), 0)
+}
+
+// Chosen is the number of the step at hand, counted from 0; false: there is none.
+func (p *Plan) Chosen() (int, bool) { return p.at, p.at < len(p.data.Steps) }
+
+// Choose takes a step at hand.
+func (p *Plan) Choose(i int) {
+	p.at, p.hold = max(min(i, len(p.data.Steps)-1), 0), false
+}
+
+// Up and Down go by steps, and beyond them by rows.
+func (p *Plan) Up(n int) {
+	if p.at == 0 {
+		p.scroller.Up(n)
+		p.hold = true
+		return
+	}
+	p.Choose(p.at - n)
+}
+
+// Down is Up the other way.
+func (p *Plan) Down(n int) {
+	if p.view == 0 {
+		return // it was never drawn
+	}
+	if p.at >= len(p.data.Steps)-1 {
+		p.scroller.Down(n)
+		p.hold = true
+		return
+	}
+	p.Choose(p.at + n)
+}
+
+// PageUp and PageDown scroll, and take the first step in sight at hand.
+func (p *Plan) PageUp()   { p.scroller.PageUp(); p.seize() }
+func (p *Plan) PageDown() { p.scroller.PageDown(); p.seize() }
+
+// Top and Bottom go to the ends.
+func (p *Plan) Top()    { p.Choose(0); p.scroller.Top(); p.hold = true }
+func (p *Plan) Bottom() { p.Choose(len(p.data.Steps) - 1); p.scroller.Bottom(); p.hold = true }
+
+func (p *Plan) seize() {
+	p.hold = true
+	for i, r := range p.rows {
+		if i < len(p.data.Steps) && r[0] >= p.top {
+			p.at = i
+			return
+		}
+	}
+}
+
+// At takes the step drawn at a place of the screen at hand.
+func (p *Plan) At(x, y int) (int, bool) {
+	row := y - p.body[1] + p.top
+	if !p.InRect(x, y) || y < p.body[1] || y >= p.body[1]+p.view {
+		return 0, false
+	}
+	for i, r := range p.rows {
+		if row >= r[0] && row < r[1] && i < len(p.data.Steps) {
+			p.at = i
+			return i, true
+		}
+	}
+	return 0, false
+}
 
 // Draw implements tview.Primitive.
 func (p *Plan) Draw(screen tcell.Screen) {
 	c := column(p.canvas(screen), 110)
-	done, _ := count(p.steps)
+	done, _ := count(p.data.Steps)
 	var right cell.Line
-	if n := len(p.steps); n > 0 {
-		pct := float64(done) / float64(n) * 100
-		right = append(p.look.Meter(12, pct, ""), cell.Span{Text: fmt.Sprintf("  %d of %d", done, n), Role: cell.Dim})
+	if p.data.Dirty {
+		right = append(right, cell.Span{Text: "changed, not saved  ", Role: cell.Warn})
+	}
+	if n := len(p.data.Steps); n > 0 {
+		right = append(right, p.look.Meter(12, float64(done)/float64(n)*100, "")...)
+		right = append(right, cell.Span{Text: fmt.Sprintf("  %d of %d", done, n), Role: cell.Dim})
+	}
+	if cw, _ := c.Size(); p.data.Dirty && right.Width() > cw-len("THE PLAN")-2 {
+		right = right[:1]
 	}
 	body := header(c, "THE PLAN", right)
 	w, h := body.Size()
+	p.body[0], p.body[1] = body.Origin()
 	lines := p.lines(w - 1)
 	p.fit(len(lines), h)
+	p.follow()
 	body.Lines(0, lines[p.top:min(p.top+p.view, len(lines))])
+	if p.at < len(p.rows) {
+		for y := max(p.rows[p.at][0]-p.top, 0); y < min(p.rows[p.at][1]-p.top, p.view); y++ {
+			body.Restyle(0, y, w-1, cell.Selection)
+		}
+	}
 	p.marks(body)
 }
 
+// follow scrolls so that the step at hand is in sight, and at the ends what is beyond.
+func (p *Plan) follow() {
+	if p.hold || p.at >= len(p.rows) {
+		return
+	}
+	from, to := p.rows[p.at][0], p.rows[p.at][1]
+	switch {
+	case p.at == 0 && to <= p.view:
+		p.top = 0
+		return
+	case to > p.top+p.view:
+		p.top = to - p.view
+	}
+	p.top = max(min(p.top, from), 0)
+}
+
+// lines are the rows of the page; where each step stands is noted.
 func (p *Plan) lines(w int) (lines []cell.Line) {
-	if p.task != "" {
-		lines = append(cell.WrapText(cell.Emphasis, p.task, max(w, 1)), nil)
+	p.rows = p.rows[:0]
+	for _, note := range p.data.Notes {
+		lines = append(lines, cell.WrapText(cell.Warn, note, max(w, 1))...)
 	}
-	if len(p.steps) == 0 {
-		return append(lines, cell.Of(cell.Dim, "No plan is laid yet."))
+	if len(lines) > 0 {
+		lines = append(lines, nil)
 	}
-	digits := len(fmt.Sprint(len(p.steps)))
-	indent := digits + 4
-	for i, s := range p.steps {
-		mark, role := stepMark(p.look.Glyphs, s.Status)
-		text := cell.Of(stepText(s.Status), s.Text)
-		if s.Agent != "" {
-			text = append(text, cell.Span{Text: "  " + s.Agent, Role: cell.Dim})
+	if p.data.Task != "" {
+		lines = append(append(lines, cell.WrapText(cell.Emphasis, p.data.Task, max(w, 1))...), nil)
+	}
+	if len(p.data.Steps) == 0 {
+		lines = append(lines, cell.Of(cell.Dim, "No plan is laid yet."))
+	}
+	digits := len(fmt.Sprint(len(p.data.Steps)))
+	for i, s := range p.data.Steps {
+		first := len(lines)
+		lines = append(lines, p.step(i, s, digits, w)...)
+		p.rows = append(p.rows, [2]int{first, len(lines)})
+	}
+	for _, t := range p.data.Tasks {
+		lines = append(lines, p.tasks(t, w)...)
+	}
+	return lines
+}
+
+// step is one step: what it is, the mode it is meant for, who works on it.
+func (p *Plan) step(i int, s Step, digits, w int) (lines []cell.Line) {
+	indent := digits + 6
+	mark, role := stepMark(p.look.Glyphs, s.Status)
+	text := cell.Of(stepText(s.Status), s.Text)
+	if about := about(s, " "+p.look.Glyphs.Separator+" "); about != "" {
+		text = append(text, cell.Span{Text: "  " + about, Role: cell.Dim})
+	}
+	if s.Touched {
+		text = append(text, cell.Span{Text: "  changed", Role: cell.Warn})
+	}
+	chosen := cell.Span{Text: "  ", Role: cell.Base}
+	if i == p.at {
+		chosen = cell.Span{Text: p.look.Glyphs.Chosen + " ", Role: cell.Active}
+	}
+	for j, l := range cell.Wrap(text, max(w-indent, 1)) {
+		head := cell.Line{{Text: strings.Repeat(" ", indent), Role: cell.Base}}
+		if j == 0 {
+			head = cell.Line{chosen, {Text: mark + " ", Role: role}, {Text: fmt.Sprintf("%*d  ", digits, i+1), Role: cell.Dim}}
 		}
-		for j, l := range cell.Wrap(text, max(w-indent, 1)) {
-			head := cell.Line{{Text: strings.Repeat(" ", indent), Role: cell.Base}}
+		lines = append(lines, append(head, l...))
+	}
+	return lines
+}
+
+// about is the mode a step is meant for and who works on it.
+func about(s Step, separator string) string {
+	if s.Mode != "" && s.Agent != "" {
+		return s.Mode + separator + s.Agent
+	}
+	return s.Mode + s.Agent
+}
+
+// tasks is an agent's own list, indented and dim.
+func (p *Plan) tasks(t Tasks, w int) []cell.Line {
+	done, _ := count(t.Items)
+	lines := []cell.Line{nil, append(cell.Line{{Text: t.Agent, Role: t.Tone}}, cell.Span{Text: fmt.Sprintf("  its own list, %d of %d", done, len(t.Items)), Role: cell.Dim})}
+	for _, s := range t.Items {
+		mark, role := stepMark(p.look.Glyphs, s.Status)
+		for j, l := range cell.WrapText(cell.Dim, s.Text, max(w-6, 1)) {
+			head := cell.Line{{Text: "      ", Role: cell.Base}}
 			if j == 0 {
-				head = cell.Line{{Text: mark + " ", Role: role}, {Text: fmt.Sprintf("%*d  ", digits, i+1), Role: cell.Dim}}
+				head = cell.Line{{Text: "    ", Role: cell.Base}, {Text: mark + " ", Role: role}}
 			}
 			lines = append(lines, append(head, l...))
 		}
@@ -88,65 +248,4 @@ func count(steps []Step) (done, current int) {
 		current = len(steps) - 1
 	}
 	return done, current
-}
-
-// PlanStrip is the plan in few rows, the current step in sight.
-type PlanStrip struct {
-	page
-	steps []Step
-}
-
-// NewPlanStrip is a strip of no plan.
-func NewPlanStrip(look *cell.Look) *PlanStrip { return &PlanStrip{page: newPage(look)} }
-
-// Set replaces the plan.
-func (p *PlanStrip) Set(steps []Step) { p.steps = steps }
-
-// Rows is how many rows the plan wants, of so many at most.
-func (p *PlanStrip) Rows(most int) int { return max(min(len(p.steps), most), 0) }
-
-// Draw implements tview.Primitive.
-func (p *PlanStrip) Draw(screen tcell.Screen) {
-	c := p.canvas(screen)
-	w, h := c.Size()
-	n := len(p.steps)
-	if n == 0 || h == 0 {
-		return
-	}
-	_, current := count(p.steps)
-	if h == 1 && n > 1 {
-		c.Line(0, 0, append(cell.Of(cell.Dim, fmt.Sprintf("%d/%d ", current+1, n)), p.step(current, w)...).Shorten(w, p.look.Glyphs.Ellipsis))
-		return
-	}
-	// What is over is of less interest than what comes: one of it above the current.
-	top := max(min(current-1, n-h), 0)
-	if h >= 5 && n > h {
-		top = max(min(current-2, n-h), 0)
-	}
-	for i := range min(h, n-top) {
-		l := p.step(top+i, w)
-		switch hidden := n - top - h; {
-		case i == 0 && top > 0 && top != current:
-			l = p.step(top, w-6)
-			c.Right(i, cell.Of(cell.Dim, fmt.Sprintf("%s%d", p.look.Glyphs.Less, top)))
-		case i == h-1 && hidden > 0 && top+i != current:
-			l = p.step(top+i, w-6)
-			c.Right(i, cell.Of(cell.Dim, fmt.Sprintf("%s%d", p.look.Glyphs.More, hidden)))
-		}
-		c.Line(0, i, l)
-	}
-}
-
-// step is one step in one row.
-func (p *PlanStrip) step(i, w int) cell.Line {
-	s, e := p.steps[i], p.look.Glyphs.Ellipsis
-	mark, role := stepMark(p.look.Glyphs, s.Status)
-	l := cell.Line{{Text: mark + " ", Role: role}}
-	agent := ""
-	if s.Agent != "" && w >= 48 && (s.Status == "active" || s.Status == "failed") {
-		agent = "  " + cell.Shorten(s.Agent, w/4, e)
-	}
-	return append(l,
-		cell.Span{Text: cell.Shorten(s.Text, max(w-2-cell.Width(agent), 0), e), Role: stepText(s.Status)},
-		cell.Span{Text: agent, Role: cell.Dim})
 }

@@ -146,7 +146,7 @@ func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
 				s := screenOf(t, 30, h)
 				p := NewPlanStrip(look(t, "dark", cell.Unicode))
 				p.SetRect(0, 0, 30, h)
-				p.Set(list)
+				p.Set(list, nil)
 				p.Draw(s)
 				got := text(s)
 				if !strings.Contains(got, fmt.Sprintf("step-%d.", current)) {

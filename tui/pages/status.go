@@ -37,6 +37,7 @@ type piece struct {
 const (
 	rankWarning = iota // never
 	rankHuman          // that a human is awaited
+	rankRegent         // that somebody decides in the Arbiter's place
 	rankWord
 	rankFlash // what is said for a moment, and may be why something was refused
 	rankAwaited
@@ -45,6 +46,7 @@ const (
 	rankElapsed
 	rankWaiting
 	rankRestarts
+	rankDecider
 	rankTokens
 	rankHint
 )
@@ -66,6 +68,9 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 			who += " " + sep + " " + Elapsed(d.Waiting)
 		}
 		text(rankHuman, false, cell.StatusBarAlert, " ? %s ", who)
+	}
+	if d.Regent != "" {
+		text(rankRegent, false, cell.StatusBarAlert, " %s ", d.Regent)
 	}
 	if d.Word != "" {
 		switch d.Tone { // as it is drawn on the bar
@@ -106,6 +111,9 @@ func (s *Status) figures(text func(rank int, right bool, r cell.Role, format str
 	d := s.data
 	if d.Restarts > 0 {
 		text(rankRestarts, true, cell.StatusBar, "%s", plural(d.Restarts, "restart"))
+	}
+	if d.Decider != "" {
+		text(rankDecider, true, cell.StatusBarDim, "%s", d.Decider)
 	}
 	if d.Tokens > 0 {
 		text(rankTokens, true, cell.StatusBarDim, "%s tok", Tokens(d.Tokens))

@@ -1,0 +1,148 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// do plays a call and its result.
+func (d *deeds) do(name, input, parent, result string, failed bool) {
+	id := fmt.Sprintf("toolu_%d", len(d.open)+d.tools+len(d.files)+1)
+	d.call(block{ID: id, Name: name, Input: json.RawMessage(input)}, parent)
+	d.result(block{ToolUseID: id, IsError: failed}, result, false)
+}
+
+func settled(d *deeds) bridge.Turn {
+	var turn bridge.Turn
+	d.settle(&turn)
+	return turn
+}
+
+func TestDeeds(t *testing.T) {
+	const sub = "toolu_agent"
+	for name, tc := range map[string]struct {
+		play func(*deeds)
+		want bridge.Turn
+	}{
+		"nothing": {func(*deeds) {}, bridge.Turn{}},
+		"a failure that was not followed up": {func(d *deeds) {
+			d.do("Read", `{"file_path":"/w/a"}`, "", "text", false)
+			d.do("Bash", `{"command":"go test","description":"run"}`, "", "FAIL", true)
+		}, bridge.Turn{Tools: 2, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "go test", Command: "go test", Message: "FAIL", InputSize: 41, Size: 4}}},
+		"one that was": {func(d *deeds) {
+			d.do("Bash", `{"command":"go test"}`, "", "FAIL", true)
+			d.do("Bash", `{"command":"go vet"}`, "", "", false)
+		}, bridge.Turn{Tools: 2}},
+		"one with another call on its way": {func(d *deeds) {
+			d.do("Bash", `{"command":"go test"}`, "", "FAIL", true)
+			d.call(block{ID: "x", Name: "Bash", Input: json.RawMessage(`{"command":"sleep"}`)}, "")
+		}, bridge.Turn{Tools: 2}},
+		"our own tools are nothing": {func(d *deeds) {
+			d.do("Grep", `{"pattern":"x","path":"/w"}`, "", "bad", true)
+			d.do(mcpPrefix+"report", `{}`, "", "no", true)
+		}, bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Grep", Attempted: "x", Message: "bad", InputSize: 27, Size: 3}}},
+		"a subagent's count for files alone": {func(d *deeds) {
+			d.do("Edit", `{"file_path":"/w/s"}`, sub, "ok", false)
+			d.do("Bash", `{"command":"x"}`, sub, "FAIL", true)
+		}, bridge.Turn{Files: []string{"/w/s"}}},
+		"files": {func(d *deeds) {
+			d.do("Write", `{"file_path":"/w/a","content":"x"}`, "", "ok", false)
+			d.do("Edit", `{"file_path":"/w/a"}`, "", "ok", false)
+			d.do("MultiEdit", `{"file_path":"/w/b"}`, "", "ok", false)
+			d.do("NotebookEdit", `{"notebook_path":"/w/n"}`, "", "ok", false)
+			d.do("Write", `{"file_path":"/w/no"}`, "", "no", true)
+			d.do("Read", `{"file_path":"/w/r"}`, "", "ok", false)
+		}, bridge.Turn{Tools: 6, Files: []string{"/w/a", "/w/b", "/w/n"}}},
+		"odd input": {func(d *deeds) { d.do("New", `[1]`, "", "no", true) },
+			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "New", Attempted: "[1]", Message: "no", InputSize: 3, Size: 2}}},
+	} {
+		d := newDeeds()
+		tc.play(d)
+		if diff := cmp.Diff(tc.want, settled(d)); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(bridge.Turn{}, settled(d)); diff != "" {
+			t.Errorf("%s: the next turn begins with:\n%s", name, diff)
+		}
+	}
+}
+
+func TestDeedsAreBounded(t *testing.T) {
+	d := newDeeds()
+	for i := range 2 * bridge.TurnFiles {
+		d.do("Write", fmt.Sprintf(`{"file_path":"/w/%d"}`, i), "", "", false)
+	}
+	command, _ := json.Marshal(map[string]string{"command": strings.Repeat("ü", 1001)})
+	d.do("Bash", string(command), "", "x"+strings.Repeat("€", 1000), true)
+	turn := settled(d)
+	if f := turn.Failed; len(turn.Files) != bridge.TurnFiles || f == nil || f.Size != 3001 || f.InputSize != len(command) {
+		t.Fatalf("%+v", turn)
+	} else if len(f.Attempted) != maxAttempted || len(f.Command) != maxCommand || len(f.Message) != 1999 ||
+		!utf8.ValidString(f.Attempted+f.Command+f.Message) {
+		t.Errorf("%d, %d and %d bytes", len(f.Attempted), len(f.Command), len(f.Message))
+	}
+}
+
+// TestLiveDeeds: what was done, denied and written, by the agent and by its subagent.
+func TestLiveDeeds(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		dir := t.TempDir()
+		write := func(name string) call {
+			return call{"Write", map[string]any{"file_path": filepath.Join(dir, name), "content": "x"}}
+		}
+		model := startAPI(t,
+			reply{tools: []call{write("a")}},
+			reply{tools: []call{{"Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}}}},
+			reply{tools: []call{write("b")}}, reply{text: "written"}, // the subagent
+			reply{tools: []call{bash("echo out; exit 3")}}, reply{text: "I give up"},
+			reply{tools: []call{bash("rm -rf " + filepath.Join(dir, "a"))}}, reply{text: "not allowed"},
+			reply{tools: []call{{"WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}}}}, reply{text: "not there"},
+			reply{tools: []call{bash("touch " + filepath.Join(dir, "c"))}}, reply{text: "not permitted"})
+		s := prepare(t, spec, model.env())
+		s.cfg.AllowedTools = []string{"Write", "Bash(echo *)"}
+		s.cfg.DisallowedTools = []string{"Bash(rm *)", "WebFetch"}
+		s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+			if !strings.Contains(string(p.Input), "touch") {
+				return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+			}
+			return bridge.PermissionResult{Behavior: bridge.Deny, Message: "not now"}, nil
+		}
+		s.launch()
+		turn := s.turn("one")
+		want := bridge.Turn{Tools: 3, Files: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")},
+			Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "echo out; exit 3", Command: "echo out; exit 3",
+				Message: "Exit code 3\nout", InputSize: 50, Size: 15}}
+		if diff := cmp.Diff(want, deedsOf(turn)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		turn = s.turn("two")
+		if f := turn.Failed; f == nil || !f.Denied || f.Tool != "Bash" || !strings.Contains(f.Message, "denied") {
+			t.Errorf("denied by a rule: %+v", turn.Failed)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
+			t.Error(err)
+		}
+		turn = s.turn("three")
+		if f := turn.Failed; f == nil || f.Tool != "WebFetch" || spec.Path == realCLI && !f.Denied {
+			t.Errorf("switched off: %+v", turn.Failed)
+		}
+		turn = s.turn("four")
+		if f := turn.Failed; f == nil || !f.Denied || f.Message != "not now" {
+			t.Errorf("denied by the host: %+v", turn.Failed)
+		}
+	})
+}
+
+func deedsOf(t bridge.Turn) bridge.Turn {
+	return bridge.Turn{Tools: t.Tools, Failed: t.Failed, Files: t.Files}
+}

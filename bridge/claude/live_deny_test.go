@@ -1,0 +1,107 @@
+package claude
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// TestLiveDeniedTools: what a session is denied its model is not offered, what it
+// calls all the same is refused without a question, and its subagents are no way
+// around either. What is neither denied nor allowed is asked for, of both.
+func TestLiveDeniedTools(t *testing.T) {
+	for name, deny := range map[string]func(*bridge.AgentConfig){
+		"by name": func(cfg *bridge.AgentConfig) {
+			cfg.DisallowedTools = []string{"Write", "Edit", "NotebookEdit", "Bash(rm *)"}
+		},
+		"by a list": func(cfg *bridge.AgentConfig) {
+			cfg.Tools, cfg.DisallowedTools = []string{"Agent", "Bash", "Read"}, []string{"Bash(rm *)"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+				dir := t.TempDir()
+				keep := filepath.Join(dir, "keep")
+				if err := os.WriteFile(keep, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				write := reply{tools: []call{{"Write", map[string]any{"file_path": filepath.Join(dir, "made"), "content": "x"}}}}
+				remove := reply{tools: []call{bash("rm -f " + keep)}}
+				touch := func(name string) reply { return reply{tools: []call{bash("touch " + filepath.Join(dir, name))}} }
+				model := startAPI(t, write, remove, touch("main"),
+					taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
+					write, remove, touch("sub"), reply{text: "tried"}, reply{text: "done"})
+				s := prepare(t, spec, model.env())
+				deny(&s.cfg)
+				var asked questions
+				s.host.permission = asked.allow
+				s.launch()
+				s.turn("go")
+
+				for who, request := range map[string]int{"main": 0, "subagent": 4} {
+					offered := model.toolNames(request)
+					if !slices.Contains(offered, "Bash") || !slices.Contains(offered, "Read") {
+						t.Errorf("the %s lacks tools: %v", who, offered)
+					}
+					for _, tool := range []string{"Write", "Edit", "NotebookEdit"} {
+						if slices.Contains(offered, tool) {
+							t.Errorf("the %s is offered %s", who, tool)
+						}
+					}
+				}
+				var refused []string
+				for _, r := range of[bridge.ToolResult](s.host) {
+					if r.IsError {
+						who := "main: "
+						if r.Subagent != "" {
+							who = "sub: "
+						}
+						refused = append(refused, who+firstWords(r.Text))
+					}
+				}
+				want := []string{"main: No such tool", "main: Permission to use", "sub: No such tool", "sub: Permission to use"}
+				if diff := cmp.Diff(want, refused); diff != "" {
+					t.Errorf("refused, -want +got:\n%s", diff)
+				}
+				if diff := cmp.Diff([]string{"main: Bash", "sub: Bash"}, asked.list); diff != "" {
+					t.Errorf("asked, -want +got:\n%s", diff)
+				}
+				left, _ := filepath.Glob(filepath.Join(dir, "*"))
+				if diff := cmp.Diff([]string{keep, filepath.Join(dir, "main"), filepath.Join(dir, "sub")}, left); diff != "" {
+					t.Errorf("files, -want +got:\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// firstWords of a refusal, without its marks.
+func firstWords(text string) string {
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "<tool_use_error>"), "Error: ")
+	return strings.Join(strings.Fields(text)[:3], " ")
+}
+
+// questions notes what a host was asked.
+type questions struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (q *questions) allow(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	who := "main: "
+	if p.Subagent != "" {
+		who = "sub: "
+	}
+	q.list = append(q.list, who+p.Tool)
+	return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+}

@@ -1,0 +1,150 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+var _ bridge.Querier = (*Launcher)(nil)
+
+// querySettings: nothing of other sessions may reach a query, and the user's hooks
+// have no part in it (they would run with each one, observed with CLI 2.1.329).
+const querySettings = `{"crossSessionInbound":"refuse","disableAllHooks":true}`
+
+// queryEnv keeps what else the user's settings bring out of the prompt: CLAUDE.md,
+// which is read also beside a system prompt of ours; and, with no tool to search for, the
+// placeholder of the tool search (observed with CLI 2.1.329).
+var queryEnv = []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "ENABLE_TOOL_SEARCH=false"}
+
+// errQueryTimeout says that a query took longer than it may.
+var errQueryTimeout = errors.New("no answer in time")
+
+// Query implements bridge.Querier.
+func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.QueryParams) (bridge.QueryResult, error) {
+	var none bridge.QueryResult
+	info, err := l.Detect(ctx, spec)
+	if err != nil {
+		return none, err
+	}
+	launch, err := queryPlan(p)
+	if err != nil {
+		return none, err
+	}
+	input, err := queryInput(launch, p.Prompt)
+	if err != nil {
+		return none, err
+	}
+	limit := bridge.DefaultQueryTimeout
+	if p.TimeoutMS > 0 {
+		limit = time.Duration(p.TimeoutMS) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
+	defer cancel()
+	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
+	cmd.Dir = p.CWD
+	cmd.Env = append(environ(os.Environ(), p.Env), queryEnv...)
+	q, err := startQuery(cmd, leash.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)}, input)
+	if err != nil {
+		return none, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
+	}
+	cause := q.await(ctx)
+	if err := q.end(); err != nil {
+		return none, claudeError(bridge.CatInternal, "end a query: %v", err)
+	}
+	return q.answer(cause, limit)
+}
+
+// queryPlan renders parameters that the bridge has checked. The message goes over
+// stream-json and not as text: of a text the CLI runs what begins with a slash and
+// reads the files that an @ names, also without a tool (observed with CLI 2.1.329).
+func queryPlan(p bridge.QueryParams) (plan, error) {
+	if err := check(bridge.AgentConfig{SessionID: uuid.Nil.String(), Model: p.Model, Effort: p.Effort,
+		SystemPrompt: p.SystemPrompt, JSONSchema: p.JSONSchema, SettingSources: p.SettingSources}); err != nil {
+		return plan{}, err
+	}
+	q := plan{init: map[string]any{}, args: []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--no-session-persistence", "--strict-mcp-config", "--permission-mode", "default",
+		"--setting-sources", strings.Join(p.SettingSources, ","),
+		"--settings", querySettings,
+	}}
+	q.optional("--model", p.Model)
+	q.optional("--effort", p.Effort)
+	if p.MaxBudgetUSD > 0 {
+		q.add("--max-budget-usd", strconv.FormatFloat(p.MaxBudgetUSD, 'f', -1, 64))
+	}
+	q.text("--system-prompt", "systemPrompt", p.SystemPrompt)
+	q.schema(p.JSONSchema)
+	q.add("--tools", "")
+	return q, nil
+}
+
+// queryInput is all that the CLI reads: what is too long for an argument, and the
+// message. It need not wait for the answer to the former.
+func queryInput(p plan, prompt string) ([]byte, error) {
+	var input []byte
+	if len(p.init) > 0 {
+		p.init["subtype"] = "initialize"
+		line, err := marshalLine(map[string]any{"type": "control_request", "request_id": "init", "request": p.init})
+		if err != nil {
+			return nil, err
+		}
+		input = line
+	}
+	line, err := marshalLine(userLine{Type: "user", UUID: uuid.NewString(),
+		Message: userMessage{Role: "user", Content: prompt}, ClientComposed: true})
+	if err != nil {
+		return nil, err
+	}
+	return append(input, line...), nil
+}
+
+// answer makes a result, or the reason why there is none, of what the CLI said.
+func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult, error) {
+	heard := q.heard
+	switch {
+	case heard.result != nil:
+	case errors.Is(cause, errQueryTimeout):
+		e := &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
+			Message: fmt.Sprintf("the model gave no answer within %v", limit), Stderr: q.stderr.tail()}
+		if retry := heard.retry; retry != nil {
+			// What keeps the CLI trying again is what can be waited for.
+			if e.Category = byStatus(retry.Status); e.Category == "" {
+				e.Category = bridge.CatServer
+			}
+			e.Message += fmt.Sprintf("; the API was tried again %d times: %s", retry.Attempt, retry.Reason)
+		}
+		return bridge.QueryResult{}, e
+	case cause != nil:
+		return bridge.QueryResult{}, cause
+	default:
+		e := claudeError(bridge.CatStart, "the Claude CLI ended without an answer (%s)", q.child.State())
+		e.Stderr = q.stderr.tail()
+		return bridge.QueryResult{}, e
+	}
+	f := *heard.result
+	if o := judge(f, heard.trouble); o.outcome != bridge.TurnDone {
+		e := claudeError(o.category, "%s", o.message)
+		if e.Category == "" || f.Subtype == "error_during_execution" {
+			e.Category, e.Message = bridge.CatStart, failureText(f) // it never came to ask
+		}
+		e.Stderr, e.CostUSD, e.ResetsAt = q.stderr.tail(), f.TotalCost, o.resetsAt
+		return bridge.QueryResult{}, e
+	}
+	r := bridge.QueryResult{Output: f.Verdict, Usage: f.Usage, CostUSD: f.TotalCost, DurationMS: q.took.Milliseconds(), Model: heard.model}
+	if f.Verdict == nil {
+		r.Text = f.Text
+	}
+	return r, nil
+}

@@ -1,0 +1,311 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+// asking is one query with its surroundings.
+type asking struct {
+	t    *testing.T
+	l    *Launcher
+	spec bridge.ClaudeSpec
+	run  string
+	home string
+	bridge.QueryParams
+}
+
+func newAsking(t *testing.T, spec bridge.ClaudeSpec, model *api) *asking {
+	t.Helper()
+	q := &asking{t: t, spec: spec, run: "run-" + uuid.NewString(), home: t.TempDir()}
+	q.l = NewLauncher(filepath.Join(q.home, "cache"))
+	q.QueryParams = bridge.QueryParams{Model: "claude-opus-5-5", Effort: "low", CWD: t.TempDir(), SystemPrompt: "You choose.",
+		Prompt: "Which?", JSONSchema: json.RawMessage(verdictSchema), SettingSources: []string{"user"},
+		Env: map[string]string{"HOME": q.home, "ANTHROPIC_API_KEY": "sk-ant-rehearsal-0000", "CLAUDE_CODE_MAX_RETRIES": "0"}}
+	if model != nil {
+		q.Env["ANTHROPIC_BASE_URL"] = model.url
+	}
+	return q
+}
+
+// ask asks, and checks what must hold after every query.
+func (q *asking) ask(ctx context.Context) (bridge.QueryResult, error) {
+	q.t.Helper()
+	r, err := q.l.Query(ctx, q.run, q.spec, q.QueryParams)
+	if left := leash.Survivors(q.run); len(left) > 0 {
+		q.t.Errorf("processes are left: %v", left)
+	}
+	if found, _ := filepath.Glob(filepath.Join(q.home, ".claude", "projects", "*", "*.jsonl")); len(found) > 0 {
+		q.t.Errorf("a session is left: %v", found)
+	}
+	return r, err
+}
+
+func chosen(message string) reply {
+	return reply{usage: [3]int{3, 100, 20}, tools: []call{{verdictTool, map[string]any{"message": message}}}}
+}
+
+func TestLiveQuery(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		model := startAPI(t, chosen("the tester"))
+		q := newAsking(t, spec, model)
+		hooked := q.burden()
+		q.Prompt = "/cost\n@/etc/passwd Which?"
+		r, err := q.ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.CostUSD <= 0 || r.DurationMS <= 0 {
+			t.Errorf("cost %v, duration %v", r.CostUSD, r.DurationMS)
+		}
+		r.CostUSD, r.DurationMS = 0, 0
+		want := bridge.QueryResult{Output: json.RawMessage(`{"message":"the tester"}`), Model: "claude-opus-5-5",
+			Usage: bridge.Usage{Input: 3, CacheRead: 100, CacheCreation: 20, Output: 7}}
+		if diff := cmp.Diff(want, r); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		request := model.lastRequest()
+		for _, has := range []string{"You choose.", `/cost\n@/etc/passwd Which?`, `"effort":"low"`} {
+			if !strings.Contains(request, has) {
+				t.Errorf("the request has no %s", has)
+			}
+		}
+		for _, not := range []string{"root:", "USER MEMORY", "PROJECT MEMORY", "temperature"} {
+			if strings.Contains(request, not) {
+				t.Errorf("the request has %s", not)
+			}
+		}
+		if diff := cmp.Diff([]string{verdictTool}, model.toolNames(0)); diff != "" {
+			t.Errorf("tools, -want +got:\n%s", diff)
+		}
+		if _, err := os.Stat(hooked); err == nil {
+			t.Error("a hook of the user's ran")
+		}
+	})
+}
+
+// burden fills the user's and the project's places with what is none of a query's
+// business, and returns the file that a hook would write.
+func (q *asking) burden() string {
+	q.t.Helper()
+	hooked := filepath.Join(q.home, "hooked")
+	hook, _ := json.Marshal(map[string]any{"hooks": map[string]any{"UserPromptSubmit": []any{
+		map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "touch " + hooked}}}}}})
+	for path, text := range map[string]string{
+		filepath.Join(q.home, ".claude", "settings.json"): string(hook),
+		filepath.Join(q.home, ".claude", "CLAUDE.md"):     "USER MEMORY",
+		filepath.Join(q.CWD, "CLAUDE.md"):                 "PROJECT MEMORY",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			q.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			q.t.Fatal(err)
+		}
+	}
+	return hooked
+}
+
+// toolNames lists the tools of the nth request, sorted.
+func (a *api) toolNames(n int) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var names []string
+	if n < len(a.requests) {
+		tools, _ := a.requests[n]["tools"].([]any)
+		for _, tool := range tools {
+			name, _ := tool.(map[string]any)["name"].(string)
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestLiveQueryWithoutAVerdict: no failure, the caller may find it in the text.
+func TestLiveQueryWithoutAVerdict(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		q := newAsking(t, spec, startAPI(t, reply{text: "the tester"}, reply{text: "I said so"}))
+		r, err := q.ask(t.Context())
+		if err != nil || r.Output != nil || r.Text != "I said so" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+func TestLiveQueryWithoutASchema(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		model := startAPI(t, reply{text: "plain"})
+		q := newAsking(t, spec, model)
+		q.JSONSchema, q.SettingSources = nil, nil
+		r, err := q.ask(t.Context())
+		if err != nil || r.Output != nil || r.Text != "plain" || len(model.toolNames(0)) != 0 {
+			t.Errorf("%+v, %v, tools %v", r, err, model.toolNames(0))
+		}
+	})
+}
+
+// TestLiveQueryOfAnyLength: what no argument can hold goes over stdin.
+func TestLiveQueryOfAnyLength(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		model := startAPI(t, chosen("long"))
+		q := newAsking(t, spec, model)
+		q.SystemPrompt, q.Prompt = strings.Repeat("s", 200<<10), strings.Repeat("p", 300<<10)
+		r, err := q.ask(t.Context())
+		if err != nil || string(r.Output) != `{"message":"long"}` {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if request := model.lastRequest(); !strings.Contains(request, q.SystemPrompt) || !strings.Contains(request, q.Prompt) {
+			t.Error("the prompts did not arrive whole")
+		}
+	})
+}
+
+func TestLiveQueryFails(t *testing.T) {
+	wrong := reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}}
+	for name, tc := range map[string]struct {
+		script   []reply
+		budget   float64
+		category bridge.Category
+		cost     bool
+	}{
+		"auth":       {script: []reply{{status: 401, kind: "authentication_error", say: "no"}}, category: bridge.CatAuth},
+		"rate limit": {script: []reply{{status: 429, kind: "rate_limit_error", say: "slow"}}, category: bridge.CatRateLimit},
+		"overloaded": {script: []reply{{status: 529, kind: "overloaded_error", say: "full"}}, category: bridge.CatOverloaded},
+		"server":     {script: []reply{{status: 500, kind: "api_error", say: "oops"}}, category: bridge.CatServer},
+		"verdict":    {script: []reply{wrong, wrong, wrong, wrong, wrong, wrong}, category: bridge.CatVerdict, cost: true},
+		"budget":     {script: []reply{{text: "a"}, {text: "b"}, {text: "c"}}, budget: 1e-9, category: bridge.CatBudget, cost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+				q := newAsking(t, spec, startAPI(t, tc.script...))
+				q.MaxBudgetUSD = tc.budget
+				r, err := q.ask(t.Context())
+				rpc, ok := errors.AsType[*bridge.RPCError](err)
+				if !ok || rpc.Category != tc.category || rpc.Message == "" || rpc.CostUSD > 0 != tc.cost {
+					t.Errorf("%+v, %#v", r, err)
+				}
+			})
+		})
+	}
+}
+
+// TestLiveQueryTimeout: what kept the CLI trying again is the reason, if it told one.
+func TestLiveQueryTimeout(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		hold := make(chan struct{})
+		defer close(hold)
+		q := newAsking(t, spec, startAPI(t, reply{hold: hold}))
+		q.TimeoutMS = 1500
+		_, err := q.ask(t.Context())
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Code != bridge.CodeTimeout || rpc.Category != bridge.CatTimeout {
+			t.Errorf("silence: %#v", err)
+		}
+		q = newAsking(t, spec, startAPI(t, reply{status: 429, kind: "rate_limit_error", say: "slow"}))
+		q.Env["CLAUDE_CODE_MAX_RETRIES"] = "10"
+		q.TimeoutMS = 2500
+		_, err = q.ask(t.Context())
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Code != bridge.CodeTimeout || rpc.Category != bridge.CatRateLimit {
+			t.Errorf("retries: %#v", err)
+		}
+	})
+}
+
+func TestLiveQueryCancelled(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		hold := make(chan struct{})
+		defer close(hold)
+		model := startAPI(t, reply{hold: hold})
+		q := newAsking(t, spec, model)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		failed := make(chan error, 1)
+		go func() {
+			_, err := q.ask(ctx)
+			failed <- err
+		}()
+		waitFor(t, "the request", func() bool { return model.lastRequest() != "" })
+		began := time.Now()
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took > 2*time.Second { // a second, on a machine at leisure
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// waitFor waits for a condition that nothing tells of.
+func waitFor(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !met() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func TestQueryOfACLIThatMisbehaves(t *testing.T) {
+	result := `out {"type":"result","subtype":"success","is_error":false,"result":"fine","terminal_reason":"completed","total_cost_usd":0.5}`
+	for name, tc := range map[string]struct {
+		mode, prompt string
+		text         string
+		category     bridge.Category
+	}{
+		"good":              {fakeGood, result, "fine", ""},
+		"noise":             {fakeGood, "raw oops\nlong 100\nout {\"type\":\"new\"}\nstderr 500\n" + result, "fine", ""},
+		"dies at once":      {fakeDies, "x", "", bridge.CatStart},
+		"dies later":        {fakeGood, "exit 3", "", bridge.CatStart},
+		"half a result":     {fakeGood, `half {"type":"result"`, "", bridge.CatStart},
+		"hangs afterwards":  {fakeGood, result + "\ndeaf", "fine", ""},
+		"leaves an orphan":  {fakeGood, "orphan\n" + result, "fine", ""},
+		"closes its output": {fakeGood, "close\ndeaf", "", bridge.CatStart},
+		"stubborn":          {fakeStubborn, "orphan\ndeaf", "", bridge.CatTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := newAsking(t, fakeSpec(t, tc.mode), nil)
+			q.Prompt, q.TimeoutMS = tc.prompt, 20_000
+			if tc.category == bridge.CatTimeout {
+				q.TimeoutMS = 500
+			}
+			r, err := q.ask(t.Context())
+			if rpc, ok := errors.AsType[*bridge.RPCError](err); ok != (tc.category != "") || ok && rpc.Category != tc.category || r.Text != tc.text {
+				t.Errorf("%+v, %#v", r, err)
+			}
+		})
+	}
+}
+
+func TestQueryRefusesWhatTheCLIWouldMisread(t *testing.T) {
+	for name, wrong := range map[string]func(*bridge.QueryParams){
+		"source": func(p *bridge.QueryParams) { p.SettingSources = []string{"everywhere"} },
+		"NUL":    func(p *bridge.QueryParams) { p.SystemPrompt = "\x00" },
+		"schema": func(p *bridge.QueryParams) { p.JSONSchema = json.RawMessage(`{`) },
+	} {
+		q := newAsking(t, fakeSpec(t, fakeGood), nil)
+		wrong(&q.QueryParams)
+		if _, err := q.ask(t.Context()); errCode(err) != -32602 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package claude
+
+import (
+	"context"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+// How a query's process ends. One that is cancelled is gone within a second.
+const (
+	queryExit = 500 * time.Millisecond // by itself, after its result; takes 0.1 s
+	queryTerm = 300 * time.Millisecond // after TERM
+)
+
+// queryRun is one process that answers one prompt. Three goroutines serve it, who
+// writes its input and who drain its outputs; end waits for them.
+type queryRun struct {
+	child  *leash.Child
+	pipes  *pipes
+	stderr *stderrLog
+	begun  time.Time
+	took   time.Duration
+
+	drains sync.WaitGroup
+	done   chan struct{} // closed when the result was heard, or stdout has ended
+	heard  hearing       // of the reader until end
+}
+
+// hearing is what the CLI has said so far that matters.
+type hearing struct {
+	result  *resultFrame
+	trouble trouble
+	retry   *apiRetry // the last one
+	model   string    // that spoke last
+}
+
+func startQuery(cmd *exec.Cmd, mark leash.Mark, input []byte) (*queryRun, error) {
+	pipes, err := newPipes(cmd)
+	if err != nil {
+		return nil, err
+	}
+	q := &queryRun{pipes: pipes, stderr: newStderrLog(func(string) {}), begun: time.Now(), done: make(chan struct{})}
+	q.child, err = leash.Start(cmd, mark)
+	pipes.closeTheirs()
+	if err != nil {
+		pipes.close()
+		return nil, err
+	}
+	q.drains.Go(func() {
+		_, _ = pipes.stdin.Write(input) // one that is not read shows in what is not answered
+		_ = pipes.stdin.Close()
+	})
+	q.drains.Go(q.read)
+	q.drains.Go(func() { q.stderr.drain(pipes.stderr) })
+	return q, nil
+}
+
+// read listens to stdout to its end.
+func (q *queryRun) read() {
+	said := sync.OnceFunc(func() { close(q.done) })
+	defer said()
+	lines := newLineReader(q.pipes.stdout, maxLine)
+	for {
+		line, err := lines.next()
+		if err == errLineTooLong {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if f, err := decode(line); err == nil && q.heard.take(f) {
+			said()
+		}
+	}
+}
+
+// take notes a frame and says whether it is the end.
+func (h *hearing) take(f frame) bool {
+	if h.result != nil {
+		return false
+	}
+	switch f := f.(type) {
+	case assistantFrame:
+		if f.Model == synthetic {
+			h.trouble.kind, h.trouble.status = f.ErrorKind, f.APIStatus
+		} else {
+			h.model = f.Model
+		}
+	case rateLimitEvent:
+		h.trouble.rejected, h.trouble.resetsAt = f.Status == "rejected", unixSeconds(f.ResetsAt)
+	case apiRetry:
+		h.retry = &f
+	case resultFrame:
+		h.result = &f
+		return true
+	}
+	return false
+}
+
+// await waits for the answer, or for the reason why none is waited for any more.
+func (q *queryRun) await(ctx context.Context) error {
+	select {
+	case <-q.done:
+		q.took = time.Since(q.begun)
+		q.within(queryExit)
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (q *queryRun) within(d time.Duration) {
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case <-q.child.Done():
+	case <-late.C:
+	}
+}
+
+// end ends the process, if it has not ended, and all that it has started.
+func (q *queryRun) end() error {
+	q.child.Remember()
+	select {
+	case <-q.child.Done():
+	default:
+		_ = q.child.Signal(syscall.SIGTERM)
+		_ = q.child.Signal(syscall.SIGCONT) // a stopped process does not see TERM
+		q.within(queryTerm)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	_, err := q.child.Kill(ctx)
+	_ = q.pipes.stdin.SetWriteDeadline(time.Now()) // fails when it is closed, which is as good
+	q.pipes.stdout.expire(drainGrace)
+	q.pipes.stderr.expire(drainGrace)
+	q.drains.Wait()
+	q.pipes.close()
+	return err
+}

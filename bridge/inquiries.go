@@ -1,0 +1,90 @@
+package bridge
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// inquiries are a conversation's requests that start processes and are no agents:
+// checks, surveys and queries. They end with it: end comes before the wait for
+// agents, so that both end at the same time.
+type inquiries struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	ended   bool
+	names   []string // of those that run
+	running sync.WaitGroup
+}
+
+func newInquiries() *inquiries {
+	i := &inquiries{}
+	i.ctx, i.cancel = context.WithCancel(context.Background())
+	return i
+}
+
+// inquire runs ask unless the conversation is ending. name is what it is called when it
+// outlasts the conversation.
+func inquire[R any](ctx context.Context, i *inquiries, name string, ask func(context.Context) (R, error)) (R, error) {
+	var none R
+	if !i.begin(name) {
+		return none, errShuttingDown()
+	}
+	defer i.done(name)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(i.ctx, cancel)()
+	r, err := ask(ctx)
+	if err != nil {
+		if i.ctx.Err() != nil {
+			err = errShuttingDown()
+		}
+		return none, err
+	}
+	return r, nil
+}
+
+func errShuttingDown() error {
+	return rpcErrorf(CodeShuttingDown, "the bridge is shutting down")
+}
+
+func (i *inquiries) begin(name string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.ended {
+		i.running.Add(1)
+		i.names = append(i.names, name)
+	}
+	return !i.ended
+}
+
+func (i *inquiries) done(name string) {
+	i.mu.Lock()
+	at := slices.Index(i.names, name)
+	i.names = slices.Delete(i.names, at, at+1)
+	i.mu.Unlock()
+	i.running.Done()
+}
+
+// end cancels what runs and lets nothing new begin. It does not wait.
+func (i *inquiries) end() {
+	i.mu.Lock()
+	i.ended = true
+	i.mu.Unlock()
+	i.cancel()
+}
+
+// wait waits until nothing runs, for at most d, and names what does then.
+func (i *inquiries) wait(d time.Duration) (left []string) {
+	if within(d, i.running.Wait) {
+		return nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	left = slices.Clone(i.names)
+	slices.Sort(left)
+	return slices.Compact(left)
+}

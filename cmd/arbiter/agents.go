@@ -1,0 +1,310 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+func (e env) agentsCommand() *cli.Command {
+	places := func(more ...cli.Flag) []cli.Flag {
+		return append([]cli.Flag{
+			jsonFlag(),
+			&cli.StringFlag{Name: "cwd", Usage: "the workspace `DIR` (default: the current directory)"},
+			&cli.BoolFlag{Name: "trust", Usage: "read this workspace's own agents, too"},
+		}, more...)
+	}
+	ls := places(&cli.StringFlag{Name: "session", Usage: "say how each did in that `RUN`"}, stateDirFlag())
+	return &cli.Command{
+		Name: "agents", Usage: "list the modes an Orchestrator can be summoned under, show one, or check files",
+		Description: strings.TrimSpace(`
+A mode is a Markdown file with front matter, as Claude Code's own agents are:
+
+  ---
+  name: migrator
+  description: Use to change the schema of the database.
+  tools: Read, Edit(db/**), Bash(go run ./migrate *)    # or disallowedTools; without either: all
+  model: opus                                           # or sonnet, haiku, inherit, a full id
+  effort: high                                          # low, medium, high, xhigh, max
+  maxTurns: 40      # then it has to hand off; so with the next two
+  maxCost: 2.50     # US dollars
+  timeout: 45m
+  ---
+  What it is to do, and how.
+
+Where several have one name, the first of these counts: .arbiter/agents and .claude/agents of the
+workspace, each from the working directory upwards to the repository's root (with --trust only),
+agents of the user's configuration of arbiter, then of Claude Code, then what is built in.`),
+		Flags: ls,
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return usagef("agents: no command %q: use ls, show or check", c.Args().First())
+			}
+			return e.listAgents(c)
+		},
+		Subcommands: []*cli.Command{
+			{Name: "ls", Usage: "list them, what hides what, and what is wrong with their files", Flags: ls, Action: e.listAgents},
+			{Name: "show", Usage: "show all of one", ArgsUsage: "NAME", Flags: places(), Action: e.showAgent},
+			{
+				Name: "check", Usage: "say what is wrong with agent files: those given, or all that are found", ArgsUsage: "[FILE…]",
+				Description: "Each problem on a line of its own, as file:line: field: text. Exit code 2 if a file cannot be used; warnings do not count.",
+				Flags:       places(), Action: e.checkAgents,
+			},
+		},
+	}
+}
+
+// agentLine is one agent of `agents ls --json`, and all of `agents show --json`.
+type agentLine struct {
+	Name            string                `json:"name"`
+	Source          string                `json:"source"`
+	Description     string                `json:"description"`
+	Tools           []string              `json:"tools,omitempty"` // none: all
+	DisallowedTools []string              `json:"disallowed_tools,omitempty"`
+	Model           string                `json:"model,omitempty"`
+	Effort          string                `json:"effort,omitempty"`
+	MaxTurns        int                   `json:"max_turns,omitempty"`
+	MaxCostUSD      float64               `json:"max_cost_usd,omitempty"`
+	TimeoutMS       int64                 `json:"timeout_ms,omitempty"`
+	Prompt          string                `json:"prompt,omitempty"`
+	Performance     *decision.Performance `json:"performance,omitempty"`
+}
+
+type shadowedLine struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	By     string `json:"by"`
+}
+
+// agentsReport is what `agents ls --json` prints.
+type agentsReport struct {
+	Agents    []agentLine      `json:"agents"`
+	Shadowed  []shadowedLine   `json:"shadowed"`
+	Problems  []agents.Problem `json:"problems"`
+	Untrusted []string         `json:"untrusted"` // files that need --trust
+}
+
+func agentLineOf(a agents.Agent) agentLine {
+	return agentLine{
+		Name: a.Name, Source: a.Source, Description: a.Description, Tools: a.Tools, DisallowedTools: a.DisallowedTools,
+		Model: a.Model, Effort: a.Effort, MaxTurns: a.Limits.MaxTurns, MaxCostUSD: a.Limits.MaxCostUSD, TimeoutMS: a.Limits.Timeout.Milliseconds(),
+	}
+}
+
+// findAgents looks where a run that is begun in the workspace would.
+func findAgents(c *cli.Context) (agents.Found, error) {
+	cwd, err := workspace(c)
+	if err != nil {
+		return agents.Found{}, err
+	}
+	return agents.Discover(agents.UserPlaces(cwd, c.Bool("trust"), os.Getenv)), nil
+}
+
+func (e env) listAgents(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("agents ls takes no argument: %s", c.Args().First())
+	}
+	found, err := findAgents(c)
+	if err != nil {
+		return err
+	}
+	r := agentsReport{Agents: []agentLine{}, Shadowed: []shadowedLine{}, Problems: append([]agents.Problem{}, found.Problems...), Untrusted: append([]string{}, found.Untrusted...)}
+	for _, a := range found.Agents {
+		r.Agents = append(r.Agents, agentLineOf(a))
+	}
+	for _, s := range found.Shadowed {
+		r.Shadowed = append(r.Shadowed, shadowedLine{s.Agent.Name, s.Agent.Source, s.By})
+	}
+	if c.String("session") != "" {
+		if err := addPerformance(c, r.Agents); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(e.stdout).Encode(r)
+	}
+	return e.printAgents(r, c.String("session") != "")
+}
+
+// addPerformance says how each agent did in the run that --session names.
+func addPerformance(c *cli.Context, list []agentLine) error {
+	store, err := openRuns(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	info, err := oneRun(store.Store, c.String("session"))
+	if err != nil {
+		return err
+	}
+	s, _, _, err := history(store, info.Run)
+	if err != nil {
+		return environmentf("read run %s: %v", short(info.Run), err)
+	}
+	for i := range list {
+		list[i].Performance = s.History.Performance(list[i].Name)
+	}
+	return nil
+}
+
+func (e env) printAgents(r agentsReport, performed bool) error {
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	head := "NAME\tSOURCE\tMODEL\tTOOLS\t"
+	if performed {
+		head += "SUCCESS\t"
+	}
+	fmt.Fprintln(w, head+"WHEN TO USE")
+	for _, a := range r.Agents {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", sanitize.Line(a.Name, 64), sourceText(a.Source), sanitize.Line(cmp.Or(a.Model, "inherit"), 30), sanitize.Line(toolsText(a), 40))
+		if performed {
+			fmt.Fprintf(w, "%s\t", performanceText(a.Performance))
+		}
+		fmt.Fprintln(w, sanitize.Line(a.Description, 100))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range r.Shadowed {
+		fmt.Fprintf(e.stdout, "shadowed: %s of %s, by %s\n", sanitize.Line(s.Name, 64), sanitize.Line(s.Source, 400), sanitize.Line(s.By, 400))
+	}
+	for _, file := range r.Untrusted {
+		fmt.Fprintf(e.stdout, "not loaded: %s needs --trust\n", sanitize.Line(file, 400))
+	}
+	printProblems(e.stderr, r.Problems)
+	return nil
+}
+
+// sourceText is a path whose end can be seen: the beginning is where the others are, too.
+func sourceText(source string) string {
+	const most = 50
+	if home := os.Getenv("HOME"); home != "" {
+		if rest, ok := strings.CutPrefix(source, home+"/"); ok {
+			source = "~/" + rest
+		}
+	}
+	runes := []rune(sanitize.Line(source, 4096))
+	if len(runes) > most {
+		runes = append([]rune{'…'}, runes[len(runes)-most:]...)
+	}
+	return string(runes)
+}
+
+func toolsText(a agentLine) string {
+	text := "all"
+	if a.Tools != nil {
+		text = strings.Join(a.Tools, ", ")
+	}
+	if a.DisallowedTools != nil {
+		text += " but " + strings.Join(a.DisallowedTools, ", ")
+	}
+	return text
+}
+
+func performanceText(p *decision.Performance) string {
+	if p == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(p.SuccessRate, 'f', -1, 64) + " %"
+}
+
+// printProblems prints one a line, in the manner of a compiler.
+func printProblems(w io.Writer, list []agents.Problem) {
+	for _, p := range list {
+		if p.Warning {
+			p.Text = "warning: " + p.Text
+		}
+		fmt.Fprintln(w, sanitize.Line(p.Error(), 1000))
+	}
+}
+
+func (e env) showAgent(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usagef("agents show: name one (arbiter agents lists them)")
+	}
+	found, err := findAgents(c)
+	if err != nil {
+		return err
+	}
+	a, ok := agents.Lookup(found.Agents, c.Args().First())
+	if !ok {
+		return usagef("there is no agent %q; agents: %s", c.Args().First(), strings.Join(agents.NewSet(found.Agents).Names(), ", "))
+	}
+	line := agentLineOf(a)
+	line.Prompt = a.Prompt
+	if c.Bool("json") {
+		return json.NewEncoder(e.stdout).Encode(line)
+	}
+	e.printAgent(line)
+	for _, s := range found.Shadowed {
+		if s.Agent.Name == a.Name {
+			fmt.Fprintln(e.stderr, sanitize.Line("It hides the one of "+s.Agent.Source+".", 400))
+		}
+	}
+	return nil
+}
+
+func (e env) printAgent(a agentLine) {
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(e.stdout, "%-10s %s\n", name, sanitize.Line(value, 2000))
+		}
+	}
+	line("name", a.Name)
+	line("source", a.Source)
+	line("use", a.Description)
+	line("tools", toolsText(a))
+	line("model", cmp.Or(a.Model, "inherit"))
+	line("effort", a.Effort)
+	if a.MaxTurns > 0 {
+		line("turns", fmt.Sprintf("at most %d", a.MaxTurns))
+	}
+	if a.MaxCostUSD > 0 {
+		line("cost", fmt.Sprintf("at most $%.2f", a.MaxCostUSD))
+	}
+	if a.TimeoutMS > 0 {
+		line("time", "at most "+(time.Duration(a.TimeoutMS)*time.Millisecond).String())
+	}
+	fmt.Fprintf(e.stdout, "\n%s\n", sanitize.Text(a.Prompt))
+}
+
+// checkAgents exits with 2 if a file cannot be used.
+func (e env) checkAgents(c *cli.Context) error {
+	var problems []agents.Problem
+	if c.NArg() == 0 {
+		found, err := findAgents(c)
+		if err != nil {
+			return err
+		}
+		problems = found.Problems
+		for _, file := range found.Untrusted {
+			problems = append(problems, agents.Problem{File: file, Text: "not looked at: needs --trust", Warning: true})
+		}
+	}
+	for _, file := range c.Args().Slice() {
+		problems = append(problems, agents.CheckFile(file)...)
+	}
+	if c.Bool("json") {
+		if err := json.NewEncoder(e.stdout).Encode(append([]agents.Problem{}, problems...)); err != nil {
+			return err
+		}
+	} else {
+		printProblems(e.stdout, problems)
+	}
+	if agents.Broken(problems) {
+		return &exitError{code: contract.ExitUsage}
+	}
+	return nil
+}

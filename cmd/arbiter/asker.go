@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+)
+
+// querier is what an asker needs of a bridge. *bridge.Client is one.
+type querier interface {
+	Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error)
+}
+
+// asker puts questions to a model through whichever bridge is there: one that is lost
+// is replaced, and the next question goes to the new one. It is a decider.Asker, safe
+// for concurrent use where its functions are.
+type asker struct {
+	bridge func() querier // nil where there is none at present
+	// options are the run's; spent is what it has cost so far, in US dollars.
+	options supervisor.Options
+	spent   func() float64
+}
+
+// askGrace is how much later than the decider's patience the bridge's own ends.
+const askGrace = 5 * time.Second
+
+// Ask implements decider.Asker. Errors are *askError.
+func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
+	o := a.options
+	p := bridge.QueryParams{
+		Model: modelOf(o), Effort: o.DeciderEffort, CWD: o.CWD,
+		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
+		SettingSources: []string{"user"}, Env: o.Env, TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()),
+	}
+	if o.Trusted {
+		p.SettingSources = []string{"user", "project"}
+	}
+	if o.MaxCostUSD > 0 {
+		if p.MaxBudgetUSD = o.MaxCostUSD - a.spent(); p.MaxBudgetUSD <= 0 {
+			return decider.Answer{}, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", o.MaxCostUSD), category: bridge.CatBudget}
+		}
+	}
+	b := a.bridge()
+	if b == nil {
+		return decider.Answer{}, &askError{err: bridge.ErrClosed}
+	}
+	r, err := b.Query(ctx, p)
+	answer := decider.Answer{Text: string(r.Output), Usage: usageOf(r)}
+	if answer.Text == "" {
+		answer.Text = r.Text
+	}
+	if err != nil {
+		return answer, askErrorOf(err)
+	}
+	return answer, nil
+}
+
+// modelOf is the model of a decider: its own, else the Arbiter's, else every agent's,
+// else the CLI's default.
+func modelOf(o supervisor.Options) string {
+	for _, m := range []string{o.DeciderModel, o.ArbiterModel, o.Model} {
+		if m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+func usageOf(r bridge.QueryResult) decider.Usage {
+	return decider.Usage{
+		Input: r.Usage.Input, Output: r.Usage.Output,
+		CacheRead: r.Usage.CacheRead, CacheCreation: r.Usage.CacheCreation, CostUSD: r.CostUSD,
+	}
+}
+
+// askError says why a model gave no answer.
+type askError struct {
+	err      error
+	category bridge.Category // empty where the bridge itself is the trouble
+}
+
+func askErrorOf(err error) *askError {
+	e := &askError{err: err}
+	var rpc *bridge.RPCError
+	if errors.As(err, &rpc) {
+		e.category = rpc.Category
+	}
+	return e
+}
+
+func (e *askError) Error() string { return "ask a model: " + e.err.Error() }
+
+func (e *askError) Unwrap() error { return e.err }
+
+// Transient says whether asking again may help: API trouble that passes, and a bridge
+// that is being replaced.
+func (e *askError) Transient() bool {
+	switch e.category {
+	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout, bridge.CatCrash:
+		return true
+	case "":
+		return errors.Is(e.err, bridge.ErrClosed)
+	}
+	return false
+}
+
+// hopeless says whether no other question would fare better: the environment is at fault.
+func (e *askError) hopeless() bool {
+	switch e.category {
+	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatStart, bridge.CatUsageLimit:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+// bridgeStart is what a bridge is started with.
+type bridgeStart struct {
+	run     string // whose mark it and its descendants bear
+	cwd     string
+	claude  string // empty: claude on PATH
+	debug   bool
+	pidns   leash.Mode
+	stage   *stage   // nil unless this is a rehearsal
+	lock    *os.File // that it holds, too; nil for none
+	handler bridge.Handler
+	log     *slog.Logger
+}
+
+// open starts the process and waits for its first answer. Whoever keeps the client
+// closes it, also after a failure.
+func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*bridge.Client, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
+	failed := func(c bridge.Category, format string, args ...any) (*bridge.Client, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
+		return nil, bridge.ClaudeInfo{}, &supervisor.BridgeFailed{Category: c, Message: fmt.Sprintf(format, args...)}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return failed(bridge.CatInternal, "cannot find arbiter's own program: %v", err)
+	}
+	args := []string{"bridge"}
+	if b.debug {
+		args = append(args, "--debug")
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env, cmd.Dir = os.Environ(), b.cwd
+	claude := bridge.ClaudeSpec{Path: b.claude}
+	if claude.Path == "" {
+		claude.Path = "claude"
+	}
+	if b.stage != nil {
+		cmd.Env, claude = append([]string(nil), b.stage.env...), b.stage.claude
+	}
+	if err := leash.Adopt(); err != nil {
+		b.log.Warn("leash", "error", err) // what a killed bridge leaves is then found by its mark alone
+	}
+	// The bridge bears the mark, too: one that hangs is swept with the rest.
+	cmd.Env = append(cmd.Env, leash.Mark{Run: b.run}.Env()...)
+	if b.lock != nil {
+		leash.Inherit(cmd, b.lock)
+	}
+	isolation := leash.Isolate(ctx, cmd, b.pidns)
+	client, err := bridge.StartProcess(ctx, cmd, b.handler, b.log)
+	if err != nil {
+		return failed(bridge.CatInternal, "the bridge did not start: %v", err)
+	}
+	keep(client)
+	ictx, cancel := context.WithTimeout(ctx, initializeDeadline)
+	defer cancel()
+	init, err := client.Initialize(ictx, bridge.InitializeParams{
+		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + version(), Run: b.run, Claude: claude,
+	})
+	if err != nil {
+		var rpc *bridge.RPCError
+		if errors.As(err, &rpc) && rpc.Category != "" {
+			return failed(rpc.Category, "%s", rpc.Message)
+		}
+		return failed(bridge.CatInternal, "the bridge did not answer: %v", err)
+	}
+	b.log.Info("bridge", "run", b.run, "arbiter", version(), "claude", init.Claude.Version,
+		"path", init.Claude.Path, "cwd", b.cwd, "namespace", isolation.String())
+	return client, init.Claude, nil
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+)
+
+// maxInput bounds the file of an input, in bytes.
+const maxInput = 4 << 20
+
+// askingFlags are the settings of commands that put questions to a decider, by the
+// table of settings.
+func askingFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, s := range settings {
+		switch s.name {
+		case "cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-effort", "decider-timeout",
+			"env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug":
+			flags = append(flags, s.flag())
+		}
+	}
+	return flags
+}
+
+func (e env) decideCommand() *cli.Command {
+	return &cli.Command{
+		Name: "decide", Usage: "explain the decisions of a run, or put an input to a decider", ArgsUsage: "[RUN]",
+		Description: "--explain lists the decisions of a run, by default of the latest one of this directory. With --number\n" +
+			"it shows one whole: the constructed input, the prompt, the answer, what was decided, and what went wrong\n" +
+			"on the way. With --at it shows both inputs as they would be made at that moment, and what the rules\n" +
+			"would decide. --input reads an input (as --explain --json shows it) and has a decider decide on it: for\n" +
+			"trying prompts and models. A model knows nothing but the input; --decider session cannot be asked aside,\n" +
+			"and stateless is asked instead where nothing is named.\n\n" +
+			"Exit codes: 0; 1 when the decider gave no decision that can be acted on; 2 usage; 5 environment;\n" +
+			"130 SIGINT; 143 SIGTERM or SIGHUP.",
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "explain", Usage: "list the decisions of a run, or show one"},
+			&cli.IntFlag{Name: "number", Usage: "the decision `N`, counted from 1; implies --explain"},
+			&cli.StringFlag{Name: "at", Usage: "after `RECORD` of the journal, counted from 1, or last; implies --explain"},
+			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE`, - for stdin"},
+			jsonFlag(),
+		}, askingFlags()...),
+		Action: e.decide,
+	}
+}
+
+func (e env) decide(c *cli.Context) error {
+	explains := c.Bool("explain") || c.IsSet("number") || c.IsSet("at")
+	switch {
+	case explains && c.IsSet("input"):
+		return usagef("decide: --explain shows what was decided, --input has something decided: choose one")
+	case explains:
+		return e.explain(c)
+	case c.IsSet("input"):
+		return e.decideOn(c)
+	}
+	return usagef("decide: use --explain [RUN] to see decisions, or --input FILE to have one made")
+}
+
+// decideOn has a decider decide on an input from a file.
+func (e env) decideOn(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("decide --input takes no run: %s", c.Args().First())
+	}
+	raw, err := e.readInput(c.String("input"))
+	if err != nil {
+		return err
+	}
+	q, err := parseQuestion(raw)
+	if err != nil {
+		return usagef("--input %s: %v", c.String("input"), err)
+	}
+	ctx, stop := interruptible(c.Context)
+	defer stop()
+	o, err := e.openDecider(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer o.close(e)
+	d, err := o.ask(ctx, q)
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit):
+		return err
+	case err != nil:
+		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("%s gives no decision: %v", o.name, err)}
+	case c.Bool("json"):
+		return json.NewEncoder(e.stdout).Encode(d)
+	}
+	printDecision(e.stdout, d)
+	return nil
+}
+
+func (e env) readInput(path string) ([]byte, error) {
+	from := e.stdin
+	if path != "-" {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, usagef("--input: %v", err)
+		}
+		if !info.Mode().IsRegular() {
+			return nil, usagef("--input %s: not a regular file", path)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, usagef("--input: %v", err)
+		}
+		defer f.Close()
+		from = f
+	}
+	raw, err := io.ReadAll(io.LimitReader(from, maxInput+1))
+	if err != nil {
+		return nil, usagef("--input %s: %v", path, err)
+	}
+	if len(raw) > maxInput {
+		return nil, usagef("--input %s: more than %d bytes", path, maxInput)
+	}
+	return raw, nil
+}
+
+// interruptible ends ctx at the first signal; its cause is the exit. A third signal
+// does not wait.
+func interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := heedSignals(func(name string, _ int) bool {
+		code := contract.ExitInterrupted
+		if name != "INT" {
+			code = contract.ExitTerminated
+		}
+		cancel(&exitError{code: code, text: "stopped"})
+		return true
+	})
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// sideDecider is a decider that is asked outside of any run, with the bridge it asks
+// through, if it needs one.
+type sideDecider struct {
+	decider decider.Decider
+	name    string
+	aside   *aside // nil for rules alone
+}
+
+// openDecider makes the decider that the settings name. Errors are *exitError.
+func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
+	named := c.IsSet("decider")
+	s, err := readChoices(c)
+	if err != nil {
+		return nil, err
+	}
+	if s.Options.Decider == supervisor.DeciderSession {
+		if named && c.String("decider") != "" {
+			return nil, usagef("--decider session: the Arbiter decides in its own conversation, and cannot be asked aside; use stateless, hybrid or rules")
+		}
+		s.Options.Decider = supervisor.DeciderStateless
+	}
+	if s.Options.Templates, err = readTemplates(s.Place, s.Trust, !s.Rehearse); err != nil {
+		return nil, err
+	}
+	o := &sideDecider{name: s.Options.Decider}
+	if s.Options.Decider != supervisor.DeciderRules {
+		log := slog.New(slog.DiscardHandler)
+		if s.Debug {
+			log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		}
+		if o.aside, err = openAside(ctx, &s, log); err != nil {
+			return nil, err
+		}
+	}
+	d, err := deciderOptions(s.Options, o.asker(s.Options))
+	if err != nil {
+		o.close(e)
+		return nil, err
+	}
+	d.Strict = true
+	o.decider = decider.Build(d)
+	return o, nil
+}
+
+func (o *sideDecider) asker(options supervisor.Options) decider.Asker {
+	if o.aside == nil {
+		return nil
+	}
+	return asker{options: options, bridge: func() querier { return o.aside }, spent: o.aside.cost}
+}
+
+// ask puts one question. An error that is an *exitError ends the command; of another
+// only this question failed.
+func (o *sideDecider) ask(ctx context.Context, q question) (decider.Decision, error) {
+	d, err := ask(ctx, o.decider, q)
+	var asked *askError
+	switch {
+	case err == nil:
+		return d, nil
+	case ctx.Err() != nil:
+		return d, context.Cause(ctx)
+	case errors.As(err, &asked) && asked.hopeless():
+		return d, environmentf("%v", err)
+	}
+	return d, err
+}
+
+// cost is what was spent, in US dollars.
+func (o *sideDecider) cost() float64 {
+	if o.aside == nil {
+		return 0
+	}
+	return o.aside.cost()
+}
+
+// close ends its bridge, and says where a rehearsal left its script.
+func (o *sideDecider) close(e env) {
+	if o.aside == nil {
+		return
+	}
+	if o.aside.stage != nil {
+		for _, p := range o.aside.stage.problems() {
+			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
+		}
+	}
+	o.aside.close()
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// aRun is a run whose journal holds these facts, in a home of its own.
+type aRun struct {
+	t  *testing.T
+	id string
+}
+
+// newJournal writes one.
+func newJournal(t *testing.T, facts ...supervisor.Fact) aRun {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+	t.Chdir(home)
+	store, err := journal.OpenStore(filepath.Join(home, "state", "arbiter"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	const id = "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001"
+	book, err := store.Create(journal.Meta{Run: id, CWD: home, Began: time.Now()}, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for i, f := range facts {
+		raw, err := supervisor.EncodeInput(supervisor.Input{At: at.Add(time.Duration(i) * time.Second), Fact: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := book.Append(journal.Fact, raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := book.Finish(ctx, contract.StatusComplete); err != nil {
+		t.Fatal(err)
+	}
+	if err := book.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return aRun{t, id}
+}
+
+// arbiter runs a command in this process, which starts no other.
+func (r aRun) arbiter(want contract.Exit, args ...string) (stdout, stderr string) {
+	return r.reading(want, "", args...)
+}
+
+func (r aRun) reading(want contract.Exit, stdin string, args ...string) (stdout, stderr string) {
+	r.t.Helper()
+	var out, errs bytes.Buffer
+	code := run(append([]string{"arbiter"}, args...), strings.NewReader(stdin), &out, &errs)
+	if code != int(want) {
+		r.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, out.String(), errs.String())
+	}
+	return out.String(), errs.String()
+}
+
+// aSelection is an input with a task; without a plan or a history the rules choose the
+// planner.
+func aSelection(task string) decision.SelectAgentInput {
+	return decision.SelectAgentInput{
+		Task: task, History: []decision.ExecutionSummary{},
+		AvailableAgents: []decision.AgentDescription{
+			{Name: "developer", DisplayName: "developer", WhenToUse: "to write code"},
+			{Name: "planner", DisplayName: "planner", WhenToUse: "to plan"},
+		},
+		Constraints: decision.Constraints{MaxIterations: 50, IterationsRemaining: 50, MaxConsecutiveFailures: 3},
+	}
+}
+
+func encoded(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// threeDecisions are one of a model's, one of the Arbiter's session and a turn of talk.
+func threeDecisions(t *testing.T) []supervisor.Fact {
+	return []supervisor.Fact{
+		supervisor.Decided{
+			Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection("Weave")),
+			Decision: decider.Decision{
+				Decision: "SELECT_MODE", Mode: "planner", Reason: "there is no plan", Message: "Plan it.", Source: decider.ByModel,
+				Prompt: "the prompt \x1b[31mas it was", Answer: `{"decision":"SELECT_MODE"}`, Attempts: 2,
+				Warnings: []string{"answer 1 could not be used: it says nothing"}, Usage: decider.Usage{CostUSD: 0.0125},
+			},
+		},
+		supervisor.Decided{
+			Number: 2, Point: decision.PointSelect, About: "orch-2", Input: encoded(t, aSelection("Weave on")),
+			Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "it \x1b]0;pwned\x07is small", Source: decider.BySession},
+		},
+		supervisor.Decided{
+			Number: 3, Point: decision.PointTalk,
+			Decision: decider.Decision{Decision: "ADDRESS_HUMAN", Reason: "it asked", Source: decider.BySession},
+		},
+	}
+}
+
+func TestExplainListsDecisions(t *testing.T) {
+	r := newJournal(t, append(threeDecisions(t), supervisor.Decided{Number: 4, Point: decision.PointEvaluate, Failed: "no answer"})...)
+	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id[:8])
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 5 {
+		t.Fatalf("%d lines:\n%s", len(lines), out)
+	}
+	for i, want := range [][]string{
+		{"NUMBER", "RECORD", "REASON"},
+		{"1", "select", "model", "SELECT_MODE planner", "there is no plan"},
+		{"2", "session", "SELECT_MODE developer"},
+		{"3", "talk", "ADDRESS_HUMAN"},
+		{"4", "evaluate", "failed", "no answer"},
+	} {
+		for _, word := range want {
+			if !strings.Contains(lines[i], word) {
+				t.Errorf("line %d lacks %q: %s", i, word, lines[i])
+			}
+		}
+	}
+	if strings.ContainsAny(out, "\x1b\x07") {
+		t.Errorf("what a model wrote reaches the terminal: %q", out)
+	}
+	// Of this directory, the latest is meant.
+	if latest, _ := r.arbiter(contract.ExitComplete, "decide", "--explain"); latest != out {
+		t.Errorf("the latest run:\n%s", latest)
+	}
+	raw, _ := r.arbiter(contract.ExitComplete, "decide", r.id, "--explain", "--json")
+	var all []explanation
+	if err := json.Unmarshal([]byte(raw), &all); err != nil || len(all) != 4 {
+		t.Fatalf("%d decisions, %v:\n%s", len(all), err, raw)
+	}
+	if all[0].Decision.Prompt != "" || all[0].Decision.Mode != "planner" || all[3].Failed != "no answer" || all[3].Decision != nil {
+		t.Errorf("%s", raw)
+	}
+}
+
+func TestExplainShowsOneWhole(t *testing.T) {
+	r := newJournal(t, threeDecisions(t)...)
+	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id, "--number", "1")
+	for _, want := range []string{
+		"1 (select)", "model, attempts: 2, $0.0125", "SELECT_MODE planner", "there is no plan", "Plan it.", "could not be used",
+		`"task": "Weave"`, "prompt, as it was read", "the prompt", "as it was", "answer, as it was given",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "\x1b") || strings.Contains(out, "by the templates") {
+		t.Errorf("escapes, or a prompt beside the one that was read:\n%q", out)
+	}
+	// A session's has no prompt of its own: the templates make one.
+	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)
+	for _, want := range []string{"about      orch-2", "prompt, by the templates found now", "Weave on", "system prompt"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("lacks %q:\n%s", want, out)
+		}
+	}
+	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
+	var x explanation
+	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered == nil || !strings.Contains(x.Rendered.Prompt, "Weave on") || x.Record != 2 {
+		t.Errorf("%v: %s", err, raw)
+	}
+	// Talk has no input.
+	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "3", r.id); strings.Contains(out, "input:") || strings.Contains(out, "prompt") {
+		t.Errorf("talk:\n%s", out)
+	}
+	if _, errs := r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id); !strings.Contains(errs, "no decision 9") {
+		t.Error(errs)
+	}
+}
+
+func TestDecideIsCalledAsDocumented(t *testing.T) {
+	r := newJournal(t, threeDecisions(t)...)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"decide"}, "use --explain"},
+		{[]string{"decide", r.id}, "use --explain"},
+		{[]string{"decide", "--explain", "nowhere"}, "there is no run"},
+		{[]string{"decide", "--explain", r.id, "and", "more"}, "one run at most"},
+		{[]string{"decide", "--explain", "--number", "0", r.id}, "counted from 1"},
+		{[]string{"decide", "--number", "1", "--at", "2", r.id}, "choose one"},
+		{[]string{"decide", "--at", "soon", r.id}, "or last"},
+		{[]string{"decide", "--at", "99", r.id}, "no record 99"},
+		{[]string{"decide", "--input", "-", "--explain"}, "choose one"},
+		{[]string{"decide", "--input", "nowhere.json"}, "no such file"},
+		{[]string{"decide", "--input", "."}, "not a regular file"},
+		{[]string{"decide", "--input", "-", "--decider", "rules", "run"}, "takes no run"},
+		{[]string{"replay", r.id, "--only", "1"}, "--decisions"},
+		{[]string{"replay", r.id, "--json"}, "--decisions"},
+		{[]string{"replay", r.id, "--decisions", "--pace", "1"}, "no --pace"},
+		{[]string{"replay", r.id, "--decisions", "--only", "x"}, "want numbers"},
+		{[]string{"replay", r.id, "--decisions", "--only", "7"}, "no decision 7"},
+		{[]string{"replay", "--decisions"}, "name one run"},
+		{[]string{"replay", r.id, "--decisions", "--decider", "session"}, "cannot be asked aside"},
+		{[]string{"replay", r.id, "--decisions", "--decider", "dice"}, "session, stateless, hybrid, rules"},
+		{[]string{"replay", r.id, "--decisions", "--decider-effort", "some"}, "low, medium"},
+		{[]string{"replay", r.id, "--decisions", "--decider-timeout", "1ms"}, "between 1s and 1h"},
+	} {
+		if _, errs := r.arbiter(contract.ExitUsage, c.args...); !strings.Contains(errs, c.want) {
+			t.Errorf("arbiter %s: %s", strings.Join(c.args, " "), errs)
+		}
+	}
+}
+
+func TestDecideOnAnInput(t *testing.T) {
+	r := newJournal(t)
+	in := string(encoded(t, aSelection("Weave")))
+	out, _ := r.reading(contract.ExitComplete, in, "decide", "--input", "-", "--decider", "rules")
+	if !strings.Contains(out, "SELECT_MODE planner") || !strings.Contains(out, "by         rules") {
+		t.Error(out)
+	}
+	raw, _ := r.reading(contract.ExitComplete, `{"number":3,"input":`+in+`}`, "decide", "--input", "-", "--decider", "rules", "--json")
+	var d decider.Decision
+	if err := json.Unmarshal([]byte(raw), &d); err != nil || d.Mode != "planner" || d.Source != decider.ByRules {
+		t.Errorf("%v: %s", err, raw)
+	}
+	evaluation := string(encoded(t, decision.EvaluateProgressInput{
+		Task: "Weave", LastExecution: decision.ExecutionSummary{Agent: "developer", Status: decision.StatusFailure, Iteration: 1},
+		AvailableAgents: aSelection("").AvailableAgents,
+		Constraints:     decision.Constraints{MaxIterations: 50, IterationsRemaining: 49, ConsecutiveFailures: 1, MaxConsecutiveFailures: 3},
+	}))
+	if out, _ := r.reading(contract.ExitComplete, evaluation, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(out, "RETRY") {
+		t.Error(out)
+	}
+	for input, want := range map[string]string{
+		"":                    "one JSON object",
+		"[]":                  "one JSON object",
+		`{"task":"x"}`:        "lastExecution",
+		`{"input":7}`:         "one JSON object",
+		in[:len(in)-1]:        "one JSON object",
+		in + in:               "one JSON object",
+		`{"tsk":"",` + in[1:]: "tsk",
+		strings.Replace(in, `"maxIterations":50`, `"maxIterations":"50"`, 1): "maxIterations",
+	} {
+		if _, errs := r.reading(contract.ExitUsage, input, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(errs, want) {
+			t.Errorf("%.60q: %s", input, errs)
+		}
+	}
+	// Nobody to choose: no decision.
+	if _, errs := r.reading(contract.ExitFailed, `{"task":"x","availableAgents":[]}`, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(errs, "no agent") {
+		t.Error(errs)
+	}
+}
+
+// TestReplayDecisions has the rules decide again what others decided: the planner as it
+// was, the developer otherwise.
+func TestReplayDecisions(t *testing.T) {
+	r := newJournal(t, threeDecisions(t)...)
+	out, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules")
+	for _, want := range []string{"2 select (record 2)", "recorded  SELECT_MODE developer (session)", "now       SELECT_MODE planner (rules)", "rules: 2 asked, 1 the same, 1 differ, 0 failed; 1 skipped"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "1 select") || strings.Contains(out, "\x1b") {
+		t.Errorf("what is the same is told, or escapes:\n%q", out)
+	}
+	if out, _ = r.arbiter(contract.ExitComplete, "replay", r.id, "--decisions", "--decider", "rules", "--only", "1, 3"); !strings.Contains(out, "1 asked, 1 the same, 0 differ, 0 failed; 1 skipped") {
+		t.Error(out)
+	}
+	raw, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules", "--json")
+	lines := strings.Split(strings.TrimSpace(raw), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines:\n%s", len(lines), raw)
+	}
+	var x remade
+	var sum tally
+	for i, v := range []any{nil, &x, &sum} {
+		if v == nil {
+			continue
+		}
+		if err := json.Unmarshal([]byte(lines[i]), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x.Number != 2 || x.Same || x.Now == nil || x.Now.Mode != "planner" || sum.Differ != 1 || sum.Skipped != 1 || sum.Decider != "rules" {
+		t.Errorf("%s", raw)
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// write makes a file with its directories.
+func write(t *testing.T, text string, path ...string) string {
+	t.Helper()
+	file := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestTemplatesOverrideEachOther(t *testing.T) {
+	r := newJournal(t, threeDecisions(t)...)
+	prompt := func(args ...string) string {
+		out, _ := r.arbiter(contract.ExitComplete, append([]string{"decide", "--number", "2", r.id}, args...)...)
+		_, after, _ := strings.Cut(out, "\nprompt, by the templates found now:\n")
+		return strings.TrimSpace(after)
+	}
+	builtin := prompt()
+	if !strings.Contains(builtin, "Weave on") {
+		t.Fatal(builtin)
+	}
+	write(t, "The user's: {{.Task}}", "config", "arbiter", "prompts", "select.md")
+	write(t, "The workspace's: {{.Task}}", ".arbiter", "prompts", "select.md")
+	write(t, "no template: it has another name", ".arbiter", "prompts", "notes.txt")
+	if got := prompt(); got != "The user's: Weave on" {
+		t.Errorf("in a workspace that is not trusted: %q", got)
+	}
+	if got := prompt("--trust"); got != "The workspace's: Weave on" {
+		t.Errorf("in a trusted one: %q", got)
+	}
+}
+
+// TestTemplatesThatCannotBeUsed are told before anything starts, with file and line.
+func TestTemplatesThatCannotBeUsed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(t *testing.T, dir string)
+		want []string
+	}{
+		{"syntax", func(t *testing.T, dir string) { write(t, "fine\n{{.Task", dir, "select.md") }, []string{"select.md", ":2"}},
+		{"no such member", func(t *testing.T, dir string) { write(t, "one\ntwo\n{{.Tusk}}", dir, "evaluate.md") }, []string{"evaluate.md", ":3", "Tusk"}},
+		{"unknown name", func(t *testing.T, dir string) { write(t, "x", dir, "selekt.md") }, []string{"selekt.md", "brief.md, evaluate.md, select.md, state.md"}},
+		{"too large", func(t *testing.T, dir string) { write(t, strings.Repeat("x", maxTemplate+1), dir, "select.md") }, []string{"select.md", "65536 bytes"}},
+		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") }, []string{"select.md", "not a regular file"}},
+		{"a pipe", func(t *testing.T, dir string) {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(filepath.Join(dir, "select.md"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"select.md", "not a regular file"}},
+		{"a link", func(t *testing.T, dir string) {
+			target := write(t, "{{.Task}}", filepath.Dir(dir), "elsewhere.md")
+			write(t, "", dir, "notes.txt")
+			if err := os.Symlink(target, filepath.Join(dir, "select.md")); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"select.md", "a link"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newJournal(t)
+			c.make(t, filepath.Join(".arbiter", "prompts"))
+			_, ofDecide := r.reading(contract.ExitUsage, string(encoded(t, aSelection("x"))), "decide", "--trust", "--input", "-", "--decider", "rules")
+			here, err := os.Getwd()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := prepare(t, nil)
+			s.cmd.Dir = here
+			_, ofRun := s.output(int(contract.ExitUsage), "--json", "--stand-in", "--trust", "--no-input", "--task", "Weave")
+			for _, want := range c.want {
+				if !strings.Contains(ofDecide, want) || !strings.Contains(ofRun, want) {
+					t.Errorf("lacks %q:\n%s\n%s", want, ofDecide, ofRun)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package agents
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Bounds of a file. Real ones have a few kilobytes; the YAML reader's time grows
+// faster than what it reads.
+const (
+	MaxFile  = 64 << 10
+	maxFront = 16 << 10
+	maxDepth = 32 // of collections in the front matter
+)
+
+// reader reads one file and keeps what is wrong with it.
+type reader struct {
+	agent    Agent
+	file     string
+	problems []Problem
+}
+
+// Parse reads one agent file. The error joins all that is wrong with it, each a
+// [Problem].
+func Parse(file string, src []byte) (Agent, error) {
+	a, problems := Read(file, src)
+	if err := joined(problems); err != nil {
+		return Agent{}, err
+	}
+	return a, nil
+}
+
+// Read reads one agent file, and tells all that is wrong with it at once. The agent is
+// of use only if none of that is more than a warning ([Broken]); its name is set where
+// it could be read at all. Source is the file.
+func Read(file string, src []byte) (Agent, []Problem) {
+	r := &reader{agent: Agent{Source: file}, file: file}
+	if len(src) > MaxFile {
+		r.problem(0, "", "the file has more than %d KiB, the most an agent file may have", MaxFile>>10)
+		return r.agent, r.problems
+	}
+	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
+	text := strings.ReplaceAll(string(src), "\r\n", "\n")
+	if !r.readable(text) {
+		return r.agent, r.problems
+	}
+	front, body, at, ok := r.split(text)
+	if !ok {
+		return r.agent, r.problems
+	}
+	r.agent.Prompt = strings.TrimSpace(body)
+	if r.agent.Prompt == "" {
+		r.warn(0, "", "nothing follows the front matter: the agent has no instructions")
+	}
+	r.hidden(body, at, "")
+	if pairs, ok := r.pairs(front); ok {
+		r.fields(pairs)
+	}
+	return r.agent, r.problems
+}
+
+func (r *reader) problem(line int, field, format string, args ...any) {
+	r.problems = append(r.problems, Problem{File: r.file, Line: line, Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) warn(line int, field, format string, args ...any) {
+	r.problems = append(r.problems, Problem{File: r.file, Line: line, Field: field, Text: fmt.Sprintf(format, args...), Warning: true})
+}
+
+// readable refuses what is no text.
+func (r *reader) readable(text string) bool {
+	line := 1
+	for i := 0; i < len(text); {
+		c, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case c == utf8.RuneError && n == 1:
+			r.problem(line, "", "byte %#x is not UTF-8 text", text[i])
+			return false
+		case c == '\n':
+			line++
+		case c != '\t' && isControl(c):
+			r.problem(line, "", "the control character %U stands in the file", c)
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
+// split takes the front matter and the body apart; at is the body's first line.
+// A fence may be followed by blanks, and the second one by the end of the file, as
+// in CLI 2.1.329.
+func (r *reader) split(text string) (front, body string, at int, ok bool) {
+	lines := strings.SplitAfter(text, "\n")
+	if !isFence(lines[0]) {
+		r.problem(1, "", "no front matter: the first line must be ---")
+		return "", "", 0, false
+	}
+	size := 0
+	for i, line := range lines[1:] {
+		if isFence(line) {
+			return strings.Join(lines[1:i+1], ""), strings.Join(lines[i+2:], ""), i + 3, true
+		}
+		if size += len(line); size > maxFront {
+			r.problem(1, "", "the front matter has more than %d KiB, or is not closed by a line ---", maxFront>>10)
+			return "", "", 0, false
+		}
+	}
+	r.problem(1, "", "the front matter is not closed: a line --- must follow it")
+	return "", "", 0, false
+}
+
+func isFence(line string) bool { return strings.TrimRight(line, " \t\n") == "---" }
+
+// pairs reads the front matter as `field: value` lines.
+func (r *reader) pairs(front string) ([]*ast.MappingValueNode, bool) {
+	if depth(front) > maxDepth {
+		r.problem(1, "", "the front matter nests deeper than %d", maxDepth)
+		return nil, false
+	}
+	body, err := parseYAML(front)
+	if err != nil {
+		var again error
+		if body, again = parseYAML(quoted(front)); again != nil {
+			line, text := yamlError(err)
+			r.problem(line, "", "%s", text)
+			return nil, false
+		}
+	}
+	switch body := body.(type) {
+	case nil:
+		return nil, true
+	case *ast.MappingNode:
+		return body.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{body}, true
+	}
+	r.problem(2, "", "the front matter must be `field: value` lines")
+	return nil, false
+}
+
+// parseYAML reads one document. The parser has panicked on hostile input before; a
+// fault of its own is an error like any other.
+func parseYAML(src string) (node ast.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the front matter is no YAML")
+		}
+	}()
+	tree, err := parser.ParseBytes([]byte(src), 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, err
+	}
+	for _, doc := range tree.Docs {
+		if doc.Body != nil {
+			return doc.Body, nil
+		}
+	}
+	return nil, nil
+}
+
+// depth is how deep collections nest, at most, but for those that are told by their
+// indentation. Quotes and comments count, too, because nothing has been read yet.
+func depth(src string) int {
+	most, open, run := 0, 0, 0
+	for _, c := range src {
+		switch c {
+		case '[', '{':
+			open++
+		case ']', '}':
+			open--
+		case '-', '?': // - - - is a list in a list in a list
+			run++
+		case ' ':
+		default:
+			run = 0
+		}
+		most = max(most, open, run)
+	}
+	return most
+}
+
+// quoted puts the values of `field: value` lines into quotes, but for those that are
+// written as something else than plain text. Descriptions often hold a ": " that YAML
+// does not allow there, and the CLI takes them (observed with CLI 2.1.329).
+func quoted(front string) string {
+	lines := strings.Split(front, "\n")
+	for i, line := range lines {
+		field, value, ok := strings.Cut(line, ": ")
+		value = strings.TrimSpace(value)
+		if !ok || field == "" || strings.ContainsAny(field, " \t\"'#-[]{}") || value == "" || strings.ContainsRune("\"'[{|>&*!#%@`", rune(value[0])) {
+			continue
+		}
+		lines[i] = field + ": '" + strings.ReplaceAll(value, "'", "''") + "'"
+	}
+	return strings.Join(lines, "\n")
+}

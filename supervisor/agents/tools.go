@@ -1,0 +1,107 @@
+package agents
+
+import (
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// maxTools bounds a list of tools.
+const maxTools = 200
+
+// toolList reads tools in both spellings Claude Code takes, a list and a text with
+// commas. all says that the list is *.
+func (r *reader) toolList(line int, field string, v ast.Node) (list []string, all bool) {
+	type item struct {
+		text string
+		line int
+	}
+	var items []item
+	switch v := v.(type) {
+	case nil, *ast.NullNode:
+		return nil, false
+	case *ast.StringNode, *ast.LiteralNode:
+		text, ok := r.text(line, field, v)
+		if !ok {
+			return nil, false
+		}
+		for _, part := range splitTools(text) {
+			items = append(items, item{part, line})
+		}
+		if len(items) == 0 {
+			r.problem(line, field, "names no tool; leave the field out if none is meant")
+		}
+	case *ast.SequenceNode:
+		if len(v.Values) == 0 {
+			r.problem(line, field, "names no tool; leave the field out if none is meant")
+		}
+		for _, x := range v.Values {
+			s, ok := x.(*ast.StringNode)
+			if !ok {
+				r.problem(lineOf(x), field, "want tools' names, not %s", kindOf(x))
+				continue
+			}
+			items = append(items, item{strings.TrimSpace(s.Value), lineOf(x)})
+		}
+	default:
+		r.problem(line, field, "want tools' names, as a list or with commas between them, not %s", kindOf(v))
+		return nil, false
+	}
+	if len(items) > maxTools {
+		r.problem(line, field, "names %d tools, at most %d are allowed", len(items), maxTools)
+		return nil, false
+	}
+	for _, it := range items {
+		if it.text == "*" {
+			all = true
+			continue
+		}
+		r.checkTool(it.line, field, it.text)
+		list = append(list, it.text)
+	}
+	return list, all
+}
+
+// checkTool holds one entry to the syntax of permission rules.
+func (r *reader) checkTool(line int, field, text string) {
+	if strings.ContainsFunc(text, isControl) {
+		r.problem(line, field, "%s: one entry has one line", clip(text))
+		return
+	}
+	rule, err := policy.ParseRule(text)
+	switch {
+	case err != nil:
+		r.problem(line, field, "%v", err)
+	case isAgent(rule.Tool()) && strings.Contains(text, ","):
+		r.problem(line, field, "%s: name each type of subagent in an entry of its own", clip(text))
+	case !rule.Known():
+		r.warn(line, field, "%s is no tool that arbiter knows; an MCP server's are called mcp__server__tool", clip(rule.Tool()))
+	}
+}
+
+// splitTools splits at the commas outside of parentheses: Bash(git log, git show) is
+// one entry.
+func splitTools(s string) []string {
+	var list []string
+	depth, from := 0, 0
+	add := func(part string) {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	for i, c := range s {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth = max(depth-1, 0)
+		case c == ',' && depth == 0:
+			add(s[from:i])
+			from = i + 1
+		}
+	}
+	add(s[from:])
+	return list
+}

@@ -1,0 +1,328 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// The task machine asks at two points: in selecting (and when an agent broke) which agent
+// works next, in evaluating what follows from what was done. Who answers is the run's
+// decider: the Arbiter in its conversation, or another, whose decisions the Arbiter then
+// reads in its work log. Where the Arbiter cannot rule, the rules do.
+
+// asksOther says whether another than the Arbiter's session decides at the points.
+func (s *State) asksOther() bool {
+	return s.machined() && s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.Yielded
+}
+
+// adjudicate sees that each point of decision finds its decider, where that is not the
+// Arbiter in its own turn.
+func (st *step) adjudicate() {
+	if !st.machined() || st.Regency == "" && !st.asksOther() {
+		return
+	}
+	// The rules decide at once, and may then be asked again: each decision summons,
+	// addresses or ends. The bound only guards against a fault of ours.
+	for range 8 {
+		if st.Ending != nil || st.Paused || st.Held || st.Question != nil || st.Deciding != nil {
+			return
+		}
+		if st.Regency != "" && st.standIn() {
+			continue
+		}
+		point, about, due := st.due()
+		if !due {
+			return
+		}
+		if st.Regency == "" {
+			st.Deciding = st.pose(point, about)
+			st.do(Decide{Decided{Number: st.Decisions + 1, Point: point, About: about, Input: st.Deciding.Input}})
+			return
+		}
+		st.byRules(point, about, st.Regency)
+	}
+}
+
+// due finds the point of decision that the task stands at.
+func (st *step) due() (point decision.Point, about string, ok bool) {
+	if st.Task == "" {
+		return "", "", false
+	}
+	if st.Phase == machine.Evaluating {
+		for _, m := range st.Mail {
+			if m.To == contract.Arbiter && isDocument(m.Kind) && !m.Sent {
+				return decision.PointEvaluate, m.From, true
+			}
+		}
+	}
+	switch {
+	case st.documentDue():
+		return "", "", false
+	case st.Phase == machine.Error:
+		if st.AnyWorks() {
+			return "", "", false // the one that broke waits for a word
+		}
+	case st.Phase != machine.Selecting || st.engaged():
+		return "", "", false
+	}
+	if arbiter := &st.Agents[0]; st.Regency == "" && (arbiter.Status == Busy || st.humanWaits()) {
+		return "", "", false // it speaks with the human, and may rule itself
+	}
+	return decision.PointSelect, "", true
+}
+
+// humanWaits says whether a word of the human's, beyond the task, is on its way.
+func (s *State) humanWaits() bool {
+	return slices.ContainsFunc(slices.Concat(s.Mail, s.Underway), func(m Mail) bool {
+		return m.To == contract.Arbiter && m.From == contract.Human && m.Kind != KindTask
+	})
+}
+
+func isDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
+
+// withheld says whether a message waits for a decision that the Arbiter does not make.
+func (s *State) withheld(m *Mail) bool {
+	switch {
+	case m.To != contract.Arbiter || m.Sent || !s.machined():
+		return false
+	case s.Regency != "":
+		return true
+	case !s.asksOther():
+		return false
+	}
+	return isDocument(m.Kind) || m.Kind == KindTask && s.Task != "" && s.Phase != machine.Idle
+}
+
+// decided takes the answer of the run's decider. One that is only recorded, or was
+// overtaken by a ruling, changes nothing.
+func (st *step) decided(f Decided) {
+	p := st.Deciding
+	if p == nil || f.Number != st.Decisions+1 || f.Point != p.Point {
+		return
+	}
+	st.Deciding = nil
+	u := f.Decision.Usage
+	st.CostUSD += u.CostUSD
+	st.Usage.Input += u.Input
+	st.Usage.Output += u.Output
+	st.Usage.CacheRead += u.CacheRead
+	st.Usage.CacheCreation += u.CacheCreation
+	if limit := st.Options.MaxCostUSD; limit > 0 && st.CostUSD >= limit {
+		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", st.CostUSD, limit))
+		return
+	}
+	switch {
+	case f.Deferred:
+		st.Yielded = true
+	case f.Failed != "":
+		st.fire(machine.ArbiterError, occasion{})
+		st.byRules(p.Point, p.About, "the decider failed: "+f.Failed)
+	case st.unfit(f.Decision) != "":
+		st.fire(machine.ArbiterError, occasion{})
+		st.byRules(p.Point, p.About, "the decider gave no decision that can be acted on: "+st.unfit(f.Decision))
+	default:
+		if f.Decision.Source == decider.ByFallback {
+			st.fire(machine.ArbiterError, occasion{})
+		}
+		st.carryOut(p, f.Decision)
+	}
+}
+
+// unfit says why a decision cannot be acted on. Deciders see to that themselves; this
+// holds where one does not.
+func (st *step) unfit(d decider.Decision) string {
+	switch d.Decision {
+	case verdict.SelectMode:
+		if _, ok := st.modeNamed(d.Mode); !ok {
+			return fmt.Sprintf("there is no mode %q", d.Mode)
+		}
+	case verdict.Continue, verdict.Retry, verdict.Complete:
+	default:
+		return fmt.Sprintf("there is no decision %q", d.Decision)
+	}
+	return ""
+}
+
+// byRules has the deterministic rules decide, and says why.
+func (st *step) byRules(point decision.Point, about, why string) {
+	p := st.pose(point, about)
+	var rules decider.Rules
+	var d decider.Decision
+	if point == decision.PointSelect {
+		d, _ = rules.Select(p.sel)
+	} else {
+		d, _ = rules.Evaluate(p.eval)
+	}
+	if d.Decision == "" {
+		st.unruled(why + ", and there is no agent that a rule could choose")
+		return
+	}
+	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)
+	st.do(Note{Decided{Number: st.Decisions + 1, Point: point, About: about, Input: p.Input, Decision: d}})
+	st.carryOut(p, d)
+}
+
+// rulesDecide has the rules decide at the point the Arbiter was asked at and gave no
+// valid verdict, and says whether it was one.
+func (st *step) rulesDecide(why string) bool {
+	if !st.machined() || st.Task == "" {
+		return false
+	}
+	p := st.Posed
+	switch {
+	case st.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
+		st.Posed = nil
+		st.byRules(p.Point, p.About, why)
+	case st.Phase == machine.Selecting && !st.engaged() && !st.documentDue(), st.Phase == machine.Error && !st.AnyWorks() && !st.documentDue():
+		st.Posed = nil
+		st.byRules(decision.PointSelect, "", why)
+	default:
+		return false
+	}
+	return true
+}
+
+// unruled: nobody decides any more.
+func (st *step) unruled(why string) {
+	st.fire(machine.ArbiterError, occasion{stuck: true})
+	if !st.HumanPresent {
+		st.giveUp(bridge.CatVerdict, why)
+		return
+	}
+	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
+	st.Held = true
+	st.ask("Nobody decides any more: " + why + ". Speak, and the Arbiter is asked.")
+}
+
+// carryOut does what was decided in the Arbiter's place.
+func (st *step) carryOut(p *Posed, d decider.Decision) {
+	v := verdict.Arbiter{Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Message: d.Message, Summary: d.Summary}
+	st.Decisions++
+	switch d.Decision {
+	case verdict.Complete:
+		v.Message = orDefault(d.Message, d.Summary)
+		v.Summary = orDefault(d.Summary, d.Reason)
+		if problem := st.checkRuling(v); problem != nil {
+			st.overruled(p, d, problem.Error())
+			return
+		}
+	case verdict.Continue, verdict.Retry:
+		v = st.goOnWith(p, v)
+	}
+	if v.Decision == verdict.SelectMode {
+		v.Message = st.briefFor(v)
+	}
+	st.shelve(p, d)
+	st.carry(v, ruledBy{source: string(d.Source), point: p.Point, cost: d.Usage.CostUSD, warnings: d.Warnings})
+}
+
+// overruled: a decision that the state of the task forbids is given to the Arbiter, or,
+// where that one cannot rule, tried again as RETRY.
+func (st *step) overruled(p *Posed, d decider.Decision, problem string) {
+	st.emit(contract.Supervisor, contract.Notice{Text: "a decision " + d.Decision + " by " + string(d.Source) + " is not taken: " + problem})
+	if st.Regency == "" && !st.Yielded {
+		st.Yielded = true
+		return
+	}
+	if a, ok := st.agent(p.About); ok && a.Alive() && st.Failures < st.Options.MaxFailures {
+		st.Failures++ // what is asked for again and again ends by its limit
+		st.carryOut(p, decider.Decision{Decision: verdict.Retry, Reason: problem, Message: problem, Source: d.Source, Warnings: d.Warnings})
+		return
+	}
+	st.unruled(problem)
+}
+
+// goOnWith finds who goes on: the agent whose work was judged if it lives, else one of
+// the same mode.
+func (st *step) goOnWith(p *Posed, v verdict.Arbiter) verdict.Arbiter {
+	about := p.About
+	if last := st.History.Last(1); about == "" && len(last) > 0 {
+		about = last[0].ID
+	}
+	if a, ok := st.agent(about); ok && a.Alive() && a.Standing != HandedOff {
+		v.To = about
+		v.Message = orDefault(v.Message, st.goOnText(v))
+		return v
+	}
+	mode := ""
+	if a, ok := st.agent(about); ok {
+		mode = a.Mode
+	} else if last := st.History.Last(1); len(last) > 0 && last[0].Agent != anyMode {
+		mode = last[0].Agent
+	}
+	if _, known := st.modeNamed(mode); !known {
+		mode = ""
+	}
+	v.Decision, v.Mode = verdict.SelectMode, mode
+	return v
+}
+
+// goOnText is what one is told that goes on.
+func (st *step) goOnText(v verdict.Arbiter) string {
+	text := "Go on with the task."
+	if v.Decision == verdict.Retry {
+		text = "It failed. Try again, another way."
+	}
+	if i := st.stepAtHand(); i >= 0 {
+		text += fmt.Sprintf(" At hand is step %d of the plan: %s", i+1, st.Plan[i].Text)
+	}
+	return text + "\n\n" + v.Reason
+}
+
+// briefFor is what an Orchestrator is told that was not summoned by the Arbiter.
+func (st *step) briefFor(v verdict.Arbiter) string {
+	set, err := prompts.NewSet(st.Options.Templates)
+	var text string
+	if err == nil {
+		text, err = set.Brief(prompts.Brief{Input: decision.Select(st.record()), Mode: v.Mode, Reason: v.Reason, Message: v.Message})
+	}
+	if err != nil || strings.TrimSpace(text) == "" {
+		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the template of briefs cannot be used: %v", err)})
+		text = st.Task + "\n\n" + planText(st.Plan)
+	}
+	return text
+}
+
+// shelve puts what was decided on into the Arbiter's work log, shortened: it reads of it
+// when it is next spoken to.
+func (st *step) shelve(p *Posed, d decider.Decision) {
+	taken := func(m *Mail) bool {
+		return st.withheld(m) && (m.Kind == KindTask || m.From == p.About && isDocument(m.Kind))
+	}
+	st.shelveAll(taken)
+	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("Decided by %s: %s %s. %s", d.Source, d.Decision, d.Mode, headOf(d.Reason, 500)))
+}
+
+const (
+	shelvedText = 4 << 10 // bytes of a message that becomes a work log entry
+	shelvedMost = 64      // entries; beyond them the oldest are dropped
+)
+
+func (st *step) shelveAll(taken func(*Mail) bool) {
+	for _, m := range slices.Clone(st.Mail) {
+		if !taken(&m) {
+			continue
+		}
+		st.WorkLog = append(st.workLog(), Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: headOf(m.Text, shelvedText), At: m.At})
+		st.Mail = slices.DeleteFunc(st.mail(), func(x Mail) bool { return x.ID == m.ID })
+		if !m.Told {
+			st.Ledger.Shelved++
+		}
+	}
+	if over := len(st.WorkLog) - shelvedMost; over > 0 && (st.Regency != "" || st.asksOther()) {
+		for range over {
+			if i := slices.IndexFunc(st.WorkLog, func(e Entry) bool { return e.Carrier == "" }); i >= 0 {
+				st.WorkLog = slices.Delete(st.workLog(), i, i+1)
+			}
+		}
+	}
+}

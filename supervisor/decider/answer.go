@@ -1,0 +1,199 @@
+package decider
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// Bounds of an answer: of the whole in bytes, of its fields in characters.
+const (
+	maxAnswer  = 256 << 10
+	maxReason  = 2_000
+	maxMessage = 16_000
+	maxSummary = 8_000
+	maxQuoted  = 40
+	maxStarts  = 256 // braces that are tried as the start of the object
+)
+
+// AnswerError says what is wrong with an answer, in words for the model that gave it.
+type AnswerError struct{ Problem string }
+
+func (e *AnswerError) Error() string { return "decider: the answer cannot be used: " + e.Problem }
+
+// ParseDecision reads the answer of a model. Around the JSON object there may be text and
+// fences; of several objects the last one with a `decision` counts. What the object says
+// is held to: one of the point's decisions, a reason, an agent there is, fields within
+// bounds. Members it does not know are ignored, as is a mode without SELECT_MODE. With
+// COMPLETE the summary stands in for a missing reason, and the reason for a missing
+// summary: ADR-0005 has it both ways. The error is always an *[AnswerError].
+func ParseDecision(raw string, p decision.Point, agents []decision.AgentDescription) (Decision, error) {
+	var c complaints
+	switch {
+	case kinds(p) == nil:
+		c.add("nothing is decided at the point %s.", quote(string(p)))
+		return Decision{}, c.err()
+	case strings.TrimSpace(raw) == "":
+		c.add("it is empty: answer with one JSON object.")
+		return Decision{}, c.err()
+	case len(raw) > maxAnswer:
+		c.add("it is longer than %d bytes.", maxAnswer)
+		return Decision{}, c.err()
+	case !utf8.ValidString(raw):
+		c.add("it is not valid UTF-8.")
+		return Decision{}, c.err()
+	}
+	object := findObject(raw)
+	if object == nil {
+		c.add("there is no valid JSON object with `decision` in it.")
+		return Decision{}, c.err()
+	}
+	d := Decision{
+		Decision: c.text(object, "decision", 0),
+		Mode:     c.text(object, "mode", 0),
+		Reason:   c.text(object, "reason", maxReason),
+		Message:  c.text(object, "message", maxMessage),
+		Summary:  c.text(object, "summary", maxSummary),
+	}
+	if c.texts == nil {
+		c.check(&d, p, agents)
+	}
+	if err := c.err(); err != nil {
+		return Decision{}, err
+	}
+	return d, nil
+}
+
+// complaints gathers all that is wrong, so that one correction does.
+type complaints struct{ texts []string }
+
+func (c *complaints) add(format string, args ...any) {
+	c.texts = append(c.texts, fmt.Sprintf(format, args...))
+}
+
+func (c *complaints) err() error {
+	if c.texts == nil {
+		return nil
+	}
+	return &AnswerError{strings.Join(c.texts, " ")}
+}
+
+// text takes a member that must be a string; absent and null are empty. Most 0: any length.
+func (c *complaints) text(object map[string]json.RawMessage, name string, most int) string {
+	raw, ok := object[name]
+	if !ok || string(raw) == "null" {
+		return ""
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		c.add("`%s` is not a string.", name)
+		return ""
+	}
+	s = strings.TrimSpace(s)
+	if most > 0 && utf8.RuneCountInString(s) > most {
+		c.add("`%s` is longer than %d characters.", name, most)
+	}
+	return s
+}
+
+// check fills in what a field stands in for, and drops a mode that nothing comes of.
+func (c *complaints) check(d *Decision, p decision.Point, agents []decision.AgentDescription) {
+	may := kinds(p)
+	switch {
+	case d.Decision == "":
+		c.add("`decision` is empty: give one of %s.", strings.Join(may, ", "))
+	case !slices.Contains(may, d.Decision):
+		c.add("`decision` is %s: give one of %s.", quote(d.Decision), strings.Join(may, ", "))
+	}
+	if d.Decision == Complete {
+		if d.Reason == "" {
+			d.Reason = clip(d.Summary, maxReason)
+		}
+		if d.Summary == "" {
+			d.Summary = d.Reason
+		}
+	} else {
+		d.Summary = ""
+	}
+	if d.Reason == "" {
+		c.add("`reason` is missing or empty.")
+	}
+	if d.Decision != SelectMode {
+		d.Mode = ""
+		return
+	}
+	switch {
+	case len(agents) == 0:
+		c.add("there is no agent to select.")
+	case d.Mode == "":
+		c.add("`mode` is missing: SELECT_MODE needs one of %s.", strings.Join(names(agents), ", "))
+	case !known(agents, d.Mode):
+		c.add("`mode` is %s, and there is no such agent: give one of %s.", quote(d.Mode), strings.Join(names(agents), ", "))
+	}
+}
+
+// findObject finds the last object with a `decision` that is not inside another such.
+func findObject(text string) map[string]json.RawMessage {
+	var found map[string]json.RawMessage
+	for starts := 0; starts < maxStarts; starts++ {
+		at := strings.IndexByte(text, '{')
+		if at < 0 {
+			break
+		}
+		text = text[at:]
+		end := closing(text)
+		var object map[string]json.RawMessage
+		if end > 0 && json.Unmarshal([]byte(text[:end]), &object) == nil && object["decision"] != nil {
+			found, text = object, text[end:]
+			continue
+		}
+		text = text[1:]
+	}
+	return found
+}
+
+// closing is where the object that text begins with ends; 0: it does not.
+func closing(text string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '{':
+			depth++
+		case b == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// quote shows a value back, bounded.
+func quote(s string) string { return fmt.Sprintf("%q", clip(s, maxQuoted)) }
+
+// clip cuts a text to n characters at most.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	seen := 0
+	cut := 0 // where n-1 characters end
+	for i := range s {
+		if seen == n-1 {
+			cut = i
+		}
+		if seen++; seen > n {
+			return strings.TrimSpace(s[:cut]) + "…"
+		}
+	}
+	return s
+}

@@ -1,0 +1,190 @@
+package decider
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+const goesOn = `{"decision":"CONTINUE","reason":"It is right."}`
+
+func TestParseDecisionTolerates(t *testing.T) {
+	on := Decision{Decision: Continue, Reason: "It is right."}
+	for name, c := range map[string]struct {
+		raw  string
+		want Decision
+	}{
+		"bare":                {goesOn, on},
+		"a BOM":               {"\ufeff" + goesOn, on},
+		"space":               {"\n\t " + goesOn + "\r\n", on},
+		"fences":              {"```json\n" + goesOn + "\n```", on},
+		"prose":               {"Here is {my} answer:\n\n" + goesOn + "\n\nI hope {that} helps.", on},
+		"an open brace":       {"A set begins with { and: " + goesOn, on},
+		"an open quote":       {`It said "no: ` + goesOn, on},
+		"several":             {`{"decision":"RETRY","reason":"No."} or rather ` + goesOn, on},
+		"another object last": {goesOn + ` {"note":"that was it"}`, on},
+		"inside another":      {`{"answer":` + goesOn + `}`, on},
+		"one in a string":     {`{"decision":"CONTINUE","reason":"It is right.","message":"Say {\"decision\":\"RETRY\"} } {"}`, Decision{Decision: Continue, Reason: "It is right.", Message: `Say {"decision":"RETRY"} } {`}},
+		"one inside":          {`{"decision":"CONTINUE","reason":"It is right.","was":{"decision":"RETRY","reason":"No."}}`, on},
+		"unknown members":     {`{"confidence":0.9,"decision":"CONTINUE","reason":" It is right. "}`, on},
+		"null":                {`{"decision":"CONTINUE","mode":null,"reason":"It is right.","summary":null}`, on},
+		"a mode for nothing":  {`{"decision":"CONTINUE","mode":"wizard","summary":"so far","reason":"It is right."}`, on},
+		"a mode":              {`{"decision":"SELECT_MODE","mode":" tester ","reason":"Test."}`, Decision{Decision: SelectMode, Mode: tester, Reason: "Test."}},
+		"no summary":          {`{"decision":"COMPLETE","reason":"All done."}`, Decision{Decision: Complete, Reason: "All done.", Summary: "All done."}},
+		"no reason":           {`{"decision":"COMPLETE","summary":"All done."}`, Decision{Decision: Complete, Reason: "All done.", Summary: "All done."}},
+		"escapes":             {`{"decision":"CONTINUE","reason":"It is\u0020right."}`, on},
+		"a broken one first":  {`{"decision":"RETRY",} ` + goesOn, on},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ParseDecision(c.raw, decision.PointEvaluate, builtIn())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseDecisionRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		raw   string
+		point decision.Point
+		want  string
+	}{
+		"nothing":           {" \n", decision.PointSelect, "empty"},
+		"prose":             {"I would go on.", decision.PointSelect, "no valid JSON object"},
+		"no decision":       {`{"reason":"x"}`, decision.PointSelect, "no valid JSON object"},
+		"cut short":         {goesOn[:30], decision.PointSelect, "no valid JSON object"},
+		"a trailing comma":  {`{"decision":"RETRY","reason":"x",}`, decision.PointSelect, "no valid JSON object"},
+		"another point's":   {goesOn, decision.PointSelect, "`decision` is \"CONTINUE\": give one of SELECT_MODE, COMPLETE, RETRY."},
+		"lower case":        {`{"decision":"retry","reason":"x"}`, decision.PointEvaluate, "give one of CONTINUE, COMPLETE, RETRY, SELECT_MODE."},
+		"another's case":    {`{"Decision":"RETRY","reason":"x"}`, decision.PointEvaluate, "no valid JSON object"},
+		"an empty decision": {`{"decision":null,"reason":"x"}`, decision.PointEvaluate, "`decision` is empty"},
+		"a number":          {`{"decision":1,"reason":"x"}`, decision.PointEvaluate, "`decision` is not a string"},
+		"no reason":         {`{"decision":"RETRY","reason":"  "}`, decision.PointEvaluate, "`reason` is missing"},
+		"neither":           {`{"decision":"COMPLETE"}`, decision.PointEvaluate, "`reason` is missing"},
+		"no mode":           {`{"decision":"SELECT_MODE","reason":"x"}`, decision.PointSelect, "`mode` is missing: SELECT_MODE needs one of developer, planner"},
+		"an unknown mode":   {`{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, decision.PointSelect, "`mode` is \"wizard\", and there is no such agent"},
+		"a long reason":     {`{"decision":"RETRY","reason":"` + strings.Repeat("ü", maxReason+1) + `"}`, decision.PointSelect, "longer than 2000 characters"},
+		"a long answer":     {strings.Repeat(" ", maxAnswer) + goesOn, decision.PointEvaluate, "longer than 262144 bytes"},
+		"bytes":             {"\xff" + goesOn, decision.PointEvaluate, "not valid UTF-8"},
+		"all at once":       {`{"decision":"GO","mode":"wizard"}`, decision.PointEvaluate, "`reason` is missing"},
+		"no question":       {goesOn, decision.PointTalk, "nothing is decided"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ParseDecision(c.raw, c.point, builtIn())
+			var wrong *AnswerError
+			if !errors.As(err, &wrong) || !strings.Contains(wrong.Problem, c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+			if diff := cmp.Diff(Decision{}, got); diff != "" {
+				t.Errorf("a decision came with the error:\n%s", diff)
+			}
+		})
+	}
+	_, err := ParseDecision(`{"decision":"SELECT_MODE","mode":"x","reason":"x"}`, decision.PointSelect, nil)
+	if err == nil || !strings.Contains(err.Error(), "no agent to select") {
+		t.Errorf("without agents: %v", err)
+	}
+}
+
+// TestParseDecisionIsBounded: braces without an end cost no more than their number allows.
+func TestParseDecisionIsBounded(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, maxAnswer/5)
+	if _, err := ParseDecision(deep, decision.PointEvaluate, builtIn()); err == nil {
+		t.Error("nothing but open braces is a decision")
+	}
+	if n := testing.AllocsPerRun(1, func() { _, _ = ParseDecision(deep, decision.PointEvaluate, builtIn()) }); n > 100*maxStarts {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestSchema: the schema is flat, and takes what the parser takes.
+func TestSchema(t *testing.T) {
+	if s := Schema(decision.PointTalk); s != nil {
+		t.Errorf("a schema for talking: %s", s)
+	}
+	for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
+		var s jsonschema.Schema
+		if err := json.Unmarshal(Schema(p), &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Type != "object" || s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil {
+			t.Errorf("%s: the API refuses what is no flat object", p)
+		}
+		resolved, err := s.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{SelectMode, Continue, Retry, Complete, "GO"} {
+			answer := map[string]any{"decision": kind, "mode": tester, "reason": "x"}
+			text, err := json.Marshal(answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bySchema := resolved.Validate(answer)
+			_, byParser := ParseDecision(string(text), p, builtIn())
+			if (bySchema == nil) != (byParser == nil) {
+				t.Errorf("%s at %s: the schema says %v, the parser %v", kind, p, bySchema, byParser)
+			}
+		}
+		if resolved.Validate(map[string]any{"decision": Retry}) == nil {
+			t.Errorf("%s: a reason is not required", p)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"thread", 6, "thread"}, {"threads", 6, "threa…"}, {"fäden", 5, "fäden"}, {"fädens", 5, "fäde…"}, {"a b c", 3, "a…"}, {"", 3, ""},
+	} {
+		if got := clip(c.in, c.n); got != c.want {
+			t.Errorf("clip(%q, %d) = %q, want %q", c.in, c.n, got, c.want)
+		}
+	}
+}
+
+func FuzzParseDecision(f *testing.F) {
+	for _, s := range []string{goesOn, "```json\n" + goesOn + "\n```", `{"a":{"decision":"RETRY","reason":"}"}}`, "{{{", `{"decision":"COMPLETE","summary":"x"}`, `{"decision":"SELECT_MODE","mode":"tester","reason":"\ud800"}`, "\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
+			d, err := ParseDecision(raw, p, builtIn())
+			var wrong *AnswerError
+			if err != nil {
+				if !errors.As(err, &wrong) || !utf8.ValidString(wrong.Problem) {
+					t.Fatalf("error %v", err)
+				}
+				continue
+			}
+			if !actionable(d, p, builtIn()) {
+				t.Fatalf("cannot be acted on: %+v", d)
+			}
+			text, err := json.Marshal(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := ParseDecision("So be it: "+string(text)+"\n", p, builtIn())
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if diff := cmp.Diff(d, again); diff != "" {
+				t.Fatalf("(-first +again):\n%s", diff)
+			}
+		}
+	})
+}

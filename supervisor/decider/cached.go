@@ -1,0 +1,84 @@
+package decider
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// Store keeps decisions by key, as long as it likes. It is safe for concurrent use.
+type Store interface {
+	Get(key string) (Decision, bool)
+	Put(key string, d Decision)
+}
+
+// Cached answers the same input with the same decision, without asking again. A hit has
+// the source `cache`, the first answer's reason, no prompt and no cost. Kept is what a
+// model gave at its first try; not kept are COMPLETE (an end is looked at each time), what
+// rules decided (they cost nothing), and what came about with trouble.
+type Cached struct {
+	Of    Decider
+	Store Store
+	Salt  string // whatever else the answer depends on: model, effort, templates
+}
+
+// SelectAgent implements [Decider].
+func (c Cached) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
+	key := c.key(decision.PointSelect, in.Key())
+	if d, ok := c.hit(ctx, key, decision.PointSelect, in.AvailableAgents); ok {
+		return d, nil
+	}
+	d, err := c.Of.SelectAgent(ctx, in)
+	c.keep(key, d, err)
+	return d, err
+}
+
+// EvaluateProgress implements [Decider].
+func (c Cached) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
+	key := c.key(decision.PointEvaluate, in.Key())
+	if d, ok := c.hit(ctx, key, decision.PointEvaluate, in.AvailableAgents); ok {
+		return d, nil
+	}
+	d, err := c.Of.EvaluateProgress(ctx, in)
+	c.keep(key, d, err)
+	return d, err
+}
+
+// key is the hash of its parts, each with its length: no two lists of parts look alike.
+func (c Cached) key(p decision.Point, input string) string {
+	h := sha256.New()
+	for _, part := range []string{string(p), c.Salt, input} {
+		h.Write(strconv.AppendInt(nil, int64(len(part)), 10))
+		h.Write([]byte{':'})
+		h.Write([]byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// hit takes nothing on trust: a store may be shared, and older than this program.
+func (c Cached) hit(ctx context.Context, key string, p decision.Point, agents []decision.AgentDescription) (Decision, bool) {
+	if ctx.Err() != nil {
+		return Decision{}, false
+	}
+	d, ok := c.Store.Get(key)
+	if !ok || d.Decision == Complete || !actionable(d, p, agents) {
+		return Decision{}, false
+	}
+	d = essence(d)
+	d.Source = ByCache
+	return d, true
+}
+
+func (c Cached) keep(key string, d Decision, err error) {
+	if err == nil && d.Source == ByModel && d.Decision != Complete && len(d.Warnings) == 0 {
+		c.Store.Put(key, essence(d))
+	}
+}
+
+// essence is a decision without how it came about.
+func essence(d Decision) Decision {
+	return Decision{Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Message: d.Message, Summary: d.Summary, Source: d.Source}
+}

@@ -1,0 +1,262 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+func TestCachedAsksOnce(t *testing.T) {
+	ctx := context.Background()
+	asker := says(test)
+	store := NewMemoryStore(0)
+	c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: store, Salt: "small"}
+	task := record(ran(developer, 1, ok))
+	first, err := c.SelectAgent(ctx, decision.Select(task))
+	if err != nil || first.Source != ByModel {
+		t.Fatalf("first: %+v, %v", first, err)
+	}
+	task.CostUSD, task.TokensUsed = 7, 9000 // the same situation in another run
+	again, err := c.SelectAgent(ctx, decision.Select(task))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByCache}
+	if diff := cmp.Diff(want, again); diff != "" || asker.count() != 1 {
+		t.Errorf("after %d questions (-want +got):\n%s", asker.count(), diff)
+	}
+
+	// All that makes another question.
+	for i, ask := range []func() (Decision, error){
+		func() (Decision, error) { return c.EvaluateProgress(ctx, decision.Evaluate(task)) },
+		func() (Decision, error) {
+			return c.SelectAgent(ctx, decision.Select(with(task, func(r *decision.Record) { r.Task = "Unweave" })))
+		},
+		func() (Decision, error) {
+			c := c
+			c.Salt = "large"
+			return c.SelectAgent(ctx, decision.Select(task))
+		},
+	} {
+		if d, err := ask(); err != nil || d.Source != ByModel || asker.count() != i+2 {
+			t.Errorf("question %d: %+v, %v after %d", i, d, err, asker.count())
+		}
+	}
+}
+
+func TestCachedKeys(t *testing.T) {
+	seen := map[string]string{}
+	for _, salt := range []string{"", "1:", "a", "ab"} {
+		for _, input := range []string{"", "b", "bc", "a1:"} {
+			for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
+				what := fmt.Sprintf("%q %q %q", p, salt, input)
+				key := Cached{Salt: salt}.key(p, input)
+				if seen[key] != "" || !isKey(key) {
+					t.Errorf("%s has the key %s of %s", what, key, seen[key])
+				}
+				seen[key] = what
+			}
+		}
+	}
+	// One answer is another under each of these.
+	salts := map[string]bool{}
+	for _, o := range []Options{{}, {Model: "a"}, {Effort: "a"}, {Templates: "a"}, {Model: "a\" \"b"}, {Model: "a", Effort: "b"}} {
+		o.Store = NewMemoryStore(1)
+		salts[o.model().(Cached).Salt] = true
+	}
+	if len(salts) != 6 {
+		t.Errorf("%d salts of 6 models: %v", len(salts), salts)
+	}
+}
+
+func TestCachedKeepsNothingDoubtful(t *testing.T) {
+	in := decision.Evaluate(record(ran(developer, 1, ok)))
+	for name, of := range map[string]Decider{
+		"an end":         fixed{d: Decision{Decision: Complete, Reason: "x", Summary: "x", Source: ByModel}},
+		"a rule's":       Rules{},
+		"a fallback":     Fallback{First: fixed{err: errBroken}},
+		"a correction":   Model{Ask: says("nonsense", test), Prompts: plain{}},
+		"an error":       fixed{d: Decision{Decision: Continue, Reason: "x", Source: ByModel}, err: errBroken},
+		"a deferred one": Session{},
+	} {
+		store := NewMemoryStore(0)
+		_, err := Cached{Of: of, Store: store}.EvaluateProgress(context.Background(), in)
+		if store.Len() != 0 {
+			t.Errorf("%s was kept (error %v)", name, err)
+		}
+	}
+}
+
+// TestCachedTrustsNoStore: what is found must be a decision of this question.
+func TestCachedTrustsNoStore(t *testing.T) {
+	in := decision.Select(record(ran(developer, 1, ok)))
+	for _, found := range []Decision{
+		{}, {Decision: SelectMode, Mode: "wizard", Reason: "x"}, {Decision: Continue, Reason: "x"}, {Decision: Complete, Reason: "x", Summary: "x"}, {Decision: Retry},
+	} {
+		asker := says(test)
+		c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: holding{found}}
+		if d, err := c.SelectAgent(context.Background(), in); err != nil || d.Source != ByModel || asker.count() != 1 {
+			t.Errorf("%+v was taken: %+v, %v", found, d, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	c := Cached{Of: Model{Ask: says(test), Prompts: plain{}}, Store: holding{Decision{Decision: Retry, Reason: "x"}}}
+	if d, err := c.SelectAgent(ctx, in); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %+v, %v", d, err)
+	}
+}
+
+// holding is a store with the same decision for everything.
+type holding struct{ d Decision }
+
+func (h holding) Get(string) (Decision, bool) { return h.d, true }
+func (h holding) Put(string, Decision)        {}
+
+func TestMemoryStoreIsBounded(t *testing.T) {
+	s := NewMemoryStore(2)
+	s.Put("a", Decision{Reason: "1"})
+	s.Put("b", Decision{Reason: "2"})
+	s.Get("a")
+	s.Put("c", Decision{Reason: "3"})
+	s.Put("c", Decision{Reason: "4"})
+	got := map[string]string{}
+	for _, key := range []string{"a", "b", "c"} {
+		if d, ok := s.Get(key); ok {
+			got[key] = d.Reason
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"a": "1", "c": "4"}, got); diff != "" || s.Len() != 2 {
+		t.Errorf("it holds %d (-want +got):\n%s", s.Len(), diff)
+	}
+}
+
+// hammer uses a store from several goroutines; what is found must be what was put.
+func hammer(t *testing.T, s Store) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range 60 {
+				key := Cached{}.key(decision.PointSelect, fmt.Sprint(i%20))
+				s.Put(key, Decision{Decision: Retry, Reason: key})
+				if d, ok := s.Get(key); ok && d.Reason != key {
+					t.Errorf("under %s is %s", key, d.Reason)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestStoresAreSafe(t *testing.T) {
+	hammer(t, NewMemoryStore(7))
+	dir, err := OpenDirStore(t.TempDir(), 7, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	hammer(t, dir)
+}
+
+// conforming are all deciders there are, each with a model that answers well.
+func conforming(t *testing.T) map[string]Decider {
+	list := map[string]Decider{"hybrid with nobody else": Fallback{First: Hybrid{}}}
+	for _, name := range []string{"stateless", "hybrid", "rules", "unknown"} {
+		list[name] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}})
+		list[name+", cached"] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}, Store: NewMemoryStore(0)})
+		list[name+", in trouble"] = Build(Options{Name: name, Ask: &script{replies: []reply{{err: errBroken}}}, Prompts: plain{}})
+		list[name+", with nonsense"] = Build(Options{Name: name, Ask: says("nonsense"), Prompts: plain{}})
+	}
+	store, err := OpenDirStore(t.TempDir(), 0, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	list["stateless, cached on disk"] = Build(Options{Name: "stateless", Ask: says(test), Prompts: plain{}, Store: store})
+	return list
+}
+
+// TestDecidersConform puts the same cases to every decider.
+func TestDecidersConform(t *testing.T) {
+	cases := map[string]decision.Record{
+		"nothing done": record(),
+		"a failure":    record(ran(developer, 1, bad)),
+		"the limit":    record(ran(developer, 1, bad), ran(developer, 2, bad), ran(developer, 3, bad)),
+		"a plan":       planned(record(ran(planner, 1, ok)), step("pending", developer), step("pending", "")),
+		"an end":       planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", "")),
+		"stopped":      record(ran(developer, 1, cut)),
+	}
+	for name, d := range conforming(t) {
+		for what, task := range cases {
+			for range 2 { // the second time, a cache may answer
+				in := decision.Select(task)
+				got, err := d.SelectAgent(context.Background(), in)
+				conforms(t, name+": selecting, "+what, got, err, decision.PointSelect)
+				if task.History.Len() > 0 {
+					got, err = d.EvaluateProgress(context.Background(), decision.Evaluate(task))
+					conforms(t, name+": evaluating, "+what, got, err, decision.PointEvaluate)
+				}
+				if diff := cmp.Diff(decision.Select(task), in); diff != "" {
+					t.Errorf("%s: the input was changed (-want +got):\n%s", name, diff)
+				}
+			}
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if got, err := d.SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); err == nil {
+			t.Errorf("%s: decided %+v after the context's end", name, got)
+		}
+	}
+}
+
+func conforms(t *testing.T, what string, d Decision, err error, p decision.Point) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	if !actionable(d, p, builtIn()) {
+		t.Errorf("%s: %+v cannot be acted on", what, d)
+	}
+	switch d.Source {
+	case ByModel:
+		if d.Prompt == "" || d.Answer == "" || d.Attempts == 0 {
+			t.Errorf("%s: a model was asked, and it does not show: %+v", what, d)
+		}
+	case ByRules, ByCache:
+		if d.Prompt != "" || d.Attempts != 0 || d.Usage != (Usage{}) || len(d.Warnings) != 0 {
+			t.Errorf("%s: no model was asked, and it does not show: %+v", what, d)
+		}
+	case ByFallback:
+		if len(d.Warnings) == 0 || !strings.Contains(strings.Join(d.Warnings, " "), "the rules decide: ") {
+			t.Errorf("%s: a fallback does not say why: %+v", what, d)
+		}
+	default:
+		t.Errorf("%s: source %q", what, d.Source)
+	}
+}
+
+func TestDecidersAreSafe(t *testing.T) {
+	for name, d := range conforming(t) {
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				task := record(ran(developer, 1+i%2, ok))
+				_, first := d.SelectAgent(context.Background(), decision.Select(task))
+				_, second := d.EvaluateProgress(context.Background(), decision.Evaluate(task))
+				if err := errors.Join(first, second); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}

@@ -1,0 +1,77 @@
+package decider
+
+import (
+	"context"
+	"errors"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// Decider decides. An error means that it gave no decision that can be acted on.
+type Decider interface {
+	SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error)
+	EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error)
+}
+
+// Decision is what was decided, and how it came about.
+type Decision struct {
+	Decision string `json:"decision"` // SELECT_MODE, CONTINUE, RETRY or COMPLETE
+	Mode     string `json:"mode,omitempty"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message,omitempty"` // what the agent is told: the brief, or what to do otherwise
+	Summary  string `json:"summary,omitempty"` // with COMPLETE
+
+	Source   Source   `json:"source"`
+	Prompt   string   `json:"prompt,omitempty"`   // as the model read it; empty where none was asked
+	Answer   string   `json:"answer,omitempty"`   // as the model gave it
+	Warnings []string `json:"warnings,omitempty"` // what went wrong on the way; a fallback has at least one
+	Attempts int      `json:"attempts,omitempty"` // of a model
+	Usage    Usage    `json:"usage,omitzero"`
+}
+
+// Source says who decided.
+type Source string
+
+// The sources of decisions.
+const (
+	BySession  Source = "session"
+	ByModel    Source = "model"
+	ByRules    Source = "rules"
+	ByCache    Source = "cache"
+	ByFallback Source = "fallback"
+	ByHuman    Source = "human"
+)
+
+// Usage is what a decision has cost.
+type Usage struct {
+	Input         int     `json:"input_tokens,omitempty"`
+	Output        int     `json:"output_tokens,omitempty"`
+	CacheRead     int     `json:"cache_read_input_tokens,omitempty"`
+	CacheCreation int     `json:"cache_creation_input_tokens,omitempty"`
+	CostUSD       float64 `json:"cost_usd,omitempty"`
+}
+
+// ErrDeferred is no failure: the decision will be given in the Arbiter's own conversation.
+var ErrDeferred = errors.New("decider: the Arbiter rules on it in its own turn")
+
+// ErrUnclear says that rules do not cover the case.
+var ErrUnclear = errors.New("decider: no rule covers the case")
+
+// Asker puts one prompt to a model that knows nothing else, and returns its answer.
+type Asker interface {
+	Ask(ctx context.Context, q Question) (Answer, error)
+}
+
+// Question is one prompt. Model and effort are the Asker's.
+type Question struct {
+	System string
+	Prompt string
+	Schema []byte // JSON Schema of the answer, flat
+}
+
+// Answer is what the model gave: JSON where it kept to the schema, perhaps with text or
+// fences around it.
+type Answer struct {
+	Text  string
+	Usage Usage
+}

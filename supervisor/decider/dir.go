@@ -1,0 +1,215 @@
+package decider
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	entrySuffix = ".json"
+	tempSuffix  = ".tmp"
+	maxEntry    = 64 << 10  // bytes
+	staleTemp   = time.Hour // older ones were left over by a crash
+)
+
+// DirStore keeps decisions in a directory, one file each, over all runs. Several processes
+// may share it. An entry is written whole or not at all, but not synced: one that was
+// damaged or cut short, or that is not what it says it is, is as good as none. Beyond the
+// most it may hold those used longest ago go.
+type DirStore struct {
+	root *os.Root
+	max  int
+	warn func(error)
+
+	mu    sync.Mutex // guards count; the files are safe by themselves
+	count int        // entries at the last look, and those written since
+}
+
+// entry is the content of a file.
+type entry struct {
+	Key      string          `json:"key"`
+	Sum      string          `json:"sha256"` // of Decision as it stands here
+	Decision json.RawMessage `json:"decision"`
+}
+
+// OpenDirStore opens the store in a directory, which it makes, of at most n decisions;
+// n ≤ 0: [DefaultStoreSize]. Warn is told what cannot be written; it may be nil. Callers
+// close the store.
+func OpenDirStore(dir string, n int, warn func(error)) (*DirStore, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("decider: making the directory of decisions: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("decider: opening the directory of decisions: %w", err)
+	}
+	if n <= 0 {
+		n = DefaultStoreSize
+	}
+	if warn == nil {
+		warn = func(error) {}
+	}
+	s := &DirStore{root: root, max: n, warn: warn}
+	if err := s.shrink(); err != nil {
+		root.Close()
+		return nil, fmt.Errorf("decider: reading the directory of decisions: %w", err)
+	}
+	return s, nil
+}
+
+// Close gives the directory back. Nothing is found or kept afterwards.
+func (s *DirStore) Close() error { return s.root.Close() }
+
+// Get implements [Store].
+func (s *DirStore) Get(key string) (Decision, bool) {
+	if !isKey(key) {
+		return Decision{}, false
+	}
+	text, err := s.read(key + entrySuffix)
+	if err != nil {
+		return Decision{}, false
+	}
+	var e entry
+	var d Decision
+	if json.Unmarshal(text, &e) != nil || e.Key != key || e.Sum != sum(e.Decision) || json.Unmarshal(e.Decision, &d) != nil {
+		return Decision{}, false
+	}
+	now := time.Now()
+	_ = s.root.Chtimes(key+entrySuffix, now, now) // at worst it goes before its time
+	return d, true
+}
+
+// read takes nothing but a regular file that is not too long.
+func (s *DirStore) read(name string) ([]byte, error) {
+	info, err := s.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxEntry {
+		return nil, fmt.Errorf("%s is no entry", name)
+	}
+	f, err := s.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxEntry))
+}
+
+// Put implements [Store]. What cannot be kept is not: the question is asked again.
+func (s *DirStore) Put(key string, d Decision) {
+	if !isKey(key) {
+		s.warn(fmt.Errorf("decider: %q is no key of a decision", key))
+		return
+	}
+	if err := s.put(key, d); err != nil {
+		s.warn(fmt.Errorf("decider: keeping a decision: %w", err))
+	}
+}
+
+func (s *DirStore) put(key string, d Decision) error {
+	decision, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(entry{Key: key, Sum: sum(decision), Decision: decision})
+	if err != nil {
+		return err
+	}
+	if len(text) > maxEntry {
+		return fmt.Errorf("it is longer than %d bytes", maxEntry)
+	}
+	if err := s.replace(key+entrySuffix, text); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.count++
+	full := s.count > s.max
+	s.mu.Unlock()
+	if full {
+		return s.shrink()
+	}
+	return nil
+}
+
+// replace writes a file beside the one it then takes the place of.
+func (s *DirStore) replace(name string, text []byte) error {
+	temp := name + "." + rand.Text() + tempSuffix
+	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, bytes.NewReader(text))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = s.root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = s.root.Remove(temp)
+	}
+	return err
+}
+
+// shrink counts the entries, and removes the oldest beyond nine tenths of the most there
+// may be, if there are more: a full store is not looked through at every decision.
+func (s *DirStore) shrink() error {
+	list, err := fs.ReadDir(s.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	type aged struct {
+		name string
+		used time.Time
+	}
+	var entries []aged
+	for _, f := range list {
+		info, err := f.Info()
+		if err != nil {
+			continue // another process was faster
+		}
+		switch name := f.Name(); {
+		case strings.HasSuffix(name, tempSuffix) && time.Since(info.ModTime()) > staleTemp:
+			_ = s.root.Remove(name)
+		case isKey(strings.TrimSuffix(name, entrySuffix)) && strings.HasSuffix(name, entrySuffix):
+			entries = append(entries, aged{name, info.ModTime()})
+		}
+	}
+	keep := len(entries)
+	if keep > s.max {
+		keep = max(s.max*9/10, 1)
+		slices.SortFunc(entries, func(a, b aged) int { return b.used.Compare(a.used) })
+	}
+	for _, e := range entries[keep:] {
+		if err := s.root.Remove(e.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	s.mu.Lock()
+	s.count = keep
+	s.mu.Unlock()
+	return nil
+}
+
+// isKey says whether a key is one of [Cached]'s: nothing else becomes a file's name.
+func isKey(key string) bool {
+	if len(key) != 2*sha256.Size {
+		return false
+	}
+	return strings.Trim(key, "0123456789abcdef") == ""
+}
+
+func sum(text []byte) string {
+	h := sha256.Sum256(text)
+	return hex.EncodeToString(h[:])
+}

@@ -1,0 +1,126 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func agentsNamed(names ...string) []decision.AgentDescription {
+	var list []decision.AgentDescription
+	for _, n := range names {
+		list = append(list, decision.AgentDescription{Name: n, DisplayName: n, WhenToUse: "for " + n})
+	}
+	return list
+}
+
+func builtIn() []decision.AgentDescription {
+	return agentsNamed(developer, planner, reviewer, tester)
+}
+
+// ran is an execution under a summon of its own.
+func ran(agent string, iteration int, status decision.Status) decision.Execution {
+	e := decision.Execution{Agent: agent, Iteration: iteration, Status: status, StartedAt: epoch.Add(time.Duration(iteration) * time.Minute)}
+	e.CompletedAt = e.StartedAt.Add(time.Second)
+	if e.Failed() {
+		e.Error = &decision.Failure{Agent: agent, Tool: "Bash", Message: "exit status 1", Category: decision.ToolFailure, At: e.CompletedAt}
+	}
+	return e
+}
+
+// record is a task with the built-in agents and what they have done.
+func record(done ...decision.Execution) decision.Record {
+	r := decision.Record{Task: "Weave", Agents: builtIn(), MaxIterations: 50, MaxFailures: 3}
+	for _, e := range done {
+		add(&r, e)
+	}
+	return r
+}
+
+// add books an execution as the supervisor does.
+func add(r *decision.Record, e decision.Execution) {
+	r.History = r.History.Add(e)
+	r.Iteration = max(r.Iteration, e.Iteration)
+	switch {
+	case e.Failed():
+		r.Failures++
+		r.TotalFailures++
+		r.Error = e.Error
+	case e.Status == decision.StatusSuccess:
+		r.Failures = 0
+		r.Error = nil
+	}
+}
+
+func steps(list ...decision.Step) []decision.Step { return list }
+
+// step is one of a plan: its status, and the mode it names.
+func step(status, mode string) decision.Step {
+	return decision.Step{Description: "weave a thread", Status: status, Mode: mode}
+}
+
+// plain are prompts that hold the key of the input.
+type plain struct{ err error }
+
+func (p plain) Select(in decision.SelectAgentInput) (string, string, error) {
+	return "choose", "select " + in.Key(), p.err
+}
+
+func (p plain) Evaluate(in decision.EvaluateProgressInput) (string, string, error) {
+	return "judge", "evaluate " + in.Key(), p.err
+}
+
+// reply is what a scripted model does.
+type reply struct {
+	text  string
+	err   error
+	hangs bool // until the context ends
+}
+
+// script answers questions in order, the last reply for ever.
+type script struct {
+	mu      sync.Mutex
+	replies []reply
+	asked   []Question
+	at      []time.Time
+}
+
+func says(texts ...string) *script {
+	s := &script{}
+	for _, t := range texts {
+		s.replies = append(s.replies, reply{text: t})
+	}
+	return s
+}
+
+func (s *script) Ask(ctx context.Context, q Question) (Answer, error) {
+	s.mu.Lock()
+	r := s.replies[min(len(s.asked), len(s.replies)-1)]
+	s.asked = append(s.asked, q)
+	s.at = append(s.at, time.Now())
+	s.mu.Unlock()
+	if r.hangs {
+		<-ctx.Done()
+		return Answer{}, ctx.Err()
+	}
+	return Answer{Text: r.text, Usage: Usage{Input: 10, Output: 1, CostUSD: 0.5}}, r.err
+}
+
+func (s *script) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
+// passing is trouble that calls itself transient, or not.
+type passing bool
+
+func (p passing) Error() string   { return "the service is overloaded" }
+func (p passing) Transient() bool { return bool(p) }
+
+var errBroken = errors.New("the thread is cut")

@@ -1,0 +1,47 @@
+package decider
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// What can be decided. SELECT_MODE summons the agent named; CONTINUE goes on with the one
+// that worked last, RETRY has it try once more, otherwise; COMPLETE ends the task.
+const (
+	SelectMode = "SELECT_MODE"
+	Continue   = "CONTINUE"
+	Retry      = "RETRY"
+	Complete   = "COMPLETE"
+)
+
+// kinds are what may be decided at a point: nobody works when an agent is to be selected,
+// so there is nobody who could go on (ADR-0005's prompts). An evaluation may name the next
+// agent at once, which ADR-0005's interface allows and its prompt forgets.
+func kinds(p decision.Point) []string {
+	switch p {
+	case decision.PointSelect:
+		return []string{SelectMode, Complete, Retry}
+	case decision.PointEvaluate:
+		return []string{Continue, Complete, Retry, SelectMode}
+	default:
+		return nil
+	}
+}
+
+func known(agents []decision.AgentDescription, name string) bool {
+	return slices.ContainsFunc(agents, func(a decision.AgentDescription) bool { return a.Name == name })
+}
+
+// actionable says whether a decision can be acted on at a point.
+func actionable(d Decision, p decision.Point, agents []decision.AgentDescription) bool {
+	return slices.Contains(kinds(p), d.Decision) && d.Reason != "" && (d.Decision != SelectMode || known(agents, d.Mode))
+}
+
+func names(agents []decision.AgentDescription) []string {
+	list := make([]string, len(agents))
+	for i, a := range agents {
+		list[i] = a.Name
+	}
+	return list
+}

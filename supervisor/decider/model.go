@@ -1,0 +1,187 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// How often a model is asked again, and what is waited before.
+const (
+	maxCorrections = 2 // for one decision, after answers that cannot be used
+	maxRetries     = 2 // of one question, after trouble that passes
+	firstBackoff   = time.Second
+	backoffFactor  = 4
+)
+
+// Prompts renders the inputs for a model that knows nothing else.
+type Prompts interface {
+	Select(in decision.SelectAgentInput) (system, prompt string, err error)
+	Evaluate(in decision.EvaluateProgressInput) (system, prompt string, err error)
+}
+
+// Model asks a model. An answer that cannot be used is answered with a correction, twice;
+// then the error is an *[InvalidError]. An Asker's error that says Transient() is retried
+// after a wait. With an error comes a Decision without a decision: what was asked and what
+// it has cost.
+type Model struct {
+	Ask     Asker
+	Prompts Prompts
+	// BuiltIn are the prompts taken where Prompts fail, with a warning; may be nil.
+	BuiltIn Prompts
+	// Timeout is for one answer; 0: none. One that takes longer is not asked for again:
+	// what a decision may take is used up.
+	Timeout time.Duration
+}
+
+// InvalidError says that a model gave no answer that could be used, corrections and all.
+type InvalidError struct {
+	Attempts int
+	Answer   string // the last one
+	Err      error  // what is wrong with it
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("decider: none of %d answers could be used; the last: %v", e.Attempts, e.Err)
+}
+
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// SelectAgent implements [Decider].
+func (m Model) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
+	return m.decide(ctx, decision.PointSelect, in.AvailableAgents, func(p Prompts) (string, string, error) { return p.Select(in) })
+}
+
+// EvaluateProgress implements [Decider].
+func (m Model) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
+	return m.decide(ctx, decision.PointEvaluate, in.AvailableAgents, func(p Prompts) (string, string, error) { return p.Evaluate(in) })
+}
+
+// rendering takes an input's two prompts from where they are rendered.
+type rendering func(Prompts) (system, prompt string, err error)
+
+func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.AgentDescription, render rendering) (Decision, error) {
+	asked := Decision{Source: ByModel}
+	system, prompt, err := m.render(render, &asked)
+	if err != nil {
+		return asked, fmt.Errorf("decider: rendering the prompt: %w", err)
+	}
+	asked.Prompt = prompt
+	for correction := 0; ; correction++ {
+		q := Question{System: system, Prompt: asked.Prompt, Schema: Schema(p)}
+		answer, err := m.ask(ctx, q, &asked)
+		if err != nil {
+			return asked, err
+		}
+		asked.Answer = answer.Text
+		d, err := ParseDecision(answer.Text, p, agents)
+		if err == nil {
+			d.Source, d.Prompt, d.Answer = ByModel, asked.Prompt, asked.Answer
+			d.Warnings, d.Attempts, d.Usage = asked.Warnings, asked.Attempts, asked.Usage
+			return d, nil
+		}
+		var wrong *AnswerError
+		if !errors.As(err, &wrong) || correction == maxCorrections {
+			return asked, &InvalidError{Attempts: correction + 1, Answer: answer.Text, Err: err}
+		}
+		asked.Warnings = append(asked.Warnings, fmt.Sprintf("answer %d could not be used: %s", correction+1, wrong.Problem))
+		asked.Prompt = corrected(prompt, answer.Text, wrong.Problem)
+	}
+}
+
+func (m Model) render(render rendering, book *Decision) (system, prompt string, err error) {
+	if m.Prompts == nil {
+		return "", "", errors.New("there are no templates")
+	}
+	system, prompt, err = render(m.Prompts)
+	if err == nil || m.BuiltIn == nil {
+		return system, prompt, err
+	}
+	book.Warnings = append(book.Warnings, fmt.Sprintf("the built-in prompt was used: %v", err))
+	return render(m.BuiltIn)
+}
+
+// corrected is the prompt again, with what came of it: the model knows nothing else.
+func corrected(prompt, answer, problem string) string {
+	return fmt.Sprintf("%s\n\nYou have answered this before, and the answer cannot be used: %s\n\n"+
+		"The answer was, quoted: %q\n\nDecide again, and answer with one JSON object that is right.\n",
+		prompt, problem, clip(answer, maxReason))
+}
+
+// ask puts a question until there is an answer, and books attempts, cost and trouble.
+func (m Model) ask(ctx context.Context, q Question, book *Decision) (Answer, error) {
+	wait := firstBackoff
+	for retry := 0; ; retry++ {
+		book.Attempts++
+		answer, err := m.once(ctx, q)
+		book.Usage.add(answer.Usage)
+		if err == nil {
+			return answer, nil
+		}
+		if retry == maxRetries || !transient(err) || ctx.Err() != nil {
+			return Answer{}, fmt.Errorf("decider: asking the model: %w", err)
+		}
+		book.Warnings = append(book.Warnings, fmt.Sprintf("the model was asked again after %v: %v", wait, err))
+		if err := sleep(ctx, wait); err != nil {
+			return Answer{}, fmt.Errorf("decider: waiting to ask the model again: %w", err)
+		}
+		wait *= backoffFactor
+	}
+}
+
+func (m Model) once(ctx context.Context, q Question) (Answer, error) {
+	if m.Ask == nil {
+		return Answer{}, errors.New("there is none")
+	}
+	if err := ctx.Err(); err != nil {
+		return Answer{}, err
+	}
+	if m.Timeout <= 0 {
+		return m.Ask.Ask(ctx, q)
+	}
+	limited, cancel := context.WithTimeout(ctx, m.Timeout)
+	defer cancel()
+	answer, err := m.Ask.Ask(limited, q)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return answer, &slowError{m.Timeout, err}
+	}
+	return answer, err
+}
+
+// slowError is an attempt that ran out of time. It is not transient, whatever it wraps.
+type slowError struct {
+	after time.Duration
+	err   error
+}
+
+func (e *slowError) Error() string   { return fmt.Sprintf("no answer within %v: %v", e.after, e.err) }
+func (e *slowError) Unwrap() error   { return e.err }
+func (e *slowError) Transient() bool { return false }
+
+// transient says whether an error calls itself one that passes.
+func transient(err error) bool {
+	var t interface{ Transient() bool }
+	return errors.As(err, &t) && t.Transient()
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (u *Usage) add(more Usage) {
+	u.Input += more.Input
+	u.Output += more.Output
+	u.CacheRead += more.CacheRead
+	u.CacheCreation += more.CacheCreation
+	u.CostUSD += more.CostUSD
+}

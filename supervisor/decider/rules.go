@@ -1,0 +1,40 @@
+package decider
+
+import (
+	"context"
+	"errors"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// ErrNoAgents says that an agent is to be chosen where there is none.
+var ErrNoAgents = errors.New("decider: there is no agent to choose")
+
+// Rules decide deterministically: the same input always comes to the same decision. They
+// lead a task to its end by themselves (planner, developer, tester, reviewer), and an end
+// there is: see [maxStretches].
+type Rules struct{}
+
+// SelectAgent implements [Decider].
+func (r Rules) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return Decision{}, err
+	}
+	d, _ := r.Select(in)
+	if d.Decision == "" {
+		return Decision{}, ErrNoAgents
+	}
+	return d, nil
+}
+
+// EvaluateProgress implements [Decider].
+func (r Rules) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return Decision{}, err
+	}
+	d, _ := r.Evaluate(in)
+	if d.Decision == "" {
+		return Decision{}, ErrNoAgents
+	}
+	return d, nil
+}

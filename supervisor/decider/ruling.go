@@ -1,0 +1,199 @@
+package decider
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// maxStretches is how often the rules let an agent go on under one summon. Then it is
+// summoned anew, which counts as an iteration: with the limit of iterations a task that
+// the rules lead has an end, whatever its agents do.
+const maxStretches = 4
+
+// Select chooses the agent that works next. Clear says that nobody has to think about it;
+// a decision without one means that there is no agent.
+func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
+	s := standingOf(in.Plan, in.History, in.AvailableAgents, in.Constraints)
+	if len(s.agents) == 0 {
+		return Decision{}, false
+	}
+	if in.LastError != nil {
+		return s.recover(troubleOf(in.LastError))
+	}
+	return s.onward("")
+}
+
+// Evaluate says what follows from what was done, as Select does.
+func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool) {
+	last := in.LastExecution
+	history := in.History
+	if n := len(history); last.Agent != "" && (n == 0 || !same(history[n-1], last)) {
+		history = append(history[:n:n], last)
+	}
+	s := standingOf(in.Plan, history, in.AvailableAgents, in.Constraints)
+	if failed(last.Status) {
+		return s.recover(troubleIn(last))
+	}
+	if last.Status == decision.StatusCancelled {
+		return s.onward("") // whoever was stopped does not go on by itself
+	}
+	return s.onward(last.Agent)
+}
+
+func same(a, b decision.ExecutionSummary) bool {
+	return a.Agent == b.Agent && a.Iteration == b.Iteration && a.Status == b.Status && a.StartedAt == b.StartedAt
+}
+
+// recover rules on a failure.
+func (s standing) recover(t trouble) (d Decision, clear bool) {
+	if s.spent() {
+		return retry(t, fmt.Sprintf("%s in a row and %d in all are the limit: whether it is tried once more is for the task machine to say.",
+			failures(s.limits.ConsecutiveFailures), s.limits.TotalFailures)), false
+	}
+	again := 0 // failures in a row of the same agent
+	for _, agent := range s.failing() {
+		if agent != t.agent {
+			break
+		}
+		again++
+	}
+	gone := t.agent != "" && t.agent != modeless && !s.has(t.agent)
+	switch other := s.other(t.agent); {
+	case s.stretches() >= maxStretches:
+		return s.instead(other, t, fmt.Sprintf("%s has worked %d times under one summon, and failed at last", nameOf(t.agent), s.stretches()))
+	case t.passes():
+		return retry(t, fmt.Sprintf("The provider failed under %s, and that passes: it tries again.", nameOf(t.agent))), true
+	case gone && other != "":
+		return s.instead(other, t, fmt.Sprintf("%s failed, and is not there any more", nameOf(t.agent)))
+	case again >= 2 && other != "":
+		return s.instead(other, t, fmt.Sprintf("%s has failed %d times in a row", nameOf(t.agent), again))
+	case !t.retry && other != "":
+		return s.instead(other, t, fmt.Sprintf("%s failed (%s), where trying again helps nothing", nameOf(t.agent), t.category))
+	case s.limits.MaxConsecutiveFailures > 0 && s.limits.ConsecutiveFailures >= s.limits.MaxConsecutiveFailures-1 && other != "":
+		return s.instead(other, t, fmt.Sprintf("%s failed, with one failure left to the limit of %d in a row", nameOf(t.agent), s.limits.MaxConsecutiveFailures))
+	}
+	return retry(t, fmt.Sprintf("%s failed (%s), with %s in a row of %d allowed: it tries again, otherwise.",
+		nameOf(t.agent), t.category, failures(s.limits.ConsecutiveFailures), s.limits.MaxConsecutiveFailures)), false
+}
+
+// instead has another agent go on where one failed; the same anew where there is no other.
+func (s standing) instead(other string, t trouble, why string) (Decision, bool) {
+	message := "Go on where " + nameOf(t.agent) + " failed, in another way."
+	switch {
+	case other == "" && s.has(t.agent):
+		other, why = t.agent, why+"; there is no other agent, so it is summoned anew"
+		message = "Begin anew where you failed, in another way."
+	case other == "" && len(s.agents) == 0:
+		return Decision{}, false
+	default:
+		why += fmt.Sprintf(": %s is to look at it", other)
+	}
+	return Decision{Decision: SelectMode, Mode: other, Reason: why + ".", Message: message + t.told(), Source: ByRules}, false
+}
+
+func retry(t trouble, reason string) Decision {
+	return Decision{Decision: Retry, Reason: reason, Source: ByRules,
+		Message: "Your last try failed. Find out why before you try again, and take another way." + t.told()}
+}
+
+// told is the trouble for the next agent, empty where nothing is known.
+func (t trouble) told() string {
+	if strings.TrimSpace(t.message) == "" {
+		return ""
+	}
+	where := ""
+	if t.tool != "" {
+		where = " in " + clip(t.tool, 60)
+	}
+	return fmt.Sprintf(" What went wrong%s: %s", where, clip(oneLine(t.message), 300))
+}
+
+// onward rules on what is next where nothing is wrong. Current is who works and can go on,
+// empty where nobody does.
+func (s standing) onward(current string) (d Decision, clear bool) {
+	switch step := s.step(); {
+	case step != nil && s.has(step.Mode):
+		reason := fmt.Sprintf("Step %d of the plan is next, and names %s.", step.Index, step.Mode)
+		d, whole := s.hand(step.Mode, current, reason)
+		return d, whole && s.succeeded()
+	case step != nil:
+		return s.unnamed(step, current)
+	case s.plan != nil && !s.checked():
+		return s.first(s.pick(tester, reviewer), current, "Every step of the plan is over, and nobody has checked the result since the last change.")
+	case s.plan != nil:
+		return s.finish("Every step of the plan is over"), false
+	}
+	return s.planless(current)
+}
+
+// unnamed rules on a step that names no agent there is: developers do steps, whoever plans
+// or checks hands them over.
+func (s standing) unnamed(step *decision.Step, current string) (Decision, bool) {
+	reason := fmt.Sprintf("Step %d of the plan is next, and names no agent there is.", step.Index)
+	name := current
+	switch current {
+	case "", planner, tester, reviewer:
+		name = s.pick(developer)
+	}
+	d, _ := s.hand(name, current, reason)
+	return d, false
+}
+
+// planless follows the order of roles: planner, developer, tester, reviewer.
+func (s standing) planless(current string) (d Decision, clear bool) {
+	if len(s.history) == 0 {
+		d, _ := s.first(s.pick(planner, developer), current, "There is no plan, and nothing has been done yet.")
+		return d, d.Mode == planner
+	}
+	switch done := s.lastSuccess(); {
+	case done == "":
+		return s.first(s.pick(planner, developer), current, "There is no plan, and nothing has succeeded of late.")
+	case done == planner && s.worker() != "":
+		return s.first(s.worker(), current, "The planner has left no plan to follow: the task itself is next.")
+	case done != tester && done != reviewer && done != planner && s.has(tester):
+		return s.first(tester, current, fmt.Sprintf("There is no plan, and %s has worked: the result is to be tested.", nameOf(done)))
+	case done != reviewer && s.has(reviewer):
+		return s.first(reviewer, current, fmt.Sprintf("There is no plan, and %s has worked: the result is to be reviewed.", nameOf(done)))
+	default:
+		return s.finish(fmt.Sprintf("There is no plan, and after %s nobody is left who has something to do", nameOf(done))), false
+	}
+}
+
+// worker is who does the work, empty where all agents plan or check.
+func (s standing) worker() string {
+	if s.has(developer) {
+		return developer
+	}
+	return s.soundest([]string{planner, tester, reviewer})
+}
+
+// first is hand for a choice that somebody may want to think about.
+func (s standing) first(name, current, reason string) (Decision, bool) {
+	d, _ := s.hand(name, current, reason)
+	return d, false
+}
+
+// hand gives the work to an agent: by CONTINUE where it is at it, unless it has been for
+// too long. Whole: there was no such doubt.
+func (s standing) hand(name, current, reason string) (d Decision, whole bool) {
+	if name == current && name != "" {
+		if n := s.stretches(); n >= maxStretches {
+			if !s.has(name) {
+				name = s.pick(developer)
+			}
+			if name == "" {
+				return Decision{}, false
+			}
+			reason += fmt.Sprintf(" %s has worked %d times under one summon, and is followed by another.", current, n)
+			return Decision{Decision: SelectMode, Mode: name, Reason: reason, Message: s.brief(name), Source: ByRules}, false
+		}
+		reason += fmt.Sprintf(" %s has succeeded so far, and goes on.", name)
+		return Decision{Decision: Continue, Reason: reason, Message: s.brief(name), Source: ByRules}, true
+	}
+	if name == "" {
+		return Decision{}, false
+	}
+	return Decision{Decision: SelectMode, Mode: name, Reason: reason, Message: s.brief(name), Source: ByRules}, true
+}

@@ -1,0 +1,211 @@
+package decider
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// The agents the rules know by their roles. Every other does a developer's work.
+const (
+	planner   = "planner"
+	developer = "developer"
+	tester    = "tester"
+	reviewer  = "reviewer"
+
+	modeless = "orchestrator" // an execution's agent that has no mode
+)
+
+// standing is where a task stands, as both inputs show it.
+type standing struct {
+	plan    *decision.Plan // nil where there is none, or it has no steps
+	history []decision.ExecutionSummary
+	agents  []decision.AgentDescription
+	limits  decision.Constraints
+}
+
+func standingOf(plan *decision.Plan, history []decision.ExecutionSummary, agents []decision.AgentDescription, limits decision.Constraints) standing {
+	if plan != nil && len(plan.Steps) == 0 {
+		plan = nil
+	}
+	return standing{plan, history, agents, limits}
+}
+
+func (s standing) has(name string) bool { return known(s.agents, name) }
+
+// step is the first that is not over, nil where none is left.
+func (s standing) step() *decision.Step {
+	if s.plan == nil {
+		return nil
+	}
+	for i, step := range s.plan.Steps {
+		if !step.Over() {
+			return &s.plan.Steps[i]
+		}
+	}
+	return nil
+}
+
+// lastSuccess is the agent of the last execution that succeeded; empty: none has within
+// the window.
+func (s standing) lastSuccess() string {
+	for _, e := range slices.Backward(s.history) {
+		if e.Status == decision.StatusSuccess {
+			return e.Agent
+		}
+	}
+	return ""
+}
+
+// succeeded says whether the last execution did.
+func (s standing) succeeded() bool {
+	n := len(s.history)
+	return n > 0 && s.history[n-1].Status == decision.StatusSuccess
+}
+
+// checked says whether a tester or reviewer has looked since anybody else changed things,
+// or there is none to look.
+func (s standing) checked() bool {
+	if !s.has(tester) && !s.has(reviewer) {
+		return true
+	}
+	for _, e := range slices.Backward(s.history) {
+		switch e.Agent {
+		case tester, reviewer:
+			if e.Status == decision.StatusSuccess {
+				return true
+			}
+		case planner:
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// pick is the first of the names that there is, else the agent that has failed least.
+func (s standing) pick(preferred ...string) string {
+	for _, name := range preferred {
+		if s.has(name) {
+			return name
+		}
+	}
+	return s.soundest(nil)
+}
+
+// soundest is the agent with the fewest failures within the window, the first of several;
+// empty: there is none beside those left out.
+func (s standing) soundest(without []string) string {
+	best, fewest := "", -1
+	for _, a := range s.agents {
+		if slices.Contains(without, a.Name) {
+			continue
+		}
+		if n := s.failuresOf(a.Name); fewest < 0 || n < fewest {
+			best, fewest = a.Name, n
+		}
+	}
+	return best
+}
+
+func (s standing) failuresOf(agent string) int {
+	n := 0
+	for _, e := range s.history {
+		if e.Agent == agent && failed(e.Status) {
+			n++
+		}
+	}
+	return n
+}
+
+// failing are the agents of the failures in a row that the history ends in, the last
+// first, each as often as it has failed.
+func (s standing) failing() []string {
+	var list []string
+	for _, e := range slices.Backward(s.history) {
+		if !failed(e.Status) || len(list) > 0 && len(list) >= s.limits.ConsecutiveFailures {
+			break
+		}
+		list = append(list, e.Agent)
+	}
+	return list
+}
+
+// other is an agent to try where one has failed: not one of those that fail at present
+// while there is another. A developer's failures are a planner's to look into, and all
+// others' a developer's.
+func (s standing) other(agent string) string {
+	bad := append(s.failing(), agent)
+	for _, name := range []string{developer, planner, reviewer, tester} {
+		if s.has(name) && !slices.Contains(bad, name) {
+			return name
+		}
+	}
+	if name := s.soundest(bad); name != "" {
+		return name
+	}
+	return s.soundest([]string{agent})
+}
+
+// stretches counts the executions of the last summon: one that goes on and on under the
+// same summon is no iteration, and no limit sees it.
+func (s standing) stretches() int {
+	n := 0
+	for _, e := range slices.Backward(s.history) {
+		if last := s.history[len(s.history)-1]; e.Agent != last.Agent || e.Iteration != last.Iteration {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// spent says whether the failures have come to a limit.
+func (s standing) spent() bool {
+	l := s.limits
+	return l.MaxConsecutiveFailures > 0 && l.ConsecutiveFailures >= l.MaxConsecutiveFailures ||
+		l.MaxTotalFailures > 0 && l.TotalFailures >= l.MaxTotalFailures
+}
+
+// failed leaves out those that were cancelled: nothing went wrong with them.
+func failed(status decision.Status) bool {
+	return status == decision.StatusFailure || status == decision.StatusTimeout
+}
+
+// trouble is what made an execution fail, as both inputs tell it.
+type trouble struct {
+	agent, message, tool string
+	category             decision.Category
+	retry                bool // is among the recovery options, or there are none
+}
+
+func troubleOf(e *decision.ErrorContext) trouble {
+	t := trouble{agent: e.Agent, message: e.Message, tool: e.Tool, category: e.Category, retry: len(e.RecoveryOptions) == 0}
+	for _, o := range e.RecoveryOptions {
+		t.retry = t.retry || o.Action == decision.Retry
+	}
+	return t
+}
+
+// troubleIn reads an execution. Its recovery options are prose that begins with the action.
+func troubleIn(e decision.ExecutionSummary) trouble {
+	t := trouble{agent: e.Agent, category: decision.UnknownError, retry: true}
+	if e.Status == decision.StatusTimeout {
+		t.category = decision.TimeoutError
+	}
+	if e.Error == nil {
+		return t
+	}
+	t.message, t.tool, t.category = e.Error.Message, e.Error.Tool, e.Error.Category
+	if len(e.Error.RecoveryOptions) > 0 {
+		t.retry = slices.ContainsFunc(e.Error.RecoveryOptions, func(o string) bool {
+			return strings.HasPrefix(strings.ToLower(strings.TrimSpace(o)), string(decision.Retry))
+		})
+	}
+	return t
+}
+
+// passes says whether it is trouble of the provider's that waiting helps against: retrying
+// is offered for no other (SPEC-0006, «Construction Rules»).
+func (t trouble) passes() bool { return t.category == decision.ProviderError && t.retry }

@@ -1,0 +1,112 @@
+package decider
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// brief is what the rules tell an agent. The task, the plan and what was done before are
+// in the brief around it.
+func (s standing) brief(agent string) string {
+	if step := s.step(); step != nil {
+		text := fmt.Sprintf("Do step %d of the plan: %s", step.Index, clip(oneLine(step.Description), 300))
+		if step.Status == "failed" {
+			text += "\nIt has failed before: take another way."
+		}
+		return text + "\nMark the step with update_plan when it is finished."
+	}
+	switch agent {
+	case planner:
+		return "Make a plan of the task: steps in order that can each be done and proved by one agent, with the agent that is to do each."
+	case tester:
+		return "Test what was done: run it and its tests, and report what fails."
+	case reviewer:
+		return "Review what was done against the task, and report what is wrong or missing."
+	default:
+		return "Do the task, as far as it is not done yet, and prove the result."
+	}
+}
+
+// finish ends the task with what was reached.
+func (s standing) finish(why string) Decision {
+	var parts []string
+	if s.plan != nil {
+		parts = append(parts, reached(s.plan))
+	}
+	if n := len(s.history); n > 0 {
+		last := s.history[n-1]
+		said := nameOf(last.Agent) + " was the last to work"
+		if last.Output != nil && strings.TrimSpace(last.Output.Summary) != "" {
+			said += ", and said: " + clip(oneLine(last.Output.Summary), 600)
+		}
+		parts = append(parts, sentence(said))
+	}
+	if files := s.files(); len(files) > 0 {
+		parts = append(parts, "Files changed of late: "+clip(strings.Join(files, ", "), 400)+".")
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "Nothing was left to do.")
+	}
+	return Decision{Decision: Complete, Reason: sentence(why), Summary: strings.Join(parts, " "), Source: ByRules}
+}
+
+// reached tells a plan that is over.
+func reached(p *decision.Plan) string {
+	done, skipped := 0, 0
+	var steps []string
+	for _, step := range p.Steps {
+		text := clip(oneLine(step.Description), 80)
+		if step.Status == "skipped" {
+			skipped++
+			text += " (skipped)"
+		} else {
+			done++
+		}
+		steps = append(steps, text)
+	}
+	return fmt.Sprintf("Of %d steps %d were completed and %d skipped: %s.", len(p.Steps), done, skipped, clip(strings.Join(steps, "; "), 600))
+}
+
+// files are those changed within the window, each once, in the order of the changes.
+func (s standing) files() []string {
+	var list []string
+	seen := map[string]bool{}
+	for _, e := range s.history {
+		if e.Output == nil {
+			continue
+		}
+		for _, f := range e.Output.FilesModified {
+			if !seen[f] {
+				seen[f] = true
+				list = append(list, oneLine(f))
+			}
+		}
+	}
+	return list
+}
+
+func failures(n int) string {
+	if n == 1 {
+		return "1 failure"
+	}
+	return fmt.Sprintf("%d failures", n)
+}
+
+func nameOf(agent string) string {
+	if agent == "" {
+		return "the agent"
+	}
+	return clip(oneLine(agent), 60)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// sentence ends a text with a full stop unless it ends already.
+func sentence(s string) string {
+	if s = strings.TrimSpace(s); s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") || strings.HasSuffix(s, "…") {
+		return s
+	}
+	return s + "."
+}

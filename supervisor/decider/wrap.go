@@ -1,0 +1,112 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// Session leaves it to the Arbiter's own conversation: its error is always [ErrDeferred].
+type Session struct{}
+
+// SelectAgent implements [Decider].
+func (Session) SelectAgent(context.Context, decision.SelectAgentInput) (Decision, error) {
+	return Decision{}, ErrDeferred
+}
+
+// EvaluateProgress implements [Decider].
+func (Session) EvaluateProgress(context.Context, decision.EvaluateProgressInput) (Decision, error) {
+	return Decision{}, ErrDeferred
+}
+
+// Hybrid has the rules decide what is clear, and another the rest. Without a Rest what is
+// not clear is [ErrUnclear].
+type Hybrid struct {
+	Rules Rules
+	Rest  Decider
+}
+
+// SelectAgent implements [Decider].
+func (h Hybrid) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return Decision{}, err
+	}
+	if d, clear := h.Rules.Select(in); clear {
+		return d, nil
+	}
+	if h.Rest == nil {
+		return Decision{}, ErrUnclear
+	}
+	return h.Rest.SelectAgent(ctx, in)
+}
+
+// EvaluateProgress implements [Decider].
+func (h Hybrid) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return Decision{}, err
+	}
+	if d, clear := h.Rules.Evaluate(in); clear {
+		return d, nil
+	}
+	if h.Rest == nil {
+		return Decision{}, ErrUnclear
+	}
+	return h.Rest.EvaluateProgress(ctx, in)
+}
+
+// Fallback has the rules decide where another has failed, openly: the decision's source is
+// `fallback`, its warnings say why, and what the failure has cost stays on the bill.
+// [ErrDeferred] and the end of the context are no failures of a decider.
+type Fallback struct {
+	First Decider
+	Rules Rules
+	Warn  func(string) // told of each; may be nil. Called on the caller's goroutine
+}
+
+// SelectAgent implements [Decider].
+func (f Fallback) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
+	d, err := f.First.SelectAgent(ctx, in)
+	if err == nil && !actionable(d, decision.PointSelect, in.AvailableAgents) {
+		err = unusable(d)
+	}
+	if err == nil || errors.Is(err, ErrDeferred) || ctx.Err() != nil {
+		return d, err
+	}
+	ruled, ruleErr := f.Rules.SelectAgent(ctx, in)
+	return f.instead(ruled, ruleErr, d, err)
+}
+
+// EvaluateProgress implements [Decider].
+func (f Fallback) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
+	d, err := f.First.EvaluateProgress(ctx, in)
+	if err == nil && !actionable(d, decision.PointEvaluate, in.AvailableAgents) {
+		err = unusable(d)
+	}
+	if err == nil || errors.Is(err, ErrDeferred) || ctx.Err() != nil {
+		return d, err
+	}
+	ruled, ruleErr := f.Rules.EvaluateProgress(ctx, in)
+	return f.instead(ruled, ruleErr, d, err)
+}
+
+func unusable(d Decision) error {
+	return fmt.Errorf("decider: %s decided %s %s, which cannot be acted on", d.Source, quote(d.Decision), quote(d.Mode))
+}
+
+// instead is what the rules have decided, with what became of the one asked first.
+func (f Fallback) instead(ruled Decision, ruleErr error, failed Decision, why error) (Decision, error) {
+	if ruleErr != nil {
+		return failed, errors.Join(why, ruleErr)
+	}
+	warning := fmt.Sprintf("the rules decide: %v", why)
+	ruled.Source = ByFallback
+	ruled.Prompt, ruled.Answer = failed.Prompt, failed.Answer
+	ruled.Attempts, ruled.Usage = failed.Attempts, failed.Usage
+	ruled.Warnings = append(failed.Warnings[:len(failed.Warnings):len(failed.Warnings)], warning)
+	if f.Warn != nil {
+		f.Warn(warning)
+	}
+	return ruled, nil
+}

@@ -1,0 +1,50 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// Decider sets who decides where the run's options say that it is not the Arbiter's
+// session. Call it before [Loop.Run].
+func (l *Loop) Decider(d decider.Decider) { l.decider = d }
+
+// decide asks the run's decider. It has deadlines of its own, and ends with ctx.
+func (l *Loop) decide(ctx context.Context, q Decided) {
+	d, err := Ask(ctx, l.decider, q.Point, q.Input)
+	q.Decision = d
+	switch {
+	case errors.Is(err, decider.ErrDeferred):
+		q.Deferred = true
+	case err != nil:
+		q.Failed = err.Error()
+	}
+	l.Put(q)
+}
+
+// Ask puts a recorded input to a decider.
+func Ask(ctx context.Context, d decider.Decider, point decision.Point, input json.RawMessage) (decider.Decision, error) {
+	if d == nil {
+		return decider.Decision{}, errors.New("there is no decider")
+	}
+	switch point {
+	case decision.PointSelect:
+		var in decision.SelectAgentInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			return decider.Decision{}, fmt.Errorf("input of a selection: %w", err)
+		}
+		return d.SelectAgent(ctx, in)
+	case decision.PointEvaluate:
+		var in decision.EvaluateProgressInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			return decider.Decision{}, fmt.Errorf("input of an evaluation: %w", err)
+		}
+		return d.EvaluateProgress(ctx, in)
+	}
+	return decider.Decision{}, fmt.Errorf("nothing is asked at the point %q", point)
+}

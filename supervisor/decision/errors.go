@@ -1,0 +1,98 @@
+package decision
+
+import (
+	"slices"
+	"strings"
+)
+
+// errorContext tells the last error with what can be done about it; nil: there is none.
+func errorContext(r Record) *ErrorContext {
+	f := r.Error
+	if f == nil {
+		return nil
+	}
+	options := RecoveryOptions(*f)
+	if len(r.Steps) == 0 { // SPEC-0006 offers to skip where there is nothing to skip
+		options = slices.DeleteFunc(options, func(o RecoveryOption) bool { return o.Action == Skip })
+	}
+	return &ErrorContext{
+		Agent:           f.Agent,
+		Tool:            f.Tool,
+		PlanStep:        f.Step,
+		Attempted:       Cut(f.Attempted, SummaryRunes),
+		Message:         Cut(f.Message, FullRunes),
+		Category:        f.category(),
+		RecoveryOptions: options,
+		Timestamp:       stamp(f.At),
+		Context: ErrorSurround{
+			FilesAccessed:   files(f.Files),
+			CommandExecuted: Cut(f.Command, SummaryRunes),
+			InputSize:       max(f.InputSize, 0),
+			OutputSize:      max(f.OutputSize, 0),
+		},
+	}
+}
+
+func (f *Failure) category() Category {
+	if f.Category == "" {
+		return UnknownError
+	}
+	return f.Category
+}
+
+// RecoveryOptions are what can be done about an error, the first advice first. What
+// SPEC-0006 offers by category is offered; where it leaves a category empty, what may help
+// there. Another agent may always help. The slice is the caller's.
+func RecoveryOptions(f Failure) []RecoveryOption {
+	var list []RecoveryOption
+	add := func(a Action, description, reason string) {
+		list = append(list, RecoveryOption{a, description, reason})
+	}
+	switch f.category() {
+	case ToolFailure:
+		add(Retry, "Try the same again with different parameters", "What made the tool fail may have passed, or be avoided")
+		add(Skip, "Skip this step and go on with the next", "The step may not be needed for the task")
+	case ProviderError:
+		if f.Transient {
+			add(Retry, "Wait, then try again", "Rate limits, overload and network trouble pass")
+		}
+	case TimeoutError:
+		add(Abort, "Give the task up", "The agent makes no progress")
+	case PermissionError:
+		add(Retry, "Reach the same without what was denied", "What was denied once will be denied again")
+		add(Skip, "Skip this step and go on with the next", "The step may need rights that nobody here has")
+	case ValidationError:
+		add(Retry, "Try again with the input put right", "The message says what was wrong with it")
+	case AgentError:
+		add(Retry, "Start the agent again", "A new process may not break where the last one did")
+		add(Abort, "Give the task up", "What breaks every agent is no fault of the work")
+	default:
+		add(Retry, "Try again, another way", "It is not known what failed, so it may not fail again")
+		add(Skip, "Skip this step and go on with the next", "The step may not be needed for the task")
+	}
+	add(Fallback, "Go on with another agent", "Another agent may have a better approach")
+	return list
+}
+
+// Words that tell why a tool failed, in its message.
+var (
+	deniedWords = []string{"permission denied", "permission to use", "operation not permitted", "access denied", "access is denied", "eacces", "eperm", "not allowed to",
+		"requested permissions", "requires approval", "has been denied"}
+	timeoutWords = []string{"timed out", "timeout", "deadline exceeded", "etimedout"}
+	invalidWords = []string{"inputvalidationerror", "invalid tool input", "validation error", "invalid arguments", "required parameter"}
+)
+
+// ToolCategory classifies a failed tool call by what it said, and by whether it was denied.
+func ToolCategory(message string, denied bool) Category {
+	low := strings.ToLower(message)
+	says := func(word string) bool { return strings.Contains(low, word) }
+	switch {
+	case denied || slices.ContainsFunc(deniedWords, says):
+		return PermissionError
+	case slices.ContainsFunc(invalidWords, says):
+		return ValidationError
+	case slices.ContainsFunc(timeoutWords, says):
+		return TimeoutError
+	}
+	return ToolFailure
+}

@@ -1,0 +1,215 @@
+package decision
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a history keeps. Windows, figures and whoever explains a decision need no more,
+// and a run may have ten thousand executions.
+const (
+	keptExecutions = 64
+	keptOutputs    = 16 // of them, with all they said; before, shortened as for a summary
+	keptFailures   = 5
+)
+
+// History is what a task's executions were, oldest first. It is a value: Add returns
+// another and leaves the one it was given as it was, so that old and new can be read from
+// any goroutine. It keeps the last 64 executions, the last 5 failures and the figures of
+// all; what is older is counted and gone. What is put in must not be changed afterwards.
+type History struct {
+	count    int
+	recent   []*kept    // the last ones, at most keptExecutions
+	failures []numbered // the last ones, at most keptFailures, whole
+	agents   []tally    // by name
+	tokens   Tokens
+	worked   time.Duration // of those that have a duration
+	timed    int           // how many these are
+}
+
+// kept is an execution, and its output as summaries tell it: shortened once, when it is
+// added, and not for each input that shows it.
+type kept struct {
+	Execution
+	summary string
+}
+
+// numbered is an execution with its place in the whole history, counted from 0.
+type numbered struct {
+	at int
+	*kept
+}
+
+// tally counts what one agent has done.
+type tally struct {
+	agent                    string
+	succeeded, failed        int
+	tries, triesToSuccess    int // since its last success; until it, of all successes
+	lastSuccess, lastFailure time.Time
+}
+
+// Failed says whether the execution counts as a failure. A timeout does: SPEC-0006 counts
+// only what is called failure, and calls the agent failing that runs out of time.
+func (e *Execution) Failed() bool {
+	return e.Status == StatusFailure || e.Status == StatusTimeout
+}
+
+// Duration is how long it worked; 0 where it is not over or clocks went backwards.
+func (e *Execution) Duration() time.Duration {
+	if e.CompletedAt.IsZero() || e.StartedAt.IsZero() {
+		return 0
+	}
+	return max(e.CompletedAt.Sub(e.StartedAt), 0)
+}
+
+// Add returns the history with one more execution. It costs what is kept, not what was.
+func (h History) Add(e Execution) History {
+	k := &kept{Execution: e, summary: strings.Clone(Cut(e.Output, SummaryRunes))} // a part would keep the whole in memory
+	next := h
+	next.count++
+	next.recent = push(h.recent, k, keptExecutions)
+	if i := len(next.recent) - keptOutputs - 1; i >= 0 {
+		old := *next.recent[i]
+		old.Output = old.summary
+		next.recent[i] = &old
+	}
+	if e.Failed() {
+		next.failures = push(h.failures, numbered{h.count, k}, keptFailures)
+	}
+	next.agents = count(h.agents, &e)
+	next.tokens = Tokens{h.tokens.Input + e.Tokens.Input, h.tokens.Output + e.Tokens.Output, h.tokens.Total + e.Tokens.Total}
+	if d := e.Duration(); d > 0 {
+		next.worked += d
+		next.timed++
+	}
+	return next
+}
+
+// push returns a new slice with x after the last most-1 of list.
+func push[T any](list []T, x T, most int) []T {
+	list = list[max(len(list)-most+1, 0):]
+	return append(append(make([]T, 0, len(list)+1), list...), x)
+}
+
+func count(agents []tally, e *Execution) []tally {
+	if e.Status == StatusCancelled {
+		return agents // says nothing about the agent
+	}
+	i, known := slices.BinarySearchFunc(agents, e.Agent, func(t tally, name string) int { return strings.Compare(t.agent, name) })
+	agents = slices.Clone(agents)
+	if !known {
+		agents = slices.Insert(agents, i, tally{agent: e.Agent})
+	}
+	t := &agents[i]
+	t.tries++
+	if e.Failed() {
+		t.failed++
+		t.lastFailure = e.ended()
+	} else {
+		t.succeeded++
+		t.triesToSuccess += t.tries
+		t.tries = 0
+		t.lastSuccess = e.ended()
+	}
+	return agents
+}
+
+func (e *Execution) ended() time.Time {
+	if e.CompletedAt.IsZero() {
+		return e.StartedAt
+	}
+	return e.CompletedAt
+}
+
+// Len is how many there were, kept or not.
+func (h History) Len() int { return h.count }
+
+// Last returns the last n, oldest first; fewer where there were fewer or n is above 64.
+func (h History) Last(n int) []Execution {
+	last := h.recent[max(len(h.recent)-max(n, 0), 0):]
+	list := make([]Execution, len(last))
+	for i, e := range last {
+		list[i] = e.Execution
+	}
+	return list
+}
+
+// Failures returns the last n failures of the whole history, oldest first; at most 5.
+func (h History) Failures(n int) []Execution {
+	last := h.failures[max(len(h.failures)-max(n, 0), 0):]
+	list := make([]Execution, len(last))
+	for i, f := range last {
+		list[i] = f.Execution
+	}
+	return list
+}
+
+// Tokens is what all of them used.
+func (h History) Tokens() Tokens { return h.tokens }
+
+// Mean is how long an execution takes; 0: not known.
+func (h History) Mean() time.Duration {
+	if h.timed == 0 {
+		return 0
+	}
+	return h.worked / time.Duration(h.timed)
+}
+
+// Performance is how an agent has done; nil if it has not worked yet. What was cancelled
+// does not count.
+func (h History) Performance(agent string) *Performance {
+	i, known := slices.BinarySearchFunc(h.agents, agent, func(t tally, name string) int { return strings.Compare(t.agent, name) })
+	if !known {
+		return nil
+	}
+	t := h.agents[i]
+	p := &Performance{
+		LastSuccess: stamp(t.lastSuccess),
+		LastFailure: stamp(t.lastFailure),
+		SuccessRate: tenth(100 * float64(t.succeeded) / float64(t.succeeded+t.failed)),
+	}
+	if t.succeeded > 0 {
+		p.IterationAverage = tenth(float64(t.triesToSuccess) / float64(t.succeeded))
+	}
+	return p
+}
+
+// window returns the last n with their places.
+func (h History) window(n int) []numbered {
+	last := h.recent[max(len(h.recent)-n, 0):]
+	list := make([]numbered, len(last), len(last)+keptFailures)
+	for i, e := range last {
+		list[i] = numbered{h.count - len(last) + i, e}
+	}
+	return list
+}
+
+// Equal says whether both tell the same; go-cmp uses it, too.
+func (h History) Equal(o History) bool {
+	return h.count == o.count && h.tokens == o.tokens && h.worked == o.worked && h.timed == o.timed &&
+		slices.EqualFunc(h.recent, o.recent, (*kept).equal) &&
+		slices.EqualFunc(h.failures, o.failures, func(a, b numbered) bool { return a.at == b.at && a.equal(b.kept) }) &&
+		slices.EqualFunc(h.agents, o.agents, tally.equal)
+}
+
+func (t tally) equal(o tally) bool {
+	same := t.lastSuccess.Equal(o.lastSuccess) && t.lastFailure.Equal(o.lastFailure)
+	o.lastSuccess, o.lastFailure = t.lastSuccess, t.lastFailure
+	return same && t == o
+}
+
+func (e *kept) equal(o *kept) bool {
+	return e == o || e.Agent == o.Agent && e.ID == o.ID && e.Iteration == o.Iteration && e.Status == o.Status && e.Output == o.Output &&
+		e.Tokens == o.Tokens && e.StartedAt.Equal(o.StartedAt) && e.CompletedAt.Equal(o.CompletedAt) &&
+		slices.Equal(e.Files, o.Files) && e.Error.equal(o.Error)
+}
+
+func (f *Failure) equal(o *Failure) bool {
+	if f == nil || o == nil {
+		return f == o
+	}
+	return f.Agent == o.Agent && f.Tool == o.Tool && f.Step == o.Step && f.Attempted == o.Attempted && f.Command == o.Command &&
+		f.Message == o.Message && f.Category == o.Category && f.Transient == o.Transient && f.At.Equal(o.At) &&
+		slices.Equal(f.Files, o.Files) && f.InputSize == o.InputSize && f.OutputSize == o.OutputSize
+}

@@ -1,0 +1,189 @@
+package decision
+
+// Point says which question is asked.
+type Point string
+
+// The points of decision of the task machine.
+const (
+	PointSelect   Point = "select"   // in selecting: which agent works next
+	PointEvaluate Point = "evaluate" // in evaluating: what follows from what was done
+	PointTalk     Point = "talk"     // any other turn of the Arbiter's: no input is built
+)
+
+// SelectAgentInput is what the choice of an agent is made from (SPEC-0006, «Arbiter Input
+// Types»). JSON names are the specification's.
+type SelectAgentInput struct {
+	Task            string             `json:"task"`
+	Plan            *Plan              `json:"plan"`
+	History         []ExecutionSummary `json:"history"`
+	LastError       *ErrorContext      `json:"lastError"`
+	AvailableAgents []AgentDescription `json:"availableAgents"`
+	Constraints     Constraints        `json:"constraints"`
+}
+
+// EvaluateProgressInput is what progress is judged from.
+type EvaluateProgressInput struct {
+	Task          string             `json:"task"`
+	Plan          *Plan              `json:"plan"`
+	LastExecution ExecutionSummary   `json:"lastExecution"`
+	History       []ExecutionSummary `json:"history"`
+	// AvailableAgents is beyond the specification: an evaluation may choose the next one.
+	AvailableAgents []AgentDescription `json:"availableAgents"`
+	Constraints     Constraints        `json:"constraints"`
+}
+
+// Plan is a plan with where it stands.
+type Plan struct {
+	Steps            []Step `json:"steps"`
+	CurrentStepIndex int    `json:"currentStepIndex"` // from 0: the first step that is not over; len(Steps) when all are
+	IsComplete       bool   `json:"isComplete"`
+}
+
+// Step is one of its steps.
+type Step struct {
+	Index       int    `json:"index"` // counted from 1
+	Description string `json:"description"`
+	Status      string `json:"status"` // pending, in_progress, complete, failed, skipped
+	Mode        string `json:"mode,omitempty"`
+	AgentUsed   string `json:"agentUsed,omitempty"`
+}
+
+// ExecutionSummary is an execution, shortened for its reader.
+type ExecutionSummary struct {
+	Agent       string        `json:"agent"`
+	Iteration   int           `json:"iteration"`
+	Status      Status        `json:"status"`
+	DurationMS  int64         `json:"duration_ms"`
+	Output      *Output       `json:"output,omitempty"`
+	Error       *ErrorSummary `json:"error,omitempty"`
+	Tokens      *Tokens       `json:"tokens,omitempty"`
+	StartedAt   string        `json:"startedAt"`             // RFC 3339, UTC, milliseconds
+	CompletedAt string        `json:"completedAt,omitempty"` // empty: not over
+}
+
+// Output is what an execution said and changed.
+type Output struct {
+	Summary       string   `json:"summary"`
+	Full          string   `json:"full,omitempty"` // for an evaluation
+	FilesModified []string `json:"filesModified,omitempty"`
+}
+
+// ErrorSummary is what made an execution fail.
+type ErrorSummary struct {
+	Message         string   `json:"message"`
+	Category        Category `json:"category"`
+	Step            int      `json:"step,omitempty"` // counted from 1
+	Tool            string   `json:"tool,omitempty"`
+	RecoveryOptions []string `json:"recoveryOptions,omitempty"`
+}
+
+// Tokens counts what an execution used.
+type Tokens struct {
+	Input  int `json:"input"`
+	Output int `json:"output"`
+	Total  int `json:"total"`
+}
+
+// ErrorContext is the last error with what was tried and what can be done.
+type ErrorContext struct {
+	Agent           string           `json:"agent"`
+	Tool            string           `json:"tool,omitempty"`
+	PlanStep        int              `json:"planStep,omitempty"` // counted from 1
+	Attempted       string           `json:"attempted"`
+	Message         string           `json:"message"`
+	Category        Category         `json:"category"`
+	RecoveryOptions []RecoveryOption `json:"recoveryOptions"`
+	Timestamp       string           `json:"timestamp"`
+	Context         ErrorSurround    `json:"context"`
+}
+
+// ErrorSurround is what happened around an error.
+type ErrorSurround struct {
+	FilesAccessed   []string `json:"filesAccessed,omitempty"`
+	CommandExecuted string   `json:"commandExecuted,omitempty"`
+	InputSize       int      `json:"inputSize,omitempty"`
+	OutputSize      int      `json:"outputSize,omitempty"`
+}
+
+// RecoveryOption is something that can be done about an error.
+type RecoveryOption struct {
+	Action      Action `json:"action"`
+	Description string `json:"description"`
+	Reason      string `json:"reason"`
+}
+
+// Action is what a recovery option does, and the word `choose` takes for it.
+type Action string
+
+// The recovery actions.
+const (
+	Retry    Action = "retry"
+	Skip     Action = "skip"
+	Fallback Action = "fallback" // another agent
+	Abort    Action = "abort"
+)
+
+// Status is how an execution ended.
+type Status string
+
+// The statuses of an execution.
+const (
+	StatusSuccess   Status = "success"
+	StatusFailure   Status = "failure"
+	StatusTimeout   Status = "timeout"
+	StatusCancelled Status = "cancelled"
+)
+
+// Category classifies errors. SPEC-0006 has two lists; this is the one of its ErrorContext,
+// with `agent_error` for what its other list calls agent.
+type Category string
+
+// The categories of errors.
+const (
+	ToolFailure     Category = "tool_failure"
+	ProviderError   Category = "provider_error"
+	ValidationError Category = "validation_error"
+	TimeoutError    Category = "timeout"
+	PermissionError Category = "permission_error"
+	AgentError      Category = "agent_error"
+	UnknownError    Category = "unknown"
+)
+
+// Constraints are the limits and what was used of them.
+type Constraints struct {
+	MaxIterations          int     `json:"maxIterations"`
+	CurrentIteration       int     `json:"currentIteration"`
+	IterationsRemaining    int     `json:"iterationsRemaining"`
+	ConsecutiveFailures    int     `json:"consecutiveFailures"`
+	MaxConsecutiveFailures int     `json:"maxConsecutiveFailures"`
+	TotalFailures          int     `json:"totalFailures"`
+	MaxTotalFailures       int     `json:"maxTotalFailures,omitempty"` // 0: no limit
+	EstimatedTokensUsed    int     `json:"estimatedTokensUsed"`
+	TimeElapsedMS          int64   `json:"timeElapsedMs"`
+	EstimatedTimeRemaining int64   `json:"estimatedTimeRemaining"` // milliseconds; 0: not known
+	CostUSD                float64 `json:"costUsd"`
+	MaxCostUSD             float64 `json:"maxCostUsd,omitempty"` // 0: no limit
+}
+
+// AgentDescription is a mode as whoever chooses sees it.
+type AgentDescription struct {
+	Name              string       `json:"name"`
+	DisplayName       string       `json:"displayName"`
+	WhenToUse         string       `json:"whenToUse"`
+	Tools             ToolLists    `json:"tools"`
+	RecentPerformance *Performance `json:"recentPerformance,omitempty"`
+}
+
+// ToolLists are the tools a mode is held to.
+type ToolLists struct {
+	Allowed []string `json:"allowed,omitempty"` // nil: all
+	Blocked []string `json:"blocked,omitempty"`
+}
+
+// Performance is how a mode has done in this run.
+type Performance struct {
+	LastSuccess      string  `json:"lastSuccess,omitempty"`
+	LastFailure      string  `json:"lastFailure,omitempty"`
+	SuccessRate      float64 `json:"successRate"`      // 0–100
+	IterationAverage float64 `json:"iterationAverage"` // executions to a success
+}

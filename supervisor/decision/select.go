@@ -1,0 +1,235 @@
+package decision
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Windows of the history, and when they are widened (SPEC-0006, «History Inclusion»).
+const (
+	selectWindow   = 10
+	evaluateWindow = 5
+	manyFailures   = 2 // more than these in a window bring the last failures of all
+)
+
+// filesListed bounds a list of files; a last entry tells how many more there are.
+const filesListed = 40
+
+// Select builds what an agent is selected from.
+func Select(r Record) SelectAgentInput {
+	return SelectAgentInput{
+		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
+		Plan:            plan(r.Steps),
+		History:         history(r.History, selectWindow),
+		LastError:       errorContext(r),
+		AvailableAgents: agents(r),
+		Constraints:     constraints(r),
+	}
+}
+
+// Evaluate builds what progress is judged from. The execution that is judged is the
+// last of the history, and its full output is told.
+func Evaluate(r Record) EvaluateProgressInput {
+	in := EvaluateProgressInput{
+		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
+		Plan:            plan(r.Steps),
+		History:         history(r.History, evaluateWindow),
+		AvailableAgents: agents(r),
+		Constraints:     constraints(r),
+	}
+	if last := r.History.window(1); len(last) == 1 {
+		in.LastExecution = evaluated(last[0])
+	}
+	return in
+}
+
+// history shortens the last executions. Where failures repeat, the last five of the whole
+// history are among them. Everything stays in the order of time, once: SPEC-0006's own
+// algorithm put failures first, and dropped those beyond five from its window.
+func history(h History, window int) []ExecutionSummary {
+	list := h.window(window)
+	failed := 0
+	for _, e := range list {
+		if e.Failed() {
+			failed++
+		}
+	}
+	if failed > manyFailures {
+		first := h.count - len(list)
+		older := slices.IndexFunc(h.failures, func(f numbered) bool { return f.at >= first })
+		if older < 0 {
+			older = len(h.failures)
+		}
+		list = slices.Insert(list, 0, h.failures[:older]...)
+	}
+	out := make([]ExecutionSummary, len(list))
+	for i, e := range list {
+		out[i] = summary(e)
+	}
+	return out
+}
+
+// summary is an execution as a history tells it: without tokens and full output.
+func summary(e numbered) ExecutionSummary {
+	s := ExecutionSummary{
+		Agent:       e.Agent,
+		Iteration:   e.Iteration,
+		Status:      e.Status,
+		DurationMS:  e.Duration().Milliseconds(),
+		StartedAt:   stamp(e.StartedAt),
+		CompletedAt: stamp(e.CompletedAt),
+	}
+	if s.Iteration == 0 {
+		s.Iteration = e.at + 1
+	}
+	if e.Output != "" || len(e.Files) > 0 {
+		s.Output = &Output{Summary: e.summary, FilesModified: files(e.Files)}
+	}
+	if f := e.Error; f != nil {
+		s.Error = &ErrorSummary{Message: Cut(f.Message, SummaryRunes), Category: f.category(), Step: f.Step, Tool: f.Tool}
+		for _, o := range RecoveryOptions(*f) {
+			s.Error.RecoveryOptions = append(s.Error.RecoveryOptions, string(o.Action)+": "+o.Description)
+		}
+	}
+	return s
+}
+
+// evaluated is the execution that is judged, with all that is told of it.
+func evaluated(e numbered) ExecutionSummary {
+	s := summary(e)
+	if e.Output != "" {
+		s.Output.Full = Cut(e.Output, FullRunes)
+	}
+	if e.Tokens != (Tokens{}) {
+		t := e.Tokens
+		s.Tokens = &t
+	}
+	return s
+}
+
+func plan(steps []Step) *Plan {
+	if len(steps) == 0 {
+		return nil
+	}
+	p := &Plan{Steps: make([]Step, len(steps)), CurrentStepIndex: len(steps)}
+	for i, s := range steps {
+		s.Index = i + 1
+		s.Description = Cut(s.Description, stepRunes)
+		s.Status = stepStatus(s.Status)
+		p.Steps[i] = s
+		if p.CurrentStepIndex == len(steps) && !s.Over() {
+			p.CurrentStepIndex = i
+		}
+	}
+	p.IsComplete = p.CurrentStepIndex == len(steps)
+	return p
+}
+
+// stepStatus turns the words of plan events into the specification's.
+func stepStatus(word string) string {
+	switch word {
+	case "active":
+		return "in_progress"
+	case "done":
+		return "complete"
+	case "":
+		return "pending"
+	}
+	return word
+}
+
+// Over says whether nothing is to be done about the step any more. One that failed is not over.
+func (s Step) Over() bool { return s.Status == "complete" || s.Status == "skipped" }
+
+// Current is the step at hand; nil: all are over, or there is no plan.
+func (p *Plan) Current() *Step {
+	if p == nil || p.CurrentStepIndex >= len(p.Steps) {
+		return nil
+	}
+	return &p.Steps[p.CurrentStepIndex]
+}
+
+// Near returns at most n steps around the one at hand.
+func (p *Plan) Near(n int) []Step {
+	switch {
+	case p == nil || n <= 0:
+		return nil
+	case len(p.Steps) <= n:
+		return p.Steps
+	}
+	from := min(max(p.CurrentStepIndex-n/4, 0), len(p.Steps)-n)
+	return p.Steps[from : from+n]
+}
+
+func agents(r Record) []AgentDescription {
+	list := append([]AgentDescription{}, r.Agents...)
+	slices.SortStableFunc(list, func(a, b AgentDescription) int { return strings.Compare(a.Name, b.Name) })
+	for i := range list {
+		a := &list[i]
+		if a.DisplayName == "" {
+			a.DisplayName = a.Name
+		}
+		a.WhenToUse = Cut(a.WhenToUse, agentRunes)
+		a.RecentPerformance = r.History.Performance(a.Name)
+	}
+	return list
+}
+
+func constraints(r Record) Constraints {
+	return Constraints{
+		MaxIterations:          r.MaxIterations,
+		CurrentIteration:       r.Iteration,
+		IterationsRemaining:    max(r.MaxIterations-r.Iteration, 0),
+		ConsecutiveFailures:    r.Failures,
+		MaxConsecutiveFailures: r.MaxFailures,
+		TotalFailures:          r.TotalFailures,
+		MaxTotalFailures:       r.MaxTotalFailures,
+		EstimatedTokensUsed:    max(r.TokensUsed, 0),
+		TimeElapsedMS:          max(r.Elapsed, 0).Milliseconds(),
+		EstimatedTimeRemaining: remaining(r).Milliseconds(),
+		CostUSD:                r.CostUSD,
+		MaxCostUSD:             r.MaxCostUSD,
+	}
+}
+
+// remaining estimates the time still needed: what an execution takes on average for each
+// step that is not over, but not more than the timeout leaves. 0: nothing to estimate
+// from, nothing left to do, or no time.
+func remaining(r Record) time.Duration {
+	left := 0
+	for _, s := range r.Steps {
+		s.Status = stepStatus(s.Status)
+		if !s.Over() {
+			left++
+		}
+	}
+	mean := r.History.Mean()
+	need := mean * time.Duration(left)
+	if left > 0 && mean > math.MaxInt64/time.Duration(left) {
+		need = math.MaxInt64
+	}
+	if r.Timeout > 0 {
+		need = min(need, max(r.Timeout-max(r.Elapsed, 0), 0))
+	}
+	return need
+}
+
+func files(list []string) []string {
+	if len(list) <= filesListed {
+		return list
+	}
+	return append(slices.Clone(list[:filesListed]), mark+" and "+strconv.Itoa(len(list)-filesListed)+" more")
+}
+
+// stamp writes a time as inputs do; empty for none.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func tenth(x float64) float64 { return math.Round(x*10) / 10 }

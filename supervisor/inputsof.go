@@ -1,0 +1,162 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+)
+
+// Modes are those an Orchestrator can be summoned under, sorted by name.
+func (o *Options) modes() []agents.Agent {
+	if o.Modes == nil {
+		return agents.List()
+	}
+	return o.Modes
+}
+
+// Modes are the agents of this run.
+func (s *State) Modes() []agents.Agent { return s.Options.modes() }
+
+// modeNamed finds one of them.
+func (s *State) modeNamed(name string) (agents.Agent, bool) {
+	list := s.Options.modes()
+	i := slices.IndexFunc(list, func(a agents.Agent) bool { return a.Name == name })
+	if i < 0 {
+		return agents.Agent{}, false
+	}
+	return list[i], true
+}
+
+// modeNames lists their names.
+func (s *State) modeNames() []string {
+	var names []string
+	for _, a := range s.Options.modes() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// record is the task as the inputs of decisions are built from.
+func (st *step) record() decision.Record {
+	r := st.State.Record()
+	r.Elapsed = st.elapsed()
+	return r
+}
+
+// Record is the task as it stands, but for the time.
+func (s *State) Record() decision.Record {
+	o := &s.Options
+	r := decision.Record{
+		Task: s.Task, History: s.History, Error: s.LastError,
+		Iteration: s.Iterations, MaxIterations: o.MaxIterations, Failures: s.Failures, MaxFailures: o.MaxFailures,
+		TotalFailures: s.TotalFailures, MaxTotalFailures: o.MaxTotalFailures,
+		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
+		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.Lived + max(s.LastAt.Sub(s.LifeBegan), 0),
+	}
+	for _, p := range s.Plan {
+		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode, AgentUsed: p.Agent})
+	}
+	for _, a := range o.modes() {
+		r.Agents = append(r.Agents, decision.AgentDescription{
+			Name: a.Name, DisplayName: a.Name, WhenToUse: a.Description,
+			Tools: decision.ToolLists{Allowed: a.Tools, Blocked: a.DisallowedTools},
+		})
+	}
+	return r
+}
+
+// SelectInput is what the choice of an agent would be made from now.
+func (s *State) SelectInput() decision.SelectAgentInput { return decision.Select(s.Record()) }
+
+// EvaluateInput is what progress would be judged from now; false: nothing was executed yet.
+func (s *State) EvaluateInput() (decision.EvaluateProgressInput, bool) {
+	if s.History.Len() == 0 {
+		return decision.EvaluateProgressInput{}, false
+	}
+	return decision.Evaluate(s.Record()), true
+}
+
+// Posed is a question of the task machine's as it was put.
+type Posed struct {
+	Point decision.Point
+	About string // whose document is judged
+	Input json.RawMessage
+
+	sel  decision.SelectAgentInput
+	eval decision.EvaluateProgressInput
+}
+
+// pose builds the input of the point at which the task stands.
+func (st *step) pose(point decision.Point, about string) *Posed {
+	p := &Posed{Point: point, About: about}
+	r := st.record()
+	p.sel = decision.Select(r)
+	var input any = p.sel
+	if point == decision.PointEvaluate {
+		p.eval = decision.Evaluate(r)
+		input = p.eval
+	}
+	var err error
+	p.Input, err = marshal(input)
+	if err != nil {
+		panic(err) // our own types
+	}
+	return p
+}
+
+// stepAtHand is the plan's step that is at work, or the next one; -1: there is none.
+func (s *State) stepAtHand() int {
+	if i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepPending })
+}
+
+// stepOf is the number of the step an agent works on, counted from 1; 0: none is known.
+func (s *State) stepOf(id string) int {
+	i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id })
+	if i < 0 {
+		i = s.stepAtHand()
+	}
+	return i + 1
+}
+
+// poseTo notes what the Arbiter is shown with a message, where its ruling on it is one of
+// the task machine's decisions.
+func (st *step) poseTo(a *Agent, m Mail) {
+	if a.Role != RoleArbiter || !st.machined() || st.asksOther() {
+		return
+	}
+	switch {
+	case m.Kind == KindCorrection || m.Kind == KindRetry:
+		// It is about what was posed already.
+	case isDocument(m.Kind):
+		st.Posed = st.pose(decision.PointEvaluate, m.From)
+	case (st.Phase == machine.Selecting || st.Phase == machine.Error) && st.Task != "" && m.Kind != KindRenewal:
+		st.Posed = st.pose(decision.PointSelect, "")
+	default:
+		st.Posed = nil
+	}
+}
+
+// stateText is what the Arbiter reads of where the task stands, with a message on which
+// it decides; nothing where there is nothing to tell yet.
+func (s *State) stateText(p *Posed) string {
+	set, err := prompts.NewSet(s.Options.Templates)
+	if err != nil {
+		return ""
+	}
+	if len(p.sel.History) == 0 && p.sel.LastError == nil {
+		return ""
+	}
+	text, err := set.State(prompts.State{Input: p.sel, Point: p.Point})
+	if err != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,102 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+const workLimitPrefix = "work-limit/"
+
+func workLimitKey(a bridge.AgentRef) string { return workLimitPrefix + a.ID }
+
+// limitWork sets the time limit of an Orchestrator's mode.
+func (st *step) limitWork(id string) {
+	a, _ := st.agent(id)
+	if mode, ok := st.modeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
+		st.do(SetTimer{Key: workLimitKey(a.AgentRef), After: mode.Limits.Timeout})
+	}
+}
+
+// countTurn counts a turn of an Orchestrator against the limits of its mode.
+func (st *step) countTurn(id string) {
+	a := st.edit(id)
+	if a.Role != RoleOrchestrator || !st.machined() {
+		return
+	}
+	a.Turns++
+	mode, ok := st.modeNamed(a.Mode)
+	switch l := mode.Limits; {
+	case !ok || a.Limited != "":
+	case l.MaxTurns > 0 && a.Turns >= l.MaxTurns:
+		st.outOfLimits(id, fmt.Sprintf("it has answered %d messages, the most of a %s", a.Turns, a.Mode))
+	case l.MaxCostUSD > 0 && a.CostUSD >= l.MaxCostUSD:
+		st.outOfLimits(id, fmt.Sprintf("it has cost $%.4f of the $%.4f of a %s", a.CostUSD, l.MaxCostUSD, a.Mode))
+	}
+}
+
+// outOfLimits has an Orchestrator hand off because a limit of its mode is reached.
+func (st *step) outOfLimits(id, why string) {
+	a := st.edit(id)
+	a.Limited = why
+	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has reached a limit of its mode: %s. It is told to hand off.", a.Name, id, why))
+}
+
+// workLimitRang ends the time of an Orchestrator's mode: its turn is stopped, and the next
+// one is about nothing but its hand-off.
+func (st *step) workLimitRang(key string) bool {
+	if !strings.HasPrefix(key, workLimitPrefix) {
+		return false
+	}
+	for i := range st.Agents {
+		a := st.Agents[i]
+		if workLimitKey(a.AgentRef) != key || !a.Alive() || a.Limited != "" || a.Standing == Finished || a.Standing == HandedOff {
+			continue
+		}
+		mode, _ := st.modeNamed(a.Mode)
+		st.outOfLimits(a.ID, fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
+		if a.Status == Busy {
+			st.do(Interrupt{Agent: a.AgentRef})
+		}
+	}
+	return true
+}
+
+// withReached adds to the reason of an end what was reached until then.
+func (st *step) withReached(why string) string {
+	var b strings.Builder
+	b.WriteString(why)
+	if !strings.HasSuffix(why, ".") {
+		b.WriteString(".")
+	}
+	if len(st.Plan) > 0 {
+		done := 0
+		for _, p := range st.Plan {
+			if p.Status == contract.StepDone || p.Status == contract.StepSkipped {
+				done++
+			}
+		}
+		fmt.Fprintf(&b, " Reached: %d of %d steps of the plan.", done, len(st.Plan))
+		if i := st.stepAtHand(); i >= 0 {
+			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(headOf(firstLineOf(st.Plan[i].Text), 200), "."))
+		}
+	}
+	if n := st.History.Len(); n > 0 {
+		last := st.History.Last(1)[0]
+		fmt.Fprintf(&b, " Executions: %d, the last by %s (%s, %s)", n, last.ID, last.Agent, last.Status)
+		switch {
+		case last.Status == decision.StatusFailure && last.Error != nil:
+			fmt.Fprintf(&b, ": %s", headOf(firstLineOf(last.Error.Message), 200))
+		case last.Output != "":
+			fmt.Fprintf(&b, ": %s", headOf(firstLineOf(last.Output), 300))
+		}
+		b.WriteString(".")
+	}
+	if b.Len() == len(why)+1 {
+		return why
+	}
+	return b.String()
+}

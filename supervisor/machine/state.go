@@ -1,0 +1,71 @@
+package machine
+
+import "slices"
+
+// State is where a run stands.
+type State string
+
+// The states of a run.
+const (
+	Idle       State = "idle"           // the Arbiter speaks with the human
+	Selecting  State = "selecting"      // no Orchestrator works, one is to be chosen
+	Executing  State = "executing"      // at least one works; questions and progress stay here
+	Evaluating State = "evaluating"     // a `done` or `handoff` is with whoever decides
+	Error      State = "error_handling" // an agent broke and nobody has ruled on it yet
+	Complete   State = "complete"
+	Failed     State = "failed"
+	Cancelled  State = "cancelled"
+
+	// Same and Before are targets of rows: the state that is not left, and the one
+	// that the end of a life had left.
+	Same   State = ""
+	Before State = "before"
+)
+
+var (
+	live = []State{Idle, Selecting, Executing, Evaluating, Error}
+	ends = []State{Complete, Failed, Cancelled}
+	all  = slices.Concat(live, ends)
+	// tasked are the live states with a task.
+	tasked = []State{Selecting, Executing, Evaluating, Error}
+)
+
+// States returns them all, in the order of a task's life.
+func States() []State { return slices.Clone(all) }
+
+// Live says whether the run goes on in this state.
+func (s State) Live() bool { return slices.Contains(live, s) }
+
+// Trigger is what moves a run: the events of the task machine.
+type Trigger string
+
+// The triggers.
+const (
+	StartTask       Trigger = "START_TASK"
+	Cancel          Trigger = "CANCEL"
+	Reset           Trigger = "RESET"
+	AgentSelected   Trigger = "AGENT_SELECTED"         // an Orchestrator was summoned
+	SelectionFailed Trigger = "AGENT_SELECTION_FAILED" // the one chosen cannot be summoned
+	AgentMessage    Trigger = "AGENT_MESSAGE"          // an Orchestrator spoke: progress, a question
+	AgentToolCall   Trigger = "AGENT_TOOL_CALL"
+	AgentToolResult Trigger = "AGENT_TOOL_RESULT"
+	AgentComplete   Trigger = "AGENT_COMPLETE" // one is done, or hands off
+	AgentError      Trigger = "AGENT_ERROR"    // one broke
+	Decision        Trigger = "ARBITER_DECISION"
+	ArbiterError    Trigger = "ARBITER_ERROR" // no valid decision was to be had
+	ForceAgent      Trigger = "FORCE_AGENT"
+	SkipStep        Trigger = "SKIP_STEP"
+	Retry           Trigger = "RETRY"
+
+	// What a run has beyond one task's machine.
+	AgentStopped Trigger = "AGENT_STOPPED" // the human ended one
+	LimitReached Trigger = "LIMIT"         // cost, time or exchanges
+	GiveUp       Trigger = "FAIL"          // nothing that could be ruled on
+	Resume       Trigger = "RESUME"        // a run is taken up again
+
+	// Always is no event: its rows are looked at whenever their state was entered.
+	Always Trigger = ""
+
+	// Completed was the trigger of a ruling COMPLETE in the older table.
+	Completed Trigger = "COMPLETE"
+)

@@ -1,0 +1,137 @@
+package machine
+
+// Action is what a move does beside changing the state, by the name the graph shows.
+// The supervisor carries them out; those of SPEC-0003 that only log are events here.
+type Action string
+
+// The actions.
+const (
+	BeginTask       Action = "beginTask"       // counters to zero
+	CountIteration  Action = "countIteration"  // and the execution's start is noted
+	RecordExecution Action = "recordExecution" // success: no failures in a row any more
+	RecordFailure   Action = "recordFailure"
+	ForgiveFailures Action = "forgiveFailures" // a human has it tried again
+	WaitAndGoOn     Action = "waitAndGoOn"     // the turn is taken up again when the trouble has passed
+	Correct         Action = "correct"         // whoever decided is told what was wrong
+	FallBack        Action = "fallBack"        // the deterministic rules decide, openly
+	SkipTheStep     Action = "skipStep"
+	CleanUp         Action = "cleanUp" // of a task: plan, documents, history
+	StopAgents      Action = "stopAgents"
+	EndComplete     Action = "endComplete"
+	EndAtLimit      Action = "endAtLimit"
+	EndFailed       Action = "endFailed"
+	EndCancelled    Action = "endCancelled"
+)
+
+// Row is one line of the table: On is accepted in each of From where all of If hold; the
+// run goes to To, and Do is done. Of several rows that fit, the first counts.
+type Row struct {
+	From []State
+	On   Trigger
+	If   []Guard
+	To   State
+	Do   []Action
+	Why  string // where SPEC-0003 leaves it open, or says otherwise
+}
+
+// Table holds every move there is. A trigger that no row takes in a state is ignored
+// there, as SPEC-0003's events are.
+var Table = []Row{
+	{From: []State{Idle}, On: StartTask, To: Selecting, Do: []Action{BeginTask}},
+
+	// Selecting and executing.
+	{From: tasked, On: AgentSelected, If: []Guard{MaxIterationsReached}, To: Complete, Do: []Action{EndAtLimit},
+		Why: "a limit is tested when it would be passed, not one round later"},
+	{From: tasked, On: AgentSelected, If: []Guard{HasAgent}, To: Executing, Do: []Action{CountIteration},
+		Why: "several agents may work at once, and the Arbiter may summon while it evaluates"},
+	{From: live, On: SelectionFailed, If: []Guard{RulesCanDecide}, To: Same, Do: []Action{Correct},
+		Why: "corrected twice, then the rules decide; SPEC-0003 fails at once"},
+	{From: tasked, On: SelectionFailed, To: Error},
+	{From: live, On: AgentMessage, If: []Guard{SomeoneWorks}, To: Executing,
+		Why: "an Orchestrator that was done and is spoken to works again; it is no iteration"},
+	{From: []State{Executing}, On: AgentToolCall, To: Same},
+	{From: []State{Executing}, On: AgentToolResult, To: Same},
+	{From: tasked, On: AgentComplete, To: Evaluating, Do: []Action{RecordExecution}},
+	{From: live, On: AgentError, If: []Guard{IsRecoverableError}, To: Same, Do: []Action{WaitAndGoOn},
+		Why: "what passes by itself is waited for where it happened; SPEC-0003 selects anew"},
+	{From: live, On: AgentError, To: Error, Do: []Action{RecordFailure}},
+
+	// Evaluating. What the Arbiter rules in other states goes by the same rows: its
+	// dialogue does not wait for a document.
+	{From: live, On: Decision, If: []Guard{IsComplete}, To: Complete, Do: []Action{EndComplete}},
+	{From: []State{Evaluating}, On: Decision, If: []Guard{GoesOn, AgentAlive, MaxIterationsReached, NobodyWorks}, To: Complete, Do: []Action{EndAtLimit},
+		Why: "limits come before RETRY and CONTINUE; in SPEC-0003 RETRY came first, and could go on for ever"},
+	{From: tasked, On: Decision, If: []Guard{ShouldRetry, MaxFailuresReached, NobodyWorks}, To: Failed, Do: []Action{EndFailed},
+		Why: "a failed tool is a failed execution; to try once more is where its limit is tested"},
+	{From: live, On: Decision, If: []Guard{GoesOn, AgentAlive}, To: Executing,
+		Why: "the same agent goes on; SPEC-0003's default was selecting, SPEC-0006's executing"},
+	{From: live, On: Decision, If: []Guard{SomeoneWorks}, To: Executing},
+	{From: []State{Idle}, On: Decision, To: Same, Why: "the Arbiter speaks with the human"},
+	{From: tasked, On: Decision, If: []Guard{RulingAwaited}, To: Evaluating, Why: "of several documents, one was ruled on"},
+	{From: tasked, On: Decision, To: Selecting},
+	{From: live, On: ArbiterError, If: []Guard{RulesCanDecide}, To: Same, Do: []Action{FallBack}},
+	{From: live, On: ArbiterError, To: Error},
+
+	// Handling errors. Where nothing is left to try the run fails; else whoever
+	// decides chooses among the recovery options.
+	{From: []State{Error}, On: Always, If: []Guard{MaxFailuresReached}, To: Failed, Do: []Action{EndFailed}},
+
+	// Overrides by the human.
+	{From: live, On: Cancel, To: Cancelled, Do: []Action{EndCancelled}},
+	{From: all, On: Reset, To: Idle, Do: []Action{StopAgents, CleanUp}},
+	{From: live, On: ForceAgent, If: []Guard{HasAgent, TaskGiven, MaxIterationsReached}, To: Same,
+		Why: "refused: a word of the human's must not end the run"},
+	{From: live, On: ForceAgent, If: []Guard{HasAgent, TaskGiven}, To: Executing, Do: []Action{CountIteration}},
+	{From: live, On: SkipStep, If: []Guard{StepLeft}, To: Same, Do: []Action{SkipTheStep}},
+	{From: live, On: Retry, If: []Guard{LastAgentThere}, To: Executing, Do: []Action{ForgiveFailures}},
+	{From: live, On: AgentStopped, If: []Guard{SomeoneWorks}, To: Executing},
+	{From: []State{Idle}, On: AgentStopped, To: Same},
+	{From: tasked, On: AgentStopped, If: []Guard{RulingAwaited}, To: Evaluating},
+	{From: tasked, On: AgentStopped, To: Selecting},
+
+	// Ends that no ruling brings, and the way back from them.
+	{From: live, On: LimitReached, To: Complete, Do: []Action{EndAtLimit}},
+	{From: live, On: GiveUp, To: Failed, Do: []Action{EndFailed}},
+	{From: all, On: Resume, If: []Guard{TaskFinished}, To: Idle, Do: []Action{CleanUp}},
+	{From: ends, On: Resume, To: Before, Why: "SPEC-0003 restores a snapshot; an end in order is no other state of the task"},
+	{From: live, On: Resume, To: Same},
+}
+
+// Move is what a trigger comes to.
+type Move struct {
+	Row int   // of the table
+	To  State // never Same or Before
+	Do  []Action
+}
+
+// Next finds the move that a trigger makes from a state; false: it is ignored there.
+// Callers follow it by [Next] with [Always] until that is ignored.
+func Next(from State, on Trigger, s Situation) (Move, bool) {
+	for i := range Table {
+		r := &Table[i]
+		if r.On != on || !has(r.From, from) || !r.holds(s) {
+			continue
+		}
+		m := Move{Row: i, To: r.To, Do: r.Do}
+		switch r.To {
+		case Same:
+			m.To = from
+		case Before:
+			m.To = s.Before
+			if !m.To.Live() {
+				m.To = Idle
+			}
+		}
+		return m, true
+	}
+	return Move{}, false
+}
+
+func (r *Row) holds(s Situation) bool {
+	for _, g := range r.If {
+		if !Guards[g](s) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,261 @@
+package prompts
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// The templates of decisions, by the names that overrides go by.
+const (
+	selectFile   = "select.md"
+	evaluateFile = "evaluate.md"
+	briefFile    = "brief.md"
+	stateFile    = "state.md"
+)
+
+// system is the block of select.md and evaluate.md that is the system prompt.
+const system = "system"
+
+// MaxPrompt bounds what one template makes, in bytes.
+const MaxPrompt = 256 << 10
+
+// Names are the templates a user may override, sorted.
+func Names() []string { return []string{briefFile, evaluateFile, selectFile, stateFile} }
+
+// Brief fills in what an Orchestrator is told that the Arbiter did not brief itself.
+type Brief struct {
+	Input   decision.SelectAgentInput
+	Mode    string // empty: none
+	Reason  string // why it was chosen
+	Message string // what whoever decided wants it told beside; may be empty
+}
+
+// State fills in where the task stands, for the Arbiter's own session.
+type State struct {
+	Point decision.Point
+	Input decision.SelectAgentInput
+}
+
+// Set are the templates of decisions: the built-in ones, some of them overridden. It is
+// immutable, and may be used from any goroutine. What it renders depends on what it is
+// given alone.
+type Set struct{ templates map[string]*template.Template }
+
+// BuiltIn are the templates without overrides, to fall back to.
+func BuiltIn() *Set { return builtIn() }
+
+var builtIn = sync.OnceValue(func() *Set {
+	s := &Set{templates: map[string]*template.Template{}}
+	for _, name := range Names() {
+		text, err := files.ReadFile("text/" + name)
+		if err != nil {
+			panic(err) // embedded; a test renders them all
+		}
+		if s.templates[name], err = read(name, string(text)); err != nil {
+			panic(err)
+		}
+	}
+	return s
+})
+
+// NewSet makes a set of the built-in templates and a user's own, by file name. Each of
+// these is tried on two samples, a task that begins and one in the midst, so that a name
+// that is not there is found now; errors name file and line. A select.md or evaluate.md
+// without a block "system" keeps the built-in system prompt.
+func NewSet(overrides map[string]string) (*Set, error) {
+	if len(overrides) == 0 {
+		return builtIn(), nil
+	}
+	s := &Set{templates: maps.Clone(builtIn().templates)}
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("no template is named %q: there are %s", name, strings.Join(Names(), ", "))
+		}
+		t, err := read(name, overrides[name])
+		if err != nil {
+			return nil, err
+		}
+		s.templates[name] = t
+	}
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		if err := s.try(name); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// read parses one file into a name space of its own, and has it count its steps.
+func read(name, text string) (*template.Template, error) {
+	t, err := template.New(name).Option("missingkey=error").Funcs((&budget{}).functions()).Parse(text)
+	if err != nil {
+		return nil, told(err)
+	}
+	for _, part := range t.Templates() {
+		if part.Tree != nil {
+			meter(part.Tree.Root)
+		}
+	}
+	return t, nil
+}
+
+// told takes the package's name off its errors: they begin with file and line.
+func told(err error) error {
+	return errors.New(strings.TrimPrefix(err.Error(), "template: "))
+}
+
+// step is the node that counts: {{step}}.
+var step = sync.OnceValue(func() parse.Node {
+	trees, err := parse.Parse("step", "{{step}}", "", "", map[string]any{"step": true})
+	if err != nil {
+		panic(err) // a constant
+	}
+	return trees["step"].Root.Nodes[0]
+})
+
+// meter puts a step into each body that can be run more than once: a loop's, and a
+// template's, which may call itself. Without it a template could work without end: the
+// package knows no deadline.
+func meter(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	meterWithin(list)
+	list.Nodes = slices.Insert(list.Nodes, 0, step().Copy())
+}
+
+func meterWithin(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, n := range list.Nodes {
+		switch n := n.(type) {
+		case *parse.IfNode:
+			meterWithin(n.List)
+			meterWithin(n.ElseList)
+		case *parse.WithNode:
+			meterWithin(n.List)
+			meterWithin(n.ElseList)
+		case *parse.RangeNode:
+			meter(n.List)
+			meterWithin(n.ElseList)
+		}
+	}
+}
+
+// Select renders what whoever selects an agent reads.
+func (s *Set) Select(in decision.SelectAgentInput) (system, prompt string, err error) {
+	return s.both(selectFile, selectData(in))
+}
+
+// Evaluate renders what whoever judges progress reads.
+func (s *Set) Evaluate(in decision.EvaluateProgressInput) (system, prompt string, err error) {
+	return s.both(evaluateFile, evaluateData(in))
+}
+
+// Brief renders what an Orchestrator is told.
+func (s *Set) Brief(b Brief) (string, error) {
+	data := briefData{selectData: selectData(b.Input), Mode: b.Mode, Reason: b.Reason, Message: b.Message}
+	data.Step = b.Input.Plan.Current()
+	return s.render(briefFile, briefFile, data)
+}
+
+// State renders where the task stands.
+func (s *Set) State(at State) (string, error) {
+	data := stateData{selectData: selectData(at.Input), Point: at.Point, Step: at.Input.Plan.Current()}
+	if n := len(at.Input.History); n > 0 {
+		data.Last = &at.Input.History[n-1]
+	}
+	for _, e := range at.Input.History {
+		if e.Error != nil {
+			data.Failures = append(data.Failures, e)
+		}
+	}
+	data.Failures = data.Failures[max(len(data.Failures)-3, 0):]
+	return s.render(stateFile, stateFile, data)
+}
+
+// What templates see: the members of the inputs, and none of their methods.
+type (
+	selectData   decision.SelectAgentInput
+	evaluateData decision.EvaluateProgressInput
+	briefData    struct {
+		selectData
+		Step                  *decision.Step // at hand; nil: none
+		Mode, Reason, Message string
+	}
+	stateData struct {
+		selectData
+		Point    decision.Point
+		Step     *decision.Step
+		Last     *decision.ExecutionSummary  // nil: none
+		Failures []decision.ExecutionSummary // the last three, of those in the history
+	}
+)
+
+func (s *Set) both(name string, data any) (sys, prompt string, err error) {
+	from := s
+	if s.templates[name].Lookup(system) == nil {
+		from = builtIn()
+	}
+	if sys, err = from.render(name, system, data); err != nil {
+		return "", "", err
+	}
+	if prompt, err = s.render(name, name, data); err != nil {
+		return "", "", err
+	}
+	return sys, prompt, nil
+}
+
+// render executes one part of one file, within bounds of work and of length.
+func (s *Set) render(name, part string, data any) (string, error) {
+	text, err := s.execute(name, part, data)
+	if err == nil && text == "" {
+		err = fmt.Errorf("%s renders nothing", name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return text + "\n", nil
+}
+
+func (s *Set) execute(name, part string, data any) (string, error) {
+	t, err := s.templates[name].Clone()
+	if err != nil {
+		return "", told(err)
+	}
+	b := &budget{left: maxWork}
+	out := &bounded{}
+	err = t.Funcs(b.functions()).ExecuteTemplate(out, part, data)
+	switch {
+	case out.over:
+		return "", fmt.Errorf("%s renders more than %d bytes", name, MaxPrompt)
+	case b.left < 0:
+		return "", fmt.Errorf("%s works without end, or almost", name)
+	case err != nil:
+		return "", told(err)
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// bounded takes as much as a prompt may hold.
+type bounded struct {
+	strings.Builder
+	over bool
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	if w.Len()+len(p) > MaxPrompt {
+		w.over = true
+		return 0, errors.New("too long")
+	}
+	return w.Builder.Write(p)
+}

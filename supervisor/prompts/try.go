@@ -1,0 +1,80 @@
+package prompts
+
+import "github.com/arbiter-cli/arbiter/supervisor/decision"
+
+// try renders a template on both samples. That one makes nothing of a sample is allowed:
+// what it makes nothing of may never come.
+func (s *Set) try(name string) error {
+	for _, in := range []decision.SelectAgentInput{begins(), midst()} {
+		for part, data := range s.parts(name, in) {
+			if _, err := s.execute(name, part, data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parts are what is executed of a file, with what it is given.
+func (s *Set) parts(name string, in decision.SelectAgentInput) map[string]any {
+	parts := map[string]any{}
+	step := in.Plan.Current()
+	switch name {
+	case selectFile:
+		parts[name] = selectData(in)
+	case evaluateFile:
+		parts[name] = evaluateData{
+			Task: in.Task, Plan: in.Plan, LastExecution: executed(), History: in.History,
+			AvailableAgents: in.AvailableAgents, Constraints: in.Constraints,
+		}
+	case briefFile:
+		parts[name] = briefData{selectData: selectData(in), Step: step, Mode: "developer", Reason: "It is next."}
+	case stateFile:
+		data := stateData{selectData: selectData(in), Point: decision.PointSelect, Step: step}
+		if len(in.History) > 0 {
+			data.Last, data.Failures = &in.History[0], in.History
+		}
+		parts[name] = data
+	}
+	if s.templates[name].Lookup(system) != nil {
+		parts[system] = parts[name]
+	}
+	return parts
+}
+
+// begins is the sample of a task that begins: nothing is there yet.
+func begins() decision.SelectAgentInput {
+	return decision.SelectAgentInput{
+		Task:            "A task.",
+		History:         []decision.ExecutionSummary{},
+		AvailableAgents: []decision.AgentDescription{{Name: "developer", DisplayName: "developer", WhenToUse: "For changes."}},
+		Constraints:     decision.Constraints{MaxIterations: 50, IterationsRemaining: 50, MaxConsecutiveFailures: 3},
+	}
+}
+
+// midst is the sample of a task in the midst: everything is there.
+func midst() decision.SelectAgentInput {
+	in := begins()
+	in.Plan = &decision.Plan{Steps: []decision.Step{
+		{Index: 1, Description: "One.", Status: "complete", Mode: "developer", AgentUsed: "orch-1"}, {Index: 2, Description: "Two.", Status: "failed"},
+	}, CurrentStepIndex: 1}
+	in.History = []decision.ExecutionSummary{executed()}
+	in.LastError = &decision.ErrorContext{
+		Agent: "developer", Tool: "Bash", PlanStep: 2, Attempted: "Bash", Message: "exit status 1", Category: decision.ToolFailure,
+		RecoveryOptions: decision.RecoveryOptions(decision.Failure{Category: decision.ToolFailure}), Timestamp: "2026-01-01T00:00:00.000Z",
+		Context: decision.ErrorSurround{FilesAccessed: []string{"a.go"}, CommandExecuted: "make", InputSize: 4, OutputSize: 10},
+	}
+	in.AvailableAgents[0].Tools = decision.ToolLists{Allowed: []string{"Read"}, Blocked: []string{"Write"}}
+	in.AvailableAgents[0].RecentPerformance = &decision.Performance{LastFailure: "2026-01-01T00:00:00.000Z"}
+	return in
+}
+
+func executed() decision.ExecutionSummary {
+	return decision.ExecutionSummary{
+		Agent: "developer", Iteration: 1, Status: decision.StatusFailure, DurationMS: 1000,
+		Output:    &decision.Output{Summary: "Tried.", Full: "Tried.", FilesModified: []string{"a.go"}},
+		Error:     &decision.ErrorSummary{Message: "exit status 1", Category: decision.ToolFailure, Step: 2, Tool: "Bash", RecoveryOptions: []string{"retry: again"}},
+		Tokens:    &decision.Tokens{Input: 2, Output: 1, Total: 3},
+		StartedAt: "2026-01-01T00:00:00.000Z", CompletedAt: "2026-01-01T00:00:01.000Z",
+	}
+}

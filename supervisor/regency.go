@@ -1,0 +1,67 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// reign has the rules decide until the Arbiter can rule again, and says so. It says
+// whether it does: without a task there is nothing that rules could decide.
+func (st *step) reign(c bridge.Category, why string) bool {
+	if !st.machined() || st.Task == "" || !st.Phase.Live() || st.Phase == machine.Idle {
+		return false
+	}
+	if st.Regency == "" {
+		st.fire(machine.ArbiterError, occasion{})
+		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " + why + ". The run goes on by the rules."})
+	}
+	st.Regency = why
+	if st.Question != nil {
+		st.Question = nil // it was the Arbiter's
+	}
+	return true
+}
+
+// abdicate gives the decisions back to the Arbiter.
+func (st *step) abdicate() {
+	if st.Regency == "" {
+		return
+	}
+	st.Regency = ""
+	st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
+}
+
+const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."
+
+// standIn answers what waits for the Arbiter's word beside the points of decision, and
+// says whether it did something.
+func (st *step) standIn() bool {
+	st.shelveAll(func(m *Mail) bool {
+		return st.withheld(m) && m.From != contract.Human && m.Kind != KindTask && !isDocument(m.Kind)
+	})
+	if st.Phase == machine.Error {
+		return false // who broke waits, too; a rule says how it goes on
+	}
+	for i := range st.Agents {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
+			st.reassure(&a)
+			return true
+		}
+	}
+	return false
+}
+
+// reassure lets one that has asked go on by itself, a few times in a row.
+func (st *step) reassure(a *Agent) {
+	if st.edit(a.ID).Unheard++; a.Unheard >= maxFallbacks {
+		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and nobody rules", st.recoveryOf(a, bridge.CatVerdict, ""))
+		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and there was nobody to rule")
+		return
+	}
+	st.Decisions++
+	st.carry(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more", Message: ownJudgement},
+		ruledBy{source: sourceFallback, point: decision.PointTalk, warnings: []string{st.Regency}})
+}

@@ -1,0 +1,110 @@
+package pages
+
+import (
+	"fmt"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
+)
+
+// mostTasks is how many agents' own lists are told of beside the plan.
+const mostTasks = 3
+
+// PlanStrip is the plan in few rows, the current step in sight, and a row for each of
+// the last few agents that keep a list of their own.
+type PlanStrip struct {
+	page
+	steps []Step
+	tasks []Tasks
+}
+
+// NewPlanStrip is a strip of no plan.
+func NewPlanStrip(look *cell.Look) *PlanStrip { return &PlanStrip{page: newPage(look)} }
+
+// Set replaces the plan and the agents' own lists.
+func (p *PlanStrip) Set(steps []Step, tasks []Tasks) { p.steps, p.tasks = steps, tasks }
+
+// Rows is how many rows the plan wants, of so many at most.
+func (p *PlanStrip) Rows(most int) int {
+	return max(min(len(p.steps)+min(len(p.tasks), mostTasks), most), 0)
+}
+
+// Draw implements tview.Primitive.
+func (p *PlanStrip) Draw(screen tcell.Screen) {
+	c := p.canvas(screen)
+	w, h := c.Size()
+	// The plan comes first: of few rows, the lists of agents get those it leaves.
+	steps := min(len(p.steps), h)
+	lists := min(len(p.tasks), mostTasks, h-steps)
+	if lists < min(len(p.tasks), 1) && h >= 4 {
+		lists = 1
+	}
+	p.plan(c.Sub(0, 0, w, h-lists))
+	for i := range lists {
+		c.Line(0, h-lists+i, p.list(p.tasks[len(p.tasks)-lists+i], w))
+	}
+}
+
+// plan draws the steps.
+func (p *PlanStrip) plan(c cell.Canvas) {
+	w, h := c.Size()
+	n := len(p.steps)
+	if n == 0 || h <= 0 {
+		return
+	}
+	_, current := count(p.steps)
+	if h == 1 && n > 1 {
+		c.Line(0, 0, append(cell.Of(cell.Dim, fmt.Sprintf("%d/%d ", current+1, n)), p.step(current, w)...).Shorten(w, p.look.Glyphs.Ellipsis))
+		return
+	}
+	// What is over is of less interest than what comes: one of it above the current.
+	top := max(min(current-1, n-h), 0)
+	if h >= 5 && n > h {
+		top = max(min(current-2, n-h), 0)
+	}
+	for i := range min(h, n-top) {
+		l := p.step(top+i, w)
+		switch hidden := n - top - h; {
+		case i == 0 && top > 0 && top != current:
+			l = p.step(top, w-6)
+			c.Right(i, cell.Of(cell.Dim, fmt.Sprintf("%s%d", p.look.Glyphs.Less, top)))
+		case i == h-1 && hidden > 0 && top+i != current:
+			l = p.step(top+i, w-6)
+			c.Right(i, cell.Of(cell.Dim, fmt.Sprintf("%s%d", p.look.Glyphs.More, hidden)))
+		}
+		c.Line(0, i, l)
+	}
+}
+
+// step is one step in one row.
+func (p *PlanStrip) step(i, w int) cell.Line {
+	s, e := p.steps[i], p.look.Glyphs.Ellipsis
+	mark, role := stepMark(p.look.Glyphs, s.Status)
+	l := cell.Line{{Text: mark + " ", Role: role}}
+	tail := ""
+	if w >= 48 {
+		switch {
+		case s.Status == "active" || s.Status == "failed":
+			tail = about(s, " "+p.look.Glyphs.Separator+" ")
+		case s.Status == "pending" || s.Status == "":
+			tail = s.Mode
+		}
+		if tail != "" {
+			tail = "  " + cell.Shorten(tail, w/3, e)
+		}
+	}
+	return append(l,
+		cell.Span{Text: cell.Shorten(s.Text, max(w-2-cell.Width(tail), 0), e), Role: stepText(s.Status)},
+		cell.Span{Text: tail, Role: cell.Dim})
+}
+
+// list is an agent's own list in one row: how far it is, and what is at hand.
+func (p *PlanStrip) list(t Tasks, w int) cell.Line {
+	done, current := count(t.Items)
+	l := cell.Line{{Text: "  " + short(t.Agent), Role: t.Tone}, {Text: fmt.Sprintf(" %d/%d", done, len(t.Items)), Role: cell.Dim}}
+	if current >= 0 && t.Items[current].Status != "done" {
+		l = append(l, cell.Span{Text: "  " + t.Items[current].Text, Role: cell.Dim})
+	}
+	return l.Shorten(w, p.look.Glyphs.Ellipsis)
+}

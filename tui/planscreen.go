@@ -1,0 +1,336 @@
+package tui
+
+import (
+	"fmt"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+)
+
+// planScreen is the plan in full, to be read and changed. What is changed belongs to
+// the desk, so that it outlives the screen: it is the run's once it is saved.
+type planScreen struct {
+	d    *desk
+	page *pages.Plan
+	line *composer.Composer // a step's text that is being written; nil: none is
+}
+
+func newPlan(d *desk) *planScreen { return &planScreen{d: d, page: pages.NewPlan(d.look)} }
+
+func (p *planScreen) context() keys.Context { return keys.Plan }
+func (p *planScreen) writes() bool          { return false }
+
+func (p *planScreen) mouse() mouseHandler {
+	return wheel(p.page, func(x, y int) { p.page.At(x, y) })
+}
+
+// draw implements screen: while a step is written, its text stands below the page.
+func (p *planScreen) draw(s tcell.Screen, x, y, w, h int) {
+	rows := 0
+	if p.line != nil && h > 0 {
+		rows = min(p.line.Rows(w, max(h/maxInput, 1)), h)
+		p.line.SetRect(x, y+h-rows, w, rows)
+	}
+	paint(p.page, s, x, y, w, h-rows)
+	if rows > 0 {
+		p.line.Draw(s)
+	}
+}
+
+func (p *planScreen) renew() {
+	p.page.SetLook(p.d.look)
+	if p.line != nil {
+		p.line.SetLook(p.d.look)
+	}
+	s := p.d.state
+	if s == nil {
+		return
+	}
+	draft := p.d.follow()
+	data := pages.PlanData{Task: sanitize.Text(s.Task), Steps: steps(s, draft.Steps()), Tasks: tasks(s), Dirty: draft.Changed()}
+	for i := range data.Steps {
+		data.Steps[i].Touched = data.Dirty && draft.Touched(i)
+	}
+	for _, c := range draft.Clashes() {
+		data.Notes = append(data.Notes, "Meanwhile: "+sanitize.Line(c, 400)+".")
+	}
+	p.page.Set(data)
+}
+
+// follow is the draft of the plan, with what the run did to its plan meanwhile.
+func (d *desk) follow() *orders.Draft {
+	if d.draft == nil {
+		d.draft = orders.NewDraft(d.state.Plan)
+	}
+	if d.draft.Follow(d.state.Plan) {
+		if len(d.draft.Clashes()) > 0 {
+			d.flash("The plan was changed by others where you changed it: see the notes.")
+		} else {
+			d.flash("The plan was changed by others; your changes are kept.")
+		}
+	}
+	return d.draft
+}
+
+// unsaved says whether the plan was changed here and that was not saved.
+func (d *desk) unsaved() bool { return d.draft != nil && d.draft.Changed() }
+
+// statusOf is what a key marks a step as.
+var statusOf = map[keys.Action]string{
+	keys.StepDone: contract.StepDone, keys.StepActive: contract.StepActive, keys.StepPending: contract.StepPending,
+	keys.StepFailed: contract.StepFailed, keys.StepSkipped: contract.StepSkipped,
+}
+
+func (p *planScreen) act(a keys.Action, _ string) bool {
+	switch a {
+	case keys.Back:
+		p.leave(p.d.back)
+		return true
+	case keys.WriteSlash: // the input stands on the screen below
+		p.leave(func() { p.d.back(); p.d.act(keys.WriteSlash) })
+		return true
+	case keys.StepAdd, keys.StepText, keys.StepMode, keys.StepUp, keys.StepDown, keys.StepDelete, keys.Save,
+		keys.StepDone, keys.StepActive, keys.StepPending, keys.StepFailed, keys.StepSkipped:
+		if p.d.state == nil {
+			p.d.flash("There is no run yet, and no plan.")
+			return true
+		}
+		p.edit(a)
+		p.renew()
+		return true
+	}
+	return leaf(p.page, a)
+}
+
+// edit changes the draft.
+func (p *planScreen) edit(a keys.Action) {
+	draft := p.d.follow()
+	at, ok := p.page.Chosen()
+	switch {
+	case a == keys.Save:
+		p.save(func() {})
+	case a == keys.StepAdd && !ok:
+		p.write("", 0, true)
+	case a == keys.StepAdd:
+		p.write("", at+1, true)
+	case !ok || at >= draft.Len():
+		p.d.flash("There is no step yet: a adds one.")
+	case a == keys.StepText:
+		p.write(draft.Steps()[at].Text, at, false)
+	case a == keys.StepMode:
+		p.chooseMode(at)
+	case a == keys.StepUp || a == keys.StepDown:
+		by := 1
+		if a == keys.StepUp {
+			by = -1
+		}
+		at = draft.Move(at, by)
+		p.renew()
+		p.page.Choose(at)
+	case a == keys.StepDelete:
+		draft.Delete(at)
+	default:
+		draft.Mark(at, statusOf[a])
+	}
+}
+
+// write has the text of a step written: of a new one at that place, or of that one.
+func (p *planScreen) write(text string, at int, add bool) {
+	was := orders.NewDraft(p.d.draft.Steps())
+	p.line = composer.New(p.d.look)
+	p.line.Plain, p.line.MaxBytes = true, 16<<10
+	p.line.OnCopy, p.line.OnNotice = p.d.copy, p.d.flash
+	p.line.SetTo("step", "", cell.SpeakerHuman)
+	p.line.SetPlaceholder("What is to be done. Enter keeps it, Esc does not.")
+	p.line.SetText(text)
+	p.line.Focus(func(tview.Primitive) {})
+	p.line.OnSend = func(text string) bool {
+		p.line = nil
+		at = p.place(was, at, add)
+		switch draft := p.d.draft; {
+		case add:
+			draft.Add(at, text)
+		case at < 0:
+			p.d.flash("That step is no longer in the plan; your text was added at its end.")
+			at = draft.Len()
+			draft.Add(at, text)
+		default:
+			draft.SetText(at, text)
+		}
+		p.renew()
+		p.page.Choose(at)
+		return true
+	}
+}
+
+// place is where a step is that was at a place when its text began to be written: the
+// plan may have changed meanwhile. -1: it is gone.
+func (p *planScreen) place(was *orders.Draft, at int, add bool) int {
+	before, now := was.Steps(), p.d.follow().Steps()
+	find := func(i int) int {
+		if i < len(now) && now[i].Text == before[i].Text {
+			return i
+		}
+		for j := range now {
+			if now[j].Text == before[i].Text {
+				return j
+			}
+		}
+		return -1
+	}
+	switch {
+	case !add:
+		return find(at)
+	case at == 0 || at > len(before):
+		return min(at, len(now))
+	}
+	if i := find(at - 1); i >= 0 {
+		return i + 1
+	}
+	return len(now)
+}
+
+// key takes the keys of a text that is being written.
+func (p *planScreen) key(e *tcell.EventKey, key string) bool {
+	if p.line == nil {
+		return false
+	}
+	if key == "Ctrl+C" || !p.line.Key(e) && key == "Esc" {
+		p.line = nil
+	}
+	return true
+}
+
+// paste takes a paste into it.
+func (p *planScreen) paste(text string) {
+	if p.line != nil {
+		p.line.Paste(text)
+	}
+}
+
+// chooseMode has the mode chosen that a step is meant for.
+func (p *planScreen) chooseMode(at int) {
+	was := orders.NewDraft(p.d.draft.Steps())
+	items := append([]composer.Item{{Text: "(any)", Note: "whoever is chosen", Value: ""}}, modeItems(p.d.state)...)
+	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run knows no modes.", items, func(v any) {
+		if at := p.place(was, at, false); at >= 0 {
+			p.d.draft.SetMode(at, v.(string))
+		}
+		p.renew()
+	})
+}
+
+// save sends the plan as it was changed, all at once; what clashes is asked about first.
+func (p *planScreen) save(then func()) {
+	d := p.d
+	draft := d.follow()
+	switch {
+	case !draft.Changed():
+		d.draft = nil
+		d.flash("The plan is as it was: there is nothing to save.")
+		then()
+	case len(draft.Clashes()) > 0:
+		d.show(pages.AskData{
+			Title: "Others changed it, too", Tone: cell.Danger, Body: clashLines(draft),
+			Choices: []pages.Choice{
+				{Value: no, Key: 'n', Label: "Go on changing it"},
+				{Value: yes, Key: 's', Label: "Save mine", Grave: true},
+				{Value: why, Key: 't', Label: "Take theirs", Grave: true},
+			},
+		}, func(value string) {
+			switch value {
+			case yes:
+				p.send(then)
+			case why:
+				p.drop(then)
+			}
+		})
+	default:
+		p.send(then)
+	}
+}
+
+func clashLines(draft *orders.Draft) func(int) []cell.Line {
+	clashes := draft.Clashes()
+	return func(width int) (lines []cell.Line) {
+		for _, c := range clashes {
+			lines = append(lines, cell.WrapText(cell.Base, sanitize.Line(c, 400)+".", width)...)
+		}
+		return lines
+	}
+}
+
+// send makes the draft the run's plan.
+func (p *planScreen) send(then func()) {
+	if !p.d.send(contract.SetPlan{Steps: p.d.follow().Steps()}) {
+		return
+	}
+	p.d.draft = nil
+	then()
+	p.d.screen().renew()
+}
+
+// drop forgets the changes.
+func (p *planScreen) drop(then func()) {
+	p.d.draft = nil
+	p.d.flash("Your changes to the plan are dropped.")
+	then()
+	p.d.screen().renew()
+}
+
+// leave goes elsewhere, after asking what becomes of changes.
+func (p *planScreen) leave(then func()) {
+	if !p.d.unsaved() {
+		p.d.draft = nil
+		then()
+		return
+	}
+	p.d.show(pages.AskData{
+		Title: "The plan was changed", Tone: cell.Alert,
+		Head: []cell.Line{cell.Of(cell.Base, "Nothing of it is saved yet.")},
+		Choices: []pages.Choice{
+			{Value: yes, Key: 's', Label: "Save"},
+			{Value: why, Key: 'd', Label: "Drop the changes", Grave: true},
+			{Value: no, Key: 'n', Label: "Go on"},
+		},
+		Focus: 2,
+	}, func(value string) {
+		switch value {
+		case yes:
+			p.save(then)
+		case why:
+			p.drop(then)
+		}
+	})
+}
+
+// planCommand shows the plan, or makes one change of it at once.
+func (d *desk) planCommand(c composer.Command) bool {
+	if c.Arg(0) == "" || c.Arg(0) == "show" {
+		d.open(newPlan(d))
+		return true
+	}
+	set, err := orders.Amend(d.state, c)
+	if err != nil {
+		d.flash(sentence(err.Error()))
+		return false
+	}
+	return d.send(set)
+}
+
+func modeItems(s *supervisor.State) []composer.Item {
+	var items []composer.Item
+	for _, m := range orders.Modes(s) {
+		items = append(items, composer.Item{Text: orders.Word(m.Name), Note: orders.Word(m.Description), Value: m.Name})
+	}
+	return items
+}

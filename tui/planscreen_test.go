@@ -1,0 +1,257 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// setPlans are the plans the run was given, oldest first.
+func (s *scene) setPlans() (plans []contract.SetPlan) {
+	p := s.host.present()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.puts {
+		if c, ok := c.(contract.SetPlan); ok {
+			plans = append(plans, c)
+		}
+	}
+	return plans
+}
+
+// expectSaved compares what the run was given as its plan, once.
+func (s *scene) expectSaved(want ...contract.Step) {
+	s.T.Helper()
+	s.Settle()
+	plans := s.setPlans()
+	if len(plans) != 1 {
+		s.T.Fatalf("the run was given %d plans", len(plans))
+	}
+	if diff := cmp.Diff(want, plans[0].Steps); diff != "" {
+		s.T.Errorf("the run was given (-want +got):\n%s", diff)
+	}
+}
+
+// TestPlanIsEdited: each change has a key, none of them is the run's before it is
+// saved, and then they are one command.
+func TestPlanIsEdited(t *testing.T) {
+	for _, size := range [][2]int{{100, 30}, {40, 12}} {
+		play(t, size[0], size[1], nil, func(s *scene) {
+			s.weave()
+			s.Press("F3", "j", "j", "d") // the third step is done
+			s.Press("a")
+			s.Type("Weigh /it\n")
+			s.Press("m")
+			s.Settle()
+			s.Expect("tester")
+			s.Type("test")
+			s.Press("Enter", "K") // meant for the tester, and before the third
+			s.Press("k", "e")
+			s.Press("Ctrl+U")
+			s.Type("Forge the header\n")
+			s.Press("G", "x")
+			s.Press("g", "s")
+			s.Settle()
+			s.Expect("not saved", "Forge the header")
+			if n := len(s.setPlans()); n != 0 {
+				t.Fatalf("%d plans were set before anything was saved", n)
+			}
+			s.Press("w")
+			s.expectSaved(
+				contract.Step{Text: "Read the header", Status: "skipped"},
+				contract.Step{Text: "Forge the header", Status: "active"},
+				contract.Step{Text: "Weigh /it", Status: "pending", Mode: "tester"},
+				contract.Step{Text: "Prove it with fresh eyes", Status: "done"},
+			)
+			s.ExpectNot("not saved")
+			s.Press("Esc")
+			s.Expect("THE WEAVING")
+		})
+	}
+}
+
+// TestPlanIsLeft: leaving with changes asks; nothing is saved or dropped by accident.
+func TestPlanIsLeft(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Press("F3", "a")
+		s.Type("A thought")
+		s.Press("Esc") // of the text alone
+		s.Expect("THE PLAN")
+		s.ExpectNot("A thought", "not saved")
+		s.Press("Esc")
+		s.Expect("THE WEAVING") // nothing was changed: nothing is asked
+
+		s.Press("F3", "d", "j", "d", "Esc")
+		s.Settle()
+		s.Expect("The plan was changed")
+		s.Press("n")
+		s.Settle()
+		s.Expect("THE PLAN", "not saved")
+		s.Press("F2", "q") // another screen is no answer
+		s.Expect("not saved")
+		s.Press("Esc", "Ctrl+C") // asks whether to leave altogether, and says what is lost
+		s.Settle()
+		s.Expect("Leave?", "changes to the plan")
+		s.Press("n", "Esc", "Esc")
+		s.Settle()
+		s.Expect("THE PLAN", "not saved")
+		s.Press("Esc", "d")
+		s.Settle()
+		s.Expect("THE WEAVING", "dropped")
+		if n := len(s.setPlans()); n != 0 {
+			t.Fatalf("%d plans were set", n)
+		}
+		s.Press("F3", "j", "j", "j", "s", "Esc", "s")
+		s.Settle()
+		s.Expect("THE WEAVING")
+		if got := s.setPlans(); len(got) != 1 || got[0].Steps[3].Status != "skipped" {
+			t.Errorf("saved %+v", got)
+		}
+	})
+}
+
+// TestPlanChangesMeanwhile: what agents do to the plan while a person changes it is
+// merged in; where both changed the same, it is asked about, and said which.
+func TestPlanChangesMeanwhile(t *testing.T) {
+	agents := func(s *scene, steps string) {
+		s.does(func(p *puppet) { p.call("arbiter", "set_plan", `{"steps":[`+steps+`]}`) })
+	}
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Press("F3", "G", "d", "a")
+		s.Type("Sweep the floor")
+		agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes","status":"active"},{"text":"Ask the elders"},{"text":"Tell the human"}`)
+		s.Press("Enter")
+		s.Settle()
+		s.Expect("Ask the elders", "Sweep the floor", "not saved")
+		s.Press("w")
+		s.expectSaved(
+			contract.Step{Text: "Read the header", Status: "done"}, contract.Step{Text: "Write the header", Status: "done"},
+			contract.Step{Text: "Prove it with fresh eyes", Status: "active"}, contract.Step{Text: "Ask the elders", Status: "pending"},
+			contract.Step{Text: "Tell the human", Status: "done"}, contract.Step{Text: "Sweep the floor", Status: "pending"},
+		)
+	})
+	for answer, want := range map[string]string{"s": "skipped", "t": "", "n": ""} {
+		play(t, 100, 30, nil, func(s *scene) {
+			s.weave()
+			s.Press("F3", "j", "s", "Esc", "n", "F2") // also while another screen is in sight
+			agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}`)
+			s.Press("q")
+			s.Settle()
+			s.Expect("Meanwhile: Write the header: its status is done now; you have set skipped.")
+			s.Press("w")
+			s.Settle()
+			s.Expect("Others changed it, too")
+			s.Press(answer)
+			s.Settle()
+			var got string
+			if plans := s.setPlans(); len(plans) > 0 {
+				got = plans[0].Steps[1].Status
+			}
+			if got != want {
+				t.Errorf("%s: saved %q, want %q", answer, got, want)
+			}
+			if s.Shows("not saved") != (answer == "n") {
+				t.Errorf("%s:\n%s", answer, s.Text())
+			}
+		})
+	}
+}
+
+// TestPlanBySlash: one change is one command, upon the plan as it is.
+func TestPlanBySlash(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Type("/plan 2 dance\n")
+		s.Settle()
+		s.Expect("is none of done", "/plan 2 dance") // the text stays
+		s.Press("Ctrl+C")
+		s.Type("/plan add Tell the elders\n")
+		s.Settle()
+		s.Type("/plan 2 skip\n")
+		s.Settle()
+		plans := s.setPlans()
+		if len(plans) != 2 || len(plans[1].Steps) != 5 || plans[1].Steps[1].Status != "skipped" || plans[1].Steps[4].Text != "Tell the elders" {
+			t.Errorf("set %+v", plans)
+		}
+	})
+	play(t, 100, 30, nil, func(s *scene) {
+		s.Type("/plan add too early\n")
+		s.Settle()
+		s.Expect("There is no plan yet")
+		s.Press("Ctrl+C", "F3", "a", "w", "d", "Esc")
+		s.Settle()
+		s.Expect("Speak, mortal.")
+	})
+}
+
+// TestOwnLists: what agents keep for themselves is told in a row, and whole on the plan.
+func TestOwnLists(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.present(func(st *supervisor.State) {
+			st.Tasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}, {Text: "Run all", Status: "pending"}}}}
+		})
+		s.Expect("Orch. I 1/3  Change them")
+		s.ExpectNot("Run all")
+		s.Press("F3")
+		s.Settle()
+		s.Expect("Orchestrator I  its own list, 1 of 3", "✓ Find the callers", "○ Run all")
+	})
+}
+
+// TestAgentsScreen: the modes of this run, by slash and by key.
+func TestAgentsScreen(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Type("/agents\n")
+		s.Settle()
+		s.Expect("THE MODES", "developer", "tools:", "from: built-in")
+		s.Press("q", "Esc", "a")
+		s.Settle()
+		s.Expect("THE MODES")
+	})
+}
+
+// present changes the state of the run that is shown, as the run itself would.
+func (s *scene) present(change func(*supervisor.State)) {
+	s.T.Helper()
+	s.does(func(p *puppet) {
+		p.mu.Lock()
+		change(&p.state)
+		p.mu.Unlock()
+		select {
+		case p.changed <- struct{}{}:
+		default:
+		}
+	})
+}
+
+// TestWhoDecides: whoever decides in the Arbiter's place is in sight, and why.
+func TestWhoDecides(t *testing.T) {
+	play(t, 120, 30, func(_ *Options, h *theatre) {
+		h.options = func(o *supervisor.Options) { o.Decider = supervisor.DeciderHybrid }
+	}, func(s *scene) {
+		s.weave()
+		s.Expect("rules, else a model decide")
+		s.ExpectNot("The rules decide")
+		s.present(func(st *supervisor.State) { st.Regency = "it crashed five times" })
+		s.Expect("The rules decide", "rules no more", "it crashed five")
+		s.present(func(st *supervisor.State) { st.Regency = "" })
+		s.ExpectNot("The rules decide")
+		s.does(func(p *puppet) {
+			p.sink(p.Snapshot().LastAt, contract.Event{ID: "arbiter", Body: contract.Decision{
+				Decision: "CONTINUE", Source: "fallback", Reason: "the last step is not done", Number: 7, Warnings: []string{"The Arbiter gave no valid verdict: the rules decide."},
+			}})
+		})
+		s.Expect("by the rules, for want of a valid verdict  no. 7", "The Arbiter gave no valid verdict: the rules decide.")
+		if strings.Contains(s.Text(), "decide..") {
+			t.Error("a sentence ends twice")
+		}
+	})
+}

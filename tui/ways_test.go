@@ -1,0 +1,154 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// trip brings trouble with ways out.
+func (s *scene) trip(options ...string) {
+	s.T.Helper()
+	s.present(func(st *supervisor.State) { st.Offered = options })
+	s.does(func(p *puppet) {
+		p.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.Error{Category: "crash", Message: "The thread of orch-1 snapped", RecoveryOptions: options}})
+	})
+}
+
+// TestWaysOut: ways out are told above the input and taken by a key; they come by
+// themselves to nobody who writes, and go when the trouble does.
+func TestWaysOut(t *testing.T) {
+	for _, size := range [][2]int{{100, 30}, {40, 12}} {
+		play(t, size[0], size[1], nil, func(s *scene) {
+			s.weave()
+			s.Type("I write ")
+			s.trip("retry", "skip", "cancel")
+			s.ExpectNot("Ways out")
+			s.Expect("Alt+c: retry", "I write")
+			s.Type("on")
+			s.Expect("I write on")
+			s.Press("Alt+c")
+			s.Settle()
+			s.Expect("Ways out", "Try again")
+			s.Press("Esc")
+			s.Settle()
+			s.ExpectNot("Ways out", "Alt+c: retry") // put aside
+			s.Press("Alt+c", "t")
+			s.Settle()
+			if diff := cmp.Diff(contract.CommandBody(contract.Choose{Option: "retry"}), s.host.present().took()); diff != "" {
+				t.Errorf("chosen (-want +got):\n%s", diff)
+			}
+		})
+	}
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.trip("retry", "cancel")
+		s.Expect("Alt+c: retry · cancel")
+		s.Press("Alt+c")
+		s.Settle()
+		s.does(func(p *puppet) { p.says("orch-1", tells("question", "Shall I?", true)) }) // it works again
+		s.ExpectNot("Ways out", "Alt+c")
+		s.Press("Alt+c")
+		s.Settle()
+		s.Expect("No way out is offered")
+
+		s.trip("retry", "cancel")
+		s.Press("Alt+c", "Right", "Enter")
+		s.Settle()
+		s.Expect("End the run?") // nothing grave at once
+		s.Press("Enter")
+		s.Settle()
+		if got, ok := s.host.present().took().(contract.Choose); ok {
+			t.Errorf("the run was ended by Enter alone: %+v", got)
+		}
+		s.Type("/choose cancel\n")
+		s.Settle()
+		s.Expect("End the run?")
+		s.Press("y")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Choose{Option: "cancel"}) {
+			t.Errorf("took %+v", got)
+		}
+	})
+}
+
+// TestWaysOutside: what only a person can do outside of the run is told, not offered.
+func TestWaysOutside(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.trip("log in again: `claude auth login`")
+		s.Expect("Something is for you to do: Alt+c")
+		s.Press("Alt+c")
+		s.Settle()
+		s.Expect("The thread of orch-1 snapped", "log in again", "So be it")
+		s.Press("Enter")
+		s.Settle()
+		s.ExpectNot("Alt+c")
+		if _, ok := s.host.present().took().(contract.Choose); ok {
+			t.Error("something was chosen")
+		}
+	})
+}
+
+// TestGraveControls: every control has a key, and what cannot be taken back asks.
+func TestGraveControls(t *testing.T) {
+	last := func(s *scene) contract.CommandBody { s.Settle(); return s.host.present().took() }
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Press("Esc", "S")
+		if got := last(s); got != (contract.SkipStep{}) {
+			t.Errorf("S: %+v", got)
+		}
+		s.Press("T")
+		if got := last(s); got != (contract.RetryLast{}) {
+			t.Errorf("T: %+v", got)
+		}
+		s.Press("m")
+		s.Settle()
+		s.Expect("Summon", "reviewer")
+		s.Type("review")
+		s.Press("Enter")
+		if got := last(s); got != (contract.ForceAgent{Mode: "reviewer"}) {
+			t.Errorf("m: %+v", got)
+		}
+		for _, way := range []func(){func() { s.Press("Esc", "R") }, func() { s.Type("/reset\n") }} {
+			s.Press("Esc", "i", "Ctrl+U")
+			way()
+			s.Settle()
+			s.Expect("Reset?")
+			s.Press("Enter") // what is marked is no
+			if got := last(s); got == (contract.Reset{}) {
+				t.Error("it was reset unasked")
+			}
+		}
+		for _, way := range []func(){func() { s.Press("Esc", "Q") }, func() { s.Type("/cancel\n") }} {
+			s.Press("Esc", "i", "Ctrl+U")
+			way()
+			s.Settle()
+			s.Expect("End the run?")
+			s.Press("Ctrl+C") // is no answer: it asks for something else
+			s.Settle()
+			s.Expect("Leave?")
+			s.Press("n")
+			if got := last(s); got == (contract.Cancel{}) {
+				t.Error("it was cancelled unasked")
+			}
+		}
+		s.Press("Esc", "R", "y")
+		if got := last(s); got != (contract.Reset{}) {
+			t.Errorf("R: %+v", got)
+		}
+		s.Press("i", "Ctrl+U")
+		s.Type("/summon wizard\n")
+		s.Settle()
+		s.Expect(`There is no mode "wizard"`, "/summon wizard")
+		s.Press("Ctrl+C", "Esc", "Q", "y")
+		if got := last(s); got != (contract.Cancel{}) {
+			t.Errorf("Q: %+v", got)
+		}
+	})
+}
