@@ -18,8 +18,10 @@
 // which is the same at both ends. client.go is the supervisor's end. At the
 // bridge's end server.go serves one connection, conversation.go is the methods,
 // agents.go, incarnation.go and host.go keep who lives. writer.go is the way out.
-// What is found out about work without asking agents (`check`, `survey`) goes
-// through witness.go to a [Witness]; bridge/witness is the real one.
+// What starts a process and is no agent goes through inquiries.go: what is found out
+// about work without asking agents (`check`, `survey`) through witness.go to a
+// [Witness], of which bridge/witness is the real one, and single prompts (`query`)
+// through querier.go to a [Querier], which a launcher may be.
 //
 // # Order
 //
@@ -43,7 +45,7 @@
 // # Shutdown
 //
 // The end of the server's input, a write that fails or makes no progress, and the
-// end of Serve's context all do the same: no new agent or check, TERM for all, KILL and a
+// end of Serve's context all do the same: no new agent, check or query, TERM for all, KILL and a
 // sweep after one second, the last events written, the pipe closed; within two
 // seconds in all. A child that [StartProcess] started ends by the end of its
 // input, TERM three seconds later, KILL two after that.

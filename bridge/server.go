@@ -35,7 +35,8 @@ type Server struct {
 	opts     ServerOptions
 }
 
-// NewServer returns a server. Each Serve is a conversation with agents of its own.
+// NewServer returns a server, which serves `query` if the launcher is a [Querier],
+// too. Each Serve is a conversation with agents of its own.
 func NewServer(l Launcher, opts ServerOptions) *Server {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)

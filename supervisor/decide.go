@@ -57,11 +57,14 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 	if st.Task == "" {
 		return "", "", false
 	}
+	for _, m := range st.Mail {
+		if m.To == contract.Arbiter && isDocument(m.Kind) && !m.Sent && st.Phase != machine.Idle {
+			return decision.PointEvaluate, m.From, true
+		}
+	}
 	if st.Phase == machine.Evaluating {
-		for _, m := range st.Mail {
-			if m.To == contract.Arbiter && isDocument(m.Kind) && !m.Sent {
-				return decision.PointEvaluate, m.From, true
-			}
+		if last := st.History.Last(1); st.Regency != "" && len(last) > 0 && !st.engaged() && !st.documentDue() {
+			return decision.PointEvaluate, last[0].ID, true // the Arbiter had read it, and rules no more
 		}
 	}
 	switch {
@@ -135,6 +138,44 @@ func (st *step) decided(f Decided) {
 		}
 		st.carryOut(p, f.Decision)
 	}
+}
+
+// assign notes which step of the plan whoever goes on was chosen for: its success is the
+// step's, where nobody else keeps the plan.
+func (st *step) assign(v *verdict.Arbiter) {
+	id := v.To
+	if v.Decision == verdict.SelectMode {
+		last, _ := st.Last()
+		id = last.ID
+	}
+	a := st.edit(id)
+	i := st.stepAtHand()
+	if st.Ending != nil || a == nil || !a.Works() || i < 0 {
+		return
+	}
+	a.Assigned = i + 1
+	if st.Plan[i].Status == contract.StepActive && st.Plan[i].Agent == id {
+		return
+	}
+	plan := slices.Clone(st.Plan)
+	plan[i].Status, plan[i].Agent = contract.StepActive, id
+	st.setPlan(plan)
+}
+
+// assigned ends the step that an agent was chosen for, as its execution ended.
+func (st *step) assigned(id, status string) {
+	a := st.edit(id)
+	if a == nil || a.Assigned == 0 {
+		return
+	}
+	i := a.Assigned - 1
+	a.Assigned = 0
+	if i >= len(st.Plan) || st.Plan[i].Status != contract.StepActive || st.Plan[i].Agent != id {
+		return // it has kept the plan itself, or there is another
+	}
+	plan := slices.Clone(st.Plan)
+	plan[i].Status = status
+	st.setPlan(plan)
 }
 
 // unfit says why a decision cannot be acted on. Deciders see to that themselves; this
@@ -222,6 +263,7 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 		v.Message = st.briefFor(v)
 	}
 	st.shelve(p, d)
+	defer st.assign(&v)
 	st.carry(v, ruledBy{source: string(d.Source), point: p.Point, cost: d.Usage.CostUSD, warnings: d.Warnings})
 }
 

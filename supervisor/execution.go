@@ -91,6 +91,9 @@ func (st *step) settleWork(h Handover) {
 	st.History = st.History.Add(e)
 	st.Failures, st.LastError = 0, nil
 	st.edit(a.ID).Work = nil
+	if h.Kind == handDone {
+		st.assigned(h.Agent.ID, contract.StepDone)
+	}
 }
 
 // refuted is the first check of a document that failed, as a failure.
@@ -124,7 +127,9 @@ func (st *step) recordFailure(id string, f *decision.Failure, status decision.St
 		a = st.edit(id)
 	}
 	e := st.execution(a)
-	e.Status, e.Error = status, f
+	if e.Status, e.Error = status, f; f != nil && f.Category == decision.TimeoutError {
+		e.Status = decision.StatusTimeout
+	}
 	st.History = st.History.Add(e)
 	a.Work = nil
 }

@@ -34,7 +34,7 @@ func (st *step) situation(o occasion) machine.Situation {
 	_, known := st.modeNamed(o.mode)
 	s := machine.Situation{
 		Decision: o.ruling.Decision, AgentKnown: o.mode == "" || known,
-		Engaged: st.engaged(), Awaited: st.awaitsRuling(),
+		Engaged: st.engagedBeside(o.ruling.To), Awaited: st.awaitsRuling(),
 		HasTask: st.Task != "", HasStep: st.stepAtHand() >= 0, HasLast: lastThere && (last.Alive() || last.Status == Parked),
 		Iterations: st.Iterations, MaxIterations: opt.MaxIterations,
 		Failures: st.Failures, MaxFailures: opt.MaxFailures,

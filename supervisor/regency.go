@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"slices"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -19,10 +21,23 @@ func (st *step) reign(c bridge.Category, why string) bool {
 		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " + why + ". The run goes on by the rules."})
 	}
 	st.Regency = why
+	st.takeFromArbiter()
 	if st.Question != nil {
 		st.Question = nil // it was the Arbiter's
 	}
 	return true
+}
+
+// takeFromArbiter takes back what an Arbiter was sent whose process is gone.
+func (st *step) takeFromArbiter() {
+	if st.Agents[0].Up() {
+		return
+	}
+	for _, m := range slices.Concat(st.Mail, st.Underway) {
+		if m.To == contract.Arbiter && m.Sent {
+			st.requeue(m.Wire)
+		}
+	}
 }
 
 // abdicate gives the decisions back to the Arbiter.

@@ -216,9 +216,15 @@ func (st *step) executing() {
 }
 
 // engaged says whether an Orchestrator works, or has asked and waits.
-func (s *State) engaged() bool {
+func (s *State) engaged() bool { return s.engagedBeside("") }
+
+// engagedBeside says so of all but one.
+func (s *State) engagedBeside(id string) bool {
 	for i := range s.Agents {
 		a := &s.Agents[i]
+		if a.ID == id && id != "" {
+			continue
+		}
 		if a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
 			return true
 		}

@@ -187,6 +187,7 @@ type Agent struct {
 	Doing       string  // the tool or subagent at hand
 	At          *AtTool // the tool call at hand; only told, not kept over a fold
 	Work        *Work   // the execution under way
+	Assigned    int     // the step of the plan it was chosen for, counted from 1; 0: none
 	Unheard     int     // questions in a row that nobody ruled on
 	Turns       int     // of this Orchestrator's, that answered a message
 	Limited     string  // which limit of its mode it has reached

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/tui/notify"
@@ -163,7 +164,11 @@ func (p *puppet) fact(n int, text string) {
 	p.does("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
 	p.does("orch-1", bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"}, {Text: "w " + text, Status: "pending"}}})
 	p.call("arbiter", "set_plan", `{"steps":[{"text":`+x+`,"status":"done"},{"text":`+x+`,"status":"active"},{"text":"the end"}]}`)
-	p.do(supervisor.Commanded{Command: contract.Command{Body: contract.SetPlan{Steps: []contract.Step{{Text: text, Status: "active", Mode: text, Agent: "orch-1"}, {Text: "w " + text, Status: text, Mode: "w " + text}}}}})
+	p.mu.Lock()
+	p.state.Plan[1].Mode, p.state.Plan[2].Mode = text, "w "+text
+	p.state.Options.Modes = []agents.Agent{{Name: "weaver", Description: text, Tools: []string{text}, Model: text, Source: text}, {Name: "other", Description: text}}
+	p.state.Regency = text
+	p.mu.Unlock()
 	p.says("orch-2", tells("question", "q "+text, true))
 	p.says("arbiter", rules("CONTINUE", "m "+text, "reason", text))
 	p.does("orch-1", bridge.Delta{Text: `{"kind":"progress","message":` + quoted("d " + text)[:len(quoted("d "+text))-1], Verdict: true})

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
@@ -153,8 +154,12 @@ func (p *planScreen) write(text string, at int, add bool) {
 	p.line.SetPlaceholder("What is to be done. Enter keeps it, Esc does not.")
 	p.line.SetText(text)
 	p.line.Focus(func(tview.Primitive) {})
+	shown := strings.TrimRight(p.line.Text(), " \t\n")
 	p.line.OnSend = func(text string) bool {
 		p.line = nil
+		if !add && text == shown {
+			return true // what cannot be shown is no change
+		}
 		at = p.place(was, at, add)
 		switch draft := p.d.draft; {
 		case add:

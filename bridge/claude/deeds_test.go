@@ -143,6 +143,38 @@ func TestLiveDeeds(t *testing.T) {
 	})
 }
 
+// TestDeedsOfALostTurn: what was known when the process died is told, and a call
+// without a result is no failure.
+func TestDeedsOfALostTurn(t *testing.T) {
+	t.Parallel()
+	use := func(id, tool, input string) string {
+		return `out {"type":"assistant","message":{"id":"m","model":"claude","content":[{"type":"tool_use","id":"` + id + `","name":"` + tool + `","input":` + input + `}]}}` + "\n"
+	}
+	result := func(id, text, failed, more string) string {
+		return `out {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"` + text + `","is_error":` + failed + `}]}` + more + `}` + "\n"
+	}
+	edit := use("t1", "Edit", `{"file_path":"/w/a"}`) + result("t1", "ok", "false", "")
+	for name, tc := range map[string]struct {
+		script string
+		want   bridge.Turn
+	}{
+		"after a failure": {edit + use("t2", "Bash", `{"command":"make"}`) + result("t2", "FAIL", "true", ""),
+			bridge.Turn{Tools: 2, Files: []string{"/w/a"}, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "FAIL", InputSize: 18, Size: 4}}},
+		"in a call": {edit + use("t2", "Bash", `{"command":"make"}`), bridge.Turn{Tools: 2, Files: []string{"/w/a"}}},
+		"denied": {use("t2", "Bash", `{"command":"make"}`) + result("t2", "no", "true", `,"tool_result_meta":[{"id":"t2","permission_decision":{"decision":"reject"}}]`),
+			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "no", Denied: true, InputSize: 18, Size: 2}}},
+	} {
+		s := fake(t, fakeGood)
+		turn := s.turn(fakeStarted + tc.script + "exit 9")
+		if turn.Outcome != bridge.TurnLost {
+			t.Errorf("%s: %+v", name, turn)
+		}
+		if diff := cmp.Diff(tc.want, deedsOf(turn)); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", name, diff)
+		}
+	}
+}
+
 func deedsOf(t bridge.Turn) bridge.Turn {
 	return bridge.Turn{Tools: t.Tools, Failed: t.Failed, Files: t.Files}
 }

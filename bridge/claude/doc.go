@@ -1,6 +1,6 @@
 // Package claude drives the Claude Code CLI: one child process per agent, over
 // stream-json and the control protocol on its stdin and stdout. It implements
-// [bridge.Launcher] and [bridge.Agent]; nothing of the CLI's wire leaves it.
+// [bridge.Launcher], [bridge.Querier] and [bridge.Agent]; nothing of the CLI's wire leaves it.
 //
 // # The walk of a frame
 //
@@ -23,6 +23,16 @@
 // one. So are requests of ours whose answers the reader takes with the frames
 // ([calls.post]), and those of a probe: one look at a time, and one ping. The MCP server
 // session of an agent is closed by life too.
+//
+// A query (query.go, queryrun.go) is a process of its own with three: who writes its
+// input and who drain its outputs. Who asked waits for them.
+//
+// # What was done
+//
+// The reader keeps the books of a turn's tool calls (deeds.go) and of the session's
+// list of tasks (tasks.go). The former are told with the turn, also with one that is
+// lost; the latter is told whenever it has changed, and read from the CLI's files
+// before a session is gone on with.
 //
 // # How full the context is
 //

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // ruling is a decision as the journal has it.
@@ -19,6 +21,27 @@ type ruling struct {
 	Record uint64 // of the journal
 	At     time.Time
 	supervisor.Decided
+	// Summoned are the modes that the Arbiter's session had summoned by its tool in the
+	// turn that came to this: with that it had chosen.
+	Summoned []string
+}
+
+// amounts is what the decision comes to in the words that all deciders share; false:
+// only the Arbiter can make it, or none was made.
+func (r *ruling) amounts() (decider.Decision, bool) {
+	d := r.Decision
+	switch d.Decision {
+	case decider.SelectMode, decider.Retry, decider.Complete:
+		return d, true
+	case decider.Continue, verdict.AddressOrchestrator:
+		if len(r.Summoned) > 0 {
+			d.Decision, d.Mode = decider.SelectMode, r.Summoned[0]
+			return d, true
+		}
+		d.Decision = decider.Continue
+		return d, r.Point == decision.PointEvaluate // else nobody could go on: the Arbiter waits
+	}
+	return d, false
 }
 
 // source is who decided, or what came of the question instead.
@@ -32,34 +55,49 @@ func (r *ruling) source() string {
 	return string(r.Decision.Source)
 }
 
-// decidedMark begins the records of decisions, behind the time.
-var decidedMark = []byte(`"fact":"decided"`)
+// The records that are decoded, by what stands behind their time.
+var (
+	decidedMark = []byte(`"fact":"decided"`)
+	calledMark  = []byte(`"fact":"tool_called"`)
+)
 
-// rulingOf decodes a record if it is a decision.
-func rulingOf(r journal.Record) (ruling, bool, error) {
+// rulingList collects decisions from the records of a journal.
+type rulingList struct {
+	list     []ruling
+	summoned []string // since the Arbiter's session last ruled
+}
+
+// take looks at one record.
+func (l *rulingList) take(r journal.Record) error {
 	head := r.Payload[:min(len(r.Payload), 64)]
-	if r.Kind == journal.Narration || !bytes.Contains(head, decidedMark) {
-		return ruling{}, false, nil
+	if r.Kind == journal.Narration || !bytes.Contains(head, decidedMark) && !bytes.Contains(head, calledMark) {
+		return nil
 	}
 	in, err := supervisor.DecodeInput(r.Payload)
 	if err != nil {
-		return ruling{}, false, fmt.Errorf("record %d: %w", r.Seq, err)
+		return fmt.Errorf("record %d: %w", r.Seq, err)
 	}
-	d, ok := in.Fact.(supervisor.Decided)
-	return ruling{Record: r.Seq, At: in.At, Decided: d}, ok, nil
+	switch f := in.Fact.(type) {
+	case supervisor.ToolCalled:
+		var spawn struct{ Mode string }
+		if f.Params.ID == contract.Arbiter && f.Params.Tool == "spawn_orchestrator" && json.Unmarshal(f.Params.Input, &spawn) == nil {
+			l.summoned = append(l.summoned, spawn.Mode)
+		}
+	case supervisor.Decided:
+		one := ruling{Record: r.Seq, At: in.At, Decided: f}
+		if f.Decision.Source == decider.BySession {
+			one.Summoned, l.summoned = l.summoned, nil
+		}
+		l.list = append(l.list, one)
+	}
+	return nil
 }
 
 // readRulings lists the decisions of a run, in order.
 func readRulings(store *runs, run string) ([]ruling, journal.Recovery, error) {
-	var list []ruling
-	recovery, err := store.Read(run, func(r journal.Record) error {
-		one, ok, err := rulingOf(r)
-		if ok {
-			list = append(list, one)
-		}
-		return err
-	})
-	return list, recovery, err
+	var l rulingList
+	recovery, err := store.Read(run, l.take)
+	return l.list, recovery, err
 }
 
 // question is an input of a decision: one of the two.
@@ -136,7 +174,7 @@ func parseQuestion(raw []byte) (question, error) {
 // sameRuling says whether two decisions come to the same: reasons and words are not
 // compared.
 func sameRuling(a, b decider.Decision) bool {
-	return a.Decision == b.Decision && (a.Decision != "SELECT_MODE" || a.Mode == b.Mode)
+	return a.Decision == b.Decision && (a.Decision != decider.SelectMode || a.Mode == b.Mode)
 }
 
 // rulingText is a decision in a few words.

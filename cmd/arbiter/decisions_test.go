@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -264,6 +265,55 @@ func TestDecideOnAnInput(t *testing.T) {
 	// Nobody to choose: no decision.
 	if _, errs := r.reading(contract.ExitFailed, `{"task":"x","availableAgents":[]}`, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(errs, "no agent") {
 		t.Error(errs)
+	}
+}
+
+// TestTheArbitersOwnWaysAreCompared: it chooses by summoning through its tool, and goes on
+// by speaking to somebody; what no other decider can decide is skipped.
+func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
+	session := func(n int, p decision.Point, what string, in any) supervisor.Decided {
+		d := supervisor.Decided{Number: n, Point: p, Decision: decider.Decision{Decision: what, Reason: "so be it", Source: decider.BySession}}
+		if in != nil {
+			d.Input = encoded(t, in)
+		}
+		return d
+	}
+	calls := func(id, tool, input string) supervisor.ToolCalled {
+		return supervisor.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: id, Generation: 1}, Tool: tool, Input: json.RawMessage(input)}}
+	}
+	done := decision.EvaluateProgressInput{
+		Task: "Weave", LastExecution: decision.ExecutionSummary{Agent: "developer", Status: decision.StatusSuccess},
+		AvailableAgents: aSelection("").AvailableAgents, Constraints: aSelection("").Constraints,
+	}
+	r := newJournal(t,
+		calls("arbiter", "status", `{}`),
+		calls("orch-9", "spawn_orchestrator", `{"mode":"developer"}`), // not its word
+		calls("arbiter", "spawn_orchestrator", `{"mode":"planner","prompt":"Plan."}`),
+		session(1, decision.PointSelect, "CONTINUE", aSelection("Weave")),
+		session(2, decision.PointSelect, "CONTINUE", aSelection("Weave")), // it waits
+		session(3, decision.PointEvaluate, "ADDRESS_ORCHESTRATOR", done),
+		session(4, decision.PointEvaluate, "ADDRESS_HUMAN", done),
+		session(5, decision.PointEvaluate, "HANDOFF", done),
+		supervisor.Decided{Number: 6, Point: decision.PointEvaluate, Input: encoded(t, done), Deferred: true},
+	)
+	raw, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules", "--json")
+	lines := strings.Split(strings.TrimSpace(raw), "\n")
+	var got []string
+	for _, line := range lines[:len(lines)-1] {
+		var x remade
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, rulingText(x.Recorded))
+	}
+	if text := strings.Join(got, ", "); text != "SELECT_MODE planner, CONTINUE" {
+		t.Errorf("compared are %s:\n%s", text, raw)
+	}
+	if !strings.Contains(lines[0], `"same":true`) || !strings.Contains(lines[len(lines)-1], `"skipped":4`) {
+		t.Error(raw)
+	}
+	if out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", "--number", "1", r.id); !strings.Contains(out, "summoned   planner") {
+		t.Error(out)
 	}
 }
 

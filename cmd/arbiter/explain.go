@@ -1,19 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -32,6 +27,7 @@ type explanation struct {
 	Source   string            `json:"source,omitempty"`
 	Failed   string            `json:"failed,omitempty"`
 	Decision *decider.Decision `json:"decision,omitempty"`
+	Summoned []string          `json:"summoned,omitempty"` // modes, by the Arbiter's tool in that turn
 	Input    json.RawMessage   `json:"input,omitempty"`
 	// Rendered is the prompt that the templates found now make of the input, where none
 	// was recorded.
@@ -91,6 +87,9 @@ func (e env) explain(c *cli.Context) error {
 	if len(found) == 0 {
 		return usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s lists them)", short(info.Run), c.Int("number"), len(list), short(info.Run))
 	}
+	if c.Bool("json") {
+		found = found[len(found)-1:] // an earlier one only says why somebody else had to
+	}
 	for _, x := range found {
 		if err := e.printExplanation(c, x); err != nil {
 			return err
@@ -131,12 +130,24 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 	return prompts.NewSet(found)
 }
 
-func explainRuling(run string, r ruling, set *prompts.Set) explanation {
+// outlineOf is a decision without what it was made from.
+func outlineOf(run string, r ruling) explanation {
 	x := explanation{
 		Run: run, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point, About: r.About, Source: r.source(),
-		Failed: r.Failed, Input: r.Input,
+		Failed: r.Failed, Summoned: r.Summoned,
 	}
 	if r.Failed == "" && !r.Deferred {
+		d := r.Decision
+		d.Prompt, d.Answer = "", ""
+		x.Decision = &d
+	}
+	return x
+}
+
+func explainRuling(run string, r ruling, set *prompts.Set) explanation {
+	x := outlineOf(run, r)
+	x.Input = r.Input
+	if x.Decision != nil {
 		x.Decision = &r.Decision
 	}
 	if len(r.Input) == 0 || r.Decision.Prompt != "" {
@@ -230,120 +241,4 @@ func ask(ctx context.Context, d decider.Decider, q question) (decider.Decision, 
 		return d.EvaluateProgress(ctx, *q.evaluates)
 	}
 	return d.SelectAgent(ctx, *q.selects)
-}
-
-func (e env) listRulings(c *cli.Context, run string, list []ruling) error {
-	if c.Bool("json") {
-		all := []explanation{}
-		for _, r := range list {
-			x := explanation{Run: run, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point, About: r.About, Source: r.source(), Failed: r.Failed}
-			if r.Failed == "" && !r.Deferred {
-				d := r.Decision
-				d.Prompt, d.Answer = "", "" // --number shows them
-				x.Decision = &d
-			}
-			all = append(all, x)
-		}
-		return json.NewEncoder(e.stdout).Encode(all)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(e.stderr, "No decision has been recorded in this run.")
-		return nil
-	}
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NUMBER\tRECORD\tTIME\tPOINT\tBY\tDECISION\tREASON")
-	for _, r := range list {
-		why := r.Decision.Reason
-		if r.Failed != "" {
-			why = r.Failed
-		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Record, r.At.Local().Format(time.TimeOnly), sanitize.Line(string(r.Point), 20),
-			sanitize.Line(r.source(), 20), sanitize.Line(rulingText(r.Decision), 40), sanitize.Line(why, 80))
-	}
-	return w.Flush()
-}
-
-func (e env) printExplanation(c *cli.Context, x explanation) error {
-	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(x)
-	}
-	if x.Number > 0 {
-		word(e.stdout, "decision", "%d (%s), record %d, %s", x.Number, x.Point, x.Record, x.Time.Local().Format(time.DateTime))
-	} else {
-		word(e.stdout, "moment", "after record %d, %s: %s", x.Record, x.Time.Local().Format(time.DateTime), x.Point)
-	}
-	if x.About != "" {
-		word(e.stdout, "about", "%s", x.About)
-	}
-	if x.Failed != "" {
-		word(e.stdout, "failed", "%s", x.Failed)
-	}
-	if x.Source == "deferred" {
-		word(e.stdout, "deferred", "the Arbiter rules on it in its own turn")
-	}
-	if x.Decision != nil {
-		printDecision(e.stdout, *x.Decision)
-	}
-	if x.Rules != nil {
-		fmt.Fprintln(e.stdout, "what the rules would decide:")
-		printDecision(e.stdout, *x.Rules)
-	}
-	printExplained(e.stdout, x)
-	fmt.Fprintln(e.stdout)
-	return nil
-}
-
-// printDecision prints a decision in lines of prose.
-func printDecision(w io.Writer, d decider.Decision) {
-	by := string(d.Source)
-	if d.Attempts > 0 {
-		by += fmt.Sprintf(", attempts: %d", d.Attempts)
-	}
-	if d.Usage.CostUSD > 0 {
-		by += fmt.Sprintf(", $%.4f", d.Usage.CostUSD)
-	}
-	word(w, "by", "%s", by)
-	if d.Decision != "" {
-		word(w, "decided", "%s", rulingText(d))
-	}
-	for _, x := range []struct{ name, text string }{{"reason", d.Reason}, {"message", d.Message}, {"summary", d.Summary}} {
-		if x.text != "" {
-			word(w, x.name, "%s", x.text)
-		}
-	}
-	for _, text := range d.Warnings {
-		word(w, "warning", "%s", text)
-	}
-}
-
-// word prints a line that is named.
-func word(w io.Writer, name, format string, args ...any) {
-	fmt.Fprintf(w, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 2000))
-}
-
-// printExplained prints what a decision was made from, whole.
-func printExplained(w io.Writer, x explanation) {
-	block := func(title, text string) {
-		if text != "" {
-			fmt.Fprintf(w, "\n%s:\n%s\n", title, sanitize.Text(text))
-		}
-	}
-	if len(x.Input) > 0 {
-		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, x.Input, "", "  "); err != nil {
-			pretty.Write(x.Input)
-		}
-		block("input", pretty.String())
-	}
-	if d := x.Decision; d != nil {
-		block("prompt, as it was read", d.Prompt)
-		block("answer, as it was given", d.Answer)
-	}
-	if r := x.Rendered; r != nil {
-		if r.Problem != "" {
-			word(w, "prompt", "none: %s", r.Problem)
-		}
-		block("system prompt, by the templates found now", r.System)
-		block("prompt, by the templates found now", r.Prompt)
-	}
 }

@@ -55,7 +55,7 @@ var settings = []setting{
 	{name: "allow", kind: kindList, usage: "permission `RULE` such as 'Bash(git *)' or Edit (repeatable)"},
 	{name: "deny", kind: kindList, usage: "permission `RULE` that always denies (repeatable)"},
 	{name: "env", kind: kindList, usage: "variable for the agents' environment, as `NAME=VALUE` (repeatable)"},
-	{name: "trust", kind: kindBool, usage: "load this workspace's own settings, hooks, agents, CLAUDE.md and .arbiter/config.yaml", flagged: true, env: "-"},
+	{name: "trust", kind: kindBool, usage: "load this workspace's own settings, hooks, agents, CLAUDE.md and .arbiter (configuration, agents, prompts)", flagged: true, env: "-"},
 	{name: "max-orchestrators", kind: kindInt, value: supervisor.DefaultMaxOrchestrators, usage: "Orchestrators alive at once"},
 	{name: "max-iterations", kind: kindInt, value: supervisor.DefaultMaxIterations, usage: "Orchestrators summoned in all"},
 	{name: "max-failures", kind: kindInt, value: supervisor.DefaultMaxFailures, usage: "failed executions in a row"},

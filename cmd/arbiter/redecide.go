@@ -23,8 +23,9 @@ func (e env) replayCommand() *cli.Command {
 			"No agent is started and nothing is sent.\n\n" +
 			"With --decisions a decider is asked again on each recorded input, and where it decides otherwise than it was\n" +
 			"decided is printed: a regression test for prompts and models. Decisions and modes are compared, reasons are\n" +
-			"shown. Turns of the Arbiter's at no point of decision have no input; they are counted as skipped. --decider\n" +
-			"session cannot be asked again; stateless is where nothing is named, rules need no model.\n\n" +
+			"shown. What the Arbiter summoned by its tool counts as SELECT_MODE. Skipped, and counted, is what no other decider\n" +
+			"could have decided: turns at no point of decision, a word to the human, its own renewal. --decider session\n" +
+			"cannot be asked again; stateless is where nothing is named, rules need no model.\n\n" +
 			"Exit codes: 0; with --decisions 1 when a decision differs or could not be made; 2 usage; 5 environment;\n" +
 			"130 SIGINT; 143 SIGTERM or SIGHUP.",
 		Flags: append([]cli.Flag{
@@ -43,7 +44,7 @@ type remade struct {
 	Record   uint64            `json:"record"`
 	Point    decision.Point    `json:"point"`
 	Same     bool              `json:"same"`
-	Recorded decider.Decision  `json:"recorded"`
+	Recorded decider.Decision  `json:"recorded"` // what it came to: the Arbiter may have summoned by its tool
 	Now      *decider.Decision `json:"now,omitempty"`
 	Failed   string            `json:"failed,omitempty"` // why there is none now
 }
@@ -55,7 +56,7 @@ type tally struct {
 	Same    int     `json:"same"`
 	Differ  int     `json:"differ"`
 	Failed  int     `json:"failed"`
-	Skipped int     `json:"skipped"` // there is no input to ask on
+	Skipped int     `json:"skipped"` // no input, or what only the Arbiter can decide
 	CostUSD float64 `json:"cost_usd"`
 }
 
@@ -95,8 +96,9 @@ func (e env) replayDecisions(c *cli.Context) error {
 		if len(only) > 0 && !slices.Contains(only, r.Number) {
 			continue
 		}
+		was, comparable := r.amounts()
 		q, err := questionOf(r.Point, r.Input)
-		if err != nil || r.Decision.Decision == "" {
+		if err != nil || !comparable {
 			t.Skipped++
 			continue
 		}
@@ -105,7 +107,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 		if errors.As(err, &exit) {
 			return err
 		}
-		x := t.judge(r, d, err)
+		x := t.judge(remade{Number: r.Number, Record: r.Record, Point: r.Point, Recorded: was}, d, err)
 		if err := e.printRemade(c, x); err != nil {
 			return err
 		}
@@ -115,15 +117,14 @@ func (e env) replayDecisions(c *cli.Context) error {
 }
 
 // judge compares and counts.
-func (t *tally) judge(r ruling, now decider.Decision, err error) remade {
-	x := remade{Number: r.Number, Record: r.Record, Point: r.Point, Recorded: r.Decision}
+func (t *tally) judge(x remade, now decider.Decision, err error) remade {
 	t.Asked++
 	switch {
 	case err != nil:
 		t.Failed++
 		x.Failed = err.Error()
 		return x
-	case sameRuling(r.Decision, now):
+	case sameRuling(x.Recorded, now):
 		t.Same++
 		x.Same = true
 	default:

@@ -105,9 +105,3 @@ func (s Set) Names() []string {
 
 // List returns the built-in agents, sorted by name.
 func List() []Agent { return Builtin() }
-
-// Names returns the names of the built-in agents, sorted.
-func Names() []string { return NewSet(builtin()).Names() }
-
-// Find returns the built-in agent of that name.
-func Find(name string) (Agent, bool) { return Lookup(builtin(), name) }

@@ -1,42 +1,71 @@
 package agents
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
 
 func TestBuiltin(t *testing.T) {
-	if got := strings.Join(Names(), " "); got != "developer planner reviewer tester" {
+	list := Builtin()
+	if got := strings.Join(NewSet(list).Names(), " "); got != "developer planner reviewer tester" {
 		t.Errorf("names: %s", got)
 	}
-	for _, a := range List() {
-		if a.Prompt == "" {
-			t.Errorf("%s has no prompt", a.Name)
+	for _, a := range list {
+		src, err := files.ReadFile("builtin/" + a.Name + ".md")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, name := range []string{"planner", "reviewer"} {
-		a, ok := Find(name)
-		if !ok || !strings.Contains(strings.Join(a.DisallowedTools, " "), "Write") {
-			t.Errorf("%s may write: %v", name, a.DisallowedTools)
+		if _, problems := Read(a.Name+".md", src); len(problems) > 0 {
+			t.Errorf("%v", problems)
+		}
+		// What everybody needs to know: how it ends, and what to do when it cannot go on.
+		for _, part := range []string{"\nEnd ", "(`kind: question`) with", "exact error"} {
+			if !strings.Contains(a.Prompt, part) {
+				t.Errorf("%s does not say %q", a.Name, part)
+			}
+		}
+		writes := a.Name == "developer" || a.Name == "tester"
+		for _, tool := range []string{"Edit", "Write", "NotebookEdit", "MultiEdit"} {
+			call, input := use(t, tool+" /w/a")
+			if ok, _, why := a.Allows("/w", "", call, input); ok != writes {
+				t.Errorf("%s may %s: %v %s", a.Name, tool, ok, why)
+			}
+		}
+		if a.Source != BuiltinSource {
+			t.Errorf("%s is from %q", a.Name, a.Source)
 		}
 	}
 }
 
+func TestSet(t *testing.T) {
+	s := NewSet([]Agent{{Name: "b", Source: "1"}, {Name: "a"}, {Name: "b", Source: "2"}})
+	if got := strings.Join(s.Names(), " "); got != "a b" || len(s.List()) != 2 {
+		t.Errorf("names: %s", got)
+	}
+	if a, ok := s.Find("b"); !ok || a.Source != "1" {
+		t.Errorf("%+v, %v", a, ok)
+	}
+	if a, ok := (Set{}).Find("b"); ok {
+		t.Errorf("%+v", a)
+	}
+	s.List()[0].Name = "z"
+	if _, ok := s.Find("a"); !ok {
+		t.Error("the set changed")
+	}
+}
+
 func TestParse(t *testing.T) {
-	a, err := Parse("x.md", []byte("---\r\nname: x\r\ndescription: d\r\ntools: [Read, Bash]\r\ncolor: red\r\n---\r\nDo it.\r\n"))
-	if err != nil || strings.Join(a.Tools, " ") != "Read Bash" || a.Prompt != "Do it." {
+	a, err := Parse("x.md", []byte("---\nname: x\ndescription: d\ncolor: red\n---\nDo it.\n"))
+	if err != nil || a.Name != "x" || a.Source != "x.md" {
+		t.Errorf("a warning is no error: %+v, %v", a, err)
+	}
+	a, err = Parse("x.md", []byte("---\nname: x\nmaxTurns: 0\n---\nDo it.\n"))
+	var p Problem
+	if !errors.As(err, &p) || p.Field != "description" || a.Name != "" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	for src, want := range map[string]string{
-		"name: x":             "front matter",
-		"---\nname: x\n":      "not closed",
-		"---\nname: [\n---\n": "x.md",
-		"---\nname: x\n---\n": "description",
-		"---\nname: x\ndescription: d\ntools: 3\n---\n":   "tools",
-		"---\nname: x\ndescription: d\ntools: [3]\n---\n": "tools",
-	} {
-		if _, err := Parse("x.md", []byte(src)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", src, err, want)
-		}
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[1], "x.md:3: maxTurns: ") {
+		t.Errorf("%v", err)
 	}
 }

@@ -6,6 +6,12 @@ import (
 	"strings"
 )
 
+// Bounds of what is in force: every run keeps it, and the Arbiter is told of each.
+const (
+	maxAgents = 200
+	maxTotal  = 2 << 20 // bytes of their prompts and descriptions
+)
+
 // Found is what was found.
 type Found struct {
 	Agents   []Agent    // those in force, sorted by name
@@ -42,6 +48,7 @@ type finding struct {
 	Found
 	broken map[string][]int // names that unusable files would have given, to their problems
 	places []string         // the directory each of Agents is from
+	total  int              // bytes of their prompts and descriptions
 }
 
 func (f *finding) look(d dir, allowed bool) {
@@ -105,6 +112,12 @@ func (f *finding) add(a Agent, place string) {
 		}
 		return
 	}
+	size := len(a.Prompt) + len(a.Description)
+	if place != "" && (len(f.Agents) == maxAgents || f.total+size > maxTotal) {
+		f.Problems = append(f.Problems, Problem{File: a.Source, Text: fmt.Sprintf("left out: a run has %d agents of %d MiB in all, at most", maxAgents, maxTotal>>20)})
+		return
+	}
+	f.total += size
 	f.Agents, f.places = append(f.Agents, a), append(f.places, place)
 	for _, i := range f.broken[a.Name] {
 		f.Problems[i].Text += fmt.Sprintf("; the agent %s of %s is used in its place", clip(a.Name), a.Source)

@@ -204,12 +204,22 @@ func TestManyFiles(t *testing.T) {
 	}
 	h.agent(".claude/agents/"+strings.Repeat("d/", maxDown+1)+"deep.md", "deep")
 	got := h.find("repo", false)
-	for _, want := range []string{"a499 ", "holds 501 agent files", "more than 8 directories deep"} {
+	for _, want := range []string{"a199 ", "a200.md: left out", "a499.md: left out", "holds 501 agent files", "more than 8 directories deep"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	if strings.Contains(got, "a500 ") || strings.Contains(got, "deep.md") {
+	if strings.Contains(got, "a200 ") || strings.Contains(got, "a500.md") || strings.Contains(got, "deep.md") {
 		t.Error("too much was read")
+	}
+}
+
+func TestLargeFiles(t *testing.T) {
+	h := newHome(t)
+	for i := range 40 {
+		h.write(fmt.Sprintf(".claude/agents/a%02d.md", i), fmt.Sprintf("---\nname: a%02d\ndescription: d\n---\n", i)+strings.Repeat("x", 60<<10))
+	}
+	if got := h.find("repo", false); !strings.Contains(got, "a33 ") || !strings.Contains(got, "a34.md: left out") {
+		t.Error(got)
 	}
 }

@@ -17,7 +17,7 @@ const (
 	maxMessage = 16_000
 	maxSummary = 8_000
 	maxQuoted  = 40
-	maxStarts  = 256 // braces that are tried as the start of the object
+	maxStarts  = 128 // braces that are tried as the start of the object
 )
 
 // AnswerError says what is wrong with an answer, in words for the model that gave it.
@@ -137,9 +137,11 @@ func (c *complaints) check(d *Decision, p decision.Point, agents []decision.Agen
 }
 
 // findObject finds the last object with a `decision` that is not inside another such.
+// Nothing that begins after the last mention of the name can be one.
 func findObject(text string) map[string]json.RawMessage {
+	const name = `"decision"`
 	var found map[string]json.RawMessage
-	for starts := 0; starts < maxStarts; starts++ {
+	for starts := 0; starts < maxStarts && strings.Contains(text, name); starts++ {
 		at := strings.IndexByte(text, '{')
 		if at < 0 {
 			break
@@ -147,7 +149,7 @@ func findObject(text string) map[string]json.RawMessage {
 		text = text[at:]
 		end := closing(text)
 		var object map[string]json.RawMessage
-		if end > 0 && json.Unmarshal([]byte(text[:end]), &object) == nil && object["decision"] != nil {
+		if strings.Contains(text[:end], name) && json.Unmarshal([]byte(text[:end]), &object) == nil && object["decision"] != nil {
 			found, text = object, text[end:]
 			continue
 		}

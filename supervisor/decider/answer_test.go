@@ -32,6 +32,7 @@ func TestParseDecisionTolerates(t *testing.T) {
 		"another object last": {goesOn + ` {"note":"that was it"}`, on},
 		"inside another":      {`{"answer":` + goesOn + `}`, on},
 		"one in a string":     {`{"decision":"CONTINUE","reason":"It is right.","message":"Say {\"decision\":\"RETRY\"} } {"}`, Decision{Decision: Continue, Reason: "It is right.", Message: `Say {"decision":"RETRY"} } {`}},
+		"a quote in a string": {`{"decision":"CONTINUE","reason":"It is right.","message":"an inch (\") and a }"}`, Decision{Decision: Continue, Reason: "It is right.", Message: `an inch (") and a }`}},
 		"one inside":          {`{"decision":"CONTINUE","reason":"It is right.","was":{"decision":"RETRY","reason":"No."}}`, on},
 		"unknown members":     {`{"confidence":0.9,"decision":"CONTINUE","reason":" It is right. "}`, on},
 		"null":                {`{"decision":"CONTINUE","mode":null,"reason":"It is right.","summary":null}`, on},
@@ -99,7 +100,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 
 // TestParseDecisionIsBounded: braces without an end cost no more than their number allows.
 func TestParseDecisionIsBounded(t *testing.T) {
-	deep := strings.Repeat(`{"a":`, maxAnswer/5)
+	deep := `{"decision"` + strings.Repeat(`{"a":`, maxAnswer/5-20) + `"decision"`
 	if _, err := ParseDecision(deep, decision.PointEvaluate, builtIn()); err == nil {
 		t.Error("nothing but open braces is a decision")
 	}

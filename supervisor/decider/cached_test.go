@@ -53,8 +53,8 @@ func TestCachedAsksOnce(t *testing.T) {
 
 func TestCachedKeys(t *testing.T) {
 	seen := map[string]string{}
-	for _, salt := range []string{"", "1:", "a", "ab"} {
-		for _, input := range []string{"", "b", "bc", "a1:"} {
+	for _, salt := range []string{"", "1:", "a", "ab", "a:b"} {
+		for _, input := range []string{"", "b", "bc", "a1:", "b:bc"} {
 			for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
 				what := fmt.Sprintf("%q %q %q", p, salt, input)
 				key := Cached{Salt: salt}.key(p, input)

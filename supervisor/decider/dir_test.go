@@ -103,6 +103,19 @@ func TestDirStoreStaysInItsDirectory(t *testing.T) {
 	if d, ok := first.Get(keyNumber(1)); ok {
 		t.Errorf("a link was followed to %+v", d)
 	}
+	within := filepath.Join(dir, "within")
+	if err := os.Rename(outside, within); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)); err != nil {
+		t.Fatal(err)
+	}
+	if d, ok := first.Get(keyNumber(1)); ok {
+		t.Errorf("a link within was followed to %+v", d)
+	}
 	var warned []string
 	s, err := OpenDirStore(dir, 0, func(err error) { warned = append(warned, err.Error()) })
 	if err != nil {

@@ -106,7 +106,7 @@ func (s *script) Ask(ctx context.Context, q Question) (Answer, error) {
 	s.mu.Unlock()
 	if r.hangs {
 		<-ctx.Done()
-		return Answer{}, ctx.Err()
+		return Answer{}, errors.Join(ctx.Err(), r.err)
 	}
 	return Answer{Text: r.text, Usage: Usage{Input: 10, Output: 1, CostUSD: 0.5}}, r.err
 }

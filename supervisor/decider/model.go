@@ -121,7 +121,7 @@ func (m Model) ask(ctx context.Context, q Question, book *Decision) (Answer, err
 		if err == nil {
 			return answer, nil
 		}
-		if retry == maxRetries || !transient(err) || ctx.Err() != nil {
+		if retry == maxRetries || !transient(err) {
 			return Answer{}, fmt.Errorf("decider: asking the model: %w", err)
 		}
 		book.Warnings = append(book.Warnings, fmt.Sprintf("the model was asked again after %v: %v", wait, err))

@@ -103,6 +103,7 @@ func TestModelGivesUp(t *testing.T) {
 		"trouble that says it will stay":   {reply{err: passing(false)}, 1, passing(false)},
 		"trouble of an unknown kind":       {reply{err: errBroken}, 1, errBroken},
 		"no answer in time, and no second": {reply{hangs: true}, 1, context.DeadlineExceeded},
+		"no answer in time, for a reason":  {reply{hangs: true, err: passing(true)}, 1, context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

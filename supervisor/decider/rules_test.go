@@ -63,6 +63,7 @@ func TestRulesSelect(t *testing.T) {
 		{"an error that passes", erring(record(ran(developer, 1, bad)), overload), ruling{Retry, "", true}, []string{"provider", "passes"}},
 		{"an error that does not", erring(record(ran(developer, 1, bad)), decision.Failure{Agent: developer, Category: decision.ProviderError}), ruling{SelectMode, planner, false}, []string{"trying again helps nothing"}},
 		{"two in a row", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) { r.MaxFailures = 9 }), ruling{SelectMode, planner, false}, []string{"failed 2 times in a row"}},
+		{"failures forgiven", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) { r.Failures = 0 }), ruling{Retry, "", false}, []string{developer}},
 		{"nobody else", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) { r.Agents = agentsNamed(developer) }), ruling{Retry, "", false}, []string{"2 failures in a row"}},
 		{"an agent that is gone", with(record(ran("wizard", 1, bad)), func(r *decision.Record) { r.MaxFailures = 9 }), ruling{SelectMode, developer, false}, []string{"wizard", "not there any more"}},
 		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(planner, 3, bad)), ruling{Retry, "", false}, []string{"3 failures in a row", "limit"}},

@@ -63,9 +63,9 @@ type ExecutionSummary struct {
 
 // Output is what an execution said and changed.
 type Output struct {
-	Summary       string   `json:"summary"`
-	Full          string   `json:"full,omitempty"` // for an evaluation
-	FilesModified []string `json:"filesModified,omitempty"`
+	Summary       string   `json:"summary"`                 // at most 300 characters
+	Full          string   `json:"full,omitempty"`          // of what is evaluated, at most 2,000 characters
+	FilesModified []string `json:"filesModified,omitempty"` // at most 40, and how many more there are
 }
 
 // ErrorSummary is what made an execution fail.
@@ -152,7 +152,7 @@ const (
 // Constraints are the limits and what was used of them.
 type Constraints struct {
 	MaxIterations          int     `json:"maxIterations"`
-	CurrentIteration       int     `json:"currentIteration"`
+	CurrentIteration       int     `json:"currentIteration"` // summons of this task so far
 	IterationsRemaining    int     `json:"iterationsRemaining"`
 	ConsecutiveFailures    int     `json:"consecutiveFailures"`
 	MaxConsecutiveFailures int     `json:"maxConsecutiveFailures"`

@@ -110,60 +110,6 @@ func evaluated(e numbered) ExecutionSummary {
 	return s
 }
 
-func plan(steps []Step) *Plan {
-	if len(steps) == 0 {
-		return nil
-	}
-	p := &Plan{Steps: make([]Step, len(steps)), CurrentStepIndex: len(steps)}
-	for i, s := range steps {
-		s.Index = i + 1
-		s.Description = Cut(s.Description, stepRunes)
-		s.Status = stepStatus(s.Status)
-		p.Steps[i] = s
-		if p.CurrentStepIndex == len(steps) && !s.Over() {
-			p.CurrentStepIndex = i
-		}
-	}
-	p.IsComplete = p.CurrentStepIndex == len(steps)
-	return p
-}
-
-// stepStatus turns the words of plan events into the specification's.
-func stepStatus(word string) string {
-	switch word {
-	case "active":
-		return "in_progress"
-	case "done":
-		return "complete"
-	case "":
-		return "pending"
-	}
-	return word
-}
-
-// Over says whether nothing is to be done about the step any more. One that failed is not over.
-func (s Step) Over() bool { return s.Status == "complete" || s.Status == "skipped" }
-
-// Current is the step at hand; nil: all are over, or there is no plan.
-func (p *Plan) Current() *Step {
-	if p == nil || p.CurrentStepIndex >= len(p.Steps) {
-		return nil
-	}
-	return &p.Steps[p.CurrentStepIndex]
-}
-
-// Near returns at most n steps around the one at hand.
-func (p *Plan) Near(n int) []Step {
-	switch {
-	case p == nil || n <= 0:
-		return nil
-	case len(p.Steps) <= n:
-		return p.Steps
-	}
-	from := min(max(p.CurrentStepIndex-n/4, 0), len(p.Steps)-n)
-	return p.Steps[from : from+n]
-}
-
 func agents(r Record) []AgentDescription {
 	list := append([]AgentDescription{}, r.Agents...)
 	slices.SortStableFunc(list, func(a, b AgentDescription) int { return strings.Compare(a.Name, b.Name) })
@@ -176,45 +122,6 @@ func agents(r Record) []AgentDescription {
 		a.RecentPerformance = r.History.Performance(a.Name)
 	}
 	return list
-}
-
-func constraints(r Record) Constraints {
-	return Constraints{
-		MaxIterations:          r.MaxIterations,
-		CurrentIteration:       r.Iteration,
-		IterationsRemaining:    max(r.MaxIterations-r.Iteration, 0),
-		ConsecutiveFailures:    r.Failures,
-		MaxConsecutiveFailures: r.MaxFailures,
-		TotalFailures:          r.TotalFailures,
-		MaxTotalFailures:       r.MaxTotalFailures,
-		EstimatedTokensUsed:    max(r.TokensUsed, 0),
-		TimeElapsedMS:          max(r.Elapsed, 0).Milliseconds(),
-		EstimatedTimeRemaining: remaining(r).Milliseconds(),
-		CostUSD:                r.CostUSD,
-		MaxCostUSD:             r.MaxCostUSD,
-	}
-}
-
-// remaining estimates the time still needed: what an execution takes on average for each
-// step that is not over, but not more than the timeout leaves. 0: nothing to estimate
-// from, nothing left to do, or no time.
-func remaining(r Record) time.Duration {
-	left := 0
-	for _, s := range r.Steps {
-		s.Status = stepStatus(s.Status)
-		if !s.Over() {
-			left++
-		}
-	}
-	mean := r.History.Mean()
-	need := mean * time.Duration(left)
-	if left > 0 && mean > math.MaxInt64/time.Duration(left) {
-		need = math.MaxInt64
-	}
-	if r.Timeout > 0 {
-		need = min(need, max(r.Timeout-max(r.Elapsed, 0), 0))
-	}
-	return need
 }
 
 func files(list []string) []string {

@@ -154,6 +154,11 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%s: the record was changed", c.statuses)
 		}
 	}
+	for _, wrong := range []int{-1, 9} { // of an input that was written by hand
+		if p := (&Plan{Steps: make([]Step, 3), CurrentStepIndex: wrong}); p.Current() != nil || len(p.Near(2)) != 2 {
+			t.Errorf("a plan at %d has %v at hand", wrong, p.Current())
+		}
+	}
 	if p := Select(Record{}).Plan; p != nil || p.Current() != nil || p.Near(3) != nil {
 		t.Errorf("a plan without steps: %v", p)
 	}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// aloneDecided is a task that ends without a word of the Arbiter's: a model that knows
+// only the inputs has the developer summoned, then the tester, and ends it.
+const aloneDecided = `
+name: alone
+title: A decider of its own
+actors:
+  - name: content
+    match: {role: main, contains: "(?s)# What is to be judged\\s+- agent: tester"}
+    steps:
+      - verdict: {decision: COMPLETE, reason: the tester has looked, summary: It is woven and was looked at}
+        repeat: forever
+  - name: careful
+    match: {role: main, contains: "# What is to be judged"}
+    steps:
+      - verdict: {decision: SELECT_MODE, mode: tester, reason: nobody has looked yet}
+        repeat: forever
+  - name: chooser
+    match: {role: main}
+    steps:
+      - verdict: {decision: SELECT_MODE, mode: developer, reason: it is small, message: Weave it now}
+  - name: worker
+    match: {role: orchestrator}
+    steps:
+      - verdict:
+          expects_response: true
+          kind: done
+          message: It is woven.
+          handoff: {accomplished: [woven], remaining: [], key_context: It hangs on the loom.}
+`
+
+// TestAnotherThanTheArbiterDecides plays a run by a stateless decider, again with what it
+// has decided remembered, and has its decisions made again.
+func TestAnotherThanTheArbiterDecides(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			scenario := write(t, aloneDecided, t.TempDir(), "alone.yaml")
+			flags := append([]string{"--json", "--scenario", scenario, "--decider", "stateless", "--decision-cache", "--no-input", "--task", "Weave"}, p.args...)
+			s := start(t, nil, flags...)
+			r := s.finish(contract.ExitComplete)
+			if r.Summary == "" || !strings.Contains(r.Summary, "woven") {
+				t.Errorf("result %+v", r)
+			}
+			if got, want := told(s), "SELECT_MODE developer by model, SELECT_MODE tester by model, COMPLETE by model"; got != want {
+				t.Errorf("decided %s\nwant    %s\n%s", got, want, s.dump())
+			}
+			for _, d := range collect[contract.Decision](s) {
+				if d.Number == 0 || d.CostUSD <= 0 || len(d.Warnings) > 0 {
+					t.Errorf("%+v", d)
+				}
+			}
+			if r.CostUSD < collect[contract.Decision](s)[0].CostUSD {
+				t.Errorf("the decider's cost is missing in %g", r.CostUSD)
+			}
+			// The same task in another run: what was remembered is not asked for, the end is.
+			again := s.again(flags...)
+			again.finish(contract.ExitComplete)
+			if got, want := told(again), "SELECT_MODE developer by cache, SELECT_MODE tester by cache, COMPLETE by model"; got != want {
+				t.Errorf("with what was remembered: %s\nwant %s\n%s", got, want, again.dump())
+			}
+			// A replay asks each time.
+			out, _ := s.output(int(contract.ExitComplete), append([]string{"replay", s.run(), "--decisions", "--scenario", scenario}, p.args...)...)
+			if !strings.Contains(out, "stateless: 3 asked, 3 the same") {
+				t.Error(out)
+			}
+			if out, _ = s.output(int(contract.ExitFailed), "replay", s.run(), "--decisions", "--decider", "rules"); !strings.Contains(out, "now       SELECT_MODE planner (rules)") {
+				t.Error(out)
+			}
+		})
+	}
+}
+
+// told are the decisions of a run in a few words.
+func told(s *script) string {
+	var list []string
+	for _, d := range collect[contract.Decision](s) {
+		list = append(list, strings.TrimSpace(d.Decision+" "+d.Mode)+" by "+d.Source)
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestTheDeciderIsNamedAnew takes runs up with other deciders than they were begun with,
+// and one that was begun before there were any.
+func TestTheDeciderIsNamedAnew(t *testing.T) {
+	begun := supervisor.Options{
+		Decider: "hybrid", DeciderModel: "m", DeciderEffort: "low", DeciderTimeout: time.Minute, DecisionCache: true, MaxTotalFailures: 5,
+	}
+	now := supervisor.Options{Decider: "rules", DeciderModel: "n", DeciderEffort: "max", DeciderTimeout: time.Hour, MaxTotalFailures: 7}
+	of := func(o supervisor.Options) []any {
+		return []any{o.Decider, o.DeciderModel, o.DeciderEffort, o.DeciderTimeout, o.DecisionCache, o.MaxTotalFailures}
+	}
+	if d := cmp.Diff(of(begun), of(mergeOptions(begun, choices{Options: now}))); d != "" {
+		t.Errorf("nothing was named: %s", d)
+	}
+	given := map[string]bool{}
+	for _, s := range settings {
+		given[s.name] = true
+	}
+	if d := cmp.Diff(of(now), of(mergeOptions(begun, choices{Options: now, given: given}))); d != "" {
+		t.Errorf("all was named: %s", d)
+	}
+	old := mergeOptions(supervisor.Options{}, choices{Options: now})
+	if old.Decider != supervisor.DeciderSession || old.DeciderTimeout != supervisor.DefaultDeciderTimeout {
+		t.Errorf("an old run: %v", of(old))
+	}
+}
+
+// TestBrokenAgentFilesAreTold leaves a broken file out, and says so in the run.
+func TestBrokenAgentFilesAreTold(t *testing.T) {
+	s := prepare(t, nil, "--json", "--stand-in", "--trust", "--task", "Weave")
+	write(t, "---\nname: seer\n---\nSees.\n", s.cmd.Dir, ".claude", "agents", "seer.md")
+	write(t, "---\nname: scribe\ndescription: to write\n---\nWrites.\n", s.cmd.Dir, ".claude", "agents", "scribe.md")
+	s.launch()
+	s.finish(contract.ExitComplete)
+	if got := s.stderr.String(); !strings.Contains(got, "seer.md") || strings.Contains(got, "scribe.md") {
+		t.Errorf("stderr: %s", got)
+	}
+	await(s, "a notice", func(_ string, n contract.Notice) bool { return strings.Contains(n.Text, "seer.md") })
+}

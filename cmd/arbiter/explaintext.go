@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+)
+
+func (e env) listRulings(c *cli.Context, run string, list []ruling) error {
+	if c.Bool("json") {
+		all := []explanation{}
+		for _, r := range list {
+			all = append(all, outlineOf(run, r)) // --number shows the rest
+		}
+		return json.NewEncoder(e.stdout).Encode(all)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(e.stderr, "No decision has been recorded in this run.")
+		return nil
+	}
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NUMBER\tRECORD\tTIME\tPOINT\tBY\tDECISION\tSUMMONED\tREASON")
+	for _, r := range list {
+		why := r.Decision.Reason
+		if r.Failed != "" {
+			why = r.Failed
+		}
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Record, r.At.Local().Format(time.TimeOnly), sanitize.Line(string(r.Point), 20),
+			sanitize.Line(r.source(), 20), sanitize.Line(rulingText(r.Decision), 40), summonedText(r.Summoned), sanitize.Line(why, 80))
+	}
+	return w.Flush()
+}
+
+// summonedText names modes in a few words; one without a mode is any.
+func summonedText(modes []string) string {
+	var list []string
+	for _, m := range modes {
+		list = append(list, cmp.Or(m, "any"))
+	}
+	return sanitize.Line(strings.Join(list, " "), 40)
+}
+
+func (e env) printExplanation(c *cli.Context, x explanation) error {
+	if c.Bool("json") {
+		return json.NewEncoder(e.stdout).Encode(x)
+	}
+	if x.Number > 0 {
+		word(e.stdout, "decision", "%d (%s), record %d, %s", x.Number, x.Point, x.Record, x.Time.Local().Format(time.DateTime))
+	} else {
+		word(e.stdout, "moment", "after record %d, %s: %s", x.Record, x.Time.Local().Format(time.DateTime), x.Point)
+	}
+	if x.About != "" {
+		word(e.stdout, "about", "%s", x.About)
+	}
+	if x.Failed != "" {
+		word(e.stdout, "failed", "%s", x.Failed)
+	}
+	if x.Source == "deferred" {
+		word(e.stdout, "deferred", "the Arbiter rules on it in its own turn")
+	}
+	if x.Decision != nil {
+		printDecision(e.stdout, *x.Decision)
+	}
+	if len(x.Summoned) > 0 {
+		word(e.stdout, "summoned", "%s, by its tool", summonedText(x.Summoned))
+	}
+	if x.Rules != nil {
+		fmt.Fprintln(e.stdout, "what the rules would decide:")
+		printDecision(e.stdout, *x.Rules)
+	}
+	printExplained(e.stdout, x)
+	fmt.Fprintln(e.stdout)
+	return nil
+}
+
+// printDecision prints a decision in lines of prose.
+func printDecision(w io.Writer, d decider.Decision) {
+	by := string(d.Source)
+	if d.Attempts > 0 {
+		by += fmt.Sprintf(", attempts: %d", d.Attempts)
+	}
+	if d.Usage.CostUSD > 0 {
+		by += fmt.Sprintf(", $%.4f", d.Usage.CostUSD)
+	}
+	word(w, "by", "%s", by)
+	if d.Decision != "" {
+		word(w, "decided", "%s", rulingText(d))
+	}
+	for _, x := range []struct{ name, text string }{{"reason", d.Reason}, {"message", d.Message}, {"summary", d.Summary}} {
+		if x.text != "" {
+			word(w, x.name, "%s", x.text)
+		}
+	}
+	for _, text := range d.Warnings {
+		word(w, "warning", "%s", text)
+	}
+}
+
+// word prints a line that is named.
+func word(w io.Writer, name, format string, args ...any) {
+	fmt.Fprintf(w, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 2000))
+}
+
+// printExplained prints what a decision was made from, whole.
+func printExplained(w io.Writer, x explanation) {
+	block := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "\n%s:\n%s\n", title, sanitize.Text(text))
+		}
+	}
+	if len(x.Input) > 0 {
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, x.Input, "", "  "); err != nil {
+			pretty.Write(x.Input)
+		}
+		block("input", pretty.String())
+	}
+	if d := x.Decision; d != nil {
+		block("prompt, as it was read", d.Prompt)
+		block("answer, as it was given", d.Answer)
+	}
+	if r := x.Rendered; r != nil {
+		if r.Problem != "" {
+			word(w, "prompt", "none: %s", r.Problem)
+		}
+		block("system prompt, by the templates found now", r.System)
+		block("prompt, by the templates found now", r.Prompt)
+	}
+}

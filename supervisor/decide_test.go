@@ -1,0 +1,347 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// decides answers the decider's question that is open.
+func (p *play) decides(d decider.Decider) Decided {
+	p.t.Helper()
+	asked := effects[Decide](p)
+	if len(asked) == 0 || p.s.Deciding == nil {
+		p.t.Fatalf("nothing is asked in %s", p.s.Phase)
+	}
+	q := asked[len(asked)-1].Question
+	var err error
+	if q.Decision, err = Ask(context.Background(), d, q.Point, q.Input); err != nil {
+		q.Failed = err.Error()
+	}
+	p.do(q)
+	return q
+}
+
+// settles gives a process to everybody who has none yet.
+func (p *play) settles() {
+	for _, a := range p.s.Agents {
+		if a.Status == Starting {
+			p.spawned(a.ID)
+		}
+	}
+}
+
+// working is the Orchestrator whose turn runs.
+func (p *play) working() string {
+	p.t.Helper()
+	p.settles()
+	for _, a := range p.s.Agents {
+		if a.Role == RoleOrchestrator && a.Status == Busy {
+			return a.ID
+		}
+	}
+	p.t.Fatalf("nobody works in %s: %s", p.s.Phase, p.s.roll())
+	return ""
+}
+
+func phases(p *play) []string {
+	var list []string
+	for _, s := range told[contract.State](p) {
+		list = append(list, s.To)
+	}
+	return list
+}
+
+func TestRulesLeadATaskToItsEnd(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Decider = DeciderRules })
+	if len(p.s.Mail) != 1 || p.agent("arbiter").Status != Ready {
+		t.Fatal("the Arbiter was asked")
+	}
+	var modes []string
+	for range 12 {
+		if p.s.Ending != nil {
+			break
+		}
+		p.decides(decider.Rules{})
+		if p.s.Ending != nil {
+			break
+		}
+		id := p.working()
+		if mode := p.agent(id).Mode; len(modes) == 0 || modes[len(modes)-1] != mode {
+			modes = append(modes, mode)
+		}
+		v := report("done", "the "+p.agent(id).Mode+" is done", true)
+		if p.agent(id).Mode == "planner" {
+			p.contains("the brief", p.lastSent(id), "Build it", "kind: brief")
+		}
+		if n := p.s.stepAtHand(); n >= 0 {
+			p.call(id, "update_plan", `{"index":`+string(rune('1'+n))+`,"status":"done"}`)
+		}
+		p.verdict(id, v)
+	}
+	if diff := cmp.Diff([]string{"planner", "developer", "tester"}, modes); diff != "" {
+		t.Errorf("modes (-want +got):\n%s", diff)
+	}
+	if r, exit := p.finished(); r.Status != contract.StatusComplete || exit != contract.ExitComplete {
+		t.Errorf("result %+v, exit %d", r, exit)
+	}
+	want := []string{"selecting", "executing", "evaluating", "selecting"}
+	if got := phases(p); !slices.Equal(got[:4], want) || got[len(got)-1] != "complete" {
+		t.Errorf("states %v", got)
+	}
+	for i, d := range told[contract.Decision](p) {
+		if d.Source != "rules" || d.Number != i+1 || d.Point == "" {
+			t.Errorf("decision %+v", d)
+		}
+	}
+	p.folds()
+}
+
+// TestADecisionIsRecordedWithItsInput, whoever made it.
+func TestADecisionIsRecordedWithItsInput(t *testing.T) {
+	p := begin(t, nil)
+	want, _ := json.Marshal(p.s.SelectInput())
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(id, report("done", "all of it", true))
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "all of it", "where the task stands")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	notes := effects[Note](p)
+	if len(notes) != 2 {
+		t.Fatalf("%d decisions are recorded", len(notes))
+	}
+	first, second := notes[0].Decision, notes[1].Decision
+	var a, b decision.SelectAgentInput
+	if json.Unmarshal(want, &a) != nil || json.Unmarshal(first.Input, &b) != nil {
+		t.Fatal("no input")
+	}
+	b.Constraints.TimeElapsedMS = a.Constraints.TimeElapsedMS
+	if diff := cmp.Diff(a, b); diff != "" || first.Point != decision.PointSelect || first.Number != 1 {
+		t.Errorf("the first decision, %s %d (-want +got):\n%s", first.Point, first.Number, diff)
+	}
+	var e decision.EvaluateProgressInput
+	if err := json.Unmarshal(second.Input, &e); err != nil {
+		t.Fatal(err)
+	}
+	if second.Point != decision.PointEvaluate || second.About != id || e.LastExecution.Status != decision.StatusSuccess || !strings.Contains(e.LastExecution.Output.Full, "all of it") {
+		t.Errorf("the second: %+v", second)
+	}
+	for i, n := range notes {
+		before := p.s
+		p.do(n.Decision) // as the loop does
+		if p.s.Decisions != before.Decisions || p.s.Phase != before.Phase {
+			t.Errorf("recording decision %d changed the run", i+1)
+		}
+	}
+	p.folds()
+}
+
+func failedTool() *bridge.FailedTool {
+	return &bridge.FailedTool{Tool: "Bash", Attempted: "npm install jsonwebtoken", Command: "npm install jsonwebtoken", Message: "Command failed with exit code 1"}
+}
+
+// stumble has an Orchestrator ask for a word because its last tool call failed.
+func (p *play) stumble(id string) {
+	p.t.Helper()
+	raw, _ := json.Marshal(report("question", "It does not install.", true))
+	p.turn(id, bridge.Turn{Verdict: raw, Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
+}
+
+func TestAFailedToolIsAFailedExecution(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.stumble(id)
+	if p.s.Failures != 1 || p.s.TotalFailures != 1 || p.s.Phase != machine.Executing {
+		t.Errorf("%d failures in a row, %d in all, %s", p.s.Failures, p.s.TotalFailures, p.s.Phase)
+	}
+	e := last[contract.Error](p)
+	if e.Category != bridge.CatTool || !slices.Contains(e.RecoveryOptions, "retry") || !slices.Contains(e.RecoveryOptions, "fallback") {
+		t.Errorf("error %+v", e)
+	}
+	in := p.s.SelectInput()
+	if in.LastError == nil || in.LastError.Category != decision.ToolFailure || in.LastError.Attempted != "npm install jsonwebtoken" || in.LastError.Tool != "Bash" {
+		t.Errorf("error context %+v", in.LastError)
+	}
+	p.verdict("arbiter", ruling("RETRY", "Mend the package manager first.", "to", id))
+	p.contains("the retry", p.lastSent(id), "kind: retry", "Mend")
+	p.verdict(id, report("done", "it installs", true))
+	if p.s.Failures != 0 || p.s.LastError != nil || p.s.History.Len() != 2 {
+		t.Errorf("after the success: %d failures, %+v, %d executions", p.s.Failures, p.s.LastError, p.s.History.Len())
+	}
+	perf := p.s.History.Performance(anyMode)
+	if perf == nil || perf.SuccessRate != 50 {
+		t.Errorf("performance %+v", perf)
+	}
+	p.folds()
+}
+
+// TestARetryTooMany: its limit is tested where it is tried once more; nothing else that
+// the Arbiter may rule is barred by it.
+func TestARetryTooMany(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		p := begin(t, func(o *Options) { o.MaxFailures = 2 })
+		id := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.stumble(id)
+		p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
+		p.stumble(id)
+		if other {
+			p.verdict("arbiter", ruling("CONTINUE", "Leave it out.", "to", id))
+			if p.s.Ending != nil {
+				t.Errorf("ended: %+v", p.s.Ending)
+			}
+			continue
+		}
+		p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
+		r, exit := p.finished()
+		if r.Status != contract.StatusFailed || exit != contract.ExitFailed || !strings.Contains(r.Summary, "2 executions in a row failed") || !strings.Contains(r.Summary, "exit code 1") {
+			t.Errorf("result %+v, exit %d", r, exit)
+		}
+		p.folds()
+	}
+}
+
+// TestLimitsComeBeforeRetryAndContinue, and say what was reached.
+func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
+	for _, decision := range []string{"RETRY", "CONTINUE"} {
+		p := begin(t, func(o *Options) { o.MaxIterations = 1 })
+		id := p.summon("work")
+		p.call("arbiter", "set_plan", `{"steps":[{"text":"one","status":"done"},{"text":"two"}]}`)
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(id, report("done", "half of it", true))
+		p.verdict("arbiter", ruling(decision, "More.", "to", id))
+		r, exit := p.finished()
+		if r.Status != contract.StatusLimit || exit != contract.ExitLimit {
+			t.Errorf("%s: result %+v, exit %d", decision, r, exit)
+		}
+		p.contains("the summary", r.Summary, "--max-iterations", "1 of 2 steps", "half of it")
+		if got := phases(p); got[len(got)-1] != "complete" {
+			t.Errorf("states %v", got)
+		}
+	}
+}
+
+func TestTotalFailuresEndATask(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxFailures, o.MaxTotalFailures = 10, 2 })
+	one := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.stumble(one)
+	p.verdict("arbiter", ruling("CONTINUE", "Go on without it.", "to", one))
+	p.verdict(one, report("done", "without it", true))
+	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
+	two := p.working()
+	p.crash(two, 5)
+	r, exit := p.finished()
+	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || !strings.Contains(r.Summary, "--max-total-failures") {
+		t.Errorf("result %+v, exit %d", r, exit)
+	}
+	p.folds()
+}
+
+// TestTheArbiterIsDown: the run goes on by the rules, says so, and the Arbiter reads what
+// was decided when it is back.
+func TestTheArbiterIsDown(t *testing.T) {
+	p := begin(t, nil)
+	p.crash("arbiter", 5)
+	if p.s.Regency == "" {
+		t.Fatal("nobody decides")
+	}
+	p.contains("what is said", last[contract.Decision](p).Warnings[0], "parked")
+	planner := p.working()
+	if p.agent(planner).Mode != "planner" || p.s.Question != nil {
+		t.Errorf("%s is a %s, and the human is asked %+v", planner, p.agent(planner).Mode, p.s.Question)
+	}
+	p.verdict(planner, report("question", "May I?", true))
+	p.contains("the planner", p.lastSent(planner), "best judgement")
+	p.verdict(planner, report("done", "a plan", true))
+	developer := p.working()
+	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == Ready {
+		t.Errorf("%s is a %s; the planner is %s", developer, p.agent(developer).Mode, p.agent(planner).Status)
+	}
+	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
+		t.Fatal(why)
+	}
+	if p.s.Regency != "" {
+		t.Error("the rules still decide")
+	}
+	p.settles()
+	p.verdict(developer, report("done", "it is built", true))
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "it is built", "Build it", "a plan", "Decided by fallback")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	if r, _ := p.finished(); r.Status != contract.StatusComplete {
+		t.Errorf("result %+v", r)
+	}
+	p.folds()
+}
+
+// TestNobodyRulesAndNobodyIsThere: by rules to the end, or to a limit; never for ever.
+func TestNobodyRulesAndNobodyIsThere(t *testing.T) {
+	for _, works := range []bool{true, false} {
+		p := begin(t, func(o *Options) { o.HumanPresent = false })
+		turns := 0
+		for ; turns < 200 && p.s.Ending == nil; turns++ {
+			p.settles()
+			if p.agent("arbiter").Status == Busy {
+				p.turn("arbiter", bridge.Turn{Text: "hm"})
+				continue
+			}
+			id := p.working()
+			if works {
+				p.verdict(id, report("done", "the "+p.agent(id).Mode+" is done", true))
+			} else {
+				p.stumble(id)
+			}
+		}
+		want := contract.StatusFailed
+		if works {
+			want = contract.StatusComplete
+		}
+		if r, _ := p.finished(); r.Status != want || turns > 60 {
+			t.Errorf("agents that work %v: %s after %d turns: %s", works, r.Status, turns, r.Summary)
+		}
+		p.folds()
+	}
+}
+
+// TestTheDeciderFails: the rules decide, and say why.
+func TestTheDeciderFails(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
+	q := effects[Decide](p)[0].Question
+	q.Failed = "no answer within 2m0s"
+	p.do(q)
+	d := last[contract.Decision](p)
+	if d.Source != "fallback" || !strings.Contains(strings.Join(d.Warnings, " "), "no answer within") {
+		t.Errorf("decision %+v", d)
+	}
+	// What comes late, or twice, changes nothing.
+	before := fingerprint(t, &p.s)
+	p.do(q)
+	if before != fingerprint(t, &p.s) {
+		t.Error("the second answer counted")
+	}
+	p.folds()
+}
+
+// TestAHumansWordOvertakesTheDecider: what the Arbiter ruled meanwhile stands.
+func TestAHumansWordOvertakesTheDecider(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
+	q := effects[Decide](p)[0].Question
+	p.say("Use the tester.")
+	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
+	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel}
+	p.do(q)
+	if n := len(p.s.Agents); n != 2 || p.agent("orch-1").Mode != "tester" {
+		t.Errorf("%d agents, the first a %s", n, p.agent("orch-1").Mode)
+	}
+}

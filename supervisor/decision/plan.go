@@ -1,0 +1,56 @@
+package decision
+
+// plan tells the steps in the specification's words, and which is at hand; nil: no steps.
+func plan(steps []Step) *Plan {
+	if len(steps) == 0 {
+		return nil
+	}
+	p := &Plan{Steps: make([]Step, len(steps)), CurrentStepIndex: len(steps)}
+	for i, s := range steps {
+		s.Index = i + 1
+		s.Description = Cut(s.Description, stepRunes)
+		s.Status = stepStatus(s.Status)
+		p.Steps[i] = s
+		if p.CurrentStepIndex == len(steps) && !s.Over() {
+			p.CurrentStepIndex = i
+		}
+	}
+	p.IsComplete = p.CurrentStepIndex == len(steps)
+	return p
+}
+
+// stepStatus turns the words of plan events into the specification's.
+func stepStatus(word string) string {
+	switch word {
+	case "active":
+		return "in_progress"
+	case "done":
+		return "complete"
+	case "":
+		return "pending"
+	}
+	return word
+}
+
+// Over says whether nothing is to be done about the step any more. One that failed is not over.
+func (s Step) Over() bool { return s.Status == "complete" || s.Status == "skipped" }
+
+// Current is the step at hand; nil: all are over, or there is no plan.
+func (p *Plan) Current() *Step {
+	if p == nil || p.CurrentStepIndex < 0 || p.CurrentStepIndex >= len(p.Steps) {
+		return nil
+	}
+	return &p.Steps[p.CurrentStepIndex]
+}
+
+// Near returns at most n steps around the one at hand.
+func (p *Plan) Near(n int) []Step {
+	switch {
+	case p == nil || n <= 0:
+		return nil
+	case len(p.Steps) <= n:
+		return p.Steps
+	}
+	from := min(max(p.CurrentStepIndex-n/4, 0), len(p.Steps)-n)
+	return p.Steps[from : from+n]
+}

@@ -1,0 +1,164 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// TestEveryActionIsCarriedOut: one that the table names and nobody carries out would be a
+// panic in mid-run.
+func TestEveryActionIsCarriedOut(t *testing.T) {
+	for i, row := range machine.Table {
+		for _, a := range row.Do {
+			if actions[a] == nil {
+				t.Errorf("row %d: nothing does %s", i, a)
+			}
+		}
+	}
+}
+
+// TestPhasesAreRestored: whatever ended the last life.
+func TestPhasesAreRestored(t *testing.T) {
+	reach := map[machine.State]func(p *play){
+		machine.Idle:      func(p *play) { p.command(contract.Reset{}) },
+		machine.Selecting: func(p *play) {},
+		machine.Executing: func(p *play) { p.summon("work") },
+		machine.Evaluating: func(p *play) {
+			id := p.summon("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.verdict(id, report("done", "all", true))
+		},
+		machine.Error: func(p *play) {
+			id := p.summon("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.crash(id, 5)
+		},
+	}
+	for phase, get := range reach {
+		for _, orderly := range []bool{true, false} {
+			p := begin(t, nil)
+			get(p)
+			if p.s.Phase != phase {
+				t.Fatalf("%s instead of %s", p.s.Phase, phase)
+			}
+			before := [...]int{p.s.Iterations, p.s.Failures, p.s.TotalFailures, p.s.History.Len(), p.s.Decisions}
+			if orderly {
+				p.do(Signalled{Signal: "INT"})
+				p.do(Stopped{})
+			}
+			p.do(Resumed{Options: p.s.Options})
+			before[1] = 0 // another life has all its tries
+			if after := [...]int{p.s.Iterations, p.s.Failures, p.s.TotalFailures, p.s.History.Len(), p.s.Decisions}; p.s.Phase != phase || before != after {
+				t.Errorf("%s, orderly %v: %s, %v instead of %v", phase, orderly, p.s.Phase, after, before)
+			}
+			p.folds()
+		}
+	}
+}
+
+func TestLimitsOfAMode(t *testing.T) {
+	limited := func(l agents.Limits) *play {
+		return begin(t, func(o *Options) {
+			o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: l}}
+		})
+	}
+	for name, c := range map[string]struct {
+		limits agents.Limits
+		reach  func(p *play, id string)
+	}{
+		"turns": {agents.Limits{MaxTurns: 1}, func(p *play, id string) {}},
+		"cost":  {agents.Limits{MaxCostUSD: 0.5}, func(p *play, id string) {}},
+		"time": {agents.Limits{Timeout: time.Minute}, func(p *play, id string) {
+			if after := timer(p.out, workLimitKey(p.agent(id).AgentRef)); after != time.Minute {
+				p.t.Errorf("the timer is %s", after)
+			}
+			p.do(Rang{Key: workLimitKey(p.agent(id).AgentRef)})
+		}},
+	} {
+		p := limited(c.limits)
+		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
+		id := p.working()
+		c.reach(p, id)
+		raw, _ := json.Marshal(report("progress", "I have looked.", false))
+		p.turn(id, bridge.Turn{Verdict: raw, CostUSD: 0.6})
+		p.contains(name+": the demand", p.lastSent(id), "Hand off now", "limit of your mode")
+		if p.agent(id).Limited == "" {
+			t.Errorf("%s: no limit was reached", name)
+		}
+		p.folds()
+	}
+}
+
+func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"Create middleware","status":"done"},{"text":"Login endpoint"}]}`)
+	p.happen(id, bridge.Tasks{Items: []bridge.Task{{Text: "1. login  endpoint", Status: "in_progress"}, {Text: "Create middleware", Status: "in_progress"}, {Text: "look around", Status: "completed"}}})
+	plan := last[contract.Plan](p)
+	want := []contract.Step{{Text: "Create middleware", Status: "done"}, {Text: "Login endpoint", Status: "active", Agent: id}}
+	if diff := cmp.Diff(want, plan.Steps); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	if len(plan.Tasks) != 1 || len(plan.Tasks[0].Items) != 3 {
+		t.Errorf("tasks %+v", plan.Tasks)
+	}
+	p.folds()
+}
+
+func TestWhatIsLeftHalfDone(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"install","status":"active"}]}`)
+	p.happen(id, bridge.ToolUse{Tool: "Read", ToolUse: "t1", Input: json.RawMessage(`{"file_path":"a"}`)})
+	p.happen(id, bridge.ToolResult{ToolUse: "t1"})
+	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t2", Input: json.RawMessage(`{"command":"npm install"}`)})
+	p.at = p.at.Add(10 * time.Second)
+	p.command(contract.Cancel{})
+	r, _ := p.finished()
+	if len(r.HalfDone) != 1 {
+		t.Fatalf("half done: %q", r.HalfDone)
+	}
+	p.contains("what is half done", r.HalfDone[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s", "step 1 of the plan: install")
+}
+
+// TestOverridesInEveryState: each is either done or refused with a reason, and none
+// leaves the run where nobody knows what is next.
+func TestOverridesInEveryState(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}, {Text: "b", Status: "pending"}}})
+	if ok, why := p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Mode: "wizard"}}}); ok || !strings.Contains(why, "wizard") {
+		t.Errorf("a plan for a mode that is none: %v %s", ok, why)
+	}
+	if ok, why := p.command(contract.RetryLast{}); ok || p.s.Phase != machine.Selecting {
+		t.Errorf("retry without an agent: %v %s, %s", ok, why, p.s.Phase)
+	}
+	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok || p.s.Phase != machine.Executing || p.s.Iterations != 1 {
+		t.Errorf("force: %v %s, %s", ok, why, p.s.Phase)
+	}
+	id := p.working()
+	p.call(id, "update_plan", `{"index":1,"status":"active"}`)
+	if ok, why := p.command(contract.SkipStep{}); !ok || p.s.Plan[0].Status != contract.StepSkipped {
+		t.Errorf("skip: %v %s, %+v", ok, why, p.s.Plan)
+	}
+	p.contains("the one who worked on it", p.lastSent(id), "skipped")
+	p.verdict(id, report("done", "b, too", true))
+	if p.s.Phase != machine.Evaluating {
+		t.Fatal(p.s.Phase)
+	}
+	if ok, why := p.command(contract.RetryLast{}); !ok || p.s.Phase != machine.Executing {
+		t.Errorf("retry: %v %s, %s", ok, why, p.s.Phase)
+	}
+	if ok, _ := p.command(contract.Reset{}); !ok || p.s.Phase != machine.Idle || p.s.History.Len() != 0 || len(p.s.Plan) != 0 {
+		t.Errorf("reset: %s, %d executions, plan %v", p.s.Phase, p.s.History.Len(), p.s.Plan)
+	}
+	p.folds()
+}
