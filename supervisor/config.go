@@ -66,6 +66,12 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 		CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
 		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
 	}
+	if s.machined() {
+		p.Decider = map[string]string{
+			DeciderStateless: "a model that knows nothing but the state of the task", DeciderRules: "deterministic rules",
+			DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but the state of the task",
+		}[s.Options.Decider]
+	}
 	for _, m := range s.Modes() {
 		p.Modes = append(p.Modes, prompts.Mode{Name: m.Name, Description: m.Description})
 	}

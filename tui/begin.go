@@ -166,6 +166,10 @@ func (d *desk) ended(r contract.Result) {
 		d.flash("It is done.")
 	case contract.StatusFailed:
 		d.flash("It failed: " + r.Summary)
+	case contract.StatusCancelled:
+		if len(r.HalfDone) > 0 {
+			d.flash("Stopped. What was left half-done is told above.")
+		}
 	case contract.StatusLimit:
 		d.flash("A limit was reached: " + r.Summary)
 	}

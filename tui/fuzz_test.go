@@ -27,7 +27,7 @@ func happen(s *scene, r *rand.Rand, b byte) {
 	agents := p.Snapshot().Agents
 	id := agents[int(b)%len(agents)].ID
 	text := hostile[r.IntN(len(hostile))]
-	switch b % 14 {
+	switch b % 17 {
 	case 0:
 		p.does(id, bridge.Assistant{Text: text})
 	case 1:
@@ -54,6 +54,12 @@ func happen(s *scene, r *rand.Rand, b byte) {
 		p.says("arbiter", rules("CONTINUE", text))
 	case 12:
 		p.says("arbiter", rules("ADDRESS_HUMAN", "h "+text))
+	case 14:
+		p.does(id, bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"}, {Text: text, Status: "pending"}}})
+	case 15:
+		p.call("arbiter", "update_plan", `{"index":1,"status":"done"}`)
+	case 16:
+		s.trip("retry", "skip", text)
 	case 13:
 		p.does(id, bridge.Error{Category: "internal", Message: text})
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -164,7 +166,29 @@ func TestScreens(t *testing.T) {
 			s.Press("Alt+Enter")
 			s.Type("and another, 世界 🧵")
 		}},
-		"cost": {nil, func(s *scene) { s.weave(); s.Type("/cost\n") }},
+		"plan-edited": {nil, func(s *scene) {
+			s.weave()
+			s.present(func(st *supervisor.State) {
+				st.Tasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}}}}
+			})
+			s.Press("F3", "j", "s", "m")
+			s.Type("developer\n")
+			s.does(func(p *puppet) { p.call("orch-1", "update_plan", `{"index":2,"status":"done"}`) })
+			s.Press("a")
+			s.Type("Ask those who know 世界")
+		}},
+		"trouble": {nil, func(s *scene) { s.weave(); s.trip("retry", "skip", "cancel") }},
+		"ways": {nil, func(s *scene) {
+			s.weave()
+			s.trip("retry", "fallback", "cancel", "name another program with --claude PATH")
+			s.Press("Alt+c")
+		}},
+		"regency": {nil, func(s *scene) {
+			s.weave()
+			s.present(func(st *supervisor.State) { st.Regency = "it gave no valid verdict in three turns" })
+		}},
+		"agents": {nil, func(s *scene) { s.weave(); s.Type("/agents\n") }},
+		"cost":   {nil, func(s *scene) { s.weave(); s.Type("/cost\n") }},
 	} {
 		t.Run(name, func(t *testing.T) { everySize(t, name, tt.change, tt.act) })
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
 // asking is one query with its surroundings.
@@ -262,6 +263,35 @@ func waitFor(t *testing.T, what string, met func() bool) {
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
+}
+
+// TestLiveQueriesOfAScenario: to a scripted model each query is a session of its own.
+func TestLiveQueriesOfAScenario(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		sc, err := rehearsal.Parse("choices.yaml", []byte(`
+actors:
+  - {name: first, match: {role: main, contains: Which, nth: 1}, steps: [{expect: Which, verdict: {message: one}}]}
+  - {name: second, match: {role: main, contains: Which, nth: 2}, steps: [{expect: Which, verdict: {message: two}}]}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv, err := rehearsal.Start(sc, rehearsal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer srv.Close()
+		q := newAsking(t, spec, nil)
+		q.Env["ANTHROPIC_BASE_URL"] = srv.URL()
+		for _, want := range []string{`{"message":"one"}`, `{"message":"two"}`} {
+			if r, err := q.ask(t.Context()); err != nil || string(r.Output) != want {
+				t.Errorf("%+v, %v; want %s", r, err, want)
+			}
+		}
+		if p := srv.Problems(); len(p) > 0 {
+			t.Error(p)
+		}
+	})
 }
 
 func TestQueryOfACLIThatMisbehaves(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,6 +81,40 @@ func TestAnotherThanTheArbiterDecides(t *testing.T) {
 				t.Error(out)
 			}
 		})
+	}
+}
+
+// TestALostBridgeIsAskedAgain kills the bridge while a decider's model thinks: the question
+// goes to the bridge that takes its place.
+func TestALostBridgeIsAskedAgain(t *testing.T) {
+	stalls := strings.Replace(aloneDecided, "  - name: chooser\n", `  - name: thinker
+    match: {role: main, contains: "which agent works next|# What you decide", nth: 1}
+    steps:
+      - {fault: {stall: 300s}}
+  - name: chooser
+`, 1)
+	scenario := write(t, stalls, t.TempDir(), "stalls.yaml")
+	s := start(t, nil, "--json", "--stand-in", "--scenario", scenario, "--decider", "stateless", "--task", "Weave")
+	await(s, "a session", func(string, contract.Session) bool { return true })
+	until(t, "a model that is asked", func() bool {
+		for _, line := range survivors(s.run()) {
+			if strings.Contains(line, "--no-session-persistence") {
+				return true
+			}
+		}
+		return false
+	})
+	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+	if !ok {
+		t.Skip("no /proc here")
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.finish(contract.ExitComplete)
+	first := collect[contract.Decision](s)[0]
+	if first.Decision != "SELECT_MODE" || first.Mode != "developer" || first.Source != "model" || len(first.Warnings) == 0 {
+		t.Errorf("the first decision: %+v\n%s", first, s.dump())
 	}
 }
 

@@ -69,6 +69,11 @@ func (e env) oracle(c choices) error {
 			return usagef("%v", err)
 		}
 	}
+	if !c.Resume { // else the run says where its files are
+		if err := c.readMinds(c.Trust); err != nil {
+			return err
+		}
+	}
 	h := newHost(e, c)
 	options := tui.Options{
 		Host: h, Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,

@@ -32,7 +32,13 @@ func TestEveryWayToLeave(t *testing.T) {
 		}, contract.ExitInterrupted},
 		{"quit", func(p *pane) { p.Type("/quit\n"); p.await("Leave?"); p.press("y") }, contract.ExitInterrupted},
 		{"q", func(p *pane) { p.press("Esc"); p.await("NORMAL"); p.press("q"); p.await("Leave?"); p.press("y") }, contract.ExitInterrupted},
-		{"cancel", func(p *pane) { p.Type("/cancel\n"); p.await("Speak again, or depart."); p.press("Ctrl+C") }, contract.ExitFailed},
+		{"cancel", func(p *pane) {
+			p.Type("/cancel\n")
+			p.await("End the run?")
+			p.press("y")
+			p.await("Speak again, or depart.")
+			p.press("Ctrl+C")
+		}, contract.ExitFailed},
 		{"INT", kill(syscall.SIGINT), contract.ExitInterrupted},
 		{"TERM", kill(syscall.SIGTERM), contract.ExitTerminated},
 		{"HUP", kill(syscall.SIGHUP), contract.ExitTerminated},

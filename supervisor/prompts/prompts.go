@@ -28,6 +28,7 @@ type Arbiter struct {
 	Delimiter        string // marks the envelopes of this run
 	Modes            []Mode
 	MaxOrchestrators int
+	Decider          string // who decides in its place, in words; empty: itself
 	Rehearsal        bool
 }
 

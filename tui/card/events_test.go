@@ -174,7 +174,11 @@ func samples() map[string][]chronicle.Entry {
 		"result": {told("supervisor", contract.Result{
 			Status: "complete", Summary: "The parser **stands**.", CostUSD: 1.5, Iterations: 2, DurationMS: 754_000, Crashes: 1, Session: "run-7",
 			Checks: &contract.Checks{Passed: 3, Failed: 1, Unproven: 2}, Rehearsal: true,
-		}), told("supervisor", contract.Result{Status: "needs_input", Summary: "Which one?", Session: "run-7"})},
+		}), told("supervisor", contract.Result{Status: "needs_input", Summary: "Which one?", Session: "run-7"}),
+			told("supervisor", contract.Result{Status: "cancelled", Summary: "cancelled by the human", Session: "run-7", HalfDone: []string{
+				"Orchestrator I (orch-1): Bash `npm install` for 11s", "step 1 of the plan: install, which takes its time where the network is slow and the way is long",
+			}}),
+		},
 	}
 }
 

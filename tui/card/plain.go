@@ -202,6 +202,13 @@ func resultText(b contract.Result) string {
 	} else {
 		text += after(" ", stop(summary)) + " "
 	}
+	if len(b.HalfDone) > 0 {
+		text = strings.TrimRight(text, " \n") + "\n\nLeft half-done:\n\n"
+		for _, half := range b.HalfDone {
+			text += "- " + one(half, 0) + "\n"
+		}
+		text += "\n"
+	}
 	text += strings.Join(spent(b), ", ") + "."
 	if k := b.Checks; k != nil {
 		text += " Checks: " + number(int64(k.Passed)) + " passed, " + number(int64(k.Failed)) + " failed, " + number(int64(k.Unproven)) + " unproven."

@@ -58,6 +58,7 @@ func (o Options) result(e chronicle.Entry, b contract.Result) Card {
 	c.Gutter = role
 	c.Head = o.titled(cell.Line{{Text: mark + " " + ending(b.Status), Role: role}}, nil, e.At)
 	c.Lines, c.Foldable = o.body(cell.Base, b.Summary, 2*foldBody)
+	c.Lines = append(c.Lines, o.halfDone(b)...)
 	c.Lines = append(c.Lines, o.joined(o.account(b))...)
 	if k := b.Checks; k != nil {
 		var parts []cell.Line
@@ -72,6 +73,17 @@ func (o Options) result(e chronicle.Entry, b contract.Result) Card {
 		c.Lines = append(c.Lines, o.labelled("checks", parts)...)
 	}
 	return c
+}
+
+// halfDone is what was cut off in its midst, all of it: somebody has to look after it.
+func (o Options) halfDone(b contract.Result) (lines []cell.Line) {
+	if len(b.HalfDone) > 0 {
+		lines = o.sentence(cell.Warn, "", "Left half-done:")
+	}
+	for _, text := range b.HalfDone {
+		lines = append(lines, o.sentence(cell.Base, o.Look.Glyphs.Bullet, one(text, 2*maxWords))...)
+	}
+	return lines
 }
 
 // account is what a run has cost.

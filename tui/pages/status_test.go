@@ -72,6 +72,24 @@ func TestStatusOfAHuman(t *testing.T) {
 	}
 }
 
+// Who decides in the Arbiter's place is told before anything but that a human is awaited.
+func TestStatusOfARegency(t *testing.T) {
+	d := full
+	d.Warnings, d.Regent, d.Decider = nil, "The rules decide", "a model decides"
+	for _, w := range []int{24, 40, 80, 160} {
+		if got := bar(t, d, w); !strings.Contains(got, "The rules decide") {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+	if got := bar(t, d, 160); !strings.Contains(got, "a model decides") {
+		t.Errorf("who decides is not told: %q", got)
+	}
+	d.Human, d.Awaited = true, "you"
+	if got := bar(t, d, 44); !strings.Contains(got, "A word is awaited") || !strings.Contains(got, "The rules") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestStatusFlash(t *testing.T) {
 	d := full
 	d.Flash = "So it shall be."
