@@ -98,14 +98,17 @@ type AgentConfig struct {
 	AppendSystemPrompt string `json:"append_system_prompt,omitempty"` // added to it
 
 	// Tools is the exact set of built-in tools; nil leaves the CLI's default.
-	Tools           []string        `json:"tools,omitempty"`
-	DisallowedTools []string        `json:"disallowed_tools,omitempty"` // tool names and deny rules
-	AllowedTools    []string        `json:"allowed_tools,omitempty"`    // rules the CLI does not ask about
-	PermissionMode  string          `json:"permission_mode,omitempty"`  // the CLI's; "" = default
-	SettingSources  []string        `json:"setting_sources"`            // subset of user, project, local; empty loads none
-	StrictMCP       bool            `json:"strict_mcp,omitempty"`       // no MCP servers but ours
-	JSONSchema      json.RawMessage `json:"json_schema,omitempty"`      // of the verdict each turn ends in
-	MCPTools        []ToolSpec      `json:"mcp_tools,omitempty"`
+	Tools           []string `json:"tools,omitempty"`
+	DisallowedTools []string `json:"disallowed_tools,omitempty"` // tool names and deny rules
+	AllowedTools    []string `json:"allowed_tools,omitempty"`    // rules the CLI does not ask about
+	// AskTools are tools of which every use is asked for, also what the CLI takes for
+	// harmless or AllowedTools would let pass.
+	AskTools       []string        `json:"ask_tools,omitempty"`
+	PermissionMode string          `json:"permission_mode,omitempty"` // the CLI's; "" = default
+	SettingSources []string        `json:"setting_sources"`           // subset of user, project, local; empty loads none
+	StrictMCP      bool            `json:"strict_mcp,omitempty"`      // no MCP servers but ours
+	JSONSchema     json.RawMessage `json:"json_schema,omitempty"`     // of the verdict each turn ends in
+	MCPTools       []ToolSpec      `json:"mcp_tools,omitempty"`
 
 	Partial      bool    `json:"partial,omitempty"`        // emit `delta` events
 	MaxBudgetUSD float64 `json:"max_budget_usd,omitempty"` // the CLI stops this session there

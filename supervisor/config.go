@@ -89,6 +89,7 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *Agent) {
 		p.Mode, p.ModePrompt = mode.Name, mode.Prompt
 		tools, denied := mode.CLI()
 		c.Tools, c.DisallowedTools = tools, append(c.DisallowedTools, denied...)
+		c.AskTools = mode.Asked()
 		c.Effort = mode.Effort
 		if mode.Model != "" && mode.Model != "inherit" {
 			c.Model = mode.Model

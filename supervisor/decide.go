@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// The task machine asks at two points: in selecting (and when an agent broke) which agent
-// works next, in evaluating what follows from what was done. Who answers is the run's
+// The task machine asks at two points: in selecting (and when an agent broke, or stopped
+// at a failed tool) which agent works next, in evaluating what follows from what was done. Who answers is the run's
 // decider: the Arbiter in its conversation, or another, whose decisions the Arbiter then
 // reads in its work log. Where the Arbiter cannot rule, the rules do.
 
@@ -33,7 +33,7 @@ func (st *step) adjudicate() {
 	// The rules decide at once, and may then be asked again: each decision summons,
 	// addresses or ends. The bound only guards against a fault of ours.
 	for range 8 {
-		if st.Ending != nil || st.Paused || st.Held || st.Question != nil || st.Deciding != nil {
+		if st.Ending != nil || st.Paused || st.Held || st.Deciding != nil {
 			return
 		}
 		if st.Regency != "" && st.standIn() {
@@ -58,8 +58,8 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 		return "", "", false
 	}
 	for _, m := range st.Mail {
-		if m.To == contract.Arbiter && isDocument(m.Kind) && !m.Sent && st.Phase != machine.Idle {
-			return decision.PointEvaluate, m.From, true
+		if m.To == contract.Arbiter && m.judged() && !m.Sent && st.Phase != machine.Idle {
+			return m.point(), m.From, true
 		}
 	}
 	if st.Phase == machine.Evaluating {
@@ -92,6 +92,17 @@ func (s *State) humanWaits() bool {
 
 func isDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
 
+// judged says whether the message ends an execution: what follows is a point of decision.
+func (m *Mail) judged() bool { return isDocument(m.Kind) || m.Stumble }
+
+// point is which.
+func (m *Mail) point() decision.Point {
+	if m.Stumble {
+		return decision.PointSelect
+	}
+	return decision.PointEvaluate
+}
+
 // withheld says whether a message waits for a decision that the Arbiter does not make.
 func (s *State) withheld(m *Mail) bool {
 	switch {
@@ -102,7 +113,7 @@ func (s *State) withheld(m *Mail) bool {
 	case !s.asksOther():
 		return false
 	}
-	return isDocument(m.Kind) || m.Kind == KindTask && s.Task != "" && s.Phase != machine.Idle
+	return m.judged() || m.Kind == KindTask && s.Task != "" && s.Phase != machine.Idle
 }
 
 // decided takes the answer of the run's decider. One that is only recorded, or was
@@ -261,6 +272,9 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 	}
 	if v.Decision == verdict.SelectMode {
 		v.Message = st.briefFor(v)
+		if a, ok := st.agent(p.About); ok && a.Alive() && a.Standing == Waiting {
+			st.release(a.ID, "another takes its place", false)
+		}
 	}
 	st.shelve(p, d)
 	defer st.assign(&v)
@@ -338,10 +352,10 @@ func (st *step) briefFor(v verdict.Arbiter) string {
 // when it is next spoken to.
 func (st *step) shelve(p *Posed, d decider.Decision) {
 	taken := func(m *Mail) bool {
-		return st.withheld(m) && (m.Kind == KindTask || m.From == p.About && isDocument(m.Kind))
+		return st.withheld(m) && (m.Kind == KindTask || m.From == p.About && m.judged())
 	}
 	st.shelveAll(taken)
-	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("Decided by %s: %s %s. %s", d.Source, d.Decision, d.Mode, headOf(d.Reason, 500)))
+	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode), headOf(d.Reason, 500)))
 }
 
 const (

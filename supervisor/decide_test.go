@@ -345,3 +345,21 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 		t.Errorf("%d agents, the first a %s", n, p.agent("orch-1").Mode)
 	}
 }
+
+// TestAnotherTaskGoesToTheDecider, too: in the same life, and in another.
+func TestAnotherTaskGoesToTheDecider(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Task, o.Decider = "", DeciderRules })
+	p.say("Build it")
+	if p.s.Phase != machine.Selecting || p.s.Deciding == nil {
+		t.Fatalf("%s, and %+v is asked", p.s.Phase, p.s.Deciding)
+	}
+	p.decides(decider.Rules{})
+	p.command(contract.Reset{})
+	p.say("Build another")
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?")) // it was at the reset
+	if p.s.Phase != machine.Selecting || p.s.Deciding == nil || p.s.Task != "Build another" {
+		t.Fatalf("%s, %q, and %+v is asked", p.s.Phase, p.s.Task, p.s.Deciding)
+	}
+	p.decides(decider.Rules{})
+	p.contains("the work log", last[contract.Message](p).Text, "Build another")
+}

@@ -163,11 +163,11 @@ func (st *step) execution(a *Agent) decision.Execution {
 }
 
 // stumbled records a failed tool as a failed execution: the Orchestrator's last call
-// failed, and it asks for a word.
-func (st *step) stumbled(id, said string) {
+// failed, and it asks for a word. It says whether that is so.
+func (st *step) stumbled(id, said string) bool {
 	a := st.edit(id)
 	if a.Work == nil || a.Work.Failed == nil || !st.machined() {
-		return
+		return false
 	}
 	t := a.Work.Failed
 	f := &decision.Failure{
@@ -180,6 +180,7 @@ func (st *step) stumbled(id, said string) {
 		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool, headOf(strings.TrimSpace(t.Message), 500)),
 		RecoveryOptions: st.offer(f),
 	})
+	return true
 }
 
 // agentFailure is an agent that broke, as a failure.

@@ -73,6 +73,11 @@ func (st *step) word(c contract.Say) {
 		st.abdicate()
 	}
 	st.Exchanges, st.Ceiling, st.Held = 0, 0, false
+	if to == contract.Arbiter && st.Task == "" && st.asksOther() {
+		st.Question = nil
+		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
+		return
+	}
 	m := Mail{From: contract.Human, To: to, Kind: KindMessage, Text: c.Text, Strength: c.Strength}
 	switch {
 	case to != contract.Arbiter:

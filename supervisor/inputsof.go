@@ -135,8 +135,8 @@ func (st *step) poseTo(a *Agent, m Mail) {
 	switch {
 	case m.Kind == KindCorrection || m.Kind == KindRetry:
 		// It is about what was posed already.
-	case isDocument(m.Kind):
-		st.Posed = st.pose(decision.PointEvaluate, m.From)
+	case m.judged():
+		st.Posed = st.pose(m.point(), m.From)
 	case (st.Phase == machine.Selecting || st.Phase == machine.Error) && st.Task != "" && m.Kind != KindRenewal:
 		st.Posed = st.pose(decision.PointSelect, "")
 	default:

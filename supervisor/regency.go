@@ -55,18 +55,23 @@ const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgem
 // says whether it did something.
 func (st *step) standIn() bool {
 	st.shelveAll(func(m *Mail) bool {
-		return st.withheld(m) && m.From != contract.Human && m.Kind != KindTask && !isDocument(m.Kind)
+		return st.withheld(m) && m.From != contract.Human && m.Kind != KindTask && !m.judged()
 	})
 	if st.Phase == machine.Error {
 		return false // who broke waits, too; a rule says how it goes on
 	}
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting && !st.stumbling(a.ID) {
 			st.reassure(&a)
 			return true
 		}
 	}
 	return false
+}
+
+// stumbling says whether what follows from an Orchestrator's failure is yet to be decided.
+func (s *State) stumbling(id string) bool {
+	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.From == id && m.Stumble && !m.Sent })
 }
 
 // reassure lets one that has asked go on by itself, a few times in a row.

@@ -255,7 +255,7 @@ func (st *step) address(from, to, text string, retry bool) {
 	a := st.edit(to)
 	kind := KindInstruction
 	switch {
-	case retry:
+	case retry && from != contract.Supervisor: // whose `retry` is about a process that ended
 		kind = KindRetry
 	case a.Standing == Waiting:
 		kind = KindAnswer
@@ -297,6 +297,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		return
 	}
 	a.Standing = Waiting
+	stumble := false
 	switch v.Kind {
 	case verdict.KindDone:
 		a.Standing = Finished
@@ -305,7 +306,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		a.Standing = HandedOff
 		st.completed(id, v.Message)
 	case verdict.KindQuestion:
-		st.stumbled(id, v.Message)
+		stumble = st.stumbled(id, v.Message)
 	}
 	a = st.edit(id)
 	if st.pendingFor(id) {
@@ -318,7 +319,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handOff, Message: v.Message, Document: v.Handoff})
 	default:
 		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message})
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
 	}
 }
 
@@ -390,6 +391,11 @@ func (st *step) leaderless(trouble, said string) {
 // hand-off gets its successor; who works is waited for; else the human decides.
 func (st *step) fallbackArbiter(said string) {
 	const reason = "the Arbiter gave no valid verdict"
+	if p := st.Posed; p != nil && p.Point == decision.PointSelect && p.About != "" {
+		st.Posed = nil
+		st.byRules(p.Point, p.About, reason)
+		return
+	}
 	for i := range st.Agents {
 		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
 			st.rule(verdict.Arbiter{

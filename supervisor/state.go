@@ -224,6 +224,7 @@ type Mail struct {
 	Carries  []string // work log entries that travel with it
 	Inherits bool     // the Arbiter's inheritance travels with it
 	Heirloom int      // bytes that it takes at the head of Content
+	Stumble  bool     // a question that a failed tool led to: the execution is over
 }
 
 // Entry is a report that expects no answer.

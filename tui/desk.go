@@ -226,7 +226,9 @@ func (d *desk) hear(e contract.Event) {
 		d.relieved()
 		d.ended(b)
 	case contract.Session:
-		d.draft = nil
+		if !b.Resumed { // another run, another plan
+			d.draft = nil
+		}
 		d.relieved()
 		if d.state != nil && d.state.Phase == machine.Error && b.Resumed {
 			d.trouble = trouble{id: contract.Supervisor, from: d.state.Offered, text: "The run was left in trouble."}

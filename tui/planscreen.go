@@ -101,8 +101,12 @@ func (p *planScreen) act(a keys.Action, _ string) bool {
 		return true
 	case keys.StepAdd, keys.StepText, keys.StepMode, keys.StepUp, keys.StepDown, keys.StepDelete, keys.Save,
 		keys.StepDone, keys.StepActive, keys.StepPending, keys.StepFailed, keys.StepSkipped:
-		if p.d.state == nil {
+		switch {
+		case p.d.state == nil:
 			p.d.flash("There is no run yet, and no plan.")
+			return true
+		case a != keys.Save && (p.d.run == nil || p.d.over() || p.d.ending()):
+			p.d.flash("The run is over, and its plan stands as it is. Speak, and it goes on.")
 			return true
 		}
 		p.edit(a)

@@ -27,8 +27,25 @@ var offForAll = []string{
 	"Workflow", "SendMessage", "ListAgents", "Monitor",
 }
 
-// settings for every session: nothing of other sessions may reach it.
-const settings = `{"crossSessionInbound":"refuse"}`
+// settings are what `--settings` is given: for every session, that nothing of other
+// sessions may reach it; and what is to be asked for.
+func settings(cfg bridge.AgentConfig) string {
+	type permissions struct {
+		Ask []string `json:"ask"`
+	}
+	s := struct {
+		CrossSessionInbound string       `json:"crossSessionInbound"`
+		Permissions         *permissions `json:"permissions,omitempty"`
+	}{CrossSessionInbound: "refuse"}
+	if len(cfg.AskTools) > 0 {
+		s.Permissions = &permissions{Ask: cfg.AskTools}
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings alone
+	}
+	return string(raw)
+}
 
 // plan is how an agent is started: arguments, and what initialize carries.
 type plan struct {
@@ -44,7 +61,7 @@ func launchPlan(cfg bridge.AgentConfig) plan {
 		// On resume the prompt and the tools of now count, not those recorded.
 		"--system-prompt-snapshot", "off",
 		"--setting-sources", strings.Join(cfg.SettingSources, ","),
-		"--settings", settings,
+		"--settings", settings(cfg),
 	}}
 	if cfg.Resume {
 		p.add("--resume", cfg.SessionID)
@@ -122,7 +139,7 @@ func check(cfg bridge.AgentConfig) error {
 	if _, err := uuid.Parse(cfg.SessionID); err != nil {
 		return badConfig("session id %q is no UUID", cfg.SessionID)
 	}
-	for _, list := range [][]string{cfg.Tools, cfg.AllowedTools, cfg.DisallowedTools} {
+	for _, list := range [][]string{cfg.Tools, cfg.AllowedTools, cfg.DisallowedTools, cfg.AskTools} {
 		for _, rule := range list {
 			if rule == "" || strings.HasPrefix(rule, "-") {
 				return badConfig("tool rule %q", rule)

@@ -20,7 +20,7 @@ const someSession = "0b1f1a6e-52c6-4f1c-9a57-3d1f4a0c9b11"
 func TestLaunchPlan(t *testing.T) {
 	full := bridge.AgentConfig{
 		SessionID: someSession, CWD: "/w", Model: "opus", Effort: "high", SystemPrompt: "You are --the one.",
-		Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"}, AllowedTools: []string{"Bash(git log:*)"},
+		Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"}, AllowedTools: []string{"Bash(git log:*)"}, AskTools: []string{"Bash"},
 		PermissionMode: "acceptEdits", SettingSources: []string{"user", "project"}, StrictMCP: true,
 		JSONSchema: json.RawMessage(`{"type":"object"}`), MCPTools: []bridge.ToolSpec{{Name: "status"}}, Partial: true, MaxBudgetUSD: 2.5,
 	}

@@ -83,6 +83,25 @@ func TestLiveDeniedTools(t *testing.T) {
 	}
 }
 
+// TestLiveAskTools: a tool that is to be asked for is asked for whatever it does, also what
+// the CLI takes for harmless, and by subagents, too; a denied use is refused unasked.
+func TestLiveAskTools(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		model := startAPI(t, reply{tools: []call{bash("ls")}}, reply{tools: []call{bash("git status")}}, reply{tools: []call{bash("rm x")}},
+			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
+			reply{tools: []call{bash("pwd")}}, reply{text: "tried"}, reply{text: "done"})
+		s := prepare(t, spec, model.env())
+		s.cfg.AskTools, s.cfg.AllowedTools, s.cfg.DisallowedTools = []string{"Bash"}, []string{"Bash(git *)"}, []string{"Bash(rm *)"}
+		var asked questions
+		s.host.permission = asked.allow
+		s.launch()
+		s.turn("go")
+		if diff := cmp.Diff([]string{"main: Bash", "main: Bash", "sub: Bash"}, asked.list); diff != "" {
+			t.Errorf("asked, -want +got:\n%s", diff)
+		}
+	})
+}
+
 // firstWords of a refusal, without its marks.
 func firstWords(text string) string {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "<tool_use_error>"), "Error: ")

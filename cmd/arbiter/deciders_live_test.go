@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,15 +96,11 @@ func TestALostBridgeIsAskedAgain(t *testing.T) {
   - name: chooser
 `, 1)
 	scenario := write(t, stalls, t.TempDir(), "stalls.yaml")
-	s := start(t, nil, "--json", "--stand-in", "--scenario", scenario, "--decider", "stateless", "--task", "Weave")
-	await(s, "a session", func(string, contract.Session) bool { return true })
+	s := start(t, nil, "--json", "--debug", "--stand-in", "--scenario", scenario, "--decider", "stateless", "--task", "Weave")
+	log := await[contract.Session](s, "a session", nil).Log
 	until(t, "a model that is asked", func() bool {
-		for _, line := range survivors(s.run()) {
-			if strings.Contains(line, "--no-session-persistence") {
-				return true
-			}
-		}
-		return false
+		text, err := os.ReadFile(log)
+		return err == nil && bytes.Contains(text, []byte(`"actor":"thinker"`))
 	})
 	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
 	if !ok {

@@ -147,6 +147,7 @@ func (s *session) configure(bypass bool) {
 		mode = "default"
 	}
 	s.perms = &permissions{mode: mode, bypassOK: bypass, allow: parseRules(f.all("--allowedTools")), deny: parseRules(f.all("--disallowedTools"))}
+	s.perms.ask = askRules(f.get("--settings"))
 	s.perms.dirs = append([]string{s.cwd}, f.all("--add-dir")...)
 	s.builtin = chooseBuiltins(f, s.perms, s.env)
 	s.promptsOnStdio = f.get("--permission-prompt-tool") == "stdio"

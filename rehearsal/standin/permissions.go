@@ -31,6 +31,19 @@ func parseRules(values []string) []rule {
 	return out
 }
 
+// askRules are the rules of `permissions.ask` in --settings.
+func askRules(settings string) []rule {
+	var s struct {
+		Permissions struct{ Ask []string }
+	}
+	_ = json.Unmarshal([]byte(settings), &s) // a file name has none
+	var out []rule
+	for _, r := range s.Permissions.Ask {
+		out = append(out, parseRule(r))
+	}
+	return out
+}
+
 // canonicalTool: denying or allowing either name of the subagent tool means it.
 func canonicalTool(name string) string {
 	if name == "Task" {
@@ -86,6 +99,8 @@ type permissions struct {
 	mode  string
 	allow []rule
 	deny  []rule
+
+	ask []rule // of --settings; never changed
 }
 
 func (p *permissions) currentMode() string {
@@ -171,6 +186,8 @@ func (p *permissions) decide(tool string, input json.RawMessage) ruling {
 	switch {
 	case tool == askUser: // in every mode: somebody has to answer
 		return ruling{behavior: "ask"}
+	case any(p.ask, subject) && mode != "dontAsk":
+		return ruling{behavior: "ask", reasonType: "rule"}
 	case mode == "bypassPermissions":
 		return allowedByMode
 	case tool == "Bash":

@@ -1,0 +1,115 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// stumblesOnce summons a developer, by the Arbiter or by the rules, whose tool fails.
+func stumblesOnce(t *testing.T, name string) (p *play, id string) {
+	t.Helper()
+	p = begin(t, func(o *Options) { o.Decider = name })
+	if name == DeciderSession {
+		p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
+	} else {
+		q := effects[Decide](p)[0].Question
+		q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "r", Source: decider.ByModel}
+		p.do(q)
+	}
+	id = p.working()
+	p.stumble(id)
+	return p, id
+}
+
+// TestAFailedExecutionIsAPointOfDecision: what follows from it is decided on an input
+// that tells of the failure, by whoever decides.
+func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
+	told := func(t *testing.T, f Decided, about string) {
+		t.Helper()
+		var in decision.SelectAgentInput
+		if err := json.Unmarshal(f.Input, &in); err != nil {
+			t.Fatalf("no input: %v", err)
+		}
+		e := in.LastError
+		if f.Point != decision.PointSelect || f.About != about || e == nil || e.Tool != "Bash" || e.Category != decision.ToolFailure ||
+			e.Attempted != "npm install jsonwebtoken" || len(e.RecoveryOptions) == 0 {
+			t.Errorf("decided at %s about %s on %+v", f.Point, f.About, e)
+		}
+	}
+	t.Run("session", func(t *testing.T) {
+		p, id := stumblesOnce(t, DeciderSession)
+		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "It does not install.", "npm install jsonwebtoken", "retry:")
+		p.verdict("arbiter", ruling("RETRY", "Mend it first.", "to", id))
+		notes := effects[Note](p)
+		told(t, notes[len(notes)-1].Decision, id)
+		if d := last[contract.Decision](p); d.Point != "select" || d.To != id {
+			t.Errorf("decision %+v", d)
+		}
+		p.folds()
+	})
+	t.Run("another decider", func(t *testing.T) {
+		p, id := stumblesOnce(t, DeciderStateless)
+		if p.agent("arbiter").Status != Ready {
+			t.Error("the Arbiter was asked")
+		}
+		told(t, p.decides(decider.Rules{}), id)
+		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "rules" {
+			t.Errorf("decision %+v", d)
+		}
+		p.contains("the retry", p.lastSent(id), "kind: answer", "exit code 1") // not the word of a process that ended
+		p.verdict(id, report("done", "it installs", true))
+		p.decides(decider.Rules{})
+		p.folds()
+	})
+	t.Run("another agent", func(t *testing.T) {
+		p, id := stumblesOnce(t, DeciderStateless)
+		q := effects[Decide](p)[1].Question
+		q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
+		p.do(q)
+		if a := p.agent(id); a.Alive() {
+			t.Errorf("who failed is %s and %s", a.Status, a.Standing)
+		}
+		if mode := p.agent(p.working()).Mode; mode != "reviewer" {
+			t.Errorf("a %s works", mode)
+		}
+		p.folds()
+	})
+	t.Run("the Arbiter is down", func(t *testing.T) {
+		p, id := stumblesOnce(t, DeciderSession)
+		p.crash("arbiter", 5)
+		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "fallback" || !strings.Contains(strings.Join(d.Warnings, " "), "parked") {
+			t.Errorf("decision %+v", d)
+		}
+		p.folds()
+	})
+	t.Run("the Arbiter rules nothing", func(t *testing.T) {
+		p, id := stumblesOnce(t, DeciderSession)
+		for range 1 + maxCorrections {
+			p.turn("arbiter", bridge.Turn{Text: "hm"})
+		}
+		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "fallback" {
+			t.Errorf("decision %+v", d)
+		}
+		p.folds()
+	})
+}
+
+// TestAQuestionIsNoPointOfDecision, whoever decides: the Arbiter answers it.
+func TestAQuestionIsNoPointOfDecision(t *testing.T) {
+	p, id := stumblesOnce(t, DeciderStateless)
+	p.decides(decider.Rules{})
+	asked := len(effects[Decide](p))
+	p.verdict(id, report("question", "Which colour?", true))
+	if diff := cmp.Diff(asked, len(effects[Decide](p))); diff != "" || p.agent("arbiter").Status != Busy {
+		t.Errorf("the decider is asked (-before +after):\n%s", diff)
+	}
+	p.folds()
+}
