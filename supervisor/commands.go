@@ -183,6 +183,7 @@ func (st *step) retryLast(ref string) {
 		return
 	}
 	st.Deciding = nil
+	st.shelveAll(func(m *Mail) bool { return m.From == a.ID && m.judged() && st.withheld(m) }) // the human has judged
 	st.beginWork(a.ID)
 	st.fire(machine.Retry, occasion{agent: a.ID})
 }

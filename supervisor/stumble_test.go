@@ -113,3 +113,21 @@ func TestAQuestionIsNoPointOfDecision(t *testing.T) {
 	}
 	p.folds()
 }
+
+// TestAHumanRulesOnAFailure before the decider has: nobody is asked once more.
+func TestAHumanRulesOnAFailure(t *testing.T) {
+	p, id := stumblesOnce(t, DeciderStateless)
+	asked := effects[Decide](p)
+	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
+		t.Fatal(why)
+	}
+	late := asked[len(asked)-1].Question
+	late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
+	p.do(late)
+	if n := len(effects[Decide](p)); n != len(asked) || p.s.Deciding != nil || p.working() != id || len(p.s.Agents) != 2 {
+		t.Errorf("%d questions of %d, %s works", n, len(asked), p.working())
+	}
+	p.verdict(id, report("done", "it installs", true))
+	p.decides(decider.Rules{})
+	p.folds()
+}

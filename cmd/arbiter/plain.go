@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -70,11 +71,24 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 		return true, orders.Permissions(s)
 	case "task":
 		return true, orders.Task(s)
+	case "agents":
+		return true, orders.Agents(s)
+	case "plan":
+		if verb := c.Arg(0); verb == "" || verb == "show" {
+			return true, orders.Plan(s)
+		}
 	}
 	if l == nil {
 		return true, "There is no run yet. Say what is to be done, and one begins."
 	}
 	body, ok := orders.Of(c)
+	if verb := c.Arg(0); c.Name == "plan" && verb != "" && verb != "set" && verb != "show" {
+		amended, err := orders.Amend(s, c)
+		if err != nil {
+			return true, sanitize.Line(err.Error(), 500)
+		}
+		body, ok = amended, true
+	}
 	switch {
 	case c.Name == "allow" || c.Name == "deny":
 		return true, "Answer with the number of the request: 1 y, 1 run, or 1 n and why."
@@ -101,7 +115,7 @@ func plainHelp() string {
 
 func worksPlain(name string) bool {
 	switch name {
-	case "help", "quit", "context", "cost", "permissions", "task":
+	case "help", "quit", "context", "cost", "permissions", "task", "agents", "plan":
 		return true
 	}
 	_, ok := orders.Of(composer.Command{Name: name, Rest: "set"})

@@ -27,6 +27,10 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 			p.await("1 y")
 			p.Type("/cost\n")
 			p.await("$")
+			p.Type("/agents\n")
+			p.await("planner")
+			p.Type("/plan 9 done\n")
+			p.await("no step 9")
 			p.Type("1 y\n")
 			text := h.ended(p, contract.ExitComplete)
 			if !strings.Contains(text, "It is done. The file is there.") {

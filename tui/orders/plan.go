@@ -105,3 +105,21 @@ func modeNames(s *supervisor.State) []string {
 	}
 	return names
 }
+
+// Plan tells a run's plan, a step a line.
+func Plan(s *supervisor.State) string {
+	if s == nil || len(s.Plan) == 0 {
+		return "There is no plan yet."
+	}
+	var b strings.Builder
+	for i, step := range s.Plan {
+		fmt.Fprintf(&b, "%d. %s: %s", i+1, Word(step.Status), Word(step.Text))
+		if step.Agent != "" {
+			fmt.Fprintf(&b, " (%s)", Name(s, step.Agent))
+		} else if step.Mode != "" {
+			fmt.Fprintf(&b, " (for a %s)", Word(step.Mode))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
