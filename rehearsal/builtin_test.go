@@ -11,7 +11,7 @@ import (
 )
 
 func TestBuiltin(t *testing.T) {
-	if diff := cmp.Diff([]string{"dialogue", "generations", "parallel", "small-job"}, rehearsal.BuiltinNames()); diff != "" {
+	if diff := cmp.Diff([]string{"dialogue", "generations", "parallel", "small-job", "workflow"}, rehearsal.BuiltinNames()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	for _, name := range append(rehearsal.BuiltinNames(), "") {

@@ -116,9 +116,31 @@ func (s *State) withheld(m *Mail) bool {
 	return m.judged() || m.Kind == KindTask && s.Task != "" && s.Phase != machine.Idle
 }
 
+// note has a decision recorded that was made here. Until it is, the state holds it: a
+// crash in between must not cost the record.
+func (st *step) note(d Decided) {
+	st.Unnoted = append(slices.Clip(st.Unnoted), d)
+	st.do(Note{d})
+}
+
+// noteAgain has those recorded that the end of a life kept from it.
+func (st *step) noteAgain() {
+	for _, d := range st.Unnoted {
+		st.do(Note{d})
+	}
+}
+
+// noted lets go of a decision that is recorded.
+func (st *step) noted(number int) {
+	if slices.ContainsFunc(st.Unnoted, func(d Decided) bool { return d.Number == number }) {
+		st.Unnoted = slices.DeleteFunc(slices.Clone(st.Unnoted), func(d Decided) bool { return d.Number == number })
+	}
+}
+
 // decided takes the answer of the run's decider. One that is only recorded, or was
 // overtaken by a ruling, changes nothing.
 func (st *step) decided(f Decided) {
+	st.noted(f.Number)
 	p := st.Deciding
 	if p == nil || f.Number != st.Decisions+1 || f.Point != p.Point {
 		return
@@ -219,7 +241,7 @@ func (st *step) byRules(point decision.Point, about, why string) {
 		return
 	}
 	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)
-	st.do(Note{Decided{Number: st.Decisions + 1, Point: point, About: about, Input: p.Input, Decision: d}})
+	st.note(Decided{Number: st.Decisions + 1, Point: point, About: about, Input: p.Input, Decision: d})
 	st.carryOut(p, d)
 }
 

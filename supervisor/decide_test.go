@@ -143,6 +143,29 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 			t.Errorf("recording decision %d changed the run", i+1)
 		}
 	}
+	if len(p.s.Unnoted) != 0 {
+		t.Errorf("%d decisions still wait to be recorded", len(p.s.Unnoted))
+	}
+	p.folds()
+}
+
+// TestADecisionIsRecordedAfterACrash that came between it and its record.
+func TestADecisionIsRecordedAfterACrash(t *testing.T) {
+	p := begin(t, nil)
+	p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	first := effects[Note](p)[0].Decision
+	p.out = nil
+	p.do(Resumed{Options: p.s.Options})
+	if again := effects[Note](p); len(again) != 1 || again[0].Decision.Number != first.Number || string(again[0].Decision.Input) != string(first.Input) {
+		t.Errorf("recorded again: %+v", again)
+	}
+	p.do(first)
+	p.out = nil
+	p.do(Resumed{Options: p.s.Options})
+	if again := effects[Note](p); len(again) != 0 {
+		t.Errorf("recorded twice: %+v", again)
+	}
 	p.folds()
 }
 

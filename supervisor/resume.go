@@ -54,6 +54,7 @@ func (st *step) resumed(f Resumed) {
 	modes := st.Options.Modes
 	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
 	st.keepModes(modes)
+	st.noteAgain()
 	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Failures, st.ToldAlone, st.Records = false, 0, false, 0
 	st.Asked = nil // whoever asked is gone, too

@@ -110,7 +110,7 @@ func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 	}
 	f.Point = by.point
 	st.Posed, st.Deciding, st.Yielded = nil, nil, false
-	st.do(Note{f})
+	st.note(f)
 	st.carry(v, by)
 }
 

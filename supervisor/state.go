@@ -48,6 +48,7 @@ type State struct {
 	Posed         *Posed             // what the Arbiter was shown with the message it rules on
 	Deciding      *Posed             // what another decider is asked
 	Yielded       bool               // that one leaves it to the Arbiter
+	Unnoted       []Decided          // decisions that are not recorded yet
 	Regency       string             // why the rules decide in the Arbiter's place; empty: they do not
 	Mail          []Mail             // messages that are not delivered yet, oldest first
 	Underway      []Mail             // delivered, and their turn is not over

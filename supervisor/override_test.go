@@ -1,0 +1,159 @@
+package supervisor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// mustCommand gives a command that has to be accepted.
+func (p *play) mustCommand(b contract.CommandBody) {
+	p.t.Helper()
+	if ok, why := p.command(b); !ok {
+		p.t.Fatalf("%T: %s", b, why)
+	}
+}
+
+// TestAChoiceIsAboutTheOneThatFailed, whoever was summoned last, and is taken once.
+func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
+	for _, option := range []string{"retry", "skip", "fallback"} {
+		p := begin(t, nil)
+		one, two := p.summon("one"), p.summon("two")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: contract.StepPending}, {Text: "b", Status: contract.StepPending}}})
+		p.stumble(one)
+		p.mustCommand(contract.Choose{Option: option})
+		if a := p.agent(two); !a.Works() {
+			t.Errorf("%s: %s is %s, and was at work", option, two, a.Status)
+		}
+		a := p.agent(one)
+		switch option {
+		case "retry":
+			if !a.Works() {
+				t.Errorf("retry: %s is %s %s", one, a.Status, a.Standing)
+			}
+		case "fallback":
+			if a.Alive() {
+				t.Errorf("fallback: %s is %s", one, a.Status)
+			}
+		}
+		if ok, why := p.command(contract.Choose{Option: option}); ok || !strings.Contains(why, "offered: none") {
+			t.Errorf("%s, a second time: %v %q", option, ok, why)
+		}
+		p.folds()
+	}
+}
+
+// TestTheArbiterIsToldOfARetry: it would else rule the same once more.
+func TestTheArbiterIsToldOfARetry(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("one")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.stumble(id)
+	p.mustCommand(contract.RetryLast{})
+	if !slices.ContainsFunc(p.s.Mail, func(m Mail) bool { return m.To == contract.Arbiter && strings.Contains(m.Text, "try again") }) {
+		t.Errorf("its mail: %+v", p.s.Mail)
+	}
+}
+
+// TestAnOverrideTakesTheDecision: what another decider is asked when a human rules is not
+// carried out, and not asked again.
+func TestAnOverrideTakesTheDecision(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		body contract.CommandBody
+	}{
+		{"retry", contract.RetryLast{}}, {"force", contract.ForceAgent{Mode: "reviewer"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, func(o *Options) { o.Decider = DeciderHybrid })
+			p.decides(decider.Rules{})
+			first := p.working()
+			p.verdict(first, report("done", "all of it", true))
+			if p.s.Deciding == nil || p.s.Phase != machine.Evaluating {
+				t.Fatalf("in %s nothing is asked", p.s.Phase)
+			}
+			asked := effects[Decide](p)
+			late := asked[len(asked)-1].Question
+			p.mustCommand(c.body)
+			p.settles()
+			if p.s.Deciding != nil || p.s.Phase != machine.Executing {
+				t.Errorf("in %s it is asked again: %+v", p.s.Phase, p.s.Deciding)
+			}
+			late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "tester", Reason: "late", Source: decider.ByModel}
+			summoned := p.s.Summoned
+			p.do(late)
+			if p.s.Summoned != summoned {
+				t.Error("what came too late was carried out")
+			}
+			at := p.working()
+			p.verdict(at, report("done", "that, too", true))
+			if p.s.Deciding == nil || p.s.Deciding.About != at {
+				t.Errorf("then it is asked: %+v", p.s.Deciding)
+			}
+			p.do(late) // of the same number and point
+			if p.s.Summoned != summoned || p.s.Deciding == nil {
+				t.Error("an answer to another question was taken")
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestResetForgetsWhatWaits: a document of the task that is no more is not judged as one
+// of the next task.
+func TestResetForgetsWhatWaits(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Decider = DeciderHybrid })
+	p.decides(decider.Rules{})
+	p.verdict(p.working(), report("done", "all of it", true))
+	p.mustCommand(contract.Reset{})
+	if p.s.Deciding != nil || p.s.Phase != machine.Idle || len(p.s.Plan) != 0 {
+		t.Errorf("after the reset: %s, %+v", p.s.Phase, p.s.Deciding)
+	}
+	p.say("Build another")
+	if d := p.s.Deciding; d == nil || d.Point != "select" {
+		t.Errorf("of the next task is asked: %+v", d)
+	}
+	p.folds()
+}
+
+// TestKillTellsWhatIsHalfDone, to the Arbiter that has to see to it.
+func TestKillTellsWhatIsHalfDone(t *testing.T) {
+	p := begin(t, nil)
+	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Spin the thread", Status: contract.StepPending}}})
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.proven(id)
+	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})
+	p.at = p.at.Add(time.Minute)
+	p.mustCommand(contract.Kill{ID: id})
+	p.do(Surveyed{Serial: p.s.Serial, Result: bridge.SurveyResult{}})
+	read := p.lastSent(contract.Arbiter)
+	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m", "step 1 of the plan: Spin the thread")
+}
+
+// TestAModesTimeOutlivesALife: its limit holds in the next life of the run, too.
+func TestAModesTimeOutlivesALife(t *testing.T) {
+	p := begin(t, func(o *Options) {
+		o.Modes = append(agents.List(), agents.Agent{Name: "brief", Description: "d", Limits: agents.Limits{Timeout: time.Hour}})
+	})
+	p.mustCommand(contract.ForceAgent{Mode: "brief"})
+	p.settles()
+	p.resume("")
+	if timer(p.out, workLimitKey(p.agent("orch-1").AgentRef)) == 0 || p.agent("orch-1").Dismissed {
+		t.Error("the time of its mode is set no more")
+	}
+	n := len(p.out)
+	p.stopped()
+	p.resume("")
+	if timer(p.out[n:], workLimitKey(p.agent("orch-1").AgentRef)) == 0 {
+		t.Error("after the next life begins, the time of its mode is set no more")
+	}
+}

@@ -1,0 +1,373 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// stateless is a run whose decisions another than the Arbiter's session makes.
+func stateless(o *Options) { o.Decider = DeciderStateless }
+
+// asked is the decider's question that is open.
+func (p *play) asked() Decided {
+	p.t.Helper()
+	if p.s.Deciding == nil {
+		p.t.Fatalf("nothing is asked in %s", p.s.Phase)
+	}
+	list := effects[Decide](p)
+	return list[len(list)-1].Question
+}
+
+// answers a question as a model would.
+func (p *play) answers(q Decided, what, mode string) {
+	p.t.Helper()
+	q.Decision = decider.Decision{Decision: what, Mode: mode, Reason: "because", Summary: "s", Source: decider.ByModel}
+	p.do(q)
+}
+
+func (p *play) sentTo(id string) string {
+	var b strings.Builder
+	for _, s := range effects[Send](p) {
+		if s.Params.ID == id {
+			b.WriteString(s.Params.Content)
+		}
+	}
+	return b.String()
+}
+
+// TestAnswersToEarlierQuestions: what the human did meanwhile has overtaken them.
+func TestAnswersToEarlierQuestions(t *testing.T) {
+	p := begin(t, stateless)
+	first := p.asked()
+	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok {
+		t.Fatal(why)
+	}
+	p.answers(first, "SELECT_MODE", "planner")
+	if p.s.Summoned != 1 {
+		t.Fatalf("the human forced one agent, and %d were summoned", p.s.Summoned)
+	}
+	id := p.working()
+	p.verdict(id, report("done", "half of it", true))
+	judged := p.asked()
+	if ok, why := p.command(contract.RetryLast{}); !ok {
+		t.Fatal(why)
+	}
+	if p.s.Deciding != nil {
+		t.Fatal("the work that the human sent back is judged all the same")
+	}
+	p.verdict(id, report("done", "all of it", true))
+	again := p.asked()
+	p.answers(judged, "COMPLETE", "")
+	if p.s.Ending != nil {
+		t.Fatal("the answer about the first half ended the run")
+	}
+	p.answers(again, "COMPLETE", "")
+	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusComplete {
+		t.Fatalf("ending %+v", p.s.Ending)
+	}
+	p.folds()
+}
+
+// TestResetLeavesNothingToDecide of the task that was.
+func TestResetLeavesNothingToDecide(t *testing.T) {
+	p := begin(t, stateless)
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	p.verdict(p.working(), report("done", "old work", true))
+	late := p.asked()
+	p.command(contract.Reset{})
+	if n := len(p.s.Mail); n != 0 {
+		t.Errorf("%d messages wait after a reset: %+v", n, p.s.Mail)
+	}
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
+	p.answers(late, "CONTINUE", "")
+	p.say("Another task")
+	p.verdict("arbiter", ruling("SELECT_MODE", "Do it.", "mode", "tester"))
+	p.verdict(p.working(), report("done", "new work", true))
+	if q := p.asked(); q.About != "orch-2" || strings.Contains(string(q.Input), "old work") {
+		t.Errorf("asked about %s: %s", q.About, q.Input)
+	}
+
+	p = begin(t, stateless)
+	p.command(contract.Reset{})
+	if text := p.sentTo("arbiter"); strings.Contains(text, "kind: task") {
+		t.Errorf("the task that was reset is given to the Arbiter:\n%s", text)
+	}
+}
+
+// TestTheArbiterKnowsTheTask when the human speaks to it, though another decides.
+func TestTheArbiterKnowsTheTask(t *testing.T) {
+	p := begin(t, stateless)
+	p.say("Use the tester.")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "Build it", "Use the tester.")
+	p.folds()
+}
+
+// TestOneRulesOnWhoBroke: either the decider or the Arbiter.
+func TestOneRulesOnWhoBroke(t *testing.T) {
+	p := begin(t, stateless)
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	id := p.working()
+	p.crash(id, 5)
+	for len(p.s.Handovers) > 0 {
+		p.do(Surveyed{Serial: p.s.Handovers[0].Serial})
+	}
+	q := p.asked()
+	if q.Point != decision.PointSelect || p.agent("arbiter").Status != Ready {
+		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
+	}
+	p.answers(q, "SELECT_MODE", "developer")
+	if n := p.s.Summoned; n != 2 {
+		t.Errorf("%d were summoned", n)
+	}
+	p.say("How is it?")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decided by model")
+	p.folds()
+}
+
+// TestADeciderLeavesItToTheArbiter where that one has not heard of it yet.
+func TestADeciderLeavesItToTheArbiter(t *testing.T) {
+	p := begin(t, stateless)
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	id := p.working()
+	p.crash(id, 5)
+	for len(p.s.Handovers) > 0 {
+		p.do(Surveyed{Serial: p.s.Handovers[0].Serial})
+	}
+	q := p.asked()
+	q.Deferred = true
+	p.do(q)
+	if p.agent("arbiter").Status != Busy {
+		t.Fatal("nobody rules")
+	}
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Rule")
+}
+
+// TestRegencyOutlastsTheInput: that nobody looks on changes nothing for the rules.
+func TestRegencyOutlastsTheInput(t *testing.T) {
+	p := begin(t, nil)
+	p.crash("arbiter", 5)
+	p.do(InputEnded{})
+	if p.s.Ending != nil {
+		t.Fatalf("the end of the input ended the run: %s", p.s.Ending.Summary)
+	}
+	id := p.working()
+	p.do(Signalled{Signal: "INT"})
+	p.do(Stopped{})
+	p.do(Resumed{Options: p.s.Options})
+	if p.s.Regency != "" || p.agent("arbiter").Status != Starting {
+		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.Regency)
+	}
+	p.settles()
+	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+	p.settles()
+	p.verdict(id, report("done", "a plan", true))
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
+	p.folds()
+}
+
+// TestAnArbiterThatDoesNotRuleIsNotRenewed: nobody speaks to it, and its context stands.
+func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
+	p := begin(t, func(o *Options) { o.HumanPresent = false })
+	p.happen("arbiter", bridge.Context{Tokens: 190_000, Window: 200_000, Pct: 95})
+	for p.s.Regency == "" {
+		if p.s.Ending != nil {
+			t.Fatalf("ended: %+v", p.s.Ending)
+		}
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
+	}
+	id := p.working()
+	for range 3 {
+		p.verdict(id, report("progress", "on the way", false))
+	}
+	if p.s.Renewal != renewalNone || slices.ContainsFunc(p.s.WorkLog, func(e Entry) bool { return e.Kind == KindRenewal }) {
+		t.Errorf("renewal %q; work log %+v", p.s.Renewal, p.s.WorkLog)
+	}
+}
+
+// TestADocumentIsJudgedByItsOwnWork where another's came in after it.
+func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
+	judges := func(p *play, input json.RawMessage, text string) {
+		t.Helper()
+		var in decision.EvaluateProgressInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			t.Fatal(err)
+		}
+		if in.LastExecution.Output == nil || !strings.Contains(in.LastExecution.Output.Full, text) {
+			t.Errorf("judged is %+v, and not %q", in.LastExecution.Output, text)
+		}
+	}
+	p := begin(t, nil)
+	one, two := p.summon("this"), p.summon("that")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.say("How is it?")
+	p.verdict(one, report("done", "this is done", true))
+	p.verdict(two, report("done", "that is done", true))
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	if p.s.Posed == nil || p.s.Posed.About != one {
+		t.Fatalf("posed is %+v", p.s.Posed)
+	}
+	judges(p, p.s.Posed.Input, "this is done")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	judges(p, p.s.Posed.Input, "that is done")
+
+	p = begin(t, stateless)
+	p.say("Do both.")
+	one, two = p.summon("this"), p.summon("that")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.command(contract.Pause{})
+	p.verdict(one, report("done", "this is done", true))
+	p.verdict(two, report("done", "that is done", true))
+	p.command(contract.Continue{})
+	judges(p, p.asked().Input, "this is done")
+	p.answers(p.asked(), "CONTINUE", "")
+	judges(p, p.asked().Input, "that is done")
+	p.folds()
+}
+
+// TestAHandOffIsTakenUpUnderTheSameMode where others than the Arbiter decide.
+func TestAHandOffIsTakenUpUnderTheSameMode(t *testing.T) {
+	for name, change := range map[string]func(*Options){"decider": stateless, "regency": nil} {
+		p := begin(t, change)
+		if change == nil {
+			p.crash("arbiter", 5)
+			p.verdict(p.working(), report("done", "a plan", true))
+		} else {
+			p.answers(p.asked(), "SELECT_MODE", "developer")
+		}
+		id := p.working()
+		p.verdict(id, report("handoff", "I tire", true))
+		next := p.working()
+		if a := p.agent(next); next == id || a.Mode != "developer" || a.Predecessor != id {
+			t.Errorf("%s: %s, a %s, takes up the work of %s", name, next, a.Mode, a.Predecessor)
+		}
+		if n := strings.Count(p.sentTo(next), "the first half"); n != 1 {
+			t.Errorf("%s: the successor got the document %d times", name, n)
+		}
+		if !slices.ContainsFunc(effects[Note](p), func(n Note) bool { return n.Decision.About == id && len(n.Decision.Input) > 0 }) {
+			t.Errorf("%s: the decision is not recorded", name)
+		}
+		p.folds()
+	}
+}
+
+// TestAPhaseOutlastsALifeWithoutABridge: what stood there before is restored.
+func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
+	for _, orderly := range []bool{true, false} {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.crash(id, 5)
+		if p.s.Phase != machine.Error {
+			t.Fatal(p.s.Phase)
+		}
+		if orderly {
+			p.do(Signalled{Signal: "INT"})
+			p.do(Stopped{})
+		}
+		p.do(NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
+		p.do(Resumed{Options: p.s.Options})
+		if p.s.Phase != machine.Error {
+			t.Errorf("orderly %v: %s", orderly, p.s.Phase)
+		}
+	}
+}
+
+// TestTheTimeOfAModeGoesOn in another life, and its end is said to whom it concerns.
+func TestTheTimeOfAModeGoesOn(t *testing.T) {
+	p := begin(t, func(o *Options) {
+		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
+	})
+	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
+	id := p.working()
+	p.do(Signalled{Signal: "INT"})
+	p.do(Stopped{})
+	p.out = nil
+	p.do(Resumed{Options: p.s.Options})
+	if after := timer(p.out, workLimitKey(p.agent(id).AgentRef)); after != time.Minute {
+		t.Errorf("the timer is %s", after)
+	}
+	p.settles()
+	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+	p.settles()
+	p.do(Rang{Key: workLimitKey(p.agent(id).AgentRef)})
+	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.contains("the one whose time is over", p.lastSent(id), "limit of your mode", "kind handoff")
+}
+
+// TestAnAgentChosenWithoutABridge starts when there is one again.
+func TestAnAgentChosenWithoutABridge(t *testing.T) {
+	p := begin(t, stateless)
+	q := p.asked()
+	p.do(BridgeLost{Message: "gone"})
+	p.out = nil
+	p.answers(q, "SELECT_MODE", "developer")
+	if n := len(effects[Spawn](p)); n != 0 {
+		t.Errorf("%d starts without a bridge", n)
+	}
+	p.do(Rang{Key: restartPrefix + theBridge})
+	p.do(BridgeBack{})
+	p.settles()
+	p.do(Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
+	p.settles()
+	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
+	if p.s.Failures != 0 {
+		t.Errorf("%d failures", p.s.Failures)
+	}
+	p.folds()
+}
+
+// TestNumbersOfDecisions: each is told and recorded under the same one, whoever decides.
+func TestNumbersOfDecisions(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.ForceAgent{Mode: "planner"})
+	id := p.working()
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.crash("arbiter", 5)
+	p.verdict(id, report("question", "May I?", true))
+	p.verdict(id, report("done", "a plan", true))
+	var said, kept []int
+	for _, d := range told[contract.Decision](p) {
+		said = append(said, d.Number)
+	}
+	for _, n := range effects[Note](p) {
+		kept = append(kept, n.Decision.Number)
+	}
+	want := []int{1, 2, 3, 4}
+	if !slices.Equal(said, want) || !slices.Equal(kept, want) {
+		t.Errorf("told %v, recorded %v", said, kept)
+	}
+}
+
+// TestAWordToOneLeavesTheDocumentOfAnother where it was: before whoever decides.
+func TestAWordToOneLeavesTheDocumentOfAnother(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("this")
+	two := p.summon("that")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("done", "this is done", true))
+	if p.s.Phase != machine.Evaluating {
+		t.Fatal(p.s.Phase)
+	}
+	p.say("Hurry.", contract.Note, two)
+	if p.s.Phase != machine.Evaluating {
+		t.Errorf("%s, and a document is with the Arbiter", p.s.Phase)
+	}
+}
+
+// TestStatusTellsHowTheTaskStands: what the Arbiter rules by.
+func TestStatusTellsHowTheTaskStands(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxTotalFailures, o.Decider = 9, DeciderHybrid })
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	p.stumble(p.working())
+	p.contains("status", p.call("arbiter", "status", `{}`).Text, "failures in a row: 1 of 3", "in all: 1 of 9", "executions: 1", "decider: hybrid", "last error", "exit code 1")
+}
