@@ -40,15 +40,54 @@ func (st *step) adjudicate() {
 			continue
 		}
 		point, about, due := st.due()
-		if !due {
-			return
+		switch a, _ := st.agent(about); {
+		case !due || st.Regency == "" && !st.BridgeUp:
+			return // without a bridge no model answers
+		case a.Standing == HandedOff && point == decision.PointEvaluate:
+			st.takenUp(about)
+			continue
 		}
 		if st.Regency == "" {
-			st.Deciding = st.pose(point, about)
-			st.do(Decide{Decided{Number: st.Decisions + 1, Point: point, About: about, Input: st.Deciding.Input}})
+			st.put(point, about)
 			return
 		}
 		st.byRules(point, about, st.Regency)
+	}
+}
+
+// put asks the run's decider. What the Arbiter would have been told at this point it
+// reads with what was decided: two must not rule on the same.
+func (st *step) put(point decision.Point, about string) {
+	if point == decision.PointSelect {
+		st.shelveAll(func(m *Mail) bool {
+			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == KindNotice && !m.Sent
+		})
+	}
+	st.Questions++
+	p := st.pose(point, about)
+	p.Serial = st.Questions
+	st.Deciding = p
+	st.do(Decide{Decided{Serial: p.Serial, Number: st.Decisions + 1, Point: point, About: about, Input: p.Input}})
+}
+
+// takenUp has another of the same mode go on with what one hands off: that its work is
+// not done is no question, and who knows of the mode has the tools for it.
+func (st *step) takenUp(id string) {
+	p := st.pose(decision.PointEvaluate, id)
+	a, _ := st.agent(id)
+	d := decider.Decision{Decision: verdict.Continue, Reason: a.Name + " hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
+	if st.Regency != "" {
+		d.Source, d.Warnings = decider.ByFallback, []string{st.Regency}
+	}
+	st.note(Decided{Number: st.Decisions + 1, Point: p.Point, About: id, Input: p.Input, Decision: d})
+	st.carryOut(p, d)
+}
+
+// yield leaves a decision to the Arbiter, and sees that it hears of it.
+func (st *step) yield() {
+	st.Yielded = true
+	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
+		st.tell(contract.Arbiter, KindNotice, "The decider leaves it to you how the task goes on. Rule.")
 	}
 }
 
@@ -77,16 +116,17 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 	case st.Phase != machine.Selecting || st.engaged():
 		return "", "", false
 	}
-	if arbiter := &st.Agents[0]; st.Regency == "" && (arbiter.Status == Busy || st.humanWaits()) {
-		return "", "", false // it speaks with the human, and may rule itself
+	if arbiter := &st.Agents[0]; st.Regency == "" && (arbiter.Status == Busy || st.arbiterAsked()) {
+		return "", "", false // it speaks with somebody, and may rule itself
 	}
 	return decision.PointSelect, "", true
 }
 
-// humanWaits says whether a word of the human's, beyond the task, is on its way.
-func (s *State) humanWaits() bool {
+// arbiterAsked says whether the Arbiter's own word is asked for, beyond the task: by the
+// human, an Orchestrator, or a correction.
+func (s *State) arbiterAsked() bool {
 	return slices.ContainsFunc(slices.Concat(s.Mail, s.Underway), func(m Mail) bool {
-		return m.To == contract.Arbiter && m.From == contract.Human && m.Kind != KindTask
+		return m.To == contract.Arbiter && m.Kind != KindTask && m.Kind != KindNotice && m.Kind != KindRenewal
 	})
 }
 
@@ -140,9 +180,12 @@ func (st *step) noted(number int) {
 // decided takes the answer of the run's decider. One that is only recorded, or was
 // overtaken by a ruling, changes nothing.
 func (st *step) decided(f Decided) {
-	st.noted(f.Number)
+	if f.Serial == 0 {
+		st.noted(f.Number)
+		return
+	}
 	p := st.Deciding
-	if p == nil || f.Number != st.Decisions+1 || f.Point != p.Point {
+	if p == nil || f.Serial != p.Serial {
 		return
 	}
 	st.Deciding = nil
@@ -158,7 +201,7 @@ func (st *step) decided(f Decided) {
 	}
 	switch {
 	case f.Deferred:
-		st.Yielded = true
+		st.yield()
 	case f.Failed != "":
 		st.fire(machine.ArbiterError, occasion{})
 		st.byRules(p.Point, p.About, "the decider failed: "+f.Failed)
@@ -308,12 +351,15 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 func (st *step) overruled(p *Posed, d decider.Decision, problem string) {
 	st.emit(contract.Supervisor, contract.Notice{Text: "a decision " + d.Decision + " by " + string(d.Source) + " is not taken: " + problem})
 	if st.Regency == "" && !st.Yielded {
-		st.Yielded = true
+		st.yield()
 		return
 	}
 	if a, ok := st.agent(p.About); ok && a.Alive() && st.Failures < st.Options.MaxFailures {
 		st.Failures++ // what is asked for again and again ends by its limit
-		st.carryOut(p, decider.Decision{Decision: verdict.Retry, Reason: problem, Message: problem, Source: d.Source, Warnings: d.Warnings})
+		st.TotalFailures++
+		again := decider.Decision{Decision: verdict.Retry, Reason: problem, Message: problem, Source: d.Source, Warnings: d.Warnings}
+		st.note(Decided{Number: st.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input, Decision: again})
+		st.carryOut(p, again)
 		return
 	}
 	st.unruled(problem)

@@ -347,6 +347,9 @@ func TestTheDeciderFails(t *testing.T) {
 	if d.Source != "fallback" || !strings.Contains(strings.Join(d.Warnings, " "), "no answer within") {
 		t.Errorf("decision %+v", d)
 	}
+	for _, n := range effects[Note](p) {
+		p.do(n.Decision)
+	}
 	// What comes late, or twice, changes nothing.
 	before := fingerprint(t, &p.s)
 	p.do(q)

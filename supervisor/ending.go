@@ -157,6 +157,8 @@ func (st *step) takeEnding(f Fact) {
 			st.fail(name, bridge.CatInternal, name+" did not stop in time", []string{})
 		}
 		st.finish()
+	case Decided:
+		st.noted(f.Number)
 	case BridgeLost, BridgeFailed:
 		st.finish() // with the bridge every agent is gone
 	case BridgeBack:

@@ -135,6 +135,7 @@ type (
 	// the Arbiter's session, the rules in its place or the human made is only recorded by it.
 	Decided struct {
 		Number int            // of the run's decisions, counted from 1; at a Decide effect, the one it will be
+		Serial int            `json:",omitempty"` // of the question it answers; 0: it is only recorded
 		Point  decision.Point // which question
 		About  string         `json:",omitempty"` // whose document was judged, or who was chosen
 		// Input is a decision.SelectAgentInput or EvaluateProgressInput; absent at PointTalk.

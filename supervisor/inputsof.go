@@ -83,6 +83,7 @@ func (s *State) EvaluateInput() (decision.EvaluateProgressInput, bool) {
 
 // Posed is a question of the task machine's as it was put.
 type Posed struct {
+	Serial int `json:",omitempty"` // of the questions to the run's decider
 	Point decision.Point
 	About string // whose document is judged
 	Input json.RawMessage
@@ -95,6 +96,7 @@ type Posed struct {
 func (st *step) pose(point decision.Point, about string) *Posed {
 	p := &Posed{Point: point, About: about}
 	r := st.record()
+	r.Judged = about
 	p.sel = decision.Select(r)
 	var input any = p.sel
 	if point == decision.PointEvaluate {

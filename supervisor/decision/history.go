@@ -185,6 +185,19 @@ func (h History) window(n int) []numbered {
 	return list
 }
 
+// lastOf is the last execution of one agent, by its ID; of all where it has none.
+func (h History) lastOf(id string) (numbered, bool) {
+	for i := len(h.recent) - 1; i >= 0 && id != ""; i-- {
+		if h.recent[i].ID == id {
+			return numbered{h.count - len(h.recent) + i, h.recent[i]}, true
+		}
+	}
+	if i := len(h.recent) - 1; i >= 0 {
+		return numbered{h.count - 1, h.recent[i]}, true
+	}
+	return numbered{}, false
+}
+
 // Equal says whether both tell the same; go-cmp uses it, too.
 func (h History) Equal(o History) bool {
 	return h.count == o.count && h.tokens == o.tokens && h.worked == o.worked && h.timed == o.timed &&

@@ -6,6 +6,7 @@ import "time"
 type Record struct {
 	Task    string
 	Steps   []Step // Index is filled in
+	Judged  string // [Evaluate]: whose last execution is judged, by [Execution].ID; empty: the last of all
 	History History
 	Error   *Failure           // the last error nobody has got over yet
 	Agents  []AgentDescription // RecentPerformance is filled in from History

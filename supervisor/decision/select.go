@@ -31,7 +31,7 @@ func Select(r Record) SelectAgentInput {
 }
 
 // Evaluate builds what progress is judged from. The execution that is judged is the
-// last of the history, and its full output is told.
+// last of the history, or of the one whose work is; its full output is told.
 func Evaluate(r Record) EvaluateProgressInput {
 	in := EvaluateProgressInput{
 		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
@@ -40,8 +40,8 @@ func Evaluate(r Record) EvaluateProgressInput {
 		AvailableAgents: agents(r),
 		Constraints:     constraints(r),
 	}
-	if last := r.History.window(1); len(last) == 1 {
-		in.LastExecution = evaluated(last[0])
+	if last, ok := r.History.lastOf(r.Judged); ok {
+		in.LastExecution = evaluated(last)
 	}
 	return in
 }
