@@ -7,8 +7,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // accept and reject answer a command; each gets exactly one of the two.
@@ -40,9 +42,10 @@ func (st *step) commanded(c contract.Command) {
 	case contract.ForceAgent:
 		st.forceAgent(c.Ref, b.Mode)
 	case contract.SkipStep:
-		st.skipStep(c.Ref)
+		st.skipStep(c.Ref, "")
 	case contract.RetryLast:
-		st.retryLast(c.Ref)
+		last, _ := st.Last()
+		st.retry(c.Ref, last)
 	case contract.Reset:
 		st.reset(c.Ref)
 	case contract.SetPlan:
@@ -101,13 +104,16 @@ func (st *step) killCommand(ref, id string) {
 	}
 	st.accept(ref, "killed "+id)
 	notice := a.Name + " (" + id + ") was ended by the human. Its files remain."
+	if left := st.halfDoneBy(&a); left != "" && st.machined() {
+		notice += "\nLeft half-done: " + left + "."
+	}
 	if st.release(id, "killed by the human", true); st.unfinished(&a) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handKill, Why: "the human ended it", Message: notice})
 	} else {
 		st.tell(contract.Arbiter, KindNotice, notice)
 	}
 	if st.machined() {
-		st.fire(machine.AgentStopped, occasion{agent: id})
+		st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 		return
 	}
 	st.resettle()
@@ -126,24 +132,56 @@ func (st *step) forceAgent(ref, mode string) {
 		st.reject(ref, "%s", problem)
 		return
 	}
+	st.overrule()
 	last, _ := st.Last()
 	st.accept(ref, "summoned "+last.ID+" as "+mode)
-	st.emit(contract.Human, contract.Decision{Decision: "SELECT_MODE", Mode: mode, To: last.ID, Reason: "forced by the human", Source: sourceHuman})
+	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human", Source: sourceHuman}
+	if st.machined() {
+		st.Decisions++
+		forced.Number, forced.Point = st.Decisions, string(decision.PointTalk)
+		st.note(Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
+			Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: sourceHuman,
+		}})
+	}
+	st.emit(contract.Human, forced)
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task as its brief.", last.Name, last.ID, mode))
 }
 
-func (st *step) skipStep(ref string) {
-	i := st.stepAtHand()
-	if i < 0 {
-		st.reject(ref, "the plan has no step to skip")
+// overrule lets go of what the human or another decider is asked: the human has ruled.
+// What was to be judged goes into the Arbiter's work log.
+func (st *step) overrule() {
+	if st.machined() && !st.Held {
+		st.Question = nil
+	}
+	if st.Deciding == nil {
 		return
+	}
+	st.Deciding = nil
+	st.shelveAll(func(m *Mail) bool { return st.withheld(m) && (m.Kind == KindTask || m.judged()) })
+}
+
+// skipStep skips the step that an agent is at, or the one at hand, and says whether there
+// is one.
+func (st *step) skipStep(ref, agent string) bool {
+	i := st.stepToSkip(agent)
+	if i < 0 {
+		st.reject(ref, "the plan has no step to skip: set one with set_plan")
+		return false
 	}
 	st.accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, st.Plan[i].Text))
 	if st.machined() {
-		st.fire(machine.SkipStep, occasion{})
-		return
+		st.fire(machine.SkipStep, occasion{agent: agent})
+		return true
 	}
 	st.skip(i)
+	return true
+}
+
+func (s *State) stepToSkip(agent string) int {
+	if agent == "" {
+		return s.stepAtHand()
+	}
+	return s.stepOf(agent) - 1
 }
 
 // skip marks a step as skipped and tells whom it concerns.
@@ -158,38 +196,42 @@ func (st *step) skip(i int) {
 	}
 }
 
-func (st *step) retryLast(ref string) {
-	a, ok := st.Last()
+// retry has an Orchestrator try again, or starts one again that is parked; the Arbiter
+// goes first. It says whether there was anything to try.
+func (st *step) retry(ref string, a Agent) bool {
 	if arbiter, _ := st.agent(contract.Arbiter); arbiter.Status == Parked {
-		a, ok = arbiter, true
+		a = arbiter
 	}
 	switch {
-	case ok && a.Status == Parked:
+	case a.Status == Parked:
 		st.accept(ref, "started again: "+a.ID)
 		st.unpark(a.ID)
-		return
-	case !ok || !a.Alive():
-		st.reject(ref, "there is no living Orchestrator to try again")
-		return
+		return true
+	case a.ID == "" || !a.Alive():
+		st.reject(ref, "there is no living Orchestrator to try again: summon one with force_agent, or send a message")
+		return false
 	case a.Works():
 		st.reject(ref, "%s is at work already", a.ID)
-		return
+		return false
 	}
 	st.accept(ref, "retry: "+a.ID)
 	st.edit(a.ID).Standing = Working
 	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry, Text: "Try again, another way if the first one failed."})
 	if !st.machined() {
 		st.move(machine.Retry, machine.Executing)
-		return
+		return true
 	}
-	st.Deciding = nil
+	st.overrule()
+	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
 	st.shelveAll(func(m *Mail) bool { return m.From == a.ID && m.judged() && st.withheld(m) }) // the human has judged
 	st.beginWork(a.ID)
 	st.fire(machine.Retry, occasion{agent: a.ID})
+	return true
 }
 
 func (st *step) reset(ref string) {
 	st.accept(ref, "reset")
+	half := st.halfDone()
 	if !st.machined() {
 		st.stopWorkers(occasion{})
 	}
@@ -201,12 +243,19 @@ func (st *step) reset(ref string) {
 	st.Proof, st.Rulings = Proof{}, nil // what was ruled was about another task
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
+	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	if st.machined() {
 		st.fire(machine.Reset, occasion{})
+		st.takeBack(func(m Mail) bool {
+			return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.isOrchestrator(m.From))
+		})
+		if len(half) > 0 {
+			notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
+		}
 	} else {
 		st.move(machine.Reset, machine.Idle)
 	}
-	st.tell(contract.Arbiter, KindNotice, "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now.")
+	st.tell(contract.Arbiter, KindNotice, notice)
 }
 
 // stopWorkers lets every Orchestrator go.
@@ -226,33 +275,43 @@ func (st *step) choose(ref, option string) {
 		st.reject(ref, "no such option; offered: %s", orDefault(strings.Join(st.Offered, ", "), "none"))
 		return
 	}
+	a, ok := st.agent(st.Troubled)
+	if !ok || a.Role != RoleOrchestrator {
+		a, _ = st.Last()
+	}
+	taken := false
 	switch option {
 	case "retry":
-		st.retryLast(ref)
+		taken = st.retry(ref, a)
 	case "skip":
-		st.skipStep(ref)
+		taken = st.skipStep(ref, a.ID)
 	case string(decision.Fallback):
-		st.fallBackTo(ref)
+		taken = st.fallBackFrom(ref, a)
 	case "cancel", string(decision.Abort):
 		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
 	default:
 		st.reject(ref, "that is for you to do, outside of the run: %s", option)
 	}
+	if taken {
+		st.Offered, st.Troubled = nil, ""
+	}
 }
 
-// fallBackTo has another agent try what one has failed at.
-func (st *step) fallBackTo(ref string) {
-	a, ok := st.Last()
-	if !ok {
+// fallBackFrom has another agent try what one has failed at, and says whether there is
+// such a one.
+func (st *step) fallBackFrom(ref string, a Agent) bool {
+	if a.ID == "" {
 		st.reject(ref, "there is no Orchestrator to take the place of")
-		return
+		return false
 	}
 	st.accept(ref, "another agent takes it up")
+	st.overrule()
 	if a.Alive() {
 		st.release(a.ID, "another takes its place", false)
-		st.fire(machine.AgentStopped, occasion{agent: a.ID})
+		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
 	}
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up what %s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
+	return true
 }
 
 func (st *step) setPlan(steps []contract.Step) {
@@ -292,7 +351,11 @@ func planText(steps []contract.Step) string {
 	}
 	var b strings.Builder
 	for i, s := range steps {
-		fmt.Fprintf(&b, "%d. [%s] %s\n", i+1, s.Status, s.Text)
+		fmt.Fprintf(&b, "%d. [%s] %s", i+1, s.Status, s.Text)
+		if s.Mode != "" {
+			fmt.Fprintf(&b, " (for %s)", s.Mode)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

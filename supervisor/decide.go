@@ -43,8 +43,8 @@ func (st *step) adjudicate() {
 		switch a, _ := st.agent(about); {
 		case !due || st.Regency == "" && !st.BridgeUp:
 			return // without a bridge no model answers
-		case a.Standing == HandedOff && point == decision.PointEvaluate:
-			st.takenUp(about)
+		case point == decision.PointEvaluate && st.leftUndone(&a):
+			st.takenUp(about, st.Regency)
 			continue
 		}
 		if st.Regency == "" {
@@ -70,14 +70,19 @@ func (st *step) put(point decision.Point, about string) {
 	st.do(Decide{Decided{Serial: p.Serial, Number: st.Decisions + 1, Point: point, About: about, Input: p.Input}})
 }
 
+// leftUndone says whether one has handed off its own work. A planner hands on a plan.
+func (s *State) leftUndone(a *Agent) bool {
+	return a.Standing == HandedOff && !(a.Mode == plannerMode && len(s.Plan) > 0)
+}
+
 // takenUp has another of the same mode go on with what one hands off: that its work is
 // not done is no question, and who knows of the mode has the tools for it.
-func (st *step) takenUp(id string) {
+func (st *step) takenUp(id, why string) {
 	p := st.pose(decision.PointEvaluate, id)
 	a, _ := st.agent(id)
 	d := decider.Decision{Decision: verdict.Continue, Reason: a.Name + " hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
-	if st.Regency != "" {
-		d.Source, d.Warnings = decider.ByFallback, []string{st.Regency}
+	if why != "" {
+		d.Source, d.Warnings = decider.ByFallback, []string{why}
 	}
 	st.note(Decided{Number: st.Decisions + 1, Point: p.Point, About: id, Input: p.Input, Decision: d})
 	st.carryOut(p, d)
@@ -97,12 +102,19 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 		return "", "", false
 	}
 	for _, m := range st.Mail {
-		if m.To == contract.Arbiter && m.judged() && !m.Sent && st.Phase != machine.Idle {
-			return m.point(), m.From, true
+		if !m.awaitsJudgement() || st.Phase == machine.Idle {
+			continue
+		}
+		if a, _ := st.agent(m.From); m.Stumble || st.leftUndone(&a) || !st.AnyWorks() {
+			return m.point(), m.From, true // what is done waits for what others still do
 		}
 	}
+	if id := st.failedBefore(); st.Regency != "" && id != "" {
+		return decision.PointSelect, id, true // the Arbiter had read of the failure, and rules no more
+	}
+	aside := st.Regency != "" || st.Agents[0].Status != Busy && !st.arbiterAsked()
 	if st.Phase == machine.Evaluating {
-		if last := st.History.Last(1); st.Regency != "" && len(last) > 0 && !st.engaged() && !st.documentDue() {
+		if last := st.History.Last(1); aside && len(last) > 0 && !st.engaged() && !st.documentDue() {
 			return decision.PointEvaluate, last[0].ID, true // the Arbiter had read it, and rules no more
 		}
 	}
@@ -113,13 +125,10 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 		if st.AnyWorks() {
 			return "", "", false // the one that broke waits for a word
 		}
-	case st.Phase != machine.Selecting || st.engaged():
-		return "", "", false
+	case st.Phase == machine.Idle || st.engaged():
+		return "", "", false // in executing, too, nobody may be left: the Arbiter released them, and then ruled no more
 	}
-	if arbiter := &st.Agents[0]; st.Regency == "" && (arbiter.Status == Busy || st.arbiterAsked()) {
-		return "", "", false // it speaks with somebody, and may rule itself
-	}
-	return decision.PointSelect, "", true
+	return decision.PointSelect, "", aside // else it speaks with somebody, and may rule itself
 }
 
 // arbiterAsked says whether the Arbiter's own word is asked for, beyond the task: by the
@@ -134,6 +143,9 @@ func isDocument(kind string) bool { return kind == verdict.KindDone || kind == v
 
 // judged says whether the message ends an execution: what follows is a point of decision.
 func (m *Mail) judged() bool { return isDocument(m.Kind) || m.Stumble }
+
+// awaitsJudgement says whether it lies there for whoever decides.
+func (m *Mail) awaitsJudgement() bool { return m.To == contract.Arbiter && m.judged() && !m.Sent }
 
 // point is which.
 func (m *Mail) point() decision.Point {
@@ -150,10 +162,10 @@ func (s *State) withheld(m *Mail) bool {
 		return false
 	case s.Regency != "":
 		return true
-	case !s.asksOther():
+	case !s.asksOther() || s.Task == "":
 		return false
 	}
-	return m.judged() || m.Kind == KindTask && s.Task != "" && s.Phase != machine.Idle
+	return m.judged() || m.Kind == KindTask && s.Phase != machine.Idle
 }
 
 // note has a decision recorded that was made here. Until it is, the state holds it: a
@@ -271,6 +283,11 @@ func (st *step) unfit(d decider.Decision) string {
 
 // byRules has the deterministic rules decide, and says why.
 func (st *step) byRules(point decision.Point, about, why string) {
+	if a, _ := st.agent(about); point == decision.PointEvaluate && st.leftUndone(&a) {
+		st.takenUp(about, why)
+		return
+	}
+	st.Posed = nil
 	p := st.pose(point, about)
 	var rules decider.Rules
 	var d decider.Decision
@@ -327,7 +344,7 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 	switch d.Decision {
 	case verdict.Complete:
 		v.Message = orDefault(d.Message, d.Summary)
-		v.Summary = orDefault(d.Summary, d.Reason)
+		v.Summary = st.withRegency(orDefault(d.Summary, d.Reason))
 		if problem := st.checkRuling(v); problem != nil {
 			st.overruled(p, d, problem.Error())
 			return
@@ -414,39 +431,4 @@ func (st *step) briefFor(v verdict.Arbiter) string {
 		text = st.Task + "\n\n" + planText(st.Plan)
 	}
 	return text
-}
-
-// shelve puts what was decided on into the Arbiter's work log, shortened: it reads of it
-// when it is next spoken to.
-func (st *step) shelve(p *Posed, d decider.Decision) {
-	taken := func(m *Mail) bool {
-		return st.withheld(m) && (m.Kind == KindTask || m.From == p.About && m.judged())
-	}
-	st.shelveAll(taken)
-	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode), headOf(d.Reason, 500)))
-}
-
-const (
-	shelvedText = 4 << 10 // bytes of a message that becomes a work log entry
-	shelvedMost = 64      // entries; beyond them the oldest are dropped
-)
-
-func (st *step) shelveAll(taken func(*Mail) bool) {
-	for _, m := range slices.Clone(st.Mail) {
-		if !taken(&m) {
-			continue
-		}
-		st.WorkLog = append(st.workLog(), Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: headOf(m.Text, shelvedText), At: m.At})
-		st.Mail = slices.DeleteFunc(st.mail(), func(x Mail) bool { return x.ID == m.ID })
-		if !m.Told {
-			st.Ledger.Shelved++
-		}
-	}
-	if over := len(st.WorkLog) - shelvedMost; over > 0 && (st.Regency != "" || st.asksOther()) {
-		for range over {
-			if i := slices.IndexFunc(st.WorkLog, func(e Entry) bool { return e.Carrier == "" }); i >= 0 {
-				st.WorkLog = slices.Delete(st.workLog(), i, i+1)
-			}
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
@@ -14,8 +15,12 @@ import (
 // session. Call it before [Loop.Run].
 func (l *Loop) Decider(d decider.Decider) { l.decider = d }
 
+// noteLane is the lane of decisions to be recorded. No agent has this id.
+const noteLane = "/notes"
+
 // decide asks the run's decider. It has deadlines of its own, and ends with ctx.
 func (l *Loop) decide(ctx context.Context, q Decided) {
+	crashpoint.Here("loop.decide")
 	d, err := Ask(ctx, l.decider, q.Point, q.Input)
 	q.Decision = d
 	switch {
@@ -24,6 +29,7 @@ func (l *Loop) decide(ctx context.Context, q Decided) {
 	case err != nil:
 		q.Failed = err.Error()
 	}
+	crashpoint.Here("loop.decided")
 	l.Put(q)
 }
 

@@ -85,7 +85,7 @@ func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridg
 func (st *step) noBridge(f NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {
-		was = &Ending{Question: st.Question, Permits: st.Permits}
+		was = &Ending{Question: st.Question, Permits: st.Permits, Was: st.Phase}
 	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
 		st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
@@ -99,7 +99,7 @@ func (st *step) noBridge(f NoBridge) {
 		exit = contract.ExitEnvironment
 	}
 	st.shift(machine.GiveUp, machine.Failed)
-	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Permits: was.Permits}
+	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Permits: was.Permits, Was: was.Was}
 	st.finish()
 	if completed {
 		st.Phase, st.Ending = machine.Complete, was

@@ -175,6 +175,7 @@ func (st *step) stumbled(id, said string) bool {
 		Category: decision.ToolCategory(t.Message, t.Denied), At: st.at, Files: a.Work.Files, InputSize: t.InputSize, OutputSize: t.Size,
 	}
 	st.completeWork(id, said)
+	st.Troubled = id
 	st.recordFailure(id, f, decision.StatusFailure)
 	st.emit(id, contract.Error{
 		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool, headOf(strings.TrimSpace(t.Message), 500)),

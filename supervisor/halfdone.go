@@ -33,27 +33,33 @@ func whatOf(input json.RawMessage) string {
 func (st *step) halfDone() []string {
 	var list []string
 	for i := range st.Agents {
-		a := &st.Agents[i]
-		if a.Role != RoleOrchestrator || a.Status != Busy && a.Status != Restarting {
-			continue
+		if text := st.halfDoneBy(&st.Agents[i]); text != "" {
+			list = append(list, text)
 		}
-		text := a.Name + " (" + a.ID + ")"
-		if a.At != nil {
-			text += " was at " + a.At.Tool
-			if a.At.What != "" {
-				text += " `" + a.At.What + "`"
-			}
-			text += fmt.Sprintf(" for %s", st.at.Sub(a.At.Since).Round(time.Second))
-		} else {
-			text += " was in the middle of a turn"
-		}
-		if n := st.stepOf(a.ID); n > 0 {
-			text += fmt.Sprintf(", step %d of the plan: %s", n, headOf(firstLineOf(st.Plan[n-1].Text), 200))
-		}
-		if a.Work != nil && len(a.Work.Files) > 0 {
-			text += fmt.Sprintf("; files written in this execution: %d", len(a.Work.Files))
-		}
-		list = append(list, text)
 	}
 	return list
+}
+
+// halfDoneBy tells it of one; empty: nothing.
+func (st *step) halfDoneBy(a *Agent) string {
+	if a.Role != RoleOrchestrator || a.Status != Busy && a.Status != Restarting {
+		return ""
+	}
+	text := a.Name + " (" + a.ID + ")"
+	if a.At != nil {
+		text += " was at " + a.At.Tool
+		if a.At.What != "" {
+			text += " `" + a.At.What + "`"
+		}
+		text += fmt.Sprintf(" for %s", st.at.Sub(a.At.Since).Round(time.Second))
+	} else {
+		text += " was in the middle of a turn"
+	}
+	if n := st.stepOf(a.ID); n > 0 {
+		text += fmt.Sprintf(", step %d of the plan: %s", n, headOf(firstLineOf(st.Plan[n-1].Text), 200))
+	}
+	if a.Work != nil && len(a.Work.Files) > 0 {
+		text += fmt.Sprintf("; files written in this execution: %d", len(a.Work.Files))
+	}
+	return text
 }

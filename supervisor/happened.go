@@ -35,8 +35,8 @@ func (st *step) happened(e bridge.Event) {
 		}
 		st.relay(e)
 	case bridge.ToolResult:
-		if a := st.edit(e.ID); a.At != nil && a.At.ToolUse == b.ToolUse {
-			a.At = nil
+		if a.At != nil && a.At.ToolUse == b.ToolUse {
+			st.edit(e.ID).At = nil
 		}
 		st.relay(e)
 	case bridge.Tasks:

@@ -38,7 +38,7 @@ func (st *step) inputEnded() {
 	st.denyPermits("nobody", "no human is present to allow it")
 	arbiter, _ := st.agent(contract.Arbiter)
 	switch {
-	case arbiter.Status == Parked:
+	case arbiter.Status == Parked && st.Regency == "":
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp, machine.Failed)
@@ -73,6 +73,9 @@ func (st *step) word(c contract.Say) {
 		st.abdicate()
 	}
 	st.Exchanges, st.Ceiling, st.Held = 0, 0, false
+	if to == contract.Arbiter { // which is to know what it is about
+		st.shelveAll(func(m *Mail) bool { return st.withheld(m) && m.Kind == KindTask })
+	}
 	if to == contract.Arbiter && st.Task == "" && st.asksOther() {
 		st.Question = nil
 		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
@@ -86,9 +89,15 @@ func (st *step) word(c contract.Say) {
 		e.Standing = Working
 		st.executing()
 		st.beginWork(to)
+	case st.Task == "" && st.machined() && !st.AnyWorks(): // also if it answers what is wanted
+		m.Kind = KindTask
+		st.Task, st.Question = c.Text, nil
 	case st.Question != nil:
 		m.Kind = KindAnswer
 		st.Question = nil
+		if st.machined() && st.Task == "" {
+			st.Task = c.Text // asked what is wanted, after a reset
+		}
 	case st.AnyWorks():
 		m.Kind = KindInterjection
 	case st.Task == "":

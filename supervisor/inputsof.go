@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
@@ -84,9 +85,10 @@ func (s *State) EvaluateInput() (decision.EvaluateProgressInput, bool) {
 // Posed is a question of the task machine's as it was put.
 type Posed struct {
 	Serial int `json:",omitempty"` // of the questions to the run's decider
-	Point decision.Point
-	About string // whose document is judged
-	Input json.RawMessage
+	Point  decision.Point
+	About  string // whose document is judged
+	Input  json.RawMessage
+	Heard  []string `json:",omitempty"` // messages that had ended executions by then
 
 	sel  decision.SelectAgentInput
 	eval decision.EvaluateProgressInput
@@ -95,6 +97,11 @@ type Posed struct {
 // pose builds the input of the point at which the task stands.
 func (st *step) pose(point decision.Point, about string) *Posed {
 	p := &Posed{Point: point, About: about}
+	for i := range st.Mail {
+		if m := &st.Mail[i]; m.awaitsJudgement() {
+			p.Heard = append(p.Heard, m.ID)
+		}
+	}
 	r := st.record()
 	r.Judged = about
 	p.sel = decision.Select(r)
@@ -139,11 +146,37 @@ func (st *step) poseTo(a *Agent, m Mail) {
 		// It is about what was posed already.
 	case m.judged():
 		st.Posed = st.pose(m.point(), m.From)
-	case (st.Phase == machine.Selecting || st.Phase == machine.Error) && st.Task != "" && m.Kind != KindRenewal:
+	case st.Task == "" || m.Kind == KindRenewal:
+		st.Posed = nil
+	case st.Phase == machine.Selecting, st.Phase == machine.Error, st.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.Posed = st.pose(decision.PointSelect, "")
 	default:
 		st.Posed = nil
 	}
+}
+
+// taskText is what `status` tells of the task as the machine sees it.
+func (s *State) taskText() string {
+	most := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf(" of %d", n)
+	}
+	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.History.Len(),
+		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.Options.MaxTotalFailures), orDefault(s.Options.Decider, DeciderSession))
+	switch {
+	case s.Regency != "":
+		text += "; the rules decide in your place: " + s.Regency
+	case s.Deciding != nil:
+		text += ", which is being asked"
+	case s.Yielded:
+		text += ", which leaves the next decision to you"
+	}
+	if f := s.LastError; f != nil {
+		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, headOf(firstLineOf(f.Message), 300))
+	}
+	return text + "\n"
 }
 
 // stateText is what the Arbiter reads of where the task stands, with a message on which

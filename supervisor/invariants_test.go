@@ -61,6 +61,7 @@ func checkInvariants(t *testing.T, s *State) {
 	}
 	checkRenewing(t, s)
 	checkHeirs(t, s)
+	checkWithheld(t, s)
 	if s.Question != nil && s.Ending != nil {
 		t.Fatal("a question is open in a run that ends")
 	}
@@ -137,74 +138,82 @@ func FuzzApply(f *testing.F) {
 	for seed := range uint64(64) {
 		f.Add(seed, uint16(200))
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, n uint16) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		o := Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3}
-		if r.IntN(2) == 0 {
-			o.Task = "t"
+	f.Fuzz(applyRandomly)
+}
+
+// applyRandomly plays so many random facts.
+func applyRandomly(t *testing.T, seed uint64, n uint16) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	o := randomOptions(r)
+	if r.IntN(8) == 0 {
+		o.Rules = r.IntN(rulesOfMachine) // taken up by a newer version
+	}
+	var s State
+	at := time.Unix(1_800_000_000, 0)
+	facts := []Fact{Began{Options: o}}
+	for range int(n) % 400 {
+		facts = append(facts, nil)
+	}
+	finished := 0
+	var fold Fold
+	for i, fact := range facts {
+		if i > 0 {
+			fact = randomFact(r, &s)
 		}
-		o.Decider = []string{"", DeciderSession, DeciderRules, DeciderHybrid}[seed%4]
-		var s State
-		at := time.Unix(1_800_000_000, 0)
-		facts := []Fact{Began{Options: o.WithDefaults()}}
-		for range int(n) % 400 {
-			facts = append(facts, nil)
+		at = at.Add(time.Second)
+		if testing.Verbose() {
+			t.Logf("%s, %s: %+v", s.Phase, s.roll(), fact)
 		}
-		finished := 0
-		var fold Fold
-		for i, fact := range facts {
-			if i > 0 {
-				fact = randomFact(r, &s)
-			}
-			at = at.Add(time.Second)
-			if testing.Verbose() {
-				t.Logf("%s, %s: %+v", s.Phase, s.roll(), fact)
-			}
-			kept := fingerprint(t, &s)
-			next, out := Apply(s, Input{At: at, Fact: fact})
-			again, out2 := Apply(s, Input{At: at, Fact: fact})
-			if kept != fingerprint(t, &s) {
-				t.Fatalf("apply changed its input by %T", fact)
-			}
-			if fingerprint(t, &next) != fingerprint(t, &again) || !reflect.DeepEqual(out, out2) {
-				t.Fatalf("%T is not deterministic", fact)
-			}
-			checkEffects(t, &s, out)
-			s = next
-			checkInvariants(t, &s)
-			raw, err := EncodeInput(Input{At: at, Fact: fact})
-			if err != nil {
-				t.Fatal(err)
-			}
-			kind := journal.Fact
-			if Narrates(fact) {
-				kind = journal.Narration
-			}
-			if err := fold.Take(journal.Record{Seq: uint64(i), Kind: kind, Payload: raw}); err != nil {
-				t.Fatal(err)
-			}
-			if live, folded := shown(s), shown(fold.State); fingerprint(t, &live) != fingerprint(t, &folded) {
-				t.Fatalf("the journal folds to another state after %T:\n%s", fact, cmp.Diff(live, folded))
-			}
-			for _, e := range out {
-				if _, ok := e.(Finish); ok {
-					finished++
-				}
-			}
-			if _, again := fact.(Resumed); again {
-				finished = 0
-			}
-			if finished > 1 {
-				t.Fatal("finished twice")
+		kept := fingerprint(t, &s)
+		next, out := Apply(s, Input{At: at, Fact: fact})
+		again, out2 := Apply(s, Input{At: at, Fact: fact})
+		if kept != fingerprint(t, &s) {
+			t.Fatalf("apply changed its input by %T", fact)
+		}
+		if fingerprint(t, &next) != fingerprint(t, &again) || !reflect.DeepEqual(out, out2) {
+			t.Fatalf("%T is not deterministic", fact)
+		}
+		checkEffects(t, &s, out)
+		checkStep(t, &s, &next, fact, out)
+		s = next
+		checkInvariants(t, &s)
+		raw, err := EncodeInput(Input{At: at, Fact: fact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := journal.Fact
+		if Narrates(fact) {
+			kind = journal.Narration
+		}
+		if err := fold.Take(journal.Record{Seq: uint64(i), Kind: kind, Payload: raw}); err != nil {
+			t.Fatal(err)
+		}
+		if live, folded := shown(s), shown(fold.State); fingerprint(t, &live) != fingerprint(t, &folded) {
+			t.Fatalf("the journal folds to another state after %T:\n%s", fact, cmp.Diff(live, folded))
+		}
+		for _, e := range out {
+			if _, ok := e.(Finish); ok {
+				finished++
 			}
 		}
-	})
+		if begins(fact) {
+			finished = 0
+		}
+		if finished > 1 {
+			t.Fatal("finished twice")
+		}
+	}
 }
 
 // randomFact prefers facts that fit the state, so that runs get somewhere.
 func randomFact(r *rand.Rand, s *State) Fact {
 	if len(s.Agents) > 0 && r.IntN(5) == 0 {
 		if f := renewingFact(r, s); f != nil {
+			return f
+		}
+	}
+	if r.IntN(6) == 0 {
+		if f := machineFact(r, s); f != nil {
 			return f
 		}
 	}
@@ -358,7 +367,7 @@ func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
 func randomDecision(r *rand.Rand, s *State) Fact {
 	f := Decided{Number: s.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
 	if s.Deciding != nil {
-		f.Point, f.About = s.Deciding.Point, s.Deciding.About
+		f.Serial, f.Point, f.About = s.Deciding.Serial, s.Deciding.Point, s.Deciding.About
 	}
 	list := []decider.Decision{
 		{Decision: "SELECT_MODE", Mode: "developer"}, {Decision: "SELECT_MODE", Mode: "wizard"}, {Decision: "CONTINUE"}, {Decision: "RETRY"},
@@ -372,7 +381,7 @@ func randomDecision(r *rand.Rand, s *State) Fact {
 	case 1:
 		f.Deferred = true
 	case 2:
-		f.Number += r.IntN(3) - 1
+		f.Serial += r.IntN(3) - 1
 	}
 	return f
 }

@@ -64,6 +64,11 @@ func (st *step) enlist(a Agent, prompt string) {
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
 	})
+	if !st.BridgeUp && st.machined() { // it starts with the others, when there is another
+		e := st.edit(a.ID)
+		e.Status, e.Fresh = Down, true
+		return
+	}
 	st.do(Spawn{bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}})
 }
 
@@ -101,7 +106,9 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		return "The run has reached its limit of exchanges."
 	}
 	if st.Phase == machine.Idle {
+		posed := st.Posed // it summons by its tool, and has yet to say why
 		st.startTask()
+		st.Posed = posed
 	}
 	st.Summoned++
 	if !st.machined() {
@@ -357,7 +364,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	if a.Status == Restarting {
 		class, cause = a.Class, a.Cause
 	}
-	a.Status, a.Since, a.Doing = Ended, st.at, ""
+	a.Status, a.Since, a.Doing, a.At = Ended, st.at, "", nil
 	if asked {
 		a.Turn = nil
 	}

@@ -96,7 +96,7 @@ func (st *step) withReached(why string) string {
 		b.WriteString(".")
 	}
 	if b.Len() == len(why)+1 {
-		return why
+		return st.withRegency(why)
 	}
-	return b.String()
+	return st.withRegency(b.String())
 }

@@ -259,8 +259,11 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 	case Decide:
 		l.work(func() { l.decide(ctx, e.Question) })
 	case Note:
-		// Recorded as it is, behind what it follows from; nobody waits for it.
-		l.work(func() { l.Put(e.Decision) })
+		// Recorded as it is, behind what it follows from, in order; nobody waits for it.
+		l.lane(noteLane).push(l, func() {
+			crashpoint.Here("loop.note")
+			l.Put(e.Decision)
+		})
 	case Probe:
 		l.work(func() { l.probe(ctx, port, e.Agent) })
 	case RunCheck:

@@ -295,4 +295,5 @@ func (st *step) log(from, kind, text string) {
 	e := Entry{ID: st.newMessageID(), From: from, Kind: kind, Text: text, At: st.at}
 	st.speak(from, contract.Message{MessageID: e.ID, From: from, To: contract.Arbiter, Kind: kind, Text: text})
 	st.WorkLog = append(st.workLog(), e)
+	st.boundLog()
 }

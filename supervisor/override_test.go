@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -117,6 +116,7 @@ func TestResetForgetsWhatWaits(t *testing.T) {
 	if p.s.Deciding != nil || p.s.Phase != machine.Idle || len(p.s.Plan) != 0 {
 		t.Errorf("after the reset: %s, %+v", p.s.Phase, p.s.Deciding)
 	}
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
 	if d := p.s.Deciding; d == nil || d.Point != "select" {
 		t.Errorf("of the next task is asked: %+v", d)
@@ -135,25 +135,88 @@ func TestKillTellsWhatIsHalfDone(t *testing.T) {
 	p.at = p.at.Add(time.Minute)
 	p.mustCommand(contract.Kill{ID: id})
 	p.do(Surveyed{Serial: p.s.Serial, Result: bridge.SurveyResult{}})
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)
 	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m", "step 1 of the plan: Spin the thread")
 }
 
-// TestAModesTimeOutlivesALife: its limit holds in the next life of the run, too.
-func TestAModesTimeOutlivesALife(t *testing.T) {
-	p := begin(t, func(o *Options) {
-		o.Modes = append(agents.List(), agents.Agent{Name: "brief", Description: "d", Limits: agents.Limits{Timeout: time.Hour}})
-	})
-	p.mustCommand(contract.ForceAgent{Mode: "brief"})
-	p.settles()
-	p.resume("")
-	if timer(p.out, workLimitKey(p.agent("orch-1").AgentRef)) == 0 || p.agent("orch-1").Dismissed {
-		t.Error("the time of its mode is set no more")
+// TestWhatIsWantedAfterAReset is the next task, although it answers a question.
+func TestWhatIsWantedAfterAReset(t *testing.T) {
+	p := begin(t, nil)
+	p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.mustCommand(contract.Reset{})
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
+	p.say("Build another")
+	if p.s.Task != "Build another" || p.s.Question != nil {
+		t.Errorf("the task is %q, the question %v", p.s.Task, p.s.Question)
 	}
-	n := len(p.out)
-	p.stopped()
+	p.contains("what the Arbiter reads", p.lastSent(contract.Arbiter), "kind: task", "Build another")
+	p.mustCommand(contract.ForceAgent{Mode: "tester"})
+	if p.s.Phase != machine.Executing || p.s.Iterations != 1 {
+		t.Errorf("%s, iteration %d", p.s.Phase, p.s.Iterations)
+	}
+	p.folds()
+}
+
+// TestAnOverrideAnswersAQuestion: nobody waits for the human who has just ruled.
+func TestAnOverrideAnswersAQuestion(t *testing.T) {
+	for _, body := range []contract.CommandBody{contract.RetryLast{}, contract.ForceAgent{Mode: "reviewer"}, contract.Choose{Option: "fallback"}} {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.stumble(id)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
+		if p.s.Question == nil {
+			t.Fatal("no question")
+		}
+		p.mustCommand(body)
+		if p.s.Question != nil {
+			t.Errorf("%T: %q waits for an answer", body, p.s.Question.Text)
+		}
+		p.folds()
+	}
+}
+
+// TestAKillLeavesTheEvaluation: what another has done is still with the Arbiter.
+func TestAKillLeavesTheEvaluation(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("done", "all of it", true))
+	p.proven("arbiter") // it reads
+	p.mustCommand(contract.ForceAgent{Mode: "reviewer"})
+	p.settles()
+	p.mustCommand(contract.Kill{ID: "orch-2"})
+	if p.s.Phase != machine.Evaluating {
+		t.Errorf("%s: %v", p.s.Phase, phases(p))
+	}
+}
+
+// TestADecisionOverAResume is recorded with what the Arbiter was asked, although the run
+// was killed while it thought.
+func TestADecisionOverAResume(t *testing.T) {
+	p := begin(t, nil)
+	p.proven("arbiter")
 	p.resume("")
-	if timer(p.out[n:], workLimitKey(p.agent("orch-1").AgentRef)) == 0 {
-		t.Error("after the next life begins, the time of its mode is set no more")
+	p.back(bridge.FateSeen)
+	p.verdict("arbiter", ruling("SELECT_MODE", "Do it.", "mode", "developer"))
+	n := effects[Note](p)
+	if len(n) != 1 || n[0].Decision.Number != 1 || n[0].Decision.Point != "select" || len(n[0].Decision.Input) == 0 {
+		t.Errorf("recorded: %+v", n)
+	}
+	p.folds()
+}
+
+// TestAToolOfAnEarlierLife is not at hand any more.
+func TestAToolOfAnEarlierLife(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.proven(id)
+	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})
+	p.resume("")
+	if a := p.agent(id); a.At != nil {
+		t.Errorf("at %+v", a.At)
 	}
 }

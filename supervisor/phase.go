@@ -21,6 +21,7 @@ type occasion struct {
 	failure     *decision.Failure // of AGENT_ERROR
 	output      string            // of AGENT_COMPLETE: what was said
 	recoverable bool
+	stopped     bool    // of AGENT_STOPPED: what is with the Arbiter was not ruled on
 	stuck       bool    // the rules cannot decide either
 	ending      *Ending // how the run ends, where the trigger ends it
 	completed   bool    // RESUME: the task was finished
@@ -30,11 +31,14 @@ type occasion struct {
 // situation is what the table's guards look at.
 func (st *step) situation(o occasion) machine.Situation {
 	opt := st.Options
-	last, lastThere := st.Last()
+	last, lastThere := st.agent(o.agent)
+	if o.agent == "" {
+		last, lastThere = st.Last()
+	}
 	_, known := st.modeNamed(o.mode)
 	s := machine.Situation{
 		Decision: o.ruling.Decision, AgentKnown: o.mode == "" || known,
-		Engaged: st.engagedBeside(o.ruling.To), Awaited: st.awaitsRuling(),
+		Engaged: st.engagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.beingRuled(),
 		HasTask: st.Task != "", HasStep: st.stepAtHand() >= 0, HasLast: lastThere && (last.Alive() || last.Status == Parked),
 		Iterations: st.Iterations, MaxIterations: opt.MaxIterations,
 		Failures: st.Failures, MaxFailures: opt.MaxFailures,
@@ -48,24 +52,36 @@ func (st *step) situation(o occasion) machine.Situation {
 	return s
 }
 
-// actions are what the table's moves do. Those that need nothing done here are told by
-// the `state` event alone.
-var actions = map[machine.Action]func(*step, occasion){
-	machine.BeginTask:       (*step).beginTask,
-	machine.CountIteration:  func(st *step, _ occasion) { st.Iterations++ },
-	machine.RecordExecution: func(st *step, o occasion) { st.completeWork(o.agent, o.output) },
-	machine.RecordFailure:   func(st *step, o occasion) { st.recordFailure(o.agent, o.failure, decision.StatusFailure) },
-	machine.ForgiveFailures: func(st *step, _ occasion) { st.Failures, st.LastError = 0, nil },
-	machine.WaitAndGoOn:     func(*step, occasion) {}, // the retry's timer is set where the trouble is known
-	machine.Correct:         func(*step, occasion) {}, // the correction names the fault, and is told where it was found
-	machine.FallBack:        func(*step, occasion) {}, // the rules' ruling follows as a trigger of its own
-	machine.SkipTheStep:     func(st *step, _ occasion) { st.skip(st.stepAtHand()) },
-	machine.CleanUp:         (*step).cleanUp,
-	machine.StopAgents:      (*step).stopWorkers,
-	machine.EndComplete:     (*step).conclude,
-	machine.EndAtLimit:      (*step).conclude,
-	machine.EndFailed:       (*step).conclude,
-	machine.EndCancelled:    (*step).conclude,
+// act does what a move of the table's names, and says whether it is known. Those that
+// need nothing done here are told by the `state` event alone. (A switch rather than a map
+// of functions: through one, each step would escape to the heap, on every fact.)
+func (st *step) act(a machine.Action, o occasion) bool {
+	switch a {
+	case machine.BeginTask:
+		st.beginTask(o)
+	case machine.CountIteration:
+		st.Iterations++
+	case machine.RecordExecution:
+		st.completeWork(o.agent, o.output)
+	case machine.RecordFailure:
+		st.recordFailure(o.agent, o.failure, decision.StatusFailure)
+	case machine.ForgiveFailures:
+		st.Failures, st.LastError = 0, nil
+	case machine.WaitAndGoOn: // the retry's timer is set where the trouble is known
+	case machine.Correct: // the correction names the fault, and is told where it was found
+	case machine.FallBack: // the rules' ruling follows as a trigger of its own
+	case machine.SkipTheStep:
+		st.skip(st.stepToSkip(o.agent))
+	case machine.CleanUp:
+		st.cleanUp(o)
+	case machine.StopAgents:
+		st.stopWorkers(o)
+	case machine.EndComplete, machine.EndAtLimit, machine.EndFailed, machine.EndCancelled:
+		st.conclude(o)
+	default:
+		return false
+	}
+	return true
 }
 
 // fire brings a trigger to the table, and does what it says. It returns false where the
@@ -92,7 +108,9 @@ func (st *step) enterPhase(on machine.Trigger, m machine.Move, o occasion) {
 		st.shift(on, m.To)
 	}
 	for _, a := range m.Do {
-		actions[a](st, o)
+		if !st.act(a, o) {
+			panic("supervisor: nothing does the action " + string(a))
+		}
 	}
 }
 
@@ -142,6 +160,8 @@ func (st *step) beginTask(occasion) {
 
 // cleanUp forgets what belongs to a task that is over.
 func (st *step) cleanUp(occasion) {
-	st.beginTask(occasion{})
+	if st.beginTask(occasion{}); len(st.Agents) > 0 && st.Agents[0].Alive() {
+		st.abdicate() // the rules lead a task, and there is none
+	}
 	st.Deciding, st.Posed, st.Yielded = nil, nil, false
 }

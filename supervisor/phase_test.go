@@ -14,12 +14,23 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
+// does says whether an action is known; what it panics on here is that nothing is there
+// for it to act on.
+func does(a machine.Action) (known bool) {
+	defer func() { known = known || recover() != nil }()
+	st := &step{State: State{Ending: &Ending{}, Options: Options{Rules: CurrentRules}}}
+	return st.act(a, occasion{})
+}
+
 // TestEveryActionIsCarriedOut: one that the table names and nobody carries out would be a
 // panic in mid-run.
 func TestEveryActionIsCarriedOut(t *testing.T) {
+	if does("dance") {
+		t.Error("anything is carried out")
+	}
 	for i, row := range machine.Table {
 		for _, a := range row.Do {
-			if actions[a] == nil {
+			if !does(a) {
 				t.Errorf("row %d: nothing does %s", i, a)
 			}
 		}

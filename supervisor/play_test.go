@@ -47,6 +47,7 @@ func (p *play) do(f Fact) []Effect {
 		p.t.Fatalf("apply changed its input by %T", f)
 	}
 	checkEffects(p.t, &p.s, out)
+	checkStep(p.t, &p.s, &s, f, out)
 	p.s = s
 	p.out = append(p.out, out...)
 	checkInvariants(p.t, &p.s)

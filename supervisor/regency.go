@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -18,9 +19,10 @@ func (st *step) reign(c bridge.Category, why string) bool {
 	}
 	if st.Regency == "" {
 		st.fire(machine.ArbiterError, occasion{})
-		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " + why + ". The run goes on by the rules."})
+		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " + strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
 	}
 	st.Regency = why
+	st.callOffRenewal() // nobody speaks to it until it rules again
 	st.takeFromArbiter()
 	if st.Question != nil {
 		st.Question = nil // it was the Arbiter's
@@ -49,11 +51,22 @@ func (st *step) abdicate() {
 	st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
 }
 
+// withRegency adds to how a run ended that the Arbiter did not lead it there.
+func (s *State) withRegency(text string) string {
+	if s.Regency == "" {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + headOf(firstLineOf(s.Regency), 300)
+}
+
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."
 
 // standIn answers what waits for the Arbiter's word beside the points of decision, and
 // says whether it did something.
 func (st *step) standIn() bool {
+	st.takeBack(func(m Mail) bool { // about a turn that nobody takes up
+		return st.withheld(&m) && m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRenewal)
+	})
 	st.shelveAll(func(m *Mail) bool {
 		return st.withheld(m) && m.From != contract.Human && m.Kind != KindTask && !m.judged()
 	})
@@ -71,7 +84,17 @@ func (st *step) standIn() bool {
 
 // stumbling says whether what follows from an Orchestrator's failure is yet to be decided.
 func (s *State) stumbling(id string) bool {
-	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.From == id && m.Stumble && !m.Sent })
+	return id == s.failedBefore() || slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.From == id && m.Stumble && !m.Sent })
+}
+
+// failedBefore is who waits for what the Arbiter was to rule on its failure; empty: nobody.
+func (s *State) failedBefore() string {
+	if p := s.Posed; p != nil && p.Point == decision.PointSelect {
+		if a, ok := s.agent(p.About); ok && a.Alive() && a.Standing == Waiting {
+			return a.ID
+		}
+	}
+	return ""
 }
 
 // reassure lets one that has asked go on by itself, a few times in a row.
@@ -81,7 +104,6 @@ func (st *step) reassure(a *Agent) {
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and there was nobody to rule")
 		return
 	}
-	st.Decisions++
-	st.carry(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more", Message: ownJudgement},
-		ruledBy{source: sourceFallback, point: decision.PointTalk, warnings: []string{st.Regency}})
+	st.Posed = nil // that was put to the Arbiter
+	st.rule(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more", Message: ownJudgement}, sourceFallback, st.Regency)
 }

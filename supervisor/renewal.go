@@ -68,6 +68,9 @@ func (st *step) askRenewal() {
 	if st.Renewal != renewalNone || st.Paused || st.Held || len(st.Agents) == 0 || st.Options.Rules < rulesOfHandover {
 		return
 	}
+	if st.Regency != "" {
+		return // it is not spoken to, and its context stands
+	}
 	a := &st.Agents[0]
 	if a.Role != RoleArbiter || a.Status != Ready || !a.Spoken || !a.thin() || a.Troubles > 0 {
 		return

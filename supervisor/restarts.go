@@ -119,8 +119,10 @@ func (st *step) unpark(id string) {
 	a := st.edit(id)
 	a.Status, a.Since, a.Dismissed = Down, st.at, false
 	st.disinherit(id)
-	if a.Role == RoleArbiter {
-		st.abdicate()
+	if a.Role == RoleArbiter && st.machined() {
+		if st.abdicate(); st.Held { // whoever brings it back has spoken
+			st.Exchanges, st.Ceiling, st.Held, st.Question = 0, 0, false, nil
+		}
 		a = st.edit(id)
 	}
 	st.Waking = st.Waking || a.Role == RoleArbiter && st.Options.Rules >= rulesOfHandover

@@ -84,7 +84,11 @@ func (st *step) resumed(f Resumed) {
 		if !was.Live() {
 			was = st.resumePhase() // an older life ended it
 		}
-		st.Deciding, st.Posed = nil, nil
+		st.Deciding = nil
+		if completed || st.asksOther() {
+			st.Posed = nil // else the Arbiter goes on with the turn it was shown it in
+		}
+		st.abdicate() // another life of the Arbiter's, too
 		st.fire(machine.Resume, occasion{completed: completed, was: was})
 	} else {
 		st.move(machine.Resume, st.resumePhase())
@@ -192,7 +196,10 @@ func (st *step) callBack() {
 			a.Status = Ended
 			continue
 		}
-		a.Status, a.Since = Down, st.at
+		a.Status, a.Since, a.At = Down, st.at, nil
+		if a.Role == RoleOrchestrator && a.Limited == "" && st.machined() {
+			st.limitWork(a.ID) // timers ended with the process; another life has all its time
+		}
 	}
 	st.reviveAll()
 }
@@ -285,7 +292,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.Goodbye})
 			st.drop(a.ID)
 		case a.Alive() && a.Status != Down:
-			a.Status, a.Since, a.Doing = Down, st.at, ""
+			a.Status, a.Since, a.Doing, a.At = Down, st.at, "", nil
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
 			st.withdrawPermits(a.ID)
 		}

@@ -85,13 +85,13 @@ func TestResetLeavesNothingToDecide(t *testing.T) {
 	p.verdict(p.working(), report("done", "old work", true))
 	late := p.asked()
 	p.command(contract.Reset{})
-	if n := len(p.s.Mail); n != 0 {
+	if n := len(p.s.Mail); n != 1 {
 		t.Errorf("%d messages wait after a reset: %+v", n, p.s.Mail)
 	}
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.answers(late, "CONTINUE", "")
 	p.say("Another task")
-	p.verdict("arbiter", ruling("SELECT_MODE", "Do it.", "mode", "tester"))
+	p.answers(p.asked(), "SELECT_MODE", "tester")
 	p.verdict(p.working(), report("done", "new work", true))
 	if q := p.asked(); q.About != "orch-2" || strings.Contains(string(q.Input), "old work") {
 		t.Errorf("asked about %s: %s", q.About, q.Input)
@@ -230,6 +230,7 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	p.command(contract.Continue{})
 	judges(p, p.asked().Input, "this is done")
 	p.answers(p.asked(), "CONTINUE", "")
+	p.verdict(one, report("done", "this is better", true))
 	judges(p, p.asked().Input, "that is done")
 	p.folds()
 }
@@ -293,7 +294,7 @@ func TestTheTimeOfAModeGoesOn(t *testing.T) {
 	p.do(Stopped{})
 	p.out = nil
 	p.do(Resumed{Options: p.s.Options})
-	if after := timer(p.out, workLimitKey(p.agent(id).AgentRef)); after != time.Minute {
+	if after := timer(p.out, workLimitKey(p.agent(id).AgentRef)); after <= 0 || after > time.Minute {
 		t.Errorf("the timer is %s", after)
 	}
 	p.settles()
@@ -370,4 +371,52 @@ func TestStatusTellsHowTheTaskStands(t *testing.T) {
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	p.stumble(p.working())
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "failures in a row: 1 of 3", "in all: 1 of 9", "executions: 1", "decider: hybrid", "last error", "exit code 1")
+}
+
+// TestTheAnswerAfterAResetIsTheTask, also where the Arbiter itself decides.
+func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.Reset{})
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
+	p.say("Build another")
+	if p.s.Task != "Build another" {
+		t.Errorf("the task is %q", p.s.Task)
+	}
+	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
+		t.Error(why)
+	}
+}
+
+// TestOneThatAsksInVainIsReplaced, and does not fail again while another does its work.
+func TestOneThatAsksInVainIsReplaced(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxFailures = 6 })
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.crash("arbiter", 5)
+	for a := p.agent(id); a.Alive() && p.s.Ending == nil; a = p.agent(id) {
+		p.verdict(id, report("question", "May I?", true))
+	}
+	if p.s.Ending != nil || p.s.Failures > 3 {
+		t.Fatalf("%d failures, ending %+v", p.s.Failures, p.s.Ending)
+	}
+	if next := p.working(); next == id {
+		t.Errorf("%s is at work", next)
+	}
+	p.folds()
+}
+
+// TestTheArbiterReleasesAllAndRulesNoMore: the rules choose again.
+func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
+	p := begin(t, nil)
+	p.summon("work")
+	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
+	for len(p.s.Handovers) > 0 {
+		p.do(Surveyed{Serial: p.s.Handovers[0].Serial})
+	}
+	if p.s.Regency == "" || p.working() != "orch-2" {
+		t.Errorf("regency %q in %s: %s", p.s.Regency, p.s.Phase, p.s.roll())
+	}
+	p.folds()
 }

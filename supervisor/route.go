@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -38,6 +37,9 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	if problem := st.checkRenewal(v); problem != "" {
 		return bad("%s", problem)
 	}
+	if st.nothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete || v.Decision == verdict.Continue && !st.pendingFor(contract.Arbiter)) {
+		return bad("There is no task: the human reset it. Ask them what is wanted, with ADDRESS_HUMAN.")
+	}
 	switch v.Decision {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
@@ -63,6 +65,12 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		}
 	}
 	return nil
+}
+
+// nothingWanted says whether the task was dropped, and none was given in its place: what
+// the Arbiter still rules is about that one.
+func (s *State) nothingWanted() bool {
+	return s.machined() && s.Phase == machine.Idle && s.Task == "" && !s.AnyWorks()
 }
 
 // roll names the living Orchestrators and where they stand.
@@ -165,11 +173,16 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 	}
 }
 
-// releaseFinished lets those go whose work is done, where nobody else would.
+// releaseFinished lets those go whose work is done, or has failed and is another's now,
+// where nobody else would.
 func (st *step) releaseFinished() {
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Finished {
+		switch a := st.Agents[i]; {
+		case a.Role != RoleOrchestrator || !a.Alive():
+		case a.Standing == Finished:
 			st.release(a.ID, "its work is done", false)
+		case a.Standing == Waiting && a.Work == nil && !st.stumbling(a.ID):
+			st.release(a.ID, "another takes its place", false)
 		}
 	}
 }
@@ -209,7 +222,9 @@ func (st *step) executing() {
 		st.startTask()
 	}
 	if st.machined() {
-		st.fire(machine.AgentMessage, occasion{})
+		if st.Phase != machine.Evaluating || !st.beingRuled() {
+			st.fire(machine.AgentMessage, occasion{})
+		}
 		return
 	}
 	st.move(machine.AgentSelected, machine.Executing)
@@ -274,7 +289,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	if st.machined() {
 		a.Standing = Waiting
 	}
-	if st.Phase == machine.Idle || st.Phase == machine.Selecting || st.machined() && st.Phase == machine.Evaluating && !st.beingRuled() {
+	if st.Phase == machine.Idle || st.Phase == machine.Selecting || st.machined() && st.Phase == machine.Evaluating {
 		st.executing() // it had been done, and was asked where it stands
 	}
 	if v.Kind != verdict.KindQuestion {
@@ -330,98 +345,6 @@ func (st *step) completed(id, said string) {
 		return
 	}
 	st.move(machine.AgentComplete, machine.Evaluating)
-}
-
-// maxFallbacks is how often in a row the rules may decide in an agent's place.
-// Beyond it a dialogue would go on that nobody leads and somebody pays for.
-const maxFallbacks = 2
-
-// fallback decides by rule when an agent gave no valid verdict three times. It
-// never guesses what the agent meant: it lets the dialogue go on, openly.
-func (st *step) fallback(id string, cause error, t bridge.Turn) {
-	a := st.edit(id)
-	a.Fallbacks++
-	said := strings.TrimSpace(t.Text)
-	if said == "" {
-		said = strings.TrimSpace(string(t.Verdict))
-	}
-	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
-	switch {
-	case a.Role == RoleArbiter && st.Renewal == renewalAsked:
-		a.Fallbacks = 0
-		st.emit(id, contract.Notice{Text: trouble + "; another takes its place by the supervisor's record"})
-		st.renewByRecord("it gave no valid document when it was asked for one")
-		return
-	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
-		st.leaderless(trouble, said)
-		return
-	case a.Fallbacks > maxFallbacks:
-		a.Fallbacks = 0
-		st.broken(id, bridge.CatVerdict, trouble)
-		return
-	}
-	st.fail(id, bridge.CatVerdict, trouble+"; the rules decide", []string{})
-	if a.Role == RoleOrchestrator {
-		st.routeOrchestrator(id, verdict.Orchestrator{
-			ExpectsResponse: true, Kind: verdict.KindQuestion,
-			Message: "(No valid verdict was given. The last words were:)\n\n" + orNothing(said),
-		})
-		return
-	}
-	st.fallbackArbiter(said)
-}
-
-// leaderless stops the agents' talk when the Arbiter has ruled on nothing for too
-// long: a human takes it up again, or the run ends.
-func (st *step) leaderless(trouble, said string) {
-	if !st.HumanPresent {
-		if st.reign(bridge.CatVerdict, trouble) {
-			return
-		}
-		st.fail(contract.Arbiter, bridge.CatVerdict, trouble, []string{})
-		st.giveUp(bridge.CatVerdict, trouble)
-		return
-	}
-	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
-	st.Held = true
-	st.ask("The Arbiter rules no more. Its last words: " + orNothing(said) + "\nSpeak, and it is asked again.")
-}
-
-// fallbackArbiter: who waits for a ruling goes on by its own judgement; a
-// hand-off gets its successor; who works is waited for; else the human decides.
-func (st *step) fallbackArbiter(said string) {
-	const reason = "the Arbiter gave no valid verdict"
-	if p := st.Posed; p != nil && p.Point == decision.PointSelect && p.About != "" {
-		st.Posed = nil
-		st.byRules(p.Point, p.About, reason)
-		return
-	}
-	for i := range st.Agents {
-		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
-			st.rule(verdict.Arbiter{
-				Decision: verdict.Continue, To: a.ID, Reason: reason,
-				Message: "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot.",
-			}, sourceFallback)
-			return
-		}
-	}
-	if st.rulesDecide(reason) {
-		return
-	}
-	if st.Handoff != "" || st.AnyWorks() || st.documentDue() {
-		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}
-		st.rule(v, sourceFallback)
-		st.succession(v)
-		return
-	}
-	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: orNothing(said)}, sourceFallback)
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "(nothing)"
-	}
-	return s
 }
 
 // exchange counts a message between agents, and stops talk that no human hears.

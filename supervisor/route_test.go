@@ -208,6 +208,10 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 		id := p.summon("work")
 		turns := 0
 		for ; turns < 100 && p.s.Ending == nil && p.s.Question == nil; turns++ {
+			p.settles()
+			if last, _ := p.s.Last(); last.Status == Busy {
+				id = last.ID
+			}
 			switch {
 			case p.agent(id).Status == Busy:
 				p.verdict(id, report("question", "May I?", true))

@@ -67,7 +67,8 @@ type State struct {
 	Answered      []Answered
 	Granted       []string   // actions a human allowed for the whole run
 	Asked         []Asked    // questions to a predecessor that is being started again
-	Offered       []string   // recovery options of the last error
+	Offered       []string   // recovery options of the last error, until one is taken
+	Troubled      string     // whose error it was
 	Handoff       string     // the Orchestrator whose document waits for a successor
 	Handoffs      []string   // those whose documents wait behind that one, oldest first
 	Handovers     []Handover // documents on their way, oldest first

@@ -131,3 +131,73 @@ func TestAHumanRulesOnAFailure(t *testing.T) {
 	p.decides(decider.Rules{})
 	p.folds()
 }
+
+// TestAPlanIsHandedOn: a planner hands off to whoever builds, and not to a planner.
+func TestAPlanIsHandedOn(t *testing.T) {
+	for _, name := range []string{DeciderRules, DeciderStateless} {
+		p := begin(t, func(o *Options) { o.Decider = name })
+		p.decides(decider.Rules{})
+		planner := p.working()
+		p.verdict(planner, report("handoff", "a plan", true))
+		if p.s.Plan == nil {
+			t.Fatal("there is no plan")
+		}
+		p.decides(decider.Rules{})
+		if mode := p.agent(p.working()).Mode; mode != "developer" {
+			t.Errorf("a %s takes the plan up", mode)
+		}
+		p.folds()
+	}
+}
+
+// TestTheRulesTakeOverAtAFailure that the Arbiter had read: they rule on it.
+func TestTheRulesTakeOverAtAFailure(t *testing.T) {
+	p := begin(t, func(o *Options) { o.HumanPresent = false })
+	babbles := func() {
+		for range 1 + maxCorrections {
+			p.turn("arbiter", bridge.Turn{Text: "hm"})
+		}
+	}
+	babbles()
+	p.verdict(p.working(), report("handoff", "a plan", true))
+	babbles()
+	id := p.working()
+	p.stumble(id)
+	babbles()
+	if d := last[contract.Decision](p); p.s.Regency == "" || d.Decision != "RETRY" || d.To != id || d.Point != "select" {
+		t.Errorf("regency %q, decision %+v", p.s.Regency, d)
+	}
+	for n := 0; p.s.Ending == nil && n < 8; n++ {
+		p.verdict(p.working(), report("done", "it is done", true))
+	}
+	r, _ := p.finished()
+	p.contains("the result", r.Summary, "The rules led here", "no valid verdict 3 times")
+	p.folds()
+}
+
+// TestSeveralAreJudgedTogether: what several have done is one question, once nobody works
+// any more, and leads to one answer.
+func TestSeveralAreJudgedTogether(t *testing.T) {
+	for _, name := range []string{DeciderStateless, DeciderSession} {
+		p := begin(t, nil)
+		one, two := p.summon("this"), p.summon("that")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		if name == DeciderSession {
+			p.crash("arbiter", 5) // the rules decide at once
+		} else {
+			p.s.Options.Decider = name
+		}
+		p.verdict(one, report("done", "this is done", true))
+		if p.s.Deciding != nil || p.s.Decisions != 1 {
+			t.Fatalf("%s: judged while %s works", name, two)
+		}
+		p.verdict(two, report("done", "that is done", true))
+		if name == DeciderStateless {
+			p.decides(decider.Rules{})
+		}
+		p.settles()
+		if n := len(p.s.Agents); n != 4 || p.agent("orch-3").Mode != "tester" || p.s.Deciding != nil || p.s.Decisions != 2 {
+			t.Errorf("%s: %d agents, %d decisions, %+v is asked", name, n, p.s.Decisions, p.s.Deciding)
+		}
+	}
+}

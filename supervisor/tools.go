@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,6 +169,9 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 	if a, again := st.summoned(in); again && st.Options.Rules >= rulesOfHandover {
 		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.", a.ID, a.Name), nil
 	}
+	if st.nothingWanted() {
+		return "", errors.New("there is no task: the human reset it; ask them what is wanted, with ADDRESS_HUMAN")
+	}
 	if problem := st.summon(in.Prompt, in.Mode, in.SuccessorOf, contract.Arbiter); problem != "" {
 		return "", fmt.Errorf("%s", problem)
 	}
@@ -313,6 +317,9 @@ func (st *step) statusText() string {
 		fmt.Fprintf(&b, " of $%.4f", st.Options.MaxCostUSD)
 	}
 	b.WriteString("\n")
+	if st.machined() {
+		b.WriteString(st.taskText())
+	}
 	if !st.HumanPresent {
 		b.WriteString("no human is present\n")
 	}

@@ -171,6 +171,9 @@ func (st *step) interrupted(id string) {
 	case a.Cornered:
 		st.tell(id, KindRelief, "You were stopped, because your context is full and you went on. Hand off now.")
 		return
+	case a.Limited != "" && a.Standing == Working:
+		st.tell(id, KindRelief, "You were stopped, because "+a.Limited+". Hand off now.")
+		return
 	}
 	a.Standing = Waiting
 	st.tell(contract.Arbiter, KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
@@ -292,7 +295,7 @@ func (st *step) executionFailed() bool {
 
 // fail reports trouble once, with what can be done.
 func (st *step) fail(id string, c bridge.Category, message string, options []string) {
-	st.Offered = options
+	st.Offered, st.Troubled = options, id
 	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
 }
 

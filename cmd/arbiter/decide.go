@@ -50,6 +50,7 @@ func (e env) decideCommand() *cli.Command {
 			&cli.IntFlag{Name: "number", Usage: "the decision `N`, counted from 1; implies --explain"},
 			&cli.StringFlag{Name: "at", Usage: "after `RECORD` of the journal, counted from 1, or last; implies --explain"},
 			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE`, - for stdin"},
+			&cli.StringFlag{Name: "template", Usage: "print the built-in prompt template `NAME` (brief.md, evaluate.md, select.md, state.md), to start your own from"},
 			jsonFlag(),
 		}, askingFlags()...),
 		Action: e.decide,
@@ -59,6 +60,8 @@ func (e env) decideCommand() *cli.Command {
 func (e env) decide(c *cli.Context) error {
 	explains := c.Bool("explain") || c.IsSet("number") || c.IsSet("at")
 	switch {
+	case c.IsSet("template"):
+		return e.printTemplate(c)
 	case explains && c.IsSet("input"):
 		return usagef("decide: --explain shows what was decided, --input has something decided: choose one")
 	case explains:
@@ -66,7 +69,7 @@ func (e env) decide(c *cli.Context) error {
 	case c.IsSet("input"):
 		return e.decideOn(c)
 	}
-	return usagef("decide: use --explain [RUN] to see decisions, or --input FILE to have one made")
+	return usagef("decide: use --explain [RUN] to see decisions, --input FILE to have one made, or --template NAME to see a prompt template")
 }
 
 // decideOn has a decider decide on an input from a file.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -147,12 +146,13 @@ func questionOf(p decision.Point, raw json.RawMessage) (question, error) {
 // in the member `input`, as explanations have it. A misspelt member is an error: its
 // author tries what it does.
 func parseQuestion(raw []byte) (question, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return question{}, fmt.Errorf("want one JSON object: %w", err)
+	members, err := membersOf(raw)
+	if inner, ok := members["input"]; ok && err == nil {
+		raw = inner
+		members, err = membersOf(raw)
 	}
-	if inner, ok := members["input"]; ok {
-		return parseQuestion(inner)
+	if err != nil {
+		return question{}, err
 	}
 	var q question
 	switch {
@@ -166,9 +166,17 @@ func parseQuestion(raw []byte) (question, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(q.value()); err != nil {
-		return q, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return q, jsonProblem(err)
 	}
-	return q, nil
+	return q, q.check()
+}
+
+func membersOf(raw []byte) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, fmt.Errorf("want one JSON object: %w", jsonProblem(err))
+	}
+	return members, nil
 }
 
 // sameRuling says whether two decisions come to the same: reasons and words are not

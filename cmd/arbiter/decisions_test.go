@@ -256,7 +256,20 @@ func TestDecideOnAnInput(t *testing.T) {
 		in[:len(in)-1]:        "one JSON object",
 		in + in:               "one JSON object",
 		`{"tsk":"",` + in[1:]: "tsk",
-		strings.Replace(in, `"maxIterations":50`, `"maxIterations":"50"`, 1): "maxIterations",
+		strings.Replace(in, `"maxIterations":50`, `"maxIterations":"50"`, 1): "constraints.maxIterations: want a whole number, not a text",
+		`7`:                       "one JSON object: want an object, not a number",
+		`{"availableAgents":"x"}`: "availableAgents: want a list, not a text",
+		// Half an input.
+		`{"availableAgents":[]}`:                                                                    "the member task is missing or empty",
+		`{"task":"x","availableAgents":[{"displayName":"x"}]}`:                                      "availableAgents[0].name is missing",
+		`{"task":"x","availableAgents":[{"name":"a"},{"name":"a"}]}`:                                `there are two "a"`,
+		`{"task":"x","availableAgents":[],"plan":{"steps":[],"currentStepIndex":7}}`:                "plan.currentStepIndex: 7, want 0 to 0",
+		`{"task":"x","availableAgents":[],"plan":{"steps":[{"status":"done"}]}}`:                    `plan.steps[0].status: "done", want one of pending, in_progress`,
+		`{"task":"x","availableAgents":[],"lastError":{"category":"bad luck"}}`:                     `lastError.category: "bad luck", want one of tool_failure`,
+		`{"task":"x","availableAgents":[],"history":[{"agent":"a","status":"success","error":{}}]}`: `history[0].error.category: ""`,
+		`{"task":"x","lastExecution":{}}`:                                                           "lastExecution.agent is missing",
+		`{"task":"x","lastExecution":{"agent":"a","status":"well"}}`:                                `lastExecution.status: "well", want one of success, failure, timeout, cancelled`,
+		`{"input":{"input":` + in + `}}`:                                                            "an input has the member",
 	} {
 		if _, errs := r.reading(contract.ExitUsage, input, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(errs, want) {
 			t.Errorf("%.60q: %s", input, errs)
@@ -350,5 +363,20 @@ func TestReplayDecisions(t *testing.T) {
 	}
 	if x.Number != 2 || x.Same || x.Now == nil || x.Now.Mode != "planner" || sum.Differ != 1 || sum.Skipped != 1 || sum.Decider != "rules" {
 		t.Errorf("%s", raw)
+	}
+}
+
+// TestNothingToCompareIsNoPass: a regression test that tested nothing says so.
+func TestNothingToCompareIsNoPass(t *testing.T) {
+	r := newJournal(t, threeDecisions(t)...)
+	out, errs := r.arbiter(contract.ExitUsage, "replay", r.id, "--decisions", "--decider", "rules", "--only", "3")
+	if !strings.Contains(out, "0 asked") || !strings.Contains(errs, "no decision to compare (1 were skipped") {
+		t.Errorf("%s%s", out, errs)
+	}
+	r = newJournal(t)
+	r.arbiter(contract.ExitUsage, "replay", r.id, "--decisions", "--decider", "rules")
+	// Nor is a moment made up of a run that nothing is known of.
+	if out, errs = r.arbiter(contract.ExitEnvironment, "decide", "--explain", "--at", "last", r.id); out != "" || !strings.Contains(errs, "there is no moment to explain") {
+		t.Errorf("%s%s", out, errs)
 	}
 }

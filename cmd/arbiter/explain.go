@@ -210,6 +210,9 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 		return environmentf("read run %s: %v", short(run), err)
 	}
 	e.tellDamage(recovery)
+	if last.Seq == 0 {
+		return environmentf("nothing can be read of run %s: there is no moment to explain", short(run))
+	}
 	if upTo != ^uint64(0) && last.Seq < upTo {
 		return usagef("run %s has %d records, and no record %d", short(run), last.Seq, upTo)
 	}

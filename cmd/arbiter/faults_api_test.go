@@ -209,15 +209,16 @@ func TestKeyRefusedInParallel(t *testing.T) {
 
 // TestCutStream: an answer that is cut off in mid-stream, for good, looks like a
 // finished turn (observed with CLI 2.1.329: a result that says success). Without a
-// verdict it is asked for again, and never taken for the end of the work.
+// verdict it is asked for again, and never taken for the end of the work: the rules lead
+// the task as far as their limit.
 func TestCutStream(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input",
+			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--max-iterations", "1",
 				"--scenario", faultScenario(t, "{cut_after: 4, repeat: forever}"), "--task", "Speak")...)
-			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
+			if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
 				t.Errorf("result %+v", r)
 			}
 			for _, e := range collect[contract.Error](s) {

@@ -179,12 +179,12 @@ func TestWordsAtOddTimes(t *testing.T) {
 	})
 	t.Run("parked", func(t *testing.T) {
 		t.Parallel()
-		s := perform(t, talk, sick{"arbiter.[1-5]": "die-mid-turn"})
-		await[contract.Question](s, "a question", func(_ string, b contract.Question) bool { return strings.Contains(b.Text, "parked") })
+		s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
+		s.told("The Arbiter rules no more: it is parked")
 		refused(s, contract.Arbiter, `no living agent "arbiter"`)
 		s.send(contract.RetryLast{})
 		await[contract.Accepted](s, "accepted", nil)
-		s.send(contract.Say{Text: "it is enough"})
+		s.letGo()
 		s.finish(contract.ExitComplete)
 	})
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestAPIFaults: each trouble of the API is one `error` event with its category,
-// no hang, and the right exit code.
+// TestAPIFaults: each trouble of the API is one `error` event with its category, no hang,
+// and the right exit code. What is no trouble of the environment leaves the task to the
+// rules, here as far as their limit.
 func TestAPIFaults(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -24,16 +25,16 @@ func TestAPIFaults(t *testing.T) {
 		category bridge.Category
 		exit     contract.Exit
 	}{
-		{"400", "{status: 400, repeat: forever}", bridge.CatInvalidRequest, contract.ExitFailed},
+		{"400", "{status: 400, repeat: forever}", bridge.CatInvalidRequest, contract.ExitLimit},
 		{"401", "{status: 401, repeat: forever}", bridge.CatAuth, contract.ExitEnvironment},
-		{"429", "{status: 429, repeat: forever}", bridge.CatRateLimit, contract.ExitFailed},
-		{"500", "{status: 500, repeat: forever}", bridge.CatServer, contract.ExitFailed},
-		{"529", "{status: 529, repeat: forever}", bridge.CatOverloaded, contract.ExitFailed},
+		{"429", "{status: 429, repeat: forever}", bridge.CatRateLimit, contract.ExitLimit},
+		{"500", "{status: 500, repeat: forever}", bridge.CatServer, contract.ExitLimit},
+		{"529", "{status: 529, repeat: forever}", bridge.CatOverloaded, contract.ExitLimit},
 	} {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
 				t.Parallel()
-				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-wait", "0s",
+				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-iterations", "1", "--max-wait", "0s",
 					"--scenario", faultScenario(t, c.fault), "--task", "Speak")...)
 				s.finish(c.exit)
 				s.oneError(c.category)
@@ -53,7 +54,8 @@ func faultScenario(t *testing.T, fault string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fault.yaml")
 	fault, repeat := strings.TrimSuffix(fault, ", repeat: forever}")+"}", "forever"
-	text := fmt.Sprintf("name: fault\ntitle: Trouble\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - fault: %s\n        repeat: %s\n", fault, repeat)
+	text := fmt.Sprintf("name: fault\ntitle: Trouble\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - fault: %s\n        repeat: %s\n", fault, repeat) +
+		"  - name: worker\n    match: {role: orchestrator}\n    steps:\n      - verdict: {kind: done, expects_response: true, message: It is done., handoff: " + emptyDocument + "}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,8 @@ func (e env) replayCommand() *cli.Command {
 			"shown. What the Arbiter summoned by its tool counts as SELECT_MODE. Skipped, and counted, is what no other decider\n" +
 			"could have decided: turns at no point of decision, a word to the human, its own renewal. --decider session\n" +
 			"cannot be asked again; stateless is where nothing is named, rules need no model.\n\n" +
-			"Exit codes: 0; with --decisions 1 when a decision differs or could not be made; 2 usage; 5 environment;\n" +
-			"130 SIGINT; 143 SIGTERM or SIGHUP.",
+			"Exit codes: 0; with --decisions 1 when a decision differs or could not be made; 2 usage, or no decision to\n" +
+			"compare; 5 environment; 130 SIGINT; 143 SIGTERM or SIGHUP.",
 		Flags: append([]cli.Flag{
 			&cli.Float64Flag{Name: "pace", Usage: "keep the time between events, that many times as fast (1: as it was; 0: all at once)"},
 			&cli.BoolFlag{Name: "decisions", Usage: "have the decisions made again, and print where they differ"},
@@ -113,7 +113,11 @@ func (e env) replayDecisions(c *cli.Context) error {
 		}
 	}
 	t.CostUSD = o.cost()
-	return e.printTally(c, t)
+	if err := e.printTally(c, t); err != nil || t.Asked > 0 {
+		return err
+	}
+	// A test that tests nothing has not passed.
+	return usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide --explain %s lists them)", short(info.Run), t.Skipped, short(info.Run))
 }
 
 // judge compares and counts.

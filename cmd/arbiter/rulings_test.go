@@ -42,11 +42,14 @@ var rulings = []struct {
       - {verdict: {decision: CONTINUE, message: m, reason: r}}
       - {expect: (?s)kind. correction.*none is at work, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-7, message: m, reason: r}}
       - {expect: (?s)kind. correction.*orch-7, verdict: {decision: SELECT_MODE, mode: wizard, message: m, reason: r}}
-      - {expect: No human is present, verdict: {decision: COMPLETE, message: It is done., summary: alone, reason: r}}
+      - {expect: (?s)kind. done.*planned, verdict: {decision: COMPLETE, message: It is done., summary: alone, reason: r}}
+  - name: planner
+    match: {role: orchestrator}
+    steps: [{verdict: {kind: done, expects_response: true, message: planned, handoff: ` + emptyDocument + `}}]
 `,
 		check: func(t *testing.T, s *script, r contract.Result) {
 			d := collect[contract.Decision](s)
-			if len(d) != 2 || d[0].Source != "fallback" || d[0].Decision != "ADDRESS_HUMAN" || r.Summary != "alone" {
+			if len(d) != 2 || d[0].Source != "fallback" || d[0].Mode != "planner" || r.Summary != "alone" {
 				t.Errorf("decisions %+v, result %+v", d, r)
 			}
 			s.oneError(bridge.CatVerdict)

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
@@ -94,5 +97,21 @@ func readTemplate(path string, flag int) (string, error) {
 	if len(raw) > maxTemplate {
 		return "", fmt.Errorf("a template has at most %d bytes", maxTemplate)
 	}
+	if !utf8.Valid(raw) {
+		return "", errors.New("not UTF-8")
+	}
 	return string(raw), nil
+}
+
+// printTemplate prints a built-in template, to start one's own from.
+func (e env) printTemplate(c *cli.Context) error {
+	if c.NArg() > 0 || c.IsSet("explain") || c.IsSet("number") || c.IsSet("at") || c.IsSet("input") {
+		return usagef("decide --template prints a built-in template, and takes nothing else")
+	}
+	text, ok := prompts.Source(c.String("template"))
+	if !ok {
+		return usagef("--template %q: use one of %s", c.String("template"), strings.Join(prompts.Names(), ", "))
+	}
+	_, err := io.WriteString(e.stdout, text)
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
 // write makes a file with its directories.
@@ -56,6 +57,8 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		{"no such member", func(t *testing.T, dir string) { write(t, "one\ntwo\n{{.Tusk}}", dir, "evaluate.md") }, []string{"evaluate.md", ":3", "Tusk"}},
 		{"unknown name", func(t *testing.T, dir string) { write(t, "x", dir, "selekt.md") }, []string{"selekt.md", "brief.md, evaluate.md, select.md, state.md"}},
 		{"too large", func(t *testing.T, dir string) { write(t, strings.Repeat("x", maxTemplate+1), dir, "select.md") }, []string{"select.md", "65536 bytes"}},
+		{"no text", func(t *testing.T, dir string) { write(t, "Schl\xfcssel {{.Task}}", dir, "select.md") }, []string{"select.md", "not UTF-8"}},
+		{"empty", func(t *testing.T, dir string) { write(t, "", dir, "select.md") }, []string{"select.md", "renders nothing"}},
 		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") }, []string{"select.md", "not a regular file"}},
 		{"a pipe", func(t *testing.T, dir string) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -90,5 +93,30 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheBuiltInTemplatesAreToldAndTaken: what --template prints can be put in their place.
+func TestTheBuiltInTemplatesAreToldAndTaken(t *testing.T) {
+	r := newJournal(t)
+	for _, name := range prompts.Names() {
+		text, _ := r.arbiter(contract.ExitComplete, "decide", "--template", name)
+		write(t, text, ".arbiter", "prompts", name)
+	}
+	r.reading(contract.ExitComplete, string(encoded(t, aSelection("x"))), "decide", "--trust", "--input", "-", "--decider", "rules")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"select"}, `--template "select": use one of brief.md, evaluate.md, select.md, state.md`},
+		{[]string{"arbiter.md"}, "use one of"},
+		{[]string{"../set.go"}, "use one of"},
+		{[]string{""}, "use one of"},
+		{[]string{"select.md", "--number", "1"}, "takes nothing else"},
+		{[]string{"select.md", "run"}, "takes nothing else"},
+	} {
+		if _, errs := r.arbiter(contract.ExitUsage, append([]string{"decide", "--template"}, c.args...)...); !strings.Contains(errs, c.want) {
+			t.Errorf("%q: %s", c.args, errs)
+		}
 	}
 }

@@ -62,6 +62,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 				t.Parallel()
 				flags := append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task", "Weave", "--decider", c.decider, "--decision-cache")
 				s := start(t, nil, flags...)
+				s.decidesThrice()
 				r := s.finish(contract.ExitComplete)
 				if diff := cmp.Diff(c.want, rulingsOf(s)); diff != "" {
 					t.Errorf("decisions (-want +got):\n%s", diff)
@@ -119,6 +120,10 @@ const badAnswers = `
   - name: waverer
     match: {role: main, contains: "# What is to be judged\\s+- agent: planner"}
     otherwise: {say: Hm.}
+`
+
+// worseAnswers are none, or none that could be used.
+const worseAnswers = `
   - name: babbler # never decides
     match: {role: main, contains: "# The last error\\s+- agent: developer"}
     otherwise: {verdict: {decision: SELECT_MODE, mode: wizard, reason: Magic.}}
@@ -134,19 +139,22 @@ func TestDecidersThatAnswerBadly(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", workflow(t, badAnswers),
+			actors, sources := badAnswers, taskRulings("model", "model", "model", "model", "model", "model")
+			warnings := make([][]string, 6)
+			warnings[1] = []string{"answer 1 could not be used", "answer 2 could not be used"}
+			if !p.real { // to which they are answers like any other
+				actors, sources = badAnswers+worseAnswers[1:], taskRulings("model", "model", "fallback", "fallback", "model", "model")
+				warnings[2] = []string{"answer 1 could not be used", "answer 2 could not be used", "none of 3 answers could be used"}
+				warnings[3] = []string{"asked again", "asked again", "the rules decide: "}
+			}
+			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", workflow(t, actors),
 				"--task", "Weave", "--decider", "stateless")...)
+			s.decidesThrice()
 			r := s.finish(contract.ExitComplete)
-			if diff := cmp.Diff(taskRulings("model", "model", "fallback", "fallback", "model", "model"), rulingsOf(s)); diff != "" {
+			if diff := cmp.Diff(sources, rulingsOf(s)); diff != "" {
 				t.Fatalf("decisions (-want +got):\n%s\n%s", diff, s.dump())
 			}
-			for i, want := range [][]string{
-				nil,
-				{"answer 1 could not be used", "answer 2 could not be used"},
-				{"answer 1 could not be used", "answer 2 could not be used", "none of 3 answers could be used"},
-				{"asked again", "asked again", "the rules decide: "},
-				nil, nil,
-			} {
+			for i, want := range warnings {
 				got := collect[contract.Decision](s)[i].Warnings
 				if len(got) != len(want) {
 					t.Errorf("decision %d warns of %q", i+1, got)

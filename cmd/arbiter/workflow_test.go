@@ -79,6 +79,12 @@ func planned(s *script) []string {
 	return list
 }
 
+// decidesThrice waits for the middle of the play: no step of it takes long.
+func (s *script) decidesThrice() {
+	s.t.Helper()
+	await[contract.Decision](s, "a third decision", func(_ string, d contract.Decision) bool { return d.Number == 3 })
+}
+
 // TestWorkflow leads a task from a plan over a failed try to its end, the Arbiter
 // deciding, and looks at what each decision was made from.
 func TestWorkflow(t *testing.T) {
@@ -87,6 +93,7 @@ func TestWorkflow(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task", "Weave")...)
+			s.decidesThrice()
 			r := s.finish(contract.ExitComplete)
 			if r.Status != contract.StatusComplete || r.Iterations != 4 || r.Crashes != 0 {
 				t.Errorf("result %+v", r)

@@ -51,6 +51,7 @@ func (r *round) checkBooks(requests []rehearsal.Request) {
 		r.checkSaid(books)
 	}
 	r.checkReceipts(books)
+	r.checkNumbers(books)
 	lost := r.checkChairs(books, requests)
 	r.checkDocuments(books, requests, lost)
 }
@@ -73,6 +74,20 @@ func (r *round) checkSaid(books []contract.Line) {
 func sameness(l contract.Line) string {
 	raw, err := json.Marshal(l)
 	return fmt.Sprint(string(raw), err)
+}
+
+// checkNumbers: decisions have the next number each, over all lives.
+func (r *round) checkNumbers(books []contract.Line) {
+	n := 0
+	for _, l := range books {
+		if b, ok := l.Body.(contract.Decision); ok {
+			if n++; b.Number != n {
+				r.f.unkept++
+				r.fail("decision %d has number %d: %.300s", n, b.Number, sameness(l))
+				return
+			}
+		}
+	}
 }
 
 // checkReceipts: the checks of a document come one after the other, each once, however
@@ -262,6 +277,9 @@ func (r *round) checkChairs(books []contract.Line, requests []rehearsal.Request)
 		case contract.Delivered:
 			waits = false
 		case contract.Decision:
+			if b.Source != "session" {
+				continue // in its name, and not by its model
+			}
 			if over {
 				bad("an Arbiter that had handed off ruled %s", b.Decision)
 			}

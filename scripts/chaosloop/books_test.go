@@ -106,7 +106,7 @@ func TestOneArbiterAtATime(t *testing.T) {
 	const inherits, one, two = "⟦k | from: supervisor | kind: inheritance⟧\nx\n⟦k | end⟧\n", "⟦k | from: human | kind: task | id: a-1⟧\nx", "⟦k | from: human | kind: message | id: a-2⟧\nx"
 	sits := func(s string) contract.Event { return of(contract.Arbiter, contract.Spawn{SessionID: s}) }
 	hears := of(contract.Arbiter, contract.Delivered{})
-	rules := func(d string) contract.Event { return of(contract.Arbiter, contract.Decision{Decision: d}) }
+	rules := func(d string) contract.Event { return of(contract.Arbiter, contract.Decision{Decision: d, Source: "session"}) }
 	leaves := of(contract.Arbiter, handoff(contract.Arbiter, contract.Arbiter))
 	sound := book(sits("a"), hears, rules("CONTINUE"), rules(verdict.Handoff), leaves, sits("b"), hears, rules("COMPLETE"))
 	asked := []rehearsal.Request{history(t, "a", one), history(t, "b", inherits+two)}
@@ -162,5 +162,23 @@ func TestWhoIsAtWork(t *testing.T) {
 	}
 	if r.at["orch-1"] != finished || r.at["orch-2"] != atWork || r.at["orch-3"] != summoned || r.at["orch-4"] != down || len(r.at) != 4 {
 		t.Errorf("%v", r.at)
+	}
+}
+
+func TestDecisionsAreNumbered(t *testing.T) {
+	decision := func(n int) contract.Event { return of(contract.Arbiter, contract.Decision{Number: n}) }
+	for name, tt := range map[string]struct {
+		books  []contract.Line
+		unkept int
+	}{
+		"each once":    {book(decision(1), of("a", contract.Spawn{}), decision(2), decision(3)), 0},
+		"one is lost":  {book(decision(1), decision(3)), 1},
+		"one is twice": {book(decision(1), decision(1)), 1},
+		"not numbered": {book(decision(0)), 1},
+	} {
+		r := &round{f: newFigures()}
+		if r.checkNumbers(tt.books); r.f.unkept != tt.unkept {
+			t.Errorf("%s: %d, %q", name, r.f.unkept, r.problems)
+		}
 	}
 }

@@ -21,13 +21,15 @@ const (
 	byDisk   = "disk"   // that is full
 	byRemove = "remove" // of the run, once it is complete
 	byHuman  = "human"  // who ends an Orchestrator in the middle of its work
+
+	byDecider = "decider" // that is another than the Arbiter
 )
 
 // helpFor names what a crash point needs; "" is for those that are passed anyway.
 func helpFor(point string) string {
 	for prefix, help := range map[string]string{
 		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
-		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove, "loop.survey": byHuman,
+		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove, "loop.survey": byHuman, "loop.decide": byDecider,
 	} {
 		if strings.HasPrefix(point, prefix) {
 			return help
@@ -44,7 +46,7 @@ func (r *round) force() (plan, bool) {
 		return plan{}, false
 	case r.lives < r.mustAt: // so that there is another life
 		return plan{victim: "arbiter", after: 15 + r.rnd.IntN(20)}, true
-	case help == "":
+	case help == "" || help == byDecider:
 		r.forced = true
 		return plan{crashAt: at}, true
 	case help == byBridge || help == byDisk || help == byHuman:

@@ -55,6 +55,9 @@ func (r *round) start(crashAt string) (*life, error) {
 	if r.run == "" {
 		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)", "--allow", "Write", "--max-failures", "20",
 			"--env", "ARBITER_STANDIN_LEDGER="+r.ledger, "--task", "Weave two threads. "+r.token())
+		if r.asks {
+			args = append(args, "--decider", "stateless")
+		}
 	} else {
 		args = append(args, "--resume", "--session", r.run)
 	}

@@ -16,6 +16,11 @@ import (
 //go:embed job.yaml
 var job []byte
 
+// decided is the job of the rounds in which another than the Arbiter decides.
+//
+//go:embed decided.yaml
+var decided []byte
+
 // round is one job, over as many lives as it takes.
 type round struct {
 	o      options
@@ -30,6 +35,7 @@ type round struct {
 	mustN  int
 	forced bool   // it was tried
 	claude string // the real CLI; empty: the stand-in plays
+	asks   bool   // a stateless decider
 
 	api    *rehearsal.Server
 	player string
@@ -123,7 +129,11 @@ func (r *round) prepare() error {
 		}
 	}
 	script := filepath.Join(r.dir, "job.yaml")
-	if err := os.WriteFile(script, job, 0o600); err != nil {
+	text := job
+	if r.asks {
+		text = decided
+	}
+	if err := os.WriteFile(script, text, 0o600); err != nil {
 		return err
 	}
 	sc, err := rehearsal.Load(script)

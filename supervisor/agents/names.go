@@ -2,6 +2,8 @@ package agents
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,6 +14,9 @@ const maxName = 64
 
 // reserved are the names of those who speak in a run, and of nobody else.
 var reserved = []string{"arbiter", "orchestrator", "supervisor", "human"}
+
+// numbered are the names of Orchestrators in a run: orch-1, Orchestrator IV.
+var numbered = regexp.MustCompile(`(?i)^orch(-[0-9]+|estrator [ivxlcdm]+)$`)
 
 // checkName holds a name to what can stand in a list, a prompt or an order, and be told
 // from the others there.
@@ -36,11 +41,9 @@ func (r *reader) checkName(line int, name string) {
 		r.problem(line, "name", "%s ends in a blank: %s", clip(name), want)
 		return
 	}
-	for _, who := range reserved {
-		if strings.EqualFold(name, who) {
-			r.problem(line, "name", "%s is one who speaks in a run; choose another name", clip(name))
-			return
-		}
+	if numbered.MatchString(name) || slices.ContainsFunc(reserved, func(who string) bool { return strings.EqualFold(name, who) }) {
+		r.problem(line, "name", "%s is one who speaks in a run; choose another name", clip(name))
+		return
 	}
 	if twin := lookalike(name); twin != "" {
 		r.warn(line, "name", "%+q looks like %s and is another name", name, twin)

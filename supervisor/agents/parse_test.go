@@ -116,7 +116,7 @@ func TestNames(t *testing.T) {
 		"x": "ok", "Data Engineer": "ok", "go1.26_v-2": "ok", "prüfer": "ok", "ревизор": "ok", "検査": "ok",
 		"a,b": "bad", "a(b)": "bad", "a*": "bad", "a\\nb": "bad", "a/b": "bad", "../x": "bad", "-x": "bad", "a  b": "bad", "a ": "bad", " a": "bad", "a:b": "bad",
 		"pl\u202eanner": "bad", "tag\U000E0041": "bad", "zero\u200bwidth": "bad", "no\u00a0break": "bad", "<b>": "bad", "\U0001F600": "bad",
-		"arbiter": "bad", "Human": "bad", strings.Repeat("n", 65): "bad",
+		"arbiter": "bad", "Human": "bad", "orch-1": "bad", "Orch-12": "bad", "Orchestrator IV": "bad", "orch-x": "ok", strings.Repeat("n", 65): "bad",
 		"аrbiter": "looks like arbiter", "arb1ter": "ok", "arbıter": "looks like arbiter", "plаnner": "looks like planner", "Planner": "looks like planner", "dev-eloper": "looks like developer",
 		"ｔester": "looks like tester", "revie\u0300wer": "looks like reviewer", "hurnan": "looks like human", "gοpher": "mixes letters",
 	} {

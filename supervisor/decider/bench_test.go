@@ -2,7 +2,9 @@ package decider
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
@@ -59,6 +61,38 @@ func BenchmarkDecide(b *testing.B) {
 }
 
 type instant struct{}
+
+// BenchmarkRules compares the rules with reading their input, which whoever asks a model
+// has to write, and a model to read.
+func BenchmarkRules(b *testing.B) {
+	in := decision.Evaluate(midway())
+	raw, err := json.Marshal(in)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ruled, read time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		began := time.Now()
+		for range 100 {
+			if d, _ := (Rules{}).Evaluate(in); d.Decision == "" {
+				b.Fatal("no decision")
+			}
+		}
+		ruled += time.Since(began)
+		began = time.Now()
+		for range 100 {
+			var again decision.EvaluateProgressInput
+			if err := json.Unmarshal(raw, &again); err != nil {
+				b.Fatal(err)
+			}
+		}
+		read += time.Since(began)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(ruled.Nanoseconds())/float64(100*b.N), "ns/decision")
+	b.ReportMetric(float64(ruled)/float64(read), "×unmarshal")
+}
 
 func (instant) Ask(context.Context, Question) (Answer, error) { return Answer{Text: test}, nil }
 

@@ -30,6 +30,19 @@ const MaxPrompt = 256 << 10
 // Names are the templates a user may override, sorted.
 func Names() []string { return []string{briefFile, evaluateFile, selectFile, stateFile} }
 
+// Source is the text of a built-in template, to start one's own from; false: none is
+// named so.
+func Source(name string) (string, bool) {
+	if !slices.Contains(Names(), name) {
+		return "", false
+	}
+	text, err := files.ReadFile("text/" + name)
+	if err != nil {
+		panic(err) // embedded; a test reads them all
+	}
+	return string(text), true
+}
+
 // Brief fills in what an Orchestrator is told that the Arbiter did not brief itself.
 type Brief struct {
 	Input   decision.SelectAgentInput
@@ -55,13 +68,12 @@ func BuiltIn() *Set { return builtIn() }
 var builtIn = sync.OnceValue(func() *Set {
 	s := &Set{templates: map[string]*template.Template{}}
 	for _, name := range Names() {
-		text, err := files.ReadFile("text/" + name)
+		text, _ := Source(name)
+		t, err := read(name, text)
 		if err != nil {
-			panic(err) // embedded; a test renders them all
+			panic(err) // a test renders them all
 		}
-		if s.templates[name], err = read(name, string(text)); err != nil {
-			panic(err)
-		}
+		s.templates[name] = t
 	}
 	return s
 })
@@ -105,11 +117,6 @@ func read(name, text string) (*template.Template, error) {
 		}
 	}
 	return t, nil
-}
-
-// told takes the package's name off its errors: they begin with file and line.
-func told(err error) error {
-	return errors.New(strings.TrimPrefix(err.Error(), "template: "))
 }
 
 // step is the node that counts: {{step}}.

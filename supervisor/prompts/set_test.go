@@ -157,11 +157,14 @@ func TestOverrides(t *testing.T) {
 func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 	own := map[string]string{}
 	for _, name := range Names() {
-		text, err := files.ReadFile("text/" + name)
-		if err != nil {
-			t.Fatal(err)
+		text, ok := Source(name)
+		if !ok {
+			t.Fatalf("no source of %s", name)
 		}
-		own[name] = string(text)
+		own[name] = text
+	}
+	if text, ok := Source("orchestrator.md"); ok {
+		t.Errorf("a template that nobody overrides is offered: %.40q", text)
 	}
 	s, err := NewSet(own)
 	if err != nil {
@@ -183,7 +186,14 @@ func TestBadTemplatesAreTold(t *testing.T) {
 		{"select.md", "a\nb {{.Task", "select.md:2: "},
 		{"select.md", "a\n\n{{shell .Task}}", `select.md:3: function "shell" not defined`},
 		{"state.md", "a\n{{.Nothing}}", "state.md:2:2: "},
-		{"brief.md", "{{.Plan.CurrentStepIndex}}", "nil pointer"}, // a task that begins has no plan
+		{"brief.md", "{{.Plan.CurrentStepIndex}}", "there may be nothing to have a CurrentStepIndex: put it into {{with …}} … {{end}}"}, // a task that begins has no plan
+		{"brief.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, AvailableAgents, Constraints, Step, Mode, Reason, Message"},
+		{"select.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, AvailableAgents, Constraints"},
+		{"evaluate.md", "{{range .History}}{{.Task}}{{end}}", "there is no Task here, but Agent, Iteration, Status, "},
+		{"select.md", "{{range .AvailableAgents}}{{.Tools.All}}{{end}}", "there is no All here, but Allowed, Blocked"},
+		{"select.md", "", "select.md renders nothing (remove the file"},
+		{"state.md", " \n\t", "state.md renders nothing"},
+		{"select.md", `{{define "system"}} {{end}}x`, `the block "system" of select.md renders nothing`},
 		{"evaluate.md", "{{.LastExecution.Key}}", "evaluate.md:1:16: "},
 		{"select.md", "{{.Key}}", "select.md:1:2: "}, // no method of ours is within reach
 		{"select.md", `{{define "system"}}` + "\n{{.Nothing}}{{end}}x", "select.md:2:2: "},

@@ -1,15 +1,31 @@
 package prompts
 
-import "github.com/arbiter-cli/arbiter/supervisor/decision"
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
 
 // try renders a template on both samples. That one makes nothing of a sample is allowed:
-// what it makes nothing of may never come.
+// what it makes nothing of may never come. To make nothing of either is a mistake, such as
+// a file that is still empty.
 func (s *Set) try(name string) error {
+	made := map[string]int{}
 	for _, in := range []decision.SelectAgentInput{begins(), midst()} {
 		for part, data := range s.parts(name, in) {
-			if _, err := s.execute(name, part, data); err != nil {
+			text, err := s.execute(name, part, data)
+			if err != nil {
 				return err
 			}
+			made[part] += len(text)
+		}
+	}
+	for part, n := range made {
+		if n == 0 && part == name {
+			return fmt.Errorf("%s renders nothing (remove the file, and the built-in template counts)", name)
+		}
+		if n == 0 {
+			return fmt.Errorf("the block %q of %s renders nothing (remove it, and the built-in one counts)", part, name)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -112,10 +113,19 @@ func performance(s *supervisor.State, mode string) string {
 		text += fmt.Sprintf(", %.1f executions to a success", p.IterationAverage)
 	}
 	if p.LastSuccess != "" {
-		text += "; last success " + Word(p.LastSuccess)
+		text += "; last success " + whenText(p.LastSuccess)
 	}
 	if p.LastFailure != "" {
-		text += "; last failure " + Word(p.LastFailure)
+		text += "; last failure " + whenText(p.LastFailure)
 	}
 	return text
+}
+
+// whenText tells a moment as a person here reads it.
+func whenText(stamp string) string {
+	at, err := time.Parse(time.RFC3339, stamp)
+	if err != nil {
+		return Word(stamp)
+	}
+	return at.Local().Format(time.DateTime)
 }

@@ -3,12 +3,14 @@ package orders
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/tui/composer"
 )
 
@@ -68,8 +70,9 @@ func TestAgents(t *testing.T) {
 		{Name: "weaver", Description: "# Use it\nto weave\x1b[2J", Tools: []string{"Read", "Ed`it"}, DisallowedTools: []string{"Bash"}, Source: "/p/.arbiter/agents/weaver.md", Model: "haiku", Limits: agents.Limits{MaxTurns: 9, MaxCostUSD: 2}},
 		{Name: "idler", Description: "never", Tools: []string{}},
 	}
+	s.History = s.History.Add(decision.Execution{Agent: "idler", Status: decision.StatusSuccess, CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
 	text := Agents(s)
-	for _, want := range []string{"## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`", "limits: 9 turns, $2.00", "from: `/p/.arbiter/agents/weaver.md`", "tools: none", "model: `the run's`", "from: `built-in`"} {
+	for _, want := range []string{"## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`", "limits: 9 turns, $2.00", "from: `/p/.arbiter/agents/weaver.md`", "tools: none", "model: `the run's`", "from: `built-in`", "last success 2026-03-01 12:00:00"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}

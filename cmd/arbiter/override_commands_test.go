@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// overridden is a play in which the human rules: each Orchestrator does as its mode says,
+// and the Arbiter asks what is to be done.
+//
+//   - a developer is at a command that does not end; told to try again, it is done
+//   - a tester stops at a tool that fails, and asks; told to try again, it is done
+//   - a reviewer stops at one that timed out
+//   - a planner is done at once; told to try again, it is at a command, too
+//
+// What a planner has done the Arbiter ponders for long.
+const overridden = `name: overridden
+title: The human rules
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      - expect: COMPLETE while
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+      - {expect: "Released: |it is enough|It is spun", verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
+      - {expect: A plan is laid, delay: 600s, verdict: {decision: ADDRESS_HUMAN, message: "And now?", reason: r}}
+      - {expect: another agent takes up, verdict: {decision: SELECT_MODE, mode: tester, message: Spin it otherwise., reason: r}}
+      - expect: "kind: task.*\n(?P<mode>\\w+)"
+        verdict: {decision: SELECT_MODE, mode: "{{.mode}}", message: "Spin it, {{.mode}}.", reason: r}
+      - {expect: told .* to try again|human summoned, verdict: {decision: CONTINUE, message: Patience., reason: r}}
+      - verdict: {decision: ADDRESS_HUMAN, message: "And now?", reason: r}
+  - name: tester
+    match: {role: orchestrator, contains: "Spin it otherwise|Spin it, tester"}
+    otherwise:
+      - {expect: "kind: retry", verdict: &done {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}}
+      - {expect: no wheel, verdict: {expects_response: true, kind: question, message: There is no wheel. What now?}}
+      - use: [{tool: Bash, input: {command: "echo no wheel; exit 3", description: Spin}}]
+  - name: planner
+    match: {role: orchestrator, contains: "Spin it, planner"}
+    otherwise:
+      - {expect: "kind: retry", use: [{tool: Bash, input: {command: "WORK", description: Spin}}]}
+      - {verdict: {expects_response: true, kind: done, message: A plan is laid., handoff: {accomplished: [laid], remaining: [], key_context: none}}}
+  - name: worker
+    match: {role: orchestrator}
+    otherwise:
+      - {expect: "kind: retry", verdict: *done}
+      - {expect: timed out, verdict: {expects_response: true, kind: question, message: The wheel turns no more.}}
+      - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
+`
+
+const spinning = "exec sleep 1000"
+
+// override starts the play; the task is for an agent of the mode, whose command is work.
+func override(t *testing.T, p player, mode, work string, args ...string) *script {
+	t.Helper()
+	scenario := scenarioFile(t, strings.ReplaceAll(overridden, "WORK", work))
+	return start(t, nil, append(append(p.args, "--json", "--scenario", scenario, "--task", mode), args...)...)
+}
+
+// command gives a command and waits for its answer.
+func (s *script) command(b contract.CommandBody) (ok bool, message string) {
+	s.t.Helper()
+	s.mu.Lock()
+	ref := fmt.Sprintf("%T-%d", b, len(s.lines))
+	s.mu.Unlock()
+	line, err := contract.MarshalCommand(contract.Command{Ref: ref, Body: b})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.stdin.Write(append(bytes.TrimSpace(line), '\n')); err != nil {
+		s.t.Fatal(err)
+	}
+	s.after(0, "an answer to "+ref, func(l contract.Line) bool {
+		switch b := l.Body.(type) {
+		case contract.Accepted:
+			ok, message = true, b.Message
+			return b.Ref == ref
+		case contract.Rejected:
+			ok, message = false, b.Message
+			return b.Ref == ref
+		}
+		return false
+	})
+	return ok, message
+}
+
+// after waits for a line among those from the one given on, and returns the number of the
+// next one. It fails at once when the output ends without it.
+func (s *script) after(from int, what string, fits func(contract.Line) bool) int {
+	s.t.Helper()
+	deadline := time.After(patience)
+	for over := false; ; {
+		s.mu.Lock()
+		from = min(from, len(s.lines))
+		i := slices.IndexFunc(s.lines[from:], fits)
+		s.mu.Unlock()
+		switch {
+		case i >= 0:
+			return from + i + 1
+		case over:
+			s.t.Fatalf("arbiter ended without %s\n%s", what, s.dump())
+		}
+		select {
+		case <-s.change:
+		case <-s.ended:
+			over = true
+		case <-deadline:
+			s.t.Fatalf("no %s within %s\n%s", what, patience, s.dump())
+		}
+	}
+}
+
+func (s *script) accepts(b contract.CommandBody, words ...string) {
+	s.t.Helper()
+	ok, message := s.command(b)
+	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
+	if !ok {
+		s.t.Fatalf("%T %+v is rejected: %s\n%s", b, b, message, s.dump())
+	}
+}
+
+func (s *script) rejects(b contract.CommandBody, words ...string) {
+	s.t.Helper()
+	ok, message := s.command(b)
+	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
+	if ok {
+		s.t.Fatalf("%T %+v is accepted: %s\n%s", b, b, message, s.dump())
+	}
+}
+
+func (s *script) holds(what, text string, words []string) {
+	s.t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			s.t.Errorf("%s: %q lacks %q", what, text, w)
+		}
+	}
+}
+
+// moves waits for a change of the task's state.
+func (s *script) moves(from, to, trigger string) {
+	s.t.Helper()
+	await(s, fmt.Sprintf("the state %s", to), func(_ string, b contract.State) bool {
+		return b == contract.State{From: from, To: to, Trigger: trigger}
+	})
+}
+
+// at waits until an Orchestrator is at its command.
+func (s *script) at(id string) {
+	s.t.Helper()
+	await(s, id+" at its command", func(who string, b contract.ToolUse) bool { return who == id && b.Tool == "Bash" })
+}
+
+func steps(text ...string) contract.SetPlan {
+	var p contract.SetPlan
+	for _, s := range text {
+		mode, what, ok := strings.Cut(s, ":")
+		if !ok {
+			mode, what = "", s
+		}
+		p.Steps = append(p.Steps, contract.Step{Text: what, Status: contract.StepPending, Mode: mode})
+	}
+	return p
+}
+
+// aPlan waits for a plan whose steps stand so.
+func (s *script) aPlan(want ...string) {
+	s.t.Helper()
+	await(s, fmt.Sprintf("the plan %v", want), func(_ string, p contract.Plan) bool {
+		var got []string
+		for _, step := range p.Steps {
+			got = append(got, step.Text+" "+step.Status)
+		}
+		return slices.Equal(got, want)
+	})
+}
+
+// whoWas finds the spawn of an agent.
+func (s *script) whoWas(id string) contract.Spawn {
+	s.t.Helper()
+	return await(s, "the spawn of "+id, func(who string, _ contract.Spawn) bool { return who == id })
+}
+
+// TestOverridesWhileOneWorks: the plan is set and skipped, others are summoned, all is
+// reset; what counts for nothing in a state is refused, with what would.
+func TestOverridesWhileOneWorks(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := override(t, p, "developer", spinning)
+			s.at("orch-1")
+			s.moves("selecting", "executing", "AGENT_SELECTED")
+			s.accepts(steps("card", "spin", "tester:try"))
+			s.rejects(steps("wizard:conjure"), `no mode "wizard"`, "tester")
+			s.accepts(contract.SkipStep{}, "step 1: card")
+			s.aPlan("card skipped", "spin pending", "try pending")
+			s.rejects(contract.RetryLast{}, "orch-1 is at work already")
+			s.rejects(contract.Choose{Option: "retry"}, "offered: none")
+			s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
+			s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
+			if w := s.whoWas("orch-2"); w.Mode != "reviewer" || !strings.Contains(w.Prompt, "developer") {
+				t.Errorf("summoned: %+v", w)
+			}
+			await(s, "the decision", func(id string, d contract.Decision) bool {
+				return id == contract.Human && d.Source == "human" && d.Mode == "reviewer" && d.To == "orch-2"
+			})
+			s.at("orch-2")
+			s.accepts(contract.Reset{})
+			s.moves("executing", "idle", "RESET")
+			s.aPlan()
+			for _, id := range []string{"orch-1", "orch-2"} {
+				await(s, "the end of "+id, func(who string, d contract.Done) bool { return who == id && d.Reason == "reset by the human" })
+			}
+			s.rejects(contract.SkipStep{}, "no step", "set_plan")
+			s.rejects(contract.RetryLast{}, "no living Orchestrator")
+			s.rejects(contract.ForceAgent{Mode: "tester"}, "no task yet", "message")
+			await[contract.Question](s, "what is wanted now", nil)
+			s.accepts(contract.Say{Text: "tester"})
+			s.moves("idle", "selecting", "START_TASK")
+			s.accepts(contract.ForceAgent{Mode: "planner"}, "orch-")
+			s.accepts(contract.Cancel{})
+			s.moves("executing", "cancelled", "CANCEL")
+			if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled || !strings.Contains(r.Summary, "by the human") {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+}
+
+// TestOverridesInEvaluation: the work is sent back, or given to another, while the
+// Arbiter ponders what was done.
+func TestOverridesInEvaluation(t *testing.T) {
+	t.Parallel()
+	t.Run("retry", func(t *testing.T) {
+		t.Parallel()
+		s := override(t, player{args: []string{"--stand-in"}}, "planner", spinning)
+		s.moves("executing", "evaluating", "AGENT_COMPLETE")
+		s.accepts(contract.RetryLast{}, "orch-1")
+		s.moves("evaluating", "executing", "RETRY")
+		s.at("orch-1")
+		s.rejects(contract.RetryLast{}, "orch-1 is at work already")
+		s.accepts(steps("spin"))
+		s.accepts(contract.Cancel{})
+		s.moves("executing", "cancelled", "CANCEL")
+		r := s.finish(contract.ExitFailed)
+		if len(r.HalfDone) != 1 {
+			t.Fatalf("half done: %q", r.HalfDone)
+		}
+		s.holds("half done", r.HalfDone[0], []string{"Orchestrator I (orch-1) was at Bash `exec sleep 1000` for", "step 1 of the plan: spin"})
+	})
+	t.Run("another", func(t *testing.T) {
+		t.Parallel()
+		s := override(t, player{args: []string{"--stand-in"}}, "planner", spinning)
+		s.moves("executing", "evaluating", "AGENT_COMPLETE")
+		s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
+		s.moves("evaluating", "executing", "FORCE_AGENT")
+		s.at("orch-2")
+		s.accepts(contract.Kill{ID: "orch-2"}, "orch-2")
+		s.moves("executing", "evaluating", "AGENT_STOPPED")
+		await(s, "what is left half-done", func(_ string, m contract.Message) bool {
+			return m.To == contract.Arbiter && strings.Contains(m.Text, "Left half-done: Orchestrator II (orch-2) was at Bash `exec sleep 1000` for")
+		})
+		s.accepts(contract.Cancel{})
+		s.finish(contract.ExitFailed)
+	})
+}
+
+// troubled waits for an error of an Orchestrator that offers these ways out, from a line on.
+func (s *script) troubled(from int, id string, ways ...string) int {
+	s.t.Helper()
+	return s.after(from, "trouble of "+id, func(l contract.Line) bool {
+		e, ok := l.Body.(contract.Error)
+		return ok && l.ID == id && slices.Equal(e.RecoveryOptions, ways)
+	})
+}
+
+// TestWaysOutOfAFailure takes each that is offered.
+func TestWaysOutOfAFailure(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run("another agent, then again/"+p.name, func(t *testing.T) {
+			t.Parallel()
+			s := override(t, p, "tester", spinning)
+			at := s.troubled(0, "orch-1", "retry", "skip", "fallback")
+			s.rejects(contract.Choose{Option: "abort"}, "offered: retry, skip, fallback")
+			s.rejects(contract.Choose{Option: "skip"}, "no step to skip")
+			s.accepts(contract.Choose{Option: "fallback"}, "another agent")
+			s.moves("executing", "selecting", "AGENT_STOPPED")
+			await(s, "the end of orch-1", func(id string, d contract.Done) bool {
+				return id == "orch-1" && strings.Contains(d.Reason, "takes its place")
+			})
+			s.troubled(at, "orch-2", "retry", "skip", "fallback")
+			s.accepts(contract.Choose{Option: "retry"}, "orch-2")
+			s.rejects(contract.Choose{Option: "retry"}, "offered: none")
+			await[contract.Result](s, "the result", nil)
+			if r := s.finish(contract.ExitComplete); r.Iterations != 2 || r.Summary != "spun" {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+	t.Run("the next step", func(t *testing.T) {
+		t.Parallel()
+		s := override(t, player{args: []string{"--stand-in"}}, "tester", spinning)
+		s.troubled(0, "orch-1", "retry", "skip", "fallback")
+		s.accepts(steps("card", "spin"))
+		s.accepts(contract.Choose{Option: "skip"}, "step 1: card")
+		s.aPlan("card skipped", "spin pending")
+		s.accepts(contract.RetryLast{}, "orch-1")
+		await[contract.Result](s, "the result", nil)
+		if r := s.finish(contract.ExitComplete); r.Iterations != 1 {
+			t.Errorf("result %+v", r)
+		}
+	})
+	t.Run("no way", func(t *testing.T) {
+		t.Parallel()
+		s := override(t, player{args: []string{"--stand-in"}}, "reviewer", "echo timed out; exit 4")
+		s.troubled(0, "orch-1", "abort", "fallback")
+		s.accepts(contract.Choose{Option: "abort"})
+		if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled {
+			t.Errorf("result %+v", r)
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// broken is a play that stays in each state for as long as whoever is there ponders
+// (PONDER-state in its text), and goes through all of them.
+const broken = `name: broken
+title: Broken off
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      - expect: COMPLETE while
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+      - {expect: "Released: ", verdict: &end {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
+      - {expect: It is spun, delay: PONDER-evaluating, verdict: *end}
+      - {expect: "from:? (?P<who>orch-\\d+)|Orchestrator I \\(orch-1\\) failed", delay: PONDER-error_handling, verdict: {decision: RETRY, to: orch-1, message: Again., reason: r}}
+      - {expect: human reset, verdict: {decision: ADDRESS_HUMAN, message: What is wanted?, reason: r}}
+      - {expect: "kind: task|nothing is under way", delay: PONDER-selecting, verdict: {decision: SELECT_MODE, mode: developer, message: Spin it., reason: r}}
+      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
+  - name: judge
+    match: {role: main, contains: "# What is to be judged"}
+    steps: [{delay: PONDER-judge, verdict: {decision: COMPLETE, reason: r, summary: spun}, repeat: forever}]
+  - name: chooser
+    match: {role: main}
+    steps: [{delay: PONDER-chooser, verdict: {decision: SELECT_MODE, mode: developer, reason: r, message: Spin it.}, repeat: forever}]
+  - name: worker
+    match: {role: orchestrator}
+    steps:
+      - FAULT
+      - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
+      - verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
+    otherwise:
+      verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
+`
+
+// pondering is the play in which the one named does not come to an end.
+func pondering(who string, with ...string) string {
+	text := broken
+	for i := 0; i+1 < len(with); i += 2 {
+		text = strings.ReplaceAll(text, with[i], with[i+1])
+	}
+	text = strings.ReplaceAll(text, "      - FAULT\n", "")
+	text = strings.ReplaceAll(text, "WORK", "true")
+	if who != "" {
+		text = strings.ReplaceAll(text, "PONDER-"+who, "600s")
+	}
+	for _, other := range []string{"evaluating", "error_handling", "selecting", "judge", "chooser"} {
+		text = strings.ReplaceAll(text, "PONDER-"+other, "1ms")
+	}
+	return text
+}
+
+// once is a command that does not end when it is first run.
+const once = "mkdir once && exec sleep 1000; true"
+
+// TestKilledInEachState kills arbiter in each state of the task, and in the middle of a
+// decision of another than the Arbiter. It is taken up in that state, the decisions are
+// numbered on, and the work comes to its end.
+func TestKilledInEachState(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	refused := []string{"FAULT", "{fault: {status: 400}, repeat: forever}"}
+	for _, c := range []struct {
+		name  string // the state, and who is asked
+		play  string
+		args  []string
+		reach func(s *script)
+		real  bool
+		word  string // of the human's in the second life
+	}{
+		{name: "selecting", play: pondering("selecting")},
+		{name: "executing", play: pondering("", "WORK", once), reach: func(s *script) { s.at("orch-1") }},
+		{name: "evaluating", play: pondering("evaluating"), real: true},
+		{name: "error_handling", play: pondering("error_handling", refused...)},
+		{name: "idle", play: pondering("", "WORK", once), word: "Spin on", reach: func(s *script) {
+			s.at("orch-1")
+			s.accepts(contract.Reset{})
+			await[contract.Question](s, "a question", nil)
+		}},
+		{name: "selecting, stateless", play: pondering("chooser"), args: []string{"--decider", "stateless"}, real: true},
+		{name: "evaluating, stateless", play: pondering("judge"), args: []string{"--decider", "stateless"}},
+		{name: "evaluating, hybrid", play: pondering("evaluating"), args: []string{"--decider", "hybrid"}},
+	} {
+		for _, p := range players(t) {
+			if p.real && !c.real {
+				continue
+			}
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				t.Parallel()
+				scenario := scenarioFile(t, c.play)
+				s := start(t, nil, append(append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin"), c.args...)...)
+				state, _, asked := strings.Cut(c.name, ",")
+				if state != "idle" {
+					await(s, "the state "+state, func(_ string, b contract.State) bool { return b.To == state })
+				}
+				if c.reach != nil {
+					c.reach(s)
+				} else if !asked {
+					s.reads()
+				} else {
+					until(t, "a model that is asked", func() bool { return s.asksAside() })
+				}
+				if err := s.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				s.gone()
+				awaitGone(t, s.run())
+				if err := os.WriteFile(scenario, []byte(pondering("")), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				n := s.again("--json", "--resume")
+				if c.word != "" {
+					await[contract.Question](n, "the question again", nil)
+					n.accepts(contract.Say{Text: c.word})
+				}
+				await[contract.Result](n, "the result", nil)
+				n.finish(contract.ExitComplete)
+				n.goesOnFrom(state)
+			})
+		}
+	}
+}
+
+// reads waits until the Arbiter ponders what led to the present state.
+func (s *script) reads() {
+	s.t.Helper()
+	s.mu.Lock()
+	from := 0
+	for i, l := range s.lines {
+		if _, ok := l.Body.(contract.State); ok {
+			from = i
+		}
+	}
+	s.mu.Unlock()
+	s.after(from, "what the Arbiter reads", func(l contract.Line) bool {
+		_, ok := l.Body.(contract.Delivered)
+		return ok && l.ID == contract.Arbiter
+	})
+}
+
+// asksAside says whether a model is asked beside the sessions.
+func (s *script) asksAside() bool {
+	for _, cmd := range survivors(s.run()) {
+		if strings.Contains(cmd, "--no-session-persistence") {
+			return true
+		}
+	}
+	return false
+}
+
+// goesOnFrom reads all lives of a run as they are recorded: the task's state goes on from
+// where it was, and decisions have the next number each.
+func (s *script) goesOnFrom(state string) {
+	s.t.Helper()
+	out, _ := s.output(0, "replay", s.run())
+	lines, err := contractLinesOf(out)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var states []string
+	at, lives, resumedIn, number := "idle", 0, "", 0
+	for _, l := range lines {
+		switch b := l.Body.(type) {
+		case contract.Session:
+			if lives++; lives == 2 {
+				resumedIn = at
+			}
+		case contract.State:
+			if b.From != at {
+				s.t.Errorf("from %s, and it was in %s", b.From, at)
+			}
+			at = b.To
+			states = append(states, b.To)
+		case contract.Decision:
+			if b.Point == "talk" && b.Decision == "SELECT_MODE" {
+				s.t.Errorf("what the task machine asked is recorded as talk: %+v", b)
+			}
+			if number++; b.Number != number {
+				s.t.Errorf("decision %d is number %d: %+v", number, b.Number, b)
+			}
+		}
+	}
+	if lives != 2 || resumedIn != state || at != "complete" {
+		s.t.Errorf("%d lives, taken up in %q, want %q: %s", lives, resumedIn, state, fmt.Sprint(states))
+	}
+}
+
+// TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task goes on
+// where it was.
+func TestALostBridgeLeavesTheState(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	s := start(t, nil, "--stand-in", "--json", "--scenario", scenarioFile(t, pondering("", "WORK", once)), "--task", "Spin")
+	s.at("orch-1")
+	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+	if !ok {
+		t.Fatal("no bridge")
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	var states []string
+	for _, b := range collect[contract.State](s) {
+		states = append(states, b.To)
+	}
+	if got := strings.Join(states, " "); got != "selecting executing evaluating complete" {
+		t.Errorf("states %s", got)
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// overriding starts the play in which the human rules, on a screen or in lines of prose.
+func (h *abode) overriding(mode, work string, args ...string) *pane {
+	h.t.Helper()
+	scenario := scenarioFile(h.t, strings.ReplaceAll(overridden, "WORK", work))
+	return h.play(scenario, append(args, "--task", mode)...)
+}
+
+// replayed are the lines of the one run that was played there.
+func (h *abode) replayed() []contract.Line {
+	h.t.Helper()
+	lines, err := contractLines(h.output("replay", h.runs()[0]))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return lines
+}
+
+// tasksStates are the moves of the task, by what made them.
+func tasksStates(lines []contract.Line) []string {
+	var list []string
+	for _, l := range lines {
+		if b, ok := l.Body.(contract.State); ok {
+			list = append(list, b.Trigger+" "+b.To)
+		}
+	}
+	return list
+}
+
+// TestScreenWaysOutOfAFailure: a person has another agent go on by the keys of a dialog,
+// skips a step, and has that one try again by slashes.
+func TestScreenWaysOutOfAFailure(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, who)
+			p := h.overriding("tester", spinning)
+			p.await("And now?", "Alt+c: retry")
+			p.Type("/skip\n")
+			p.await("no step to skip")
+			p.press("Alt+c")
+			p.await("Ways out", "Try again", "Go on with another agent")
+			p.press("g")
+			p.await("Orchestrator II", "Alt+c: retry")
+			p.Type("/plan set card\n")
+			p.await("[pending] card")
+			p.Type("/choose skip\n")
+			p.await("The human skipped step 1 of the plan: card")
+			p.Type("/retry\n")
+			p.await("It is done.", "Speak again, or depart.")
+			p.press("Ctrl+C")
+			h.ended(p, contract.ExitComplete)
+			want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting", "AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
+			if diff := cmp.Diff(want, tasksStates(h.replayed())); diff != "" {
+				t.Errorf("the task went (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestScreenOverrides: another is summoned, all is reset, the next task is cancelled in
+// the middle of a tool; each is asked about where it cannot be taken back, and the end
+// says what was left half-done.
+func TestScreenOverrides(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	p := h.overriding("developer", spinning)
+	p.await("Orchestrator I", "Bash")
+	p.Type("/summon wizard\n")
+	p.await(`There is no mode "wizard"`)
+	p.clear()
+	p.Type("/retry\n")
+	p.await("orch-1 is at work already")
+	p.Type("/summon reviewer\n")
+	p.await("Orchestrator II")
+	p.Type("/reset\n")
+	p.await("Reset?", "Every Orchestrator is released")
+	p.press("y")
+	p.await("And now?")
+	p.Type("developer\n")
+	p.await("Orchestrator III", "Bash")
+	p.Type("/cancel\n")
+	p.await("End the run?", "half-done is said at the end")
+	p.press("y")
+	p.await("Left half-done:", "(orch-3) was at Bash", "Speak again, or depart.")
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitFailed)
+	states := tasksStates(h.replayed())
+	for _, want := range []string{"RESET idle", "START_TASK selecting", "CANCEL cancelled"} {
+		if !slices.Contains(states, want) {
+			t.Errorf("the task went %q, without %s", states, want)
+		}
+	}
+}
+
+// TestPlainTellsWhatIsHalfDone, when it is cut off in the middle of a tool.
+func TestPlainTellsWhatIsHalfDone(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	p := h.overriding("developer", spinning, "--plain")
+	p.await("Spin it, developer.")
+	p.Type("/retry\n")
+	p.await("orch-1 is at work already")
+	until(t, "a command that runs", func() bool {
+		for _, cmd := range h.alive() {
+			if strings.HasPrefix(cmd, "sleep 1000") {
+				return true
+			}
+		}
+		return false
+	})
+	p.press("Ctrl+C")
+	if text := h.ended(p, contract.ExitInterrupted); !strings.Contains(text, "Left half-done:") || !strings.Contains(text, "(orch-1) was at Bash") {
+		t.Errorf("it says:\n%s", text)
+	}
+}

@@ -1,0 +1,107 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// maxFallbacks is how often in a row the rules may decide in an agent's place.
+// Beyond it a dialogue would go on that nobody leads and somebody pays for.
+const maxFallbacks = 2
+
+// fallback decides by rule when an agent gave no valid verdict three times. It
+// never guesses what the agent meant: it lets the dialogue go on, openly.
+func (st *step) fallback(id string, cause error, t bridge.Turn) {
+	a := st.edit(id)
+	a.Fallbacks++
+	said := strings.TrimSpace(t.Text)
+	if said == "" {
+		said = strings.TrimSpace(string(t.Verdict))
+	}
+	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
+	switch {
+	case a.Role == RoleArbiter && st.Renewal == renewalAsked:
+		a.Fallbacks = 0
+		st.emit(id, contract.Notice{Text: trouble + "; another takes its place by the supervisor's record"})
+		st.renewByRecord("it gave no valid document when it was asked for one")
+		return
+	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
+		st.leaderless(trouble, said)
+		return
+	case a.Fallbacks > maxFallbacks:
+		a.Fallbacks = 0
+		st.broken(id, bridge.CatVerdict, trouble)
+		return
+	}
+	if a.Role == RoleOrchestrator && st.machined() {
+		trouble += "; its last words go to the Arbiter as a question"
+	} else {
+		trouble += "; the rules decide"
+	}
+	st.fail(id, bridge.CatVerdict, trouble, []string{})
+	if a.Role == RoleOrchestrator {
+		st.routeOrchestrator(id, verdict.Orchestrator{
+			ExpectsResponse: true, Kind: verdict.KindQuestion,
+			Message: "(No valid verdict was given. The last words were:)\n\n" + orNothing(said),
+		})
+		return
+	}
+	st.fallbackArbiter(said)
+}
+
+// leaderless stops the agents' talk when the Arbiter has ruled on nothing for too
+// long: a human takes it up again, or the run ends.
+func (st *step) leaderless(trouble, said string) {
+	if !st.HumanPresent {
+		if st.reign(bridge.CatVerdict, trouble) {
+			return
+		}
+		st.fail(contract.Arbiter, bridge.CatVerdict, trouble, []string{})
+		st.giveUp(bridge.CatVerdict, trouble)
+		return
+	}
+	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
+	st.Held = true
+	st.ask("The Arbiter rules no more. Its last words: " + orNothing(said) + "\nSpeak, and it is asked again.")
+}
+
+// fallbackArbiter: who waits for a ruling goes on by its own judgement; a
+// hand-off gets its successor; who works is waited for; else the human decides.
+func (st *step) fallbackArbiter(said string) {
+	const reason = "the Arbiter gave no valid verdict"
+	if id := st.failedBefore(); id != "" {
+		st.byRules(decision.PointSelect, id, reason)
+		return
+	}
+	for i := range st.Agents {
+		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
+			st.rule(verdict.Arbiter{
+				Decision: verdict.Continue, To: a.ID, Reason: reason,
+				Message: "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot.",
+			}, sourceFallback)
+			return
+		}
+	}
+	if st.rulesDecide(reason) {
+		return
+	}
+	if st.Handoff != "" || st.AnyWorks() || st.documentDue() {
+		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}
+		st.rule(v, sourceFallback)
+		st.succession(v)
+		return
+	}
+	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: orNothing(said)}, sourceFallback)
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "(nothing)"
+	}
+	return s
+}

@@ -1,0 +1,200 @@
+package supervisor
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// checkStep holds for every step from one state to the next.
+func checkStep(t *testing.T, before, after *State, f Fact, out []Effect) {
+	t.Helper()
+	if !after.machined() {
+		return
+	}
+	checkMoves(t, before, after, f, out)
+	checkNumbers(t, before, after, f, out)
+	if after.TotalFailures < after.Failures {
+		t.Fatalf("%d failures in a row, and %d in all, after %T", after.Failures, after.TotalFailures, f)
+	}
+	if grown := after.History.Len() - before.History.Len(); grown > 1 {
+		seen := map[string]bool{}
+		for _, e := range after.History.Last(grown) {
+			if seen[e.ID] {
+				t.Fatalf("%T ended two executions of %s", f, e.ID)
+			}
+			seen[e.ID] = true
+		}
+	}
+	if before.Ending == nil && after.Ending != nil && len(after.Agents) > 0 && !after.Ending.Was.Live() {
+		t.Fatalf("%T ended the run, and the task stood in %q", f, after.Ending.Was)
+	}
+}
+
+// checkMoves: each `state` event is a row of the table, and they lead from the one state to
+// the other.
+func checkMoves(t *testing.T, before, after *State, f Fact, out []Effect) {
+	t.Helper()
+	at := before.Phase
+	_, none := f.(NoBridge)
+	for _, e := range out {
+		em, ok := e.(Emit)
+		if !ok {
+			continue
+		}
+		b, ok := em.Event.Body.(contract.State)
+		if !ok {
+			continue
+		}
+		if !none && at != "" && b.From != string(at) {
+			t.Fatalf("%T led from %s, and the state was %s", f, b.From, at)
+		}
+		if !isRow(machine.State(b.From), machine.Trigger(b.Trigger), machine.State(b.To)) {
+			t.Fatalf("the table has no row from %s by %s to %s", b.From, b.Trigger, b.To)
+		}
+		at = machine.State(b.To)
+	}
+	if _, began := f.(Began); at != after.Phase && !none && !began {
+		t.Fatalf("%T told that the state is %s, and it is %s", f, at, after.Phase)
+	}
+}
+
+func isRow(from machine.State, on machine.Trigger, to machine.State) bool {
+	return slices.ContainsFunc(machine.Table, func(r machine.Row) bool {
+		return r.On == on && slices.Contains(r.From, from) && (r.To == to || r.To == machine.Before && to.Live())
+	})
+}
+
+// checkNumbers: decisions are told and recorded in order, each under a number of its own.
+func checkNumbers(t *testing.T, before, after *State, f Fact, out []Effect) {
+	t.Helper()
+	said, kept := before.Decisions, before.Decisions
+	_, again := f.(Resumed) // those that a crash kept from the journal
+	for _, e := range out {
+		switch e := e.(type) {
+		case Note:
+			if n := e.Decision.Number; n > after.Decisions || n <= kept && !again {
+				t.Fatalf("%T had decision %d recorded after %d of %d", f, n, kept, after.Decisions)
+			}
+			kept = max(kept, e.Decision.Number)
+		case Decide:
+			if e.Question.Number != after.Decisions+1 || e.Question.Serial == 0 {
+				t.Fatalf("question %d is for decision %d after %d", e.Question.Serial, e.Question.Number, after.Decisions)
+			}
+		case Emit:
+			if d, ok := e.Event.Body.(contract.Decision); ok {
+				if d.Number <= said || d.Number > after.Decisions {
+					t.Fatalf("%T told decision %d after %d of %d", f, d.Number, said, after.Decisions)
+				}
+				said = d.Number
+			}
+		}
+	}
+}
+
+// checkWithheld: what the Arbiter does not get to read is decided on by somebody.
+func checkWithheld(t *testing.T, s *State) {
+	t.Helper()
+	if s.Ending != nil || !s.Phase.Live() || s.Paused || s.Held || s.Deciding != nil || !s.BridgeUp || len(s.Agents) == 0 {
+		return
+	}
+	busy := s.engaged() || s.documentDue() || s.Agents[0].Status == Busy || s.arbiterAsked()
+	_, _, due := (&step{State: *s}).due()
+	for _, m := range s.Mail {
+		if s.withheld(&m) && (due || m.judged() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
+			t.Fatalf("a %s of %s is withheld in %s, and nobody decides on it (decider %q, regency %q, yielded %v)",
+				m.Kind, m.From, s.Phase, s.Options.Decider, s.Regency, s.Yielded)
+		}
+	}
+}
+
+// randomOptions are of a run with limits that are soon reached.
+func randomOptions(r *rand.Rand) Options {
+	o := Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3}
+	if r.IntN(2) == 0 {
+		o.Task = "t"
+	}
+	switch r.IntN(4) {
+	case 0:
+		o.MaxExchanges, o.MaxIterations, o.MaxTotalFailures = 40, 30, 5
+	case 1:
+		o.MaxExchanges, o.MaxFailures, o.MaxCostUSD = 40, 6, 0.3
+	}
+	if r.IntN(3) == 0 {
+		o.Modes = agents.List()
+		limits := agents.Limits{MaxTurns: r.IntN(3), Timeout: time.Duration(r.IntN(2)) * time.Minute, MaxCostUSD: float64(r.IntN(2)) * 0.02}
+		for i := range o.Modes {
+			o.Modes[i].Limits = limits
+		}
+	}
+	return randomLife(r, o)
+}
+
+// randomLife changes what another life of a run may have otherwise.
+func randomLife(r *rand.Rand, o Options) Options {
+	o.Decider = []string{"", DeciderSession, DeciderRules, DeciderHybrid, DeciderStateless}[r.IntN(5)]
+	if r.IntN(4) == 0 {
+		o.Modes = nil
+	}
+	return o.WithDefaults()
+}
+
+// machineFact is one that the task machine takes notice of; nil for none.
+func machineFact(r *rand.Rand, s *State) Fact {
+	command := func(b contract.CommandBody) Fact { return Commanded{contract.Command{Ref: "r", Body: b}} }
+	if len(s.Agents) == 0 {
+		return nil
+	}
+	a := s.Agents[r.IntN(len(s.Agents))]
+	switch r.IntN(9) {
+	case 0:
+		if len(s.Offered) > 0 {
+			return command(contract.Choose{Option: s.Offered[r.IntN(len(s.Offered))]})
+		}
+		return command(contract.Choose{Option: "retry"})
+	case 1:
+		return Rang{Key: workLimitKey(a.AgentRef)}
+	case 2:
+		if r.IntN(6) == 0 {
+			return NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}
+		}
+		if s.Ending != nil || r.IntN(4) == 0 {
+			return Resumed{Options: randomLife(r, s.Options), Word: []string{"", "w"}[r.IntN(2)], Stay: r.IntN(2) == 0}
+		}
+		return command(contract.Continue{})
+	case 3:
+		modes := []string{"", "planner", "tester"}
+		return command(contract.SetPlan{Steps: []contract.Step{
+			{Text: "a", Status: contract.StepPending, Mode: modes[r.IntN(3)]}, {Text: "b", Status: contract.StepActive, Agent: a.ID},
+		}})
+	case 4:
+		return command(contract.Kill{ID: a.ID})
+	case 5:
+		return command(contract.Say{Text: "x", To: a.ID})
+	case 6:
+		if a.Status == Busy { // broke
+			return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
+				MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: []bridge.Category{bridge.CatInvalidRequest, bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)],
+			}}}
+		}
+		return command(contract.ForceAgent{Mode: []string{"developer", "wizard"}[r.IntN(2)]})
+	case 7:
+		if a.Status == Busy { // babbles
+			return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Text: "hm"}}}
+		}
+		if a.Status == Ready || a.Status == Stopping {
+			return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}}}
+		}
+	case 8:
+		if len(s.Handovers) > 0 {
+			return randomProgress(r, s.Handovers[r.IntN(len(s.Handovers))])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// TestNothingBeginsAfterAReset before the human has said what is wanted: what the Arbiter
+// still rules is about a task that is no more.
+func TestNothingBeginsAfterAReset(t *testing.T) {
+	for _, of := range []string{DeciderSession, DeciderRules} {
+		p := begin(t, func(o *Options) { o.Decider = of })
+		if of == DeciderSession {
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What shall it be?"))
+		}
+		p.mustCommand(contract.Reset{})
+		if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"weave"}`); !a.IsError || !strings.Contains(a.Text, "the human reset it") {
+			t.Errorf("%s: spawn_orchestrator: %q", of, a.Text)
+		}
+		for _, v := range []map[string]any{
+			ruling("SELECT_MODE", "Weave.", "mode", "developer"), ruling("CONTINUE", "Patience."), ruling("COMPLETE", "Done.", "summary", "Done."),
+		} {
+			p.verdict("arbiter", v)
+			if m := last[contract.Message](p); m.Kind != KindCorrection || !strings.Contains(m.Text, "ADDRESS_HUMAN") {
+				t.Errorf("%s: %s: %s: %q", of, v["decision"], m.Kind, m.Text)
+			}
+			if p.s.Phase != machine.Idle || p.s.Summoned > 0 || p.s.Ending != nil {
+				t.Fatalf("%s: %s: %s, %d summoned, ending %+v", of, v["decision"], p.s.Phase, p.s.Summoned, p.s.Ending)
+			}
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?"))
+			p.mustCommand(contract.Reset{})
+		}
+		p.say("A loom")
+		if p.s.Task != "A loom" || of == DeciderRules && p.s.Phase != machine.Selecting {
+			t.Errorf("%s: %q in %s", of, p.s.Task, p.s.Phase)
+		}
+		p.folds()
+	}
+}
+
+// TestTheFirstChoiceHasAnInput, also where the human gives the task by a word: in a run
+// that began without one, and after a reset.
+func TestTheFirstChoiceHasAnInput(t *testing.T) {
+	for _, way := range []string{"a word", "a reset"} {
+		for _, by := range []string{"verdict", "tool"} {
+			p := begin(t, untasked)
+			p.say("Weave")
+			if way == "a reset" {
+				p.mustCommand(contract.Reset{})
+				p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?")) // of what it was at
+				p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?"))
+				p.say("Weave")
+			}
+			v := ruling("SELECT_MODE", "Weave.", "mode", "developer")
+			if by == "tool" {
+				p.summon("Weave")
+				v = ruling("CONTINUE", "Patience.")
+			}
+			p.verdict("arbiter", v)
+			notes := effects[Note](p)
+			if len(notes) == 0 {
+				t.Fatalf("%s, by its %s: nothing is recorded", way, by)
+			}
+			d := notes[len(notes)-1].Decision
+			if d.Point != decision.PointSelect || !strings.Contains(string(d.Input), `"task":"Weave"`) {
+				t.Errorf("%s, by its %s: decided at %q on %s", way, by, d.Point, d.Input)
+			}
+			p.folds()
+		}
+	}
+}
+
+// TestThePlanTellsWhoEachStepIsFor: an Arbiter that is renewed has it from there.
+func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
+	p := begin(t, nil)
+	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Weave", Status: contract.StepPending, Mode: "developer"}, {Text: "Rest", Status: contract.StepPending}}})
+	if m := last[contract.Message](p); !strings.Contains(m.Text, "1. [pending] Weave (for developer)\n2. [pending] Rest\n") {
+		t.Errorf("the Arbiter is told %q", m.Text)
+	}
+}
+
+// TestWhatBecomesOfWordsWithoutAVerdict is told as it is: an Orchestrator's go to the Arbiter.
+func TestWhatBecomesOfWordsWithoutAVerdict(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("one")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range maxCorrections + 1 {
+		p.turn(id, bridge.Turn{Text: "I am done."})
+	}
+	if e := last[contract.Error](p); strings.Contains(e.Message, "rules") || !strings.Contains(e.Message, "go to the Arbiter as a question") {
+		t.Errorf("error %q", e.Message)
+	}
+	p.contains("the Arbiter's mail", p.lastSent("arbiter"), "I am done.")
+}
