@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -21,7 +22,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	a.Fallbacks++
 	said := strings.TrimSpace(t.Text)
 	if said == "" {
-		said = strings.TrimSpace(string(t.Verdict))
+		said = st.saidIn(t)
 	}
 	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
 	switch {
@@ -52,6 +53,15 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 		return
 	}
 	st.fallbackArbiter(said)
+}
+
+// saidIn is what a verdict says that cannot be acted on.
+func (st *step) saidIn(t bridge.Turn) string {
+	var v struct{ Message string }
+	if st.machined() && json.Unmarshal(t.Verdict, &v) == nil && strings.TrimSpace(v.Message) != "" {
+		return strings.TrimSpace(v.Message)
+	}
+	return strings.TrimSpace(string(t.Verdict))
 }
 
 // leaderless stops the agents' talk when the Arbiter has ruled on nothing for too

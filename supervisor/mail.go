@@ -177,7 +177,9 @@ func (st *step) delivered(wire string) {
 			kept = append(kept, e)
 			continue
 		}
-		st.emit(m.To, contract.Delivered{MessageID: e.ID})
+		if !e.Quiet {
+			st.emit(m.To, contract.Delivered{MessageID: e.ID})
+		}
 	}
 	st.WorkLog, st.ownLog = kept, true
 }

@@ -18,7 +18,11 @@ func (st *step) shelve(p *Posed, d decider.Decision) {
 		return st.withheld(m) && (m.Kind == KindTask || m.judged() && m.From == p.About ||
 			moves && m.Kind == verdict.KindDone && slices.Contains(p.Heard, m.ID))
 	})
-	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode), headOf(d.Reason, 500)))
+	// The `decision` event tells everybody else.
+	st.WorkLog = append(st.workLog(), Entry{
+		ID: st.newMessageID(), From: contract.Supervisor, Kind: KindNotice, At: st.at, Quiet: true,
+		Text: fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode), headOf(d.Reason, 500)),
+	})
 }
 
 const (

@@ -238,6 +238,7 @@ type Entry struct {
 	Text    string
 	At      time.Time
 	Carrier string // the message it travels with, once one is sent
+	Quiet   bool   // it was announced by another event
 }
 
 // Question waits for a human.

@@ -116,15 +116,21 @@ beginning (2, 5).
 		Writer:                    e.stdout,
 		ErrWriter:                 e.stderr,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the default one calls os.Exit
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return usagef("%s", err.Error())
-		},
+		OnUsageError:              misused,
 	}
 	return app
 }
 
+// misused makes words of what the parser of flags refuses.
+func misused(_ *cli.Context, err error, _ bool) error {
+	text := err.Error()
+	if strings.HasSuffix(text, ": parse error") { // of what kind the flag is, it does not say
+		text = strings.TrimSuffix(text, "parse error") + "a number (or, for a time, one with its unit, such as 90s or 15m) is wanted"
+	}
+	return usagef("%s", text)
+}
+
 func (e env) commands() []*cli.Command {
-	usage := func(_ *cli.Context, err error, _ bool) error { return usagef("%s", err.Error()) }
 	list := []*cli.Command{
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
@@ -155,9 +161,9 @@ func (e env) commands() []*cli.Command {
 	list = append(list, e.sessionCommands()...)
 	list = append(list, e.agentsCommand())
 	for _, c := range list {
-		c.OnUsageError = usage
+		c.OnUsageError = misused
 		for _, sub := range c.Subcommands {
-			sub.OnUsageError = usage
+			sub.OnUsageError = misused
 		}
 	}
 	return list
