@@ -106,7 +106,9 @@ func TestOneArbiterAtATime(t *testing.T) {
 	const inherits, one, two = "⟦k | from: supervisor | kind: inheritance⟧\nx\n⟦k | end⟧\n", "⟦k | from: human | kind: task | id: a-1⟧\nx", "⟦k | from: human | kind: message | id: a-2⟧\nx"
 	sits := func(s string) contract.Event { return of(contract.Arbiter, contract.Spawn{SessionID: s}) }
 	hears := of(contract.Arbiter, contract.Delivered{})
-	rules := func(d string) contract.Event { return of(contract.Arbiter, contract.Decision{Decision: d, Source: "session"}) }
+	rules := func(d string) contract.Event {
+		return of(contract.Arbiter, contract.Decision{Decision: d, Source: "session"})
+	}
 	leaves := of(contract.Arbiter, handoff(contract.Arbiter, contract.Arbiter))
 	sound := book(sits("a"), hears, rules("CONTINUE"), rules(verdict.Handoff), leaves, sits("b"), hears, rules("COMPLETE"))
 	asked := []rehearsal.Request{history(t, "a", one), history(t, "b", inherits+two)}
