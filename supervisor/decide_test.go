@@ -389,3 +389,25 @@ func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 	p.decides(decider.Rules{})
 	p.contains("the work log", last[contract.Message](p).Text, "Build another")
 }
+
+// TestRulesTire: one that fails each time, and another that succeeds each time, would
+// forgive each other's failures up to the limit of iterations.
+func TestRulesTire(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Decider, o.MaxFailures = DeciderRules, 2 })
+	for turns := 0; p.s.Ending == nil && turns < 100; turns++ {
+		if p.s.Deciding != nil {
+			p.decides(decider.Rules{})
+			continue
+		}
+		if id := p.working(); p.agent(id).Mode == "developer" {
+			p.stumble(id)
+		} else {
+			p.verdict(id, report("done", "looked at it", true))
+		}
+	}
+	r, exit := p.finished()
+	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || p.s.TotalFailures > unledFailures*2+1 {
+		t.Errorf("result %+v, exit %d after %d failures", r, exit, p.s.TotalFailures)
+	}
+	p.folds()
+}

@@ -55,7 +55,7 @@ func (s *State) Record() decision.Record {
 	r := decision.Record{
 		Task: s.Task, History: s.History, Error: s.LastError,
 		Iteration: s.Iterations, MaxIterations: o.MaxIterations, Failures: s.Failures, MaxFailures: o.MaxFailures,
-		TotalFailures: s.TotalFailures, MaxTotalFailures: o.MaxTotalFailures,
+		TotalFailures: s.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
 		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
 		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.Lived + max(s.LastAt.Sub(s.LifeBegan), 0),
 	}
@@ -164,7 +164,7 @@ func (s *State) taskText() string {
 		return fmt.Sprintf(" of %d", n)
 	}
 	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.History.Len(),
-		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.Options.MaxTotalFailures), orDefault(s.Options.Decider, DeciderSession))
+		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.maxTotalFailures()), orDefault(s.Options.Decider, DeciderSession))
 	switch {
 	case s.Regency != "":
 		text += "; the rules decide in your place: " + s.Regency

@@ -65,6 +65,20 @@ func (st *step) workLimitRang(key string) bool {
 	return true
 }
 
+// unledFailures is how many times --max-failures a task may fail in all where nothing but
+// rules leads it: successes between the failures forgive those in a row, and rules know no
+// weariness.
+const unledFailures = 4
+
+// maxTotalFailures is the limit of failures in all; 0: none.
+func (s *State) maxTotalFailures() int {
+	o := &s.Options
+	if o.MaxTotalFailures == 0 && (s.Regency != "" || o.Decider == DeciderRules) {
+		return unledFailures * o.MaxFailures
+	}
+	return o.MaxTotalFailures
+}
+
 // withReached adds to the reason of an end what was reached until then.
 func (st *step) withReached(why string) string {
 	var b strings.Builder

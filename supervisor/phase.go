@@ -42,7 +42,7 @@ func (st *step) situation(o occasion) machine.Situation {
 		HasTask: st.Task != "", HasStep: st.stepAtHand() >= 0, HasLast: lastThere && (last.Alive() || last.Status == Parked),
 		Iterations: st.Iterations, MaxIterations: opt.MaxIterations,
 		Failures: st.Failures, MaxFailures: opt.MaxFailures,
-		TotalFailures: st.TotalFailures, MaxTotalFailures: opt.MaxTotalFailures,
+		TotalFailures: st.TotalFailures, MaxTotalFailures: st.maxTotalFailures(),
 		Recoverable: o.recoverable, RulesLeft: !o.stuck,
 		WasComplete: o.completed, Before: o.was,
 	}

@@ -139,7 +139,18 @@ func TestCLIFaults(t *testing.T) {
 			if c.exit == contract.ExitLimit {
 				limit = "4s"
 			}
-			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT="+c.fault, "--start-timeout", "3s", "--timeout", limit, "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
+			args := []string{"--stand-in", "--env", "ARBITER_STANDIN_FAULT=" + c.fault, "--start-timeout", "3s", "--timeout", limit, "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads"}
+			if c.category == bridge.CatCrash {
+				// The rules go on in the Arbiter's place, with agents whose script is another's.
+				s := start(t, nil, append(args, "--max-failures", "1")...)
+				s.offScript = true
+				s.finish(c.exit)
+				if e := collect[contract.Error](s); len(e) == 0 || e[0].Category != c.category {
+					t.Errorf("errors %+v", e)
+				}
+				return
+			}
+			s := start(t, nil, args...)
 			s.finish(c.exit)
 			if c.category == "" {
 				if e := collect[contract.Error](s); len(e) != 0 {

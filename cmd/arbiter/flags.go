@@ -59,7 +59,7 @@ var settings = []setting{
 	{name: "max-orchestrators", kind: kindInt, value: supervisor.DefaultMaxOrchestrators, usage: "Orchestrators alive at once"},
 	{name: "max-iterations", kind: kindInt, value: supervisor.DefaultMaxIterations, usage: "Orchestrators summoned in all"},
 	{name: "max-failures", kind: kindInt, value: supervisor.DefaultMaxFailures, usage: "failed executions in a row"},
-	{name: "max-total-failures", kind: kindInt, value: 0, usage: "failed executions of one task in all (0: no limit)"},
+	{name: "max-total-failures", kind: kindInt, value: 0, usage: "failed executions of one task in all (0: no limit, but four times --max-failures where only rules decide)"},
 	{name: "max-exchanges", kind: kindInt, value: supervisor.DefaultMaxExchanges, usage: "messages between agents without a human"},
 	{name: "max-cost", kind: kindNumber, value: 0.0, usage: "US dollars for the whole run (0: no limit)"},
 	{name: "timeout", kind: kindDuration, value: time.Duration(0), usage: "for the whole run, such as 90m (0: no limit)"},

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,6 +64,13 @@ func pondering(who string, with ...string) string {
 // once is a command that does not end when it is first run.
 const once = "mkdir once && exec sleep 1000; true"
 
+// atOnce waits until that command has come so far that it will end when it is run again.
+func (s *script) atOnce(id string) {
+	s.t.Helper()
+	s.at(id)
+	awaitFile(s.t, filepath.Join(collect[contract.Session](s)[0].CWD, "once"))
+}
+
 // TestKilledInEachState kills arbiter in each state of the task, and in the middle of a
 // decision of another than the Arbiter. It is taken up in that state, the decisions are
 // numbered on, and the work comes to its end.
@@ -79,11 +87,11 @@ func TestKilledInEachState(t *testing.T) {
 		word  string // of the human's in the second life
 	}{
 		{name: "selecting", play: pondering("selecting")},
-		{name: "executing", play: pondering("", "WORK", once), reach: func(s *script) { s.at("orch-1") }},
+		{name: "executing", play: pondering("", "WORK", once), reach: func(s *script) { s.atOnce("orch-1") }},
 		{name: "evaluating", play: pondering("evaluating"), real: true},
 		{name: "error_handling", play: pondering("error_handling", refused...)},
 		{name: "idle", play: pondering("", "WORK", once), word: "Spin on", reach: func(s *script) {
-			s.at("orch-1")
+			s.atOnce("orch-1")
 			s.accepts(contract.Reset{})
 			await[contract.Question](s, "a question", nil)
 		}},
@@ -201,7 +209,7 @@ func TestALostBridgeLeavesTheState(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	s := start(t, nil, "--stand-in", "--json", "--scenario", scenarioFile(t, pondering("", "WORK", once)), "--task", "Spin")
-	s.at("orch-1")
+	s.atOnce("orch-1")
 	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
 	if !ok {
 		t.Fatal("no bridge")

@@ -1,0 +1,87 @@
+package supervisor
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// leftUndone says whether one has handed off its own work. A planner hands on a plan.
+func (s *State) leftUndone(a *Agent) bool {
+	return a.Standing == HandedOff && !(a.Mode == plannerMode && len(s.Plan) > 0)
+}
+
+// due finds the point of decision that the task stands at.
+func (st *step) due() (point decision.Point, about string, ok bool) {
+	if st.Task == "" {
+		return "", "", false
+	}
+	for _, m := range st.Mail {
+		if !m.awaitsJudgement() || st.Phase == machine.Idle {
+			continue
+		}
+		if a, _ := st.agent(m.From); m.Stumble || st.leftUndone(&a) || !st.AnyWorks() {
+			return m.point(), m.From, true // what is done waits for what others still do
+		}
+	}
+	if id := st.failedBefore(); st.Regency != "" && id != "" {
+		return decision.PointSelect, id, true // the Arbiter had read of the failure, and rules no more
+	}
+	aside := st.Regency != "" || st.Agents[0].Status != Busy && !st.arbiterAsked()
+	if st.Phase == machine.Evaluating {
+		if last := st.History.Last(1); aside && len(last) > 0 && !st.engaged() && !st.documentDue() {
+			return decision.PointEvaluate, last[0].ID, true // the Arbiter had read it, and rules no more
+		}
+	}
+	switch {
+	case st.documentDue():
+		return "", "", false
+	case st.Phase == machine.Error:
+		if st.AnyWorks() {
+			return "", "", false // the one that broke waits for a word
+		}
+	case st.Phase == machine.Idle || st.engaged():
+		return "", "", false // in executing, too, nobody may be left: the Arbiter released them, and then ruled no more
+	}
+	return decision.PointSelect, "", aside // else it speaks with somebody, and may rule itself
+}
+
+// arbiterAsked says whether the Arbiter's own word is asked for, beyond the task: by the
+// human, an Orchestrator, or a correction.
+func (s *State) arbiterAsked() bool {
+	return slices.ContainsFunc(slices.Concat(s.Mail, s.Underway), func(m Mail) bool {
+		return m.To == contract.Arbiter && m.Kind != KindTask && m.Kind != KindNotice && m.Kind != KindRenewal
+	})
+}
+
+func isDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
+
+// judged says whether the message ends an execution: what follows is a point of decision.
+func (m *Mail) judged() bool { return isDocument(m.Kind) || m.Stumble }
+
+// awaitsJudgement says whether it lies there for whoever decides.
+func (m *Mail) awaitsJudgement() bool { return m.To == contract.Arbiter && m.judged() && !m.Sent }
+
+// point is which.
+func (m *Mail) point() decision.Point {
+	if m.Stumble {
+		return decision.PointSelect
+	}
+	return decision.PointEvaluate
+}
+
+// withheld says whether a message waits for a decision that the Arbiter does not make.
+func (s *State) withheld(m *Mail) bool {
+	switch {
+	case m.To != contract.Arbiter || m.Sent || !s.machined():
+		return false
+	case s.Regency != "":
+		return true
+	case !s.asksOther() || s.Task == "":
+		return false
+	}
+	return m.judged() || m.Kind == KindTask && s.Phase != machine.Idle
+}
