@@ -402,7 +402,7 @@ func TestRulesTire(t *testing.T) {
 		if id := p.working(); p.agent(id).Mode == "developer" {
 			p.stumble(id)
 		} else {
-			p.verdict(id, report("done", "looked at it", true))
+			p.verdict(id, report("handoff", "looked at it", true)) // its step stays open
 		}
 	}
 	r, exit := p.finished()
