@@ -112,7 +112,10 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 // overruled: a decision that the state of the task forbids is given to the Arbiter, or,
 // where that one cannot rule, tried again as RETRY.
 func (st *step) overruled(p *Posed, d decider.Decision, problem string) {
-	st.emit(contract.Supervisor, contract.Notice{Text: "a decision " + d.Decision + " by " + string(d.Source) + " is not taken: " + problem})
+	st.emit(contract.Arbiter, contract.Decision{
+		Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Source: string(d.Source), Number: st.Decisions, Point: string(p.Point),
+		CostUSD: d.Usage.CostUSD, Warnings: append(slices.Clip(d.Warnings), "not taken: "+problem),
+	})
 	if st.Regency == "" && !st.Yielded {
 		st.yield()
 		return

@@ -23,6 +23,8 @@ type ruling struct {
 	// Summoned are the modes that the Arbiter's session had summoned by its tool in the
 	// turn that came to this: with that it had chosen.
 	Summoned []string
+	// Unused: it came when it was not asked for any more; another decision has its number.
+	Unused bool
 }
 
 // amounts is what the decision comes to in the words that all deciders share; false:
@@ -46,6 +48,8 @@ func (r *ruling) amounts() (decider.Decision, bool) {
 // source is who decided, or what came of the question instead.
 func (r *ruling) source() string {
 	switch {
+	case r.Unused:
+		return "unused"
 	case r.Failed != "":
 		return "failed"
 	case r.Deferred:
@@ -64,10 +68,16 @@ var (
 type rulingList struct {
 	list     []ruling
 	summoned []string // since the Arbiter's session last ruled
+	fold     supervisor.Fold
+	astray   bool // the fold has failed
 }
 
 // take looks at one record.
 func (l *rulingList) take(r journal.Record) error {
+	asked := l.fold.State.Deciding
+	if !l.astray && l.fold.Take(r) != nil {
+		l.astray = true // what can be read is told all the same
+	}
 	head := r.Payload[:min(len(r.Payload), 64)]
 	if r.Kind == journal.Narration || !bytes.Contains(head, decidedMark) && !bytes.Contains(head, calledMark) {
 		return nil
@@ -83,10 +93,12 @@ func (l *rulingList) take(r journal.Record) error {
 			l.summoned = append(l.summoned, spawn.Mode)
 		}
 	case supervisor.Decided:
+		late := !l.astray && f.Serial != 0 && (asked == nil || asked.Serial != f.Serial)
 		one := ruling{Record: r.Seq, At: in.At, Decided: f}
 		if f.Decision.Source == decider.BySession {
 			one.Summoned, l.summoned = l.summoned, nil
 		}
+		one.Unused = late
 		l.list = append(l.list, one)
 	}
 	return nil

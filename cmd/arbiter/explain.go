@@ -80,7 +80,7 @@ func (e env) explain(c *cli.Context) error {
 	}
 	var found []explanation
 	for _, r := range list {
-		if r.Number == c.Int("number") {
+		if r.Number == c.Int("number") && (!r.Unused || !c.Bool("json")) {
 			found = append(found, explainRuling(info.Run, r, set))
 		}
 	}

@@ -98,7 +98,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 		}
 		was, comparable := r.amounts()
 		q, err := questionOf(r.Point, r.Input)
-		if err != nil || !comparable {
+		if err != nil || !comparable || r.Unused {
 			t.Skipped++
 			continue
 		}
