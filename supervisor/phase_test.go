@@ -76,7 +76,7 @@ func TestPhasesAreRestored(t *testing.T) {
 	}
 }
 
-func TestLimitsOfAMode(t *testing.T) {
+func TestModesHaveLimits(t *testing.T) {
 	limited := func(l agents.Limits) *play {
 		return begin(t, func(o *Options) {
 			o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: l}}
