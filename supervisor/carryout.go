@@ -29,11 +29,11 @@ func (st *step) takenUp(id, why string) {
 
 // byRules has the deterministic rules decide, and says why.
 func (st *step) byRules(point decision.Point, about, why string) {
+	st.Posed = nil
 	if a, _ := st.agent(about); point == decision.PointEvaluate && st.leftUndone(&a) {
 		st.takenUp(about, why)
 		return
 	}
-	st.Posed = nil
 	p := st.pose(point, about)
 	var rules decider.Rules
 	var d decider.Decision
@@ -60,10 +60,8 @@ func (st *step) rulesDecide(why string) bool {
 	p := st.Posed
 	switch {
 	case st.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
-		st.Posed = nil
 		st.byRules(p.Point, p.About, why)
 	case st.Phase == machine.Selecting && !st.engaged() && !st.documentDue(), st.Phase == machine.Error && !st.AnyWorks() && !st.documentDue():
-		st.Posed = nil
 		st.byRules(decision.PointSelect, "", why)
 	default:
 		return false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -97,11 +98,23 @@ func (st *step) noted(number int) {
 	}
 }
 
-// decided takes the answer of the run's decider. One that is only recorded, or was
-// overtaken by a ruling, changes nothing.
-func (st *step) decided(f Decided) {
+// answered keeps the books of a decision: what a model's answer has cost, used or not, and
+// that one made here is recorded.
+func (st *step) answered(f Decided) {
 	if f.Serial == 0 {
 		st.noted(f.Number)
+		return
+	}
+	u := f.Decision.Usage
+	st.charge(bridge.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation}, u.CostUSD)
+}
+
+// decided takes the answer of the run's decider. One that is only recorded, or was
+// overtaken by a ruling, decides nothing.
+func (st *step) decided(f Decided) {
+	st.answered(f)
+	if limit := st.Options.MaxCostUSD; f.Serial > 0 && limit > 0 && st.CostUSD >= limit {
+		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", st.CostUSD, limit))
 		return
 	}
 	p := st.Deciding
@@ -109,16 +122,6 @@ func (st *step) decided(f Decided) {
 		return
 	}
 	st.Deciding = nil
-	u := f.Decision.Usage
-	st.CostUSD += u.CostUSD
-	st.Usage.Input += u.Input
-	st.Usage.Output += u.Output
-	st.Usage.CacheRead += u.CacheRead
-	st.Usage.CacheCreation += u.CacheCreation
-	if limit := st.Options.MaxCostUSD; limit > 0 && st.CostUSD >= limit {
-		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", st.CostUSD, limit))
-		return
-	}
 	switch {
 	case f.Deferred:
 		st.yield()

@@ -365,10 +365,19 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 	q := effects[Decide](p)[0].Question
 	p.say("Use the tester.")
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
-	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel}
+	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel, Usage: decider.Usage{Input: 10, CostUSD: 0.25}}
 	p.do(q)
 	if n := len(p.s.Agents); n != 2 || p.agent("orch-1").Mode != "tester" {
 		t.Errorf("%d agents, the first a %s", n, p.agent("orch-1").Mode)
+	}
+	if p.s.CostUSD != 0.25 || p.s.Usage.Input != 10 {
+		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.CostUSD, p.s.Usage)
+	}
+	// One that comes while the run ends has been paid for, too.
+	p.do(Signalled{Signal: "INT"})
+	p.do(q)
+	if r, _ := p.finished(); r.CostUSD != 0.5 {
+		t.Errorf("the result says $%v", r.CostUSD)
 	}
 }
 

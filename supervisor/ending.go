@@ -158,7 +158,7 @@ func (st *step) takeEnding(f Fact) {
 		}
 		st.finish()
 	case Decided:
-		st.noted(f.Number)
+		st.answered(f)
 	case BridgeLost, BridgeFailed:
 		st.finish() // with the bridge every agent is gone
 	case BridgeBack:

@@ -91,8 +91,7 @@ func (st *step) fallbackArbiter(said string) {
 	for i := range st.Agents {
 		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
 			st.rule(verdict.Arbiter{
-				Decision: verdict.Continue, To: a.ID, Reason: reason,
-				Message: "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot.",
+				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
 			}, sourceFallback)
 			return
 		}

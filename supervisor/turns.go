@@ -87,11 +87,16 @@ func (s *State) publicIDs(wires []string) []string {
 
 func (st *step) bill(a *Agent, t bridge.Turn) {
 	a.CostUSD += t.CostUSD
-	st.CostUSD += t.CostUSD
-	st.Usage.Input += t.Usage.Input
-	st.Usage.Output += t.Usage.Output
-	st.Usage.CacheRead += t.Usage.CacheRead
-	st.Usage.CacheCreation += t.Usage.CacheCreation
+	st.charge(t.Usage, t.CostUSD)
+}
+
+// charge adds to what the run has used.
+func (st *step) charge(u bridge.Usage, costUSD float64) {
+	st.CostUSD += costUSD
+	st.Usage.Input += u.Input
+	st.Usage.Output += u.Output
+	st.Usage.CacheRead += u.CacheRead
+	st.Usage.CacheCreation += u.CacheCreation
 }
 
 // ruled routes the verdict a turn ended in, or asks for it again.

@@ -28,6 +28,8 @@ const (
 	// afterlife is how long one waits for more output after the process has ended,
 	// when one it left behind still holds the terminal.
 	afterlife = 200 * time.Millisecond
+	// looks are how many times in a row nothing must have come for that long.
+	looks = 2
 )
 
 // ErrEnded says that the program is over and the screen will not change any more.
@@ -104,6 +106,7 @@ func (t *Terminal) wait() {
 func (t *Terminal) read() {
 	buf := make([]byte, 64<<10)
 	held := 0 // bytes at the beginning of buf that may be half a character
+	idle := 0 // looks in a row that found nothing, since the program's end
 	for giveUp := (time.Time{}); ; {
 		began := time.Now()
 		n, err := t.master.Read(buf[held:])
@@ -125,8 +128,14 @@ func (t *Terminal) read() {
 			continue
 		case giveUp.IsZero():
 			giveUp = now.Add(50 * afterlife)
-		case err != nil && now.Sub(began) < afterlife/2 && now.Before(giveUp):
-			// On a busy machine the deadline was over before there was a look.
+		case err == nil && now.Before(giveUp):
+			idle = 0
+		case err != nil && now.Before(giveUp) && idle < looks:
+			// On a busy machine the deadline may be over before there was a look, at
+			// whatever point between the two: one that found nothing proves nothing.
+			if now.Sub(began) >= afterlife/2 {
+				idle++
+			}
 		case err != nil || now.After(giveUp):
 			t.end()
 			return
