@@ -32,7 +32,7 @@ var eventKinds = []eventKind{
 	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
 	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](), kindOf[ContextWarning](),
 	kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Delivered](), kindOf[Retry](), kindOf[Stderr](),
-	kindOf[Notice](), kindOf[Done](), kindOf[Error](),
+	kindOf[Notice](), kindOf[PTY](), kindOf[Done](), kindOf[Error](),
 }
 
 var eventByName = func() map[string]eventKind {

@@ -26,6 +26,8 @@ const (
 	CatVerdict        Category = "verdict"         // no valid structured output
 	CatCompaction     Category = "compaction"      // compaction loop, context refills
 	CatTool           Category = "tool"            // a tool failed, and the agent stopped there
+	CatTrust          Category = "trust"           // the workspace is not as it was trusted
+	CatSandbox        Category = "sandbox"         // it does not hold, or cannot be had
 	CatInternal       Category = "internal"        // a fault of ours
 )
 

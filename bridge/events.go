@@ -191,6 +191,11 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
+// PTY is output of a terminal. The end of its process is told by `done`.
+type PTY struct {
+	Data []byte `json:"data"` // base64
+}
+
 // Done is the last event of an incarnation: the process and all it left are gone.
 type Done struct {
 	SessionID string `json:"session_id"`
@@ -236,6 +241,7 @@ func (Delivered) eventName() string        { return "delivered" }
 func (Retry) eventName() string            { return "retry" }
 func (Stderr) eventName() string           { return "stderr" }
 func (Notice) eventName() string           { return "notice" }
+func (PTY) eventName() string              { return "pty" }
 func (Done) eventName() string             { return "done" }
 func (Error) eventName() string            { return "error" }
 func (u Unknown) eventName() string        { return u.Name }

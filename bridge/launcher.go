@@ -9,6 +9,8 @@ import (
 const (
 	DefaultStartTimeout = 45 * time.Second
 	DefaultToolTimeout  = 60 * time.Second
+	// JudgeTimeout is how long a tool call waits for the rules.
+	JudgeTimeout = 20 * time.Second
 	// ProbeTimeout is how long a probe waits for the agent itself to answer. A
 	// healthy CLI does within milliseconds, also in mid-turn.
 	ProbeTimeout = 5 * time.Second

@@ -25,6 +25,10 @@ const (
 	MethodSurvey     = "survey"
 	MethodQuery      = "query"
 	MethodShutdown   = "shutdown"
+	MethodPTYOpen    = "pty_open"
+	MethodPTYWrite   = "pty_write"
+	MethodPTYResize  = "pty_resize"
+	MethodPTYClose   = "pty_close"
 
 	MethodCancel = "cancel" // client → server notification: the caller gave up on request {id}
 
@@ -32,6 +36,7 @@ const (
 
 	MethodToolCall   = "tool_call"  // server → client request
 	MethodPermission = "permission" // server → client request
+	MethodJudge      = "judge"      // server → client request
 )
 
 // ClaudeSpec says which program to run as the Claude CLI.
@@ -116,6 +121,11 @@ type AgentConfig struct {
 	// ContextCaps are caps for some models, by name; the longest name that begins
 	// the model's wins over ContextCap, also with 0.
 	ContextCaps map[string]int `json:"context_caps,omitempty"`
+	// Judged has every tool call of the agent and of its subagents asked for by `judge`
+	// before it runs, also those that the CLI would not ask about.
+	Judged bool `json:"judged,omitempty"`
+	// Sandbox confines the CLI and all that it starts; nil does not.
+	Sandbox *SandboxConfig `json:"sandbox,omitempty"`
 	// Hooks is what the agent's hooks tell it; nil registers none.
 	Hooks *HookConfig       `json:"hooks,omitempty"`
 	Env   map[string]string `json:"env,omitempty"` // added after the allow-list

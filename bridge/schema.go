@@ -37,10 +37,15 @@ var methodKinds = []methodKind{
 	request[SurveyParams, SurveyResult](MethodSurvey, "client"),
 	request[QueryParams, QueryResult](MethodQuery, "client"),
 	request[ShutdownParams, ShutdownResult](MethodShutdown, "client"),
+	request[PTYOpenParams, PTYOpenResult](MethodPTYOpen, "client"),
+	request[PTYWriteParams, Empty](MethodPTYWrite, "client"),
+	request[PTYResizeParams, Empty](MethodPTYResize, "client"),
+	request[PTYCloseParams, Empty](MethodPTYClose, "client"),
 	{MethodCancel, "both", reflect.TypeFor[CancelParams](), nil},
 	{MethodEvent, "bridge", reflect.TypeFor[AgentRef](), nil},
 	request[ToolCallParams, ToolCallResult](MethodToolCall, "bridge"),
 	request[PermissionParams, PermissionResult](MethodPermission, "bridge"),
+	request[JudgeParams, JudgeResult](MethodJudge, "bridge"),
 }
 
 // schemaDocument is what Schema prints.

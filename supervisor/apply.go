@@ -28,6 +28,8 @@ type step struct {
 	at  time.Time
 	out []Effect
 
+	channel string // of the command at hand
+
 	ownAgents, ownMail, ownLog bool
 }
 
@@ -44,6 +46,7 @@ func (st *step) take(f Fact) {
 	case NoBridge:
 		st.noBridge(f)
 	case Commanded:
+		st.channel = f.Channel
 		st.commanded(f.Command)
 	case InputEnded:
 		st.inputEnded()

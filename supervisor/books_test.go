@@ -129,9 +129,9 @@ func TestASignalInTrouble(t *testing.T) {
 	for name, before := range map[string]func(n *life){
 		"idle":     func(*life) {},
 		"a word":   func(n *life) { n.say("w", "one") },
-		"stopping": func(n *life) { n.loop.Put(Commanded{contract.Command{Ref: "w", Body: contract.Cancel{}}}) },
+		"stopping": func(n *life) { n.loop.Put(Commanded{Command: contract.Command{Ref: "w", Body: contract.Cancel{}}}) },
 		"stopped": func(n *life) {
-			n.loop.Put(Commanded{contract.Command{Ref: "w", Body: contract.Cancel{}}})
+			n.loop.Put(Commanded{Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 			n.loop.Put(Stopped{})
 		},
 		"many events": func(n *life) { n.chatter(maxUndone + 2*inboxSize) },
@@ -260,7 +260,7 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		n := live(t, book, silentPort(), nil)
 		time.Sleep(time.Second)
 		before := book.count()
-		n.loop.Put(Commanded{contract.Command{Ref: "poison"}}) // a body that Apply does not know
+		n.loop.Put(Commanded{Command: contract.Command{Ref: "poison"}}) // a body that Apply does not know
 		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
 			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
 		}

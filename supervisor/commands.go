@@ -29,6 +29,16 @@ func (st *step) commanded(c contract.Command) {
 		st.say(c.Ref, b)
 	case contract.Permit:
 		st.permit(c.Ref, b)
+	case contract.EditMessage:
+		st.editMessage(c.Ref, b)
+	case contract.WithdrawMessage:
+		st.withdrawMessage(c.Ref, b)
+	case contract.Attach:
+		st.attach(c.Ref, b.ID)
+	case contract.Detach:
+		st.detach(c.Ref, b.ID)
+	case contract.Halt:
+		st.halt(c.Ref)
 	case contract.Interrupt:
 		st.interruptCommand(c.Ref, b.ID)
 	case contract.Kill:

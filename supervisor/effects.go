@@ -82,6 +82,10 @@ type (
 	}
 	// Shutdown ends all agents → Stopped.
 	Shutdown struct{ Fast bool }
+	// OpenPTY opens an agent's session in a terminal → PTYOpened; its end comes as `done`.
+	OpenPTY struct{ Params bridge.PTYOpenParams }
+	// ClosePTY ends that terminal.
+	ClosePTY struct{ Agent bridge.AgentRef }
 	// Finish ends the loop. It is the last effect of a run.
 	Finish struct{ Exit contract.Exit }
 )
@@ -105,4 +109,6 @@ func (OpenBridge) effect()       {}
 func (DropBridge) effect()       {}
 func (SetTimer) effect()         {}
 func (Shutdown) effect()         {}
+func (OpenPTY) effect()          {}
+func (ClosePTY) effect()         {}
 func (Finish) effect()           {}

@@ -37,6 +37,8 @@ var factKinds = map[string]reflect.Type{
 	"configured":           reflect.TypeFor[Configured](),
 	"decided":              reflect.TypeFor[Decided](),
 	"woke":                 reflect.TypeFor[Woke](),
+	"judged":               reflect.TypeFor[Judged](),
+	"pty_opened":           reflect.TypeFor[PTYOpened](),
 	"journal_full":         reflect.TypeFor[JournalFull](),
 	"output_lost":          reflect.TypeFor[OutputLost](),
 	"commanded":            reflect.TypeFor[Commanded](),
@@ -132,6 +134,7 @@ func encodeData(f Fact) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		c.Channel = f.Channel
 		return marshal(c)
 	}
 	return marshal(f)
@@ -152,6 +155,7 @@ func marshal(v any) ([]byte, error) {
 // command is a command as the journal keeps it: the line it came on, or what was
 // wrong with one that was none.
 type command struct {
+	Channel string          `json:"channel,omitempty"`
 	Line    json.RawMessage `json:"line,omitempty"`
 	Ref     string          `json:"ref,omitempty"`
 	Problem string          `json:"problem,omitempty"`
@@ -192,7 +196,7 @@ func DecodeInput(raw []byte) (Input, error) {
 		if err := json.Unmarshal(data, &c); err != nil {
 			return fail(err)
 		}
-		in.Fact = Commanded{Command: c.decode()}
+		in.Fact = Commanded{Command: c.decode(), Channel: c.Channel}
 		return in, nil
 	}
 	typ, ok := factKinds[r.Fact]

@@ -125,7 +125,7 @@ func sampleFacts(t *testing.T) []Fact {
 	unknown := json.RawMessage(`{"id":"orch-1","generation":1,"event":"sang","song":"a<b & c"}`)
 	list = append(list, Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.Unknown{Name: "sang", Raw: unknown}}})
 	for _, b := range commandBodies {
-		list = append(list, Commanded{contract.Command{Ref: "r-1 <&>", Body: b}})
+		list = append(list, Commanded{Command: contract.Command{Ref: "r-1 <&>", Body: b}})
 	}
 	return list
 }

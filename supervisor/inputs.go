@@ -18,6 +18,13 @@ type Input struct {
 	Fact Fact
 }
 
+// Channels by which a human's commands come. Nothing that an agent writes does.
+const (
+	ChannelStdin  = "stdin"
+	ChannelScreen = "screen"
+	ChannelSocket = "socket" // another process of the same user, that no agent started
+)
+
 // Fact is the sealed union of inputs.
 type Fact interface{ fact() }
 
@@ -43,8 +50,12 @@ type (
 		Category bridge.Category
 		Message  string
 	}
-	// Commanded is a command from a face.
-	Commanded struct{ Command contract.Command }
+	// Commanded is a command from a face. Channel is how it came: one of the Channel…
+	// constants.
+	Commanded struct {
+		Command contract.Command
+		Channel string
+	}
 	// InputEnded says that nobody will answer from now on.
 	InputEnded struct{}
 	// Signalled is a signal to this process. Fast is the second one.
@@ -145,6 +156,18 @@ type (
 		Failed   string `json:",omitempty"`
 		Deferred bool   `json:",omitempty"`
 	}
+	// Judged is a tool call that the rules decided before the CLI had a say. It only tells.
+	Judged struct {
+		Params   bridge.JudgeParams
+		Behavior string // allow, deny, ask
+		By, Rule string
+		Reason   string
+	}
+	// PTYOpened ends an OpenPTY effect. Failed says why there is no terminal.
+	PTYOpened struct {
+		Agent  bridge.AgentRef
+		Failed string `json:",omitempty"`
+	}
 	// Woke says that the machine slept, or its clock was moved, for a while.
 	Woke struct{ Slept time.Duration }
 	// JournalFull says that nothing more can be recorded.
@@ -163,6 +186,8 @@ func (Surveyed) fact()            {}
 func (Configured) fact()          {}
 func (Decided) fact()             {}
 func (Woke) fact()                {}
+func (Judged) fact()              {}
+func (PTYOpened) fact()           {}
 func (JournalFull) fact()         {}
 func (NoBridge) fact()            {}
 func (Commanded) fact()           {}

@@ -269,7 +269,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		behaviors := []string{"allow", "deny", "ask", ""}
 		return PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)]}
 	case 9:
-		return Commanded{contract.Command{Ref: "r", Body: randomCommand(r)}}
+		return Commanded{Command: contract.Command{Ref: "r", Body: randomCommand(r)}}
 	case 10:
 		if len(a.Turn) > 0 {
 			return NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 )
 
@@ -22,8 +23,14 @@ type Options struct {
 
 	Permissions string // ask, rules, accept-edits, allow-all
 	Allow, Deny []string
-	Env         map[string]string // added to the agents' environment
-	Trusted     bool              // project settings, hooks, agents and CLAUDE.md may be loaded
+	Ask         []string `json:",omitempty"` // rules of what is always asked for
+	// Sandbox is what confines the agents, and SandboxReason why nothing does.
+	Sandbox       *bridge.SandboxConfig `json:",omitempty"`
+	SandboxReason string                `json:",omitempty"`
+	// TrustHash is that of the workspace's settings, as they were trusted when this life began.
+	TrustHash string            `json:",omitempty"`
+	Env       map[string]string // added to the agents' environment
+	Trusted   bool              // project settings, hooks, agents and CLAUDE.md may be loaded
 
 	MaxOrchestrators int
 	MaxIterations    int

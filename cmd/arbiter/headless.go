@@ -86,7 +86,7 @@ func lastWord(exit contract.Exit, s *supervisor.State) string {
 
 func readCommands(stdin io.Reader, loop *supervisor.Loop) {
 	err := contract.ReadCommands(stdin, 0, func(c contract.Command) bool {
-		return loop.Put(supervisor.Commanded{Command: c})
+		return loop.Put(supervisor.Commanded{Command: c, Channel: supervisor.ChannelStdin})
 	})
 	if err != nil && !errors.Is(err, os.ErrClosed) {
 		loop.Put(supervisor.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}}})

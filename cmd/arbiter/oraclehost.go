@@ -140,7 +140,9 @@ func (l *life) Snapshot() *supervisor.State { return l.loop.Snapshot() }
 
 func (l *life) Changed() <-chan struct{} { return l.loop.Changed() }
 
-func (l *life) Put(c contract.Command) bool { return l.loop.Put(supervisor.Commanded{Command: c}) }
+func (l *life) Put(c contract.Command) bool {
+	return l.loop.Put(supervisor.Commanded{Command: c, Channel: supervisor.ChannelScreen})
+}
 
 func (l *life) Done() <-chan struct{} { return l.done }
 

@@ -26,13 +26,35 @@ type (
 		To       string `json:"to,omitempty"`
 		Strength string `json:"strength,omitempty"`
 	}
-	// Permit answers a permission_request. Scope: once (default) or run.
+	// Permit answers a permission_request. Scope: once (default), run or always. With
+	// run and always Rule says what else is allowed by it; without one it is the same
+	// action alone. Action, if it is given, must be the request's.
 	Permit struct {
 		Request  string `json:"request"`
 		Behavior string `json:"behavior"`
 		Scope    string `json:"scope,omitempty"`
+		Rule     string `json:"rule,omitempty"`
+		Action   string `json:"action,omitempty"`
 		Message  string `json:"message,omitempty"`
 	}
+	// EditMessage changes a human's message that no agent was given yet.
+	EditMessage struct {
+		MessageID string `json:"message_id"`
+		Text      string `json:"text"`
+	}
+	// WithdrawMessage takes one back.
+	WithdrawMessage struct {
+		MessageID string `json:"message_id"`
+	}
+	// Attach hands an agent's session to the human, in a terminal; Detach gives it back.
+	Attach struct {
+		ID string `json:"id"`
+	}
+	Detach struct {
+		ID string `json:"id"`
+	}
+	// Halt stops every agent at once; the run stays, and continue starts them again.
+	Halt struct{}
 	// Interrupt stops the running turn of one agent, or of all.
 	Interrupt struct {
 		ID string `json:"id,omitempty"`
@@ -76,18 +98,23 @@ type (
 	}
 )
 
-func (Say) CommandType() string        { return "message" }
-func (Permit) CommandType() string     { return "permission" }
-func (Interrupt) CommandType() string  { return "interrupt" }
-func (Kill) CommandType() string       { return "kill" }
-func (Pause) CommandType() string      { return "pause" }
-func (Continue) CommandType() string   { return "continue" }
-func (ForceAgent) CommandType() string { return "force_agent" }
-func (SkipStep) CommandType() string   { return "skip_step" }
-func (RetryLast) CommandType() string  { return "retry" }
-func (Reset) CommandType() string      { return "reset" }
-func (SetPlan) CommandType() string    { return "set_plan" }
-func (Choose) CommandType() string     { return "choose" }
-func (Configure) CommandType() string  { return "configure" }
-func (Cancel) CommandType() string     { return "cancel" }
-func (Malformed) CommandType() string  { return "" }
+func (Say) CommandType() string             { return "message" }
+func (Permit) CommandType() string          { return "permission" }
+func (Interrupt) CommandType() string       { return "interrupt" }
+func (EditMessage) CommandType() string     { return "edit_message" }
+func (WithdrawMessage) CommandType() string { return "withdraw_message" }
+func (Attach) CommandType() string          { return "attach" }
+func (Detach) CommandType() string          { return "detach" }
+func (Halt) CommandType() string            { return "halt" }
+func (Kill) CommandType() string            { return "kill" }
+func (Pause) CommandType() string           { return "pause" }
+func (Continue) CommandType() string        { return "continue" }
+func (ForceAgent) CommandType() string      { return "force_agent" }
+func (SkipStep) CommandType() string        { return "skip_step" }
+func (RetryLast) CommandType() string       { return "retry" }
+func (Reset) CommandType() string           { return "reset" }
+func (SetPlan) CommandType() string         { return "set_plan" }
+func (Choose) CommandType() string          { return "choose" }
+func (Configure) CommandType() string       { return "configure" }
+func (Cancel) CommandType() string          { return "cancel" }
+func (Malformed) CommandType() string       { return "" }

@@ -40,7 +40,10 @@ type (
 		Scenario      string `json:"scenario,omitempty"`
 		Trusted       bool   `json:"trusted"`
 		Permissions   string `json:"permissions"`
-		Version       string `json:"version"` // arbiter's own
+		// Sandbox is what confines the agents: bubblewrap, or unsandboxed.
+		Sandbox       string `json:"sandbox"`
+		SandboxReason string `json:"sandbox_reason,omitempty"` // why there is none
+		Version       string `json:"version"`                  // arbiter's own
 		Log           string `json:"log,omitempty"`
 	}
 	// State is a move of the task machine.
@@ -66,6 +69,7 @@ type (
 		To        string `json:"to"`
 		Kind      string `json:"kind"`
 		Text      string `json:"text"`
+		Edited    bool   `json:"edited,omitempty"` // said before, with another text
 	}
 	// Delivered says the CLI proved to have taken a message up.
 	Delivered struct {
@@ -192,14 +196,40 @@ type (
 		Input    json.RawMessage `json:"input"`
 		Subagent string          `json:"subagent,omitempty"`
 		Reason   string          `json:"reason,omitempty"`
+		// Action is the SHA-256 of the exact action, in hexadecimal: what an answer is for.
+		Action string `json:"action"`
+		// Suggestions are rules that cover it, narrow ones first, for an answer of scope
+		// run or always.
+		Suggestions []string `json:"suggestions,omitempty"`
 	}
-	// Permission is how one was decided; By is rule, human, mode, timeout, shutdown.
+	// Permission is how one was decided; By is rule, human, mode, role, agent, nobody,
+	// timeout, withdrawn, shutdown.
 	Permission struct {
 		Request  string `json:"request"`
 		Behavior string `json:"behavior"`
 		By       string `json:"by"`
 		Tool     string `json:"tool,omitempty"`
 		Rule     string `json:"rule,omitempty"`
+		Action   string `json:"action,omitempty"`
+		Scope    string `json:"scope,omitempty"` // of a human's allow
+		Reason   string `json:"reason,omitempty"`
+		Subagent string `json:"subagent,omitempty"`
+	}
+	// Takeover says that a human has an agent's session in a terminal, or gave it back.
+	Takeover struct {
+		State  string   `json:"state"` // began, open, ended, failed
+		Reason string   `json:"reason,omitempty"`
+		Words  int      `json:"words,omitempty"`  // messages of the human's in it
+		Files  []string `json:"files,omitempty"`  // that were changed meanwhile
+		Digest string   `json:"digest,omitempty"` // that the Arbiter is given
+	}
+	// Withdrawn says that a message was taken back by the human before it was sent.
+	Withdrawn struct {
+		MessageID string `json:"message_id"`
+	}
+	// Halted says that everything was stopped at once.
+	Halted struct {
+		By string `json:"by"` // the channel it came by: stdin, screen, socket
 	}
 	// Question waits for a human's `message`.
 	Question struct {
@@ -319,6 +349,9 @@ func (Decision) EventName() string          { return "decision" }
 func (Plan) EventName() string              { return "plan" }
 func (PermissionRequest) EventName() string { return "permission_request" }
 func (Permission) EventName() string        { return "permission" }
+func (Takeover) EventName() string          { return "takeover" }
+func (Withdrawn) EventName() string         { return "withdrawn" }
+func (Halted) EventName() string            { return "halted" }
 func (Question) EventName() string          { return "question" }
 func (Accepted) EventName() string          { return "accepted" }
 func (Rejected) EventName() string          { return "rejected" }

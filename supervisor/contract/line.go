@@ -41,7 +41,7 @@ var eventTypes = []Body{
 	Session{}, State{}, Spawn{}, Message{}, Delivered{}, Assistant{}, Delta{}, ToolUse{}, ToolResult{},
 	ToolCall{}, SubagentStart{}, SubagentStop{}, SubagentProgress{},
 	Turn{}, Context{}, ContextWarning{}, Compact{}, Check{}, Handoff{},
-	Decision{}, Plan{}, PermissionRequest{}, Permission{}, Question{}, Accepted{}, Rejected{}, Retry{},
+	Decision{}, Plan{}, PermissionRequest{}, Permission{}, Takeover{}, Withdrawn{}, Halted{}, Question{}, Accepted{}, Rejected{}, Retry{},
 	Restart{}, Error{}, Notice{}, Done{}, Result{},
 }
 

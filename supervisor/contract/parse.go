@@ -14,8 +14,9 @@ import (
 
 // Scopes of a permission.
 const (
-	ScopeOnce = "once"
-	ScopeRun  = "run"
+	ScopeOnce   = "once"
+	ScopeRun    = "run"
+	ScopeAlways = "always" // in this workspace, in later runs, too
 )
 
 // field is the rule of one field; the parser and the schema read the same table.
@@ -44,9 +45,25 @@ var forms = []form{
 	{Permit{}, "The answer to a permission_request.", []field{
 		{name: "request", required: true, about: "The id of the permission_request."},
 		{name: "behavior", required: true, enum: []string{bridge.Allow, bridge.Deny}, about: "The answer."},
-		{name: "scope", enum: []string{ScopeOnce, ScopeRun}, about: "once (default), or run: the same action is not asked for again."},
+		{name: "scope", enum: []string{ScopeOnce, ScopeRun, ScopeAlways}, about: "With allow: once (default); run: not asked for again in this run; always: nor in later runs in this workspace."},
+		{name: "rule", about: "With run or always: the permission rule that is allowed, such as one of the request's suggestions; it must cover the request. Absent: the same action alone."},
+		{name: "action", about: "The request's action, a SHA-256; if given, it must be the same."},
 		{name: "message", about: "With deny: what the agent is told."},
 	}},
+	{EditMessage{}, "Changes a message of the human's that is not delivered and was not sent yet.", []field{
+		{name: "message_id", required: true, about: "The id of the message event."},
+		{name: "text", required: true, about: "What is said instead."},
+	}},
+	{WithdrawMessage{}, "Takes back a message of the human's that was not sent yet.", []field{
+		{name: "message_id", required: true, about: "The id of the message event."},
+	}},
+	{Attach{}, "Hands an agent's session to the human: its process is stopped in order, messages to it wait, and `arbiter attach` or the screen shows its terminal.", []field{
+		{name: "id", required: true, about: "The agent's id."},
+	}},
+	{Detach{}, "Gives it back: the session is resumed, and the Arbiter is told what the human did.", []field{
+		{name: "id", required: true, about: "The agent's id."},
+	}},
+	{Halt{}, "Stops every agent at once. The run stays; continue starts them again.", nil},
 	{Interrupt{}, "Stops the running turn of one agent, or of all.", []field{
 		{name: "id", about: "The agent's id; absent: all."},
 	}},
