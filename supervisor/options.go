@@ -83,8 +83,9 @@ type Options struct {
 const (
 	rulesOfHandover = 1 // checks, records drawn up by the supervisor, renewal of the Arbiter
 	rulesOfMachine  = 2 // the task machine's table, executions, deciders
+	rulesOfHands    = 3 // who may do what, takeover, trust
 	// CurrentRules are those that a new life is begun with.
-	CurrentRules = rulesOfMachine
+	CurrentRules = rulesOfHands
 )
 
 // Deciders, as Options.Decider names them.
