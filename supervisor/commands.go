@@ -47,8 +47,7 @@ func (st *step) commanded(c contract.Command) {
 		st.Paused = true
 		st.accept(c.Ref, "paused: running turns end, nothing more is sent")
 	case contract.Continue:
-		st.Paused = false
-		st.accept(c.Ref, "the thread continues")
+		st.carryOn(c.Ref)
 	case contract.ForceAgent:
 		st.forceAgent(c.Ref, b.Mode)
 	case contract.SkipStep:

@@ -48,12 +48,13 @@ var (
 	eventBodies = []bridge.EventBody{
 		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{}, bridge.SubagentProgress{}, bridge.Tasks{},
 		bridge.Context{}, bridge.ContextWarning{}, bridge.Compact{}, bridge.Turn{}, bridge.Delivered{}, bridge.Retry{},
-		bridge.Stderr{}, bridge.Notice{}, bridge.Done{}, bridge.Error{},
+		bridge.Stderr{}, bridge.Notice{}, bridge.PTY{}, bridge.Done{}, bridge.Error{},
 	}
 	commandBodies = []contract.CommandBody{
 		contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer},
 		contract.Permit{Request: "p1", Behavior: "deny", Scope: "run", Message: "no"},
-		contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{},
+		contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Halt{},
+		contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"}, contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"},
 		contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
 		contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
 		contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
@@ -67,6 +68,8 @@ func fill(v reflect.Value, n *int) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(fmt.Sprintf("text %d <&> \" \n \u2028 ä", *n))
+	case reflect.Uint8: // of what goes as base64
+		v.SetUint(uint64(*n % 256))
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n))
 	case reflect.Float64:
@@ -125,7 +128,7 @@ func sampleFacts(t *testing.T) []Fact {
 	unknown := json.RawMessage(`{"id":"orch-1","generation":1,"event":"sang","song":"a<b & c"}`)
 	list = append(list, Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.Unknown{Name: "sang", Raw: unknown}}})
 	for _, b := range commandBodies {
-		list = append(list, Commanded{Command: contract.Command{Ref: "r-1 <&>", Body: b}})
+		list = append(list, Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r-1 <&>", Body: b}})
 	}
 	return list
 }

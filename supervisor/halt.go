@@ -1,4 +1,59 @@
 package supervisor
 
-// halt stops every agent at once.
-func (st *step) halt(ref string) { st.reject(ref, "nothing runs") }
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// classHalt is why an agent's process is ended when everything is: another follows when
+// the human says so.
+const classHalt restart.Class = "halted"
+
+// halt stops every agent at once, and holds everything until `continue`. Whoever was at
+// work goes on then, on its own session, and is told that its turn was cut off.
+func (st *step) halt(ref string) {
+	if st.Halted {
+		st.accept(ref, "halted already; continue starts the agents again")
+		return
+	}
+	st.Halted, st.Paused = true, true
+	st.denyPermits("halted", "the human stopped everything")
+	n := 0
+	for i := range st.Agents {
+		a := st.edit(st.Agents[i].ID)
+		switch {
+		case a.Up():
+			a.Status, a.Since, a.Class, a.Cause = Restarting, st.at, classHalt, "the human stopped everything"
+			fallthrough
+		case a.Status == Stopping, a.Status == Restarting:
+			st.do(Kill{Agent: a.AgentRef, Now: true})
+			n++
+		}
+	}
+	st.accept(ref, fmt.Sprintf("halted: %d stopped; continue starts them again", n))
+	st.emit(contract.Human, contract.Halted{By: orDefault(st.channel, ChannelStdin)})
+}
+
+// carryOn lets messages go again, and starts what was halted.
+func (st *step) carryOn(ref string) {
+	st.accept(ref, "the thread continues")
+	st.Paused = false
+	if !st.Halted {
+		return
+	}
+	st.Halted = false
+	for i := range st.Agents {
+		st.revive(st.Agents[i].ID) // those that are down
+	}
+}
+
+// stayDown keeps an agent whose process has gone for whoever says `continue`.
+func (st *step) stayDown(id string) {
+	a := st.edit(id)
+	a.Status, a.Since, a.Doing, a.At, a.Watch = Down, st.at, "", nil, Watch{}
+	if !st.Halted { // it was said meanwhile
+		st.revive(id)
+	}
+}

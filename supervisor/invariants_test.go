@@ -68,6 +68,11 @@ func checkInvariants(t *testing.T, s *State) {
 	if s.Ending != nil && s.Phase.Live() {
 		t.Fatalf("ending, and %s", s.Phase)
 	}
+	for _, a := range s.Agents {
+		if s.Halted && a.Up() {
+			t.Fatalf("halted, and %s is %s", a.ID, a.Status)
+		}
+	}
 	// A dialogue never stalls silently: where nobody is busy and nothing is
 	// under way, somebody outside is awaited.
 	if s.Ending == nil && s.Phase.Live() && stalled(s) {
@@ -269,7 +274,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		behaviors := []string{"allow", "deny", "ask", ""}
 		return PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)]}
 	case 9:
-		return Commanded{Command: contract.Command{Ref: "r", Body: randomCommand(r)}}
+		return Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: randomCommand(r, s)}}
 	case 10:
 		if len(a.Turn) > 0 {
 			return NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
@@ -386,11 +391,20 @@ func randomDecision(r *rand.Rand, s *State) Fact {
 	return f
 }
 
-func randomCommand(r *rand.Rand) contract.CommandBody {
+// lastWord is the id of the last message that waits.
+func lastWord(s *State) string {
+	if len(s.Mail) == 0 {
+		return "none"
+	}
+	return s.Mail[len(s.Mail)-1].ID
+}
+
+func randomCommand(r *rand.Rand, s *State) contract.CommandBody {
 	list := []contract.CommandBody{
 		contract.Say{Text: "x"}, contract.Say{Text: "x", Strength: contract.Stop}, contract.Say{Text: "x", Strength: contract.Steer, To: "orch-1"},
 		contract.Permit{Request: "p1", Behavior: "allow", Scope: "run"}, contract.Permit{Request: "p2", Behavior: "deny"},
-		contract.Interrupt{}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Continue{}, contract.ForceAgent{Mode: "tester"},
+		contract.Interrupt{}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Continue{}, contract.Halt{},
+		contract.EditMessage{MessageID: lastWord(s), Text: "y"}, contract.WithdrawMessage{MessageID: lastWord(s)}, contract.ForceAgent{Mode: "tester"},
 		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{}, contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}}},
 		contract.Choose{Option: "retry"}, contract.Choose{Option: "fallback"}, contract.Choose{Option: "skip"}, contract.Malformed{Problem: "p"},
 	}

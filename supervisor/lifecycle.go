@@ -64,7 +64,7 @@ func (st *step) enlist(a Agent, prompt string) {
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
 	})
-	if !st.BridgeUp && st.machined() { // it starts with the others, when there is another
+	if !st.BridgeUp && st.machined() || st.Halted { // it starts with the others
 		e := st.edit(a.ID)
 		e.Status, e.Fresh = Down, true
 		return
@@ -227,6 +227,11 @@ func (st *step) spawned(f Spawned) {
 	if a == nil || a.Generation != f.Agent.Generation || a.Status != Starting {
 		return
 	}
+	if why := st.otherSession(a, f.Result.SessionID); why != "" {
+		st.disowned(a, why)
+		st.relaunch(a.ID, restart.Crash, why)
+		return
+	}
 	a.Status, a.Since = Ready, st.at
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
@@ -356,6 +361,9 @@ func (st *step) releasePredecessor(id string) {
 // ended handles the end of an incarnation's process.
 func (st *step) ended(id string, d bridge.Done) {
 	a := st.edit(id)
+	if why := st.otherSession(a, d.SessionID); why != "" {
+		st.disowned(a, why) // it has ended none the less: the pipe is its
+	}
 	switch a.Status {
 	case Ended, Down, Parked:
 		return // known from elsewhere: its start failed, or its bridge is lost

@@ -56,7 +56,7 @@ func (st *step) resumed(f Resumed) {
 	st.keepModes(modes)
 	st.noteAgain()
 	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
-	st.Paused, st.Failures, st.ToldAlone, st.Records = false, 0, false, 0
+	st.Paused, st.Halted, st.Failures, st.ToldAlone, st.Records = false, false, 0, false, 0
 	st.Asked = nil // whoever asked is gone, too
 	st.Short = 0   // the limits may be others
 	e := st.sessionEvent()

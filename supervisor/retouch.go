@@ -1,13 +1,76 @@
 package supervisor
 
-import "github.com/arbiter-cli/arbiter/supervisor/contract"
+import (
+	"slices"
 
-// editMessage changes a word of the human's that was not sent yet.
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// editMessage changes a word of the human's that no agent was given yet.
 func (st *step) editMessage(ref string, c contract.EditMessage) {
-	st.reject(ref, "there is no message %q that waits", c.MessageID)
+	i, why := st.unspoken(c.MessageID)
+	if why != "" {
+		st.reject(ref, "%s", why)
+		return
+	}
+	m := &st.mail()[i]
+	if m.Kind == KindTask && st.Task == m.Text {
+		st.Task = c.Text
+	}
+	m.Text = c.Text
+	said := contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Edited: true}
+	st.accept(ref, "message "+m.ID+" says something else now")
+	st.emit(m.From, said)
+	st.Talk = slices.Clone(st.Talk)
+	for k := range st.Talk {
+		if st.Talk[k].MessageID == m.ID {
+			st.Talk[k] = said
+		}
+	}
 }
 
-// withdrawMessage takes one back.
+// withdrawMessage takes one back, unless something waits for it.
 func (st *step) withdrawMessage(ref string, c contract.WithdrawMessage) {
-	st.reject(ref, "there is no message %q that waits", c.MessageID)
+	i, why := st.unspoken(c.MessageID)
+	if why == "" {
+		why = st.awaited(st.Mail[i])
+	}
+	if why != "" {
+		st.reject(ref, "%s", why)
+		return
+	}
+	m := st.Mail[i]
+	st.accept(ref, "message "+m.ID+" is taken back")
+	st.takeBack(func(x Mail) bool { return x.ID == m.ID })
+	st.emit(m.From, contract.Withdrawn{MessageID: m.ID})
+	st.Talk = slices.DeleteFunc(slices.Clone(st.Talk), func(x contract.Message) bool { return x.MessageID == m.ID })
+}
+
+// unspoken finds a message of the human's that was never sent, or says why there is none.
+// One that was sent and came back may have been read.
+func (st *step) unspoken(id string) (at int, why string) {
+	at = slices.IndexFunc(st.Mail, func(m Mail) bool { return m.ID == id })
+	switch {
+	case at < 0:
+		return at, "no message " + id + " waits: it was delivered, or never said"
+	case st.Mail[at].From != contract.Human:
+		return at, "message " + id + " is " + st.displayName(st.Mail[at].From) + "'s, not yours"
+	case st.Mail[at].Wire != "":
+		return at, "message " + id + " was sent already: say another, or interrupt"
+	}
+	return at, ""
+}
+
+// awaited says why a message cannot be taken back: the talk would stand still without it.
+func (st *step) awaited(m Mail) string {
+	a, _ := st.agent(m.To)
+	switch {
+	case m.Kind == KindTask:
+		return "it is the task: edit it, or reset"
+	case m.Kind == KindAnswer:
+		return "the Arbiter waits for this answer: edit it"
+	case m.To != contract.Arbiter && a.Status != Busy:
+		return a.Name + " was brought to work by it: edit it, or kill " + a.ID
+	}
+	return ""
 }

@@ -12,7 +12,7 @@ import (
 // of the last one, or on a new session if that one is lost.
 func (st *step) revive(id string) {
 	a := st.edit(id)
-	if a == nil || a.Status != Down || !st.BridgeUp || st.Ending != nil {
+	if a == nil || a.Status != Down || !st.BridgeUp || st.Ending != nil || st.Halted {
 		return
 	}
 	a.Generation++

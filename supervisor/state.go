@@ -85,6 +85,7 @@ type State struct {
 	HumanSpoke   bool
 	ToldAlone    bool // the Arbiter was told once that no human is present
 	Paused       bool // by a human: nothing is sent
+	Halted       bool // and nobody has a process
 	Held         bool // by the ceiling: nothing is sent until a human speaks
 
 	Usage   bridge.Usage
@@ -195,6 +196,7 @@ type Agent struct {
 	Turns       int     // of this Orchestrator's, that answered a message
 	Limited     string  // which limit of its mode it has reached
 	CostUSD     float64
+	Delivered   int `json:",omitempty"` // messages and reports that it was proven to have read
 }
 
 // Alive says whether the agent can still be spoken to.

@@ -12,7 +12,16 @@ func build(kind CommandBody, values checked) CommandBody {
 	case Say:
 		return Say{Text: text["text"], To: text["to"], Strength: text["strength"]}
 	case Permit:
-		return Permit{Request: text["request"], Behavior: text["behavior"], Scope: text["scope"], Message: text["message"]}
+		return Permit{Request: text["request"], Behavior: text["behavior"], Scope: text["scope"],
+			Rule: text["rule"], Action: text["action"], Message: text["message"]}
+	case EditMessage:
+		return EditMessage{MessageID: text["message_id"], Text: text["text"]}
+	case WithdrawMessage:
+		return WithdrawMessage{MessageID: text["message_id"]}
+	case Attach:
+		return Attach{ID: text["id"]}
+	case Detach:
+		return Detach{ID: text["id"]}
 	case Interrupt:
 		return Interrupt{ID: text["id"]}
 	case Kill:
