@@ -1,0 +1,109 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestHalt: everybody's process is ended at once, nothing is started or sent until
+// somebody says so, and then everything goes on where it was.
+func TestHalt(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("Build it.")
+	p.do(asked(p, one, "p1", "ask"))
+	p.s.Agents[0].Doing = ""
+	busy := []string{"arbiter", one}
+	p.out = nil
+	if ok, why := p.command(contract.Halt{}); !ok {
+		t.Fatal(why)
+	}
+	kills := effects[Kill](p)
+	if len(kills) != 2 || !kills[0].Now || !kills[1].Now {
+		t.Fatalf("%+v", kills)
+	}
+	if e := told[contract.Halted](p); len(e) != 1 || e[0].By != ChannelStdin {
+		t.Errorf("%+v", e)
+	}
+	if e := told[contract.Permission](p); len(e) != 1 || e[0].Behavior != bridge.Deny || e[0].By != "halted" {
+		t.Errorf("%+v", e)
+	}
+	p.out = nil
+	for _, id := range busy {
+		p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed", Expected: true}})
+		if a := p.agent(id); a.Status != Down {
+			t.Errorf("%s is %s", id, a.Status)
+		}
+	}
+	if n := len(effects[Spawn](p)); n != 0 || p.s.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
+		t.Errorf("%d starts, %d crashes", n, p.s.Crashes)
+	}
+	// What is said meanwhile waits, and so does who is summoned.
+	p.say("And write the manual.")
+	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
+		t.Fatal(why)
+	}
+	p.do(Rang{Key: restartKey(p.agent(one).AgentRef)})
+	if len(effects[Spawn](p)) != 0 || len(effects[Send](p)) != 0 {
+		t.Error("halted, and something was started or sent")
+	}
+	if ok, why := p.command(contract.Halt{}); !ok || !strings.Contains(why, "already") {
+		t.Error(why)
+	}
+	if ok, why := p.command(contract.Continue{}); !ok {
+		t.Fatal(why)
+	}
+	if n := len(effects[Spawn](p)); n != 3 {
+		t.Fatalf("%d starts", n)
+	}
+	p.back(bridge.FateBegun)
+	if p.agent("arbiter").Status != Busy || p.agent(one).Status != Busy {
+		t.Errorf("the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
+	}
+}
+
+// TestHaltAndContinueInOneBreath: whoever is still being ended comes back when it has.
+func TestHaltAndContinueInOneBreath(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.Halt{})
+	p.command(contract.Continue{})
+	p.out = nil
+	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
+	if len(effects[Spawn](p)) != 1 || p.agent("arbiter").Status != Starting {
+		t.Errorf("the Arbiter is %s", p.agent("arbiter").Status)
+	}
+}
+
+// TestHaltWithoutABridge: where the bridge was killed for it, nobody is started by its
+// successor either.
+func TestHaltWithoutABridge(t *testing.T) {
+	p := begin(t, nil)
+	p.do(BridgeLost{Message: "signal: killed"}) // the switch went past the loop
+	p.command(contract.Halt{})
+	p.out = nil
+	p.do(Rang{Key: restartPrefix + theBridge})
+	p.do(BridgeBack{Claude: p.s.Claude})
+	if len(effects[Spawn](p)) != 0 {
+		t.Error("a bridge that came back started somebody")
+	}
+	p.command(contract.Continue{})
+	if len(effects[Spawn](p)) != 1 {
+		t.Error("continue started nobody")
+	}
+}
+
+// TestHaltAndTheEnd: a halted run ends, and is taken up again, like any other.
+func TestHaltAndTheEnd(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.Halt{})
+	p.happen("arbiter", bridge.Done{})
+	p.do(Signalled{Signal: "INT"})
+	p.do(Stopped{})
+	p.out = nil
+	p.do(Resumed{Options: p.s.Options, Claude: p.s.Claude, Salt: "s"})
+	if p.s.Halted || len(effects[Spawn](p)) != 1 {
+		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[Spawn](p)))
+	}
+}
