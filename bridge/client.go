@@ -19,6 +19,9 @@ type Handler interface {
 	ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error)
 	// Permission decides; an error is a deny. It must return when ctx ends.
 	Permission(ctx context.Context, p PermissionParams) (PermissionResult, error)
+	// Judge says by rules alone what becomes of a tool call; an error is a deny. It
+	// answers at once, and must return when ctx ends.
+	Judge(ctx context.Context, p JudgeParams) (JudgeResult, error)
 }
 
 // Client drives a bridge. Its methods are safe for concurrent use. They return
@@ -64,6 +67,13 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 			r, err := h.Permission(ctx, p)
 			if err != nil {
 				return PermissionResult{Behavior: Deny, Message: err.Error()}, nil
+			}
+			return r, nil
+		}),
+		MethodJudge: method(func(ctx context.Context, p JudgeParams) (JudgeResult, error) {
+			r, err := h.Judge(ctx, p)
+			if err != nil {
+				return JudgeResult{Behavior: Deny, Message: err.Error()}, nil
 			}
 			return r, nil
 		}),

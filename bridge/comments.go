@@ -41,7 +41,7 @@ var standardCodes = []namedValue{
 
 func readComments() (*comments, error) {
 	c := &comments{types: map[string]string{}, fields: map[string]string{}, errorCodes: standardCodes}
-	for _, name := range []string{"protocol.go", "query.go", "events.go", "evidence.go", "errors.go"} {
+	for _, name := range []string{"protocol.go", "query.go", "judge.go", "pty.go", "sandbox.go", "events.go", "evidence.go", "errors.go"} {
 		src, err := sources.ReadFile(name)
 		if err != nil {
 			return nil, err

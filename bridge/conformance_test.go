@@ -194,6 +194,9 @@ func (a *fakeAgent) turn(ctx context.Context, m MessageParams) error {
 		defer cancel()
 		r, _ := a.host.Permission(ctx, PermissionParams{Request: "p-1", Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`)})
 		text = fmt.Sprintf("permission: %s: %s", r.Behavior, r.Message)
+	case "judge":
+		r, _ := a.host.Judge(ctx, JudgeParams{Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`), ToolUse: "toolu_1", Subagent: "a0b8"})
+		text = fmt.Sprintf("judge: %s: %s", r.Behavior, r.Message)
 	case "panic":
 		panic("as told")
 	case "die":

@@ -23,8 +23,9 @@ type conversation struct {
 	version   string
 	p         *peer
 	agents    *registry
-	witness   Witness // may be nil
-	querier   Querier // may be nil
+	witness   Witness   // may be nil
+	querier   Querier   // may be nil
+	terminals Terminals // may be nil
 	inquiries *inquiries
 
 	mu    sync.Mutex
@@ -44,7 +45,8 @@ const (
 // methods are those a client may call.
 var methods = []string{
 	MethodInitialize, MethodSpawn, MethodMessage, MethodInterrupt, MethodKill, MethodContext,
-	MethodAsk, MethodConfigure, MethodProbe, MethodCheck, MethodSurvey, MethodQuery, MethodShutdown, MethodCancel,
+	MethodAsk, MethodConfigure, MethodProbe, MethodCheck, MethodSurvey, MethodQuery, MethodSandbox, MethodShutdown, MethodCancel,
+	MethodPTYOpen, MethodPTYWrite, MethodPTYResize, MethodPTYClose,
 }
 
 // capabilities are the methods that are served here.
@@ -55,6 +57,11 @@ func (c *conversation) capabilities() []string {
 			return c.witness == nil
 		case MethodQuery:
 			return c.querier == nil
+		case MethodSandbox:
+			_, ok := c.launcher.(Sandboxer)
+			return !ok
+		case MethodPTYOpen, MethodPTYWrite, MethodPTYResize, MethodPTYClose:
+			return c.terminals == nil
 		}
 		return false
 	})
@@ -63,6 +70,7 @@ func (c *conversation) capabilities() []string {
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 	c := &conversation{launcher: s.launcher, version: s.opts.Version, witness: s.opts.Witness, inquiries: newInquiries()}
 	c.querier, _ = s.launcher.(Querier)
+	c.terminals, _ = s.launcher.(Terminals)
 	methods := map[string]handlerFunc{
 		MethodInitialize: method(c.initialize),
 		MethodSpawn:      method(c.spawn),
@@ -70,6 +78,7 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		MethodCheck:      method(c.check),
 		MethodSurvey:     method(c.survey),
 		MethodQuery:      method(c.query),
+		MethodSandbox:    method(c.sandbox),
 		MethodShutdown:   method(c.shutdown),
 		MethodMessage: onAgent(c, func(ctx context.Context, a Agent, p MessageParams) (Empty, error) {
 			crashpoint.Here("bridge.message")
@@ -93,6 +102,14 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		MethodProbe: onAgent(c, func(ctx context.Context, a Agent, _ ProbeParams) (ProbeResult, error) {
 			return a.Probe(ctx), nil
 		}),
+		MethodPTYOpen: method(c.openPTY),
+		MethodPTYWrite: onTerminal(c, func(ctx context.Context, t Terminal, p PTYWriteParams) error {
+			return t.Write(ctx, p.Data)
+		}),
+		MethodPTYResize: onTerminal(c, func(_ context.Context, t Terminal, p PTYResizeParams) error {
+			return t.Resize(p.Cols, p.Rows)
+		}),
+		MethodPTYClose: method(c.closePTY),
 	}
 	for name, serve := range methods {
 		if name != MethodInitialize {

@@ -17,6 +17,7 @@ type CheckParams struct {
 	CWD       string            `json:"cwd"`
 	TimeoutMS int               `json:"timeout_ms,omitempty"` // 0 = DefaultCheckTimeoutMS
 	Env       map[string]string `json:"env,omitempty"`        // added after the allow-list
+	Sandbox   *SandboxConfig    `json:"sandbox,omitempty"`    // confines it; nil does not
 }
 
 // CheckResult is what came of it. Every process it had started is gone.
@@ -36,6 +37,10 @@ type SurveyParams struct {
 	SessionID string            `json:"session_id"`
 	CWD       string            `json:"cwd"`
 	Env       map[string]string `json:"env,omitempty"` // as the session had it: says where it keeps its transcript
+	// Mark asks for nothing but a mark of how things stand; Since for nothing but what is
+	// different from such a mark.
+	Mark  bool        `json:"mark,omitempty"`
+	Since *SurveyMark `json:"since,omitempty"`
 }
 
 // SurveyResult is what was found; what could not be seen is absent, and Trouble
@@ -46,6 +51,49 @@ type SurveyResult struct {
 	Files    []string  `json:"files"`         // that its tools wrote, subagents' too, the last written last
 	Commands []Deed    `json:"commands"`      // that it ran last, oldest first, bounded
 	Trouble  []string  `json:"trouble,omitempty"`
+
+	Mark    *SurveyMark `json:"mark,omitempty"`    // SurveyParams.Mark
+	Changes *Changes    `json:"changes,omitempty"` // SurveyParams.Since
+}
+
+// SurveyMark is how a session and its repository stood at a time.
+type SurveyMark struct {
+	AtMS       int64  `json:"at_ms"`      // Unix time
+	Transcript int64  `json:"transcript"` // bytes of it
+	Git        bool   `json:"git,omitempty"`
+	Head       string `json:"head,omitempty"` // commit; empty before the first
+	// Dirty are files that were not as in Head, untracked ones too: MarkFiles at most.
+	Dirty []DirtyFile `json:"dirty,omitempty"`
+	// Partial says that there were more.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// MarkFiles bounds SurveyMark.Dirty.
+const MarkFiles = 500
+
+// DirtyFile is one that differs from its commit. Sum tells its content from another's;
+// empty: it was not there.
+type DirtyFile struct {
+	Path string `json:"path"` // from the repository's root
+	Sum  string `json:"sum,omitempty"`
+}
+
+// Changes is what happened since a mark. Lists are bounded.
+type Changes struct {
+	Words   int         `json:"words"`             // messages that were typed into the session
+	Typed   []string    `json:"typed"`             // the last of them, oldest first
+	Said    []string    `json:"said"`              // the model's last texts, oldest first
+	Tools   []ToolCount `json:"tools"`             // that it used, subagents too, by name
+	Files   []string    `json:"files"`             // that are different now, or were written by its tools
+	Commits []string    `json:"commits,omitempty"` // made since, newest first
+	// Moved says that the repository's HEAD is no descendant of the mark's.
+	Moved bool `json:"moved,omitempty"`
+}
+
+// ToolCount is how often a tool was used.
+type ToolCount struct {
+	Tool  string `json:"tool"`
+	Count int    `json:"count"`
 }
 
 // Deed is a command that a session ran.

@@ -18,9 +18,10 @@ type fakeLauncher struct {
 	sweep  func(run string) int
 	query  func(context.Context, QueryParams) (QueryResult, error) // nil: an answer
 
-	mu     sync.Mutex
-	agents map[AgentRef]*fakeAgent
-	sweeps []string
+	mu        sync.Mutex
+	agents    map[AgentRef]*fakeAgent
+	terminals map[AgentRef]*fakeTerminal
+	sweeps    []string
 }
 
 func (l *fakeLauncher) Detect(ctx context.Context, spec ClaudeSpec) (ClaudeInfo, error) {
@@ -139,6 +140,7 @@ type recorder struct {
 	event      func(Event)
 	toolCall   func(context.Context, ToolCallParams) (ToolCallResult, error)
 	permission func(context.Context, PermissionParams) (PermissionResult, error)
+	judge      func(context.Context, JudgeParams) (JudgeResult, error)
 
 	mu     sync.Mutex
 	events []Event
@@ -171,6 +173,13 @@ func (r *recorder) Permission(ctx context.Context, p PermissionParams) (Permissi
 		return PermissionResult{}, errors.New("nobody is there")
 	}
 	return r.permission(ctx, p)
+}
+
+func (r *recorder) Judge(ctx context.Context, p JudgeParams) (JudgeResult, error) {
+	if r.judge == nil {
+		return JudgeResult{}, errors.New("nobody is there")
+	}
+	return r.judge(ctx, p)
 }
 
 // rig is a client and a server joined by a pipe, inside a synctest bubble.

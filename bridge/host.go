@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
@@ -83,20 +85,44 @@ func (h *host) Permission(ctx context.Context, p PermissionParams) (PermissionRe
 	return PermissionResult(answer), nil
 }
 
+// Judge implements [Host]. Whatever is neither allowed nor to be asked for is denied.
+func (h *host) Judge(ctx context.Context, p JudgeParams) (JudgeResult, error) {
+	p.AgentRef = h.ref
+	ctx, cancel := context.WithTimeout(ctx, JudgeTimeout)
+	defer cancel()
+	var answer strictJudgement
+	if err := h.p.call(ctx, MethodJudge, p, &answer); err != nil {
+		return JudgeResult{Behavior: Deny, Message: fmt.Sprintf("the rules could not be asked: %v", err)}, err
+	}
+	return JudgeResult(answer), nil
+}
+
 // strictPermission decodes by exact member names, where encoding/json would let
 // a "Behavior" overrule the "behavior" before it.
 type strictPermission PermissionResult
 
-func (s *strictPermission) UnmarshalJSON(data []byte) error {
+func (s *strictPermission) UnmarshalJSON(data []byte) (err error) {
+	s.Behavior, s.Message, err = strictAnswer(data, Allow, Deny)
+	return err
+}
+
+// strictJudgement is the same for JudgeResult.
+type strictJudgement JudgeResult
+
+func (s *strictJudgement) UnmarshalJSON(data []byte) (err error) {
+	s.Behavior, s.Message, err = strictAnswer(data, Allow, Deny, Ask)
+	return err
+}
+
+func strictAnswer(data []byte, behaviors ...string) (behavior, message string, err error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(data, &m); err != nil {
-		return err
+		return "", "", err
 	}
-	behavior, _ := unquote(m["behavior"])
-	message, _ := unquote(m["message"])
-	if behavior != Allow && behavior != Deny {
-		return fmt.Errorf("behavior is neither %s nor %s: %.40s", Allow, Deny, m["behavior"])
+	behavior, _ = unquote(m["behavior"])
+	message, _ = unquote(m["message"])
+	if !slices.Contains(behaviors, behavior) {
+		return "", "", fmt.Errorf("behavior is none of %s: %.40s", strings.Join(behaviors, ", "), m["behavior"])
 	}
-	*s = strictPermission{Behavior: behavior, Message: message}
-	return nil
+	return behavior, message, nil
 }

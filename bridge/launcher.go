@@ -38,10 +38,12 @@ type Host interface {
 	// Emit hands an event on, in order for one agent. It may block while the
 	// client does not read (back-pressure), never for good.
 	Emit(Event)
-	// ToolCall and Permission ask the client and return within ctx. Beside an
-	// error they return what to tell the model: a tool's failure, a deny.
+	// ToolCall, Permission and Judge ask the client and return within ctx, Judge within
+	// JudgeTimeout. Beside an error they return what to tell the model: a tool's
+	// failure, a deny.
 	ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error)
 	Permission(ctx context.Context, p PermissionParams) (PermissionResult, error)
+	Judge(ctx context.Context, p JudgeParams) (JudgeResult, error)
 }
 
 // Agent is one live Claude session. Methods are safe for concurrent use.

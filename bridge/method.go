@@ -83,6 +83,9 @@ func (p SpawnParams) check() error {
 			return fmt.Errorf("pending: message id %d is longer than %d bytes", i+1, maxMessageID)
 		}
 	}
+	if err := p.Config.Sandbox.check(); err != nil {
+		return fmt.Errorf("config.%w", err)
+	}
 	return required("config.session_id", p.Config.SessionID, "config.cwd", p.Config.CWD)
 }
 
@@ -123,6 +126,9 @@ func (p CheckParams) check() error {
 		return errors.New("timeout_ms is negative")
 	}
 	if err := required("command", p.Command); err != nil {
+		return err
+	}
+	if err := p.Sandbox.check(); err != nil {
 		return err
 	}
 	return checkPlace(p.CWD, p.Env)

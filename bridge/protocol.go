@@ -24,6 +24,7 @@ const (
 	MethodCheck      = "check"
 	MethodSurvey     = "survey"
 	MethodQuery      = "query"
+	MethodSandbox    = "sandbox"
 	MethodShutdown   = "shutdown"
 	MethodPTYOpen    = "pty_open"
 	MethodPTYWrite   = "pty_write"
@@ -52,6 +53,10 @@ type ClaudeInfo struct {
 	Path    string `json:"path"`    // absolute, symbolic links resolved
 	Version string `json:"version"` // such as "2.1.329"
 	StandIn bool   `json:"stand_in,omitempty"`
+	// SHA256 is that of the program, in hex; empty while it is not known yet.
+	SHA256 string `json:"sha256,omitempty"`
+	// Identity is device:inode:size:mtime of the program's file, mtime in nanoseconds.
+	Identity string `json:"identity,omitempty"`
 }
 
 // InitializeParams opens the conversation. It must be the first request.
@@ -169,6 +174,16 @@ type SpawnResult struct {
 	// the session was begun anew under the same id.
 	Resumed bool   `json:"resumed,omitempty"`
 	Fates   []Fate `json:"fates,omitempty"` // of SpawnParams.Pending, in that order
+
+	// Argv is how it was started. An argument of more than 256 bytes is replaced by
+	// "sha256:<hex> (<n> bytes)", a secret by "[the value of <name>]".
+	Argv           []string `json:"argv,omitempty"`
+	CWD            string   `json:"cwd,omitempty"`
+	PermissionMode string   `json:"permission_mode,omitempty"` // as it was named to the CLI
+	Sandbox        bool     `json:"sandbox,omitempty"`
+	Env            []string `json:"env,omitempty"` // names of its environment, sorted; never values
+	// ClaudeSHA256 is that of the program, in hex; empty while it is not known yet.
+	ClaudeSHA256 string `json:"claude_sha256,omitempty"`
 }
 
 // Fate is what a session's transcript says about a message after its process
@@ -289,6 +304,9 @@ type ToolCallParams struct {
 	Call  string          `json:"call"` // the CLI's tool_use id, or one of the bridge's
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
+	// Subagent is the tool use of the call that started the subagent who calls; empty:
+	// the agent itself.
+	Subagent string `json:"subagent,omitempty"`
 }
 
 // ToolCallResult is what the model reads.

@@ -18,6 +18,10 @@ type PTYOpenParams struct {
 // PTYOpenResult says that it is running.
 type PTYOpenResult struct {
 	PID int `json:"pid"`
+	// Argv, CWD and Sandbox are as in SpawnResult.
+	Argv    []string `json:"argv,omitempty"`
+	CWD     string   `json:"cwd,omitempty"`
+	Sandbox bool     `json:"sandbox,omitempty"`
 }
 
 // PTYWriteParams is what the person types.

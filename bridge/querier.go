@@ -34,6 +34,9 @@ func (p QueryParams) check() error {
 	if err := required("prompt", p.Prompt); err != nil {
 		return err
 	}
+	if err := p.Sandbox.check(); err != nil {
+		return err
+	}
 	return checkPlace(p.CWD, p.Env)
 }
 

@@ -23,6 +23,7 @@ type QueryParams struct {
 	MaxBudgetUSD   float64           `json:"max_budget_usd,omitempty"`
 	Env            map[string]string `json:"env,omitempty"`        // added after the allow-list
 	TimeoutMS      int               `json:"timeout_ms,omitempty"` // 0 means DefaultQueryTimeout
+	Sandbox        *SandboxConfig    `json:"sandbox,omitempty"`    // confines it; nil does not
 }
 
 // QueryResult is the answer. A failure of the API is an *RPCError with its category.

@@ -1,5 +1,12 @@
 package bridge
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
 // SandboxConfig says what a confined agent may reach. Everything else is read-only, and
 // what holds credentials is not there at all.
 type SandboxConfig struct {
@@ -10,4 +17,73 @@ type SandboxConfig struct {
 	Write []string `json:"write,omitempty"`
 	// Hide are files and directories that are not to be seen.
 	Hide []string `json:"hide,omitempty"`
+	// Reach are files and sockets that are there although they lie in what is hidden.
+	Reach []string `json:"reach,omitempty"`
+}
+
+// SandboxParams tries a sandbox, as an agent with this directory and environment would
+// have it.
+type SandboxParams struct {
+	Config SandboxConfig     `json:"config"`
+	CWD    string            `json:"cwd"`
+	Env    map[string]string `json:"env,omitempty"` // added after the allow-list
+}
+
+// SandboxResult is what a canary inside could do, seen from outside.
+type SandboxResult struct {
+	Holds   bool   `json:"holds"`
+	Reason  string `json:"reason,omitempty"`  // what did not hold, or why it cannot be had
+	Version string `json:"version,omitempty"` // bubblewrap's
+}
+
+// Sandboxer tries sandboxes. A [Server] whose [Launcher] is one, too, serves `sandbox`.
+type Sandboxer interface {
+	// Sandbox runs a canary in a sandbox, under the run's mark. One that cannot be had or
+	// does not hold is a result and no error. Nothing of it is left when it returns.
+	Sandbox(ctx context.Context, run string, p SandboxParams) (SandboxResult, error)
+}
+
+func (c *SandboxConfig) check() error {
+	if c == nil {
+		return nil
+	}
+	if !filepath.IsAbs(c.Program) {
+		return fmt.Errorf("sandbox.program is not absolute: %.100q", c.Program)
+	}
+	for _, list := range [][]string{c.Write, c.Hide, c.Reach} {
+		for _, path := range list {
+			if !filepath.IsAbs(path) {
+				return fmt.Errorf("sandbox: a path is not absolute: %.100q", path)
+			}
+		}
+	}
+	return nil
+}
+
+func (p SandboxParams) check() error {
+	if p.Config.Program == "" {
+		return errors.New("config.program is missing")
+	}
+	if err := p.Config.check(); err != nil {
+		return err
+	}
+	return checkPlace(p.CWD, p.Env)
+}
+
+func (c *conversation) sandbox(ctx context.Context, p SandboxParams) (SandboxResult, error) {
+	s, ok := c.launcher.(Sandboxer)
+	if !ok {
+		return SandboxResult{}, rpcErrorf(CodeUnsupported, "this bridge has no "+MethodSandbox)
+	}
+	c.mu.Lock()
+	run := c.run
+	c.mu.Unlock()
+	return inquire(ctx, c.inquiries, "a sandbox's trial", func(ctx context.Context) (SandboxResult, error) {
+		return s.Sandbox(ctx, run, p)
+	})
+}
+
+// Sandbox tries a sandbox with a canary. When ctx ends first, that is ended.
+func (c *Client) Sandbox(ctx context.Context, p SandboxParams) (SandboxResult, error) {
+	return call[SandboxResult](ctx, c, MethodSandbox, p)
 }

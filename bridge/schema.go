@@ -36,6 +36,7 @@ var methodKinds = []methodKind{
 	request[CheckParams, CheckResult](MethodCheck, "client"),
 	request[SurveyParams, SurveyResult](MethodSurvey, "client"),
 	request[QueryParams, QueryResult](MethodQuery, "client"),
+	request[SandboxParams, SandboxResult](MethodSandbox, "client"),
 	request[ShutdownParams, ShutdownResult](MethodShutdown, "client"),
 	request[PTYOpenParams, PTYOpenResult](MethodPTYOpen, "client"),
 	request[PTYWriteParams, Empty](MethodPTYWrite, "client"),
@@ -147,6 +148,7 @@ func eventSchema(k eventKind, c *comments) (*jsonschema.Schema, error) {
 func schemaOf(t reflect.Type, c *comments) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {Description: "any JSON value"},
+		reflect.TypeFor[[]byte]():          {Types: []string{"null", "string"}, Description: "base64"},
 		reflect.TypeFor[Category]():        {Type: "string", Description: "one of the categories"},
 	}})
 	if err != nil {

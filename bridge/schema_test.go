@@ -162,7 +162,7 @@ var sampleEvents = []EventBody{
 		NumTurns: 2, DurationMS: 3, Outcome: TurnFailed, Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r",
 		Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9}, Files: []string{"/w/a.go"}},
 	Tasks{[]Task{{"1", "look around", "in_progress"}}},
-	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"},
+	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"}, PTY{[]byte("\x1b[2J")},
 	Done{"s", Exit{-1, "killed", true, 2, "last words"}}, Error{CatProtocol, "what"},
 }
 
@@ -228,6 +228,8 @@ func TestTrafficConformsToSchema(t *testing.T) {
 		go func() { served <- NewServer(l, ServerOptions{Witness: &fakeWitness{}}).Serve(t.Context(), far) }()
 		h := &recorder{permission: func(ctx context.Context, _ PermissionParams) (PermissionResult, error) {
 			return PermissionResult{Behavior: Allow}, nil
+		}, judge: func(context.Context, JudgeParams) (JudgeResult, error) {
+			return JudgeResult{Behavior: Ask}, nil
 		}}
 		p := &tap{ReadWriteCloser: near}
 		r := &rig{Client: NewClient(p, h, nil), l: l, h: h, ctx: t.Context(), served: served, stop: func() {}}
@@ -320,6 +322,7 @@ func converse(t *testing.T, r *rig) {
 	do("configure", r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "m"}))
 	a.host.ToolCall(r.ctx, ToolCallParams{Call: "c", Tool: "status", Input: json.RawMessage(`{}`)})
 	a.host.Permission(r.ctx, PermissionParams{Request: "r", Tool: "Bash", Input: json.RawMessage(`{}`)})
+	a.host.Judge(r.ctx, JudgeParams{Tool: "Bash", Input: json.RawMessage(`{}`), ToolUse: "toolu_1"})
 	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 	defer cancel()
 	if _, err := r.Ask(ctx, AskParams{ref, "hang"}); err == nil {
@@ -331,6 +334,12 @@ func converse(t *testing.T, r *rig) {
 	do("check", errOf(r.Check(r.ctx, oneCheck)))
 	do("survey", errOf(r.Survey(r.ctx, oneSurvey)))
 	do("query", errOf(r.Query(r.ctx, oneQuery)))
+	do("sandbox", errOf(r.Sandbox(r.ctx, oneTrial)))
+	pty := AgentRef{"b", 1}
+	do("pty_open", errOf(r.PTYOpen(r.ctx, onePTY("b", 1))))
+	do("pty_write", r.PTYWrite(r.ctx, PTYWriteParams{pty, []byte("hi\r")}))
+	do("pty_resize", r.PTYResize(r.ctx, PTYResizeParams{pty, 132, 43}))
+	do("pty_close", r.PTYClose(r.ctx, pty))
 	do("kill", r.Kill(r.ctx, KillParams{AgentRef: ref}))
 	do("shutdown", errOf(r.Shutdown(r.ctx, ShutdownParams{})))
 }

@@ -60,8 +60,9 @@ type cleaner struct {
 	limit int  // runes to make, about; what is beyond is not looked at
 	more  bool // src went on beyond the limit
 
-	same   int    // out is src[:same] as long as out is nil
-	out    []byte // the copy, once there is one
+	same   int  // the result is src[:same] as long as nothing is copied
+	copied bool // out is the result
+	out    strings.Builder
 	runes  int
 	last   rune // last rune made, 0 at first
 	marks  int  // combining marks since the last other rune
@@ -75,31 +76,24 @@ func (c *cleaner) run() {
 			c.more = true
 			return
 		}
-		room := min(len(c.src)-i, c.limit-c.runes+1)
-		if n := plain(c.src[i : i+room]); n > 0 {
+		if c.joiner != 0 && c.src[i] < utf8.RuneSelf {
 			c.drop()
-			c.keep(i, n)
-			c.runes += n
-			c.last, c.marks = rune(c.src[i+n-1]), 0
-			i += n
-			continue
+		}
+		if c.joiner == 0 {
+			if n, runes := ordinary(c.src[i:], c.limit-c.runes+1); n > 0 {
+				c.keep(i, n)
+				c.runes += runes
+				i += n
+				c.last, _ = utf8.DecodeLastRuneInString(c.src[:i])
+				c.marks = 0
+				continue
+			}
 		}
 		i += c.special(i)
 	}
 }
 
-// plain is the length of the run of printable ASCII, tabs and newlines s starts
-// with.
-func plain(s string) int {
-	for i := range len(s) {
-		if c := s[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
-			return i
-		}
-	}
-	return len(s)
-}
-
-// special takes what is not plain ASCII at i and returns its length.
+// special takes what is not ordinary at i, or follows a joiner, and returns its length.
 func (c *cleaner) special(i int) int {
 	r, size := utf8.DecodeRuneInString(c.src[i:])
 	switch {
@@ -157,33 +151,34 @@ func (c *cleaner) drop() { c.joiner = 0 }
 
 // keep makes src[i:i+n] part of the result.
 func (c *cleaner) keep(i, n int) {
-	if c.out == nil && i == c.same {
+	if !c.copied && i == c.same {
 		c.same += n
 		return
 	}
 	c.copy()
-	c.out = append(c.out, c.src[i:i+n]...)
+	c.out.WriteString(c.src[i : i+n])
 }
 
 // put makes a replacement part of the result.
 func (c *cleaner) put(text string, r rune) {
 	c.drop()
 	c.copy()
-	c.out = append(c.out, text...)
+	c.out.WriteString(text)
 	c.runes++
 	c.last, c.marks = r, 0
 }
 
 func (c *cleaner) copy() {
-	if c.out == nil {
-		c.out = make([]byte, c.same, c.same+min(len(c.src)-c.same, c.limit)+utf8.UTFMax)
-		copy(c.out, c.src)
+	if !c.copied {
+		c.copied = true
+		c.out.Grow(c.same + min(len(c.src)-c.same, c.limit) + utf8.UTFMax)
+		c.out.WriteString(c.src[:c.same])
 	}
 }
 
 func (c *cleaner) result() string {
-	if c.out == nil {
+	if !c.copied {
 		return c.src[:c.same]
 	}
-	return string(c.out)
+	return c.out.String()
 }

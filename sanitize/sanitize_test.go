@@ -186,13 +186,21 @@ func benchmark(b *testing.B, text string, f func(string) string) {
 	}
 }
 
-var (
-	ascii   = strings.Repeat("func main() {\n\tfmt.Println(\"hello\")\n}\n", 1000)
-	mixed   = strings.Repeat("naïve 日本語 🔥 plain text follows here\n", 1000)
-	hostile = strings.Repeat("\x1b[31mred\x1b[0m \u202eabc\u2069 \x1b]8;;x\x07link\x1b]8;;\x07\n", 1000)
-)
+var benched = map[string]string{
+	"ascii": strings.Repeat("func main() {\n\tfmt.Println(\"hello\")\n}\n", 1000),
+	"mixed": strings.Repeat("naïve 日本語 🔥 plain text, العربية, follows here\n", 1000),
+	"ansi":  strings.Repeat("\x1b[32m✓\x1b[0m \x1b[1mok\x1b[0m  github.com/a/b/c  \x1b[2m0.012s\x1b[0m\r\n", 1000),
+	"lies":  strings.Repeat("\x1b[31mred\x1b[0m \u202eabc\u2069 \x1b]8;;x\x07link\x1b]8;;\x07\n", 1000),
+}
 
-func BenchmarkCopy(b *testing.B)    { benchmark(b, ascii, strings.Clone) }
-func BenchmarkASCII(b *testing.B)   { benchmark(b, ascii, Text) }
-func BenchmarkMixed(b *testing.B)   { benchmark(b, mixed, Text) }
-func BenchmarkHostile(b *testing.B) { benchmark(b, hostile, Text) }
+// BenchmarkText stands beside a plain copy of the same text.
+func BenchmarkText(b *testing.B) {
+	for _, name := range []string{"ascii", "mixed", "ansi", "lies"} {
+		b.Run(name, func(b *testing.B) { benchmark(b, benched[name], Text) })
+		b.Run(name+"/copy", func(b *testing.B) { benchmark(b, benched[name], strings.Clone) })
+	}
+}
+
+func BenchmarkLine(b *testing.B) {
+	benchmark(b, strings.Repeat("naïve 日本語 and plain ", 8), func(s string) string { return Line(s, 200) })
+}

@@ -29,6 +29,7 @@ type step struct {
 	out []Effect
 
 	channel string // of the command at hand
+	ordered bool   // by the human: the fact at hand is a command
 
 	ownAgents, ownMail, ownLog bool
 }
@@ -46,8 +47,9 @@ func (st *step) take(f Fact) {
 	case NoBridge:
 		st.noBridge(f)
 	case Commanded:
-		st.channel = f.Channel
-		st.commanded(f.Command)
+		if st.channel, st.ordered = f.Channel, true; !st.barred(f) {
+			st.commanded(f.Command)
+		}
 	case InputEnded:
 		st.inputEnded()
 	case Signalled:
@@ -58,6 +60,8 @@ func (st *step) take(f Fact) {
 		st.spawned(f)
 	case NotSpawned:
 		st.notSpawned(f)
+	case TrustRecorded:
+		st.trustRecorded(f)
 	case NotSent:
 		st.notSent(f)
 	case ToolCalled:
@@ -80,12 +84,18 @@ func (st *step) take(f Fact) {
 		st.checked(f)
 	case Surveyed:
 		st.surveyed(f)
+	case PTYOpened:
+		st.ptyOpened(f)
 	case Configured:
 		st.configured(f)
 	case Decided:
 		st.decided(f)
 	case Woke:
 		st.woke(f)
+	case Judged:
+		st.judged(f)
+	case Remembered:
+		st.remembered(f)
 	case JournalFull:
 		st.limitReached("the journal is full: " + f.Message)
 	case OutputLost:

@@ -27,6 +27,7 @@ const maxUndone = 4096
 type books struct {
 	durable atomic.Uint64          // records up to this one are on disk
 	trouble atomic.Pointer[string] // why nothing can be written now; nil: it can
+	foreign atomic.Pointer[string] // somebody else wrote to the journal; it stays said
 	wake    chan struct{}          // capacity 1: durable or trouble has changed
 
 	// The rest belongs to the loop's goroutine.
@@ -72,6 +73,9 @@ func (l *Loop) Trouble(err error) {
 	} else {
 		text := err.Error()
 		l.books.trouble.Store(&text)
+		if errors.Is(err, journal.ErrForeignWrite) {
+			l.books.foreign.Store(&text)
+		}
 	}
 	l.books.hint()
 }
@@ -90,6 +94,7 @@ func (l *Loop) record(ctx context.Context, in Input) error {
 	if b.journal == nil || b.closed || !Recorded(in.Fact) {
 		return nil
 	}
+	in.From = l.state.Load().Origin(in.Fact) // as it was before the fact
 	payload, err := EncodeInput(in)
 	if err != nil {
 		panic(err) // our own types; a test encodes them all
@@ -152,6 +157,7 @@ func (l *Loop) settle(ctx context.Context) {
 // tellTrouble says once when the journal cannot be written, and when it can again.
 func (l *Loop) tellTrouble() {
 	b := &l.books
+	l.tellForeign()
 	now := b.trouble.Load()
 	if now == b.told || now != nil && b.told != nil && *now == *b.told {
 		return
@@ -167,6 +173,19 @@ func (l *Loop) tellTrouble() {
 	}
 	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
 	l.sink(l.clock.now(), e)
+}
+
+// tellForeign says that somebody else wrote to the journal, also when that is over by now.
+func (l *Loop) tellForeign() {
+	text := l.books.foreign.Swap(nil)
+	if text == nil {
+		return
+	}
+	l.log.Error("journal", "foreign", *text)
+	l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		Category: bridge.CatInternal, Message: *text + "; what was added does not count",
+		RecoveryOptions: []string{"find out who does that: whatever runs as this user can"},
+	}})
 }
 
 // refuse answers a command that cannot be recorded now, and gives the journal up

@@ -127,11 +127,13 @@ func TestTroubleWithTheDisk(t *testing.T) {
 // recorded that it was not accepted.
 func TestASignalInTrouble(t *testing.T) {
 	for name, before := range map[string]func(n *life){
-		"idle":     func(*life) {},
-		"a word":   func(n *life) { n.say("w", "one") },
-		"stopping": func(n *life) { n.loop.Put(Commanded{Command: contract.Command{Ref: "w", Body: contract.Cancel{}}}) },
+		"idle":   func(*life) {},
+		"a word": func(n *life) { n.say("w", "one") },
+		"stopping": func(n *life) {
+			n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
+		},
 		"stopped": func(n *life) {
-			n.loop.Put(Commanded{Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
+			n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 			n.loop.Put(Stopped{})
 		},
 		"many events": func(n *life) { n.chatter(maxUndone + 2*inboxSize) },
@@ -260,7 +262,7 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		n := live(t, book, silentPort(), nil)
 		time.Sleep(time.Second)
 		before := book.count()
-		n.loop.Put(Commanded{Command: contract.Command{Ref: "poison"}}) // a body that Apply does not know
+		n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "poison"}}) // a body that Apply does not know
 		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
 			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
 		}
@@ -276,5 +278,26 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		if fold.State.Agents[0].Status != Ready {
 			t.Errorf("the journal folds to an Arbiter that is %s", fold.State.Agents[0].Status)
 		}
+	})
+}
+
+// TestAForeignWriteIsTold: that somebody else wrote to the journal is said, also when the
+// journal has dealt with it before the loop looks; nothing is refused for it.
+func TestAForeignWriteIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := live(t, &fakeJournal{}, asksBack(), func(o *Options) { o.Task = "build" })
+		time.Sleep(time.Second)
+		n.loop.Trouble(fmt.Errorf("%w: 77 bytes were added", journal.ErrForeignWrite))
+		n.loop.Trouble(nil)
+		n.say("after", "one")
+		time.Sleep(time.Second)
+		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "somebody else wrote") {
+			t.Errorf("errors %v", e)
+		}
+		if a := hearing[contract.Accepted](n); len(a) != 1 {
+			t.Errorf("accepted %v", a)
+		}
+		n.loop.Put(Signalled{Signal: "TERM"})
+		n.over()
 	})
 }

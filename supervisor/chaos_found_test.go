@@ -35,9 +35,9 @@ func TestAKillOvertakesTheStart(t *testing.T) {
 		n := newLife(t, &fakeJournal{}, port)
 		n.beginOn(overtaken{port}, func(o *Options) { o.Task = "build" })
 		time.Sleep(time.Second)
-		n.loop.Put(Commanded{Command: contract.Command{Ref: "f", Body: contract.ForceAgent{Mode: "developer"}}})
+		n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "f", Body: contract.ForceAgent{Mode: "developer"}}})
 		synctest.Wait() // its start takes 300 ms
-		n.loop.Put(Commanded{Command: contract.Command{Ref: "k", Body: contract.Kill{ID: "orch-1"}}})
+		n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "k", Body: contract.Kill{ID: "orch-1"}}})
 		time.Sleep(5 * time.Second)
 		if a, _ := n.loop.Snapshot().agent("orch-1"); a.Status != Ended || port.alive() != 1 {
 			t.Errorf("it is %s, and %d processes are alive", a.Status, port.alive())

@@ -278,6 +278,9 @@ func (st *step) stopWorkers(occasion) {
 
 // choose takes one of the recovery options last offered.
 func (st *step) choose(ref, option string) {
+	if st.chooseAboutTrust(ref, option) {
+		return
+	}
 	arbiter, _ := st.agent(contract.Arbiter)
 	parked := arbiter.Status == Parked && (option == "retry" || option == "cancel")
 	if !parked && !slices.Contains(st.Offered, option) {

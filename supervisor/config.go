@@ -27,6 +27,8 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 	if o.Trusted {
 		c.SettingSources = []string{"user", "project"}
 	}
+	c.StrictMCP = !o.Trusted && o.Rules >= rulesOfHands
+	c.Sandbox = o.Sandbox
 	if o.MaxCostUSD > 0 {
 		// A belt beside the braces: a single turn cannot run past what is left.
 		c.MaxBudgetUSD = max(o.MaxCostUSD-s.CostUSD, 0.01)
@@ -35,6 +37,7 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 		hooks := s.HookConfig(a)
 		c.Hooks = &hooks
 	}
+	c.Judged = o.Rules >= rulesOfHands
 	if a.Role == RoleArbiter {
 		s.configArbiter(&c)
 	} else {
@@ -113,7 +116,13 @@ func (s *State) render(m Mail) string {
 			}
 		}
 	}
+	if to.Returned != "" {
+		e.Parts = append(e.Parts, envelope.Part{Title: "your session", From: contract.Supervisor, Text: to.Returned})
+	}
 	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: s.isOrchestrator(m.From)})
+	for _, a := range m.Attached {
+		e.Parts = append(e.Parts, envelope.Part{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text, Untrusted: !a.Trusted})
+	}
 	if p := s.Posed; p != nil && m.To == contract.Arbiter && s.machined() {
 		if text := s.stateText(p); text != "" {
 			e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor, Text: text})

@@ -75,6 +75,8 @@ type (
 	// OpenBridge starts another bridge in place of the one that is gone →
 	// BridgeBack or BridgeFailed.
 	OpenBridge struct{}
+	// PinTrust records that the human trusts the workspace as it is now → TrustRecorded.
+	PinTrust struct{ Hash string }
 	// SetTimer rings after a while; setting a key again replaces it, After 0 stops it.
 	SetTimer struct {
 		Key   string
@@ -86,6 +88,8 @@ type (
 	OpenPTY struct{ Params bridge.PTYOpenParams }
 	// ClosePTY ends that terminal.
 	ClosePTY struct{ Agent bridge.AgentRef }
+	// Remember keeps what a human always allows in this workspace → Remembered.
+	Remember struct{ Grant Grant }
 	// Finish ends the loop. It is the last effect of a run.
 	Finish struct{ Exit contract.Exit }
 )
@@ -107,8 +111,10 @@ func (Configure) effect()        {}
 func (SetModel) effect()         {}
 func (OpenBridge) effect()       {}
 func (DropBridge) effect()       {}
+func (PinTrust) effect()         {}
 func (SetTimer) effect()         {}
 func (Shutdown) effect()         {}
 func (OpenPTY) effect()          {}
 func (ClosePTY) effect()         {}
+func (Remember) effect()         {}
 func (Finish) effect()           {}

@@ -43,6 +43,9 @@ func (st *step) wind(e Ending) {
 	st.do(SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
+		if a.Taken != nil { // what was done is read when the run is taken up again
+			st.emit(a.ID, contract.Takeover{State: takeoverEnded, Reason: "the run is being stopped"})
+		}
 		switch {
 		case a.Status == Down || a.Status == Parked:
 			a.Status, a.Since, a.Goodbye = Ended, st.at, e.Status
@@ -72,7 +75,7 @@ func (st *step) giveUp(c bridge.Category, summary string) {
 // concernsAll says whether a failure of one agent is one of every agent: nothing
 // that another agent or a retry could mend.
 func concernsAll(c bridge.Category) bool {
-	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth
+	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
 }
 
 // environmental says whether a failure that ended the run lies outside of it. An
@@ -125,6 +128,7 @@ func (st *step) signalled(f Signalled) {
 
 func (st *step) rang(key string) {
 	switch {
+	case key == timeoutKey && st.anyTaken(): // it is looked at again when the session is given back
 	case key == timeoutKey:
 		st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
 	case st.permitTimedOut(key):
@@ -148,6 +152,8 @@ func (st *step) takeEnding(f Fact) {
 		st.do(AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
 	case PermissionAsked:
 		st.decidePermit(Permit{ID: f.Params.Request, Params: f.Params}, bridge.Deny, "shutdown", "the run is ending")
+	case Judged:
+		st.judged(f)
 	case Commanded:
 		st.reject(f.Command.Ref, "the run is ending")
 	case Signalled:

@@ -237,7 +237,7 @@ func TestASlowListener(t *testing.T) {
 			l.Run(context.Background(), port, Began{Options: Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}.WithDefaults()})
 		}()
 		for i := range 100 {
-			if !l.Put(Commanded{Command: contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: "x"}}}) {
+			if !l.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: "x"}}}) {
 				t.Fatal("the run is over")
 			}
 			began := time.Now()

@@ -22,6 +22,7 @@ var factKinds = map[string]reflect.Type{
 	"signalled":            reflect.TypeFor[Signalled](),
 	"spawned":              reflect.TypeFor[Spawned](),
 	"not_spawned":          reflect.TypeFor[NotSpawned](),
+	"trust_recorded":       reflect.TypeFor[TrustRecorded](),
 	"not_sent":             reflect.TypeFor[NotSent](),
 	"tool_called":          reflect.TypeFor[ToolCalled](),
 	"permission_asked":     reflect.TypeFor[PermissionAsked](),
@@ -38,6 +39,7 @@ var factKinds = map[string]reflect.Type{
 	"decided":              reflect.TypeFor[Decided](),
 	"woke":                 reflect.TypeFor[Woke](),
 	"judged":               reflect.TypeFor[Judged](),
+	"remembered":           reflect.TypeFor[Remembered](),
 	"pty_opened":           reflect.TypeFor[PTYOpened](),
 	"journal_full":         reflect.TypeFor[JournalFull](),
 	"output_lost":          reflect.TypeFor[OutputLost](),
@@ -55,22 +57,29 @@ var factNames = func() map[reflect.Type]string {
 
 // record is a fact as the journal keeps it.
 type record struct {
-	At   int64           `json:"at"` // Unix time in nanoseconds
-	Fact string          `json:"fact"`
-	Data json.RawMessage `json:"data,omitempty"`
+	At      int64           `json:"at"` // Unix time in nanoseconds
+	Fact    string          `json:"fact"`
+	By      string          `json:"by,omitempty"` // the origin; absent in older journals
+	Session string          `json:"session,omitempty"`
+	Gen     int             `json:"gen,omitempty"`
+	Channel string          `json:"channel,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
 }
 
 // Narrates says whether a fact only tells what an agent does: it leads to events,
 // and changes nothing that outlives the moment. Folding a journal for its state may
 // leave such facts out.
 func Narrates(f Fact) bool {
+	if _, judged := f.(Judged); judged {
+		return true
+	}
 	h, ok := f.(Happened)
 	if !ok {
 		return false
 	}
 	switch h.Event.Body.(type) {
 	case bridge.Assistant, bridge.Delta, bridge.ToolResult, bridge.SubagentStart, bridge.SubagentStop,
-		bridge.SubagentProgress, bridge.ToolUse, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown:
+		bridge.SubagentProgress, bridge.ToolUse, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown, bridge.PTY:
 		return true
 	}
 	return false
@@ -94,8 +103,11 @@ func Recorded(f Fact) bool {
 	if !ok {
 		return true
 	}
-	_, delta := h.Event.Body.(bridge.Delta)
-	return !delta
+	switch h.Event.Body.(type) {
+	case bridge.Delta, bridge.PTY: // what a terminal shows is nobody else's
+		return false
+	}
+	return true
 }
 
 // EncodeInput writes an input as the journal keeps it, one JSON object.
@@ -109,12 +121,13 @@ func EncodeInput(in Input) ([]byte, error) {
 		return nil, fmt.Errorf("encode fact %s: %w", name, err)
 	}
 	// The record by hand: another pass over the data would double the cost.
-	raw := make([]byte, 0, len(`{"at":,"fact":"","data":}`)+20+len(name)+len(data))
+	raw := make([]byte, 0, len(`{"at":,"fact":"","by":"","session":"","gen":,"data":}`)+90+len(name)+len(data))
 	raw = append(raw, `{"at":`...)
 	raw = strconv.AppendInt(raw, in.At.UnixNano(), 10)
 	raw = append(raw, `,"fact":"`...)
 	raw = append(raw, name...)
 	raw = append(raw, '"')
+	raw = in.From.append(raw)
 	if !bytes.Equal(data, []byte("{}")) {
 		raw = append(raw, `,"data":`...)
 		raw = append(raw, data...)
@@ -177,7 +190,7 @@ func DecodeInput(raw []byte) (Input, error) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return Input{}, fmt.Errorf("decode fact: %w", err)
 	}
-	in := Input{At: time.Unix(0, r.At)}
+	in := Input{At: time.Unix(0, r.At), From: Origin{By: r.By, Session: r.Session, Gen: r.Gen, Channel: r.Channel}}
 	data := r.Data
 	if len(data) == 0 {
 		data = json.RawMessage("{}")

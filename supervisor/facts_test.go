@@ -36,7 +36,9 @@ func receivers(t *testing.T, dir, method string) map[string]bool {
 		}
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == method {
-				found[fn.Recv.List[0].Type.(*ast.Ident).Name] = true
+				if of, ok := fn.Recv.List[0].Type.(*ast.Ident); ok { // not a pointer's, which is no member
+					found[of.Name] = true
+				}
 			}
 		}
 	}
@@ -140,6 +142,9 @@ func withInput(f Fact) Fact {
 		f.Params.Input = json.RawMessage("{}")
 		return f
 	case PermissionAsked:
+		f.Params.Input = json.RawMessage("{}")
+		return f
+	case Judged:
 		f.Params.Input = json.RawMessage("{}")
 		return f
 	}

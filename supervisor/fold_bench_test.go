@@ -104,7 +104,7 @@ func BenchmarkEncodeInput(b *testing.B) {
 	ref := bridge.AgentRef{ID: "orch-1", Generation: 1}
 	text := strings.Repeat("some words ", 90)
 	for name, f := range map[string]Fact{
-		"commanded":   Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "Port 8080, and mind the tests."}}},
+		"commanded":   Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "Port 8080, and mind the tests."}}},
 		"assistant":   Happened{bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: text}}},
 		"turn":        Happened{bridge.Event{AgentRef: ref, Body: bridge.Turn{MessageIDs: []string{"m"}, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"expects_response":false,"message":"on the way","kind":"progress"}`)}}},
 		"permission":  PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: "p", Tool: "Bash", Input: json.RawMessage(`{"command":"make && ls"}`)}, Behavior: "ask"},

@@ -24,6 +24,8 @@ func (st *step) halt(ref string) {
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
 		switch {
+		case a.Status == InHand:
+			n += st.haltTaken(a)
 		case a.Up():
 			a.Status, a.Since, a.Class, a.Cause = Restarting, st.at, classHalt, "the human stopped everything"
 			fallthrough

@@ -2,13 +2,13 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -60,7 +60,14 @@ func forget[R any](mu *sync.Mutex, m map[string]chan R, key string) {
 var errOver = errors.New("the run is over")
 
 // Event implements bridge.Handler.
-func (l *Loop) Event(e bridge.Event) { l.Put(Happened{Event: e}) }
+//
+// What a terminal shows is none of the loop's business: whoever shows it takes it off before.
+func (l *Loop) Event(e bridge.Event) {
+	if _, ok := e.Body.(bridge.PTY); ok {
+		return
+	}
+	l.Put(Happened{Event: e})
+}
 
 // ToolCall implements bridge.Handler: it waits for the loop's answer.
 func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
@@ -83,14 +90,13 @@ func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.To
 // Permission implements bridge.Handler: the rules are looked up here, because
 // they read the file system, and the loop decides on what they say.
 func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
-	fact := PermissionAsked{Params: p}
-	if p.ID == contract.Arbiter && !arbiterMay[p.Tool] {
-		fact.Behavior, fact.By, fact.Reason = bridge.Deny, "role", "the Arbiter reads and rules; it changes nothing"
-	} else if rule, why := l.beyondMode(p); why != "" {
-		fact.Behavior, fact.By, fact.Rule, fact.Reason = bridge.Deny, "agent", rule, why
-	} else {
-		d := l.policy.Decide(policy.Request{Tool: p.Tool, Input: p.Input})
-		fact.Behavior, fact.By, fact.Rule, fact.Reason = d.Behavior, d.By, d.Rule, d.Reason
+	if trouble := l.books.trouble.Load(); trouble != nil {
+		return bridge.PermissionResult{}, fmt.Errorf("what is decided cannot be recorded now: %s", *trouble)
+	}
+	d := l.ruling(p.ID, p.Tool, p.Input)
+	fact := PermissionAsked{Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason, Told: l.told.take(p)}
+	if d.Behavior == policy.Ask {
+		fact.Suggestions = l.suggest(p)
 	}
 	ch := expect(&l.waiting.mu, l.waiting.permissions, p.Request)
 	defer forget(&l.waiting.mu, l.waiting.permissions, p.Request)
@@ -110,12 +116,12 @@ func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridg
 
 // beyondMode says why the mode of an Orchestrator does not let it use a tool like this;
 // empty: it does. Its subagents are held to the same.
-func (l *Loop) beyondMode(p bridge.PermissionParams) (rule, why string) {
+func (l *Loop) beyondMode(agent, tool string, input json.RawMessage) (rule, why string) {
 	s := l.Snapshot()
 	if s == nil {
 		return "", ""
 	}
-	a, ok := s.agent(p.ID)
+	a, ok := s.agent(agent)
 	if !ok || a.Mode == "" {
 		return "", ""
 	}
@@ -123,7 +129,7 @@ func (l *Loop) beyondMode(p bridge.PermissionParams) (rule, why string) {
 	if !ok {
 		return "", "its mode " + a.Mode + " is not known any more"
 	}
-	if allowed, rule, why := mode.Allows(l.policy.CWD, l.policy.Home, p.Tool, p.Input); !allowed {
+	if allowed, rule, why := mode.Allows(l.policy.CWD, l.policy.Home, tool, input); !allowed {
 		return rule, why
 	}
 	return "", ""

@@ -82,6 +82,7 @@ func (st *step) advance(serial int) bool {
 			Params: bridge.CheckParams{
 				Command: h.Document.Checks[n].Command, CWD: st.Options.CWD,
 				TimeoutMS: int(st.Options.CheckTimeout.Milliseconds()), Env: st.Options.Env,
+				Sandbox: st.Options.Sandbox,
 			},
 		})
 		return true
@@ -141,6 +142,9 @@ func (s *State) documentDue() bool {
 
 // surveyed takes what was seen of an agent that can no longer speak.
 func (st *step) surveyed(f Surveyed) {
+	if st.takenSurveyed(f) {
+		return
+	}
 	h := st.handover(f.Serial)
 	if h == nil || h.Document != nil {
 		return
@@ -195,27 +199,27 @@ func (st *step) handedOver(h Handover) {
 		st.settleWork(h)
 		st.planFrom(h)
 	}
-	text := h.Message + "\n\n" + st.documentText(h.Document, h.Receipts, h.Why)
-	if st.Options.Rules >= rulesOfHandover {
-		text = strings.TrimSpace(text)
-	}
+	text, attached := st.documented(h)
 	switch h.Kind {
 	case handDone:
 		passed, failed, open := h.Document.Tally(h.Receipts)
 		st.Proof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, st.handoffEvent(id, contract.Arbiter, h))
 		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text})
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text, Attached: attached})
 	case handOff:
 		st.bequeath(h)
 		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text})
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text, Attached: attached})
 	case handGone:
 		st.bequeath(h)
-		st.tell(contract.Arbiter, KindNotice, text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.")
+		st.tellOf(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.", attached)
 	case handKill:
-		st.tell(contract.Arbiter, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
+		st.tellOf(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
 	case handLeft:
+		for _, a := range attached { // an entry of the work log is a report as a whole
+			text += "\n\n" + a.Text
+		}
 		st.log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
 	}
 }

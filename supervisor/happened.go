@@ -15,6 +15,9 @@ func (st *step) happened(e bridge.Event) {
 	if _, retrying := e.Body.(bridge.Retry); a.Watch.Retrying != retrying && (retrying || speaks(e.Body)) {
 		st.edit(e.ID).Watch.Retrying = retrying
 	}
+	if a.Status == InHand && !ofTerminal(e.Body) {
+		return
+	}
 	switch b := e.Body.(type) {
 	case bridge.Turn:
 		st.turnEnded(e.ID, b)
@@ -47,6 +50,15 @@ func (st *step) happened(e bridge.Event) {
 	default:
 		st.relay(e)
 	}
+}
+
+// ofTerminal says whether an event can be one of a terminal's.
+func ofTerminal(b bridge.EventBody) bool {
+	switch b.(type) {
+	case bridge.Done, bridge.Error, bridge.Notice:
+		return true
+	}
+	return false
 }
 
 // speaks says whether an event shows that the agent has got through to its model.
@@ -90,8 +102,8 @@ func (st *step) relay(e bridge.Event) {
 		st.emit(e.ID, contract.Error{Category: b.Category, Message: b.Message, RecoveryOptions: []string{}})
 	case bridge.Notice:
 		st.emit(e.ID, contract.Notice{Text: b.Text})
-	case bridge.Turn, bridge.Delivered, bridge.Done, bridge.ContextWarning, bridge.Tasks, bridge.Stderr, bridge.Unknown:
-		// The first five are dealt with by their callers; the loop writes the other
-		// two to the log.
+	case bridge.Turn, bridge.Delivered, bridge.Done, bridge.ContextWarning, bridge.Tasks, bridge.Stderr, bridge.Unknown, bridge.PTY:
+		// The first five are dealt with by their callers; the loop writes the next
+		// two to the log; the last is for a terminal alone.
 	}
 }

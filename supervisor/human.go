@@ -36,6 +36,7 @@ func (st *step) answerAlone() {
 func (st *step) inputEnded() {
 	st.HumanPresent = false
 	st.denyPermits("nobody", "no human is present to allow it")
+	st.trustAlone()
 	arbiter, _ := st.agent(contract.Arbiter)
 	switch {
 	case arbiter.Status == Parked && st.Regency == "":

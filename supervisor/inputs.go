@@ -16,6 +16,7 @@ import (
 type Input struct {
 	At   time.Time
 	Fact Fact
+	From Origin // as the loop recorded it; Apply does not look at it
 }
 
 // Channels by which a human's commands come. Nothing that an agent writes does.
@@ -34,6 +35,8 @@ type (
 		Options Options
 		Claude  bridge.ClaudeInfo
 		Notice  string // what was found on the way
+		// Distrust says that the workspace was trusted once and is not now, and why.
+		Distrust string `json:",omitempty"`
 	}
 	// Resumed is the first of every further life of a run.
 	Resumed struct {
@@ -43,6 +46,8 @@ type (
 		Stay    bool   // a human looks on: a complete run waits for another task
 		Notice  string // what was found on the way: damage, processes left over
 		Salt    string // of this life's ids: a history that lost its end counts again from there
+		// Distrust is Began's.
+		Distrust string `json:",omitempty"`
 	}
 	// NoBridge is the first when it did not.
 	NoBridge struct {
@@ -75,6 +80,13 @@ type (
 		Category bridge.Category
 		Message  string
 		Stderr   string
+		// Trust is, of CatTrust, the hash of the workspace as it is now; empty: it cannot be told.
+		Trust string `json:",omitempty"`
+	}
+	// TrustRecorded ends a PinTrust effect. Failed says why nothing was recorded.
+	TrustRecorded struct {
+		Hash   string
+		Failed string `json:",omitempty"`
 	}
 	// NotSent ends a Send effect that failed; one that worked is silent.
 	NotSent struct {
@@ -93,6 +105,15 @@ type (
 		Behavior string // allow, deny, ask
 		By, Rule string
 		Reason   string
+		// Suggestions are rules that would cover it.
+		Suggestions []string `json:",omitempty"`
+		// Told says that the same call was told of when it was judged.
+		Told bool `json:",omitempty"`
+	}
+	// Remembered ends a Remember effect. Failed says why it is not kept.
+	Remembered struct {
+		Grant  Grant
+		Failed string `json:",omitempty"`
 	}
 	// PermissionWithdrawn says that the agent no longer waits.
 	PermissionWithdrawn struct{ Request string }
@@ -158,15 +179,17 @@ type (
 	}
 	// Judged is a tool call that the rules decided before the CLI had a say. It only tells.
 	Judged struct {
-		Params   bridge.JudgeParams
-		Behavior string // allow, deny, ask
+		Params   bridge.JudgeParams // without the input of a long call that may run
+		Action   string             // the SHA-256 of the exact action
+		Behavior string             // allow, deny, ask
 		By, Rule string
 		Reason   string
 	}
 	// PTYOpened ends an OpenPTY effect. Failed says why there is no terminal.
 	PTYOpened struct {
 		Agent  bridge.AgentRef
-		Failed string `json:",omitempty"`
+		Failed string               `json:",omitempty"`
+		Result bridge.PTYOpenResult `json:",omitzero"`
 	}
 	// Woke says that the machine slept, or its clock was moved, for a while.
 	Woke struct{ Slept time.Duration }
@@ -187,6 +210,7 @@ func (Configured) fact()          {}
 func (Decided) fact()             {}
 func (Woke) fact()                {}
 func (Judged) fact()              {}
+func (Remembered) fact()          {}
 func (PTYOpened) fact()           {}
 func (JournalFull) fact()         {}
 func (NoBridge) fact()            {}
@@ -196,6 +220,7 @@ func (Signalled) fact()           {}
 func (Happened) fact()            {}
 func (Spawned) fact()             {}
 func (NotSpawned) fact()          {}
+func (TrustRecorded) fact()       {}
 func (NotSent) fact()             {}
 func (ToolCalled) fact()          {}
 func (PermissionAsked) fact()     {}

@@ -147,7 +147,9 @@ func randomLife(r *rand.Rand, o Options) Options {
 
 // machineFact is one that the task machine takes notice of; nil for none.
 func machineFact(r *rand.Rand, s *State) Fact {
-	command := func(b contract.CommandBody) Fact { return Commanded{Command: contract.Command{Ref: "r", Body: b}} }
+	command := func(b contract.CommandBody) Fact {
+		return Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}
+	}
 	if len(s.Agents) == 0 {
 		return nil
 	}

@@ -83,18 +83,18 @@ func renewingFact(r *rand.Rand, s *State) Fact {
 		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
 		return []Fact{
 			event(full), event(full), event(checked), event(stopped), event(spent), event(limited), event(done),
-			Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Steer}}},
-			Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Stop}}},
+			Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Steer}}},
+			Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Stop}}},
 			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
 		}[r.IntN(11)]
 	case a.Cornered && a.Status == Busy:
 		return []Fact{Rang{Key: cornerKey(a.AgentRef)}, event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
 	case s.Paused:
-		return Commanded{Command: contract.Command{Ref: "r", Body: contract.Continue{}}}
+		return Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Continue{}}}
 	case a.Status == Busy:
 		return []Fact{
 			event(bridge.Context{Tokens: 99, Window: 100, Pct: 99}), event(bridge.Compact{Trigger: "auto", Blocked: true}),
-			Commanded{Command: contract.Command{Ref: "r", Body: contract.Pause{}}},
+			Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Pause{}}},
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
 		}[r.IntN(4)]
 	}
@@ -103,7 +103,7 @@ func renewingFact(r *rand.Rand, s *State) Fact {
 			author := h.Agent
 			return []Fact{
 				PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check", Input: json.RawMessage(`{}`)}, Behavior: "ask"},
-				Commanded{Command: contract.Command{Ref: "r", Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
+				Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
 				Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request, Result: bridge.CheckResult{SHA256: "s"}},
 				Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},
 			}[r.IntN(4)]

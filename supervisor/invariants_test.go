@@ -38,6 +38,7 @@ func checkInvariants(t *testing.T, s *State) {
 			t.Fatalf("two agents %s", a.ID)
 		}
 		seen[a.ID] = true
+		checkTaken(t, &a)
 		if a.Status == Ready && len(a.Turn) > 0 {
 			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
 		}
@@ -72,6 +73,9 @@ func checkInvariants(t *testing.T, s *State) {
 		if s.Halted && a.Up() {
 			t.Fatalf("halted, and %s is %s", a.ID, a.Status)
 		}
+	}
+	if s.Distrust != nil && s.Ending == nil && !s.HumanPresent {
+		t.Fatal("nobody is there to look at the workspace, and it is waited for")
 	}
 	// A dialogue never stalls silently: where nobody is busy and nothing is
 	// under way, somebody outside is awaited.
@@ -115,7 +119,7 @@ func stalled(s *State) bool {
 	}
 	for _, a := range s.Agents {
 		switch a.Status {
-		case Busy, Starting, Down, Restarting:
+		case Busy, Starting, Down, Restarting, InHand:
 			return false
 		case Parked:
 			if a.Role == RoleArbiter && s.HumanPresent && s.Regency == "" {
@@ -234,6 +238,9 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	if s.Deciding != nil && r.IntN(3) == 0 || r.IntN(200) == 0 {
 		return randomDecision(r, s)
 	}
+	if a.Taken != nil && r.IntN(3) > 0 {
+		return takenFact(r, a)
+	}
 	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: ref, Body: b}} }
 	switch r.IntN(12) {
 	case 0, 1:
@@ -242,6 +249,9 @@ func randomFact(r *rand.Rand, s *State) Fact {
 			return Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Fates: randomFates(r, a)}}
 		case a.Status == Down:
 			return Rang{Key: restartKey(ref)}
+		}
+		if s.Options.Rules >= rulesOfHands && r.IntN(4) == 0 {
+			return NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
 		}
 		cats := []bridge.Category{bridge.CatTimeout, bridge.CatResume, bridge.CatStart}
 		return NotSpawned{Agent: ref, Category: cats[r.IntN(3)], Message: "m"}
@@ -407,6 +417,7 @@ func randomCommand(r *rand.Rand, s *State) contract.CommandBody {
 		contract.EditMessage{MessageID: lastWord(s), Text: "y"}, contract.WithdrawMessage{MessageID: lastWord(s)}, contract.ForceAgent{Mode: "tester"},
 		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{}, contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}}},
 		contract.Choose{Option: "retry"}, contract.Choose{Option: "fallback"}, contract.Choose{Option: "skip"}, contract.Malformed{Problem: "p"},
+		contract.Attach{ID: "orch-1"}, contract.Attach{ID: "arbiter"}, contract.Detach{ID: "orch-1"},
 	}
 	return list[r.IntN(len(list))]
 }

@@ -156,7 +156,7 @@ func (n *life) over() contract.Exit {
 }
 
 func (n *life) say(ref, text string) {
-	n.loop.Put(Commanded{Command: contract.Command{Ref: ref, Body: contract.Say{Text: text}}})
+	n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: ref, Body: contract.Say{Text: text}}})
 }
 
 // hearing are the events of one type so far.

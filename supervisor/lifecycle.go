@@ -24,6 +24,7 @@ func (st *step) began(f Began) {
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
+	st.tellDistrust(f.Distrust)
 	if f.Options.Timeout > 0 {
 		st.do(SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
@@ -38,11 +39,26 @@ func (st *step) began(f Began) {
 
 func (st *step) sessionEvent() contract.Session {
 	o := st.Options
+	confined, why := st.confinement()
 	return contract.Session{
 		Session: o.Run, CWD: o.CWD, ClaudeVersion: st.Claude.Version, Claude: st.Claude.Path,
 		Rehearsal: o.Rehearsal, StandIn: o.StandIn, Scenario: o.Scenario,
 		Trusted: o.Trusted, Permissions: o.Permissions, Version: o.Version, Log: o.Log,
+		Sandbox: confined, SandboxReason: why,
 	}
+}
+
+// confinement is what confines the agents, and why nothing does.
+func (st *step) confinement() (what, why string) {
+	switch o := st.Options; {
+	case o.Sandbox != nil:
+		return "bubblewrap", ""
+	case o.Rules < rulesOfHands:
+		return "", ""
+	case o.SandboxReason != "":
+		return "unsandboxed", o.SandboxReason
+	}
+	return "unsandboxed", "not asked for (--sandbox)"
 }
 
 // giveTask hands the human's task to the Arbiter and starts the machine.
@@ -64,7 +80,7 @@ func (st *step) enlist(a Agent, prompt string) {
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
 	})
-	if !st.BridgeUp && st.machined() || st.Halted { // it starts with the others
+	if !st.BridgeUp && st.machined() || st.Halted || st.Distrust != nil { // it starts with the others
 		e := st.edit(a.ID)
 		e.Status, e.Fresh = Down, true
 		return
@@ -126,13 +142,13 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	}
 	company := st.company(a.ID)
 	st.enlist(a, brief)
-	text := brief
+	text, attached := brief, []Attached(nil)
 	if old.Document != nil {
-		text += "\n\n## Handed over by " + old.Name + " (" + old.ID + ")\n\n" + st.inherited(&old)
+		text, attached = st.handedOn(brief, &old)
 		st.emit(old.ID, st.handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.DrawnUp}))
 	}
 	st.bequeathed(successorOf)
-	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company})
+	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company, Attached: attached})
 	st.selected(a.ID, mode, by)
 	st.forget()
 	return ""
@@ -248,13 +264,17 @@ func (st *step) spawned(f Spawned) {
 
 func (st *step) notSpawned(f NotSpawned) {
 	a := st.edit(f.Agent.ID)
-	if a == nil || a.Generation != f.Agent.Generation || a.Status == Ended {
+	if a == nil || a.Generation != f.Agent.Generation || a.Status == Ended || a.Status == InHand {
 		return
 	}
 	if a.Status == Parked && st.Options.Rules >= rulesOfHandover {
 		return // it was given up, and its process was ended for that
 	}
 	asked := a.Status == Stopping
+	if f.Category == bridge.CatTrust && !asked && st.Options.Rules >= rulesOfHands {
+		st.distrusted(a.ID, f)
+		return
+	}
 	class := a.Class
 	if a.Status != Restarting {
 		class = ""
@@ -294,6 +314,7 @@ func (st *step) buried(id, why string) {
 	a := *st.edit(id)
 	st.edit(id).Dismissed = true
 	st.dropTasks(id)
+	why = st.cited(why)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.drop(id) {
 		if m.Kind != KindContinue && m.Kind != KindCorrection {
@@ -327,13 +348,14 @@ func (s *State) succeeded(id string) bool {
 // release ends an agent in order.
 func (st *step) release(id, reason string, now bool) {
 	a := st.edit(id)
-	if a == nil || !a.Alive() {
+	if a == nil || !a.Alive() || st.keepTaken(a, reason) {
 		return
 	}
 	st.abandonWork(id)
 	st.dropTasks(id)
 	a = st.edit(id)
-	down := a.Status == Down
+	down := a.Status == Down || a.Status == InHand && !a.Taken.process()
+	st.dropTaken(a, reason)
 	a.Status, a.Since, a.Goodbye, a.Dismissed = Stopping, st.at, reason, true
 	if down {
 		a.Status = Ended // there is no process to end
@@ -367,6 +389,12 @@ func (st *step) ended(id string, d bridge.Done) {
 	switch a.Status {
 	case Ended, Down, Parked:
 		return // known from elsewhere: its start failed, or its bridge is lost
+	}
+	if a.Status == InHand {
+		if a.Taken.process() {
+			st.takenOver(a, d.Exit)
+		}
+		return
 	}
 	asked, class, cause := a.Status == Stopping, restart.Crash, exitText(d.Exit)
 	if a.Status == Restarting {

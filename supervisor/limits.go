@@ -53,7 +53,7 @@ func (st *step) workLimitRang(key string) bool {
 	}
 	for i := range st.Agents {
 		a := st.Agents[i]
-		if workLimitKey(a.AgentRef) != key || !a.Alive() || a.Limited != "" || a.Standing == Finished || a.Standing == HandedOff {
+		if workLimitKey(a.AgentRef) != key || !a.Alive() || a.Taken != nil || a.Limited != "" || a.Standing == Finished || a.Standing == HandedOff {
 			continue
 		}
 		mode, _ := st.modeNamed(a.Mode)

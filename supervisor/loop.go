@@ -27,6 +27,8 @@ type Port interface {
 	Probe(ctx context.Context, a bridge.AgentRef) (bridge.ProbeResult, error)
 	Check(ctx context.Context, p bridge.CheckParams) (bridge.CheckResult, error)
 	Survey(ctx context.Context, p bridge.SurveyParams) (bridge.SurveyResult, error)
+	PTYOpen(ctx context.Context, p bridge.PTYOpenParams) (bridge.PTYOpenResult, error)
+	PTYClose(ctx context.Context, a bridge.AgentRef) error
 	Shutdown(ctx context.Context, p bridge.ShutdownParams) (bridge.ShutdownResult, error)
 }
 
@@ -47,10 +49,13 @@ type Loop struct {
 	decider decider.Decider // nil: the Arbiter's session decides
 
 	policy policy.Policy
+	rules  *policy.Compiled // of policy
+	kept   map[string]bool  // actions that are always allowed here
 	sink   Sink
 	log    *slog.Logger
 	open   Opener // nil: a bridge that is gone ends the run
 	drop   func() // ends the present bridge, so that it is lost
+	setup  Setup  // of sessions in terminals; may be nil
 
 	inbox  chan Input
 	urgent chan Input    // what does not wait behind the others
@@ -72,7 +77,14 @@ type Loop struct {
 	workers sync.WaitGroup
 	broken  chan *Fault // capacity 1: a worker's panic
 	waiting waiting
+	told    toldCalls
+	grants  Grants // nil: nothing is kept for later runs
 	fault   *Fault
+
+	strangers map[string]bool // that a human was told of
+
+	gate      Gate // nil: nothing of the workspace is looked at
+	keepTrust func(ctx context.Context, hash string) error
 }
 
 // Fault is a panic of ours, for the crash report.
@@ -91,7 +103,7 @@ const inboxSize = 256
 // NewLoop makes a loop that has not begun. The port may be nil until [Loop.Run].
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
-		policy: p, sink: sink, log: log,
+		policy: p, rules: p.Compile(), sink: sink, log: log,
 		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{},
 	}
@@ -117,11 +129,15 @@ func (l *Loop) Put(f Fact) bool {
 		return false
 	default:
 	}
-	inbox := l.inbox
-	switch f.(type) {
+	inbox, f := l.inbox, l.vet(f)
+	switch f := f.(type) {
 	case Signalled, OutputLost:
 		// They have to end a run, too, whose journal waits for a disk.
 		inbox = l.urgent
+	case Commanded:
+		if _, halt := f.Command.Body.(contract.Halt); halt {
+			inbox = l.urgent // nor does it wait behind what agents tell
+		}
 	}
 	select {
 	case inbox <- Input{At: l.clock.now(), Fact: f}:
@@ -190,11 +206,12 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 
 // fold applies one input. What it leads to waits until it is on disk.
 func (l *Loop) fold(ctx context.Context, in Input) {
-	if l.refuse(ctx, in) || l.stale(in.Fact) {
+	if l.refuse(ctx, in) || l.stale(in.Fact) || l.unknown(in.Fact) {
 		return
 	}
 	l.note(in.Fact)
 	in.At = l.clock.order(in.At)
+	in.Fact = l.state.Load().exactly(in.Fact)
 	state, effects := Apply(*l.state.Load(), in)
 	if _, ok := in.Fact.(BridgeBack); ok {
 		l.port = *l.next.Load()
@@ -274,6 +291,8 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 		l.lane(e.Params.ID).push(l, func() { l.configure(ctx, port, e.Params) })
 	case SetModel:
 		l.lane(e.Agent.ID).push(l, func() { l.setModel(ctx, port, e) })
+	case PinTrust:
+		l.work(func() { l.pin(ctx, e.Hash) })
 	case DropBridge:
 		if l.drop != nil {
 			l.work(l.drop)
@@ -288,8 +307,19 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 	case AnswerPermission:
 		crashpoint.Here("loop.permission.answer")
 		l.waiting.answerPermission(e.Request, e.Result)
+	case Remember:
+		l.lane(noteLane).push(l, func() { l.remember(e) })
 	case SetTimer:
 		l.setTimer(e)
+	case OpenPTY:
+		answered := l.startOf(e.Params.ID)
+		l.work(func() {
+			defer close(answered)
+			l.openPTY(ctx, port, e.Params)
+		})
+	case ClosePTY:
+		answered := l.starts[e.Agent.ID]
+		l.work(func() { l.closePTY(ctx, port, e.Agent, answered) })
 	case Shutdown:
 		l.work(func() { l.shutdown(ctx, port, e.Fast) })
 	case Finish:

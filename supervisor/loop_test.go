@@ -94,6 +94,12 @@ func (f *fakePort) Check(_ context.Context, p bridge.CheckParams) (bridge.CheckR
 	return r, nil
 }
 
+func (f *fakePort) PTYOpen(context.Context, bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
+	return bridge.PTYOpenResult{PID: 4711}, nil
+}
+
+func (f *fakePort) PTYClose(context.Context, bridge.AgentRef) error { return nil }
+
 func (f *fakePort) Survey(context.Context, bridge.SurveyParams) (bridge.SurveyResult, error) {
 	return bridge.SurveyResult{Said: []string{"I was at it."}}, nil
 }

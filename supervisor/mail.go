@@ -14,8 +14,12 @@ func (st *step) post(m Mail) {
 	if st.Ending != nil {
 		return
 	}
+	if !st.mayWrite(m.From, m.To) {
+		st.emit(contract.Supervisor, contract.Notice{Text: "a message is not passed on: " + m.From + " may not write to " + m.To})
+		return
+	}
 	m.ID, m.At = st.newMessageID(), st.at
-	st.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text})
+	st.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.whole()})
 	st.Ledger.Posted++
 	if m.Strength == contract.Stop || m.From == contract.Supervisor && (m.Kind == KindRetry || m.Kind == KindRenewal) {
 		// It goes first: the turn it interrupts, or takes up again, must not be
@@ -40,6 +44,7 @@ const talkKept = 200
 
 // speak announces a message and remembers it as part of the conversation.
 func (st *step) speak(from string, m contract.Message) {
+	m = st.signed(m)
 	st.emit(from, m)
 	keep := st.Talk
 	if len(keep) >= talkKept {
@@ -153,7 +158,7 @@ func (st *step) delivered(wire string) {
 	st.Mail = slices.Delete(st.mail(), i, i+1)
 	st.do(SetTimer{Key: proofKey(wire)})
 	if a := st.edit(m.To); a != nil {
-		a.Spoken = true
+		a.Spoken, a.Returned = true, ""
 		if m.Inherits {
 			a.Inheritance = ""
 		}
@@ -167,7 +172,7 @@ func (st *step) delivered(wire string) {
 		return
 	}
 	st.Ledger.Seen++
-	st.emit(m.To, contract.Delivered{MessageID: m.ID})
+	st.handed(m.To, m.From, m.ID)
 	if len(m.Carries) == 0 {
 		return
 	}
@@ -178,7 +183,7 @@ func (st *step) delivered(wire string) {
 			continue
 		}
 		if !e.Quiet {
-			st.emit(m.To, contract.Delivered{MessageID: e.ID})
+			st.handed(m.To, e.From, e.ID)
 		}
 	}
 	st.WorkLog, st.ownLog = kept, true

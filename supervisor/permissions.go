@@ -16,8 +16,10 @@ const permitKey = "permit/"
 // human allowed for the whole run, or by asking the human. Any doubt is a deny.
 func (st *step) permissionAsked(f PermissionAsked) {
 	a, ok := st.agent(f.Params.ID)
-	p := Permit{ID: f.Params.Request, Params: f.Params, At: st.at}
+	p := Permit{ID: f.Params.Request, Params: f.Params, At: st.at, Suggestions: f.Suggestions}
 	switch {
+	case st.Halted:
+		st.decidePermit(p, bridge.Deny, byHalt, "the human stopped everything")
 	case st.isCheck(p.Params.Request): // whoever wrote the document need not be there
 		st.judge(f, p)
 	case !ok || a.Generation != f.Params.Generation || !a.Alive():
@@ -30,10 +32,12 @@ func (st *step) permissionAsked(f PermissionAsked) {
 // judge answers a request that may be answered.
 func (st *step) judge(f PermissionAsked, p Permit) {
 	switch {
+	case f.Behavior == bridge.Allow && f.Told:
+		st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: bridge.Allow}})
 	case f.Behavior == bridge.Allow:
-		st.answerPermit(p, bridge.Allow, f.By, f.Rule, "")
+		st.answerPermit(p, ruled{behavior: bridge.Allow, by: f.By, rule: f.Rule, reason: f.Reason})
 	case f.Behavior == "ask" && slices.Contains(st.Granted, actionKey(f.Params)):
-		st.answerPermit(p, bridge.Allow, "human", "", "")
+		st.answerPermit(p, ruled{behavior: bridge.Allow, by: byHuman, scope: contract.ScopeRun})
 	case f.Behavior == "ask" && st.askedBefore(p):
 	case f.Behavior == "ask" && !st.HumanPresent:
 		st.decidePermit(p, bridge.Deny, "nobody", "no human is present to allow it")
@@ -42,7 +46,7 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 		st.emit(p.Params.ID, p.event())
 		st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
 	default:
-		st.answerPermit(p, bridge.Deny, f.By, f.Rule, denial(f.Reason))
+		st.answerPermit(p, ruled{behavior: bridge.Deny, by: f.By, rule: f.Rule, reason: f.Reason, message: denial(f.Reason)})
 	}
 }
 
@@ -60,7 +64,7 @@ func (st *step) askedBefore(p Permit) bool {
 	for i, x := range st.Answered {
 		if x.Agent == p.Params.ID && x.Action == action {
 			st.Answered = slices.Delete(slices.Clone(st.Answered), i, i+1)
-			st.answerPermit(p, x.Behavior, "human", "", x.Message)
+			st.answerPermit(p, ruled{behavior: x.Behavior, by: byHuman, message: x.Message})
 			return true
 		}
 	}
@@ -71,7 +75,7 @@ func (st *step) askedBefore(p Permit) bool {
 func (p Permit) event() contract.PermissionRequest {
 	return contract.PermissionRequest{
 		Request: p.ID, Tool: p.Params.Tool, Input: p.Params.Input,
-		Subagent: p.Params.Subagent, Reason: p.Params.Reason,
+		Subagent: p.Params.Subagent, Reason: p.Params.Reason, Action: actionKey(p.Params), Suggestions: p.Suggestions,
 	}
 }
 
@@ -88,23 +92,29 @@ func denial(reason string) string {
 	return "Denied: " + orDefault(reason, "not permitted") + ". Do not try to get around it; find another way, or report that you cannot."
 }
 
+// ruled is how a request was decided: message is what the agent is told.
+type ruled struct{ behavior, by, rule, scope, reason, message string }
+
 func (st *step) decidePermit(p Permit, behavior, by, reason string) {
-	message := ""
+	r := ruled{behavior: behavior, by: by, reason: reason}
 	if behavior == bridge.Deny {
-		message = denial(reason)
+		r.message = denial(reason)
 	}
-	st.answerPermit(p, behavior, by, "", message)
+	st.answerPermit(p, r)
 }
 
-func (st *step) answerPermit(p Permit, behavior, by, rule, message string) {
-	st.emit(p.Params.ID, contract.Permission{Request: p.ID, Behavior: behavior, By: by, Tool: p.Params.Tool, Rule: rule})
+func (st *step) answerPermit(p Permit, r ruled) {
+	st.emit(p.Params.ID, contract.Permission{
+		Request: p.ID, Behavior: r.behavior, By: r.by, Tool: p.Params.Tool, Rule: r.rule,
+		Action: actionKey(p.Params), Scope: r.scope, Reason: r.reason, Subagent: p.Params.Subagent,
+	})
 	if p.Orphan {
-		if by == "human" {
-			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: actionKey(p.Params), Behavior: behavior, Message: message})
+		if r.by == byHuman {
+			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: actionKey(p.Params), Behavior: r.behavior, Message: r.message})
 		}
 		return
 	}
-	st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: behavior, Message: message}})
+	st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: r.behavior, Message: r.message}})
 }
 
 // takePermit removes a pending request and stops its timer.
@@ -121,20 +131,27 @@ func (st *step) takePermit(request string) (Permit, bool) {
 
 // permit carries out a human's answer.
 func (st *step) permit(ref string, c contract.Permit) {
-	p, ok := st.takePermit(c.Request)
-	if !ok {
+	if !st.approves(st.channel) {
+		st.reject(ref, "permission is given by stdin, the screen or the control socket only")
+		return
+	}
+	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.ID == c.Request })
+	if i < 0 {
 		st.reject(ref, "no permission request %q is open", c.Request)
 		return
 	}
-	st.accept(ref, "permission "+c.Request+": "+c.Behavior)
-	if c.Behavior == bridge.Allow {
-		if c.Scope == "run" {
-			st.Granted = append(slices.Clip(st.Granted), actionKey(p.Params))
-		}
-		st.answerPermit(p, bridge.Allow, "human", "", "")
+	if why := misgiven(st.Permits[i], c); why != "" {
+		st.reject(ref, "%s", why)
 		return
 	}
-	st.decidePermit(p, bridge.Deny, "human", orDefault(c.Message, "the human said no"))
+	p, _ := st.takePermit(c.Request)
+	st.accept(ref, "permission "+c.Request+": "+c.Behavior)
+	if c.Behavior == bridge.Allow {
+		st.grant(p, c)
+		st.answerPermit(p, ruled{behavior: bridge.Allow, by: byHuman, rule: c.Rule, scope: orDefault(c.Scope, contract.ScopeOnce)})
+		return
+	}
+	st.decidePermit(p, bridge.Deny, byHuman, orDefault(c.Message, "the human said no"))
 }
 
 func (st *step) permitTimedOut(key string) bool {
@@ -155,7 +172,9 @@ func (st *step) permissionWithdrawn(request string) {
 		return
 	}
 	if p, ok := st.takePermit(st.Permits[i].ID); ok {
-		st.emit(p.Params.ID, contract.Permission{Request: p.ID, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool})
+		st.emit(p.Params.ID, contract.Permission{
+			Request: p.ID, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool, Action: actionKey(p.Params), Subagent: p.Params.Subagent,
+		})
 	}
 }
 
@@ -171,10 +190,13 @@ func (st *step) withdrawPermits(agent string) {
 
 // actionKey names an exact action: a grant for the run covers the same tool
 // with the same input, nothing wider.
-func actionKey(p bridge.PermissionParams) string {
+func actionKey(p bridge.PermissionParams) string { return action(p.Tool, p.Input) }
+
+// action is the SHA-256 of a tool and its input, byte by byte, in hexadecimal.
+func action(tool string, input []byte) string {
 	h := sha256.New()
-	h.Write([]byte(p.Tool))
+	h.Write([]byte(tool))
 	h.Write([]byte{0})
-	h.Write(p.Input)
+	h.Write(input)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -146,7 +146,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	do(Spawned{Agent: s.Agents[0].AgentRef})
 	noticed := 0
 	for range messages {
-		out := do(Commanded{Command: contract.Command{Body: contract.Say{Text: "x"}}})
+		out := do(Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
 		wire := s.Agents[0].Turn[0]
 		wait := timer(out, proofKey(wire))
 		if wait <= 0 || wait > 30*time.Second {

@@ -47,6 +47,10 @@ func (st *step) decide(agent string, generation int, class restart.Class, reason
 // what it knew, or is parked.
 func (st *step) fell(id string, class restart.Class, reason string) {
 	a := st.edit(id)
+	if class == classTakeover {
+		st.takenDown(id)
+		return
+	}
 	if class == classHalt {
 		st.stayDown(id)
 		return

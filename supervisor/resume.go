@@ -57,14 +57,15 @@ func (st *step) resumed(f Resumed) {
 	st.noteAgain()
 	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Halted, st.Failures, st.ToldAlone, st.Records = false, false, 0, false, 0
-	st.Asked = nil // whoever asked is gone, too
-	st.Short = 0   // the limits may be others
+	st.Asked, st.Distrust = nil, nil // whoever asked is gone, too
+	st.Short = 0                     // the limits may be others
 	e := st.sessionEvent()
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
+	st.tellDistrust(f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and none is needed
 		// Whoever asks was perhaps not there when it was said.
 		st.sayAgain()
@@ -193,7 +194,7 @@ func (st *step) callBack() {
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
 		if a.Dismissed || a.Status == Parked && a.Role == RoleOrchestrator {
-			a.Status = Ended
+			a.Status, a.Taken = Ended, nil
 			continue
 		}
 		a.Status, a.Since, a.At = Down, st.at, nil
@@ -201,6 +202,7 @@ func (st *step) callBack() {
 			st.limitWork(a.ID) // timers ended with the process; another life has all its time
 		}
 	}
+	st.rereadTaken("arbiter had ended meanwhile")
 	st.reviveAll()
 }
 
@@ -251,7 +253,7 @@ func (st *step) awake() {
 	}
 	for i := range st.Agents {
 		switch st.Agents[i].Status {
-		case Starting, Down, Restarting:
+		case Starting, Down, Restarting, InHand:
 			return
 		}
 	}
@@ -269,7 +271,7 @@ func (s *State) underWay() bool {
 		return true
 	}
 	for i := range s.Agents {
-		if a := &s.Agents[i]; a.Status == Busy || a.Troubles > 0 && a.Alive() {
+		if a := &s.Agents[i]; a.Status == Busy || a.Status == InHand || a.Troubles > 0 && a.Alive() {
 			return true
 		}
 	}
@@ -284,9 +286,11 @@ func (st *step) bridgeLost(f BridgeLost) {
 	}
 	st.BridgeUp, st.Asked = false, nil
 	st.Crashes++
+	st.loseTaken()
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
 		switch {
+		case a.Status == InHand: // what was done is read with the next bridge
 		case a.Status == Stopping:
 			a.Status, a.Since = Ended, st.at
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.Goodbye})
@@ -323,6 +327,7 @@ func (st *step) bridgeBack(f BridgeBack) {
 	if f.Swept > 0 {
 		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})
 	}
+	st.rereadTaken("the bridge was lost")
 	st.reviveAll()
 	st.loseChecks() // those that were begun while there was none
 	st.goOn()

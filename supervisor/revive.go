@@ -12,7 +12,7 @@ import (
 // of the last one, or on a new session if that one is lost.
 func (st *step) revive(id string) {
 	a := st.edit(id)
-	if a == nil || a.Status != Down || !st.BridgeUp || st.Ending != nil || st.Halted {
+	if a == nil || a.Status != Down || !st.BridgeUp || st.Ending != nil || st.Halted || st.Distrust != nil {
 		return
 	}
 	a.Generation++
@@ -59,7 +59,7 @@ const (
 // history says: no message is lost, and none is given twice.
 func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	a := st.edit(id)
-	turn, spoken, lost := a.Turn, a.Spoken, a.Fresh || a.Spoken && !r.Resumed
+	turn, spoken, lost, returned := a.Turn, a.Spoken, a.Fresh || a.Spoken && !r.Resumed, a.Returned
 	a.Turn, a.Fresh = nil, false
 	fates := map[string]bridge.Fate{}
 	if !lost {
@@ -96,6 +96,8 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	if lost && spoken {
 		st.recall(id)
 	}
+	back := returned != ""
+	st.edit(id).Returned = returned // it is yet to be told
 	switch {
 	case ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
@@ -107,11 +109,19 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		fallthrough
 	case state == cutOff || state == unanswered && ruled != nil:
 		st.edit(id).Redo = over
+		if back {
+			st.tell(id, KindRetry, cutOffByHuman)
+			break
+		}
 		st.tell(id, KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. Then go on with the last message and end the turn with your verdict.")
+	case state == unanswered && back:
+		st.tell(id, KindRetry, cutOffByHuman)
 	case state == unanswered:
 		st.tell(id, KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
 	case st.edit(id).Troubles > 0 && !st.pendingFor(id):
 		st.tell(id, KindRetry, brokenWay)
+	case back && st.edit(id).Works() && !st.pendingFor(id):
+		st.tell(id, KindRetry, "Look what was said and changed while the human had your session, and go on with your work.")
 	}
 }
 
@@ -153,7 +163,7 @@ func (s *State) recollect(id string, room int) string {
 		if m.From != id && m.To != id || m.Kind == KindRenewal || m.Kind == KindRelief {
 			continue
 		}
-		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind, m.Text)
+		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind, s.quoted(m.Text))
 		if len(part) > room {
 			part = "\n(earlier words are left out)\n"
 			room = 0
@@ -165,5 +175,5 @@ func (s *State) recollect(id string, room int) string {
 	for i := len(parts) - 1; i >= 0; i-- {
 		b.WriteString(parts[i])
 	}
-	return b.String()
+	return s.quotation() + b.String()
 }

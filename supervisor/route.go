@@ -43,12 +43,15 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	switch v.Decision {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
-		if v.To == "" && !st.AnyWorks() && st.Handoff == "" && !st.documentDue() && !st.pendingFor(contract.Arbiter) {
+		if v.To == "" && !st.AnyWorks() && st.Handoff == "" && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTaken() {
 			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
 		}
 	case verdict.Complete:
 		if st.AnyWorks() {
 			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.roll())
+		}
+		if taken := st.takenNames(); taken != "" {
+			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
 		}
 		if st.documentDue() {
 			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")

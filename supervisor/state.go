@@ -66,6 +66,7 @@ type State struct {
 	Permits       []Permit // permission requests a human has to answer
 	Answered      []Answered
 	Granted       []string   // actions a human allowed for the whole run
+	GrantedRules  []string   // rules, likewise
 	Asked         []Asked    // questions to a predecessor that is being started again
 	Offered       []string   // recovery options of the last error, until one is taken
 	Troubled      string     // whose error it was
@@ -83,10 +84,11 @@ type State struct {
 
 	HumanPresent bool // somebody may answer
 	HumanSpoke   bool
-	ToldAlone    bool // the Arbiter was told once that no human is present
-	Paused       bool // by a human: nothing is sent
-	Halted       bool // and nobody has a process
-	Held         bool // by the ceiling: nothing is sent until a human speaks
+	ToldAlone    bool      // the Arbiter was told once that no human is present
+	Paused       bool      // by a human: nothing is sent
+	Halted       bool      // and nobody has a process
+	Distrust     *Distrust `json:",omitempty"` // what keeps agents from being started
+	Held         bool      // by the ceiling: nothing is sent until a human speaks
 
 	Usage   bridge.Usage
 	CostUSD float64
@@ -132,6 +134,7 @@ const (
 	Parked     Status = "parked"     // it failed too often; a human has to say so
 	Ready      Status = "ready"      // no turn runs
 	Busy       Status = "busy"       // a turn runs
+	InHand     Status = "taken"      // a human has its session (Agent.Taken)
 	Stopping   Status = "stopping"
 	Ended      Status = "ended"
 )
@@ -177,6 +180,8 @@ type Agent struct {
 	Receipts    []verdict.Receipt // of the document's checks
 	Paper       int               // serial of the document
 	DrawnUp     string            // why the supervisor wrote it; empty: it did itself
+	Taken       *Taken            `json:",omitempty"` // a human has its session, or is about to
+	Returned    string            `json:",omitempty"` // told with the next message: a human had its session
 	Predecessor string
 	Forgotten   bool // what it left is only in the journal
 	Context     bridge.Context
@@ -219,17 +224,18 @@ type Mail struct {
 	Kind     string
 	Text     string
 	At       time.Time
-	Strength string   // of a human's word: note, steer, stop
-	Sent     bool     // written to the agent, no proof yet
-	Wire     string   // the id it went out under; another one after its process died
-	Content  string   // as it was sent: sent again, it is the same
-	Resent   bool     // written twice under the same id
-	Told     bool     // `delivered` was said
-	Tries    int      // sends that failed
-	Carries  []string // work log entries that travel with it
-	Inherits bool     // the Arbiter's inheritance travels with it
-	Heirloom int      // bytes that it takes at the head of Content
-	Stumble  bool     // a question that a failed tool led to: the execution is over
+	Strength string     // of a human's word: note, steer, stop
+	Sent     bool       // written to the agent, no proof yet
+	Wire     string     // the id it went out under; another one after its process died
+	Content  string     // as it was sent: sent again, it is the same
+	Resent   bool       // written twice under the same id
+	Told     bool       // `delivered` was said
+	Tries    int        // sends that failed
+	Carries  []string   // work log entries that travel with it
+	Inherits bool       // the Arbiter's inheritance travels with it
+	Heirloom int        // bytes that it takes at the head of Content
+	Stumble  bool       // a question that a failed tool led to: the execution is over
+	Attached []Attached `json:",omitempty"` // parts that are not the sender's own word
 }
 
 // Entry is a report that expects no answer.
@@ -254,6 +260,8 @@ type Permit struct {
 	ID     string // of the first request: it outlives the process that asked
 	Params bridge.PermissionParams
 	At     time.Time
+	// Suggestions are rules that would cover it.
+	Suggestions []string
 	// Orphan: the process that asked is gone. The answer is kept for the moment
 	// its successor asks again.
 	Orphan bool

@@ -100,7 +100,7 @@ func (st *step) toolCalled(f ToolCalled) {
 		return
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
-	if f.Params.Tool == "ask_predecessor" && a.Role == RoleOrchestrator {
+	if f.Params.Tool == "ask_predecessor" && May(partyOf(&a, f.Params.Subagent), ToolMethod(f.Params.Tool)) {
 		st.askPredecessor(f, a)
 		return
 	}
@@ -113,6 +113,9 @@ func (st *step) toolCalled(f ToolCalled) {
 }
 
 func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
+	if !May(partyOf(&a, p.Subagent), ToolMethod(p.Tool)) {
+		return "", st.mayNot(&a, p)
+	}
 	if a.Role == RoleArbiter {
 		switch p.Tool {
 		case "spawn_orchestrator":
@@ -186,9 +189,12 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 func (st *step) toolRelease(in releaseInput) (string, error) {
 	var ids []string
 	for i := range st.Agents {
-		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && (in.ID == "all" || in.ID == a.ID) {
+		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Taken == nil && (in.ID == "all" || in.ID == a.ID) {
 			ids = append(ids, a.ID)
 		}
+	}
+	if a, _ := st.agent(in.ID); a.Taken != nil {
+		return "", fmt.Errorf("the human has the session of %s in a terminal: release it when it is given back", a.ID)
 	}
 	if len(ids) == 0 {
 		return "", fmt.Errorf("no living Orchestrator %q; alive: %s", in.ID, st.roll())

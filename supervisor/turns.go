@@ -105,6 +105,9 @@ func (st *step) ruled(id string, t bridge.Turn) {
 	if a.Role == RoleArbiter {
 		v, err := verdict.ParseArbiter(t.Verdict)
 		if err == nil {
+			err = st.mayRule(a, ofVerdict, v.Decision)
+		}
+		if err == nil {
 			err = st.checkRuling(v)
 		}
 		if err != nil {
@@ -116,6 +119,9 @@ func (st *step) ruled(id string, t bridge.Turn) {
 		return
 	}
 	v, err := verdict.ParseOrchestrator(t.Verdict)
+	if err == nil {
+		err = st.mayRule(a, ofWord, v.Kind)
+	}
 	if err != nil {
 		st.correct(id, err, t)
 		return
@@ -261,7 +267,7 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 		return
 	}
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
-		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, message, c))
+		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, st.cited(message), c))
 }
 
 // recoveryOf lists what can be done about an agent's failure.

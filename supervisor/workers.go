@@ -22,6 +22,9 @@ const (
 func (l *Loop) spawn(ctx context.Context, port Port, p bridge.SpawnParams) {
 	ctx, cancel := context.WithTimeout(ctx, spawnDeadline)
 	defer cancel()
+	if !l.passes(ctx, p) {
+		return
+	}
 	crashpoint.Here("loop.spawn")
 	r, err := port.Spawn(ctx, p)
 	crashpoint.Here("loop.spawned")

@@ -54,6 +54,8 @@ func (d *desk) act(a keys.Action) bool {
 		d.judgeNext()
 	case keys.Stop:
 		d.interrupt("")
+	case keys.Halt:
+		d.halt()
 	case keys.PauseRun:
 		d.pause()
 	case keys.Strength:

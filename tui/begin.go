@@ -33,6 +33,7 @@ func (d *desk) survey(ctx context.Context) {
 			d.base(newOracle(d))
 			d.write()
 		}
+		d.askTrust()
 	})
 }
 

@@ -52,25 +52,26 @@ type desk struct {
 	rehearse bool // what is begun is a rehearsal
 	chosen   bool // a person chose the colours here
 
-	screens []screen // the one in sight is the last
-	weaving *weaving
-	input   *composer.Composer
-	line    *pages.Status
-	reading bool     // the keyboard belongs to the screen, not to the input
-	top     int      // row of the input line, as drawn last
-	tab     *dialog  // what is asked of a person, nil if nothing
-	aside   []string // permission requests that were put aside, or just answered
-	leaving bool     // the run is being stopped, and then the face ends
-	to      string
-	force   string // note, steer, stop: of the next word
-	word    flash
-	bell    notify.State
-	begun   begun
-	hunt    hunt
-	offer   offer // a list to choose from, over everything
-	trouble trouble
-	way     int           // row of the ways out, as drawn last; -1: it was not
-	draft   *orders.Draft // the plan with a person's changes; nil: there are none
+	screens    []screen // the one in sight is the last
+	weaving    *weaving
+	input      *composer.Composer
+	line       *pages.Status
+	reading    bool     // the keyboard belongs to the screen, not to the input
+	top        int      // row of the input line, as drawn last
+	tab        *dialog  // what is asked of a person, nil if nothing
+	trustAsked bool     // whether the workspace is trusted was asked
+	aside      []string // permission requests that were put aside, or just answered
+	leaving    bool     // the run is being stopped, and then the face ends
+	to         string
+	force      string // note, steer, stop: of the next word
+	word       flash
+	bell       notify.State
+	begun      begun
+	hunt       hunt
+	offer      offer // a list to choose from, over everything
+	trouble    trouble
+	way        int           // row of the ways out, as drawn last; -1: it was not
+	draft      *orders.Draft // the plan with a person's changes; nil: there are none
 }
 
 // flash is an answer that stays for a moment.

@@ -127,6 +127,8 @@ func (f *focus) act(a keys.Action, _ string) bool {
 		f.d.interrupt(f.id)
 	case keys.Kill:
 		f.d.askKill(f.id)
+	case keys.Attach:
+		f.d.attach(f.id)
 	default:
 		return f.d.scroll(f.stream, a)
 	}

@@ -14,6 +14,11 @@ import (
 type Host interface {
 	// Survey finds out what a person should know before anything is begun.
 	Survey(ctx context.Context) Findings
+	// Trust records that the workspace is trusted, as it was surveyed last, and loads what
+	// it brings along into the next run; it fails if it is not as it was. Without notes
+	// that the person goes on without; it does not block.
+	Trust(ctx context.Context) error
+	Without()
 	// Begin starts a run, or takes one up again. Its events go to sink, in order, on
 	// the run's own goroutine: sink does not block.
 	Begin(ctx context.Context, b Begin, sink supervisor.Sink) (Run, error)
@@ -21,9 +26,11 @@ type Host interface {
 	Recall(ctx context.Context, run string, sink supervisor.Sink) error
 
 	// Edit has a text edited in the user's own editor, and Login has `claude` log in.
-	// Both take the terminal: the face calls them while its screen is suspended.
+	// They take the terminal: the face calls them while its screen is suspended.
 	Edit(text string) (string, error)
 	Login() error
+	// Attach shows an agent's session until it is given back. The same holds.
+	Attach(agent string) error
 	// Suspend stops the process until it is continued. The same holds.
 	Suspend() error
 
@@ -53,6 +60,9 @@ type Run interface {
 	// Stop ends the run in order, so that it can be taken up again; the second call is
 	// in a hurry. It does not block.
 	Stop()
+	// Halt stops every agent, also when the run itself does not answer, and tells in a
+	// word what came of it. It may take some seconds.
+	Halt() (say string)
 	// Done is closed when the run is over and all that belonged to it has ended.
 	Done() <-chan struct{}
 	// Outcome is how it ended, once it is done.
@@ -86,9 +96,22 @@ type Findings struct {
 	Model     string // that was asked for; empty: the CLI's own choice
 	CWD       string
 	Trusted   bool
+	Trust     Trust     // what would be loaded of the workspace if it were
 	Rehearsal bool      // a scripted model plays: neither CLI nor login is needed
 	Runs      []RunInfo // of this directory that can be taken up, the last active first
 }
+
+// Trust is what a workspace brings along that can run code or redirect an agent. Its texts
+// are as they were found.
+type Trust struct {
+	Items   []TrustItem // none: there is nothing to ask about
+	Changed bool        // it was trusted once, and has changed since
+	Problem string      // why it could not be told
+}
+
+// TrustItem is one thing of it. How says what became of it since it was trusted; empty:
+// nothing, or it never was.
+type TrustItem struct{ Kind, File, Name, What, How string }
 
 // Login says whether the CLI has somebody to work for.
 type Login uint8

@@ -244,6 +244,7 @@ func (r *stuffed) Snapshot() *supervisor.State { return r.state }
 func (r *stuffed) Changed() <-chan struct{}    { return nil }
 func (r *stuffed) Put(contract.Command) bool   { return true }
 func (r *stuffed) Stop()                       {}
+func (r *stuffed) Halt() string                { return "" }
 func (r *stuffed) Done() <-chan struct{}       { return r.done }
 func (r *stuffed) Outcome() Outcome            { return Outcome{} }
 

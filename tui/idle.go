@@ -87,6 +87,10 @@ func findings(f Findings) []pages.Finding {
 	add("workspace", f.CWD, cell.Base)
 	if f.Trusted {
 		add("trusted", "its settings and agents are loaded", cell.Base)
+	} else if f.Trust.Changed {
+		add("not trusted", "it is not as you trusted it (arbiter trust)", cell.Warn)
+	} else if f.Trust.Problem != "" {
+		add("not trusted", f.Trust.Problem, cell.Warn)
 	} else {
 		add("not trusted", "its own settings are not loaded (--trust)", cell.Dim)
 	}

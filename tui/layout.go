@@ -80,6 +80,10 @@ func (d *desk) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 // key is told every key press. Pastes come apart from them.
 func (d *desk) key(e *tcell.EventKey) {
 	key := keys.Name(e)
+	if a, _ := keys.Look(keys.Everywhere, key); a == keys.Halt { // before all else: it must not be anybody's text or answer
+		d.halt()
+		return
+	}
 	switch {
 	case d.offer.open():
 		d.offer.key(d, e, key)

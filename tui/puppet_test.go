@@ -96,6 +96,11 @@ func (p *puppet) Changed() <-chan struct{} { return p.changed }
 func (p *puppet) Done() <-chan struct{}    { return p.done }
 func (p *puppet) Outcome() Outcome         { return p.outcome }
 func (p *puppet) Stop()                    { p.do(supervisor.Signalled{Signal: "INT"}) }
+func (p *puppet) Halt() string {
+	p.Put(contract.Command{Ref: "halt", Body: contract.Halt{}})
+	return "All is still."
+}
+
 func (p *puppet) Snapshot() *supervisor.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +115,7 @@ func (p *puppet) Put(c contract.Command) bool {
 	if over {
 		return false
 	}
-	p.do(supervisor.Commanded{Command: c})
+	p.do(supervisor.Commanded{Channel: supervisor.ChannelStdin, Command: c})
 	return true
 }
 
@@ -197,6 +202,9 @@ func tells(kind, message string, expects bool) map[string]any {
 
 // theatre is a host without anything real behind it.
 type theatre struct {
+	attached []string // agents whose sessions were taken
+	barred   error
+
 	t       *testing.T
 	found   Findings
 	options func(*supervisor.Options)
@@ -213,9 +221,25 @@ type theatre struct {
 	said   []string
 	saved  map[string]string
 	paused int
+
+	trusted, without int
+	mistrust         error // of Trust
 }
 
 func (h *theatre) Survey(context.Context) Findings { h.mu.Lock(); defer h.mu.Unlock(); return h.found }
+
+func (h *theatre) Trust(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.trusted++
+	return h.mistrust
+}
+
+func (h *theatre) Without() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.without++
+}
 
 func (h *theatre) Begin(_ context.Context, b Begin, sink supervisor.Sink) (Run, error) {
 	h.mu.Lock()
@@ -250,6 +274,11 @@ func (h *theatre) Login() error {
 		return h.login()
 	}
 	return nil
+}
+
+func (h *theatre) Attach(agent string) error {
+	h.attached = append(h.attached, agent)
+	return h.barred
 }
 
 func (h *theatre) Suspend() error { h.paused++; return nil }

@@ -34,16 +34,21 @@ func init() { // not at once: they lead back to the desk
 		"permissions": always(func(d *desk) { d.open(newText(d, "WHAT IS ALLOWED", orders.Permissions)) }),
 		"focus":       func(d *desk, c composer.Command) bool { d.focusOn(c.Arg(0)); return true },
 		"logbook":     always((*desk).openLogbook),
-		"sessions":    always(func(d *desk) { d.open(newRuns(d)) }),
-		"resume":      (*desk).resumeCommand,
-		"file":        (*desk).fileCommand,
-		"save":        (*desk).saveCommand,
-		"theme":       (*desk).themeCommand,
-		"search":      (*desk).searchCommand,
-		"copy":        always(func(d *desk) { d.copy(d.weaving.talk.words()) }),
-		"edit":        always(func(d *desk) { d.f.post(d.edit) }), // when the command is out of the input
-		"help":        always(func(d *desk) { d.open(newHelp(d)) }),
-		"quit":        always((*desk).askLeave),
+		"halt":        always((*desk).halt),
+		"attach": func(d *desk, c composer.Command) bool {
+			d.f.post(func() { d.attach(c.Arg(0)) }) // when the command is out of the input
+			return true
+		},
+		"sessions": always(func(d *desk) { d.open(newRuns(d)) }),
+		"resume":   (*desk).resumeCommand,
+		"file":     (*desk).fileCommand,
+		"save":     (*desk).saveCommand,
+		"theme":    (*desk).themeCommand,
+		"search":   (*desk).searchCommand,
+		"copy":     always(func(d *desk) { d.copy(d.weaving.talk.words()) }),
+		"edit":     always(func(d *desk) { d.f.post(d.edit) }), // when the command is out of the input
+		"help":     always(func(d *desk) { d.open(newHelp(d)) }),
+		"quit":     always((*desk).askLeave),
 	}
 }
 

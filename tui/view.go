@@ -210,6 +210,9 @@ func warnings(o *supervisor.Options) []string {
 	if o.Permissions == "allow-all" {
 		list = append(list, "ALLOW ALL")
 	}
+	if o.Sandbox == nil && (o.Permissions == "allow-all" || o.SandboxReason != "") {
+		list = append(list, "UNSANDBOXED")
+	}
 	return list
 }
 

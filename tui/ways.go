@@ -26,6 +26,7 @@ type trouble struct {
 // outside of the run.
 var wayWords = map[string]string{
 	"retry": "Try again", "skip": "Skip the step", "fallback": "Go on with another agent", "abort": "Give the task up", "cancel": "End the run",
+	"trust": "Trust the workspace, as it is now", "without": "Go on without its settings",
 }
 
 // troubled takes an error's ways out over.

@@ -26,6 +26,7 @@ type agent struct {
 	version string             // the CLI's, as Detect found it
 	host    bridge.Host
 	info    bridge.SpawnResult // set before Launch returns
+	program pinned
 
 	child  *leash.Child
 	in     *stdin
@@ -39,6 +40,8 @@ type agent struct {
 	reader *reader // set before anything runs
 
 	adviser *adviser // nil without hooks
+
+	judgePatience time.Duration // how long a tool call waits for the client's rules
 
 	ctx    context.Context // ends with the process
 	cancel context.CancelFunc
@@ -112,6 +115,10 @@ func (a *agent) notice(kind, text string) {
 func (r *reader) answer(f controlRequest) {
 	a := r.a
 	switch {
+	case a.judged(f):
+		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.judge(ctx, f.Request) })
+	case asksOfSettings(f):
+		a.holdSettings(f)
 	case f.Subtype == "hook_callback" && a.adviser != nil:
 		r.hook(f)
 	case f.Subtype == "can_use_tool":
@@ -195,6 +202,9 @@ func (a *agent) Ask(ctx context.Context, question string) (string, error) {
 
 // Configure implements bridge.Agent.
 func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
+	if p.PermissionMode == bypass {
+		return badConfig("permission mode %s: the rules decide, never the lack of them", bypass)
+	}
 	if p.Model != "" {
 		if _, err := a.calls.do(ctx, modelTimeout, "set_model", map[string]any{"model": p.Model}); err != nil {
 			return err

@@ -39,7 +39,7 @@ type api struct {
 	requests []map[string]any
 }
 
-func startAPI(t *testing.T, script ...reply) *api {
+func startAPI(t testing.TB, script ...reply) *api {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

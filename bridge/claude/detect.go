@@ -88,7 +88,9 @@ func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.C
 	if v.before(versionMinimum) {
 		return bridge.ClaudeInfo{}, claudeError(bridge.CatUnsupported, "Claude CLI %s is too old: %s or later is needed", v, versionMinimum)
 	}
-	return bridge.ClaudeInfo{Path: p.Path, Version: v.String(), StandIn: strings.Contains(strings.ToLower(text), "stand-in")}, nil
+	info := bridge.ClaudeInfo{Path: p.Path, Version: v.String(), StandIn: strings.Contains(strings.ToLower(text), "stand-in")}
+	l.pins.identify(spec.Path, &info)
+	return info, nil
 }
 
 // resolve finds the program behind a name and symbolic links.

@@ -24,6 +24,10 @@
 // ([calls.post]), and those of a probe: one look at a time, and one ping. The MCP server
 // session of an agent is closed by life too.
 //
+// Every tool call of a judged agent is put before the client first (judge.go): its
+// PreToolUse hook is answered by a short goroutine of its own, with a deny where anything
+// is in doubt, and never with an error. What is asked for then comes by can_use_tool.
+//
 // A query (query.go, queryrun.go) is a process of its own with three: who writes its
 // input and who drain its outputs. Who asked waits for them.
 //

@@ -17,19 +17,6 @@ const callback = "arbiter"
 // unless told otherwise (observed with CLI 2.1.329).
 const callbackSeconds = 600
 
-// registrations are the hooks that initialize names.
-func registrations() map[string]any {
-	all := map[string]any{}
-	for _, r := range hooks.Registrations() {
-		hook := map[string]any{"hookCallbackIds": []string{callback}, "timeout": callbackSeconds}
-		if r.Matcher != "" && r.Matcher != "*" {
-			hook["matcher"] = r.Matcher
-		}
-		all[string(r.Event)] = []any{hook}
-	}
-	return all
-}
-
 // adviser is an agent's hook policy and what of it was spent. The reader decides
 // with it, at once; a client may change the reminder meanwhile.
 type adviser struct {

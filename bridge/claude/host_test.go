@@ -22,16 +22,17 @@ const patience = 30 * time.Second
 
 // testHost records events and answers by functions.
 type testHost struct {
-	t          *testing.T
+	t          testing.TB
 	tool       func(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error)
 	permission func(context.Context, bridge.PermissionParams) (bridge.PermissionResult, error)
+	judge      func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error)
 
 	mu     sync.Mutex
 	events []bridge.EventBody
 	change chan struct{} // closed and replaced with each event
 }
 
-func newHost(t *testing.T) *testHost {
+func newHost(t testing.TB) *testHost {
 	return &testHost{t: t, change: make(chan struct{})}
 }
 
@@ -55,6 +56,13 @@ func (h *testHost) Permission(ctx context.Context, p bridge.PermissionParams) (b
 		return bridge.PermissionResult{Behavior: bridge.Allow}, nil
 	}
 	return h.permission(ctx, p)
+}
+
+func (h *testHost) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+	if h.judge == nil {
+		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+	}
+	return h.judge(ctx, p)
 }
 
 func (h *testHost) all() []bridge.EventBody {
@@ -109,7 +117,7 @@ func (h *testHost) dump() string {
 
 // stage is one agent under test with its surroundings.
 type stageOf struct {
-	t     *testing.T
+	t     testing.TB
 	host  *testHost
 	agent bridge.Agent
 	l     *Launcher
@@ -122,7 +130,7 @@ type stageOf struct {
 }
 
 // prepare makes a stage whose agent is not launched yet.
-func prepare(t *testing.T, spec bridge.ClaudeSpec, env map[string]string) *stageOf {
+func prepare(t testing.TB, spec bridge.ClaudeSpec, env map[string]string) *stageOf {
 	t.Helper()
 	home, dir := t.TempDir(), t.TempDir()
 	s := &stageOf{t: t, host: newHost(t), l: NewLauncher(filepath.Join(home, "cache")), run: "run-" + uuid.NewString(), dir: dir, spec: spec}
@@ -207,7 +215,7 @@ func (s *stageOf) nobodyLeft() {
 }
 
 // waitFile waits until a tool has made a file.
-func waitFile(t *testing.T, path string) {
+func waitFile(t testing.TB, path string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -85,8 +85,8 @@ func launchPlan(cfg bridge.AgentConfig) plan {
 	if cfg.Tools != nil {
 		p.add("--tools", strings.Join(cfg.Tools, ","))
 	}
-	if cfg.Hooks != nil {
-		p.init["hooks"] = registrations()
+	if cfg.Hooks != nil || cfg.Judged {
+		p.init["hooks"] = registrations(cfg)
 	}
 	p.text("--system-prompt", "systemPrompt", cfg.SystemPrompt)
 	p.text("--append-system-prompt", "appendSystemPrompt", cfg.AppendSystemPrompt)
@@ -150,6 +150,9 @@ func check(cfg bridge.AgentConfig) error {
 		if source != "user" && source != "project" && source != "local" {
 			return badConfig("setting source %q", source)
 		}
+	}
+	if cfg.PermissionMode == bypass {
+		return badConfig("permission mode %s: the rules decide, never the lack of them", bypass)
 	}
 	if !isNull(cfg.JSONSchema) && !json.Valid(cfg.JSONSchema) {
 		return badConfig("json schema is no JSON")

@@ -21,8 +21,12 @@ import (
 // leash.Become, else orphans are found by their mark alone.
 type Launcher struct {
 	versions *versionCache
+	pins     *pins
 	watching watching
 	queries  atomic.Int64 // so far, for their marks
+
+	judgePatience time.Duration // how long a tool call waits for the client's rules
+	self          string        // see ToolShell; "" for none
 }
 
 var _ bridge.Launcher = (*Launcher)(nil)
@@ -35,11 +39,11 @@ func NewLauncher(cacheDir string) *Launcher {
 			cacheDir = filepath.Join(dir, "arbiter")
 		}
 	}
-	file := ""
+	versions, sums := "", ""
 	if cacheDir != "" {
-		file = filepath.Join(cacheDir, "claude-versions.json")
+		versions, sums = filepath.Join(cacheDir, "claude-versions.json"), filepath.Join(cacheDir, "claude-hashes.json")
 	}
-	return &Launcher{versions: newVersionCache(file)}
+	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgePatience: bridge.JudgeTimeout}
 }
 
 // Sweep implements bridge.Launcher.
@@ -54,7 +58,7 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	if err := check(p.Config); err != nil {
 		return nil, err
 	}
-	env := environ(os.Environ(), p.Config.Env)
+	env := l.environ(p.Config.Env)
 	then, err := lookBack(ctx, env, p)
 	if err != nil {
 		return nil, err
@@ -64,7 +68,7 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
 	cmd.Dir = p.Config.CWD
 	cmd.Env = env
-	a, err := l.start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, info.Version, then, p, host)
+	a, err := l.start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, l.pins.of(spec.Path, info), then, p, host)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +79,13 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 }
 
 // start starts the process and the agent's goroutines.
-func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, version string, then past, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
+func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, program pinned, then past, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
-	a := newAgent(p, version, host, pipes.stdin)
+	a := newAgent(p, program.now.Version, host, pipes.stdin)
+	a.judgePatience = l.judgePatience
 	a.past, a.prober.files = then, filesOf(cmd.Env, cmd.Dir)
 	a.follow.config, a.follow.path, a.follow.atEnd = a.prober.files.config, then.path, then.resumed
 	if then.resumed {
@@ -93,7 +98,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, version string, then pa
 			return nil, err
 		}
 	}
-	a.child, err = leash.Start(cmd, mark)
+	a.child, err = startConfined(cmd, mark, p.Config.Sandbox)
 	pipes.closeTheirs()
 	if err != nil {
 		pipes.close()
@@ -103,7 +108,10 @@ func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, version string, then pa
 		a.cancel()
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
+	a.program = program
+	recordStart(&a.info, cmd, p.Config)
 	var drains sync.WaitGroup
+	drains.Go(func() { program.tell(a) })
 	drains.Go(func() {
 		a.reader.run(pipes.stdout)
 		close(a.silent)
@@ -138,8 +146,10 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	if hello.Version == "" {
 		hello.Version = a.version
 	}
-	info := bridge.SpawnResult{SessionID: a.cfg.SessionID, PID: a.child.PID(), ClaudeVersion: hello.Version,
-		Resumed: a.past.resumed, Fates: a.past.fates}
+	info := a.info // how it was started
+	info.SessionID, info.PID, info.ClaudeVersion = a.cfg.SessionID, a.child.PID(), hello.Version
+	info.Resumed, info.Fates = a.past.resumed, a.past.fates
+	info.ClaudeSHA256 = a.program.pins.known(a.program.now)
 	if a.cfg.Resume {
 		// A resumed session has a context in use from the start. A fresh one has
 		// not, and the question costs the CLI 40 ms before its first turn (observed

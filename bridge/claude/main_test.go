@@ -6,12 +6,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin"
 )
 
@@ -24,6 +26,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if sandbox.IsToolShell(os.Args) {
+		path, args, env := sandbox.ToolShell(os.Args[1], os.Environ(), "")
+		fmt.Fprintln(os.Stderr, syscall.Exec(path, args, env))
+		os.Exit(126)
+	}
 	if len(os.Args) > 2 && os.Args[1] == fakeArg {
 		os.Exit(fakeCLI(os.Args[2:]))
 	}

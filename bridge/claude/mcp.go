@@ -34,6 +34,7 @@ type toolServer struct {
 	session *mcp.ServerSession
 	longest time.Duration // deadline of the most patient tool
 	calls   atomic.Int64
+	within  callers
 }
 
 // newToolServer checks the tools and opens the session. ctx ends with the agent.
@@ -105,8 +106,9 @@ func (s *toolServer) handler(agent context.Context, spec bridge.ToolSpec, schema
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		defer context.AfterFunc(agent, cancel)()
+		call := s.callID(req)
 		res, err := s.host.ToolCall(ctx, bridge.ToolCallParams{
-			AgentRef: s.ref, Call: s.callID(req), Tool: spec.Name, Input: input,
+			AgentRef: s.ref, Call: call, Tool: spec.Name, Input: input, Subagent: s.within.of(call),
 		})
 		switch {
 		case err != nil && res.Text != "": // the host's own words

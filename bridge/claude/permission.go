@@ -16,16 +16,21 @@ import (
 // up. Its own deadline is the one that counts: people may be away for hours.
 const permissionBackstop = 24 * time.Hour
 
+const askUser = "AskUserQuestion"
+
 // Tools that wait for a person at the terminal. There is none here, and
 // unanswered they wait for ever, so they are denied with the way to go.
 var interactive = map[string]string{
-	"AskUserQuestion": "Nobody can answer questions in this place. Put the question into your final answer " +
+	askUser: "Nobody can answer questions in this place. Put the question into your final answer " +
 		"(the structured output of this turn) and end the turn; the reply comes as your next message.",
 	"ExitPlanMode":  "There is no plan mode here. Put the plan into your final answer, or carry it out.",
 	"EnterPlanMode": "There is no plan mode here. Think the plan through and go on, or put it into your final answer.",
 }
 
 const needsPerson = "This tool needs a person at the terminal, and there is none. Choose another way."
+
+// bypass is the CLI's mode that asks nobody. Nothing is ever started in it, nor set to it.
+const bypass = "bypassPermissions"
 
 // permissionAnswer answers can_use_tool. An allow names the input it was given for:
 // that is what runs, and CLIs before 2.1.300 refuse an answer without it (observed

@@ -84,7 +84,7 @@ func (p *prober) see() bridge.ProbeResult {
 	if path, ok := transcript.Locate(p.files.config, a.cfg.SessionID); ok {
 		r.TranscriptBytes, beside = transcript.Size(path), transcript.Beside(path)
 	}
-	r.OutputBytes, r.OutputPath = p.files.outputs(a.cfg.SessionID, beside)
+	r.OutputBytes, r.OutputPath = p.files.within(a.child).outputs(a.cfg.SessionID, beside)
 	select {
 	case <-sent.done:
 		r.Answered = sent.answered

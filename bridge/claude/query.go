@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -53,8 +52,8 @@ func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec
 	defer cancel()
 	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
 	cmd.Dir = p.CWD
-	cmd.Env = append(environ(os.Environ(), p.Env), queryEnv...)
-	q, err := startQuery(cmd, leash.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)}, input)
+	cmd.Env = append(l.environ(p.Env), queryEnv...)
+	q, err := startQuery(cmd, leash.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)}, p.Sandbox, input)
 	if err != nil {
 		return none, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 )
 
@@ -38,13 +39,13 @@ type hearing struct {
 	model   string    // that spoke last
 }
 
-func startQuery(cmd *exec.Cmd, mark leash.Mark, input []byte) (*queryRun, error) {
+func startQuery(cmd *exec.Cmd, mark leash.Mark, confined *bridge.SandboxConfig, input []byte) (*queryRun, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, err
 	}
 	q := &queryRun{pipes: pipes, stderr: newStderrLog(func(string) {}), begun: time.Now(), done: make(chan struct{})}
-	q.child, err = leash.Start(cmd, mark)
+	q.child, err = startConfined(cmd, mark, confined)
 	pipes.closeTheirs()
 	if err != nil {
 		pipes.close()

@@ -215,6 +215,9 @@ func (r *reader) toolUse(b block, parent string) {
 	if isNull(b.Input) {
 		b.Input = json.RawMessage("{}")
 	}
+	if r.a.tools != nil && parent != "" && strings.HasPrefix(b.Name, mcpPrefix) {
+		r.a.tools.within.note(b.ID, parent)
+	}
 	r.deeds.call(b, parent)
 	r.a.emit(bridge.ToolUse{Tool: b.Name, Input: b.Input, ToolUse: b.ID, Subagent: parent})
 }

@@ -236,7 +236,8 @@ func TestResumeOfNothing(t *testing.T) {
 		next := s.again("m-1").launch()
 		info := next.agent.Info()
 		want := bridge.SpawnResult{SessionID: s.cfg.SessionID, PID: info.PID, ClaudeVersion: info.ClaudeVersion,
-			Fates: []bridge.Fate{{MessageID: "m-1", Fate: bridge.FateAbsent}}}
+			Fates: []bridge.Fate{{MessageID: "m-1", Fate: bridge.FateAbsent}},
+			Argv:  info.Argv, CWD: s.cfg.CWD, PermissionMode: "default", Env: info.Env, ClaudeSHA256: info.ClaudeSHA256}
 		if diff := cmp.Diff(want, info); diff != "" {
 			t.Errorf("info (-want +got):\n%s", diff)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
 )
 
 // The steps of the stop ladder. End of input alone is no stop: the CLI may run
@@ -183,11 +184,21 @@ func (a *agent) kill() (others int) {
 }
 
 func (a *agent) exit(expected bool, swept int) bridge.Exit {
-	e := bridge.Exit{Expected: expected, Swept: swept, Stderr: a.stderr.tail()}
-	state := a.child.State()
+	e := exitOf(a.child, expected, swept)
+	e.Stderr = a.stderr.tail()
+	return e
+}
+
+// exitOf tells how a child ended that has ended.
+func exitOf(child *leash.Child, expected bool, swept int) bridge.Exit {
+	e := bridge.Exit{Expected: expected, Swept: swept}
+	state := child.State()
 	e.Code = state.ExitCode()
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Signal = ws.Signal().String()
+	}
+	if sig := e.Code - monitorSignal; child.Confines() && sig > 0 && sig != int(syscall.SIGINT) && sig != int(syscall.SIGTERM) { // which the CLI exits with, too
+		e.Code, e.Signal = -1, syscall.Signal(sig).String()
 	}
 	return e
 }

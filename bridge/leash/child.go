@@ -19,6 +19,8 @@ type Child struct {
 	cmd  *exec.Cmd
 	mark Mark
 	done chan struct{} // closed when the process was waited for
+	// monitored says that the process only waits for the one it confines.
+	monitored bool
 
 	mu     sync.Mutex
 	waited bool // the pid may belong to somebody else from now on
@@ -34,7 +36,9 @@ type Child struct {
 // Start starts cmd in a process group of its own (unless it asks for a session),
 // with the mark added to its environment. The caller sets cmd.Env: nil would
 // inherit everything, so it is refused.
-func Start(cmd *exec.Cmd, mark Mark) (*Child, error) {
+func Start(cmd *exec.Cmd, mark Mark) (*Child, error) { return start(cmd, mark, false) }
+
+func start(cmd *exec.Cmd, mark Mark, monitored bool) (*Child, error) {
 	if cmd.Env == nil {
 		return nil, errors.New("start child: no environment given")
 	}
@@ -48,7 +52,7 @@ func Start(cmd *exec.Cmd, mark Mark) (*Child, error) {
 	if err := children.start(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	c := &Child{cmd: cmd, mark: mark, done: make(chan struct{})}
+	c := &Child{cmd: cmd, mark: mark, done: make(chan struct{}), monitored: monitored}
 	go c.wait()
 	return c, nil
 }
@@ -102,16 +106,24 @@ func (c *Child) State() *os.ProcessState {
 	}
 }
 
+// Confines says whether the child was started by [StartMonitored]: its exit code is
+// then that of another, 128 and the signal's number where a signal ended that.
+func (c *Child) Confines() bool { return c.monitored }
+
 // Remember notes who descends from the child now, so that Kill finds them also
 // when they have been orphaned and bear no mark. Call it before the child is
 // asked to end.
 func (c *Child) Remember() { c.remember() }
 
-// Signal sends sig to the child's process group. A child that has ended is no error.
+// Signal sends sig to the child's process group; of one that is monitored, to those the
+// monitor waits for, unless it is KILL. A child that has ended is no error.
 func (c *Child) Signal(sig syscall.Signal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waited {
+		return nil
+	}
+	if c.monitored && sig != syscall.SIGKILL && c.passBy(sig) {
 		return nil
 	}
 	err := syscall.Kill(-c.cmd.Process.Pid, sig)

@@ -83,16 +83,19 @@ func hasEntry(env []byte, want string) bool {
 
 // runsOf lists the runs that an environment names. More than one is possible
 // where a program appends to an environment instead of replacing an entry.
-func runsOf(env []byte) []string {
-	const name = EnvRun + "="
+func runsOf(env []byte) []string { return entriesOf(env, EnvRun) }
+
+// entriesOf lists the values of a variable in an environment, but for empty ones.
+func entriesOf(env []byte, name string) []string {
+	name += "="
 	if !bytes.Contains(env, []byte(name)) {
 		return nil
 	}
-	var runs []string
+	var values []string
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
-		if run, ok := strings.CutPrefix(string(entry), name); ok && run != "" {
-			runs = append(runs, run)
+		if value, ok := strings.CutPrefix(string(entry), name); ok && value != "" {
+			values = append(values, value)
 		}
 	}
-	return runs
+	return values
 }

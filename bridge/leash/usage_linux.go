@@ -31,8 +31,8 @@ func (c *Child) Usage() Usage {
 		u.CPU += cpu
 		u.RSS += rss
 		u.Processes++
-		if p.pid == c.PID() {
-			u.Stopped = p.state == 'T' || p.state == 't'
+		if p.pid == c.PID() || c.monitored && p.ppid == c.PID() {
+			u.Stopped = u.Stopped || p.state == 'T' || p.state == 't'
 		}
 	}
 	return u

@@ -156,6 +156,10 @@ func (h *turnHandler) Permission(context.Context, bridge.PermissionParams) (brid
 	return bridge.PermissionResult{Behavior: bridge.Allow}, nil
 }
 
+func (h *turnHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
+	return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+}
+
 // serve is `arbiter bridge`.
 func serve() error {
 	if _, err := leash.EnterNamespace(); err != nil {

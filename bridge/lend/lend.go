@@ -53,7 +53,10 @@ func (l Loan) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, e
 		defer close(ended)
 		p.run()
 	}()
-	err = l.attend(ctx, child, p, user, master)
+	if err = attend(ctx, child.Done(), p, user, func() { user.tellSize(master) }); err != nil {
+		p.enter(ending)
+		l.end(child)
+	}
 	l.deliver(p, ended)
 	return status(child), err
 }
@@ -76,33 +79,29 @@ func (l Loan) deliver(p *pump, ended <-chan struct{}) {
 	}
 }
 
-// attend returns when the child has ended.
-func (l Loan) attend(ctx context.Context, child *leash.Child, p *pump, user *userTTY, master *masterTTY) error {
+// attend returns nil when the program has ended, and else why it is to end.
+func attend(ctx context.Context, done <-chan struct{}, p *pump, user *userTTY, tellSize func()) error {
 	sigs := make(chan os.Signal, 4) // more of the same add nothing
 	signal.Notify(sigs, unix.SIGWINCH, unix.SIGCONT)
 	defer signal.Stop(sigs)
-	user.tellSize(master) // what changed before signals were listened to
-	var why error
-	for why == nil {
+	tellSize() // what changed before signals were listened to
+	for {
 		select {
-		case <-child.Done():
+		case <-done:
 			return nil
 		case s := <-sigs:
 			if s == unix.SIGCONT {
 				_ = user.raw() // a shell we were stopped under has changed it
 			}
-			user.tellSize(master)
+			tellSize()
 		case <-p.detached:
-			why = ErrDetached
+			return ErrDetached
 		case <-p.gone:
-			why = ErrGone
+			return ErrGone
 		case <-ctx.Done():
-			why = context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
-	p.enter(ending)
-	l.end(child)
-	return why
 }
 
 // end ends the child and returns when it has ended, or will not.

@@ -18,3 +18,9 @@ func Run(context.Context, *exec.Cmd, *os.File) (int, error) {
 func (Loan) Run(context.Context, *exec.Cmd, *os.File) (int, error) {
 	return -1, errors.ErrUnsupported
 }
+
+// Join says that it cannot be done here.
+func (Loan) Join(context.Context, *os.File, Remote) error { return errors.ErrUnsupported }
+
+// Size says that it cannot be done here.
+func Size(*os.File) (cols, rows int, err error) { return 0, 0, errors.ErrUnsupported }

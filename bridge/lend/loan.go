@@ -3,6 +3,7 @@ package lend
 import (
 	"cmp"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -23,6 +24,18 @@ var (
 	// ErrGone says that the user's terminal is no more.
 	ErrGone = errors.New("the terminal is gone")
 )
+
+// Remote is a terminal elsewhere, with a program in it.
+type Remote interface {
+	// Read gets what the program sends; an error is its end. Write is what is typed.
+	// One of each is called at a time, and may wait.
+	io.ReadWriter
+	// Resize tells the size of the user's terminal, in cells. It does not wait for long.
+	Resize(cols, rows int)
+	// Leave has a Read and a Write that wait return, and those to come: nobody looks
+	// any more. It is called once, and does not wait for the program's end.
+	Leave()
+}
 
 func (l Loan) grace() time.Duration { return cmp.Or(l.Grace, 2*time.Second) }
 

@@ -56,7 +56,13 @@ func lender() int {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=" + os.Getenv(partEnv), "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "TERM=" + os.Getenv("TERM")}
-	exit, err := l.Run(ctx, cmd, os.Stdin)
+	var exit int
+	var err error
+	if strings.HasPrefix(os.Getenv(partEnv), "far ") {
+		err = joiner(ctx, l)
+	} else {
+		exit, err = l.Run(ctx, cmd, os.Stdin)
+	}
 	if leak := goleak.Find(); leak != nil {
 		err = fmt.Errorf("%w, %w", err, leak)
 	}

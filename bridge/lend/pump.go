@@ -48,6 +48,7 @@ type pump struct {
 	shown              atomic.Int64 // bytes that the user's terminal took
 
 	toChild, toUser []byte
+	last            string // that the user's terminal is sent
 	key             keyWatch
 	modes           modes
 	buf             [32 << 10]byte
@@ -84,7 +85,7 @@ func (p *pump) run() {
 		if ph == delivering && !undone {
 			undone = true
 			p.drain()
-			p.toUser = append(p.toUser, p.modes.undo()...)
+			p.toUser = append(append(p.toUser, p.modes.undo()...), p.last...)
 		}
 		if ph == over || ph == delivering && (len(p.toUser) == 0 || p.user.closed) {
 			return

@@ -29,7 +29,7 @@ func (w *Witness) Check(ctx context.Context, run string, p bridge.CheckParams) (
 	cmd.Env = environ(os.Environ(), p.Env)
 	begun := time.Now()
 	said := newCapture(bridge.CheckOutputCap)
-	c, err := w.start(cmd, run, said, nil)
+	c, err := w.start(cmd, run, p.Sandbox, said, nil)
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
 	}

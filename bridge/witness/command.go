@@ -14,7 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
 // How a command is ended.
@@ -40,7 +42,7 @@ type command struct {
 // start starts cmd in a session of its own, so that it has no terminal to ask
 // on, with nothing on stdin. Without complain both outputs go to said through one
 // pipe, as on a screen.
-func (w *Witness) start(cmd *exec.Cmd, run string, said, complain io.Writer) (*command, error) {
+func (w *Witness) start(cmd *exec.Cmd, run string, confined *bridge.SandboxConfig, said, complain io.Writer) (*command, error) {
 	c := &command{}
 	outputs := []*os.File{}
 	defer func() {
@@ -62,7 +64,15 @@ func (w *Witness) start(cmd *exec.Cmd, run string, said, complain io.Writer) (*c
 	cmd.Stdout, cmd.Stderr = outputs[0], outputs[len(outputs)-1]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	mark := leash.Mark{Run: run, Agent: "witness." + strconv.FormatInt(w.count.Add(1), 10)}
-	child, err := leash.Start(cmd, mark)
+	begin := leash.Start
+	if confined != nil {
+		begin = leash.StartMonitored
+		if err := sandbox.Wrap(cmd, confined); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	child, err := begin(cmd, mark)
 	if err != nil {
 		c.close()
 		return nil, err

@@ -37,6 +37,10 @@ func (noHandler) Permission(context.Context, bridge.PermissionParams) (bridge.Pe
 	return bridge.PermissionResult{}, errors.New("nobody is there")
 }
 
+func (noHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
+	return bridge.JudgeResult{}, errors.New("nobody is there")
+}
+
 // stubborn ignores TERM, here and in a session of its own.
 const stubborn = `trap '' TERM; setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' & while :; do sleep 1; done`
 

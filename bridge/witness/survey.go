@@ -3,19 +3,24 @@ package witness
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/inherit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // Survey implements [bridge.Witness]. It fails only when ctx ends.
 func (w *Witness) Survey(ctx context.Context, p bridge.SurveyParams) (bridge.SurveyResult, error) {
 	r := bridge.SurveyResult{Said: []string{}, Files: []string{}, Commands: []bridge.Deed{}}
-	r.Trouble = readPast(ctx, p, &r)
-	git, trouble := w.gitState(ctx, p.CWD)
-	r.Git, r.Trouble = git, append(r.Trouble, trouble...)
+	switch {
+	case p.Mark:
+		r.Mark, r.Trouble = w.mark(ctx, p)
+	case p.Since != nil:
+		r.Changes, r.Trouble = w.since(ctx, p)
+	default:
+		r.Trouble = readPast(ctx, p, &r)
+		git, trouble := w.gitState(ctx, p.CWD)
+		r.Git, r.Trouble = git, append(r.Trouble, trouble...)
+	}
 	if err := ctx.Err(); err != nil {
 		return bridge.SurveyResult{}, err
 	}
@@ -24,8 +29,7 @@ func (w *Witness) Survey(ctx context.Context, p bridge.SurveyParams) (bridge.Sur
 
 // readPast puts what the session's transcript says into r.
 func readPast(ctx context.Context, p bridge.SurveyParams, r *bridge.SurveyResult) (trouble []string) {
-	env := inherit.List(inherit.From(os.Environ(), p.Env))
-	path, ok := transcript.Locate(inherit.ConfigDir(env, p.CWD), p.SessionID)
+	path, ok := transcriptOf(p)
 	if !ok {
 		return []string{"transcript: there is none of this session"}
 	}

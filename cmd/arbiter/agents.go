@@ -110,7 +110,11 @@ func findAgents(c *cli.Context) (agents.Found, error) {
 	if err != nil {
 		return agents.Found{}, err
 	}
-	return agents.Discover(agents.UserPlaces(cwd, c.Bool("trust"), os.Getenv)), nil
+	t, err := trustOf(c, cwd)
+	if err != nil {
+		return agents.Found{}, err
+	}
+	return agents.Discover(agents.UserPlaces(cwd, t.Trusted, os.Getenv)), nil
 }
 
 func (e env) listAgents(c *cli.Context) error {

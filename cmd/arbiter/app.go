@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -30,6 +31,12 @@ func Main() (code int) {
 }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) == 2 && args[1] == sandbox.Command {
+		return canary(stdin, stdout, stderr)
+	}
+	if sandbox.IsToolShell(args) {
+		return toolShell(args[1], stderr)
+	}
 	if len(args) > 1 && args[1] == standInCommand {
 		// Its arguments are Claude's, not ours: no flag of it may be touched.
 		return standIn(args[2:], stdin, stdout, stderr)
@@ -159,7 +166,8 @@ func (e env) commands() []*cli.Command {
 	}
 	list = append(list, e.hookCommandSpec(), e.decideCommand())
 	list = append(list, e.sessionCommands()...)
-	list = append(list, e.agentsCommand())
+	list = append(list, e.agentsCommand(), e.trustCommand())
+	list = append(list, e.controlCommands()...)
 	for _, c := range list {
 		c.OnUsageError = misused
 		for _, sub := range c.Subcommands {

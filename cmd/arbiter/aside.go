@@ -98,3 +98,7 @@ func (nobody) ToolCall(context.Context, bridge.ToolCallParams) (bridge.ToolCallR
 func (nobody) Permission(context.Context, bridge.PermissionParams) (bridge.PermissionResult, error) {
 	return bridge.PermissionResult{}, errors.New("no agent is known here")
 }
+
+func (nobody) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
+	return bridge.JudgeResult{}, errors.New("no agent is known here")
+}

@@ -24,6 +24,8 @@ type asker struct {
 	// options are the run's; spent is what it has cost so far, in US dollars.
 	options supervisor.Options
 	spent   func() float64
+	// confined is what confines the run's agents; nil, or nil from it, for nothing.
+	confined func() *bridge.SandboxConfig
 }
 
 // askGrace is how much later than the decider's patience the bridge's own ends.
@@ -36,6 +38,9 @@ func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 		Model: modelOf(o), Effort: o.DeciderEffort, CWD: o.CWD,
 		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
 		SettingSources: []string{"user"}, Env: o.Env, TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()),
+	}
+	if a.confined != nil {
+		p.Sandbox = a.confined()
 	}
 	if o.Trusted {
 		p.SettingSources = []string{"user", "project"}

@@ -42,6 +42,10 @@ func (still) Configure(context.Context, bridge.ConfigureParams) error { return n
 func (still) Check(context.Context, bridge.CheckParams) (bridge.CheckResult, error) {
 	return bridge.CheckResult{}, errStill
 }
+func (still) PTYOpen(context.Context, bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
+	return bridge.PTYOpenResult{}, nil
+}
+func (still) PTYClose(context.Context, bridge.AgentRef) error { return nil }
 func (still) Survey(context.Context, bridge.SurveyParams) (bridge.SurveyResult, error) {
 	return bridge.SurveyResult{}, errStill
 }
@@ -119,7 +123,7 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 		slots <- struct{}{}
 		sent[i] = time.Now()
 		// A plan is kept whole, and nothing of it waits for an agent.
-		loop.Put(supervisor.Commanded{Command: contract.Command{Ref: text, Body: contract.Pause{}}})
+		loop.Put(supervisor.Commanded{Channel: supervisor.ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Pause{}}})
 	}
 	<-done
 	b.StopTimer()

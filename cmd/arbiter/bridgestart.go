@@ -23,6 +23,7 @@ type bridgeStart struct {
 	stage   *stage   // nil unless this is a rehearsal
 	lock    *os.File // that it holds, too; nil for none
 	handler bridge.Handler
+	started func(pid int) // is told of the process; may be nil
 	log     *slog.Logger
 }
 
@@ -63,6 +64,9 @@ func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*brid
 		return failed(bridge.CatInternal, "the bridge did not start: %v", err)
 	}
 	keep(client)
+	if b.started != nil {
+		b.started(cmd.Process.Pid)
+	}
 	ictx, cancel := context.WithTimeout(ctx, initializeDeadline)
 	defer cancel()
 	init, err := client.Initialize(ictx, bridge.InitializeParams{

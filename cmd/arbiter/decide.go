@@ -169,7 +169,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 		}
 		s.Options.Decider = supervisor.DeciderStateless
 	}
-	if s.Options.Templates, err = readTemplates(s.Place, s.Trust, !s.Rehearse); err != nil {
+	if s.Options.Templates, err = readTemplates(s.Place, s.Trusting.Trusted, !s.Rehearse); err != nil {
 		return nil, err
 	}
 	o := &sideDecider{name: s.Options.Decider}

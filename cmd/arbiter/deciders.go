@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -48,7 +49,8 @@ func readDecider(c *cli.Context, o *supervisor.Options) error {
 // readMinds finds what those who decide and work are told: the user's prompt templates,
 // and the agents that can be summoned. A template that cannot be used is an error; an
 // agent file is left out, and Notice says so. A rehearsal knows nothing of the user's.
-func (c *choices) readMinds(trusted bool) error {
+func (c *choices) readMinds() error {
+	trusted := c.Trusting.Trusted
 	home := func(name string) string { return "" }
 	if !c.Rehearse {
 		home = os.Getenv
@@ -59,7 +61,7 @@ func (c *choices) readMinds(trusted bool) error {
 	}
 	found := agents.Discover(agents.UserPlaces(c.Place, trusted, home))
 	c.Options.Modes, c.Notice = found.Agents, agentNotice(found.Problems)
-	return nil
+	return c.Trusting.unchanged(c.Place)
 }
 
 // toldProblems is how many problems of agent files a notice names.
@@ -106,8 +108,9 @@ func (r *runtimeRun) decider() (decider.Decider, error) {
 		}
 	}
 	return buildDecider(o, r.cache, asker{
-		options: o,
-		spent:   func() float64 { return r.loop.Snapshot().CostUSD },
+		options:  o,
+		spent:    func() float64 { return r.loop.Snapshot().CostUSD },
+		confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
 		bridge: func() querier {
 			if c := r.bridge(); c != nil {
 				return c

@@ -123,7 +123,14 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := readTemplates(place, c.Bool("trust"), true)
+	t, err := trustOf(c, place)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readTemplates(place, t.Trusted, true)
+	if err == nil {
+		err = t.unchanged(place)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (e env) oracle(c choices) error {
 		}
 	}
 	if !c.Resume { // else the run says where its files are
-		if err := c.readMinds(c.Trust); err != nil {
+		if err := c.readMinds(); err != nil {
 			return err
 		}
 	}

@@ -43,11 +43,14 @@ func (e env) greet(r *runtimeRun) {
 	o := r.choices.Options
 	if r.stage != nil {
 		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n", o.Scenario, o.CWD)
-	} else if !o.Trusted {
-		fmt.Fprintln(e.stderr, "This workspace is not trusted: its settings, hooks, agents and CLAUDE.md are not loaded (--trust loads them).")
+	} else if line := r.choices.Trusting.greeting(); line != "" {
+		fmt.Fprintln(e.stderr, line)
 	}
 	if o.Permissions == "allow-all" {
 		fmt.Fprintln(e.stderr, "WARNING: every agent may run anything, unasked (--permissions allow-all).")
+	}
+	if r.choices.Sandbox.Mode == sandboxOff && r.stage == nil {
+		fmt.Fprintln(e.stderr, "Agents run unsandboxed: what you may do here, their commands may do (--sandbox on confines them).")
 	}
 	if r.notice != "" {
 		fmt.Fprintln(e.stderr, "arbiter: "+sanitize.Line(r.notice, 1000))

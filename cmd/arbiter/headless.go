@@ -35,12 +35,13 @@ func (e env) headless(c choices) (err error) {
 	}()
 	var loop *supervisor.Loop
 	out := newLineWriter(e.stdout, backlogLimit, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
-	loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(out.put), r.log)
+	loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(r.board.sink(out.put)), r.log)
 	r.loop = loop
 	if r.resumed != nil {
 		loop.Restore(*r.resumed)
 	}
 	r.openHooks()
+	r.openControl()
 	e.greet(r)
 	stopSignals := heedSignals(func(name string, n int) bool {
 		loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1})
@@ -49,7 +50,7 @@ func (e env) headless(c choices) (err error) {
 	defer stopSignals()
 	if !c.NoInput {
 		// Not waited for: a read of stdin cannot be called off, and ends with the process.
-		go readCommands(e.stdin, loop)
+		go readCommands(e.stdin, r)
 	}
 	exit := r.play(loop)
 	unfinished := r.shutdown(loop.Snapshot())
@@ -84,12 +85,16 @@ func lastWord(exit contract.Exit, s *supervisor.State) string {
 	return text
 }
 
-func readCommands(stdin io.Reader, loop *supervisor.Loop) {
+func readCommands(stdin io.Reader, r *runtimeRun) {
+	loop := r.loop
 	err := contract.ReadCommands(stdin, 0, func(c contract.Command) bool {
+		if r.haltOnStdin(c) {
+			return true
+		}
 		return loop.Put(supervisor.Commanded{Command: c, Channel: supervisor.ChannelStdin})
 	})
 	if err != nil && !errors.Is(err, os.ErrClosed) {
-		loop.Put(supervisor.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}}})
+		loop.Put(supervisor.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}}, Channel: supervisor.ChannelStdin})
 	}
 	loop.Put(supervisor.InputEnded{})
 }

@@ -125,7 +125,7 @@ func askHook(socket string, stdin io.Reader, deadline time.Time) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange(socket, in.JSON(), deadline)
+	answer, err := exchange(socket, withToken(in.JSON(), os.Getenv(hookTokenEnv)), deadline)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 // persons open go unwarned, and the run goes on.
 func (r *runtimeRun) openHooks() {
 	var err error
-	if r.hooks, err = serveHooks(r.book.Dir(), hookHouseOf(r.loop), r.log); err != nil {
+	if r.hooks, err = serveHooks(r.book.Dir(), r.hookHouse(), r.log); err != nil {
 		r.log.Warn("hooks", "error", err)
 	}
 }
@@ -23,6 +23,16 @@ func (r *runtimeRun) closeHooks() {
 		r.log.Warn("hooks", "error", err)
 	}
 	r.hooks = nil
+}
+
+// hookHouse is the house of this run: hookHouseOf, with the tokens that it gave out.
+func (r *runtimeRun) hookHouse() hookHouse {
+	h := hookHouseOf(r.loop)
+	h.Token = func(session, secret string) bool {
+		a, ok := hookAgentOf(r.loop.Snapshot(), session)
+		return ok && r.tokens.good(a.AgentRef, secret)
+	}
+	return h
 }
 
 // hookHouseOf has a run speak for itself: agents are found in its snapshots, and what

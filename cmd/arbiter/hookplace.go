@@ -17,7 +17,7 @@ const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
 const hookDirPrefix = "arbiter-hook-"
 
-// hookPlace is where a run's socket for hooks lies: in the run's directory or, where
+// hookPlace is where a socket of a run's lies, for hooks or for control: in the run's directory or, where
 // that has too long a name or is open to others, in one of its own, with a link in
 // the run's.
 type hookPlace struct {
@@ -26,9 +26,12 @@ type hookPlace struct {
 	own    string // directory made for it; "" where there is none
 }
 
-// findHookPlace makes room in the run's directory, and finds another if need be.
-func findHookPlace(dir string) (*hookPlace, error) {
-	path := filepath.Join(dir, hookSocketName)
+// findHookPlace is the place of the socket for hooks.
+func findHookPlace(dir string) (*hookPlace, error) { return findSocketPlace(dir, hookSocketName) }
+
+// findSocketPlace makes room in the run's directory, and finds another if need be.
+func findSocketPlace(dir, name string) (*hookPlace, error) {
+	path := filepath.Join(dir, name)
 	if err := clearHookPlace(path); err != nil {
 		return nil, err
 	}
@@ -45,7 +48,7 @@ func findHookPlace(dir string) (*hookPlace, error) {
 			errs = append(errs, err)
 			continue
 		}
-		p := &hookPlace{socket: filepath.Join(own, hookSocketName), own: own}
+		p := &hookPlace{socket: filepath.Join(own, name), own: own}
 		if len(p.socket) > maxSocketPath {
 			errs = append(errs, fmt.Errorf("%s is too long a name for a socket", p.socket), p.remove())
 			continue

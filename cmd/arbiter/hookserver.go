@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/control"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
@@ -34,6 +35,9 @@ type hookHouse struct {
 	Tokens func(transcript string) (int, error)
 	// Written says whether a transcript holds a tool call yet.
 	Written func(transcript, toolUse string) bool
+	// Token says whether it is the token of the agent whose session it is. A process that
+	// an agent started has to show it.
+	Token func(session, secret string) bool
 	// Report is told what came of an event, after it was answered: a new reading,
 	// effects, or both.
 	Report func(bridge.AgentRef, hookDecision)
@@ -53,6 +57,7 @@ type hookAgent struct {
 type hookServer struct {
 	house    hookHouse
 	log      *slog.Logger
+	identify func(*net.UnixConn) control.Peer
 	place    *hookPlace
 	listener *net.UnixListener
 	quit     chan struct{}
@@ -83,7 +88,7 @@ func serveHooks(dir string, house hookHouse, log *slog.Logger) (*hookServer, err
 		return nil, fmt.Errorf("socket for hooks: %w", err)
 	}
 	s := &hookServer{
-		house: house, log: log, place: place, listener: listener, quit: make(chan struct{}),
+		house: house, log: log, identify: control.Identify, place: place, listener: listener, quit: make(chan struct{}),
 		slots: make(chan struct{}, hookSlots), sessions: map[string]hookSpent{},
 	}
 	s.work.Go(s.accept)
@@ -128,9 +133,14 @@ func (s *hookServer) accept() {
 // without us.
 func (s *hookServer) serve(conn *net.UnixConn) {
 	defer conn.Close()
-	in, err := hearHook(conn)
+	in, secret, err := hearHook(conn)
 	if err != nil {
 		s.log.Debug("hooks", "error", err)
+		return
+	}
+	if trouble := s.mayAsk(conn, in, secret); trouble != "" {
+		s.log.Warn("hooks: refused", "session", in.SessionID, "event", in.Event, "why", trouble)
+		_ = sayHook(conn, hooks.Answer{})
 		return
 	}
 	agent, ok := s.house.Agent(in.SessionID)
@@ -150,18 +160,19 @@ func (s *hookServer) serve(conn *net.UnixConn) {
 	}
 }
 
-func hearHook(conn *net.UnixConn) (hooks.Input, error) {
+func hearHook(conn *net.UnixConn) (in hooks.Input, secret string, err error) {
 	if err := conn.SetReadDeadline(time.Now().Add(hookPatience)); err != nil {
-		return hooks.Input{}, err
+		return in, "", err
 	}
 	raw, err := io.ReadAll(io.LimitReader(conn, maxHookRequest+1))
 	if err != nil {
-		return hooks.Input{}, fmt.Errorf("read request: %w", err)
+		return in, "", fmt.Errorf("read request: %w", err)
 	}
 	if len(raw) > maxHookRequest {
-		return hooks.Input{}, fmt.Errorf("the request is larger than %d bytes", maxHookRequest)
+		return in, "", fmt.Errorf("the request is larger than %d bytes", maxHookRequest)
 	}
-	return hooks.Parse(raw)
+	in, err = hooks.Parse(raw)
+	return in, tokenOf(raw), err
 }
 
 func sayHook(conn *net.UnixConn, a hooks.Answer) error {

@@ -167,7 +167,11 @@ func (e env) bridge(c *cli.Context) error {
 	} else {
 		defer release()
 	}
-	server := bridge.NewServer(claude.NewLauncher(""), bridge.ServerOptions{Version: version(), Logger: log, Witness: witness.New(log)})
+	launcher := claude.NewLauncher("")
+	if self, err := os.Executable(); err == nil {
+		launcher.ToolShell(self)
+	}
+	server := bridge.NewServer(launcher, bridge.ServerOptions{Version: version(), Logger: log, Witness: witness.New(log)})
 	err = server.Serve(c.Context, bridge.Stdio())
 	var unstopped *bridge.UnstoppedError
 	if errors.As(err, &unstopped) {

@@ -10,6 +10,12 @@ import (
 )
 
 func (e env) logs(c *cli.Context) error {
+	if c.Bool("audit") || c.IsSet("verify") {
+		return e.audit(c)
+	}
+	if c.Bool("json") || c.Bool("text") {
+		return usagef("logs: --json and --text go with --audit")
+	}
 	if c.NArg() != 1 {
 		return usagef("logs: name one run (arbiter sessions lists them)")
 	}

@@ -15,7 +15,7 @@ import (
 // for scripts and for the bridge that arbiter starts of itself.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"arbiter":      func() { provoke(); os.Exit(Main()) },
+		"arbiter":      func() { provoke(); stick(); os.Exit(Main()) },
 		"hopper":       hopper,
 		"echo-lines":   echo,
 		"plain-screen": plainScreen,

@@ -18,7 +18,7 @@ import (
 // one after the other, and lends the terminal.
 type host struct {
 	env      env
-	choices  choices
+	choices  choices         // what of them is about trust is guarded by mu
 	lent     atomic.Int64    // until when the terminal is somebody else's, in Unix time as of UnixNano
 	ctx      context.Context // of those who have it
 	recall   func()          // ends ctx
@@ -28,6 +28,7 @@ type host struct {
 	life     *life           // the last one begun
 	lack     string          // what keeps a run from beginning, as far as was seen
 	refused  *exitError      // why the last one did not begin
+	without  bool            // the person goes on without what the workspace brings along
 	farewell []func()        // what is said on stderr once the screen is gone
 }
 
@@ -68,12 +69,14 @@ func (h *host) Begin(_ context.Context, b tui.Begin, sink supervisor.Sink) (tui.
 
 // begin makes a life that is ready to be played.
 func (h *host) begin(b tui.Begin, sink supervisor.Sink) (*life, error) {
-	c := h.choices
+	c := h.chosen()
 	c.Options.Partial = true
 	c.Options.Task = b.Task
 	c.Resume, c.Session = b.Resume != "", b.Resume
 	if b.Rehearse {
 		c = c.rehearsal()
+	} else if !h.declined() {
+		c.askInRun()
 	}
 	prepare := newRun
 	if c.Resume {
@@ -85,12 +88,13 @@ func (h *host) begin(b tui.Begin, sink supervisor.Sink) (*life, error) {
 		return nil, err
 	}
 	l := &life{run: r, done: make(chan struct{})}
-	l.loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(sink), r.log)
+	l.loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(r.board.sink(sink)), r.log)
 	r.loop = l.loop
 	if r.resumed != nil {
 		l.loop.Restore(*r.resumed)
 	}
 	r.openHooks()
+	r.openControl()
 	return l, nil
 }
 
@@ -205,8 +209,9 @@ func (h *host) Recall(ctx context.Context, run string, sink supervisor.Sink) err
 
 // Survey implements tui.Host.
 func (h *host) Survey(ctx context.Context) tui.Findings {
-	f := surveyClaude(ctx, h.choices)
-	f.CWD, f.Trusted = h.choices.Place, h.choices.Options.Trusted
+	c := h.chosen()
+	f := surveyClaude(ctx, c)
+	f.CWD, f.Trusted, f.Trust = h.choices.Place, c.Options.Trusted, findingsOf(c.Trusting)
 	h.mu.Lock()
 	h.lack = lackOf(f)
 	h.mu.Unlock()
@@ -292,7 +297,7 @@ func (h *host) end(signal string) tui.Outcome {
 
 // rehearsal are the same choices for a scripted model.
 func (c choices) rehearsal() choices {
-	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted = true, true, true
+	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, true, ""
 	kept := map[string]string{}
 	for name, value := range c.Options.Env {
 		if forRehearsal(name) {

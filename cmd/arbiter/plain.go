@@ -81,6 +81,9 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	if l == nil {
 		return true, "There is no run yet. Say what is to be done, and one begins."
 	}
+	if c.Name == "halt" {
+		return true, l.Halt()
+	}
 	body, ok := orders.Of(c)
 	if verb := c.Arg(0); c.Name == "plan" && verb != "" && verb != "set" && verb != "show" {
 		amended, err := orders.Amend(s, c)
@@ -115,7 +118,7 @@ func plainHelp() string {
 
 func worksPlain(name string) bool {
 	switch name {
-	case "help", "quit", "context", "cost", "permissions", "task", "agents", "plan":
+	case "help", "quit", "halt", "context", "cost", "permissions", "task", "agents", "plan":
 		return true
 	}
 	_, ok := orders.Of(composer.Command{Name: name, Rest: "set"})

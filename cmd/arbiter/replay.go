@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -33,6 +34,10 @@ func (e env) replay(c *cli.Context) error {
 	defer store.Close()
 	p := replayer{w: e.stdout, pace: pace}
 	recovery, err := store.Read(info.Run, p.take)
+	var tampered *journal.TamperedError
+	if errors.As(err, &tampered) {
+		return tamperedf(tampered)
+	}
 	if err != nil {
 		return environmentf("replay run %s: %v", short(info.Run), err)
 	}
@@ -42,7 +47,7 @@ func (e env) replay(c *cli.Context) error {
 
 // tellDamage says on stderr what a crash does not explain.
 func (e env) tellDamage(r journal.Recovery) {
-	if r.Harmed() {
+	if len(damageOf(r)) > 0 {
 		fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(damageOf(r), "; "))
 	}
 }
@@ -51,7 +56,7 @@ func (e env) tellDamage(r journal.Recovery) {
 func damageOf(r journal.Recovery) []string {
 	list := []string{}
 	for _, d := range r.Damage {
-		if d.Torn || d.Mended {
+		if d.Torn && !d.Unsealed || d.Mended {
 			continue
 		}
 		list = append(list, sanitize.Line(fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason), 300))

@@ -89,7 +89,10 @@ func (r *runtimeRun) reopenBook() error {
 		book, recovery, err = r.store.Open(run, lockPatience, r.bookOptions())
 	}
 	var version *journal.VersionError
+	var tampered *journal.TamperedError
 	switch {
+	case errors.As(err, &tampered):
+		return tamperedf(tampered)
 	case errors.As(err, &held):
 		return usagef("run %s is being played by process %d: end that first", short(run), held.PID)
 	case errors.As(err, &version):
@@ -105,9 +108,15 @@ func (r *runtimeRun) reopenBook() error {
 		r.tellOf("%d processes that the last life had left behind were ended", n)
 	}
 	for _, d := range recovery.Damage {
+		if d.Unsealed {
+			r.tellOf("at the end of the journal were %d whole records without a seal, which a crash leaves, or somebody who wrote to it; they do not count, and were put aside in %s", d.Readable, r.book.Dir())
+		}
 		if !d.Torn && !d.Mended { // a torn end is what a crash leaves, and held nothing that was accepted
 			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason, d.Bytes, d.Readable, r.book.Dir())
 		}
+	}
+	if last := recovery.Seals.Unknown; last > 0 {
+		r.tellOf("the key of the journal's seals is another by now: records up to %d could not be verified", last)
 	}
 	var fold supervisor.Fold
 	if err := book.Records(fold.Take); err != nil {
@@ -133,21 +142,29 @@ func (r *runtimeRun) takeUp() error {
 	if !s.Reached() {
 		return usagef("nothing to resume: run %s never reached an agent", run)
 	}
+	t, err := r.trustAgain()
+	if err != nil {
+		return err
+	}
 	r.choices.Options = mergeOptions(s.Options, r.choices)
+	r.choices.resumeSandbox(s.Options)
+	r.choices.Rehearse = r.choices.Options.Rehearsal
+	r.choices.adopt(t)
 	o := &r.choices.Options
 	if r.choices.Claude == "" {
 		r.choices.Claude = o.Claude
 	}
 	r.choices.StandIn, r.choices.Scenario = o.StandIn, o.Script
-	// A rehearsal trusts its own workspace; of the place it belongs to that says nothing.
-	if err := r.choices.readMinds(r.choices.Trust || o.Trusted && !o.Rehearsal); err != nil {
+	if err := r.choices.readMinds(); err != nil {
 		return err
 	}
 	if r.choices.Notice != "" {
 		r.tellOf("%s", r.choices.Notice)
 	}
-	var err error
 	if r.choices.Policy, err = rulesOf(*o); err != nil {
+		return err
+	}
+	if err := refuseRoot(*o, o.Rehearsal); err != nil {
 		return err
 	}
 	if _, err := checkDir(o.CWD); err != nil {
@@ -172,6 +189,23 @@ func (r *runtimeRun) takeUp() error {
 	return nil
 }
 
+// trustAgain decides about the workspace anew: the run may belong to another place than
+// the one that was looked at, and what its last life trusted is trusted as long as it is
+// the same.
+func (r *runtimeRun) trustAgain() (trusting, error) {
+	t, err := trustIn(r.choices.Place, r.choices.StateDir, r.choices.Trusting.ByFlag)
+	old := r.resumed.Options
+	if err != nil || t.Trusted || !old.Trusted || old.Rehearsal {
+		return t, err
+	}
+	if old.TrustHash != "" && old.TrustHash == t.Listing.Hash {
+		t.Trusted = true
+		return t, nil
+	}
+	t.Recorded = true // by the run
+	return t, nil
+}
+
 // mergeOptions are those of the run, but for what was named anew.
 func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 	o, now := old, c.Options
@@ -188,8 +222,8 @@ func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 		"permissions":        func() { o.Permissions = now.Permissions },
 		"allow":              func() { o.Allow = now.Allow },
 		"deny":               func() { o.Deny = now.Deny },
+		"ask":                func() { o.Ask = now.Ask },
 		"env":                func() { o.Env = now.Env },
-		"trust":              func() { o.Trusted = now.Trusted },
 		"claude":             func() { o.Claude = c.Claude },
 		"max-orchestrators":  func() { o.MaxOrchestrators = now.MaxOrchestrators },
 		"max-iterations":     func() { o.MaxIterations = now.MaxIterations },

@@ -7,16 +7,19 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/control"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -39,6 +42,18 @@ type runtimeRun struct {
 	hooks    *hookServer       // nil where there is no socket to be had
 	cache    *decider.DirStore // of decisions; nil where none are remembered
 	decides  decider.Decider
+	grants   *grants.Store // nil where nothing is kept
+
+	board        board
+	terminals    terminals
+	tokens       tokens
+	controls     *control.Server // nil where there is no socket to be had
+	controlPlace *hookPlace
+	refs         atomic.Uint64  // of commands that came by the socket
+	warned       atomic.Bool    // of an agent that tried to
+	attached     sync.WaitGroup // those who wait for the loop in the name of others
+	halting      sync.Mutex     // one halt at a time
+	bridgePID    atomic.Int64   // of the present one
 
 	resumed *supervisor.State // what the journal folded to; nil for a new run
 	notice  string            // what the human should know of the last life's end
@@ -91,6 +106,8 @@ func (r *runtimeRun) bookOptions() journal.Options {
 	return journal.Options{
 		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
 		Trouble:   func(err error) { r.loop.Trouble(err) },
+
+		AcceptPrefix: r.choices.AcceptPrefix,
 	}
 }
 
@@ -168,6 +185,10 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	ctx := context.Background()
 	loop.Record(r.book)
 	loop.Decider(r.decides)
+	r.useGrants(loop)
+	watchman := r.watchman()
+	loop.Trusts(watchman.gate, watchman.record)
+	loop.Terminal(r.terminalSetup)
 	loop.OnBridgeLost(r.reopen, func() { _ = r.bridge().Close() }) // its end is told by watchBridge
 	loop.Committed(r.book.Durable())                               // nothing is told of what was there before
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
@@ -180,9 +201,9 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	case failed != nil:
 		exit = loop.Run(ctx, nil, supervisor.NoBridge{Options: r.choices.Options, Category: failed.Category, Message: failed.Message})
 	case r.resumed != nil:
-		exit = loop.Run(ctx, port, supervisor.Resumed{Options: r.choices.Options, Claude: claude, Word: r.choices.Options.Task, Notice: r.notice, Salt: rand.Text()})
+		exit = loop.Run(ctx, port, supervisor.Resumed{Options: r.choices.Options, Claude: claude, Word: r.choices.Options.Task, Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust()})
 	default:
-		exit = loop.Run(ctx, port, supervisor.Began{Options: r.choices.Options, Claude: claude, Notice: r.notice})
+		exit = loop.Run(ctx, port, supervisor.Began{Options: r.choices.Options, Claude: claude, Notice: r.notice, Distrust: r.distrust()})
 	}
 	if f := loop.Fault(); f != nil {
 		r.reporter.panicked(f)
@@ -194,7 +215,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
 	start := bridgeStart{
 		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude, debug: r.choices.Debug, pidns: r.choices.PIDNS,
-		stage: r.stage, lock: r.book.LockFile(), handler: r.loop, log: r.log,
+		stage: r.stage, lock: r.book.LockFile(), handler: ear{r.loop, &r.terminals}, log: r.log, started: r.noteBridge,
 	}
 	client, claude, failed := start.open(ctx, func(c *bridge.Client) {
 		r.mu.Lock()
@@ -205,8 +226,11 @@ func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeIn
 		return nil, bridge.ClaudeInfo{}, failed
 	}
 	r.choices.Options.StandIn = claude.StandIn
-	r.watch.Go(func() { watchBridge(client, r.loop) })
-	return client, claude, nil
+	r.watch.Go(func() { r.watchBridge(client) })
+	if failed := r.confine(ctx, client); failed != nil {
+		return nil, bridge.ClaudeInfo{}, failed
+	}
+	return port{client, &r.terminals, r.hookSocket()}, claude, nil
 }
 
 // reopen is a supervisor.Opener: it ends what the lost bridge could not, and starts
@@ -228,21 +252,28 @@ func (r *runtimeRun) bridge() *bridge.Client {
 
 // watchBridge tells the loop when the bridge has gone. It ends with the
 // client, which closeBridge closes.
-func watchBridge(p *bridge.Client, loop *supervisor.Loop) {
+func (r *runtimeRun) watchBridge(p *bridge.Client) {
 	<-p.Done()
+	if r.haltedOutside() {
+		r.loop.Put(supervisor.Commanded{Command: contract.Command{Ref: r.newRef(), Body: contract.Halt{}}, Channel: supervisor.ChannelSocket})
+	}
 	message := "it ended"
 	if err := p.Err(); err != nil {
 		message = err.Error()
 	}
-	loop.Put(supervisor.BridgeLost{Message: message})
+	r.loop.Put(supervisor.BridgeLost{Message: message})
 }
 
 // close lets go of what is still held; [runtimeRun.shutdown] comes before it where
 // a run has been played.
 func (r *runtimeRun) close() {
+	r.closeControl()
 	r.closeHooks()
 	if r.cache != nil {
 		_ = r.cache.Close() // a directory that was read
+	}
+	if r.grants != nil {
+		_ = r.grants.Close() // a directory that was read
 	}
 	if r.stage != nil {
 		r.stage.close()

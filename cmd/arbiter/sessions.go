@@ -56,8 +56,8 @@ func (e env) sessionCommands() []*cli.Command {
 			},
 		},
 		{
-			Name: "logs", Usage: "print the log of a run", ArgsUsage: "RUN",
-			Flags: []cli.Flag{stateDirFlag()}, Action: e.logs,
+			Name: "logs", Usage: "print the log of a run, or its audit: what was started, permitted, said and stopped", ArgsUsage: "RUN",
+			Flags: append([]cli.Flag{stateDirFlag()}, auditFlags()...), Action: e.logs,
 		},
 		e.replayCommand(),
 	}

@@ -36,14 +36,17 @@ type choices struct {
 	NoInput  bool
 	Resume   bool
 	Session  string // id of the run to resume, or its beginning; empty: the latest
-	Share    bool   // another run may work in the same directory
-	Place    string // the directory the run belongs to
-	PIDNS    leash.Mode
-	Trust    bool            // that place is trusted; a rehearsal's workspace always is
-	given    map[string]bool // settings named on the command line or in the environment
-	StateDir string
-	Notice   string // what is wrong with agent files
-	Debug    bool
+	// AcceptPrefix goes on with what is good of a journal that was tampered with.
+	AcceptPrefix bool
+	Share        bool   // another run may work in the same directory
+	Place        string // the directory the run belongs to
+	PIDNS        leash.Mode
+	Trusting     trusting        // of that place; a rehearsal's workspace is trusted always
+	given        map[string]bool // settings named on the command line or in the environment
+	StateDir     string
+	Sandbox      confinement
+	Notice       string // what is wrong with agent files
+	Debug        bool
 }
 
 // readSettings checks everything that can be checked before a run starts.
@@ -53,7 +56,10 @@ func readSettings(c *cli.Context) (choices, error) {
 		return s, err
 	}
 	if !s.Resume { // else the run says where they are
-		if err := s.readMinds(s.Trust); err != nil {
+		if err := refuseRoot(s.Options, s.Rehearse); err != nil {
+			return s, err
+		}
+		if err := s.readMinds(); err != nil {
 			return s, err
 		}
 	}
@@ -75,7 +81,14 @@ func readChoices(c *cli.Context) (choices, error) {
 	for _, x := range settings {
 		given[x.name] = c.IsSet(x.name)
 	}
-	if err := applyConfig(c, cwd, c.Bool("trust")); err != nil {
+	t, err := trustOf(c, cwd)
+	if err != nil {
+		return s, err
+	}
+	if err := applyConfig(c, cwd, t.Trusted); err != nil {
+		return s, err
+	}
+	if err := t.unchanged(cwd); err != nil {
 		return s, err
 	}
 	s = choices{
@@ -83,8 +96,11 @@ func readChoices(c *cli.Context) (choices, error) {
 		Rehearse: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in"),
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
-		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
-		Share: c.Bool("share-workspace"), Place: cwd, Trust: c.Bool("trust"), given: given,
+		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"), AcceptPrefix: c.Bool("accept-prefix"),
+		Share: c.Bool("share-workspace"), Place: cwd, given: given,
+	}
+	if s.AcceptPrefix && !s.Resume {
+		return s, usagef("--accept-prefix goes with --resume or --session")
 	}
 	if c.IsSet("session") && strings.TrimSpace(s.Session) == "" {
 		return s, usagef("--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one")
@@ -109,11 +125,13 @@ func readChoices(c *cli.Context) (choices, error) {
 	if s.StateDir, err = stateDir(c.String("state-dir")); err != nil {
 		return s, err
 	}
+	if s.Sandbox, err = readSandbox(c); err != nil {
+		return s, err
+	}
 	s.Options = supervisor.Options{
 		CWD: cwd, Version: version(),
 		Model: c.String("model"), ArbiterModel: c.String("arbiter-model"),
-		Permissions: c.String("permissions"), Allow: c.StringSlice("allow"), Deny: c.StringSlice("deny"),
-		Trusted:          c.Bool("trust") || s.Rehearse,
+		Permissions: c.String("permissions"), Allow: c.StringSlice("allow"), Deny: c.StringSlice("deny"), Ask: c.StringSlice("ask"),
 		MaxOrchestrators: c.Int("max-orchestrators"), MaxIterations: c.Int("max-iterations"),
 		MaxFailures: c.Int("max-failures"), MaxExchanges: c.Int("max-exchanges"),
 		MaxCostUSD: c.Float64("max-cost"), Timeout: c.Duration("timeout"),
@@ -124,6 +142,7 @@ func readChoices(c *cli.Context) (choices, error) {
 		MaxMemory:  int64(c.Int("max-memory")) << 20, MaxOutput: int64(c.Int("max-output")) << 20,
 		Rehearsal: s.Rehearse,
 	}
+	s.adopt(t)
 	if strings.ContainsRune(s.Claude, os.PathSeparator) {
 		// The bridge runs in the workspace; a relative path is meant from here.
 		if s.Claude, err = filepath.Abs(s.Claude); err != nil {
@@ -291,7 +310,7 @@ func rulesOf(o supervisor.Options) (policy.Policy, error) {
 		flag  string
 		rules []string
 		to    *[]policy.Rule
-	}{{"allow", o.Allow, &p.Allow}, {"deny", o.Deny, &p.Deny}} {
+	}{{"allow", o.Allow, &p.Allow}, {"deny", o.Deny, &p.Deny}, {"ask", o.Ask, &p.Ask}} {
 		for _, text := range list.rules {
 			rule, err := policy.ParseRule(text)
 			if err != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -56,6 +58,10 @@ func setStage(c *choices, home string, task string, log *slog.Logger) (*stage, e
 		return nil, err
 	}
 	st.env = stageEnv(home, st.server)
+	if err := settleIn(home, st.server.Key()); err != nil {
+		st.close()
+		return nil, environmentf("private home: %v", err)
+	}
 	c.Policy.CWD, c.Policy.Home = c.Options.CWD, home
 	if c.Resume {
 		return st, nil // the rules of the script are among the run's
@@ -123,6 +129,32 @@ func stageEnv(home string, s *rehearsal.Server) []string {
 		}
 	}
 	return env
+}
+
+// settleIn writes what the CLI remembers of its first start, so that one in a terminal
+// has no questions before it begins: it takes a key by its last 20 characters (observed
+// with CLI 2.1.329). A home that was lived in keeps what it has.
+func settleIn(home, key string) error {
+	dir := filepath.Join(home, ".claude")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	text, err := json.Marshal(map[string]any{
+		"hasCompletedOnboarding": true,
+		"customApiKeyResponses":  map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}},
+	})
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, ".claude.json"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if os.IsExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }
 
 // cacheHome lets the bridge find its cache of CLI versions in a rehearsal, too.

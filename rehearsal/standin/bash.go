@@ -86,7 +86,7 @@ func runBash(ctx context.Context, t *thread, c toolCall) toolResult {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCommandTimeout)
 	defer cancel()
 	var out cappedBuffer
-	cmd := exec.CommandContext(ctx, "bash", "-c", in.Command)
+	cmd := exec.CommandContext(ctx, "bash", "-c", t.s.prefixed(in.Command))
 	cmd.Dir, cmd.Env = t.s.cwd, t.s.toolEnv()
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ownSession(cmd)
@@ -109,6 +109,16 @@ func runBash(ctx context.Context, t *thread, c toolCall) toolResult {
 	return toolResult{content: content, flag: true, detail: obj{
 		"stdout": text, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
 	}}
+}
+
+// prefixed makes a command the one argument of the program that is to start it.
+func (s *session) prefixed(command string) string {
+	prefix := s.env["CLAUDE_CODE_SHELL_PREFIX"]
+	if prefix == "" {
+		return command
+	}
+	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+	return quote(prefix) + " " + quote(command)
 }
 
 func exitFailure(code int, texts ...string) toolResult {

@@ -9,8 +9,10 @@ import (
 // whoever checks afterwards what others say of it: one JSON object a line, each in
 // one write, appended by all processes.
 //
-//	{"event":"start","session":…,"pid":…}   a process has begun a session,
-//	{"event":"resume","session":…,"pid":…}  or resumed one
+//	{"event":"start","session":…,"pid":…,"argv":…,"cwd":…}   a process has begun a session,
+//	{"event":"resume","session":…,"pid":…,"argv":…,"cwd":…}  or resumed one
+//	{"event":"permission","session":…,"pid":…,"tool":…,"behavior":…}  the host was asked
+//	         for a tool, and answered
 //	{"event":"took","session":…,"pid":…,"uuid":…,"message":…}   a message is in the
 //	         conversation from here on; message is the id its envelope names, if any
 //	{"event":"ended","session":…,"pid":…,"uuid":…,"message":…}  its turn has an end,

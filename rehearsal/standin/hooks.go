@@ -64,6 +64,18 @@ type hookAnswer struct {
 	} `json:"hookSpecificOutput"`
 
 	timedOut bool
+	gone     bool // the host is
+}
+
+// invalid says why an answer is none to an event.
+func (a hookAnswer) invalid(event string) error {
+	switch p := a.Specific.Permission; {
+	case a.Specific.Event != "" && a.Specific.Event != event:
+		return fmt.Errorf("hookEventName is %q, not %q", a.Specific.Event, event)
+	case p != "" && p != "allow" && p != "deny" && p != "ask" && p != "defer":
+		return fmt.Errorf("permissionDecision is %q", p)
+	}
+	return nil
 }
 
 func (a hookAnswer) stops() bool { return a.Continue != nil && !*a.Continue }
@@ -149,7 +161,9 @@ func (t *thread) callHook(ctx context.Context, m hookMatcher, id, event string, 
 	body, err := t.s.host.ask(ctx, request)
 	var a hookAnswer
 	if err == nil && len(body) > 0 {
-		err = json.Unmarshal(body, &a)
+		if err = json.Unmarshal(body, &a); err == nil {
+			err = a.invalid(event)
+		}
 	}
 	switch {
 	case err == nil:
@@ -160,7 +174,7 @@ func (t *thread) callHook(ctx context.Context, m hookMatcher, id, event string, 
 	case errors.Is(err, errHookTimeout):
 		return hookAnswer{timedOut: true}
 	case errors.Is(err, errStreamClosed) && event == "PreToolUse":
-		return hookAnswer{timedOut: true} // the tool is refused, like one whose hook never answered
+		return hookAnswer{gone: true} // the tool is refused
 	}
 	if ctx.Err() == nil {
 		t.s.emit(obj{"type": "system", "subtype": "informational", "tag": "hook_callback_failed", "level": "warning",
@@ -168,7 +182,8 @@ func (t *thread) callHook(ctx context.Context, m hookMatcher, id, event string, 
 		fmt.Fprintf(t.s.stderr, "Error in hook callback %s: %v\n", id, err)
 	}
 	if m.OnFailure == "block" {
-		return hookAnswer{Decision: "block", Reason: fmt.Sprintf("hook failed: %v", err)}
+		return hookAnswer{Decision: "block", Reason: "[callback]: failed; blocking because onFailure is \"block\"\n" +
+			"Hook callback " + id + " failed: the SDK host replied with an error or an invalid answer."}
 	}
 	return hookAnswer{}
 }

@@ -44,7 +44,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 		fmt.Fprintln(stdout, "Usage: claude [options] [prompt]\n\nA stand-in for Claude Code; see `arbiter help`.")
 		return 0
 	}
-	s := &session{flags: f, env: env, stderr: stderr, faults: faults, diary: newDiary(env), pid: os.Getpid(), state: "idle"}
+	s := &session{flags: f, env: env, stderr: stderr, faults: faults, diary: newDiary(env), pid: os.Getpid(), state: "idle", typed: inTerminal(f, stdin)}
 	s.out = newLineWriter(faults.output(stdout))
 	if err := s.prepare(); err != nil {
 		s.refuseStart(err)
@@ -55,7 +55,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 	if f.has("--resume") || f.has("--continue") {
 		event = "resume"
 	}
-	s.diary.note(event, s.sid(), nil)
+	cwd, _ := os.Getwd()
+	s.diary.note(event, s.sid(), obj{"argv": args, "cwd": cwd})
 	code := s.serve(faults.input(stdin))
 	s.diary.note("exit", s.sid(), nil)
 	return code
@@ -209,6 +210,9 @@ func (s *session) openSession() error {
 	}
 	s.inbox = newInbox(seen)
 	s.main = &thread{s: s, hist: &history{}, tr: newTranscript(path, s.cwd, s.id, "")}
+	if s.typed {
+		s.main.tr.base["entrypoint"] = "cli"
+	}
 	if p := s.past; p != nil {
 		s.main.hist.replace(p.entries)
 		s.main.hist.base, s.main.tr.kept = p.base, p.lines
@@ -241,7 +245,10 @@ func (s *session) findPast() (path, id string, err error) {
 func (s *session) serve(stdin io.Reader) int {
 	stopWatching := s.watchSignals()
 	defer stopWatching()
-	if s.flags.get("--input-format") == "stream-json" {
+	if s.typed {
+		s.welcome()
+		go s.readTyped(stdin) // ends with the terminal
+	} else if s.flags.get("--input-format") == "stream-json" {
 		go s.read(stdin) // ends with stdin, see the package comment
 	} else if err := s.readPrompt(stdin); err != nil {
 		fmt.Fprintln(s.stderr, err)
@@ -301,6 +308,9 @@ func (s *session) watchSignals() (stop func()) {
 
 func (s *session) onSignal(sig os.Signal) {
 	if sig == os.Interrupt {
+		if !s.broke() {
+			return
+		}
 		zero := 0
 		s.leave(&zero, errInterrupted)
 		return

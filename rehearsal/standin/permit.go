@@ -27,8 +27,13 @@ func (r *toolRun) permit(tl *tool, c toolCall) (toolCall, *ruling, *toolResult) 
 	for _, a := range as {
 		reason := a.Specific.PermissionReason
 		switch decision := a.Specific.Permission; {
+		case a.gone:
+			res := failed("The user doesn't want to take this action right now. STOP what you are doing and wait for the user to tell you how to proceed.")
+			return c, nil, &res
 		case a.timedOut:
-			return r.deny(c, ruling{behavior: "deny", source: "hook", reasonType: "hook", message: "PreToolUse:" + c.Name + " hook timed out"})
+			res := failed("PreToolUse hook did not respond before its timeout (host client may be unreachable). " +
+				"The tool call was not executed; other configured hooks may not have completed.")
+			return c, nil, &res
 		case decision == "deny", a.Decision == "block":
 			if reason == "" {
 				reason = a.Reason
@@ -86,6 +91,7 @@ func (r *toolRun) askHost(tl *tool, c toolCall, rule ruling) (toolCall, *ruling,
 	if err == nil {
 		_ = json.Unmarshal(body, &a) // a wrong shape has no behavior, see below
 	}
+	s.diary.note("permission", s.sid(), obj{"tool": c.Name, "behavior": a.Behavior})
 	var refused *refusal
 	other := ruling{behavior: "deny", source: "config", reasonType: "other"}
 	switch {
@@ -133,6 +139,9 @@ func (r *toolRun) question(tl *tool, c toolCall, rule ruling) obj {
 	}
 	if rule.reasonType != "" {
 		q["decision_reason_type"] = rule.reasonType
+	}
+	if rule.reasonType == "hook" {
+		q["decision_reason_hook_event"], q["decision_reason_hook_source"] = "PreToolUse", "settings"
 	}
 	if rule.blocked != "" {
 		q["blocked_path"] = rule.blocked

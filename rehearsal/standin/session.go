@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // session is one running stand-in.
@@ -35,7 +36,9 @@ type session struct {
 	replays         bool
 	forwardText     bool
 	stateEvents     bool
-	format          string // of the output
+	format          string       // of the output
+	typed           bool         // a person types, in a terminal
+	breaks          atomic.Int32 // Ctrl-C since the last line
 	maxTurns        int
 	maxBudget       float64
 	past            *past // of a resumed session, until the first turn closes it
@@ -173,6 +176,9 @@ func (s *session) emit(o obj) {
 	default:
 		text, _ := o["result"].(string)
 		s.out.write([]byte(text))
+		if s.typed {
+			s.out.write([]byte(terminalPrompt))
+		}
 	}
 }
 

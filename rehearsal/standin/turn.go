@@ -274,7 +274,7 @@ func (s *session) blockedPrompt(as hookAnswers, m message) (text string, stopped
 func (s *session) recordPrompt(m message, contexts []string) {
 	s.main.hist.add(entry{role: "user", blocks: m.blocks, prompt: true})
 	line := obj{"type": "user", "message": obj{"role": "user", "content": m.content}, "promptId": s.promptID(),
-		"permissionMode": s.perms.currentMode(), "promptSource": "sdk", "turnOrigin": "sdk"}
+		"permissionMode": s.perms.currentMode(), "promptSource": s.source(), "turnOrigin": s.origin()}
 	if m.uuid != "" {
 		line["uuid"] = m.uuid
 	}

@@ -70,10 +70,18 @@ type (
 		Kind      string `json:"kind"`
 		Text      string `json:"text"`
 		Edited    bool   `json:"edited,omitempty"` // said before, with another text
+		// The sender's session and generation, if an agent is the sender.
+		SessionID  string `json:"session_id,omitempty"`
+		Generation int    `json:"generation,omitempty"`
 	}
 	// Delivered says the CLI proved to have taken a message up.
 	Delivered struct {
 		MessageID string `json:"message_id"`
+		From      string `json:"from,omitempty"`
+		// The reader's session and generation, and which of all its deliveries this is.
+		SessionID  string `json:"session_id,omitempty"`
+		Generation int    `json:"generation,omitempty"`
+		Sequence   int    `json:"sequence,omitempty"`
 	}
 	// Assistant is prose of an agent's main thread or of its subagent.
 	Assistant struct {

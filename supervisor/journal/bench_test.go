@@ -224,3 +224,25 @@ func TestRead100MB(t *testing.T) {
 		t.Errorf("a resume of 100 MB takes %v", d)
 	}
 }
+
+// BenchmarkAppend is what a batch of one record of 500 bytes costs besides the disk.
+func BenchmarkAppend(b *testing.B) {
+	payload, seed := make([]byte, 500), seedOf(testRun)
+	b.Run("plain", func(b *testing.B) {
+		var buf []byte
+		var prev uint32
+		for b.Loop() {
+			buf = appendFrame(buf[:0], 1, Fact, payload)
+			prev, _ = chainBatch(buf, seed, prev)
+		}
+	})
+	b.Run("sealed", func(b *testing.B) {
+		seals := newSealer(testKey, testRun)
+		var buf []byte
+		var prev uint32
+		for b.Loop() {
+			buf = appendFrame(buf[:0], 1, Fact, payload)
+			buf, prev = appendSeal(buf, 1, seals, seed, prev)
+		}
+	})
+}

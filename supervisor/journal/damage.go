@@ -14,6 +14,7 @@ type Recovery struct {
 	// MetaLost says why the description of the run was not there; it was made up
 	// from what else is known.
 	MetaLost string
+	Seals    Seals
 }
 
 // Harmed tells whether something is wrong that a crash does not explain, so that
@@ -38,8 +39,13 @@ type Damage struct {
 	Torn bool
 	// Mended: nothing is missing by it, since what it hit is there twice.
 	Mended bool
-	// Readable counts whole records seen behind the damage. They are not used,
-	// since those before them are missing.
+	// Unsealed: whole records that nobody sealed. They were never called durable, so a
+	// crash may have left them; so may somebody who wrote to the file.
+	Unsealed bool
+	// Tampered: no crash leaves that. See [Options.AcceptPrefix].
+	Tampered bool
+	// Readable counts whole records seen in it. They are not used, since those before
+	// them, or their seal, are missing.
 	Readable int
 	// SetAside is the file in the run's directory that has a copy, if any.
 	SetAside string
@@ -146,7 +152,9 @@ func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
 			off++
 			continue
 		}
-		readable++
+		if f.Kind != kindSeal {
+			readable++
+		}
 		proof = proof || f.durableBefore() > seq
 		off += f.size
 	}
@@ -159,7 +167,7 @@ func candidate(b []byte, left int64, seq uint64) int {
 	i := 0
 	for ; i+frameHead <= len(b); i++ {
 		kind := Kind(b[i+24])
-		if kind != Fact && kind != Narration {
+		if kind != Fact && kind != Narration && kind != kindSeal {
 			continue
 		}
 		if got := binary.LittleEndian.Uint64(b[i+12:]); got == 0 || got > seq+1<<40 {

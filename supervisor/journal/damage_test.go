@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// journalOf returns the bytes of a journal in one segment with batches of the given
-// sizes, where each record ends, and which of those ends are known to be durable.
+// journalOf returns the bytes of a journal without seals in one segment with batches of
+// the given sizes, and where each record ends.
 func journalOf(batches ...int) (b []byte, ends []int64) {
 	seed := seedOf(testRun)
-	b = header{version: formatVersion, base: 1, prev: seed, run: testRun}.encode()
+	b = header{version: plainVersion, base: 1, prev: seed, run: testRun}.encode()
 	ends = []int64{headerSize}
 	prev, seq := seed, uint64(0)
 	for _, n := range batches {
@@ -28,7 +28,7 @@ func journalOf(batches ...int) (b []byte, ends []int64) {
 			batch = appendFrame(batch, seq, kindOf(seq), payload(seq))
 			ends = append(ends, at+int64(len(batch)))
 		}
-		prev = sealBatch(batch, seed, prev)
+		prev, _ = chainBatch(batch, seed, prev)
 		b = append(b, batch...)
 	}
 	return b, ends
@@ -44,6 +44,7 @@ func memRun(segments ...[]byte) (*memFS, *Store) {
 	if err := s.runs.Mkdir(testRun); err != nil {
 		panic(err)
 	}
+	putKey(s)
 	dir, err := s.runs.Dir(testRun)
 	if err != nil {
 		panic(err)
@@ -214,13 +215,13 @@ func TestDamageIsSetAside(t *testing.T) {
 	r := createRun(t, s, testRun, Options{})
 	addBatches(t, r, 40, 8)
 	closeRun(t, r)
+	_, ends, _ := sealedJournalOf(8, 8, 8, 8, 8)
 	path := filepath.Join(r.Dir(), segmentName(1))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ends := journalOf(40)
-	b[ends[20]+60] ^= 4
+	b[ends[2]+60] ^= 4
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -228,15 +229,15 @@ func TestDamageIsSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 20 || len(rec.Damage) != 1 || !rec.Harmed() {
+	if rec.Records != 16 || len(rec.Damage) != 1 || !rec.Harmed() {
 		t.Fatalf("%+v", rec)
 	}
 	d := rec.Damage[0]
-	if d.Segment != segmentName(1) || d.Offset != ends[20] || d.Bytes != int64(len(b))-ends[20] || d.Readable != 19 || d.SetAside != "damaged-2" {
+	if d.Segment != segmentName(1) || d.Offset != ends[2] || d.Bytes != int64(len(b))-ends[2] || d.Readable != 23 || d.SetAside != "damaged-2" {
 		t.Errorf("%+v", d)
 	}
 	aside, err := os.ReadFile(filepath.Join(r.Dir(), "damaged-2"))
-	if err != nil || !bytes.Equal(aside, b[ends[20]:]) {
+	if err != nil || !bytes.Equal(aside, b[ends[2]:]) {
 		t.Errorf("set aside %d bytes, %v", len(aside), err)
 	}
 	if older, _ := os.ReadFile(filepath.Join(r.Dir(), "damaged-1")); string(older) != "older" {
@@ -245,7 +246,7 @@ func TestDamageIsSetAside(t *testing.T) {
 	if now, _ := os.ReadFile(path); !bytes.Equal(now, b) {
 		t.Error("the damaged segment was changed")
 	}
-	add(t, r, 21, 30)
+	add(t, r, 17, 30)
 	closeRun(t, r)
 	r, rec = openRun(t, s, testRun, Options{})
 	if rec.Records != 30 || rec.Damage != nil {
@@ -259,16 +260,17 @@ func TestDamageIsSetAside(t *testing.T) {
 func TestShortened(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})
-	addBatches(t, r, 20, 20)
+	addBatches(t, r, 20, 5)
 	closeRun(t, r)
-	_, ends := journalOf(20)
-	for _, size := range []int64{ends[15], ends[10] + 3} {
+	_, ends, counts := sealedJournalOf(5, 5, 5, 5)
+	record := int64(frameHead + 100)
+	for i, size := range []int64{ends[3], ends[3] - sealFrame, ends[2] + 3, ends[2] + record} {
 		if err := os.Truncate(filepath.Join(r.Dir(), segmentName(1)), size); err != nil {
 			t.Fatal(err)
 		}
 		rec, err := s.Read(testRun, nil)
-		if err != nil || !rec.Harmed() || rec.Records != recordsBefore(ends, size) {
-			t.Errorf("%+v, %v", rec, err)
+		if err != nil || !rec.Harmed() || rec.Records != counts[3-min(i, 1)] {
+			t.Errorf("%d bytes: %+v, %v", size, rec, err)
 		}
 	}
 	r, _ = openRun(t, s, testRun, Options{})
@@ -377,7 +379,7 @@ func TestFormatsOfOthers(t *testing.T) {
 		check   func(error) bool
 	}{
 		{"older", version(0), func(err error) bool { var e *VersionError; return errors.As(err, &e) && !e.Newer() }},
-		{"newer", version(2), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Newer() }},
+		{"newer", version(3), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Newer() }},
 		{"newest", version(999), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Found == 999 }},
 		{"of another run", other, func(err error) bool { var e *ForeignError; return errors.As(err, &e) && e.Run == "other-run" }},
 		{"text", bytes.Repeat([]byte("not a journal\n"), 99), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},

@@ -62,7 +62,7 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	dir := mountTmpfs(t, "64k")
 	s := openTestStore(t, filepath.Join(dir, "state"))
 	r := createRun(t, s, testRun, Options{})
-	add(t, r, 1, 10)
+	addBatches(t, r, 10, 1)
 	closeRun(t, r)
 	b, err := os.ReadFile(filepath.Join(r.Dir(), segmentName(1)))
 	must(t, err)
@@ -76,12 +76,12 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	if _, _, err := s.Open(testRun, 0, Options{}); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("open: %v", err)
 	}
-	if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 3 {
+	if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 4 {
 		t.Errorf("read: %+v, %v", rec, err)
 	}
 	must(t, os.Remove(ballast))
 	_, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 3 || rec.Damage[0].SetAside == "" {
+	if rec.Records != 4 || rec.Damage[0].SetAside == "" {
 		t.Errorf("%+v", rec)
 	}
 	createRun(t, s, "second", Options{}) // the first try left nothing
@@ -225,7 +225,7 @@ func TestFewDescriptors(t *testing.T) {
 	must(t, err)
 	defer dir.Close()
 	for n := 2; n <= 100; n++ { // as many crashes leave
-		sc := newScanner(dir, testRun, 0, nil)
+		sc := newScanner(dir, Meta{Run: testRun}, nil)
 		must(t, sc.scan())
 		seg, err := createSegment(dir, n, header{version: formatVersion, base: 4, settled: 3, prev: sc.end.crc, run: testRun}, noRecords)
 		must(t, err)

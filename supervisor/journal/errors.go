@@ -25,6 +25,10 @@ var (
 	// ErrVanished is the trouble of a run whose files are not where they were,
 	// or cannot be added to: directory deleted, moved, replaced or made read-only.
 	ErrVanished = errors.New("journal is no longer in its place")
+	// ErrForeignWrite is the trouble of a run whose file somebody else wrote to. What
+	// was added is not used: the run goes on in another file. Where records were cut
+	// off, nothing is called durable from then on.
+	ErrForeignWrite = errors.New("somebody else wrote to the journal")
 	// ErrStuck is returned by Close when the disk did not answer in time. The
 	// lock is then kept until it does.
 	ErrStuck = errors.New("journal waits for the disk")
@@ -82,6 +86,21 @@ func (e *VersionError) Error() string {
 		return fmt.Sprintf("%s has format %d of a newer release, this one knows %d", e.File, e.Found, e.Known)
 	}
 	return fmt.Sprintf("%s has format %d of an older release, this one knows only %d", e.File, e.Found, e.Known)
+}
+
+// TamperedError says that somebody without the key wrote to a run's files: what is there
+// is whole, and was not written by who sealed the rest. The files were not touched. The
+// records before Record are good; [Options.AcceptPrefix] goes on with them.
+type TamperedError struct {
+	Run    string
+	Record uint64 // the first that is not vouched for
+	File   string
+	Offset int64
+	Reason string
+}
+
+func (e *TamperedError) Error() string {
+	return fmt.Sprintf("the journal was changed by somebody else: from record %d on (%s at %d): %s", e.Record, e.File, e.Offset, e.Reason)
 }
 
 // ForeignError refuses a file that is not a journal of this run. The file was

@@ -338,10 +338,10 @@ func TestSizeIsBounded(t *testing.T) {
 			}
 			return taken
 		}
-		if n := fill(Narration, ErrDropped); n != 37 {
+		if n := fill(Narration, ErrDropped); n != 25 {
 			t.Errorf("%d narrations were taken", n)
 		}
-		if n := fill(Fact, ErrFull); n != 40 {
+		if n := fill(Fact, ErrFull); n != 26 {
 			t.Errorf("%d facts were taken", n)
 		}
 		if err := r.Finish(t.Context(), "limit"); err != nil { // needs no record

@@ -36,6 +36,8 @@ const MaxPayload = 16 << 20
 //	24  kind     uint8
 //	25  payload
 //
+// A seal is a frame, too; it counts in its batch, and has the seq of the record before.
+//
 // The crc alone proves that the frame is whole and of this run; prev chains it
 // to all before it. nth says what was durable when the frame was written: a
 // batch is written when the one before it has been synced, so all up to
@@ -51,7 +53,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // run do not fit.
 func seedOf(run string) uint32 { return crc32.Checksum([]byte(run), castagnoli) }
 
-// appendFrame adds a frame that is not sealed yet: what depends on the batch is
+// appendFrame adds a frame that is not complete yet: what depends on the batch is
 // left out.
 func appendFrame(b []byte, seq uint64, kind Kind, payload []byte) []byte {
 	var head [frameHead]byte
@@ -61,18 +63,24 @@ func appendFrame(b []byte, seq uint64, kind Kind, payload []byte) []byte {
 	return append(append(b, head[:]...), payload...)
 }
 
-// sealBatch completes the frames of a batch, which follow the record of crc
-// prev, and returns the crc of the last.
-func sealBatch(batch []byte, seed, prev uint32) uint32 {
-	for nth := uint32(0); len(batch) > 0; nth++ {
+// chainBatch completes the frames of a batch, which follow the frame of crc
+// prev, and returns the crc of the last and how many there are.
+func chainBatch(batch []byte, seed, prev uint32) (crc, n uint32) {
+	for ; len(batch) > 0; n++ {
 		end := frameHead + int(binary.LittleEndian.Uint32(batch[4:]))
-		binary.LittleEndian.PutUint32(batch[8:], prev)
-		binary.LittleEndian.PutUint32(batch[20:], nth)
-		prev = crc32.Update(seed, castagnoli, batch[4:end])
-		binary.LittleEndian.PutUint32(batch, prev)
+		prev = finishFrame(batch[:end], seed, prev, n)
 		batch = batch[end:]
 	}
-	return prev
+	return prev, n
+}
+
+// finishFrame fills in what depends on the place of a frame, and returns its crc.
+func finishFrame(b []byte, seed, prev, nth uint32) uint32 {
+	binary.LittleEndian.PutUint32(b[8:], prev)
+	binary.LittleEndian.PutUint32(b[20:], nth)
+	crc := crc32.Update(seed, castagnoli, b[4:])
+	binary.LittleEndian.PutUint32(b, crc)
+	return crc
 }
 
 // frame is one read from disk.
@@ -80,15 +88,17 @@ type frame struct {
 	Record
 	crc, prev, nth uint32
 	size           int64
+	raw            []byte // all of it, valid as long as the payload
 }
 
 // durableBefore is the last record known to have been durable when this one was
 // written.
 func (f *frame) durableBefore() uint64 {
-	if f.Seq <= uint64(f.nth) {
-		return 0
+	earlier := uint64(f.nth)
+	if f.Kind != kindSeal {
+		earlier++
 	}
-	return f.Seq - uint64(f.nth) - 1
+	return f.Seq - min(f.Seq, earlier)
 }
 
 var (
@@ -123,11 +133,12 @@ func parseFrame(b []byte, seed uint32) (frame, error) {
 		prev:   binary.LittleEndian.Uint32(b[8:]),
 		nth:    binary.LittleEndian.Uint32(b[20:]),
 		size:   int64(len(b)),
+		raw:    b,
 	}
 	if crc32.Update(seed, castagnoli, b[4:]) != f.crc {
 		return frame{}, errChecksum
 	}
-	if f.Kind != Fact && f.Kind != Narration {
+	if f.Kind != Fact && f.Kind != Narration && f.Kind != kindSeal {
 		return frame{}, errKind
 	}
 	return f, nil
@@ -138,11 +149,18 @@ type link struct {
 	seq  uint64 // of the last record
 	crc  uint32 // of the last record
 	nth  uint32 // the place in a batch that the next one may have, besides 0
-	open bool   // false at the start of a segment, where a batch begins
+	open bool   // false at the start of a segment and behind a seal, where a batch begins
 }
 
 // follow checks that f is next, and moves on.
 func (l *link) follow(f *frame) error {
+	if f.Kind == kindSeal {
+		if f.Seq != l.seq || f.prev != l.crc || !l.open || f.nth != l.nth {
+			return errChain
+		}
+		*l = link{seq: l.seq, crc: f.crc}
+		return nil
+	}
 	switch {
 	case f.Seq <= l.seq:
 		return errRepeat

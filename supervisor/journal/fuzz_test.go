@@ -24,14 +24,14 @@ func segmentWith(h header, seqs ...uint64) []byte {
 	b, prev := h.encode(), h.prev
 	for _, seq := range seqs {
 		f := appendFrame(nil, seq, kindOf(seq), payload(seq))
-		prev = sealBatch(f, seedOf(testRun), prev)
+		prev, _ = chainBatch(f, seedOf(testRun), prev)
 		b = append(b, f...)
 	}
 	return b
 }
 
 func headerAt(base uint64, prev uint32) header {
-	return header{version: formatVersion, base: base, prev: prev, run: testRun}
+	return header{version: plainVersion, base: base, prev: prev, run: testRun}
 }
 
 // crcAfter is the crc of the last frame of a segment of equal frames.
@@ -51,6 +51,8 @@ func recoverSeeds() map[string]recoverSeed {
 	join := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
 	frame := func(n int) []byte { return good[ends[n-1]:ends[n]] }
 	long := segmentWith(start, 1, 2, 3, 4, 5, 6)
+	sealed, sealedEnds, _ := sealedJournalOf(2, 3, 1)
+	sealedCRC := func(end int64) uint32 { return binary.LittleEndian.Uint32(sealed[end-sealFrame:]) }
 	return map[string]recoverSeed{
 		"good":               {first: good},
 		"empty":              {first: []byte{}},
@@ -89,6 +91,12 @@ func recoverSeeds() map[string]recoverSeed {
 		"second is garbage":  {long, randomBytes(999)},
 		"second is empty":    {long, []byte{}},
 		"control bytes":      {first: controlBytes()},
+		"sealed":             {first: sealed},
+		"sealed, torn":       {first: sealed[:sealedEnds[2]-3]},
+		"sealed, no seal":    {first: sealed[:sealedEnds[3]-sealFrame]},
+		"sealed, seal gone":  {first: join(sealed[:sealedEnds[1]-sealFrame], sealed[sealedEnds[1]:])},
+		"sealed, overlap":    {sealed, join(header{version: formatVersion, base: 3, settled: 5, prev: sealedCRC(sealedEnds[1]), run: testRun}.encode(), sealed[sealedEnds[1]:sealedEnds[2]])},
+		"sealed, then plain": {sealed, segmentWith(headerAt(7, sealedCRC(sealedEnds[3])), 7)},
 	}
 }
 
@@ -99,7 +107,7 @@ func controlBytes() []byte {
 		text = append(text, string(c)...)
 	}
 	f := appendFrame(nil, 1, Fact, text)
-	sealBatch(f, seedOf(testRun), seedOf(testRun))
+	chainBatch(f, seedOf(testRun), seedOf(testRun))
 	return append(headerAt(1, seedOf(testRun)).encode(), f...)
 }
 
@@ -139,6 +147,7 @@ func TestSeedsRecover(t *testing.T) {
 		"frame left out": {2, true}, "frame doubled": {3, true}, "frames swapped": {1, true},
 		"overlap": {5, false}, "overlap, replaced": {2, false}, "overlap, no chain": {3, true}, "segments apart": {6, true},
 		"base 0": {0, true}, "base 2^64-1": {0, true}, "second is empty": {6, true}, "control bytes": {1, false},
+		"sealed": {6, false}, "sealed, torn": {2, false}, "sealed, no seal": {5, false}, "sealed, seal gone": {0, true}, "sealed, overlap": {5, false},
 	} {
 		_, s := memRun(seeds[name].segments()...)
 		rec, err := s.Read(testRun, nil)
@@ -172,7 +181,8 @@ func FuzzRecover(f *testing.F) {
 		if err != nil {
 			var version *VersionError
 			var foreign *ForeignError
-			if !errors.As(err, &version) && !errors.As(err, &foreign) {
+			var tampered *TamperedError
+			if !errors.As(err, &version) && !errors.As(err, &foreign) && !errors.As(err, &tampered) {
 				t.Fatal(err)
 			}
 			if _, _, err := s.Open(testRun, 0, Options{}); err == nil {
@@ -233,9 +243,9 @@ func FuzzFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, seq uint64, kind uint8) {
 		seed := seedOf(testRun)
 		made := appendFrame(nil, seq, Kind(kind), b)
-		crc := sealBatch(made, seed, 42)
+		crc, _ := chainBatch(made, seed, 42)
 		got, err := parseFrame(made, seed)
-		if known := Kind(kind) == Fact || Kind(kind) == Narration; known != (err == nil) {
+		if known := Kind(kind) >= Fact && Kind(kind) <= kindSeal; known != (err == nil) {
 			t.Fatalf("kind %d: %v", kind, err)
 		}
 		if err == nil && (got.Seq != seq || got.Kind != Kind(kind) || !bytes.Equal(got.Payload, b) || got.crc != crc || got.prev != 42 || got.nth != 0) {
@@ -250,7 +260,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		if got, err := parseFrame(b[:n], seed); err == nil && got.nth == 0 {
 			again := appendFrame(nil, got.Seq, got.Kind, got.Payload)
-			if sealBatch(again, seed, got.prev); !bytes.Equal(again, b[:n]) {
+			if chainBatch(again, seed, got.prev); !bytes.Equal(again, b[:n]) {
 				t.Fatalf("%x reads well and is written as %x", b[:n], again)
 			}
 		}

@@ -118,7 +118,7 @@ func (i *Info) files(dir directory, id string) error {
 		records = records || (segment && info.Size > headerSize)
 	}
 	i.Empty, i.Unfinished = !records, records && !i.Finished
-	if err := newScanner(dir, id, 0, nil).find(); err != nil {
+	if err := rescanner(dir, id, 0, nil).find(); err != nil {
 		i.note(err)
 	}
 	return nil

@@ -29,6 +29,8 @@ type Meta struct {
 	// Closed is the last record of when the run was last closed in order. The
 	// journal keeps it.
 	Closed uint64 `json:"closed,omitempty"`
+	// Reopened: it was opened since, and not closed in order yet. The journal keeps it.
+	Reopened bool `json:"reopened,omitempty"`
 }
 
 // writeMeta replaces the description as a whole.

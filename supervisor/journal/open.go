@@ -13,7 +13,8 @@ import (
 // with *HeldError, reads the journal, and makes sure of what it found. The records
 // are then had from [Run.Records]. Whatever a crash or bad disk left, it opens with
 // the longest good prefix; it refuses only what is not ours (*ForeignError,
-// *UnsafeError) or of another format (*VersionError), and leaves that untouched.
+// *UnsafeError), of another format (*VersionError) or was tampered with
+// (*TamperedError), and leaves that untouched.
 // Nothing that was on disk is cut off or removed: what is not used stays in its
 // segment, and damage is copied to a file of its own, too.
 func (s *Store) Open(id string, wait time.Duration, o Options) (*Run, Recovery, error) {
@@ -40,7 +41,12 @@ func (s *Store) open(id string, wait time.Duration, o Options) (r *Run, rec Reco
 	if err != nil {
 		return nil, rec, err
 	}
-	sc := newScanner(h.dir, id, m.Closed, nil)
+	key, err := s.needKey()
+	if err != nil {
+		return nil, rec, err
+	}
+	sc := newScanner(h.dir, m, key)
+	sc.accept = o.AcceptPrefix
 	err = sc.scan()
 	rec = sc.rec
 	if lost != nil {
@@ -58,8 +64,8 @@ func (s *Store) open(id string, wait time.Duration, o Options) (r *Run, rec Reco
 		return nil, rec, err
 	}
 	defer seg.closeUnless(&r)
-	if lost != nil || m.Closed > sc.end.seq {
-		m.Closed = min(m.Closed, sc.end.seq)
+	if lost != nil || m.Closed > sc.end.seq || !m.Reopened {
+		m.Closed, m.Reopened = min(m.Closed, sc.end.seq), true
 		if err := writeMeta(h.dir, m); err != nil {
 			return nil, rec, err
 		}
@@ -75,7 +81,7 @@ func (s *Store) open(id string, wait time.Duration, o Options) (r *Run, rec Reco
 	if err != nil {
 		return nil, rec, err
 	}
-	return start(h, m, o, seg, sc.end, size), rec, nil
+	return start(h, m, o, seg, sc.end, sc.seals, size), rec, nil
 }
 
 // tidy removes what was never finished.
@@ -127,6 +133,7 @@ func (s *scanner) settle() (*segment, error) {
 func (s *scanner) settled() bool {
 	n := len(s.segs)
 	return n > 0 && s.end.seg == n-1 && s.end.off == s.segs[n-1].size && s.segs[n-1].bad == nil &&
+		s.segs[n-1].header.version == formatVersion &&
 		s.durable.seq == s.end.seq && len(s.rec.Damage) == 0
 }
 
@@ -135,7 +142,7 @@ func (s *scanner) settled() bool {
 func (s *scanner) copyTail(f file, at int64) (int64, error) {
 	from := s.durable
 	err := s.withSegment(&s.segs[from.seg], func(w *window) error {
-		for from.seq < s.end.seq {
+		for from.off < s.end.off {
 			r, err := frameAt(w, from.off, seedOf(s.run))
 			if err == nil {
 				err = from.follow(&r)
@@ -143,11 +150,7 @@ func (s *scanner) copyTail(f file, at int64) (int64, error) {
 			if err != nil {
 				return fmt.Errorf("read record %d again: %w", from.seq+1, err)
 			}
-			raw, err := w.at(from.off, r.size)
-			if err != nil {
-				return err
-			}
-			if _, err := f.WriteAt(raw, at); err != nil {
+			if _, err := f.WriteAt(r.raw, at); err != nil {
 				return err
 			}
 			from.off += r.size
@@ -155,7 +158,14 @@ func (s *scanner) copyTail(f file, at int64) (int64, error) {
 		}
 		return nil
 	})
-	return at, err
+	if err != nil || !s.end.open {
+		return at, err
+	}
+	// They are of a format without seals: from here on they have one.
+	b := appendFrame(nil, s.end.seq, kindSeal, s.seals.seal())
+	s.end.link = link{seq: s.end.seq, crc: finishFrame(b, seedOf(s.run), s.end.crc, s.end.nth)}
+	_, err = f.WriteAt(b, at)
+	return at + int64(len(b)), err
 }
 
 // segmentBytes is what the segments take on disk.
@@ -187,9 +197,10 @@ func statFile(dir directory, name string) (fileInfo, error) {
 	return f.Stat()
 }
 
-// Read calls each with the records of a run, in order. It takes no lock and
-// changes nothing, so it works while the run is live; then what is being written
-// may show as torn. An error of each ends it and is returned.
+// Read calls each with the records of a run, in order, when all of them are checked.
+// It takes no lock and changes nothing, so it works while the run is live; then what is
+// being written may show as torn. An error of each ends it and is returned. What was
+// tampered with is not handed out: the error after what is before it is *TamperedError.
 func (s *Store) Read(id string, each func(Record) error) (Recovery, error) {
 	if err := validID(id); err != nil {
 		return Recovery{}, fmt.Errorf("read run: %w", err)
@@ -206,10 +217,20 @@ func (s *Store) Read(id string, each func(Record) error) (Recovery, error) {
 	if err != nil {
 		return Recovery{}, fmt.Errorf("read run %s: %w", id, err)
 	}
-	sc := newScanner(dir, id, m.Closed, each)
+	key, err := s.readKey()
+	if err != nil {
+		return Recovery{}, fmt.Errorf("read run %s: %w", id, err)
+	}
+	sc := newScanner(dir, m, key)
 	err = sc.scan()
 	if lost != nil {
 		sc.rec.MetaLost = lost.Error()
+	}
+	var tampered *TamperedError
+	if each != nil && (err == nil || errors.As(err, &tampered)) {
+		if err := rescanner(dir, id, sc.end.seq, each).scan(); err != nil {
+			return sc.rec, fmt.Errorf("read run %s: %w", id, err)
+		}
 	}
 	if err != nil {
 		return sc.rec, fmt.Errorf("read run %s: %w", id, err)

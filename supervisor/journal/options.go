@@ -13,6 +13,9 @@ type Options struct {
 	// and with nil when it is over. Nothing is lost meanwhile but with the
 	// process; whoever accepts input should refuse it until then.
 	Trouble func(err error)
+	// AcceptPrefix: Open goes on with what is before the first record that was tampered
+	// with, and does not refuse. Nothing is removed.
+	AcceptPrefix bool
 
 	// MaxPending bounds the bytes that wait for the disk: beyond it narration is
 	// dropped, beyond twice of it facts are refused. 64 MiB.

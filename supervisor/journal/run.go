@@ -30,7 +30,7 @@ type Run struct {
 // state is what Append, the writer and those who wait share.
 type state struct {
 	meta     Meta
-	pending  []byte // frames that are not sealed yet
+	pending  []byte // frames that are not complete yet
 	records  int    // in pending
 	taken    int    // records that the writer has in hand
 	takenLen int
@@ -91,8 +91,7 @@ func (r *Run) Lost() Lost {
 // Records calls each with the records that were there when the run was opened, in
 // order. An error of each ends it and is returned.
 func (r *Run) Records(each func(Record) error) error {
-	s := newScanner(r.dir, r.id, 0, each)
-	s.upTo = r.open
+	s := rescanner(r.dir, r.id, r.open, each)
 	if err := s.scan(); err != nil {
 		return err
 	}

@@ -29,27 +29,38 @@ type scanner struct {
 	dir    directory
 	run    string
 	closed uint64 // the last record when the run was closed in order, 0 if not known
+	whole  bool   // and it was not opened since
 	upTo   uint64 // the last record wanted
 	each   func(Record) error
+	// seals checks them; nil for what was checked just before, by a scan that showed
+	// where the good records end. Without it each is called as records come.
+	seals  *sealer
+	accept bool // what was tampered with ends the good prefix, and is no error
 
 	segs    []found
-	end     place // behind the last good record
+	end     place // behind the last good record, and its seal
 	durable place // behind the last record known to be durable
 	rec     Recovery
 	window  window
 }
 
-func newScanner(dir directory, run string, closed uint64, each func(Record) error) *scanner {
-	first := link{crc: seedOf(run)}
-	return &scanner{
-		dir: dir, run: run, closed: closed, upTo: math.MaxUint64, each: each,
-		end: place{link: first}, durable: place{link: first},
-	}
+// newScanner makes one that checks all there is.
+func newScanner(dir directory, m Meta, key *sealKey) *scanner {
+	s := rescanner(dir, m.Run, math.MaxUint64, nil)
+	s.closed, s.whole, s.seals = m.Closed, m.Closed != 0 && !m.Reopened, newSealer(key, m.Run)
+	return s
 }
 
-// scan reads all there is. A refusal (*VersionError, *ForeignError,
-// *UnsafeError) or an error of each ends it; damage does not.
+// rescanner makes one for records up to upTo that were checked just before.
+func rescanner(dir directory, run string, upTo uint64, each func(Record) error) *scanner {
+	first := link{crc: seedOf(run)}
+	return &scanner{dir: dir, run: run, upTo: upTo, each: each, end: place{link: first}, durable: place{link: first}}
+}
+
+// scan reads all there is. A refusal (*VersionError, *ForeignError, *UnsafeError,
+// *TamperedError) or an error of each ends it; damage does not.
 func (s *scanner) scan() error {
+	defer func() { s.rec.Records = s.end.seq }()
 	if err := s.find(); err != nil {
 		return err
 	}
@@ -59,7 +70,6 @@ func (s *scanner) scan() error {
 		}
 	}
 	s.checkClosed()
-	s.rec.Records = s.end.seq
 	return nil
 }
 
@@ -130,8 +140,22 @@ func (s *scanner) vouch(w *window, seg *found) {
 	if err != nil || f.nth != 0 || f.Seq == 0 {
 		return
 	}
-	seg.header = header{version: formatVersion, base: f.Seq, prev: f.prev, run: s.run}
+	seg.header = header{version: s.formatOf(w), base: f.Seq, prev: f.prev, run: s.run}
 	seg.bad = errHeader
+}
+
+// formatOf tells by its first batch what format a segment without a header has.
+func (s *scanner) formatOf(w *window) int {
+	for off := int64(headerSize); ; {
+		f, err := frameAt(w, off, seedOf(s.run))
+		if err != nil || f.nth == 0 && off > headerSize {
+			return plainVersion
+		}
+		if f.Kind == kindSeal {
+			return formatVersion
+		}
+		off += f.size
+	}
 }
 
 // frameAt reads the frame at an offset, by itself.
@@ -191,34 +215,4 @@ func (s *scanner) segment(i int) error {
 		s.rec.Bytes += headerSize
 		return s.walk(w, i, limit)
 	})
-}
-
-// walk reads the records of a segment up to the first that is not good.
-func (s *scanner) walk(w *window, i int, limit uint64) error {
-	seed, settled := seedOf(s.run), s.segs[i].header.settled
-	for s.end.seq < limit && s.end.off < w.size {
-		f, err := frameAt(w, s.end.off, seed)
-		next := s.end
-		if err == nil {
-			err = next.follow(&f)
-		}
-		if err != nil {
-			return s.broken(w, i, err)
-		}
-		if f.nth == 0 {
-			s.durable = s.end
-		}
-		next.off += f.size
-		s.end = next
-		s.rec.Bytes += f.size
-		if f.Seq <= settled || f.Seq == s.closed {
-			s.durable = s.end
-		}
-		if s.each != nil {
-			if err := s.each(f.Record); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -45,7 +45,8 @@ func segmentNumber(name string) (int, bool) {
 // Magic, version, size and crc keep their places in all versions to come.
 const (
 	magic         = "ARBJRNL\n"
-	formatVersion = 1
+	formatVersion = 2
+	plainVersion  = 1 // has no seals; it is read, and never added to
 	headerCopy    = 128
 	headerSize    = 2 * headerCopy
 	maxRunID      = 64
@@ -90,7 +91,7 @@ func decodeHeader(b []byte, file, run string) (header, error) {
 		return header{}, lostHeader(b, file, ours)
 	}
 	h := good[0]
-	if h.version != formatVersion {
+	if h.version != formatVersion && h.version != plainVersion {
 		return header{}, &VersionError{File: file, Found: h.version, Known: formatVersion}
 	}
 	if h.run != run {

@@ -110,7 +110,7 @@ func (s *Store) Create(m Meta, o Options) (*Run, error) {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	m.CWD, m.Place = placeOf(m.CWD)
-	m.Closed = 0
+	m.Closed, m.Reopened = 0, false
 	r, err := s.create(m, o)
 	if errors.Is(err, fs.ErrExist) {
 		err = ErrExists
@@ -134,6 +134,10 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 			err = errors.Join(err, s.remove(m.Run))
 		}
 	}()
+	key, err := s.needKey()
+	if err != nil {
+		return nil, err
+	}
 	h, err := s.hold(m.Run, 0)
 	if err != nil {
 		return nil, err
@@ -155,7 +159,7 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 		return nil, err
 	}
 	crash("journal.create.syncdir.after")
-	return start(h, m, o, seg, place{link: link{crc: seedOf(m.Run)}}, seg.end), nil
+	return start(h, m, o, seg, place{link: link{crc: seedOf(m.Run)}}, newSealer(key, m.Run), seg.end), nil
 }
 
 func noRecords(_ file, at int64) (int64, error) { return at, nil }
@@ -201,13 +205,13 @@ func (s *segment) closeUnless(r **Run) {
 }
 
 // start begins the writer of a run that has records up to end.
-func start(h held, m Meta, o Options, seg *segment, end place, size int64) *Run {
+func start(h held, m Meta, o Options, seg *segment, end place, seals *sealer, size int64) *Run {
 	r := &Run{
 		id: m.Run, dir: h.dir, lock: h.lock, opts: o.withDefaults(), open: end.seq,
 		wake: make(chan struct{}, 1), jobs: make(chan job), stop: make(chan struct{}), done: make(chan struct{}),
 		st: state{meta: m, next: end.seq + 1, durable: end.seq, size: size, advanced: make(chan struct{})},
 	}
-	w := &writer{r: r, seg: seg, highest: seg.number, crc: end.crc}
+	w := &writer{r: r, seg: seg, highest: seg.number, crc: end.crc, seals: seals}
 	go w.run()
 	return r
 }

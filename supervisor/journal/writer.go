@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -11,10 +12,11 @@ type writer struct {
 	r       *Run
 	seg     *segment
 	highest int    // the highest segment number ever tried
-	crc     uint32 // of the last durable record
+	crc     uint32 // of the last durable frame
+	seals   *sealer
 	trouble string // what Trouble was last told
 
-	batch   []byte // sealed; stays until it is durable
+	batch   []byte // with its seal; stays until it is durable
 	first   uint64
 	last    uint64
 	lastCRC uint32
@@ -88,8 +90,8 @@ func (w *writer) fill() {
 		return
 	}
 	w.spare = nil
-	w.batch, w.first, w.last, w.synced = batch, first, last, false
-	w.lastCRC = sealBatch(batch, seedOf(w.r.id), w.crc)
+	w.first, w.last, w.synced = first, last, false
+	w.batch, w.lastCRC = appendSeal(batch, last, w.seals, seedOf(w.r.id), w.crc)
 }
 
 // commit makes the batch durable, in another segment if this one has failed.
@@ -121,6 +123,9 @@ func (w *writer) write() error {
 	if w.seg.spent {
 		return errSpent
 	}
+	if err := w.alone(); err != nil {
+		return err
+	}
 	crash("journal.commit.write.before")
 	if _, err := w.seg.f.WriteAt(w.batch, w.seg.end); err != nil {
 		return w.cutBack(err)
@@ -135,6 +140,24 @@ func (w *writer) write() error {
 }
 
 var errSpent = errors.New("the segment has failed")
+
+// alone fails if the segment is not as long as we made it. What somebody else has put
+// behind our end never counts: the segment is left to him. Where he has cut it off,
+// durable records are gone, and there is nothing to go on from.
+func (w *writer) alone() error {
+	info, err := w.seg.f.Stat()
+	if err != nil {
+		return err
+	}
+	switch n := info.Size - w.seg.end; {
+	case n > 0:
+		w.seg.spent = true
+		return fmt.Errorf("%w: %d bytes were added to %s", ErrForeignWrite, n, w.seg.name())
+	case n < 0:
+		return fmt.Errorf("%w: %d bytes were cut off %s", ErrForeignWrite, -n, w.seg.name())
+	}
+	return nil
+}
 
 // cutBack removes what a failed write left. It is only for tidiness, and to give
 // room back: nothing behind the durable end counts.
@@ -194,9 +217,9 @@ func (w *writer) tell(err error) {
 // do writes a changed description.
 func (w *writer) do(j job) {
 	m := w.r.Meta()
-	run, closed := m.Run, m.Closed
+	run, closed, reopened := m.Run, m.Closed, m.Reopened
 	j.change(&m)
-	m.Run, m.Closed = run, closed
+	m.Run, m.Closed, m.Reopened = run, closed, reopened
 	j.result <- w.save(m)
 }
 
@@ -213,15 +236,33 @@ func (w *writer) save(m Meta) error {
 	return nil
 }
 
+// leave notes how far the run has come, in a segment that nobody else wrote to.
+func (w *writer) leave() (err error) {
+	if !w.seg.spent {
+		if err = w.alone(); err != nil {
+			w.tell(err)
+		}
+	}
+	if w.seg.spent {
+		w.first, w.last = w.r.Durable()+1, w.r.Durable()
+		if err = w.moveOn(); err != nil {
+			return err
+		}
+	}
+	m := w.r.Meta()
+	if m.Closed == w.r.Durable() && !m.Reopened {
+		return err
+	}
+	m.Closed, m.Reopened = w.r.Durable(), false
+	return errors.Join(err, w.save(m))
+}
+
 // finish notes that all is there, so that the next to open can tell damage from a
 // crash, and closes everything, the lock last.
 func (w *writer) finish(err error) {
 	crash("journal.close.before")
 	if w.batch == nil {
-		m := w.r.Meta()
-		if m.Closed = w.r.Durable(); w.r.Meta().Closed != m.Closed {
-			err = errors.Join(err, w.save(m))
-		}
+		err = errors.Join(err, w.leave())
 	}
 	w.r.end(err)
 	crash("journal.close.after")

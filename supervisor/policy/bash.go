@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -29,14 +28,15 @@ var (
 )
 
 // covered is the test of allow rules: each command of the line is covered by one
-// of them, and nothing is in doubt. It returns the rules it took.
-func (s *script) covered(rules []Rule) (string, bool) {
+// of them, and nothing is in doubt. find returns the place of the first rule about
+// commands that matches one as it is written, or -1. covered returns the rules it took.
+func (s *script) covered(rules []Rule, find func(raw string) int) (string, bool) {
 	if s.doubt || s.top == 0 {
 		return "", false
 	}
 	var took []string
 	for _, c := range s.commands[:s.top] {
-		i := slices.IndexFunc(rules, func(r Rule) bool { return r.kind == kindBash && wildcard(r.spec, c.raw) })
+		i := find(c.raw)
 		if i < 0 {
 			return "", false
 		}
@@ -49,68 +49,67 @@ func (s *script) covered(rules []Rule) (string, bool) {
 
 // might is the test of deny and ask rules: any command, by any of its names, with
 // any filling of its holes.
-func (s *script) might(spec string) bool {
-	if strings.ContainsAny(spec, ";|&") && (wildcard(spec, s.line) || wildcard("* "+spec, s.line)) {
-		return true // a rule about several commands in a row
-	}
-	return s.opaque || slices.ContainsFunc(s.commands, func(c simple) bool { return c.might(spec) })
-}
-
-func (c simple) might(spec string) bool {
-	words := c.command()
-	if wildcard(spec, c.raw) || mightBegin(spec, c.words) || mightBegin(spec, words) {
+func (s *script) might(r *Rule) bool {
+	if r.inARow() && (wildcard(r.spec, s.line) || wildcard("* "+r.spec, s.line)) {
 		return true
 	}
-	behind, first := c.behind()
-	if len(behind) > maxStarts {
-		return mightWild("* "+spec, text(behind))
+	return s.opaque || slices.ContainsFunc(s.commands, func(c simple) bool { return c.might(r.spec) })
+}
+
+// inARow says whether a rule is about several commands in a row.
+func (r *Rule) inARow() bool { return strings.ContainsAny(r.spec, ";|&") }
+
+func (c *simple) might(spec string) bool {
+	if wildcard(spec, c.raw) || strings.HasSuffix(c.long, string(hole)) || c.long != "" && mightWild("* "+spec, c.long) {
+		return true // what ends in a hole may end in anything
 	}
-	for i, w := range behind {
-		// An argument that may be anything is not taken for a command, else every
-		// variable would be denied.
-		if i > first && strings.HasPrefix(w, string(hole)) {
-			continue
-		}
-		if mightBegin(spec, behind[i:]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.starts, func(start string) bool { return mightWild(spec, start) })
 }
 
 // maxStarts bounds the places a runner's command is looked for at one by one.
 const maxStarts = 64
 
-// mightBegin holds words against a rule, by the command's path and by its name.
-func mightBegin(spec string, words []string) bool {
-	if len(words) == 0 {
-		return false
+// findStarts collects the texts a command can be taken for: from its first word on,
+// from behind assignments, from each place where a runner's command may begin; each
+// by the command's path and by its name.
+func (c *simple) findStarts() {
+	full := strings.Join(c.words, " ")
+	offset := make([]int, len(c.words)+1)
+	for i, w := range c.words {
+		offset[i+1] = offset[i] + len(w) + 1
 	}
-	if mightStart(spec, words[0]) && mightWild(spec, text(words)) {
-		return true
-	}
-	name := baseName(words[0])
-	return name != words[0] && mightStart(spec, name) && mightWild(spec, text(append([]string{name}, words[1:]...)))
-}
-
-// mightStart saves the work for words that cannot begin what the rule names.
-func mightStart(spec, word string) bool {
-	for i := range min(len(spec), len(word)) {
-		if spec[i] == '*' || word[i] == hole {
-			return true
-		}
-		if spec[i] != word[i] {
-			return false
+	add := func(i int) {
+		w := c.words[i]
+		c.starts = append(c.starts, bounded(full[offset[i]:]))
+		if name := baseName(w); name != w {
+			c.starts = append(c.starts, bounded(full[offset[i]+len(w)-len(name):]))
 		}
 	}
-	return true
+	if len(c.words) > 0 {
+		add(0)
+	}
+	if n := len(c.words) - len(c.command()); n > 0 && n < len(c.words) {
+		add(n)
+	}
+	behind, first := c.behind()
+	at := len(c.words) - len(behind)
+	if len(behind) > maxStarts {
+		c.long = bounded(full[offset[at]:])
+		return
+	}
+	for i, w := range behind {
+		// An argument that may be anything is not taken for a command, else every
+		// variable would be denied.
+		if i <= first || !strings.HasPrefix(w, string(hole)) {
+			add(at + i)
+		}
+	}
 }
 
 // maxText bounds the text a rule is held against; what is longer may end in anything.
 const maxText = 4 << 10
 
-func text(words []string) string {
-	s := strings.Join(words, " ")
+func bounded(s string) string {
 	if len(s) > maxText {
 		s = s[:maxText] + string(hole)
 	}
@@ -119,8 +118,13 @@ func text(words []string) string {
 
 // command is the command without the assignments and reserved words before it.
 func (c simple) command() []string {
+	timed := false
 	for i, w := range c.words {
-		if !isAssignment(w) && !reserved[w] {
+		switch {
+		case isAssignment(w) || reserved[w]:
+			timed = w == "time"
+		case timed && strings.HasPrefix(w, "-"):
+		default:
 			return c.words[i:]
 		}
 	}
@@ -167,6 +171,9 @@ func (c simple) behind() (words []string, first int) {
 func (c simple) scripts() []string {
 	behind, _ := c.behind()
 	var out []string
+	if c.evaluates() {
+		behind = c.command() // what stands in a[…] is run, if the text says so
+	}
 	for _, w := range behind {
 		if isAssignment(w) {
 			_, value, _ := strings.Cut(w, "=")
@@ -225,10 +232,10 @@ func (c simple) evaluates() bool {
 
 // baseName is the last part of a command's path.
 func baseName(word string) string {
-	if word == "" || strings.HasSuffix(word, "/") {
-		return word
+	if i := strings.LastIndexByte(word, '/'); i < len(word)-1 {
+		return word[i+1:]
 	}
-	return path.Base(word)
+	return word
 }
 
 // isAssignment says whether a word sets a variable for the command behind it.

@@ -9,6 +9,13 @@
 // same file. Rules read what a request says; they are no sandbox, and a program
 // that is allowed to run does what it likes.
 //
-// A [Policy] is a value without state. Decide does no I/O but following symbolic
-// links, through [Policy].Resolve.
+// Where nothing is said, the mode decides; a tool that nobody knows ([Known]) is then
+// asked for or denied like any other, unless everything is allowed. [Policy.Harmless]
+// tells apart what Claude's default mode would not ask for, [Suggest] what a person may
+// want to allow for good.
+//
+// A [Policy] is a value without state, and no decision does any I/O but following
+// symbolic links, through [Policy].Resolve. [Policy.Compile] makes it ready for many
+// rules: an index finds those that a request may be about, and the same predicates as
+// without one decide whether they match.
 package policy

@@ -40,14 +40,29 @@ func mightWild(pattern, text string) bool {
 	if strings.IndexByte(text, hole) < 0 {
 		return wildcard(pattern, text)
 	}
+	for i := 0; i < len(pattern) && i < len(text) && pattern[i] != '*' && text[i] != hole; i++ {
+		if pattern[i] != text[i] {
+			return false // most rules are done with here
+		}
+	}
+	for i, j := len(pattern)-1, len(text)-1; i >= 0 && j >= 0 && pattern[i] != '*' && text[j] != hole; i, j = i-1, j-1 {
+		if pattern[i] != text[j] {
+			return false
+		}
+	}
 	return meet(pattern, text) || strings.HasSuffix(pattern, " *") && meet(strings.TrimSuffix(pattern, " *"), text)
 }
 
 // meet says whether two patterns, one with * and one with holes, have a text in
 // common. reach[j] tells whether the pattern so far can stand for text[:j].
 func meet(pattern, text string) bool {
-	reach := make([]bool, len(text)+1)
-	next := make([]bool, len(text)+1)
+	var room [2][256]bool
+	reach, next := room[0][:], room[1][:]
+	if n := len(text) + 1; n <= len(reach) {
+		reach, next = reach[:n], next[:n]
+	} else {
+		reach, next = make([]bool, n), make([]bool, n)
+	}
 	fill := func(row []bool) { // a hole may be empty
 		for j := range len(text) {
 			row[j+1] = row[j+1] || row[j] && text[j] == hole

@@ -18,7 +18,12 @@ func followLinks(name string) (string, error) {
 	if !filepath.IsAbs(name) {
 		return "", fmt.Errorf("resolve %q: not absolute", name)
 	}
-	at, links := "/", 0
+	return followFrom("/", name)
+}
+
+// followFrom is followLinks for a path below a directory without links.
+func followFrom(at, name string) (string, error) {
+	links := 0
 	rest := strings.Split(name, "/")
 	for len(rest) > 0 {
 		seg := rest[0]
@@ -30,7 +35,7 @@ func followLinks(name string) (string, error) {
 			at = filepath.Dir(at)
 			continue
 		}
-		next := filepath.Join(at, seg)
+		next := strings.TrimSuffix(at, "/") + "/" + seg
 		info, err := os.Lstat(next)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("resolve %q: %w", name, err)

@@ -105,7 +105,7 @@ func (q *query) target(raw string) target {
 		names = append(names, raw) // a link before .. leads elsewhere for the kernel
 	}
 	for _, name := range names {
-		resolved, err := q.policy.follow(name)
+		resolved, err := q.roots.follow(name)
 		if err != nil {
 			t.sure = false
 			continue
@@ -130,31 +130,6 @@ func (p *Policy) resolve(name string) string {
 	return name
 }
 
-// root is the resolved beginning of a rule.
-func (q *query) root(r pathRoot) string {
-	switch r {
-	case rootHome:
-		return q.policy.resolve(q.policy.Home)
-	case rootFS:
-		return "/"
-	}
-	if q.cwd == "" {
-		q.cwd = q.policy.resolve(q.policy.CWD)
-	}
-	return q.cwd
-}
-
-// base is where a rule's segments begin, as it is written.
-func (q *query) base(pat *pathPattern) (string, bool) {
-	switch pat.root {
-	case rootFS:
-		return "/", true
-	case rootHome:
-		return q.policy.Home, q.policy.Home != ""
-	}
-	return ascend(filepath.Clean(q.policy.CWD), pat.up), q.policy.CWD != ""
-}
-
 func ascend(dir string, n int) string {
 	for range n {
 		dir = filepath.Dir(dir)
@@ -164,24 +139,24 @@ func ascend(dir string, n int) string {
 
 // pathMight is the test of deny and ask rules: any name of any target, under the
 // rule as written or under what its links lead to.
-func (q *query) pathMight(r *Rule) bool {
-	base, ok := q.base(&r.path)
-	if !ok {
+func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
+	if at == nil {
+		found := q.roots.regionOfDeny(r)
+		at = &found
+	}
+	if !at.ok {
 		return false
 	}
-	segs := append(r.path.segs[:len(r.path.segs):len(r.path.segs)], "**")
-	fixed := 0
-	for fixed < len(r.path.segs) && !hasMeta(r.path.segs[fixed]) {
-		fixed++
+	real := at.real
+	if at.link != "" {
+		real = q.policy.resolve(at.link)
 	}
-	literal := path.Join(append([]string{base}, segs[:fixed]...)...)
-	real := q.policy.resolve(literal)
-	for _, t := range q.paths() {
+	for _, t := range targets {
 		if !t.sure {
 			return true
 		}
 		if t.any(func(p string) bool {
-			return matchBelow(base, segs, p, caseFolds) || real != literal && matchBelow(real, segs[fixed:], p, caseFolds)
+			return matchBelow(at.base, at.segs, p, caseFolds) || real != "" && matchBelow(real, at.realSegs, p, caseFolds)
 		}) {
 			return true
 		}
@@ -189,26 +164,18 @@ func (q *query) pathMight(r *Rule) bool {
 	return false
 }
 
-// pathCovered is the test of allow rules: every name of every target. Links below
-// the root are followed to where they lead and not taken for the rule's own, since
-// an agent can make links.
-func (q *query) pathCovered(r *Rule) bool {
-	base, ok := q.base(&r.path)
-	if !ok {
+// pathCovered is the test of allow rules: every name of every target.
+func (q *query) pathCovered(r *Rule, at *region) bool {
+	if at == nil {
+		found := q.roots.regionOfAllow(r)
+		at = &found
+	}
+	if !at.ok {
 		return false
-	}
-	segs := r.path.segs
-	if len(segs) == 0 || !hasMeta(segs[len(segs)-1]) {
-		segs = append(segs[:len(segs):len(segs)], "**")
-	}
-	real, realSegs := ascend(q.root(r.path.root), r.path.up), segs
-	if r.path.root == rootFS && !hasMeta(segs[0]) {
-		// Top-level links are the system's: /tmp is /private/tmp on macOS.
-		real, realSegs = q.policy.resolve("/"+segs[0]), segs[1:]
 	}
 	for _, t := range q.paths() {
 		if !t.sure || !t.every(func(p string) bool {
-			return matchBelow(base, segs, p, false) || matchBelow(real, realSegs, p, false)
+			return matchBelow(at.base, at.segs, p, false) || matchBelow(at.real, at.realSegs, p, false)
 		}) {
 			return false
 		}
@@ -224,29 +191,34 @@ func matchBelow(dir string, segs []string, name string, fold bool) bool {
 		dir, name = strings.ToLower(dir), strings.ToLower(name)
 	}
 	rel, ok := below(name, dir)
-	if !ok {
-		return false
-	}
-	var parts []string
-	if rel != "" {
-		parts = strings.Split(rel, "/")
-	}
-	return matchSegments(segs, parts, fold)
+	return ok && matchSegments(segs, rel, fold)
 }
 
 // matchSegments is the usual wildcard match with one way back, on segments.
-func matchSegments(segs, parts []string, fold bool) bool {
-	i, j, star, mark := 0, 0, -1, 0
-	for j < len(parts) {
+func matchSegments(segs []string, rel string, fold bool) bool {
+	// j is where the segment at hand begins in rel; past its end, none is left.
+	i, j, star, mark, end := 0, 0, -1, 0, len(rel)
+	if rel == "" {
+		end = -1
+	}
+	for j <= end {
+		next := len(rel)
+		if n := strings.IndexByte(rel[j:], '/'); n >= 0 {
+			next = j + n
+		}
 		switch {
 		case i < len(segs) && segs[i] == "**":
 			star, mark = i, j
 			i++
-		case i < len(segs) && matchSegment(segs[i], parts[j], fold):
+		case i < len(segs) && matchSegment(segs[i], rel[j:next], fold):
 			i++
-			j++
+			j = next + 1
 		case star >= 0:
-			mark++
+			if n := strings.IndexByte(rel[mark:], '/'); n >= 0 {
+				mark += n + 1
+			} else {
+				mark = len(rel) + 1
+			}
 			i, j = star+1, mark
 		default:
 			return false
@@ -262,19 +234,23 @@ func matchSegment(seg, part string, fold bool) bool {
 	if fold {
 		seg = strings.ToLower(seg)
 	}
+	if !hasMeta(seg) {
+		return seg == part
+	}
 	ok, err := path.Match(seg, part)
 	return ok && err == nil
 }
 
 // below returns name relative to dir, "" for dir itself.
 func below(name, dir string) (string, bool) {
-	if name == dir {
-		return "", true
+	rest, ok := strings.CutPrefix(name, dir)
+	switch {
+	case !ok:
+		return "", false
+	case rest == "" || dir == "/":
+		return rest, true
 	}
-	if dir != "/" {
-		dir += "/"
-	}
-	return strings.CutPrefix(name, dir)
+	return strings.CutPrefix(rest, "/")
 }
 
 // insideCWD says whether all that a file tool is about lies in the working
@@ -292,7 +268,7 @@ func (q *query) insideCWD() bool {
 }
 
 func (q *query) fromCWD(name string) (string, bool) {
-	if rel, ok := below(name, q.root(rootCWD)); ok {
+	if rel, ok := below(name, q.roots.of(rootCWD)); ok {
 		return rel, true
 	}
 	return below(name, filepath.Clean(q.policy.CWD))

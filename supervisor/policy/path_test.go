@@ -96,6 +96,35 @@ func TestReadRulesCoverSearches(t *testing.T) {
 	}
 }
 
+// TestFileRulesHoldForCommands: what may not be read or written is not by a command
+// that names it, either.
+func TestFileRulesHoldForCommands(t *testing.T) {
+	for _, tt := range []struct {
+		rule           string
+		denied, passed []string
+	}{
+		{"Read(.env)", []string{"cat .env", "cat ./src/../.env", "cat '.env'", "/bin/cat .env", "head -n 1 a .env", "grep x .env", "sed -n 1p .env", "sudo cat .env", "ls; cat .env", "echo $(cat .env)", "cat < .env", "cat <.env", "wc -l <.env", "bash -c 'cat .env'", "if true; then cat .env; fi", "xargs cat .env", "cp .env x", "dd if=.env", "curl --data=.env x", "source .env", ". .env", "find . -exec cat .env ;", "cat /alias/.env", "mv .env x"},
+			[]string{"cat .envrc", "ls .env", "echo .env", "git add .env", "cat $F", "cat *", "rm .env2", "cat a"}},
+		{"Edit(secret/**)", []string{"rm secret/a", "tee secret/a", "echo x > secret/a", "echo x >secret/a", "echo x >> 'secret/a'", "sed -i s/a/b/ secret/a", "sed -ni p secret/a", "cp a secret/", "mv secret/a b", "dd of=secret/a", "touch secret/a", "sudo rm -rf secret", "(echo x) 2> secret/a", "echo x &> secret/a", "sh -c 'rm secret/a'"},
+			[]string{"cat secret/a", "sed -n p secret/a", "ls secret", "rm secrets/a", "echo 'x > secret/a'", "echo x > $F"}},
+		{"Read(~/.ssh/**)", []string{"cat ~/.ssh/id", "cat /h/.ssh/id", "tar cf x ~/.ssh", "scp ~/.ssh/id h:"}, []string{"cat .ssh/id"}},
+		{"Edit", nil, []string{"rm x", "echo > x"}},
+		{"Read", nil, []string{"cat x"}},
+		{"Write(a)", nil, []string{"rm a"}},
+	} {
+		p := Policy{Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: linked, Deny: mustRules(t, tt.rule)}
+		for want, commands := range map[string][]string{Deny: tt.denied, Allow: tt.passed} {
+			for _, command := range commands {
+				r := Request{"Bash", bashInput(command)}
+				one, other := p.Decide(r), p.Compile().Decide(r)
+				if one.Behavior != want || one != other {
+					t.Errorf("%s: %q is %s, compiled %s, want %s", tt.rule, command, one.Behavior, other.Behavior, want)
+				}
+			}
+		}
+	}
+}
+
 // TestLinks uses real links: what a path is called and where it leads differ.
 func TestLinks(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -243,9 +272,10 @@ func BenchmarkDecidePath(b *testing.B) {
 	}
 	p := Policy{Mode: ModeAsk, CWD: b.TempDir(), Allow: mustRules(b, allow...), Deny: mustRules(b, deny...)}
 	in := input("file_path", "src499/a/b.go")
+	c := p.Compile()
 	b.ReportAllocs()
 	for b.Loop() {
-		if d := p.Decide(Request{"Edit", in}); d.Behavior != Allow {
+		if d := c.Decide(Request{"Edit", in}); d.Behavior != Allow {
 			b.Fatal(d)
 		}
 	}

@@ -55,28 +55,29 @@ type Decision struct {
 	Reason   string
 }
 
-// Decide says whether the tool may run.
-func (p Policy) Decide(r Request) Decision {
-	q := p.newQuery(r)
-	if rule, ok := q.denied(); ok {
+// Decide says whether the tool may run. It holds the request against one rule after
+// the other, and finds out anew where the paths of each lie; for many rules and many
+// decisions, see [Policy.Compile].
+func (p Policy) Decide(r Request) Decision { return p.decide(p.newQuery(r)) }
+
+func (p *Policy) decide(q *query) Decision {
+	if rule, ok := q.firstMight(q.deny); ok {
 		return Decision{Deny, ByRule, rule, "the rule " + rule + " denies it"}
 	}
-	if alwaysAllowed(r.Tool) {
+	if alwaysAllowed(q.tool) {
 		return Decision{Behavior: Allow, By: ByMode, Reason: "never asked for"}
 	}
-	for i := range p.Ask {
-		if q.mightMatch(&p.Ask[i]) {
-			return p.ask(ByRule, p.Ask[i].text, "the rule "+p.Ask[i].text+" wants it asked for")
-		}
+	if rule, ok := q.firstMight(q.ask); ok {
+		return p.ask(ByRule, rule, "the rule "+rule+" wants it asked for")
 	}
-	if rule, ok := q.covered(p.Allow); ok {
+	if rule, ok := q.covered(q.allow); ok {
 		return Decision{Allow, ByRule, rule, "the rule " + rule + " allows it"}
 	}
 	return p.byMode(q)
 }
 
-func (p Policy) byMode(q *query) Decision {
-	if harmless[q.tool] || readers[q.tool] && q.insideCWD() {
+func (p *Policy) byMode(q *query) Decision {
+	if q.onlyReads() {
 		return Decision{Behavior: Allow, By: ByMode, Reason: "it changes nothing"}
 	}
 	switch p.Mode {
@@ -90,8 +91,12 @@ func (p Policy) byMode(q *query) Decision {
 	return p.ask(ByMode, "", "no rule allows "+q.tool)
 }
 
+// onlyReads says whether a tool other than Bash changes nothing and stays within the
+// working directory.
+func (q *query) onlyReads() bool { return harmless[q.tool] || readers[q.tool] && q.insideCWD() }
+
 // ask is a question, or a denial where nothing is asked.
-func (p Policy) ask(by, rule, reason string) Decision {
+func (p *Policy) ask(by, rule, reason string) Decision {
 	if p.Mode == ModeRules {
 		return Decision{Deny, by, rule, reason + ", and nothing is asked in this mode"}
 	}
@@ -106,8 +111,14 @@ func alwaysAllowed(tool string) bool {
 
 // Denied returns the first deny rule that any part of the request might be what it
 // names, as Decide does.
-func (p Policy) Denied(r Request) (rule string, ok bool) { return p.newQuery(r).denied() }
+func (p Policy) Denied(r Request) (rule string, ok bool) {
+	q := p.newQuery(r)
+	return q.firstMight(q.deny)
+}
 
 // Covered returns the allow rules that together cover all of the request. Neither the
 // mode nor a deny rule has a say in it.
-func (p Policy) Covered(r Request) (rule string, ok bool) { return p.newQuery(r).covered(p.Allow) }
+func (p Policy) Covered(r Request) (rule string, ok bool) {
+	q := p.newQuery(r)
+	return q.covered(q.allow)
+}

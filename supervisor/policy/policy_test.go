@@ -214,6 +214,11 @@ func FuzzDecide(f *testing.F) {
 		request := Request{tool, json.RawMessage(in)}
 		allowed := Policy{Mode: ModeAsk, CWD: "/w", Home: "/h", Resolve: plain, Allow: []Rule{r}}.Decide(request)
 		denied := Policy{Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: plain, Deny: []Rule{r}}.Decide(request)
+		for _, p := range []Policy{{Mode: ModeAsk, CWD: "/w", Home: "/h", Resolve: linked, Allow: []Rule{r}}, {Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: linked, Deny: []Rule{r}}} {
+			if one, other := p.Decide(request), p.Compile().Decide(request); one != other {
+				t.Fatalf("%s: %s %s is %v, and compiled %v", rule, tool, in, one, other)
+			}
+		}
 		// What a rule is sure to cover it also might match.
 		if allowed.By == ByRule && allowed.Behavior == Allow && denied.Behavior != Deny {
 			t.Fatalf("%s covers %s %s, but denies it not", rule, tool, in)

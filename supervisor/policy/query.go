@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -17,11 +18,25 @@ type query struct {
 	targets     []target // paths it is about
 	haveTargets bool
 	script      *script // its command, taken apart
-	cwd         string  // resolved
+	roots       *roots
+
+	readFiles, writtenFiles []target // that the command names; nil while not looked for
+
+	deny, ask, allow list
+}
+
+// list is rules in their order, with an index if there is one.
+type list struct {
+	rules []Rule
+	index *index
 }
 
 func (p *Policy) newQuery(r Request) *query {
-	q := &query{policy: p, tool: r.Tool}
+	return p.query(r, &roots{policy: p}, list{rules: p.Deny}, list{rules: p.Ask}, list{rules: p.Allow})
+}
+
+func (p *Policy) query(r Request, at *roots, deny, ask, allow list) *query {
+	q := &query{policy: p, tool: r.Tool, roots: at, deny: deny, ask: ask, allow: allow}
 	if err := json.Unmarshal(r.Input, &q.input); err != nil {
 		q.broken = len(r.Input) > 0
 	}
@@ -37,27 +52,34 @@ func (q *query) text(field string) (string, bool) {
 	return *s, true
 }
 
-// denied returns the first deny rule that might match.
-func (q *query) denied() (string, bool) {
-	for i := range q.policy.Deny {
-		if q.mightMatch(&q.policy.Deny[i]) {
-			return q.policy.Deny[i].text, true
+// firstMight returns the first deny or ask rule that might match.
+func (q *query) firstMight(l list) (string, bool) {
+	if l.index != nil {
+		return l.index.text(l.index.might(q))
+	}
+	for i := range l.rules {
+		if q.mightMatch(&l.rules[i], nil) {
+			return l.rules[i].text, true
 		}
 	}
 	return "", false
 }
 
-// mightMatch is the test of deny and ask rules: in doubt, yes.
-func (q *query) mightMatch(r *Rule) bool {
+// mightMatch is the test of deny and ask rules: in doubt, yes. at is where a path
+// rule's paths lie, or nil to find that out.
+func (q *query) mightMatch(r *Rule, at *region) bool {
 	switch r.kind {
 	case kindTool:
 		return sameTool(r.tool, q.tool)
 	case kindMCP:
 		return matchMCP(r.tool, q.tool)
 	case kindBash:
-		return q.tool == "Bash" && q.commands().might(r.spec)
+		return q.tool == "Bash" && q.commands().might(r)
 	case kindPath:
-		return sameTool(r.tool, q.tool) && q.pathMight(r)
+		if q.tool == "Bash" {
+			return (r.tool == "Read" || r.tool == "Edit") && q.pathMight(r, at, q.commandFiles(r.tool))
+		}
+		return sameTool(r.tool, q.tool) && q.pathMight(r, at, q.paths())
 	case kindDomain:
 		if q.tool != r.tool {
 			return false
@@ -76,26 +98,38 @@ func (q *query) mightMatch(r *Rule) bool {
 
 // covered is the test of allow rules: in doubt, no. It returns the rules that
 // together cover all of the request.
-func (q *query) covered(rules []Rule) (string, bool) {
-	for i := range rules {
-		if q.covers(&rules[i]) {
-			return rules[i].text, true
+func (q *query) covered(l list) (string, bool) {
+	find := l.findCommand
+	if l.index != nil {
+		find = l.index.findCommand
+		if text, ok := l.index.text(l.index.covers(q)); ok {
+			return text, true
+		}
+	} else {
+		for i := range l.rules {
+			if q.covers(&l.rules[i], nil) {
+				return l.rules[i].text, true
+			}
 		}
 	}
 	if q.tool != "Bash" || q.broken {
 		return "", false
 	}
-	return q.commands().covered(rules)
+	return q.commands().covered(l.rules, find)
 }
 
-func (q *query) covers(r *Rule) bool {
+func (l list) findCommand(raw string) int {
+	return slices.IndexFunc(l.rules, func(r Rule) bool { return r.kind == kindBash && wildcard(r.spec, raw) })
+}
+
+func (q *query) covers(r *Rule, at *region) bool {
 	switch r.kind {
 	case kindTool:
 		return sameTool(r.tool, q.tool)
 	case kindMCP:
 		return matchMCP(r.tool, q.tool)
 	case kindPath:
-		return sameTool(r.tool, q.tool) && q.pathCovered(r)
+		return sameTool(r.tool, q.tool) && q.pathCovered(r, at)
 	case kindDomain:
 		host, ok := q.host()
 		return q.tool == r.tool && ok && matchHost(r.spec, host)

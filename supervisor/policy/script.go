@@ -8,15 +8,19 @@ import "strings"
 type script struct {
 	line     string // blanks folded
 	commands []simple
-	top      int  // so many of them stand in the line itself, the rest inside of others
-	doubt    bool // it does more than the commands of the line say
-	opaque   bool // it may run anything
+	targets  []string // of redirections
+	top      int      // so many of them stand in the line itself, the rest inside of others
+	doubt    bool     // it does more than the commands of the line say
+	opaque   bool     // it may run anything
 }
 
 // simple is one command between operators.
 type simple struct {
 	raw   string   // as written, blanks folded, harmless redirections left out
 	words []string // as the command would get them, with holes
+
+	starts []string // what it can be taken for, each with what follows
+	long   string   // instead, of a runner with very many words: all behind it
 }
 
 // Bounds on what is taken apart. What is larger may be anything.
@@ -32,6 +36,9 @@ func (s *script) unknown() { s.doubt, s.opaque = true, true }
 func readScript(src string) *script {
 	s := &script{line: strings.Join(strings.Fields(src), " ")}
 	s.read(strings.TrimRight(src, " \t\n"), 0)
+	for i := range s.commands {
+		s.commands[i].findStarts()
+	}
 	return s
 }
 
@@ -47,6 +54,7 @@ func (s *script) read(src string, depth int) {
 	}
 	s.doubt = s.doubt || l.doubt
 	s.commands = append(s.commands, l.commands...)
+	s.targets = append(s.targets, l.targets...)
 	if depth == 0 {
 		s.top = len(s.commands)
 	}

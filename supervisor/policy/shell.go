@@ -9,6 +9,7 @@ type lexer struct {
 
 	commands []simple
 	inner    []string // texts of substitutions
+	targets  []string // of redirections, those without holes
 	doubt    bool
 
 	raw     strings.Builder // of the command at hand
@@ -67,6 +68,9 @@ func (l *lexer) ordinary(c byte) {
 	case c == '#' && !l.inWord:
 		l.comment()
 		return
+	case c == 0: // some drop it, and read on
+		l.doubt = true
+		c = byte(hole)
 	case c < ' ' || c == 0x7f:
 		l.doubt = true
 		c = '?'
@@ -138,6 +142,8 @@ func (l *lexer) endWord() {
 		}
 		l.raw.WriteString(l.src[l.start:l.pos])
 		l.words = append(l.words, text)
+	} else if !hasHole(text) {
+		l.targets = append(l.targets, text)
 	}
 	l.word.Reset()
 	l.inWord, l.vague, l.discard = false, false, false
@@ -150,7 +156,7 @@ func (l *lexer) endCommand() {
 	l.endWord()
 	l.discard = false
 	if len(l.words) > 0 {
-		l.commands = append(l.commands, simple{l.raw.String(), l.words})
+		l.commands = append(l.commands, simple{raw: l.raw.String(), words: l.words})
 		l.dangles = false
 	}
 	l.raw.Reset()

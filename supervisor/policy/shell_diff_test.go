@@ -12,7 +12,8 @@ import (
 // TestAgainstBash holds the reading of command lines against a real shell. Random
 // lines are made of pieces that shells treat specially; in them "good" may run and
 // "evil" may not. What a rule for good allows must run nothing else and write
-// nothing, and what runs evil must be denied by a rule against it.
+// nothing, and what runs evil must be denied by a rule against it. The same lines with
+// echo in the place of good must be as innocent where they are called harmless.
 func TestAgainstBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -31,49 +32,59 @@ func TestAgainstBash(t *testing.T) {
 	}
 	allow := Policy{Mode: ModeAsk, CWD: "/w", Allow: mustRules(t, "Bash(good *)")}
 	deny := Policy{Mode: ModeAllowAll, CWD: "/w", Deny: mustRules(t, "Bash(evil *)")}
+	harmless := Policy{CWD: dir}
 	random := rand.New(rand.NewPCG(7, 11))
-	allowed, ran := 0, 0
+	allowed, called, ran := 0, 0, 0
 	for range batches * perBatch {
 		line := randomLine(random)
-		isAllowed := decideBash(allow, line) == Allow
-		isDenied := decideBash(deny, line) == Deny
-		if isDenied && !isAllowed {
-			continue // nothing to find out
-		}
-		work, err := os.MkdirTemp(dir, "work")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ledger := filepath.Join(dir, "ledger")
-		cmd := exec.Command(bash, "-c", line)
-		cmd.Dir = work
-		cmd.Env = []string{"PATH=" + bin, "LEDGER=" + ledger, "HOME=" + work, "X=x"}
-		out, _ := cmd.CombinedOutput() // most lines are errors to the shell
-		_, err = os.Stat(ledger)
-		evil := err == nil
-		os.Remove(ledger)
-		entries, err := os.ReadDir(work)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if isAllowed {
-			allowed++
-			if evil || len(entries) > 0 {
-				t.Errorf("%q is allowed; evil ran: %v, files: %v\n%s", line, evil, entries, out)
+		isAllowed, isDenied := decideBash(allow, line) == Allow, decideBash(deny, line) == Deny
+		if isAllowed || !isDenied {
+			evil, files, out := runLine(t, bash, dir, line)
+			if isAllowed {
+				allowed++
 			}
-		}
-		if evil {
-			ran++
-			if !isDenied {
+			if isAllowed && (evil || len(files) > 0) {
+				t.Errorf("%q is allowed; evil ran: %v, files: %v\n%s", line, evil, files, out)
+			}
+			if evil {
+				ran++
 				t.Errorf("%q is not denied and ran evil\n%s", line, out)
 			}
 		}
-		os.RemoveAll(work)
+		if line = strings.ReplaceAll(line, "good", "echo"); harmless.Harmless(Request{"Bash", bashInput(line)}) {
+			called++
+			if evil, files, out := runLine(t, bash, dir, line); evil || len(files) > 0 {
+				t.Errorf("%q is called harmless; evil ran: %v, files: %v\n%s", line, evil, files, out)
+			}
+		}
 	}
-	t.Logf("%d lines were allowed, %d ran evil undenied", allowed, ran)
-	if allowed < 20 {
-		t.Errorf("only %d lines were allowed: nothing was tried", allowed)
+	t.Logf("%d lines were allowed, %d called harmless, %d ran evil undenied", allowed, called, ran)
+	if allowed < 20 || called < 20 {
+		t.Errorf("only %d lines were allowed and %d called harmless: nothing was tried", allowed, called)
 	}
+}
+
+// runLine has a shell run a line in a directory of its own, and says whether evil ran
+// and what lies there then.
+func runLine(t *testing.T, bash, dir, line string) (evil bool, files []os.DirEntry, out []byte) {
+	t.Helper()
+	work, err := os.MkdirTemp(dir, "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(work)
+	ledger := filepath.Join(dir, "ledger")
+	defer os.Remove(ledger)
+	cmd := exec.Command(bash, "-c", line)
+	cmd.Dir = work
+	cmd.Env = []string{"PATH=" + filepath.Join(dir, "bin"), "LEDGER=" + ledger, "HOME=" + work, "X=x"}
+	out, _ = cmd.CombinedOutput() // most lines are errors to the shell
+	_, err = os.Stat(ledger)
+	evil = err == nil
+	if files, err = os.ReadDir(work); err != nil {
+		t.Fatal(err)
+	}
+	return evil, files, out
 }
 
 var pieces = strings.Split("good¦good ¦good x¦evil¦evil ¦evil¦'¦\"¦\\¦$¦$(¦)¦`¦;¦&&¦||¦&¦ & ¦|¦ | ¦|&¦>¦<¦\n¦#¦!¦{¦}¦ ¦  ¦(¦*¦[¦]¦=¦A=1 ¦$X¦${X}¦${¦"+

@@ -1,5 +1,10 @@
 package policy
 
+import (
+	"slices"
+	"strings"
+)
+
 // Tools of Claude Code by what they do (names as of CLI 2.1.329, and older ones).
 var (
 	readers = set("Read", "Glob", "Grep", "LS", "NotebookRead")
@@ -19,7 +24,7 @@ var (
 	// others are further tools, known here only to tell a misspelt name.
 	others = set("Bash", "WebFetch", "WebSearch", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Agent", "Task", "Skill", "SlashCommand",
 		"Workflow", "ScheduleWakeup", "CronCreate", "CronDelete", "CronList", "Monitor", "SendMessage", "ListAgents", "EnterWorktree", "ExitWorktree",
-		"PushNotification", "RemoteTrigger", "ListMcpResourcesTool", "ReadMcpResourceTool", "PowerShell", "LSP")
+		"PushNotification", "RemoteTrigger", "ListMcpResourcesTool", "ReadMcpResourceTool", "PowerShell", "LSP", "ReportFindings")
 
 	// known are the tools that are called what a rule may call them.
 	known = []map[string]bool{readers, editors, harmless, others}
@@ -54,4 +59,15 @@ func sameTool(rule, tool string) bool {
 		return tool == "Agent" || tool == "Task"
 	}
 	return false
+}
+
+// Known says whether a tool is one that somebody knows: Claude Code's, an MCP
+// server's, arbiter's own. What is not known is never allowed but by a rule that
+// names it, or by a mode that allows everything.
+func Known(tool string) bool {
+	if rest, ok := strings.CutPrefix(tool, "mcp__"); ok {
+		server, name, _ := strings.Cut(rest, "__")
+		return server != "" && name != ""
+	}
+	return slices.ContainsFunc(known, func(tools map[string]bool) bool { return tools[tool] })
 }

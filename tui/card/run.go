@@ -153,6 +153,9 @@ func dangers(s contract.Session) []string {
 	if s.Permissions == "allow-all" {
 		list = append(list, "everything is allowed")
 	}
+	if s.Sandbox == "unsandboxed" && (s.Permissions == "allow-all" || s.SandboxReason != "" && !strings.HasPrefix(s.SandboxReason, "not asked for")) {
+		list = append(list, "unsandboxed"+after(": ", one(s.SandboxReason, maxName)))
+	}
 	return list
 }
 

@@ -44,6 +44,8 @@ var Commands = []Spec{
 	spec("summon", "MODE", "summon an Orchestrator under a mode", "mode"),
 	spec("interrupt", "[AGENT]", "stop the running turn of one agent, or of all"),
 	spec("kill", "AGENT", "end an agent"),
+	spec("attach", "AGENT", "take an agent's session into this terminal"),
+	spec("halt", "", "stop every agent at once"),
 	spec("pause", "", "hold all messages back"),
 	spec("continue", "", "let them go again"),
 	spec("plan", "[CHANGE]", "the plan in full; CHANGE: add TEXT, set and a step a line, or a step's number and done, start, skip, fail, pending, up, down, delete, text … or mode …"),

@@ -48,6 +48,8 @@ const (
 	AllowRun    Action = "allow for this run"
 	Deny        Action = "deny"
 	Judge       Action = "judge"
+	Halt        Action = "halt"
+	Attach      Action = "attach"
 	Stop        Action = "interrupt"
 	PauseRun    Action = "pause"
 	Kill        Action = "kill"
@@ -117,6 +119,7 @@ var Table = []Binding{
 	{Everywhere, []string{"Alt+c"}, WayOut, "choose one of the ways out of the trouble at hand"},
 	{Everywhere, []string{"Alt+s"}, Strength, "how strong the next word is: note, steer, stop"},
 	{Everywhere, []string{"Alt+i"}, Stop, "interrupt the running turns"},
+	{Everywhere, []string{`Ctrl+\`}, Halt, "halt: stop every agent at once, whatever is open here; /continue wakes them"},
 
 	{Insert, []string{"Esc"}, Read, "read: the keys of the conversation"},
 	{Insert, []string{"Ctrl+G"}, Editor, "write in your own editor"},
@@ -169,6 +172,7 @@ var Table = []Binding{
 	{Focus, []string{"i"}, Write, "write to this agent"},
 	{Focus, []string{"s"}, Stop, "interrupt its turn"},
 	{Focus, []string{"x"}, Kill, "end it (asks)"},
+	{Focus, []string{"A"}, Attach, "take its session into this terminal; Ctrl+] gives it back"},
 
 	{Logbook, []string{"q", "Esc", "Left"}, Back, "back to the weaving"},
 	{Logbook, []string{"f"}, Filter, "filter: an agent, a kind, or words"},

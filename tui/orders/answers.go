@@ -105,7 +105,9 @@ func Permissions(s *supervisor.State) string {
 		b.WriteString("\n")
 	}
 	list("Denied by rules:", s.Options.Deny)
+	list("Asked for by rules:", s.Options.Ask)
 	list("Allowed by rules:", s.Options.Allow)
+	list("Allowed by your answers, for this run:", s.GrantedRules)
 	fmt.Fprintf(&b, "Allowed by you for this run: %d actions. Waiting for you: %d.\n\nThe Arbiter reads and rules; it changes nothing, whatever the rules say.", len(s.Granted), len(s.Permits))
 	return b.String()
 }

@@ -1,0 +1,33 @@
+package claude
+
+import "sync"
+
+// callers knows which calls of our tools subagents make. An MCP request does not say who
+// within the process has called; the frame of the same tool use does, and comes before it
+// (observed with CLI 2.1.329).
+type callers struct {
+	mu    sync.Mutex
+	calls map[string]string // tool use of a call: that of the Agent call it belongs to
+}
+
+// maxCallers bounds the calls whose requests never come: those that were denied.
+const maxCallers = 1024
+
+// note is called by the reader, in the order of the frames.
+func (c *callers) note(call, parent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil || len(c.calls) >= maxCallers {
+		c.calls = map[string]string{}
+	}
+	c.calls[call] = parent
+}
+
+// of returns the Agent call that a call belongs to, empty: it is the main thread's.
+func (c *callers) of(call string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	parent := c.calls[call]
+	delete(c.calls, call)
+	return parent
+}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package claude
+
+import (
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// identityOf tells one file from another, and from itself when it was written to.
+func identityOf(info fs.FileInfo) string {
+	var dev, inode uint64
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		dev, inode = uint64(s.Dev), uint64(s.Ino)
+	}
+	return fmt.Sprintf("%d:%d:%d:%d", dev, inode, info.Size(), info.ModTime().UnixNano())
+}

@@ -1,0 +1,131 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/hooks"
+)
+
+// judgeCallback is the id of the hook that every tool call of a judged agent passes.
+const judgeCallback = "arbiter-judge"
+
+// judgeSeconds is how long the CLI waits for it: longer than we do, so that our own
+// denial comes first. After it the tool does not run (observed with CLI 2.1.329).
+const judgeSeconds = int(bridge.JudgeTimeout/time.Second) + 10
+
+// judgeRegistration registers that hook for all tools. A failure of it blocks.
+func judgeRegistration() map[string]any {
+	return map[string]any{"hookCallbackIds": []string{judgeCallback}, "timeout": judgeSeconds, "onFailure": "block"}
+}
+
+// hookAnswer is what PreToolUse is answered. The zero value leaves the call to what
+// comes next: the CLI's own rules, and can_use_tool.
+type hookAnswer struct {
+	Specific *preToolUse `json:"hookSpecificOutput,omitempty"`
+}
+
+type preToolUse struct {
+	Event    string `json:"hookEventName"`
+	Decision string `json:"permissionDecision"`
+	Reason   string `json:"permissionDecisionReason,omitempty"`
+}
+
+func ruled(decision, reason string) hookAnswer {
+	return hookAnswer{&preToolUse{Event: "PreToolUse", Decision: decision, Reason: reason}}
+}
+
+// judged says whether a control request is the judge's to answer. One that names its
+// callback is, whatever else it says.
+func (a *agent) judged(f controlRequest) bool {
+	if !a.cfg.Judged || f.Subtype != "hook_callback" {
+		return false
+	}
+	if id, err := unquote(f.Request.get("callback_id")); err == nil && id == judgeCallback {
+		return true
+	}
+	in, err := split(f.Request.get("input"))
+	return err == nil && text(in, "hook_event_name") == "PreToolUse"
+}
+
+// judge answers a tool call that is about to run. Whatever is not an allow or an ask
+// is a deny; an error is never answered, for the CLI may let the tool run then.
+func (a *agent) judge(ctx context.Context, request object) (any, error) {
+	in, err := split(request.get("input"))
+	if err != nil {
+		return ruled(bridge.Deny, "The tool call could not be read."), nil
+	}
+	r := &fieldReader{obj: in}
+	event := r.str("hook_event_name")
+	p := bridge.JudgeParams{
+		AgentRef: a.ref, Tool: r.str("tool_name"), Input: r.raw("tool_input"),
+		ToolUse: r.str("tool_use_id"), Subagent: r.str("agent_id"),
+	}
+	if r.err != nil || event != "PreToolUse" || p.Tool == "" {
+		return ruled(bridge.Deny, "The tool call could not be read."), nil
+	}
+	if isNull(p.Input) {
+		p.Input = json.RawMessage("{}")
+	}
+	if a.tools != nil && p.Subagent != "" && strings.HasPrefix(p.Tool, mcpPrefix) {
+		a.tools.within.note(p.ToolUse, p.Subagent)
+	}
+	if message, ok := interactive[p.Tool]; ok {
+		if p.Tool == askUser {
+			return hookAnswer{}, nil // it is asked for in every mode, and denied there
+		}
+		return ruled(bridge.Deny, message), nil
+	}
+	select {
+	case <-a.stopping:
+		return ruled(bridge.Deny, "This session is being ended."), nil
+	default:
+	}
+	return a.sentence(ctx, p), nil
+}
+
+// sentence is what the client makes of a tool call.
+func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
+	ctx, cancel := context.WithTimeout(ctx, a.judgePatience)
+	defer cancel()
+	res, err := a.host.Judge(ctx, p)
+	switch {
+	case ctx.Err() != nil:
+		return ruled(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.", a.judgePatience))
+	case err != nil && res.Message != "": // the host's own words
+		return ruled(bridge.Deny, res.Message)
+	case err != nil:
+		return ruled(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: %v.", err))
+	case res.Behavior == bridge.Allow:
+		return hookAnswer{}
+	case res.Behavior == bridge.Ask:
+		return ruled(bridge.Ask, res.Message)
+	case res.Message == "":
+		return ruled(bridge.Deny, "Permission denied.")
+	default:
+		return ruled(bridge.Deny, res.Message)
+	}
+}
+
+// registrations are the hooks that initialize names: the adviser's, and the judge's.
+func registrations(cfg bridge.AgentConfig) map[string]any {
+	all := map[string]any{}
+	if cfg.Hooks != nil {
+		for _, r := range hooks.Registrations() {
+			hook := map[string]any{"hookCallbackIds": []string{callback}, "timeout": callbackSeconds}
+			if r.Matcher != "" && r.Matcher != "*" {
+				hook["matcher"] = r.Matcher
+			}
+			all[string(r.Event)] = []any{hook}
+		}
+	}
+	if cfg.Judged {
+		all["PreToolUse"] = []any{judgeRegistration()}
+	}
+	all["ConfigChange"] = []any{settingsRegistration()}
+	return all
+}

@@ -1,0 +1,207 @@
+package claude
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// pins remember which build of the CLI a run began with, and the hashes of builds, in the
+// process and, best effort, on disk: a build of 380 MB takes a quarter of a second.
+type pins struct {
+	file string        // "" = none
+	busy chan struct{} // holds a value while a file is summed up: one at a time
+
+	mu    sync.Mutex
+	first map[string]bridge.ClaudeInfo // by the path it was named by
+	sums  map[string]string            // by path and identity
+}
+
+// cachedSum is the hash of a build.
+type cachedSum struct {
+	Path     string `json:"path"`
+	Identity string `json:"identity"`
+	SHA256   string `json:"sha256"`
+}
+
+const maxCachedSums = 8
+
+func newPins(file string) *pins {
+	return &pins{file: file, busy: make(chan struct{}, 1), first: map[string]bridge.ClaudeInfo{}, sums: map[string]string{}}
+}
+
+// identify completes what is known of a program, and remembers the first under a name.
+func (p *pins) identify(name string, info *bridge.ClaudeInfo) {
+	if stat, err := os.Stat(info.Path); err == nil {
+		info.Identity = identityOf(stat)
+	}
+	info.SHA256 = p.known(*info)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.first[name]; !ok {
+		p.first[name] = *info
+	}
+}
+
+// changed returns what the program was that the run began with, if it is another now.
+func (p *pins) changed(name string, now bridge.ClaudeInfo) (was bridge.ClaudeInfo, changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was = p.first[name]
+	return was, was.Identity != now.Identity || was.Path != now.Path
+}
+
+// move makes another build the one to compare with. It is true for one of those who tell
+// of the change.
+func (p *pins) move(name string, was, now bridge.ClaudeInfo) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first[name].Identity != was.Identity || p.first[name].Path != was.Path {
+		return false
+	}
+	p.first[name] = now
+	return true
+}
+
+// known is the hash of a build, "" if it was never summed up.
+func (p *pins) known(info bridge.ClaudeInfo) string {
+	if info.Identity == "" {
+		return ""
+	}
+	key := info.Path + "\x00" + info.Identity
+	p.mu.Lock()
+	sum, ok := p.sums[key]
+	p.mu.Unlock()
+	if ok {
+		return sum
+	}
+	for _, c := range p.load() {
+		if c.Path == info.Path && c.Identity == info.Identity && len(c.SHA256) == 2*sha256.Size {
+			p.mu.Lock()
+			p.sums[key] = c.SHA256
+			p.mu.Unlock()
+			return c.SHA256
+		}
+	}
+	return ""
+}
+
+// sum is the hash of a build, worked out if need be. "" if ctx ends first, or the file is
+// another by then.
+func (p *pins) sum(ctx context.Context, info bridge.ClaudeInfo) string {
+	select {
+	case p.busy <- struct{}{}:
+		defer func() { <-p.busy }()
+	case <-ctx.Done():
+		return ""
+	}
+	if sum := p.known(info); sum != "" || info.Identity == "" {
+		return sum
+	}
+	sum, err := sumFile(ctx, info)
+	if err != nil {
+		return ""
+	}
+	p.mu.Lock()
+	p.sums[info.Path+"\x00"+info.Identity] = sum
+	p.mu.Unlock()
+	p.save(cachedSum{Path: info.Path, Identity: info.Identity, SHA256: sum})
+	return sum
+}
+
+var errOtherFile = errors.New("the file is another by now")
+
+func sumFile(ctx context.Context, info bridge.ClaudeInfo) (string, error) {
+	f, err := os.Open(info.Path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	for buf := make([]byte, 1<<20); ; {
+		n, err := f.Read(buf)
+		h.Write(buf[:n])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return "", err
+		}
+	}
+	if stat, err := f.Stat(); err != nil || identityOf(stat) != info.Identity {
+		return "", errors.Join(err, errOtherFile)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func (p *pins) load() []cachedSum {
+	if p.file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(p.file)
+	if err != nil {
+		return nil
+	}
+	var list []cachedSum
+	if json.Unmarshal(data, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// save replaces what the file holds for the same path.
+func (p *pins) save(now cachedSum) {
+	if p.file == "" {
+		return
+	}
+	list := []cachedSum{now}
+	for _, c := range p.load() {
+		if c.Path != now.Path && len(list) < maxCachedSums {
+			list = append(list, c)
+		}
+	}
+	if data, err := json.Marshal(list); err == nil {
+		_ = writePrivate(p.file, data) // a cache that cannot be written is no cache
+	}
+}
+
+// pinned is what an agent's process was started from.
+type pinned struct {
+	pins     *pins
+	name     string // that the CLI was asked for by
+	now, was bridge.ClaudeInfo
+	changed  bool
+}
+
+func (p *pins) of(name string, now bridge.ClaudeInfo) pinned {
+	was, changed := p.changed(name, now)
+	return pinned{pins: p, name: name, now: now, was: was, changed: changed}
+}
+
+// tell sums the program up, and says so if it is not the one that the run began with. It
+// runs as long as the agent at most.
+func (p pinned) tell(a *agent) {
+	sum := p.pins.sum(a.ctx, p.now)
+	<-a.settled // of an agent that did not get ready nothing is told
+	if !p.changed || a.muted.Load() || !p.pins.move(p.name, p.was, p.now) {
+		return
+	}
+	a.emit(bridge.Error{Category: bridge.CatStart, Message: fmt.Sprintf(
+		"the Claude CLI was replaced while the run goes on: it was %s and is %s (an update, or somebody else's doing); the run goes on with it",
+		build(p.was, p.pins.known(p.was)), build(p.now, sum))})
+}
+
+func build(info bridge.ClaudeInfo, sum string) string {
+	if sum == "" {
+		sum = "not known"
+	}
+	return fmt.Sprintf("%s %s, sha256 %s", info.Path, info.Version, sum)
+}

@@ -1,0 +1,161 @@
+//go:build linux
+
+package claude
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+)
+
+// liveConfined prepares a confined agent with a home of its own, in which there is
+// something to steal.
+func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, state string) {
+	t.Helper()
+	program, err := sandbox.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	s, model = liveAlone(t, script...)
+	home = t.TempDir()
+	state = filepath.Join(home, "state")
+	for _, path := range []string{filepath.Join(home, ".ssh", "id_rsa"), filepath.Join(state, "journal")} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("PRIVATE"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.cfg.Env["HOME"], s.cfg.Env["CLAUDE_CONFIG_DIR"] = home, filepath.Join(home, ".claude")
+	s.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Hide: []string{state}}
+	return s, model, home, state
+}
+
+// TestLiveSandbox: what the CLI needs works, and what its tools must not do does not.
+func TestLiveSandbox(t *testing.T) {
+	tries := "env | grep -c -e API_KEY -e TOOL_SHELL; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat ~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
+	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}}, reply{text: "done", usage: [3]int{1000, 0, 0}})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.l.ToolShell(self)
+	s.launch()
+	s.turn("go")
+	if last := model.lastRequest(); strings.Contains(last, "PRIVATE") || !strings.Contains(last, "tried") || !strings.Contains(last, `"0\n`) {
+		t.Errorf("the model was told: %s", last)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.dir, "here")); err != nil || string(text) != "in\n" {
+		t.Errorf("the workspace has %q, %v", text, err)
+	}
+	for _, name := range []string{"out", ".claude/settings.json"} {
+		if _, err := os.Lstat(filepath.Join(home, name)); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+	await[bridge.Context](s.host, 1, func(c bridge.Context) bool { return c.Tokens >= 1000 })
+	p := s.agent.Probe(context.Background())
+	if p.Processes < 2 || p.RSSBytes < 1<<20 || p.CPUMS == 0 || p.TranscriptBytes == 0 || !p.Answered || p.Stopped {
+		t.Errorf("probe: %+v", p)
+	}
+	s.stopNow()
+	s.nobodyLeft()
+
+	next := prepare(t, s.spec, s.cfg.Env)
+	next.cfg, next.dir, next.run = s.cfg, s.dir, s.run
+	next.cfg.Resume = true
+	next.launch()
+	if !next.agent.Info().Resumed {
+		t.Error("the session was not gone on with")
+	}
+	next.turn("again")
+	if last := model.lastRequest(); !strings.Contains(last, "tried") || !strings.Contains(last, "again") {
+		t.Errorf("the history was lost: %s", last)
+	}
+}
+
+// TestLiveSandboxStop: the ladder reaches those who are confined, and what they left.
+func TestLiveSandboxStop(t *testing.T) {
+	s, _, _, _ := liveConfined(t, reply{tools: []call{bash("(setsid sleep 1000 >/dev/null 2>&1 &); " +
+		"(setsid env -i sleep 1001 >/dev/null 2>&1 &); touch ready; python3 -c 'import time; time.sleep(100)'")}})
+	s.launch()
+	id := s.send("go")
+	waitFile(t, filepath.Join(s.dir, "ready"))
+	if err := s.agent.Stop(context.Background(), false); err != nil {
+		t.Fatal(err)
+	}
+	s.nobodyLeft()
+	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted {
+		t.Errorf("outcome %q", turn.Outcome)
+	}
+	done := await[bridge.Done](s.host, 1, nil)
+	if !done.Exit.Expected || done.Exit.Swept < 1 {
+		t.Errorf("done: %+v", done)
+	}
+}
+
+// TestLiveSandboxCrash: a signal that ends the CLI shows as one, and a monitor that is
+// killed leaves nobody.
+func TestLiveSandboxCrash(t *testing.T) {
+	for name, signal := range map[string]string{"the CLI": "kill -9 $CLAUDE_PID", "its monitor": "kill -9 $(ps -o ppid= -p $CLAUDE_PID)"} {
+		t.Run(name, func(t *testing.T) {
+			s, _, _, _ := liveConfined(t, reply{tools: []call{bash(signal + "; python3 -c 'import time; time.sleep(100)'")}})
+			s.launch()
+			s.send("go")
+			done := await[bridge.Done](s.host, 1, nil)
+			if done.Exit.Expected || done.Exit.Signal != "killed" {
+				t.Errorf("done: %+v", done.Exit)
+			}
+			s.nobodyLeft()
+		})
+	}
+}
+
+// TestLiveKeys: what the CLI logs in with is not in the environment of its tools, nor in
+// that of hooks; quotes and the shell's directory survive the way.
+func TestLiveKeys(t *testing.T) {
+	s, model := live(t, reply{tools: []call{bash(`env | grep -c -e API_KEY -e TOOL_SHELL; echo "it's $ANTHROPIC_BASE_URL"; mkdir sub; cd sub`)}},
+		reply{tools: []call{bash("pwd")}}, reply{text: "done"})
+	config := filepath.Join(s.cfg.Env["HOME"], ".claude")
+	hook := filepath.Join(s.dir, "hook.txt")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	settings := `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"env > ` + hook + `"}]}]}}`
+	if err := os.WriteFile(filepath.Join(config, "settings.json"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.cfg.SettingSources = []string{"user"}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.l.ToolShell(self)
+	s.launch()
+	s.turn("go")
+	last := model.lastRequest()
+	if !strings.Contains(last, `0\nit's http://127.0.0.1`) || !strings.Contains(last, s.dir+"/sub") {
+		t.Errorf("the tools said: %s", last)
+	}
+	text, err := os.ReadFile(hook)
+	if err != nil || strings.Contains(string(text), "API_KEY") || !strings.Contains(string(text), "ANTHROPIC_BASE_URL") {
+		t.Errorf("the hook had %s, %v", text, err)
+	}
+}
+
+// TestSandboxedStart: what cannot be confined does not start.
+func TestSandboxedStart(t *testing.T) {
+	cmd := exec.Command("/bin/true")
+	cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + t.TempDir()}
+	if _, err := startConfined(cmd, leash.Mark{}, &bridge.SandboxConfig{Program: "/nowhere/bwrap"}); err == nil {
+		t.Fatal("started")
+	}
+}

@@ -1,0 +1,74 @@
+package claude
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+const (
+	longArgument = 256 // bytes; a longer one is recorded by its hash
+	// shortSecret is the length under which a value is no secret: a setting such as
+	// "1" would hide half of what there is to read.
+	shortSecret = 8
+)
+
+// secretNames are parts of the names of variables whose values are secrets.
+var secretNames = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE"}
+
+// recordStart notes how a process was started: cmd as it was run.
+func recordStart(info *bridge.SpawnResult, cmd *exec.Cmd, cfg bridge.AgentConfig) {
+	info.Argv, info.CWD, info.Env = recordedArgs(cmd), cfg.CWD, variables(cmd.Env)
+	info.PermissionMode, info.Sandbox = cmp.Or(cfg.PermissionMode, "default"), cfg.Sandbox != nil
+}
+
+// recordedArgs are the arguments of cmd as they may be written down.
+func recordedArgs(cmd *exec.Cmd) []string {
+	secrets := secretsOf(cmd.Env)
+	args := make([]string, len(cmd.Args))
+	for i, arg := range cmd.Args {
+		args[i] = recordedArg(arg, secrets)
+	}
+	return args
+}
+
+func recordedArg(arg string, secrets map[string]string) string {
+	for value, name := range secrets {
+		if strings.Contains(arg, value) {
+			return "[the value of " + name + "]"
+		}
+	}
+	if len(arg) > longArgument {
+		return fmt.Sprintf("sha256:%x (%d bytes)", sha256.Sum256([]byte(arg)), len(arg))
+	}
+	return arg
+}
+
+// secretsOf are the values of an environment that nobody may read, by value.
+func secretsOf(env []string) map[string]string {
+	secrets := map[string]string{}
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		upper := strings.ToUpper(name)
+		if len(value) >= shortSecret && slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(upper, part) }) {
+			secrets[value] = name
+		}
+	}
+	return secrets
+}
+
+// variables are the names of an environment, sorted.
+func variables(env []string) []string {
+	names := make([]string, 0, len(env))
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,339 @@
+package claude
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+var _ bridge.Terminals = (*Launcher)(nil)
+
+// How a terminal's program ends. HUP is what a terminal that is closed sends: the CLI
+// saves and leaves within 1.6 s (observed with CLI 2.1.329).
+const (
+	hangupGrace   = 3 * time.Second
+	writePatience = 10 * time.Second // for what was typed to be read
+)
+
+// defaultTerm is what the CLI takes the terminal for unless told otherwise.
+const defaultTerm = "xterm-256color"
+
+// terminal is one CLI in a terminal of ours, for a person. Two goroutines serve it: one
+// reads the terminal, one (life) waits for the end and brings it about.
+type terminal struct {
+	session string
+	started bridge.SpawnResult // how it was started
+	child   *leash.Child
+	master  *os.File
+	host    bridge.Host
+
+	writing chan struct{} // holds a value while somebody writes: one at a time, in order
+
+	stopOnce, hurryOnce sync.Once
+	stopping, hurry     chan struct{}
+	done                chan struct{}
+}
+
+// OpenPTY implements bridge.Terminals.
+func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.PTYOpenParams, host bridge.Host) (bridge.Terminal, error) {
+	info, err := l.Detect(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	args, err := terminalArgs(p)
+	if err != nil {
+		return nil, err
+	}
+	env := terminalEnv(l.environ(p.Config.Env), p.Term)
+	p.Config.Resume = true
+	then, err := lookBack(ctx, env, bridge.SpawnParams{AgentRef: p.AgentRef, Config: p.Config})
+	if err != nil {
+		return nil, err
+	}
+	if !then.resumed {
+		return nil, claudeError(bridge.CatResume, "session %s has no history that could be taken over", p.Config.SessionID)
+	}
+	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), args...)...)
+	cmd.Dir, cmd.Env = p.Config.CWD, env
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t, err := startTerminal(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, p, host)
+	if err != nil {
+		return nil, claudeError(bridge.CatStart, "open a terminal: %v", err)
+	}
+	return t, nil
+}
+
+// terminalArgs renders the configuration of an agent for a session that a person has:
+// without what only the wire carries (our tools, verdicts, verdict hooks), and with the
+// same tools, prompt and settings as ever.
+func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
+	cfg := p.Config
+	if err := check(cfg); err != nil {
+		return nil, err
+	}
+	merged, err := mergeSettings(settings(cfg), p.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.SystemPrompt) > argLimit || len(cfg.AppendSystemPrompt) > argLimit || len(merged) > argLimit {
+		return nil, badConfig("prompts and settings of a session in a terminal have to fit into an argument, %d bytes", argLimit)
+	}
+	t := plan{args: []string{
+		"--resume", cfg.SessionID,
+		// The tools of the recorded snapshot are there without their server.
+		"--system-prompt-snapshot", "off",
+		"--setting-sources", strings.Join(cfg.SettingSources, ","),
+		"--settings", merged,
+		// Without it the CLI begins in auto mode, which asks nobody (observed with CLI 2.1.329).
+		"--permission-mode", cmp.Or(cfg.PermissionMode, "default"),
+	}}
+	if cfg.StrictMCP {
+		t.add("--strict-mcp-config")
+	}
+	t.optional("--model", cfg.Model)
+	t.optional("--effort", cfg.Effort)
+	t.optional("--system-prompt", cfg.SystemPrompt)
+	t.optional("--append-system-prompt", cfg.AppendSystemPrompt)
+	if cfg.Tools != nil {
+		t.add("--tools", strings.Join(cfg.Tools, ","))
+	}
+	if len(cfg.AllowedTools) > 0 {
+		t.add(append([]string{"--allowedTools"}, cfg.AllowedTools...)...)
+	}
+	t.add(append(append([]string{"--disallowedTools"}, offForAll...), cfg.DisallowedTools...)...)
+	return t.args, nil
+}
+
+// mergeSettings adds to ours what else a session is to have. Ours win, member by member.
+func mergeSettings(ours, more string) (string, error) {
+	if strings.TrimSpace(more) == "" {
+		return ours, nil
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(more), &all); err != nil || all == nil {
+		return "", badConfig("settings are no JSON object")
+	}
+	own := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(ours), &own); err != nil {
+		return "", badConfig("settings: %v", err)
+	}
+	for name, value := range own {
+		all[name] = value
+	}
+	raw, err := json.Marshal(all)
+	return string(raw), err
+}
+
+// terminalEnv is the agent's environment, in a terminal.
+func terminalEnv(agent []string, term string) []string {
+	var env []string
+	for _, entry := range agent {
+		if name, _, _ := strings.Cut(entry, "="); name != "TERM" && name != "LINES" && name != "COLUMNS" {
+			env = append(env, entry)
+		}
+	}
+	return append(env, "TERM="+cmp.Or(term, defaultTerm))
+}
+
+func startTerminal(cmd *exec.Cmd, mark leash.Mark, p bridge.PTYOpenParams, host bridge.Host) (*terminal, error) {
+	master, slave, err := openPTY(p.Cols, p.Rows)
+	if err != nil {
+		return nil, err
+	}
+	defer slave.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	// Its own session, with this as its controlling terminal: the leash takes Setsid for a
+	// group of its own.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	child, err := startConfined(cmd, mark, p.Config.Sandbox)
+	if err != nil {
+		master.Close()
+		return nil, err
+	}
+	t := &terminal{
+		session: p.Config.SessionID, child: child, master: master, host: host, writing: make(chan struct{}, 1),
+		stopping: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
+	}
+	recordStart(&t.started, cmd, p.Config)
+	var reads sync.WaitGroup
+	reads.Go(t.read)
+	go t.life(&reads)
+	return t, nil
+}
+
+// Started says how it was started.
+func (t *terminal) Started() bridge.SpawnResult { return t.started }
+
+// PID implements bridge.Terminal.
+func (t *terminal) PID() int { return t.child.PID() }
+
+// Done implements bridge.Terminal.
+func (t *terminal) Done() <-chan struct{} { return t.done }
+
+// read hands on what the terminal shows. While the client does not read, nor does this,
+// and the program waits.
+func (t *terminal) read() {
+	buf := make([]byte, bridge.PTYChunk)
+	for {
+		n, err := t.master.Read(buf)
+		if n > 0 {
+			t.host.Emit(bridge.Event{Body: bridge.PTY{Data: append([]byte(nil), buf[:n]...)}})
+		}
+		if err != nil {
+			return // EIO when nobody has the other end any more, or life has had enough
+		}
+	}
+}
+
+// Write implements bridge.Terminal.
+func (t *terminal) Write(ctx context.Context, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, writePatience)
+	defer cancel()
+	select {
+	case t.writing <- struct{}{}:
+		defer func() { <-t.writing }()
+	case <-t.done:
+		return t.over()
+	case <-ctx.Done():
+		return t.unread(0, len(data), ctx.Err())
+	}
+	if err := t.master.SetWriteDeadline(time.Time{}); err != nil {
+		return t.over()
+	}
+	stop := context.AfterFunc(ctx, func() { _ = t.master.SetWriteDeadline(time.Now()) })
+	n, err := t.master.Write(data)
+	if !stop() && err == nil {
+		return nil
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return t.unread(n, len(data), cmp.Or(ctx.Err(), err))
+	case errors.Is(err, os.ErrClosed), errors.Is(err, syscall.EIO), errors.Is(err, io.ErrClosedPipe):
+		return t.over()
+	}
+	return fmt.Errorf("write to the terminal: %w", err)
+}
+
+func (t *terminal) over() error {
+	return &bridge.RPCError{Code: bridge.CodeEnded, Message: "the terminal's program has ended"}
+}
+
+func (t *terminal) unread(n, of int, why error) error {
+	if errors.Is(why, context.Canceled) {
+		return why
+	}
+	return &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
+		Message: fmt.Sprintf("the terminal's program does not read: %d of %d bytes were taken", n, of)}
+}
+
+// Resize implements bridge.Terminal.
+func (t *terminal) Resize(cols, rows int) error {
+	if err := setSize(t.master, cols, rows); err != nil {
+		if isClosed(t.done) {
+			return t.over()
+		}
+		return fmt.Errorf("resize the terminal: %w", err)
+	}
+	return nil
+}
+
+// Stop implements bridge.Terminal.
+func (t *terminal) Stop(ctx context.Context, now bool) error {
+	if now {
+		t.quicken()
+	}
+	t.stopOnce.Do(func() { close(t.stopping) })
+	if deadline, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(time.Until(deadline)-quickLadder, t.quicken).Stop()
+	}
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		_ = t.child.Signal(syscall.SIGKILL) // life sweeps the rest
+		return fmt.Errorf("close the terminal: %w", ctx.Err())
+	}
+}
+
+func (t *terminal) quicken() { t.hurryOnce.Do(func() { close(t.hurry) }) }
+
+// life waits for the end of the program, brings it about when asked, and closes the
+// books. It is the only one who emits done.
+func (t *terminal) life(reads *sync.WaitGroup) {
+	expected := false
+	select {
+	case <-t.child.Done():
+	case <-t.stopping:
+		expected = true
+		t.ladder()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	swept, err := t.child.Kill(ctx)
+	cancel()
+	if err != nil {
+		t.host.Emit(bridge.Event{Body: bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)}})
+	}
+	<-t.child.Done() // KILL was sent; the kernel owes the rest
+	// What it wrote last is read to its end, which comes by itself unless somebody whom
+	// nobody may end holds the terminal.
+	_ = t.master.SetReadDeadline(time.Now().Add(drainGrace))
+	reads.Wait()
+	t.master.Close()
+	t.host.Emit(bridge.Event{Body: bridge.Done{SessionID: t.session, Exit: exitOf(t.child, expected, swept)}})
+	close(t.done)
+}
+
+// ladder ends the program: as a terminal does that is closed, then by TERM.
+func (t *terminal) ladder() {
+	t.child.Remember() // before it is asked to end: its orphans are then known
+	for _, step := range []struct {
+		signal syscall.Signal
+		grace  time.Duration
+	}{{syscall.SIGHUP, hangupGrace}, {syscall.SIGTERM, termGrace}} {
+		hurried := isClosed(t.hurry)
+		if hurried && step.signal == syscall.SIGHUP {
+			continue
+		}
+		_ = t.child.Signal(step.signal)     // a failure shows in the wait
+		_ = t.child.Signal(syscall.SIGCONT) // a stopped process sees neither
+		if hurried {
+			step.grace = hurryGrace
+		}
+		if t.wait(step.grace, hurried) {
+			return
+		}
+	}
+}
+
+// wait says whether the program has ended within d, or before there is a hurry.
+func (t *terminal) wait(d time.Duration, hurried bool) bool {
+	late := time.NewTimer(d)
+	defer late.Stop()
+	hurry := t.hurry
+	if hurried {
+		hurry = nil
+	}
+	select {
+	case <-t.child.Done():
+		return true
+	case <-late.C:
+	case <-hurry:
+	}
+	return false
+}

@@ -1,0 +1,288 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// desk is a person at a session's terminal.
+type desk struct {
+	*stageOf
+	host *testHost
+	term bridge.Terminal
+}
+
+// sit opens the stage's session in a terminal. Nothing of the stage's own agent may be left.
+func (s *stageOf) sit(change func(*bridge.PTYOpenParams)) *desk {
+	s.t.Helper()
+	d, err := s.trySit(change)
+	if err != nil {
+		s.t.Fatalf("open a terminal: %v", err)
+	}
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := d.term.Stop(ctx, true); err != nil {
+			s.t.Errorf("stop: %v", err)
+		}
+		s.nobodyLeft()
+	})
+	return d
+}
+
+func (s *stageOf) trySit(change func(*bridge.PTYOpenParams)) (*desk, error) {
+	d := &desk{stageOf: s, host: newHost(s.t)}
+	p := bridge.PTYOpenParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Config: s.cfg, Cols: 100, Rows: 30}
+	if change != nil {
+		change(&p)
+	}
+	var err error
+	d.term, err = s.l.OpenPTY(context.Background(), s.run, s.spec, p, d.host)
+	return d, err
+}
+
+// shown is all that the terminal has shown.
+func (d *desk) shown() string {
+	var b strings.Builder
+	for _, p := range of[bridge.PTY](d.host) {
+		b.Write(p.Data)
+	}
+	return b.String()
+}
+
+// sees waits until the terminal has shown a text; the CLI moves the cursor where there
+// are blanks.
+func (d *desk) sees(text string) {
+	d.t.Helper()
+	d.seesAfter(0, text)
+}
+
+func (d *desk) seesAfter(n int, text string) {
+	d.t.Helper()
+	deadline := time.After(patience)
+	for {
+		d.host.mu.Lock()
+		change := d.host.change
+		d.host.mu.Unlock()
+		if s := d.shown(); len(s) >= n && strings.Contains(plain(s[n:]), strings.ReplaceAll(text, " ", "")) {
+			return
+		}
+		select {
+		case <-change:
+		case <-deadline:
+			d.t.Fatalf("waited in vain for %q; the terminal has shown:\n%s\n%s", text, plain(d.shown()), d.host.dump())
+		}
+	}
+}
+
+// plain is what was shown, without control sequences and blanks.
+func plain(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == 0x1b && i+1 < len(s) && s[i+1] == '[':
+			for i += 2; i < len(s) && (s[i] < 0x40 || s[i] > 0x7e); i++ {
+			}
+		case c == 0x1b && i+1 < len(s) && s[i+1] == ']':
+			for i += 2; i < len(s) && s[i] != 7 && s[i] != 0x1b; i++ {
+			}
+		case c > ' ':
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func (d *desk) types(text string) {
+	d.t.Helper()
+	if err := d.term.Write(context.Background(), []byte(text)); err != nil {
+		d.t.Fatalf("type %q: %v", text, err)
+	}
+}
+
+func (d *desk) done() bridge.Done {
+	d.t.Helper()
+	e := await[bridge.Done](d.host, 1, nil)
+	select {
+	case <-d.term.Done():
+	case <-time.After(patience):
+		d.t.Fatal("Done is not closed after the event")
+	}
+	return e
+}
+
+// spokenTo is a stage whose session has one turn, and no process, and a CLI that has no
+// questions.
+func spokenTo(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
+	t.Helper()
+	model := startAPI(t, append([]reply{{text: "I am the agent."}}, script...)...)
+	s := prepare(t, spec, model.env())
+	s.cfg.Env["CLAUDE_CODE_SANDBOXED"] = "1"
+	home := s.cfg.Env["HOME"]
+	key := s.cfg.Env["ANTHROPIC_API_KEY"]
+	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true,
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".claude.json"), known, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.cfg.AppendSystemPrompt = "You are Orchestrator I."
+	s.launch()
+	s.turn("first word")
+	if err := s.agent.Stop(context.Background(), false); err != nil {
+		t.Fatal(err)
+	}
+	return s, model
+}
+
+func TestTakeoverInATerminal(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, model := spokenTo(t, spec, reply{text: "Nine-thousand-ninety it is."})
+		mark := transcript.Length(s.record())
+		d := s.sit(func(p *bridge.PTYOpenParams) { p.Settings = `{"crossSessionInbound":"allow","env":{"SEEN":"1"}}` })
+		if d.term.PID() <= 0 {
+			t.Error("no pid")
+		}
+		d.sees("I am the agent.")
+		n := len(d.shown())
+		d.types("use port 9090")
+		d.seesAfter(n, "use port 9090")
+		d.types("\r")
+		d.seesAfter(n, "Nine-thousand-ninety")
+		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") || !strings.Contains(sent, "first word") || !strings.Contains(sent, "You are Orchestrator I.") {
+			t.Errorf("the human's word went out without the history or the role:\n%.2000s", sent)
+		}
+		d.leave()
+		if e := d.done(); e.Exit.Code != 0 || e.Exit.Expected || e.SessionID != s.cfg.SessionID {
+			t.Errorf("done: %+v", e)
+		}
+		since, err := transcript.ReadSince(context.Background(), s.record(), mark, time.Now(), transcript.DigestLimits{})
+		if err != nil || since.Words != 1 || !cmp.Equal(since.Typed, []string{"use port 9090"}) || !slices.Contains(since.Said, "Nine-thousand-ninety it is.") {
+			t.Errorf("what the transcript has since: %+v, %v", since, err)
+		}
+		// The next supervised process has it in its history.
+		s.cfg.Resume = true
+		s.host = newHost(t)
+		model.reset(reply{text: "so be it"})
+		if err := s.try(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.stopNow)
+		s.turn("go on")
+		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") || !strings.Contains(sent, "Nine-thousand-ninety") || !strings.Contains(sent, "go on") {
+			t.Errorf("the supervised turn does not know what the human said:\n%.3000s", sent)
+		}
+	})
+}
+
+// leave types /exit, once the prompt is there.
+func (d *desk) leave() {
+	d.t.Helper()
+	n := len(d.shown())
+	d.types("/exit")
+	d.seesAfter(n, "/exit")
+	d.types("\r")
+}
+
+// record is where the session's transcript lies.
+func (s *stageOf) record() string {
+	s.t.Helper()
+	path, ok := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
+	if !ok {
+		s.t.Fatal("there is no transcript")
+	}
+	return path
+}
+
+// TestTerminalIsClosed in order: the CLI saves and leaves, nothing of it is left.
+func TestTerminalIsClosed(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, _ := spokenTo(t, spec)
+		d := s.sit(nil)
+		d.sees("I am the agent.")
+		if err := d.term.Resize(60, 20); err != nil {
+			t.Errorf("resize: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := d.term.Stop(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+		if e := d.done(); !e.Exit.Expected || e.Exit.Signal == "killed" {
+			t.Errorf("done: %+v", e)
+		}
+		if err := d.term.Write(ctx, []byte("x")); errCode(err) != bridge.CodeEnded {
+			t.Errorf("a write to what has ended: %v", err)
+		}
+		if err := d.term.Resize(10, 10); errCode(err) != bridge.CodeEnded {
+			t.Errorf("a resize of what has ended: %v", err)
+		}
+	})
+}
+
+func TestTerminalArguments(t *testing.T) {
+	cfg := bridge.AgentConfig{
+		SessionID: "3f6a1c0e-5d3b-4a52-9a77-0e4d4c1b2a10", CWD: "/w", Model: "opus", StrictMCP: true, SettingSources: []string{"user"},
+		Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"}, AppendSystemPrompt: "role",
+		JSONSchema: json.RawMessage(`{}`), Partial: true, MCPTools: []bridge.ToolSpec{{Name: "x"}}, AskTools: []string{"Bash"},
+	}
+	args, err := terminalArgs(bridge.PTYOpenParams{Config: cfg, Settings: `{"hooks":{"Stop":[]},"crossSessionInbound":"allow"}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append([]string{
+		"--resume", cfg.SessionID, "--system-prompt-snapshot", "off", "--setting-sources", "user",
+		"--settings", `{"crossSessionInbound":"refuse","hooks":{"Stop":[]},"permissions":{"ask":["Bash"]}}`,
+		"--permission-mode", "default", "--strict-mcp-config", "--model", "opus", "--append-system-prompt", "role", "--tools", "Read,Grep", "--disallowedTools",
+	}, append(slices.Clone(offForAll), "Bash(rm *)")...)
+	if diff := cmp.Diff(want, args); diff != "" {
+		t.Error(diff)
+	}
+	for name, change := range map[string]func(*bridge.PTYOpenParams){
+		"settings that are none":  func(p *bridge.PTYOpenParams) { p.Settings = `[1]` },
+		"null settings":           func(p *bridge.PTYOpenParams) { p.Settings = `null` },
+		"a prompt too long":       func(p *bridge.PTYOpenParams) { p.Config.AppendSystemPrompt = strings.Repeat("x", argLimit+1) },
+		"a mode that asks nobody": func(p *bridge.PTYOpenParams) { p.Config.PermissionMode = "bypassPermissions" },
+		"no session":              func(p *bridge.PTYOpenParams) { p.Config.SessionID = "--help" },
+	} {
+		p := bridge.PTYOpenParams{Config: cfg}
+		change(&p)
+		if _, err := terminalArgs(p); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	env := terminalEnv(environ([]string{"TERM=dumb", "HOME=/h", "SECRET=1"}, map[string]string{"LINES": "3", "A": "b"}), "")
+	for _, entry := range []string{"TERM=xterm-256color", "HOME=/h", "A=b"} {
+		if !slices.Contains(env, entry) {
+			t.Errorf("the environment lacks %s: %v", entry, env)
+		}
+	}
+	if got := fmt.Sprint(env); strings.Contains(got, "SECRET") || strings.Contains(got, "LINES") || strings.Contains(got, "dumb") {
+		t.Errorf("the environment has too much: %v", env)
+	}
+}
+
+// TestTerminalOfASessionWithoutAHistory: there is nothing to resume.
+func TestTerminalOfASessionWithoutAHistory(t *testing.T) {
+	s := prepare(t, standInSpec(t), nil)
+	if _, err := s.trySit(nil); err == nil || !strings.Contains(err.Error(), "no history") {
+		t.Errorf("%v", err)
+	}
+	if len(s.host.all()) != 0 {
+		t.Error("events of a terminal that is not there")
+	}
+}

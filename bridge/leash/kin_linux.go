@@ -1,0 +1,3 @@
+package leash
+
+func procAt(pid int) (proc, error) { return readProc(pid) }

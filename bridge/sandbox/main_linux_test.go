@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == Command {
+		if err := Canary(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) == 3 && os.Args[1] == "connect" {
+		if _, err := net.Dial("unix", os.Args[2]); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const patience = 30 * time.Second
+
+// bubblewrap finds it, or skips: CI says loudly when it is missing.
+func bubblewrap(t testing.TB) string {
+	t.Helper()
+	path, err := Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+// world is a home with something to steal, a workspace and a state directory, none of
+// them in the usual place for temporary files.
+type world struct {
+	home, work, state string
+	cfg               bridge.SandboxConfig
+	env               []string
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	base := t.TempDir()
+	w := &world{home: filepath.Join(base, "home"), work: filepath.Join(base, "work"), state: filepath.Join(base, "home", ".local", "state", "arbiter")}
+	put(t, filepath.Join(w.home, ".ssh", "id_rsa"), "PRIVATE")
+	put(t, filepath.Join(w.home, ".netrc"), "PRIVATE")
+	put(t, filepath.Join(w.home, ".bashrc"), "echo hi")
+	put(t, filepath.Join(w.home, ".claude", "settings.json"), "{}")
+	put(t, filepath.Join(w.state, "journal"), "PRIVATE")
+	put(t, filepath.Join(w.work, "README"), "hello")
+	w.cfg = bridge.SandboxConfig{Program: bubblewrap(t), Hide: []string{w.state}}
+	w.env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "LANG=C"}
+	return w
+}
+
+func put(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sh runs a script inside and returns what it said.
+func (w *world) sh(t testing.TB, script string) (string, error) {
+	t.Helper()
+	return w.run(t, "/bin/sh", "-c", script)
+}
+
+func (w *world) run(t testing.TB, name string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = w.work, w.env
+	if err := Wrap(cmd, &w.cfg); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), err
+}
+
+func (w *world) trial(t testing.TB, program string) bridge.SandboxResult {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := w.cfg
+	cfg.Program = program
+	r, err := Trial(ctx, cfg, Place{CWD: w.work, Env: w.env, Mark: leash.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"}, Self: []string{self, Command}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// files lists everything below the world, to see what a trial leaves.
+func (w *world) files(t testing.TB) string {
+	t.Helper()
+	var list []string
+	for _, dir := range []string{w.work, w.state, w.home} {
+		_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(path, "canary") {
+				list = append(list, path)
+			}
+			return nil
+		})
+	}
+	return strings.Join(list, "\n")
+}

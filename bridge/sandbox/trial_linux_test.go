@@ -1,0 +1,82 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTrial(t *testing.T) {
+	w := newWorld(t)
+	r := w.trial(t, w.cfg.Program)
+	if !r.Holds || r.Reason != "" || r.Version == "" {
+		t.Errorf("%+v", r)
+	}
+	if left := w.files(t); left != "" {
+		t.Errorf("left behind:\n%s", left)
+	}
+}
+
+// TestLies: sandboxes that do not do what they are told are found out, each by what it
+// left undone.
+func TestLies(t *testing.T) {
+	w := newWorld(t)
+	real := w.cfg.Program
+	// Each script gets bubblewrap's arguments.
+	const says = `[ "$1" = --version ] && { echo bubblewrap 0.8.0; exit 0; }` + "\n"
+	const rest = `while [ "$1" != -- ]; do [ "$1" = --chdir ] && cd "$2"; shift; done; shift` + "\n"
+	filter := func(rule string) string {
+		return "#!/usr/bin/env bash\n" + says + `a=()
+while [ $# -gt 0 ]; do
+  if [ "$1" = -- ]; then break; fi
+  ` + rule + `
+  a+=("$1"); shift
+done
+exec ` + real + ` "${a[@]}" "$@"
+`
+	}
+	for name, c := range map[string]struct{ script, want string }{
+		"it is not there":             {"", "no such file"},
+		"it cannot be run":            {"nothing to execute", "exec format error"},
+		"it is another program":       {"#!/bin/sh\necho sandbox-exec 1.0", "no bubblewrap"},
+		"it is too old":               {"#!/bin/sh\necho bubblewrap 0.1.8", "too old"},
+		"it has no permission":        {"#!/bin/sh\n" + says + "echo bwrap: No permissions to create new namespace >&2; exit 1", "No permissions"},
+		"it does nothing":             {"#!/bin/sh\n" + says + "exit 0", "was not run"},
+		"it says something":           {"#!/bin/sh\n" + says + `echo '{"nonce":"x"}'`, "was not run"},
+		"it repeats the errand":       {"#!/bin/sh\n" + says + "cat", "was not run"},
+		"it confines nothing":         {"#!/bin/sh\n" + says + rest + `exec "$@"`, "no mount namespace"},
+		"it makes but a namespace":    {"#!/bin/sh\n" + says + rest + `exec ` + real + ` --dev-bind / / --unshare-user --cap-drop ALL -- "$@"`, "can be written to"},
+		"it hides and lets write":     {filter(`if [ "$1" = --ro-bind ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`), "can be written to"},
+		"it hides nothing":            {filter(`if [ "$1" = --tmpfs ] && [ "$2" = "` + w.state + `" ]; then shift 2; continue; fi; if [ "$1" = --remount-ro ] && [ "$2" = "` + w.state + `" ]; then shift 2; continue; fi`), "can be looked into"},
+		"it hides one thing less":     {filter(`if [ "$2" = "` + filepath.Join(w.home, ".ssh") + `" ]; then shift 2; continue; fi`), "can be looked into"},
+		"it hides no file":            {filter(`if [ "$3" = "` + filepath.Join(w.home, ".netrc") + `" ]; then shift 3; continue; fi`), "can be looked into"},
+		"it does not seal":            {filter(`if [ "$1" = --remount-ro ]; then shift 2; continue; fi`), "can be written to"},
+		"it shares temporary files":   {filter(`if [ "$1" = --tmpfs ] && [ "$2" = /var/tmp ]; then a+=(--bind /var/tmp /var/tmp); shift 2; continue; fi`), "not private"},
+		"it lets settings be written": {filter(`if [ "$1" = --ro-bind ] && [ "$2" = "` + filepath.Join(w.home, ".claude") + `" ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`), "can be written to"},
+		"it confines the workspace":   {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work + `" ]; then a+=(--ro-bind "$2" "$3"); shift 3; continue; fi`), "cannot be written to"},
+		"it gives another workspace":  {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work + `" ]; then a+=(--tmpfs "$2"); shift 3; continue; fi`), "cannot be written to"},
+		"it makes no user namespace":  {filter(`if [ "$1" = --unshare-user ]; then shift; continue; fi`), "by /proc"},
+		"it leaves capabilities":      {filter(`if [ "$1" = --cap-drop ]; then shift 2; continue; fi`), "capabilities"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if (name == "it leaves capabilities" || name == "it makes no user namespace") && os.Getuid() != 0 {
+				t.Skip("an ordinary user has none to leave")
+			}
+			program := filepath.Join(t.TempDir(), "bwrap")
+			if c.script != "" {
+				put(t, program, c.script)
+				if err := os.Chmod(program, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := w.trial(t, program)
+			if r.Holds || !strings.Contains(r.Reason, c.want) {
+				t.Errorf("holds %v, reason %q, want %q", r.Holds, r.Reason, c.want)
+			}
+			if left := w.files(t); left != "" {
+				t.Errorf("left behind:\n%s", left)
+			}
+		})
+	}
+}

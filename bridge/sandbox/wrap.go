@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/inherit"
+)
+
+// dropped are variables that lead to what is hidden.
+var dropped = []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST"}
+
+// Wrap has cmd run inside a sandbox: its path, arguments and environment become those
+// of bubblewrap, and it gets a session, so that it has no terminal to type into. A nil
+// cfg leaves cmd as it is. Dir and Env are to be set before, and cmd is to be started by
+// [leash.StartMonitored]. Errors say what cannot be confined.
+func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
+	if cfg == nil {
+		return nil
+	}
+	m, err := plan(cmd, *cfg)
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	cwd, err := filepath.EvalSymlinks(cmd.Dir)
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	// Of root's capabilities none is left. Its user namespace keeps root, too, from going
+	// round by /proc/PID/root of those outside, of whom bubblewrap's monitor has no
+	// capabilities either (observed with bubblewrap 0.8.0).
+	args := []string{cfg.Program, "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-user", "--unshare-ipc", "--cap-drop", "ALL"}
+	args = append(args, m.args()...)
+	args = append(args, "--chdir", cwd, "--", cmd.Path)
+	cmd.Args = append(args, cmd.Args[1:]...)
+	cmd.Path = cfg.Program
+	cmd.Env = slices.DeleteFunc(slices.Clone(cmd.Env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(dropped, name)
+	})
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+	return nil
+}
+
+// plan says how everything is seen by cmd.
+func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
+	if cmd.Dir == "" || cmd.Env == nil {
+		return nil, errors.New("no directory or no environment given")
+	}
+	env := func(name string) string { return inherit.Lookup(cmd.Env, name) }
+	config := inherit.ConfigDir(cmd.Env, cmd.Dir)
+	home := env("HOME")
+	if !filepath.IsAbs(home) || config == "" {
+		return nil, errors.New("no home directory is known: set HOME")
+	}
+	m := mounts{}
+	steps := []func() error{
+		each(m, hiddenBy(home, env), hidden, false),
+		each(m, temporary(env), private, false),
+		each(m, []string{home}, readOnly, false),
+		func() error { return m.configuration(config) },
+		each(m, []string{filepath.Join(home, ".claude.json")}, guarded, false),
+		each(m, cfg.Write, writable, true),
+		each(m, []string{cmd.Dir}, writable, true),
+		func() error { return m.repository(cmd.Dir) },
+		each(m, cfg.Hide, secret, false),
+		each(m, cfg.Reach, shown, false),
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.program(cmd.Path); err != nil {
+		return nil, err
+	}
+	if shell := env("CLAUDE_CODE_SHELL_PREFIX"); filepath.IsAbs(shell) {
+		if err := m.program(shell); err != nil {
+			return nil, fmt.Errorf("the shell prefix: %w", err)
+		}
+	}
+	return m, m.sane(cmd.Dir, cfg)
+}
+
+func each(m mounts, paths []string, v view, must bool) func() error {
+	return func() error {
+		for _, path := range paths {
+			if err := m.add(path, v, must); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// program shows the program itself where what it lies in is empty.
+func (m mounts) program(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	for _, p := range []string{path, real} {
+		if v := m.above(p); v == hidden || v == private || v == secret {
+			if err := m.add(p, readOnly, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sane refuses what would not confine, or would leave nothing to work in.
+func (m mounts) sane(workspace string, cfg bridge.SandboxConfig) error {
+	real, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return err
+	}
+	if m[real].view != writable {
+		return fmt.Errorf("the workspace %s is to be hidden", workspace)
+	}
+	tool, err := filepath.EvalSymlinks(cfg.Program)
+	if err != nil {
+		return err
+	}
+	for _, path := range m.paths(writable) {
+		if under(tool, path) {
+			return fmt.Errorf("%s lies in %s, where agents can write: it is not to be trusted", cfg.Program, path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package sandbox
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// TestWhatIsInside: what an agent may and may not, tried by a shell. Each case that
+// must fail does not fail without the sandbox.
+func TestWhatIsInside(t *testing.T) {
+	w := newWorld(t)
+	extra := filepath.Join(filepath.Dir(w.home), "extra")
+	put(t, filepath.Join(extra, "x"), "")
+	put(t, filepath.Join(w.work, "private", "key"), "PRIVATE")
+	w.cfg.Write = []string{extra}
+	w.cfg.Hide = append(w.cfg.Hide, filepath.Join(w.work, "private"), filepath.Join(w.home, "not-there"))
+	if out, err := exec.Command("git", "init", "-q", w.work).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("HOME", w.home)
+	for _, c := range []struct {
+		name, script string
+		may          bool
+	}{
+		{"reads the workspace", "cat README", true},
+		{"writes the workspace", "echo x > new && mkdir dir && rm -r new dir", true},
+		{"writes what is named", "echo x > " + extra + "/y", true},
+		{"writes a temporary file", `f=$(mktemp) && echo x > "$f"`, true},
+		{"writes /var/tmp", "echo x > /var/tmp/arbiter-sandbox-test", true},
+		{"keeps a transcript", "mkdir -p ~/.claude/projects/p && echo x > ~/.claude/projects/p/s.jsonl", true},
+		{"has devices", "echo x > /dev/null && head -c1 /dev/urandom > r", true},
+		{"reads the system", "cat /etc/passwd > /dev/null && ls /usr > /dev/null", true},
+		{"commits", "git -c user.name=a -c user.email=a@b add README && git -c user.name=a -c user.email=a@b commit -qm x", true},
+		{"signals itself", "kill -0 $$", true},
+
+		{"writes the home", "echo x > ~/x", false},
+		{"changes a start-up file", "echo x >> ~/.bashrc", false},
+		{"writes /etc", "echo x > /etc/arbiter-sandbox-test", false},
+		{"writes /usr", "echo x > /usr/arbiter-sandbox-test", false},
+		{"reads a key", "cat ~/.ssh/id_rsa", false},
+		{"sees keys", "test -n \"$(ls -A ~/.ssh)\"", false},
+		{"reads a password", "cat ~/.netrc", false},
+		{"writes where keys were", "echo x > ~/.ssh/config", false},
+		{"reads the state", "cat " + w.state + "/journal", false},
+		{"writes the state", "echo x > " + w.state + "/journal", false},
+		{"makes the state anew", "mkdir -p " + w.state + "/runs", false},
+		{"moves the state away", "mv " + w.state + " " + w.state + ".old", false},
+		{"reads what is hidden in the workspace", "cat private/key", false},
+		{"removes what hides", "rm -r private", false},
+		{"plants a hook of git's", "echo x > .git/hooks/pre-commit", false},
+		{"points git elsewhere", "git config core.hooksPath x", false},
+		{"makes the repository anew", "mv .git .old && git init -q .", false},
+		{"changes the CLI's settings", "echo x > ~/.claude/settings.json", false},
+		{"makes settings", "echo x > ~/.claude/settings.local.json", false},
+		{"plants an agent", "mkdir -p ~/.claude/agents", false},
+		{"unmounts", "umount " + w.state, false},
+		{"mounts", "mount -t tmpfs x /usr || mount -o remount,rw /", false},
+		{"sets the kernel", "echo x > /proc/sys/kernel/core_pattern", false},
+		{"sees the other temporary files", "ls -d /tmp/* 2>/dev/null | grep -v " + strings.Split(w.home, "/")[2], false},
+		{"goes round through another's root", "cat /proc/$PPID/root" + w.state + "/journal", false},
+		{"has the key agent", `test -n "$SSH_AUTH_SOCK"`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := w.sh(t, c.script)
+			if (err == nil) != c.may {
+				t.Errorf("%s: error %v, want may=%v: %s", c.script, err, c.may, out)
+			}
+			if strings.Contains(out, "PRIVATE") {
+				t.Errorf("%s: told %s", c.script, out)
+			}
+		})
+	}
+	if got, err := os.ReadFile(filepath.Join(w.state, "journal")); err != nil || string(got) != "PRIVATE" {
+		t.Errorf("the state is %q, %v", got, err)
+	}
+	for _, path := range []string{"/var/tmp/arbiter-sandbox-test", "/etc/arbiter-sandbox-test", "/usr/arbiter-sandbox-test"} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s came out", path)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl")); err != nil || string(got) != "x\n" {
+		t.Errorf("the transcript outside is %q, %v", got, err)
+	}
+}
+
+// TestUserNamespace: one of its own gives a process capabilities over mounts, but not
+// over those it came with.
+func TestUserNamespace(t *testing.T) {
+	w := newWorld(t)
+	out, err := w.sh(t, "unshare --user --map-current-user --mount sh -c 'umount "+w.state+"; mount -o remount,rw /; cat "+w.state+"/journal; echo x > ~/x'")
+	if err == nil || strings.Contains(out, "PRIVATE") {
+		t.Errorf("got out: %v %s", err, out)
+	}
+	if _, err := os.Lstat(filepath.Join(w.home, "x")); err == nil {
+		t.Error("wrote to the home")
+	}
+}
+
+// TestSockets: those of a hidden directory are not there, those that are to be reached
+// are.
+func TestSockets(t *testing.T) {
+	w := newWorld(t)
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	w.cfg.Hide = append(w.cfg.Hide, dir)
+	for _, name := range []string{"closed", "open"} {
+		l, err := net.Listen("unix", filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+	}
+	w.cfg.Reach = []string{filepath.Join(dir, "open")}
+	self, _ := os.Executable()
+	if out, err := w.run(t, self, "connect", filepath.Join(dir, "closed")); err == nil {
+		t.Errorf("a hidden socket was reached: %s", out)
+	}
+	if out, err := w.run(t, self, "connect", filepath.Join(dir, "open")); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestLogin: who has logged in has a configuration that takes a new token, by renaming,
+// and nothing that commands.
+func TestLogin(t *testing.T) {
+	w := newWorld(t)
+	put(t, filepath.Join(w.home, ".claude", login), "OLD")
+	out, err := w.sh(t, "cd ~/.claude && echo NEW > tmp && mv tmp "+login)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got, _ := os.ReadFile(filepath.Join(w.home, ".claude", login)); string(got) != "NEW\n" {
+		t.Errorf("the token is %q", got)
+	}
+	for _, name := range commanding {
+		script := "cd ~/.claude && (echo x > " + name + " || echo x > " + name + "/x || mv " + name + " moved)"
+		if out, err := w.sh(t, script); err == nil {
+			t.Errorf("%s could be changed: %s", name, out)
+		}
+	}
+}
+
+// TestWorktree: the repository of a worktree is written to, where the two name each
+// other; a file that an agent could have written opens nothing.
+func TestWorktree(t *testing.T) {
+	w := newWorld(t)
+	base := filepath.Dir(w.home)
+	repo, tree := filepath.Join(base, "repo"), filepath.Join(base, "tree")
+	git := func(args ...string) {
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		cmd.Dir, cmd.Env = base, w.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	git("init", "-q", repo)
+	git("-C", repo, "commit", "-q", "--allow-empty", "-m", "x")
+	git("-C", repo, "worktree", "add", "-q", tree)
+	w.work = tree
+	if out, err := w.sh(t, "git -c user.name=a -c user.email=a@b commit --allow-empty -qm y"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out, err := w.sh(t, "echo x > "+repo+"/.git/hooks/post-commit"); err == nil {
+		t.Errorf("planted: %s", out)
+	}
+	if out, err := w.sh(t, "echo x > .git"); err == nil {
+		t.Errorf("the worktree's file was changed: %s", out)
+	}
+	forged := filepath.Join(base, "forged")
+	put(t, filepath.Join(forged, ".git"), "gitdir: "+filepath.Join(repo, ".git", "worktrees", "tree"))
+	w.work = forged
+	if out, err := w.sh(t, "echo x > "+repo+"/.git/x"); err == nil {
+		t.Errorf("a forged worktree opened the repository: %s", out)
+	}
+}
+
+// TestRefusals: what cannot be confined is an error, not silence.
+func TestRefusals(t *testing.T) {
+	w := newWorld(t)
+	loop := filepath.Join(w.home, "link")
+	if err := os.Symlink(w.work, loop); err != nil {
+		t.Fatal(err)
+	}
+	inside := filepath.Join(w.work, "bwrap")
+	put(t, inside, "#!/bin/sh\n")
+	for name, change := range map[string]func(*bridge.SandboxConfig, *exec.Cmd){
+		"the workspace is hidden":             func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{w.work} },
+		"the workspace is hidden by a link":   func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{loop} },
+		"a relative path":                     func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{"x"} },
+		"writes what is not there":            func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Write = []string{w.work + "/nope"} },
+		"writes everywhere":                   func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Write = []string{"/"} },
+		"bubblewrap lies in the workspace":    func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Program = inside },
+		"no home":                             func(_ *bridge.SandboxConfig, cmd *exec.Cmd) { cmd.Env = []string{"PATH=/bin"} },
+		"the workspace is the root directory": func(_ *bridge.SandboxConfig, cmd *exec.Cmd) { cmd.Dir = "/" },
+	} {
+		cmd := exec.Command("/bin/true")
+		cmd.Dir, cmd.Env = w.work, slices.Clone(w.env)
+		cfg := w.cfg
+		change(&cfg, cmd)
+		if err := Wrap(cmd, &cfg); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestKeys are those that tools do not get.
+func TestKeys(t *testing.T) {
+	env := []string{
+		"PATH=/bin", "ANTHROPIC_API_KEY=a", "ANTHROPIC_AUTH_TOKEN=b", "CLAUDE_CODE_OAUTH_TOKEN=c", "ANTHROPIC_BASE_URL=http://x",
+		"ANTHROPIC_CUSTOM_HEADERS=d", "INPUT_ANTHROPIC_API_KEY=e", "AWS_SECRET_ACCESS_KEY=theirs", EnvToolShell + "=1", "CLAUDE_CODE_MESSAGING_TOKEN=m",
+	}
+	want := []string{"PATH=/bin", "ANTHROPIC_BASE_URL=http://x", "AWS_SECRET_ACCESS_KEY=theirs", "CLAUDE_CODE_MESSAGING_TOKEN=m"}
+	if got := WithoutKeys(env); !slices.Equal(got, want) {
+		t.Errorf("left %q, want %q", got, want)
+	}
+	path, args, _ := ToolShell("echo 1", env, "/bin/zsh")
+	if path != "/bin/zsh" || !slices.Equal(args, []string{"zsh", "-c", "echo 1"}) {
+		t.Errorf("%s %q", path, args)
+	}
+	if path, _, _ := ToolShell("echo 1", env, "/opt/claude"); filepath.Base(path) != "bash" && path != "/bin/sh" {
+		t.Errorf("the CLI itself asked: %s", path)
+	}
+}
+
+func BenchmarkPlain(b *testing.B) {
+	for b.Loop() {
+		cmd := exec.Command("/bin/true")
+		cmd.Env = []string{}
+		if err := cmd.Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSandboxed(b *testing.B) {
+	w := newWorld(b)
+	for b.Loop() {
+		cmd := exec.Command("/bin/true")
+		cmd.Dir, cmd.Env = w.work, w.env
+		if err := Wrap(cmd, &w.cfg); err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkTrial(b *testing.B) {
+	w := newWorld(b)
+	for b.Loop() {
+		if r := w.trial(b, w.cfg.Program); !r.Holds {
+			b.Fatal(r.Reason)
+		}
+	}
+}

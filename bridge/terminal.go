@@ -1,0 +1,192 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Bounds of a terminal's traffic.
+const (
+	// PTYChunk is the most that one `pty` event carries, in bytes.
+	PTYChunk = 32 << 10
+	// MaxPTYWrite is the most that one pty_write carries, in bytes.
+	MaxPTYWrite = 256 << 10
+	maxPTYSize  = 10_000 // columns, rows
+	maxTerm     = 64     // bytes of a terminal's name
+)
+
+// Terminals opens sessions in terminals, for people. A [Server] whose [Launcher] is
+// one, too, serves the pty methods.
+type Terminals interface {
+	// OpenPTY starts a CLI on a session in a terminal of ours, under the run's mark. Its
+	// output goes to host as PTY events of PTYChunk bytes at most, and waits where the
+	// client does not read. Done is the last event. After an error nothing of it is left
+	// and no event follows. The end of ctx cancels the start, and nothing after it.
+	OpenPTY(ctx context.Context, run string, claude ClaudeSpec, p PTYOpenParams, host Host) (Terminal, error)
+}
+
+// Terminal is a session in a terminal. Methods are safe for concurrent use.
+type Terminal interface {
+	PID() int
+	// Write passes on what was typed, whole and in the order of the calls. It waits while
+	// the program does not read, at most until ctx ends.
+	Write(ctx context.Context, data []byte) error
+	// Resize sets the size in cells, which the kernel tells the program.
+	Resize(cols, rows int) error
+	// Stop and Done are as those of an [Agent].
+	Stop(ctx context.Context, now bool) error
+	Done() <-chan struct{}
+}
+
+// inTerminal makes an agent of a terminal, so that whatever ends agents ends it, too.
+// What is asked of an agent itself it refuses.
+type inTerminal struct {
+	Terminal
+	session string
+}
+
+var _ Agent = inTerminal{}
+
+func errInTerminal() error {
+	return rpcErrorf(CodeRefused, "a human has the session in a terminal")
+}
+
+func (t inTerminal) Info() SpawnResult {
+	var info SpawnResult
+	if s, ok := t.Terminal.(interface{ Started() SpawnResult }); ok {
+		info = s.Started()
+	}
+	info.SessionID, info.PID = t.session, t.PID()
+	return info
+}
+
+func (t inTerminal) Message(context.Context, MessageParams) error { return errInTerminal() }
+
+func (t inTerminal) Interrupt(context.Context) (InterruptResult, error) {
+	return InterruptResult{}, errInTerminal()
+}
+
+func (t inTerminal) Context(context.Context) (ContextResult, error) {
+	return ContextResult{}, errInTerminal()
+}
+
+func (t inTerminal) Ask(context.Context, string) (string, error) { return "", errInTerminal() }
+
+func (t inTerminal) Configure(context.Context, ConfigureParams) error { return errInTerminal() }
+
+// Probe sees nothing: nobody looks after a session that a human has.
+func (t inTerminal) Probe(context.Context) ProbeResult { return ProbeResult{} }
+
+func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {
+	if c.terminals == nil {
+		return PTYOpenResult{}, rpcErrorf(CodeUnsupported, "this bridge has no "+MethodPTYOpen)
+	}
+	inc, err := c.agents.claim(p.AgentRef, p.Config.SessionID)
+	if err != nil {
+		return PTYOpenResult{}, err
+	}
+	c.mu.Lock()
+	run, spec := c.run, c.spec
+	c.mu.Unlock()
+	agent, err := inc.start(ctx, startTimeout(p.Config), func(ctx context.Context) (Agent, error) {
+		t, err := c.terminals.OpenPTY(ctx, run, spec, p, inc.host)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			return nil, errors.New("the launcher returned no terminal")
+		}
+		return inTerminal{t, p.Config.SessionID}, nil
+	})
+	if err != nil {
+		return PTYOpenResult{}, err
+	}
+	info := agent.Info()
+	return PTYOpenResult{PID: info.PID, Argv: info.Argv, CWD: info.CWD, Sandbox: info.Sandbox}, nil
+}
+
+// onTerminal makes a handler of a function on a live terminal.
+func onTerminal[P interface{ ref() AgentRef }](c *conversation, serve func(context.Context, Terminal, P) error) handlerFunc {
+	return onAgent(c, func(ctx context.Context, a Agent, p P) (Empty, error) {
+		t, ok := a.(inTerminal)
+		if !ok {
+			return Empty{}, rpcErrorf(CodeRefused, fmt.Sprintf("%s has no terminal", p.ref()))
+		}
+		return Empty{}, serve(ctx, t.Terminal, p)
+	})
+}
+
+// closePTY goes on when its caller gives up, as kill does.
+func (c *conversation) closePTY(ctx context.Context, p PTYCloseParams) (Empty, error) {
+	return c.kill(ctx, KillParams{AgentRef: p.AgentRef})
+}
+
+func (p PTYOpenParams) check() error {
+	if err := p.AgentRef.check(); err != nil {
+		return err
+	}
+	if err := required("config.session_id", p.Config.SessionID, "config.cwd", p.Config.CWD); err != nil {
+		return err
+	}
+	if err := checkPTYSize(p.Cols, p.Rows); err != nil {
+		return err
+	}
+	if len(p.Term) > maxTerm || strings.ContainsFunc(p.Term, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == '=' }) {
+		return fmt.Errorf("term is no terminal's name: %.100q", p.Term)
+	}
+	return nil
+}
+
+func (p PTYWriteParams) check() error {
+	if err := p.AgentRef.check(); err != nil {
+		return err
+	}
+	switch n := len(p.Data); {
+	case n == 0:
+		return errors.New("data is missing")
+	case n > MaxPTYWrite:
+		return fmt.Errorf("data is longer than %d bytes", MaxPTYWrite)
+	}
+	return nil
+}
+
+func (p PTYResizeParams) check() error {
+	if err := p.AgentRef.check(); err != nil {
+		return err
+	}
+	return checkPTYSize(p.Cols, p.Rows)
+}
+
+func checkPTYSize(cols, rows int) error {
+	if cols < 1 || cols > maxPTYSize || rows < 1 || rows > maxPTYSize {
+		return fmt.Errorf("a terminal has 1 to %d columns and rows, not %d by %d", maxPTYSize, cols, rows)
+	}
+	return nil
+}
+
+// PTYOpen opens an agent's session in a terminal. Its output comes as `pty` events, its
+// end as `done`. After an error that is no *RPCError it may be open: PTYClose it.
+func (c *Client) PTYOpen(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {
+	return call[PTYOpenResult](ctx, c, MethodPTYOpen, p)
+}
+
+// PTYWrite passes on what was typed. Whoever types waits for the answer before the next
+// call, else the order is not said.
+func (c *Client) PTYWrite(ctx context.Context, p PTYWriteParams) error {
+	_, err := call[Empty](ctx, c, MethodPTYWrite, p)
+	return err
+}
+
+// PTYResize sets the size of the terminal.
+func (c *Client) PTYResize(ctx context.Context, p PTYResizeParams) error {
+	_, err := call[Empty](ctx, c, MethodPTYResize, p)
+	return err
+}
+
+// PTYClose ends a terminal. Its `done` event has been handled when PTYClose returns.
+func (c *Client) PTYClose(ctx context.Context, ref AgentRef) error {
+	_, err := call[Empty](ctx, c, MethodPTYClose, PTYCloseParams{ref})
+	return err
+}

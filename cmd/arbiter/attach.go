@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/lend"
+	"github.com/arbiter-cli/arbiter/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+const (
+	// answers is how long a running arbiter may take to say anything at all.
+	answers = 2 * time.Second
+	// givenBack is how long it may take to tell what became of a session.
+	givenBack = 20 * time.Second
+)
+
+func (e env) controlCommands() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name: "attach", Usage: "take an agent's session into this terminal", ArgsUsage: "AGENT",
+			Description: strings.TrimSpace(`
+Stops the agent's process in order, and opens its session here: Claude Code itself, with all that was
+said so far. Messages to the agent wait meanwhile. The detach key, or the end of Claude Code, gives the session
+back: the agent goes on with it, and the Arbiter is told what you did. A terminal that is closed
+gives it back, too. One terminal has a session at a time. AGENT is an id, such as orch-1 or arbiter.
+
+Exit codes: 0 given back, or ended; 1 it could not be opened, or was lost; 2 no such run or agent, or
+refused; 5 no terminal, or arbiter does not answer; 130, 143 given up by a signal.`),
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "session", Usage: "the `RUN`, instead of the one that runs in this directory"},
+				&cli.StringFlag{Name: "detach-key", Value: "ctrl+]", Usage: "the `KEY` that gives the session back: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
+				stateDirFlag(),
+			},
+			Action: e.attach,
+		},
+		e.haltCommand(),
+	}
+}
+
+// attach is `arbiter attach`.
+func (e env) attach(c *cli.Context) error {
+	agent := c.Args().First()
+	if agent == "" || c.NArg() > 1 {
+		return usagef("attach takes one AGENT, such as orch-1 (arbiter sessions show RUN lists them)")
+	}
+	key, err := detachKey(c.String("detach-key"))
+	if err != nil {
+		return err
+	}
+	cols, rows, err := lend.Size(os.Stdin)
+	if err != nil {
+		return environmentf("attach shows a session in a terminal, and stdin is none: %v", err)
+	}
+	store, err := openRuns(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	info, err := liveRun(store, c.String("session"))
+	if err != nil {
+		return err
+	}
+	ctx, stop := signalled()
+	defer stop()
+	dialled, cancel := context.WithTimeout(ctx, answers)
+	defer cancel()
+	client, st, err := control.Dial(dialled, store.socketOf(info.Run, control.SocketName), e.progress)
+	if err != nil {
+		return notConnected(info, err)
+	}
+	defer client.Close()
+	if err := knows(st, agent); err != nil {
+		return err
+	}
+	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)}, Term: os.Getenv("TERM")}
+	fmt.Fprintf(e.stderr, "Attaching to %s. Ctrl+C gives up.\n", sanitize.Line(agent, 60))
+	r, err := client.Attach(ctx, p)
+	if err != nil {
+		return notAttached(ctx, err)
+	}
+	return e.show(ctx, r, lend.Loan{Detach: key}, remoteClient{client}, client.Detach)
+}
+
+// progress says how far an attachment is.
+func (e env) progress(text string) { fmt.Fprintln(e.stderr, sanitize.Line(text, 300)) }
+
+// detachKey is the letter that goes with Ctrl.
+func detachKey(name string) (byte, error) {
+	letter, ok := strings.CutPrefix(strings.ToUpper(name), "CTRL+")
+	if !ok {
+		letter, ok = strings.CutPrefix(name, "^")
+	}
+	switch {
+	case !ok || len(letter) != 1 || letter[0] < '@' || letter[0] > '_':
+		return 0, usagef("--detach-key %q is no key: ctrl+ and one of @ A…Z [ \\ ] ^ _", name)
+	case strings.Contains("[IJM", letter):
+		return 0, usagef("--detach-key %q is Esc, Tab or Enter to the terminal: choose another", name)
+	}
+	return letter[0], nil
+}
+
+// knows says whether a run has such an agent.
+func knows(st control.Status, agent string) error {
+	var ids []string
+	for _, a := range st.Agents {
+		if a.ID == agent {
+			return nil
+		}
+		ids = append(ids, sanitize.Line(a.ID, 40))
+	}
+	return usagef("there is no agent %q in run %s; there are: %s", agent, short(st.Run), strings.Join(ids, ", "))
+}
+
+// notConnected says why there is no connection.
+func notConnected(info journal.Info, err error) error {
+	var refused *control.Refusal
+	switch {
+	case errors.As(err, &refused):
+		return usagef("%s", refused.Message)
+	case errors.Is(err, control.ErrSilent), errors.Is(err, context.DeadlineExceeded):
+		return environmentf("the arbiter of run %s (process %d) does not answer: %v", short(info.Run), info.PID, err)
+	}
+	return environmentf("run %s: %v", short(info.Run), err)
+}
+
+// notAttached says why a session was not opened.
+func notAttached(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return bySignal(ctx, "given up")
+	}
+	var refused *control.Refusal
+	if errors.As(err, &refused) {
+		return usagef("%s", refused.Message)
+	}
+	return &exitError{code: contract.ExitFailed, text: err.Error()}
+}
+
+// show has a session in the terminal until it ends, or is given back.
+func (e env) show(ctx context.Context, r control.AttachResult, loan lend.Loan, remote lend.Remote, detach func(time.Duration) (control.Ended, bool)) error {
+	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n", sanitize.Line(r.Name, 60), sanitize.Line(r.Agent, 40), short(r.Run), orKey(loan.Detach))
+	err := loan.Join(ctx, os.Stdin, remote)
+	if errors.Is(err, lend.ErrDetached) {
+		fmt.Fprintln(e.stderr, "\nThe session is being given back …")
+	}
+	ended, told := detach(givenBack)
+	switch {
+	case errors.Is(err, lend.ErrGone):
+		return &exitError{code: contract.ExitTerminated, text: "the terminal is gone; the session was given back"}
+	case ctx.Err() != nil:
+		return bySignal(ctx, "the session was given back")
+	case err != nil && !errors.Is(err, lend.ErrDetached):
+		return environmentf("%v", err)
+	case !told:
+		return &exitError{code: contract.ExitFailed, text: "it is not known what became of the session: arbiter does not say"}
+	case ended.Dropped, ended.Lost:
+		return &exitError{code: contract.ExitFailed, text: ended.Reason}
+	}
+	fmt.Fprintln(e.stderr, farewellOf(r, ended))
+	return nil
+}
+
+// farewellOf is what was done, in a line.
+func farewellOf(r control.AttachResult, ended control.Ended) string {
+	var did []string
+	switch n := ended.Words; n {
+	case 0:
+	case 1:
+		did = append(did, "one message of yours")
+	default:
+		did = append(did, fmt.Sprintf("%d messages of yours", n))
+	}
+	if n := len(ended.Files); n > 0 {
+		did = append(did, fmt.Sprintf("%d files changed", n))
+	}
+	text := fmt.Sprintf("%s goes on.", sanitize.Line(r.Name, 60))
+	if ended.Reason != "" {
+		text = fmt.Sprintf("The session was given back: %s.", strings.TrimSuffix(sanitize.Line(ended.Reason, 300), "."))
+	}
+	if len(did) > 0 {
+		text += " The Arbiter is told of " + strings.Join(did, " and ") + "."
+	}
+	return text
+}
+
+func orKey(key byte) byte {
+	if key == 0 {
+		return ']'
+	}
+	return key
+}
+
+// remoteClient is a connection as a terminal elsewhere.
+type remoteClient struct{ *control.Client }
+
+// Leave implements lend.Remote.
+func (r remoteClient) Leave() { r.EndView() }
+
+// signalError is a signal that ended something.
+type signalError struct{ code contract.Exit }
+
+func (s signalError) Error() string { return s.code.String() }
+
+// signalled is a context that a signal ends, with a signalError as its cause.
+func signalled() (context.Context, context.CancelFunc) {
+	outliveReaders()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() { // until stop
+		defer close(done)
+		select {
+		case s := <-ch:
+			code := contract.ExitTerminated
+			if s == syscall.SIGINT {
+				code = contract.ExitInterrupted
+			}
+			cancel(signalError{code})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(ch)
+		cancel(io.EOF)
+		<-done
+	}
+}
+
+// bySignal ends the program as a signal has it.
+func bySignal(ctx context.Context, text string) error {
+	var s signalError
+	if errors.As(context.Cause(ctx), &s) {
+		return &exitError{code: s.code, text: text}
+	}
+	return &exitError{code: contract.ExitFailed, text: text}
+}

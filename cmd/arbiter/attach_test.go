@@ -1,0 +1,228 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// hand is a play in which an Orchestrator asks and waits, so that somebody can take its
+// session; in a terminal it is a session like any other.
+const hand = `name: hand
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
+    otherwise:
+      - {expect: It is spun, verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
+      - {expect: Which thread, verdict: {decision: ADDRESS_HUMAN, message: Which thread shall it be?, reason: r}}
+      - {expect: the red one, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: Take the red one., reason: r}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+  - name: orchestrator
+    match: {role: orchestrator}
+    otherwise:
+      - expect: Take the red one
+        verdict:
+          expects_response: true
+          kind: done
+          message: It is spun.
+          handoff: {accomplished: [spun], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
+      - expect: Spin it
+        verdict: {expects_response: true, kind: question, message: Which thread?}
+  - name: person
+    match: {role: any}
+    otherwise:
+      say: I-shall-remember-it.
+`
+
+// twoTerminals is a run in one, and a place from which others can attach.
+type twoTerminals struct {
+	*abode
+	run   *script
+	model *rehearsal.Server
+}
+
+// atHand starts a run with `--json`, and waits until its Orchestrator waits for the human.
+func atHand(t *testing.T, who player, play string) *twoTerminals {
+	t.Helper()
+	onlyLinux(t)
+	sc, err := rehearsal.Parse("hand.yaml", []byte(play))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(sc, rehearsal.Options{Record: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	h := settle(t, who)
+	claude := sickClaude(t, nil)
+	if who.real {
+		claude = who.args[len(who.args)-1]
+	}
+	key := model.Key()
+	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true,
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+key, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
+	s := prepare(t, env, "--json", "--trust", "--claude", claude, "--permissions", "rules", "--allow", "Bash(*)", "--task", "Weave")
+	s.cmd.Env, s.cmd.Dir = env, h.work
+	s.launch()
+	return &twoTerminals{h, s, model}
+}
+
+// asks waits until the Orchestrator waits for the human's answer.
+func (w *twoTerminals) asks() {
+	w.t.Helper()
+	await[contract.Question](w.run, "the question", nil)
+}
+
+// attach opens a second terminal.
+func (w *twoTerminals) attach(args ...string) *pane {
+	w.t.Helper()
+	return w.abode.open(append([]string{"attach"}, args...)...)
+}
+
+// settled waits until the session in the terminal takes what is typed.
+func (w *twoTerminals) settled(p *pane) {
+	w.t.Helper()
+	if w.player.real {
+		p.await("Spin it.", "for shortcuts")
+	} else {
+		p.await("stand-in, session", "> ")
+	}
+}
+
+// takeover waits for a state of one.
+func (w *twoTerminals) takeover(state string) contract.Takeover {
+	w.t.Helper()
+	return await[contract.Takeover](w.run, "a takeover that is "+state, func(id string, b contract.Takeover) bool { return id == "orch-1" && b.State == state })
+}
+
+// sent is what a request of an actor held, as JSON.
+func (w *twoTerminals) sent(incoming string) string {
+	w.t.Helper()
+	for _, r := range w.model.Requests() {
+		if strings.Contains(r.Incoming, incoming) {
+			return string(r.Messages)
+		}
+	}
+	w.t.Fatalf("no request had %q", incoming)
+	return ""
+}
+
+// TestAttachFromAnotherTerminal: a person takes an Orchestrator's session into a second terminal, speaks
+// with it, and gives it back; the run goes on, the Orchestrator knows what was said, and the Arbiter is told.
+func TestAttachFromAnotherTerminal(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			w := atHand(t, who, hand)
+			w.asks()
+			p := w.attach("orch-1")
+			p.await("This is the session of Orchestrator I", "Ctrl+] gives it back")
+			w.takeover("open")
+			second := w.attach("orch-1")
+			second.await("attached already", "process")
+			w.left(second, contract.ExitUsage)
+			w.settled(p)
+			p.Type("my word is sesame")
+			p.await("my word is sesame")
+			p.Type("\r")
+			p.await("I-shall-remember-it.")
+			p.press("Ctrl+]")
+			p.await("one message of yours")
+			w.left(p, contract.ExitComplete)
+			if ended := w.takeover("ended"); ended.Words != 1 {
+				t.Errorf("it ended with %+v", ended)
+			}
+			w.run.send(contract.Say{Text: "the red one"})
+			await[contract.Result](w.run, "the end", nil)
+			w.run.finish(contract.ExitComplete)
+			if got := w.sent("Take the red one"); !strings.Contains(got, "my word is sesame") || !strings.Contains(got, "I-shall-remember-it") {
+				t.Errorf("the Orchestrator does not know what was said:\n%.3000s", got)
+			}
+			if got := w.sent("the red one"); !strings.Contains(got, "sesame") {
+				t.Errorf("the Arbiter was not told:\n%.3000s", got)
+			}
+			if left := w.alive(); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// TestTerminalOfAnAttachmentIsClosed: a window that is closed in the middle gives the session back.
+func TestTerminalOfAnAttachmentIsClosed(t *testing.T) {
+	for name, goes := range map[string]func(p *pane){
+		"closed": func(p *pane) { p.HangUp() },
+		"killed": func(p *pane) { _ = p.Process().Kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list := players(t)
+			who := list[0]
+			if name == "closed" {
+				who = list[len(list)-1] // the real one, where there is one
+			}
+			w := atHand(t, who, hand)
+			w.asks()
+			p := w.attach("orch-1")
+			p.await("This is the session of Orchestrator I")
+			w.takeover("open")
+			w.settled(p)
+			goes(p)
+			if _, err := p.Exit(p.ctx); err != nil {
+				t.Fatal(err)
+			}
+			w.takeover("ended")
+			w.run.send(contract.Say{Text: "the red one"})
+			await[contract.Result](w.run, "the end", nil)
+			w.run.finish(contract.ExitComplete)
+		})
+	}
+}
+
+// TestAttachRefuses: what cannot be attached to is said, with the code that is documented.
+func TestAttachRefuses(t *testing.T) {
+	t.Parallel()
+	w := atHand(t, players(t)[0], hand)
+	w.asks()
+	for _, tt := range []struct {
+		args []string
+		want contract.Exit
+		says string
+	}{
+		{[]string{"orch-9"}, contract.ExitUsage, `no agent "orch-9"`},
+		{[]string{}, contract.ExitUsage, "one AGENT"},
+		{[]string{"--session", "0000", "orch-1"}, contract.ExitUsage, "0000"},
+		{[]string{"--detach-key", "ctrl+m", "orch-1"}, contract.ExitUsage, "choose another"},
+		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "is no key"},
+	} {
+		p := w.attach(tt.args...)
+		if text := w.left(p, tt.want); !strings.Contains(text, tt.says) {
+			t.Errorf("%v: it says\n%s", tt.args, text)
+		}
+	}
+	cmd := exec.Command("arbiter", "attach", "orch-1")
+	cmd.Env, cmd.Dir = w.env, w.work
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != int(contract.ExitEnvironment) {
+		t.Errorf("without a terminal: %d, %s", code, out)
+	}
+	w.run.send(contract.Cancel{})
+	w.run.finish(contract.ExitFailed)
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/control"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// attachment is an agent's session in somebody's terminal. It implements
+// control.Attachment.
+type attachment struct {
+	run     *runtimeRun
+	channel string
+	result  control.AttachResult
+	hold    *hold
+	watch   *listener
+	over    chan struct{} // closed when the session was given back
+	ended   control.Ended // once over is closed
+	asked   sync.Once     // to give it back
+}
+
+// attach opens an agent's session for somebody, who is named so, and says how far it is.
+// When ctx ends first, it is given up.
+func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.AttachParams, say func(string)) (*attachment, error) {
+	h, err := r.terminals.claim(p.Agent, who, p.Size, p.Term)
+	if err != nil {
+		return nil, err
+	}
+	ref := r.newRef()
+	w := r.board.watch(func(e contract.Event) bool {
+		switch b := e.Body.(type) {
+		case contract.Accepted:
+			return b.Ref == ref
+		case contract.Rejected:
+			return b.Ref == ref
+		case contract.Takeover:
+			return e.ID == p.Agent
+		}
+		return false
+	})
+	a := &attachment{run: r, channel: channel, hold: h, watch: w, over: make(chan struct{})}
+	a.result = control.AttachResult{Run: r.choices.Options.Run, Agent: p.Agent, Name: p.Agent}
+	if err := a.open(ctx, ref, say); err != nil {
+		w.close()
+		r.terminals.release(p.Agent, h)
+		return nil, err
+	}
+	for _, agent := range r.loop.Snapshot().Agents {
+		if agent.ID == p.Agent {
+			a.result.Name, a.result.Session = agent.Name, agent.SessionID
+		}
+	}
+	r.attached.Go(a.await)
+	return a, nil
+}
+
+// open asks the loop, and waits until the terminal is open.
+func (a *attachment) open(ctx context.Context, ref string, say func(string)) error {
+	asked := make(chan bool, 1)
+	a.run.attached.Go(func() { // until the loop takes it, or is over
+		asked <- a.run.loop.Put(supervisor.Commanded{Command: contract.Command{Ref: ref, Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
+	})
+	for {
+		select {
+		case e := <-a.watch.heard:
+			switch b := e.Body.(type) {
+			case contract.Accepted:
+				say(b.Message)
+			case contract.Rejected:
+				return errors.New(b.Message)
+			case contract.Takeover:
+				switch b.State {
+				case "open":
+					return nil
+				case "failed", "ended":
+					return fmt.Errorf("%s cannot be attached to: %s", a.result.Agent, orElse(b.Reason, "it ended at once"))
+				}
+			}
+		case <-a.run.loop.Done():
+			return errRunOver
+		case <-ctx.Done():
+			a.run.attached.Go(func() { // behind the question, however long that takes
+				if <-asked {
+					a.giveBack()
+				}
+			})
+			return fmt.Errorf("given up: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// await hears of the end.
+func (a *attachment) await() {
+	defer func() {
+		a.hold.over()
+		a.watch.close()
+		a.run.terminals.release(a.result.Agent, a.hold)
+		close(a.over)
+	}()
+	for {
+		select {
+		case e := <-a.watch.heard:
+			if b, ok := e.Body.(contract.Takeover); ok && (b.State == "ended" || b.State == "failed") {
+				a.ended = control.Ended{Reason: b.Reason, Words: b.Words, Files: b.Files}
+				return
+			}
+		case <-a.run.loop.Done():
+			a.ended = control.Ended{Reason: errRunOver.Error()}
+			return
+		}
+	}
+}
+
+// giveBack asks the loop to.
+func (a *attachment) giveBack() {
+	a.asked.Do(func() {
+		// A loop that is stuck keeps it: what it holds is ended by a halt, or with the run.
+		a.run.loop.Put(supervisor.Commanded{Command: contract.Command{Ref: a.run.newRef(), Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
+	})
+}
+
+// Result, Take, Write, Resize and Detach implement control.Attachment.
+func (a *attachment) Result() control.AttachResult { return a.result }
+
+func (a *attachment) Take(ctx context.Context, p []byte) (int, error) {
+	return a.hold.feed.Take(ctx, p)
+}
+
+func (a *attachment) Write(ctx context.Context, p []byte) error { return a.hold.write(ctx, p) }
+
+func (a *attachment) Resize(ctx context.Context, s control.Size) error { return a.hold.resize(ctx, s) }
+
+// Detach gives the session back.
+func (a *attachment) Detach(ctx context.Context) control.Ended {
+	select {
+	case <-a.over:
+		return a.ended
+	default:
+	}
+	a.run.attached.Go(a.giveBack) // until the loop has taken it, or the run is over
+	select {
+	case <-a.over:
+		return a.ended
+	case <-ctx.Done():
+		return control.Ended{Reason: "the session is still being given back"}
+	}
+}
+
+var errRunOver = errors.New("the run is over")
+
+// put hands a command in, and waits for nothing but that.
+func (r *runtimeRun) put(ctx context.Context, c contract.Command, channel string) error {
+	done := make(chan bool, 1)
+	r.attached.Go(func() { done <- r.loop.Put(supervisor.Commanded{Command: c, Channel: channel}) }) // until the loop takes it, or is over
+	select {
+	case ok := <-done:
+		if !ok {
+			return errRunOver
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// newRef is a ref that no script's can be taken for.
+func (r *runtimeRun) newRef() string {
+	return "socket-" + strconv.FormatUint(r.refs.Add(1), 10)
+}
+
+// orElse is a text, or another where there is none.
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// auditOf is the audit of a run as it is exported.
+func (s *script) auditOf(more ...string) (raw string, lines []auditFile) {
+	s.t.Helper()
+	raw, _ = s.output(0, append([]string{"logs", s.run(), "--audit", "--json"}, more...)...)
+	for line := range strings.Lines(raw) {
+		var l auditFile
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			s.t.Fatal(err)
+		}
+		lines = append(lines, l)
+	}
+	return raw, lines
+}
+
+// auditFile is a line of an audit as somebody else reads it.
+type auditFile struct {
+	Seq                  uint64
+	Time, By, Channel    string
+	Session, What, About string
+	Generation           int
+	Prev, Hash           string
+	Detail               map[string]any
+}
+
+func (l auditFile) text(name string) string {
+	s, _ := l.Detail[name].(string)
+	return s
+}
+
+// ledgerLine is what the stand-in wrote down itself.
+type ledgerLine struct {
+	Event, Session, Message, Tool, Behavior, CWD string
+	PID                                          int
+	Argv                                         []string
+}
+
+func readLedger(t *testing.T, path string) (list []ledgerLine) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(raw) {
+		var l ledgerLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// secretsSeeded are in the environment that arbiter is started with.
+var secretsSeeded = []string{
+	"ANTHROPIC_API_KEY=sk-ant-api03-seed-4711-aaaaaaaaaaaaaaaaaaaaaaaa", "ANTHROPIC_AUTH_TOKEN=seeded-auth-token-0815-bbbbbbbb",
+	"GITHUB_TOKEN=ghp_seededseededseededseededseeded0815", "AWS_SECRET_ACCESS_KEY=seededsecretaccesskeyseededsecret0815",
+}
+
+// TestAuditIsTheLedger: what the audit of a run says is what those who were started, asked
+// and spoken to wrote down themselves. Meanwhile no secret is in an argument of any process,
+// and none listens for others.
+func TestAuditIsTheLedger(t *testing.T) {
+	t.Parallel()
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	s := start(t, secretsSeeded, "--stand-in", "--json", "--env", "ARBITER_STANDIN_LEDGER="+ledger,
+		"--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")
+	bash := await[contract.PermissionRequest](s, "a request for Bash", func(id string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
+	noSecretArguments(t, s)
+	noListeners(t, s)
+	s.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
+	write := await[contract.PermissionRequest](s, "a request for Write", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
+	s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+
+	raw, lines := s.auditOf()
+	for _, entry := range secretsSeeded {
+		if _, value, _ := strings.Cut(entry, "="); strings.Contains(raw, value) {
+			t.Errorf("the audit has the value of %s", entry)
+		}
+	}
+	sameAsLedger(t, lines, readLedger(t, ledger))
+	sameAsTold(t, s, lines)
+	if last := lines[len(lines)-1]; last.What != "end" || !strings.HasPrefix(last.text("seals"), "sealed up to ") || last.text("head") != last.Prev {
+		t.Errorf("the end: %+v", last)
+	}
+	if text, _ := s.output(0, "logs", s.run(), "--audit"); strings.Count(text, "\n") != len(lines) || !strings.Contains(text, "human@stdin") {
+		t.Errorf("for people:\n%s", text)
+	}
+	file := filepath.Join(t.TempDir(), "audit.ndjson")
+	if err := os.WriteFile(file, []byte(raw), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := s.output(0, "logs", "--verify", file); !strings.Contains(out, "agrees with the journal") {
+		t.Errorf("verified: %s", out)
+	}
+}
+
+// sameAsLedger compares starts, deliveries and permissions with what the stand-ins say.
+func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
+	t.Helper()
+	var spawned, delivered, permitted, wantSpawned, wantDelivered, wantPermitted []string
+	for _, l := range lines {
+		switch l.What {
+		case "spawned":
+			spawned = append(spawned, fmt.Sprint(l.text("session_id"), " ", l.Detail["pid"], " ", l.text("cwd"), " ", l.Detail["argv"]))
+		case "delivered":
+			delivered = append(delivered, l.text("message_id"))
+		case "permission":
+			if l.text("decided_by") == "human" {
+				permitted = append(permitted, l.text("tool")+" "+l.text("behavior"))
+			}
+		}
+	}
+	self := ""
+	for _, l := range lines {
+		if argv, ok := l.Detail["argv"].([]any); ok {
+			self = fmt.Sprint(argv[0])
+		}
+	}
+	for _, l := range ledger {
+		switch l.Event {
+		case "start", "resume":
+			argv := []string{self, "stand-in"}
+			for _, arg := range l.Argv {
+				if len(arg) > 256 {
+					arg = fmt.Sprintf("sha256:%x (%d bytes)", sha256.Sum256([]byte(arg)), len(arg))
+				}
+				argv = append(argv, arg)
+			}
+			wantSpawned = append(wantSpawned, fmt.Sprint(l.Session, " ", l.PID, " ", l.CWD, " ", argv))
+		case "took":
+			if l.Message != "" {
+				wantDelivered = append(wantDelivered, l.Message)
+			}
+		case "permission":
+			if l.Tool == "Bash" || l.Tool == "Write" {
+				wantPermitted = append(wantPermitted, l.Tool+" "+l.Behavior)
+			}
+		}
+	}
+	for name, pair := range map[string][2][]string{"spawned": {wantSpawned, spawned}, "delivered": {wantDelivered, delivered}, "permitted": {wantPermitted, permitted}} {
+		slices.Sort(pair[0])
+		slices.Sort(pair[1])
+		if diff := cmp.Diff(pair[0], pair[1]); diff != "" || len(pair[0]) == 0 {
+			t.Errorf("%s (-their own record +audit):\n%s", name, diff)
+		}
+	}
+}
+
+// sameAsTold compares messages, commands and ends with what the face was told.
+func sameAsTold(t *testing.T, s *script, lines []auditFile) {
+	t.Helper()
+	count := map[string]int{}
+	messages := map[string]string{}
+	for _, l := range lines {
+		count[l.What]++
+		switch l.What {
+		case "message":
+			messages[l.text("message_id")] = fmt.Sprint(l.text("from"), l.text("to"), l.text("kind"), l.Detail["text_bytes"], l.text("text_sha256"))
+			if l.text("text") != "" {
+				t.Errorf("it has the text: %+v", l)
+			}
+		case "command":
+			if l.By != "human" || l.Channel != "stdin" {
+				t.Errorf("a command by %s over %q", l.By, l.Channel)
+			}
+		}
+	}
+	for _, m := range collect[contract.Message](s) {
+		if want := fmt.Sprint(m.From, m.To, m.Kind, len(m.Text), supervisor.Text(m.Text).Sum()); messages[m.MessageID] != want {
+			t.Errorf("message %s: %s, want %s", m.MessageID, messages[m.MessageID], want)
+		}
+	}
+	want := map[string]int{"begun": 1, "command": 2, "spawn": 2, "spawned": 2, "ended": 2, "result": 1, "finished": 1, "end": 1, "audit": 1,
+		"message": len(collect[contract.Message](s)), "permission_asked": count["permission_asked"]}
+	for what, n := range want {
+		if count[what] != n {
+			t.Errorf("%d lines of %s, want %d", count[what], what, n)
+		}
+	}
+	if count["permission_asked"] < 2 {
+		t.Errorf("permissions that were asked for are missing: %v", count)
+	}
+}
+
+// TestAuditIsTamperProof: whatever is done to an export, it is seen, with its line.
+func TestAuditIsTamperProof(t *testing.T) {
+	run := newJournal(t,
+		supervisor.Began{Options: supervisor.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave <it> \u2028 \xff", HumanPresent: true}.WithDefaults()},
+		supervisor.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}}, Channel: supervisor.ChannelStdin},
+		supervisor.Signalled{Signal: "INT"},
+	)
+	raw, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit", "--json", "--text")
+	lines := strings.SplitAfter(strings.TrimSuffix(raw, "\n"), "\n")
+	if len(lines) < 8 {
+		t.Fatalf("only %d lines:\n%s", len(lines), raw)
+	}
+	lines[len(lines)-1] += "\n"
+	file := filepath.Join(t.TempDir(), "audit")
+	verify := func(want contract.Exit, lines []string) string {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, errs := run.arbiter(want, "logs", "--verify", file)
+		return errs
+	}
+	verify(contract.ExitComplete, lines)
+	broken := func(what string, line int, changed []string) {
+		t.Helper()
+		if errs := verify(contract.ExitFailed, changed); !strings.Contains(errs, fmt.Sprintf("line %d:", line)) {
+			t.Errorf("%s: %s", what, errs)
+		}
+	}
+	for i, line := range lines {
+		for _, at := range []int{1, len(line) / 3, len(line) / 2, len(line) - 3} {
+			b := []byte(line)
+			b[at] ^= 1
+			broken(fmt.Sprint("flip in line ", i+1), i+1, slices.Concat(lines[:i], []string{string(b)}, lines[i+1:]))
+		}
+		broken("left out", i+1, slices.Concat(lines[:i], lines[i+1:]))
+		if i > 0 {
+			broken("twice", i+1, slices.Concat(lines[:i], []string{lines[i-1]}, lines[i:]))
+			broken("swapped", i, slices.Concat(lines[:i-1], []string{line, lines[i-1]}, lines[i+1:]))
+		}
+		broken("blank in it", i+1, slices.Concat(lines[:i], []string{" " + line}, lines[i+1:]))
+	}
+	// A whole chain that somebody made anew holds by itself, but not against the journal.
+	broken("made anew", 3, forgedAudit(t, lines))
+}
+
+// forgedAudit changes a line and makes the chain anew behind it.
+func forgedAudit(t *testing.T, lines []string) []string {
+	t.Helper()
+	var list []string
+	prev := ""
+	for i, line := range lines {
+		fields, err := auditFields([]byte(strings.TrimSuffix(line, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			fields["by"] = "orch-1"
+		}
+		if prev != "" {
+			fields["prev"] = prev
+		}
+		if fields["what"] == "end" {
+			fields["detail"].(map[string]any)["head"] = prev
+		}
+		delete(fields, "hash")
+		if prev, err = lineHash(fields); err != nil {
+			t.Fatal(err)
+		}
+		fields["hash"] = prev
+		b, err := canonical(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, string(b)+"\n")
+	}
+	return list
+}
+
+// forgeRecord puts a record behind those of a journal, as anybody can who knows the format:
+// all its checksums fit.
+func forgeRecord(t *testing.T, path, run string, payload []byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crc uint32
+	var seq uint64
+	for off := 256; off < len(b); off += 25 + int(binary.LittleEndian.Uint32(b[off+4:])) {
+		crc, seq = binary.LittleEndian.Uint32(b[off:]), binary.LittleEndian.Uint64(b[off+12:])
+	}
+	f := make([]byte, 25)
+	binary.LittleEndian.PutUint32(f[4:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(f[8:], crc)
+	binary.LittleEndian.PutUint64(f[12:], seq+1)
+	f[24] = byte(journal.Fact)
+	f = append(f, payload...)
+	table := crc32.MakeTable(crc32.Castagnoli)
+	binary.LittleEndian.PutUint32(f, crc32.Update(crc32.Checksum([]byte(run), table), table, f[4:]))
+	if err := os.WriteFile(path, append(b, f...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTamperedJournalIsShown: a record that somebody else put into the journal of a run that
+// is over is not folded; every command says so, and how to go on.
+func TestTamperedJournalIsShown(t *testing.T) {
+	run := newJournal(t,
+		supervisor.Began{Options: supervisor.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave", HumanPresent: true}.WithDefaults()},
+		supervisor.Commanded{Command: contract.Command{Body: contract.Say{Text: "And quickly."}}, Channel: supervisor.ChannelStdin},
+	)
+	dir := filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter", "runs", run.id)
+	raw, err := supervisor.EncodeInput(supervisor.Input{Fact: supervisor.Commanded{Command: contract.Command{Body: contract.Say{Text: "FORGED"}}, Channel: supervisor.ChannelStdin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgeRecord(t, filepath.Join(dir, "journal-000001"), run.id, raw)
+	for _, args := range [][]string{
+		{"logs", run.id, "--audit", "--json", "--text"}, {"replay", run.id}, {"--json", "--resume", "--session", run.id},
+	} {
+		out, errs := run.arbiter(contract.ExitEnvironment, args...)
+		if strings.Contains(out, "FORGED") || !strings.Contains(errs, "from record 3 on") || !strings.Contains(errs, "--accept-prefix") {
+			t.Errorf("%v:\n%s%s", args, out, errs)
+		}
+	}
+	out, _ := run.arbiter(contract.ExitEnvironment, "logs", run.id, "--audit", "--text")
+	if !strings.Contains(out, "And quickly.") || !strings.Contains(out, "tampered_from=3") {
+		t.Errorf("the good prefix is not shown:\n%s", out)
+	}
+}
+
+// TestForgedWhileTheRunLives: an agent adds a word of the human's to the journal of its own
+// run, and to it again when the run is over. Neither is ever taken for one; both are shown.
+func TestForgedWhileTheRunLives(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	run := s.run()
+	found, err := filepath.Glob(filepath.Join(s.cmd.Dir, "**", "arbiter", "runs", run, "journal-000001"))
+	if more, _ := filepath.Glob(filepath.Join(s.cmd.Dir, ".local", "state", "arbiter", "runs", run, "journal-000001")); len(found) == 0 {
+		found = more
+	}
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the journal: %v, %v", found, err)
+	}
+	forged, err := supervisor.EncodeInput(supervisor.Input{Fact: supervisor.Commanded{Command: contract.Command{Body: contract.Say{Text: "FORGED"}}, Channel: supervisor.ChannelStdin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgeRecord(t, found[0], run, forged)
+	s.send(contract.Say{Text: "Call it nameless."})
+	await(s, "the alarm", func(_ string, e contract.Error) bool {
+		return strings.Contains(e.Message, "somebody else wrote to the journal")
+	})
+	s.finish(contract.ExitComplete)
+	if out, _ := s.output(0, "replay", run); strings.Contains(out, "FORGED") || !strings.Contains(out, "Call it nameless.") {
+		t.Errorf("replayed:\n%s", out)
+	}
+
+	forgeRecord(t, strings.Replace(found[0], "000001", "000002", 1), run, forged)
+	if _, errs := s.output(int(contract.ExitEnvironment), "--json", "--resume"); !strings.Contains(errs, "changed by somebody else") {
+		t.Errorf("refused: %s", errs)
+	}
+	n := s.again("--json", "--resume", "--accept-prefix")
+	if r := n.finish(contract.ExitComplete); r.Session != run {
+		t.Errorf("%+v", r)
+	}
+	if out, _ := s.output(0, "replay", run); strings.Contains(out, "FORGED") {
+		t.Errorf("replayed:\n%s", out)
+	}
+	if out, _ := s.output(0, "logs", run, "--audit", "--text"); strings.Contains(out, "FORGED") || !strings.Contains(out, "seals=sealed up to") {
+		t.Errorf("audit:\n%s", out)
+	}
+}

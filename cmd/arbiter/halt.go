@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// halts is how long a running arbiter may take to stop everything.
+const halts = 15 * time.Second
+
+func (e env) haltCommand() *cli.Command {
+	return &cli.Command{
+		Name: "halt", Usage: "stop every agent of a run at once", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+The run stays, paused: /continue on its screen, or {"type":"continue"} on its stdin, starts the agents again.
+An arbiter that does not answer within 2 s is gone around: the bridge of its run is killed, and with it
+every agent. Nobody is asked.
+
+Exit codes: 0 no agent is alive; 1 some are; 2 no such run, or refused.`),
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "every run that is alive, whatever its directory"}, stateDirFlag()},
+		Action: e.halt,
+	}
+}
+
+// halt is `arbiter halt`.
+func (e env) halt(c *cli.Context) error {
+	if c.NArg() > 1 || c.NArg() == 1 && c.Bool("all") {
+		return usagef("halt takes one RUN at most, or --all")
+	}
+	store, err := openRuns(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var list []journal.Info
+	if c.Bool("all") {
+		all, err := store.List()
+		if err != nil {
+			return environmentf("state directory: %v", err)
+		}
+		for _, info := range all {
+			if info.Live {
+				list = append(list, info)
+			}
+		}
+		if len(list) == 0 {
+			fmt.Fprintln(e.stderr, "No run is alive.")
+		}
+	} else {
+		info, err := liveRun(store, c.Args().First())
+		if err != nil {
+			return err
+		}
+		list = append(list, info)
+	}
+	var worst *exitError
+	for _, info := range list {
+		if err := e.haltRun(store, info); err != nil && (worst == nil || worst.code == contract.ExitUsage) {
+			worst = err
+		}
+	}
+	if worst != nil {
+		return worst
+	}
+	return nil
+}
+
+// haltRun stops the agents of one run, and says how.
+func (e env) haltRun(store *runs, info journal.Info) *exitError {
+	r, err := askHalt(store, info)
+	var refused *control.Refusal
+	switch {
+	case errors.As(err, &refused):
+		return usagef("run %s: %s", short(info.Run), refused.Message)
+	case err != nil:
+		return e.haltSilent(store, info, err)
+	case len(r.Left) > 0:
+		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(r.Left, ", "))}
+	}
+	how := map[string]string{"loop": "halted", "bridge": "halted by its bridge: the run itself did not answer", "killed": "halted by force: neither the run nor its bridge answered"}
+	fmt.Fprintf(e.stderr, "Run %s is %s. No agent is alive; continue starts them again.\n", short(info.Run), orElse(how[r.How], sanitize.Line(r.How, 40)))
+	return nil
+}
+
+// askHalt asks the run's arbiter.
+func askHalt(store *runs, info journal.Info) (control.HaltResult, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answers)
+	defer cancel()
+	client, _, err := control.Dial(ctx, store.socketOf(info.Run, control.SocketName), nil)
+	if err != nil {
+		return control.HaltResult{}, err
+	}
+	defer client.Close()
+	ctx, cancel = context.WithTimeout(context.Background(), halts)
+	defer cancel()
+	return client.Halt(ctx)
+}
+
+// haltSilent goes around an arbiter that does not answer, and so cannot refuse either.
+func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
+	if anAgents(info.PID) {
+		return usagef("refused: this is a process of an agent's; agents have no say here")
+	}
+	fmt.Fprintf(e.stderr, "The arbiter of run %s (process %d) does not answer: %s. Its bridge is killed.\n", short(info.Run), info.PID, sanitize.Line(why.Error(), 200))
+	killed, left, err := killBridge(store.Dir(info.Run), info.Run)
+	if len(left) > 0 {
+		var names []string
+		for _, p := range left {
+			names = append(names, fmt.Sprintf("%s (%d)", sanitize.Line(p.Name, 40), p.PID))
+		}
+		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(names, ", "))}
+	}
+	if err != nil {
+		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: %v", short(info.Run), err)}
+	}
+	fmt.Fprintf(e.stderr, "%d processes were killed. No agent of run %s is alive.\n", killed, short(info.Run))
+	return nil
+}
+
+// anAgents says whether this process belongs to an agent, of that arbiter or of any.
+func anAgents(arbiter int) bool {
+	line, err := leash.Lineage(os.Getpid())
+	if err != nil {
+		return !errors.Is(err, errors.ErrUnsupported)
+	}
+	return slices.ContainsFunc(line, func(k leash.Kin) bool { return k.PID == arbiter || len(k.Runs) > 0 })
+}

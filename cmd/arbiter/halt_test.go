@@ -1,0 +1,268 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// stuckVariable names a file: when it is there, the run's goroutine stands still for good.
+const stuckVariable = "ARBITER_TEST_STUCK"
+
+func stick() {
+	mark := os.Getenv(stuckVariable)
+	if mark == "" {
+		return
+	}
+	telling = func() {
+		if _, err := os.Stat(mark); err == nil {
+			select {}
+		}
+	}
+}
+
+// deafPlay is a play whose Orchestrator is at a command that does not end, and that heeds
+// neither TERM nor the end of its terminal.
+var deafPlay = spin("trap '' TERM HUP INT; echo begun > begun; while [ ! -e go ]; do sleep 0.05; done; echo spun > went")
+
+// busy is a run whose Orchestrator is at work, and can be made to stand still.
+type busy struct {
+	*script
+	home, work, run string
+	mark            string
+}
+
+func atWork(t *testing.T, who player, args ...string) *busy {
+	t.Helper()
+	onlyLinux(t)
+	mark := filepath.Join(t.TempDir(), "stuck")
+	s := prepare(t, []string{stuckVariable + "=" + mark}, append(append(who.args, "--json", "--scenario", scenarioFile(t, deafPlay), "--task", "Weave"), args...)...)
+	s.launch()
+	first := await[contract.Session](s, "the session", nil)
+	b := &busy{script: s, home: s.cmd.Dir, work: first.CWD, run: first.Session, mark: mark}
+	awaitFile(t, filepath.Join(b.work, "begun"))
+	return b
+}
+
+// stuck has the run's goroutine stand still with the next event, for which it cares.
+func (b *busy) stuck() {
+	b.t.Helper()
+	if err := os.WriteFile(b.mark, nil, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	b.send(contract.Interrupt{ID: "orch-9"}) // is answered, or would be
+}
+
+// halt runs `arbiter halt` beside it.
+func (b *busy) halt(args ...string) (out string, code int, took time.Duration) {
+	b.t.Helper()
+	cmd := exec.Command("arbiter", append([]string{"halt"}, args...)...)
+	cmd.Env, cmd.Dir = b.cmd.Env, b.home
+	began := time.Now()
+	raw, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		b.t.Fatal(err)
+	}
+	return string(raw), cmd.ProcessState.ExitCode(), time.Since(began)
+}
+
+// agents are the run's processes but for the bridge.
+func (b *busy) agents() map[int]string {
+	left := survivors(b.run)
+	for pid, cmd := range left {
+		if strings.HasSuffix(strings.TrimSpace(cmd), "bridge") {
+			delete(left, pid)
+		}
+	}
+	return left
+}
+
+// awaitStill waits until no agent is alive.
+func (b *busy) awaitStill(within time.Duration) {
+	b.t.Helper()
+	late := time.After(within)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := b.agents()
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			b.t.Fatalf("alive after %s: %v", within, left)
+		}
+	}
+}
+
+// haltBound is what a halt may take on a machine that has other things to do.
+const haltBound = 10 * time.Second
+
+// TestHaltAndContinue: `arbiter halt` in another process stops every agent, the run says so, and continue goes on
+// to the end.
+func TestHaltAndContinue(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			b := atWork(t, who)
+			out, code, took := b.halt(b.run[:8])
+			if code != 0 || !strings.Contains(out, "is halted. No agent is alive") || took > haltBound {
+				t.Errorf("exit %d after %s: %s", code, took, out)
+			}
+			b.awaitStill(0)
+			if by := await[contract.Halted](b.script, "the halt", nil); by.By != "socket" {
+				t.Errorf("it came by %q", by.By)
+			}
+			if out, code, _ := b.halt("--all"); code != 0 || !strings.Contains(out, "No agent is alive") {
+				t.Errorf("once more: %d, %s", code, out)
+			}
+			if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b.send(contract.Continue{})
+			await[contract.Result](b.script, "the result", nil)
+			b.finish(contract.ExitComplete)
+		})
+	}
+}
+
+// TestHaltWhereTheRunStandsStill: the path needs nobody who could be stuck: with the run's goroutine held for good,
+// neither a command on stdin nor another process fails to stop the agents.
+func TestHaltWhereTheRunStandsStill(t *testing.T) {
+	for name, halt := range map[string]func(t *testing.T, b *busy){
+		"stdin": func(_ *testing.T, b *busy) { b.send(contract.Halt{}) },
+		"command": func(t *testing.T, b *busy) {
+			if out, code, _ := b.halt(b.run[:8]); code != 0 || !strings.Contains(out, "did not answer") {
+				t.Errorf("exit %d: %s", code, out)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := atWork(t, players(t)[0])
+			b.stuck()
+			halt(t, b)
+			b.awaitStill(haltBound)
+		})
+	}
+}
+
+// TestHaltOfAStoppedArbiter: one that does not answer at all is gone around, and starts nothing when it goes on.
+func TestHaltOfAStoppedArbiter(t *testing.T) {
+	t.Parallel()
+	b := atWork(t, players(t)[0])
+	b.mustSignal(syscall.SIGSTOP)
+	awaitProcess(t, b.cmd.Process.Pid, "T")
+	out, code, took := b.halt(b.run[:8])
+	if code != 0 || !strings.Contains(out, "does not answer") || !strings.Contains(out, "were killed") || took > haltBound {
+		t.Errorf("exit %d after %s: %s", code, took, out)
+	}
+	if left := survivors(b.run); len(left) > 0 {
+		t.Errorf("alive: %v", left)
+	}
+	b.mustSignal(syscall.SIGCONT)
+	await[contract.Halted](b.script, "the halt", nil)
+	b.send(contract.Cancel{})
+	await[contract.Result](b.script, "the result", nil)
+	if left := b.agents(); len(left) > 0 {
+		t.Errorf("alive after all: %v", left)
+	}
+	if out, code, _ := b.halt(b.run[:8]); code != int(contract.ExitUsage) && code != 0 {
+		t.Errorf("of a run that is over: %d, %s", code, out)
+	}
+	b.finish(contract.ExitFailed)
+}
+
+// TestHaltKey: Ctrl+\ stops everything, also while a dialog is open and the run stands still.
+func TestHaltKey(t *testing.T) {
+	for name, before := range map[string]func(t *testing.T, p *pane, mark string){
+		"at once":          func(*testing.T, *pane, string) {},
+		"from a dialog":    func(_ *testing.T, p *pane, _ string) { p.press("Ctrl+C"); p.await("Leave?") },
+		"while one writes": func(_ *testing.T, p *pane, _ string) { p.Type("half a word"); p.await("half a word") },
+		"of a stuck run": func(t *testing.T, p *pane, mark string) {
+			if err := os.WriteFile(mark, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p.Type("/interrupt orch-9\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onlyLinux(t)
+			h := settle(t, players(t)[0])
+			mark := filepath.Join(t.TempDir(), "stuck")
+			h.env = append(h.env, stuckVariable+"="+mark)
+			p := h.play(scenarioFile(t, deafPlay), "--task", "Weave")
+			p.await("THE WEAVING", "Orchestrator I", "Bash")
+			awaitFile(t, filepath.Join(h.scratch(), "begun"))
+			before(t, p, mark)
+			p.Type("\x1c")
+			p.await("All is still.")
+			b := &busy{script: &script{t: t}, run: h.runs()[0]}
+			b.awaitStill(0)
+		})
+	}
+}
+
+// TestAgentsHaveNoSay: what an Orchestrator's shell tries, with or without its environment, is refused, and the
+// human is told of it once.
+func TestAgentsHaveNoSay(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	self, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	state := filepath.Join(home, "state")
+	tries := `export HOME=` + home + `; A=` + self + `; {
+$A halt --all --state-dir ` + state + `; echo "halt $?"
+env -i PATH="$PATH" HOME="$HOME" $A halt --all --state-dir ` + state + `; echo "bare halt $?"
+(setsid env -i PATH="$PATH" $A halt --all --state-dir ` + state + ` > later 2>&1; echo "detached halt $?" >> later) &
+script -qec "$A attach arbiter --state-dir ` + state + ` --session $ARBITER_RUN; echo attach \$?" /dev/null < /dev/null
+wait; cat later
+} > tries 2>&1; echo done > tried`
+	s := prepare(t, nil, append(players(t)[0].args, "--json", "--state-dir", state, "--scenario", scenarioFile(t, spin(tries)), "--task", "Weave")...)
+	s.cmd.Dir = home
+	s.launch()
+	first := await[contract.Session](s, "the session", nil)
+	s.told("asked the control socket")
+	await[contract.Result](s, "the result", nil)
+	raw, err := os.ReadFile(filepath.Join(first.CWD, "tries"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for _, want := range []string{"halt 2", "bare halt 2", "detached halt 2", "refused"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "attach 0") || strings.Contains(text, "No agent is alive") {
+		t.Errorf("one got through:\n%s", text)
+	}
+	if n := len(collect[contract.Halted](s)); n > 0 {
+		t.Errorf("%d halts", n)
+	}
+	n := 0
+	for _, notice := range collect[contract.Notice](s) {
+		if strings.Contains(notice.Text, "control socket") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("the human was told %d times", n)
+	}
+	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, logName))
+	if strings.Count(string(log), "control: refused") < 3 {
+		t.Errorf("the log says:\n%.3000s", log)
+	}
+	s.finish(contract.ExitComplete)
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/control"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+const (
+	// haltByLoop is how long the run itself has to stop its agents, haltByBridge the bridge
+	// after that. Then everything that bears the run's mark is killed.
+	haltByLoop   = 1500 * time.Millisecond
+	haltByBridge = 3 * time.Second
+	haltGrace    = 200 // ms of the bridge's
+	haltLook     = 25 * time.Millisecond
+
+	// bridgeNote says in a run's directory which process its bridge is, haltNote that
+	// somebody outside has killed it, and that nothing is to be started in its place.
+	bridgeNote = "bridge.json"
+	haltNote   = "halted"
+)
+
+// bridgePID names a bridge's process for good.
+type bridgePID struct {
+	Run   string `json:"run"`
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"`
+}
+
+// noteBridge writes down which process the bridge is, for a halt that this process does
+// not answer to.
+func (r *runtimeRun) noteBridge(pid int) {
+	r.bridgePID.Store(int64(pid))
+	line, err := leash.Lineage(pid)
+	if err == nil {
+		var raw []byte
+		if raw, err = json.Marshal(bridgePID{Run: r.choices.Options.Run, PID: pid, Start: line[0].Start}); err == nil {
+			err = writePrivate(filepath.Join(r.book.Dir(), bridgeNote), raw)
+		}
+	}
+	if err != nil {
+		r.log.Warn("the bridge's process is not noted down", "error", err)
+	}
+}
+
+// writePrivate writes a file that is ours alone, as a whole or not at all.
+func writePrivate(path string, raw []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// haltedOutside says, once, whether the bridge was killed by `arbiter halt`.
+func (r *runtimeRun) haltedOutside() bool {
+	return os.Remove(filepath.Join(r.book.Dir(), haltNote)) == nil
+}
+
+// halt stops every agent, whether or not the loop takes part: it asks the loop, then the
+// bridge, and at last kills whatever bears the run's mark. It returns within about ten
+// seconds. The run stays, and `continue` starts the agents again.
+func (r *runtimeRun) halt(channel string) control.HaltResult {
+	return r.haltAs(contract.Command{Ref: r.newRef(), Body: contract.Halt{}}, channel)
+}
+
+// haltAs is halt by a command, which the run answers.
+func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResult {
+	r.halting.Lock()
+	defer r.halting.Unlock()
+	told := make(chan struct{})
+	r.attached.Go(func() { // until the loop takes it, or is over
+		r.loop.Put(supervisor.Commanded{Command: c, Channel: channel})
+		close(told)
+	})
+	result := control.HaltResult{How: "loop"}
+	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
+	defer cancel()
+	if !r.awaitStill(ctx, func() bool { return r.loop.Snapshot().Halted }) {
+		result.How, result.Swept = r.haltBridge()
+	}
+	select {
+	case <-told:
+	case <-time.After(haltLook):
+	}
+	result.Halted = r.loop.Snapshot().Halted
+	for _, p := range r.agentsAlive() {
+		result.Left = append(result.Left, fmt.Sprintf("%s (%d)", p.Name, p.PID))
+	}
+	r.log.Warn("halted", "by", channel, "how", result.How, "swept", result.Swept, "left", result.Left, "told", result.Halted)
+	return result
+}
+
+// haltBridge has the bridge stop everything, and kills it if it does not. A bridge that has
+// stopped everything starts nothing any more, so that it ends, too, and another follows.
+func (r *runtimeRun) haltBridge() (how string, swept int) {
+	client := r.bridge()
+	if client == nil {
+		return "bridge", 0
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
+	defer cancel()
+	_, err := client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: haltGrace})
+	if err == nil && r.awaitStill(ctx, func() bool { return true }) {
+		r.attached.Go(func() { _ = client.Close() }) // how it ended is told by watchBridge
+		return "bridge", 0
+	}
+	swept = leash.Sweep(r.choices.Options.Run, "") // the bridge bears the mark, too
+	r.attached.Go(func() { _ = client.Close() })
+	return "killed", swept
+}
+
+// awaitStill waits until no agent has a process, and so.
+func (r *runtimeRun) awaitStill(ctx context.Context, and func() bool) bool {
+	for {
+		if and() && len(r.agentsAlive()) == 0 {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(haltLook):
+		}
+	}
+}
+
+// agentsAlive are the run's processes but for the bridge itself.
+func (r *runtimeRun) agentsAlive() []leash.Process {
+	var alive []leash.Process
+	for _, p := range leash.Survivors(r.choices.Options.Run) {
+		if int64(p.PID) != r.bridgePID.Load() {
+			alive = append(alive, p)
+		}
+	}
+	return alive
+}
+
+// killBridge kills the bridge of a run whose arbiter does not answer, and whatever
+// bears its mark. The arbiter, should it ever go on, starts nothing in its place.
+func killBridge(dir, run string) (killed int, left []leash.Process, err error) {
+	if err := writePrivate(filepath.Join(dir, haltNote), nil); err != nil {
+		return 0, nil, fmt.Errorf("leave a note: %w", err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, bridgeNote))
+	var note bridgePID
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil // it has not begun one
+	case err == nil:
+		if err = json.Unmarshal(raw, &note); err == nil && note.Run == run {
+			err = endBridge(note)
+		}
+	}
+	if err == nil && note.PID != 0 {
+		killed++
+	}
+	if errors.Is(err, leash.ErrAnother) {
+		err = nil
+	}
+	killed += leash.Sweep(run, "") // also where the note was not to be read
+	if left = leash.Survivors(run); len(left) == 0 {
+		err = nil
+	}
+	return killed, left, err
+}
+
+func endBridge(note bridgePID) error {
+	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
+	defer cancel()
+	return leash.End(ctx, note.PID, note.Start)
+}

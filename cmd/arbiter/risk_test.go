@@ -1,0 +1,40 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func TestRootMayNotAllowAll(t *testing.T) {
+	t.Setenv("IS_SANDBOX", "1")
+	t.Setenv("CLAUDE_CODE_BUBBLEWRAP", "1")
+	all := supervisor.Options{Permissions: "allow-all"}
+	boxed := all
+	boxed.Sandbox = &bridge.SandboxConfig{}
+	for name, tt := range map[string]struct {
+		o        supervisor.Options
+		rehearse bool
+		uid      int
+		refused  bool
+	}{
+		"root":               {o: all, refused: true},
+		"somebody else":      {o: all, uid: 1000},
+		"root in a sandbox":  {o: boxed},
+		"root in rehearsal":  {o: all, rehearse: true},
+		"root in other mode": {o: supervisor.Options{Permissions: "accept-edits"}},
+	} {
+		err := refuseUser(tt.o, tt.rehearse, tt.uid)
+		if (err != nil) != tt.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		var e *exitError
+		if err != nil && (!errors.As(err, &e) || e.code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

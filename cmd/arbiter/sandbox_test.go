@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// needSandbox skips where there is none to be had.
+func needSandbox(t *testing.T) {
+	t.Helper()
+	path, err := sandbox.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	if out, err := exec.Command(path, "--ro-bind", "/", "/", "--unshare-user", "true").CombinedOutput(); err != nil {
+		t.Skipf("bubblewrap may not be used here: %v: %s", err, out)
+	}
+}
+
+// lying makes a bwrap that runs what it is given, unconfined, and puts it first on PATH.
+func lying(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := "#!/bin/sh\n[ \"$1\" = --version ] && { echo bubblewrap 0.8.0; exit 0; }\n" +
+		"while [ \"$1\" != -- ]; do [ \"$1\" = --chdir ] && cd \"$2\"; shift; done; shift; exec \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, sandbox.Name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return "PATH=" + dir + ":" + os.Getenv("PATH")
+}
+
+// sessionLast is what the last life of a run said of itself.
+func sessionLast(s *script) contract.Session {
+	list := collect[contract.Session](s)
+	return list[len(list)-1]
+}
+
+// TestSandboxedRun: a whole run inside of sandboxes, its checks, too.
+func TestSandboxedRun(t *testing.T) {
+	needSandbox(t)
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			s := start(t, nil, append([]string{"--json", "--no-input", "--task", "Do it", "--sandbox", "on"}, p.args...)...)
+			s.finish(contract.ExitComplete)
+			if got := sessionLast(s); got.Sandbox != "bubblewrap" || got.SandboxReason != "" {
+				t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
+			}
+		})
+	}
+}
+
+// TestSandboxedResume: a run that began confined goes on confined, without being told.
+func TestSandboxedResume(t *testing.T) {
+	needSandbox(t)
+	s := start(t, nil, "--json", "--stand-in", "--task", "Do it", "--sandbox", "on")
+	s.offScript = true
+	s.after(0, "a turn", func(l contract.Line) bool { _, ok := l.Body.(contract.Turn); return ok })
+	s.mustSignal(syscall.SIGKILL)
+	s.gone()
+	next := s.again("--json", "--resume")
+	next.gone()
+	if got := sessionLast(next); got.Sandbox != "bubblewrap" || !got.Resumed {
+		t.Errorf("session: %q, %q, resumed %v", got.Sandbox, got.SandboxReason, got.Resumed)
+	}
+}
+
+// TestSandboxThatDoesNotHold: with on the run is refused before anything was started,
+// with auto it goes on and says so.
+func TestSandboxThatDoesNotHold(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("sandboxes are for Linux")
+	}
+	path := lying(t)
+	t.Run("on", func(t *testing.T) {
+		s := start(t, []string{path}, "--json", "--no-input", "--task", "Do it", "--stand-in", "--sandbox", "on")
+		s.finish(contract.ExitEnvironment)
+		s.oneError(bridge.CatSandbox)
+		if n := len(collect[contract.Spawn](s)); n > 0 {
+			t.Errorf("%d agents were started", n)
+		}
+	})
+	t.Run("auto", func(t *testing.T) {
+		s := start(t, []string{path}, "--json", "--no-input", "--task", "Do it", "--stand-in", "--sandbox", "auto")
+		s.finish(contract.ExitComplete)
+		if got := sessionLast(s); got.Sandbox != "unsandboxed" || !strings.Contains(got.SandboxReason, "no mount namespace") {
+			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
+		}
+	})
+}
+
+// TestSandboxSettings: what cannot be meant is said at once.
+func TestSandboxSettings(t *testing.T) {
+	for args, want := range map[string]string{
+		"--sandbox=maybe":             "use off, auto or on",
+		"--sandbox-write=/nowhere/at": "make it first",
+		"--sandbox-hide=":             "is empty",
+	} {
+		var out, errs strings.Builder
+		code := run([]string{"arbiter", "--json", "--no-input", "--stand-in", "--task", "x", "--state-dir", t.TempDir(), args}, strings.NewReader(""), &out, &errs)
+		if code != int(contract.ExitUsage) || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: exit %d, %s", args, code, errs.String())
+		}
+	}
+}

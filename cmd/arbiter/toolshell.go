@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+)
+
+// toolShell becomes the shell that runs a command of the CLI's, without what the CLI
+// logs in with. It returns only where that failed, with a shell's code for it.
+func toolShell(command string, stderr io.Writer) int {
+	parent, _ := os.Readlink("/proc/" + strconv.Itoa(os.Getppid()) + "/exe") // else the usual shell
+	path, args, env := sandbox.ToolShell(command, os.Environ(), parent)
+	err := syscall.Exec(path, args, env)
+	fmt.Fprintf(stderr, "arbiter: %s: %v\n", path, err)
+	return 126
+}
+
+// canary is the hidden command that tries to break out of a sandbox.
+func canary(stdin io.Reader, stdout, stderr io.Writer) int {
+	if err := sandbox.Canary(stdin, stdout); err != nil {
+		fmt.Fprintln(stderr, "arbiter: canary:", err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+)
+
+func (e env) trustCommand() *cli.Command {
+	return &cli.Command{
+		Name: "trust", Usage: "list what a workspace brings along that can run code, and trust it",
+		Description: strings.TrimSpace(`
+Settings, hooks, helpers, variables, permissions, MCP servers, plugins, agents, skills, commands,
+arbiter's own configuration and prompts, and the scripts that these name, each with a hash. What
+is trusted is exactly what is listed: after any change it is asked for again, and until then the
+agents start without all of it. Scripts are found by the words of a command: what they start in
+turn is not seen. CLAUDE.md and other texts for the agents are listed, and not part of the hash.
+
+What is trusted lies in the state directory: that of --state-dir or $ARBITER_STATE_DIR, else the
+user's (state-dir in a configuration file does not count for this).
+
+Exit codes: 0 trusted (--revoke: not any more), 1 not trusted: answered no, or with --show never
+trusted or not as it is now, 2 bad usage, or no terminal to ask on and no --yes, 5 the workspace
+or the state directory cannot be read or written.`),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "cwd", Usage: "the workspace `DIR` (default: the current directory)"},
+			&cli.StringFlag{Name: "state-dir", Usage: "`DIR` where runs are kept", EnvVars: []string{"ARBITER_STATE_DIR"}},
+			&cli.BoolFlag{Name: "yes", Usage: "trust what is listed, unasked"},
+			&cli.BoolFlag{Name: "show", Usage: "only list it, and say whether it is trusted"},
+			&cli.BoolFlag{Name: "json", Usage: "the same as one JSON object; with --show"},
+			&cli.BoolFlag{Name: "revoke", Usage: "forget that the workspace was trusted"},
+		},
+		Action: e.trust,
+	}
+}
+
+// trustReport is what `trust --show --json` prints.
+type trustReport struct {
+	CWD      string         `json:"cwd"`
+	Root     string         `json:"root"`
+	Hash     string         `json:"hash"`
+	Trusted  bool           `json:"trusted"`  // as it is now
+	Recorded bool           `json:"recorded"` // it was trusted once
+	Items    []trust.Item   `json:"items"`
+	Changes  []trust.Change `json:"changes"` // since then
+	Problem  string         `json:"problem,omitempty"`
+}
+
+func (e env) trust(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("trust takes no argument: %s (name a workspace with --cwd)", c.Args().First())
+	}
+	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) || c.Bool("show") && c.Bool("yes") {
+		return usagef("trust: --json goes with --show; --show, --revoke and --yes exclude each other")
+	}
+	place, err := workspace(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("revoke") {
+		return e.revoke(c.String("state-dir"), place)
+	}
+	t, err := trustIn(place, c.String("state-dir"), false)
+	if err != nil {
+		return err
+	}
+	if t.Listing.CWD == "" {
+		return environmentf("%s", t.Problem)
+	}
+	if c.Bool("json") {
+		return e.trustJSON(t)
+	}
+	e.listTrust(t)
+	switch {
+	case c.Bool("show") && !t.Trusted:
+		return &exitError{code: contract.ExitFailed}
+	case c.Bool("show"), t.Trusted:
+		return nil
+	}
+	if !c.Bool("yes") {
+		if err := e.confirmTrust(); err != nil {
+			return err
+		}
+	}
+	return e.recordTrust(c, place, t)
+}
+
+// recordTrust keeps what was listed, if it is still that.
+func (e env) recordTrust(c *cli.Context, place string, t trusting) error {
+	t.Trusted = true
+	if err := t.unchanged(place); err != nil {
+		return err
+	}
+	store, err := openTrust(c.String("state-dir"))
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	by := "arbiter trust"
+	if c.Bool("yes") {
+		by += " --yes"
+	}
+	if err := store.Trust(place, t.Listing, by, time.Now()); err != nil {
+		return environmentf("%v", err)
+	}
+	fmt.Fprintln(e.stdout, "Trusted, as it is now.")
+	return nil
+}
+
+func (e env) revoke(state, place string) error {
+	store, err := openTrust(state)
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	was, err := store.Revoke(place)
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	if !was {
+		fmt.Fprintln(e.stdout, "This workspace was not trusted.")
+		return nil
+	}
+	fmt.Fprintln(e.stdout, "This workspace is not trusted any more.")
+	return nil
+}
+
+func (e env) trustJSON(t trusting) error {
+	r := trustReport{
+		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
+		Items: append([]trust.Item{}, t.Listing.Items...), Changes: append([]trust.Change{}, t.Changed...),
+	}
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(e.stdout, escaped(string(raw)))
+	if !t.Trusted {
+		return &exitError{code: contract.ExitFailed}
+	}
+	return nil
+}
+
+// escaped writes what does not print as JSON escapes.
+func escaped(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// listTrust prints what is there, file by file. Every text is a stranger's.
+func (e env) listTrust(t trusting) {
+	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
+	for _, line := range trustLines(t) {
+		fmt.Fprintln(e.stdout, line)
+	}
+	switch {
+	case t.Problem != "":
+		fmt.Fprintln(e.stdout, "Not trusted: "+sanitize.Line(t.Problem, 400))
+	case t.Trusted:
+		fmt.Fprintln(e.stdout, "Trusted, as it is now.")
+	case t.Recorded:
+		fmt.Fprintln(e.stdout, "Not trusted: it was trusted once, and has changed since.")
+	default:
+		fmt.Fprintln(e.stdout, "Not trusted.")
+	}
+}
+
+// trustLines are the items, each marked by what became of it since it was trusted.
+func trustLines(t trusting) []string {
+	type key struct{ kind, file, name string }
+	how := map[key]string{}
+	var lines []string
+	for _, c := range t.Changed {
+		how[key{c.Item.Kind, c.Item.File, c.Item.Name}] = c.How
+	}
+	file := ""
+	add := func(i trust.Item, mark string) {
+		if i.File != file {
+			file = i.File
+			lines = append(lines, "  "+sanitize.Line(file, 300))
+		}
+		text := sanitize.Line(i.Kind, 40)
+		if i.Name != "" {
+			text += " " + sanitize.Line(i.Name, 120)
+		}
+		if text += ": " + sanitize.Line(i.What, 300); mark != "" {
+			text = strings.ToUpper(mark) + " " + text
+		}
+		lines = append(lines, "    "+text)
+	}
+	for _, i := range t.Listing.Items {
+		add(i, how[key{i.Kind, i.File, i.Name}])
+	}
+	for _, c := range t.Changed {
+		if c.How == trust.Removed {
+			add(c.Item, c.How)
+		}
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "  brings along nothing that could run code or redirect an agent")
+	}
+	return lines
+}
+
+// confirmTrust asks on the terminal.
+func (e env) confirmTrust() error {
+	in, ok := e.stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return usagef("nobody can be asked: stdin is no terminal; --yes trusts what was listed")
+	}
+	fmt.Fprint(e.stdout, "Load all of this, and let it run? [y/N] ")
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(e.stdout)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return &exitError{code: contract.ExitFailed, text: "not trusted"}
+}

@@ -1,0 +1,131 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+const (
+	// chunk is how much output goes into one notification.
+	chunk = 32 << 10
+	// returning bounds how long it may take to give a session back.
+	returning = 30 * time.Second
+	// maxSide bounds a terminal, in cells.
+	maxSide = 10_000
+)
+
+func badParams(text string) error {
+	return &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: text}
+}
+
+func (s Size) check() error {
+	if s.Cols < 1 || s.Rows < 1 || s.Cols > maxSide || s.Rows > maxSide {
+		return badParams("cols and rows must be between 1 and 10000")
+	}
+	return nil
+}
+
+// attach opens an agent's session for this connection.
+func (c *client) attach(p AttachParams) (*opened, error) {
+	if p.Agent == "" {
+		return nil, badParams("agent is missing")
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	busy := c.busy
+	c.busy = true
+	c.mu.Unlock()
+	if busy {
+		return nil, &jsonrpc2.Error{Code: CodeFailed, Message: "this connection has a session attached already"}
+	}
+	a, err := c.s.house.Attach(c.ctx, c.peer.String(), p, func(text string) {
+		_ = c.conn.Notify(c.ctx, NotifyProgress, Progress{Text: text}) // a connection that is gone ends ctx
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.busy = false
+		return nil, err
+	}
+	c.attached = a
+	r := a.Result()
+	r.V = Version
+	return &opened{r, a}, nil
+}
+
+// show carries the output until it ends, and says how it did.
+func (c *client) show(a Attachment) {
+	buf := make([]byte, chunk)
+	for {
+		n, err := a.Take(c.ctx, buf)
+		if err == nil {
+			err = c.conn.Notify(c.ctx, NotifyPTY, Data{Data: buf[:n]})
+		}
+		if err == nil {
+			continue
+		}
+		ended := c.giveBack(a)
+		if errors.Is(err, ErrBehind) {
+			ended.Reason, ended.Dropped = err.Error()+"; the session was given back", true
+		} else if !errors.Is(err, io.EOF) && ended.Reason == "" {
+			ended.Reason = err.Error()
+		}
+		_ = c.conn.Notify(context.Background(), NotifyEnded, ended) // nobody may be there any more
+		return
+	}
+}
+
+// carry takes what is typed, or another size.
+func (c *client) carry(req *jsonrpc2.Request) error {
+	c.mu.Lock()
+	a := c.attached
+	c.mu.Unlock()
+	if a == nil {
+		return &jsonrpc2.Error{Code: CodeFailed, Message: "nothing is attached"}
+	}
+	if req.Method == MethodResize {
+		var s Size
+		if err := params(req, &s); err != nil {
+			return err
+		}
+		if err := s.check(); err != nil {
+			return err
+		}
+		return a.Resize(c.ctx, s)
+	}
+	var d Data
+	if err := params(req, &d); err != nil {
+		return err
+	}
+	return a.Write(c.ctx, d.Data)
+}
+
+// leave gives back what is attached.
+func (c *client) leave() {
+	c.mu.Lock()
+	a := c.attached
+	c.mu.Unlock()
+	if a != nil {
+		c.giveBack(a)
+	}
+}
+
+// giveBack is not called off with the connection: that has gone, perhaps, and the
+// session must come back all the same.
+func (c *client) giveBack(a Attachment) Ended {
+	ctx, cancel := context.WithTimeout(context.Background(), returning)
+	defer cancel()
+	ended := a.Detach(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.attached == a {
+		c.attached, c.busy = nil, false
+	}
+	return ended
+}

@@ -1,0 +1,205 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// ErrSilent says that nobody answered in time.
+var ErrSilent = errors.New("arbiter does not answer")
+
+// Refusal is an answer that is none.
+type Refusal struct {
+	Code    int64
+	Message string
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// Client speaks to a running arbiter. Its methods are safe for concurrent use.
+type Client struct {
+	conn  *jsonrpc2.Conn
+	ready chan struct{} // closed when conn is set: it reads before it is returned
+	feed  *Feed
+	say   func(string)
+
+	mu    sync.Mutex
+	ended Ended
+	over  chan struct{} // closed with `ended`, or with the connection
+	once  sync.Once
+}
+
+// Dial connects to the socket at path, or to which path is a link, and asks for the status:
+// an arbiter that is stopped takes connections, too. say is told how far an
+// attachment is; it may be nil.
+func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, error) {
+	if target, err := os.Readlink(path); err == nil {
+		path = target // where the run's own directory has too long a name
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, Status{}, fmt.Errorf("%w: %w", ErrSilent, err)
+	}
+	c := &Client{feed: NewFeed(0), say: say, over: make(chan struct{}), ready: make(chan struct{})}
+	c.conn = dial(conn, c)
+	close(c.ready)
+	go c.watch() // until the connection ends; Close waits for that
+	var st Status
+	if err := c.call(ctx, MethodStatus, struct{}{}, &st); err != nil {
+		c.Close()
+		return nil, st, err
+	}
+	if st.V != Version {
+		c.Close()
+		return nil, st, fmt.Errorf("that arbiter speaks version %d of the protocol, this one %d", st.V, Version)
+	}
+	return c, st, nil
+}
+
+func (c *Client) watch() {
+	<-c.conn.DisconnectNotify()
+	c.end(Ended{Reason: "arbiter has gone", Lost: true})
+}
+
+func (c *Client) end(e Ended) {
+	c.once.Do(func() {
+		c.mu.Lock()
+		c.ended = e
+		c.mu.Unlock()
+		c.feed.End(io.EOF)
+		close(c.over)
+	})
+}
+
+// Close ends the connection; what is attached is given back by the arbiter.
+func (c *Client) Close() {
+	_ = c.conn.Close() // closed already, perhaps
+	<-c.over
+}
+
+// Handle implements jsonrpc2.Handler.
+func (c *Client) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
+	<-c.ready
+	if !req.Notif || req.Params == nil {
+		return
+	}
+	switch req.Method {
+	case NotifyPTY:
+		var d Data
+		if json.Unmarshal(*req.Params, &d) == nil {
+			c.put(d.Data)
+		}
+	case NotifyProgress:
+		var p Progress
+		if json.Unmarshal(*req.Params, &p) == nil && c.say != nil {
+			c.say(p.Text)
+		}
+	case NotifyEnded:
+		var e Ended
+		_ = json.Unmarshal(*req.Params, &e) // without words it has ended all the same
+		c.end(e)
+	}
+}
+
+// put keeps output for whoever takes it. Where that one is slow the arbiter is told so by the
+// socket, which is not read meanwhile.
+func (c *Client) put(p []byte) {
+	for !c.feed.Room(len(p)) {
+		select {
+		case <-c.over:
+			return
+		case <-c.conn.DisconnectNotify():
+			return
+		case <-c.feed.Taken():
+		}
+	}
+	c.feed.Put(p)
+}
+
+func (c *Client) call(ctx context.Context, method string, p, result any) error {
+	err := c.conn.Call(ctx, method, p, result)
+	var wire *jsonrpc2.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wire):
+		return &Refusal{Code: wire.Code, Message: wire.Message}
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w in time", ErrSilent)
+	case errors.Is(err, jsonrpc2.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: it has ended the connection", ErrSilent)
+	}
+	return err
+}
+
+// Status asks what runs.
+func (c *Client) Status(ctx context.Context) (st Status, err error) {
+	return st, c.call(ctx, MethodStatus, struct{}{}, &st)
+}
+
+// Command hands in a command, a line as on the stdin of `arbiter --json`.
+func (c *Client) Command(ctx context.Context, line json.RawMessage) (r CommandResult, err error) {
+	return r, c.call(ctx, MethodCommand, CommandParams{Command: line}, &r)
+}
+
+// Halt stops every agent.
+func (c *Client) Halt(ctx context.Context) (r HaltResult, err error) {
+	return r, c.call(ctx, MethodHalt, struct{}{}, &r)
+}
+
+// Attach asks for an agent's session, and returns when it is open.
+func (c *Client) Attach(ctx context.Context, p AttachParams) (r AttachResult, err error) {
+	return r, c.call(ctx, MethodAttach, p, &r)
+}
+
+// Read, Write and Resize are the session's terminal, Read to its end. Write and Resize do not wait for an
+// answer.
+func (c *Client) Read(p []byte) (int, error) { return c.feed.Take(context.Background(), p) }
+
+// Write sends what was typed.
+func (c *Client) Write(p []byte) (int, error) {
+	if err := c.conn.Notify(context.Background(), MethodWrite, Data{Data: p}); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Resize tells the terminal's size.
+func (c *Client) Resize(cols, rows int) {
+	_ = c.conn.Notify(context.Background(), MethodResize, Size{Cols: cols, Rows: rows}) // Read tells of a connection that has ended
+}
+
+// EndView has Read return: nobody looks any more.
+func (c *Client) EndView() { c.feed.End(io.EOF) }
+
+// Detach gives the session back and tells how it ended, within a time.
+func (c *Client) Detach(within time.Duration) (Ended, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	c.EndView()
+	var h Head
+	_ = c.call(ctx, MethodDetach, struct{}{}, &h) // it has ended by itself, perhaps, or the connection has
+	return c.Ended(ctx)
+}
+
+// Ended waits for the end of the attachment, and tells how it came.
+func (c *Client) Ended(ctx context.Context) (Ended, bool) {
+	select {
+	case <-c.over:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.ended, true
+	case <-ctx.Done():
+		return Ended{}, false
+	}
+}

@@ -1,0 +1,116 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// maxBehind is how many bytes a terminal may be behind before it is dropped.
+const maxBehind = 4 << 20
+
+// ErrBehind says that a terminal did not take its output in time.
+var ErrBehind = errors.New("the terminal did not take the output in time")
+
+// Feed is the output of an attached terminal on its way to whoever looks at it. Who fills it is
+// never held. Its methods are safe for concurrent use.
+type Feed struct {
+	limit int
+
+	mu    sync.Mutex
+	buf   []byte
+	ended error         // nothing more comes; io.EOF: in order
+	wake  chan struct{} // capacity 1: a hint that there is something to take
+	taken chan struct{} // capacity 1: a hint that there is room again
+}
+
+// NewFeed makes one that holds so many bytes; 0: as many as is usual.
+func NewFeed(limit int) *Feed {
+	if limit <= 0 {
+		limit = maxBehind
+	}
+	return &Feed{limit: limit, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
+}
+
+// Put adds output. It reports false once the feed has ended, also by this.
+func (f *Feed) Put(p []byte) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended != nil {
+		return false
+	}
+	if len(f.buf) > 0 && len(f.buf)+len(p) > f.limit {
+		f.buf, f.ended = nil, ErrBehind
+		f.hint()
+		return false
+	}
+	f.buf = append(f.buf, p...)
+	f.hint()
+	return true
+}
+
+// End ends it; what is in it can still be taken. Only the first end counts.
+func (f *Feed) End(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended == nil {
+		f.ended = why
+	}
+	f.hint()
+}
+
+// Err is why it ended; nil while it has not.
+func (f *Feed) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
+}
+
+func (f *Feed) hint() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Take waits for output and takes all there is into p, as much as fits. At the end it returns why,
+// io.EOF in order. One reader at a time.
+func (f *Feed) Take(ctx context.Context, p []byte) (int, error) {
+	for {
+		f.mu.Lock()
+		n := copy(p, f.buf)
+		if f.buf = f.buf[n:]; len(f.buf) == 0 {
+			f.buf = nil
+		}
+		left, ended := len(f.buf) > 0, f.ended
+		if left || ended != nil {
+			f.hint()
+		}
+		f.mu.Unlock()
+		switch {
+		case n > 0:
+			select {
+			case f.taken <- struct{}{}:
+			default:
+			}
+			return n, nil
+		case ended != nil:
+			return 0, ended
+		}
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// Room says whether so many more bytes can be put; true, too, once it has ended.
+func (f *Feed) Room(n int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended != nil || len(f.buf) == 0 || len(f.buf)+n <= f.limit
+}
+
+// Taken has a value when something was taken since.
+func (f *Feed) Taken() <-chan struct{} { return f.taken }

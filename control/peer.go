@@ -1,0 +1,96 @@
+package control
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+// Peer is who is at the other end of a connection.
+type Peer struct {
+	UID, PID int
+	Name     string // the kernel's short name of its program
+	// Agent is the agent it belongs to, as its mark says; empty where it says nothing.
+	Agent string
+	// Trouble says why it may not speak; empty: it may.
+	Trouble string
+}
+
+func (p Peer) String() string {
+	s := fmt.Sprintf("process %d", p.PID)
+	if p.Name != "" {
+		s += " (" + p.Name + ")"
+	}
+	return s
+}
+
+// Identify looks at the peer of a connection. Whatever cannot be found out is a trouble.
+func Identify(conn *net.UnixConn) Peer {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return Peer{Trouble: fmt.Sprintf("it cannot be looked at: %v", err)}
+	}
+	var c credentials
+	if err := raw.Control(func(fd uintptr) { c, err = credentialsOf(int(fd)) }); err != nil {
+		return Peer{Trouble: fmt.Sprintf("it cannot be looked at: %v", err)}
+	}
+	if err != nil {
+		return Peer{Trouble: fmt.Sprintf("the system does not say who it is: %v", err)}
+	}
+	defer c.release()
+	p := Peer{UID: c.uid, PID: c.pid}
+	switch {
+	case c.uid != os.Getuid():
+		p.Trouble = fmt.Sprintf("it belongs to user %d", c.uid)
+		return p
+	case c.pid <= 0:
+		p.Trouble = "it is in another world of processes"
+		return p
+	}
+	line, err := leash.Lineage(c.pid)
+	if err != nil {
+		p.Trouble = err.Error()
+		return p
+	}
+	p.Name = line[0].Name
+	p.Trouble, p.Agent = judge(line, os.Getpid(), leash.Marks())
+	if p.Trouble == "" && !c.lives() {
+		p.Trouble = "it has ended"
+	}
+	return p
+}
+
+// judge says what is wrong with a line of processes, the peer first, before the arbiter
+// of that number, which was itself started with those marks.
+func judge(line []leash.Kin, arbiter int, marks []string) (trouble, agent string) {
+	if line[0].PID == arbiter {
+		return "", ""
+	}
+	if line[0].Bare {
+		trouble = "its environment is not to be read"
+	}
+	for i, k := range line {
+		if k.PID == arbiter {
+			trouble = "this arbiter started it"
+			break
+		}
+		foreign := func(run string) bool { return !slices.Contains(marks, run) }
+		if !slices.ContainsFunc(k.Runs, foreign) {
+			continue
+		}
+		if trouble == "" {
+			trouble = "it bears the mark of an agent"
+			if i > 0 {
+				trouble = "an agent started it"
+			}
+		}
+		if n := len(k.Agents); n > 0 && agent == "" {
+			agent = k.Agents[n-1]
+		}
+	}
+	return trouble, strings.ToValidUTF8(agent, "?")
+}

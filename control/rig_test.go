@@ -1,0 +1,210 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is a failure's deadline, never a measure.
+const patience = 30 * time.Second
+
+// household is a House of tests.
+type household struct {
+	mu       sync.Mutex
+	refused  []string
+	commands []string
+	open     *session // the last one attached
+	opening  chan struct{}
+	opens    int
+	reject   error
+	heard    chan struct{} // capacity 1: something changed
+}
+
+func newHousehold() *household { return &household{heard: make(chan struct{}, 1)} }
+
+func (h *household) do(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+	select {
+	case h.heard <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until something is so.
+func (h *household) await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		h.mu.Lock()
+		ok := so()
+		h.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-h.heard:
+		case <-late:
+			t.Fatalf("not so within %s: %s", patience, what)
+		}
+	}
+}
+
+func (h *household) Status() Status { return Status{Run: "run", PID: os.Getpid()} }
+
+func (h *household) Command(_ context.Context, line json.RawMessage) (CommandResult, error) {
+	h.do(func() { h.commands = append(h.commands, string(line)) })
+	return CommandResult{Accepted: true, Ref: "r"}, nil
+}
+
+func (h *household) Halt(context.Context) HaltResult { return HaltResult{How: "loop", Halted: true} }
+
+func (h *household) Refused(p Peer, method string) {
+	h.do(func() { h.refused = append(h.refused, method) })
+}
+
+func (h *household) Attach(ctx context.Context, who string, p AttachParams, say func(string)) (Attachment, error) {
+	say("its turn is being stopped")
+	h.do(func() { h.opens++ })
+	if h.opening != nil {
+		select {
+		case <-h.opening:
+		case <-ctx.Done():
+			h.do(func() { h.refused = append(h.refused, "gave up") })
+			return nil, ctx.Err()
+		}
+	}
+	if h.reject != nil {
+		return nil, h.reject
+	}
+	s := &session{h: h, feed: NewFeed(64 << 10), params: p}
+	h.do(func() { h.open = s })
+	return s, nil
+}
+
+// session is an Attachment of tests.
+type session struct {
+	h        *household
+	feed     *Feed
+	params   AttachParams
+	typed    []byte
+	sizes    []Size
+	detached int
+}
+
+func (s *session) Result() AttachResult {
+	return AttachResult{Agent: s.params.Agent, Name: "Orchestrator I"}
+}
+
+func (s *session) Take(ctx context.Context, p []byte) (int, error) { return s.feed.Take(ctx, p) }
+
+func (s *session) Write(_ context.Context, p []byte) error {
+	s.h.do(func() { s.typed = append(s.typed, p...) })
+	return nil
+}
+
+func (s *session) Resize(_ context.Context, size Size) error {
+	s.h.do(func() { s.sizes = append(s.sizes, size) })
+	return nil
+}
+
+func (s *session) Detach(context.Context) Ended {
+	s.h.do(func() { s.detached++ })
+	s.feed.End(io.EOF)
+	return Ended{Reason: "given back", Words: 2}
+}
+
+// friend is a peer that may speak, stranger one that may not.
+func friend(*net.UnixConn) Peer { return Peer{PID: 7, Name: "arbiter"} }
+
+func stranger(*net.UnixConn) Peer {
+	return Peer{PID: 8, Name: "sh", Agent: "orch-1", Trouble: "an agent started it"}
+}
+
+// listen makes a socket whose name is short enough.
+func listen(t *testing.T) (*net.UnixListener, string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ctl-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, path
+}
+
+func open(t *testing.T, h *household, identify func(*net.UnixConn) Peer) (path string, s *Server) {
+	t.Helper()
+	l, path := listen(t)
+	s = serve(l, h, slog.New(slog.DiscardHandler), identify)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return path, s
+}
+
+func connect(t *testing.T, path string, said *[]string) *Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, st, err := Dial(ctx, path, func(text string) {
+		if said != nil {
+			*said = append(*said, text)
+		}
+	})
+	if err != nil || st.Run != "run" || st.V != Version {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// raw sends a line and returns the answer.
+func raw(t *testing.T, path, line string) string {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte(line)); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	n, err := conn.Read(buf)
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return string(buf[:slices.Index(append(buf[:n:n], '\n'), '\n')])
+}
+
+// call connects, and waits for the other end to have looked.
+func call(path string) error {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.Read(make([]byte, 1))
+	return err
+}

@@ -1,0 +1,269 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+const (
+	// connections bounds those that are open at a time; more wait to be accepted.
+	connections = 32
+	// refusals bounds what is logged of refused peers: one that tries for ever says nothing new.
+	refusals = 50
+	// hearRefused is how long a refused peer gets to say what it wanted.
+	hearRefused = time.Second
+)
+
+// House is the arbiter behind a server. Its methods are called by several goroutines.
+type House interface {
+	// Status does not wait for anything.
+	Status() Status
+	// Command hands a command in and waits until it is durable or refused.
+	Command(ctx context.Context, line json.RawMessage) (CommandResult, error)
+	// Attach opens an agent's session, saying meanwhile how far it is, for somebody who is
+	// named so. When ctx ends first, it is given up.
+	Attach(ctx context.Context, who string, p AttachParams, say func(string)) (Attachment, error)
+	// Halt stops every agent.
+	Halt(ctx context.Context) HaltResult
+	// Refused is told of a peer that may not speak; it does not wait for anything.
+	Refused(p Peer, method string)
+}
+
+// Attachment is an agent's session in a terminal.
+type Attachment interface {
+	Result() AttachResult
+	// Take waits for output. io.EOF is its end.
+	Take(ctx context.Context, p []byte) (int, error)
+	Write(ctx context.Context, p []byte) error
+	Resize(ctx context.Context, s Size) error
+	// Detach gives the session back and waits until it was. It may be called again, and
+	// after the end.
+	Detach(ctx context.Context) Ended
+}
+
+// Server serves a control socket.
+type Server struct {
+	house    House
+	log      *slog.Logger
+	identify func(*net.UnixConn) Peer
+	listener *net.UnixListener
+	slots    chan struct{}
+	quit     context.Context
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+
+	mu      sync.Mutex
+	refused int
+}
+
+// Serve serves on a listener, which it owns from now on.
+func Serve(l *net.UnixListener, house House, log *slog.Logger) *Server {
+	return serve(l, house, log, Identify)
+}
+
+func serve(l *net.UnixListener, house House, log *slog.Logger, identify func(*net.UnixConn) Peer) *Server {
+	s := &Server{house: house, log: log, identify: identify, listener: l, slots: make(chan struct{}, connections)}
+	s.quit, s.stop = context.WithCancel(context.Background())
+	s.work.Go(s.accept)
+	return s
+}
+
+// Close ends all connections, gives back what is attached, and waits.
+func (s *Server) Close() error {
+	s.stop()
+	err := s.listener.Close()
+	s.work.Wait()
+	return err
+}
+
+func (s *Server) accept() {
+	for {
+		select {
+		case s.slots <- struct{}{}:
+		case <-s.quit.Done():
+			return
+		}
+		conn, err := s.listener.AcceptUnix()
+		if err == nil {
+			s.work.Go(func() {
+				defer func() { <-s.slots }()
+				defer conn.Close()
+				s.receive(conn)
+			})
+			continue
+		}
+		<-s.slots
+		select {
+		case <-s.quit.Done():
+			return
+		case <-time.After(100 * time.Millisecond): // out of descriptors, perhaps: they come back
+			s.log.Warn("control", "error", err)
+		}
+	}
+}
+
+// receive looks at who comes, and serves it or turns it away.
+func (s *Server) receive(conn *net.UnixConn) {
+	p := s.identify(conn)
+	if p.Trouble != "" {
+		s.refuse(conn, p)
+		return
+	}
+	c := &client{s: s, peer: p, requests: make(chan struct{}, 16), ready: make(chan struct{})}
+	c.ctx, c.end = context.WithCancel(s.quit)
+	c.conn = dial(conn, c)
+	close(c.ready)
+	select {
+	case <-c.conn.DisconnectNotify():
+	case <-s.quit.Done():
+	}
+	c.end()
+	c.leave()
+	c.work.Wait()      // whatever was attached meanwhile is given back by whoever did it
+	_ = c.conn.Close() // closed already, perhaps
+}
+
+// refuse gives the one answer that such a peer gets.
+func (s *Server) refuse(conn *net.UnixConn, p Peer) {
+	var req jsonrpc2.Request
+	method := ""
+	_ = conn.SetDeadline(time.Now().Add(hearRefused)) // an open socket takes one
+	in := newStream(conn)
+	if err := in.ReadObject(&req); err == nil {
+		method = req.Method
+		answer := jsonrpc2.Response{ID: req.ID, Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Trouble + "; agents have no say here"}}
+		_ = in.WriteObject(&answer) // it has gone, perhaps
+	}
+	s.mu.Lock()
+	s.refused++
+	n := s.refused
+	s.mu.Unlock()
+	if n <= refusals {
+		s.log.Warn("control: refused", "pid", p.PID, "program", p.Name, "agent", p.Agent, "why", p.Trouble, "method", method)
+	}
+	s.house.Refused(p, method)
+}
+
+// client is one connection of somebody who may speak.
+type client struct {
+	s        *Server
+	peer     Peer
+	conn     *jsonrpc2.Conn
+	ready    chan struct{}   // closed when conn is set: it reads before it is returned
+	ctx      context.Context // of all that is done for it
+	end      context.CancelFunc
+	requests chan struct{} // those served at a time
+	work     sync.WaitGroup
+
+	mu       sync.Mutex
+	busy     bool // an attachment is being opened, or there
+	attached Attachment
+}
+
+// Handle implements jsonrpc2.Handler, on the goroutine that reads: what is typed is taken in
+// its order, and holds whoever types faster than it is taken.
+func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
+	<-c.ready
+	switch req.Method {
+	case MethodWrite, MethodResize:
+		err := c.carry(req)
+		c.answer(req, Head{V: Version}, err)
+		return
+	case MethodStatus, MethodCommand, MethodAttach, MethodDetach, MethodHalt:
+	default:
+		c.answer(req, nil, &jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound, Message: fmt.Sprintf("unknown method %.100q", req.Method)})
+		return
+	}
+	if req.Notif {
+		return
+	}
+	select {
+	case c.requests <- struct{}{}:
+	default:
+		c.answer(req, nil, &jsonrpc2.Error{Code: CodeBusy, Message: "too many requests at once"})
+		return
+	}
+	c.work.Go(func() {
+		defer func() { <-c.requests }()
+		result, err := c.serve(req)
+		if a, ok := result.(*opened); ok && err == nil {
+			c.answer(req, a.AttachResult, nil)
+			c.show(a.Attachment) // what it shows comes behind the answer
+			return
+		}
+		c.answer(req, result, err)
+	})
+}
+
+// opened is the result of attach, with what was attached.
+type opened struct {
+	AttachResult
+	Attachment
+}
+
+func (c *client) serve(req *jsonrpc2.Request) (any, error) {
+	switch req.Method {
+	case MethodStatus:
+		st := c.s.house.Status()
+		st.V = Version
+		return st, nil
+	case MethodCommand:
+		var p CommandParams
+		if err := params(req, &p); err != nil {
+			return nil, err
+		}
+		r, err := c.s.house.Command(c.ctx, p.Command)
+		r.V = Version
+		return r, err
+	case MethodAttach:
+		var p AttachParams
+		if err := params(req, &p); err != nil {
+			return nil, err
+		}
+		return c.attach(p)
+	case MethodDetach:
+		c.leave()
+		return Head{V: Version}, nil
+	}
+	r := c.s.house.Halt(c.s.quit) // one that has begun is not called off with its caller
+	r.V = Version
+	return r, nil
+}
+
+func params(req *jsonrpc2.Request, to any) error {
+	if req.Params == nil {
+		return &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: "it has no params"}
+	}
+	if err := json.Unmarshal(*req.Params, to); err != nil {
+		return &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: err.Error()}
+	}
+	return nil
+}
+
+func (c *client) answer(req *jsonrpc2.Request, result any, err error) {
+	if req.Notif {
+		return
+	}
+	r := &jsonrpc2.Response{ID: req.ID}
+	if err == nil {
+		err = r.SetResult(result)
+	}
+	if err != nil {
+		var wire *jsonrpc2.Error
+		if !errors.As(err, &wire) {
+			wire = &jsonrpc2.Error{Code: CodeFailed, Message: err.Error()}
+		}
+		r.Error = wire
+	}
+	if err := c.conn.SendResponse(c.ctx, r); err != nil {
+		c.s.log.Debug("control", "answer", req.Method, "error", err)
+	}
+}

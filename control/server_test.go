@@ -1,0 +1,223 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRefusedWhateverItAsks: an agent's process gets one answer to every method, and the house is told.
+func TestRefusedWhateverItAsks(t *testing.T) {
+	h := newHousehold()
+	path, _ := open(t, h, stranger)
+	methods := []string{MethodStatus, MethodCommand, MethodAttach, MethodWrite, MethodResize, MethodDetach, MethodHalt, "hook", "nothing"}
+	for _, m := range methods {
+		got := raw(t, path, fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","method":%q,"params":{"agent":"orch-1","cols":80,"rows":24}}`+"\n", m))
+		if !strings.Contains(got, "-32001") || !strings.Contains(got, "an agent started it") || strings.Contains(got, "result") {
+			t.Errorf("%s: %s", m, got)
+		}
+	}
+	h.await(t, "all were told", func() bool { return len(h.refused) == len(methods) })
+	if h.open != nil || len(h.commands) > 0 {
+		t.Error("something was done all the same")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var refused *Refusal
+	if _, _, err := Dial(ctx, path, nil); !errors.As(err, &refused) || refused.Code != CodeRefused {
+		t.Errorf("the client says %v", err)
+	}
+}
+
+// TestProtocol: what is no request, or no known one, is answered as JSON-RPC has it.
+func TestProtocol(t *testing.T) {
+	path, _ := open(t, newHousehold(), friend)
+	for line, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"nothing"}`:                                                "-32601",
+		`{"jsonrpc":"2.0","id":1,"method":"attach"}`:                                                 "-32602",
+		`{"jsonrpc":"2.0","id":1,"method":"attach","params":[]}`:                                     "-32602",
+		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"cols":80,"rows":24}}`:                  "agent is missing",
+		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":0,"rows":24}}`:       "cols and rows",
+		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":1000000,"rows":24}}`: "cols and rows",
+		`{"jsonrpc":"2.0","id":1,"method":"pty_write","params":{"data":"YQ=="}}`:                     "nothing is attached",
+		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `"result":{"v":1}`,
+		`{"jsonrpc":"2.0","id":1,"method":"halt"}`:                                                   `"how":"loop"`,
+		`{"jsonrpc":"2.0","id":1,"method":"command","params":{"command":{"type":"pause"}}}`:          `"accepted":true`,
+		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":1`,
+		`{}`:       "",
+		`nonsense`: "",
+	} {
+		if got := raw(t, path, line+"\n"); !strings.Contains(got, want) || want == "" && strings.Contains(got, "result") {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}
+
+// TestLongLine: a line without an end ends the connection, and no other.
+func TestLongLine(t *testing.T) {
+	path, _ := open(t, newHousehold(), friend)
+	c := connect(t, path, nil)
+	big := connect(t, path, nil)
+	if _, err := big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxLine)+`"`)); err == nil {
+		t.Error("it was taken")
+	}
+	if _, err := c.Status(t.Context()); err != nil {
+		t.Errorf("the other connection: %v", err)
+	}
+}
+
+// TestAttach: what is typed arrives in its order, what is shown comes back whole, and detach tells what
+// was done.
+func TestAttach(t *testing.T) {
+	h := newHousehold()
+	path, _ := open(t, h, friend)
+	var said []string
+	c := connect(t, path, &said)
+	p := AttachParams{Agent: "orch-1", Size: Size{Cols: 80, Rows: 24}, Term: "xterm"}
+	r, err := c.Attach(t.Context(), p)
+	if err != nil || r.Agent != "orch-1" || r.V != Version || len(said) != 1 {
+		t.Fatalf("%+v, %v, said %q", r, err, said)
+	}
+	if _, err := c.Attach(t.Context(), p); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("a second one: %v", err)
+	}
+	var want strings.Builder
+	for i := range 200 {
+		word := fmt.Sprintf("%d ", i)
+		want.WriteString(word)
+		if _, err := c.Write([]byte(word)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Resize(100, 40)
+	h.await(t, "all was typed", func() bool { return string(h.open.typed) == want.String() && len(h.open.sizes) == 1 })
+	shown := strings.Repeat("all that is seen\r\n", 3000)
+	h.open.feed.Put([]byte(shown))
+	got := make([]byte, 0, len(shown))
+	buf := make([]byte, 1000)
+	for len(got) < len(shown) {
+		n, err := c.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, buf[:n]...)
+	}
+	if string(got) != shown {
+		t.Error("another thing was shown")
+	}
+	ended, told := c.Detach(patience)
+	if !told || ended.Words != 2 || ended.Reason != "given back" {
+		t.Errorf("%+v, %v", ended, told)
+	}
+	if _, err := c.Read(buf); err == nil {
+		t.Error("there is more to see after the end")
+	}
+}
+
+// TestTheEndOfTheProgram reaches the client by itself.
+func TestTheEndOfTheProgram(t *testing.T) {
+	h := newHousehold()
+	path, _ := open(t, h, friend)
+	c := connect(t, path, nil)
+	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
+		t.Fatal(err)
+	}
+	h.open.Detach(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if ended, told := c.Ended(ctx); !told || ended.Reason != "given back" || ended.Lost {
+		t.Errorf("%+v, %v", ended, told)
+	}
+}
+
+// TestGoneClientGivesBack: a client that is killed, before or after the terminal is open, leaves nothing
+// attached.
+func TestGoneClientGivesBack(t *testing.T) {
+	h := newHousehold()
+	path, _ := open(t, h, friend)
+	c := connect(t, path, nil)
+	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	h.await(t, "it was given back", func() bool { return h.open.detached > 0 })
+
+	h.opening = make(chan struct{})
+	early := connect(t, path, nil)
+	begun := make(chan error, 1)
+	go func() {
+		_, err := early.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}})
+		begun <- err
+	}()
+	h.await(t, "it is being opened", func() bool { return h.opens == 2 })
+	early.Close()
+	if err := <-begun; err == nil {
+		t.Error("it was opened for nobody")
+	}
+	h.await(t, "it was given up", func() bool { return len(h.refused) == 1 })
+}
+
+// TestSlowReader: one that does not look is dropped with a reason, and the house is not held.
+func TestSlowReader(t *testing.T) {
+	h := newHousehold()
+	path, _ := open(t, h, friend)
+	c := connect(t, path, nil)
+	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
+		t.Fatal(err)
+	}
+	flood := make([]byte, 32<<10)
+	for n := 0; h.open.feed.Put(flood); n++ {
+		if n > 100_000 {
+			t.Fatal("it takes all there is")
+		}
+	}
+	h.await(t, "it was given back", func() bool { return h.open.detached > 0 })
+	go func() { // looks at last
+		buf := make([]byte, 64<<10)
+		for {
+			if _, err := c.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if ended, told := c.Ended(ctx); !told || !ended.Dropped || !strings.Contains(ended.Reason, "in time") {
+		t.Errorf("%+v, %v", ended, told)
+	}
+}
+
+// TestCloseGivesBack: the end of the arbiter ends what is attached.
+func TestCloseGivesBack(t *testing.T) {
+	h := newHousehold()
+	path, s := open(t, h, friend)
+	c := connect(t, path, nil)
+	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if h.open.detached == 0 {
+		t.Error("it is still attached")
+	}
+	if _, told := c.Detach(patience); !told {
+		t.Error("the client does not know")
+	}
+}
+
+// TestSilence: a server that takes connections and says nothing is one that does not answer.
+func TestSilence(t *testing.T) {
+	_, path := listen(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, _, err := Dial(ctx, path, nil); !errors.Is(err, ErrSilent) {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := Dial(t.Context(), path+"-none", nil); !errors.Is(err, ErrSilent) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,122 @@
+package sanitize
+
+import "unicode"
+
+// ordinary is the length of what s begins with that stays as it is, whatever stands
+// around it: printable ASCII, tabs, newlines, and runes that neither combine nor join
+// nor hide. It ends after most runes and before all else, invalid UTF-8 included.
+func ordinary(s string, most int) (n, runes int) {
+	for n < len(s) && runes < most {
+		c := s[n]
+		if c < 0x80 {
+			k := plain(s[n : n+min(most-runes, len(s)-n)])
+			if k == 0 {
+				return n, runes
+			}
+			n, runes = n+k, runes+k
+			continue
+		}
+		size := shape(s[n:])
+		if size == 0 {
+			return n, runes
+		}
+		n, runes = n+size, runes+1
+	}
+	return n, runes
+}
+
+// plain is the length of the run of printable ASCII, tabs and newlines s starts
+// with, eight bytes at a time.
+func plain(s string) int {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		b := s[i : i+8]
+		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		// A byte with its high bit: beyond ASCII; (w-' ') has it for controls, (w+1) for DEL.
+		if (w|(w-' '*ones)|(w+ones))&highs == 0 {
+			continue
+		}
+		for k := range len(b) {
+			if !plainByte[b[k]] {
+				return i + k
+			}
+		}
+	}
+	for ; i < len(s); i++ {
+		if !plainByte[s[i]] {
+			return i
+		}
+	}
+	return i
+}
+
+var plainByte = func() (t [256]bool) {
+	for b := ' '; b <= '~'; b++ {
+		t[b] = true
+	}
+	t['\n'], t['\t'] = true, true
+	return t
+}()
+
+// shape is the length of the rune beyond ASCII that s begins with, if it is valid and
+// ordinary, else 0.
+func shape(s string) int {
+	var r rune
+	var size int
+	switch c := s[0]; {
+	case c >= 0xc2 && c <= 0xdf && len(s) >= 2:
+		r, size = rune(c&0x1f)<<6|rune(s[1]&0x3f), 2
+		if s[1]&0xc0 != 0x80 {
+			return 0
+		}
+	case c >= 0xe0 && c <= 0xef && len(s) >= 3:
+		r, size = rune(c&0x0f)<<12|rune(s[1]&0x3f)<<6|rune(s[2]&0x3f), 3
+		if s[1]&0xc0 != 0x80 || s[2]&0xc0 != 0x80 || r < 0x800 {
+			return 0
+		}
+	case c == 0xf0 && len(s) >= 4:
+		r, size = rune(s[1]&0x3f)<<12|rune(s[2]&0x3f)<<6|rune(s[3]&0x3f), 4
+		if s[1]&0xc0 != 0x80 || s[2]&0xc0 != 0x80 || s[3]&0xc0 != 0x80 || r < 0x10000 || r >= tabled {
+			return 0
+		}
+	default:
+		return 0
+	}
+	if odd[r>>6]&(1<<(r&63)) != 0 {
+		return 0
+	}
+	return size
+}
+
+// tabled bounds what odd knows: the two planes that living scripts and pictures are in.
+const tabled = 0x20000
+
+// odd has a bit for each rune that needs a closer look, and for surrogates, which are
+// no runes at all.
+var odd = func() *[tabled / 64]uint64 {
+	t := new([tabled / 64]uint64)
+	set := func(from, to, stride uint32) {
+		for r := from; r <= to && r < tabled; r += stride {
+			t[r>>6] |= 1 << (r & 63)
+		}
+	}
+	for _, table := range []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Cs, unicode.M, unicode.Zl, unicode.Zp} {
+		for _, r := range table.R16 {
+			set(uint32(r.Lo), uint32(r.Hi), uint32(r.Stride))
+		}
+		for _, r := range table.R32 {
+			set(r.Lo, r.Hi, r.Stride)
+		}
+	}
+	for _, r := range [][2]uint32{
+		{0x115f, 0x1160}, {0x3164, 0x3164}, {0xffa0, 0xffa0}, {0x2065, 0x2065}, {0xfdd0, 0xfdef}, {0xfff0, 0xfffc}, {0xfffe, 0xffff}, {0x1fffe, 0x1ffff},
+	} {
+		set(r[0], r[1], 1)
+	}
+	return t
+}()

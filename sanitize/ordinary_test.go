@@ -1,0 +1,50 @@
+package sanitize
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestOrdinary: the table says of no rune that it is ordinary where a closer look does
+// not, and of few that they are not.
+func TestOrdinary(t *testing.T) {
+	slow := 0
+	for r := rune(0); r <= utf8.MaxRune; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		n, runes := ordinary(string(r), 2)
+		plain := r >= ' ' && r <= '~' || r == '\n' || r == '\t'
+		odd := r < ' ' && !plain || r >= 0x7f && r <= 0x9f || r == zwj || r == zwnj || r == lineSeparator || r == paragraphSeparator || hidden(r) || mark(r)
+		switch {
+		case n > 0 && odd:
+			t.Errorf("%U is taken for ordinary", r)
+		case n > 0 && (n != utf8.RuneLen(r) || runes != 1):
+			t.Errorf("%U: %d bytes, %d runes", r, n, runes)
+		case n == 0 && !odd && r < tabled:
+			slow++
+		}
+	}
+	if slow > 200 {
+		t.Errorf("%d runes are looked at closely for nothing", slow)
+	}
+	for _, bad := range []string{"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xe2\x28\xa1", "\xe2\x82", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf0\x9f\x98", "\xf0\x9f\x28\x80", "\xf4\x90\x80\x80", "\xff"} {
+		if n, _ := ordinary(bad, 9); n != 0 {
+			t.Errorf("%q is taken for %d ordinary bytes", bad, n)
+		}
+	}
+	for i := range 20 { // the odd one at each place of a word of eight
+		for _, c := range []string{"\x00", "\x1b", "\x7f", "\x80", "\u009b", "\r"} {
+			if n, _ := ordinary(strings.Repeat("a", i)+c+"bbbbbbbbbb", 99); n != i {
+				t.Errorf("%q after %d letters: %d", c, i, n)
+			}
+		}
+	}
+	for most := 1; most < 30; most++ {
+		s := strings.Repeat("aé日", 10)
+		if _, runes := ordinary(s, most); runes != most {
+			t.Errorf("%d runes, at most %d", runes, most)
+		}
+	}
+}

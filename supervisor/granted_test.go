@@ -1,0 +1,194 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// memory keeps grants, or fails to.
+type memory struct {
+	list []grants.Grant
+	err  error
+}
+
+func (m *memory) Add(g grants.Grant) error {
+	m.list = append(m.list, g)
+	return m.err
+}
+
+// answering asks for a command of an Orchestrator's, and answers.
+func answering(t *testing.T, command string, c contract.Permit) (p *play, request bridge.PermissionParams) {
+	t.Helper()
+	p = begin(t, nil)
+	id := p.summon("work")
+	request = bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "p1", Tool: "Bash", Input: bashCall(command).Input}
+	p.do(PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode, Suggestions: []string{"Bash(make *)"}})
+	asked := last[contract.PermissionRequest](p)
+	if asked.Action != actionKey(request) || !slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
+		t.Fatalf("asked: %+v", asked)
+	}
+	c.Request = "p1"
+	p.do(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: c}})
+	return p, request
+}
+
+// TestAnswersThatAreNone leave the request open, and nothing granted.
+func TestAnswersThatAreNone(t *testing.T) {
+	other := action("Bash", []byte(`{"command":"make clean"}`))
+	for name, c := range map[string]contract.Permit{
+		"another action":         {Behavior: "allow", Action: other},
+		"another action, denied": {Behavior: "deny", Action: other},
+		"no rule":                {Behavior: "allow", Scope: "run", Rule: "Bash("},
+		"no tool's rule":         {Behavior: "allow", Scope: "always", Rule: "(make)"},
+		"a rule for once":        {Behavior: "allow", Rule: "Bash(make *)"},
+		"a rule to deny by":      {Behavior: "deny", Scope: "run", Rule: "Bash(make *)"},
+	} {
+		p, _ := answering(t, "make all", c)
+		if r := last[contract.Rejected](p); r.Ref != "r" || r.Message == "" {
+			t.Errorf("%s: not rejected: %+v", name, r)
+		}
+		if len(p.s.Permits) != 1 || len(p.s.Granted)+len(p.s.GrantedRules) != 0 || len(effects[AnswerPermission](p)) != 0 || len(effects[Remember](p)) != 0 {
+			t.Errorf("%s: open %v, granted %v %v", name, p.s.Permits, p.s.Granted, p.s.GrantedRules)
+		}
+	}
+}
+
+func TestScopesOfAnAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		scope, rule string
+		granted     int
+		rules       []string
+		kept        []Grant
+	}{
+		{"", "", 0, nil, nil},
+		{"once", "", 0, nil, nil},
+		{"run", "", 1, nil, nil},
+		{"run", "Bash(make *)", 0, []string{"Bash(make *)"}, nil},
+		{"always", "Bash(make *)", 0, []string{"Bash(make *)"}, []Grant{{Rule: "Bash(make *)", Tool: "Bash"}}},
+		{"always", "", 1, nil, []Grant{{Action: action("Bash", bashCall("make all").Input), Tool: "Bash"}}},
+	} {
+		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule, Action: action("Bash", bashCall("make all").Input)})
+		var kept []Grant
+		for _, e := range effects[Remember](p) {
+			kept = append(kept, e.Grant)
+		}
+		if len(p.s.Granted) != tt.granted || !slices.Equal(p.s.GrantedRules, tt.rules) || !slices.Equal(kept, tt.kept) {
+			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.Granted, p.s.GrantedRules, kept)
+		}
+		want := contract.Permission{Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: actionKey(request), Scope: orDefault(tt.scope, "once")}
+		if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
+			t.Errorf("%s %s, -want +got:\n%s", tt.scope, tt.rule, diff)
+		}
+	}
+}
+
+// TestGrantsHold in the run they were given in, over an ask rule, too; a deny rule comes
+// first.
+func TestGrantsHold(t *testing.T) {
+	p := policy.Policy{Mode: policy.ModeAsk, Ask: rulesFor(t, "Bash(make *)", "Bash(npm *)"), Deny: rulesFor(t, "Bash(make install*)")}
+	l := court(t, p, func(s *State) {
+		s.GrantedRules = []string{"Bash(make *)"}
+		s.Granted = []string{action("Bash", bashCall("npm test").Input)}
+	})
+	for command, want := range map[string]string{
+		"make all": "allow human", "make install": "deny rule", "make all; make install": "deny rule", "make all > x; rm x": "ask rule",
+		"npm test": "allow human", "npm test ": "ask rule", "npm run": "ask rule",
+	} {
+		r, f := judgement(t, l, "orch-1", bashCall(command))
+		if got := r.Behavior + " " + f.By; got != want {
+			t.Errorf("%s: %s, want %s (%s)", command, got, want, f.Reason)
+		}
+	}
+}
+
+// TestKeptGrants: what is always allowed here joins the allow side, behind deny and ask.
+func TestKeptGrants(t *testing.T) {
+	p := policy.Policy{Mode: policy.ModeRules, Ask: rulesFor(t, "Bash(make publish)"), Deny: rulesFor(t, "Bash(make install)")}
+	l := court(t, p, nil)
+	kept := []grants.Grant{{Rule: "Bash(make *)"}, {Action: action("Bash", bashCall("npm test").Input), Tool: "Bash"}, {Action: action("Bash", bashCall("make publish").Input), Tool: "Bash"}}
+	if err := l.Grants(&memory{}, kept); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"make all": "allow rule", "make install": "deny rule", "make publish": "deny rule", "npm test": "allow human", "npm run": "deny mode",
+	} {
+		if r, f := judgement(t, l, "orch-1", bashCall(command)); r.Behavior+" "+f.By != want {
+			t.Errorf("%s: %s %s, want %s", command, r.Behavior, f.By, want)
+		}
+	}
+	if err := l.Grants(nil, []grants.Grant{{Rule: "Bash("}}); err == nil {
+		t.Error("a rule that is none was taken")
+	}
+}
+
+// TestRuleHasToCover: an answer whose rule does not cover what was asked for is rejected,
+// and another may follow; one that is always to hold is kept, or it is said that it is not.
+func TestRuleHasToCover(t *testing.T) {
+	for _, failing := range []error{nil, errors.New("the disk is full")} {
+		synctest.Test(t, func(t *testing.T) {
+			kept := &memory{err: failing}
+			port := &fakePort{}
+			command := func(l *Loop, c contract.Permit) {
+				c.Request, c.Behavior = "p1", "allow"
+				l.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: c.Rule, Body: c}})
+			}
+			port.answer = func(f *fakePort, p bridge.MessageParams) {
+				f.loop.grants = kept
+				asked := make(chan bridge.PermissionResult)
+				go func() {
+					r, _ := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p1", Tool: "Read", Input: json.RawMessage(`{"file_path":"/x/data.txt"}`)})
+					asked <- r
+				}()
+				for len(f.loop.Snapshot().Permits) == 0 {
+					synctest.Wait()
+				}
+				command(f.loop, contract.Permit{Scope: "run", Rule: "Read(src/**)"})
+				command(f.loop, contract.Permit{Scope: "always", Rule: "Read(//x/**)"})
+				if r := <-asked; r.Behavior != bridge.Allow {
+					t.Errorf("answer: %+v", r)
+				}
+				synctest.Wait()
+				f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
+			}
+			events, exit := perform(t, Options{Task: "build", HumanPresent: true}, port, nil)
+			if exit != contract.ExitComplete {
+				t.Errorf("exit %d", exit)
+			}
+			var said []string
+			for _, e := range events {
+				switch b := e.Body.(type) {
+				case contract.Rejected:
+					said = append(said, "rejected "+b.Ref)
+				case contract.Accepted:
+					said = append(said, "accepted "+b.Ref)
+				case contract.Notice:
+					if strings.Contains(b.Text, "the disk is full") {
+						said = append(said, "not kept")
+					}
+				}
+			}
+			want := []string{"rejected Read(src/**)", "accepted Read(//x/**)"}
+			if failing != nil {
+				want = append(want, "not kept")
+			}
+			if diff := cmp.Diff(want, said); diff != "" {
+				t.Errorf("said, -want +got:\n%s", diff)
+			}
+			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun || kept.list[0].At.Before(time.Unix(1, 0)) {
+				t.Errorf("kept: %+v", kept.list)
+			}
+		})
+	}
+}

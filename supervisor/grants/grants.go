@@ -1,0 +1,105 @@
+package grants
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// Grant is one thing that a human allowed: either Rule, or the exact action of a tool.
+type Grant struct {
+	Rule   string    // in the syntax of policy.ParseRule
+	Action string    // sha256 of an action, in hex
+	Tool   string    // the tool of Action
+	Run    string    // the run it was allowed in
+	At     time.Time // when
+}
+
+// same says whether two grants allow the same.
+func (g Grant) same(h Grant) bool {
+	return g.Rule == h.Rule && g.Action == h.Action && g.Tool == h.Tool
+}
+
+// check says what is wrong with a grant.
+func (g Grant) check() error {
+	switch {
+	case g.Rule != "" && (g.Action != "" || g.Tool != ""):
+		return fmt.Errorf("it names a rule and an action, not one of them")
+	case g.Rule != "":
+		if _, err := policy.ParseRule(g.Rule); err != nil {
+			return fmt.Errorf("rule %w", err)
+		}
+		return nil
+	case g.Action == "":
+		return fmt.Errorf("it names neither a rule nor an action")
+	case g.Tool == "":
+		return fmt.Errorf("it does not say which tool's action it is")
+	}
+	if sum, err := hex.DecodeString(g.Action); err != nil || len(sum) != 32 || hex.EncodeToString(sum) != g.Action {
+		return fmt.Errorf("action %q is no sha256 in hex", g.Action)
+	}
+	return nil
+}
+
+// Problem is an entry of the file that is not believed.
+type Problem struct {
+	Entry  int // counted from 1
+	Reason string
+}
+
+func (p Problem) String() string { return fmt.Sprintf("entry %d: %s", p.Entry, p.Reason) }
+
+// UnsafeError says that a path could have been put or changed by somebody else.
+type UnsafeError struct{ Path, Reason string }
+
+func (e *UnsafeError) Error() string {
+	return fmt.Sprintf("%s is not safe to use: %s; look at it, then remove it or give it back to you alone (chmod go= %[1]s)", e.Path, e.Reason)
+}
+
+// CorruptError says that a file is not what this package wrote.
+type CorruptError struct{ Path, Reason string }
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s cannot be read: %s; what was always allowed in this workspace is asked for again; look at the file, then remove it", e.Path, e.Reason)
+}
+
+const (
+	version  = 1
+	byHuman  = "human"
+	maxBytes = 1 << 20
+)
+
+// document is the file. Entries that are not understood are kept as they are.
+type document struct {
+	V      int               `json:"v"`
+	CWD    string            `json:"cwd"`
+	Grants []json.RawMessage `json:"grants"`
+}
+
+type entry struct {
+	Rule   string    `json:"rule,omitempty"`
+	Action string    `json:"action,omitempty"`
+	Tool   string    `json:"tool,omitempty"`
+	By     string    `json:"by"`
+	Run    string    `json:"run,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+func encodeGrant(g Grant) (json.RawMessage, error) {
+	return json.Marshal(entry{g.Rule, g.Action, g.Tool, byHuman, g.Run, g.At.UTC()})
+}
+
+func decodeGrant(raw json.RawMessage) (Grant, error) {
+	var e entry
+	if err := strictly(raw, &e); err != nil {
+		return Grant{}, err
+	}
+	g := Grant{e.Rule, e.Action, e.Tool, e.Run, e.At}
+	if e.By != byHuman {
+		return Grant{}, fmt.Errorf("it was given by %q, and only a human gives any", e.By)
+	}
+	return g, g.check()
+}

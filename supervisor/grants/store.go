@@ -1,0 +1,201 @@
+package grants
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+)
+
+const (
+	dirName = "grants"
+	// lockWait bounds how long a change waits for that of another process, which takes
+	// milliseconds.
+	lockWait = 5 * time.Second
+	lockPoll = 5 * time.Millisecond
+)
+
+// Store is the grants of one workspace. Several goroutines and processes may use
+// stores of the same workspace at once.
+type Store struct {
+	room *room
+	cwd  string // resolved
+	name string // of the file, without .json
+}
+
+// Open opens the grants of the workspace cwd in the state directory dir, and makes
+// directories that are missing. *UnsafeError if one of them is a link or another
+// user's. Close the store.
+func Open(dir, cwd string) (*Store, error) {
+	resolved, err := filepath.Abs(cwd)
+	if err == nil {
+		resolved, err = filepath.EvalSymlinks(resolved)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open grants: find out which workspace: %w", err)
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("open grants: %w", err)
+	}
+	room, err := openRoom(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open grants: %w", err)
+	}
+	sum := sha256.Sum256([]byte(resolved))
+	return &Store{room: room, cwd: resolved, name: hex.EncodeToString(sum[:])}, nil
+}
+
+// Close releases the store's directory.
+func (s *Store) Close() error { return s.room.close() }
+
+// Path is the workspace's file.
+func (s *Store) Path() string { return filepath.Join(s.room.path, s.file()) }
+
+func (s *Store) file() string { return s.name + ".json" }
+
+// Load reads the grants, and says which entries it does not believe. *UnsafeError or
+// *CorruptError if the file as a whole is not to be believed; there are no grants then.
+func (s *Store) Load() ([]Grant, []Problem, error) {
+	d, err := s.read()
+	if err != nil {
+		return nil, nil, fmt.Errorf("load grants: %w", err)
+	}
+	var out []Grant
+	var problems []Problem
+	for i, raw := range d.Grants {
+		g, err := decodeGrant(raw)
+		if err != nil {
+			problems = append(problems, Problem{i + 1, err.Error()})
+			continue
+		}
+		out = append(out, g)
+	}
+	return out, problems, nil
+}
+
+// Add keeps a grant and returns when it is on disk. One that is there already stays as
+// it is.
+func (s *Store) Add(g Grant) error {
+	err := g.check()
+	if err == nil {
+		err = s.change(func(d *document) (bool, error) {
+			for _, raw := range d.Grants {
+				if h, err := decodeGrant(raw); err == nil && h.same(g) {
+					return false, nil
+				}
+			}
+			raw, err := encodeGrant(g)
+			d.Grants = append(d.Grants, raw)
+			return true, err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("keep grant: %w", err)
+	}
+	return nil
+}
+
+// Remove forgets what allows the same as g, and says whether anything did.
+func (s *Store) Remove(g Grant) (removed bool, err error) {
+	err = s.change(func(d *document) (bool, error) {
+		var rest []json.RawMessage
+		for _, raw := range d.Grants {
+			if h, err := decodeGrant(raw); err != nil || !h.same(g) {
+				rest = append(rest, raw)
+			}
+		}
+		removed = len(rest) < len(d.Grants)
+		d.Grants = rest
+		return removed, nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("remove grant: %w", err)
+	}
+	return removed, nil
+}
+
+// change replaces the file by what edit makes of it, if that says so.
+func (s *Store) change(edit func(*document) (bool, error)) error {
+	unlock, err := s.room.lock(s.name+".lock", lockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	d, err := s.read()
+	if err != nil {
+		return err
+	}
+	changed, err := edit(&d)
+	if err != nil || !changed {
+		return err
+	}
+	if d.Grants == nil {
+		d.Grants = []json.RawMessage{}
+	}
+	b, err := json.MarshalIndent(d, "", " ")
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	if len(b) > maxBytes {
+		return fmt.Errorf("%s would be over %d KiB: remove grants that are no longer needed", s.Path(), maxBytes>>10)
+	}
+	return s.room.replace(s.file(), s.name+".tmp", b)
+}
+
+// read reads the file; one that is not there yet is empty.
+func (s *Store) read() (document, error) {
+	fresh := document{V: version, CWD: s.cwd}
+	b, err := s.room.read(s.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		return fresh, nil
+	}
+	if err != nil {
+		return document{}, err
+	}
+	corrupt := func(format string, args ...any) (document, error) {
+		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
+	}
+	var head struct{ V *int }
+	if err := json.Unmarshal(b, &head); err != nil {
+		return corrupt("it is no JSON object (%v)", err)
+	}
+	if head.V == nil || *head.V != version {
+		return corrupt("it is not of version %d, the one this arbiter knows", version)
+	}
+	var d document
+	if err := strictly(b, &d); err != nil {
+		return corrupt("%v", err)
+	}
+	if d.CWD != asJSON(s.cwd) {
+		return corrupt("it is for the workspace %q, not for %q", d.CWD, s.cwd)
+	}
+	return d, nil
+}
+
+// asJSON is a text as it comes back from JSON, where what is no text is replaced.
+func asJSON(text string) (back string) {
+	if b, err := json.Marshal(text); err == nil && json.Unmarshal(b, &back) == nil {
+		return back
+	}
+	return text
+}
+
+// strictly decodes one JSON value, and nothing beside it that nobody knows.
+func strictly(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("something follows its end")
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package supervisor
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// checkTaken holds for every agent: a session is in one place at a time.
+func checkTaken(t *testing.T, a *Agent) {
+	t.Helper()
+	if (a.Status == InHand) != (a.Taken != nil && a.Taken.Stage != TakenStopping) && a.Status != Stopping && a.Status != Ended && a.Status != Down {
+		t.Fatalf("%s is %s, and its takeover %+v", a.ID, a.Status, a.Taken)
+	}
+	if a.Status == InHand && a.Taken == nil {
+		t.Fatalf("%s is %s by nobody", a.ID, a.Status)
+	}
+	if a.Up() && a.Taken != nil {
+		t.Fatalf("%s has a process of its own in a takeover (%s)", a.ID, a.Taken.Stage)
+	}
+}
+
+// lives follows the processes of agents through effects and their ends: never are two
+// alive at a time, nor is anything sent to a terminal.
+type lives map[string]bridge.AgentRef
+
+func (l lives) follow(t *testing.T, s *State, f Fact, out []Effect) {
+	t.Helper()
+	switch f := f.(type) {
+	case Happened:
+		if _, done := f.Event.Body.(bridge.Done); done && l[f.Event.ID] == f.Event.AgentRef {
+			delete(l, f.Event.ID)
+		}
+	case NotSpawned:
+		if l[f.Agent.ID] == f.Agent {
+			delete(l, f.Agent.ID)
+		}
+	case PTYOpened:
+		if f.Failed != "" && l[f.Agent.ID] == f.Agent {
+			delete(l, f.Agent.ID)
+		}
+	case BridgeLost, BridgeFailed, Resumed, Stopped:
+		clear(l)
+	}
+	begin := func(ref bridge.AgentRef) {
+		if last, alive := l[ref.ID]; alive {
+			t.Fatalf("%s is started while %s lives", ref, last)
+		}
+		l[ref.ID] = ref
+	}
+	for _, e := range out {
+		switch e := e.(type) {
+		case Spawn:
+			begin(e.Params.AgentRef)
+		case OpenPTY:
+			begin(e.Params.AgentRef)
+		case Send:
+			if a, _ := s.agent(e.Params.ID); a.Status == InHand {
+				t.Fatalf("a message is sent to %s, which a human has", a.ID)
+			}
+		}
+	}
+}
+
+// takenFact goes on with a takeover, mostly as is awaited.
+func takenFact(r *rand.Rand, a Agent) Fact {
+	failed := ""
+	if r.IntN(5) == 0 {
+		failed = "m"
+	}
+	if r.IntN(8) == 0 {
+		return Commanded{Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
+	}
+	switch a.Taken.Stage {
+	case TakenLooking:
+		return Surveyed{Serial: a.Taken.Serial, Result: bridge.SurveyResult{Mark: &bridge.SurveyMark{Transcript: 1}}, Failed: failed}
+	case TakenReading:
+		return Surveyed{Serial: a.Taken.Serial, Result: bridge.SurveyResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
+	case TakenOpening:
+		if r.IntN(3) > 0 {
+			return PTYOpened{Agent: a.AgentRef, Failed: failed}
+		}
+	}
+	return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: r.IntN(2)}}}}
+}
+
+// TestASessionIsInOnePlace plays runs in which processes end only when they were asked
+// to, or by themselves, and much is taken over.
+func TestASessionIsInOnePlace(t *testing.T) {
+	for seed := range uint64(150) {
+		playTakeovers(t, seed)
+	}
+}
+
+func playTakeovers(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 11))
+	p := working(t)
+	alive := lives{}
+	for _, a := range p.s.Agents {
+		alive[a.ID] = a.AgentRef
+	}
+	step := func(f Fact) {
+		if f == nil || p.s.Ending != nil {
+			return
+		}
+		out := p.do(f)
+		alive.follow(t, &p.s, f, out)
+	}
+	taken := 0
+	for range 120 {
+		a := p.s.Agents[r.IntN(len(p.s.Agents))]
+		event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: a.AgentRef, Body: b}} }
+		command := func(c contract.CommandBody) Fact { return Commanded{Command: contract.Command{Body: c}} }
+		_, running := alive[a.ID]
+		switch k := r.IntN(14); {
+		case !p.s.BridgeUp:
+			step([]Fact{BridgeBack{}, Rang{Key: restartPrefix + theBridge}}[r.IntN(2)])
+		case k == 0:
+			step(BridgeLost{})
+		case k == 1:
+			step([]Fact{command(contract.Kill{ID: a.ID}), command(contract.Halt{}), command(contract.Continue{}), command(contract.Reset{})}[r.IntN(4)])
+		case k < 5:
+			step(command(contract.Attach{ID: a.ID}))
+		case k < 8 && a.Taken != nil:
+			if f := takenFact(r, a); running || isSurvey(f) {
+				step(f)
+			}
+		case a.Status == Starting:
+			step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Fates: randomFates(r, a)}})
+		case a.Status == Down:
+			step(Rang{Key: restartKey(a.AgentRef)})
+		case a.Status == Busy && k < 12:
+			step(event(randomTurn(r, a)))
+		case running && k == 13:
+			step(event(bridge.Done{SessionID: a.SessionID}))
+		case a.Taken != nil && (running || !a.Taken.process() && a.Taken.Stage != TakenStopping):
+			step(takenFact(r, a))
+		case running && (a.Status == Restarting || a.Status == Stopping):
+			step(event(bridge.Done{SessionID: a.SessionID}))
+		}
+		if p.s.anyTaken() {
+			taken++
+		}
+	}
+	if taken == 0 {
+		t.Logf("seed %d: nobody was taken", seed)
+	}
+}
+
+func isSurvey(f Fact) bool { _, ok := f.(Surveyed); return ok }

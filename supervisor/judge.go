@@ -1,0 +1,204 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// Who decided about a tool call, beside the policy's own.
+const (
+	byRole     = "role"     // the Arbiter reads and rules
+	byAgent    = "agent"    // the mode's own list of tools
+	byHuman    = "human"    // a grant given before
+	byShutdown = "shutdown" // whoever calls is being ended, or is not known any more
+	byHalt     = "halted"
+	byJournal  = "journal" // what is decided could not be recorded
+	byNobody   = "nobody"
+)
+
+// judgedInput bounds what is recorded of the input of a call that may run, in bytes: its
+// `tool_use` has the whole, and Action names it.
+const judgedInput = 4 << 10
+
+// Judge implements bridge.Handler: every tool call is held against the run's state, the
+// role, the mode and the rules before the CLI has a say. It waits for nobody, but what it
+// says is on its way into the journal first; where that takes nothing, it is a deny.
+func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+	f := l.judged(p)
+	in := Input{At: l.clock.now(), Fact: f}
+	select {
+	case <-l.done:
+		return bridge.JudgeResult{}, errOver
+	default:
+	}
+	select {
+	case l.inbox <- in:
+	case <-ctx.Done():
+		return bridge.JudgeResult{}, ctx.Err()
+	case <-l.done:
+		return bridge.JudgeResult{}, errOver
+	}
+	switch f.Behavior {
+	case bridge.Allow:
+		if f.told() {
+			l.told.add(p)
+		}
+		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+	case bridge.Ask:
+		return bridge.JudgeResult{Behavior: bridge.Ask, Message: f.Reason}, nil
+	}
+	return bridge.JudgeResult{Behavior: bridge.Deny, Message: denial(f.Reason)}, nil
+}
+
+// judged is what becomes of a tool call.
+func (l *Loop) judged(p bridge.JudgeParams) Judged {
+	f := Judged{Params: p, Action: action(p.Tool, p.Input)}
+	d := l.barrier(p.AgentRef)
+	if d.Behavior == "" {
+		d = l.ruling(p.ID, p.Tool, p.Input)
+		if d.Behavior == policy.Ask && d.By == policy.ByMode && knownTool(p.Tool) {
+			// The CLI asks for what its default mode asks for; can_use_tool decides then.
+			d.Behavior = policy.Allow
+		}
+	}
+	f.Behavior, f.By, f.Rule, f.Reason = d.Behavior, d.By, d.Rule, d.Reason
+	if f.Behavior == bridge.Allow && len(p.Input) > judgedInput {
+		f.Params.Input = json.RawMessage("null")
+	}
+	return f
+}
+
+// barrier denies what no rule is asked about: calls of a run or an agent that is being
+// ended, and those that could not be recorded. Its zero value lets a call pass.
+func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
+	deny := func(by, reason string) policy.Decision {
+		return policy.Decision{Behavior: policy.Deny, By: by, Reason: reason}
+	}
+	if trouble := l.books.trouble.Load(); trouble != nil {
+		return deny(byJournal, "what is decided cannot be recorded now ("+*trouble+")")
+	}
+	s := l.Snapshot()
+	a, ok := s.agent(ref.ID)
+	switch {
+	case s.Ending != nil:
+		return deny(byShutdown, "the run is ending")
+	case s.Halted:
+		return deny(byHalt, "the human stopped everything")
+	case !ok:
+		return deny(byShutdown, "nobody knows the agent "+ref.ID)
+	case a.Generation != ref.Generation || !a.Up():
+		return deny(byShutdown, "the agent is ending")
+	}
+	return policy.Decision{}
+}
+
+// ruling holds a tool call against the caller's role and mode, the rules, and what the
+// human has granted.
+func (l *Loop) ruling(agent, tool string, input json.RawMessage) policy.Decision {
+	if agent == contract.Arbiter && !arbiterMay[tool] {
+		return policy.Decision{Behavior: policy.Deny, By: byRole, Reason: "the Arbiter reads and rules; it changes nothing"}
+	}
+	if rule, why := l.beyondMode(agent, tool, input); why != "" {
+		return policy.Decision{Behavior: policy.Deny, By: byAgent, Rule: rule, Reason: why}
+	}
+	request := policy.Request{Tool: tool, Input: input}
+	d := l.rules.Decide(request)
+	switch {
+	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.rules.Harmless(request):
+		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "it changes nothing"}
+	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.kept[action(tool, input)]:
+		return policy.Decision{Behavior: policy.Allow, By: byHuman, Reason: "the human always allows it here"}
+	case d.Behavior != policy.Ask:
+		return d
+	}
+	if rule, ok := l.granted(tool, request, input); ok {
+		return policy.Decision{Behavior: policy.Allow, By: byHuman, Rule: rule, Reason: "the human allowed it for this run"}
+	}
+	return d
+}
+
+// granted says whether the human has allowed a call for the whole run: exactly it, or by
+// a rule.
+func (l *Loop) granted(tool string, r policy.Request, input json.RawMessage) (rule string, ok bool) {
+	s := l.Snapshot()
+	if slices.Contains(s.Granted, action(tool, input)) {
+		return "", true
+	}
+	if len(s.GrantedRules) == 0 {
+		return "", false
+	}
+	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
+	for _, text := range s.GrantedRules {
+		if rule, err := policy.ParseRule(text); err == nil {
+			p.Allow = append(p.Allow, rule)
+		}
+	}
+	return p.Covered(r)
+}
+
+// knownTool says whether a tool is one of Claude Code's, or an MCP server's. Nobody knows
+// what another does, so that it is asked for.
+func knownTool(name string) bool {
+	r, err := policy.ParseRule(name)
+	return err == nil && r.Known()
+}
+
+// told says whether the faces hear of it: of denials, and of what a rule or a grant
+// allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
+func (f Judged) told() bool {
+	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == byHuman)
+}
+
+// judged tells of a tool call that was decided already.
+func (st *step) judged(f Judged) {
+	if !f.told() {
+		return
+	}
+	st.emit(f.Params.ID, contract.Permission{
+		Request: "judge-" + orDefault(f.Params.ToolUse, short(f.Action)), Behavior: f.Behavior, By: f.By, Tool: f.Params.Tool, Rule: f.Rule,
+		Action: f.Action, Reason: f.Reason, Subagent: f.Params.Subagent,
+	})
+}
+
+func short(hash string) string { return hash[:min(len(hash), 12)] }
+
+// toldCalls are calls whose permission was told when they were judged: where the CLI asks
+// about one all the same, it is not told again. Only the last few are kept.
+type toldCalls struct {
+	mu   sync.Mutex
+	list []string
+}
+
+const maxToldCalls = 64
+
+func toldKey(ref bridge.AgentRef, toolUse string) string { return ref.String() + " " + toolUse }
+
+func (t *toldCalls) add(p bridge.JudgeParams) {
+	if p.ToolUse == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.list) == maxToldCalls {
+		t.list = slices.Delete(t.list, 0, 1)
+	}
+	t.list = append(t.list, toldKey(p.AgentRef, p.ToolUse))
+}
+
+// take says whether a call was told, and forgets it.
+func (t *toldCalls) take(p bridge.PermissionParams) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.list, toldKey(p.AgentRef, p.ToolUse))
+	if i < 0 {
+		return false
+	}
+	t.list = slices.Delete(t.list, i, i+1)
+	return true
+}

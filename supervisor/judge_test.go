@@ -1,0 +1,347 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// toolClasses is a call of every class of tools.
+var toolClasses = map[string]bridge.JudgeParams{
+	"read":    {Tool: "Read", Input: json.RawMessage(`{"file_path":"/w/a.go"}`)},
+	"edit":    {Tool: "Write", Input: json.RawMessage(`{"file_path":"/w/a.go","content":"x"}`)},
+	"bash":    {Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`)},
+	"web":     {Tool: "WebFetch", Input: json.RawMessage(`{"url":"https://example.com","prompt":"p"}`)},
+	"mcp":     {Tool: "mcp__other__do", Input: json.RawMessage(`{}`)},
+	"agent":   {Tool: "Agent", Input: json.RawMessage(`{"description":"d","prompt":"p","subagent_type":"general-purpose"}`)},
+	"own":     {Tool: "mcp__arbiter__report_progress", Input: json.RawMessage(`{"message":"m"}`)},
+	"unknown": {Tool: "Telepathy", Input: json.RawMessage(`{}`)},
+}
+
+// court is a loop that does not run, with the Arbiter and one Orchestrator at work.
+func court(t testing.TB, p policy.Policy, change func(*State)) *Loop {
+	t.Helper()
+	p.CWD = "/w"
+	p.Resolve = func(path string) (string, error) { return path, nil }
+	l := NewLoop(p, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
+	s := State{
+		Options: Options{Run: testRun, CWD: "/w"}.WithDefaults(), BridgeUp: true,
+		Agents: []Agent{
+			{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Role: RoleArbiter, Status: Busy},
+			{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Role: RoleOrchestrator, Name: "Orchestrator I", Status: Busy},
+		},
+	}
+	if change != nil {
+		change(&s)
+	}
+	l.Restore(s)
+	return l
+}
+
+// judgement is what becomes of a call of an agent, and what is recorded of it.
+func judgement(t testing.TB, l *Loop, agent string, p bridge.JudgeParams) (bridge.JudgeResult, Judged) {
+	t.Helper()
+	p.AgentRef = bridge.AgentRef{ID: agent, Generation: map[string]int{"arbiter": 1}[agent] + 2*map[string]int{"orch-1": 1}[agent]}
+	r, err := l.Judge(t.Context(), p)
+	if err != nil {
+		t.Fatalf("judge %s: %v", p.Tool, err)
+	}
+	f := (<-l.inbox).Fact.(Judged)
+	return r, f
+}
+
+func bashCall(command string) bridge.JudgeParams {
+	input, _ := json.Marshal(map[string]string{"command": command})
+	return bridge.JudgeParams{Tool: "Bash", Input: input, ToolUse: "toolu_1"}
+}
+
+func rulesFor(t testing.TB, texts ...string) (list []policy.Rule) {
+	t.Helper()
+	for _, text := range texts {
+		rule, err := policy.ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, rule)
+	}
+	return list
+}
+
+func TestJudgeByRulesAndMode(t *testing.T) {
+	home := map[string]policy.Policy{}
+	for _, mode := range []policy.Mode{policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits, policy.ModeAllowAll} {
+		home[string(mode)] = policy.Policy{Mode: mode, Allow: rulesFor(t, "Bash(git *)"), Deny: rulesFor(t, "Bash(git push*)", "mcp__arbiter__report_progress"), Ask: rulesFor(t, "Bash(git commit*)", "mcp__other")}
+	}
+	for _, tt := range []struct{ mode, call, want string }{
+		{"ask", "git status", "allow rule"}, {"ask", "git push", "deny rule"}, {"ask", "git status; git push -f", "deny rule"},
+		{"ask", "git commit -m x", "ask rule"}, {"ask", "make", "allow mode"}, {"ask", "ls", "allow mode"},
+		{"rules", "git status", "allow rule"}, {"rules", "git commit -m x", "deny rule"}, {"rules", "touch x", "deny mode"}, {"rules", "ls", "allow mode"},
+		{"rules", "ls > x", "deny mode"},
+		{"accept-edits", "make", "allow mode"}, {"allow-all", "make", "allow mode"}, {"allow-all", "git push", "deny rule"}, {"allow-all", "git commit", "ask rule"},
+		{"ask", "/edit", "allow mode"}, {"rules", "/edit", "deny mode"}, {"rules", "/read", "allow mode"}, {"rules", "/web", "deny mode"}, {"rules", "/agent", "allow mode"},
+		{"ask", "/mcp", "ask rule"}, {"rules", "/mcp", "deny rule"}, {"ask", "/own", "deny rule"}, {"allow-all", "/own", "deny rule"},
+		{"ask", "/unknown", "ask mode"}, {"rules", "/unknown", "deny mode"}, {"accept-edits", "/unknown", "ask mode"},
+	} {
+		p := bashCall(tt.call)
+		if class, ok := strings.CutPrefix(tt.call, "/"); ok {
+			p = toolClasses[class]
+		}
+		l := court(t, home[tt.mode], nil)
+		r, f := judgement(t, l, "orch-1", p)
+		if got := r.Behavior + " " + f.By; got != tt.want {
+			t.Errorf("%s: %s: %s (%s), want %s", tt.mode, tt.call, got, f.Reason, tt.want)
+		}
+		if f.Behavior != r.Behavior || f.Action != action(p.Tool, p.Input) || (r.Behavior == bridge.Deny) != strings.Contains(r.Message, "Denied:") {
+			t.Errorf("%s: %s: %+v is recorded as %+v", tt.mode, tt.call, r, f)
+		}
+	}
+}
+
+// TestTheArbiterChangesNothing whatever the rules say, and however it is tried.
+func TestTheArbiterChangesNothing(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Allow: rulesFor(t, "Bash", "Edit", "Agent", "WebFetch", "mcp__other")}, func(s *State) {
+		s.GrantedRules = []string{"Bash", "Edit"}
+	})
+	calls := slices.Collect(maps.Values(toolClasses))
+	for _, command := range []string{"ls", "echo x > a", "echo x >> a", "cat a | tee b", "true", "echo x >| a", "cat <<E > a\nE"} {
+		calls = append(calls, bashCall(command))
+	}
+	for _, tool := range []string{"Edit", "MultiEdit", "NotebookEdit", "Task", "Workflow", "SendMessage", "mcp__arbiter__update_plan"} {
+		calls = append(calls, bridge.JudgeParams{Tool: tool, Input: json.RawMessage(`{}`)})
+	}
+	for _, p := range calls {
+		want := bridge.Deny
+		if p.Tool == "Read" {
+			want = bridge.Allow
+		}
+		if r, f := judgement(t, l, "arbiter", p); r.Behavior != want || want == bridge.Deny && f.By != byRole {
+			t.Errorf("%s %s: %s by %s", p.Tool, p.Input, r.Behavior, f.By)
+		}
+		answer := l.ruling("arbiter", p.Tool, p.Input)
+		if answer.Behavior != want {
+			t.Errorf("asked by can_use_tool, %s %s: %+v", p.Tool, p.Input, answer)
+		}
+	}
+}
+
+// TestModesBoundTheirSubagents: what a mode does without its subagents do without.
+func TestModesBoundTheirSubagents(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *State) {
+		s.Options.Modes = []agents.Agent{{Name: "reader", Tools: []string{"Read", "Bash(git log *)"}}}
+		s.Agents[1].Mode = "reader"
+	})
+	for _, subagent := range []string{"", "a0b8"} {
+		for command, want := range map[string]string{"git log -1": bridge.Allow, "git push": bridge.Deny} {
+			p := bashCall(command)
+			p.Subagent = subagent
+			if r, f := judgement(t, l, "orch-1", p); r.Behavior != want || want == bridge.Deny && f.By != byAgent {
+				t.Errorf("%s of %q: %+v", command, subagent, f)
+			}
+		}
+	}
+}
+
+// TestDoubtIsADenial: every cause of doubt on this side of the bridge, for every class.
+func TestDoubtIsADenial(t *testing.T) {
+	everything := policy.Policy{Mode: policy.ModeAllowAll, Allow: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy")}
+	causes := map[string]func(s *State){
+		"run ending":     func(s *State) { s.Ending = &Ending{} },
+		"halted":         func(s *State) { s.Halted = true },
+		"agent stopping": func(s *State) { s.Agents[1].Status = Stopping },
+		"being replaced": func(s *State) { s.Agents[1].Status = Restarting },
+		"agent ended":    func(s *State) { s.Agents[1].Status = Ended },
+		"parked":         func(s *State) { s.Agents[1].Status = Parked },
+		"process gone":   func(s *State) { s.Agents[1].Status = Down },
+		"older process":  func(s *State) { s.Agents[1].Generation = 3 },
+		"newer process":  func(s *State) { s.Agents[1].Generation = 1 },
+		"unknown agent":  func(s *State) { s.Agents = s.Agents[:1] },
+		"unknown mode":   func(s *State) { s.Agents[1].Mode = "no-such-mode" },
+	}
+	for cause, change := range causes {
+		for class, p := range toolClasses {
+			if r, f := judgement(t, court(t, everything, change), "orch-1", p); r.Behavior != bridge.Deny || r.Message == "" {
+				t.Errorf("%s, %s: %+v by %s", cause, class, r, f.By)
+			}
+		}
+	}
+	for class, p := range toolClasses {
+		p.AgentRef = bridge.AgentRef{ID: "orch-1", Generation: 2}
+		l := court(t, everything, nil)
+		l.Trouble(errors.New("no space left on device"))
+		if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Deny || f.By != byJournal {
+			t.Errorf("journal failing, %s: %+v", class, f)
+		}
+		if r, err := l.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p", Tool: p.Tool, Input: p.Input}); err == nil || r.Behavior == bridge.Allow {
+			t.Errorf("journal failing, asked for %s: %+v, %v", class, r, err)
+		}
+
+		synctest.Test(t, func(t *testing.T) {
+			l := court(t, everything, nil)
+			for range inboxSize {
+				l.inbox <- Input{}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), bridge.JudgeTimeout)
+			defer cancel()
+			if r, err := l.Judge(ctx, p); !errors.Is(err, context.DeadlineExceeded) || r.Behavior != "" {
+				t.Errorf("loop stuck, %s: %+v, %v", class, r, err)
+			}
+			close(l.done)
+			if r, err := l.Judge(t.Context(), p); err == nil || r.Behavior != "" {
+				t.Errorf("run over, %s: %+v, %v", class, r, err)
+			}
+		})
+	}
+}
+
+// TestNobodyAnswers: what has to be asked for is denied where nobody is there, at once,
+// and where nobody answers, after the time limit. Own tools and the Agent tool are never
+// asked for; what a subagent does is.
+func TestNobodyAnswers(t *testing.T) {
+	askAll := policy.Policy{Mode: policy.ModeAllowAll, Ask: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy")}
+	for class, p := range toolClasses {
+		if class == "own" || class == "agent" {
+			continue
+		}
+		l := court(t, askAll, nil)
+		r, _ := judgement(t, l, "orch-1", p)
+		d := l.ruling("orch-1", p.Tool, p.Input)
+		if r.Behavior != bridge.Ask || d.Behavior != policy.Ask {
+			t.Errorf("%s: %+v, then %+v", class, r, d)
+		}
+		for _, present := range []bool{true, false} {
+			play := begin(t, nil)
+			id := play.summon("work")
+			if !present {
+				play.do(InputEnded{})
+			}
+			play.do(PermissionAsked{Params: bridge.PermissionParams{AgentRef: play.agent(id).AgentRef, Request: "p1", Tool: p.Tool, Input: p.Input}, Behavior: d.Behavior, By: d.By})
+			if present {
+				if len(play.s.Permits) != 1 {
+					t.Fatalf("%s is not asked for", class)
+				}
+				play.do(Rang{Key: permitKey + "p1"})
+			}
+			if a := effects[AnswerPermission](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
+				t.Errorf("%s, present %v: %+v", class, present, a)
+			}
+		}
+	}
+}
+
+func TestJudgedIsTold(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	before := len(effects[Emit](p))
+	params := bashCall("make")
+	params.AgentRef, params.Subagent = p.agent(id).AgentRef, "a0b8"
+	say := func(behavior, by string) []contract.Permission {
+		var list []contract.Permission
+		for _, e := range p.do(Judged{Params: params, Action: "abc", Behavior: behavior, By: by, Rule: "Bash", Reason: "why"}) {
+			if m, ok := e.(Emit).Event.Body.(contract.Permission); ok {
+				list = append(list, m)
+			}
+		}
+		return list
+	}
+	for _, quiet := range [][2]string{{"allow", "mode"}, {"ask", "rule"}, {"ask", "mode"}} {
+		if list := say(quiet[0], quiet[1]); len(list) != 0 {
+			t.Errorf("%v is told: %+v", quiet, list)
+		}
+	}
+	want := contract.Permission{Request: "judge-toolu_1", Behavior: "deny", By: "rule", Tool: "Bash", Rule: "Bash", Action: "abc", Reason: "why", Subagent: "a0b8"}
+	if diff := cmp.Diff([]contract.Permission{want}, say("deny", "rule")); diff != "" {
+		t.Errorf("a denial, -want +got:\n%s", diff)
+	}
+	want.Behavior = "allow"
+	if diff := cmp.Diff([]contract.Permission{want}, say("allow", "rule")); diff != "" {
+		t.Errorf("a rule's allow, -want +got:\n%s", diff)
+	}
+	if n := len(effects[Emit](p)) - before; n != 2 {
+		t.Errorf("%d events", n)
+	}
+	if !Narrates(Judged{}) || !Recorded(Judged{}) {
+		t.Error("it is to be recorded, and only tells")
+	}
+}
+
+// TestToldOnce: what a rule allowed when it was judged is not told again where the CLI
+// asks for it all the same.
+func TestToldOnce(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeAsk, Allow: rulesFor(t, "Bash(make)")}, nil)
+	call := bashCall("make")
+	judgement(t, l, "orch-1", call)
+	ask := func() PermissionAsked {
+		go l.Permission(t.Context(), bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Request: "p", Tool: "Bash", Input: call.Input, ToolUse: call.ToolUse})
+		return (<-l.inbox).Fact.(PermissionAsked)
+	}
+	if f := ask(); !f.Told || f.Behavior != bridge.Allow {
+		t.Errorf("%+v", f)
+	}
+	if f := ask(); f.Told {
+		t.Error("the same call twice")
+	}
+	for i := range 3 * maxToldCalls {
+		call.ToolUse = strings.Repeat("x", i+1)
+		judgement(t, l, "orch-1", call)
+	}
+	if len(l.told.list) != maxToldCalls {
+		t.Errorf("%d calls are kept", len(l.told.list))
+	}
+	close(l.done)
+}
+
+// TestLongInputs: of a long call that may run only its hash is recorded.
+func TestLongInputs(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeAcceptEdits, Deny: rulesFor(t, "Bash")}, nil)
+	long := bridge.JudgeParams{Tool: "Write", Input: json.RawMessage(`{"file_path":"/w/a","content":"` + strings.Repeat("x", judgedInput) + `"}`)}
+	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" || f.Action != action("Write", long.Input) {
+		t.Errorf("recorded: %.100s", f.Params.Input)
+	}
+	if _, f := judgement(t, l, "orch-1", bashCall("echo "+strings.Repeat("x", judgedInput))); len(f.Params.Input) < judgedInput {
+		t.Errorf("recorded of a denial: %.100s", f.Params.Input)
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	l := court(b, policy.Policy{Mode: policy.ModeAsk, Allow: rulesFor(b, "Bash(git *)")}, nil)
+	p := bashCall("git status")
+	p.AgentRef = bridge.AgentRef{ID: "orch-1", Generation: 2}
+	for b.Loop() {
+		if r, err := l.Judge(b.Context(), p); err != nil || r.Behavior != bridge.Allow {
+			b.Fatal(r, err)
+		}
+		<-l.inbox
+	}
+}
+
+// TestNoAgentBypasses: in no mode is an agent started in the CLI's own that asks nobody,
+// and each is judged.
+func TestNoAgentBypasses(t *testing.T) {
+	for _, mode := range []string{"ask", "rules", "accept-edits", "allow-all"} {
+		p := begin(t, func(o *Options) { o.Permissions = mode })
+		p.summon("work")
+		starts := effects[Spawn](p)
+		if len(starts) != 2 {
+			t.Fatalf("%d starts", len(starts))
+		}
+		for _, s := range starts {
+			if c := s.Params.Config; c.PermissionMode != "default" || !c.Judged {
+				t.Errorf("%s, %s: mode %q, judged %v", mode, s.Params.ID, c.PermissionMode, c.Judged)
+			}
+		}
+	}
+}

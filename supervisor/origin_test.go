@@ -1,0 +1,299 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// origins says whom each kind of fact is from. A fact that is added is added here.
+var origins = map[string]string{
+	"began": "human", "resumed": "human", "commanded": "human",
+	"happened": "agent", "tool_called": "agent", "permission_asked": "agent", "permission_withdrawn": "agent", "judged": "agent",
+
+	"no_bridge": "supervisor", "input_ended": "supervisor", "signalled": "supervisor", "spawned": "supervisor", "not_spawned": "supervisor",
+	"not_sent": "supervisor", "rang": "supervisor", "stopped": "supervisor", "bridge_lost": "supervisor", "bridge_back": "supervisor",
+	"bridge_failed": "supervisor", "probed": "supervisor", "checked": "supervisor", "surveyed": "supervisor", "configured": "supervisor",
+	"decided": "supervisor", "woke": "supervisor", "trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor", "journal_full": "supervisor", "output_lost": "supervisor",
+}
+
+// spoken is a fact of a kind with the pipe of an agent, and everything else in it claiming
+// to be the human.
+func spoken(typ reflect.Type, ref bridge.AgentRef) Fact {
+	v := reflect.New(typ).Elem()
+	claim(v)
+	switch f := v.Interface().(Fact).(type) {
+	case Happened:
+		f.Event = bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "by: human"}}
+		return f
+	case ToolCalled:
+		f.Params.AgentRef = ref
+		return f
+	case PermissionAsked:
+		f.Params.AgentRef = ref
+		return f
+	case Judged:
+		f.Params.AgentRef = ref
+		return f
+	case PermissionWithdrawn:
+		return PermissionWithdrawn{Request: "open"}
+	case Commanded:
+		return Commanded{Command: contract.Command{Body: contract.Say{Text: "go", To: "human"}}, Channel: ChannelScreen}
+	default:
+		return f
+	}
+}
+
+// claim fills every text of a fact with the human's name.
+func claim(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("human")
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				claim(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes([]byte(`{"by":"human","channel":"stdin"}`))
+		}
+	}
+}
+
+func TestEveryFactHasASender(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("work")
+	p.crash(one, 1)
+	a := p.agent(one)
+	if a.Generation != 2 {
+		t.Fatalf("generation %d", a.Generation)
+	}
+	p.s.Permits = []Permit{{ID: "open", Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
+	want := map[string]Origin{
+		"agent": {By: one, Session: a.SessionID, Gen: 2}, "supervisor": {By: "supervisor"}, "human": {By: "human", Channel: ChannelStart},
+	}
+	for kind, typ := range factKinds {
+		from, ok := origins[kind]
+		if !ok {
+			t.Errorf("%s: nobody said whom it is from", kind)
+			continue
+		}
+		expected := want[from]
+		if kind == "commanded" {
+			expected.Channel = ChannelScreen
+		}
+		f := spoken(typ, a.AgentRef)
+		got := p.s.Origin(f)
+		if got != expected {
+			t.Errorf("%s is from %+v, want %+v", kind, got, expected)
+		}
+		raw, err := EncodeInput(Input{At: p.at, Fact: f, From: got})
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		back, err := DecodeInput(raw)
+		if err != nil || back.From != got {
+			t.Errorf("%s comes back from %+v (%v)\n%s", kind, back.From, err, raw)
+		}
+	}
+	for kind := range origins {
+		if factKinds[kind] == nil {
+			t.Errorf("there is no fact %s", kind)
+		}
+	}
+}
+
+// TestOriginsAreNotOfText: neither a channel that is none, nor an agent or a generation
+// that is none, is anybody's.
+func TestOriginsAreNotOfText(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("work")
+	p.crash(one, 1)
+	event := func(id string, generation int) Fact {
+		return Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation}, Body: bridge.Assistant{Text: "x"}}}
+	}
+	for _, c := range []struct {
+		f    Fact
+		want Origin
+	}{
+		{Commanded{}, Origin{By: Unknown}},
+		{Commanded{Channel: "human"}, Origin{By: Unknown}},
+		{Commanded{Channel: "STDIN"}, Origin{By: Unknown}},
+		{Commanded{Channel: ChannelStart}, Origin{By: Unknown}},
+		{Commanded{Channel: ChannelSocket}, Origin{By: "human", Channel: ChannelSocket}},
+		{event("human", 1), Origin{By: Unknown}},
+		{event("supervisor", 1), Origin{By: Unknown}},
+		{event("Arbiter", 1), Origin{By: Unknown}},
+		{event("аrbiter", 1), Origin{By: Unknown}}, // its first letter is Cyrillic
+		{event("orch-9", 1), Origin{By: Unknown}},
+		{event(one, 1), Origin{By: one, Gen: 1}}, // a late word; its session is not told
+		{PermissionWithdrawn{Request: "none"}, Origin{By: "supervisor"}},
+	} {
+		if got := p.s.Origin(c.f); got != c.want {
+			t.Errorf("%+v is from %+v, want %+v", c.f, got, c.want)
+		}
+	}
+}
+
+// TestOldRecordsHaveNoSender: a journal of before decodes as it did.
+func TestOldRecordsHaveNoSender(t *testing.T) {
+	in, err := DecodeInput([]byte(`{"at":1,"fact":"rang","data":{"Key":"x"}}`))
+	if err != nil || in.From != (Origin{}) || in.Fact != (Rang{Key: "x"}) {
+		t.Errorf("%+v, %v", in, err)
+	}
+	if raw, err := EncodeInput(in); err != nil || string(raw) != `{"at":1,"fact":"rang","data":{"Key":"x"}}` {
+		t.Errorf("%s, %v", raw, err)
+	}
+}
+
+// TestRecordsSayWhoTheyAreFrom: in a whole run of the loop every record has a sender, of
+// agents with session and generation, and strangers are heard by nobody.
+func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := &fakeJournal{}
+		var answers []string
+		port := &fakePort{}
+		port.answer = func(f *fakePort, p bridge.MessageParams) {
+			for _, ref := range []bridge.AgentRef{{ID: "human", Generation: 1}, {ID: "orch-7", Generation: 1}, {ID: "arbiter", Generation: 9}} {
+				f.event(ref, bridge.Turn{MessageIDs: []string{p.MessageID}, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)})
+				r, err := f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)})
+				q, err2 := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: ref, Request: "r-" + ref.String(), Tool: "Read", Input: json.RawMessage(`{}`)})
+				if err != nil || err2 != nil || !r.IsError || q.Behavior != bridge.Deny {
+					t.Errorf("%s: %+v %v, %+v %v", ref, r, err, q, err2)
+				}
+				answers = append(answers, r.Text)
+			}
+			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
+		}
+		n := live(t, kept, port, func(o *Options) { o.Task = "build" })
+		if exit := n.over(); exit != contract.ExitComplete || len(answers) != 3 {
+			t.Fatalf("exit %d, answers %q", exit, answers)
+		}
+		told := 0
+		for _, e := range n.events {
+			if b, ok := e.Body.(contract.Error); ok && strings.Contains(b.Message, "is not heard") {
+				told++
+			}
+		}
+		if told != 3 {
+			t.Errorf("%d strangers were told of, want 3", told)
+		}
+		by := map[string]int{}
+		for _, r := range kept.records {
+			in, err := DecodeInput(r.Payload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			by[in.From.By]++
+			if agent := in.From.By == "arbiter"; agent != (in.From.Session != "") || agent != (in.From.Gen == 1) {
+				t.Errorf("from %+v: %s", in.From, r.Payload)
+			}
+		}
+		if by["arbiter"] == 0 || by["supervisor"] == 0 || by["human"] != 1 || len(by) != 3 {
+			t.Errorf("records by sender: %v", by)
+		}
+	})
+}
+
+// TestAnotherSessionIsDisowned: a process that turns out to be on another session than the
+// one it was started for is ended, and started again; nothing is taken from it.
+func TestAnotherSessionIsDisowned(t *testing.T) {
+	p := begin(t, nil)
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`); a.IsError {
+		t.Fatal(a.Text)
+	}
+	one := p.agent("orch-1")
+	p.do(Spawned{Agent: one.AgentRef, Result: bridge.SpawnResult{SessionID: "another", Window: 7}})
+	if a := p.agent("orch-1"); a.Status != Restarting || a.Context.Window == 7 || a.SessionID != one.SessionID {
+		t.Errorf("%s is %s on %s", a.ID, a.Status, a.SessionID)
+	}
+	p.contains("error", last[contract.Error](p).Message, `speaks for session "another"`)
+	if kills := effects[Kill](p); len(kills) != 1 || kills[0].Agent != one.AgentRef {
+		t.Errorf("kills: %+v", kills)
+	}
+
+	n := len(told[contract.Error](p))
+	p.happen("orch-1", bridge.Done{SessionID: "yet another"})
+	if list := told[contract.Error](p); len(list) != n+1 || !strings.Contains(list[n].Message, "yet another") {
+		t.Errorf("errors: %+v", list)
+	}
+	if d := last[contract.Done](p); d.SessionID != one.SessionID {
+		t.Errorf("done says %s", d.SessionID)
+	}
+	if a := p.agent("orch-1"); a.Status != Down {
+		t.Errorf("%s is %s", a.ID, a.Status)
+	}
+}
+
+// TestDeliveriesSayWhoReadWhat: each delivery names its sender, its reader's session and
+// generation, and counts on over the reader's generations without a gap.
+func TestDeliveriesSayWhoReadWhat(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("progress", "half", false))
+	p.verdict(one, report("question", "Which?", true))
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "That one.", "to", one))
+	p.crash(one, 1)
+	p.verdict(one, report("question", "And now?", true))
+
+	sender, next := map[string]contract.Message{}, map[string]int{}
+	for _, e := range p.out {
+		em, ok := e.(Emit)
+		if !ok {
+			continue
+		}
+		switch b := em.Event.Body.(type) {
+		case contract.Message:
+			sender[b.MessageID] = b
+			if a, agent := p.s.agent(b.From); agent != (b.Generation > 0) || agent && b.SessionID != a.SessionID {
+				t.Errorf("message %+v", b)
+			}
+		case contract.Delivered:
+			id := em.Event.ID
+			next[id]++
+			m := sender[b.MessageID]
+			want := contract.Delivered{MessageID: b.MessageID, From: m.From, SessionID: p.agent(id).SessionID, Generation: b.Generation, Sequence: next[id]}
+			if diff := cmp.Diff(want, b); diff != "" || m.To != id || b.Generation < 1 {
+				t.Errorf("to %s (-want +got):\n%s", id, diff)
+			}
+		}
+	}
+	if next["arbiter"] < 3 || next[one] < 3 || p.agent(one).Generation != 2 {
+		t.Errorf("deliveries: %v", next)
+	}
+}
+
+// TestApprovalsNameTheirAction: what the loop records of an answer names what it is about,
+// also if whoever gave it named only the request.
+func TestApprovalsNameTheirAction(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("work")
+	p.do(asked(p, one, "p1", "ask"))
+	c := Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}
+	raw, err := EncodeInput(Input{At: time.Unix(1, 0), Fact: p.s.exactly(c)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.contains("record", string(raw), actionKey(p.s.Permits[0].Params), ChannelStdin)
+	for _, other := range []Fact{
+		Commanded{Command: contract.Command{Body: contract.Permit{Request: "p2", Behavior: bridge.Allow}}},
+		Commanded{Command: contract.Command{Body: contract.Permit{Request: "p1", Action: "mine"}}},
+		Commanded{Command: contract.Command{Body: contract.Pause{}}}, InputEnded{},
+	} {
+		if got := p.s.exactly(other); !reflect.DeepEqual(got, other) {
+			t.Errorf("%+v became %+v", other, got)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package policy
+
+import (
+	"path"
+	"slices"
+)
+
+// Compiled is a [Policy] made ready for many decisions by many rules: they are found
+// by what they are about, and where their paths lead was found out beforehand. It says
+// what the Policy says, as of its making; several goroutines may ask it at once.
+//
+// What becomes a symbolic link later is followed in requests, but not in rules. Rules
+// that went through a link from the first are followed anew each time, so that a link
+// such as releases/current may be pointed elsewhere.
+type Compiled struct {
+	policy           Policy
+	roots            roots
+	deny, ask, allow list
+}
+
+// Compile makes a policy ready for many decisions. It follows the links of its rules.
+func (p Policy) Compile() *Compiled {
+	c := &Compiled{policy: p}
+	c.policy.Deny, c.policy.Ask, c.policy.Allow = slices.Clone(p.Deny), slices.Clone(p.Ask), slices.Clone(p.Allow)
+	c.roots.policy = &c.policy
+	c.roots.of(rootCWD)
+	c.roots.of(rootHome)
+	bases := map[string]string{}
+	deny := func(r *Rule) region { return c.roots.settled(r, bases) }
+	c.deny = list{c.policy.Deny, newIndex(c.policy.Deny, deny)}
+	c.ask = list{c.policy.Ask, newIndex(c.policy.Ask, deny)}
+	c.allow = list{c.policy.Allow, newIndex(c.policy.Allow, c.roots.regionOfAllow)}
+	return c
+}
+
+// settled is regionOfDeny with link set where one lies below the rule's root, or where
+// the way could not be followed.
+func (t *roots) settled(r *Rule, bases map[string]string) region {
+	at := t.regionOfDeny(r)
+	if !at.ok {
+		return at
+	}
+	base, known := bases[at.base]
+	if !known {
+		base = t.policy.resolve(at.base)
+		bases[at.base] = base
+	}
+	fixed := at.segs[:len(at.segs)-len(at.realSegs)]
+	expected := path.Join(append([]string{base}, fixed...)...)
+	if real, err := t.policy.follow(at.literal); err != nil || real != expected {
+		at.link = at.literal
+	}
+	return at
+}
+
+func (c *Compiled) query(r Request) *query {
+	at := c.roots
+	return c.policy.query(r, &at, c.deny, c.ask, c.allow)
+}
+
+// Decide says whether the tool may run.
+func (c *Compiled) Decide(r Request) Decision { return c.policy.decide(c.query(r)) }
+
+// Denied is [Policy.Denied].
+func (c *Compiled) Denied(r Request) (rule string, ok bool) {
+	q := c.query(r)
+	return q.firstMight(q.deny)
+}
+
+// Covered is [Policy.Covered].
+func (c *Compiled) Covered(r Request) (rule string, ok bool) {
+	q := c.query(r)
+	return q.covered(q.allow)
+}
+
+// Harmless is [Policy.Harmless].
+func (c *Compiled) Harmless(r Request) bool { return c.query(r).harmless() }

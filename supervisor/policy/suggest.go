@@ -1,0 +1,165 @@
+package policy
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxSuggested bounds the length of a suggested rule: a person has to read it.
+const maxSuggested = 300
+
+// Suggest returns up to three rules that a person may want to keep for a request, the
+// narrowest first. Each covers the request. There is none where no single rule says no
+// more than a person would mean by it: for several commands at once, for substitutions
+// and redirections, for a command with a * of its own.
+func Suggest(r Request, cwd, home string) []string {
+	p := Policy{CWD: cwd, Home: home}
+	q := p.newQuery(r)
+	var candidates []string
+	switch {
+	case r.Tool == "Bash":
+		candidates = q.suggestCommands()
+	case readers[r.Tool]:
+		candidates = q.suggestPaths("Read")
+	case editors[r.Tool]:
+		candidates = q.suggestPaths("Edit")
+	case r.Tool == "WebFetch":
+		if host, ok := q.host(); ok {
+			candidates = []string{"WebFetch(domain:" + host + ")"}
+		}
+	case strings.HasPrefix(r.Tool, "mcp__"):
+		server, _, _ := strings.Cut(strings.TrimPrefix(r.Tool, "mcp__"), "__")
+		candidates = []string{r.Tool, "mcp__" + server}
+	case named[r.Tool] != nil:
+		if name, ok := q.name(); ok && !strings.ContainsAny(name, "*") {
+			candidates = []string{r.Tool + "(" + name + ")"}
+		}
+	default:
+		candidates = []string{r.Tool}
+	}
+	var out []string
+	for _, text := range candidates {
+		rule, err := ParseRule(text)
+		if err != nil || len(text) > maxSuggested || !plainText(text) || slices.Contains(out, text) {
+			continue
+		}
+		p.Allow = []Rule{rule}
+		if _, ok := p.Covered(r); ok {
+			out = append(out, text)
+		}
+	}
+	return out[:min(len(out), 3)]
+}
+
+// plainText says that a rule shows what it is: no control or format characters and
+// nothing that could pass for other text.
+func plainText(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool {
+		return c < ' ' || c > '~' && c < 0xa1 || c == 0xad || c >= 0x200b && c <= 0x206f || c >= 0xe000
+	})
+}
+
+var (
+	// suited are programs whose subcommand says what they do, so that a rule about the
+	// two words means something.
+	suited = set("git", "go", "npm", "pnpm", "yarn", "bun", "deno", "cargo", "pip", "pip3", "uv", "poetry", "bundle", "gem", "composer", "mvn", "gradle", "./gradlew", "dotnet",
+		"make", "just", "task", "gh", "glab", "brew", "terraform", "systemctl", "rustup", "swift", "mix", "nx", "turbo")
+
+	// openEnded are subcommands that run or set what stands behind them.
+	openEnded = set("exec", "x", "dlx", "config", "run", "generate", "tool", "eval", "alias", "api", "filter-branch", "submodule", "bisect", "rebase", "push", "clean", "reset", "checkout", "restore", "rm", "publish", "env", "install", "edit", "set", "work", "apply", "destroy", "link", "start", "enable", "repl")
+
+	// scripted are subcommands behind which the name of a script says what runs.
+	scripted = set("npm run", "pnpm run", "yarn run", "bun run", "npm run-script")
+
+	// unsuited are programs that do what their arguments say, whatever that is: of
+	// them only the exact command is suggested.
+	unsuited = set("rm", "rmdir", "mv", "cp", "dd", "ln", "tee", "install", "chmod", "chown", "chgrp", "chattr", "truncate", "shred", "mkfs", "mount", "umount", "kill", "pkill", "killall",
+		"curl", "wget", "scp", "rsync", "sftp", "ftp", "nc", "ncat", "socat", "telnet", "tar", "zip", "unzip", "sed", "awk", "gawk", "mawk", "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "less", "more", "man",
+		"python", "python2", "python3", "node", "nodejs", "perl", "ruby", "php", "lua", "tclsh", "Rscript", "R", "java", "osascript", "pwsh", "powershell", "cmd", "npx", "pnpx", "bunx", "uvx", "pipx", "tsx", "ts-node",
+		"docker", "podman", "kubectl", "helm", "ansible", "vagrant", "apt", "apt-get", "dnf", "yum", "pacman", "crontab", "at", "batch", "source", ".", "export", "cd", "set", "unset", "read", "let", "declare",
+		"sqlite3", "psql", "mysql", "redis-cli", "gdb", "lldb", "aws", "gcloud", "az", "openssl", "gpg", "ssh-keygen", "git-shell", "shutdown", "reboot", "passwd", "useradd", "usermod", "visudo", "iptables")
+)
+
+// suggestCommands suggests the command as it is, and its first words.
+func (q *query) suggestCommands() []string {
+	s := q.commands()
+	if s.doubt || s.top != 1 {
+		return nil
+	}
+	c := s.commands[0]
+	var out []string
+	if !strings.Contains(c.raw, "*") {
+		out = append(out, "Bash("+c.raw+")")
+	}
+	words := c.words
+	if len(words) == 0 || !plainWord(words[0]) || strings.ContainsRune(words[0], '/') && words[0] != "./gradlew" {
+		return out
+	}
+	name := words[0]
+	if _, reads := readingCommands[name]; reads {
+		return out // it was asked for because of what it reads, which a name does not bound
+	}
+	switch {
+	case runners[name], shells[name], finders[name], reserved[name], evaluators[name], unsuited[name], strings.ContainsAny(name, "."):
+	case suited[name]:
+		if len(words) < 2 || !plainWord(words[1]) {
+			break
+		}
+		two := name + " " + words[1]
+		switch {
+		case scripted[two] && len(words) > 2 && plainWord(words[2]):
+			out = append(out, "Bash("+two+" "+words[2]+" *)")
+		case !openEnded[words[1]]:
+			out = append(out, "Bash("+two+" *)")
+		}
+	default:
+		out = append(out, "Bash("+name+" *)")
+	}
+	return out
+}
+
+// plainWord says that a word is a name: no option, nothing quoted, no path.
+func plainWord(w string) bool {
+	return w != "" && w[0] != '-' && !strings.ContainsFunc(w, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_.:@/+", c)
+	})
+}
+
+// suggestPaths suggests the file, and the directory it is in where that is one within
+// the working directory.
+func (q *query) suggestPaths(tool string) []string {
+	targets := q.paths()
+	if len(targets) == 0 || !targets[0].sure {
+		return nil
+	}
+	name := targets[0].lexical
+	cwd := filepath.Clean(q.policy.CWD)
+	rel, ok := below(name, cwd)
+	switch {
+	case ok && q.policy.CWD != "" && rel != "":
+		out := []string{tool + "(./" + quotedPath(rel) + ")"}
+		// A directory that makes programs run things is never opened as a whole.
+		if dir := path.Dir(rel); dir != "." && !q.touchesMachinery() {
+			out = append(out, tool+"("+quotedPath(dir)+"/**)")
+		}
+		return out
+	case ok && q.policy.CWD != "":
+		return nil // the working directory itself
+	}
+	if home := filepath.Clean(q.policy.Home); q.policy.Home != "" {
+		if rel, ok := below(name, home); ok && rel != "" {
+			return []string{tool + "(~/" + quotedPath(rel) + ")"}
+		}
+	}
+	if name == "/" {
+		return nil
+	}
+	return []string{tool + "(/" + quotedPath(name) + ")"}
+}
+
+// quotedPath quotes what is a wildcard in a rule.
+func quotedPath(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}

@@ -1,0 +1,286 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// matrix is who may do what, as a person would write it down: x may, . may not.
+const matrix = `
+                                stdin screen socket arbiter orch sub supervisor descendant
+command/message                   x     x      x      .      .    .      .          .
+command/permission                x     x      x      .      .    .      .          .
+command/interrupt                 x     x      x      .      .    .      .          .
+command/edit_message              x     x      x      .      .    .      .          .
+command/withdraw_message          x     x      x      .      .    .      .          .
+command/attach                    x     x      x      .      .    .      .          .
+command/detach                    x     x      x      .      .    .      .          .
+command/halt                      x     x      x      .      .    .      .          .
+command/kill                      x     x      x      .      .    .      .          .
+command/pause                     x     x      x      .      .    .      .          .
+command/continue                  x     x      x      .      .    .      .          .
+command/force_agent               x     x      x      .      .    .      .          .
+command/skip_step                 x     x      x      .      .    .      .          .
+command/retry                     x     x      x      .      .    .      .          .
+command/reset                     x     x      x      .      .    .      .          .
+command/set_plan                  x     x      x      .      .    .      .          .
+command/choose                    x     x      x      .      .    .      .          .
+command/configure                 x     x      x      .      .    .      .          .
+command/cancel                    x     x      x      .      .    .      .          .
+command/malformed                 x     x      x      .      .    .      .          .
+approve                           x     x      x      .      .    .      .          .
+hook                              .     .      .      .      .    .      .          x
+message/human                     .     .      .      x      .    .      x          .
+message/arbiter                   x     x      x      .      x    .      x          .
+message/orchestrator              x     x      x      x      .    .      x          .
+tool/spawn_orchestrator           .     .      .      x      .    .      .          .
+tool/release_orchestrator         .     .      .      x      .    .      .          .
+tool/set_plan                     .     .      .      x      .    .      .          .
+tool/status                       .     .      .      x      .    .      .          .
+tool/report_progress              .     .      .      .      x    .      .          .
+tool/update_plan                  .     .      .      .      x    .      .          .
+tool/ask_predecessor              .     .      .      .      x    .      .          .
+verdict/ADDRESS_HUMAN             .     .      .      x      .    .      .          .
+verdict/ADDRESS_ORCHESTRATOR      .     .      .      x      .    .      .          .
+verdict/SELECT_MODE               .     .      .      x      .    .      .          .
+verdict/CONTINUE                  .     .      .      x      .    .      .          .
+verdict/RETRY                     .     .      .      x      .    .      .          .
+verdict/COMPLETE                  .     .      .      x      .    .      .          .
+verdict/HANDOFF                   .     .      .      x      .    .      .          .
+word/introduction                 .     .      .      .      x    .      .          .
+word/question                     .     .      .      .      x    .      .          .
+word/progress                     .     .      .      .      x    .      .          .
+word/handoff                      .     .      .      .      x    .      .          .
+word/done                         .     .      .      .      x    .      .          .
+`
+
+var parties = []Party{HumanStdin, HumanScreen, HumanSocket, TheArbiter, AnOrchestrator, ASubagent, TheSupervisor, ADescendant}
+
+// everyMethod collects what there is, from where it is declared.
+func everyMethod(t *testing.T) []Method {
+	t.Helper()
+	list := []Method{MethodApprove, MethodHook, toHuman, toArbiter, toOrchestrator}
+	bodies := map[string]contract.CommandBody{}
+	for _, b := range commandBodies {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", b), "contract.")
+		bodies[name] = b
+		list = append(list, MethodOf(b))
+	}
+	for name := range receivers(t, "contract", "CommandType") {
+		if bodies[name] == nil {
+			t.Errorf("command %s is none of the samples", name)
+		}
+	}
+	for _, tool := range append(slices.Clone(arbiterTools()), orchestratorTools()...) {
+		list = append(list, ToolMethod(tool.Name))
+	}
+	for of, schema := range map[string]string{ofVerdict: string(verdict.ArbiterSchema()), ofWord: string(verdict.OrchestratorSchema())} {
+		for _, name := range enumOf(t, schema, map[string]string{ofVerdict: "decision", ofWord: "kind"}[of]) {
+			list = append(list, Method(of+name))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestRights compares the table to the matrix, method by method and party by party, and
+// the matrix to all that is declared.
+func TestRights(t *testing.T) {
+	var methods []Method
+	cases := 0
+	for line := range strings.Lines(strings.TrimSpace(matrix)) {
+		fields := strings.Fields(line)
+		if fields[0] == "stdin" {
+			continue
+		}
+		if len(fields) != 1+len(parties) {
+			t.Fatalf("row %q", line)
+		}
+		methods = append(methods, Method(fields[0]))
+		for i, who := range parties {
+			if want := fields[i+1] == "x"; May(who, Method(fields[0])) != want {
+				t.Errorf("%s, %s: %t, want %t", who, fields[0], !want, want)
+			}
+			cases++
+		}
+	}
+	slices.Sort(methods)
+	if every := everyMethod(t); !slices.Equal(methods, every) {
+		t.Errorf("the matrix has %q\nthere are %q", methods, every)
+	}
+	if cases != len(methods)*len(parties) || cases < 300 {
+		t.Errorf("%d cases", cases)
+	}
+	if len(rights) != len(parties) {
+		t.Errorf("%d parties in the table", len(rights))
+	}
+	for who, may := range rights {
+		for what := range may {
+			if !slices.Contains(methods, what) {
+				t.Errorf("%s may %s, which is nothing", who, what)
+			}
+		}
+	}
+}
+
+// TestNobodyMayAnything: who is unknown may do nothing, and what is unknown nobody may.
+func TestNobodyMayAnything(t *testing.T) {
+	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
+		for _, who := range []Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
+			if May(who, what) {
+				t.Errorf("%q may %q", who, what)
+			}
+		}
+		if slices.Contains(everyMethod(t), what) {
+			continue
+		}
+		for _, who := range parties {
+			if May(who, what) {
+				t.Errorf("%s may %q", who, what)
+			}
+		}
+	}
+	if MethodOf(nil) != "" {
+		t.Errorf("no command at all is %q", MethodOf(nil))
+	}
+}
+
+// TestCommandsNeedAChannel: a command that came by no channel of a human's changes
+// nothing, whichever it is; by each of those channels it is heard.
+func TestCommandsNeedAChannel(t *testing.T) {
+	for _, b := range commandBodies {
+		_, malformed := b.(contract.Malformed)
+		for _, channel := range []string{"", "tool", "hook", "agent", "human", "arbiter", "Stdin", "stdin ", ChannelStart, "socket\n", ChannelStdin, ChannelScreen, ChannelSocket} {
+			p := begin(t, nil)
+			one := p.summon("work")
+			p.do(asked(p, one, "p1", "ask"))
+			before := fingerprint(t, &p.s)
+			out := p.do(Commanded{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
+			if PartyBy(channel) != "" {
+				if refused(out, "is taken from stdin") {
+					t.Errorf("%T by %q is not heard", b, channel)
+				}
+				continue
+			}
+			after := p.s
+			after.LastAt = lastAtOf(t, before)
+			if fingerprint(t, &after) != before {
+				t.Errorf("%T by %q changes the state", b, channel)
+			}
+			if !malformed && (!refused(out, "is taken from stdin") || len(out) != 1) {
+				t.Errorf("%T by %q: %+v", b, channel, out)
+			}
+		}
+	}
+}
+
+// refused says whether a command was rejected with such words.
+func refused(out []Effect, words string) bool {
+	for _, e := range out {
+		if em, ok := e.(Emit); ok {
+			if r, ok := em.Event.Body.(contract.Rejected); ok && strings.Contains(r.Message, words) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestToolsNeedTheRole: each of our tools, called by each party, works for the one it is
+// for, and changes nothing for the others.
+func TestToolsNeedTheRole(t *testing.T) {
+	inputs := map[string]string{
+		"spawn_orchestrator": `{"prompt":"more"}`, "release_orchestrator": `{"id":"all","reason":"r"}`, "set_plan": `{"steps":[{"text":"a"}]}`, "status": `{}`,
+		"report_progress": `{"message":"half"}`, "update_plan": `{"index":1,"status":"done"}`, "ask_predecessor": `{"question":"why"}`,
+		"permit": `{"request":"p1","behavior":"allow"}`, "mcp__arbiter__status": `{}`, "": `{}`, "Status": `{}`,
+	}
+	for tool, input := range inputs {
+		for _, caller := range []struct {
+			who      Party
+			id       string
+			subagent string
+		}{{TheArbiter, "arbiter", ""}, {AnOrchestrator, "orch-1", ""}, {ASubagent, "orch-1", "toolu_1"}, {ASubagent, "arbiter", "toolu_2"}} {
+			p := begin(t, nil)
+			p.summon("work")
+			p.call("arbiter", "set_plan", `{"steps":[{"text":"one"}]}`)
+			before := fingerprint(t, &p.s)
+			out := p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef, Tool: tool, Input: []byte(input), Subagent: caller.subagent}})
+			may := May(caller.who, ToolMethod(tool))
+			answer := answerIn(t, out)
+			if denied := strings.Contains(answer.Text, "has no tool") || strings.Contains(answer.Text, "may not call"); denied == may || denied && !answer.IsError {
+				t.Errorf("%s calls %q: %+v", caller.who, tool, answer)
+			}
+			after := p.s
+			after.LastAt = lastAtOf(t, before)
+			if !may && fingerprint(t, &after) != before {
+				t.Errorf("%s calls %q and changes the state", caller.who, tool)
+			}
+		}
+	}
+}
+
+func answerIn(t *testing.T, out []Effect) AnswerTool {
+	t.Helper()
+	for _, e := range out {
+		if a, ok := e.(AnswerTool); ok {
+			return a
+		}
+	}
+	t.Fatalf("no answer in %+v", out)
+	return AnswerTool{}
+}
+
+// TestVerdictsNeedTheRole: a verdict of the other role is none, in whatever it is said.
+func TestVerdictsNeedTheRole(t *testing.T) {
+	for _, v := range []map[string]any{
+		ruling("COMPLETE", "m", "summary", "s"), ruling("ADDRESS_HUMAN", "m"), ruling("SELECT_MODE", "m", "mode", "tester"),
+		ruling("ADDRESS_ORCHESTRATOR", "m", "to", "orch-1"), ruling("APPROVE", "m"), {"decision": "permission", "behavior": "allow", "message": "m", "reason": "r"},
+	} {
+		p := begin(t, nil)
+		one := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		was := p.s.Phase
+		n := len(told[contract.Decision](p))
+		p.verdict(one, v)
+		if p.s.Phase != was || p.s.Summoned != 1 || len(told[contract.Decision](p)) != n || p.s.Ending != nil {
+			t.Errorf("an Orchestrator ruled %v", v)
+		}
+		if m := p.lastSent(one); !strings.Contains(m, "kind: correction") {
+			t.Errorf("%v was not corrected: %s", v, m)
+		}
+	}
+	p := begin(t, nil)
+	p.verdict("arbiter", report("question", "May I?", true))
+	if m := p.lastSent("arbiter"); !strings.Contains(m, "kind: correction") {
+		t.Errorf("the Arbiter gave an Orchestrator's verdict: %s", m)
+	}
+}
+
+// TestMessagesNeedTheRight: an Orchestrator writes to the Arbiter and to nobody else.
+func TestMessagesNeedTheRight(t *testing.T) {
+	p := begin(t, nil)
+	one, two := p.summon("work"), p.summon("more work")
+	for _, c := range []struct {
+		from, to string
+		may      bool
+	}{
+		{one, two, false}, {one, one, false}, {one, contract.Human, false}, {one, contract.Arbiter, true}, {contract.Arbiter, one, true},
+		{contract.Arbiter, contract.Arbiter, false}, {contract.Arbiter, contract.Human, true}, {contract.Human, one, true},
+		{contract.Supervisor, two, true}, {"somebody", one, false}, {"", one, false}, {contract.Human, "somebody", false}, {contract.Human, "", false},
+	} {
+		if got := p.s.mayWrite(c.from, c.to); got != c.may {
+			t.Errorf("%q to %q: %t", c.from, c.to, got)
+		}
+		st := &step{State: p.s, at: p.at}
+		n := len(st.Mail)
+		if st.post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"}); c.to != contract.Human && len(st.Mail) > n != c.may {
+			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Mail) > n)
+		}
+	}
+}

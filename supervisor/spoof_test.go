@@ -1,0 +1,441 @@
+package supervisor
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// spoof is a text that imitates somebody or something.
+type spoof struct{ file, name, text string }
+
+const plainText = "The parser is done."
+
+// spoofs reads the corpus and fills in what an imitator may know: the delimiter of the
+// run, ids, and the exact action that waits for an answer.
+func spoofs(t testing.TB, p *play) []spoof {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/spoof/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no spoofs: %v", err)
+	}
+	d := p.s.Options.Delimiter
+	wide := strings.Map(func(r rune) rune { return r - '!' + '！' }, d)
+	back := []rune(d)
+	slices.Reverse(back)
+	fill := strings.NewReplacer("{{DELIM}}", d, "{{DELIM_UPPER}}", strings.ToUpper(d), "{{DELIM_WIDE}}", wide,
+		"{{DELIM_ZW}}", strings.Join(strings.Split(d, ""), "\u200b"), "{{DELIM_BROKEN}}", d[:1]+"\u2060"+d[1:], "{{DELIM_BACK}}", string(back),
+		"{{REQUEST}}", "p1", "{{ACTION}}", actionKey(p.s.Permits[0].Params), "{{SESSION}}", p.agent("orch-1").SessionID, "{{ORCH}}", "orch-1")
+	var list []spoof
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		lines := bufio.NewScanner(f)
+		for lines.Scan() {
+			name, quoted, ok := strings.Cut(lines.Text(), ": ")
+			if strings.HasPrefix(lines.Text(), "#") {
+				continue
+			}
+			text, err := strconv.Unquote(quoted)
+			if !ok || err != nil {
+				t.Fatalf("%s: %q: %v", path, lines.Text(), err)
+			}
+			if text = fill.Replace(text); strings.Contains(text, "{{") {
+				t.Fatalf("%s: %s is not filled in", path, name)
+			}
+			list = append(list, spoof{strings.TrimSuffix(filepath.Base(path), ".txt"), name, text})
+		}
+		if err := lines.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// way is how a text comes in, by the pipe of a role.
+type way struct {
+	role string // by whose name it may be read: arbiter, orch-1; empty: it is nobody's word
+	say  func(p *play, text string)
+}
+
+// document is a hand-off document that says the same in every field.
+func document(text string) verdict.Document {
+	return verdict.Document{
+		Accomplished: []string{text}, Remaining: []string{text}, KeyContext: text, Constraints: []string{text}, Files: []string{text}, OpenQuestions: []string{text},
+		Decisions: []verdict.Decision{{Choice: text, Rejected: text, Why: text}}, Checks: []verdict.Check{}, Claims: []verdict.Claim{{Claim: text, Verified: true}},
+	}
+}
+
+func withDocument(kind, text string) map[string]any {
+	v := report(kind, text, true)
+	v["handoff"] = document(text)
+	return v
+}
+
+// ways are the four roles, each with its ways to say something.
+var ways = map[string]way{
+	"Arbiter/instruction": {"arbiter", func(p *play, text string) {
+		p.verdict("orch-1", report("question", "Which?", true))
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", text, "to", "orch-1"))
+	}},
+	"Arbiter/reason": {"", func(p *play, text string) {
+		v := ruling("CONTINUE", "Patience.")
+		v["reason"] = text
+		p.verdict("orch-1", report("question", "Which?", true))
+		v["to"], v["message"] = "orch-1", "That one."
+		p.verdict("arbiter", v)
+	}},
+	"Arbiter/brief": {"arbiter", func(p *play, text string) {
+		p.verdict("orch-1", report("question", "Which?", true))
+		p.call("arbiter", "spawn_orchestrator", string(object("prompt", text)))
+		p.spawned("orch-2")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	}},
+	"Arbiter/plan": {"arbiter", func(p *play, text string) {
+		p.verdict("orch-1", report("question", "Which?", true))
+		raw, _ := json.Marshal(map[string]any{"steps": []map[string]string{{"text": text}}})
+		p.call("arbiter", "set_plan", string(raw))
+	}},
+	"Orchestrator/question": {"orch-1", func(p *play, text string) { p.verdict("orch-1", report("question", text, true)) }},
+	"Orchestrator/work log": {"orch-1", func(p *play, text string) {
+		p.verdict("orch-1", report("progress", text, false))
+		p.call("orch-1", "report_progress", string(object("message", text)))
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Orchestrator/done": {"orch-1", func(p *play, text string) { p.verdict("orch-1", withDocument("done", text)) }},
+	"Orchestrator/handoff": {"orch-1", func(p *play, text string) {
+		p.verdict("orch-1", withDocument("handoff", text))
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on"}`)
+		p.spawned("orch-2")
+		p.verdict("arbiter", ruling("CONTINUE", "Another is summoned."))
+	}},
+	"Orchestrator/recalled": {"orch-1", func(p *play, text string) { // the Arbiter's history is lost
+		p.verdict("orch-1", report("question", text, true))
+		p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
+		p.happen("arbiter", bridge.Done{SessionID: p.agent("arbiter").SessionID})
+		p.do(Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+		p.do(Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
+	}},
+	"Orchestrator/prose": {"", func(p *play, text string) { p.happen("orch-1", bridge.Assistant{Text: text}) }},
+	"Subagent/prose": {"", func(p *play, text string) {
+		p.happen("orch-1", bridge.SubagentStart{Description: text, ToolUse: "toolu_1", Type: text})
+		p.happen("orch-1", bridge.Assistant{Text: text, Subagent: "toolu_1"})
+		p.happen("orch-1", bridge.ToolUse{Tool: "Bash", Input: object("command", text), ToolUse: "toolu_2", Subagent: "toolu_1"})
+		p.happen("orch-1", bridge.SubagentStop{Description: text, ToolUse: "toolu_1", Status: text})
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Subagent/tool": {"", func(p *play, text string) {
+		for tool, input := range map[string]json.RawMessage{
+			"report_progress": object("message", text), "spawn_orchestrator": object("prompt", text), "release_orchestrator": json.RawMessage(`{"id":"all","reason":"r"}`),
+		} {
+			p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool, Input: input, Subagent: "toolu_1"}})
+		}
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Tool/output": {"", func(p *play, text string) {
+		p.happen("orch-1", bridge.ToolUse{Tool: "Read", Input: object("file_path", text), ToolUse: "toolu_1"})
+		p.happen("orch-1", bridge.ToolResult{ToolUse: "toolu_1", Text: text})
+		p.happen("orch-1", bridge.Stderr{Text: text})
+		p.happen("orch-1", bridge.Notice{Text: text})
+		p.happen("orch-1", bridge.Tasks{Items: []bridge.Task{{ID: "1", Text: text, Status: "pending"}}})
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Tool/failure": {"", func(p *play, text string) {
+		raw, _ := json.Marshal(report("question", "Which?", true))
+		p.turn("orch-1", bridge.Turn{Verdict: raw, Tools: 1, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: text, Command: text, Message: text}, Files: []string{text}})
+	}},
+	"Tool/error": {"", func(p *play, text string) {
+		p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatRefusal, Error: text})
+	}},
+	"Tool/stderr": {"", func(p *play, text string) {
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on"}`)
+		p.do(NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatStart, Message: "it ended", Stderr: text})
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	}},
+	"Tool/request": {"", func(p *play, text string) {
+		p.do(PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent("orch-1").AgentRef, Request: "p2", Tool: text, Input: object("command", text), Reason: text, Subagent: text}, Behavior: "ask"})
+	}},
+}
+
+func object(field, text string) json.RawMessage {
+	raw, err := json.Marshal(map[string]string{field: text})
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// spoofed is a run with an Orchestrator at work, whose request waits for the human.
+func spoofed(t *testing.T) *play {
+	p := begin(t, func(o *Options) { o.Delimiter = "k3xq7mzd2a4bnc5e" })
+	p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.do(asked(p, "orch-1", "p1", "ask"))
+	p.out, p.in = nil, nil
+	return p
+}
+
+// fork goes on from the same state in another test.
+func (p *play) fork(t *testing.T) *play { return &play{t: t, s: p.s, at: p.at} }
+
+// ownLines are those that nobody but us says in a run with a plain text.
+func ownLines(t *testing.T, p *play) map[string]bool {
+	t.Helper()
+	own := map[string]bool{}
+	for _, e := range effects[Send](p) {
+		sections, err := strictly(p.s.Options.Delimiter, e.Params.Content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sec := range sections {
+			for _, line := range sec.lines {
+				own[strings.TrimSpace(line)] = !sec.report
+			}
+		}
+	}
+	return own
+}
+
+// course is what became of a run, but for the words in it.
+func (p *play) course() string {
+	var b strings.Builder
+	for _, e := range p.out {
+		fmt.Fprintf(&b, "%T", e)
+		switch e := e.(type) {
+		case Emit:
+			fmt.Fprintf(&b, " %s %s", e.Event.ID, e.Event.Body.EventName())
+			switch m := e.Event.Body.(type) {
+			case contract.Message:
+				fmt.Fprint(&b, " ", m.MessageID, m.From, m.To, m.Kind, m.SessionID, m.Generation)
+			case contract.Delivered:
+				fmt.Fprint(&b, " ", m)
+			case contract.State:
+				fmt.Fprint(&b, " ", m)
+			case contract.Decision:
+				fmt.Fprint(&b, " ", m.Decision, m.Source, m.To, m.Mode)
+			}
+		case Send:
+			fmt.Fprint(&b, " ", e.Params.AgentRef, e.Params.MessageID, e.Params.Steer)
+		case AnswerTool:
+			fmt.Fprint(&b, " ", e.IsError)
+		case AnswerPermission:
+			fmt.Fprint(&b, " ", e.Result.Behavior)
+		case Spawn:
+			fmt.Fprint(&b, " ", e.Params.AgentRef)
+		case Kill:
+			fmt.Fprint(&b, " ", e.Agent)
+		case SetTimer:
+			fmt.Fprint(&b, " ", e.Key)
+		}
+		b.WriteByte('\n')
+	}
+	s := &p.s
+	fmt.Fprint(&b, s.Phase, s.Summoned, s.Paused, s.Held, s.Question != nil, s.Decisions, s.Exchanges, s.Failures, s.Counter, s.Ledger, s.HumanSpoke, len(s.Granted), len(s.Answered), len(s.Permits), len(s.Handoffs), s.Ending != nil, "\n")
+	for _, a := range s.Agents {
+		fmt.Fprintln(&b, a.ID, a.Generation, a.Status, a.Standing, a.Mode, a.Model, a.SessionID)
+	}
+	for _, m := range s.Mail {
+		fmt.Fprintln(&b, m.From, m.To, m.Kind, m.Sent, m.Strength)
+	}
+	for _, w := range s.WorkLog {
+		fmt.Fprintln(&b, w.From, w.Kind)
+	}
+	return b.String()
+}
+
+// TestSpoofs has each role say each text in each of its ways. Nothing comes of it that
+// does not come of a plain text: no record with another sender, no approval, no move; and
+// what a model reads of it stands in the envelope of whoever said it.
+func TestSpoofs(t *testing.T) {
+	base := spoofed(t)
+	corpus := spoofs(t, base)
+	if len(corpus) < 200 {
+		t.Fatalf("only %d spoofs", len(corpus))
+	}
+	cases := 0
+	for name, w := range ways {
+		t.Run(name, func(t *testing.T) {
+			plain := base.fork(t)
+			w.say(plain, plainText)
+			want, ours := plain.course(), ownLines(t, plain)
+			for _, s := range corpus {
+				p := base.fork(t)
+				w.say(p, s.text)
+				cases++
+				if got := p.course(); got != want {
+					t.Errorf("%s, %s: another course than of a plain text:\n%s\nwant:\n%s", s.file, s.name, got, want)
+				}
+				checkSenders(t, s, base.s, p)
+				checkNothingApproved(t, s, p)
+				for _, e := range effects[Send](p) {
+					checkRead(t, s, w.role, ours, p, e.Params)
+				}
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	}
+	if min := 200 * len(ways); cases < min && !t.Failed() {
+		t.Errorf("%d cases, want %d", cases, min)
+	}
+}
+
+// checkSenders folds the run again as the loop does, and wants each record from the pipe
+// that its fact came by.
+func checkSenders(t *testing.T, s spoof, st State, p *play) {
+	t.Helper()
+	for _, in := range p.in {
+		o := st.Origin(in.Fact)
+		want := contract.Supervisor
+		if ref, ok := speaker(in.Fact); ok {
+			want = ref.ID
+		}
+		in.From = o
+		raw, err := EncodeInput(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := DecodeInput(raw)
+		if err != nil || back.From != o || o.By != want || o.Channel != "" {
+			t.Errorf("%s, %s: %T is from %+v and comes back from %+v (%v), want %s", s.file, s.name, in.Fact, o, back.From, err, want)
+		}
+		st, _ = Apply(st, in)
+	}
+}
+
+// checkNothingApproved: the request waits as before, and nobody was given anything.
+func checkNothingApproved(t *testing.T, s spoof, p *play) {
+	t.Helper()
+	for _, e := range p.out {
+		switch e := e.(type) {
+		case AnswerPermission:
+			if e.Result.Behavior == bridge.Allow {
+				t.Errorf("%s, %s: allowed %s", s.file, s.name, e.Request)
+			}
+		case Emit:
+			switch b := e.Event.Body.(type) {
+			case contract.Permission:
+				if b.Behavior == bridge.Allow || b.By == "human" {
+					t.Errorf("%s, %s: %+v", s.file, s.name, b)
+				}
+			case contract.Accepted:
+				t.Errorf("%s, %s: %+v", s.file, s.name, b)
+			case contract.Message:
+				if b.From == contract.Human {
+					t.Errorf("%s, %s: %+v", s.file, s.name, b)
+				}
+			}
+		}
+	}
+	if len(p.s.Granted) > 0 || len(p.s.Answered) > 0 {
+		t.Errorf("%s, %s: granted %v, answered %v", s.file, s.name, p.s.Granted, p.s.Answered)
+	}
+}
+
+// section is a part of a message as a strict reader sees it: whose it is, and whether it
+// is marked as a report.
+type section struct {
+	from   string
+	report bool
+	lines  []string
+}
+
+var (
+	anyLineEnd = regexp.MustCompile("\r\n|[\n\r\v\f\u0085\u2028\u2029]")
+	fromField  = regexp.MustCompile(` \| from: ([A-Za-z0-9._-]+)`)
+)
+
+// strictly reads a message as a careful model would: each line with the delimiter in it,
+// in any case, is a mark; the first opens, the last closes, and all between divide.
+func strictly(delimiter, text string) ([]section, error) {
+	var marks []string
+	var list []section
+	lines := anyLineEnd.Split(text, -1)
+	for i, line := range lines {
+		if !strings.Contains(strings.ToLower(line), delimiter) {
+			if len(list) == 0 {
+				return nil, fmt.Errorf("line %d stands before the envelope", i+1)
+			}
+			list[len(list)-1].lines = append(list[len(list)-1].lines, line)
+			continue
+		}
+		if !strings.HasPrefix(line, "⟦"+delimiter+" | ") || !strings.HasSuffix(line, "⟧") || strings.Count(line, "⟦")+strings.Count(line, "⟧") != 2 {
+			return nil, fmt.Errorf("line %d has the delimiter and is no mark: %q", i+1, line)
+		}
+		marks = append(marks, line)
+		s := section{report: strings.HasSuffix(line, "it instructs nobody⟧")}
+		if len(list) > 0 {
+			s.from = list[0].from
+		}
+		if m := fromField.FindStringSubmatch(line); m != nil {
+			s.from = m[1]
+		}
+		list = append(list, s)
+	}
+	end := "⟦" + delimiter + " | end⟧"
+	for i, m := range marks {
+		part := strings.HasPrefix(m, fmt.Sprintf("⟦%s | part %d of %d", delimiter, i, len(marks)-2))
+		switch {
+		case i == 0 && strings.HasPrefix(m, "⟦"+delimiter+" | from: "), i == len(marks)-1 && m == end, i > 0 && i < len(marks)-1 && part:
+		default:
+			return nil, fmt.Errorf("mark %d of %d is out of place: %s", i+1, len(marks), m)
+		}
+	}
+	if len(marks) < 2 || lines[len(lines)-1] != end {
+		return nil, fmt.Errorf("no end")
+	}
+	return list[:len(list)-1], nil
+}
+
+// reports says whether a section is a report, or quotes one.
+func (s section) reports() bool {
+	return s.report || slices.ContainsFunc(s.lines, func(line string) bool { return strings.HasPrefix(line, "| ") })
+}
+
+// checkRead: what the text has become in a message stands in the sections of whoever said
+// it, marked as a report unless the Arbiter did; elsewhere none of its lines is a line.
+func checkRead(t *testing.T, s spoof, role string, ours map[string]bool, p *play, m bridge.MessageParams) {
+	t.Helper()
+	sections, err := strictly(p.s.Options.Delimiter, m.Content)
+	if err != nil {
+		t.Errorf("%s, %s: %v\n%s", s.file, s.name, err, m.Content)
+		return
+	}
+	said := map[string]bool{}
+	for _, line := range anyLineEnd.Split(s.text, -1) {
+		if line = strings.TrimSpace(line); len(line) >= 8 {
+			said[line] = true
+		}
+	}
+	for _, sec := range sections {
+		if _, known := p.s.agent(sec.from); !known && sec.from != contract.Human && sec.from != contract.Supervisor {
+			t.Errorf("%s, %s: a section from %q", s.file, s.name, sec.from)
+		}
+		if sec.report || role != "" && role == sec.from && role == contract.Arbiter {
+			continue
+		}
+		for _, line := range sec.lines {
+			if line = strings.TrimSpace(line); said[line] && !ours[line] {
+				t.Errorf("%s, %s: %q is a line of %s's own, to %s:\n%s", s.file, s.name, line, sec.from, m.ID, m.Content)
+			}
+		}
+	}
+	if role == "orch-1" && m.ID == contract.Arbiter && !slices.ContainsFunc(sections, section.reports) {
+		t.Errorf("%s, %s: nothing in the message to the Arbiter is marked as a report:\n%s", s.file, s.name, m.Content)
+	}
+}

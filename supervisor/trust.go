@@ -1,0 +1,175 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Gate says whether an agent may be started in the workspace as it is now. Pinned is the
+// hash of what was trusted. An [*Untrusted] says that it is not that any more; any other
+// error, that it cannot be told. It is called right before each start of an agent that
+// loads the workspace's own settings, on a worker.
+type Gate func(ctx context.Context, p bridge.SpawnParams, pinned string) error
+
+// Untrusted is the error of a workspace that is not as it was trusted.
+type Untrusted struct {
+	Message string // what changed, for a person
+	Hash    string // of what is there now
+}
+
+func (e *Untrusted) Error() string { return e.Message }
+
+// Distrust is a workspace that waits for the human to look at it. No agent is started
+// meanwhile.
+type Distrust struct {
+	Hash    string // of what is there now; empty: it cannot be told
+	Message string
+}
+
+// What can be chosen about it, besides cancel.
+const (
+	chooseTrust   = "trust"
+	chooseWithout = "without"
+)
+
+// Trusts sets the gate, and how a trust that the human gave in the run is recorded. Call
+// it before [Loop.Run].
+func (l *Loop) Trusts(gate Gate, record func(ctx context.Context, hash string) error) {
+	l.gate, l.keepTrust = gate, record
+}
+
+// refusal is what the gate says against the start of an agent; nil: nothing.
+func (l *Loop) refusal(ctx context.Context, p bridge.SpawnParams) error {
+	pinned := l.state.Load().Options.TrustHash
+	if l.gate == nil || pinned == "" || !loadsWorkspace(p.Config.SettingSources) {
+		return nil
+	}
+	return l.gate(ctx, p, pinned)
+}
+
+// passes asks the gate, and puts in what it says against a start.
+func (l *Loop) passes(ctx context.Context, p bridge.SpawnParams) bool {
+	err := l.refusal(ctx, p)
+	if err == nil {
+		return true
+	}
+	f := NotSpawned{Agent: p.AgentRef, Category: bridge.CatTrust, Message: err.Error()}
+	var u *Untrusted
+	if errors.As(err, &u) {
+		f.Trust = u.Hash
+	}
+	l.Put(f)
+	return false
+}
+
+// loadsWorkspace says whether setting sources include those of the workspace.
+func loadsWorkspace(sources []string) bool {
+	return slices.Contains(sources, "project") || slices.Contains(sources, "local")
+}
+
+// pin records what the human trusted.
+func (l *Loop) pin(ctx context.Context, hash string) {
+	f := TrustRecorded{Hash: hash}
+	switch {
+	case l.keepTrust == nil:
+		f.Failed = "nothing is recorded in this run"
+	default:
+		if err := l.keepTrust(ctx, hash); err != nil {
+			f.Failed = err.Error()
+		}
+	}
+	l.Put(f)
+}
+
+// trustRecorded tells what was not recorded; the run goes on with it all the same.
+func (st *step) trustRecorded(f TrustRecorded) {
+	if f.Failed != "" {
+		st.emit(contract.Supervisor, contract.Notice{Text: "that the workspace is trusted counts for this run only: " + f.Failed})
+	}
+}
+
+// distrusted keeps an agent down whose workspace is not as it was trusted, until the human
+// has looked at it. Where nobody can, the run goes on without the workspace's settings.
+func (st *step) distrusted(id string, f NotSpawned) {
+	a := st.edit(id)
+	a.Status, a.Since, a.Doing, a.At, a.Watch = Down, st.at, "", nil, Watch{}
+	a.Fresh = a.Fresh || a.Generation == 1 // there is no session yet
+	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
+	switch {
+	case !st.Options.Trusted || f.Trust != "" && f.Trust == st.Options.TrustHash:
+		st.revive(id) // it was decided while it started
+	case st.Distrust != nil && st.Distrust.Hash == f.Trust:
+	case !st.HumanPresent:
+		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, []string{})
+		st.goWithout("nobody is present to look at it")
+	default:
+		st.Distrust = &Distrust{Hash: f.Trust, Message: f.Message}
+		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, st.trustOptions())
+	}
+}
+
+func (st *step) trustOptions() []string {
+	if st.Distrust.Hash == "" {
+		return []string{chooseWithout, "cancel"}
+	}
+	return []string{chooseTrust, chooseWithout, "cancel"}
+}
+
+// chooseAboutTrust takes what the human chose about the workspace, and says whether the
+// option was one of these. It stands open whatever else was offered since.
+func (st *step) chooseAboutTrust(ref, option string) bool {
+	d := st.Distrust
+	if d == nil || !slices.Contains(st.trustOptions(), option) {
+		return false
+	}
+	switch option {
+	case chooseTrust:
+		st.accept(ref, "the workspace is trusted as it is now")
+		st.Options.TrustHash = d.Hash
+		st.do(PinTrust{Hash: d.Hash})
+		st.decidedTrust()
+	case chooseWithout:
+		st.accept(ref, "the workspace's own settings are not loaded any more")
+		st.goWithout("the human chose so")
+	default:
+		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
+	}
+	return true
+}
+
+// goWithout goes on for the rest of the run without the workspace's own settings.
+func (st *step) goWithout(why string) {
+	st.Options.Trusted, st.Options.TrustHash = false, ""
+	st.emit(contract.Supervisor, contract.Notice{Text: "the workspace's own settings, hooks, agents and MCP servers are not loaded from here on: " + why})
+	st.decidedTrust()
+}
+
+// decidedTrust starts those who waited for it.
+func (st *step) decidedTrust() {
+	if slices.Contains(st.Offered, chooseWithout) {
+		st.Offered, st.Troubled = nil, ""
+	}
+	st.Distrust = nil
+	st.reviveAll()
+}
+
+// trustAlone decides what nobody can look at any more.
+func (st *step) trustAlone() {
+	if st.Distrust != nil {
+		st.goWithout("nobody is present to look at it")
+	}
+}
+
+// tellDistrust says that a life begins without what the workspace brings along, although
+// it was trusted once.
+func (st *step) tellDistrust(text string) {
+	if text == "" {
+		return
+	}
+	st.emit(contract.Supervisor, contract.Error{Category: bridge.CatTrust, Message: text, RecoveryOptions: []string{}})
+	st.emit(contract.Supervisor, contract.Notice{Text: "the run goes on without the workspace's own settings"})
+}

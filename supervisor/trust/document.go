@@ -1,0 +1,94 @@
+package trust
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxFront bounds the head of a document that is looked at, in bytes.
+const maxFront = 64 << 10
+
+// document lists a Markdown file with a head – an agent, a skill, a command – or whatever
+// else lies in its directory. It counts as a whole; of the head only the lines are read,
+// so that nothing in it is expanded.
+func (l *look) document(kind, path string, raw []byte) {
+	text := string(raw)
+	head := front(text)
+	what := lines(raw)
+	var told []string
+	for line := range strings.Lines(head) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" || strings.ContainsAny(line[:1], " \t#-") {
+			continue
+		}
+		key, value, ok := strings.Cut(line, ":")
+		if !ok || key == "description" {
+			continue
+		}
+		if value = oneLine(value, 60); value == "" {
+			value = "…"
+		}
+		told = append(told, oneLine(key, 30)+": "+value)
+	}
+	if inline := shellParts(text); len(inline) > 0 {
+		told = append(told, "runs "+oneLine(strings.Join(inline, "; "), 100))
+		for _, c := range inline {
+			l.named(path, c)
+		}
+	}
+	if len(told) > 0 {
+		what = oneLine(strings.Join(told, ", "), shown)
+	}
+	if head != "" {
+		l.named(path, head)
+	}
+	l.add(kind, path, "", what, text)
+}
+
+// front is the head of a document, between two lines of dashes.
+func front(text string) string {
+	text = strings.TrimPrefix(text, "\ufeff")
+	rest, ok := strings.CutPrefix(text, "---")
+	if !ok {
+		return ""
+	}
+	if len(rest) > maxFront {
+		rest = rest[:maxFront]
+	}
+	head, _, _ := strings.Cut(rest, "\n---")
+	return head
+}
+
+// shellParts are the commands that a document has run when it is read: !`…`.
+func shellParts(text string) []string {
+	var list []string
+	for len(list) < 100 {
+		_, rest, ok := strings.Cut(text, "!`")
+		if !ok {
+			break
+		}
+		command, after, ok := strings.Cut(rest, "`")
+		if !ok {
+			break
+		}
+		list, text = append(list, command), after
+	}
+	return list
+}
+
+// topKeys are the first words of the lines of a configuration file, as keys.
+func topKeys(raw []byte) string {
+	var keys []string
+	for line := range strings.Lines(string(raw)) {
+		key, _, ok := strings.Cut(line, ":")
+		if ok && key != "" && !strings.ContainsAny(key[:1], " \t#-") {
+			if keys = append(keys, oneLine(key, 30)); len(keys) == 8 {
+				break
+			}
+		}
+	}
+	return oneLine(strings.Join(keys, ", "), shown)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

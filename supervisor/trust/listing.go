@@ -1,0 +1,152 @@
+package trust
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+)
+
+// Kinds of items.
+const (
+	KindSettings    = "settings"     // a settings file as a whole
+	KindHook        = "hook"         // a command that runs by itself
+	KindHelper      = "helper"       // a command that settings name for keys, headers, the status line
+	KindEnv         = "env"          // a variable of the agents' environment
+	KindPermission  = "permissions"  // rules, modes and directories
+	KindMCP         = "mcp"          // a server, or which of them are let in
+	KindPlugin      = "plugin"       // plugins and where they come from
+	KindSetting     = "setting"      // another key
+	KindUnknown     = "unknown"      // a key that this version does not know
+	KindAgent       = "agent"        // of Claude Code, or of arbiter
+	KindSkill       = "skill"        // a file of one
+	KindCommand     = "command"      // a slash command
+	KindStyle       = "output style" // which replaces a system prompt
+	KindWorkflow    = "workflow"     // a script, or a schedule
+	KindConfig      = "config"       // of arbiter
+	KindPrompt      = "prompt"       // template of arbiter
+	KindScript      = "script"       // a file that a command names
+	KindLink        = "link"         // a file that is a symbolic link
+	KindGit         = "git"          // where a worktree says that its repository is
+	KindUnreadable  = "unreadable"   // what could not be looked at
+	KindInstruction = "instructions" // text for a model; not part of the hash
+)
+
+// Item is one thing that a workspace brings along. Name and What are as they were found:
+// whoever shows them cleans them.
+type Item struct {
+	Kind   string `json:"kind"`
+	File   string `json:"file"`           // below the workspace's root, or absolute
+	Name   string `json:"name,omitempty"` // in the file
+	What   string `json:"what"`           // short, for a person
+	SHA256 string `json:"sha256"`         // hex, of all that counts of it
+}
+
+// Counts says whether the item is part of the hash.
+func (i Item) Counts() bool { return i.Kind != KindInstruction }
+
+// Listing is all of a workspace, in order, and its hash.
+type Listing struct {
+	CWD   string `json:"cwd"`  // without links
+	Root  string `json:"root"` // of the repository, or CWD
+	Items []Item `json:"items"`
+	Hash  string `json:"hash"` // hex; of the items that count, and of nothing else
+}
+
+// Empty says whether there is nothing that would have to be trusted.
+func (l Listing) Empty() bool { return !slices.ContainsFunc(l.Items, Item.Counts) }
+
+// seal sorts the items and sets the hash.
+func (l *Listing) seal() {
+	slices.SortFunc(l.Items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SHA256, b.SHA256), cmp.Compare(a.What, b.What))
+	})
+	l.Items = slices.Compact(l.Items)
+	l.Hash = hashOf(l.Items)
+}
+
+// hashOf is over length-prefixed fields, so that no item can pass for two.
+func hashOf(items []Item) string {
+	h := sha256.New()
+	for _, i := range items {
+		if i.Counts() {
+			fmt.Fprintf(h, "%d:%s %d:%s %d:%s %s\n", len(i.Kind), i.Kind, len(i.File), i.File, len(i.Name), i.Name, i.SHA256)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// How an item differs.
+const (
+	Added   = "new"
+	Changed = "changed"
+	Removed = "gone"
+)
+
+// Change is one difference between two listings.
+type Change struct {
+	How  string `json:"how"` // Added, Changed, Removed
+	Item Item   `json:"item"`
+}
+
+// Diff tells what counts in one listing and not, or otherwise, in the other. A file as a
+// whole is left out where something in it is told.
+func Diff(old, now Listing) []Change {
+	type key struct{ kind, file, name string }
+	index := func(l Listing) map[key]Item {
+		m := map[key]Item{}
+		for _, i := range l.Items {
+			if i.Counts() {
+				m[key{i.Kind, i.File, i.Name}] = i
+			}
+		}
+		return m
+	}
+	before, after := index(old), index(now)
+	var list []Change
+	for k, i := range after {
+		if was, ok := before[k]; !ok {
+			list = append(list, Change{Added, i})
+		} else if was.SHA256 != i.SHA256 {
+			list = append(list, Change{Changed, i})
+		}
+	}
+	for k, i := range before {
+		if _, ok := after[k]; !ok {
+			list = append(list, Change{Removed, i})
+		}
+	}
+	told := map[string]bool{}
+	for _, c := range list {
+		told[c.Item.File] = told[c.Item.File] || c.Item.Kind != KindSettings
+	}
+	list = slices.DeleteFunc(list, func(c Change) bool { return c.Item.Kind == KindSettings && told[c.Item.File] })
+	slices.SortFunc(list, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Item.File, b.Item.File), cmp.Compare(a.Item.Kind, b.Item.Kind), cmp.Compare(a.Item.Name, b.Item.Name))
+	})
+	return list
+}
+
+// Summary is a change list in a line: the first few, and how many more.
+func Summary(changes []Change, most int) string {
+	text := ""
+	for n, c := range changes {
+		if n == most {
+			return text + fmt.Sprintf(", and %d more", len(changes)-most)
+		}
+		if n > 0 {
+			text += ", "
+		}
+		text += c.How + ": " + c.Item.Kind + " " + c.Item.Label()
+	}
+	return text
+}
+
+// Label names an item in a line.
+func (i Item) Label() string {
+	if i.Name == "" {
+		return i.File
+	}
+	return i.Name + " (" + i.File + ")"
+}

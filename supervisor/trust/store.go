@@ -1,0 +1,200 @@
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// recordVersion is that of the files. One of a later version is not understood, and its
+// workspace not trusted.
+const recordVersion = 1
+
+// maxRecord bounds a file, in bytes.
+const maxRecord = 64 << 20
+
+// Store is the directory of what was trusted: a file for each workspace, 0600, in a
+// directory that is the user's own, 0700.
+type Store struct{ dir string }
+
+// Open makes the directory trust/ in a state directory, or finds it.
+func Open(state string) (Store, error) {
+	s := Store{filepath.Join(state, "trust")}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return s, fmt.Errorf("open the records of trust: %w", err)
+	}
+	info, err := os.Lstat(s.dir)
+	switch {
+	case err != nil:
+	case !info.IsDir():
+		err = fmt.Errorf("%s is no directory", s.dir)
+	case !mine(info):
+		err = fmt.Errorf("%s belongs to another user", s.dir)
+	case info.Mode().Perm()&0o077 != 0:
+		err = os.Chmod(s.dir, 0o700)
+	}
+	if err != nil {
+		return s, fmt.Errorf("open the records of trust: %w", err)
+	}
+	return s, nil
+}
+
+// Record is what was trusted, by whom and when.
+type Record struct {
+	Version int       `json:"version"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+	Listing Listing   `json:"listing"`
+}
+
+// path is the file of a workspace, by its directory without links.
+func (s Store) path(cwd string) (string, string, error) {
+	abs, err := filepath.Abs(cwd)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("look for the record of trust: %w", err)
+	}
+	sum := sha256.Sum256([]byte(abs))
+	return filepath.Join(s.dir, hex.EncodeToString(sum[:])+".json"), abs, nil
+}
+
+// Trusted returns what was trusted of a workspace, and whether anything was. A record that
+// is not the user's own, was changed by hand or is of another version is an error, and
+// nothing is trusted.
+func (s Store) Trusted(cwd string) (Listing, bool, error) {
+	r, ok, err := s.Record(cwd)
+	return r.Listing, ok, err
+}
+
+// Record is Trusted, with by whom and when.
+func (s Store) Record(cwd string) (Record, bool, error) {
+	path, abs, err := s.path(cwd)
+	if err != nil {
+		return Record{}, false, err
+	}
+	raw, err := s.read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Record{}, false, nil
+	}
+	var r Record
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	switch {
+	case err != nil:
+	case r.Version != recordVersion:
+		err = fmt.Errorf("it has version %d, this arbiter knows %d", r.Version, recordVersion)
+	case r.Listing.CWD != abs:
+		err = errors.New("it is another workspace's")
+	case r.Listing.Hash != hashOf(r.Listing.Items):
+		err = errors.New("it was changed by hand")
+	default:
+		return r, true, nil
+	}
+	return Record{}, false, fmt.Errorf("the record of trust %s is not taken: %w", path, err)
+}
+
+func (s Store) read(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case !mine(info):
+		return nil, errors.New("it belongs to another user")
+	case info.Mode().Perm()&0o022 != 0:
+		return nil, fmt.Errorf("others may write it (%v)", info.Mode().Perm())
+	case info.Size() > maxRecord:
+		return nil, errors.New("too large")
+	}
+	return io.ReadAll(io.LimitReader(f, maxRecord))
+}
+
+// Trust records a listing, in place of an older one. By says how it was said.
+func (s Store) Trust(cwd string, l Listing, by string, at time.Time) error {
+	path, abs, err := s.path(cwd)
+	if err != nil {
+		return err
+	}
+	if l.CWD != abs || l.Hash != hashOf(l.Items) {
+		return errors.New("record trust: the listing is not that of the workspace")
+	}
+	raw, err := json.MarshalIndent(Record{Version: recordVersion, By: by, At: at.UTC(), Listing: l}, "", "  ")
+	if err == nil {
+		err = s.write(path, append(raw, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("record trust: %w", err)
+	}
+	return nil
+}
+
+// write replaces a file as a whole, and has it on disk when it returns.
+func (s Store) write(path string, raw []byte) error {
+	f, err := os.CreateTemp(s.dir, ".new-") // 0600, and never one that is there
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = f.Chmod(0o600) // whatever the umask is
+	if err == nil {
+		_, err = f.Write(raw)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return err
+	}
+	d, err := os.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// Revoke forgets what was trusted of a workspace, and says whether anything was. A record
+// that cannot be read is forgotten, too.
+func (s Store) Revoke(cwd string) (bool, error) {
+	path, _, err := s.path(cwd)
+	if err != nil {
+		return false, err
+	}
+	err = os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("revoke trust: %w", err)
+	}
+	return true, nil
+}
+
+// mine says whether a file is the user's own.
+func mine(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}

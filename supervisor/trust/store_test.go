@@ -1,0 +1,142 @@
+package trust
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStore(t *testing.T) {
+	old := syscall.Umask(0)
+	defer syscall.Umask(old)
+	w := rich(t)
+	state := t.TempDir()
+	s, err := Open(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := s.Trusted(w.dir); ok || err != nil {
+		t.Fatalf("trusted before anything was: %v, %v", ok, err)
+	}
+	l := w.look("")
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	if err := s.Trust(w.dir, l, "a test", at); err != nil {
+		t.Fatal(err)
+	}
+	w.link(w.dir, "../alias") // by another name it is the same workspace
+	got, ok, err := s.Trusted(filepath.Join(filepath.Dir(w.dir), "alias"))
+	if err != nil || !ok || !cmp.Equal(got, l) {
+		t.Errorf("trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
+	}
+	if r, _, _ := s.Record(w.dir); r.By != "a test" || !r.At.Equal(at) {
+		t.Errorf("record: %q, %v", r.By, r.At)
+	}
+	path, _, err := s.path(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): os.ModeDir | 0o700} {
+		if info, err := os.Stat(name); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+	w.write("scripts/guard.py", "other\n")
+	now := w.look("")
+	if err := s.Trust(w.dir, Listing{CWD: l.CWD, Root: l.Root, Items: now.Items, Hash: l.Hash}, "", at); err == nil {
+		t.Error("a listing under another's hash was recorded")
+	}
+	if err := s.Trust(filepath.Join(w.dir, "src"), l, "", at); err == nil {
+		t.Error("a listing of another workspace was recorded")
+	}
+	if err := s.Trust(w.dir, now, "again", at); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok, err := s.Trusted(w.dir); !ok || err != nil || got.Hash != now.Hash {
+		t.Errorf("trusted anew: %v, %v", ok, err)
+	}
+	for _, want := range []bool{true, false} {
+		if was, err := s.Revoke(w.dir); was != want || err != nil {
+			t.Errorf("revoke: %v, %v", was, err)
+		}
+	}
+	if _, ok, err := s.Trusted(w.dir); ok || err != nil {
+		t.Errorf("after that: %v, %v", ok, err)
+	}
+}
+
+// TestForgedRecords: what is not the user's own record, whole, is no trust.
+func TestForgedRecords(t *testing.T) {
+	w := rich(t)
+	for _, c := range []struct {
+		name  string
+		forge func(path string) error
+		want  string
+	}{
+		{"another hash", replace(`"hash": "`, `"hash": "0`), "changed by hand"},
+		{"another item", replace(`"file": "scripts/guard.py"`, `"file": "scripts/other.py"`), "changed by hand"},
+		{"another workspace", replace(`"cwd": "`, `"cwd": "/x`), "another workspace's"},
+		{"a later version", replace(`"version": 1`, `"version": 2`), "version 2"},
+		{"half of it", func(p string) error { return os.Truncate(p, 100) }, "unexpected end"},
+		{"a link", func(p string) error { return firstError(os.Rename(p, p+".x"), os.Symlink(p+".x", p)) }, "symbolic links"},
+		{"a pipe", func(p string) error { return firstError(os.Remove(p), syscall.Mkfifo(p, 0o600)) }, "not a regular file"},
+		{"others write", func(p string) error { return os.Chmod(p, 0o666) }, "others may write it"},
+		{"another's", func(p string) error { return os.Chown(p, 65534, 65534) }, "belongs to another user"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "another's" && os.Geteuid() != 0 {
+				t.Skip("only root gives files away")
+			}
+			s, err := Open(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Trust(w.dir, w.look(""), "", time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			path, _, _ := s.path(w.dir)
+			if err := c.forge(path); err != nil {
+				t.Fatal(err)
+			}
+			if l, ok, err := s.Trusted(w.dir); ok || err == nil || !strings.Contains(err.Error(), c.want) || l.Hash != "" {
+				t.Errorf("trusted %v, %v; want %q", ok, err, c.want)
+			}
+			if was, err := s.Revoke(w.dir); !was || err != nil {
+				t.Errorf("revoke: %v, %v", was, err)
+			}
+		})
+	}
+	state := t.TempDir()
+	if err := os.Symlink(t.TempDir(), filepath.Join(state, "trust")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(state); err == nil {
+		t.Error("a link was taken for the directory")
+	}
+}
+
+func replace(from, to string) func(string) error {
+	return func(path string) error {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, []byte(strings.Replace(string(raw), from, to, 1)), 0o600)
+	}
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// trusted begins a run in a workspace that was trusted, whose Arbiter comes up.
+func trusted(t *testing.T, change func(*Options)) *play {
+	t.Helper()
+	return begin(t, func(o *Options) {
+		o.Trusted, o.TrustHash = true, "h1"
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+// refused has the gate refuse the start of an agent that is under way.
+func (p *play) refused(id, hash string) []Effect {
+	p.t.Helper()
+	if a := p.agent(id); a.Status != Starting {
+		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
+	}
+	return p.do(NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: hash})
+}
+
+func said[B contract.Body](out []Effect) []B {
+	var list []B
+	for _, e := range out {
+		if em, ok := e.(Emit); ok {
+			if b, ok := em.Event.Body.(B); ok {
+				list = append(list, b)
+			}
+		}
+	}
+	return list
+}
+
+func sourcesOf(p bridge.SpawnParams) string { return strings.Join(p.Config.SettingSources, ",") }
+
+// TestDistrust: an agent whose workspace has changed is not started until the human has
+// chosen; what it was to be told waits.
+func TestDistrust(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		choose  func(p *play) []Effect
+		sources string // of the next start; empty: there is none
+		hash    string // that is pinned then
+	}{
+		{"trust", func(p *play) []Effect {
+			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}}, Channel: ChannelStdin})
+		}, "user,project", "h2"},
+		{"without", func(p *play) []Effect {
+			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}}, Channel: ChannelScreen})
+		}, "user", ""},
+		{"nobody any more", func(p *play) []Effect { return p.do(InputEnded{}) }, "user", ""},
+		{"cancel", func(p *play) []Effect {
+			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}}, Channel: ChannelStdin})
+		}, "", "h1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := trusted(t, nil)
+			p.call("arbiter", "spawn_orchestrator", `{"prompt":"the brief"}`)
+			if got := sourcesOf(p.spawns("orch-1")[0]); got != "user,project" {
+				t.Fatalf("setting sources %s", got)
+			}
+			out := p.refused("orch-1", "h2")
+			want := []contract.Error{{Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", RecoveryOptions: []string{"trust", "without", "cancel"}}}
+			if diff := cmp.Diff(want, said[contract.Error](out)); diff != "" {
+				t.Fatalf("told (-want +got):\n%s", diff)
+			}
+			if a := p.agent("orch-1"); a.Status != Down || len(p.spawns("orch-1")) != 1 {
+				t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns("orch-1")))
+			}
+			p.call("arbiter", "spawn_orchestrator", `{"prompt":"another brief"}`)
+			if a := p.agent("orch-2"); a.Status != Down || len(p.spawns("orch-2")) != 0 {
+				t.Errorf("another is %s, %d starts", a.Status, len(p.spawns("orch-2")))
+			}
+			p.dies("arbiter")
+			for _, id := range []string{"arbiter", "orch-1"} {
+				p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+				if a := p.agent(id); a.Status != Down {
+					t.Errorf("%s came back by itself", id)
+				}
+			}
+			out = c.choose(p)
+			if p.s.Options.TrustHash != c.hash || p.s.Options.Trusted != (c.hash != "") {
+				t.Errorf("options: trusted %v, %q", p.s.Options.Trusted, p.s.Options.TrustHash)
+			}
+			pins := slices.ContainsFunc(out, func(e Effect) bool { _, ok := e.(PinTrust); return ok })
+			if pins != (c.hash == "h2") {
+				t.Errorf("recorded: %v", pins)
+			}
+			if c.sources == "" {
+				if p.s.Ending == nil {
+					t.Error("it goes on")
+				}
+				p.folds()
+				return
+			}
+			for _, id := range []string{"arbiter", "orch-1", "orch-2"} {
+				n := len(p.spawns(id))
+				p.comes(id, bridge.SpawnResult{})
+				last := p.spawns(id)[len(p.spawns(id))-1]
+				if got := sourcesOf(last); got != c.sources || last.Config.StrictMCP != (c.sources == "user" || id == "arbiter") {
+					t.Errorf("%s: sources %s, strict %v", id, got, last.Config.StrictMCP)
+				}
+				if id != "arbiter" && last.Config.Resume {
+					t.Errorf("%s resumes a session that never was (%d starts before)", id, n)
+				}
+			}
+			p.contains("its first word", p.lastSent("orch-1"), "the brief")
+			p.contains("the other's", p.lastSent("orch-2"), "another brief")
+			p.folds()
+		})
+	}
+}
+
+// TestDistrustAlone: where nobody is present the run goes on without, and says so.
+func TestDistrustAlone(t *testing.T) {
+	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
+	p.do(Began{Options: Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it", Trusted: true, TrustHash: "h1"}.WithDefaults()})
+	out := p.refused("arbiter", "h2")
+	if e := said[contract.Error](out); len(e) != 1 || e[0].Category != bridge.CatTrust {
+		t.Errorf("errors %+v", e)
+	}
+	if n := said[contract.Notice](out); len(n) != 1 || !strings.Contains(n[0].Text, "not loaded from here on") {
+		t.Errorf("notices %+v", n)
+	}
+	if p.s.Distrust != nil || p.s.Options.Trusted || len(p.spawns("arbiter")) != 2 || sourcesOf(p.spawns("arbiter")[1]) != "user" {
+		t.Errorf("trusted %v, starts %+v", p.s.Options.Trusted, p.spawns("arbiter"))
+	}
+	p.spawned("arbiter")
+	p.contains("the task", p.lastSent("arbiter"), "Build it")
+	p.folds()
+}
+
+// TestDistrustMeanwhile: what was decided counts for starts that were under way, and what
+// cannot be told cannot be trusted.
+func TestDistrustMeanwhile(t *testing.T) {
+	p := trusted(t, nil)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"a"}`)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"b"}`)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"c"}`)
+	p.refused("orch-1", "h2")
+	if out := p.refused("orch-2", "h2"); len(said[contract.Error](out)) != 0 {
+		t.Error("the same was asked twice")
+	}
+	p.mustCommand(contract.Choose{Option: "trust"})
+	p.refused("orch-3", "h2") // its gate looked before the choice
+	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
+		p.comes(id, bridge.SpawnResult{})
+	}
+	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok {
+		t.Error("it was chosen twice")
+	}
+	p.dies("orch-1")
+	p.do(Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
+	p.refused("orch-1", "")
+	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Distrust == nil {
+		t.Error("what cannot be told was trusted")
+	}
+	p.mustCommand(contract.Choose{Option: "without"})
+	p.do(TrustRecorded{Hash: "h2"})
+	if out := p.do(TrustRecorded{Hash: "h2", Failed: "disk full"}); len(said[contract.Notice](out)) != 1 {
+		t.Error("that it is not recorded was not told")
+	}
+	p.folds()
+}
+
+// TestDistrustResumed: another life decides anew.
+func TestDistrustResumed(t *testing.T) {
+	p := trusted(t, nil)
+	p.dies("arbiter")
+	p.do(Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+	p.refused("arbiter", "h2")
+	p.resume("")
+	if p.s.Distrust != nil {
+		t.Error("the old question stands")
+	}
+	p.refused("arbiter", "h2")
+	p.mustCommand(contract.Choose{Option: "trust"})
+	p.comes("arbiter", bridge.SpawnResult{Resumed: true})
+	p.folds()
+}
+
+// TestOldLivesFold: in a life with older rules a refused start is what it was.
+func TestOldLivesFold(t *testing.T) {
+	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
+	o := Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it"}.WithDefaults()
+	o.Rules = rulesOfMachine
+	p.do(Began{Options: o})
+	if p.spawns("arbiter")[0].Config.StrictMCP != true {
+		t.Fatal("the Arbiter's own")
+	}
+	p.refused("arbiter", "h2")
+	if p.s.Ending == nil {
+		t.Error("it goes on")
+	}
+}
+
+// TestGate: the loop asks before each start that loads the workspace, and no other.
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		port := asksBack()
+		n := newLife(t, &fakeJournal{}, port)
+		var mu sync.Mutex
+		var asked, kept []string
+		now := "h2"
+		n.loop.Trusts(func(_ context.Context, p bridge.SpawnParams, pinned string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, p.ID+" "+pinned)
+			if pinned != now {
+				return &Untrusted{Message: "changed", Hash: now}
+			}
+			return nil
+		}, func(_ context.Context, hash string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			kept = append(kept, hash)
+			return errors.New("no room")
+		})
+		n.begin(func(o *Options) { o.Trusted, o.TrustHash, o.Task = true, "h1", "Build it" })
+		synctest.Wait()
+		if len(port.starts()) != 0 || len(hearing[contract.Error](n)) != 1 {
+			t.Fatalf("starts %v, errors %v", port.starts(), hearing[contract.Error](n))
+		}
+		n.loop.Put(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}}, Channel: ChannelStdin})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked); diff != "" || len(port.starts()) != 1 || !slices.Equal(kept, []string{"h2"}) {
+			t.Errorf("asked %v, starts %v, kept %v", asked, port.starts(), kept)
+		}
+		n.loop.Put(Signalled{Signal: "INT"})
+		n.over()
+	})
+	if !loadsWorkspace([]string{"user", "local"}) || loadsWorkspace([]string{"user"}) || loadsWorkspace(nil) {
+		t.Error("which sources are the workspace's")
+	}
+}

@@ -1,0 +1,140 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Since is what a session said and did after a place in its transcript. It is bounded
+// by its limits.
+type Since struct {
+	Words   int            // messages that a person typed
+	Typed   []string       // the last of them, oldest first
+	Said    []string       // the model's last texts, oldest first
+	Files   []string       // that its tools wrote, subagents' too
+	Tools   map[string]int // calls, by tool
+	Trouble []string       // what could not be read, in words
+}
+
+// typed is what the CLI marks with that a person typed a message (observed with CLI
+// 2.1.329: promptSource).
+const typed = "typed"
+
+// Length is how long a session's own transcript is, in bytes; 0 if it cannot be seen.
+func Length(path string) int64 { return regularSize(path) }
+
+// ReadSince reads a session's transcript from an offset on, and of its subagents' what
+// is not older than at. No process may be writing them.
+func ReadSince(ctx context.Context, path string, offset int64, at time.Time, limits DigestLimits) (Since, error) {
+	f, err := open(path)
+	if err != nil {
+		return Since{}, err
+	}
+	defer f.Close()
+	s := Since{Tools: map[string]int{}}
+	if end, err := f.Seek(0, io.SeekEnd); err == nil && end < offset {
+		s.Trouble = append(s.Trouble, "the transcript is shorter than it was: it is read from its beginning")
+		offset = 0
+	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return Since{}, fmt.Errorf("read transcript: %w", err)
+	}
+	limits = limits.orDefaults()
+	session := strings.TrimSuffix(filepath.Base(path), extension)
+	main, inline := newDoings(limits), newDoings(limits)
+	var stats Stats
+	err = eachRecord(ctx, f, func(rec Record) {
+		rec = readable(rec)
+		switch head := rec.Head(); {
+		case !head.of(session):
+		case head.Sidechain:
+			inline.add(rec, false)
+			s.count(rec)
+		default:
+			main.add(rec, true)
+			s.count(rec)
+			s.hear(rec, limits)
+		}
+	}, &stats)
+	if err != nil {
+		return Since{}, err
+	}
+	if stats.Damaged > 0 {
+		s.Trouble = append(s.Trouble, fmt.Sprintf("%d damaged lines in the transcript", stats.Damaged))
+	}
+	s.Said = main.said
+	d := Digest{}
+	d.merge(append([]*doings{main, inline}, s.subagents(ctx, path, session, at, limits)...), limits)
+	s.Files = d.Files
+	return s, ctx.Err()
+}
+
+// hear takes what was typed.
+func (s *Since) hear(rec Record, limits DigestLimits) {
+	u, ok := rec.(*User)
+	if !ok || u.Meta || u.CompactSummary || u.PromptSource != typed {
+		return
+	}
+	var text strings.Builder
+	for _, b := range u.Message.Blocks() {
+		if b.Type == "text" {
+			text.WriteString(b.Text)
+		}
+	}
+	said := strings.TrimSpace(text.String())
+	if said == "" || strings.HasPrefix(said, "<command-name>") || strings.HasPrefix(said, "<local-command") {
+		return // a slash command: nothing that the model was told
+	}
+	s.Words++
+	s.Typed = latest(s.Typed, cutText(said, limits.TextBytes), limits.Said)
+}
+
+// count takes the calls of tools.
+func (s *Since) count(rec Record) {
+	a, ok := rec.(*Assistant)
+	if !ok {
+		return
+	}
+	for _, b := range a.Message.Blocks() {
+		if b.Type == "tool_use" && len(b.Name) < 200 && (len(s.Tools) < 100 || s.Tools[b.Name] > 0) {
+			s.Tools[b.Name]++
+		}
+	}
+}
+
+// subagents reads what the transcripts beside a session's say since a time.
+func (s *Since) subagents(ctx context.Context, path, session string, at time.Time, limits DigestLimits) []*doings {
+	files, _ := subagentFiles(path, limits.Subagents)
+	// Another process wrote them, by the same clock but with fewer digits.
+	since := at.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
+	var all []*doings
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.ModTime().Before(at.Truncate(time.Second)) {
+			continue
+		}
+		f, err := open(file)
+		if err != nil {
+			s.Trouble = append(s.Trouble, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
+			continue
+		}
+		one := newDoings(limits)
+		err = eachRecord(ctx, f, func(rec Record) {
+			if rec = readable(rec); rec.Head().of(session) && rec.Head().Timestamp >= since {
+				one.add(rec, false)
+				s.count(rec)
+			}
+		}, &Stats{})
+		f.Close()
+		if err != nil {
+			s.Trouble = append(s.Trouble, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
+		}
+		all = append(all, one)
+	}
+	return slices.Clip(all)
+}

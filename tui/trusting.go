@@ -1,0 +1,90 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+)
+
+// quit is the answer that leaves the program.
+const quit = "quit"
+
+// askTrust asks once, before anything was begun, whether what the workspace brings along
+// may be loaded. A person who writes is not interrupted, and goes on without.
+func (d *desk) askTrust() {
+	f := d.found
+	_, idle := d.screen().(*oracle)
+	if d.trustAsked || f.Trusted || len(f.Trust.Items) == 0 || f.Rehearsal || d.rehearse || !idle || d.run != nil || d.begun.under || d.tab != nil || !d.input.Empty() {
+		return
+	}
+	d.trustAsked = true
+	head := "This workspace brings along what can run code, or redirect an agent. Nothing of it is loaded unless you trust it."
+	if f.Trust.Changed {
+		head = "This workspace is not as you trusted it. Nothing of what it brings along is loaded unless you trust it anew."
+	}
+	items := f.Trust.Items
+	g := d.show(pages.AskData{
+		Title: "Trust this workspace?", Tone: cell.Alert,
+		Head: []cell.Line{cell.Of(cell.Base, head), cell.Of(cell.Dim, sanitize.Line(f.CWD, 200))},
+		Body: func(width int) []cell.Line { return trustLines(items, width) },
+		Choices: []pages.Choice{
+			{Value: no, Key: 'w', Label: "Go on without"},
+			{Value: yes, Key: 't', Label: "Trust it, as it is now", Grave: true},
+			{Value: quit, Key: 'q', Label: "Quit"},
+		},
+		Note: "Any change is asked about again.",
+	}, d.answerTrust)
+	g.own = true
+	g.ask.Arm(now())
+}
+
+func (d *desk) answerTrust(value string) {
+	switch value {
+	case quit:
+		d.f.Leave()
+	case yes:
+		d.f.work(func(ctx context.Context) {
+			err := d.f.options.Host.Trust(ctx)
+			d.f.post(func() {
+				if err != nil {
+					d.flash("Not trusted: " + sanitize.Line(err.Error(), 300))
+					return
+				}
+				d.found.Trusted, d.found.Trust = true, Trust{}
+				d.screen().renew()
+				d.flash("Trusted, as it is now. Its configuration file counts from the next start.")
+			})
+		})
+	default:
+		d.f.options.Host.Without()
+	}
+}
+
+// trustLines are the items, file by file; those that changed are marked.
+func trustLines(items []TrustItem, width int) []cell.Line {
+	var lines []cell.Line
+	file := ""
+	for _, i := range items {
+		if i.File != file {
+			file = i.File
+			lines = append(lines, cell.WrapText(cell.Strong, sanitize.Line(file, 300), width)...)
+		}
+		text := orders.Word(i.Kind)
+		if i.Name != "" {
+			text += " " + sanitize.Line(i.Name, 120)
+		}
+		text += ": " + sanitize.Line(i.What, 300)
+		role := cell.Base
+		if i.How != "" {
+			role, text = cell.Warn, fmt.Sprintf("%s: %s", orders.Word(i.How), text)
+		}
+		for _, l := range cell.WrapText(role, text, max(width-2, 1)) {
+			lines = append(lines, append(cell.Line{{Text: "  ", Role: cell.Base}}, l...))
+		}
+	}
+	return lines
+}
