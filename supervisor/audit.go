@@ -91,7 +91,7 @@ func (d *deeds) fact(f Fact) {
 	case ToolCalled:
 		d.add("tool_called", f.Params.ID, "tool", f.Params.Tool, "call", f.Params.Call, "input", Text(f.Params.Input), "subagent", f.Params.Subagent)
 	case PermissionAsked:
-		d.add("permission_asked", f.Params.ID, "request", f.Params.Request, "tool", f.Params.Tool, "action", actionKey(f.Params),
+		d.add("permission_asked", f.Params.ID, "request", f.Params.Request, "tool", f.Params.Tool, "action", f.action(),
 			"subagent", f.Params.Subagent, "rules_say", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason", f.Reason)
 	case PermissionWithdrawn:
 		d.add("permission_withdrawn", "", "request", f.Request)

@@ -75,7 +75,7 @@ func (st *step) grant(p Permit, c contract.Permit) {
 	if c.Scope != contract.ScopeRun && c.Scope != contract.ScopeAlways {
 		return
 	}
-	key := actionKey(p.Params)
+	key := p.action()
 	if c.Rule == "" {
 		st.Granted = append(slices.Clip(st.Granted), key)
 	} else if !slices.Contains(st.GrantedRules, c.Rule) {
@@ -93,7 +93,7 @@ func (st *step) grant(p Permit, c contract.Permit) {
 // misgiven says why an answer is none to the request.
 func misgiven(p Permit, c contract.Permit) string {
 	switch {
-	case c.Action != "" && c.Action != actionKey(p.Params):
+	case c.Action != "" && c.Action != p.action():
 		return "the answer is for another action than request " + p.ID + " is about: look at it again"
 	case c.Rule == "":
 		return ""
@@ -127,7 +127,7 @@ func (l *Loop) vet(f Fact) Fact {
 	}
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve, Allow: []policy.Rule{rule}}
 	params := s.Permits[i].Params
-	if _, covers := p.Covered(policy.Request{Tool: params.Tool, Input: params.Input}); covers {
+	if _, covers := p.Covered(policy.Request{Tool: params.Tool, Input: l.waiting.exact(params)}); covers {
 		return f
 	}
 	c.Command.Body = contract.Malformed{Problem: "the rule " + permit.Rule + " does not cover request " + permit.Request + ", which stays open: take one of its suggestions, or answer without a rule"}

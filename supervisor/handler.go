@@ -18,6 +18,7 @@ type waiting struct {
 	tools       map[string]chan bridge.ToolCallResult
 	permissions map[string]chan bridge.PermissionResult
 	calls       atomic.Uint64
+	inputs      sync.Map // of permissions, by the request: json.RawMessage, as the tool would get it
 }
 
 func (w *waiting) init() {
@@ -29,6 +30,14 @@ func (w *waiting) answerTool(call string, r bridge.ToolCallResult) { answer(&w.m
 
 func (w *waiting) answerPermission(request string, r bridge.PermissionResult) {
 	answer(&w.mu, w.permissions, request, r)
+}
+
+// exact is a request's input with its secrets, while somebody waits for the answer.
+func (w *waiting) exact(p bridge.PermissionParams) json.RawMessage {
+	if in, ok := w.inputs.Load(p.Request); ok {
+		return in.(json.RawMessage)
+	}
+	return p.Input
 }
 
 // answer hands r to whoever waits under the key, if somebody still does. The
@@ -94,12 +103,14 @@ func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridg
 		return bridge.PermissionResult{}, fmt.Errorf("what is decided cannot be recorded now: %s", *trouble)
 	}
 	d := l.ruling(p.ID, p.Tool, p.Input)
-	fact := PermissionAsked{Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason, Told: l.told.take(p)}
+	fact := PermissionAsked{Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason, Action: actionKey(p), Told: l.told.take(p)}
 	if d.Behavior == policy.Ask {
 		fact.Suggestions = l.suggest(p)
 	}
 	ch := expect(&l.waiting.mu, l.waiting.permissions, p.Request)
 	defer forget(&l.waiting.mu, l.waiting.permissions, p.Request)
+	l.waiting.inputs.Store(p.Request, p.Input)
+	defer l.waiting.inputs.Delete(p.Request)
 	if !l.Put(fact) {
 		return bridge.PermissionResult{}, errOver
 	}

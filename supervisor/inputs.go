@@ -105,6 +105,8 @@ type (
 		Behavior string // allow, deny, ask
 		By, Rule string
 		Reason   string
+		// Action is the SHA-256 of the exact action, whose secrets the input here is without.
+		Action string `json:",omitempty"`
 		// Suggestions are rules that would cover it.
 		Suggestions []string `json:",omitempty"`
 		// Told says that the same call was told of when it was judged.

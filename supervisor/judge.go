@@ -31,7 +31,7 @@ const judgedInput = 4 << 10
 // says is on its way into the journal first; where that takes nothing, it is a deny.
 func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	f := l.judged(p)
-	in := Input{At: l.clock.now(), Fact: f}
+	in := Input{At: l.clock.now(), Fact: l.masked(f)}
 	select {
 	case <-l.done:
 		return bridge.JudgeResult{}, errOver

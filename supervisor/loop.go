@@ -83,6 +83,8 @@ type Loop struct {
 
 	strangers map[string]bool // that a human was told of
 
+	redact func(string) string // nil: nothing is masked
+
 	gate      Gate // nil: nothing of the workspace is looked at
 	keepTrust func(ctx context.Context, hash string) error
 }
@@ -129,7 +131,7 @@ func (l *Loop) Put(f Fact) bool {
 		return false
 	default:
 	}
-	inbox, f := l.inbox, l.vet(f)
+	inbox, f := l.inbox, l.masked(l.vet(f))
 	switch f := f.(type) {
 	case Signalled, OutputLost:
 		// They have to end a run, too, whose journal waits for a disk.

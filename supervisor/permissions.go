@@ -16,7 +16,7 @@ const permitKey = "permit/"
 // human allowed for the whole run, or by asking the human. Any doubt is a deny.
 func (st *step) permissionAsked(f PermissionAsked) {
 	a, ok := st.agent(f.Params.ID)
-	p := Permit{ID: f.Params.Request, Params: f.Params, At: st.at, Suggestions: f.Suggestions}
+	p := Permit{ID: f.Params.Request, Params: f.Params, Action: f.Action, At: st.at, Suggestions: f.Suggestions}
 	switch {
 	case st.Halted:
 		st.decidePermit(p, bridge.Deny, byHalt, "the human stopped everything")
@@ -36,7 +36,7 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 		st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: bridge.Allow}})
 	case f.Behavior == bridge.Allow:
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: f.By, rule: f.Rule, reason: f.Reason})
-	case f.Behavior == "ask" && slices.Contains(st.Granted, actionKey(f.Params)):
+	case f.Behavior == "ask" && slices.Contains(st.Granted, f.action()):
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: byHuman, scope: contract.ScopeRun})
 	case f.Behavior == "ask" && st.askedBefore(p):
 	case f.Behavior == "ask" && !st.HumanPresent:
@@ -53,11 +53,11 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 // askedBefore deals with a request that an earlier process of the agent had made
 // already: it takes the place of that one, or gets the answer that was given since.
 func (st *step) askedBefore(p Permit) bool {
-	action := actionKey(p.Params)
+	action := p.action()
 	for i, q := range st.Permits {
-		if q.Orphan && q.Params.ID == p.Params.ID && actionKey(q.Params) == action {
+		if q.Orphan && q.Params.ID == p.Params.ID && q.action() == action {
 			st.Permits = slices.Clone(st.Permits)
-			st.Permits[i].Params, st.Permits[i].Orphan = p.Params, false
+			st.Permits[i].Params, st.Permits[i].Action, st.Permits[i].Orphan = p.Params, p.Action, false
 			return true
 		}
 	}
@@ -75,7 +75,7 @@ func (st *step) askedBefore(p Permit) bool {
 func (p Permit) event() contract.PermissionRequest {
 	return contract.PermissionRequest{
 		Request: p.ID, Tool: p.Params.Tool, Input: p.Params.Input,
-		Subagent: p.Params.Subagent, Reason: p.Params.Reason, Action: actionKey(p.Params), Suggestions: p.Suggestions,
+		Subagent: p.Params.Subagent, Reason: p.Params.Reason, Action: p.action(), Suggestions: p.Suggestions,
 	}
 }
 
@@ -106,11 +106,11 @@ func (st *step) decidePermit(p Permit, behavior, by, reason string) {
 func (st *step) answerPermit(p Permit, r ruled) {
 	st.emit(p.Params.ID, contract.Permission{
 		Request: p.ID, Behavior: r.behavior, By: r.by, Tool: p.Params.Tool, Rule: r.rule,
-		Action: actionKey(p.Params), Scope: r.scope, Reason: r.reason, Subagent: p.Params.Subagent,
+		Action: p.action(), Scope: r.scope, Reason: r.reason, Subagent: p.Params.Subagent,
 	})
 	if p.Orphan {
 		if r.by == byHuman {
-			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: actionKey(p.Params), Behavior: r.behavior, Message: r.message})
+			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: p.action(), Behavior: r.behavior, Message: r.message})
 		}
 		return
 	}
@@ -173,7 +173,7 @@ func (st *step) permissionWithdrawn(request string) {
 	}
 	if p, ok := st.takePermit(st.Permits[i].ID); ok {
 		st.emit(p.Params.ID, contract.Permission{
-			Request: p.ID, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool, Action: actionKey(p.Params), Subagent: p.Params.Subagent,
+			Request: p.ID, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool, Action: p.action(), Subagent: p.Params.Subagent,
 		})
 	}
 }

@@ -259,6 +259,7 @@ type Question struct {
 type Permit struct {
 	ID     string // of the first request: it outlives the process that asked
 	Params bridge.PermissionParams
+	Action string // PermissionAsked.Action
 	At     time.Time
 	// Suggestions are rules that would cover it.
 	Suggestions []string

@@ -31,7 +31,9 @@ func TestLiveSettingsHold(t *testing.T) {
 	s.launch()
 	s.turn("go")
 	settings("after")
-	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "settings.json was changed while the agent runs") })
+	await(s.host, 1, func(n bridge.Notice) bool {
+		return strings.Contains(n.Text, "settings.json was changed while the agent runs")
+	})
 	s.turn("go on")
 	if raw, err := os.ReadFile(mark); err != nil || string(raw) != "before\nbefore\n" {
 		t.Errorf("the hooks that ran: %q, %v", raw, err)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/arbiter-cli/arbiter/control"
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )

@@ -8,8 +8,8 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/lend"
-	"github.com/arbiter-cli/arbiter/control"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )

@@ -86,7 +86,7 @@ var reserved = []struct {
 	why   string
 }{
 	{"github.com/urfave/cli/v2", []string{"./cmd/..."}, "flags are parsed in one place"},
-	{"github.com/sourcegraph/jsonrpc2", []string{"./bridge", "./control"}, "its traps are dealt with in one place"},
+	{"github.com/sourcegraph/jsonrpc2", []string{"./bridge", "./bridge/control"}, "its traps are dealt with in one place"},
 	{"github.com/modelcontextprotocol/go-sdk/...", []string{"./bridge/claude"}, "MCP is spoken inside of the CLI's control protocol only"},
 	{"github.com/rivo/tview", []string{"./tui/..."}, "only screens draw"},
 	{"github.com/gdamore/tcell/v2/...", []string{"./tui/..."}, "only screens draw"},
