@@ -41,6 +41,9 @@ type SurveyParams struct {
 	// different from such a mark.
 	Mark  bool        `json:"mark,omitempty"`
 	Since *SurveyMark `json:"since,omitempty"`
+	// Sandbox confines what is run to look at the repository: its configuration may name
+	// programs, and an agent may have written it. Nil does not.
+	Sandbox *SandboxConfig `json:"sandbox,omitempty"`
 }
 
 // SurveyResult is what was found; what could not be seen is absent, and Trouble

@@ -63,11 +63,15 @@ func TestSandboxParametersAreChecked(t *testing.T) {
 
 // TestNoSandboxer: a launcher that cannot try sandboxes does not say it can.
 func TestNoSandboxer(t *testing.T) {
-	c := newConversation(NewServer(noQuerier{&fakeLauncher{}}, ServerOptions{}), nil)
-	if slices.Contains(c.capabilities(), MethodSandbox) {
-		t.Error("it is among the capabilities")
-	}
-	if _, err := c.sandbox(context.Background(), oneTrial); err == nil || !strings.Contains(err.Error(), "no sandbox") {
-		t.Errorf("served: %v", err)
-	}
+	bubble(t, func(t *testing.T) {
+		r := joinedRigOf(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
+		defer r.leave(t)
+		res, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})
+		if err != nil || slices.Contains(res.Capabilities, MethodSandbox) {
+			t.Errorf("capabilities: %v, %v", res.Capabilities, err)
+		}
+		if _, err := r.Sandbox(r.ctx, oneTrial); codeOf(err) != CodeUnsupported || !strings.Contains(err.Error(), "no sandbox") {
+			t.Errorf("served: %v", err)
+		}
+	})
 }

@@ -198,6 +198,9 @@ func (l *Loop) refuse(ctx context.Context, in Input) bool {
 	}
 	switch f := in.Fact.(type) {
 	case Commanded:
+		if _, halt := f.Command.Body.(contract.Halt); halt {
+			return false // the kill switch waits for no disk; that it was heard is told when it is recorded
+		}
 		l.reject(f, "the journal cannot be written ("+*trouble+"): nothing is accepted until it can")
 		return true
 	case Signalled, OutputLost:

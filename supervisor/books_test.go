@@ -123,6 +123,56 @@ func TestTroubleWithTheDisk(t *testing.T) {
 	})
 }
 
+// TestHaltInTrouble: who stops everything does not wait for a disk. It is told when that is
+// back, and nobody comes back before the human says so.
+func TestHaltInTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		port := silentPort()
+		n := live(t, book, port, func(o *Options) { o.Task = "build" })
+		time.Sleep(time.Second)
+		book.takes(-1)
+		n.loop.Trouble(errors.New("no space left on device"))
+		n.loop.Put(Commanded{Channel: ChannelSocket, Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
+		synctest.Wait()
+		if !n.loop.Snapshot().Halted {
+			t.Fatal("it is not taken notice of")
+		}
+		n.loop.Put(BridgeLost{Message: "signal: killed", Halted: true}) // the kill switch went past the loop
+		book.takes(0)
+		n.loop.Trouble(nil)
+		book.sync()
+		time.Sleep(time.Minute)
+		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "h" {
+			t.Errorf("accepted %v", a)
+		}
+		if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 || len(port.starts()) != 1 {
+			t.Errorf("halted %v, %d crashes, started %v", s.Halted, s.Crashes, port.starts())
+		}
+		n.loop.Put(Signalled{Signal: "TERM"})
+		n.over()
+	})
+}
+
+// TestHaltComesFirst: what ended by it is no crash, however much waits before it.
+func TestHaltComesFirst(t *testing.T) {
+	for range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			n := newLife(t, &fakeJournal{}, silentPort())
+			ref := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
+			n.loop.Put(Happened{bridge.Event{AgentRef: ref, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+			n.loop.Put(Commanded{Channel: ChannelSocket, Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
+			n.begin(func(o *Options) { o.Task = "build" })
+			synctest.Wait()
+			if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 {
+				t.Errorf("halted %v, %d crashes", s.Halted, s.Crashes)
+			}
+			n.loop.Put(Signalled{Signal: "TERM"})
+			n.over()
+		})
+	}
+}
+
 // TestASignalInTrouble ends the run, wherever it stands, and says of what was not
 // recorded that it was not accepted.
 func TestASignalInTrouble(t *testing.T) {

@@ -34,9 +34,7 @@ func (st *step) handBack(id string, f Surveyed) {
 	a.Taken, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
 	a.Returned = returnedText(c, st.at.Sub(t.Since))
 	st.emit(id, contract.Takeover{State: takeoverEnded, Reason: t.Why, Words: c.Words, Files: c.Files, Digest: strings.TrimSpace(finding + "\n\n" + quotes)})
-	if a.Role == RoleOrchestrator && a.Alive() {
-		st.limitWork(id) // it has its time again
-	}
+	st.resumeLimit(a)
 	if idle := c.Words == 0 && len(c.Files) == 0 && len(trouble) == 0; !idle || a.Role != RoleArbiter || st.Task != "" {
 		m := Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: finding}
 		if quotes != "" {

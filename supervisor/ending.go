@@ -128,7 +128,9 @@ func (st *step) signalled(f Signalled) {
 
 func (st *step) rang(key string) {
 	switch {
-	case key == timeoutKey && st.anyTaken(): // it is looked at again when the session is given back
+	case key == timeoutKey && st.anyTaken():
+		// It is looked at again when the session is given back, and here, however that ends.
+		st.do(SetTimer{Key: timeoutKey, After: takenGrace})
 	case key == timeoutKey:
 		st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
 	case st.permitTimedOut(key):
@@ -155,7 +157,7 @@ func (st *step) takeEnding(f Fact) {
 	case Judged:
 		st.judged(f)
 	case Commanded:
-		st.reject(f.Command.Ref, "the run is ending")
+		st.commandedLate(f)
 	case Signalled:
 		st.do(Shutdown{Fast: true})
 	case Stopped:
@@ -170,6 +172,17 @@ func (st *step) takeEnding(f Fact) {
 	case BridgeBack:
 		st.do(Shutdown{Fast: true})
 	}
+}
+
+// commandedLate answers a command while the agents are being stopped. Who wants everything
+// stopped at once does not wait for an end in order.
+func (st *step) commandedLate(f Commanded) {
+	if _, halt := f.Command.Body.(contract.Halt); halt && !st.Ending.Said && !st.barred(f) {
+		st.accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
+		st.do(Shutdown{Fast: true})
+		return
+	}
+	st.reject(f.Command.Ref, "the run is ending")
 }
 
 // happenedLate keeps the books while the agents are being stopped.

@@ -18,8 +18,17 @@ func (st *step) halt(ref string) {
 		st.accept(ref, "halted already; continue starts the agents again")
 		return
 	}
+	n := st.holdAll()
+	st.accept(ref, fmt.Sprintf("halted: %d stopped; continue starts them again", n))
+	st.emit(contract.Human, contract.Halted{By: orDefault(st.channel, ChannelStdin)})
+}
+
+// holdAll ends every process, and says how many.
+func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.denyPermits("halted", "the human stopped everything")
+	st.loseChecks()   // they are run again
+	st.Deciding = nil // likewise: what it is asked of ends with the others
+	st.denyPermits(byHalt, "the human stopped everything")
 	n := 0
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
@@ -34,8 +43,16 @@ func (st *step) halt(ref string) {
 			n++
 		}
 	}
-	st.accept(ref, fmt.Sprintf("halted: %d stopped; continue starts them again", n))
-	st.emit(contract.Human, contract.Halted{By: orDefault(st.channel, ChannelStdin)})
+	return n
+}
+
+// lostByHalt is the end of a bridge that was ended in order to stop everything. The command
+// itself may be late, or have been refused.
+func (st *step) lostByHalt() {
+	if !st.Halted {
+		st.holdAll()
+		st.emit(contract.Human, contract.Halted{})
+	}
 }
 
 // carryOn lets messages go again, and starts what was halted.
@@ -49,6 +66,7 @@ func (st *step) carryOn(ref string) {
 	for i := range st.Agents {
 		st.revive(st.Agents[i].ID) // those that are down
 	}
+	st.goOn()
 }
 
 // stayDown keeps an agent whose process has gone for whoever says `continue`.

@@ -75,6 +75,12 @@ func (l *Loop) Event(e bridge.Event) {
 	if _, ok := e.Body.(bridge.PTY); ok {
 		return
 	}
+	if l.redact != nil {
+		var told bool
+		if e, told = l.pieces.mask(e, l.redact); !told {
+			return
+		}
+	}
 	l.Put(Happened{Event: e})
 }
 

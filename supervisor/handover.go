@@ -69,8 +69,10 @@ func (st *step) advance(serial int) bool {
 		return false
 	case h.Document == nil:
 		a, _ := st.agent(h.Agent.ID)
-		st.do(Survey{Serial: serial, Params: bridge.SurveyParams{SessionID: a.SessionID, CWD: st.Options.CWD, Env: st.Options.Env}})
+		st.do(Survey{Serial: serial, Params: bridge.SurveyParams{SessionID: a.SessionID, CWD: st.Options.CWD, Env: st.Options.Env, Sandbox: st.Options.Sandbox}})
 		return true
+	case len(h.Receipts) < st.checksOf(h) && st.Halted:
+		return true // until the human says so
 	case len(h.Receipts) < st.checksOf(h):
 		h.Request = st.newMessageID()
 		if a, ok := st.agent(h.Agent.ID); ok {
@@ -171,6 +173,9 @@ func (st *step) handoverLate(key string) bool {
 		if late.Document == nil {
 			st.surveyed(Surveyed{Serial: h.Serial, Failed: "nothing was found out in time"})
 			return true
+		}
+		if st.Halted {
+			return true // its time begins anew
 		}
 		for n := len(late.Receipts); n < st.checksOf(late); n++ {
 			late.Receipts = append(slices.Clip(late.Receipts), receipt(late.Document.Checks[n], Checked{Failed: "out of time"}))

@@ -128,7 +128,12 @@ type (
 	Stopped struct{ Unstopped []string }
 	// BridgeLost says the bridge is gone, unasked; BridgeBack and BridgeFailed end
 	// an OpenBridge effect.
-	BridgeLost struct{ Message string }
+	BridgeLost struct {
+		Message string
+		// Halted says that somebody ended it in order to stop everything: no process is to run
+		// until he says so, whether or not his command got through.
+		Halted bool `json:",omitempty"`
+	}
 	BridgeBack struct {
 		Claude bridge.ClaudeInfo
 		Swept  int // processes the lost one had left behind

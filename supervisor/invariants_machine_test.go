@@ -120,6 +120,10 @@ func randomOptions(r *rand.Rand) Options {
 	if r.IntN(2) == 0 {
 		o.Task = "t"
 	}
+	if r.IntN(4) == 0 {
+		o.Timeout = time.Hour
+	}
+	o.Trusted, o.TrustHash = r.IntN(2) == 0, "h0"
 	switch r.IntN(4) {
 	case 0:
 		o.MaxExchanges, o.MaxIterations, o.MaxTotalFailures = 40, 30, 5

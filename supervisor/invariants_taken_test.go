@@ -9,10 +9,14 @@ import (
 )
 
 // checkTaken holds for every agent: a session is in one place at a time.
-func checkTaken(t *testing.T, a *Agent) {
+func checkTaken(t *testing.T, a *Agent, live bool) {
 	t.Helper()
-	if (a.Status == InHand) != (a.Taken != nil && a.Taken.Stage != TakenStopping) && a.Status != Stopping && a.Status != Ended && a.Status != Down {
+	stopping := a.Status == Restarting && a.Taken != nil && a.Taken.Stage == TakenStopping
+	if live && !stopping && (a.Status == InHand) != (a.Taken != nil && a.Taken.Stage != TakenStopping) {
 		t.Fatalf("%s is %s, and its takeover %+v", a.ID, a.Status, a.Taken)
+	}
+	if live && a.Taken != nil && a.Status != InHand && !stopping {
+		t.Fatalf("%s is %s, and a takeover goes on (%s)", a.ID, a.Status, a.Taken.Stage)
 	}
 	if a.Status == InHand && a.Taken == nil {
 		t.Fatalf("%s is %s by nobody", a.ID, a.Status)
@@ -71,7 +75,7 @@ func takenFact(r *rand.Rand, a Agent) Fact {
 		failed = "m"
 	}
 	if r.IntN(8) == 0 {
-		return Commanded{Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
+		return Commanded{Channel: ChannelScreen, Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
 	}
 	switch a.Taken.Stage {
 	case TakenLooking:
@@ -89,15 +93,24 @@ func takenFact(r *rand.Rand, a Agent) Fact {
 // TestASessionIsInOnePlace plays runs in which processes end only when they were asked
 // to, or by themselves, and much is taken over.
 func TestASessionIsInOnePlace(t *testing.T) {
+	taken := 0
 	for seed := range uint64(150) {
-		playTakeovers(t, seed)
+		taken += playTakeovers(t, seed)
+	}
+	if taken < 1000 {
+		t.Errorf("in %d steps only somebody's session was taken over", taken)
 	}
 }
 
-func playTakeovers(t *testing.T, seed uint64) {
+func playTakeovers(t *testing.T, seed uint64) (taken int) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 11))
 	p := working(t)
-	alive := lives{}
+	if r.IntN(2) == 0 {
+		p.s.Options.Trusted, p.s.Options.TrustHash = true, "h0"
+	}
+	alive, timers := lives{}, alarms{}
+	timers.follow(Began{}, p.out)
 	for _, a := range p.s.Agents {
 		alive[a.ID] = a.AgentRef
 	}
@@ -107,18 +120,26 @@ func playTakeovers(t *testing.T, seed uint64) {
 		}
 		out := p.do(f)
 		alive.follow(t, &p.s, f, out)
+		timers.follow(f, out)
+		timers.check(t, &p.s)
 	}
-	taken := 0
 	for range 120 {
 		a := p.s.Agents[r.IntN(len(p.s.Agents))]
 		event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: a.AgentRef, Body: b}} }
-		command := func(c contract.CommandBody) Fact { return Commanded{Command: contract.Command{Body: c}} }
+		command := func(c contract.CommandBody) Fact {
+			return Commanded{Channel: ChannelScreen, Command: contract.Command{Body: c}}
+		}
 		_, running := alive[a.ID]
 		switch k := r.IntN(14); {
 		case !p.s.BridgeUp:
 			step([]Fact{BridgeBack{}, Rang{Key: restartPrefix + theBridge}}[r.IntN(2)])
 		case k == 0:
-			step(BridgeLost{})
+			step([]Fact{
+				BridgeLost{}, BridgeLost{Halted: true}, Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Choose{Option: chooseTrust}}},
+				Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Choose{Option: chooseWithout}}},
+			}[r.IntN(4)])
+		case k == 2 && r.IntN(4) == 0:
+			step(Resumed{Options: p.s.Options}) // arbiter itself was killed
 		case k == 1:
 			step([]Fact{command(contract.Kill{ID: a.ID}), command(contract.Halt{}), command(contract.Continue{}), command(contract.Reset{})}[r.IntN(4)])
 		case k < 5:
@@ -127,6 +148,8 @@ func playTakeovers(t *testing.T, seed uint64) {
 			if f := takenFact(r, a); running || isSurvey(f) {
 				step(f)
 			}
+		case a.Status == Starting && r.IntN(8) == 0:
+			step(NotSpawned{Agent: a.AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]})
 		case a.Status == Starting:
 			step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Fates: randomFates(r, a)}})
 		case a.Status == Down:
@@ -144,8 +167,51 @@ func playTakeovers(t *testing.T, seed uint64) {
 			taken++
 		}
 	}
-	if taken == 0 {
-		t.Logf("seed %d: nobody was taken", seed)
+	comeBack(t, p, alive, timers, step)
+	return taken
+}
+
+// comeBack does what is awaited until nothing is: then nobody is held back any more.
+func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)) {
+	t.Helper()
+	command := func(c contract.CommandBody) {
+		step(Commanded{Channel: ChannelScreen, Command: contract.Command{Body: c}})
+	}
+	if p.s.Halted {
+		command(contract.Continue{})
+	}
+	if p.s.Distrust != nil {
+		command(contract.Choose{Option: chooseWithout})
+	}
+	for range 30 {
+		if !p.s.BridgeUp {
+			step(Rang{Key: restartPrefix + theBridge})
+			step(BridgeBack{})
+		}
+		for _, a := range p.s.Agents {
+			_, running := alive[a.ID]
+			switch {
+			case a.Status == Down && timers[restartKey(a.AgentRef)]:
+				step(Rang{Key: restartKey(a.AgentRef)})
+			case a.Status == Starting:
+				step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
+			case a.Taken != nil && (a.Taken.Stage == TakenLooking || a.Taken.Stage == TakenReading):
+				step(Surveyed{Serial: a.Taken.Serial, Result: bridge.SurveyResult{Mark: aMark, Changes: &bridge.Changes{}}})
+			case a.Taken != nil && a.Taken.Stage == TakenOpen:
+				command(contract.Detach{ID: a.ID})
+			case running && (a.Status == Restarting || a.Status == Stopping || a.Taken != nil):
+				step(Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID}}})
+			}
+		}
+	}
+	for i := range p.s.Agents {
+		switch a := &p.s.Agents[i]; a.Status {
+		case Ready, Busy, Ended, Parked:
+		default:
+			if p.s.Ending == nil {
+				t.Fatalf("%s stays %s (%+v)", a.ID, a.Status, a.Taken)
+			}
+		}
 	}
 }
 

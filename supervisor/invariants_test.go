@@ -38,7 +38,7 @@ func checkInvariants(t *testing.T, s *State) {
 			t.Fatalf("two agents %s", a.ID)
 		}
 		seen[a.ID] = true
-		checkTaken(t, &a)
+		checkTaken(t, &a, s.Ending == nil)
 		if a.Status == Ready && len(a.Turn) > 0 {
 			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
 		}
@@ -165,6 +165,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	}
 	finished := 0
 	var fold Fold
+	timers := alarms{}
 	for i, fact := range facts {
 		if i > 0 {
 			fact = randomFact(r, &s)
@@ -186,6 +187,8 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		checkStep(t, &s, &next, fact, out)
 		s = next
 		checkInvariants(t, &s)
+		timers.follow(fact, out)
+		timers.check(t, &s)
 		raw, err := EncodeInput(Input{At: at, Fact: fact})
 		if err != nil {
 			t.Fatal(err)
@@ -240,6 +243,9 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	}
 	if a.Taken != nil && r.IntN(3) > 0 {
 		return takenFact(r, a)
+	}
+	if len(s.Agents) > 0 && s.Options.Rules >= rulesOfHands && r.IntN(8) == 0 {
+		return handsFact(r, s, a)
 	}
 	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: ref, Body: b}} }
 	switch r.IntN(12) {

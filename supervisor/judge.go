@@ -62,7 +62,7 @@ func (l *Loop) judged(p bridge.JudgeParams) Judged {
 	d := l.barrier(p.AgentRef)
 	if d.Behavior == "" {
 		d = l.ruling(p.ID, p.Tool, p.Input)
-		if d.Behavior == policy.Ask && d.By == policy.ByMode && knownTool(p.Tool) {
+		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) && !l.rules.ReadsUnseen(policy.Request{Tool: p.Tool, Input: p.Input}) {
 			// The CLI asks for what its default mode asks for; can_use_tool decides then.
 			d.Behavior = policy.Allow
 		}
@@ -140,13 +140,6 @@ func (l *Loop) granted(tool string, r policy.Request, input json.RawMessage) (ru
 		}
 	}
 	return p.Covered(r)
-}
-
-// knownTool says whether a tool is one of Claude Code's, or an MCP server's. Nobody knows
-// what another does, so that it is asked for.
-func knownTool(name string) bool {
-	r, err := policy.ParseRule(name)
-	return err == nil && r.Known()
 }
 
 // told says whether the faces hear of it: of denials, and of what a rule or a grant

@@ -30,6 +30,9 @@ var toolClasses = map[string]bridge.JudgeParams{
 	"agent":   {Tool: "Agent", Input: json.RawMessage(`{"description":"d","prompt":"p","subagent_type":"general-purpose"}`)},
 	"own":     {Tool: "mcp__arbiter__report_progress", Input: json.RawMessage(`{"message":"m"}`)},
 	"unknown": {Tool: "Telepathy", Input: json.RawMessage(`{}`)},
+	// The CLI asks for neither by itself, and both make a branch and a directory.
+	"worktree": {Tool: "EnterWorktree", Input: json.RawMessage(`{"name":"w"}`)},
+	"apart":    {Tool: "Agent", Input: json.RawMessage(`{"description":"d","prompt":"p","subagent_type":"general-purpose","isolation":"worktree"}`)},
 }
 
 // court is a loop that does not run, with the Arbiter and one Orchestrator at work.
@@ -86,6 +89,7 @@ func TestJudgeByRulesAndMode(t *testing.T) {
 	for _, mode := range []policy.Mode{policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits, policy.ModeAllowAll} {
 		home[string(mode)] = policy.Policy{Mode: mode, Allow: rulesFor(t, "Bash(git *)"), Deny: rulesFor(t, "Bash(git push*)", "mcp__arbiter__report_progress"), Ask: rulesFor(t, "Bash(git commit*)", "mcp__other")}
 	}
+	home["closed"] = policy.Policy{Mode: policy.ModeAsk, Deny: rulesFor(t, "Read(//k/**)")}
 	for _, tt := range []struct{ mode, call, want string }{
 		{"ask", "git status", "allow rule"}, {"ask", "git push", "deny rule"}, {"ask", "git status; git push -f", "deny rule"},
 		{"ask", "git commit -m x", "ask rule"}, {"ask", "make", "allow mode"}, {"ask", "ls", "allow mode"},
@@ -94,6 +98,9 @@ func TestJudgeByRulesAndMode(t *testing.T) {
 		{"accept-edits", "make", "allow mode"}, {"allow-all", "make", "allow mode"}, {"allow-all", "git push", "deny rule"}, {"allow-all", "git commit", "ask rule"},
 		{"ask", "/edit", "allow mode"}, {"rules", "/edit", "deny mode"}, {"rules", "/read", "allow mode"}, {"rules", "/web", "deny mode"}, {"rules", "/agent", "allow mode"},
 		{"ask", "/mcp", "ask rule"}, {"rules", "/mcp", "deny rule"}, {"ask", "/own", "deny rule"}, {"allow-all", "/own", "deny rule"},
+		{"ask", "/worktree", "ask mode"}, {"accept-edits", "/worktree", "ask mode"}, {"rules", "/worktree", "deny mode"},
+		{"ask", "/apart", "ask mode"}, {"accept-edits", "/apart", "ask mode"}, {"rules", "/apart", "deny mode"}, {"allow-all", "/apart", "allow mode"},
+		{"closed", "grep -R key .", "ask mode"}, {"closed", "cat l*/x", "ask mode"}, {"closed", "cat a.go", "allow mode"}, {"closed", "/web", "allow mode"},
 		{"ask", "/unknown", "ask mode"}, {"rules", "/unknown", "deny mode"}, {"accept-edits", "/unknown", "ask mode"},
 	} {
 		p := bashCall(tt.call)

@@ -84,6 +84,7 @@ type Loop struct {
 	strangers map[string]bool // that a human was told of
 
 	redact func(string) string // nil: nothing is masked
+	pieces pieces
 
 	gate      Gate // nil: nothing of the workspace is looked at
 	keepTrust func(ctx context.Context, hash string) error
@@ -188,6 +189,12 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 		inbox := l.inbox
 		if len(l.books.undone) >= maxUndone {
 			inbox = nil // the disk is slow: the bridge's reader waits
+		}
+		select {
+		case in := <-l.urgent: // before all that waits: what it leads to is no surprise then
+			l.fold(ctx, in)
+			continue
+		default:
 		}
 		select {
 		case in := <-inbox:

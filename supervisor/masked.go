@@ -22,24 +22,25 @@ func (l *Loop) masked(f Fact) Fact {
 	case Commanded, Began, Resumed, InputEnded, Signalled, Rang, Woke: // the human's own, or ours
 		return f
 	case NoBridge:
-		f.Message = l.redact(f.Message)
+		options := f.Options
+		f = maskedIn(f, l.redact)
+		f.Options = options
 		return f
 	case Decided: // its input is made of what was masked, and of the human's task
-		f.Decision = maskedIn(f.Decision, l.redact)
-		f.Failed = l.redact(f.Failed)
+		input := f.Input
+		f = maskedIn(f, l.redact)
+		f.Input = input
 		return f
 	case PermissionAsked:
-		ref, request := f.Params.AgentRef, f.Params.Request
-		f.Params = maskedIn(f.Params, l.redact)
-		f.Params.AgentRef, f.Params.Request = ref, request // who waits is found by it
-		f.Rule, f.Reason = l.redact(f.Rule), l.redact(f.Reason)
-		var clean []string
-		for _, rule := range f.Suggestions {
+		ref, request, action, rules := f.Params.AgentRef, f.Params.Request, f.Action, f.Suggestions
+		f = maskedIn(f, l.redact)
+		f.Params.AgentRef, f.Params.Request, f.Action = ref, request, action // who waits is found by it
+		f.Suggestions = nil
+		for _, rule := range rules {
 			if l.redact(rule) == rule { // with a mark in it, it would be another rule
-				clean = append(clean, rule)
+				f.Suggestions = append(f.Suggestions, rule)
 			}
 		}
-		f.Suggestions = clean
 		return f
 	case ToolCalled:
 		ref, call := f.Params.AgentRef, f.Call
@@ -202,7 +203,17 @@ func maskedJSON(raw []byte, f func(string) string) []byte {
 	return out
 }
 
-const maskedWhole = "*redacted*"
+const (
+	maskStart   = "*redacted:"
+	maskedWhole = "*redacted*"
+)
+
+func (l *Loop) maskedText(s string) string {
+	if l.redact == nil {
+		return s
+	}
+	return l.redact(s)
+}
 
 // maskedStrings masks the strings of what a JSON text holds, as they are without escapes.
 func maskedStrings(v any, f func(string) string) (out any, changed bool) {

@@ -16,13 +16,13 @@ const permitKey = "permit/"
 // human allowed for the whole run, or by asking the human. Any doubt is a deny.
 func (st *step) permissionAsked(f PermissionAsked) {
 	a, ok := st.agent(f.Params.ID)
-	p := Permit{ID: f.Params.Request, Params: f.Params, Action: f.Action, At: st.at, Suggestions: f.Suggestions}
+	p := Permit{ID: f.Params.Request, Params: f.Params, Action: f.Action, Why: f.Reason, At: st.at, Suggestions: f.Suggestions}
 	switch {
 	case st.Halted:
 		st.decidePermit(p, bridge.Deny, byHalt, "the human stopped everything")
 	case st.isCheck(p.Params.Request): // whoever wrote the document need not be there
 		st.judge(f, p)
-	case !ok || a.Generation != f.Params.Generation || !a.Alive():
+	case !ok || a.Generation != f.Params.Generation || !a.Alive() || !a.Up() && st.Options.Rules >= rulesOfHands:
 		st.decidePermit(p, bridge.Deny, "shutdown", "the agent is ending")
 	default:
 		st.judge(f, p)
@@ -39,6 +39,8 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 	case f.Behavior == "ask" && slices.Contains(st.Granted, f.action()):
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: byHuman, scope: contract.ScopeRun})
 	case f.Behavior == "ask" && st.askedBefore(p):
+	case f.Behavior == "ask" && st.Options.Rules >= rulesOfHands && st.isOpen(p.ID):
+		st.decidePermit(p, bridge.Deny, byNobody, "another request goes by the same name")
 	case f.Behavior == "ask" && !st.HumanPresent:
 		st.decidePermit(p, bridge.Deny, "nobody", "no human is present to allow it")
 	case f.Behavior == "ask":
@@ -69,6 +71,11 @@ func (st *step) askedBefore(p Permit) bool {
 		}
 	}
 	return false
+}
+
+// isOpen says whether a request waits for a human under a name.
+func (s *State) isOpen(request string) bool {
+	return slices.ContainsFunc(s.Permits, func(p Permit) bool { return p.ID == request })
 }
 
 // event asks a human.
@@ -187,6 +194,9 @@ func (st *step) withdrawPermits(agent string) {
 		}
 	}
 }
+
+// Hash names the exact action that is asked for, as an answer to it does.
+func (p Permit) Hash() string { return p.action() }
 
 // actionKey names an exact action: a grant for the run covers the same tool
 // with the same input, nothing wider.

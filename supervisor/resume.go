@@ -280,12 +280,17 @@ func (s *State) underWay() bool {
 
 // bridgeLost: every agent went with it. Another one is started, and they come back.
 func (st *step) bridgeLost(f BridgeLost) {
+	if f.Halted {
+		st.lostByHalt()
+	}
 	if !st.BridgeUp {
 		st.BridgeGone = true // the next one, whose coming is not told yet
 		return
 	}
 	st.BridgeUp, st.Asked = false, nil
-	st.Crashes++
+	if !f.Halted {
+		st.Crashes++
+	}
 	st.loseTaken()
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
@@ -302,7 +307,19 @@ func (st *step) bridgeLost(f BridgeLost) {
 		}
 	}
 	st.loseChecks()
+	if f.Halted {
+		st.reopenBridge()
+		return
+	}
 	st.openBridge(f.Message)
+}
+
+// reopenPause is before another bridge follows one that was ended on purpose.
+const reopenPause = time.Second
+
+// reopenBridge starts another bridge in place of one that a halt ended: that is no failure.
+func (st *step) reopenBridge() {
+	st.do(SetTimer{Key: restartPrefix + theBridge, After: reopenPause})
 }
 
 // openBridge starts another bridge in a while, or gives the run up.
@@ -319,7 +336,10 @@ func (st *step) openBridge(reason string) {
 
 func (st *step) bridgeBack(f BridgeBack) {
 	if st.BridgeGone {
-		st.BridgeGone = false
+		if st.BridgeGone = false; st.Halted {
+			st.reopenBridge()
+			return
+		}
 		st.openBridge("it ended at once")
 		return
 	}

@@ -16,6 +16,10 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 	m := &st.mail()[i]
 	if m.Kind == KindTask && st.Task == m.Text {
 		st.Task = c.Text
+		st.Deciding = nil // what is asked is about other words: it is asked again
+	}
+	if a := st.edit(m.To); m.Kind == KindBrief && a != nil {
+		a.Brief = c.Text
 	}
 	m.Text = c.Text
 	said := contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Edited: true}
@@ -71,6 +75,15 @@ func (st *step) awaited(m Mail) string {
 		return "the Arbiter waits for this answer: edit it"
 	case m.To != contract.Arbiter && a.Status != Busy:
 		return a.Name + " was brought to work by it: edit it, or kill " + a.ID
+	case m.To == contract.Arbiter && a.Status != Busy && !st.goesOnWithout(m):
+		return "the Arbiter was left with nothing else to go on with: edit it"
 	}
 	return ""
+}
+
+// goesOnWithout says whether somebody goes on, or waits for the human, without a message to
+// the Arbiter.
+func (s *State) goesOnWithout(m Mail) bool {
+	return s.Task == "" || s.Question != nil || s.AnyWorks() || s.documentDue() ||
+		slices.ContainsFunc(s.Mail, func(x Mail) bool { return x.ID != m.ID && x.To == m.To })
 }

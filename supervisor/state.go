@@ -260,6 +260,7 @@ type Permit struct {
 	ID     string // of the first request: it outlives the process that asked
 	Params bridge.PermissionParams
 	Action string // PermissionAsked.Action
+	Why    string `json:",omitempty"` // it is asked about: a rule, or the mode
 	At     time.Time
 	// Suggestions are rules that would cover it.
 	Suggestions []string

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -55,6 +56,9 @@ const (
 	takenRows = 24
 )
 
+// takenGrace is how often a run whose time is over looks whether a human still has a session.
+const takenGrace = time.Minute
+
 const givenBack = "the human gave it back"
 
 // process says whether the terminal's process is there, or may be.
@@ -105,6 +109,8 @@ func (st *step) mayNotTake(a *Agent, id string) string {
 		return id + " is parked, and has no process: choose retry first"
 	case st.Halted:
 		return "everything is halted: continue first"
+	case st.Distrust != nil:
+		return "no process is started before you have looked at what changed in the workspace: choose " + strings.Join(st.trustOptions(), ", ")
 	case !st.BridgeUp:
 		return "there is no bridge at the moment: try again"
 	case a.Role == RoleArbiter && st.Renewal == renewalGiven:
@@ -142,11 +148,11 @@ func (st *step) closeTaken(a *Agent, why string) {
 		t.Why = why
 	}
 	switch t.Stage {
-	case TakenStopping, TakenClosing, TakenReading:
+	case TakenStopping, TakenReading:
 		// Its end is on the way.
 	case TakenLooking:
 		st.untake(a.ID, takeoverEnded, t.Why)
-	default:
+	default: // also where that was tried already
 		t.Stage = TakenClosing
 		st.do(ClosePTY{Agent: a.AgentRef})
 	}
@@ -156,6 +162,7 @@ func (st *step) closeTaken(a *Agent, why string) {
 func (st *step) untake(id, state, reason string) {
 	a := st.edit(id)
 	release := a.Taken.Release
+	st.resumeLimit(a)
 	a.Taken, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
 	st.emit(id, contract.Takeover{State: state, Reason: reason})
 	st.returned(id, release)
@@ -197,7 +204,7 @@ func (st *step) takenDown(id string) {
 
 // lookAt has the session and the repository looked at.
 func (st *step) lookAt(a *Agent, p bridge.SurveyParams) {
-	p.SessionID, p.CWD, p.Env = a.SessionID, st.Options.CWD, st.Options.Env
+	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, st.Options.CWD, st.Options.Env, st.Options.Sandbox
 	st.do(Survey{Serial: a.Taken.Serial, Params: p})
 }
 
@@ -309,10 +316,15 @@ func (st *step) loseTaken() {
 		}
 		a := st.edit(st.Agents[i].ID)
 		if a.Status == Stopping || a.Taken.Mark == nil {
+			release := a.Taken.Release
+			st.resumeLimit(a)
 			a.Taken = nil
 			st.emit(a.ID, contract.Takeover{State: takeoverFailed, Reason: "the bridge was lost"})
 			if a.Status == InHand {
 				a.Status, a.Since = Down, st.at
+			}
+			if release != "" {
+				st.release(a.ID, release, false)
 			}
 			continue
 		}
@@ -333,8 +345,12 @@ func (st *step) rereadTaken(why string) {
 		case a.Status != Down && a.Status != InHand:
 			a.Taken = nil
 		case a.Taken.Mark == nil:
+			release := a.Taken.Release
 			a.Taken, a.Status = nil, Down
 			st.emit(a.ID, contract.Takeover{State: takeoverFailed, Reason: why})
+			if release != "" {
+				st.release(a.ID, release, false)
+			}
 		default:
 			a.Status, a.Since = InHand, st.at
 			a.retake().Why = orDefault(a.Taken.Why, why)
@@ -377,4 +393,20 @@ func (st *step) dropTaken(a *Agent, reason string) {
 	}
 	a.Taken = nil
 	st.emit(a.ID, contract.Takeover{State: takeoverEnded, Reason: reason})
+}
+
+// failTaken ends the takeover of an agent whose session came to an end of its own.
+func (st *step) failTaken(a *Agent, why string) {
+	if a.Taken == nil {
+		return
+	}
+	a.Taken = nil
+	st.emit(a.ID, contract.Takeover{State: takeoverFailed, Reason: why})
+}
+
+// resumeLimit gives one its time again that a human had: its end was not heeded meanwhile.
+func (st *step) resumeLimit(a *Agent) {
+	if a.Role == RoleOrchestrator && a.Alive() {
+		st.limitWork(a.ID)
+	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 var aMark = &bridge.SurveyMark{AtMS: 1_800_000_000_000, Transcript: 4711, Git: true, Head: "abc"}
@@ -357,104 +356,5 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p.seen("orch-1", someChanges)
 	if a := p.agent("arbiter"); a.Status != Busy {
 		t.Errorf("the Arbiter is %s: it is to rule how it goes on", a.Status)
-	}
-}
-
-// TestTheBridgeIsLostInATakeover, at any of its stages: the session comes back.
-func TestTheBridgeIsLostInATakeover(t *testing.T) {
-	for _, stage := range []TakenStage{TakenStopping, TakenLooking, TakenOpening, TakenOpen} {
-		p := working(t)
-		p.take("orch-1", stage)
-		p.do(BridgeLost{Message: "gone"})
-		p.do(Rang{Key: restartPrefix + theBridge})
-		p.do(BridgeBack{})
-		state := "failed"
-		if a := p.agent("orch-1"); a.Taken != nil {
-			state = "ended"
-			p.seen("orch-1", someChanges)
-		} else {
-			p.do(Rang{Key: restartKey(a.AgentRef)})
-		}
-		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
-			t.Errorf("%s: %+v", stage, e)
-		}
-		if a := p.agent("orch-1"); a.Status != Starting || a.Taken != nil {
-			t.Errorf("%s: %s %+v", stage, a.Status, a.Taken)
-		}
-		if want := stage == TakenOpen || stage == TakenOpening; (state == "ended") != want {
-			t.Errorf("%s: %s", stage, state)
-		}
-	}
-}
-
-// TestArbiterEndsInATakeover: killed, or stopped in order, the takeover counts as ended
-// when the run is taken up again, and what was done in it is told.
-func TestArbiterEndsInATakeover(t *testing.T) {
-	for _, ordered := range []bool{false, true} {
-		p := working(t)
-		p.take("orch-1", TakenOpen)
-		if ordered {
-			p.do(Signalled{Signal: "INT"})
-			p.finished()
-		}
-		var fold Fold
-		for i, in := range p.in {
-			raw, err := EncodeInput(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := fold.Take(journal.Record{Seq: uint64(i), Payload: raw}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		p.s = fold.State
-		p.do(Resumed{Options: p.s.Options})
-		if a := p.agent("orch-1"); a.Status != InHand || a.Taken.Stage != TakenReading {
-			t.Fatalf("ordered %v: %s", ordered, a.Status)
-		}
-		if looks := effects[Survey](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
-			t.Errorf("looked at: %+v", looks)
-		}
-		p.seen("orch-1", someChanges)
-		if a := p.agent("orch-1"); a.Status != Starting || a.Taken != nil {
-			t.Errorf("ordered %v: %s", ordered, a.Status)
-		}
-		p.contains("the digest", last[contract.Takeover](p).Digest, "use port 9090")
-	}
-}
-
-// TestTheTimeLimitWaits for a session to be given back.
-func TestTheTimeLimitWaits(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Timeout = 20 * time.Second })
-	p.summon("x")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
-	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", TakenOpen)
-	p.at = p.at.Add(time.Minute)
-	p.do(Rang{Key: timeoutKey})
-	if p.s.Ending != nil {
-		t.Fatal("the run ended under the human's hands")
-	}
-	p.ends("orch-1")
-	p.seen("orch-1", someChanges)
-	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
-		t.Errorf("%+v", p.s.Ending)
-	}
-}
-
-// TestAReleaseWaitsForTheHuman: one that its successor replaces stays until it is given back.
-func TestAReleaseWaitsForTheHuman(t *testing.T) {
-	p := working(t)
-	p.take("orch-1", TakenOpen)
-	st := &step{State: p.s, at: p.at}
-	st.release("orch-1", "succeeded by orch-2", false)
-	p.s = st.State
-	if a := p.agent("orch-1"); a.Status != InHand || a.Taken == nil || len(st.out) > 0 {
-		t.Fatalf("%s %v", a.Status, st.out)
-	}
-	p.ends("orch-1")
-	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != Ended || a.Goodbye != "succeeded by orch-2" {
-		t.Errorf("%s %q", a.Status, a.Goodbye)
 	}
 }

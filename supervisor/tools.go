@@ -99,6 +99,10 @@ func (st *step) toolCalled(f ToolCalled) {
 		st.do(AnswerTool{Call: f.Call, Text: "You are being released.", IsError: true})
 		return
 	}
+	if st.Halted {
+		st.do(AnswerTool{Call: f.Call, Text: "The human stopped everything.", IsError: true})
+		return
+	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
 	if f.Params.Tool == "ask_predecessor" && May(partyOf(&a, f.Params.Subagent), ToolMethod(f.Params.Tool)) {
 		st.askPredecessor(f, a)

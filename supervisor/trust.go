@@ -97,6 +97,7 @@ func (st *step) trustRecorded(f TrustRecorded) {
 func (st *step) distrusted(id string, f NotSpawned) {
 	a := st.edit(id)
 	a.Status, a.Since, a.Doing, a.At, a.Watch = Down, st.at, "", nil, Watch{}
+	st.failTaken(a, f.Message)
 	a.Fresh = a.Fresh || a.Generation == 1 // there is no session yet
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
 	switch {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,10 +105,10 @@ func (l *Loop) askAgent(ctx context.Context, port Port, q AskAgent) {
 	defer cancel()
 	r, err := port.Ask(ctx, bridge.AskParams{AgentRef: q.Agent, Question: q.Question})
 	if err != nil {
-		l.waiting.answerTool(q.Call, bridge.ToolCallResult{Text: "No answer: " + err.Error(), IsError: true})
+		l.waiting.answerTool(q.Call, bridge.ToolCallResult{Text: l.maskedText("No answer: " + err.Error()), IsError: true})
 		return
 	}
-	l.waiting.answerTool(q.Call, bridge.ToolCallResult{Text: q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer})
+	l.waiting.answerTool(q.Call, bridge.ToolCallResult{Text: l.maskedText(q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer)})
 }
 
 func (l *Loop) shutdown(ctx context.Context, port Port, fast bool) {
@@ -143,6 +144,10 @@ func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
 			l.Put(f)
 		}
 	}()
+	if l.redact != nil && strings.Contains(e.Params.Command, maskStart) {
+		f.Failed = "its command held a secret, which was masked: have it read from a file or the environment"
+		return
+	}
 	input, err := marshal(struct {
 		Command string `json:"command"`
 	}{e.Params.Command})

@@ -50,6 +50,8 @@ func (d *desk) act(a keys.Action) bool {
 		d.edit()
 	case keys.Documents:
 		d.documents()
+	case keys.Withdraw:
+		d.withdraw()
 	case keys.Judge:
 		d.judgeNext()
 	case keys.Stop:

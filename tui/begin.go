@@ -201,6 +201,8 @@ func (d *desk) say(text string) bool {
 	case d.ending():
 		d.flash("The run is ending. Say it again in a moment.")
 		return false
+	case d.touch.id != "":
+		return d.reword(text)
 	}
 	if !d.send(contract.Say{Text: text, To: d.to, Strength: d.strength()}) {
 		return false

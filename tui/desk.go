@@ -61,7 +61,9 @@ type desk struct {
 	tab        *dialog  // what is asked of a person, nil if nothing
 	trustAsked bool     // whether the workspace is trusted was asked
 	aside      []string // permission requests that were put aside, or just answered
-	leaving    bool     // the run is being stopped, and then the face ends
+	touch      retouch
+	denied     string // the request whose refusal is being written
+	leaving    bool   // the run is being stopped, and then the face ends
 	to         string
 	force      string // note, steer, stop: of the next word
 	word       flash
@@ -181,6 +183,7 @@ func (d *desk) refresh(news []contract.Event) {
 		d.hear(e)
 	}
 	d.parted()
+	d.heedSent()
 	if time.Now().After(d.word.until) {
 		d.word = flash{}
 	}
@@ -201,6 +204,12 @@ func (d *desk) hear(e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Rejected:
 		d.flash("Refused: " + b.Message)
+		switch b.Ref {
+		case "permission":
+			d.aside = nil // it is asked again
+		case "edit_message":
+			d.unedited()
+		}
 	case contract.Accepted:
 		// The command's type is its ref. What is seen at once needs no word.
 		if b.Ref != "message" && b.Ref != "permission" && b.Ref != "interrupt" {

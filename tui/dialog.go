@@ -1,20 +1,13 @@
 package tui
 
 import (
-	"encoding/json"
-	"fmt"
-	"slices"
-
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/card"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/orders"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
@@ -31,10 +24,8 @@ type dialog struct {
 
 // Values of answers.
 const (
-	yes    = "yes"
-	always = "run"
-	no     = "no"
-	why    = "why"
+	yes = "yes"
+	no  = "no"
 )
 
 func (g *dialog) draw(s tcell.Screen, x, y, w, h int) {
@@ -129,96 +120,6 @@ func (d *desk) tell(title, text string) {
 		Title: title, Tone: cell.Alert, Body: func(width int) []cell.Line { return cell.WrapText(cell.Base, text, width) },
 		Choices: []pages.Choice{{Value: yes, Key: 'y', Label: "So be it"}},
 	}, func(string) {})
-}
-
-// askNext opens the next permission request that waits, unless the person is writing
-// or has put it aside.
-func (d *desk) askNext() {
-	if d.state == nil {
-		return
-	}
-	permits := d.state.Permits
-	if d.tab != nil && d.tab.request != "" && !slices.ContainsFunc(permits, func(p supervisor.Permit) bool { return p.ID == d.tab.request }) {
-		d.tab.close() // it was answered elsewhere, or withdrawn
-	}
-	d.aside = slices.DeleteFunc(d.aside, func(id string) bool {
-		return !slices.ContainsFunc(permits, func(p supervisor.Permit) bool { return p.ID == id })
-	})
-	if d.tab != nil || d.offer.open() || d.writing() && !d.input.Empty() {
-		return
-	}
-	for i := range permits {
-		if !slices.Contains(d.aside, permits[i].ID) {
-			d.judge(&permits[i], true)
-			return
-		}
-	}
-}
-
-// judge asks for a permission.
-func (d *desk) judge(p *supervisor.Permit, own bool) {
-	id := p.ID
-	g := d.show(d.permitData(p), func(value string) {
-		c := contract.Permit{Request: id, Behavior: "allow"}
-		switch value {
-		case always:
-			c.Scope = contract.ScopeRun
-		case no:
-			c.Behavior = "deny"
-		case why:
-			d.aside = append(d.aside, id)
-			d.input.SetText("/deny ")
-			d.write()
-			return
-		}
-		d.aside = append(d.aside, id) // until the run has taken it
-		d.send(c)
-	})
-	g.request, g.own = id, own
-	if own {
-		g.ask.Arm(now())
-	}
-	closed := g.close
-	g.close = func() {
-		closed()
-		if !slices.Contains(d.aside, id) {
-			d.aside = append(d.aside, id)
-		}
-	}
-}
-
-// permitData is what a person has to know to decide: the exact action, who asks, why.
-func (d *desk) permitData(p *supervisor.Permit) pages.AskData {
-	who := d.name(p.Params.ID)
-	if p.Params.Subagent != "" {
-		who += ", for a subagent"
-	}
-	tool, reason := orders.Word(p.Params.Tool), sanitize.Line(p.Params.Reason, 500)
-	head := []cell.Line{{{Text: who, Role: cell.Speaker(p.Params.ID)}, {Text: " wants to use ", Role: cell.Base}, {Text: tool, Role: cell.Strong}}}
-	if reason != "" {
-		head = append(head, cell.Of(cell.Dim, reason))
-	}
-	input := json.RawMessage(p.Params.Input)
-	data := pages.AskData{
-		Title: "A hand asks leave", Tone: cell.Alert, Head: head,
-		Body: func(width int) []cell.Line {
-			return card.Action(tool, input, card.Options{Width: width, Look: d.look, Open: true, Now: now(), Name: d.name})
-		},
-		Choices: []pages.Choice{
-			{Value: yes, Key: 'y', Label: "Allow once"},
-			{Value: always, Key: 'a', Label: "Allow this for the run"},
-			{Value: no, Key: 'n', Label: "Deny"},
-			{Value: why, Label: "Deny, and say why"},
-		},
-		Focus: 2,
-	}
-	if wait := d.state.Options.PermissionWait; wait > 0 {
-		data.Note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
-	}
-	if n := len(d.state.Permits); n > 1 {
-		data.Note += fmt.Sprintf(" %d requests wait.", n)
-	}
-	return data
 }
 
 // askLeave asks whether to leave while work goes on.

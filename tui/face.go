@@ -157,8 +157,18 @@ func (f *Face) Run(ctx context.Context) error {
 	if f.broken != nil {
 		return f.broken
 	}
-	return lost
+	if lost != nil {
+		return &LostError{Err: lost}
+	}
+	return nil
 }
+
+// LostError says that a terminal that was shown to went away.
+type LostError struct{ Err error }
+
+func (e *LostError) Error() string { return e.Err.Error() }
+
+func (e *LostError) Unwrap() error { return e.Err }
 
 // open takes the terminal and builds what is shown on it.
 func (f *Face) open() error {

@@ -87,18 +87,20 @@ type Outcome struct {
 
 // Findings are what there is to work with.
 type Findings struct {
-	Claude    string // version of the CLI; empty: there is none that can be driven
-	Path      string
-	Problem   string // why there is none
-	Missing   bool   // it is not there at all
-	Login     Login
-	Account   string // who is logged in, as the CLI puts it
-	Model     string // that was asked for; empty: the CLI's own choice
-	CWD       string
-	Trusted   bool
-	Trust     Trust     // what would be loaded of the workspace if it were
-	Rehearsal bool      // a scripted model plays: neither CLI nor login is needed
-	Runs      []RunInfo // of this directory that can be taken up, the last active first
+	Claude      string // version of the CLI; empty: there is none that can be driven
+	Path        string
+	Problem     string // why there is none
+	Missing     bool   // it is not there at all
+	Login       Login
+	Account     string // who is logged in, as the CLI puts it
+	Model       string // that was asked for; empty: the CLI's own choice
+	CWD         string
+	Trusted     bool
+	Permissions string    // the mode: ask, rules, accept-edits, allow-all; empty: not told
+	Sandbox     string    // what was asked for: off, auto, on; empty: not told
+	Trust       Trust     // what would be loaded of the workspace if it were
+	Rehearsal   bool      // a scripted model plays: neither CLI nor login is needed
+	Runs        []RunInfo // of this directory that can be taken up, the last active first
 }
 
 // Trust is what a workspace brings along that can run code or redirect an agent. Its texts

@@ -45,7 +45,7 @@ func (still) Bottom()   {}
 func (o *oracle) renew() {
 	o.page.SetLook(o.d.look)
 	f := o.d.found
-	data := pages.OracleData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4"}
+	data := pages.OracleData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4", Warnings: o.d.dangers()}
 	if rows := runRows(f.Runs); len(rows) > 0 {
 		data.Newest = rows[0]
 	}
@@ -85,6 +85,7 @@ func findings(f Findings) []pages.Finding {
 		return list
 	}
 	add("workspace", f.CWD, cell.Base)
+	heldFindings(f, add)
 	if f.Trusted {
 		add("trusted", "its settings and agents are loaded", cell.Base)
 	} else if f.Trust.Changed {

@@ -51,9 +51,13 @@ func (d *desk) Draw(s tcell.Screen) {
 		d.input.Draw(s)
 		d.drawPopup(s, x, y, w, bottom-rows)
 	}
+	status := d.statusData()
 	d.line.SetRect(x, y+max(bottom, 0), w, 1)
-	d.line.Set(d.statusData())
+	d.line.Set(status)
 	d.line.Draw(s)
+	if len(status.Warnings) > 0 && bottom > 3 {
+		h = bottom // what must not be forgotten is not covered, and not dimmed
+	}
 	d.offer.draw(d, s, x, y, w, h)
 	if d.tab != nil {
 		s.HideCursor()
@@ -106,7 +110,7 @@ func (d *desk) key(e *tcell.EventKey) {
 	case d.fields(e, key):
 		return
 	case d.writing():
-		if d.input.Key(e) {
+		if d.retouchKey(key) || d.input.Key(e) {
 			return
 		}
 	case d.hunt.key(d, e, key):

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -85,6 +86,11 @@ func TestPermission(t *testing.T) {
 	}
 	last := func(s *scene) contract.Permit {
 		p, _ := s.host.present().took().(contract.Permit)
+		shown := supervisor.Permit{Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"make ` + p.Request + `"}`)}}
+		if p.Request != "" && p.Action != shown.Hash() {
+			t.Errorf("the answer to %s is not for what was shown: %q", p.Request, p.Action)
+		}
+		p.Action = ""
 		return p
 	}
 	play(t, 90, 30, nil, func(s *scene) {

@@ -108,6 +108,8 @@ func (d *desk) complete(c composer.Context) []composer.Candidate {
 		return nil
 	case c.Want == composer.WantAgent:
 		return d.agentCandidates()
+	case c.Want == composer.WantRule:
+		return d.ruleCandidates()
 	case c.Want == composer.WantMode:
 		return d.modeCandidates()
 	case c.Want == composer.WantTheme:

@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +104,47 @@ func everySize(t *testing.T, name string, change func(*Options, *theatre), act f
 	}
 }
 
+// allowsAll begins runs in a permissions mode, with a sandbox asked for or not.
+func allowsAll(mode, sandbox string) func(*Options, *theatre) {
+	return func(_ *Options, h *theatre) {
+		h.found.Permissions, h.found.Sandbox = mode, sandbox
+		h.options = func(o *supervisor.Options) { o.Permissions = mode }
+	}
+}
+
+// TestAllowAllIsInSight: that everything is allowed is on every screen, of any size, also
+// below a dialog and while something else is said.
+func TestAllowAllIsInSight(t *testing.T) {
+	for _, size := range sizes {
+		play(t, size[0], size[1], allowsAll("allow-all", "off"), func(s *scene) {
+			see := func(where string) {
+				t.Helper()
+				if !strings.Contains(s.Text(), "ALLOW ALL") {
+					t.Errorf("%v, %s: it is not in sight:\n%s", size, where, s.Text())
+				}
+			}
+			see("before anything was begun")
+			s.weave()
+			see("the weaving")
+			for _, key := range []string{"Alt+1", "F2", "F3", "F4", "F1", "Ctrl+C"} {
+				s.Press(key)
+				s.Settle()
+				see(key)
+				s.Press("Esc")
+			}
+			s.Press("Alt+p") // answered with a flash
+			s.Settle()
+			see("a flash")
+			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest) })
+			see("a request")
+			s.Advance(time.Second)
+			s.Press("n", `Ctrl+\`)
+			s.Settle()
+			see("halted")
+		})
+	}
+}
+
 func TestScreens(t *testing.T) {
 	runs := func(_ *Options, h *theatre) {
 		for i, title := range []string{"Teach the loom the new header", "織機に新しいヘッダーを教える", "Count the omens"} {
@@ -144,7 +187,48 @@ func TestScreens(t *testing.T) {
 			})
 			s.Advance(time.Second)
 		}},
-		"leave": {nil, after("Ctrl+C")},
+		"permission-rules": {nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) { p.suggests("orch-1", "perm-1", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+			s.Press("Alt+p", "w")
+		}},
+		"permission-long": {nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) {
+				p.suggests("orch-1", "perm-1", `{"command":"`+strings.Repeat(`make one && \n`, 60)+`rm -rf hidden"}`)
+			})
+			s.Advance(time.Second)
+		}},
+		"halted": {nil, after(`Ctrl+\`)},
+		"in-hand": {nil, func(s *scene) {
+			s.weave()
+			s.present(func(st *supervisor.State) {
+				st.Agents = slices.Clone(st.Agents)
+				st.Agents[1].Status, st.Agents[1].Taken = supervisor.InHand, &supervisor.Taken{Stage: supervisor.TakenOpen, Since: time.Now()}
+			})
+		}},
+		"waiting": {nil, func(s *scene) {
+			s.busy()
+			s.Type("Use the blue thread\n")
+			s.Settle()
+			s.Type("And hurry\n")
+			s.Settle()
+			s.Press("Up", "Ctrl+X")
+			s.Settle()
+			s.Type("And hurry slowly\n")
+			s.Settle()
+			s.Press("Up")
+			s.Type(", please\n")
+			s.Settle()
+		}},
+		"trust":             {brings(false), func(s *scene) { s.Advance(time.Second) }},
+		"trust-changed":     {brings(true), func(s *scene) { s.Advance(time.Second) }},
+		"oracle-safe":       {allowsAll("ask", "auto"), func(*scene) {}},
+		"oracle-allow-all":  {allowsAll("allow-all", "off"), func(*scene) {}},
+		"weaving-allow-all": {allowsAll("allow-all", "off"), weaving},
+		"focus-allow-all":   {allowsAll("allow-all", "off"), after("Alt+1")},
+		"logbook-allow-all": {allowsAll("allow-all", "off"), after("F2")},
+		"leave":             {nil, after("Ctrl+C")},
 		"done": {nil, func(s *scene) {
 			s.weave()
 			s.does(func(p *puppet) {

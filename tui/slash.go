@@ -1,8 +1,8 @@
 package tui
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -32,6 +32,8 @@ func init() { // not at once: they lead back to the desk
 		},
 		"cost":        always(func(d *desk) { d.open(newText(d, "THE COST", orders.Cost)) }),
 		"permissions": always(func(d *desk) { d.open(newText(d, "WHAT IS ALLOWED", orders.Permissions)) }),
+		"reword":      (*desk).wordCommand,
+		"withdraw":    (*desk).wordCommand,
 		"focus":       func(d *desk, c composer.Command) bool { d.focusOn(c.Arg(0)); return true },
 		"logbook":     always((*desk).openLogbook),
 		"halt":        always((*desk).halt),
@@ -61,11 +63,25 @@ func (d *desk) slash(c composer.Command) bool {
 	if say, ok := body.(contract.Say); ok && (d.run == nil || d.over()) {
 		return d.say(say.Text) // a first word is one whatever its strength
 	}
+	body = d.meant(body)
 	if !d.order(body) {
 		return false
 	}
 	d.weaving.talk.Bottom()
 	return true
+}
+
+// meant addresses what names nobody to the agent that is being written to.
+func (d *desk) meant(body contract.CommandBody) contract.CommandBody {
+	switch b := body.(type) {
+	case contract.Say:
+		b.To = cmp.Or(b.To, d.to)
+		return b
+	case contract.Interrupt:
+		b.ID = cmp.Or(b.ID, d.to)
+		return b
+	}
+	return body
 }
 
 // order sends what was asked for with a slash. What cannot be taken back is asked
@@ -82,20 +98,6 @@ func (d *desk) order(body contract.CommandBody) bool {
 		return d.take(b.Option)
 	}
 	return d.send(body)
-}
-
-// permitCommand answers the permission request that waits. With several it would not be
-// sure which one was meant.
-func (d *desk) permitCommand(c composer.Command) bool {
-	if d.state == nil || len(d.state.Permits) == 0 {
-		d.flash("Nobody asks leave.")
-		return false
-	}
-	if n := len(d.state.Permits); n > 1 {
-		d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
-		return false
-	}
-	return d.send(orders.Permit(c, d.state.Permits[0].ID))
 }
 
 // resumeCommand takes a run up again.

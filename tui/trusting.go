@@ -27,13 +27,14 @@ func (d *desk) askTrust() {
 		head = "This workspace is not as you trusted it. Nothing of what it brings along is loaded unless you trust it anew."
 	}
 	items := f.Trust.Items
+	// No key alone trusts: a task may begin with any letter.
 	g := d.show(pages.AskData{
 		Title: "Trust this workspace?", Tone: cell.Alert,
 		Head: []cell.Line{cell.Of(cell.Base, head), cell.Of(cell.Dim, sanitize.Line(f.CWD, 200))},
 		Body: func(width int) []cell.Line { return trustLines(items, width) },
 		Choices: []pages.Choice{
 			{Value: no, Key: 'w', Label: "Go on without"},
-			{Value: yes, Key: 't', Label: "Trust it, as it is now", Grave: true},
+			{Value: yes, Label: "Trust it, as it is now", Grave: true},
 			{Value: quit, Key: 'q', Label: "Quit"},
 		},
 		Note: "Any change is asked about again.",

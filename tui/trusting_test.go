@@ -31,24 +31,24 @@ func (s *scene) counts() (trusted, without int) {
 // and nothing of it is loaded but on the person's word.
 func TestTrustDialog(t *testing.T) {
 	for _, c := range []struct {
-		key              string
+		keys             []string
 		trusted, without int
 		shows            string
 	}{
-		{"t", 1, 0, "its settings and agents are loaded"},
-		{"w", 0, 1, "its own settings are not loaded"},
-		{"Enter", 0, 1, "its own settings are not loaded"}, // what is marked first is the safe one
+		{[]string{"Tab", "Enter"}, 1, 0, "its settings and agents are loaded"},
+		{[]string{"w"}, 0, 1, "its own settings are not loaded"},
+		{[]string{"Enter"}, 0, 1, "its own settings are not loaded"}, // what is marked first is the safe one
 	} {
 		play(t, 90, 30, brings(false), func(s *scene) {
 			s.Expect("Trust this workspace?", ".claude/settings.json", "hook SessionStart 1: sh scripts/start.sh", "script: text, 9 lines")
 			s.expectClean("the list")
 			s.Advance(time.Second)
-			s.Press(c.key)
+			s.Press(c.keys...)
 			s.Settle()
 			s.ExpectNot("Trust this workspace?")
 			s.Expect(c.shows)
 			if trusted, without := s.counts(); trusted != c.trusted || without != c.without {
-				t.Errorf("%s: trusted %d times, without %d times", c.key, trusted, without)
+				t.Errorf("%v: trusted %d times, without %d times", c.keys, trusted, without)
 			}
 		})
 	}
@@ -58,9 +58,17 @@ func TestTrustDialog(t *testing.T) {
 		s.host.mistrust = errors.New("the workspace's own settings changed while they were read")
 		s.host.mu.Unlock()
 		s.Advance(time.Second)
-		s.Press("t")
+		s.Press("Tab", "Enter")
 		s.Settle()
 		s.Expect("Not trusted: the workspace's own settings changed", "it is not as you trusted it")
+	})
+	play(t, 90, 30, brings(false), func(s *scene) { // a task that is begun is no answer
+		s.Advance(time.Second)
+		s.Type("teach the loom")
+		s.Settle()
+		if trusted, _ := s.counts(); trusted != 0 || s.face.desk.input.Text() != "teach the loom" {
+			t.Errorf("trusted %d times, the input is %q", trusted, s.face.desk.input.Text())
+		}
 	})
 	play(t, 90, 30, brings(false), func(s *scene) {
 		s.Press("Esc") // it is put aside, and is not asked again

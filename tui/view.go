@@ -42,10 +42,18 @@ func roster(s *supervisor.State, now time.Time) []pages.Agent {
 
 func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Agent {
 	text, tone := stateWord(a)
+	since := a.Since
+	switch {
+	case a.Taken != nil:
+		text, tone = inHand(a.Taken)
+		since = a.Taken.Since
+	case s.Halted && (a.Status == supervisor.Down || a.Status == supervisor.Restarting):
+		text, tone = "halted", cell.Bad
+	}
 	line := pages.Agent{
 		ID: a.ID, Name: orders.Word(a.Name), Mode: orders.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.Warned,
-		Age: max(now.Sub(a.Since), 0), Past: orders.Over(a) || a.Status == supervisor.Ended,
+		Age: max(now.Sub(since), 0), Past: orders.Over(a) || a.Status == supervisor.Ended,
 	}
 	if a.Status == supervisor.Busy {
 		line.Doing = card.ToolName(a.Doing)
@@ -165,6 +173,8 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 	switch {
 	case s.Ending != nil && !s.Ending.Said:
 		d.Word, d.Tone = "Ending", cell.Warn
+	case s.Halted:
+		d.Word, d.Tone = "Halted", cell.Bad
 	case s.Paused:
 		d.Word, d.Tone = "Paused", cell.Warn
 	case s.Held:
@@ -222,6 +232,8 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 		return "", false, 0
 	}
 	switch {
+	case s.Halted:
+		return "", false, 0
 	case s.Question != nil:
 		return "you", true, max(now.Sub(s.Question.At), 0)
 	case len(s.Permits) > 0:

@@ -115,6 +115,10 @@ func (w *weaving) title(c cell.Canvas) int {
 	x := c.Line(0, 0, head)
 	task := ""
 	if w.d.state != nil {
+		if facts := held(&w.d.state.Options, w.d.look.Glyphs); width >= 72 && x+facts.Width()+32 <= width {
+			c.Right(0, facts)
+			width -= facts.Width() + 2
+		}
 		task = sanitize.Line(firstLine(w.d.state.Task), 1000)
 	}
 	if task != "" && width-x > 8 {

@@ -21,7 +21,9 @@ import (
 func (d *desk) prompt() {
 	to, role := d.to, cell.SpeakerHuman
 	label, force := "", d.strength()
-	if to != "" {
+	if d.touch.id != "" {
+		label, force, role = "changing your word that waits", "", cell.SpeakerHuman
+	} else if to != "" {
 		label, role = "to "+d.name(to), cell.Speaker(to)
 	}
 	d.input.SetTo(label, force, role)
@@ -48,12 +50,28 @@ func (d *desk) placeholder() string {
 		return "Speak again, or depart."
 	case s == nil:
 		return ""
+	case s.Halted && len(orders.Waiting(s)) == 0:
+		return "Everything is halted. /continue"
+	case len(orders.Waiting(s)) > 0:
+		return waitingHint(s)
 	case s.Question != nil:
 		return "The Arbiter awaits your answer."
 	case s.AnyWorks():
 		return "Speak; the weaving goes on."
 	}
 	return "Speak."
+}
+
+// waitingHint says that words of the person's can still be changed.
+func waitingHint(s *supervisor.State) string {
+	text := "A word of yours waits"
+	if n := len(orders.Waiting(s)); n > 1 {
+		text = fmt.Sprintf("%d words of yours wait", n)
+	}
+	if s.Halted {
+		text = "Halted (/continue). " + text
+	}
+	return text + ". Up: change it, or take it back."
 }
 
 // statusData is the status line.
@@ -63,8 +81,8 @@ func (d *desk) statusData() pages.StatusData {
 		data = status(d.state, now())
 		data.Hint = "F1 help"
 	}
-	if d.rehearse && d.state == nil {
-		data.Warnings = []string{"REHEARSAL"}
+	if d.state == nil {
+		data.Warnings = d.dangers()
 	}
 	switch {
 	case d.begun.under:

@@ -127,6 +127,12 @@ func (d *desk) done() bridge.Done {
 // questions.
 func spokenTo(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
 	t.Helper()
+	return spokenToAs(t, spec, func(*bridge.AgentConfig) {}, script...)
+}
+
+// spokenToAs is spokenTo of an agent that is otherwise configured.
+func spokenToAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentConfig), script ...reply) (*stageOf, *api) {
+	t.Helper()
 	model := startAPI(t, append([]reply{{text: "I am the agent."}}, script...)...)
 	s := prepare(t, spec, model.env())
 	s.cfg.Env["CLAUDE_CODE_SANDBOXED"] = "1"
@@ -141,6 +147,7 @@ func spokenTo(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, 
 		t.Fatal(err)
 	}
 	s.cfg.AppendSystemPrompt = "You are Orchestrator I."
+	change(&s.cfg)
 	s.launch()
 	s.turn("first word")
 	if err := s.agent.Stop(context.Background(), false); err != nil {

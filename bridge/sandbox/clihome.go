@@ -3,16 +3,21 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 )
 
-// kept are the directories of its configuration that the CLI writes to as it works
-// (observed with CLI 2.1.329). All else of it is read-only: settings, agents, skills
+// kept are the directories of its configuration that the CLI writes to as it works, and
+// that sessions share (observed with CLI 2.1.329). All else of it is read-only: settings, agents, skills
 // and plugins hold commands that other sessions run. It goes on without what it cannot
 // write there; .claude.json, which it replaces by renaming, is among that.
 var kept = []string{
-	"projects", "sessions", "session-env", "shell-snapshots", "todos", "tasks", "plans", "file-history",
-	"backups", "statsig", "telemetry", "debug", "cache", "ide",
+	"projects", "sessions", "todos", "tasks", "plans", "file-history", "backups",
 }
+
+// own are those that each process tree gets empty and for itself. Shell snapshots and
+// session environments are scripts: the tool shells of other sessions, outside, read theirs
+// from there. What is in ide opens editors.
+var own = []string{"shell-snapshots", "session-env", "ide", "statsig", "telemetry", "debug", "cache"}
 
 // commanding are the parts of the configuration that name commands or tell sessions
 // what to do.
@@ -28,8 +33,13 @@ const login = ".credentials.json"
 // configuration gives the CLI its place. Directories that are missing are made, so
 // that they can be shared with the CLI outside.
 func (m mounts) configuration(dir string) error {
-	for _, name := range kept {
+	for _, name := range slices.Concat(kept, own) {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, name := range own {
+		if err := m.add(filepath.Join(dir, name), private, true); err != nil {
 			return err
 		}
 	}

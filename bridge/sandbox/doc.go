@@ -9,8 +9,17 @@
 // Not there at all is what holds credentials (see hidden.go), the sockets of daemons
 // that would do outside what cannot be done inside, and what the configuration hides:
 // arbiter's own state and sockets above all. Code that others run later cannot be
-// planted: a repository's hooks and configuration are read-only, and so are the CLI's
-// settings, agents, skills and plugins.
+// planted in the usual places: a repository's hooks and configuration, its submodules' and
+// worktrees', are read-only, what they lie in cannot be moved away, and the CLI's settings,
+// agents, skills and plugins are read-only, too. Shell snapshots and the like, which tool
+// shells of other sessions run, are each process tree's own. A home directory, or what lies
+// in one that is hidden, is refused as a workspace.
+//
+// The workspace itself is the agent's. Whoever runs something of it outside – a Makefile, a
+// test, .envrc, tasks of an editor – runs what an agent may have written, and so does who
+// runs git there: a repository inside of it (a submodule that is none, a commondir, a bare
+// one) has a configuration of its own. What arbiter itself runs to look at it is confined
+// as agents are.
 //
 // Not confined is the network: the CLI needs its API. So abstract unix sockets and
 // services on loopback can be reached. What the CLI reads to log in, its tools can

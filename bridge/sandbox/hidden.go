@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 )
 
@@ -30,8 +31,10 @@ var daemons = []string{
 // hiddenBy lists what is hidden whatever the configuration says.
 func hiddenBy(home string, env func(string) string) []string {
 	var list []string
-	for _, name := range credentials {
-		list = append(list, filepath.Join(home, name))
+	for _, dir := range homes(home) {
+		for _, name := range credentials {
+			list = append(list, filepath.Join(dir, name))
+		}
 	}
 	list = append(list, daemons...)
 	list = append(list, fmt.Sprintf("/run/user/%d", os.Getuid()))
@@ -41,6 +44,16 @@ func hiddenBy(home string, env func(string) string) []string {
 		}
 	}
 	return list
+}
+
+// homes are the one that the environment names, and the user's own where that is another:
+// programs outside keep their keys there.
+func homes(home string) []string {
+	u, err := user.Current()
+	if err != nil || !filepath.IsAbs(u.HomeDir) || u.HomeDir == home || u.HomeDir == "/" {
+		return []string{home}
+	}
+	return []string{home, u.HomeDir}
 }
 
 // temporary lists the directories that are private: made empty, gone at the end.

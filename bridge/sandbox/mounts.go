@@ -62,6 +62,23 @@ func (m mounts) add(path string, v view, must bool) error {
 	return nil
 }
 
+// pin makes the directories between a writable mount and what is hidden or guarded in it
+// mounts of their own. A directory that is none could be moved away, and made anew with
+// something else in it; or what is hidden in it seen later, under its new name.
+func (m mounts) pin() {
+	for _, path := range m.paths(hidden, guarded, secret) {
+		if m.above(path) != writable {
+			continue
+		}
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+			if _, ok := m[dir]; ok {
+				break
+			}
+			m[dir] = mount{writable, true}
+		}
+	}
+}
+
 // missing says that nobody of this user can come to it.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission)

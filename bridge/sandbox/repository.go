@@ -1,14 +1,24 @@
 package sandbox
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // planted are the parts of a repository that name commands which somebody runs later,
 // outside.
 var planted = []string{"hooks", "config", "config.worktree", "info/attributes"}
+
+// commonDir says in a worktree's directory where the repository is, with its hooks and
+// its configuration. A repository itself has none.
+const commonDir = "commondir"
+
+// maxModules bounds how many directories are looked through for submodules.
+const maxModules = 10_000
 
 // repository keeps a workspace's repository usable without letting it be turned into a
 // trap. The directory itself is a mount: it cannot be moved away and made anew.
@@ -39,16 +49,27 @@ func (m mounts) gitDir(dir string) error {
 	if err := m.add(dir, writable, true); err != nil {
 		return err
 	}
-	dirs := []string{dir}
-	for _, pattern := range []string{"modules/*", "modules/*/modules/*", "worktrees/*"} {
-		found, _ := filepath.Glob(filepath.Join(escapeGlob(dir), pattern)) // the pattern is well-formed
-		dirs = append(dirs, found...)
-	}
-	// Without a place for hooks one could be made.
-	if err := os.Mkdir(filepath.Join(dir, "hooks"), 0o755); err != nil && !os.IsExist(err) {
+	dirs, err := submodules(filepath.Join(dir, "modules"))
+	if err != nil {
 		return err
 	}
+	dirs = append(dirs, dir)
 	for _, d := range dirs {
+		if _, err := os.Lstat(filepath.Join(d, commonDir)); err == nil {
+			return fmt.Errorf("%s has git take its configuration from elsewhere: an agent may have planted it; look at it, and remove it", filepath.Join(d, commonDir))
+		}
+		// Without a place for hooks one could be made.
+		if err := os.Mkdir(filepath.Join(d, "hooks"), 0o755); err != nil && !os.IsExist(err) {
+			return err
+		}
+	}
+	trees, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "worktrees", "*")) // the pattern is well-formed
+	for _, d := range trees {
+		if err := m.add(filepath.Join(d, commonDir), guarded, false); err != nil {
+			return err
+		}
+	}
+	for _, d := range append(dirs, trees...) {
 		for _, name := range planted {
 			if err := m.add(filepath.Join(d, name), guarded, false); err != nil {
 				return err
@@ -56,6 +77,42 @@ func (m mounts) gitDir(dir string) error {
 		}
 	}
 	return nil
+}
+
+// submodules are the repositories below a directory: their names may have slashes.
+func submodules(dir string) (list []string, err error) {
+	seen := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch seen++; {
+		case missing(err):
+			return nil
+		case err != nil:
+			return err
+		case seen > maxModules:
+			return fmt.Errorf("%s: too much to be looked through for submodules", dir)
+		case !d.IsDir():
+			return nil
+		}
+		if !isRepository(path) {
+			return nil
+		}
+		list = append(list, path)
+		below, err := submodules(filepath.Join(path, "modules"))
+		list = append(list, below...)
+		if err != nil {
+			return err
+		}
+		return fs.SkipDir
+	})
+	return list, err
+}
+
+// isRepository goes by what an agent in a sandbox cannot take away, too: the configuration.
+func isRepository(dir string) bool {
+	return slices.ContainsFunc([]string{"config", "HEAD"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 func escapeGlob(path string) string {

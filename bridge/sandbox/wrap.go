@@ -62,16 +62,23 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 	if !filepath.IsAbs(home) || config == "" {
 		return nil, errors.New("no home directory is known: set HOME")
 	}
-	m := mounts{}
+	m, closed := mounts{}, hiddenBy(home, env)
 	steps := []func() error{
-		each(m, hiddenBy(home, env), hidden, false),
+		each(m, closed, hidden, false),
 		each(m, temporary(env), private, false),
 		each(m, []string{home}, readOnly, false),
 		func() error { return m.configuration(config) },
 		each(m, []string{filepath.Join(home, ".claude.json")}, guarded, false),
 		each(m, cfg.Write, writable, true),
 		each(m, []string{cmd.Dir}, writable, true),
-		func() error { return m.repository(cmd.Dir) },
+		func() error {
+			for _, dir := range append(slices.Clone(cfg.Write), cmd.Dir) {
+				if err := m.repository(dir); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 		each(m, cfg.Hide, secret, false),
 		each(m, cfg.Reach, shown, false),
 	}
@@ -88,7 +95,8 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 			return nil, fmt.Errorf("the shell prefix: %w", err)
 		}
 	}
-	return m, m.sane(cmd.Dir, cfg)
+	m.pin()
+	return m, m.sane(cmd.Dir, home, closed, cfg)
 }
 
 func each(m mounts, paths []string, v view, must bool) func() error {
@@ -119,10 +127,22 @@ func (m mounts) program(path string) error {
 }
 
 // sane refuses what would not confine, or would leave nothing to work in.
-func (m mounts) sane(workspace string, cfg bridge.SandboxConfig) error {
+func (m mounts) sane(workspace, home string, closed []string, cfg bridge.SandboxConfig) error {
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		return err
+	}
+	for _, dir := range homes(home) {
+		if dir, err := filepath.EvalSymlinks(dir); err == nil && under(dir, real) {
+			return fmt.Errorf("the workspace %s has the home directory %s in it, whose start-up files run by themselves: choose a directory below it", workspace, dir)
+		}
+	}
+	isReal := func(path string) bool {
+		path, err := filepath.EvalSymlinks(path)
+		return err == nil && path == real
+	}
+	if v := m.above(real); v == hidden || v == secret || slices.ContainsFunc(closed, isReal) {
+		return fmt.Errorf("the workspace %s lies in what is hidden from agents", workspace)
 	}
 	if m[real].view != writable {
 		return fmt.Errorf("the workspace %s is to be hidden", workspace)

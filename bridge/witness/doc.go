@@ -11,8 +11,9 @@
 // time; the others wait.
 //
 // A survey changes nothing. git is run without its optional locks, hooks,
-// monitors, pagers, external diffs and lazy fetches, and each call has a limit in
-// time and size.
+// monitors, pagers, external diffs and lazy fetches, never in a bare repository that
+// happens to lie there, and each call has a limit in time and size. Where agents are in
+// a sandbox, git is, too: they may have written what it is configured with.
 //
 // # Goroutines
 //

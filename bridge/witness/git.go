@@ -41,12 +41,28 @@ type repository struct {
 	w       *Witness
 	ctx     context.Context
 	cwd     string
+	env     []string
+	confine *bridge.SandboxConfig // nil does not
 	trouble []string
+	// bare lets git take cwd itself for a repository. Its configuration could be a file of
+	// the work tree then, so that nothing is to be asked that runs what that names.
+	bare bool
+}
+
+func (w *Witness) repository(ctx context.Context, p bridge.SurveyParams) *repository {
+	r := &repository{w: w, ctx: ctx, cwd: p.CWD, confine: p.Sandbox}
+	var extra map[string]string
+	if r.confine != nil {
+		extra = p.Env // which says where the agents' home is
+	}
+	r.env = append(environ(os.Environ(), extra), gitEnv...)
+	return r
 }
 
 // gitState describes the repository that cwd lies in; nil outside of one.
-func (w *Witness) gitState(ctx context.Context, cwd string) (*bridge.GitState, []string) {
-	r := &repository{w: w, ctx: ctx, cwd: cwd}
+func (w *Witness) gitState(ctx context.Context, p bridge.SurveyParams) (*bridge.GitState, []string) {
+	r := w.repository(ctx, p)
+	r.bare = true
 	place, err := r.git("rev-parse", "--absolute-git-dir", "--is-inside-work-tree")
 	if err != nil {
 		if !strings.Contains(err.Error(), "not a git repository") {
@@ -64,6 +80,7 @@ func (w *Witness) gitState(ctx context.Context, cwd string) (*bridge.GitState, [
 	if inside != "true" {
 		return g, r.trouble // bare, or inside of .git: there are no files
 	}
+	r.bare = false
 	g.Status = r.lines(maxStatus, "status", "--porcelain", "--ignore-submodules=dirty")
 	if g.Head != "" {
 		stat, err := r.git("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100", "--stat-count=80", "HEAD")
@@ -103,16 +120,20 @@ var errMore = errors.New("too much output")
 // git runs one call and returns what it said, as text, without the last line end.
 // With errMore, what was read is returned, up to its last line end.
 func (r *repository) git(args ...string) (string, error) {
-	cmd := exec.Command(r.w.git, append(slices.Clone(gitFlags), args...)...)
+	flags := slices.Clone(gitFlags)
+	if !r.bare {
+		flags = append(flags, "-c", "safe.bareRepository=explicit")
+	}
+	cmd := exec.Command(r.w.git, append(flags, args...)...)
 	if cmd.Err != nil {
 		return "", cmd.Err
 	}
 	cmd.Dir = r.cwd
-	cmd.Env = append(environ(os.Environ(), nil), gitEnv...)
+	cmd.Env = slices.Clone(r.env)
 	ctx, enough := context.WithCancel(r.ctx)
 	defer enough()
 	said, complaint := &head{max: gitOutput, full: enough}, &head{max: gitComplain}
-	c, err := r.w.start(cmd, "", nil, said, complaint)
+	c, err := r.w.start(cmd, "", r.confine, said, complaint)
 	if err != nil {
 		return "", startError(r.w.git, r.cwd, err)
 	}

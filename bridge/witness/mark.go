@@ -33,7 +33,7 @@ func (w *Witness) mark(ctx context.Context, p bridge.SurveyParams) (*bridge.Surv
 	if path, ok := transcriptOf(p); ok {
 		m.Transcript = transcript.Length(path)
 	}
-	r := &repository{w: w, ctx: ctx, cwd: p.CWD}
+	r := w.repository(ctx, p)
 	root, inside := r.root()
 	if !inside {
 		return m, r.trouble
@@ -53,7 +53,7 @@ func (w *Witness) since(ctx context.Context, p bridge.SurveyParams) (*bridge.Cha
 	c := &bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}
 	files := map[string]bool{}
 	trouble := sinceSession(ctx, p, c, files)
-	r := &repository{w: w, ctx: ctx, cwd: p.CWD}
+	r := w.repository(ctx, p)
 	r.since(p.Since, c, files)
 	c.Files = append(c.Files, slices.Sorted(maps.Keys(files))...)
 	if n := len(c.Files); n > maxChanged {
@@ -149,7 +149,7 @@ func (r *repository) moved(from, to string, c *bridge.Changes) []string {
 func (r *repository) root() (dir string, inside bool) {
 	dir, err := r.git("rev-parse", "--show-toplevel")
 	if err != nil {
-		if said := err.Error(); !strings.Contains(said, "not a git repository") && !strings.Contains(said, "must be run in a work tree") {
+		if said := err.Error(); !strings.Contains(said, "not a git repository") && !strings.Contains(said, "must be run in a work tree") && !strings.Contains(said, "cannot use bare repository") {
 			r.note("rev-parse", err)
 		}
 		return "", false

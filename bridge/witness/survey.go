@@ -18,7 +18,7 @@ func (w *Witness) Survey(ctx context.Context, p bridge.SurveyParams) (bridge.Sur
 		r.Changes, r.Trouble = w.since(ctx, p)
 	default:
 		r.Trouble = readPast(ctx, p, &r)
-		git, trouble := w.gitState(ctx, p.CWD)
+		git, trouble := w.gitState(ctx, p)
 		r.Git, r.Trouble = git, append(r.Trouble, trouble...)
 	}
 	if err := ctx.Err(); err != nil {

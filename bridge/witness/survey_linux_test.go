@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
 const session = "11111111-1111-4111-8111-111111111111"
@@ -308,5 +310,69 @@ func TestSurveyOfATranscript(t *testing.T) {
 	want := bridge.SurveyResult{Said: []string{"I test."}, Files: []string{}, Commands: []bridge.Deed{{Command: "go test", Outcome: "failed"}}}
 	if diff := cmp.Diff(want, r); err != nil || diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}
+
+// TestSurveyRunsNothingThatWasPlanted: neither a work tree that poses as a bare repository,
+// nor, where agents are in a sandbox, a configuration that an agent wrote, gets a program
+// run outside of it.
+func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
+	out := t.TempDir()
+	ran := func(name string) bool {
+		_, err := os.Stat(filepath.Join(out, name))
+		return err == nil
+	}
+	plant := func(b *bench, config, name string) {
+		b.write(".gitattributes", "* filter=x\n")
+		b.write(config, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = "+b.cwd+"\n[filter \"x\"]\n\tclean = touch "+filepath.Join(out, name)+"; cat\n")
+	}
+	look := func(b *bench, p bridge.SurveyParams) (trouble []string) {
+		p.SessionID, p.CWD = session, b.cwd
+		for _, mark := range []bool{false, true} {
+			p.Mark = mark
+			r, err := b.Survey(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trouble = append(trouble, r.Trouble...)
+		}
+		return trouble
+	}
+	b := newBench(t)
+	b.repo()
+	for _, name := range []string{"HEAD", "config", "index", "objects", "refs"} {
+		if err := os.Rename(filepath.Join(b.cwd, ".git", name), filepath.Join(b.cwd, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant(b, "config", "bare")
+	b.write("a.txt", "two\n")
+	look(b, bridge.SurveyParams{})
+	if ran("bare") {
+		t.Error("a work tree that poses as a bare repository had its filter run")
+	}
+	b.git("status") // the trap is one
+	if !ran("bare") {
+		t.Error("nothing was planted")
+	}
+
+	b = newBench(t)
+	b.repo()
+	b.write("a.txt", "two\n")
+	plant(b, ".git/config", "filter")
+	program, err := sandbox.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	trouble := look(b, bridge.SurveyParams{Sandbox: &bridge.SandboxConfig{Program: program}, Env: map[string]string{"HOME": t.TempDir()}})
+	if slices.ContainsFunc(trouble, func(s string) bool { return strings.HasPrefix(s, "git ") }) {
+		t.Errorf("inside, git did not work: %q", trouble)
+	}
+	if ran("filter") {
+		t.Error("a filter was run outside of the sandbox")
+	}
+	b.git("status")
+	if !ran("filter") {
+		t.Error("nothing was planted")
 	}
 }

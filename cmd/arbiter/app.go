@@ -23,7 +23,7 @@ import (
 func Main() (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(os.Stderr, "arbiter: a fault of arbiter itself: %v\n%s\n", p, debug.Stack())
+			fmt.Fprintf(prose{os.Stderr}, "arbiter: a fault of arbiter itself: %v\n%s\n", p, debug.Stack())
 			code = int(contract.ExitBug)
 		}
 	}()
@@ -45,11 +45,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		// Before anything that takes time: a session waits for it at every call.
 		return hook(args[2:], stdin, stdout, stderr)
 	}
+	stderr = prose{stderr}
 	crashpoint.Role("arbiter")
 	journal.CrashPoint = crashpoint.Here
 	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
 	app := e.app()
-	err := app.RunContext(context.Background(), flagsFirst(args, app))
+	err := app.RunContext(context.Background(), flagsFirst(helpAsFlag(args, app), app))
 	if err == nil {
 		return int(contract.ExitComplete)
 	}
@@ -59,7 +60,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		exit = usagef("%s", err.Error())
 	}
 	if exit.text != "" {
-		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(exit.text, 2000))
+		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(exit.text), 2000))
 		if exit.code == contract.ExitUsage {
 			fmt.Fprintln(stderr, "Try: arbiter --help")
 		}
@@ -132,12 +133,17 @@ beginning (2, 5).
 func misused(_ *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	if strings.HasSuffix(text, ": parse error") { // of what kind the flag is, it does not say
-		text = strings.TrimSuffix(text, "parse error") + "a number (or, for a time, one with its unit, such as 90s or 15m) is wanted"
+		text = strings.TrimSuffix(text, "parse error")
+		if strings.HasPrefix(text, "invalid boolean") {
+			return usagef("%strue or false is wanted", text)
+		}
+		text += "a number (or, for a time, one with its unit, such as 90s or 15m) is wanted"
 	}
 	return usagef("%s", text)
 }
 
 func (e env) commands() []*cli.Command {
+	tells := e.tells()
 	list := []*cli.Command{
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
@@ -157,16 +163,16 @@ func (e env) commands() []*cli.Command {
 		{
 			Name: "version", Usage: "print the version, and that of the claude found",
 			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "as one JSON object"}, claudeFlag()},
-			Action: e.version,
+			Action: tells.version,
 		},
 		{
 			Name: "scenarios", Usage: "list what --rehearse can play, or print one", ArgsUsage: "[NAME]",
-			Action: e.scenarios,
+			Action: tells.scenarios,
 		},
 	}
-	list = append(list, e.hookCommandSpec(), e.decideCommand())
-	list = append(list, e.sessionCommands()...)
-	list = append(list, e.agentsCommand(), e.trustCommand())
+	list = append(list, e.hookCommandSpec(), tells.decideCommand())
+	list = append(list, tells.sessionCommands()...)
+	list = append(list, tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand())
 	list = append(list, e.controlCommands()...)
 	for _, c := range list {
 		c.OnUsageError = misused

@@ -7,6 +7,18 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+// helpAsFlag makes `arbiter COMMAND --help` of `arbiter help COMMAND`, and that of the
+// whole where there is no such command. A file of requirements called help is ./help.
+func helpAsFlag(args []string, app *cli.App) []string {
+	if len(args) < 2 || args[1] != "help" {
+		return args
+	}
+	if len(args) == 2 || app.Command(args[2]) == nil {
+		return []string{args[0], "--help"}
+	}
+	return append(append([]string{args[0]}, args[2:]...), "--help")
+}
+
 // flagsFirst puts a command's flags before its arguments, wherever they were written:
 // the flag parser ends at the first argument. What stands before the command, and the
 // arguments of arbiter without one, stay as they are.

@@ -31,3 +31,19 @@ func TestFlagsGoFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestHelpIsAskedForByAWord(t *testing.T) {
+	for words, want := range map[string]string{
+		"help":             "arbiter COMMAND",
+		"help attach":      "arbiter attach - ",
+		"help grants rm":   "arbiter grants rm - ",
+		"help nonsense":    "arbiter COMMAND",
+		"grants rm --help": "NUMBER|RULE",
+		"logs --help":      "--verify FILE",
+	} {
+		var out, errs strings.Builder
+		if code := run(append([]string{"arbiter"}, strings.Fields(words)...), strings.NewReader(""), &out, &errs); code != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %d, %s%s", words, code, out.String(), errs.String())
+		}
+	}
+}

@@ -113,3 +113,21 @@ func TestAskerWithoutBridgeOrBudget(t *testing.T) {
 		t.Errorf("without a budget: %v, %d asked", err, len(b.asked))
 	}
 }
+
+// TestABridgeIsNotAskedTooEarly: one that is being opened has no sandbox that was tried, and
+// would refuse the question for good.
+func TestABridgeIsNotAskedTooEarly(t *testing.T) {
+	var r runtimeRun
+	if r.asked() != nil {
+		t.Error("without a bridge")
+	}
+	c := &bridge.Client{}
+	r.keep(c, false)
+	if r.asked() != nil || r.bridge() != c {
+		t.Error("while it is being opened")
+	}
+	r.keep(c, true)
+	if r.asked() != querier(c) {
+		t.Error("when it is open")
+	}
+}

@@ -60,6 +60,9 @@ func (e env) attach(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.IsSet("session") && c.String("session") == "" {
+		return usagef("--session is empty")
+	}
 	cols, rows, err := lend.Size(os.Stdin)
 	if err != nil {
 		return environmentf("attach shows a session in a terminal, and stdin is none: %v", err)
@@ -186,7 +189,9 @@ func farewellOf(r control.AttachResult, ended control.Ended) string {
 		did = append(did, fmt.Sprintf("%d files changed", n))
 	}
 	text := fmt.Sprintf("%s goes on.", sanitize.Line(r.Name, 60))
-	if ended.Reason != "" {
+	switch ended.Reason {
+	case "", "the human gave it back", "the human left it": // as whoever did it knows
+	default:
 		text = fmt.Sprintf("The session was given back: %s.", strings.TrimSuffix(sanitize.Line(ended.Reason, 300), "."))
 	}
 	if len(did) > 0 {
@@ -218,14 +223,14 @@ func signalled() (context.Context, context.CancelFunc) {
 	outliveReaders()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT) // QUIT: Ctrl+\, a slip beside Ctrl+]
 	done := make(chan struct{})
 	go func() { // until stop
 		defer close(done)
 		select {
 		case s := <-ch:
 			code := contract.ExitTerminated
-			if s == syscall.SIGINT {
+			if s == syscall.SIGINT || s == syscall.SIGQUIT {
 				code = contract.ExitInterrupted
 			}
 			cancel(signalError{code})

@@ -144,7 +144,7 @@ func TestAttachFromAnotherTerminal(t *testing.T) {
 			p.Type("\r")
 			p.await("I-shall-remember-it.")
 			p.press("Ctrl+]")
-			p.await("one message of yours")
+			p.await("Orchestrator I goes on. The Arbiter is told of one message of yours.")
 			w.left(p, contract.ExitComplete)
 			if ended := w.takeover("ended"); ended.Words != 1 {
 				t.Errorf("it ended with %+v", ended)
@@ -208,6 +208,7 @@ func TestAttachRefuses(t *testing.T) {
 	}{
 		{[]string{"orch-9"}, contract.ExitUsage, `no agent "orch-9"`},
 		{[]string{}, contract.ExitUsage, "one AGENT"},
+		{[]string{"--session", "", "orch-1"}, contract.ExitUsage, "--session is empty"},
 		{[]string{"--session", "0000", "orch-1"}, contract.ExitUsage, "0000"},
 		{[]string{"--detach-key", "ctrl+m", "orch-1"}, contract.ExitUsage, "choose another"},
 		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "is no key"},

@@ -53,6 +53,9 @@ func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*brid
 	if err := leash.Adopt(); err != nil {
 		b.log.Warn("leash", "error", err) // what a killed bridge leaves is then found by its mark alone
 	}
+	if err := leash.KeepFiles(); err != nil {
+		b.log.Warn("leash", "error", err) // agents have open what this process was started with
+	}
 	// The bridge bears the mark, too: one that hangs is swept with the rest.
 	cmd.Env = append(cmd.Env, leash.Mark{Run: b.run}.Env()...)
 	if b.lock != nil {

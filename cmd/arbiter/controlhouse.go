@@ -48,9 +48,8 @@ type controlHouse struct{ run *runtimeRun }
 // Status implements control.House.
 func (h controlHouse) Status() control.Status {
 	s := h.run.loop.Snapshot()
-	o := h.run.choices.Options
 	st := control.Status{
-		Run: o.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Phase: string(s.Phase), Paused: s.Paused, Halted: s.Halted, Agents: []control.AgentStatus{},
+		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Phase: string(s.Phase), Paused: s.Paused, Halted: s.Halted, Agents: []control.AgentStatus{},
 	}
 	for i := range s.Agents {
 		a := &s.Agents[i]

@@ -26,6 +26,7 @@ const (
 // and writes on a goroutine of its own.
 type crashReporter struct {
 	dir  string
+	mask func(string) string // of secrets; nil: those of known formats
 	log  *slog.Logger
 	jobs chan report
 	done chan struct{}
@@ -99,7 +100,7 @@ func (c *crashReporter) write(at time.Time, who, text string) {
 func (c *crashReporter) run() {
 	defer close(c.done)
 	for r := range c.jobs {
-		path, err := r.save(c.dir)
+		path, err := r.save(c.dir, c.mask)
 		if err != nil {
 			c.log.Warn("crash report", "error", err)
 			continue
@@ -129,7 +130,10 @@ func (c *crashReporter) written() []string {
 	return append([]string(nil), c.paths...)
 }
 
-func (r report) save(dir string) (string, error) {
+func (r report) save(dir string, mask func(string) string) (string, error) {
+	if mask == nil {
+		mask = sanitize.Redact
+	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", version(), r.who, r.at.UTC().Format(time.RFC3339Nano), r.text)
 	for i, e := range r.events {
@@ -149,7 +153,7 @@ func (r report) save(dir string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, err = f.WriteString(sanitize.Redact(b.String()))
+		_, err = f.WriteString(mask(b.String()))
 		if closeErr := f.Close(); err == nil {
 			err = closeErr
 		}

@@ -144,7 +144,7 @@ func interruptible(ctx context.Context) (context.Context, func()) {
 		}
 		cancel(&exitError{code: code, text: "stopped"})
 		return true
-	})
+	}, nil)
 	return ctx, func() { stop(); cancel(nil) }
 }
 

@@ -111,12 +111,7 @@ func (r *runtimeRun) decider() (decider.Decider, error) {
 		options:  o,
 		spent:    func() float64 { return r.loop.Snapshot().CostUSD },
 		confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
-		bridge: func() querier {
-			if c := r.bridge(); c != nil {
-				return c
-			}
-			return nil
-		},
+		bridge:   r.asked,
 	})
 }
 

@@ -108,14 +108,14 @@ func printDecision(w io.Writer, d decider.Decision) {
 
 // word prints a line that is named.
 func word(w io.Writer, name, format string, args ...any) {
-	fmt.Fprintf(w, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 2000))
+	fmt.Fprintf(w, "%-10s %s\n", name, sanitize.Line(sanitize.Redact(fmt.Sprintf(format, args...)), 2000))
 }
 
 // printExplained prints what a decision was made from, whole.
 func printExplained(w io.Writer, x explanation) {
 	block := func(title, text string) {
 		if text != "" {
-			fmt.Fprintf(w, "\n%s:\n%s\n", title, sanitize.Text(text))
+			fmt.Fprintf(w, "\n%s:\n%s\n", title, sanitize.Text(sanitize.Redact(text)))
 		}
 	}
 	if len(x.Input) > 0 {

@@ -21,7 +21,7 @@ func short(run string) string {
 func title(task string) string {
 	for line := range strings.Lines(task) {
 		if line = strings.TrimSpace(line); line != "" {
-			return sanitize.Line(line, 100)
+			return sanitize.Line(sanitize.Redact(line), 100)
 		}
 	}
 	return ""
@@ -42,7 +42,7 @@ func (c choices) faceFlag() string {
 func (e env) greet(r *runtimeRun) {
 	o := r.choices.Options
 	if r.stage != nil {
-		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n", o.Scenario, o.CWD)
+		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n", sanitize.Line(o.Scenario, 100), sanitize.Line(o.CWD, 400))
 	} else if line := r.choices.Trusting.greeting(); line != "" {
 		fmt.Fprintln(e.stderr, line)
 	}

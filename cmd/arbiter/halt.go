@@ -40,6 +40,9 @@ func (e env) halt(c *cli.Context) error {
 	if c.NArg() > 1 || c.NArg() == 1 && c.Bool("all") {
 		return usagef("halt takes one RUN at most, or --all")
 	}
+	if c.NArg() == 1 && c.Args().First() == "" {
+		return usagef("the RUN is empty; without any, halt stops the run of this directory")
+	}
 	store, err := openRuns(c)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -45,6 +46,10 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	h.agent.Session, h.agent.Policy = uuid.NewString(), policy
 	speak := h.speak()
 	speak.Tokens, speak.Written = hookTokens, hookWritten
+	// The session is a descendant of ours, as one in a terminal of the run: its hooks show
+	// the token that they have from the CLI's environment.
+	token := rand.Text()
+	speak.Token = func(session, secret string) bool { return session == h.agent.Session && secret == token }
 	server, err := serveHooks(shortDir(t), speak, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +72,7 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	cmd.Env = []string{
 		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + model.Key(), "ANTHROPIC_BASE_URL=" + model.URL(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		hookTokenEnv + "=" + token,
 	}
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "It is done." {
 		t.Fatalf("claude: %v\n%s", err, out)

@@ -78,6 +78,10 @@ type hookSpent struct {
 // serveHooks listens in a run's directory, which nobody else may use meanwhile: a
 // socket that lies there is a dead arbiter's.
 func serveHooks(dir string, house hookHouse, log *slog.Logger) (*hookServer, error) {
+	return serveHooksOf(dir, house, control.Identify, log)
+}
+
+func serveHooksOf(dir string, house hookHouse, identify func(*net.UnixConn) control.Peer, log *slog.Logger) (*hookServer, error) {
 	place, err := findHookPlace(dir)
 	if err != nil {
 		return nil, fmt.Errorf("socket for hooks: %w", err)
@@ -88,7 +92,7 @@ func serveHooks(dir string, house hookHouse, log *slog.Logger) (*hookServer, err
 		return nil, fmt.Errorf("socket for hooks: %w", err)
 	}
 	s := &hookServer{
-		house: house, log: log, identify: control.Identify, place: place, listener: listener, quit: make(chan struct{}),
+		house: house, log: log, identify: identify, place: place, listener: listener, quit: make(chan struct{}),
 		slots: make(chan struct{}, hookSlots), sessions: map[string]hookSpent{},
 	}
 	s.work.Go(s.accept)

@@ -263,13 +263,21 @@ func TestHookServerGivesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close() // before the answer
+	over := make(chan struct{})
 	var drained sync.WaitGroup
 	drained.Go(func() {
-		for range h.looked {
+		for {
+			select {
+			case <-h.looked:
+			case <-over:
+				return
+			}
 		}
 	})
-	defer drained.Wait()
-	defer close(h.looked)
+	t.Cleanup(func() { // behind the server, which may still serve the first
+		close(over)
+		drained.Wait()
+	})
 	// The first may be overtaken by those that follow.
 	for began := time.Now(); !strings.Contains(askServer(t, s, bashOf(hookSession)), "critical: 90 %"); {
 		if time.Since(began) > patience {

@@ -97,7 +97,7 @@ func liveRun(store *runs, named string) (journal.Info, error) {
 	}
 	info, err := store.Latest(here, func(i journal.Info) bool { return i.Live })
 	if errors.Is(err, journal.ErrNotFound) {
-		return info, usagef("no arbiter runs in %s: name the run (--session) or the socket (--socket)", here)
+		return info, usagef("no arbiter runs in %s: name its run (arbiter sessions lists them)", here)
 	}
 	if err != nil {
 		return info, environmentf("state directory: %v", err)

@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/witness"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
@@ -73,9 +74,9 @@ func (e env) version(c *cli.Context) error {
 	}
 	fmt.Fprintf(e.stdout, "arbiter %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		fmt.Fprintf(e.stdout, "claude: %v\n", err)
+		fmt.Fprintf(e.stdout, "claude: %s\n", sanitize.Line(sanitize.Redact(err.Error()), 1000))
 	} else {
-		fmt.Fprintf(e.stdout, "claude %s (%s)\n", info.Version, info.Path)
+		fmt.Fprintf(e.stdout, "claude %s (%s)\n", sanitize.Line(info.Version, 100), sanitize.Line(info.Path, 400))
 	}
 	return nil
 }

@@ -179,4 +179,15 @@ func TestAlwaysHere(t *testing.T) {
 	s.offScript = true
 	s.finish(contract.ExitComplete)
 	s.files(map[string]bool{"one": false, "two": false, "three": false})
+
+	var out strings.Builder
+	if code := run([]string{"arbiter", "grants", "rm", "Bash(touch *)", "--state-dir", state, "--cwd", work}, strings.NewReader(""), &out, &out); code != 0 {
+		t.Fatalf("taken back: %d, %s", code, out.String())
+	}
+	s, _ = hired(t, p, touching, nil, append(args(work), "--permissions", "rules", "--no-input")...)
+	s.offScript = true
+	s.finish(contract.ExitComplete)
+	if b := collect[contract.Permission](s); len(b) == 0 || b[0].Behavior != bridge.Deny {
+		t.Errorf("taken back: %+v", b)
+	}
 }

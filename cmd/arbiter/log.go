@@ -16,6 +16,7 @@ const (
 // logFile is a run's log, readable by the user alone and bounded.
 type logFile struct {
 	path string
+	mask func(string) string // of secrets, in lines; set before the first one; nil: none
 
 	mu   sync.Mutex
 	f    *os.File
@@ -53,9 +54,16 @@ func (l *logFile) Write(p []byte) (int, error) {
 			old.Close()
 		}
 	}
-	n, err := l.f.Write(p)
+	line := p
+	if l.mask != nil { // a call is a line
+		line = []byte(l.mask(string(p)))
+	}
+	n, err := l.f.Write(line)
 	l.size += int64(n)
-	return n, err
+	if err != nil {
+		return min(n, len(p)), err
+	}
+	return len(p), nil
 }
 
 // Close ends it.

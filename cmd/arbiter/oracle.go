@@ -22,7 +22,10 @@ func (e env) playScreen(h *host, f *tui.Face) error {
 	var fault *tui.Fault
 	broke, end := errors.As(failed, &fault), "INT"
 	if failed != nil && !broke {
-		end = "TERM" // the terminal has gone, whether or not a signal says so
+		end = "TERM"
+	}
+	if lost := (*tui.LostError)(nil); errors.As(failed, &lost) {
+		h.lost() // whether or not a signal says so
 	}
 	outcome := h.end(end)
 	if broke {
@@ -41,6 +44,15 @@ func (e env) playScreen(h *host, f *tui.Face) error {
 		outcome.Text = "left before it was done"
 	}
 	return &exitError{code: outcome.Exit, text: outcome.Text}
+}
+
+// lost notes that the terminal has gone. What runs is stopped by [host.end].
+func (h *host) lost() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.signal == "" {
+		h.signal = "TERM"
+	}
 }
 
 // played says whether something was begun, or a signal came.
@@ -79,6 +91,10 @@ func (h *host) heedSignals(leave func()) (stop func()) {
 		h.signalled(name)
 		leave()
 		return true
+	}, func() {
+		if l := h.present(); l != nil {
+			l.run.haltAtOnce(supervisor.ChannelScreen)
+		}
 	})
 }
 

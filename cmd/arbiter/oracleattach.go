@@ -96,6 +96,11 @@ func (r *runtimeRun) haltOnStdin(c contract.Command) bool {
 	if _, ok := c.Body.(contract.Halt); !ok {
 		return false
 	}
+	select {
+	case <-r.loop.Done():
+		return false // nothing is left to be stopped
+	default:
+	}
 	r.attached.Go(func() { r.haltAs(c, supervisor.ChannelStdin) })
 	return true
 }

@@ -212,6 +212,7 @@ func (h *host) Survey(ctx context.Context) tui.Findings {
 	c := h.chosen()
 	f := surveyClaude(ctx, c)
 	f.CWD, f.Trusted, f.Trust = h.choices.Place, c.Options.Trusted, findingsOf(c.Trusting)
+	f.Permissions, f.Sandbox = c.Options.Permissions, c.Sandbox.Mode
 	h.mu.Lock()
 	h.lack = lackOf(f)
 	h.mu.Unlock()

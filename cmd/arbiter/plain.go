@@ -93,8 +93,14 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 		body, ok = amended, true
 	}
 	switch {
+	case c.Name == "reword" || c.Name == "withdraw":
+		touch, problem := orders.Touch(s, c)
+		if problem != "" {
+			return true, problem
+		}
+		body = touch
 	case c.Name == "allow" || c.Name == "deny":
-		return true, "Answer with the number of the request: 1 y, 1 run, or 1 n and why."
+		return true, "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why."
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
 	}
@@ -118,7 +124,7 @@ func plainHelp() string {
 
 func worksPlain(name string) bool {
 	switch name {
-	case "help", "quit", "halt", "context", "cost", "permissions", "task", "agents", "plan":
+	case "help", "quit", "halt", "context", "cost", "permissions", "task", "agents", "plan", "reword", "withdraw":
 		return true
 	}
 	_, ok := orders.Of(composer.Command{Name: name, Rest: "set"})

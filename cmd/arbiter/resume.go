@@ -147,6 +147,10 @@ func (r *runtimeRun) takeUp() error {
 		return err
 	}
 	r.choices.Options = mergeOptions(s.Options, r.choices)
+	var lost []string
+	if r.choices.Options.Env, lost = forgotten(r.choices.Options.Env); lost != nil {
+		r.tellOf("of the environment that was given with --env, secrets were not recorded: give %s again where the agents need it", strings.Join(lost, ", "))
+	}
 	r.choices.resumeSandbox(s.Options)
 	r.choices.Rehearse = r.choices.Options.Rehearsal
 	r.choices.adopt(t)

@@ -38,6 +38,7 @@ type runtimeRun struct {
 	logFile  *logFile
 	stage    *stage // nil unless this is a rehearsal
 	reporter *crashReporter
+	mask     func(string) string // masks secrets
 	loop     *supervisor.Loop
 	hooks    *hookServer       // nil where there is no socket to be had
 	cache    *decider.DirStore // of decisions; nil where none are remembered
@@ -49,17 +50,19 @@ type runtimeRun struct {
 	tokens       tokens
 	controls     *control.Server // nil where there is no socket to be had
 	controlPlace *hookPlace
-	refs         atomic.Uint64  // of commands that came by the socket
-	warned       atomic.Bool    // of an agent that tried to
-	attached     sync.WaitGroup // those who wait for the loop in the name of others
-	halting      sync.Mutex     // one halt at a time
-	bridgePID    atomic.Int64   // of the present one
+	refs         atomic.Uint64 // of commands that came by the socket
+	warned       atomic.Bool   // of an agent that tried to
+	attached     attendants    // those who wait for the loop in the name of others
+	halting      sync.Mutex    // one halt at a time
+	bridgePID    atomic.Int64  // of the present one
+	endedByHalt  atomic.Pointer[bridge.Client]
 
 	resumed *supervisor.State // what the journal folded to; nil for a new run
 	notice  string            // what the human should know of the last life's end
 
 	mu     sync.Mutex
 	client *bridge.Client // the present bridge
+	opened bool           // it has been tried, and may be used
 	watch  sync.WaitGroup // those who wait for bridges
 }
 
@@ -74,8 +77,10 @@ func newRun(c choices) (*runtimeRun, error) {
 	if err := r.openStore(); err != nil {
 		return nil, err
 	}
-	if c.Notice != "" {
-		r.tellOf("%s", c.Notice)
+	for _, text := range []string{c.Notice, strangers(c.Policy)} {
+		if text != "" {
+			r.tellOf("%s", text)
+		}
 	}
 	if err := r.lockPlace(); err != nil {
 		return nil, err
@@ -165,9 +170,12 @@ func (r *runtimeRun) furnish() error {
 	if r.logFile, err = openLog(filepath.Join(r.book.Dir(), logName)); err != nil {
 		return environmentf("log: %v", err)
 	}
+	r.mask = masker(r.choices.Options.Env)
+	r.logFile.mask = r.mask
 	r.choices.Options.Log = r.logFile.path
 	r.log = newLogger(r.logFile, r.choices.Debug)
 	r.reporter = newCrashReporter(r.book.Dir(), r.log)
+	r.reporter.mask = r.mask
 	if r.choices.Rehearse {
 		task := r.choices.Options.Task
 		if r.resumed != nil {
@@ -184,6 +192,7 @@ func (r *runtimeRun) furnish() error {
 func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	ctx := context.Background()
 	loop.Record(r.book)
+	loop.Redact(r.mask)
 	loop.Decider(r.decides)
 	r.useGrants(loop)
 	watchman := r.watchman()
@@ -193,17 +202,17 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	loop.Committed(r.book.Durable())                               // nothing is told of what was there before
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
 		// The result is said again; nobody has to be started for that.
-		return loop.Run(ctx, nil, supervisor.Resumed{Options: r.choices.Options, Claude: r.resumed.Claude, Notice: r.notice})
+		return loop.Run(ctx, nil, supervisor.Resumed{Options: r.recorded(), Claude: r.resumed.Claude, Notice: r.notice})
 	}
 	port, claude, failed := r.open(ctx)
 	var exit contract.Exit
 	switch {
 	case failed != nil:
-		exit = loop.Run(ctx, nil, supervisor.NoBridge{Options: r.choices.Options, Category: failed.Category, Message: failed.Message})
+		exit = loop.Run(ctx, nil, supervisor.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
 	case r.resumed != nil:
-		exit = loop.Run(ctx, port, supervisor.Resumed{Options: r.choices.Options, Claude: claude, Word: r.choices.Options.Task, Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust()})
+		exit = loop.Run(ctx, port, supervisor.Resumed{Options: r.recorded(), Claude: claude, Word: r.choices.Options.Task, Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust()})
 	default:
-		exit = loop.Run(ctx, port, supervisor.Began{Options: r.choices.Options, Claude: claude, Notice: r.notice, Distrust: r.distrust()})
+		exit = loop.Run(ctx, port, supervisor.Began{Options: r.recorded(), Claude: claude, Notice: r.notice, Distrust: r.distrust()})
 	}
 	if f := loop.Fault(); f != nil {
 		r.reporter.panicked(f)
@@ -217,11 +226,7 @@ func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeIn
 		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude, debug: r.choices.Debug, pidns: r.choices.PIDNS,
 		stage: r.stage, lock: r.book.LockFile(), handler: ear{r.loop, &r.terminals}, log: r.log, started: r.noteBridge,
 	}
-	client, claude, failed := start.open(ctx, func(c *bridge.Client) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.client = c
-	})
+	client, claude, failed := start.open(ctx, func(c *bridge.Client) { r.keep(c, false) })
 	if failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
@@ -230,7 +235,8 @@ func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeIn
 	if failed := r.confine(ctx, client); failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
-	return port{client, &r.terminals, r.hookSocket()}, claude, nil
+	r.keep(client, true)
+	return port{client, &r.terminals, r.hookSocket(), r.choices.Options.Env}, claude, nil
 }
 
 // reopen is a supervisor.Opener: it ends what the lost bridge could not, and starts
@@ -244,9 +250,27 @@ func (r *runtimeRun) reopen(ctx context.Context) (supervisor.Port, bridge.Claude
 	return port, claude, swept, failed
 }
 
+// keep has a bridge be the present one: from its start on, so that it can be closed.
+func (r *runtimeRun) keep(c *bridge.Client, opened bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.client, r.opened = c, opened
+}
+
 func (r *runtimeRun) bridge() *bridge.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.client
+}
+
+// asked is the bridge for questions to a model; nil while none has been opened, and its
+// sandbox tried.
+func (r *runtimeRun) asked() querier {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.client == nil || !r.opened {
+		return nil
+	}
 	return r.client
 }
 
@@ -254,14 +278,16 @@ func (r *runtimeRun) bridge() *bridge.Client {
 // client, which closeBridge closes.
 func (r *runtimeRun) watchBridge(p *bridge.Client) {
 	<-p.Done()
+	halted := r.endedByHalt.Load() == p
 	if r.haltedOutside() {
+		halted = true
 		r.loop.Put(supervisor.Commanded{Command: contract.Command{Ref: r.newRef(), Body: contract.Halt{}}, Channel: supervisor.ChannelSocket})
 	}
 	message := "it ended"
 	if err := p.Err(); err != nil {
 		message = err.Error()
 	}
-	r.loop.Put(supervisor.BridgeLost{Message: message})
+	r.loop.Put(supervisor.BridgeLost{Message: message, Halted: halted})
 }
 
 // close lets go of what is still held; [runtimeRun.shutdown] comes before it where

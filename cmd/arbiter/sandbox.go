@@ -112,6 +112,9 @@ func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *superv
 		return nil
 	}
 	if asked.Mode == sandboxOn || had {
+		if !had {
+			o.SandboxReason = reason
+		}
 		return &supervisor.BridgeFailed{Category: bridge.CatSandbox,
 			Message: "the sandbox does not hold, and no agent was started without it: " + reason}
 	}

@@ -87,6 +87,9 @@ func TestSandboxThatDoesNotHold(t *testing.T) {
 		if n := len(collect[contract.Spawn](s)); n > 0 {
 			t.Errorf("%d agents were started", n)
 		}
+		if got := sessionLast(s); !strings.Contains(got.SandboxReason, "no mount namespace") {
+			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
+		}
 	})
 	t.Run("auto", func(t *testing.T) {
 		s := start(t, []string{path}, "--json", "--no-input", "--task", "Do it", "--stand-in", "--sandbox", "auto")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -56,7 +57,16 @@ func (e env) sessionCommands() []*cli.Command {
 			},
 		},
 		{
-			Name: "logs", Usage: "print the log of a run, or its audit: what was started, permitted, said and stopped", ArgsUsage: "RUN",
+			Name: "logs", Usage: "print the log of a run, or its audit: what was started, permitted, said and stopped", ArgsUsage: "RUN | --verify FILE [RUN]",
+			Description: strings.TrimSpace(`
+The audit is made of the run's journal. Each line holds the hash of the line before it, and is sealed with a
+key of this state directory: --verify finds what was changed, left out, put in or moved since.
+
+  arbiter logs RUN --audit --json > run.audit
+  arbiter logs --verify run.audit
+
+Exit codes: 0 printed, or all of it holds; 1 the journal or the audit was changed, or is of another run; 2 bad
+usage, no such run or file; 5 the state directory cannot be read.`),
 			Flags: append([]cli.Flag{stateDirFlag()}, auditFlags()...), Action: e.logs,
 		},
 		e.replayCommand(),

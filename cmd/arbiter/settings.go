@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -178,6 +179,9 @@ func readChoices(c *cli.Context) (choices, error) {
 
 func workspace(c *cli.Context) (string, error) {
 	dir := c.String("cwd")
+	if dir == "" && c.IsSet("cwd") {
+		return "", usagef("--cwd is empty") // of a variable that is not set: not the current directory
+	}
 	if dir == "" {
 		wd, err := os.Getwd()
 		if err != nil {
@@ -320,6 +324,26 @@ func rulesOf(o supervisor.Options) (policy.Policy, error) {
 		}
 	}
 	return p, nil
+}
+
+// strangers names the rules whose tool nobody knows: a slip of the pen in --deny denies
+// nothing. A later Claude Code may have such a tool, so they are no errors.
+func strangers(p policy.Policy) string {
+	var told []string
+	for _, list := range []struct {
+		flag  string
+		rules []policy.Rule
+	}{{"allow", p.Allow}, {"deny", p.Deny}, {"ask", p.Ask}} {
+		for _, r := range list.rules {
+			if !r.Known() {
+				told = append(told, fmt.Sprintf("--%s %s", list.flag, r))
+			}
+		}
+	}
+	if len(told) == 0 {
+		return ""
+	}
+	return "no tool of that name is known, so it may hold for nothing: " + strings.Join(told, ", ")
 }
 
 // readTask joins --task and the requirements file.

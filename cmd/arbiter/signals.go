@@ -11,10 +11,15 @@ import (
 
 // heedSignals hands signals on, by the name of what is asked for (INT, TERM) and their
 // number: the first asks for an orderly end, the second for a fast one, the third does
-// not ask. One that heed says was meant for somebody else does not count.
-func heedSignals(heed func(name string, n int) bool) (stop func()) {
+// not ask. One that heed says was meant for somebody else does not count. QUIT, which is
+// Ctrl+\ in a terminal that is not ours at the moment, halts; halt does not block.
+// Without one it does what it does.
+func heedSignals(heed func(name string, n int) bool, halt func()) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	if halt != nil {
+		signal.Notify(ch, syscall.SIGQUIT)
+	}
 	quit := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -23,6 +28,10 @@ func heedSignals(heed func(name string, n int) bool) (stop func()) {
 			case <-quit:
 				return
 			case sig := <-ch:
+				if sig == syscall.SIGQUIT {
+					halt()
+					continue
+				}
 				name, code := "INT", contract.ExitInterrupted
 				if sig != syscall.SIGINT {
 					name, code = "TERM", contract.ExitTerminated

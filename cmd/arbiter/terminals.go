@@ -96,11 +96,13 @@ func (e ear) Event(ev bridge.Event) {
 type port struct {
 	*bridge.Client
 	terminals *terminals
-	hooks     string // the socket for sessions in terminals; "" for none
+	hooks     string            // the socket for sessions in terminals; "" for none
+	env       map[string]string // --env, with its secrets
 }
 
 // PTYOpen implements supervisor.Port.
 func (p port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
+	params.Config.Env = p.revealed(params.Config.Env)
 	h := p.terminals.of(params.ID)
 	if h != nil {
 		h.mu.Lock()

@@ -7,6 +7,10 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
+// AppendSafe appends JSON text, or text that is fit for a terminal already, so that no
+// terminal and no viewer acts on anything in it: see [EncodeLine].
+func AppendSafe(dst, text []byte) []byte { return appendSafe(dst, text) }
+
 // appendSafe appends JSON text and escapes what encoding/json lets through: DEL,
 // the C1 controls, bidirectional controls, line and paragraph separators and tag
 // characters. Invalid UTF-8, which json.RawMessage may carry, becomes U+FFFD. In

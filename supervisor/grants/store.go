@@ -120,6 +120,18 @@ func (s *Store) Remove(g Grant) (removed bool, err error) {
 	return removed, nil
 }
 
+// Clear forgets everything, also what is not understood, and says how many entries that was.
+func (s *Store) Clear() (removed int, err error) {
+	err = s.change(func(d *document) (bool, error) {
+		removed, d.Grants = len(d.Grants), nil
+		return removed > 0, nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("remove grants: %w", err)
+	}
+	return removed, nil
+}
+
 // change replaces the file by what edit makes of it, if that says so.
 func (s *Store) change(edit func(*document) (bool, error)) error {
 	unlock, err := s.room.lock(s.name+".lock", lockWait)

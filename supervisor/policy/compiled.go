@@ -75,3 +75,6 @@ func (c *Compiled) Covered(r Request) (rule string, ok bool) {
 
 // Harmless is [Policy.Harmless].
 func (c *Compiled) Harmless(r Request) bool { return c.query(r).harmless() }
+
+// ReadsUnseen is [Policy.ReadsUnseen].
+func (c *Compiled) ReadsUnseen(r Request) bool { return c.query(r).readsUnseen() }

@@ -15,7 +15,8 @@
 // want to allow for good.
 //
 // A [Policy] is a value without state, and no decision does any I/O but following
-// symbolic links, through [Policy].Resolve. [Policy.Compile] makes it ready for many
+// symbolic links, through [Policy].Resolve, and a look whether the working directory poses
+// as a repository of git's. [Policy.Compile] makes it ready for many
 // rules: an index finds those that a request may be about, and the same predicates as
 // without one decide whether they match.
 package policy

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -177,11 +178,23 @@ func (q *query) findReads(args []string) bool {
 	return true
 }
 
+// posesAsRepository says whether the working directory itself has what git takes for a bare
+// repository: its configuration, which names programs, would then be a file like any other,
+// that whoever may edit may have written.
+func (q *query) posesAsRepository() bool {
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(q.policy.CWD, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
 func (q *query) gitReads(args []string) bool {
 	if len(args) > 0 && args[0] == "--no-pager" {
 		args = args[1:]
 	}
-	if len(args) == 0 {
+	if len(args) == 0 || q.posesAsRepository() {
 		return false
 	}
 	sub, args := args[0], args[1:]

@@ -141,3 +141,32 @@ func TestKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestABareRepositoryIsPlanted: with the right to edit alone, files of the working directory
+// make git run a program (core.fsmonitor in the file config). So git is asked for then.
+func TestABareRepositoryIsPlanted(t *testing.T) {
+	cwd := t.TempDir()
+	p := Policy{Mode: ModeAcceptEdits, CWD: cwd}
+	status := Request{"Bash", bashInput("git status")}
+	for _, name := range []string{"config", "HEAD", "objects/x", "refs/x"} {
+		if !p.Harmless(status) {
+			t.Errorf("before %s, git status is called harmful", name)
+		}
+		write := Request{"Write", input("file_path", filepath.Join(cwd, name))}
+		if d := p.Decide(write); d.Behavior != Allow {
+			t.Fatalf("write %s: %+v", name, d)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(cwd, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(cwd, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.Harmless(status) || p.Compile().Harmless(status) {
+		t.Error("git status runs what the file config names")
+	}
+	if !p.Harmless(Request{"Bash", bashInput("ls")}) {
+		t.Error("ls is called harmful")
+	}
+}

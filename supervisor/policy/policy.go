@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ func (p *Policy) decide(q *query) Decision {
 	if rule, ok := q.firstMight(q.deny); ok {
 		return Decision{Deny, ByRule, rule, "the rule " + rule + " denies it"}
 	}
-	if alwaysAllowed(q.tool) {
+	if alwaysAllowed(q.tool) && !q.apart() {
 		return Decision{Behavior: Allow, By: ByMode, Reason: "never asked for"}
 	}
 	if rule, ok := q.firstMight(q.ask); ok {
@@ -107,6 +108,29 @@ func (p *Policy) ask(by, rule, reason string) Decision {
 // asked for one by one. A deny rule that names them still holds.
 func alwaysAllowed(tool string) bool {
 	return tool == "Agent" || tool == "Task" || strings.HasPrefix(tool, "mcp__arbiter__")
+}
+
+// apart says whether a subagent is to get a place of its own: making a worktree is more
+// than a tool of its own would be asked for.
+func (q *query) apart() bool {
+	if q.tool != "Agent" && q.tool != "Task" {
+		return false
+	}
+	raw, given := q.input["isolation"]
+	if !given {
+		return q.broken
+	}
+	return string(raw) != `""` && string(raw) != "null"
+}
+
+// ReadsUnseen says whether a request is a command line that may read what a deny or ask
+// rule about reading keeps closed, though no word of it says so: through a glob, a link or
+// a cd, which Claude's default mode lets pass (observed with CLI 2.1.329).
+func (p Policy) ReadsUnseen(r Request) bool { return p.newQuery(r).readsUnseen() }
+
+func (q *query) readsUnseen() bool {
+	about := func(r Rule) bool { return readers[r.tool] }
+	return q.tool == "Bash" && (slices.ContainsFunc(q.deny.rules, about) || slices.ContainsFunc(q.ask.rules, about)) && !q.harmless()
 }
 
 // Denied returns the first deny rule that any part of the request might be what it

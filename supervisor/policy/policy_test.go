@@ -50,6 +50,11 @@ func TestModes(t *testing.T) {
 		{"StructuredOutput", input(), [4]string{Allow, Allow, Allow, Allow}},
 		{"Agent", input("subagent_type", "x"), [4]string{Allow, Allow, Allow, Allow}},
 		{"Task", nil, [4]string{Allow, Allow, Allow, Allow}},
+		{"Agent", json.RawMessage(`{"isolation":null}`), [4]string{Allow, Allow, Allow, Allow}},
+		{"Agent", input("isolation", "worktree"), [4]string{Ask, Deny, Ask, Allow}}, // makes a branch and a directory
+		{"Task", input("isolation", "remote"), [4]string{Ask, Deny, Ask, Allow}},
+		{"Agent", json.RawMessage(`{"isolation":{}}`), [4]string{Ask, Deny, Ask, Allow}},
+		{"EnterWorktree", input("name", "x"), [4]string{Ask, Deny, Ask, Allow}},
 		{"mcp__arbiter__status", input(), [4]string{Allow, Allow, Allow, Allow}},
 		{"mcp__arbiter2__status", input(), [4]string{Ask, Deny, Ask, Allow}},
 		{"mcp__arbiter", input(), [4]string{Ask, Deny, Ask, Allow}},
@@ -178,6 +183,53 @@ func TestToolRules(t *testing.T) {
 		deny := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Deny: mustRules(t, tt.rule)}
 		if got := deny.Decide(r).Behavior == Deny; got != tt.might {
 			t.Errorf("deny %s: %s %s: denied %v, want %v", tt.rule, tt.tool, tt.input, got, tt.might)
+		}
+	}
+}
+
+// TestReadsUnseen: where a rule closes something to reading, a command line that may get
+// there by a way that its words do not show is no business of Claude's default mode.
+func TestReadsUnseen(t *testing.T) {
+	closed := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, "Read(~/.ssh/**)")}
+	asked := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Ask: mustRules(t, "Grep")}
+	open := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, "Edit(~/.ssh/**)", "Bash(rm *)")}
+	for command, want := range map[string]bool{
+		"grep -R key .": true, "cat l*/id_rsa": true, "cd link && cat id_rsa": true, "cat a.go": false, "make": true,
+	} {
+		r := Request{"Bash", bashInput(command)}
+		for name, p := range map[string]Policy{"deny": closed, "ask": asked} {
+			if got := p.ReadsUnseen(r); got != want || p.Compile().ReadsUnseen(r) != want {
+				t.Errorf("%s, %s: %v, want %v", name, command, got, want)
+			}
+		}
+		if open.ReadsUnseen(r) {
+			t.Errorf("%s: nothing is closed to reading", command)
+		}
+	}
+	if closed.ReadsUnseen(Request{"WebFetch", input("url", "https://example.com")}) {
+		t.Error("a tool that runs no command line")
+	}
+}
+
+// TestLeftToTheCLI: what the CLI offers and does not ask for by itself is not left to it.
+// The names are those of the init frame of CLI 2.1.329, and of what it offers where other
+// tools are denied.
+func TestLeftToTheCLI(t *testing.T) {
+	for tool, want := range map[string]bool{
+		"Bash": true, "Edit": true, "NotebookEdit": true, "Write": true, "Read": true, "Glob": true, "Grep": true, "WebFetch": true, "WebSearch": true, "Skill": true, "mcp__x__y": true,
+		"Task": false, "Agent": false, "CronCreate": false, "CronDelete": false, "CronList": false, "EnterWorktree": false, "ExitWorktree": false, "ListAgents": false, "Monitor": false,
+		"ReportFindings": false, "ScheduleWakeup": false, "SendMessage": false, "Workflow": false, "LSP": false, "PowerShell": false, "RemoteTrigger": false, "mcp__x": false, "": false,
+	} {
+		if got := AskedByCLI(tool); got != want {
+			t.Errorf("%q: %v, want %v", tool, got, want)
+		}
+		if tool != "" && tool != "mcp__x" && !Known(tool) {
+			t.Errorf("%q is not known", tool)
+		}
+	}
+	for _, tool := range []string{"TaskStop", "ToolSearch"} { // the rest of the frame
+		if !harmless[tool] {
+			t.Errorf("%q is not known to be harmless", tool)
 		}
 	}
 }

@@ -30,6 +30,11 @@ var (
 	known = []map[string]bool{readers, editors, harmless, others}
 )
 
+// leftToCLI are tools that Claude Code itself asks for, in its default mode, where they
+// do more than read (observed with CLI 2.1.329). Of others it runs some unasked:
+// EnterWorktree makes a branch and a directory.
+var leftToCLI = set("Bash", "WebFetch", "WebSearch", "Skill", "SlashCommand")
+
 // machinery are names, in lower case, of files and directories that make other
 // programs run things. An edit there is never waved through by a mode, because it
 // would turn the right to edit into the right to run.
@@ -70,4 +75,10 @@ func Known(tool string) bool {
 		return server != "" && name != ""
 	}
 	return slices.ContainsFunc(known, func(tools map[string]bool) bool { return tools[tool] })
+}
+
+// AskedByCLI says whether a tool is one that Claude Code asks for by itself, so that what
+// no rule and no mode decides may be left to it.
+func AskedByCLI(tool string) bool {
+	return readers[tool] || editors[tool] || leftToCLI[tool] || strings.HasPrefix(tool, "mcp__") && Known(tool)
 }

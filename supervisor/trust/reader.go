@@ -104,7 +104,7 @@ func mark(path string) string {
 	if err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	return fmt.Sprintf("%d bytes, %d", info.Size(), info.ModTime().UnixNano())
+	return fmt.Sprintf("%d bytes, %d %s", info.Size(), info.ModTime().UnixNano(), changed(info))
 }
 
 // tree calls f for the files below a directory, in order. Links to directories are

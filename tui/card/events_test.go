@@ -74,6 +74,8 @@ func samples() map[string][]chronicle.Entry {
 	return map[string][]chronicle.Entry{
 		"session": {
 			told("supervisor", contract.Session{Session: "run-7", CWD: "/home/ada/project", ClaudeVersion: "2.1.329", Permissions: "ask"}),
+			told("supervisor", contract.Session{Session: "run-7", CWD: "/p", Permissions: "rules", Sandbox: "bubblewrap", Trusted: true}),
+			told("supervisor", contract.Session{Session: "run-7", CWD: "/p", Permissions: "allow-all", Sandbox: "unsandboxed", SandboxReason: "bwrap is not installed"}),
 			told("supervisor", contract.Session{Session: "run-7", CWD: "/p", Resumed: true, Rehearsal: true, Scenario: "small-job", Permissions: "allow-all", StandIn: true}),
 		},
 		"state": {told("supervisor", contract.State{From: "executing", To: "evaluating", Trigger: "AGENT_DONE"})},
@@ -88,6 +90,12 @@ func samples() map[string][]chronicle.Entry {
 			told("orch-1", contract.Message{MessageID: "m3", From: "orch-1", To: "arbiter", Kind: "progress", Text: lines}),
 			told("supervisor", contract.Message{MessageID: "m4", From: "supervisor", To: "orch-1", Kind: "continue", Text: "Continue."}),
 			told("arbiter", contract.Message{MessageID: "m5", From: "arbiter", To: "human", Kind: "complete", Text: "It is finished."}),
+			with(told("human", contract.Message{MessageID: "m6", From: "human", To: "orch-1", Kind: "message", Text: "Use *make*."}), time.Second, contract.Withdrawn{MessageID: "m6"}),
+			func() chronicle.Entry {
+				e := told("human", contract.Message{MessageID: "m7", From: "human", To: "arbiter", Kind: "message", Text: "Be quick."})
+				e.Edited = &contract.Message{MessageID: "m7", From: "human", To: "arbiter", Kind: "message", Text: "Be slow.", Edited: true}
+				return e
+			}(),
 		},
 		"delivered": {told("orch-1", contract.Delivered{MessageID: "m1"})},
 		"assistant": {
@@ -159,7 +167,18 @@ func samples() map[string][]chronicle.Entry {
 			with(told("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Edit", Input: edit, Subagent: "toolu_1"}), time.Minute, contract.Permission{Request: "r1", Behavior: "deny", By: "human"}),
 			with(told("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: raw(`{"command":"a\nb\nc\nd\ne\nf\ng\nh"}`)}), time.Minute, contract.Permission{Request: "r1", Behavior: "allow", By: "human"}),
 		},
+		"takeover": {
+			told("orch-1", contract.Takeover{State: "began"}),
+			told("orch-1", contract.Takeover{State: "open"}),
+			told("orch-1", contract.Takeover{State: "ended", Reason: "the human left it", Words: 2, Files: []string{"a.go", "b.go", "c.go", "d.go", "e.go", "f.go"}, Digest: "The human said:\n\n- *make* it `so`"}),
+			told("orch-1", contract.Takeover{State: "failed", Reason: "the bridge was lost"}),
+		},
+		"withdrawn": {told("human", contract.Withdrawn{MessageID: "m2"})},
+		"halted":    {told("human", contract.Halted{By: "screen"}), told("human", contract.Halted{By: "socket"})},
 		"permission": {
+			told("orch-1", contract.Permission{Request: "r2", Behavior: "allow", By: "human", Tool: "Bash", Rule: "Bash(go test *)", Scope: "always", Action: "0123456789abcdef"}),
+			told("orch-1", contract.Permission{Request: "r3", Behavior: "deny", By: "halted", Tool: "Bash", Subagent: "toolu_1"}),
+			told("orch-1", contract.Permission{Request: "r4", Behavior: "deny", By: "role", Tool: "Write"}),
 			told("orch-1", contract.Permission{Request: "r1", Behavior: "allow", By: "rule", Tool: "Bash", Rule: "Bash(go test *)"}),
 			told("orch-1", contract.Permission{Request: "r1", Behavior: "deny", By: "timeout"}),
 		},

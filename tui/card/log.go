@@ -69,7 +69,7 @@ func pad(s string, columns int, ellipsis string) string {
 // logRole marks what somebody looking for trouble looks for.
 func logRole(b contract.Body) cell.Role {
 	switch b := b.(type) {
-	case contract.Error:
+	case contract.Error, contract.Halted:
 		return cell.Bad
 	case contract.ToolResult:
 		if b.IsError {
@@ -87,7 +87,7 @@ func logRole(b contract.Body) cell.Role {
 		case "failed":
 			return cell.Bad
 		}
-	case contract.Rejected, contract.Retry, contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice:
+	case contract.Takeover, contract.Withdrawn, contract.Rejected, contract.Retry, contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice:
 		return cell.Warn
 	case contract.Question, contract.PermissionRequest:
 		return cell.Alert

@@ -19,12 +19,24 @@ func Plain(e chronicle.Entry, name func(id string) string) (string, bool) {
 		return "", false
 	case contract.Session:
 		text := prose(e.Event, name) + "."
+		for _, fact := range safety(b) {
+			text += " " + stop(upper(fact))
+		}
 		for _, danger := range dangers(b) {
 			text += " " + strings.ToUpper(danger[:1]) + danger[1:] + "."
 		}
 		return text, true
 	case contract.Message:
+		if e.Edited != nil {
+			b = *e.Edited
+		}
+		if withdrawn(e) {
+			return said(address(name, b)+", taken back", b.Text), true
+		}
 		return said(address(name, b), b.Text), true
+	case contract.Takeover:
+		text := stop(takeover(b, who))
+		return text + after("\n\n", strings.Trim(b.Digest, "\n")), true
 	case contract.Question:
 		return said(who+" asks", b.Text), true
 	case contract.Assistant:
@@ -80,7 +92,7 @@ func Plain(e chronicle.Entry, name func(id string) string) (string, bool) {
 		}
 		return text + after("\nWhy it asks: ", strings.TrimSpace(b.Reason)), true
 	case contract.Permission:
-		return stop(answered(b) + after(": ", ToolName(b.Tool)+" for "+amid(who))), true
+		return stop(answered(b) + after(": ", ToolName(b.Tool)+" for "+map[bool]string{true: "a subagent of "}[b.Subagent != ""]+amid(who))), true
 	case contract.Error:
 		text := said("Trouble, "+category(string(b.Category)), b.Message)
 		return text + after("\nChoose one of: ", choices(b.RecoveryOptions)), true

@@ -75,6 +75,12 @@ func prose(e contract.Event, name func(string) string) string {
 		return "accepted: " + one(b.Message, maxWords)
 	case contract.Rejected:
 		return "refused: " + one(b.Message, maxWords)
+	case contract.Takeover:
+		return takeover(b, who)
+	case contract.Withdrawn:
+		return "a word was taken back before it was sent"
+	case contract.Halted:
+		return halted(b)
 	case contract.Retry:
 		return "Patience. The API is asked again" + after(" in ", millis(b.DelayMS)) + ", attempt " + strconv.Itoa(b.Attempt) + after(": ", one(b.Reason, maxWords))
 	case contract.Restart:
@@ -121,6 +127,9 @@ func address(name func(string) string, m contract.Message) string {
 	text := called(name, m.From) + " to " + amid(called(name, m.To))
 	if m.Kind != "" && m.Kind != "message" {
 		text += ", " + one(m.Kind, maxName)
+	}
+	if m.Edited {
+		text += ", edited"
 	}
 	return text
 }

@@ -127,6 +127,9 @@ func (o Options) session(e contract.Event, s contract.Session) Card {
 			parts = append(parts, cell.Of(cell.Dim, text))
 		}
 	}
+	for _, text := range safety(s) {
+		parts = append(parts, cell.Of(cell.Dim, text))
+	}
 	for _, text := range dangers(s) {
 		parts = append(parts, cell.Of(cell.Danger, text))
 	}
@@ -153,7 +156,7 @@ func dangers(s contract.Session) []string {
 	if s.Permissions == "allow-all" {
 		list = append(list, "everything is allowed")
 	}
-	if s.Sandbox == "unsandboxed" && (s.Permissions == "allow-all" || s.SandboxReason != "" && !strings.HasPrefix(s.SandboxReason, "not asked for")) {
+	if unconfined(s) {
 		list = append(list, "unsandboxed"+after(": ", one(s.SandboxReason, maxName)))
 	}
 	return list

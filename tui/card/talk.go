@@ -68,6 +68,16 @@ func (o Options) talk(e chronicle.Entry) Card {
 		return o.quiet(e.Event, r, "", "Context thins. "+o.name(e.Event.ID)+": "+percent(b.Pct))
 	case contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall, contract.Turn, contract.SubagentStart, contract.SubagentProgress:
 		return o.stream(e)
+	case contract.Takeover:
+		r := cell.Warn
+		if b.State == "failed" {
+			r = cell.Bad
+		}
+		return o.taking(e.Event, b, r)
+	case contract.Halted:
+		c := o.quiet(e.Event, cell.Danger, g.Failed, prose(e.Event, o.Name))
+		c.Gutter = cell.Bad
+		return c
 	case contract.Rejected:
 		return o.quiet(e.Event, cell.Warn, g.Failed, one(b.Message, maxWords))
 	}
@@ -77,9 +87,15 @@ func (o Options) talk(e chronicle.Entry) Card {
 // message is a card of what one party says to another.
 func (o Options) message(e chronicle.Entry, m contract.Message) Card {
 	c := begin(m.From)
+	if e.Edited != nil {
+		m = *e.Edited
+	}
 	var tail cell.Line
 	if kind := one(m.Kind, maxName); kind != "" && kind != "message" {
 		tail = append(tail, cell.Span{Text: kind, Role: cell.Dim})
+	}
+	if m.Edited {
+		tail = append(tail, cell.Span{Text: after(map[bool]string{true: " "}[len(tail) > 0], "edited"), Role: cell.Dim})
 	}
 	if m.To != contract.Human {
 		if mark := o.taken(e); mark.Text != "" {
@@ -97,6 +113,10 @@ func (o Options) message(e chronicle.Entry, m contract.Message) Card {
 	if m.From == contract.Human || m.To == contract.Human && m.Kind != "report" {
 		keep = 3 * foldBody // written by the reader, or for the reader
 	}
+	if withdrawn(e) {
+		c.Lines, c.Foldable = o.words(cell.Strike, m.Text, foldBrief)
+		return c
+	}
 	c.Lines, c.Foldable = o.body(role, m.Text, keep)
 	return c
 }
@@ -104,12 +124,28 @@ func (o Options) message(e chronicle.Entry, m contract.Message) Card {
 // taken marks whether a message was taken up.
 func (o Options) taken(e chronicle.Entry) cell.Span {
 	if e.Outcome == nil {
-		return cell.Span{Text: o.Look.Glyphs.Pending, Role: cell.Pending}
+		text := o.Look.Glyphs.Pending
+		if m, ok := e.Event.Body.(contract.Message); ok && m.From == contract.Human {
+			text += " waits"
+		}
+		return cell.Span{Text: text, Role: cell.Pending}
+	}
+	if withdrawn(e) {
+		return cell.Span{Text: "taken back", Role: cell.Warn}
 	}
 	if _, ok := e.Outcome.Body.(contract.Delivered); ok {
 		return cell.Span{Text: o.Look.Glyphs.Done, Role: cell.Dim}
 	}
 	return cell.Span{}
+}
+
+// withdrawn says whether a message was taken back before it was sent.
+func withdrawn(e chronicle.Entry) bool {
+	if e.Outcome == nil {
+		return false
+	}
+	_, ok := e.Outcome.Body.(contract.Withdrawn)
+	return ok
 }
 
 // decision is a card of one line or two.

@@ -114,7 +114,14 @@ func ending(status string) string {
 func decider(p contract.Permission) string {
 	switch p.By {
 	case contract.Human:
-		return "by the human"
+		text := "by the human"
+		switch p.Scope {
+		case contract.ScopeRun:
+			text += ", for this run"
+		case contract.ScopeAlways:
+			text += ", always here"
+		}
+		return text + after(", as ", one(p.Rule, 200))
 	case "rule":
 		if r := one(p.Rule, 200); r != "" {
 			return "by the rule " + r
@@ -122,6 +129,12 @@ func decider(p contract.Permission) string {
 		return "by a rule"
 	case "mode":
 		return "by the permission mode"
+	case "role":
+		return "because of its role"
+	case "agent":
+		return "because its mode has no such tool"
+	case "halted":
+		return "because everything is halted"
 	case "timeout":
 		return "because nobody answered in time"
 	case "shutdown":

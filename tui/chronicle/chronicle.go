@@ -58,6 +58,7 @@ type Chronicle struct {
 	ids      map[string]uint16 // of parties, from 1
 	agents   map[string]*Thread
 	progress map[int]progress // of running subagents, by their entry
+	edits    map[int]edit     // of messages, by their first entry
 	lost     int
 }
 
@@ -90,7 +91,7 @@ func begin(d disk, trouble error, memory int) *Chronicle {
 		area:   &area{disk: d.lists},
 		types:  []reflect.Type{nil},
 		kinds:  make(map[reflect.Type]uint8), ids: make(map[string]uint16),
-		agents: make(map[string]*Thread), progress: make(map[int]progress),
+		agents: make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
 	}
 	c.talk = c.newThread()
 	return c
@@ -175,13 +176,13 @@ func (c *Chronicle) keep(at time.Time, e contract.Event, typ reflect.Type) {
 	for _, owner := range ended {
 		c.conclude(owner, n)
 	}
-	if !r.outcome {
+	if !r.outcome && !c.edited(e, n) {
 		c.enter(e, all, n)
 	}
 	if p, ok := e.Body.(contract.SubagentProgress); ok {
 		c.progressed(e.ID, p)
 	}
-	if k, ok := opens(e); ok {
+	if k, ok := opens(e); ok && !reworded(e) {
 		c.forget(c.open.add(k, n))
 	}
 	c.lives.told(e)

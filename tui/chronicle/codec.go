@@ -21,13 +21,13 @@ const maxLine = 4096
 var prose = map[string]bool{
 	"Text": true, "Prompt": true, "Message": true, "Reason": true, "Summary": true, "Problem": true, "DrawnUp": true,
 	"Accomplished": true, "Remaining": true, "KeyContext": true, "Constraints": true, "OpenQuestions": true,
-	"Choice": true, "Rejected": true, "Why": true, "Command": true, "Expect": true, "Output": true, "Claim": true,
+	"SandboxReason": true, "Digest": true, "Choice": true, "Rejected": true, "Why": true, "Command": true, "Expect": true, "Output": true, "Claim": true,
 }
 
 // identifying are the fields that nobody reads, and no search finds.
 var identifying = map[string]bool{
 	"Session": true, "SessionID": true, "MessageID": true, "MessageIDs": true, "ToolUse": true, "Subagent": true,
-	"Request": true, "Ref": true, "SHA256": true,
+	"Request": true, "Ref": true, "SHA256": true, "Action": true,
 }
 
 // field is what the codec knows of a struct's exported field.

@@ -15,6 +15,8 @@ type Entry struct {
 	// permission, a delivered. It is nil as long as there is none.
 	Outcome   *contract.Event
 	OutcomeAt time.Time
+	// Edited is what a message says since it was changed, nil if it was not.
+	Edited *contract.Message
 	// Progress is the latest word of a running subagent, on its subagent_start.
 	Progress *contract.SubagentProgress
 }

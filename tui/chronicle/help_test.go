@@ -23,7 +23,7 @@ var bodies = []contract.Body{
 	contract.SubagentStop{}, contract.SubagentProgress{}, contract.Turn{}, contract.Context{}, contract.ContextWarning{},
 	contract.Compact{}, contract.Check{}, contract.Handoff{}, contract.Decision{}, contract.Plan{},
 	contract.PermissionRequest{}, contract.Permission{}, contract.Question{}, contract.Accepted{}, contract.Rejected{},
-	contract.Retry{}, contract.Restart{}, contract.Error{}, contract.Notice{}, contract.Done{}, contract.Result{},
+	contract.Takeover{}, contract.Withdrawn{}, contract.Halted{}, contract.Retry{}, contract.Restart{}, contract.Error{}, contract.Notice{}, contract.Done{}, contract.Result{},
 	contract.Unknown{},
 }
 

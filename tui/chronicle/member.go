@@ -24,7 +24,7 @@ func inTalk(e contract.Event) bool {
 	case contract.Done:
 		return e.ID != contract.Arbiter
 	case contract.Session, contract.Question, contract.Decision, contract.Handoff, contract.PermissionRequest, contract.Error,
-		contract.Restart, contract.Notice, contract.ContextWarning, contract.Compact, contract.Rejected, contract.Result:
+		contract.Restart, contract.Notice, contract.Takeover, contract.Withdrawn, contract.Halted, contract.ContextWarning, contract.Compact, contract.Rejected, contract.Result:
 		return true
 	}
 	return false
@@ -37,7 +37,7 @@ func inStream(e contract.Event) bool {
 	case contract.Permission:
 		return b.Behavior != "allow" // nobody asked: a rule allowed what the call tells
 	case contract.Session, contract.State, contract.Delivered, contract.Delta, contract.SubagentProgress, contract.Context,
-		contract.Plan, contract.Accepted, contract.Rejected, contract.Result:
+		contract.Withdrawn, contract.Halted, contract.Plan, contract.Accepted, contract.Rejected, contract.Result:
 		return false
 	}
 	return true

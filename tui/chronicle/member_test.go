@@ -60,6 +60,9 @@ func TestMembership(t *testing.T) {
 		{contract.Event{ID: o, Body: contract.Done{}}, true, true, nil},
 		{contract.Event{ID: a, Body: contract.Done{}}, false, true, nil},
 		{contract.Event{ID: contract.Supervisor, Body: contract.Result{}}, true, false, nil},
+		{contract.Event{ID: o, Body: contract.Takeover{}}, true, true, nil},
+		{contract.Event{ID: contract.Human, Body: contract.Withdrawn{}}, true, false, nil},
+		{contract.Event{ID: contract.Human, Body: contract.Halted{}}, true, false, nil},
 		{contract.Event{ID: o, Body: contract.Unknown{}}, false, true, nil},
 	}
 	seen := map[reflect.Type]bool{}

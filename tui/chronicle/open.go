@@ -63,6 +63,8 @@ func closes(e contract.Event) (key, bool) {
 		k = key{class: requests, id: b.Request}
 	case contract.Delivered:
 		k = key{class: messages, id: b.MessageID}
+	case contract.Withdrawn:
+		k = key{class: messages, id: b.MessageID}
 	}
 	return k, k.known()
 }

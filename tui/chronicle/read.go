@@ -94,6 +94,7 @@ func (c *Chronicle) entry(n int) (Entry, bool) {
 			}
 		}
 	}
+	e.Edited = c.latest(n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p, ok := c.progress[n]; ok {
@@ -102,7 +103,8 @@ func (c *Chronicle) entry(n int) (Entry, bool) {
 	return e, true
 }
 
-// serialBits are those of a stamp that count the words of a running subagent.
+// serialBits are those of a stamp that count the words of a running subagent, or the
+// changes of a message.
 const serialBits = 20
 
 // stamp is another one whenever the entry is.
@@ -113,5 +115,5 @@ func (c *Chronicle) stamp(n int) uint64 {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return uint64(r.link+1)<<serialBits | c.progress[n].serial&(1<<serialBits-1)
+	return uint64(r.link+1)<<serialBits | (c.progress[n].serial+c.edits[n].serial)&(1<<serialBits-1)
 }

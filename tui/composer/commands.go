@@ -15,9 +15,10 @@ const (
 	WantTheme  Want = "THEME"
 	WantRun    Want = "RUN"
 	WantPath   Want = "PATH"
-	WantFile   Want = "FILE"   // that need not exist
-	WantPlan   Want = "CHANGE" // of the plan
-	WantScope  Want = "run"    // the word itself
+	WantFile   Want = "FILE"       // that need not exist
+	WantPlan   Want = "CHANGE"     // of the plan
+	WantScope  Want = "run|always" // one of these words
+	WantRule   Want = "RULE"       // of permissions: all the rest
 )
 
 // Spec is one slash command.
@@ -37,9 +38,11 @@ type param struct {
 // Commands are all the slash commands, in the order of the help.
 var Commands = []Spec{
 	spec("task", "", "the task in full"),
-	spec("note", "TEXT", "tell the Arbiter with its next turn"),
-	spec("steer", "TEXT", "tell the Arbiter now, within its running turn"),
-	spec("stop", "[TEXT]", "interrupt the running turn, then say TEXT"),
+	spec("note", "TEXT", "tell the Arbiter with its next turn; behind an agent's id, as in /note orch-1 TEXT: that agent"),
+	spec("steer", "TEXT", "tell the Arbiter now, within its running turn, or the agent whose id stands first"),
+	spec("stop", "[TEXT]", "interrupt the running turn, then say TEXT, to the agent whose id stands first"),
+	spec("reword", "TEXT", "change your last word that waits"),
+	spec("withdraw", "", "take your last word that waits back"),
 	spec("to", "AGENT TEXT", "tell one agent"),
 	spec("summon", "MODE", "summon an Orchestrator under a mode", "mode"),
 	spec("interrupt", "[AGENT]", "stop the running turn of one agent, or of all"),
@@ -54,7 +57,7 @@ var Commands = []Spec{
 	spec("retry", "", "ask the last agent to try again"),
 	spec("reset", "", "release the Orchestrators and return to idle"),
 	spec("choose", "OPTION", "take one of the ways out that were offered"),
-	spec("allow", "[run]", "allow what is asked for; run: for the whole run"),
+	spec("allow", "[run|always] [RULE]", "allow what is asked for: once, for the whole run, or always here; RULE: all that it covers"),
 	spec("deny", "[TEXT]", "deny what is asked for, and say why"),
 	spec("context", "[AGENT]", "how full the contexts are"),
 	spec("cost", "", "what it has cost"),

@@ -124,7 +124,7 @@ func (c *Composer) complete(open bool) {
 	case ctx.Kind == Name:
 		c.SetCandidates(ctx.Generation, names())
 	case ctx.Want == WantScope:
-		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"}})
+		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"}, {Text: "always", Note: "in this workspace, in later runs too"}})
 	case ctx.Want == WantPlan:
 		c.SetCandidates(ctx.Generation, []Candidate{
 			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"}, {Text: "set", Note: "replace it, one step a line"},

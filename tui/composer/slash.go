@@ -94,7 +94,7 @@ func ParseSlash(text string) (Command, error) {
 // take cuts an argument off. The last one is all the rest, so that names and paths
 // with spaces need no quotes.
 func take(w Want, rest string, last bool) (arg, after string) {
-	if w == WantText {
+	if w == WantText || w == WantRule {
 		return rest, ""
 	}
 	if quote := rest[0]; quote == '"' || quote == '\'' {
@@ -122,8 +122,8 @@ func (p param) check(arg string) string {
 			return fmt.Sprintf("%q is none of show, add, set, nor the number of a step", short(arg))
 		}
 	case WantScope:
-		if arg != string(WantScope) {
-			return fmt.Sprintf("%q is not known here, only run is", short(arg))
+		if arg != "run" && arg != "always" {
+			return fmt.Sprintf("%q is not known here, only run and always are", short(arg))
 		}
 	}
 	return ""

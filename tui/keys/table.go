@@ -46,10 +46,13 @@ const (
 	Documents   Action = "documents"
 	Allow       Action = "allow"
 	AllowRun    Action = "allow for this run"
+	AllowAlways Action = "always allow"
 	Deny        Action = "deny"
+	DenyWhy     Action = "deny with a reason"
 	Judge       Action = "judge"
 	Halt        Action = "halt"
 	Attach      Action = "attach"
+	Withdraw    Action = "withdraw"
 	Stop        Action = "interrupt"
 	PauseRun    Action = "pause"
 	Kill        Action = "kill"
@@ -124,6 +127,7 @@ var Table = []Binding{
 	{Insert, []string{"Esc"}, Read, "read: the keys of the conversation"},
 	{Insert, []string{"Ctrl+G"}, Editor, "write in your own editor"},
 	{Insert, []string{"Ctrl+O"}, Documents, "choose a file of requirements"},
+	{Insert, []string{"Ctrl+X"}, Withdraw, "take the word that is being changed back for good; Esc leaves it as it was"},
 	{Insert, []string{"PgUp"}, PageUp, "scroll the conversation"},
 	{Insert, []string{"PgDn"}, PageDown, "and back"},
 	{Insert, []string{"Alt+Up"}, Up, "scroll up by a line"},
@@ -208,8 +212,10 @@ var Table = []Binding{
 	{Ask, []string{"Shift+Tab", "Left", "h"}, PrevChoice, "the answer before"},
 	{Ask, []string{"Enter"}, Choose, "give the answer that is marked"},
 	{Ask, []string{"y"}, Allow, "yes: allow it this once, leave, end it"},
-	{Ask, []string{"a"}, AllowRun, "allow this very action for the whole run"},
+	{Ask, []string{"a"}, AllowRun, "allow it for the whole run, as a rule where one covers it"},
+	{Ask, []string{"w"}, AllowAlways, "always allow it here: asks what exactly (after Alt+p; else Tab leads there)"},
 	{Ask, []string{"n"}, Deny, "no: deny it, stay"},
+	{Ask, []string{"r"}, DenyWhy, "deny it, and say why (likewise)"},
 	{Ask, []string{"j", "Down"}, Down, "read on"},
 	{Ask, []string{"k", "Up"}, Up, "and back"},
 	{Ask, []string{"PgDn", "Space"}, PageDown, "a page on"},
@@ -288,7 +294,7 @@ func rows(c Context, only map[Action]bool) []Binding {
 var Editing = []Binding{
 	{Insert, []string{"Enter"}, "", "send"},
 	{Insert, []string{"Shift+Enter", "Alt+Enter", "Ctrl+J"}, "", "a new line"},
-	{Insert, []string{"Up", "Down"}, "", "at the first and last row: what was written before"},
+	{Insert, []string{"Up", "Down"}, "", "in an empty input: change your last word that waits; at the first and last row: what was written before"},
 	{Insert, []string{"Ctrl+R"}, "", "search what was written before"},
 	{Insert, []string{"Tab"}, "", "complete: /commands, their arguments, @files"},
 	{Insert, []string{"Ctrl+A", "Ctrl+E"}, "", "beginning and end of the line"},

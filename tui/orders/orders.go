@@ -1,8 +1,10 @@
 package orders
 
 import (
+	"regexp"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/composer"
 )
@@ -11,14 +13,11 @@ import (
 func Of(c composer.Command) (contract.CommandBody, bool) {
 	switch c.Name {
 	case "note":
-		return contract.Say{Text: c.Rest, Strength: contract.Note}, true
+		return say(c, contract.Note), true
 	case "steer":
-		return contract.Say{Text: c.Rest, Strength: contract.Steer}, true
+		return say(c, contract.Steer), true
 	case "stop":
-		if c.Rest == "" {
-			return contract.Interrupt{}, true
-		}
-		return contract.Say{Text: c.Rest, Strength: contract.Stop}, true
+		return say(c, contract.Stop), true
 	case "to":
 		return contract.Say{To: c.Arg(0), Text: c.Arg(1)}, true
 	case "summon":
@@ -64,14 +63,37 @@ func plan(c composer.Command) (contract.CommandBody, bool) {
 	return contract.SetPlan{Steps: steps}, true
 }
 
-// Permit answers a permission request: /allow, /allow run, /deny [TEXT].
-func Permit(c composer.Command, request string) contract.Permit {
-	p := contract.Permit{Request: request, Behavior: "allow"}
-	switch {
-	case c.Name == "deny":
+// Permit answers a permission request: /allow, /allow run RULE, /allow always, /deny TEXT.
+func Permit(c composer.Command, request *supervisor.Permit) contract.Permit {
+	p := contract.Permit{Request: request.ID, Behavior: "allow", Action: request.Hash()}
+	if c.Name == "deny" {
 		p.Behavior, p.Message = "deny", c.Rest
-	case c.Arg(0) != "":
-		p.Scope = contract.ScopeRun
+		return p
 	}
+	p.Scope, p.Rule = c.Arg(0), c.Arg(1)
 	return p
+}
+
+var agentID = regexp.MustCompile(`^(?:arbiter|orch-[1-9][0-9]{0,5})$`)
+
+// addressed tells the agent that a text begins with the id of from the rest; empty: it
+// begins with none.
+func addressed(text string) (to, rest string) {
+	word := text
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		word = text[:i]
+	}
+	if !agentID.MatchString(word) {
+		return "", text
+	}
+	return word, strings.TrimSpace(text[len(word):])
+}
+
+// say is a word of a strength, to the Arbiter or to the agent that is named first.
+func say(c composer.Command, strength string) contract.CommandBody {
+	to, text := addressed(c.Rest)
+	if text == "" && strength == contract.Stop {
+		return contract.Interrupt{ID: to}
+	}
+	return contract.Say{To: to, Text: text, Strength: strength}
 }

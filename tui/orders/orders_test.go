@@ -21,6 +21,12 @@ func TestOf(t *testing.T) {
 		"/stop at once":                    contract.Say{Text: "at once", Strength: contract.Stop},
 		"/to orch-2 a word\nor two":        contract.Say{To: "orch-2", Text: "a word\nor two"},
 		"/help":                            nil,
+		"/note orch-2 a word\nor two":      contract.Say{To: "orch-2", Text: "a word\nor two", Strength: contract.Note},
+		"/steer orch-1 use make":           contract.Say{To: "orch-1", Text: "use make", Strength: contract.Steer},
+		"/steer orch-1x use make":          contract.Say{Text: "orch-1x use make", Strength: contract.Steer},
+		"/steer the orch-1 way":            contract.Say{Text: "the orch-1 way", Strength: contract.Steer},
+		"/stop orch-1":                     contract.Interrupt{ID: "orch-1"},
+		"/stop arbiter wait":               contract.Say{To: "arbiter", Text: "wait", Strength: contract.Stop},
 	} {
 		c, err := composer.ParseSlash(typed)
 		if err != nil {
@@ -35,17 +41,20 @@ func TestOf(t *testing.T) {
 }
 
 func TestPermit(t *testing.T) {
+	request := &supervisor.Permit{ID: "p", Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
 	for typed, want := range map[string]contract.Permit{
-		"/allow":          {Request: "p", Behavior: "allow"},
-		"/allow run":      {Request: "p", Behavior: "allow", Scope: "run"},
-		"/deny":           {Request: "p", Behavior: "deny"},
-		"/deny not today": {Request: "p", Behavior: "deny", Message: "not today"},
+		"/allow":                        {Request: "p", Behavior: "allow"},
+		"/allow run":                    {Request: "p", Behavior: "allow", Scope: "run"},
+		"/allow always Bash(go test *)": {Request: "p", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"},
+		"/deny":                         {Request: "p", Behavior: "deny"},
+		"/deny not today":               {Request: "p", Behavior: "deny", Message: "not today"},
 	} {
 		c, err := composer.ParseSlash(typed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Permit(c, "p"); got != want {
+		want.Action = request.Hash() // of what was asked for, whatever the answer
+		if got := Permit(c, request); got != want {
 			t.Errorf("%q: %+v", typed, got)
 		}
 	}

@@ -23,6 +23,7 @@ type Ask struct {
 	armed time.Time
 
 	body  []cell.Line // laid out for the width
+	read  bool        // it was in sight to its end
 	width int
 	spots []spot // where the choices are, as last drawn
 }
@@ -35,7 +36,7 @@ func NewAsk(look *cell.Look) *Ask { return &Ask{page: newPage(look)} }
 
 // Set replaces the question. It can be answered at once; see Arm.
 func (a *Ask) Set(d AskData) {
-	a.data, a.body, a.width, a.spots, a.armed = d, nil, -1, nil, time.Time{}
+	a.data, a.body, a.width, a.spots, a.armed, a.read = d, nil, -1, nil, time.Time{}, d.Body == nil
 	a.focus = max(min(d.Focus, len(d.Choices)-1), 0)
 	a.Top()
 }
@@ -75,7 +76,7 @@ func (a *Ask) Choose(now time.Time) (value string, ok bool) {
 	if len(a.data.Choices) == 0 || a.refuse(now) {
 		return "", false
 	}
-	return a.data.Choices[a.focus].Value, true
+	return a.value(a.focus)
 }
 
 // Press takes the choice of a hot key, unless it is too early. Every character that
@@ -87,7 +88,7 @@ func (a *Ask) Press(r rune, now time.Time) (value string, ok bool) {
 	for i, c := range a.data.Choices {
 		if c.Key != 0 && unicode.ToLower(c.Key) == unicode.ToLower(r) {
 			a.focus = i
-			return c.Value, true
+			return a.value(i)
 		}
 	}
 	return "", false
@@ -101,11 +102,21 @@ func (a *Ask) Click(x, y int, now time.Time) (value string, ok bool) {
 				return "", false
 			}
 			a.focus = i
-			return a.data.Choices[i].Value, true
+			return a.value(i)
 		}
 	}
 	return "", false
 }
+
+// value is what a choice says, unless more has to be read before.
+func (a *Ask) value(i int) (string, bool) {
+	if a.barred(i) {
+		return "", false
+	}
+	return a.data.Choices[i].Value, true
+}
+
+func (a *Ask) barred(i int) bool { return a.data.Choices[i].Whole && !a.read }
 
 // Draw implements tview.Primitive.
 func (a *Ask) Draw(screen tcell.Screen) {
@@ -127,6 +138,10 @@ func (a *Ask) Draw(screen tcell.Screen) {
 		}
 	}
 	head, body, note, choices := a.parts(inner, h, framed)
+	if !a.read && a.below() == 0 {
+		a.read = true
+		head, body, note, choices = a.parts(inner, h, framed)
+	}
 	rows := len(head) + len(body) + len(note) + len(choices)
 	if framed {
 		rows += 2
@@ -176,7 +191,10 @@ func (a *Ask) parts(inner, h int, framed bool) (head, body, note []cell.Line, ch
 	for _, l := range a.data.Head {
 		head = append(head, cell.Wrap(l, inner)...)
 	}
-	if a.data.Note != "" {
+	switch {
+	case a.data.Unread != "" && !a.read:
+		note = cell.WrapText(cell.Warn, a.data.Unread, inner)
+	case a.data.Note != "":
 		note = cell.WrapText(cell.Dim, a.data.Note, inner)
 	}
 	choices = a.rows(inner, h)
@@ -269,7 +287,7 @@ func (a *Ask) paint(box cell.Canvas, head, body, note []cell.Line, choices [][]i
 		for _, n := range row {
 			at := x
 			x = box.Line(x, y, a.label(n))
-			if early {
+			if early || a.barred(n) {
 				box.Restyle(at, y, x-at, cell.Dim)
 			}
 			a.spots[n] = spot{left + at, top + y, max(min(x, w)-at, 0)}

@@ -103,6 +103,7 @@ type Choice struct {
 	Key   rune   // hot key, without regard to case; 0: none
 	Label string
 	Grave bool // it cannot be taken back
+	Whole bool // taken only once the body was in sight to its end
 }
 
 // AskData is a dialog.
@@ -115,4 +116,5 @@ type AskData struct {
 	Choices []Choice
 	Focus   int    // the choice at hand at first
 	Note    string // below: what is at stake, or how many more wait
+	Unread  string // in its place while the body was not in sight to its end
 }

@@ -83,7 +83,7 @@ func permit() AskData {
 			}
 			return lines
 		},
-		Choices: []Choice{{"yes", 'y', "Allow once", false}, {"run", 'a', "Allow for this run", true}, {"no", 'n', "Refuse", false}, {"why", 'w', "Refuse, and say why", false}},
+		Choices: []Choice{{"yes", 'y', "Allow once", false, false}, {"run", 'a', "Allow for this run", true, false}, {"no", 'n', "Refuse", false, false}, {"why", 'w', "Refuse, and say why", false, false}},
 		Focus:   2,
 		Note:    "No rule speaks of it. 2 more requests wait.",
 	}

@@ -43,7 +43,7 @@ func dread(l *cell.Look, text string, random *rand.Rand) []tview.Primitive {
 		agents = append(agents, Agent{ID: fmt.Sprint(i), Name: text, Mode: text, State: text, Busy: i%3 == 0, Known: i%2 == 0, Tokens: random.Int() - math.MaxInt/2, Window: random.Int() - math.MaxInt/2,
 			Pct: []float64{math.NaN(), math.Inf(1), -5, 1e18, 50}[random.IntN(5)], Level: text, Doing: text, Age: time.Duration(random.Int64() - math.MaxInt64/2), Bell: i%5 == 0, Past: i%7 == 0})
 		groups = append(groups, HelpGroup{text, []HelpRow{{text, text}, {"k", text}, {text, "k"}}[:random.IntN(4)]})
-		choices = append(choices, Choice{text, rune(random.IntN(200)), text, i%2 == 0})
+		choices = append(choices, Choice{text, rune(random.IntN(200)), text, i%2 == 0, i%3 == 0})
 	}
 	s.Set(list, time.Unix(1e9, 0))
 	s.Down(random.IntN(50))

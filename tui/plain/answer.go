@@ -12,6 +12,8 @@ type answer struct {
 	request  string // its id; empty: the line is no answer
 	behavior string
 	scope    string
+	rule     string
+	action   string
 	reason   string
 	problem  string // why it is none, though it was meant as one
 }
@@ -19,8 +21,8 @@ type answer struct {
 // verbs are the words an answer may be given in.
 var verbs = map[string]struct{ behavior, scope string }{
 	"y": {"allow", "once"}, "yes": {"allow", "once"}, "allow": {"allow", "once"},
-	"run": {"allow", "run"},
-	"n":   {"deny", ""}, "no": {"deny", ""}, "deny": {"deny", ""},
+	"run": {"allow", "run"}, "always": {"allow", "always"},
+	"n": {"deny", ""}, "no": {"deny", ""}, "deny": {"deny", ""},
 }
 
 // answer reads a line as one, if a request is open. Which request is meant has to be
@@ -56,6 +58,11 @@ func (v *voice) answer(line string) answer {
 	}
 	n, err := strconv.Atoi(number)
 	i := slices.IndexFunc(v.open, func(r request) bool { return r.number == n })
+	rule := ""
+	switch {
+	case i >= 0 && len(rest) == 1 && what.scope != "once" && what.behavior == "allow" && v.open[i].rule(rest[0]) != "":
+		rule, rest = v.open[i].rule(rest[0]), nil
+	}
 	switch {
 	case i < 0 && what.behavior == "allow" && len(rest) > 0:
 		return answer{} // "run 2 tests"
@@ -64,14 +71,14 @@ func (v *voice) answer(line string) answer {
 	case what.behavior == "allow" && len(rest) > 0:
 		return answer{problem: fmt.Sprintf("That was not taken. To allow request %d, say %d %s and nothing more.", n, n, verb)}
 	}
-	return answer{request: v.open[i].id, behavior: what.behavior, scope: what.scope, reason: strings.Join(rest, " ")}
+	return answer{request: v.open[i].id, action: v.open[i].action, rule: rule, behavior: what.behavior, scope: what.scope, reason: strings.Join(rest, " ")}
 }
 
 // choices are the answers that can be given.
 func (v *voice) choices() string {
 	var list []string
 	for _, r := range v.open {
-		list = append(list, fmt.Sprintf("%d y, %d run, or %d n REASON.", r.number, r.number, r.number))
+		list = append(list, fmt.Sprintf("%d y, %d run, %d always, or %d n REASON.", r.number, r.number, r.number, r.number))
 	}
 	return strings.Join(list, " ")
 }

@@ -65,11 +65,11 @@ func TestPermissionIsAsked(t *testing.T) {
 		ask := contract.PermissionRequest{Request: "r-9", Tool: "Bash", Input: json.RawMessage(`{"command":"rm -rf build\nls"}`), Reason: "It deletes"}
 		s.tell("orch-1", ask)
 		s.tell("orch-1", ask)
-		s.expect("Request 1. Orchestrator I asks leave to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It deletes\nAnswer with: 1 y, 1 run (for the whole run), or 1 n REASON.\n\n")
+		s.expect("Request 1. Orchestrator I asks leave to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It deletes\nAnswer with: 1 y, 1 run (this very action, for the whole run), 1 always (in later runs here, too), or 1 n REASON.\n\n")
 		s.tell("orch-2", contract.PermissionRequest{Request: "r-10", Tool: "Read", Input: json.RawMessage(`{"file_path":"/etc/passwd","limit":5}`)})
-		s.expect("Request 2. Orchestrator II asks leave to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer with: 2 y, 2 run (for the whole run), or 2 n REASON.\n\n")
+		s.expect("Request 2. Orchestrator II asks leave to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer with: 2 y, 2 run (this very action, for the whole run), 2 always (in later runs here, too), or 2 n REASON.\n\n")
 		s.say("y")
-		s.expect("Say which: 1 y, 1 run, or 1 n REASON. 2 y, 2 run, or 2 n REASON.\n")
+		s.expect("Say which: 1 y, 1 run, 1 always, or 1 n REASON. 2 y, 2 run, 2 always, or 2 n REASON.\n")
 		s.say("2 n it is not yours", "run the tests, please", "1 RUN")
 		want := []contract.CommandBody{
 			contract.Permit{Request: "r-10", Behavior: "deny", Message: "it is not yours"},
@@ -93,13 +93,23 @@ func TestPermissionIsAsked(t *testing.T) {
 
 // TestAnswers: leave is given by what can mean nothing else.
 func TestAnswers(t *testing.T) {
-	v := &voice{open: []request{{3, "c"}, {12, "l"}}}
-	allow := func(id, scope string) answer { return answer{request: id, behavior: "allow", scope: scope} }
+	v := &voice{open: []request{{number: 3, id: "c", action: "ac", rules: []string{"Bash(go *)", "Bash"}}, {number: 12, id: "l", action: "al"}}}
+	allow := func(id, scope string) answer {
+		return answer{request: id, behavior: "allow", scope: scope, action: "a" + id}
+	}
+	by := func(id, scope, rule string) answer { a := allow(id, scope); a.rule = rule; return a }
 	for line, want := range map[string]answer{
 		"3 y": allow("c", "once"), "y 3": allow("c", "once"), " 12  Yes ": allow("l", "once"), "3 run": allow("c", "run"), "run 12": allow("l", "run"),
-		"3 n":                 {request: "c", behavior: "deny"},
-		"n 3 use make":        {request: "c", behavior: "deny", reason: "use make"},
-		"3 no use  make":      {request: "c", behavior: "deny", reason: "use make"},
+		"3 n":                 {request: "c", action: "ac", behavior: "deny"},
+		"n 3 use make":        {request: "c", action: "ac", behavior: "deny", reason: "use make"},
+		"3 no use  make":      {request: "c", action: "ac", behavior: "deny", reason: "use make"},
+		"3 run a":             by("c", "run", "Bash(go *)"),
+		"always 3 B":          by("c", "always", "Bash"),
+		"3 always":            allow("c", "always"),
+		"3 always c":          {problem: "That was not taken. To allow request 3, say 3 always and nothing more."},
+		"3 y a":               {problem: "That was not taken. To allow request 3, say 3 y and nothing more."},
+		"12 run a":            {problem: "That was not taken. To allow request 12, say 12 run and nothing more."},
+		"always a":            {},
 		"hello":               {},
 		"3":                   {},
 		"3 apples":            {},
@@ -107,13 +117,13 @@ func TestAnswers(t *testing.T) {
 		"no that is wrong":    {},
 		"yes please go on":    {},
 		"run 2 tests":         {},
-		"4 y":                 {problem: "No request 4 is open. 3 y, 3 run, or 3 n REASON. 12 y, 12 run, or 12 n REASON."},
+		"4 y":                 {problem: "No request 4 is open. 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."},
 		"99999999999999999 y": {},
 		"3 y but carefully":   {problem: "That was not taken. To allow request 3, say 3 y and nothing more."},
-		"n":                   {problem: "Say which: 3 y, 3 run, or 3 n REASON. 12 y, 12 run, or 12 n REASON."},
+		"n":                   {problem: "Say which: 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."},
 	} {
 		if line == "99999999999999999 y" {
-			want.problem = "No request 99999999999999999 is open. 3 y, 3 run, or 3 n REASON. 12 y, 12 run, or 12 n REASON."
+			want.problem = "No request 99999999999999999 is open. 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."
 		}
 		if got := v.answer(line); got != want {
 			t.Errorf("%q: %+v, want %+v", line, got, want)

@@ -165,7 +165,7 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 			s.say(a.problem, true)
 			return
 		case a.request != "":
-			s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Message: a.reason})
+			s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule, Action: a.action, Message: a.reason})
 			return
 		}
 	}

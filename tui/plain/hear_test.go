@@ -38,7 +38,7 @@ func FuzzLines(f *testing.F) {
 		if len(got) != len(want) {
 			t.Fatalf("%d lines, want %d", len(got), len(want))
 		}
-		v := &voice{open: []request{{1, "r"}}}
+		v := &voice{open: []request{{number: 1, id: "r"}}}
 		for i := range want {
 			if w := strings.ToValidUTF8(strings.TrimRight(want[i], "\r"), "\uFFFD"); got[i] != w {
 				t.Errorf("line %d: %q, want %q", i, got[i], w)

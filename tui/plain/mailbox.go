@@ -67,7 +67,7 @@ func (m *mailbox) take() (events []event, lost int) {
 // last that is said.
 func urgent(b contract.Body) bool {
 	switch b.(type) {
-	case contract.Question, contract.PermissionRequest, contract.Permission, contract.Error, contract.Rejected, contract.Result:
+	case contract.Question, contract.PermissionRequest, contract.Permission, contract.Error, contract.Rejected, contract.Halted, contract.Takeover, contract.Result:
 		return true
 	}
 	return false

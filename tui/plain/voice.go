@@ -31,7 +31,22 @@ type voice struct {
 type request struct {
 	number int
 	id     string
+	action string   // its hash: what an answer is for
+	rules  []string // that cover it, by letters
 }
+
+// rule is the one that a letter stands for; empty: none.
+func (r request) rule(letter string) string {
+	if len(letter) != 1 {
+		return ""
+	}
+	if i := int(letter[0]|0x20) - 'a'; i >= 0 && i < len(r.rules) {
+		return r.rules[i]
+	}
+	return ""
+}
+
+const mostRules = 9 // that are offered with a request
 
 // use is what an agent has done with tools.
 type use struct {
@@ -69,7 +84,7 @@ func (v *voice) tell(at time.Time, e contract.Event) (text string, isUrgent bool
 		v.count(e.ID, text)
 		return "", false
 	case contract.Message:
-		if !v.verbose && (b.From == contract.Supervisor || b.From == contract.Human) {
+		if !v.verbose && (b.From == contract.Supervisor || b.From == contract.Human && !b.Edited) {
 			return "", false // the machine's own, and what was typed here
 		}
 		if before, _, inherits := strings.Cut(text, handedOver); inherits && b.Kind == "brief" && !v.verbose {
@@ -107,9 +122,17 @@ func (v *voice) asked(b contract.PermissionRequest, text string) string {
 		return ""
 	}
 	v.numbers++
-	v.open = append(v.open, request{v.numbers, b.Request})
-	return fmt.Sprintf("Request %d. %s\nAnswer with: %d y, %d run (for the whole run), or %d n REASON.",
-		v.numbers, strings.TrimRight(text, "\n"), v.numbers, v.numbers, v.numbers)
+	n, rules := v.numbers, b.Suggestions[:min(len(b.Suggestions), mostRules)]
+	v.open = append(v.open, request{n, b.Request, b.Action, rules})
+	offer := ""
+	for i, rule := range rules {
+		offer += fmt.Sprintf("\n  %c: %s", 'a'+i, sanitize.Line(rule, 300))
+	}
+	if offer != "" {
+		offer = fmt.Sprintf("\nRules that cover it, for %d run %c or %d always %c:%s", n, 'a', n, 'a', offer)
+	}
+	return fmt.Sprintf("Request %d. %s%s\nAnswer with: %d y, %d run (this very action, for the whole run), %d always (in later runs here, too), or %d n REASON.",
+		n, strings.TrimRight(text, "\n"), offer, n, n, n, n)
 }
 
 // decided says how a request that was announced was decided.

@@ -1,0 +1,122 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// TestPlanting: what others run later, outside, cannot be changed, nor can what it lies in be
+// moved away and made anew. Each script works without the sandbox, as the last case shows.
+func TestPlanting(t *testing.T) {
+	w := newWorld(t)
+	base := filepath.Dir(w.home)
+	extra := filepath.Join(base, "extra")
+	if err := os.Mkdir(extra, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.cfg.Write = []string{extra}
+	git := func(args ...string) {
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		cmd.Dir, cmd.Env = w.work, w.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	for _, dir := range []string{w.work, extra} {
+		git("init", "-q", dir)
+	}
+	git("commit", "-q", "--allow-empty", "-m", "x")
+	git("worktree", "add", "-q", filepath.Join(base, "tree"))
+	module := filepath.Join(w.work, ".git", "modules", "libs", "deep", "one") // a submodule's name is its path
+	git("init", "-q", "--bare", module)
+	put(t, filepath.Join(w.work, ".git", "info", "attributes"), "")
+	put(t, filepath.Join(w.work, "a", "b", "private"), "PRIVATE")
+	w.cfg.Hide = append(w.cfg.Hide, filepath.Join(w.work, "a", "b", "private"))
+	snapshot := filepath.Join(w.home, ".claude", "shell-snapshots", "snapshot-bash-1.sh")
+	put(t, snapshot, "true")
+	put(t, filepath.Join(w.home, ".claude", "session-env", "s", "hook-0.sh"), "true")
+
+	scripts := map[string]string{
+		"a submodule's configuration":           "echo x >> .git/modules/libs/deep/one/config",
+		"a submodule's hook":                    "echo x > .git/modules/libs/deep/one/hooks/post-checkout",
+		"a submodule made anew":                 "mv .git/modules/libs/deep/one .git/old",
+		"its parent made anew":                  "mv .git/modules/libs .git/old",
+		"all of them made anew":                 "mv .git/modules .git/old",
+		"attributes":                            "echo x > .git/info/attributes",
+		"their directory":                       "mv .git/info .git/old",
+		"another repository for a worktree":     "echo /x > .git/worktrees/tree/commondir",
+		"the worktree's directory":              "mv .git/worktrees/tree .git/old",
+		"all worktrees":                         "mv .git/worktrees .git/old",
+		"a hook in what else may be written to": "echo x > " + extra + "/.git/hooks/pre-commit",
+		"what is hidden, moved":                 "mv a c || mv a/b a/c",
+		"another session's shell":               "echo x >> ~/.claude/shell-snapshots/snapshot-bash-1.sh",
+		"another session's environment":         "echo x >> ~/.claude/session-env/s/hook-0.sh",
+	}
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			_, _ = w.sh(t, script) // what it says inside, where a file may be its own, is nothing
+			for path, want := range map[string]string{
+				snapshot: "true", filepath.Join(w.home, ".claude", "session-env", "s", "hook-0.sh"): "true", filepath.Join(w.work, ".git", "info", "attributes"): "",
+				filepath.Join(w.work, "a", "b", "private"): "PRIVATE", filepath.Join(w.work, ".git", "worktrees", "tree", "commondir"): "../..\n",
+			} {
+				if got, err := os.ReadFile(path); err != nil || string(got) != want {
+					t.Errorf("%s: %s is %q, %v", script, path, got, err)
+				}
+			}
+			for _, path := range []string{filepath.Join(module, "hooks", "post-checkout"), filepath.Join(extra, ".git", "hooks", "pre-commit")} {
+				if _, err := os.Lstat(path); err == nil {
+					t.Errorf("%s: %s is there", script, path)
+				}
+			}
+			if config, err := os.ReadFile(filepath.Join(module, "config")); err != nil || strings.HasSuffix(string(config), "x\n") {
+				t.Errorf("%s: the configuration is %q, %v", script, config, err)
+			}
+		})
+	}
+	// A repository that takes its configuration from elsewhere cannot be prevented: there is
+	// nothing to guard. It is found before anything else is started there.
+	if out, err := w.sh(t, "echo /x > .git/commondir"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command("/bin/true")
+	cmd.Dir, cmd.Env = w.work, w.env
+	if err := Wrap(cmd, &w.cfg); err == nil || !strings.Contains(err.Error(), "planted") {
+		t.Errorf("with a commondir: %v", err)
+	}
+	for name, script := range scripts {
+		cmd := exec.Command("/bin/sh", "-c", script)
+		cmd.Dir, cmd.Env = w.work, w.env
+		if strings.HasPrefix(script, "echo") {
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s does not work outside either: %v: %s", name, err, out)
+			}
+		}
+	}
+}
+
+// TestPlaces that are no workspace for a sandbox: what runs by itself lies in them, or they
+// lie in what is hidden.
+func TestPlaces(t *testing.T) {
+	w := newWorld(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(w.home, link); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(w.home, ".ssh", "repo", "x"), "")
+	put(t, filepath.Join(w.state, "repo", "x"), "")
+	for dir, want := range map[string]string{
+		w.home: "home directory", filepath.Dir(w.home): "home directory", link: "home directory",
+		filepath.Join(w.home, ".ssh"): "hidden", filepath.Join(w.home, ".ssh", "repo"): "hidden", filepath.Join(w.state, "repo"): "hidden", filepath.Join(link, ".ssh", "repo"): "hidden",
+	} {
+		cmd := exec.Command("/bin/true")
+		cmd.Dir, cmd.Env = dir, w.env
+		if err := Wrap(cmd, &bridge.SandboxConfig{Program: w.cfg.Program, Hide: w.cfg.Hide}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", dir, err, want)
+		}
+	}
+}

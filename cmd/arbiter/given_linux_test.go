@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// hostileEnvironment is what a shell, another tool or an enclosing session may have left, and
+// what would change the agents, load code into them, or be read by them.
+var hostileEnvironment = []string{
+	"NODE_OPTIONS=--require /tmp/x.js", "NODE_PATH=/tmp", "BUN_OPTIONS=--preload /tmp/x.js", "ELECTRON_RUN_AS_NODE=1", "LD_PRELOAD=", "LD_AUDIT=", "LD_LIBRARY_PATH=/nowhere",
+	"DYLD_INSERT_LIBRARIES=/tmp/x.dylib", "BASH_ENV=/tmp/x.sh", "ENV=/tmp/x.sh", "PROMPT_COMMAND=id", "BASH_FUNC_ls%%=() { id; }", "SHELLOPTS=xtrace", "PS4=$(id)",
+	"GIT_SSH_COMMAND=id", "GIT_EXTERNAL_DIFF=id", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.pager", "GIT_CONFIG_VALUE_0=id", "GIT_DIR=/tmp",
+	"PYTHONSTARTUP=/tmp/x.py", "PYTHONPATH=/tmp", "PERL5OPT=-Mx", "RUBYOPT=-rx", "JAVA_TOOL_OPTIONS=-javaagent:x", "EDITOR=id", "VISUAL=id", "PAGER=id", "BROWSER=id",
+	"GITHUB_TOKEN=ghp_0", "NPM_TOKEN=n", "DATABASE_URL=postgres://u:p@h/d", "KUBECONFIG=/tmp/k", "DOCKER_HOST=tcp://h", "SUDO_ASKPASS=/tmp/x", "DBUS_SESSION_BUS_ADDRESS=unix:path=/x",
+	"CLAUDECODE=1", "CLAUDE_PID=1", "CLAUDE_ENV_FILE=/tmp/x", "CLAUDE_PROJECT_DIR=/tmp", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_SESSION_ID=s", "CLAUDE_CODE_SSE_PORT=1",
+	"CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_MESSAGING_SOCKET=s", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1", "CLAUDE_CODE_TASK_LIST_ID=l",
+	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=0", "DISABLE_AUTOUPDATER=0", "IS_SANDBOX=1",
+	"ARBITER_LOCK_FD=9", "ARBITER_HOOK_TOKEN=t", "ARBITER_HOOK_SOCKET=/tmp/s",
+}
+
+// TestWhatAnAgentIsGiven starts arbiter with all of that, and with files left open, and has
+// a program in claude's place write down what came of it.
+func TestWhatAnAgentIsGiven(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	claude, secret := filepath.Join(dir, "claude"), filepath.Join(dir, "secret")
+	program := `#!/bin/sh
+case "$1" in --version) echo '2.1.329 (Claude Code)'; exit;; esac
+mkdir '` + dir + `/first' || exit 1
+cd '` + dir + `/first'
+tr '\0' '\n' </proc/$$/environ >environ
+printf '%s\n' "$@" >arguments
+exec ls -l /proc/self/fd/ 2>/dev/null >files
+`
+	if err := os.WriteFile(claude, []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json", "--claude", claude, "--task", "Weave")
+	for range 3 { // as a shell leaves them that was told so
+		f, err := os.Open(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, f)
+	}
+	s.launch()
+	s.finish(contract.ExitEnvironment) // it is no claude
+
+	read := func(name string) []string {
+		raw, err := os.ReadFile(filepath.Join(dir, "first", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")
+	}
+	var names []string
+	for _, entry := range read("environ") {
+		name, value, _ := strings.Cut(entry, "=")
+		names = append(names, name)
+		if slices.Contains(hostileEnvironment, entry) {
+			t.Errorf("it was given %s=%s", name, value)
+		}
+	}
+	slices.Sort(names)
+	want := []string{
+		"ANTHROPIC_API_KEY", "ARBITER_AGENT", "ARBITER_RUN", "ARBITER_TOOL_SHELL", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "CLAUDE_CODE_SHELL_PREFIX", "DISABLE_AUTOUPDATER", "HOME", "LANG", "PATH", "TMPDIR",
+	}
+	if d := cmp.Diff(want, names); d != "" {
+		t.Errorf("variables, -want +got:\n%s", d)
+	}
+	arguments := read("arguments")
+	for _, pair := range [][2]string{{"--setting-sources", "user"}, {"--permission-prompt-tool", "stdio"}, {"--permission-mode", "default"}} {
+		if at := slices.Index(arguments, pair[0]); at < 0 || at+1 >= len(arguments) || arguments[at+1] != pair[1] {
+			t.Errorf("%s is not %s: %q", pair[0], pair[1], arguments)
+		}
+	}
+	if !slices.Contains(arguments, "--strict-mcp-config") {
+		t.Errorf("MCP servers of others are not kept out: %q", arguments)
+	}
+	for _, line := range read("files")[1:] {
+		_, line, _ = strings.Cut(line, ":") // of the time
+		_, line, _ = strings.Cut(line, " ")
+		fd, target, _ := strings.Cut(line, " -> ")
+		if !slices.Contains([]string{"0", "1", "2"}, fd) && !strings.HasPrefix(target, "/proc/") { // what lists them
+			t.Errorf("it has %s open, as %s", target, fd)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+)
+
+// TestGrantsAreListedAndTakenBack: what was always allowed in a workspace is seen there, and only there; it goes by
+// number or rule, all or nothing; what cannot be believed is told with a code of its own.
+func TestGrantsAreListedAndTakenBack(t *testing.T) {
+	state, work := t.TempDir(), t.TempDir()
+	store, err := grants.Open(state, work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	action := strings.Repeat("ab", 32)
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	give := func() {
+		t.Helper()
+		for _, g := range []grants.Grant{
+			{Rule: "Bash(git *)", Run: "d4a65516-1d04-49dd-95ac-721a5047b226", At: at}, {Rule: "Edit(src/**)", At: at}, {Action: action, Tool: "Bash", At: at},
+		} {
+			if err := store.Add(g); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	give()
+	try := func(want contract.Exit, says string, args ...string) string {
+		t.Helper()
+		var out, errs strings.Builder
+		args = append(append([]string{"arbiter", "grants"}, args...), "--state-dir", state, "--cwd", work)
+		if code := run(args, strings.NewReader(""), &out, &errs); code != int(want) || !strings.Contains(out.String()+errs.String(), says) {
+			t.Errorf("%v: code %d, %s%s", args[1:], code, out.String(), errs.String())
+		}
+		return out.String()
+	}
+	try(contract.ExitComplete, "in run d4a65516 (arbiter logs d4a65516 --audit")
+	var r grantsReport
+	if err := json.Unmarshal([]byte(try(contract.ExitComplete, "", "ls", "--json")), &r); err != nil || len(r.Grants) != 3 || r.Grants[2].Action != action {
+		t.Errorf("%v, %+v", err, r)
+	}
+	for says, args := range map[string][]string{
+		"there is no entry 4":      {"rm", "1", "4"},
+		"there is no entry 0":      {"rm", "0"},
+		`nothing allows "Bash"`:    {"rm", "Bash"},
+		`nothing allows ""`:        {"rm", ""},
+		"takes numbers or rules":   {"rm"},
+		"or --all":                 {"rm", "--all", "1"},
+		`no command "drop"`:        {"drop"},
+		"takes no argument":        {"ls", "x"},
+		"flag provided but not":    {"rm", "--al"},
+		"there is no entry 999999": {"rm", "999999"},
+	} {
+		try(contract.ExitUsage, says, args...)
+	}
+	if kept, _, _ := store.Load(); len(kept) != 3 {
+		t.Errorf("something is gone: %v", kept)
+	}
+	try(contract.ExitComplete, "Taken back: Edit(src/**)", "rm", "2", "Bash(git *)")
+	try(contract.ExitComplete, action)
+	try(contract.ExitComplete, "Taken back: one exact action of Bash", "rm", action)
+	try(contract.ExitComplete, "Nothing is always allowed here.")
+
+	give()
+	raw, err := os.ReadFile(store.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = []byte(strings.Replace(string(raw), `"human"`, `"orch-1"`, 1))
+	if err := os.WriteFile(store.Path(), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	try(contract.ExitFailed, "only a human gives any")
+	try(contract.ExitComplete, "Taken back: 3.", "rm", "--all")
+	try(contract.ExitComplete, "Taken back: 0.", "rm", "--all")
+	if err := os.WriteFile(store.Path(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	try(contract.ExitEnvironment, "then remove it")
+	if err := os.Chmod(store.Path(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	try(contract.ExitEnvironment, "not safe to use", "rm", "--all")
+	var errs strings.Builder
+	if code := run([]string{"arbiter", "grants", "--cwd", work + "/none"}, nil, &errs, &errs); code != int(contract.ExitUsage) {
+		t.Errorf("of no workspace: %d, %s", code, errs.String())
+	}
+}
+
+// TestRulesForNobody: a rule whose tool nobody knows is told of, and what is given empty is not taken for the default.
+func TestRulesForNobody(t *testing.T) {
+	try := func(want contract.Exit, says string, args ...string) {
+		t.Helper()
+		var out, errs strings.Builder
+		args = append([]string{"arbiter"}, args...)
+		if code := run(args, strings.NewReader(""), &out, &errs); code != int(want) || !strings.Contains(errs.String(), says) {
+			t.Errorf("%v: code %d, %s", args[1:], code, errs.String())
+		}
+	}
+	state := t.TempDir()
+	try(contract.ExitComplete, "may hold for nothing: --deny Bsh", "--json", "--no-input", "--stand-in", "--scenario", "small-job", "--state-dir", state,
+		"--deny", "Bsh", "--deny", "mcp__any", "--ask", "NotebookEdit", "--task", "x")
+	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)
+	try(contract.ExitUsage, "the RUN is empty", "halt", "", "--state-dir", state)
+	try(contract.ExitUsage, "no arbiter runs in", "halt", "--state-dir", state)
+	try(contract.ExitUsage, "true or false is wanted", "--trust=maybe")
+}

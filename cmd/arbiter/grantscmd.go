@@ -1,0 +1,198 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+)
+
+func (e env) grantsCommand() *cli.Command {
+	cwd := func() cli.Flag {
+		return &cli.StringFlag{Name: "cwd", Usage: "the workspace `DIR` (default: the current directory)"}
+	}
+	list := []cli.Flag{cwd(), stateDirFlag(), &cli.BoolFlag{Name: "json", Usage: "as one JSON object"}}
+	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not believed, so they allow nothing; 2 bad usage,
+or no such entry; 5 the workspace or the file cannot be read or written.`
+	return &cli.Command{
+		Name: "grants", Usage: "list what is always allowed in a workspace, or take it back",
+		Description: "What you answered with «always» when an agent asked: a rule, or one exact action. Every later run in the\n" +
+			"workspace goes by it, unless a rule of --deny or --ask says otherwise.\n\n" +
+			"  arbiter grants\n  arbiter grants rm 2\n  arbiter grants rm 'Bash(git *)'\n\n" + codes,
+		Flags: list,
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return usagef("grants: no command %q: use ls or rm", c.Args().First())
+			}
+			return e.listGrants(c)
+		},
+		Subcommands: []*cli.Command{
+			{Name: "ls", Usage: "list them, each with its number", Flags: list, Action: e.listGrants},
+			{
+				Name: "rm", Usage: "take some back, by number or rule", ArgsUsage: "NUMBER|RULE…",
+				Description: "A run that is alive keeps what it began with.\n\n" + codes,
+				Flags:       []cli.Flag{cwd(), stateDirFlag(), &cli.BoolFlag{Name: "all", Usage: "all of them, also entries that are not believed"}},
+				Action:      e.removeGrants,
+			},
+		},
+	}
+}
+
+// grantsOf opens what is always allowed in a workspace. The caller closes the store.
+func grantsOf(c *cli.Context) (*grants.Store, string, error) {
+	place, err := workspace(c)
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := stateDir(c.String("state-dir"))
+	if err != nil {
+		return nil, "", err
+	}
+	store, err := grants.Open(dir, place)
+	if err != nil {
+		return nil, "", environmentf("%v", err)
+	}
+	return store, place, nil
+}
+
+type grantLine struct {
+	Number int       `json:"number"`
+	Rule   string    `json:"rule,omitempty"`
+	Tool   string    `json:"tool,omitempty"`   // of an exact action
+	Action string    `json:"action,omitempty"` // its sha256
+	Run    string    `json:"run,omitempty"`    // in which it was answered
+	At     time.Time `json:"at"`
+}
+
+// grantsReport is what `grants --json` prints.
+type grantsReport struct {
+	CWD      string      `json:"cwd"`
+	File     string      `json:"file"`
+	Grants   []grantLine `json:"grants"`
+	Problems []string    `json:"problems"`
+}
+
+func (e env) listGrants(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("grants ls takes no argument: %s (name a workspace with --cwd)", c.Args().First())
+	}
+	store, place, err := grantsOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	kept, problems, err := store.Load()
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	r := grantsReport{CWD: place, File: store.Path(), Grants: []grantLine{}, Problems: []string{}}
+	for i, g := range kept {
+		r.Grants = append(r.Grants, grantLine{i + 1, g.Rule, g.Tool, g.Action, g.Run, g.At})
+	}
+	for _, p := range problems {
+		r.Problems = append(r.Problems, p.String())
+	}
+	if c.Bool("json") {
+		raw, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(e.stdout, escaped(string(raw)))
+	} else {
+		e.tellGrants(r)
+	}
+	if len(problems) > 0 {
+		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("%d entries of %s are not believed (arbiter grants rm --all removes them with the rest)", len(problems), store.Path())}
+	}
+	return nil
+}
+
+func (e env) tellGrants(r grantsReport) {
+	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(r.CWD, 400))
+	for _, g := range r.Grants {
+		fmt.Fprintf(e.stdout, "%3d  %s\n     since %s%s\n", g.Number, g.text(), g.At.Local().Format("2006-01-02 15:04"), g.origin())
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(e.stdout, "  ✗  "+sanitize.Line(p, 400))
+	}
+	if len(r.Grants) == 0 {
+		fmt.Fprintln(e.stdout, "Nothing is always allowed here.")
+	}
+}
+
+func (g grantLine) text() string {
+	if g.Rule != "" {
+		return sanitize.Line(g.Rule, 400)
+	}
+	return fmt.Sprintf("one exact action of %s, sha256 %s", sanitize.Line(g.Tool, 60), g.Action)
+}
+
+// origin names the run whose audit tells more.
+func (g grantLine) origin() string {
+	if g.Run == "" {
+		return ""
+	}
+	run := sanitize.Line(short(g.Run), 40)
+	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit tells what was asked)", run)
+}
+
+func (e env) removeGrants(c *cli.Context) error {
+	if all := c.Bool("all"); all == (c.NArg() > 0) {
+		return usagef("grants rm takes numbers or rules as arbiter grants lists them, or --all")
+	}
+	store, _, err := grantsOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if c.Bool("all") {
+		n, err := store.Clear()
+		if err != nil {
+			return environmentf("%v", err)
+		}
+		fmt.Fprintf(e.stdout, "Taken back: %d.\n", n)
+		return nil
+	}
+	kept, _, err := store.Load()
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	var chosen []grants.Grant
+	for _, word := range c.Args().Slice() { // all are found before one is removed: numbers stay
+		g, err := chosenGrant(kept, word)
+		if err != nil {
+			return err
+		}
+		chosen = append(chosen, g)
+	}
+	for _, g := range chosen {
+		if _, err := store.Remove(g); err != nil {
+			return environmentf("%v", err)
+		}
+		fmt.Fprintln(e.stdout, "Taken back: "+grantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.text())
+	}
+	return nil
+}
+
+// chosenGrant is the one that a word names.
+func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
+	if n, err := strconv.Atoi(word); err == nil {
+		if n < 1 || n > len(kept) {
+			return grants.Grant{}, usagef("there is no entry %d: there are %d (arbiter grants lists them)", n, len(kept))
+		}
+		return kept[n-1], nil
+	}
+	for _, g := range kept {
+		if word = strings.TrimSpace(word); word != "" && (g.Rule == word || g.Action == word) {
+			return g, nil
+		}
+	}
+	return grants.Grant{}, usagef("nothing allows %q always (arbiter grants lists what does)", word)
+}

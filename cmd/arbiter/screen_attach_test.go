@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// handOnScreen is the play hand for somebody who looks on: the Arbiter takes up its question again
+// when it hears of what was done.
+var handOnScreen = strings.Replace(hand, "      - {expect: Which thread,", `      - {expect: took the session of, verdict: {decision: ADDRESS_HUMAN, message: And which thread now?, reason: r}}
+      - {expect: Which thread,`, 1)
+
+// TestAttachFromTheScreen: A opens an agent's session in the terminal of the screen, with nothing asked before it
+// in a rehearsal's new home; a second terminal is refused meanwhile. It follows the window's size, Ctrl+] brings the
+// screen back, the Arbiter is told what was said, and the run goes on to its end.
+func TestAttachFromTheScreen(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, who)
+			p := h.play(scenarioFile(t, handOnScreen), "--task", "Weave")
+			p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
+			p.press("Esc")
+			p.await("NORMAL")
+			p.press("1")
+			p.await("session ", "generation 1")
+			p.press("A")
+			if who.real { // which clears the screen
+				p.await("Claude Code v", "Spin it.", "for shortcuts")
+			} else if s := p.await("This is the session of Orchestrator I", "Ctrl+] gives it back", "> "); s.Alt() || s.Mouse() {
+				t.Errorf("it got a terminal with %v", s.Leftovers())
+			}
+			second := h.open("attach", "orch-1")
+			second.await("attached already: the screen has it")
+			h.left(second, contract.ExitUsage)
+			p.Type("my word is sesame")
+			p.await("my word is sesame")
+			p.Type("\r")
+			p.await("I-shall-remember-it.")
+			size := pty.Size{Columns: 80, Rows: 24}
+			if err := p.Resize(size); err != nil {
+				t.Fatal(err)
+			}
+			if who.real {
+				p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "| id:\n") }) // broken there
+			}
+			p.press("Ctrl+]")
+			p.await("generation", "i: write")
+			p.press("q")
+			p.await("THE WEAVING", "And which thread now?")
+			p.press("i")
+			p.Type("the red one\n")
+			p.await("It is done.", "Speak again, or depart.")
+			p.press("Ctrl+C")
+			h.ended(p, contract.ExitComplete)
+			var told string
+			for _, l := range h.replayed() {
+				if m, ok := l.Body.(contract.Message); ok && m.To == "arbiter" && strings.Contains(m.Text, "took the session of") {
+					told = m.Text
+				}
+			}
+			if !strings.Contains(told, "1 message typed") || !strings.Contains(told, "sesame") {
+				t.Errorf("the Arbiter was told:\n%s", told)
+			}
+		})
+	}
+}
+
+// TestGivenUpWhileItIsHandedOver: Ctrl+C takes nothing over and ends nothing, Ctrl+\ halts; both while an agent's
+// process, which takes its time, is being stopped.
+func TestGivenUpWhileItIsHandedOver(t *testing.T) {
+	for name, key := range map[string]string{"Ctrl+C": "\x03", `Ctrl+\`: "\x1c"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onlyLinux(t)
+			h := settle(t, players(t)[0])
+			p := h.play(scenarioFile(t, deafPlay), "--env", "ARBITER_STANDIN_FAULT=ignore-term", "--task", "Weave")
+			p.await("THE WEAVING", "Orchestrator I", "Bash")
+			work := h.scratch()
+			awaitFile(t, filepath.Join(work, "begun"))
+			p.Type("/attach orch-1\n")
+			p.await("Attaching to orch-1")
+			p.Type(key)
+			p.await("THE WEAVING", "Orchestrator I")
+			if name == `Ctrl+\` {
+				p.await("halted")
+				b := &busy{script: &script{t: t}, run: h.runs()[0]}
+				b.awaitStill(haltBound)
+				p.Type("/continue\n")
+			}
+			if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p.await("It is done.", "Speak again, or depart.")
+			p.press("Ctrl+C")
+			h.ended(p, contract.ExitComplete)
+		})
+	}
+}

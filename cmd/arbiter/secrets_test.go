@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// secretsTold are make-believe secrets that agents and tools tell, each of another kind.
+func secretsTold() []string {
+	mix := func(n int) string { return strings.Repeat("q7Zx9K2mVb", n/10+1)[:n] }
+	hex := func(n int) string { return strings.Repeat("0f7e3a9c1b", n/10+1)[:n] }
+	big := func(n int) string { return strings.Repeat("Q7ZX9K2MVB", n/10+1)[:n] }
+	return []string{
+		"sk-ant-" + mix(40), "sk-or-" + mix(40), "sk-proj-" + mix(40), "sk-svcacct-" + mix(40), "sk-" + mix(48), "AKIA" + big(16), "ASIA" + big(16),
+		"ghp_" + mix(36), "gho_" + mix(36), "ghu_" + mix(36), "ghs_" + mix(36), "ghr_" + mix(36), "github_pat_" + mix(60), "glpat-" + mix(20), "gldt-" + mix(20), "glrt-" + mix(20),
+		"xoxb-" + mix(40), "xoxp-" + mix(40), "xapp-" + mix(40), "sk_live_" + mix(24), "rk_live_" + mix(24), "whsec_" + mix(32), "AIza" + mix(35), "GOCSPX-" + mix(28), "ya29." + mix(60),
+		"npm_" + mix(36), "pypi-" + mix(60), "rubygems_" + hex(48), "dckr_pat_" + mix(27), "SK" + hex(32), "SG." + mix(64), "key-" + hex(32), "dop_v1_" + hex(64), "hf_" + mix(34), "r8_" + mix(37),
+		"gsk_" + mix(48), "xai-" + mix(60), "shpat_" + hex(32), "dapi" + hex(32), "lin_api_" + mix(40), "PMAK-" + hex(58), "hvs." + mix(40), "tskey-" + mix(30), "CCIPAT_" + mix(44), "dp.pt." + mix(40),
+		"eyJ" + mix(33) + ".eyJ" + mix(60) + "." + mix(43),
+	}
+}
+
+// A secret of no known format, which only the name of a variable tells.
+const nameless = "tapestry-of-4711-looms"
+
+// spilling is a play in which secrets are everywhere that an agent can write.
+func spilling(t *testing.T) string {
+	all := strings.Join(secretsTold(), " ") + " " + nameless
+	return scenarioFile(t, strings.ReplaceAll(`name: spilling
+title: Agents that spill secrets
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use:
+          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: "Plan SPILL", status: active}]}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Brief SPILL"}}
+      - verdict: {decision: CONTINUE, message: "Patience SPILL", reason: "r SPILL"}
+      - expect: (?s)Stands.*redacted
+        verdict: {decision: COMPLETE, message: "Done SPILL", summary: "Sum SPILL", reason: "r SPILL"}
+    otherwise: {verdict: {decision: CONTINUE, message: Patience., reason: r}}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps:
+      - {say: "Said SPILL", use: [{tool: Bash, input: {command: "echo 'SPILL' | tee told.txt", description: "Told SPILL"}}]}
+      - {use: [{tool: Write, input: {file_path: "{{.cwd}}/spilled.txt", content: "SPILL"}}]}
+      - verdict:
+          kind: done
+          expects_response: true
+          message: "Stands SPILL"
+          handoff: {accomplished: ["SPILL"], remaining: [], key_context: "SPILL", decisions: [], constraints: [], files: [], checks: [], open_questions: ["SPILL"], claims: [{claim: "SPILL", verified: true}]}
+`, "SPILL", all))
+}
+
+// spill names the secrets that a text holds.
+func spill(text string) (found []string) {
+	for _, s := range append(secretsTold(), nameless) {
+		if strings.Contains(text, s) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// TestSecretsAreNotKept: of secrets that agents say, hand to tools, get from them and write
+// to stderr, and that the environment holds, none is in anything arbiter writes.
+func TestSecretsAreNotKept(t *testing.T) {
+	t.Parallel()
+	for _, s := range secretsTold() {
+		if sanitize.Redact("x "+s+" y") == "x "+s+" y" {
+			t.Errorf("no known format: %s", s)
+		}
+	}
+	all := strings.Join(secretsTold(), " ")
+	claude := sickClaude(t, sick{"orch-1.1": "sh: for s in " + all + "; do echo \"leaked $s\" >&2; done; export ARBITER_STANDIN_FAULT=die-mid-turn"})
+	args := []string{"--rehearse", "--claude", claude, "--scenario", spilling(t), "--task", "Weave", "--env", "ARBITER_STANDIN_TOKEN=" + nameless, "--debug"}
+	for _, face := range []string{"--json", "--plain"} {
+		t.Run(face, func(t *testing.T) {
+			t.Parallel()
+			s := prepare(t, append([]string{"ANTHROPIC_API_KEY=" + secretsTold()[0]}, secretsSeeded[1:]...), append(args, face)...)
+			var out string
+			if face == "--json" {
+				s.launch()
+				for _, tool := range []string{"Bash", "Write"} {
+					asked := await[contract.PermissionRequest](s, "a request", func(_ string, r contract.PermissionRequest) bool { return r.Tool == tool })
+					if found := spill(string(asked.Input)); found != nil || !strings.Contains(string(asked.Input), "redacted") {
+						t.Errorf("asked with %q: %s", found, asked.Input)
+					}
+					if runtime.GOOS == "linux" {
+						for pid := range survivors(s.run()) {
+							raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+							if found := spill(string(raw)); found != nil && bytes.Contains(raw, []byte("stand-in")) {
+								t.Errorf("process %d has %q in its arguments", pid, found)
+							}
+						}
+					}
+					s.send(contract.Permit{Request: asked.Request, Behavior: bridge.Allow, Action: asked.Action, Scope: contract.ScopeRun})
+				}
+				await[contract.Result](s, "the result", nil)
+				s.finish(contract.ExitComplete)
+				raw, err := json.Marshal(s.lines)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = string(raw)
+				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"}, {"sessions"}, {"sessions", "show", s.run()}, {"decide", s.run(), "--explain"}, {"decide", s.run(), "--number", "1"}} {
+					text, errs := s.output(0, args...)
+					if found := spill(text + errs); found != nil || text == "" {
+						t.Errorf("arbiter %v: %q\n%s", args, found, errs)
+					}
+				}
+				// What was allowed was done, and not something that only looks like it.
+				if done, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "spilled.txt")); err != nil || len(spill(string(done))) != len(secretsTold())+1 {
+					t.Errorf("the file: %v, %d secrets", err, len(spill(string(done))))
+				}
+			} else {
+				s.cmd.Args = append(s.cmd.Args, "--allow", "Bash", "--allow", "Write")
+				var b bytes.Buffer
+				s.cmd.Stdout = &b
+				if err := s.cmd.Run(); err != nil {
+					t.Errorf("%v\n%s", err, s.stderr.String())
+				}
+				out = b.String()
+			}
+			if found := spill(out); found != nil || !strings.Contains(out, "redacted") {
+				t.Errorf("stdout has %q", found)
+			}
+			if found := spill(s.stderr.String()); found != nil {
+				t.Errorf("stderr has %q", found)
+			}
+			crashes := keepsNone(t, filepath.Join(s.cmd.Dir, ".local", "state", "arbiter"))
+			if crashes == 0 {
+				t.Error("there is no crash report")
+			}
+		})
+	}
+}
+
+// keepsNone looks for secrets in each file below the state directory, but for Claude's own
+// home in a rehearsal, and returns how many crash reports there are.
+func keepsNone(t *testing.T, state string) (crashes int) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(state, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && e.Name() == "home":
+			return filepath.SkipDir
+		case !e.Type().IsRegular():
+			return nil
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files++
+		if strings.HasPrefix(e.Name(), "crash-") {
+			crashes++
+		}
+		if found := spill(string(raw)); found != nil {
+			i := bytes.Index(raw, []byte(found[0]))
+			t.Errorf("%s has %d secrets: …%.300q", path, len(found), raw[max(0, i-200):])
+		}
+		for _, entry := range secretsSeeded[1:] {
+			if _, value, _ := strings.Cut(entry, "="); bytes.Contains(raw, []byte(value)) {
+				t.Errorf("%s has the value of %s", path, entry)
+			}
+		}
+		return nil
+	})
+	if err != nil || files < 4 {
+		t.Errorf("%d files in %s: %v", files, state, err)
+	}
+	return crashes
+}
+
+// TestSecretsOfTheEnvironment: what is recorded of --env names secrets and does not hold
+// them; processes get them all the same; and a later life says which it does not have.
+func TestSecretsOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	given := map[string]string{"DEPLOY_TOKEN": nameless, "PLAIN": "x", "KEY_OF_A": "sk-ant-" + strings.Repeat("a1", 20)}
+	kept := withoutSecrets(given)
+	if len(kept) != 3 || kept["PLAIN"] != "x" || !secretMark(kept["DEPLOY_TOKEN"]) || !secretMark(kept["KEY_OF_A"]) || given["DEPLOY_TOKEN"] != nameless {
+		t.Errorf("kept %v of %v", kept, given)
+	}
+	if got := (port{env: given}).revealed(kept); fmt.Sprint(got) != fmt.Sprint(given) {
+		t.Errorf("processes get %v", got)
+	}
+	if got := (port{}).revealed(kept); fmt.Sprint(got) != "map[PLAIN:x]" {
+		t.Errorf("without them, processes get %v", got)
+	}
+	if left, names := forgotten(kept); fmt.Sprint(left, names) != "map[PLAIN:x] [DEPLOY_TOKEN KEY_OF_A]" {
+		t.Errorf("later %v, %v", left, names)
+	}
+	if left, names := forgotten(map[string]string{"A": "b"}); len(left) != 1 || names != nil {
+		t.Errorf("later %v, %v", left, names)
+	}
+	mask := masker(given)
+	if got := mask("it is " + nameless + "."); got != "it is *redacted:22*." || mask(got) != got {
+		t.Errorf("masked: %s", got)
+	}
+}

@@ -1,0 +1,210 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// TestTakenBackInAPause: a word that others relied on cannot be taken back, where nobody
+// would go on without it.
+func TestTakenBackInAPause(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.Pause{})
+	p.say("No, another way.", contract.Stop)
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+	word := p.s.Mail[len(p.s.Mail)-1]
+	if ok, why := p.command(contract.WithdrawMessage{MessageID: word.ID}); ok {
+		t.Errorf("taken back: %s", why)
+	}
+	p.command(contract.Continue{})
+	if a := p.agent("arbiter"); a.Status != Busy {
+		t.Errorf("the Arbiter is %s", a.Status)
+	}
+	p.folds()
+}
+
+// TestTheTaskIsEditedWhileItIsDecidedOn: the answer about the old words is late.
+func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
+	p := begin(t, stateless)
+	q := p.asked()
+	if p.s.Mail[0].Kind != KindTask {
+		t.Fatalf("%+v", p.s.Mail)
+	}
+	if ok, why := p.command(contract.EditMessage{MessageID: p.s.Mail[0].ID, Text: "Build another"}); !ok {
+		t.Fatal(why)
+	}
+	again := p.asked()
+	if again.Serial == q.Serial {
+		t.Fatal("the new words are not asked about")
+	}
+	p.answers(q, "SELECT_MODE", "planner")
+	if p.s.Summoned != 0 {
+		t.Fatal("the answer about the old words counts")
+	}
+	p.answers(again, "SELECT_MODE", "tester")
+	if a := p.agent("orch-1"); a.Mode != "tester" {
+		t.Errorf("%s", a.Mode)
+	}
+	p.contains("the brief", p.agent("orch-1").Brief, "Build another")
+}
+
+// TestHaltAtTheEnd: who stops everything does not wait for an end in order.
+func TestHaltAtTheEnd(t *testing.T) {
+	p := begin(t, nil)
+	p.do(Signalled{Signal: "INT"})
+	if ok, why := p.command(contract.Halt{}); !ok {
+		t.Errorf("refused: %s", why)
+	}
+	if list := effects[Shutdown](p); len(list) != 2 || !list[1].Fast {
+		t.Errorf("%+v", list)
+	}
+	if _, exit := p.finished(); exit != contract.ExitInterrupted {
+		t.Errorf("exit %d", exit)
+	}
+}
+
+// checking is a run in which the first check of a document is under way.
+func checking(t *testing.T) *play {
+	t.Helper()
+	p := begin(t, nil)
+	p.summon("Build it.")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	done := report("done", "all of it", true)
+	raw, err := json.Marshal(done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	v["handoff"].(map[string]any)["checks"] = []map[string]string{{"command": "make", "expect": "ok"}}
+	p.verdict("orch-1", v)
+	if len(effects[RunCheck](p)) != 1 {
+		t.Fatal("no check is run")
+	}
+	return p
+}
+
+// TestChecksWaitWhileHalted: none is begun or counts, and each is run when the human says so.
+func TestChecksWaitWhileHalted(t *testing.T) {
+	p := checking(t)
+	first := effects[RunCheck](p)[0]
+	p.out = nil
+	p.command(contract.Halt{})
+	p.do(Rang{Key: handoverKey(first.Serial)})
+	p.do(Checked{Serial: first.Serial, Number: 1, Request: first.Request, Failed: "not permitted"})
+	p.happen("arbiter", bridge.Done{})
+	p.happen("orch-1", bridge.Done{})
+	if p.s.Phase != machine.Evaluating || len(p.s.Handovers) != 1 || len(p.s.Handovers[0].Receipts) != 0 || len(effects[RunCheck](p)) != 0 {
+		t.Fatalf("%s: %+v", p.s.Phase, p.s.Handovers)
+	}
+	p.command(contract.Continue{})
+	again := effects[RunCheck](p)
+	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, handoverKey(first.Serial)) != handoverPatience {
+		t.Fatalf("%+v", again)
+	}
+	p.do(Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
+	if p.s.Proof.Passed != 1 {
+		t.Errorf("%+v", p.s.Proof)
+	}
+	p.folds()
+}
+
+// TestTheBridgeIsEndedByAHalt: that is no crash, whichever of the two is heard of first,
+// and however often.
+func TestTheBridgeIsEndedByAHalt(t *testing.T) {
+	for _, first := range []string{"halt", "loss", "loss of the next"} {
+		p := begin(t, nil)
+		p.summon("Build it.")
+		for range 8 {
+			p.out = nil
+			lost := BridgeLost{Message: "signal: killed", Halted: true}
+			switch first {
+			case "halt":
+				p.command(contract.Halt{})
+				p.do(lost)
+			case "loss":
+				p.do(lost)
+				p.command(contract.Halt{})
+			default:
+				p.do(BridgeLost{Message: "gone"})
+				p.do(Rang{Key: restartPrefix + theBridge})
+				p.do(lost)
+				p.do(BridgeBack{})
+				p.command(contract.Halt{})
+				p.s.Restarts, p.s.Crashes = nil, 0 // of the first, which is one
+			}
+			if !p.s.Halted || p.s.Crashes != 0 || len(p.s.Restarts) != 0 || p.s.Ending != nil {
+				t.Fatalf("%s: halted %v, %d crashes, %v, %+v", first, p.s.Halted, p.s.Crashes, p.s.Restarts, p.s.Ending)
+			}
+			if n := len(told[contract.Halted](p)); n != 1 {
+				t.Errorf("%s: told %d times", first, n)
+			}
+			p.do(Rang{Key: restartPrefix + theBridge})
+			p.do(BridgeBack{})
+			if len(effects[Spawn](p)) != 0 {
+				t.Fatalf("%s: somebody is started", first)
+			}
+			p.command(contract.Continue{})
+			if n := len(effects[Spawn](p)); n != 2 {
+				t.Fatalf("%s: %d are started", first, n)
+			}
+			p.settles()
+		}
+	}
+}
+
+// TestADeciderIsHaltedToo: its process is one of those that are ended. That it failed then
+// says nothing of the task, and it is asked again.
+func TestADeciderIsHaltedToo(t *testing.T) {
+	p := begin(t, stateless)
+	q := p.asked()
+	p.command(contract.Halt{})
+	q.Failed = "signal: killed"
+	p.do(q)
+	if p.s.Summoned != 0 || p.s.Decisions != 0 {
+		t.Fatalf("the rules decided: %s", p.s.roll())
+	}
+	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed", Expected: true}})
+	p.command(contract.Continue{})
+	if again := p.asked(); again.Serial == q.Serial {
+		t.Error("it is not asked again")
+	}
+	p.folds()
+}
+
+// TestLateRequestsOfOneThatIsStopped: nobody is asked for it, and nothing is begun.
+func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakenStopping)
+	p.do(asked(p, "orch-1", "p1", "ask"))
+	if len(p.s.Permits) != 0 || last[contract.Permission](p).By != byShutdown {
+		t.Errorf("%+v", p.s.Permits)
+	}
+	p.ends("orch-1")
+	p.do(asked(p, "orch-1", "p2", "ask"))
+	if len(p.s.Permits) != 0 {
+		t.Errorf("of one whose session a human has: %+v", p.s.Permits)
+	}
+	p = begin(t, nil)
+	p.command(contract.Halt{})
+	if r := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`); !r.IsError || p.s.Summoned != 0 {
+		t.Errorf("halted: %+v", r)
+	}
+}
+
+// TestAWayOutOfATerminalThatIsNotClosed: whoever asks again is heard.
+func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakenOpen)
+	p.command(contract.Detach{ID: "orch-1"})
+	p.command(contract.Detach{ID: "orch-1"})
+	if n := len(effects[ClosePTY](p)); n != 2 {
+		t.Errorf("closed %d times", n)
+	}
+}

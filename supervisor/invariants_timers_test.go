@@ -1,0 +1,145 @@
+package supervisor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// alarms are the timers that are set, and the answers that are awaited of the bridge, as
+// the effects so far tell of them.
+type alarms map[string]bool
+
+const opening = "opening a bridge"
+
+func probing(a bridge.AgentRef) string { return fmt.Sprintf("probing %s", a) }
+
+// follow keeps the account over one step.
+func (l alarms) follow(f Fact, out []Effect) {
+	switch f := f.(type) {
+	case Began, Resumed, NoBridge:
+		clear(l) // with the process
+	case Rang:
+		delete(l, f.Key)
+	case Probed:
+		delete(l, probing(f.Agent))
+	case BridgeBack, BridgeFailed:
+		delete(l, opening)
+	}
+	for _, e := range out {
+		switch e := e.(type) {
+		case SetTimer:
+			if delete(l, e.Key); e.After > 0 {
+				l[e.Key] = true
+			}
+		case Probe:
+			l[probing(e.Agent)] = true
+		case OpenBridge:
+			l[opening] = true
+		}
+	}
+}
+
+// check: what waits for a timer has one. An agent that is down is brought back by its
+// timer, or by whoever holds it back.
+func (l alarms) check(t *testing.T, s *State) {
+	t.Helper()
+	if s.Ending != nil || len(s.Agents) == 0 {
+		return
+	}
+	if !s.BridgeUp && !l[restartPrefix+theBridge] && !l[opening] {
+		t.Fatal("there is no bridge, and none is being opened")
+	}
+	if s.Options.Timeout > 0 && !l[timeoutKey] {
+		t.Fatal("the run has a time limit, and no timer")
+	}
+	for i := range s.Agents {
+		a := &s.Agents[i]
+		switch {
+		case a.Status == Down && s.BridgeUp && !s.Halted && s.Distrust == nil && !l[restartKey(a.AgentRef)]:
+			t.Fatalf("%s is down, and nobody brings it back", a.ID)
+		case (a.Status == Ready || a.Status == Busy) && !l[watchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
+			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
+		case a.Role == RoleArbiter && a.Status == Ready && a.Troubles > 0 && s.Regency == "" && !s.Paused && !s.Held &&
+			!l[retryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question == nil && !s.documentDue():
+			t.Fatalf("%s has lost its turn, and nobody tries again", a.ID)
+		}
+	}
+	for _, p := range s.Permits {
+		if !l[permitKey+p.ID] {
+			t.Fatalf("permission %s waits without a limit", p.ID)
+		}
+	}
+	for _, h := range s.Handovers {
+		if s.Options.Rules < rulesOfHandover || s.Halted || (&step{State: *s}).overtakes(&h) {
+			continue // an earlier one of the same author has a timer
+		}
+		if !l[handoverKey(h.Serial)] {
+			t.Fatalf("document %d of %s waits without a limit", h.Serial, h.Agent.ID)
+		}
+	}
+}
+
+// handsFact is one of those that come of the human's hands: takeovers, halts, trust, words
+// that are changed. Some come unasked, or late.
+func handsFact(r *rand.Rand, s *State, a Agent) Fact {
+	command := func(b contract.CommandBody) Fact {
+		return Commanded{Channel: []string{ChannelStdin, ChannelScreen, ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
+	}
+	word := "none"
+	if len(s.Mail) > 0 {
+		word = s.Mail[r.IntN(len(s.Mail))].ID
+	}
+	ref := a.AgentRef
+	if r.IntN(10) == 0 {
+		ref.Generation--
+	}
+	switch r.IntN(18) {
+	case 16:
+		return BridgeLost{Message: "m", Halted: true}
+	case 0, 1, 2:
+		return command(contract.Attach{ID: a.ID})
+	case 3:
+		return command(contract.Detach{ID: a.ID})
+	case 4:
+		return command(contract.Halt{})
+	case 5, 6:
+		return command(contract.Continue{})
+	case 7:
+		return command(contract.Choose{Option: []string{chooseTrust, chooseWithout, chooseTrust, "cancel"}[r.IntN(4)]})
+	case 8:
+		return PTYOpened{Agent: ref, Failed: []string{"", "m"}[r.IntN(2)]}
+	case 9:
+		return []Fact{
+			TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, Remembered{Grant: Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
+			Judged{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny, By: byRole},
+		}[r.IntN(3)]
+	case 10:
+		return command(contract.EditMessage{MessageID: word, Text: "y"})
+	case 11, 12:
+		return command(contract.WithdrawMessage{MessageID: word})
+	case 13:
+		return command(contract.Pause{})
+	case 14:
+		return Surveyed{Serial: s.Serial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
+	}
+	return command(contract.Say{Text: "x", To: a.ID, Strength: []string{"", contract.Stop}[r.IntN(2)]})
+}
+
+// TestManyRandomRuns plays as many runs as $ARBITER_RANDOM_RUNS says, of 300 facts each.
+func TestManyRandomRuns(t *testing.T) {
+	runs, err := strconv.ParseUint(os.Getenv("ARBITER_RANDOM_RUNS"), 10, 32)
+	if err != nil {
+		runs = 20
+	}
+	for seed := range runs {
+		if !t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { applyRandomly(t, seed+1000, 300) }) {
+			t.Logf("seed %d", seed+1000)
+		}
+	}
+}

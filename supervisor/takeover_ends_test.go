@@ -1,0 +1,212 @@
+package supervisor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// TestTheBridgeIsLostInATakeover, at any of its stages: the session comes back.
+func TestTheBridgeIsLostInATakeover(t *testing.T) {
+	for _, stage := range []TakenStage{TakenStopping, TakenLooking, TakenOpening, TakenOpen} {
+		p := working(t)
+		p.take("orch-1", stage)
+		p.do(BridgeLost{Message: "gone"})
+		p.do(Rang{Key: restartPrefix + theBridge})
+		p.do(BridgeBack{})
+		state := "failed"
+		if a := p.agent("orch-1"); a.Taken != nil {
+			state = "ended"
+			p.seen("orch-1", someChanges)
+		} else {
+			p.do(Rang{Key: restartKey(a.AgentRef)})
+		}
+		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
+			t.Errorf("%s: %+v", stage, e)
+		}
+		if a := p.agent("orch-1"); a.Status != Starting || a.Taken != nil {
+			t.Errorf("%s: %s %+v", stage, a.Status, a.Taken)
+		}
+		if want := stage == TakenOpen || stage == TakenOpening; (state == "ended") != want {
+			t.Errorf("%s: %s", stage, state)
+		}
+	}
+}
+
+// TestArbiterEndsInATakeover: killed, or stopped in order, the takeover counts as ended
+// when the run is taken up again, and what was done in it is told.
+func TestArbiterEndsInATakeover(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		p := working(t)
+		p.take("orch-1", TakenOpen)
+		if ordered {
+			p.do(Signalled{Signal: "INT"})
+			p.finished()
+		}
+		var fold Fold
+		for i, in := range p.in {
+			raw, err := EncodeInput(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := fold.Take(journal.Record{Seq: uint64(i), Payload: raw}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.s = fold.State
+		p.do(Resumed{Options: p.s.Options})
+		if a := p.agent("orch-1"); a.Status != InHand || a.Taken.Stage != TakenReading {
+			t.Fatalf("ordered %v: %s", ordered, a.Status)
+		}
+		if looks := effects[Survey](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
+			t.Errorf("looked at: %+v", looks)
+		}
+		p.seen("orch-1", someChanges)
+		if a := p.agent("orch-1"); a.Status != Starting || a.Taken != nil {
+			t.Errorf("ordered %v: %s", ordered, a.Status)
+		}
+		p.contains("the digest", last[contract.Takeover](p).Digest, "use port 9090")
+	}
+}
+
+// TestTheTimeLimitWaits for a session to be given back.
+func TestTheTimeLimitWaits(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Timeout = 20 * time.Second })
+	p.summon("x")
+	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p.verdict("orch-1", report("progress", "begun", false))
+	p.take("orch-1", TakenOpen)
+	p.at = p.at.Add(time.Minute)
+	p.do(Rang{Key: timeoutKey})
+	if p.s.Ending != nil {
+		t.Fatal("the run ended under the human's hands")
+	}
+	p.ends("orch-1")
+	p.seen("orch-1", someChanges)
+	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
+		t.Errorf("%+v", p.s.Ending)
+	}
+}
+
+// TestAReleaseWaitsForTheHuman: one that its successor replaces stays until it is given back.
+func TestAReleaseWaitsForTheHuman(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakenOpen)
+	st := &step{State: p.s, at: p.at}
+	st.release("orch-1", "succeeded by orch-2", false)
+	p.s = st.State
+	if a := p.agent("orch-1"); a.Status != InHand || a.Taken == nil || len(st.out) > 0 {
+		t.Fatalf("%s %v", a.Status, st.out)
+	}
+	p.ends("orch-1")
+	p.seen("orch-1", someChanges)
+	if a := p.agent("orch-1"); a.Status != Ended || a.Goodbye != "succeeded by orch-2" {
+		t.Errorf("%s %q", a.Status, a.Goodbye)
+	}
+}
+
+// TestOneThatIsSpentInATakeover: its last turn came to its end, and so did its session.
+// Nobody waits for a terminal that will never be.
+func TestOneThatIsSpentInATakeover(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakenStopping)
+	st := &step{State: p.s, at: p.at}
+	a := st.edit("orch-1")
+	a.Cornered, a.Demands = true, maxDemands
+	p.s = st.State
+	raw, err := marshal(report("progress", "on the way", false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
+	if a := p.agent("orch-1"); a.Status != Parked || a.Taken != nil || p.s.anyTaken() {
+		t.Fatalf("%s %+v", a.Status, a.Taken)
+	}
+	if e := last[contract.Takeover](p); e.State != takeoverFailed {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestTheTimeLimitOutlastsATakeover that ends otherwise than by being given back.
+func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Timeout = 20 * time.Second })
+	p.summon("x")
+	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p.verdict("orch-1", report("progress", "begun", false))
+	p.take("orch-1", TakenOpen)
+	p.at = p.at.Add(time.Minute)
+	p.do(Rang{Key: timeoutKey})
+	p.command(contract.Kill{ID: "orch-1"})
+	if timer(p.out, timeoutKey) <= 0 {
+		t.Fatal("nobody looks at the time any more")
+	}
+	p.do(Rang{Key: timeoutKey})
+	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
+		t.Errorf("%+v", p.s.Ending)
+	}
+}
+
+// TestTheTimeOfAModeOutlastsATakeover that came to nothing: its timer rang meanwhile.
+func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
+	for _, end := range []string{"not opened", "bridge lost"} {
+		p := begin(t, func(o *Options) {
+			o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
+		})
+		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
+		p.spawned("orch-1")
+		p.verdict("orch-1", report("progress", "begun", false))
+		key := workLimitKey(p.agent("orch-1").AgentRef)
+		if end == "not opened" {
+			p.take("orch-1", TakenOpening)
+		} else {
+			p.take("orch-1", TakenStopping)
+		}
+		p.do(Rang{Key: key})
+		p.out = nil
+		if end == "not opened" {
+			p.do(PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no terminals left"})
+		} else {
+			p.do(BridgeLost{Message: "gone"})
+		}
+		if timer(p.out, key) != time.Minute {
+			t.Errorf("%s: its time has no end", end)
+		}
+	}
+}
+
+// TestAReleaseOutlastsTheBridge: who was to go when it is given back goes, also where the
+// bridge takes the terminal with it before it was there.
+func TestAReleaseOutlastsTheBridge(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakenLooking)
+	st := &step{State: p.s, at: p.at}
+	st.release("orch-1", "succeeded by orch-2", false)
+	p.s = st.State
+	p.do(BridgeLost{Message: "gone"})
+	if a := p.agent("orch-1"); a.Status != Ended || a.Goodbye != "succeeded by orch-2" || a.Taken != nil {
+		t.Errorf("%s %q", a.Status, a.Goodbye)
+	}
+}
+
+// TestNoTakeoverInAWorkspaceNobodyTrusts: its process would end for a terminal that is not
+// opened.
+func TestNoTakeoverInAWorkspaceNobodyTrusts(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Trusted, o.TrustHash = true, "h1" })
+	p.summon("Build the parser")
+	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p.verdict("orch-1", report("progress", "begun", false))
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
+	p.do(NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
+	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok {
+		t.Errorf("taken over: %s", why)
+	}
+	if a := p.agent("orch-1"); a.Status != Busy {
+		t.Errorf("%s", a.Status)
+	}
+}

@@ -1,0 +1,134 @@
+package tui
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// suggests has an agent ask leave for what rules would cover.
+func (p *puppet) suggests(id, request, input string, rules ...string) {
+	p.t.Helper()
+	p.do(supervisor.PermissionAsked{
+		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash", Input: json.RawMessage(input), Subagent: "t2"},
+		Behavior: "ask", By: "mode", Reason: "no rule allows it", Suggestions: rules,
+	})
+}
+
+// permit is the last answer that was given, without the hash of its action.
+func (s *scene) permit() contract.Permit {
+	p, _ := s.host.present().took().(contract.Permit)
+	if p.Request != "" && len(p.Action) != 64 {
+		s.T.Errorf("the answer names no action: %+v", p)
+	}
+	p.Action = ""
+	return p
+}
+
+const goTest = `{"command":"go test ./header"}`
+
+// TestPermissionIsWidened: who allows more than once says what, and no single key does.
+func TestPermissionIsWidened(t *testing.T) {
+	for _, c := range []struct {
+		keys []string
+		want contract.Permit
+	}{
+		{[]string{"a", "1"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "run"}},
+		{[]string{"a", "2"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "run", Rule: "Bash(go test ./header)"}},
+		{[]string{"w", "3"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"}},
+		{[]string{"w", "Enter"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always"}},
+		{[]string{"w"}, contract.Permit{}},
+		{[]string{"a", "Esc"}, contract.Permit{}},
+		{[]string{"Shift+Tab", "Enter", "Tab", "Enter"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test ./header)"}},
+	} {
+		play(t, 90, 30, nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+			s.Expect("Orchestrator I (developer), for a subagent of its own, wants to use Bash", "why    no rule allows it", "where  /home/weaver/loom")
+			s.Advance(2 * time.Second)
+			s.Press("Esc", "Alt+p")
+			s.Press(c.keys...)
+			s.Settle()
+			if got := s.permit(); got != c.want {
+				t.Errorf("%v: answered %+v", c.keys, got)
+			}
+		})
+	}
+	// In a dialog that came by itself the first letters of a word give no lasting leave.
+	for _, word := range []string{"what is that", "review it", "wait 1 2 3"} {
+		play(t, 90, 30, nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+			s.Advance(2 * time.Second)
+			s.Type(word)
+			s.Settle()
+			s.ExpectNot("A hand asks leave", "Always allow here")
+			if got := s.permit(); got != (contract.Permit{}) || s.face.desk.input.Text() != word {
+				t.Errorf("%q: answered %+v, the input is %q", word, got, s.face.desk.input.Text())
+			}
+		})
+	}
+}
+
+// TestLongActionIsRead: what cannot be seen whole is not allowed for longer than once
+// before it was read to its end.
+func TestLongActionIsRead(t *testing.T) {
+	raw, _ := json.Marshal(map[string]string{"command": strings.Repeat("echo one\n", 60) + "rm -rf hidden"})
+	play(t, 80, 24, nil, func(s *scene) {
+		s.weave()
+		s.does(func(p *puppet) { p.suggests("orch-1", "one", string(raw)) })
+		s.Advance(2 * time.Second)
+		s.Expect("There is more of it", "more lines")
+		s.ExpectNot("rm -rf hidden")
+		s.Press("Alt+p", "a", "w")
+		s.Settle()
+		s.Expect("A hand asks leave")
+		if got := s.permit(); got != (contract.Permit{}) {
+			t.Fatalf("answered %+v", got)
+		}
+		s.Press("Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space")
+		s.Settle()
+		s.Expect("rm -rf hidden")
+		s.ExpectNot("There is more of it")
+		s.Press("a")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "run"}) {
+			t.Errorf("answered %+v", got)
+		}
+	})
+}
+
+// TestPermissionBySlash: the same answers are given with slash commands; a refusal that
+// was begun in a dialog is for its request, also if others wait.
+func TestPermissionBySlash(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.weave()
+		s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+		s.Press("Esc")
+		s.Type("/allow always Bash(go test *)\n")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"}) {
+			t.Errorf("answered %+v", got)
+		}
+		s.does(func(p *puppet) {
+			p.suggests("orch-1", "two", `{"command":"make two"}`)
+			p.suggests("orch-1", "three", `{"command":"make three"}`)
+		})
+		s.Advance(2 * time.Second)
+		s.Press("Esc")
+		s.Settle() // the next one comes
+		s.Advance(2 * time.Second)
+		s.Expect("make three")
+		s.Press("Tab", "Enter")
+		s.Type("use the loom\n")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"}) {
+			t.Errorf("answered %+v", got)
+		}
+	})
+}

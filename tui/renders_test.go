@@ -1,0 +1,334 @@
+package tui
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+
+	"github.com/gdamore/tcell/v2"
+
+	vt "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+var (
+	renders     = flag.Int("renders", 400, "how many pictures of hostile text are painted")
+	rendersSeed = flag.Uint64("renders-seed", 1, "where the texts begin")
+)
+
+// wire is a terminal that keeps what it is sent and never answers.
+type wire struct {
+	w, h  int
+	drain chan struct{}
+
+	mu   sync.Mutex
+	sent []byte
+}
+
+func (t *wire) Start() error             { t.drain = make(chan struct{}); return nil }
+func (t *wire) Stop() error              { return nil }
+func (t *wire) Drain() error             { close(t.drain); return nil }
+func (t *wire) Close() error             { return nil }
+func (t *wire) NotifyResize(func())      {}
+func (t *wire) Read([]byte) (int, error) { <-t.drain; return 0, nil }
+func (t *wire) WindowSize() (tcell.WindowSize, error) {
+	return tcell.WindowSize{Width: t.w, Height: t.h}, nil
+}
+
+func (t *wire) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sent = append(t.sent, p...)
+	return len(p), nil
+}
+
+func (t *wire) take() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sent := t.sent
+	t.sent = nil
+	return sent
+}
+
+// counting counts pictures.
+type counting struct {
+	tcell.Screen
+	n *atomic.Int64
+}
+
+func (p counting) Show() { p.n.Add(1); p.Screen.Show() }
+
+// drawing is what a screen sends that is up: places and colours, the cursor, the end of a
+// frame, a title, links that end, notices.
+var drawing = vt.Manners{
+	Controls: "\b\a", Escapes: []string{"(B"}, CSI: []string{"m", "H", " q", "?h", "?l", ">t"},
+	Modes: []int{12, vt.ModeCursor, vt.ModeSynchronised}, OSC: []string{"0", "2", "8", "9", "99", "777"},
+}
+
+// alien finds what is not ours in what was sent to a terminal: what is no sequence that a
+// program sends which draws on the whole screen, what a terminal would answer, what it
+// would keep, and text that hides or reorders. On says that the screen is up already.
+func alien(sent []byte, on bool) []string {
+	ours := drawing
+	if !on {
+		ours = vt.FullScreen
+		ours.OSC = drawing.OSC
+	}
+	faults := ours.Check(sent)
+	for _, s := range vt.Sequences(sent) {
+		switch s.Kind {
+		case vt.OSC:
+			known := s.Name == "0" || s.Name == "2" || s.Name == "8" && s.Data == ";" || s.Name == "777" && strings.HasPrefix(s.Data, "notify;") || s.Name == "99" || s.Name == "9"
+			if !known || strings.ContainsFunc(s.Data, alienRune) {
+				faults = append(faults, fmt.Sprintf("OSC %s %q", s.Name, s.Data))
+			}
+		case vt.Text:
+			if strings.ContainsFunc(s.Bytes, alienRune) {
+				faults = append(faults, fmt.Sprintf("text %q", s.Bytes))
+			}
+		}
+	}
+	return faults
+}
+
+func alienRune(r rune) bool {
+	return r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Zl, unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// lying makes hostile texts by a grammar.
+type lying struct {
+	*rand.Rand
+	known []string
+}
+
+func (l lying) pick(list ...string) string { return list[l.IntN(len(list))] }
+
+func (l lying) params() string {
+	var b strings.Builder
+	for range l.IntN(5) {
+		fmt.Fprint(&b, l.pick("", "0", "1", "2", "5", "6", "8", "21", "38", "48", "1049", "2004", "99999999999"), l.pick(";", ":", ""))
+	}
+	return l.pick("", "", "?", ">", "=", "<") + b.String() + l.pick("", "", "", " ", "$", "!", "\"")
+}
+
+func (l lying) atom() string {
+	csi, osc := l.pick("\x1b[", "\u009b", "\x9b"), l.pick("\x1b]", "\u009d", "\x9d")
+	st := l.pick("\x1b\\", "\a", "\u009c", "\x9c", "", "\x18", "\n")
+	word := l.pick("red", "owned", "長い", "עברית", "é", "👩‍👧", "x", " ", "a b c", "▌ You", "COMPLETE")
+	switch l.IntN(13) {
+	case 0:
+		return csi + l.params() + string(rune('@'+l.IntN(63)))
+	case 1:
+		return osc + l.pick("0;", "2;", "8;;https://evil.example", "52;c;?", "52;c;b3duZWQ=", "4;1;?", "10;?", "11;?", "9;", "99;", "777;notify;", "1337;File=:", "") + word + st
+	case 2:
+		return l.pick("\x1bP", "\u0090", "\x1b_", "\u009f", "\x1b^", "\x1bX", "\u0098") + l.pick("$qm", "+q544e", "q#0", "1$r", "Gf=100;") + word + st
+	case 3:
+		return "\x1b" + string(rune(0x20+l.IntN(0x5f)))
+	case 4:
+		return string(rune(l.IntN(0xa0))) // C0, ASCII, C1
+	case 5:
+		return l.pick("[red]", "[-]", "[-:-:-]", `["r"]`, `[""]`, "[:::https://evil.example]", "[:::-]", "[[", "[", "]", "[red[]", "[]", "[#ff0000:blue:b]", `["`) + word
+	case 6:
+		return string(rune(0xe0000+l.IntN(0x200))) + word
+	case 7:
+		return l.pick("\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069", "\u200e", "\u200f", "\u061c") + word
+	case 8:
+		return word + strings.Repeat(l.pick("\u0301", "\u0489", "\ufe0f", "\u200d", "\u200b", "\u20dd"), 1<<l.IntN(8))
+	case 9:
+		return strings.Repeat(l.pick("👩\u200d", "🏳️\u200d🌈", "🇩", "क\u094d", "長", "ﷺ"), 1+l.IntN(60))
+	case 10:
+		raw := make([]byte, l.IntN(6))
+		for i := range raw {
+			raw[i] = byte(0x80 + l.IntN(0x80))
+		}
+		return string(raw)
+	case 11:
+		return l.pick("\r", "\b\b\b", "\f", "\v", "\r\n", "\n", "\t", "\u2028", "\u2029", "\u0085", "\x00", "\x7f", "\x0e") + word
+	}
+	known := l.known[l.IntN(len(l.known))]
+	from := l.IntN(len(known) + 1)
+	return known[from:min(len(known), from+l.IntN(200))]
+}
+
+// texts are some, of which each second goes on where the one before was cut, wherever
+// that is.
+func (l lying) texts(n int) []string {
+	list := make([]string, 0, n)
+	for len(list) < n {
+		var b strings.Builder
+		for range 1 + l.IntN(7) {
+			b.WriteString(l.atom())
+		}
+		text := b.String()
+		if l.IntN(400) == 0 {
+			text += "e" + strings.Repeat("\u0301", 10_000)
+		}
+		cut := l.IntN(len(text) + 1)
+		list = append(list, text[:cut], text[cut:])
+	}
+	return list
+}
+
+// restless is a run whose state is another one at each look.
+type restless struct {
+	stuffed
+	now     atomic.Pointer[supervisor.State]
+	changed chan struct{}
+}
+
+func (r *restless) Snapshot() *supervisor.State { return r.now.Load() }
+func (r *restless) Changed() <-chan struct{}    { return r.changed }
+
+// wander are keys that lead from screen to screen, a few at a time.
+var wander = [][]string{
+	{"Esc", "g"}, {"z", "G"}, {"K", "Tab"}, {"F3"}, {"G", "e"}, {"Enter"}, {"m", "Down"}, {"Esc", "d"}, {"q", "a"}, {"G"}, {"q", "Alt+c"}, {"Ctrl+C", "n"}, {"Esc", "i", "F1"}, {"q", "F2"}, {"z", "g"},
+	{"PgDn", "d"}, {"q", "F4"}, {"Down"}, {"Esc", "Alt+1"}, {"z", "PgDn"}, {"q", "Alt+0"}, {"q", "Esc", "i", "/", "t", "o", " "}, {"Tab"}, {"Ctrl+U", "@"}, {"Esc", "Ctrl+U", "Ctrl+O"}, {"Esc", "Alt+p"}, {"PgDn"}, {"Esc"},
+}
+
+// TestRendersAreClean: hostile texts, made by a grammar and torn anywhere, in every field
+// of the state, of every event and of what is found at the start, on all screens, through
+// the libraries that draw to the wire of a terminal. Nothing is sent but what is ours, and
+// nothing is asked of the terminal. With -renders it goes on for as many pictures.
+func TestRendersAreClean(t *testing.T) {
+	t.Setenv("TERM", "xterm-256color")
+	var n atomic.Int64
+	most, bytes := int64(*renders), 0
+	if underRace {
+		most = min(most, 60)
+	}
+	began := time.Now()
+	for seed := *rendersSeed; n.Load() < most && !t.Failed(); seed++ {
+		synctest.Test(t, func(t *testing.T) { bytes += renderSome(t, seed, &n, most) })
+	}
+	took := time.Since(began).Seconds()
+	if int64(bytes) < 200*n.Load() {
+		t.Errorf("%d bytes were sent for %d pictures: nothing was shown", bytes, n.Load())
+	}
+	t.Logf("%d pictures, %d bytes sent, %.0f pictures/s", n.Load(), bytes, float64(n.Load())/took)
+}
+
+func renderSome(t *testing.T, seed uint64, n *atomic.Int64, most int64) (sent int) {
+	lies := lying{rand.New(rand.NewPCG(seed, 4)), tuitest.Hostile()}
+	f := &stuffing{texts: lies.texts(60), n: int(seed), now: time.Now()}
+	size := sizes[int(seed)%len(sizes)]
+	line := &wire{w: size[0], h: size[1]}
+	info, err := tcell.LookupTerminfo("xterm-256color")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := *info
+	own.PadChar = ""
+	screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(newGuard(line), &own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &theatre{t: t, files: f.texts}
+	f.fill(reflect.ValueOf(&h.found).Elem())
+	h.found.Missing, h.found.Login, h.found.Claude = false, LoginYes, "2 "+f.text()
+	run := &restless{stuffed: stuffed{done: make(chan struct{})}, changed: make(chan struct{}, 1)}
+	var tell supervisor.Sink
+	stuff := func() {
+		f.texts = lies.texts(60)
+		state := &supervisor.State{}
+		f.fill(reflect.ValueOf(state).Elem())
+		state.Phase, state.Ending = machine.Executing, nil
+		for i, id := range []string{"arbiter", "orch-1", "orch-2"} {
+			state.Agents[i].ID = id
+			state.Permits[i].Params.ID = id
+		}
+		run.now.Store(state)
+		names := contract.EventNames()
+		for range 8 {
+			line, err := contract.DecodeLine([]byte(`{"v":1,"seq":1,"time":"2026-03-14T09:26:53Z","id":"orch-1","event":"` + names[lies.IntN(len(names))] + `"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := reflect.New(reflect.TypeOf(line.Body)).Elem()
+			f.fill(body)
+			if tell != nil {
+				tell(time.Now(), contract.Event{ID: lies.pick("orch-1", "arbiter", "orch-2", f.text()), Body: body.Interface().(contract.Body)})
+			}
+		}
+		select {
+		case run.changed <- struct{}{}:
+		default:
+		}
+	}
+	h.strange = func(sink supervisor.Sink) Run { tell = sink; stuff(); return run }
+	o := Options{Screen: counting{screen, n}, Host: h, Theme: "dark", Mouse: true, Notify: notify.Options{Bell: true, Desktop: true, Finished: true, Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}}
+	face, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { defer close(over); _ = face.Run(ctx) }()
+	up := false
+	look := func(keys ...string) {
+		for _, key := range keys {
+			e, err := tuitest.Key(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = screen.PostEvent(e)
+			synctest.Wait()
+		}
+		time.Sleep(2 * frame)
+		synctest.Wait()
+		out := line.take()
+		sent += len(out)
+		if faults := alien(out, up); faults != nil {
+			t.Errorf("seed %d, after %v: %.2000q", seed, keys, faults)
+		}
+	}
+	look()
+	up = true
+	look("W", "Enter")
+	for range 6 {
+		for _, keys := range wander {
+			stuff()
+			select {
+			case <-over:
+				t.Fatalf("seed %d: the screen is gone", seed)
+			default:
+			}
+			if look(keys...); n.Load() >= most || t.Failed() {
+				break
+			}
+		}
+	}
+	face.Leave()
+	cancel()
+	<-over
+	if faults := alien(line.take(), false); faults != nil {
+		t.Errorf("seed %d, after the end: %.2000q", seed, faults)
+	}
+	return sent
+}
+
+// TestAlienIsFound: the automaton refuses what it is there for.
+func TestAlienIsFound(t *testing.T) {
+	for _, text := range tuitest.Hostile() {
+		if strings.ContainsFunc(text, alienRune) && !strings.Contains(text, "777;notify") && alien([]byte(text), true) == nil {
+			t.Errorf("%.100q is taken for ours", text)
+		}
+	}
+	for _, text := range []string{"\x1b[6n", "\x1b[c", "\x1b[21t\x1b[5n", "\x1b]52;c;eA==\a", "\x1b]11;?\a", "\x1b]8;;https://x\a", "\x1b]0;a\u202eb\a", "\x1bP$qm\x1b\\", "\u009b31m", "\x9b31m", "\x1b[?1$p", "\U000E0041", "\x1bc", "\x1b]777;x\a", "\x1b[2J", "\x1b[?1049l", "\n", "\r"} {
+		if alien([]byte(text), true) == nil {
+			t.Errorf("%q is taken for ours", text)
+		}
+	}
+}
