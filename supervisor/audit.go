@@ -60,6 +60,14 @@ func (d *deeds) add(what, about string, detail ...any) {
 	*d = append(*d, deed)
 }
 
+// haltedText is left out where it does not hold.
+func haltedText(halted bool) string {
+	if halted {
+		return "yes"
+	}
+	return ""
+}
+
 func (d *deeds) fact(f Fact) {
 	switch f := f.(type) {
 	case Began:
@@ -69,7 +77,7 @@ func (d *deeds) fact(f Fact) {
 	case BridgeBack:
 		d.add("bridge_back", "", "claude", f.Claude.Path, "claude_version", f.Claude.Version, "claude_sha256", f.Claude.SHA256, "swept", f.Swept)
 	case BridgeLost:
-		d.add("bridge_lost", "", "reason", f.Message)
+		d.add("bridge_lost", "", "reason", f.Message, "halted", haltedText(f.Halted))
 	case NoBridge:
 		d.add("not_begun", "", "category", string(f.Category), "reason", f.Message)
 	case Commanded:

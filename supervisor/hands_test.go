@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -25,6 +26,21 @@ func TestTakenBackInAPause(t *testing.T) {
 		t.Errorf("the Arbiter is %s", a.Status)
 	}
 	p.folds()
+}
+
+// TestABriefIsEdited: what is said of it later says the same.
+func TestABriefIsEdited(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.ForceAgent{Mode: "tester"})
+	i := slices.IndexFunc(p.s.Mail, func(m Mail) bool { return m.Kind == KindBrief })
+	if ok, why := p.command(contract.EditMessage{MessageID: p.s.Mail[i].ID, Text: "Test it twice"}); !ok {
+		t.Fatal(why)
+	}
+	if a := p.agent("orch-1"); a.Brief != "Test it twice" {
+		t.Errorf("%q", a.Brief)
+	}
+	p.spawned("orch-1")
+	p.contains("what it is told", p.lastSent("orch-1"), "Test it twice")
 }
 
 // TestTheTaskIsEditedWhileItIsDecidedOn: the answer about the old words is late.
@@ -100,6 +116,9 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.do(Checked{Serial: first.Serial, Number: 1, Request: first.Request, Failed: "not permitted"})
 	p.happen("arbiter", bridge.Done{})
 	p.happen("orch-1", bridge.Done{})
+	p.do(BridgeLost{Message: "gone"})
+	p.do(Rang{Key: restartPrefix + theBridge})
+	p.do(BridgeBack{})
 	if p.s.Phase != machine.Evaluating || len(p.s.Handovers) != 1 || len(p.s.Handovers[0].Receipts) != 0 || len(effects[RunCheck](p)) != 0 {
 		t.Fatalf("%s: %+v", p.s.Phase, p.s.Handovers)
 	}
@@ -130,6 +149,9 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 				p.do(lost)
 			case "loss":
 				p.do(lost)
+				if !p.s.Halted || !p.s.Paused {
+					t.Fatal("the loss says that it was a halt, and nothing is halted")
+				}
 				p.command(contract.Halt{})
 			default:
 				p.do(BridgeLost{Message: "gone"})

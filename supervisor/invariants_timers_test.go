@@ -139,7 +139,7 @@ func TestManyRandomRuns(t *testing.T) {
 	}
 	for seed := range runs {
 		if !t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { applyRandomly(t, seed+1000, 300) }) {
-			t.Logf("seed %d", seed+1000)
+			t.Fatalf("seed %d", seed+1000)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 
 // TestDoubtIsADenial: every cause of doubt on this side of the bridge, for every class.
 func TestDoubtIsADenial(t *testing.T) {
-	everything := policy.Policy{Mode: policy.ModeAllowAll, Allow: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy")}
+	everything := policy.Policy{Mode: policy.ModeAllowAll, Allow: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
 	causes := map[string]func(s *State){
 		"run ending":     func(s *State) { s.Ending = &Ending{} },
 		"halted":         func(s *State) { s.Halted = true },
@@ -218,7 +218,7 @@ func TestDoubtIsADenial(t *testing.T) {
 // and where nobody answers, after the time limit. Own tools and the Agent tool are never
 // asked for; what a subagent does is.
 func TestNobodyAnswers(t *testing.T) {
-	askAll := policy.Policy{Mode: policy.ModeAllowAll, Ask: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy")}
+	askAll := policy.Policy{Mode: policy.ModeAllowAll, Ask: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
 	for class, p := range toolClasses {
 		if class == "own" || class == "agent" {
 			continue

@@ -141,6 +141,7 @@ func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.take("orch-1", TakenOpen)
 	p.at = p.at.Add(time.Minute)
+	p.out = nil
 	p.do(Rang{Key: timeoutKey})
 	p.command(contract.Kill{ID: "orch-1"})
 	if timer(p.out, timeoutKey) <= 0 {
@@ -208,5 +209,15 @@ func TestNoTakeoverInAWorkspaceNobodyTrusts(t *testing.T) {
 	}
 	if a := p.agent("orch-1"); a.Status != Busy {
 		t.Errorf("%s", a.Status)
+	}
+}
+
+// TestATakeoverOfOneThatIsNotStarted is none any more.
+func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakenStopping)
+	p.do(NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
+	if p.s.anyTaken() || last[contract.Takeover](p).State != takeoverFailed {
+		t.Errorf("%+v", p.agent("orch-1").Taken)
 	}
 }

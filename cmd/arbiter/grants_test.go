@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
 )
@@ -106,8 +107,10 @@ func TestRulesForNobody(t *testing.T) {
 		}
 	}
 	state := t.TempDir()
-	try(contract.ExitComplete, "may hold for nothing: --deny Bsh", "--json", "--no-input", "--stand-in", "--scenario", "small-job", "--state-dir", state,
-		"--deny", "Bsh", "--deny", "mcp__any", "--ask", "NotebookEdit", "--task", "x")
+	p, err := rulesOf(supervisor.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"}, Ask: []string{"NotebookEdit", "Raed"}})
+	if got := strangers(p); err != nil || !strings.HasSuffix(got, "hold for nothing: --deny Bsh, --ask Raed") {
+		t.Errorf("%v, %q", err, got)
+	}
 	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)
 	try(contract.ExitUsage, "the RUN is empty", "halt", "", "--state-dir", state)
 	try(contract.ExitUsage, "no arbiter runs in", "halt", "--state-dir", state)

@@ -209,7 +209,7 @@ func TestHaltKey(t *testing.T) {
 				return s.Shows("All is still.") || name != "of a stuck run" && s.Shows("Everything is halted.")
 			})
 			b := &busy{script: &script{t: t}, run: h.runs()[0]}
-			b.awaitStill(0)
+			b.awaitStill(haltBound)
 		})
 	}
 }

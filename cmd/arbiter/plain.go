@@ -101,6 +101,8 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 		body = touch
 	case c.Name == "allow" || c.Name == "deny":
 		return true, "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why."
+	case c.Name == "attach":
+		return true, "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " + short(l.ID())
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -38,10 +39,17 @@ func (s *script) output(want int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// ended waits for the end, whatever it is.
+// gone waits for the end, whatever it is. One that does not come is told with what each
+// goroutine was at.
 func (s *script) gone() {
 	s.t.Helper()
-	<-s.ended
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		_ = s.cmd.Process.Signal(syscall.SIGABRT)
+		_ = s.cmd.Wait()
+		s.t.Fatalf("arbiter did not end within %s\n%s", patience, s.dump())
+	}
 	_ = s.cmd.Wait()
 }
 
