@@ -135,7 +135,7 @@ func handsFact(r *rand.Rand, s *State, a Agent) Fact {
 func TestManyRandomRuns(t *testing.T) {
 	runs, err := strconv.ParseUint(os.Getenv("ARBITER_RANDOM_RUNS"), 10, 32)
 	if err != nil {
-		runs = 20
+		runs = 10
 	}
 	for seed := range runs {
 		if !t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { applyRandomly(t, seed+1000, 300) }) {

@@ -107,16 +107,16 @@ func (d *desk) putAside(id string) {
 // widen asks what exactly is allowed from now on: the action itself, or a rule that covers
 // it. No single key leads here and through it.
 func (d *desk) widen(p supervisor.Permit, c contract.Permit) {
-	title, until := "Allow for this run", "Not asked for again until the run ends:"
+	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
 	if c.Scope == contract.ScopeAlways {
-		title, until = "Always allow here", "Not asked for again in this workspace, in later runs too:"
+		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:", "Rules that deny, or ask, still win."
 	}
 	data := pages.AskData{
 		Title: title, Tone: cell.Alert,
 		Head:    []cell.Line{cell.Of(cell.Base, until)},
 		Choices: []pages.Choice{{Value: "", Key: '1', Label: "This exact action"}},
 		Body:    func(width int) []cell.Line { return d.actionLines(&p, width) },
-		Note:    "Esc: not now. A rule allows all that it covers. Rules that deny, or ask, still win.",
+		Note:    "Esc: not now. A rule allows all that it covers. " + note,
 	}
 	for i, rule := range p.Suggestions {
 		data.Choices = append(data.Choices, pages.Choice{Value: rule, Key: rune('2' + i), Label: sanitize.Line(rule, 300), Grave: true})

@@ -1,0 +1,66 @@
+package importrules
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// networks are the only places that may know of a network, and why. All else speaks to pipes,
+// terminals and sockets of this machine: arbiter tells nobody of a run, looks for no newer
+// version, and listens for nobody elsewhere.
+var networks = map[string]string{
+	"rehearsal/": "a scripted model on loopback, and the client of it that plays the CLI",
+}
+
+var (
+	// networkImport is a package that speaks to other machines.
+	networkImport = regexp.MustCompile(`(?m)^\s*(?:import\s+)?(?:\w+\s+)?"(net/(?:http|smtp|rpc)[^"]*|crypto/tls|golang\.org/x/net[^"]*)"$`)
+	// networkWord is the name of a network, as net.Dial and net.Listen take it.
+	networkWord = regexp.MustCompile(`"(?:tcp|udp|ip)[46]?(?::[^"]*)?"|\bnet\.(?:Dial|Listen)(?:TCP|UDP|IP)\b`)
+)
+
+// TestNothingCallsHome holds the rest of the program to that.
+func TestNothingCallsHome(t *testing.T) {
+	used := map[string]bool{}
+	goFiles(t, func(name string, text []byte) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		found := networkImport.FindSubmatch(text)
+		what := ""
+		if found != nil {
+			what = string(found[1])
+		} else if word := networkWord.Find(text); word != nil {
+			what = string(word)
+		}
+		if what == "" {
+			return
+		}
+		for place := range networks {
+			if strings.HasPrefix(name, place) {
+				used[place] = true
+				return
+			}
+		}
+		t.Errorf("%s knows of a network: %s", name, what)
+	})
+	for place := range networks {
+		if !used[place] {
+			t.Errorf("%s needs no network any more", place)
+		}
+	}
+}
+
+// TestNetworkIsRecognised: what the rule looks for, and what it lets pass.
+func TestNetworkIsRecognised(t *testing.T) {
+	for text, want := range map[string]bool{
+		"import (\n\t\"net/http\"\n)": true, "import \"net/http\"\n": true, "import h \"net/http/httputil\"\n": true, "import \"crypto/tls\"\n": true,
+		`net.Dial("tcp", a)`: true, `net.Listen("tcp4", a)`: true, `net.DialUDP(n, nil, a)`: true,
+		"import \"net\"\n": false, "import \"net/url\"\n": false, `net.Dial("unix", a)`: false, "// \"net/http\" is not used": false,
+	} {
+		if got := networkImport.MatchString(text) || networkWord.MatchString(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}

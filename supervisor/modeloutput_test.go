@@ -1,0 +1,193 @@
+package supervisor
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// moreWays are those in which a text can come in that is nobody's message, besides [ways].
+var moreWays = map[string]way{
+	"Process/words": {"", func(p *play, text string) {
+		p.happen("orch-1", bridge.Error{Category: bridge.CatInternal, Message: text})
+		p.happen("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
+		p.happen("orch-1", bridge.Delta{Text: text, Verdict: true})
+		p.happen("orch-1", bridge.SubagentProgress{Description: text, ToolUse: "toolu_1", LastTool: text})
+		p.happen("orch-1", bridge.Unknown{Name: "of another version", Raw: corpus.Object("text", text)})
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Process/names": {"", func(p *play, text string) {
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on"}`)
+		p.do(Spawned{Agent: p.agent("orch-2").AgentRef, Result: bridge.SpawnResult{
+			Window: 200_000, Argv: []string{text}, CWD: text, PermissionMode: text, ClaudeVersion: text, Env: []string{text},
+		}})
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Process/end": {"", func(p *play, text string) {
+		p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Code: 1, Stderr: text}})
+	}},
+	"Arbiter/names": {"", func(p *play, text string) {
+		p.call("arbiter", "spawn_orchestrator", string(object("name", text)))
+		p.call("arbiter", "release_orchestrator", string(object("id", text)))
+		p.call("arbiter", text, string(object(text, text)))
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+}
+
+// blank says whether nothing of a text is seen: as a message it is none.
+func blank(text string) bool { return strings.TrimSpace(sanitize.Text(text)) == "" }
+
+// sayIt has a text said in one way, and holds what came of it to what comes of a plain one.
+func sayIt(t *testing.T, base *play, name string, c corpus.Case) *play {
+	t.Helper()
+	w, ok := ways[name]
+	if !ok {
+		w = moreWays[name]
+	}
+	plain := base.fork(t)
+	w.say(plain, plainText)
+	p, s := base.fork(t), spoof{"modeloutput", c.Name, c.Valid()}
+	if who, _, _ := strings.Cut(name, "/"); blank(s.text) && who != "Tool" && who != "Process" {
+		s.text = "x" + s.text // as a message it would be none, and be refused
+	}
+	w.say(p, s.text)
+	if diff := cmp.Diff(plain.course(), p.course()); diff != "" {
+		t.Errorf("%s, %s: another course than of a plain text (-plain +this):\n%s", name, c.Name, diff)
+	}
+	checkSenders(t, s, base.s, p)
+	checkNothingApproved(t, s, p)
+	ours := ownLines(t, plain)
+	for _, e := range effects[Send](p) {
+		checkRead(t, s, w.role, ours, p, e.Params)
+	}
+	return p
+}
+
+func allWays() []string {
+	return append(slices.Sorted(maps.Keys(ways)), slices.Sorted(maps.Keys(moreWays))...)
+}
+
+// TestModelOutput has each role say each text of the corpus in each of its ways. Whatever
+// it is, the run goes on as if it were a plain text, and what a model reads of it stands in
+// the envelope of whoever said it.
+func TestModelOutput(t *testing.T) {
+	base, names := spoofed(t), allWays()
+	if base.s.Options.Delimiter != corpus.Delimiter {
+		t.Fatal("the corpus imitates the envelopes of another run")
+	}
+	for i, c := range corpus.ModelOutput(t, "..") {
+		for j, name := range names {
+			if c.Large() && (i+j)%4 != 0 {
+				continue // each is a copy of the same way's
+			}
+			sayIt(t, base, name, c)
+		}
+	}
+}
+
+// FuzzModelOutput: the same of any text.
+func FuzzModelOutput(f *testing.F) {
+	names := allWays()
+	for i, c := range corpus.ModelOutput(f, "..") {
+		if !c.Large() {
+			f.Add(uint8(i), c.Text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, way uint8, text string) {
+		sayIt(t, spoofed(t), names[int(way)%len(names)], corpus.Case{Name: "fuzz", Text: text})
+	})
+}
+
+// happenings are all that an agent can tell, each with a text wherever there is room.
+func happenings(text string) []Fact {
+	var list []Fact
+	for _, b := range []bridge.EventBody{
+		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{}, bridge.SubagentProgress{},
+		bridge.Context{}, bridge.ContextWarning{}, bridge.Compact{}, bridge.Turn{}, bridge.Tasks{}, bridge.Delivered{}, bridge.Retry{}, bridge.Stderr{}, bridge.Notice{},
+		bridge.Done{}, bridge.Error{}, bridge.PTY{},
+	} {
+		body := corpus.Filled(reflect.TypeOf(b), text).Interface().(bridge.EventBody)
+		list = append(list, Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1}, Body: body}})
+	}
+	return list
+}
+
+// TestModelOutputIsRecorded: a fact with any text in all of its fields is the same fact
+// when the journal is read.
+func TestModelOutputIsRecorded(t *testing.T) {
+	at := time.Unix(1_800_000_000, 7)
+	for _, c := range corpus.ModelOutput(t, "..") {
+		text := c.Valid()
+		facts := happenings(text)
+		for _, name := range slices.Sorted(maps.Keys(factKinds)) {
+			if name != "happened" && name != "commanded" {
+				facts = append(facts, corpus.Filled(factKinds[name], text).Interface().(Fact))
+			}
+		}
+		if !blank(text) {
+			facts = append(facts, Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Say{Text: text}}})
+		}
+		if c.Large() {
+			facts = facts[:1]
+		}
+		for _, f := range facts {
+			in := Input{At: at, From: Origin{By: "orch-1", Session: "s", Gen: 1}, Fact: f}
+			raw, err := EncodeInput(in)
+			if err != nil {
+				t.Fatalf("%s: %T: %v", c.Name, f, err)
+			}
+			if bytes.ContainsAny(raw, "\n\r") || !json.Valid(raw) {
+				t.Errorf("%s: %T: %.300q is not one line of JSON", c.Name, f, raw)
+			}
+			back, err := DecodeInput(raw)
+			if err != nil {
+				t.Fatalf("%s: %T: %v", c.Name, f, err)
+			}
+			if !reflect.DeepEqual(back.Fact, f) {
+				t.Errorf("%s: %T (-written +read):\n%.2000s", c.Name, f, cmp.Diff(f, back.Fact))
+			}
+		}
+	}
+}
+
+// TestModelOutputHasNoKeys: the make-believe secrets of the corpus go no further than into
+// the loop, in whatever place an agent tells them.
+func TestModelOutputHasNoKeys(t *testing.T) {
+	l, keys := masking(), 0
+	for _, c := range corpus.ModelOutput(t, "..") {
+		if c.Family() != "keys" {
+			continue
+		}
+		for _, f := range happenings(c.Text) {
+			if _, pty := f.(Happened).Event.Body.(bridge.PTY); pty {
+				continue // what a terminal shows is its user's
+			}
+			f := l.masked(f).(Happened)
+			f.Event.AgentRef = bridge.AgentRef{}
+			raw, err := json.Marshal(f.Event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, piece := range []string{"7Zx9K2mVbq7Zx", "0f7e3a9c1b0f7", "Q7ZX9K2MVBQ"} {
+				if keys += strings.Count(c.Text, piece); strings.Contains(string(raw), piece) {
+					t.Errorf("%s: %T: %.2000s", c.Name, f.Event.Body, raw)
+				}
+			}
+		}
+	}
+	if keys < 40 && !t.Failed() {
+		t.Errorf("%d keys", keys)
+	}
+}
