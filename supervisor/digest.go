@@ -35,7 +35,11 @@ func (st *step) handBack(id string, f Surveyed) {
 	a.Returned = returnedText(c, st.at.Sub(t.Since))
 	st.emit(id, contract.Takeover{State: takeoverEnded, Reason: t.Why, Words: c.Words, Files: c.Files, Digest: strings.TrimSpace(finding + "\n\n" + quotes)})
 	st.resumeLimit(a)
-	if idle := c.Words == 0 && len(c.Files) == 0 && len(trouble) == 0; !idle || a.Role != RoleArbiter || st.Task != "" {
+	switch idle := c.Words == 0 && len(c.Files) == 0 && len(trouble) == 0; {
+	case idle && a.Role == RoleArbiter:
+	case idle: // somebody looked, and did nothing: no reason to wake the Arbiter
+		st.WorkLog = append(st.workLog(), Entry{ID: st.newMessageID(), From: contract.Supervisor, Kind: KindNotice, At: st.at, Quiet: true, Text: finding})
+	default:
 		m := Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: finding}
 		if quotes != "" {
 			m.Attached = []Attached{{Title: "quoted from the session of " + id, From: id, Kind: "transcript", Text: quotes}}

@@ -221,3 +221,22 @@ func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 		t.Errorf("%+v", p.agent("orch-1").Taken)
 	}
 }
+
+// TestALookWakesNobody: a human who only looked gives the Arbiter nothing to rule on; it
+// reads of it with the next message.
+func TestALookWakesNobody(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakenOpen)
+	p.command(contract.Detach{ID: "orch-1"})
+	p.ends("orch-1")
+	p.out = nil
+	p.seen("orch-1", bridge.SurveyResult{Changes: &bridge.Changes{}})
+	for _, m := range p.s.Mail {
+		if m.To == contract.Arbiter {
+			t.Errorf("the Arbiter is woken: %+v", m)
+		}
+	}
+	if e := p.s.WorkLog[len(p.s.WorkLog)-1]; e.From != contract.Supervisor || !strings.Contains(e.Text, "0 messages typed") {
+		t.Errorf("the work log ends in %+v", e)
+	}
+}
