@@ -13,13 +13,22 @@ import (
 // It runs in linear time, is idempotent, and keeps valid UTF-8 valid. Text without
 // a secret is returned as it is. It is for logs and crash reports: what it does not
 // know, it does not find.
+//
+// A secret with something in it that is not seen, such as the colours of a search
+// that found it, is one on a screen: then s comes back as [Text] shows it.
 func Redact(s string) string {
 	r := redactor{src: s}
-	r.run()
-	if r.out == nil {
-		return s
+	out := r.redact()
+	shown := Text(s)
+	if shown == s {
+		return out
 	}
-	return string(append(r.out, s[r.done:]...))
+	bare := redactor{src: shown}
+	if veiled := bare.redact(); veiled != Text(out) {
+		// What was masked in s may not have been in what is shown: a word began there.
+		return strings.NewReplacer(r.found...).Replace(veiled)
+	}
+	return out
 }
 
 // RedactBytes is Redact on bytes; the result may be b itself.
@@ -34,14 +43,25 @@ func RedactBytes(b []byte) []byte {
 const (
 	markStart = "*redacted:"
 	markEnd   = "*"
+
+	leastFound = 12 // bytes of a secret that is looked for elsewhere; shorter ones are words, too
 )
 
 // redactor goes through src once. Every rule looks a bounded way back, and what it
 // looks at ahead it either masks or gives up within a bounded way.
 type redactor struct {
-	src  string
-	out  []byte // of src[:done]; nil as long as nothing was masked
-	done int
+	src   string
+	out   []byte // of src[:done]; nil as long as nothing was masked
+	done  int
+	found []string // each that is long, as it is shown, and what it is replaced by
+}
+
+func (r *redactor) redact() string {
+	r.run()
+	if r.out == nil {
+		return r.src
+	}
+	return string(append(r.out, r.src[r.done:]...))
 }
 
 func (r *redactor) run() {
@@ -67,10 +87,14 @@ func (r *redactor) run() {
 // mask replaces src[from:to], but for what it begins with, and returns to.
 func (r *redactor) mask(from, to int, prefix string) int {
 	r.out = append(r.out, r.src[r.done:from]...)
+	at := len(r.out)
 	r.out = append(r.out, prefix...)
 	r.out = append(r.out, markStart...)
 	r.out = strconv.AppendInt(r.out, int64(to-from), 10)
 	r.out = append(r.out, markEnd...)
+	if to-from >= leastFound {
+		r.found = append(r.found, Text(r.src[from:to]), string(r.out[at:]))
+	}
 	r.done = to
 	return to
 }

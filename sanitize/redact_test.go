@@ -202,6 +202,29 @@ func TestRedactIsLinear(t *testing.T) {
 	}
 }
 
+// TestVeiledSecrets: a secret in which there is something that is not seen is a secret on
+// the screen, where that is taken out.
+func TestVeiledSecrets(t *testing.T) {
+	d := dice{rand.New(rand.NewPCG(5, 6))}
+	for _, veil := range []string{"\x1b[m\x1b[K", "\x1b[01;31m", "\u200b", "\u2060", "\u009b0m", "\x1b]8;;x\a", "\x00", "\U000E0041", "\u00ad", "\u202e"} {
+		for _, at := range []int{2, 7, 12, 20} {
+			secret := "sk-ant-api03-" + d.text(alphaNumeric, 40)
+			text := "found " + secret[:at] + veil + secret[at:] + veil + " in a file\n"
+			out := Redact(text)
+			if n := left(Text(out), secret[7:]); n > 4 {
+				t.Errorf("%d bytes of %q are seen in %q", n, text, out)
+			}
+			if !strings.HasPrefix(Text(out), "found ") || !strings.HasSuffix(Text(out), " in a file\n") {
+				t.Errorf("%q became %q", text, out)
+			}
+		}
+	}
+	const coloured = "\x1b[31mno secret\x1b[0m\u200b here, password: \x1b[1mnone\x1b[m"
+	if got := Redact(coloured); got != coloured {
+		t.Errorf("%q became %q", coloured, got)
+	}
+}
+
 func FuzzRedact(f *testing.F) {
 	d := dice{rand.New(rand.NewPCG(3, 4))}
 	for _, s := range forge(d) {

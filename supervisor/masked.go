@@ -171,34 +171,35 @@ func maskedMap(v reflect.Value, f func(string) string) (out reflect.Value, chang
 	return out, changed
 }
 
-// maskedJSON masks what is in a JSON text. First as it is written, so that names tell of
-// their values; where that is no JSON any more, string by string.
+// maskedJSON masks what is in a JSON text. As it is written, so that names tell of their
+// values; before that string by string, where escapes may hide letters or stand within a
+// secret, and where the text as it is written would be no JSON any more.
 func maskedJSON(raw []byte, f func(string) string) []byte {
 	text := string(raw)
-	m := f(text)
-	plain := !bytes.Contains(raw, []byte(`\u00`)) // letters are not hidden in escapes
-	if m == text && plain {
-		return raw
-	}
-	if json.Valid([]byte(m)) && plain {
-		return []byte(m)
-	}
-	if !json.Valid([]byte(m)) {
-		m = text
+	if !bytes.Contains(raw, []byte(`\u`)) {
+		m := f(text)
+		if m == text {
+			return raw
+		}
+		if json.Valid([]byte(m)) {
+			return []byte(m)
+		}
 	}
 	var v any
-	d := json.NewDecoder(bytes.NewReader([]byte(m)))
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
 		return []byte(f(text)) // it was none
 	}
-	each, changed := maskedStrings(v, f)
-	if !changed {
-		return []byte(m)
+	out := raw
+	if each, changed := maskedStrings(v, f); changed {
+		var err error
+		if out, err = marshal(each); err != nil {
+			return []byte(`"` + maskedWhole + `"`)
+		}
 	}
-	out, err := marshal(each)
-	if err != nil {
-		return []byte(`"` + maskedWhole + `"`)
+	if m := []byte(f(string(out))); json.Valid(m) {
+		return m
 	}
 	return out
 }

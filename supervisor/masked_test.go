@@ -122,13 +122,16 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 // TestMaskedJSON: what was JSON is JSON again, also where letters are hidden in escapes.
 func TestMaskedJSON(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"a":"x ` + aSecret + ` y"}`:             `{"a":"x sk-ant-*redacted:46* y"}`,
-		`{"password":"hunter2hunter2","b":[1]}`:   `{"password":"*redacted:14*","b":[1]}`,
-		`{"a":"\u0073k-ant-` + aSecret[7:] + `"}`: `{"a":"sk-ant-*redacted:46*"}`,
-		`{"` + aSecret + `":"\u0041"}`:            `{"sk-ant-*redacted:46*":"\u0041"}`,
-		`{"a":"\u0041","n":1.50}`:                 `{"a":"\u0041","n":1.50}`,
-		`no JSON ` + aSecret:                      `no JSON sk-ant-*redacted:46*`,
-		`null`:                                    `null`,
+		`{"a":"x ` + aSecret + ` y"}`:                                        `{"a":"x sk-ant-*redacted:46* y"}`,
+		`{"password":"hunter2hunter2","b":[1]}`:                              `{"password":"*redacted:14*","b":[1]}`,
+		`{"a":"\u0073k-ant-` + aSecret[7:] + `"}`:                            `{"a":"sk-ant-*redacted:46*"}`,
+		`{"` + aSecret + `":"\u0041"}`:                                       `{"sk-ant-*redacted:46*":"A"}`,
+		`{"a":"x ` + aSecret[:20] + `\u001b[m` + aSecret[20:] + `"}`:         `{"a":"x sk-ant-*redacted:46*"}`,
+		`{"a":"x ` + aSecret[:30] + `\u200b` + aSecret[30:] + `\u001b[31m"}`: `{"a":"x sk-ant-*redacted:46*"}`,
+		`{"password":"hunter2\u001b[mhunter2","b":1}`:                        `{"password":"*redacted:22*","b":1}`,
+		`{"a":"\u0041","n":1.50}`:                                            `{"a":"\u0041","n":1.50}`,
+		`no JSON ` + aSecret:                                                 `no JSON sk-ant-*redacted:46*`,
+		`null`:                                                               `null`,
 	} {
 		if got := string(maskedJSON([]byte(in), sanitize.Redact)); got != want {
 			t.Errorf("%s became %s, want %s", in, got, want)
