@@ -26,6 +26,9 @@ const (
 // `tool_use` has the whole, and Action names it.
 const judgedInput = 4 << 10
 
+// verdictTool is how a turn ends in its verdict.
+const verdictTool = "StructuredOutput"
+
 // Judge implements bridge.Handler: every tool call is held against the run's state, the
 // role, the mode and the rules before the CLI has a say. It waits for nobody, but what it
 // says is on its way into the journal first; where that takes nothing, it is a deny.
@@ -60,7 +63,7 @@ func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 func (l *Loop) judged(p bridge.JudgeParams) Judged {
 	f := Judged{Params: p, Action: action(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)
-	if d.Behavior == "" {
+	if d.Behavior == "" || p.Tool == verdictTool { // which does nothing: a turn may always end
 		d = l.ruling(p.ID, p.Tool, p.Input)
 		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) && !l.rules.ReadsUnseen(policy.Request{Tool: p.Tool, Input: p.Input}) {
 			// The CLI asks for what its default mode asks for; can_use_tool decides then.

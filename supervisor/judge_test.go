@@ -185,6 +185,11 @@ func TestDoubtIsADenial(t *testing.T) {
 			}
 		}
 	}
+	// A turn may always end: a verdict does nothing by itself.
+	ending := court(t, policy.Policy{Mode: policy.ModeRules}, causes["run ending"])
+	if r, f := judgement(t, ending, "orch-1", bridge.JudgeParams{Tool: verdictTool, Input: json.RawMessage("{}")}); r.Behavior != bridge.Allow {
+		t.Errorf("a verdict in a run that ends: %+v by %s", r, f.By)
+	}
 	for class, p := range toolClasses {
 		p.AgentRef = bridge.AgentRef{ID: "orch-1", Generation: 2}
 		l := court(t, everything, nil)

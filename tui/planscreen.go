@@ -57,7 +57,7 @@ func (p *planScreen) renew() {
 		return
 	}
 	draft := p.d.follow()
-	data := pages.PlanData{Task: sanitize.Text(s.Task), Steps: steps(s, draft.Steps()), Tasks: tasks(s), Dirty: draft.Changed()}
+	data := pages.PlanData{Task: beginning(s.Task, mostOfTask), Steps: steps(s, draft.Steps()), Tasks: tasks(s), Dirty: draft.Changed()}
 	for i := range data.Steps {
 		data.Steps[i].Touched = data.Dirty && draft.Touched(i)
 	}

@@ -222,7 +222,13 @@ func TestRendersAreClean(t *testing.T) {
 
 func renderSome(t *testing.T, seed uint64, n *atomic.Int64, most int64) (sent int) {
 	lies := lying{rand.New(rand.NewPCG(seed, 4)), tuitest.Hostile()}
-	f := &stuffing{texts: lies.texts(60), n: int(seed), now: time.Now()}
+	return renderTexts(t, seed, lies, func() []string { return lies.texts(60) }, wander, n, most)
+}
+
+// renderTexts fills everything with texts, others before each few keys of a way from
+// screen to screen, and holds what is sent to being ours.
+func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, ways [][]string, n *atomic.Int64, most int64) (sent int) {
+	f := &stuffing{texts: texts(), n: int(seed), now: time.Now()}
 	size := sizes[int(seed)%len(sizes)]
 	line := &wire{w: size[0], h: size[1]}
 	info, err := tcell.LookupTerminfo("xterm-256color")
@@ -241,7 +247,7 @@ func renderSome(t *testing.T, seed uint64, n *atomic.Int64, most int64) (sent in
 	run := &restless{stuffed: stuffed{done: make(chan struct{})}, changed: make(chan struct{}, 1)}
 	var tell supervisor.Sink
 	stuff := func() {
-		f.texts = lies.texts(60)
+		f.texts = texts()
 		state := &supervisor.State{}
 		f.fill(reflect.ValueOf(state).Elem())
 		state.Phase, state.Ending = machine.Executing, nil
@@ -298,7 +304,7 @@ func renderSome(t *testing.T, seed uint64, n *atomic.Int64, most int64) (sent in
 	up = true
 	look("W", "Enter")
 	for range 6 {
-		for _, keys := range wander {
+		for _, keys := range ways {
 			stuff()
 			select {
 			case <-over:

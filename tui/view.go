@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -123,13 +124,30 @@ func stateWord(a *supervisor.Agent) (string, cell.Role) {
 func steps(s *supervisor.State, plan []contract.Step) []pages.Step {
 	var list []pages.Step
 	for _, p := range plan {
-		step := pages.Step{Text: sanitize.Text(p.Text), Status: p.Status, Mode: orders.Word(p.Mode)}
+		step := pages.Step{Text: beginning(p.Text, mostOfStep), Status: p.Status, Mode: orders.Word(p.Mode)}
 		if p.Agent != "" {
 			step.Agent = orders.Name(s, p.Agent)
 		}
 		list = append(list, step)
 	}
 	return list
+}
+
+// What is shown of texts that may be of any length: they are wrapped for each picture.
+const (
+	mostOfStep = 4 << 10
+	mostOfTask = 32 << 10
+)
+
+// beginning is as much of a text as may be shown, fit for that.
+func beginning(text string, most int) string {
+	if len(text) <= most {
+		return sanitize.Text(text)
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return sanitize.Text(text[:most]) + "…"
 }
 
 // tasks are the lists that agents keep for themselves.

@@ -1,10 +1,14 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
 // What an agent does is named as everywhere else: without the wrapping of a server.
@@ -23,5 +27,15 @@ func TestAgentLine(t *testing.T) {
 	gone := supervisor.Agent{Role: supervisor.RoleArbiter, Status: supervisor.Ended}
 	if !agentLine(&supervisor.State{}, &gone, time.Now()).Past {
 		t.Error("an Arbiter that is gone is shown as one that lives")
+	}
+}
+
+// A step, or an agent's own task, may be of any length; it is drawn with each picture.
+func TestStepsAreShort(t *testing.T) {
+	s := &supervisor.State{Tasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"}, {Text: "\x1b[1mshort\x1b[m"}}}}}
+	for _, list := range [][]pages.Step{steps(s, s.Tasks[0].Items), tasks(s)[0].Items} {
+		if long := list[0].Text; len(long) > 5000 || !strings.HasSuffix(long, "…") || !strings.HasPrefix(long, "長い 長い") || !utf8.ValidString(long) || strings.Contains(long, "\ufffd") || list[1].Text != "short" {
+			t.Errorf("%d bytes, ending in %q", len(long), long[max(len(long)-20, 0):])
+		}
 	}
 }

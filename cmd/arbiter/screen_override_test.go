@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -89,7 +90,9 @@ func TestScreenOverrides(t *testing.T) {
 	p.press("y")
 	p.await("And now?")
 	p.Type("developer\n")
-	p.await("Orchestrator III", "Bash")
+	p.until(func(s pty.Screen) bool { // its own line says what it is at
+		return slices.ContainsFunc(s.Rows(), func(row string) bool { return strings.Contains(row, "Orchestrator III") && strings.Contains(row, "Bash") })
+	})
 	p.Type("/cancel\n")
 	p.await("End the run?", "half-done is said at the end")
 	p.press("y")

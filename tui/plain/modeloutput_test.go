@@ -1,0 +1,62 @@
+package plain
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestModelOutputIsTold: every event with any text in all of its fields is told in
+// characters alone: none that a terminal acts on, and none that hides or reorders.
+func TestModelOutputIsTold(t *testing.T) {
+	names := contract.EventNames()
+	for i, c := range corpus.ModelOutput(t, "../..") {
+		asciiOnly := i%4 == 3
+		synctest.Test(t, func(t *testing.T) {
+			s := play(t, &Face{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string { return c.Text }}, newFake())
+			defer s.end()
+			told := 0
+			for j, name := range names {
+				if c.Large() && (i+j)%9 != 0 {
+					continue
+				}
+				line, err := contract.DecodeLine([]byte(`{"v":1,"seq":1,"time":"2026-03-14T09:26:53Z","id":"orch-1","event":"` + name + `"}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				body := corpus.Filled(reflect.TypeOf(line.Body), c.Text).Interface().(contract.Body)
+				s.host.sink(time.Now(), contract.Event{ID: c.Text, Body: body})
+				synctest.Wait()
+				text := s.heard()
+				told += len(text)
+				for _, r := range text {
+					if alien(r) || asciiOnly && r > '~' {
+						t.Fatalf("%s: %s: said %U in %.300q", c.Name, name, r, text)
+					}
+				}
+			}
+			if told < 40 {
+				t.Errorf("%s: %d bytes were told", c.Name, told)
+			}
+		})
+	}
+}
+
+// alien says whether a terminal acts on a character, or a reader does not see it.
+func alien(r rune) bool {
+	switch {
+	case r == '\n', r == '\t':
+		return false
+	case r == '\u200c' || r == '\u200d': // where they join what is shown
+		return false
+	case strings.ContainsRune("\u2028\u2029\u2060\ufeff\u00ad\u115f\u3164", r):
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
