@@ -91,7 +91,9 @@ func TestScreenOverrides(t *testing.T) {
 	p.await("And now?")
 	p.Type("developer\n")
 	p.until(func(s pty.Screen) bool { // its own line says what it is at
-		return slices.ContainsFunc(s.Rows(), func(row string) bool { return strings.Contains(row, "Orchestrator III") && strings.Contains(row, "Bash") })
+		return slices.ContainsFunc(s.Rows(), func(row string) bool {
+			return strings.Contains(row, "Orchestrator III") && strings.Contains(row, "Bash")
+		})
 	})
 	p.Type("/cancel\n")
 	p.await("End the run?", "half-done is said at the end")
