@@ -39,7 +39,7 @@ func newScreen() (*terminal, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &ear{Tty: tty}
+	e := &ear{Tty: keep(tty)}
 	g := newGuard(e)
 	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(g, &own)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -253,12 +254,24 @@ func (t *Terminal) status() string {
 	return fmt.Sprintf(" (%v)", t.cmd.ProcessState)
 }
 
-// Output is all that the program has sent, or its first 64 MiB.
+// Output is all that the program has sent, or its first 64 MiB; as long as more may come,
+// without a sequence of which only the beginning has.
 func (t *Terminal) Output() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.log)
+	out := slices.Clone(t.log)
+	if t.ended {
+		return out
+	}
+	tail := max(0, len(out)-longestBegun)
+	return append(out[:tail], begun.ReplaceAll(slices.Clone(out[tail:]), nil)...)
 }
+
+// longestBegun bounds, in bytes, how far back a sequence is looked for that has no end yet.
+const longestBegun = 4 << 10
+
+// begun is the beginning of a sequence at the end of what has come.
+var begun = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$`)
 
 // Answers are what the terminal has said of itself because it was asked.
 func (t *Terminal) Answers() []byte { return t.answered.all() }
