@@ -118,8 +118,10 @@ func TestLiveStop(t *testing.T) {
 				t.Skip("orphans are found on Linux only")
 			}
 			// A tool that runs, a daemon in a session of its own, and one that hides its mark.
+			// The last is ready once its parent has gone: until then it is found as a child.
 			s, _ := liveAlone(t, reply{tools: []call{bash("(setsid sleep 1000 >/dev/null 2>&1 &); " +
-				"(setsid env -i sleep 1001 >/dev/null 2>&1 &); touch ready; python3 -c 'import time; time.sleep(100)'")}})
+				"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; touch hidden; exec sleep 1001' >/dev/null 2>&1 &); " +
+				"until [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'")}})
 			s.launch()
 			id := s.send("go")
 			waitFile(t, filepath.Join(s.dir, "ready"))
