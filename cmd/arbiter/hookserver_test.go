@@ -251,6 +251,12 @@ func TestHookServerGivesBack(t *testing.T) {
 	h := newHouse()
 	h.looked = make(chan string) // the server waits until this test looks
 	h.tokens = 180_000
+	over := make(chan struct{})
+	var drained sync.WaitGroup
+	t.Cleanup(func() { // behind the server, which may still serve the first: the last comes first
+		close(over)
+		drained.Wait()
+	})
 	s := h.serve(t, shortDir(t))
 	conn, err := net.Dial("unix", s.place.socket)
 	if err != nil {
@@ -263,8 +269,6 @@ func TestHookServerGivesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close() // before the answer
-	over := make(chan struct{})
-	var drained sync.WaitGroup
 	drained.Go(func() {
 		for {
 			select {
@@ -273,10 +277,6 @@ func TestHookServerGivesBack(t *testing.T) {
 				return
 			}
 		}
-	})
-	t.Cleanup(func() { // behind the server, which may still serve the first
-		close(over)
-		drained.Wait()
 	})
 	// The first may be overtaken by those that follow.
 	for began := time.Now(); !strings.Contains(askServer(t, s, bashOf(hookSession)), "critical: 90 %"); {
