@@ -15,12 +15,14 @@ func (l *Loop) Redact(f func(string) string) { l.redact = f }
 
 // masked is f without secrets.
 func (l *Loop) masked(f Fact) Fact {
+	switch f.(type) {
+	case Commanded, Began, Resumed, InputEnded, Signalled, Rang, Woke: // the human's own, or ours
+		return f // they may come before the loop is furnished
+	}
 	if l.redact == nil {
 		return f
 	}
 	switch f := f.(type) {
-	case Commanded, Began, Resumed, InputEnded, Signalled, Rang, Woke: // the human's own, or ours
-		return f
 	case NoBridge:
 		options := f.Options
 		f = maskedIn(f, l.redact)
