@@ -46,7 +46,7 @@ func (e env) headless(c choices) (err error) {
 	stopSignals := heedSignals(func(name string, n int) bool {
 		loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1})
 		return true
-	}, func() { r.haltAtOnce(supervisor.ChannelStdin) })
+	}, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
 	defer stopSignals()
 	if !c.NoInput {
 		// Not waited for: a read of stdin cannot be called off, and ends with the process.

@@ -42,12 +42,24 @@ func openOn(t *testing.T, m *memFS, s *Store) *Run {
 	return r
 }
 
-// addBatches appends up to last, n records at a time, each durable before the next.
+// addBatches appends up to last, n records at a time, each batch whole and durable before
+// the next: the writer cannot take a part of one that is still being appended.
 func addBatches(t *testing.T, r *Run, last, n uint64) {
 	t.Helper()
 	for seq := r.Durable() + 1; seq <= last; seq += n {
-		add(t, r, seq, min(seq+n-1, last))
+		addBatch(t, r, seq, min(seq+n-1, last))
 		syncRun(t, r)
+	}
+}
+
+func addBatch(t *testing.T, r *Run, from, last uint64) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for seq := from; seq <= last; seq++ {
+		if got, err := r.add(kindOf(seq), payload(seq)); err != nil || got != seq {
+			t.Fatalf("record %d got number %d: %v", seq, got, err)
+		}
 	}
 }
 

@@ -114,6 +114,11 @@ func (r *Run) Append(k Kind, payload []byte) (seq uint64, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.add(k, payload)
+}
+
+// add takes a record in. The lock is held.
+func (r *Run) add(k Kind, payload []byte) (seq uint64, err error) {
 	if err := r.admit(k, frameHead+len(payload)); err != nil {
 		return 0, err
 	}
