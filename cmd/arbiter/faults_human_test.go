@@ -75,6 +75,26 @@ func TestQuit(t *testing.T) {
 	s.namedAfter("Call it nameless.")
 }
 
+// TestToldToIgnore: under nohup, and behind a script, the signals that a terminal sends to
+// all of its processes end nothing. The one that is meant for us does.
+func TestToldToIgnore(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	s.cmd.Args = append([]string{"sh", "-c", `trap "" HUP INT; exec "$@"`, "sh", s.cmd.Path}, s.cmd.Args[1:]...)
+	s.cmd.Path = "/bin/sh"
+	s.launch()
+	await[contract.Question](s, "a question", nil)
+	for range 3 {
+		s.mustSignal(syscall.SIGHUP)
+		s.mustSignal(syscall.SIGINT)
+	}
+	s.send(contract.Say{Text: "Still there?", Strength: "note"})
+	await[contract.Accepted](s, "an answer", nil)
+	s.mustSignal(syscall.SIGTERM)
+	<-s.ended
+	s.finish(contract.ExitTerminated)
+}
+
 // namedAfter takes the dialogue up again, and answers its question.
 func (s *script) namedAfter(word string, args ...string) *script {
 	s.t.Helper()

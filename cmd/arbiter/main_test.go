@@ -3,9 +3,11 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,12 +16,25 @@ import (
 // TestMain makes the test binary play arbiter: under that name it is on PATH,
 // for scripts and for the bridge that arbiter starts of itself.
 func TestMain(m *testing.M) {
+	if strings.HasSuffix(os.Args[0], ".test") {
+		unignore()
+	}
 	testscript.Main(m, map[string]func(){
 		"arbiter":      func() { provoke(); stick(); os.Exit(Main()) },
 		"hopper":       hopper,
 		"echo-lines":   echo,
 		"plain-screen": plainScreen,
 	})
+}
+
+// unignore sees that our children ignore no signal, though the tests may run behind a
+// script: what is caught here begins with its default there.
+func unignore() {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -13,10 +13,15 @@ import (
 // number: the first asks for an orderly end, the second for a fast one, the third does
 // not ask. One that heed says was meant for somebody else does not count. QUIT, which is
 // Ctrl+\ in a terminal that is not ours at the moment, halts; halt does not block.
-// Without one it does what it does.
+// Without one it does what it does. Who started us may have had us ignore some (nohup,
+// a script that puts us behind itself): those stay ignored.
 func heedSignals(heed func(name string, n int) bool, halt func()) (stop func()) {
 	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			signal.Notify(ch, sig)
+		}
+	}
 	if halt != nil {
 		signal.Notify(ch, syscall.SIGQUIT)
 	}
