@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // eventKind is one row of the table of events.
@@ -63,7 +65,7 @@ func decodeEvent(data []byte) (Event, error) {
 		wrong  error // of the fields every event has
 		missed = 3
 	)
-	isObject := members(data, func(key, value []byte) bool {
+	isObject := jsonl.Members(data, func(key, value []byte) bool {
 		var err error
 		switch string(key) {
 		case "id":
@@ -102,8 +104,8 @@ func decodeEvent(data []byte) (Event, error) {
 }
 
 func headerString(key, value []byte) (string, error) {
-	s, ok := unquote(value)
-	if !ok {
+	s, err := jsonl.String(value)
+	if err != nil {
 		return "", fmt.Errorf("%s: not a string: %.40s", key, value)
 	}
 	return s, nil

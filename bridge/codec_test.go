@@ -140,31 +140,6 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// The scan must see what encoding/json sees.
-func FuzzMembers(f *testing.F) {
-	for _, s := range []string{`{}`, ` { } `, `{"a":1,"b":[{}," ]\""],"c":"\\"}`, `{"a":1,}`, `{"a" 1}`, `{"\u0061":null}`, `{"a":1}x`, `{"":{"":""}}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got := map[string]string{}
-		ok := members(data, func(key, value []byte) bool {
-			got[string(key)] = string(value)
-			return true
-		})
-		var object map[string]json.RawMessage
-		if json.Unmarshal(data, &object) != nil || object == nil {
-			return // of what is not valid it may think what it likes
-		}
-		want := map[string]string{}
-		for k, v := range object {
-			want[k] = string(v)
-		}
-		if diff := cmp.Diff(want, got); !ok || diff != "" {
-			t.Fatalf("%q: %v, -want +got:\n%s", data, ok, diff)
-		}
-	})
-}
-
 func BenchmarkEventCodec(b *testing.B) {
 	ev := Event{AgentRef{"orch-1", 1}, Assistant{Text: strings.Repeat("some prose, ", 40), ContextPct: 12.25}}
 	data, _ := ev.MarshalJSON()

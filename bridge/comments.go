@@ -41,7 +41,12 @@ var standardCodes = []namedValue{
 
 func readComments() (*comments, error) {
 	c := &comments{types: map[string]string{}, fields: map[string]string{}, errorCodes: standardCodes}
-	for _, name := range []string{"protocol.go", "query.go", "judge.go", "pty.go", "sandbox.go", "events.go", "evidence.go", "errors.go"} {
+	files, err := sources.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		name := f.Name()
 		src, err := sources.ReadFile(name)
 		if err != nil {
 			return nil, err

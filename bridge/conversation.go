@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,29 +41,25 @@ const (
 	initialized       // one succeeded
 )
 
-// methods are those a client may call.
-var methods = []string{
-	MethodInitialize, MethodSpawn, MethodMessage, MethodInterrupt, MethodKill, MethodContext,
-	MethodAsk, MethodConfigure, MethodProbe, MethodCheck, MethodSurvey, MethodQuery, MethodSandbox, MethodShutdown, MethodCancel,
-	MethodPTYOpen, MethodPTYWrite, MethodPTYResize, MethodPTYClose,
-}
-
-// capabilities are the methods that are served here.
-func (c *conversation) capabilities() []string {
-	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool {
-		switch m {
+// capabilities are the methods that a client may call and that are served here.
+func (c *conversation) capabilities() (names []string) {
+	for _, m := range methodKinds {
+		served := m.from != "bridge"
+		switch m.name {
 		case MethodCheck, MethodSurvey:
-			return c.witness == nil
+			served = c.witness != nil
 		case MethodQuery:
-			return c.querier == nil
+			served = c.querier != nil
 		case MethodSandbox:
-			_, ok := c.launcher.(Sandboxer)
-			return !ok
+			_, served = c.launcher.(Sandboxer)
 		case MethodPTYOpen, MethodPTYWrite, MethodPTYResize, MethodPTYClose:
-			return c.terminals == nil
+			served = c.terminals != nil
 		}
-		return false
-	})
+		if served {
+			names = append(names, m.name)
+		}
+	}
+	return names
 }
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {

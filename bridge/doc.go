@@ -12,8 +12,8 @@
 //
 // # The walk of a message
 //
-// lines.go splits bytes into lines; stream.go sorts them (shallow.go looks at the
-// members, envelope.go tells the kinds apart): events go straight to codec.go and
+// stream.go sorts lines (envelope.go tells the kinds apart, by a scan of the members,
+// package jsonl): events go straight to codec.go and
 // the client's eventqueue.go, all else through sourcegraph/jsonrpc2 to peer.go,
 // which is the same at both ends. client.go is the supervisor's end. At the
 // bridge's end server.go serves one connection, conversation.go is the methods,

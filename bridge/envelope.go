@@ -3,6 +3,8 @@ package bridge
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // envelope is what tells the kinds of messages apart.
@@ -12,7 +14,7 @@ type envelope struct {
 }
 
 func readEnvelope(line []byte) (env envelope, ok bool) {
-	ok = members(line, func(key, value []byte) bool {
+	ok = jsonl.Members(line, func(key, value []byte) bool {
 		switch string(key) {
 		case "id":
 			env.id = value
@@ -30,7 +32,7 @@ func readEnvelope(line []byte) (env envelope, ok bool) {
 
 // validID says whether jsonrpc2 can echo the id: it knows strings and naturals.
 func validID(id []byte) bool {
-	if _, ok := unquote(id); ok {
+	if _, err := jsonl.String(id); err == nil {
 		return true
 	}
 	var n int64

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // host is what one incarnation speaks to. All it says goes out under its own
@@ -119,8 +120,8 @@ func strictAnswer(data []byte, behaviors ...string) (behavior, message string, e
 	if err := json.Unmarshal(data, &m); err != nil {
 		return "", "", err
 	}
-	behavior, _ = unquote(m["behavior"])
-	message, _ = unquote(m["message"])
+	behavior, _ = jsonl.String(m["behavior"])
+	message, _ = jsonl.String(m["message"])
 	if !slices.Contains(behaviors, behavior) {
 		return "", "", fmt.Errorf("behavior is none of %s: %.40s", strings.Join(behaviors, ", "), m["behavior"])
 	}

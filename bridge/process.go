@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 const (
@@ -109,14 +111,14 @@ func (p *process) wait() {
 
 func (p *process) drain() {
 	defer close(p.drained)
-	lines := newLineReader(p.stderr, maxStderrLine)
+	lines := jsonl.NewLineReader(p.stderr, maxStderrLine)
 	for {
-		line, over, err := lines.next()
+		line, err := lines.NextOrLast()
 		if err != nil {
 			return
 		}
-		p.lastWords.add(line)
-		p.log.Info("bridge stderr", "line", string(line), "cut", over)
+		p.lastWords.add(line.Data)
+		p.log.Info("bridge stderr", "line", string(line.Data), "cut", line.Oversize)
 	}
 }
 

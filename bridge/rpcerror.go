@@ -8,6 +8,10 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
+// Is says that a bridge that begins nothing any more is as good as gone: whoever is told so
+// by [ErrClosed] will hear of its end.
+func (e *RPCError) Is(target error) bool { return target == ErrClosed && e.Code == CodeShuttingDown }
+
 func rpcErrorf(code int, message string) *RPCError { return &RPCError{Code: code, Message: message} }
 
 // toWire makes the error response of a failed request.

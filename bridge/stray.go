@@ -3,6 +3,8 @@ package bridge
 import (
 	"strings"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // strayKept is how many stray lines are kept: enough to recognise a stack trace
@@ -18,7 +20,7 @@ type strayLines struct {
 
 // add keeps an excerpt of line and returns how many there were so far.
 func (s *strayLines) add(line []byte) int {
-	text := strings.ToValidUTF8(string(line[:min(len(line), excerptLen)]), "\uFFFD")
+	text := strings.ToValidUTF8(string(line[:min(len(line), jsonl.ExcerptLen)]), "\uFFFD")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // ErrClosed is what calls get once the connection has ended. The error they see
@@ -20,6 +22,10 @@ import (
 var ErrClosed = errors.New("bridge: connection closed")
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// maxLine bounds one message. A base64 screenshot or a whole file in a tool's
+// input are megabytes; a line beyond this is a fault of the peer.
+const maxLine = 64 << 20
 
 // closeWait bounds the wait for a goroutine that sits in a read or write of a
 // closed pipe. Go unblocks those of every pollable file; only a file in blocking
@@ -39,7 +45,7 @@ const closeWait = 150 * time.Millisecond
 // the reading goroutine to onEvent, so before any message that was read later.
 type stream struct {
 	rwc     io.ReadWriteCloser
-	lines   *lineReader
+	lines   *jsonl.LineReader
 	out     *writer
 	log     *slog.Logger
 	stray   strayLines
@@ -63,7 +69,7 @@ type stream struct {
 
 func newStream(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions) *stream {
 	s := &stream{
-		rwc: rwc, lines: newLineReader(rwc, maxLine), log: log, onEvent: o.onEvent, halfOpen: o.halfOpen,
+		rwc: rwc, lines: jsonl.NewLineReader(rwc, maxLine), log: log, onEvent: o.onEvent, halfOpen: o.halfOpen,
 		in: make(chan []byte), inject: make(chan []byte),
 		readDone: make(chan struct{}), failed: make(chan struct{}), closed: make(chan struct{}),
 	}
@@ -118,7 +124,7 @@ func (s *stream) wait() {
 func (s *stream) read() {
 	defer close(s.readDone)
 	for {
-		line, over, err := s.lines.next()
+		line, err := s.lines.NextOrLast()
 		if err != nil {
 			s.readErr = err
 			if !s.halfOpen {
@@ -127,13 +133,12 @@ func (s *stream) read() {
 			s.endRead()
 			return
 		}
-		if over {
-			s.skip(line, fmt.Sprintf("longer than %d bytes", maxLine))
+		if line.Oversize {
+			s.skip(line.Data, fmt.Sprintf("longer than %d bytes", maxLine))
 			continue
 		}
-		line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
-		if len(line) > 0 {
-			s.sort(line)
+		if message := bytes.TrimSpace(bytes.TrimPrefix(line.Data, byteOrderMark)); len(message) > 0 {
+			s.sort(bytes.Clone(message)) // it outlives the reader's buffer
 		}
 	}
 }
@@ -141,12 +146,12 @@ func (s *stream) read() {
 func (s *stream) sort(line []byte) {
 	env, ok := readEnvelope(line)
 	noID := len(env.id) == 0 || string(env.id) == "null"
-	method, _ := unquote(env.method)
+	method, _ := jsonl.String(env.method)
 	switch {
 	case !ok:
 		s.skip(line, "not a JSON object")
 	case env.answer && env.method == nil:
-		if _, isString := unquote(env.id); !isString {
+		if _, err := jsonl.String(env.id); err != nil {
 			s.skip(line, "an answer without a string id is nobody's")
 			return
 		}

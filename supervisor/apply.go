@@ -31,7 +31,8 @@ type step struct {
 	channel string // of the command at hand
 	ordered bool   // by the human: the fact at hand is a command
 
-	ownAgents, ownMail, ownLog bool
+	own             []*Agent // agents that are not shared with the old state
+	ownMail, ownLog bool
 }
 
 func (st *step) take(f Fact) {
@@ -159,14 +160,18 @@ func (st *step) shift(by machine.Trigger, to machine.State) {
 
 // edit returns a writable agent, or nil.
 func (st *step) edit(id string) *Agent {
-	i := slices.IndexFunc(st.Agents, func(a Agent) bool { return a.ID == id })
+	i := slices.IndexFunc(st.Agents, func(a *Agent) bool { return a.ID == id })
 	if i < 0 {
 		return nil
 	}
-	if !st.ownAgents {
-		st.Agents, st.ownAgents = slices.Clone(st.Agents), true
+	if !slices.Contains(st.own, st.Agents[i]) {
+		if st.own == nil {
+			st.Agents = slices.Clone(st.Agents)
+		}
+		a := *st.Agents[i]
+		st.Agents[i], st.own = &a, append(st.own, &a)
 	}
-	return &st.Agents[i]
+	return st.Agents[i]
 }
 
 // mail returns the writable mail.

@@ -67,6 +67,7 @@ func BenchmarkApplyEvents(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(events/applied.Seconds(), "events/s")
 			b.ReportMetric(float64(allocs)/events, "allocs/event")
+			b.ReportMetric(events/decoded.Seconds(), "decode-events/s")
 			b.ReportMetric(float64(applied)/float64(decoded), "×decode")
 		})
 	}
@@ -188,6 +189,7 @@ func BenchmarkFoldMillion(b *testing.B) {
 	b.ReportMetric(float64(size)/(1<<20), "MB")
 	b.ReportMetric(float64(facts), "facts-folded")
 	b.ReportMetric(folded.Seconds()*1000/float64(b.N), "fold-ms")
+	b.ReportMetric(read.Seconds()*1000/float64(b.N), "read-ms")
 	b.ReportMetric(events*float64(b.N)/folded.Seconds(), "events/s")
 	b.ReportMetric(float64(folded)/float64(read), "×read")
 }

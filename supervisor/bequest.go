@@ -2,6 +2,14 @@ package supervisor
 
 import "slices"
 
+// bequest is whose document the next Orchestrator summoned receives; empty: nobody's.
+func (s *State) bequest() string {
+	if len(s.Handoffs) == 0 {
+		return ""
+	}
+	return s.Handoffs[0]
+}
+
 // overtakes says whether a document is ready before an earlier one of its author.
 func (st *step) overtakes(h *Handover) bool {
 	return slices.ContainsFunc(st.Handovers, func(x Handover) bool { return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial })
@@ -10,12 +18,10 @@ func (st *step) overtakes(h *Handover) bool {
 // bequeath lets a document go to the next Orchestrator summoned, after those that wait
 // already: the Arbiter reads of them in that order.
 func (st *step) bequeath(h Handover) {
-	id := h.Agent.ID
-	switch {
-	case st.Options.Rules < rulesOfHandover || st.Handoff == "" && !h.Taken:
-		st.Handoff = id
-	case h.Taken || st.Handoff == id || slices.Contains(st.Handoffs, id):
-	default:
+	switch id := h.Agent.ID; {
+	case st.Options.Rules < rulesOfHandover:
+		st.Handoffs = []string{id}
+	case !h.Taken && !slices.Contains(st.Handoffs, id):
 		st.Handoffs = append(slices.Clip(st.Handoffs), id)
 	}
 }
@@ -23,19 +29,12 @@ func (st *step) bequeath(h Handover) {
 // bequeathed: a successor to this one was summoned, or is not wanted any more.
 func (st *step) bequeathed(id string) {
 	if st.Options.Rules >= rulesOfHandover {
-		st.Handoffs = without(st.Handoffs, id)
 		st.Handovers = slices.Clone(st.Handovers)
 		for i := range st.Handovers {
 			st.Handovers[i].Taken = st.Handovers[i].Taken || st.Handovers[i].Agent.ID == id
 		}
 	}
-	if st.Handoff != id {
-		return
-	}
-	st.Handoff = ""
-	if len(st.Handoffs) > 0 {
-		st.Handoff, st.Handoffs = st.Handoffs[0], st.Handoffs[1:]
-	}
+	st.Handoffs = without(st.Handoffs, id)
 }
 
 // disinherit: one that was given up comes back, and nobody succeeds it.

@@ -129,7 +129,7 @@ func (l *Loop) tellDropped() {
 		return
 	}
 	l.books.dropped = true
-	l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+	l.sink(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 		Text: "the journal is long, or the disk slow: what agents say and do on the way is not kept any more; messages, decisions and turns are",
 	}})
 }
@@ -172,7 +172,7 @@ func (l *Loop) tellTrouble() {
 		}
 	}
 	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
-	l.sink(l.clock.now(), e)
+	l.sink(l.clock.Now(), e)
 }
 
 // tellForeign says that somebody else wrote to the journal, also when that is over by now.
@@ -182,7 +182,7 @@ func (l *Loop) tellForeign() {
 		return
 	}
 	l.log.Error("journal", "foreign", *text)
-	l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+	l.sink(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 		Category: bridge.CatInternal, Message: *text + "; what was added does not count",
 		RecoveryOptions: []string{"find out who does that: whatever runs as this user can"},
 	}})
@@ -211,7 +211,7 @@ func (l *Loop) refuse(ctx context.Context, in Input) bool {
 
 // reject answers a command that is not recorded, and has not happened.
 func (l *Loop) reject(c Commanded, why string) {
-	l.sink(l.clock.now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
+	l.sink(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
 }
 
 // giveUpJournal goes on without a journal, to the end. What waits for it is said

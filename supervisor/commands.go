@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -82,7 +81,7 @@ func (st *step) commanded(c contract.Command) {
 func (st *step) interruptCommand(ref, id string) {
 	n := 0
 	for i := range st.Agents {
-		if a := &st.Agents[i]; (id == "" || a.ID == id) && a.Status == Busy {
+		if a := st.Agents[i]; (id == "" || a.ID == id) && a.Status == Busy {
 			st.do(Interrupt{Agent: a.AgentRef})
 			n++
 		}
@@ -149,7 +148,7 @@ func (st *step) forceAgent(ref, mode string) {
 		st.Decisions++
 		forced.Number, forced.Point = st.Decisions, string(decision.PointTalk)
 		st.note(Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
-			Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: sourceHuman,
+			Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
 		}})
 	}
 	st.emit(contract.Human, forced)
@@ -167,42 +166,6 @@ func (st *step) overrule() {
 	}
 	st.Deciding = nil
 	st.shelveAll(func(m *Mail) bool { return st.withheld(m) && (m.Kind == KindTask || m.judged()) })
-}
-
-// skipStep skips the step that an agent is at, or the one at hand, and says whether there
-// is one.
-func (st *step) skipStep(ref, agent string) bool {
-	i := st.stepToSkip(agent)
-	if i < 0 {
-		st.reject(ref, "the plan has no step to skip: set one with set_plan")
-		return false
-	}
-	st.accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, st.Plan[i].Text))
-	if st.machined() {
-		st.fire(machine.SkipStep, occasion{agent: agent})
-		return true
-	}
-	st.skip(i)
-	return true
-}
-
-func (s *State) stepToSkip(agent string) int {
-	if agent == "" {
-		return s.stepAtHand()
-	}
-	return s.stepOf(agent) - 1
-}
-
-// skip marks a step as skipped and tells whom it concerns.
-func (st *step) skip(i int) {
-	plan := slices.Clone(st.Plan)
-	plan[i].Status = contract.StepSkipped
-	st.setPlan(plan)
-	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, plan[i].Text))
-	if a, ok := st.agent(plan[i].Agent); ok && a.Works() && st.machined() {
-		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction, Strength: contract.Steer,
-			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.", i+1, plan[i].Text)})
-	}
 }
 
 // retry has an Orchestrator try again, or starts one again that is parked; the Arbiter
@@ -242,12 +205,12 @@ func (st *step) reset(ref string) {
 	st.accept(ref, "reset")
 	half := st.halfDone()
 	if !st.machined() {
-		st.stopWorkers(occasion{})
+		st.stopWorkers()
 	}
 	if a, ok := st.agent(contract.Arbiter); ok && a.Status == Busy {
 		st.do(Interrupt{Agent: a.AgentRef})
 	}
-	st.Question, st.Handoff, st.Handoffs, st.Task = nil, "", nil, ""
+	st.Question, st.Handoffs, st.Task = nil, nil, ""
 	st.forgetHandovers()
 	st.Proof, st.Rulings = Proof{}, nil // what was ruled was about another task
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
@@ -268,9 +231,9 @@ func (st *step) reset(ref string) {
 }
 
 // stopWorkers lets every Orchestrator go.
-func (st *step) stopWorkers(occasion) {
+func (st *step) stopWorkers() {
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
+		if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
 			st.release(a.ID, "reset by the human", false)
 		}
 	}
@@ -324,50 +287,4 @@ func (st *step) fallBackFrom(ref string, a Agent) bool {
 	}
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up what %s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
 	return true
-}
-
-func (st *step) setPlan(steps []contract.Step) {
-	st.Plan = steps
-	st.emit(contract.Supervisor, contract.Plan{Steps: steps, Tasks: st.Tasks})
-	if st.Options.Rules < rulesOfHandover {
-		return
-	}
-	for i := range st.Agents {
-		if a := &st.Agents[i]; a.Status == Ready || a.Status == Busy {
-			st.remind(a)
-		}
-	}
-}
-
-// sameAgents keeps who worked on a step, where a new plan has that step again.
-func (st *step) sameAgents(steps []contract.Step) []contract.Step {
-	for i := range steps {
-		for _, was := range st.Plan {
-			if st.machined() && steps[i].Agent == "" && was.Text == steps[i].Text {
-				steps[i].Agent, steps[i].Mode = was.Agent, orDefault(steps[i].Mode, was.Mode)
-			}
-		}
-	}
-	return steps
-}
-
-// remind renews what an agent is told after a compaction.
-func (st *step) remind(a *Agent) {
-	st.do(Configure{bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
-}
-
-// planText lists the steps for a model, counted from 1.
-func planText(steps []contract.Step) string {
-	if len(steps) == 0 {
-		return "(no plan)"
-	}
-	var b strings.Builder
-	for i, s := range steps {
-		fmt.Fprintf(&b, "%d. [%s] %s", i+1, s.Status, s.Text)
-		if s.Mode != "" {
-			fmt.Fprintf(&b, " (for %s)", s.Mode)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }

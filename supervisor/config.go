@@ -162,3 +162,8 @@ func (s *State) isOrchestrator(id string) bool {
 	a, ok := s.agent(id)
 	return ok && a.Role == RoleOrchestrator
 }
+
+// remind renews what an agent is told after a compaction.
+func (st *step) remind(a *Agent) {
+	st.do(Configure{bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
+}

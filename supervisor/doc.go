@@ -12,6 +12,35 @@
 // they were decided. Effects and events name the agent's generation, so that a late
 // word of one incarnation never touches the next.
 //
+// Where what is. What Apply goes by:
+//
+//	state, options, inputs, effects    what a run knows, is begun with, is told and wants done
+//	apply, happened, timers, fold      the fold itself, and its three great switches
+//	facts, origin, history             a fact in the journal, who it is from, what became of messages
+//	phase, points, posed, decide       the task machine, and who decides at its points …
+//	carryout, fallback, regency        … what follows, and the rules in the Arbiter's place
+//	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
+//	mail, config, attached, proof      a message's way to an agent, and what it carries
+//	shelve, retouch, names             … that is withheld, or changed by the human; what things are called
+//	lifecycle, summon, modes, forget   the agents: their beginning and end, and what is kept of them
+//	restarts, revive, resume, bridge   what comes back, and how: an agent, a run, a bridge
+//	watch, limits, thin, execution     looks from outside, limits, a full context, stretches of work
+//	handover, checks, bequest, drawup  a document's way, from its author to a successor
+//	renewal                            the Arbiter's own succession
+//	plan, tasks                        the plan, and agents' own lists
+//	commands, human, halt, halfdone    a human's commands and words, stopping, what that cuts off
+//	model, takeover, untaken, digest   … another model, a session in the human's hands, what came of it
+//	permissions, granted, rights       what is answered to a request, what holds longer, who may do what
+//	trust                              a workspace that changed
+//	ending                             the end of a run
+//
+// and the loop around it, with all that waits:
+//
+//	loop, books, perform, workers      inputs in order, the journal, effects and their goroutines
+//	decideworker, terminalworker       … those of deciders and terminals
+//	handler, judge, grantworker        the bridge's questions, and the rules' answers
+//	masked, trustworker                secrets taken out; the workspace looked at
+//
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which
 // stops the agents and says `result` when they are gone. [Loop.Run] then returns, after
 // all its workers.

@@ -126,27 +126,21 @@ func (st *step) signalled(f Signalled) {
 	}
 }
 
-func (st *step) rang(key string) {
-	switch {
-	case key == timeoutKey && st.anyTaken():
+// timeIsOver ends the run at its time limit, but not while a human has a session.
+func (st *step) timeIsOver() {
+	if st.anyTaken() {
 		// It is looked at again when the session is given back, and here, however that ends.
 		st.do(SetTimer{Key: timeoutKey, After: takenGrace})
-	case key == timeoutKey:
-		st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
-	case st.permitTimedOut(key):
-	case st.proofOverdue(key):
-	case st.watchRang(key):
-	case st.restartRang(key):
-	case st.handoverLate(key):
-	case st.cornerRang(key):
-	case st.workLimitRang(key):
-	default:
-		st.retryNow(key)
+		return
 	}
+	st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
 }
 
 // takeEnding handles what still arrives while the agents are being stopped.
 func (st *step) takeEnding(f Fact) {
+	if st.Ending.Said && tellsOf(f) {
+		return // the result is the last line, and the loop does nothing more
+	}
 	switch f := f.(type) {
 	case Happened:
 		st.happenedLate(f.Event)
@@ -174,10 +168,19 @@ func (st *step) takeEnding(f Fact) {
 	}
 }
 
+// tellsOf says whether faces are told of a fact while a run is ending.
+func tellsOf(f Fact) bool {
+	switch f.(type) {
+	case Happened, Commanded, PermissionAsked, Stopped:
+		return true
+	}
+	return false
+}
+
 // commandedLate answers a command while the agents are being stopped. Who wants everything
 // stopped at once does not wait for an end in order.
 func (st *step) commandedLate(f Commanded) {
-	if _, halt := f.Command.Body.(contract.Halt); halt && !st.Ending.Said && !st.barred(f) {
+	if _, halt := f.Command.Body.(contract.Halt); halt && !st.barred(f) {
 		st.accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
 		st.do(Shutdown{Fast: true})
 		return
@@ -226,7 +229,7 @@ func (st *step) finish() {
 	ending.Said = true
 	st.Ending = &ending
 	for i := range st.Agents {
-		if a := &st.Agents[i]; a.Status != Ended {
+		if a := st.Agents[i]; a.Status != Ended {
 			e := st.edit(a.ID)
 			e.Status = Ended
 			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: orDefault(e.Goodbye, st.Ending.Status)})

@@ -94,8 +94,8 @@ func TestTwoDays(t *testing.T) {
 		n.over()
 		synctest.Wait()
 		l := n.loop
-		if len(l.timers) > 12 || len(l.lanes) > 4 || len(l.waiting.tools)+len(l.waiting.permissions)+len(l.books.undone) != 0 {
-			t.Errorf("left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes), len(l.waiting.tools), len(l.waiting.permissions), len(l.books.undone))
+		if len(l.timers) > 12 || len(l.lanes) > 4 || len(l.tools.waiting)+len(l.permissions.waiting)+len(l.books.undone) != 0 {
+			t.Errorf("left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.books.undone))
 		}
 		for key := range l.timers {
 			t.Log("timer", key)

@@ -89,7 +89,7 @@ func (st *step) fallbackArbiter(said string) {
 		return
 	}
 	for i := range st.Agents {
-		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
 			st.rule(verdict.Arbiter{
 				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
 			}, sourceFallback)
@@ -99,7 +99,7 @@ func (st *step) fallbackArbiter(said string) {
 	if st.rulesDecide(reason) {
 		return
 	}
-	if st.Handoff != "" || st.AnyWorks() || st.documentDue() {
+	if len(st.Handoffs) > 0 || st.AnyWorks() || st.documentDue() {
 		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}
 		st.rule(v, sourceFallback)
 		st.succession(v)

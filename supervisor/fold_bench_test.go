@@ -23,7 +23,7 @@ func longJournal(b *testing.B, turns int) (list []journal.Record, size int64) {
 		inputs = append(inputs, in)
 		s, _ = Apply(s, in)
 	}
-	agent := func(i int) Agent { return s.Agents[i] }
+	agent := func(i int) Agent { return *s.Agents[i] }
 	happen := func(i int, body bridge.EventBody) {
 		do(Happened{bridge.Event{AgentRef: agent(i).AgentRef, Body: body}})
 	}

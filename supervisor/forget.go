@@ -22,25 +22,26 @@ func (st *step) forget() {
 	if st.Options.Rules < rulesOfHandover {
 		return
 	}
-	gone, keep := 0, make([]Agent, 0, len(st.Agents))
+	gone, keep := 0, make([]*Agent, 0, len(st.Agents))
 	for i := len(st.Agents) - 1; i >= 0; i-- {
 		a := st.Agents[i]
-		if a.Role == RoleOrchestrator && a.gone() && a.ID != st.Handoff && !st.handingOver(a.ID) {
+		if a.Role == RoleOrchestrator && a.gone() && a.ID != st.bequest() && !st.handingOver(a.ID) {
 			gone++
 			switch {
 			case gone > namesKept:
-				st.Bygone++
 				continue
 			case gone > recordsKept && !a.Forgotten:
-				a.Brief, a.Document, a.Receipts, a.DrawnUp = "", nil, nil, ""
-				a.Context, a.Watch, a.Turn, a.Redo = bridge.Context{}, Watch{}, nil, nil
-				a.Forgotten = true
+				b := *a
+				b.Brief, b.Document, b.Receipts, b.DrawnUp = "", nil, nil, ""
+				b.Context, b.Watch, b.Turn, b.Redo = bridge.Context{}, Watch{}, nil, nil
+				b.Forgotten = true
+				a, st.own = &b, append(st.own, &b)
 			}
 		}
 		keep = append(keep, a)
 	}
 	slices.Reverse(keep)
-	st.Agents, st.ownAgents = keep, true
+	st.Agents = keep
 }
 
 // handingOver says whether a document about an agent's work is on its way.
@@ -57,14 +58,15 @@ func (s *State) handingOver(id string) bool {
 // live, and those that went last. Others counts the rest.
 func (s *State) shown() ([]*Agent, int) {
 	var list []*Agent
-	gone, others := 0, s.Bygone
-	for i := range s.Agents {
-		if a := &s.Agents[i]; a.Role == RoleOrchestrator && a.gone() {
-			gone++
+	gone, others := 0, s.Summoned // less those that are remembered
+	for _, a := range s.Agents {
+		if a.Role == RoleOrchestrator {
+			if others--; a.gone() {
+				gone++
+			}
 		}
 	}
-	for i := range s.Agents {
-		a := &s.Agents[i]
+	for _, a := range s.Agents {
 		switch {
 		case a.Role != RoleOrchestrator:
 		case !a.gone():

@@ -33,7 +33,7 @@ func whatOf(input json.RawMessage) string {
 func (st *step) halfDone() []string {
 	var list []string
 	for i := range st.Agents {
-		if text := st.halfDoneBy(&st.Agents[i]); text != "" {
+		if text := st.halfDoneBy(st.Agents[i]); text != "" {
 			list = append(list, text)
 		}
 	}

@@ -14,6 +14,7 @@ const classHalt restart.Class = "halted"
 // halt stops every agent at once, and holds everything until `continue`. Whoever was at
 // work goes on then, on its own session, and is told that its turn was cut off.
 func (st *step) halt(ref string) {
+	st.Halts++
 	if st.Halted {
 		st.accept(ref, "halted already; continue starts the agents again")
 		return

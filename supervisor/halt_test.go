@@ -94,6 +94,36 @@ func TestHaltWithoutABridge(t *testing.T) {
 	}
 }
 
+// TestContinueWhileTheBridgeIsEnded: where a halt has to end the bridge, and somebody says continue
+// before it is gone, the run goes on with the next one; a halt that was never taken holds.
+func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
+	for _, heeded := range []bool{true, false} {
+		p := begin(t, nil)
+		p.command(contract.Halt{})
+		p.command(contract.Continue{})
+		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
+		p.out = nil
+		p.do(BridgeLost{Message: "it ended", Halted: true, Heeded: heeded})
+		p.do(Rang{Key: restartPrefix + theBridge})
+		p.do(BridgeBack{Claude: p.s.Claude})
+		starts, halts := len(effects[Spawn](p)), len(told[contract.Halted](p))
+		if p.s.Halted == heeded || (starts == 0) == heeded || (halts == 0) != heeded || p.s.Crashes != 0 {
+			t.Errorf("heeded: %v, halted: %v, %d starts, %d halts, %d crashes", heeded, p.s.Halted, starts, halts, p.s.Crashes)
+		}
+	}
+}
+
+// TestHaltsAreCounted, those too that change nothing: who waits for one knows that it was taken.
+func TestHaltsAreCounted(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.Halt{})
+	p.command(contract.Halt{})
+	p.command(contract.Continue{})
+	if p.s.Halts != 2 || p.s.Halted {
+		t.Errorf("%d halts, halted: %v", p.s.Halts, p.s.Halted)
+	}
+}
+
 // TestHaltAndTheEnd: a halted run ends, and is taken up again, like any other.
 func TestHaltAndTheEnd(t *testing.T) {
 	p := begin(t, nil)

@@ -3,7 +3,7 @@ package supervisor
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -42,10 +42,7 @@ const (
 	maxChecks = 10
 	// handoverPatience bounds a document's way: the work waits for it.
 	handoverPatience = 10 * time.Minute
-	handoverPrefix   = "handover/"
 )
-
-func handoverKey(serial int) string { return fmt.Sprintf("%s%d", handoverPrefix, serial) }
 
 // handOver begins the way of a document.
 func (st *step) handOver(h Handover) {
@@ -161,30 +158,21 @@ func (st *step) surveyed(f Surveyed) {
 
 // handoverLate ends a document's way whose time is over: what was not done is said
 // to be so.
-func (st *step) handoverLate(key string) bool {
-	if !strings.HasPrefix(key, handoverPrefix) {
-		return false
-	}
-	for _, h := range st.Handovers {
-		if handoverKey(h.Serial) != key {
-			continue
-		}
-		late := st.handover(h.Serial)
-		if late.Document == nil {
-			st.surveyed(Surveyed{Serial: h.Serial, Failed: "nothing was found out in time"})
-			return true
-		}
-		if st.Halted {
-			return true // its time begins anew
-		}
+func (st *step) handoverLate(of string) {
+	serial, _ := strconv.Atoi(of) // serials count from 1
+	late := st.handover(serial)
+	switch {
+	case late == nil:
+	case late.Document == nil:
+		st.surveyed(Surveyed{Serial: serial, Failed: "nothing was found out in time"})
+	case st.Halted: // its time begins anew
+	default:
 		for n := len(late.Receipts); n < st.checksOf(late); n++ {
 			late.Receipts = append(slices.Clip(late.Receipts), receipt(late.Document.Checks[n], Checked{Failed: "out of time"}))
 		}
 		st.withdrawCheck(late.Request, "the check is out of time")
-		st.advance(h.Serial)
-		return true
+		st.advance(serial)
 	}
-	return true
 }
 
 // handedOver delivers a document.

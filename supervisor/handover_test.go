@@ -233,7 +233,7 @@ func TestRecords(t *testing.T) {
 			}
 			p.survey(traces)
 			p.contains("the record", c.reader(p), append(common, c.want...)...)
-			if got := p.s.Handoff == one; got != c.passes {
+			if got := p.s.bequest() == one; got != c.passes {
 				t.Errorf("passed on by itself: %v", got)
 			}
 			input := `{"prompt":"go on"}`

@@ -40,8 +40,8 @@ func (m *Messages) Take(r Replayed, after *State) {
 		case Emit:
 			m.emitted(r.Input.At, e.Event)
 		case Send:
-			if i := onWire(after.Mail, e.Params.MessageID); i >= 0 {
-				m.set(after.Mail[i].ID, func(x *MessageRecord) {
+			if sent, ok := after.SentAs(e.Params.MessageID); ok {
+				m.set(sent.ID, func(x *MessageRecord) {
 					x.Sent++
 					if x.Status != MessageDelivered { // sent to a process that knows nothing of it, it stays so
 						x.Status = MessageSent

@@ -133,6 +133,8 @@ type (
 		// Halted says that somebody ended it in order to stop everything: no process is to run
 		// until he says so, whether or not his command got through.
 		Halted bool `json:",omitempty"`
+		// Heeded says that the run had taken his command, and perhaps the one to go on, too.
+		Heeded bool `json:",omitempty"`
 	}
 	BridgeBack struct {
 		Claude bridge.ClaudeInfo

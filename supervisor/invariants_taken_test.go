@@ -124,7 +124,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		timers.check(t, &p.s)
 	}
 	for range 120 {
-		a := p.s.Agents[r.IntN(len(p.s.Agents))]
+		a := *p.s.Agents[r.IntN(len(p.s.Agents))]
 		event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: a.AgentRef, Body: b}} }
 		command := func(c contract.CommandBody) Fact {
 			return Commanded{Channel: ChannelScreen, Command: contract.Command{Body: c}}
@@ -205,7 +205,7 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)
 		}
 	}
 	for i := range p.s.Agents {
-		switch a := &p.s.Agents[i]; a.Status {
+		switch a := p.s.Agents[i]; a.Status {
 		case Ready, Busy, Ended, Parked:
 		default:
 			if p.s.Ending == nil {

@@ -38,7 +38,7 @@ func checkInvariants(t *testing.T, s *State) {
 			t.Fatalf("two agents %s", a.ID)
 		}
 		seen[a.ID] = true
-		checkTaken(t, &a, s.Ending == nil)
+		checkTaken(t, a, s.Ending == nil)
 		if a.Status == Ready && len(a.Turn) > 0 {
 			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
 		}
@@ -232,7 +232,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
 	var a Agent
 	if len(s.Agents) > 0 {
-		a = s.Agents[r.IntN(len(s.Agents))]
+		a = *s.Agents[r.IntN(len(s.Agents))]
 		ref = a.AgentRef
 		if r.IntN(20) == 0 {
 			ref.Generation += 1 - 2*r.IntN(2)
@@ -354,7 +354,8 @@ func randomFates(r *rand.Rand, a Agent) []bridge.Fate {
 func shown(s State) State {
 	s.Agents = slices.Clone(s.Agents)
 	for i := range s.Agents {
-		s.Agents[i].Doing = ""
+		a := *s.Agents[i]
+		a.Doing, s.Agents[i] = "", &a
 	}
 	return s
 }

@@ -59,7 +59,7 @@ func (l alarms) check(t *testing.T, s *State) {
 		t.Fatal("the run has a time limit, and no timer")
 	}
 	for i := range s.Agents {
-		a := &s.Agents[i]
+		a := s.Agents[i]
 		switch {
 		case a.Status == Down && s.BridgeUp && !s.Halted && s.Distrust == nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and nobody brings it back", a.ID)

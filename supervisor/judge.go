@@ -34,7 +34,7 @@ const verdictTool = "StructuredOutput"
 // says is on its way into the journal first; where that takes nothing, it is a deny.
 func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	f := l.judged(p)
-	in := Input{At: l.clock.now(), Fact: l.masked(f)}
+	in := Input{At: l.clock.Now(), Fact: l.masked(f)}
 	select {
 	case <-l.done:
 		return bridge.JudgeResult{}, errOver
@@ -145,25 +145,6 @@ func (l *Loop) granted(tool string, r policy.Request, input json.RawMessage) (ru
 	return p.Covered(r)
 }
 
-// told says whether the faces hear of it: of denials, and of what a rule or a grant
-// allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
-func (f Judged) told() bool {
-	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == byHuman)
-}
-
-// judged tells of a tool call that was decided already.
-func (st *step) judged(f Judged) {
-	if !f.told() {
-		return
-	}
-	st.emit(f.Params.ID, contract.Permission{
-		Request: "judge-" + orDefault(f.Params.ToolUse, short(f.Action)), Behavior: f.Behavior, By: f.By, Tool: f.Params.Tool, Rule: f.Rule,
-		Action: f.Action, Reason: f.Reason, Subagent: f.Params.Subagent,
-	})
-}
-
-func short(hash string) string { return hash[:min(len(hash), 12)] }
-
 // toldCalls are calls whose permission was told when they were judged: where the CLI asks
 // about one all the same, it is not told again. Only the last few are kept.
 type toldCalls struct {
@@ -197,4 +178,32 @@ func (t *toldCalls) take(p bridge.PermissionParams) bool {
 	}
 	t.list = slices.Delete(t.list, i, i+1)
 	return true
+}
+
+// arbiterMay are the tools the Arbiter is not denied by its role.
+var arbiterMay = map[string]bool{
+	"Read": true, "Grep": true, "Glob": true, "StructuredOutput": true,
+	"mcp__arbiter__spawn_orchestrator": true, "mcp__arbiter__release_orchestrator": true,
+	"mcp__arbiter__set_plan": true, "mcp__arbiter__status": true,
+}
+
+// beyondMode says why the mode of an Orchestrator does not let it use a tool like this;
+// empty: it does. Its subagents are held to the same.
+func (l *Loop) beyondMode(agent, tool string, input json.RawMessage) (rule, why string) {
+	s := l.Snapshot()
+	if s == nil {
+		return "", ""
+	}
+	a, ok := s.agent(agent)
+	if !ok || a.Mode == "" {
+		return "", ""
+	}
+	mode, ok := s.modeNamed(a.Mode)
+	if !ok {
+		return "", "its mode " + a.Mode + " is not known any more"
+	}
+	if allowed, rule, why := mode.Allows(l.policy.CWD, l.policy.Home, tool, input); !allowed {
+		return rule, why
+	}
+	return "", ""
 }

@@ -43,7 +43,7 @@ func court(t testing.TB, p policy.Policy, change func(*State)) *Loop {
 	l := NewLoop(p, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
 	s := State{
 		Options: Options{Run: testRun, CWD: "/w"}.WithDefaults(), BridgeUp: true,
-		Agents: []Agent{
+		Agents: []*Agent{
 			{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Role: RoleArbiter, Status: Busy},
 			{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Role: RoleOrchestrator, Name: "Orchestrator I", Status: Busy},
 		},

@@ -4,14 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
-
-const workLimitPrefix = "work-limit/"
-
-func workLimitKey(a bridge.AgentRef) string { return workLimitPrefix + a.ID }
 
 // limitWork sets the time limit of an Orchestrator's mode.
 func (st *step) limitWork(id string) {
@@ -47,22 +42,16 @@ func (st *step) outOfLimits(id, why string) {
 
 // workLimitRang ends the time of an Orchestrator's mode: its turn is stopped, and the next
 // one is about nothing but its hand-off.
-func (st *step) workLimitRang(key string) bool {
-	if !strings.HasPrefix(key, workLimitPrefix) {
-		return false
+func (st *step) workLimitRang(id string) {
+	a, ok := st.agent(id)
+	if !ok || !a.Alive() || a.Taken != nil || a.Limited != "" || a.Standing == Finished || a.Standing == HandedOff {
+		return
 	}
-	for i := range st.Agents {
-		a := st.Agents[i]
-		if workLimitKey(a.AgentRef) != key || !a.Alive() || a.Taken != nil || a.Limited != "" || a.Standing == Finished || a.Standing == HandedOff {
-			continue
-		}
-		mode, _ := st.modeNamed(a.Mode)
-		st.outOfLimits(a.ID, fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
-		if a.Status == Busy {
-			st.do(Interrupt{Agent: a.AgentRef})
-		}
+	mode, _ := st.modeNamed(a.Mode)
+	st.outOfLimits(id, fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
+	if a.Status == Busy {
+		st.do(Interrupt{Agent: a.AgentRef})
 	}
-	return true
 }
 
 // unledFailures is how many times --max-failures a task may fail in all where nothing but

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor/clock"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/mask"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -62,7 +63,7 @@ type Loop struct {
 	done   chan struct{} // closed when Run returns
 	state  atomic.Pointer[State]
 	dirty  chan struct{} // capacity 1: the state is another one than before
-	clock  clock
+	clock  *clock.Clock
 	books  books
 
 	// What follows belongs to the loop's goroutine.
@@ -76,15 +77,20 @@ type Loop struct {
 
 	workers sync.WaitGroup
 	broken  chan *Fault // capacity 1: a worker's panic
-	waiting waiting
-	told    toldCalls
-	grants  Grants // nil: nothing is kept for later runs
-	fault   *Fault
+
+	tools       requests[bridge.ToolCallResult]
+	permissions requests[bridge.PermissionResult]
+	calls       atomic.Uint64 // of tools
+	inputs      sync.Map      // of permissions, by the request: json.RawMessage, as the tool would get it
+
+	told   toldCalls
+	grants Grants // nil: nothing is kept for later runs
+	fault  *Fault
 
 	strangers map[string]bool // that a human was told of
 
 	redact func(string) string // nil: nothing is masked
-	pieces pieces
+	pieces mask.Pieces
 
 	gate      Gate // nil: nothing of the workspace is looked at
 	keepTrust func(ctx context.Context, hash string) error
@@ -108,11 +114,9 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, rules: p.Compile(), sink: sink, log: log,
 		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
-		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{},
+		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{}, clock: clock.New(),
 	}
 	l.broken = make(chan *Fault, 1)
-	l.waiting.init()
-	l.clock.init()
 	l.books.init()
 	l.state.Store(&State{})
 	return l
@@ -143,7 +147,7 @@ func (l *Loop) Put(f Fact) bool {
 		}
 	}
 	select {
-	case inbox <- Input{At: l.clock.now(), Fact: f}:
+	case inbox <- Input{At: l.clock.Now(), Fact: f}:
 		return true
 	case <-l.done:
 		return false
@@ -184,7 +188,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 			exit = l.bug(faultOf(p))
 		}
 	}()
-	l.fold(ctx, Input{At: l.clock.now(), Fact: first})
+	l.fold(ctx, Input{At: l.clock.Now(), Fact: first})
 	for !l.over {
 		inbox := l.inbox
 		if len(l.books.undone) >= maxUndone {
@@ -198,8 +202,8 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 		}
 		select {
 		case in := <-inbox:
-			if slept := l.clock.slept(); slept > 0 {
-				l.fold(ctx, Input{At: l.clock.now(), Fact: Woke{Slept: slept}})
+			if slept := l.clock.Slept(); slept > 0 {
+				l.fold(ctx, Input{At: l.clock.Now(), Fact: Woke{Slept: slept}})
 			}
 			l.fold(ctx, in)
 		case in := <-l.urgent:
@@ -219,7 +223,7 @@ func (l *Loop) fold(ctx context.Context, in Input) {
 		return
 	}
 	l.note(in.Fact)
-	in.At = l.clock.order(in.At)
+	in.At = l.clock.Order(in.At)
 	in.Fact = l.state.Load().exactly(in.Fact)
 	state, effects := Apply(*l.state.Load(), in)
 	if _, ok := in.Fact.(BridgeBack); ok {
@@ -256,152 +260,5 @@ func (l *Loop) note(f Fact) {
 		l.log.Warn("not sent", "agent", f.Agent.ID, "message", f.MessageID, "error", f.Message)
 	default:
 		l.log.Debug("input", "type", fmt.Sprintf("%T", f))
-	}
-}
-
-// perform carries an effect out. What may take time runs on a worker that Run
-// waits for; its outcome comes back as an input.
-func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
-	switch e := e.(type) {
-	case Emit:
-		crashpoint.Here("loop.emit")
-		if _, accepted := e.Event.Body.(contract.Accepted); accepted {
-			crashpoint.Here("loop.accept")
-		}
-		l.sink(at, e.Event)
-	case Spawn:
-		answered := l.startOf(e.Params.ID)
-		l.work(func() {
-			defer close(answered)
-			l.spawn(ctx, port, e.Params)
-		})
-	case Send:
-		l.lane(e.Params.ID).push(l, func() { l.send(ctx, port, e.Params) })
-	case Interrupt:
-		l.lane(e.Agent.ID).push(l, func() { l.interrupt(ctx, port, e.Agent) })
-	case Kill:
-		answered := l.starts[e.Agent.ID]
-		l.work(func() { l.kill(ctx, port, e, answered) })
-	case Decide:
-		l.work(func() { l.decide(ctx, e.Question) })
-	case Note:
-		// Recorded as it is, behind what it follows from, in order; nobody waits for it.
-		l.lane(noteLane).push(l, func() {
-			crashpoint.Here("loop.note")
-			l.Put(e.Decision)
-		})
-	case Probe:
-		l.work(func() { l.probe(ctx, port, e.Agent) })
-	case RunCheck:
-		l.work(func() { l.check(ctx, port, e) })
-	case Survey:
-		l.work(func() { l.survey(ctx, port, e) })
-	case Configure:
-		l.lane(e.Params.ID).push(l, func() { l.configure(ctx, port, e.Params) })
-	case SetModel:
-		l.lane(e.Agent.ID).push(l, func() { l.setModel(ctx, port, e) })
-	case PinTrust:
-		l.work(func() { l.pin(ctx, e.Hash) })
-	case DropBridge:
-		if l.drop != nil {
-			l.work(l.drop)
-		}
-	case OpenBridge:
-		l.work(func() { l.openBridge(ctx) })
-	case AskAgent:
-		l.work(func() { l.askAgent(ctx, port, e) })
-	case AnswerTool:
-		crashpoint.Here("loop.tool.answer")
-		l.waiting.answerTool(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})
-	case AnswerPermission:
-		crashpoint.Here("loop.permission.answer")
-		l.waiting.answerPermission(e.Request, e.Result)
-	case Remember:
-		l.lane(noteLane).push(l, func() { l.remember(e) })
-	case SetTimer:
-		l.setTimer(e)
-	case OpenPTY:
-		answered := l.startOf(e.Params.ID)
-		l.work(func() {
-			defer close(answered)
-			l.openPTY(ctx, port, e.Params)
-		})
-	case ClosePTY:
-		answered := l.starts[e.Agent.ID]
-		l.work(func() { l.closePTY(ctx, port, e.Agent, answered) })
-	case Shutdown:
-		l.work(func() { l.shutdown(ctx, port, e.Fast) })
-	case Finish:
-		crashpoint.Here("loop.finish")
-		l.exit, l.over = e.Exit, true
-	default:
-		panic(fmt.Sprintf("supervisor: unknown effect %T", e))
-	}
-}
-
-func (l *Loop) work(f func()) {
-	l.workers.Add(1)
-	go func() {
-		defer l.workers.Done()
-		defer l.catch()
-		f()
-	}()
-}
-
-// catch makes a worker's panic the loop's. One is enough to end the run.
-func (l *Loop) catch() {
-	if p := recover(); p != nil {
-		select {
-		case l.broken <- faultOf(p):
-		default:
-		}
-	}
-}
-
-// faultOf is a panic that was just recovered.
-func faultOf(p any) *Fault { return &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()} }
-
-// bug ends the run over a panic of ours.
-func (l *Loop) bug(f *Fault) contract.Exit {
-	l.fault = f
-	l.log.Error("panic", "panic", f.Panic, "stack", string(f.Stack))
-	l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
-		Category: bridge.CatInternal, Message: "a fault of arbiter: " + f.Panic, RecoveryOptions: []string{},
-	}})
-	return contract.ExitBug
-}
-
-// alarm is one setting of a timer's key.
-type alarm struct{ *time.Timer }
-
-func (l *Loop) setTimer(e SetTimer) {
-	if t := l.timers[e.Key]; t != nil {
-		t.Stop()
-		delete(l.timers, e.Key)
-	}
-	if e.After > 0 {
-		t := &alarm{}
-		l.timers[e.Key] = t
-		t.Timer = time.AfterFunc(e.After, func() { l.Put(Rang{Key: e.Key, by: t}) })
-	}
-}
-
-// stale says whether a ring is one of a timer that was stopped, or set anew, after it
-// had rung. One that is not is over with.
-func (l *Loop) stale(f Fact) bool {
-	r, ok := f.(Rang)
-	if !ok || r.by == nil {
-		return false
-	}
-	if l.timers[r.Key] != r.by {
-		return true
-	}
-	delete(l.timers, r.Key)
-	return false
-}
-
-func (l *Loop) stopTimers() {
-	for _, t := range l.timers {
-		t.Stop()
 	}
 }

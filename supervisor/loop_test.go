@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -290,6 +292,35 @@ func TestLoopTurnsItsOwnPanicIntoAnExit(t *testing.T) {
 	})
 }
 
+// TestThoseGoneCostNothing: a fact about one agent copies that agent, and not all that
+// have been; one word more of the conversation copies no other.
+func TestThoseGoneCostNothing(t *testing.T) {
+	s, _ := Apply(State{}, Input{At: time.Unix(1, 0), Fact: Began{Options: Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
+	for i := range namesKept {
+		s.Agents = append(s.Agents, &Agent{AgentRef: bridge.AgentRef{ID: orchID(i + 1), Generation: 1}, Status: Ended, Dismissed: true})
+	}
+	for range talkKept {
+		s.Talk = append(s.Talk, &contract.Message{})
+	}
+	in := Input{At: time.Unix(2, 0), Fact: Happened{bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.ToolUse{Tool: "Read"}}}}
+	const rounds = 1000
+	perRound := func(f func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range rounds {
+			f()
+		}
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / rounds
+	}
+	if n := perRound(func() { Apply(s, in) }); n > 8<<10 {
+		t.Errorf("a tool call copies %d bytes", n)
+	}
+	if n := perRound(func() { (&step{State: s}).speak("arbiter", contract.Message{Text: "a word"}) }); n > 8<<10 {
+		t.Errorf("a word copies %d bytes", n)
+	}
+}
+
 func BenchmarkApply(b *testing.B) {
 	s, _ := Apply(State{}, Input{At: time.Unix(1, 0), Fact: Began{Options: Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
@@ -298,6 +329,17 @@ func BenchmarkApply(b *testing.B) {
 		in := Input{At: time.Unix(2, 0), Fact: Happened{bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
 		for b.Loop() {
 			Apply(s, in)
+		}
+	})
+	b.Run("tool_use, late", func(b *testing.B) { // after fifty hand-offs
+		b.ReportAllocs()
+		late := s
+		for i := range namesKept {
+			late.Agents = append(slices.Clip(late.Agents), &Agent{AgentRef: bridge.AgentRef{ID: orchID(i + 1), Generation: 1}, Status: Ended, Dismissed: true})
+		}
+		in := Input{At: time.Unix(2, 0), Fact: Happened{bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
+		for b.Loop() {
+			Apply(late, in)
 		}
 	})
 	b.Run("assistant", func(b *testing.B) {

@@ -50,7 +50,7 @@ func (st *step) speak(from string, m contract.Message) {
 	if len(keep) >= talkKept {
 		keep = keep[len(keep)-talkKept+1:]
 	}
-	st.Talk = append(slices.Clone(keep), m)
+	st.Talk = append(slices.Clip(keep), &m)
 }
 
 // tell posts the supervisor's own word to an agent.
@@ -130,7 +130,7 @@ func (st *step) send(i int, steer bool) {
 		st.poseTo(a, *m)
 		m.Content = st.render(*m)
 	}
-	if a.Inheritance != "" && !m.Inherits {
+	if a.Inheritance != "" && !m.Inherits && !st.inherits(m.To) {
 		heirloom := st.heirloom(a.Inheritance) + "\n"
 		m.Inherits, m.Heirloom, m.Content = true, len(heirloom), heirloom+m.Content
 	}
@@ -141,9 +141,24 @@ func (st *step) send(i int, steer bool) {
 	}
 }
 
+// inherits says whether a message with the inheritance is on its way to an agent. A word that
+// steers overtakes the proof that it arrived.
+func (s *State) inherits(id string) bool {
+	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.Inherits })
+}
+
 // onWire finds the message that went out under an id.
 func onWire(list []Mail, wire string) int {
 	return slices.IndexFunc(list, func(m Mail) bool { return m.Sent && m.Wire == wire })
+}
+
+// SentAs is the message that went out under an id and is not delivered yet; false: none.
+func (s *State) SentAs(wire string) (Mail, bool) {
+	i := onWire(s.Mail, wire)
+	if i < 0 {
+		return Mail{}, false
+	}
+	return s.Mail[i], true
 }
 
 // delivered takes a message off the queue, with the reports it carried. It is

@@ -119,71 +119,20 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// TestMaskedJSON: what was JSON is JSON again, also where letters are hidden in escapes.
-func TestMaskedJSON(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"a":"x ` + aSecret + ` y"}`:                                        `{"a":"x sk-ant-*redacted:46* y"}`,
-		`{"password":"hunter2hunter2","b":[1]}`:                              `{"password":"*redacted:14*","b":[1]}`,
-		`{"a":"\u0073k-ant-` + aSecret[7:] + `"}`:                            `{"a":"sk-ant-*redacted:46*"}`,
-		`{"` + aSecret + `":"\u0041"}`:                                       `{"sk-ant-*redacted:46*":"A"}`,
-		`{"a":"x ` + aSecret[:20] + `\u001b[m` + aSecret[20:] + `"}`:         `{"a":"x sk-ant-*redacted:46*"}`,
-		`{"a":"x ` + aSecret[:30] + `\u200b` + aSecret[30:] + `\u001b[31m"}`: `{"a":"x sk-ant-*redacted:46*"}`,
-		`{"password":"hunter2\u001b[mhunter2","b":1}`:                        `{"password":"*redacted:22*","b":1}`,
-		`{"a":"\u0041","n":1.50}`:                                            `{"a":"\u0041","n":1.50}`,
-		`no JSON ` + aSecret:                                                 `no JSON sk-ant-*redacted:46*`,
-		`null`:                                                               `null`,
-	} {
-		if got := string(maskedJSON([]byte(in), sanitize.Redact)); got != want {
-			t.Errorf("%s became %s, want %s", in, got, want)
-		}
-	}
-}
-
 // TestMaskedPermission: the rules and the human decide on the exact action, and it is known
 // by the same name to the record of it, which is without its secrets.
 func TestMaskedPermission(t *testing.T) {
 	p := bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "p1", Tool: "Bash", Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}
 	f := masking().masked(PermissionAsked{Params: p, Action: actionKey(p), Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(PermissionAsked)
-	if f.action() != actionKey(p) || actionKey(f.Params) == actionKey(p) || !cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
+	if f.Hash() != actionKey(p) || actionKey(f.Params) == actionKey(p) || !cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
 		t.Errorf("%+v", f)
 	}
 	permit := Permit{Params: f.Params, Action: f.Action}
 	if got := permit.event(); got.Action != actionKey(p) || strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
 		t.Errorf("%+v", got)
 	}
-	if old := (Permit{Params: p}); old.action() != actionKey(p) {
+	if old := (Permit{Params: p}); old.Hash() != actionKey(p) {
 		t.Error("of a journal that knew no hashes, another action")
-	}
-}
-
-// TestPieces: a secret that comes in pieces is not told in pieces, wherever it is cut, and
-// what is none is told once.
-func TestPieces(t *testing.T) {
-	const text = "The key is " + aSecret + " and\npassword: hunter2hunter2\nthat is all. "
-	for size := 1; size < 40; size++ {
-		var p pieces
-		var got strings.Builder
-		for rest := text; rest != ""; {
-			n := min(size, len(rest))
-			if e, ok := p.mask(bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"}, Body: bridge.Delta{Text: rest[:n]}}, sanitize.Redact); ok {
-				got.WriteString(e.Body.(bridge.Delta).Text)
-			}
-			rest = rest[n:]
-		}
-		if want := sanitize.Redact(text); got.String() != want {
-			t.Errorf("in pieces of %d: %q, want %q", size, got.String(), want)
-		}
-	}
-	var p pieces
-	pem := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\n", 20)
-	var got strings.Builder
-	for line := range strings.Lines(pem) {
-		if e, ok := p.mask(bridge.Event{Body: bridge.Delta{Text: line}}, sanitize.Redact); ok {
-			got.WriteString(e.Body.(bridge.Delta).Text)
-		}
-	}
-	if strings.Contains(got.String(), "MIIEvQ") {
-		t.Errorf("a key line by line: %q", got.String())
 	}
 }
 

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -64,4 +65,18 @@ func (s *State) displayName(id string) string {
 		return a.Name
 	}
 	return id
+}
+
+// roll names the living Orchestrators and where they stand.
+func (s *State) roll() string {
+	var list []string
+	for _, a := range s.Agents {
+		if a.Role == RoleOrchestrator && a.Alive() {
+			list = append(list, fmt.Sprintf("%s %s", a.ID, a.Standing))
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
 }

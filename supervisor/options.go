@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -116,42 +117,19 @@ const (
 
 // WithDefaults fills in what was left zero and has a default.
 func (o Options) WithDefaults() Options {
-	set := func(p *int, d int) {
-		if *p == 0 {
-			*p = d
-		}
-	}
-	set(&o.MaxOrchestrators, DefaultMaxOrchestrators)
-	set(&o.MaxIterations, DefaultMaxIterations)
-	set(&o.MaxFailures, DefaultMaxFailures)
-	set(&o.MaxExchanges, DefaultMaxExchanges)
-	if o.ContextWarn == 0 {
-		o.ContextWarn = DefaultContextWarn
-	}
-	if o.ContextCritical == 0 {
-		o.ContextCritical = DefaultContextCritical
-	}
-	if o.RetryBase == 0 {
-		o.RetryBase = DefaultRetryBase
-	}
-	if o.PermissionWait == 0 {
-		o.PermissionWait = DefaultPermissionWait
-	}
-	if o.MaxWait == 0 {
-		o.MaxWait = DefaultMaxWait
-	}
-	if o.CheckTimeout == 0 {
-		o.CheckTimeout = DefaultCheckTimeout
-	}
-	if o.Decider == "" {
-		o.Decider = DeciderSession
-	}
-	if o.DeciderTimeout == 0 {
-		o.DeciderTimeout = DefaultDeciderTimeout
-	}
+	o.MaxOrchestrators = cmp.Or(o.MaxOrchestrators, DefaultMaxOrchestrators)
+	o.MaxIterations = cmp.Or(o.MaxIterations, DefaultMaxIterations)
+	o.MaxFailures = cmp.Or(o.MaxFailures, DefaultMaxFailures)
+	o.MaxExchanges = cmp.Or(o.MaxExchanges, DefaultMaxExchanges)
+	o.ContextWarn = cmp.Or(o.ContextWarn, DefaultContextWarn)
+	o.ContextCritical = cmp.Or(o.ContextCritical, DefaultContextCritical)
+	o.RetryBase = cmp.Or(o.RetryBase, DefaultRetryBase)
+	o.PermissionWait = cmp.Or(o.PermissionWait, DefaultPermissionWait)
+	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
+	o.CheckTimeout = cmp.Or(o.CheckTimeout, DefaultCheckTimeout)
+	o.Decider = cmp.Or(o.Decider, DeciderSession)
+	o.DeciderTimeout = cmp.Or(o.DeciderTimeout, DefaultDeciderTimeout)
+	o.Permissions = cmp.Or(o.Permissions, "ask")
 	o.Rules = CurrentRules
-	if o.Permissions == "" {
-		o.Permissions = "ask"
-	}
 	return o
 }

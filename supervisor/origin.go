@@ -156,16 +156,16 @@ func (l *Loop) unknown(f Fact) bool {
 	l.log.Warn("a fact from a stranger is dropped", "fact", fmt.Sprintf("%T", f), "agent", ref.ID, "generation", ref.Generation, "why", why)
 	switch f := f.(type) {
 	case ToolCalled:
-		l.waiting.answerTool(f.Call, bridge.ToolCallResult{Text: "You are not known here.", IsError: true})
+		l.tools.answer(f.Call, bridge.ToolCallResult{Text: "You are not known here.", IsError: true})
 	case PermissionAsked:
-		l.waiting.answerPermission(f.Params.Request, bridge.PermissionResult{Behavior: bridge.Deny, Message: "Denied: you are not known here."})
+		l.permissions.answer(f.Params.Request, bridge.PermissionResult{Behavior: bridge.Deny, Message: "Denied: you are not known here."})
 	}
 	if key := ref.String(); named && !l.strangers[key] && len(l.strangers) < strangersTold {
 		if l.strangers == nil {
 			l.strangers = map[string]bool{}
 		}
 		l.strangers[key] = true
-		l.sink(l.clock.now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		l.sink(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 			Category:        bridge.CatProtocol,
 			Message:         fmt.Sprintf("something speaks as %.100q, generation %d, and is not heard: %s", ref.ID, ref.Generation, why),
 			RecoveryOptions: []string{},

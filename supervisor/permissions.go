@@ -4,13 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
-
-const permitKey = "permit/"
 
 // permissionAsked answers a tool that wants to run: by the rules, by what the
 // human allowed for the whole run, or by asking the human. Any doubt is a deny.
@@ -36,7 +34,7 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 		st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: bridge.Allow}})
 	case f.Behavior == bridge.Allow:
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: f.By, rule: f.Rule, reason: f.Reason})
-	case f.Behavior == "ask" && slices.Contains(st.Granted, f.action()):
+	case f.Behavior == "ask" && slices.Contains(st.Granted, f.Hash()):
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: byHuman, scope: contract.ScopeRun})
 	case f.Behavior == "ask" && st.askedBefore(p):
 	case f.Behavior == "ask" && st.Options.Rules >= rulesOfHands && st.isOpen(p.ID):
@@ -55,9 +53,9 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 // askedBefore deals with a request that an earlier process of the agent had made
 // already: it takes the place of that one, or gets the answer that was given since.
 func (st *step) askedBefore(p Permit) bool {
-	action := p.action()
+	action := p.Hash()
 	for i, q := range st.Permits {
-		if q.Orphan && q.Params.ID == p.Params.ID && q.action() == action {
+		if q.Orphan && q.Params.ID == p.Params.ID && q.Hash() == action {
 			st.Permits = slices.Clone(st.Permits)
 			st.Permits[i].Params, st.Permits[i].Action, st.Permits[i].Orphan = p.Params, p.Action, false
 			return true
@@ -82,7 +80,7 @@ func (s *State) isOpen(request string) bool {
 func (p Permit) event() contract.PermissionRequest {
 	return contract.PermissionRequest{
 		Request: p.ID, Tool: p.Params.Tool, Input: p.Params.Input,
-		Subagent: p.Params.Subagent, Reason: p.Params.Reason, Action: p.action(), Suggestions: p.Suggestions,
+		Subagent: p.Params.Subagent, Reason: p.Params.Reason, Action: p.Hash(), Suggestions: p.Suggestions,
 	}
 }
 
@@ -113,11 +111,11 @@ func (st *step) decidePermit(p Permit, behavior, by, reason string) {
 func (st *step) answerPermit(p Permit, r ruled) {
 	st.emit(p.Params.ID, contract.Permission{
 		Request: p.ID, Behavior: r.behavior, By: r.by, Tool: p.Params.Tool, Rule: r.rule,
-		Action: p.action(), Scope: r.scope, Reason: r.reason, Subagent: p.Params.Subagent,
+		Action: p.Hash(), Scope: r.scope, Reason: r.reason, Subagent: p.Params.Subagent,
 	})
 	if p.Orphan {
 		if r.by == byHuman {
-			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: p.action(), Behavior: r.behavior, Message: r.message})
+			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: p.Hash(), Behavior: r.behavior, Message: r.message})
 		}
 		return
 	}
@@ -161,15 +159,10 @@ func (st *step) permit(ref string, c contract.Permit) {
 	st.decidePermit(p, bridge.Deny, byHuman, orDefault(c.Message, "the human said no"))
 }
 
-func (st *step) permitTimedOut(key string) bool {
-	request, ok := strings.CutPrefix(key, permitKey)
-	if !ok {
-		return false
-	}
+func (st *step) permitTimedOut(request string) {
 	if p, open := st.takePermit(request); open {
 		st.decidePermit(p, bridge.Deny, "timeout", "nobody answered within "+st.Options.PermissionWait.String())
 	}
-	return true
 }
 
 // permissionWithdrawn: the agent no longer waits (interrupted, or gone).
@@ -180,7 +173,7 @@ func (st *step) permissionWithdrawn(request string) {
 	}
 	if p, ok := st.takePermit(st.Permits[i].ID); ok {
 		st.emit(p.Params.ID, contract.Permission{
-			Request: p.ID, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool, Action: p.action(), Subagent: p.Params.Subagent,
+			Request: p.ID, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool, Action: p.Hash(), Subagent: p.Params.Subagent,
 		})
 	}
 }
@@ -195,8 +188,22 @@ func (st *step) withdrawPermits(agent string) {
 	}
 }
 
-// Hash names the exact action that is asked for, as an answer to it does.
-func (p Permit) Hash() string { return p.action() }
+// Hash names the exact action that is asked for. Older journals hold the input as it was,
+// which has the same.
+func (f PermissionAsked) Hash() string {
+	if f.Action != "" {
+		return f.Action
+	}
+	return actionKey(f.Params)
+}
+
+// Hash is the same of a request, and what an answer to it names.
+func (p Permit) Hash() string {
+	if p.Action != "" {
+		return p.Action
+	}
+	return actionKey(p.Params)
+}
 
 // actionKey names an exact action: a grant for the run covers the same tool
 // with the same input, nothing wider.
@@ -210,3 +217,22 @@ func action(tool string, input []byte) string {
 	h.Write(input)
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+// told says whether the faces hear of it: of denials, and of what a rule or a grant
+// allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
+func (f Judged) told() bool {
+	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == byHuman)
+}
+
+// judged tells of a tool call that was decided already.
+func (st *step) judged(f Judged) {
+	if !f.told() {
+		return
+	}
+	st.emit(f.Params.ID, contract.Permission{
+		Request: "judge-" + orDefault(f.Params.ToolUse, short(f.Action)), Behavior: f.Behavior, By: f.By, Tool: f.Params.Tool, Rule: f.Rule,
+		Action: f.Action, Reason: f.Reason, Subagent: f.Params.Subagent,
+	})
+}
+
+func short(hash string) string { return hash[:min(len(hash), 12)] }

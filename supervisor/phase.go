@@ -58,7 +58,7 @@ func (st *step) situation(o occasion) machine.Situation {
 func (st *step) act(a machine.Action, o occasion) bool {
 	switch a {
 	case machine.BeginTask:
-		st.beginTask(o)
+		st.beginTask()
 	case machine.CountIteration:
 		st.Iterations++
 	case machine.RecordExecution:
@@ -73,9 +73,9 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	case machine.SkipTheStep:
 		st.skip(st.stepToSkip(o.agent))
 	case machine.CleanUp:
-		st.cleanUp(o)
+		st.cleanUp()
 	case machine.StopAgents:
-		st.stopWorkers(o)
+		st.stopWorkers()
 	case machine.EndComplete, machine.EndAtLimit, machine.EndFailed, machine.EndCancelled:
 		st.conclude(o)
 	default:
@@ -153,14 +153,14 @@ func (st *step) breach() *Ending {
 }
 
 // beginTask sets the counters of a task to zero: limits hold for one task.
-func (st *step) beginTask(occasion) {
+func (st *step) beginTask() {
 	st.Iterations, st.Failures, st.TotalFailures = 0, 0, 0
 	st.History, st.LastError, st.Tasks = decision.History{}, nil, nil
 }
 
 // cleanUp forgets what belongs to a task that is over.
-func (st *step) cleanUp(occasion) {
-	if st.beginTask(occasion{}); len(st.Agents) > 0 && st.Agents[0].Alive() {
+func (st *step) cleanUp() {
+	if st.beginTask(); len(st.Agents) > 0 && st.Agents[0].Alive() {
 		st.abdicate() // the rules lead a task, and there is none
 	}
 	st.Deciding, st.Posed, st.Yielded = nil, nil, false

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -17,10 +16,6 @@ const proofWait = 30 * time.Second
 
 // proofWait in a run that is looked at more often, or less.
 func (s *State) proofWait() time.Duration { return s.scaled(proofWait) }
-
-const proofPrefix = "proof/"
-
-func proofKey(wire string) string { return proofPrefix + wire }
 
 // awaitProof looks at a message again when its proof is overdue.
 func (st *step) awaitProof(m Mail) { st.do(SetTimer{Key: proofKey(m.Wire), After: st.proofWait()}) }
@@ -38,28 +33,24 @@ func (st *step) provenLater(a *Agent) {
 // proofOverdue deals with a message nobody proved to have: it is written once more
 // under the same id, which the CLI drops if it has it, and then to another process,
 // whose history tells.
-func (st *step) proofOverdue(key string) bool {
-	wire, ok := strings.CutPrefix(key, proofPrefix)
-	if !ok {
-		return false
-	}
+func (st *step) proofOverdue(wire string) {
 	i := onWire(st.Mail, wire)
 	if i < 0 {
-		return true
+		return
 	}
 	a := st.edit(st.Mail[i].To)
 	if a == nil || a.Status != Busy || !slices.Contains(a.Turn, wire) {
-		return true
+		return
 	}
 	if a.Watch.Retrying || a.Watch.Stopped {
 		st.awaitProof(st.Mail[i])
-		return true
+		return
 	}
 	if st.Mail[i].Resent {
 		st.Ledger.Swallowed++
 		st.emit(a.ID, contract.Notice{Text: "message " + st.Mail[i].ID + " was swallowed twice; " + a.Name + " is started again"})
 		st.relaunch(a.ID, restart.Hung, "swallows its messages")
-		return true
+		return
 	}
 	m := &st.mail()[i]
 	m.Resent = true
@@ -68,5 +59,4 @@ func (st *step) proofOverdue(key string) bool {
 	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.proofWait().String() + "; it is sent again"})
 	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: len(a.Turn) > 1}})
 	st.awaitProof(*m)
-	return true
 }

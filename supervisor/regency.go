@@ -74,7 +74,7 @@ func (st *step) standIn() bool {
 		return false // who broke waits, too; a rule says how it goes on
 	}
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting && !st.stumbling(a.ID) {
+		if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting && !st.stumbling(a.ID) {
 			st.reassure(&a)
 			return true
 		}

@@ -71,7 +71,7 @@ func (st *step) askRenewal() {
 	if st.Regency != "" {
 		return // it is not spoken to, and its context stands
 	}
-	a := &st.Agents[0]
+	a := st.Agents[0]
 	if a.Role != RoleArbiter || a.Status != Ready || !a.Spoken || !a.thin() || a.Troubles > 0 {
 		return
 	}

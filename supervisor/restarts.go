@@ -12,15 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
-// theBridge is the name of the bridge in the history of restarts.
-const theBridge = "bridge"
-
-const restartPrefix = "restart/"
-
-func restartKey(a bridge.AgentRef) string {
-	return fmt.Sprintf("%s%s/%d", restartPrefix, a.ID, a.Generation)
-}
-
 // restartPolicy is the policy of this run.
 func (o Options) restartPolicy() restart.Policy {
 	p := restart.Default()
@@ -169,7 +160,7 @@ func (st *step) limited(id string, t bridge.Turn) {
 func (st *step) overslept(slept time.Duration) {
 	earliest := time.Duration(0)
 	for i := range st.Agents {
-		a := &st.Agents[i]
+		a := st.Agents[i]
 		if a.Status != Ready || a.Troubles == 0 {
 			continue
 		}
@@ -222,26 +213,6 @@ func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
 		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
 	}
 	st.do(SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
-}
-
-// restartRang starts an agent, or the bridge, whose time has come.
-func (st *step) restartRang(key string) bool {
-	if !strings.HasPrefix(key, restartPrefix) {
-		return false
-	}
-	if key == restartPrefix+theBridge {
-		if !st.BridgeUp {
-			st.do(OpenBridge{})
-		}
-		return true
-	}
-	for i := range st.Agents {
-		if a := &st.Agents[i]; restartKey(a.AgentRef) == key && a.Status == Down {
-			st.revive(a.ID)
-			return true
-		}
-	}
-	return true
 }
 
 // transientStart recognises a start that failed for want of something that comes

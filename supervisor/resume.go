@@ -2,14 +2,10 @@ package supervisor
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
 // startGap spreads the starts of Orchestrators when several come back at once.
@@ -21,8 +17,8 @@ func (s *State) Reached() bool {
 	if len(s.Agents) > 0 && (s.Ending == nil || s.Ending.Exit != contract.ExitEnvironment) {
 		return true
 	}
-	for i := range s.Agents {
-		if a := &s.Agents[i]; a.Generation > 1 || a.Spoken || a.Context.Window > 0 || a.Status == Ready || a.Status == Busy {
+	for _, a := range s.Agents {
+		if a.Generation > 1 || a.Spoken || a.Context.Window > 0 || a.Status == Ready || a.Status == Busy {
 			return true
 		}
 	}
@@ -106,23 +102,6 @@ func (st *step) resumed(f Resumed) {
 	st.Waking = true
 }
 
-// keepModes holds on to modes whose files are gone, while somebody lives under them: an
-// agent without its mode would have tools that it was denied.
-func (st *step) keepModes(old []agents.Agent) {
-	for i := range st.Agents {
-		a := &st.Agents[i]
-		if _, known := st.modeNamed(a.Mode); known || a.Mode == "" || a.Dismissed {
-			continue
-		}
-		for _, m := range old {
-			if m.Name == a.Mode {
-				st.Options.Modes = append(slices.Clip(st.Options.Modes), m)
-				st.emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " is gone; " + a.Name + " goes on as it was"})
-			}
-		}
-	}
-}
-
 // sayAgain ends a complete run once more, with the same result.
 func (st *step) sayAgain() {
 	ending := *st.Ending
@@ -137,11 +116,11 @@ func (st *step) sayAgain() {
 // closeBooks makes a completed run ready for another task: the Arbiter remembers,
 // the Orchestrators are gone.
 func (st *step) closeBooks() {
-	st.Task, st.Handoff, st.Handoffs, st.Question = "", "", nil, nil
+	st.Task, st.Handoffs, st.Question = "", nil, nil
 	st.forgetHandovers()
 	st.Proof = Proof{}
 	for i := range st.Agents {
-		if a := &st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
 			st.edit(a.ID).Dismissed = true
 			st.drop(a.ID)
 		}
@@ -162,8 +141,7 @@ func (s *State) resumePhase() machine.State {
 
 // returning says whether an Orchestrator comes back that works or waits.
 func (s *State) returning() bool {
-	for i := range s.Agents {
-		a := &s.Agents[i]
+	for _, a := range s.Agents {
 		if a.Role == RoleOrchestrator && !a.Dismissed && (a.Standing == Working || a.Standing == Waiting) {
 			return true
 		}
@@ -211,7 +189,7 @@ func (st *step) callBack() {
 func (st *step) reviveAll() {
 	after := time.Duration(0)
 	for i := range st.Agents {
-		a := &st.Agents[i]
+		a := st.Agents[i]
 		switch {
 		case a.Status != Down:
 		case a.Role == RoleArbiter:
@@ -270,94 +248,10 @@ func (s *State) underWay() bool {
 	if len(s.Mail) > 0 || s.documentDue() || s.Deciding != nil || s.Renewal != renewalNone {
 		return true
 	}
-	for i := range s.Agents {
-		if a := &s.Agents[i]; a.Status == Busy || a.Status == InHand || a.Troubles > 0 && a.Alive() {
+	for _, a := range s.Agents {
+		if a.Status == Busy || a.Status == InHand || a.Troubles > 0 && a.Alive() {
 			return true
 		}
 	}
 	return false
-}
-
-// bridgeLost: every agent went with it. Another one is started, and they come back.
-func (st *step) bridgeLost(f BridgeLost) {
-	if f.Halted {
-		st.lostByHalt()
-	}
-	if !st.BridgeUp {
-		st.BridgeGone = true // the next one, whose coming is not told yet
-		return
-	}
-	st.BridgeUp, st.Asked = false, nil
-	if !f.Halted {
-		st.Crashes++
-	}
-	st.loseTaken()
-	for i := range st.Agents {
-		a := st.edit(st.Agents[i].ID)
-		switch {
-		case a.Status == InHand: // what was done is read with the next bridge
-		case a.Status == Stopping:
-			a.Status, a.Since = Ended, st.at
-			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.Goodbye})
-			st.drop(a.ID)
-		case a.Alive() && a.Status != Down:
-			a.Status, a.Since, a.Doing, a.At = Down, st.at, "", nil
-			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
-			st.withdrawPermits(a.ID)
-		}
-	}
-	st.loseChecks()
-	if f.Halted {
-		st.reopenBridge()
-		return
-	}
-	st.openBridge(f.Message)
-}
-
-// reopenPause is before another bridge follows one that was ended on purpose.
-const reopenPause = time.Second
-
-// reopenBridge starts another bridge in place of one that a halt ended: that is no failure.
-func (st *step) reopenBridge() {
-	st.do(SetTimer{Key: restartPrefix + theBridge, After: reopenPause})
-}
-
-// openBridge starts another bridge in a while, or gives the run up.
-func (st *step) openBridge(reason string) {
-	d := st.decide(theBridge, st.Crashes, restart.Crash, reason, time.Time{})
-	if !d.Starts() {
-		st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is "+d.Reason, []string{"arbiter --resume"})
-		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
-		return
-	}
-	st.emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: "the bridge " + d.Reason})
-	st.do(SetTimer{Key: restartPrefix + theBridge, After: max(d.Delay, time.Millisecond)})
-}
-
-func (st *step) bridgeBack(f BridgeBack) {
-	if st.BridgeGone {
-		if st.BridgeGone = false; st.Halted {
-			st.reopenBridge()
-			return
-		}
-		st.openBridge("it ended at once")
-		return
-	}
-	st.BridgeUp, st.Claude = true, f.Claude
-	if f.Swept > 0 {
-		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})
-	}
-	st.rereadTaken("the bridge was lost")
-	st.reviveAll()
-	st.loseChecks() // those that were begun while there was none
-	st.goOn()
-}
-
-func (st *step) bridgeFailed(f BridgeFailed) {
-	if concernsAll(f.Category) {
-		st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, RoleArbiter))
-		st.giveUp(f.Category, f.Message)
-		return
-	}
-	st.openBridge(f.Message)
 }

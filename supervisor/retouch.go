@@ -28,7 +28,7 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 	st.Talk = slices.Clone(st.Talk)
 	for k := range st.Talk {
 		if st.Talk[k].MessageID == m.ID {
-			st.Talk[k] = said
+			st.Talk[k] = &said
 		}
 	}
 }
@@ -47,7 +47,7 @@ func (st *step) withdrawMessage(ref string, c contract.WithdrawMessage) {
 	st.accept(ref, "message "+m.ID+" is taken back")
 	st.takeBack(func(x Mail) bool { return x.ID == m.ID })
 	st.emit(m.From, contract.Withdrawn{MessageID: m.ID})
-	st.Talk = slices.DeleteFunc(slices.Clone(st.Talk), func(x contract.Message) bool { return x.MessageID == m.ID })
+	st.Talk = slices.DeleteFunc(slices.Clone(st.Talk), func(x *contract.Message) bool { return x.MessageID == m.ID })
 }
 
 // unspoken finds a message of the human's that was never sent, or says why there is none.

@@ -226,8 +226,8 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "colours")
 	four := p.summon("go on painting")
 	p.contains("the painter", p.lastSent(four), "colours")
-	if p.s.Handoff != "" {
-		t.Errorf("%s still waits for a successor", p.s.Handoff)
+	if len(p.s.Handoffs) > 0 {
+		t.Errorf("%s still waits for a successor", p.s.Handoffs)
 	}
 }
 
@@ -243,8 +243,8 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	p.contains("the successor", p.lastSent("orch-2"), "bricks")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	if p.s.Handoff != "" {
-		t.Errorf("%s waits for another successor", p.s.Handoff)
+	if len(p.s.Handoffs) > 0 {
+		t.Errorf("%s waits for another successor", p.s.Handoffs)
 	}
 }
 
@@ -395,8 +395,8 @@ func TestOneThatComesBackHasNoHeir(t *testing.T) {
 		if !told {
 			p.do(Surveyed{Serial: serial, Result: traces})
 		}
-		if p.s.Handoff != "" {
-			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoff, p.agent(one).Status)
+		if len(p.s.Handoffs) > 0 {
+			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoffs, p.agent(one).Status)
 		}
 	}
 }

@@ -213,7 +213,7 @@ func (s *State) exactly(f Fact) Fact {
 	}
 	for i := range s.Permits {
 		if p := &s.Permits[i]; p.ID == answer.Request {
-			answer.Action = p.action()
+			answer.Action = p.Hash()
 			c.Command.Body = answer
 			return c
 		}

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -15,80 +14,10 @@ import (
 
 // Sources of a decision.
 const (
-	sourceSession  = "session"
-	sourceFallback = "fallback"
-	sourceHuman    = "human"
+	sourceSession  = string(decider.BySession)
+	sourceFallback = string(decider.ByFallback)
+	sourceHuman    = string(decider.ByHuman)
 )
-
-// checkRuling tests an Arbiter's verdict against the state: who lives, who works.
-func (st *step) checkRuling(v verdict.Arbiter) error {
-	bad := func(format string, args ...any) error {
-		return &verdict.Problem{Text: fmt.Sprintf(format, args...) + " Give your verdict again."}
-	}
-	if v.To != "" && (v.Decision == verdict.AddressOrchestrator || v.Decision == verdict.Continue || v.Decision == verdict.Retry) {
-		a, ok := st.agent(v.To)
-		if !ok || a.Role != RoleOrchestrator {
-			return bad("There is no Orchestrator %q. Alive: %s.", v.To, st.roll())
-		}
-		if !a.Alive() {
-			return bad("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name, a.ID, st.roll())
-		}
-	}
-	if problem := st.checkRenewal(v); problem != "" {
-		return bad("%s", problem)
-	}
-	if st.nothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete || v.Decision == verdict.Continue && !st.pendingFor(contract.Arbiter)) {
-		return bad("There is no task: the human reset it. Ask them what is wanted, with ADDRESS_HUMAN.")
-	}
-	switch v.Decision {
-	case verdict.Continue:
-		// What lies in its mail already is worth waiting for, too, and what is on its way.
-		if v.To == "" && !st.AnyWorks() && st.Handoff == "" && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTaken() {
-			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
-		}
-	case verdict.Complete:
-		if st.AnyWorks() {
-			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.roll())
-		}
-		if taken := st.takenNames(); taken != "" {
-			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
-		}
-		if st.documentDue() {
-			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
-		}
-		if doubt := st.doubt(); doubt != "" {
-			return bad("%s", doubt)
-		}
-	case verdict.SelectMode:
-		if _, ok := st.modeNamed(v.Mode); !ok {
-			if st.machined() {
-				st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
-			}
-			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(st.modeNames(), ", "))
-		}
-	}
-	return nil
-}
-
-// nothingWanted says whether the task was dropped, and none was given in its place: what
-// the Arbiter still rules is about that one.
-func (s *State) nothingWanted() bool {
-	return s.machined() && s.Phase == machine.Idle && s.Task == "" && !s.AnyWorks()
-}
-
-// roll names the living Orchestrators and where they stand.
-func (s *State) roll() string {
-	var list []string
-	for i := range s.Agents {
-		if a := &s.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
-			list = append(list, fmt.Sprintf("%s %s", a.ID, a.Standing))
-		}
-	}
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
-}
 
 // routeArbiter carries out a ruling that checkRuling has passed.
 func (st *step) routeArbiter(v verdict.Arbiter) {
@@ -180,7 +109,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 // where nobody else would.
 func (st *step) releaseFinished() {
 	for i := range st.Agents {
-		switch a := st.Agents[i]; {
+		switch a := *st.Agents[i]; {
 		case a.Role != RoleOrchestrator || !a.Alive():
 		case a.Standing == Finished:
 			st.release(a.ID, "its work is done", false)
@@ -193,14 +122,14 @@ func (st *step) releaseFinished() {
 // succession sees to it that a hand-off finds a successor: the Arbiter has had
 // its turn, and if it only waits, the supervisor summons.
 func (st *step) succession(v verdict.Arbiter) {
-	if st.Ending != nil || st.Handoff == "" || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
+	if st.Ending != nil || len(st.Handoffs) == 0 || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
 		return
 	}
 	if st.pendingFor(contract.Arbiter) || st.documentDue() {
 		return
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.Handoff + "; the supervisor summons one"})
-	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "", st.Handoff, contract.Supervisor); problem != "" && st.Ending == nil {
+	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.bequest() + "; the supervisor summons one"})
+	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "", st.bequest(), contract.Supervisor); problem != "" && st.Ending == nil {
 		st.ask("No successor could be summoned: " + problem)
 	}
 }
@@ -238,8 +167,7 @@ func (s *State) engaged() bool { return s.engagedBeside("") }
 
 // engagedBeside says so of all but one.
 func (s *State) engagedBeside(id string) bool {
-	for i := range s.Agents {
-		a := &s.Agents[i]
+	for _, a := range s.Agents {
 		if a.ID == id && id != "" {
 			continue
 		}

@@ -26,34 +26,33 @@ type State struct {
 	Lived     time.Duration // of earlier processes
 	Lives     int           // processes so far
 
-	Agents     []Agent // the Arbiter first, then the Orchestrators in order of summoning
-	Summoned   int     // Orchestrators so far; the next one's number less one
-	Bygone     int     // of them, that are not among the agents any more
-	Iterations int     // entries into `executing` by a summon, for this task
-	Failures   int     // failed executions in a row
-	Crashes    int     // processes that ended unasked
-	Exchanges  int     // messages between agents since a human spoke
-	Ceiling    int     // how often the ceiling of exchanges was reached since then
-	Counter    int     // messages so far; their ids derive from it
-	Salt       string  // and from this, of the present life
+	Agents     []*Agent // the Arbiter first, then the Orchestrators in order of summoning
+	Summoned   int      // Orchestrators so far; the next one's number less one
+	Iterations int      // entries into `executing` by a summon, for this task
+	Failures   int      // failed executions in a row
+	Crashes    int      // processes that ended unasked
+	Exchanges  int      // messages between agents since a human spoke
+	Ceiling    int      // how often the ceiling of exchanges was reached since then
+	Counter    int      // messages so far; their ids derive from it
+	Salt       string   // and from this, of the present life
 
 	Task  string // what the human wants, as first said
 	Plan  []contract.Step
 	Tasks []contract.Tasks // what agents keep in lists of their own
 
-	TotalFailures int                // failed executions of this task
-	History       decision.History   // of its executions
-	LastError     *decision.Failure  // that nobody has got over yet
-	Decisions     int                // rulings of the run, whoever made them
-	Posed         *Posed             // what the Arbiter was shown with the message it rules on
-	Deciding      *Posed             // what another decider is asked
-	Questions     int                // put to it so far
-	Yielded       bool               // that one leaves it to the Arbiter
-	Unnoted       []Decided          // decisions that are not recorded yet
-	Regency       string             // why the rules decide in the Arbiter's place; empty: they do not
-	Mail          []Mail             // messages that are not delivered yet, oldest first
-	Underway      []Mail             // delivered, and their turn is not over
-	Talk          []contract.Message // what was said last, oldest first
+	TotalFailures int                 // failed executions of this task
+	History       decision.History    // of its executions
+	LastError     *decision.Failure   // that nobody has got over yet
+	Decisions     int                 // rulings of the run, whoever made them
+	Posed         *Posed              // what the Arbiter was shown with the message it rules on
+	Deciding      *Posed              // what another decider is asked
+	Questions     int                 // put to it so far
+	Yielded       bool                // that one leaves it to the Arbiter
+	Unnoted       []Decided           // decisions that are not recorded yet
+	Regency       string              // why the rules decide in the Arbiter's place; empty: they do not
+	Mail          []Mail              // messages that are not delivered yet, oldest first
+	Underway      []Mail              // delivered, and their turn is not over
+	Talk          []*contract.Message // what was said last, oldest first
 	Ledger        Ledger
 	Restarts      restart.History
 	BridgeUp      bool // there is one to speak to
@@ -70,8 +69,7 @@ type State struct {
 	Asked         []Asked    // questions to a predecessor that is being started again
 	Offered       []string   // recovery options of the last error, until one is taken
 	Troubled      string     // whose error it was
-	Handoff       string     // the Orchestrator whose document waits for a successor
-	Handoffs      []string   // those whose documents wait behind that one, oldest first
+	Handoffs      []string   // the Orchestrators whose documents wait for a successor, oldest first
 	Handovers     []Handover // documents on their way, oldest first
 	Serial        int        // of the last of them
 	Proof         Proof      // of the last `done`
@@ -87,6 +85,7 @@ type State struct {
 	ToldAlone    bool      // the Arbiter was told once that no human is present
 	Paused       bool      // by a human: nothing is sent
 	Halted       bool      // and nobody has a process
+	Halts        int       // commands to halt that were taken
 	Distrust     *Distrust `json:",omitempty"` // what keeps agents from being started
 	Held         bool      // by the ceiling: nothing is sent until a human speaks
 
@@ -300,23 +299,22 @@ type Ending struct {
 
 // agent returns a copy of the agent named, and whether there is one.
 func (s *State) agent(id string) (Agent, bool) {
-	i := slices.IndexFunc(s.Agents, func(a Agent) bool { return a.ID == id })
+	i := slices.IndexFunc(s.Agents, func(a *Agent) bool { return a.ID == id })
 	if i < 0 {
 		return Agent{}, false
 	}
-	return s.Agents[i], true
+	return *s.Agents[i], true
 }
 
 // AnyWorks says whether an Orchestrator has something to do.
 func (s *State) AnyWorks() bool {
-	return slices.ContainsFunc(s.Agents, func(a Agent) bool { return a.Works() })
+	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.Works() })
 }
 
 // living counts the Orchestrators that hold a place: alive and not handed off.
 func (s *State) living() int {
 	n := 0
-	for i := range s.Agents {
-		a := &s.Agents[i]
+	for _, a := range s.Agents {
 		if a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
 			n++
 		}
@@ -327,7 +325,7 @@ func (s *State) living() int {
 // Last returns the Orchestrator summoned last.
 func (s *State) Last() (Agent, bool) {
 	if n := len(s.Agents); n > 1 {
-		return s.Agents[n-1], true
+		return *s.Agents[n-1], true
 	}
 	return Agent{}, false
 }

@@ -63,29 +63,3 @@ func (st *step) dropTasks(id string) {
 		st.Tasks = slices.DeleteFunc(slices.Clone(st.Tasks), func(t contract.Tasks) bool { return t.Agent == id })
 	}
 }
-
-// plannerMode is the mode whose document is a plan.
-const plannerMode = "planner"
-
-// planFrom makes the plan of a planner's document, where nobody has made one.
-func (st *step) planFrom(h Handover) {
-	a, ok := st.agent(h.Agent.ID)
-	if !ok || a.Mode != plannerMode || len(st.Plan) > 0 || h.Document == nil || len(h.Document.Remaining) == 0 {
-		return
-	}
-	var steps []contract.Step
-	for _, text := range h.Document.Remaining {
-		steps = append(steps, contract.Step{Text: text, Status: contract.StepPending, Mode: st.modeIn(text)})
-	}
-	st.setPlan(steps)
-}
-
-// modeIn finds the mode that a step names at its head: «tester: run the suite».
-func (st *step) modeIn(text string) string {
-	head, _, ok := strings.Cut(text, ":")
-	name := strings.ToLower(strings.TrimSpace(head))
-	if _, known := st.modeNamed(name); ok && known {
-		return name
-	}
-	return ""
-}

@@ -18,8 +18,6 @@ func (l *Loop) Terminal(setup Setup) { l.setup = setup }
 
 // openPTY opens an agent's session in a terminal.
 func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
-	ctx, cancel := context.WithTimeout(ctx, spawnDeadline)
-	defer cancel()
 	if err := l.refusal(ctx, bridge.SpawnParams{AgentRef: p.AgentRef, Config: p.Config}); err != nil {
 		l.Put(PTYOpened{Agent: p.AgentRef, Failed: err.Error()})
 		return
@@ -44,29 +42,13 @@ func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
 		}
 		var rpc *bridge.RPCError
 		if !errors.As(err, &rpc) {
-			l.closePTYNow(context.WithoutCancel(ctx), port, p.AgentRef) // it may be open all the same
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killDeadline)
+			defer cancel()
+			_ = port.PTYClose(ctx, p.AgentRef) // it may be open all the same
 		}
 		if f.Failed = err.Error(); rpc != nil {
 			f.Failed = rpc.Message
 		}
 	}
 	l.Put(f)
-}
-
-// closePTY ends a terminal, also one whose opening is not answered yet.
-func (l *Loop) closePTY(ctx context.Context, port Port, a bridge.AgentRef, answered <-chan struct{}) {
-	err := l.closePTYNow(ctx, port, a)
-	if err != nil && answered != nil && !errors.Is(err, bridge.ErrClosed) {
-		<-answered // which has a deadline
-		err = l.closePTYNow(ctx, port, a)
-	}
-	if err != nil {
-		l.log.Warn("close a terminal", "agent", a.ID, "error", err)
-	}
-}
-
-func (l *Loop) closePTYNow(ctx context.Context, port Port, a bridge.AgentRef) error {
-	ctx, cancel := context.WithTimeout(ctx, killDeadline)
-	defer cancel()
-	return port.PTYClose(ctx, a)
 }

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -22,7 +21,6 @@ const (
 	maxDemands = 3
 	// cornerPatience is how long a turn may go on whose compaction was prevented.
 	cornerPatience = 5 * time.Minute
-	cornerPrefix   = "cornered/"
 )
 
 // thin says whether the agent's context is at its end: it has to be succeeded.
@@ -77,26 +75,16 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 		"What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, c.Trigger, c.PreTokens))
 }
 
-func cornerKey(a bridge.AgentRef) string {
-	return fmt.Sprintf("%s%s/%d", cornerPrefix, a.ID, a.Generation)
+// curb stops a turn that goes on although it was told to hand off, so that the next one
+// can be about nothing else.
+func (st *step) curb(a *Agent) {
+	if a.Cornered && a.Status == Busy {
+		st.edit(a.ID).Curbed = true
+		st.do(Interrupt{Agent: a.AgentRef})
+	}
 }
 
-// cornerRang stops a turn that goes on although it was told to hand off, so that the
-// next one can be about nothing else.
-func (st *step) cornerRang(key string) bool {
-	if !strings.HasPrefix(key, cornerPrefix) {
-		return false
-	}
-	for i := range st.Agents {
-		if a := &st.Agents[i]; cornerKey(a.AgentRef) == key && a.Cornered && a.Status == Busy {
-			st.edit(a.ID).Curbed = true
-			st.do(Interrupt{Agent: a.AgentRef})
-		}
-	}
-	return true
-}
-
-// curbed says whether a turn of the Arbiter's was stopped by cornerRang before it ruled
+// curbed says whether a turn of the Arbiter's was stopped by curb before it ruled
 // on a message.
 func (s *State) curbed(a *Agent, t bridge.Turn) bool {
 	return a.Curbed && t.Outcome == bridge.TurnInterrupted && s.Renewal == renewalNone

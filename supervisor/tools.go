@@ -120,32 +120,27 @@ func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
 	if !May(partyOf(&a, p.Subagent), ToolMethod(p.Tool)) {
 		return "", st.mayNot(&a, p)
 	}
-	if a.Role == RoleArbiter {
-		switch p.Tool {
-		case "spawn_orchestrator":
-			return with(p.Input, st.toolSpawn)
-		case "release_orchestrator":
-			return with(p.Input, st.toolRelease)
-		case "set_plan":
-			return with(p.Input, st.toolSetPlan)
-		case "status":
-			return st.statusText(), nil
-		}
-	} else {
-		switch p.Tool {
-		case "report_progress":
-			return with(p.Input, func(in progressInput) (string, error) {
-				if strings.TrimSpace(in.Message) == "" {
-					return "", fmt.Errorf("message is empty")
-				}
-				st.log(a.ID, verdict.KindProgress, in.Message)
-				return "Noted in the work log. Go on.", nil
-			})
-		case "update_plan":
-			return with(p.Input, func(in updatePlanInput) (string, error) { return st.toolUpdatePlan(a.ID, in) })
-		}
+	switch p.Tool {
+	case "spawn_orchestrator":
+		return with(p.Input, st.toolSpawn)
+	case "release_orchestrator":
+		return with(p.Input, st.toolRelease)
+	case "set_plan":
+		return with(p.Input, st.toolSetPlan)
+	case "status":
+		return st.statusText(), nil
+	case "report_progress":
+		return with(p.Input, func(in progressInput) (string, error) {
+			if strings.TrimSpace(in.Message) == "" {
+				return "", fmt.Errorf("message is empty")
+			}
+			st.log(a.ID, verdict.KindProgress, in.Message)
+			return "Noted in the work log. Go on.", nil
+		})
+	case "update_plan":
+		return with(p.Input, func(in updatePlanInput) (string, error) { return st.toolUpdatePlan(a.ID, in) })
 	}
-	return "", fmt.Errorf("%s has no tool %s", a.ID, p.Tool)
+	return "", st.mayNot(&a, p)
 }
 
 // with decodes a tool's input and runs it.
@@ -163,10 +158,10 @@ func with[T any](raw json.RawMessage, run func(T) (string, error)) (string, erro
 // before its process ended, when the turn goes on in another and the call is made again.
 func (st *step) summoned(in spawnInput) (Agent, bool) {
 	for i := range st.Agents {
-		a := &st.Agents[i]
+		a := st.Agents[i]
 		if a.Within != "" && slices.Contains(st.Agents[0].Redo, a.Within) && a.Brief == in.Prompt && a.Mode == in.Mode && a.Alive() {
 			st.edit(a.ID).Within = "" // a further call means another one
-			return st.Agents[i], true
+			return *st.Agents[i], true
 		}
 	}
 	return Agent{}, false
@@ -193,7 +188,7 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 func (st *step) toolRelease(in releaseInput) (string, error) {
 	var ids []string
 	for i := range st.Agents {
-		if a := &st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Taken == nil && (in.ID == "all" || in.ID == a.ID) {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Taken == nil && (in.ID == "all" || in.ID == a.ID) {
 			ids = append(ids, a.ID)
 		}
 	}
@@ -296,7 +291,7 @@ func (st *step) statusText() string {
 	fmt.Fprintf(&b, "state: %s\n", st.Phase)
 	list, others := st.shown()
 	b.WriteString(othersText(others))
-	for _, a := range append([]*Agent{&st.Agents[0]}, list...) {
+	for _, a := range append([]*Agent{st.Agents[0]}, list...) {
 		fmt.Fprintf(&b, "%s (%s)", a.ID, a.Name)
 		if a.Mode != "" {
 			fmt.Fprintf(&b, " as %s", a.Mode)

@@ -214,22 +214,12 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 
 const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
 
-func retryKey(a bridge.AgentRef) string { return fmt.Sprintf("retry/%s/%d", a.ID, a.Generation) }
-
 // retryNow goes on with a turn that API trouble cut off. The message is in the
 // session's history already, so the agent is only told to take it up again.
-func (st *step) retryNow(key string) bool {
-	for i := range st.Agents {
-		a := &st.Agents[i]
-		if retryKey(a.AgentRef) != key {
-			continue
-		}
-		if a.Status == Ready && !st.pendingFor(a.ID) {
-			st.tell(a.ID, KindRetry, brokenWay)
-		}
-		return true
+func (st *step) retryNow(a *Agent) {
+	if a.Status == Ready && !st.pendingFor(a.ID) {
+		st.tell(a.ID, KindRetry, brokenWay)
 	}
-	return false
 }
 
 // recovery lists what a person can do about a failure, as `choose` takes it.

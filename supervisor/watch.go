@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -24,7 +23,6 @@ type Watch struct {
 }
 
 const (
-	watchPrefix = "watch/"
 	// watchEvery is the distance of looks. Three in a row without a sign make the
 	// 90 s after which somebody is told.
 	watchEvery = 30 * time.Second
@@ -60,24 +58,8 @@ func (s *State) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (float64(s.every()) / float64(watchEvery)))
 }
 
-func watchKey(a bridge.AgentRef) string {
-	return fmt.Sprintf("%s%s/%d", watchPrefix, a.ID, a.Generation)
-}
-
 func (st *step) watch(a *Agent, after time.Duration) {
 	st.do(SetTimer{Key: watchKey(a.AgentRef), After: after})
-}
-
-func (st *step) watchRang(key string) bool {
-	if !strings.HasPrefix(key, watchPrefix) {
-		return false
-	}
-	for i := range st.Agents {
-		if a := &st.Agents[i]; watchKey(a.AgentRef) == key && a.Up() {
-			st.do(Probe{Agent: a.AgentRef})
-		}
-	}
-	return true
 }
 
 // probed looks at the signs of life. Only all of them together count: no output, no
@@ -114,24 +96,6 @@ func (st *step) probed(f Probed) {
 			a.Name, (time.Duration(f.Result.SilentMS) * time.Millisecond).Round(time.Second))})
 	}
 	st.hung(a)
-}
-
-// muteBridge looks without an answer, the bridge itself counts as hung. It answers a
-// look within milliseconds, whatever its agents do, and every look has waited for it.
-const muteBridge = 3
-
-func (st *step) bridgeMute() {
-	if st.at.Sub(st.MuteAt) < st.every() {
-		return // agents that are looked at together wait together
-	}
-	st.MuteAt = st.at
-	st.BridgeMute++
-	if st.BridgeMute < muteBridge || !st.BridgeUp {
-		return
-	}
-	st.BridgeMute = 0
-	st.emit(contract.Supervisor, contract.Notice{Text: "the bridge does not answer; it is ended, and another takes its place"})
-	st.do(DropBridge{})
 }
 
 // hung decides about an agent without any sign of life. The Arbiter is told of an

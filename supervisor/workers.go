@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor/mask"
 )
 
 // Deadlines of the requests to the bridge. They are far above what the bridge's
@@ -21,8 +22,6 @@ const (
 )
 
 func (l *Loop) spawn(ctx context.Context, port Port, p bridge.SpawnParams) {
-	ctx, cancel := context.WithTimeout(ctx, spawnDeadline)
-	defer cancel()
 	if !l.passes(ctx, p) {
 		return
 	}
@@ -48,8 +47,6 @@ func (l *Loop) spawn(ctx context.Context, port Port, p bridge.SpawnParams) {
 }
 
 func (l *Loop) send(ctx context.Context, port Port, p bridge.MessageParams) {
-	ctx, cancel := context.WithTimeout(ctx, sendDeadline)
-	defer cancel()
 	crashpoint.Here("loop.send")
 	err := port.Message(ctx, p)
 	crashpoint.Here("loop.sent")
@@ -59,16 +56,13 @@ func (l *Loop) send(ctx context.Context, port Port, p bridge.MessageParams) {
 }
 
 func (l *Loop) interrupt(ctx context.Context, port Port, a bridge.AgentRef) {
-	ctx, cancel := context.WithTimeout(ctx, sendDeadline)
-	defer cancel()
 	if _, err := port.Interrupt(ctx, a); err != nil {
 		l.log.Warn("interrupt", "agent", a.ID, "error", err)
 	}
 }
 
-// startOf notes that a start of an agent is asked for, and forgets those that were
-// answered.
-func (l *Loop) startOf(id string) chan struct{} {
+// start has a process of an agent started, and forgets the starts that were answered.
+func (l *Loop) start(ctx context.Context, id string, f func(context.Context)) {
 	for id, answered := range l.starts {
 		select {
 		case <-answered:
@@ -76,44 +70,42 @@ func (l *Loop) startOf(id string) chan struct{} {
 		default:
 		}
 	}
-	l.starts[id] = make(chan struct{})
-	return l.starts[id]
+	answered := make(chan struct{})
+	l.starts[id] = answered
+	l.work(timed(ctx, spawnDeadline, func(ctx context.Context) {
+		defer close(answered)
+		f(ctx)
+	}))
 }
 
-// kill ends an agent. Requests overtake each other: one that comes before the start it
-// is to undo finds nobody, and is made again when that start was answered.
-func (l *Loop) kill(ctx context.Context, port Port, k Kill, answered <-chan struct{}) {
-	crashpoint.Here("loop.kill")
-	err := l.killNow(ctx, port, k)
-	if err != nil && answered != nil && !errors.Is(err, bridge.ErrClosed) {
-		<-answered // which has a deadline
-		err = l.killNow(ctx, port, k)
-	}
-	if err != nil {
-		l.log.Warn("kill", "agent", k.Agent.ID, "error", err)
-	}
-}
-
-func (l *Loop) killNow(ctx context.Context, port Port, k Kill) error {
-	ctx, cancel := context.WithTimeout(ctx, killDeadline)
-	defer cancel()
-	return port.Kill(ctx, bridge.KillParams{AgentRef: k.Agent, Now: k.Now})
+// end has a process of an agent ended. Requests overtake each other: one that comes before
+// the start it is to undo finds nobody, and is made again when that start was answered.
+func (l *Loop) end(ctx context.Context, a bridge.AgentRef, request func(context.Context) error) {
+	answered := l.starts[a.ID]
+	l.work(func() {
+		var err error
+		once := timed(ctx, killDeadline, func(ctx context.Context) { err = request(ctx) })
+		once()
+		if err != nil && answered != nil && !errors.Is(err, bridge.ErrClosed) {
+			<-answered // which has a deadline
+			once()
+		}
+		if err != nil {
+			l.log.Warn("end a process", "agent", a.ID, "error", err)
+		}
+	})
 }
 
 func (l *Loop) askAgent(ctx context.Context, port Port, q AskAgent) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
 	r, err := port.Ask(ctx, bridge.AskParams{AgentRef: q.Agent, Question: q.Question})
 	if err != nil {
-		l.waiting.answerTool(q.Call, bridge.ToolCallResult{Text: l.maskedText("No answer: " + err.Error()), IsError: true})
+		l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText("No answer: " + err.Error()), IsError: true})
 		return
 	}
-	l.waiting.answerTool(q.Call, bridge.ToolCallResult{Text: l.maskedText(q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer)})
+	l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText(q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer)})
 }
 
 func (l *Loop) shutdown(ctx context.Context, port Port, fast bool) {
-	ctx, cancel := context.WithTimeout(ctx, shutdownDeadline)
-	defer cancel()
 	p := bridge.ShutdownParams{}
 	if fast {
 		p.GraceMS = 1
@@ -144,7 +136,7 @@ func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
 			l.Put(f)
 		}
 	}()
-	if l.redact != nil && strings.Contains(e.Params.Command, maskStart) {
+	if l.redact != nil && strings.Contains(e.Params.Command, mask.Start) {
 		f.Failed = "its command held a secret, which was masked: have it read from a file or the environment"
 		return
 	}
@@ -182,8 +174,6 @@ func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
 const surveyDeadline = time.Minute
 
 func (l *Loop) survey(ctx context.Context, port Port, e Survey) {
-	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
-	defer cancel()
 	crashpoint.Here("loop.survey")
 	r, err := port.Survey(ctx, e.Params)
 	if errors.Is(err, bridge.ErrClosed) {
@@ -199,8 +189,6 @@ func (l *Loop) survey(ctx context.Context, port Port, e Survey) {
 // configure tells an agent's driver what to remind it of. One that is ending needs
 // no reminder.
 func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParams) {
-	ctx, cancel := context.WithTimeout(ctx, sendDeadline)
-	defer cancel()
 	if err := port.Configure(ctx, p); err != nil && !errors.Is(err, bridge.ErrClosed) {
 		l.log.Info("configure", "agent", p.ID, "error", err)
 	}
@@ -211,8 +199,6 @@ func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParam
 const modelDeadline = 70 * time.Second
 
 func (l *Loop) setModel(ctx context.Context, port Port, e SetModel) {
-	ctx, cancel := context.WithTimeout(ctx, modelDeadline)
-	defer cancel()
 	f := Configured{Agent: e.Agent, Model: e.Model, All: e.All}
 	err := port.Configure(ctx, bridge.ConfigureParams{AgentRef: e.Agent, Model: e.Model})
 	if err != nil && !errors.Is(err, bridge.ErrClosed) { // its next process is started with it
@@ -225,8 +211,6 @@ func (l *Loop) setModel(ctx context.Context, port Port, e SetModel) {
 const probeDeadline = 3 * bridge.ProbeTimeout
 
 func (l *Loop) probe(ctx context.Context, port Port, a bridge.AgentRef) {
-	ctx, cancel := context.WithTimeout(ctx, probeDeadline)
-	defer cancel()
 	f := Probed{Agent: a}
 	r, err := port.Probe(ctx, a)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // plain is a session of three turns: a verdict, a text, a tool that runs.
@@ -121,7 +123,7 @@ func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 12<<20)
 	s.says("tool_use", text(long), use("t3", "StructuredOutput", m{"long": long[:1<<20]}))
 	s.result("t3", false)
-	s.lines = append(s.lines, `{"type":"user","x":"`+strings.Repeat("y", maxLine)+`"}`)
+	s.lines = append(s.lines, `{"type":"user","x":"`+strings.Repeat("y", jsonl.MaxLine)+`"}`)
 	s.prompt("D") // what follows a line too long to keep is still read
 	got := fates(t, s.String(), "A", "C", "D")
 	if !strings.HasPrefix(got[1], `C ruled {"long":"xxx`) || len(got[1]) < 1<<20 || got[2] != "D seen" {

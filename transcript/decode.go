@@ -3,7 +3,8 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // Decoder makes records of lines. The zero value is ready; it has one owner. It
@@ -152,7 +153,7 @@ func (d *Decoder) user(r *reader, f *fields, head Header) *User {
 		PromptSource:   r.name("promptSource", f.promptSource),
 		Message:        d.message(r, f, false),
 	}
-	if !isNull(f.merged) {
+	if !jsonl.IsNull(f.merged) {
 		if err := json.Unmarshal(f.merged, &u.Merged); err != nil {
 			u.Merged = nil
 			r.fail("mergedSendUuids", err)
@@ -220,56 +221,4 @@ func (d *Decoder) intern(body []byte) string {
 	d.names[d.at] = s
 	d.at = (d.at + 1) % len(d.names)
 	return s
-}
-
-// reader reads the values of fields and keeps the first error.
-type reader struct {
-	names *Decoder
-	err   error
-}
-
-func (r *reader) fail(field string, err error) {
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("field %s: %w", field, err)
-	}
-}
-
-func (r *reader) text(field string, raw []byte) string {
-	s, err := stringOf(raw)
-	r.fail(field, err)
-	return s
-}
-
-// name reads a string that is repeated from line to line.
-func (r *reader) name(field string, raw []byte) string {
-	if len(raw) > 2 && len(raw) < 64 && raw[0] == '"' && simple(raw[1:len(raw)-1]) {
-		return r.names.intern(raw[1 : len(raw)-1])
-	}
-	return r.text(field, raw)
-}
-
-func (r *reader) boolean(field string, raw []byte) bool {
-	b, err := boolean(raw)
-	r.fail(field, err)
-	return b
-}
-
-func (r *reader) integer(field string, raw []byte) int {
-	n, err := integer(raw)
-	r.fail(field, err)
-	return n
-}
-
-func (r *reader) number(field string, raw []byte) (n float64) {
-	if !isNull(raw) {
-		r.fail(field, json.Unmarshal(raw, &n))
-	}
-	return n
-}
-
-// object checks that a field is an object; absent and null pass.
-func (r *reader) object(field string, raw []byte) {
-	if !isNull(raw) && raw[0] != '{' {
-		r.fail(field, errNoObject)
-	}
 }

@@ -1,5 +1,7 @@
 package transcript
 
+import "github.com/arbiter-cli/arbiter/jsonl"
+
 // fields are the texts of the fields that records are made of, found in one pass
 // over the line, in whatever order they stand. Of a field that stands twice the
 // last counts, as with the CLI.
@@ -27,45 +29,45 @@ type compactFields struct{ raw, trigger, pre, post []byte }
 // scan takes the object that data begins with, and returns where it ends, -1 if
 // there is none.
 func (f *fields) scan(data []byte) int {
-	s := scanner{data: data}
-	for key, ok := s.first(); ok; key, ok = s.next() {
+	s := jsonl.Scanner{Data: data}
+	for key, ok := s.First(); ok; key, ok = s.Next() {
 		switch string(key) {
 		case "type":
-			f.typ = s.value()
+			f.typ = s.Value()
 		case "subtype":
-			f.subtype = s.value()
+			f.subtype = s.Value()
 		case "sessionId":
-			f.session = s.value()
+			f.session = s.Value()
 		case "uuid":
-			f.uuid = s.value()
+			f.uuid = s.Value()
 		case "parentUuid":
-			f.parent = s.value()
+			f.parent = s.Value()
 		case "logicalParentUuid":
-			f.logical = s.value()
+			f.logical = s.Value()
 		case "timestamp":
-			f.timestamp = s.value()
+			f.timestamp = s.Value()
 		case "agentId":
-			f.agent = s.value()
+			f.agent = s.Value()
 		case "isSidechain":
-			f.sidechain = s.value()
+			f.sidechain = s.Value()
 		case "isMeta":
-			f.meta = s.value()
+			f.meta = s.Value()
 		case "isCompactSummary":
-			f.compactSummary = s.value()
+			f.compactSummary = s.Value()
 		case "isApiErrorMessage":
-			f.apiError = s.value()
+			f.apiError = s.Value()
 		case "promptSource":
-			f.promptSource = s.value()
+			f.promptSource = s.Value()
 		case "mergedSendUuids":
-			f.merged = s.value()
+			f.merged = s.Value()
 		case "operation":
-			f.operation = s.value()
+			f.operation = s.Value()
 		case "content":
-			f.content = s.value()
+			f.content = s.Value()
 		case "totalCostUSD":
-			f.cost = s.value()
+			f.cost = s.Value()
 		case "modelUsage":
-			f.modelUsage = s.value()
+			f.modelUsage = s.Value()
 		case "message":
 			f.message.scan(&s)
 		case "attachment":
@@ -73,113 +75,110 @@ func (f *fields) scan(data []byte) int {
 		case "compactMetadata":
 			f.compact.scan(&s)
 		default:
-			s.value()
+			s.Value()
 		}
 	}
-	if s.bad {
+	if s.Bad {
 		return -1
 	}
-	f.raw = data[:s.at]
-	return s.at
+	f.raw = data[:s.At]
+	return s.At
 }
 
-func (m *messageFields) scan(s *scanner) {
+func (m *messageFields) scan(s *jsonl.Scanner) {
 	*m = messageFields{}
-	from := s.at
-	if !s.opens() {
-		m.raw = s.value()
+	from := s.At
+	if !s.Opens() {
+		m.raw = s.Value()
 		return
 	}
-	for key, ok := s.first(); ok; key, ok = s.next() {
+	for key, ok := s.First(); ok; key, ok = s.Next() {
 		switch string(key) {
 		case "id":
-			m.id = s.value()
+			m.id = s.Value()
 		case "role":
-			m.role = s.value()
+			m.role = s.Value()
 		case "model":
-			m.model = s.value()
+			m.model = s.Value()
 		case "stop_reason":
-			m.stop = s.value()
+			m.stop = s.Value()
 		case "content":
-			m.content = s.value()
+			m.content = s.Value()
 		case "usage":
 			m.usage.scan(s)
 		default:
-			s.value()
+			s.Value()
 		}
 	}
-	m.raw = s.data[from:s.at]
+	m.raw = s.Data[from:s.At]
 }
 
-func (u *usageFields) scan(s *scanner) {
+func (u *usageFields) scan(s *jsonl.Scanner) {
 	*u = usageFields{}
-	from := s.at
-	if !s.opens() {
-		u.raw = s.value()
+	from := s.At
+	if !s.Opens() {
+		u.raw = s.Value()
 		return
 	}
-	for key, ok := s.first(); ok; key, ok = s.next() {
+	for key, ok := s.First(); ok; key, ok = s.Next() {
 		switch string(key) {
 		case "input_tokens":
-			u.input = s.value()
+			u.input = s.Value()
 		case "cache_read_input_tokens":
-			u.read = s.value()
+			u.read = s.Value()
 		case "cache_creation_input_tokens":
-			u.creation = s.value()
+			u.creation = s.Value()
 		case "output_tokens":
-			u.output = s.value()
+			u.output = s.Value()
 		default:
-			s.value()
+			s.Value()
 		}
 	}
-	u.raw = s.data[from:s.at]
+	u.raw = s.Data[from:s.At]
 }
 
-func (a *attachmentFields) scan(s *scanner) {
+func (a *attachmentFields) scan(s *jsonl.Scanner) {
 	*a = attachmentFields{}
-	from := s.at
-	if !s.opens() {
-		a.raw = s.value()
+	from := s.At
+	if !s.Opens() {
+		a.raw = s.Value()
 		return
 	}
-	for key, ok := s.first(); ok; key, ok = s.next() {
+	for key, ok := s.First(); ok; key, ok = s.Next() {
 		switch string(key) {
 		case "type":
-			a.typ = s.value()
+			a.typ = s.Value()
 		case "source_uuid":
-			a.source = s.value()
+			a.source = s.Value()
 		case "toolUseID":
-			a.toolUse = s.value()
+			a.toolUse = s.Value()
 		case "data":
-			a.data = s.value()
+			a.data = s.Value()
 		default:
-			s.value()
+			s.Value()
 		}
 	}
-	a.raw = s.data[from:s.at]
+	a.raw = s.Data[from:s.At]
 }
 
-func (c *compactFields) scan(s *scanner) {
+func (c *compactFields) scan(s *jsonl.Scanner) {
 	*c = compactFields{}
-	from := s.at
-	if !s.opens() {
-		c.raw = s.value()
+	from := s.At
+	if !s.Opens() {
+		c.raw = s.Value()
 		return
 	}
-	for key, ok := s.first(); ok; key, ok = s.next() {
+	for key, ok := s.First(); ok; key, ok = s.Next() {
 		switch string(key) {
 		case "trigger":
-			c.trigger = s.value()
+			c.trigger = s.Value()
 		case "preTokens":
-			c.pre = s.value()
+			c.pre = s.Value()
 		case "postTokens":
-			c.post = s.value()
+			c.post = s.Value()
 		default:
-			s.value()
+			s.Value()
 		}
 	}
-	c.raw = s.data[from:s.at]
+	c.raw = s.Data[from:s.At]
 }
-
-// opens says whether the value that comes is an object.
-func (s *scanner) opens() bool { return s.at < len(s.data) && s.data[s.at] == '{' }

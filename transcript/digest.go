@@ -125,7 +125,7 @@ func (d *Digest) subagents(ctx context.Context, path, session string, limits Dig
 	var all []*doings
 	for _, file := range files {
 		one := newDoings(limits)
-		damaged, err := one.readSubagent(ctx, file, session)
+		damaged, err := one.readSubagent(ctx, file, session, "", func(Record) {})
 		if damaged > 0 {
 			d.Trouble = append(d.Trouble, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
 		}
@@ -140,7 +140,7 @@ func (d *Digest) subagents(ctx context.Context, path, session string, limits Dig
 // subagentFiles lists the subagents' transcripts that were written to last, no
 // more than most, and says how many it left out.
 func subagentFiles(path string, most int) (files []string, left int) {
-	dir := filepath.Join(Beside(path), "subagents")
+	dir := subagentDir(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, 0 // it had none

@@ -39,7 +39,9 @@ func newDoings(limits DigestLimits) *doings {
 	return &doings{limits: limits, calls: map[string]call{}}
 }
 
-func (d *doings) readSubagent(ctx context.Context, path, session string) (damaged int, err error) {
+// readSubagent takes the records of a subagent's transcript that are the session's and
+// not older than since, and hands them to also.
+func (d *doings) readSubagent(ctx context.Context, path, session, since string, also func(Record)) (damaged int, err error) {
 	f, err := open(path)
 	if err != nil {
 		return 0, err
@@ -47,8 +49,9 @@ func (d *doings) readSubagent(ctx context.Context, path, session string) (damage
 	defer f.Close()
 	var stats Stats
 	err = eachRecord(ctx, f, func(rec Record) {
-		if rec = readable(rec); rec.Head().of(session) {
+		if rec = readable(rec); rec.Head().of(session) && rec.Head().Timestamp >= since {
 			d.add(rec, false)
+			also(rec)
 		}
 	}, &stats)
 	return stats.Damaged, err

@@ -17,24 +17,22 @@
 //
 // # Layout
 //
-// locate.go finds files, open.go opens them safely, lines.go makes lines of bytes,
-// decode.go makes records (record.go) of lines, history.go makes a tree of records,
-// branch.go finds what of it is remembered, fate.go says what became of a message,
-// digest.go what a session did. newest.go reads backwards, to the last reading of
+// locate.go finds files, open.go opens them safely, decode.go makes records (record.go)
+// of lines, history.go makes a tree of records, branch.go finds what of it is
+// remembered, fate.go says what became of a message, digest.go what a session did. newest.go reads backwards, to the last reading of
 // the context; meter.go keeps the account of readings, whatever they come from.
 //
 // Most of a transcript is of no interest to its readers, so a line is scanned, not
-// parsed: decode_fields.go finds the few fields that records have, and
-// decode_scan.go steps over the rest. What decides something (a verdict) is
+// parsed (package jsonl): decode_fields.go finds the few fields that records have,
+// decode_values.go reads them. What decides something (a verdict) is
 // checked to be JSON by who uses it.
 //
 // # Following
 //
-// lines.go cuts bytes into lines, for every reader of the project. A Follower
-// (follow.go) delivers those of one growing file, a DirFollower tells of new files;
-// each is one goroutine, the caller's, for as long as Run runs. They look when their
-// Waker (wake.go) says so, and know nothing of where that comes from: a test rings
-// a Bell, everybody else shares a Watcher (watch.go). That has two goroutines: one
+// A Follower (follow.go) delivers the lines of one growing file; it is one goroutine, the caller's,
+// for as long as Run runs. It looks when its Waker (wake.go) says so, and knows
+// nothing of where that comes from: a test rings a Bell, everybody else shares a
+// Watcher (watch.go). That has two goroutines: one
 // receives the kernel's notifications and does nothing else (watch_notify.go), one
 // sees to what is watched (watch_lookout.go); Close waits for both. Close followers first:
 // their bells stay silent afterwards.

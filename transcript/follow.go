@@ -9,35 +9,17 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
-
-// FileID tells a file from others on the machine, for as long as it exists. It is
-// zero where the platform does not say.
-type FileID struct{ Dev, Ino uint64 }
-
-// Bookmark is a place between two lines, to be kept and returned to.
-type Bookmark struct {
-	File   FileID
-	Offset int64 // of the byte behind the last line that was dealt with
-}
-
-// BookmarkIn is a place in the file that info is about. The byte before offset
-// must be a line's end.
-func BookmarkIn(info fs.FileInfo, offset int64) Bookmark {
-	return Bookmark{File: fileID(info), Offset: offset}
-}
 
 // Followed is a line of a followed file.
 type Followed struct {
-	Line
-	File FileID
+	jsonl.Line
 	// Generation counts the times the follower began with a file, see [Turn]. Lines
 	// of a later one may repeat those of an earlier one.
 	Generation int
 }
-
-// Bookmark is the place behind the line.
-func (f Followed) Bookmark() Bookmark { return Bookmark{File: f.File, Offset: f.End} }
 
 // Cause says why a follower begins with a file.
 type Cause string
@@ -45,7 +27,6 @@ type Cause string
 // The causes.
 const (
 	Opened    Cause = "opened"    // it is the first, begun where it was wanted
-	Unfit     Cause = "unfit"     // it is the first, and the bookmark is of another one
 	Truncated Cause = "truncated" // it became shorter than what was read of it
 	Replaced  Cause = "replaced"  // another file stands in its place
 )
@@ -54,7 +35,6 @@ const (
 type Turn struct {
 	Generation int // from 1
 	Cause      Cause
-	File       FileID
 	Offset     int64 // where it begins to read
 	Lost       int64 // bytes of the last generation that never became a line
 }
@@ -74,13 +54,11 @@ type Follower struct {
 	Path  string
 	Waker Waker
 
-	// Without these it begins at the file's beginning. After is honoured if the file
-	// is that one and has a line's end there. AtEnd leaves out the lines that
-	// are there at the first look; one without an end yet is not left out.
-	After Bookmark
+	// AtEnd leaves out the lines that are there at the first look; one without an end
+	// yet is not left out.
 	AtEnd bool
 
-	// MaxLine is the longest line delivered whole, in bytes; 0: [MaxLine].
+	// MaxLine is the longest line delivered whole, in bytes; 0: [jsonl.MaxLine].
 	MaxLine int
 
 	// OnLine gets each line; its Data is valid until it returns.
@@ -98,7 +76,7 @@ type Follower struct {
 // Run follows the file until ctx ends, whose error it returns. It looks at once,
 // and then whenever the waker says so: what fails is tried again with the next wake.
 func (f *Follower) Run(ctx context.Context) error {
-	l := &looker{Follower: f, lines: Splitter{Max: f.MaxLine}}
+	l := &looker{Follower: f, lines: jsonl.Splitter{Max: f.MaxLine}}
 	defer l.close()
 	wake := f.Waker.Wake()
 	for {
@@ -116,10 +94,9 @@ type looker struct {
 	*Follower
 	file       *os.File // nil: there is none yet
 	info       os.FileInfo
-	id         FileID
 	generation int
 	awaited    bool // there was no file at first
-	lines      Splitter
+	lines      jsonl.Splitter
 	trouble    string // what was told last
 }
 
@@ -193,7 +170,7 @@ func (l *looker) read(ctx context.Context) error {
 			if line.Start == 0 {
 				line.Data = bytes.TrimPrefix(line.Data, byteOrderMark)
 			}
-			l.OnLine(Followed{Line: line, File: l.id, Generation: l.generation})
+			l.OnLine(Followed{Line: line, Generation: l.generation})
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -237,46 +214,29 @@ func (l *looker) open() error {
 	}
 	cause, offset := Replaced, int64(0)
 	if l.generation == 0 {
-		cause, offset, err = l.first(file, info)
+		cause = Opened
+		if l.AtEnd && !l.awaited {
+			offset, err = lastLineEnd(file, info.Size())
+		}
 	}
 	if err != nil {
 		file.Close()
 		return fmt.Errorf("find the place to begin: %w", err)
 	}
-	l.file, l.info, l.id = file, info, fileID(info)
+	l.file, l.info = file, info
 	l.tell(nil)
 	l.begin(cause, offset)
 	return nil
 }
 
-// first says where to begin with the first file.
-func (l *looker) first(file io.ReaderAt, info os.FileInfo) (Cause, int64, error) {
-	switch {
-	case l.AtEnd && !l.awaited:
-		offset, err := lastLineEnd(file, info.Size())
-		return Opened, offset, err
-	case l.After == Bookmark{}:
-		return Opened, 0, nil
-	case l.After.File != fileID(info), l.After.Offset < 0, l.After.Offset > info.Size():
-		return Unfit, 0, nil
-	case l.After.Offset == 0:
-		return Opened, 0, nil
-	}
-	var before [1]byte
-	if _, err := file.ReadAt(before[:], l.After.Offset-1); err != nil {
-		return "", 0, err
-	}
-	if before[0] != '\n' {
-		return Unfit, 0, nil
-	}
-	return Opened, l.After.Offset, nil
-}
+// backBuffer is how much is read at once when looking backwards for a line's end.
+const backBuffer = 64 << 10
 
 // lastLineEnd is the offset behind the last \n before size. A line that is too
 // long to be delivered is not searched for its beginning.
 func lastLineEnd(file io.ReaderAt, size int64) (int64, error) {
-	buf := make([]byte, readBuffer)
-	for end := size; end > 0 && size-end <= MaxLine; {
+	buf := make([]byte, backBuffer)
+	for end := size; end > 0 && size-end <= jsonl.MaxLine; {
 		begin := max(0, end-int64(len(buf)))
 		n, err := file.ReadAt(buf[:end-begin], begin)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -299,7 +259,7 @@ func (l *looker) begin(cause Cause, offset int64) {
 	l.lines.Reset(offset)
 	l.generation++
 	if l.OnTurn != nil {
-		l.OnTurn(Turn{Generation: l.generation, Cause: cause, File: l.id, Offset: offset, Lost: lost})
+		l.OnTurn(Turn{Generation: l.generation, Cause: cause, Offset: offset, Lost: lost})
 	}
 }
 

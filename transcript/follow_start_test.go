@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // followed is what f tells at its first look, and after each change.
@@ -40,30 +41,16 @@ func TestFollowerStart(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "f")
 	change(t, root, `append f "one\ntwo\nthr"`)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := BookmarkIn(info, 4)
-	other.File.Ino++
 	for _, tc := range []struct {
 		name  string
-		after Bookmark
 		atEnd bool
 		want  []string
 	}{
-		{"from the beginning", Bookmark{}, false, []string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
-		{"at the end", Bookmark{}, true, []string{"turn 1 opened 8", `1 "three"`}},
-		{"behind the first line", BookmarkIn(info, 4), false, []string{"turn 1 opened 4", `1 "two"`, `1 "three"`}},
-		{"at the beginning of it", BookmarkIn(info, 0), false, []string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
-		{"behind the last line", BookmarkIn(info, 8), false, []string{"turn 1 opened 8", `1 "three"`}},
-		{"within a line", BookmarkIn(info, 5), false, []string{"turn 1 unfit 0", `1 "one"`, `1 "two"`, `1 "three"`}},
-		{"beyond the end", BookmarkIn(info, 12), false, []string{"turn 1 unfit 0", `1 "one"`, `1 "two"`, `1 "three"`}},
-		{"nowhere", BookmarkIn(info, -1), false, []string{"turn 1 unfit 0", `1 "one"`, `1 "two"`, `1 "three"`}},
-		{"of another file", other, false, []string{"turn 1 unfit 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"from the beginning", false, []string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"at the end", true, []string{"turn 1 opened 8", `1 "three"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := &Follower{Path: path, After: tc.after, AtEnd: tc.atEnd}
+			f := &Follower{Path: path, AtEnd: tc.atEnd}
 			got := followed(t, f, func() { change(t, root, `append f "ee\n"`) })
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -88,53 +75,15 @@ func TestFollowerAtTheEndOfNothing(t *testing.T) {
 func TestLastLineEnd(t *testing.T) {
 	for in, want := range map[string]int64{
 		"": 0, "a": 0, "a\n": 2, "a\nb": 2, "\n": 1,
-		"a\n" + strings.Repeat("x", readBuffer) + "\ny": readBuffer + 3,
-		"a\n" + strings.Repeat("x", 3*readBuffer):       2,
-		strings.Repeat("x", 2*readBuffer):               0,
-		"\n" + strings.Repeat("x", MaxLine+readBuffer):  MaxLine + readBuffer + 1,
+		"a\n" + strings.Repeat("x", backBuffer) + "\ny":      backBuffer + 3,
+		"a\n" + strings.Repeat("x", 3*backBuffer):            2,
+		strings.Repeat("x", 2*backBuffer):                    0,
+		"\n" + strings.Repeat("x", jsonl.MaxLine+backBuffer): jsonl.MaxLine + backBuffer + 1,
 	} {
 		got, err := lastLineEnd(bytes.NewReader([]byte(in)), int64(len(in)))
 		if err != nil || got != want {
 			t.Errorf("%.10q (%d bytes): %d, %v, want %d", in, len(in), got, err, want)
 		}
-	}
-}
-
-// Whoever keeps the bookmark of the last line it has dealt with and goes on from
-// there sees every line once, wherever it was cut off.
-func TestFollowerGoesOn(t *testing.T) {
-	root := t.TempDir()
-	path := filepath.Join(root, "f")
-	var want []string
-	for i := range 50 {
-		change(t, root, fmt.Sprintf(`append f "line %d\n"`, i))
-		want = append(want, fmt.Sprintf("line %d", i))
-	}
-	change(t, root, `append f "half"`)
-	var got []string
-	var mark Bookmark
-	for life := range 60 {
-		ctx, cancel := context.WithCancel(t.Context())
-		left := life%4 + 1
-		f := &Follower{Path: path, Waker: NewBell(), After: mark, OnIdle: cancel,
-			OnTurn: func(turn Turn) {
-				if turn.Cause != Opened {
-					t.Errorf("life %d: %+v", life, turn)
-				}
-			},
-			OnLine: func(l Followed) {
-				got = append(got, string(l.Data))
-				mark = l.Bookmark()
-				if left--; left == 0 {
-					cancel() // no further line comes
-				}
-			}}
-		if err := f.Run(ctx); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // kind says what a record means for the course of a turn.
@@ -45,8 +47,6 @@ type node struct {
 	api      string   // id of the API message
 	verdicts []string // tool use ids of verdicts
 	final    bool     // the model said that it was done
-	sample   Sample   // of an answer
-	compacts bool     // the context was compacted here
 
 	// Of branch.go: the last message at the node or before it, whether another node
 	// continues it, whether it is on the branch.
@@ -87,18 +87,18 @@ func (h *history) read(ctx context.Context, r io.Reader) error {
 // eachRecord calls yield with every record of r, in order. A record is good only
 // during the call. Damaged lines are counted.
 func eachRecord(ctx context.Context, r io.Reader, yield func(Record), stats *Stats) error {
-	lines := newLineReader(ctxReader{ctx, r})
+	lines := jsonl.NewLineReader(ctxReader{ctx, r}, 0)
 	var d Decoder
 	for {
-		line, cut, err := lines.next()
+		line, err := lines.NextOrLast()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read transcript: %w", err)
 		}
-		records, whole := d.Decode(line)
-		if cut || !whole {
+		records, whole := d.Decode(line.Data)
+		if line.Oversize || !whole {
 			stats.Damaged++
 		}
 		for _, rec := range records {
@@ -154,7 +154,6 @@ func (h *history) add(rec Record) {
 	case *Attachment:
 		h.attachment(n, r)
 	case *System:
-		n.compacts = r.Compact != nil
 	default:
 		return
 	}
@@ -207,7 +206,6 @@ func (h *history) assistant(n *node, r *Assistant) {
 		n.kind = failure
 		return
 	}
-	n.sample = r.Sample()
 	switch r.Message.StopReason {
 	case "end_turn", "stop_sequence", "refusal":
 		n.final = true

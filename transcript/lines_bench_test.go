@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // benchFile writes lines of the given lengths, in turn, until size is reached.
@@ -72,6 +74,7 @@ func BenchmarkLines(b *testing.B) {
 					}
 					b.StartTimer()
 				}
+				b.ReportMetric(float64(info.Size())*float64(b.N)/wcs.Seconds()/1e6, "wc-MB/s")
 				b.ReportMetric(float64(ours)/float64(wcs), "x_wc")
 			})
 		}
@@ -79,7 +82,7 @@ func BenchmarkLines(b *testing.B) {
 }
 
 func countSplit(r io.Reader) (n int) {
-	for l := NewLineReader(r, 0); ; n++ {
+	for l := jsonl.NewLineReader(r, 0); ; n++ {
 		if _, err := l.Next(); err != nil {
 			return n
 		}
@@ -87,7 +90,7 @@ func countSplit(r io.Reader) (n int) {
 }
 
 func countReadBytes(r io.Reader) (n int) {
-	for br := bufio.NewReaderSize(r, readBuffer); ; n++ {
+	for br := bufio.NewReaderSize(r, 64<<10); ; n++ {
 		if _, err := br.ReadBytes('\n'); err != nil {
 			return n
 		}

@@ -43,11 +43,15 @@ func Locate(configDir, session string) (path string, ok bool) {
 // its transcript, and its subagents' transcripts.
 func Beside(path string) string { return strings.TrimSuffix(path, extension) }
 
+// subagentDir is where a session's subagents keep their transcripts. The CLI creates
+// it with the first of them.
+func subagentDir(path string) string { return filepath.Join(Beside(path), "subagents") }
+
 // Size is how large a session's transcript is, with those of its subagents. What
 // cannot be seen counts nothing.
 func Size(path string) int64 {
 	total := regularSize(path)
-	subagents := filepath.Join(Beside(path), "subagents")
+	subagents := subagentDir(path)
 	entries, err := os.ReadDir(subagents)
 	if err != nil {
 		return total

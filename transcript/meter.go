@@ -47,35 +47,59 @@ func (s Sample) Counts() bool {
 // has one owner and does no locking.
 type Meter struct {
 	tokens int
-	model  string
-	recent []string // ids of the last messages that were read, oldest first
+	recent []figure // the last messages and compactions that were read, oldest first
 	fresh  bool     // something was read since the last mark
 	marks  []int    // sizes at the ends of the last turns since a compaction, oldest first
 }
 
 const (
-	maxMarks  = 8  // turns that the forecast looks back
-	maxRecent = 32 // messages by which one source may lag behind another
+	maxMarks  = 8   // turns that the forecast looks back
+	maxRecent = 256 // messages by which one source may lag behind another, and more
 )
+
+// figure is what was read of a message: its context. That of a compaction is 0.
+type figure struct {
+	id     string
+	tokens int
+}
+
+// Known says whether a message or a compaction was read, and what it said.
+func (m *Meter) Known(id string) (tokens int, ok bool) {
+	i := slices.IndexFunc(m.recent, func(f figure) bool { return f.id == id })
+	if id == "" || i < 0 {
+		return 0, false
+	}
+	return m.recent[i].tokens, true
+}
+
+func (m *Meter) remember(id string, tokens int) {
+	if id != "" {
+		m.recent = latest(m.recent, figure{id, tokens}, maxRecent)
+	}
+}
 
 // Sample takes the usage of one assistant line or frame, and says whether it is a
 // new reading: one per message id, and none of what does not count. The stream
 // and the transcript of one session may both feed it; the later one adds nothing.
 func (m *Meter) Sample(s Sample) bool {
-	if !s.Counts() || s.MessageID != "" && slices.Contains(m.recent, s.MessageID) {
+	if _, known := m.Known(s.MessageID); known || !s.Counts() {
 		return false
 	}
-	m.tokens, m.model, m.fresh = s.Usage.Context(), s.Model, true
-	if s.MessageID != "" {
-		m.recent = latest(m.recent, s.MessageID, maxRecent)
-	}
+	m.tokens, m.fresh = s.Usage.Context(), true
+	m.remember(s.MessageID, m.tokens)
 	return true
 }
 
 // Compacted says that what was read before counts no more: Tokens is 0 until the
-// next reading. A repeat of the last message is none.
-func (m *Meter) Compacted() {
+// next reading. A repeat of the last message is none. Each compaction counts once, by
+// its id; it returns false for one that is known.
+func (m *Meter) Compacted(id string) bool {
+	if _, known := m.Known(id); known {
+		return false
+	}
 	m.tokens, m.marks, m.fresh = 0, nil, false
+	m.remember(id, 0)
+	return true
 }
 
 // TurnEnded marks the end of a turn for the forecast. A turn in which nothing was
@@ -98,9 +122,6 @@ func latest[T any](list []T, v T, most int) []T {
 
 // Tokens is the size of the context, 0 while it is not known.
 func (m *Meter) Tokens() int { return m.tokens }
-
-// Model is the one that was read last; a compaction does not change it.
-func (m *Meter) Model() string { return m.model }
 
 // TurnsLeft is how many more turns fit below limit, at the mean growth of the
 // last turns. Turns that shrank the context (the CLI drops old tool results) say

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -50,9 +49,9 @@ func TestMeterCompaction(t *testing.T) {
 	var m Meter
 	m.Sample(reading("a", 180000))
 	m.TurnEnded()
-	m.Compacted()
-	if m.Sample(reading("a", 180000)) || m.Tokens() != 0 || m.Model() != "opus" {
-		t.Errorf("after a compaction: %d of %q", m.Tokens(), m.Model())
+	m.Compacted("")
+	if m.Sample(reading("a", 180000)) || m.Tokens() != 0 {
+		t.Errorf("after a compaction: %d", m.Tokens())
 	}
 	m.TurnEnded()
 	if !m.Sample(reading("b", 30000)) || m.Tokens() != 30000 {
@@ -91,7 +90,7 @@ func TestTurnsLeft(t *testing.T) {
 			case "|":
 				m.TurnEnded()
 			case "C":
-				m.Compacted()
+				m.Compacted("")
 			default:
 				var n int
 				if _, err := fmt.Sscan(word, &n); err != nil {
@@ -128,40 +127,21 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func TestReadMeter(t *testing.T) {
-	s := &scribe{}
-	s.prompt("A")
-	s.spent("m1", 1000, nil)
-	s.spent("m1", 1000, nil)
-	fork := s.leaf
-	s.prompt("lost")
-	s.spent("m9", 900_000, nil) // on an abandoned branch
-	s.leaf = fork
-	s.prompt("B")
-	s.spent("m2", 2000, nil)
-	s.spent("m3", 99, m{"isSidechain": true})
-	s.leaf = "u9" // no record of the branch is the subagent's
-	for i, l := range s.lines {
-		if strings.Contains(l, `"id":"m2"`) {
-			s.leaf = s.uuidOf(i)
-		}
+// What was read is known for a while, so that a source that lags behind tells nothing anew.
+func TestMeterForgets(t *testing.T) {
+	var m Meter
+	for i := range 3 * maxRecent {
+		m.Sample(reading(fmt.Sprint(i), i+1))
 	}
-	s.prompt("C")
-	s.spent("m4", 3000, nil)
-	m, err := ReadMeter(context.Background(), inFile(t, s.String()))
-	if err != nil || m.Tokens() != 3000 || m.TurnsLeft(10_000) != 7 {
-		t.Errorf("%+v, %v: %d turns left, want 7", m, err, m.TurnsLeft(10_000))
+	if !m.Compacted("c") || m.Compacted("c") {
+		t.Error("a compaction counts once")
 	}
-	s.compacts(10)
-	m, err = ReadMeter(context.Background(), inFile(t, s.String()))
-	if err != nil || m.Tokens() != 0 || m.TurnsLeft(10_000) != 0 {
-		t.Errorf("compacted: %+v, %v", m, err)
+	if _, ok := m.Known("0"); ok || len(m.recent) != maxRecent {
+		t.Errorf("it holds %d", len(m.recent))
 	}
-}
-
-func (s *scribe) uuidOf(i int) string {
-	records, _ := Decode([]byte(s.lines[i]))
-	return records[0].Head().UUID
+	if v, ok := m.Known(fmt.Sprint(3*maxRecent - 1)); !ok || v != 3*maxRecent {
+		t.Error("it forgot the last one")
+	}
 }
 
 // FuzzMeter: whatever comes, no figure is negative, what does not count changes
@@ -193,12 +173,12 @@ func FuzzMeter(f *testing.F) {
 			case 5:
 				m.TurnEnded()
 			case 6:
-				m.Compacted()
+				m.Compacted("")
 			case 7:
 				s.Usage = Usage{Input: -1 - n, CacheRead: math.MaxInt - n}
 			}
 			if k := op % 8; k == 2 || k == 3 || k == 4 || k == 7 {
-				if m.Sample(s) || m.Tokens() != before.Tokens() || m.Model() != before.Model() {
+				if m.Sample(s) || m.Tokens() != before.Tokens() {
 					t.Fatalf("%+v counted: %d after %d", s, m.Tokens(), before.Tokens())
 				}
 			}

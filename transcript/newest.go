@@ -34,7 +34,7 @@ const MaxLook = 256 << 20
 // Lines of other sessions than the file is named after are passed over.
 //
 // It knows no branches: of a session that two processes wrote, it is whoever wrote
-// last that counts, which need not be what a resume remembers (ReadMeter).
+// last that counts, which need not be what a resume remembers.
 //
 // What it costs depends on what was written since that line, not on the file's
 // size. A file without a reading is an answer, not an error.

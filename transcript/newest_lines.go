@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 )
 
 // backward yields the lines of a file from the last to the first, in blocks from
-// its end. It keeps what is there of one line, no more than maxLine, in a buffer
+// its end. It keeps what is there of one line, no more than jsonl.MaxLine, in a buffer
 // that grows by doubling, so that every byte is read once and copied a few times
 // at most. Longer lines are passed over, and so is a last line without an end.
 type backward struct {
@@ -69,7 +71,7 @@ func (b *backward) previous() (line []byte, at int64, err error) {
 // load reads what stands before the buffer, and keeps what is there of the line
 // to come.
 func (b *backward) load() error {
-	if b.end-b.start > maxLine {
+	if b.end-b.start > jsonl.MaxLine {
 		b.long = true
 	}
 	if !b.begun || b.long {
@@ -79,7 +81,7 @@ func (b *backward) load() error {
 		}
 	}
 	kept := int(b.end - b.start)
-	size := int(min(int64(max(b.block, 2*kept)), maxLine+1, b.end)) // a line of maxLine and the end before it
+	size := int(min(int64(max(b.block, 2*kept)), jsonl.MaxLine+1, b.end)) // a line of jsonl.MaxLine and the end before it
 	b.block = min(2*b.block, maxBlock)
 	more := size - kept
 	buf := b.buf

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // spent is an assistant's line with usage.
@@ -195,7 +197,7 @@ func (s sparse) ReadAt(p []byte, at int64) (int, error) {
 // A line too long to keep is passed over within bounds, and a file without an
 // answer is given up.
 func TestBackwardBounds(t *testing.T) {
-	f := sparse{size: maxLine + 1<<20, lines: map[int64]string{0: "first\n", maxLine + 1000: "\nlast\n"}}
+	f := sparse{size: jsonl.MaxLine + 1<<20, lines: map[int64]string{0: "first\n", jsonl.MaxLine + 1000: "\nlast\n"}}
 	b := newBackward(f, f.size)
 	for _, want := range []string{"last", "first"} {
 		line, _, err := b.previous()

@@ -9,7 +9,7 @@ import (
 // Assistant, Attachment, System, QueueOperation, CostState, Unlinked or Unknown.
 //
 // Strings are the record's own. Raw JSON in it refers to the line it was decoded
-// from, and is good only as long as that: Keep makes a copy of all.
+// from, and is good only as long as that.
 type Record interface {
 	Head() *Header
 	record()
@@ -183,43 +183,3 @@ func (m *Message) Blocks() []Block {
 	}
 	return blocks
 }
-
-// Keep returns a record that no longer refers to its line.
-func Keep(r Record) Record {
-	switch r := r.(type) {
-	case *User:
-		c := *r
-		c.Message.Content = kept(r.Message.Content)
-		return &c
-	case *Assistant:
-		c := *r
-		c.Message.Content = kept(r.Message.Content)
-		return &c
-	case *Attachment:
-		c := *r
-		c.Data = kept(r.Data)
-		return &c
-	case *QueueOperation:
-		c := *r
-		c.Content = kept(r.Content)
-		return &c
-	case *CostState:
-		c := *r
-		c.ModelUsage = kept(r.ModelUsage)
-		return &c
-	case *Unlinked:
-		c := *r
-		c.Raw = kept(r.Raw)
-		return &c
-	case *Unknown:
-		c := *r
-		c.Raw = kept(r.Raw)
-		if r.Partial != nil {
-			c.Partial = Keep(r.Partial)
-		}
-		return &c
-	}
-	return r // a System has nothing but strings
-}
-
-func kept(raw json.RawMessage) json.RawMessage { return append(json.RawMessage(nil), raw...) }

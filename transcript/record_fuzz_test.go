@@ -79,7 +79,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		if !json.Valid(line) {
 			for _, r := range records {
-				if Keep(r).Head().UUID != r.Head().UUID {
+				if r.Head() == nil {
 					t.Errorf("%#v", r)
 				}
 			}

@@ -131,25 +131,3 @@ func TestVerdictIsJSON(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-// What is kept of a record outlives its line.
-func TestKeep(t *testing.T) {
-	for _, line := range corpusLines(t) {
-		records, _ := Decode(line)
-		kept := Keep(records[0])
-		before := cmp.Diff(nil, kept)
-		for i := range line {
-			line[i] = 'x'
-		}
-		if after := cmp.Diff(nil, kept); after != before {
-			t.Fatalf("changed with its line:\n%s", cmp.Diff(before, after))
-		}
-	}
-	odd := []byte(`{"type":"user","isMeta":1,"message":{"content":"x"}}`)
-	records, _ := Decode(odd)
-	u := Keep(records[0]).(*Unknown)
-	clear(odd)
-	if !json.Valid(u.Raw) || string(u.Partial.(*User).Message.Content) != `"x"` {
-		t.Errorf("%s", u.Raw)
-	}
-}

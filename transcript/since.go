@@ -118,20 +118,8 @@ func (s *Since) subagents(ctx context.Context, path, session string, at time.Tim
 		if info, err := os.Stat(file); err != nil || info.ModTime().Before(at.Truncate(time.Second)) {
 			continue
 		}
-		f, err := open(file)
-		if err != nil {
-			s.Trouble = append(s.Trouble, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
-			continue
-		}
 		one := newDoings(limits)
-		err = eachRecord(ctx, f, func(rec Record) {
-			if rec = readable(rec); rec.Head().of(session) && rec.Head().Timestamp >= since {
-				one.add(rec, false)
-				s.count(rec)
-			}
-		}, &Stats{})
-		f.Close()
-		if err != nil {
+		if _, err := one.readSubagent(ctx, file, session, since, s.count); err != nil {
 			s.Trouble = append(s.Trouble, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
 		}
 		all = append(all, one)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
 
@@ -168,7 +167,7 @@ func TestWatchDescends(t *testing.T) {
 		w, trouble := watcher(t, WatchOptions{Interval: time.Hour})
 		root := t.TempDir()
 		path := filepath.Join(root, "projects", "-work", "s.jsonl")
-		sub := filepath.Join(SubagentDir(path), "agent-1.jsonl")
+		sub := filepath.Join(subagentDir(path), "agent-1.jsonl")
 		told, subTold := lines(t, w, path), lines(t, w, sub)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -346,58 +345,5 @@ func TestWatchEnds(t *testing.T) {
 	case <-late.Wake():
 		t.Error("a bell rings that nobody is there to ring")
 	default:
-	}
-}
-
-// A directory's waker and its follower: subagents' transcripts as they come.
-func TestDirFollower(t *testing.T) {
-	for name, o := range map[string]WatchOptions{
-		"notified": {Interval: time.Hour},
-		"polling":  {Interval: 2 * time.Millisecond, Poll: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, _ := watcher(t, o)
-			root := t.TempDir()
-			dir := SubagentDir(filepath.Join(root, "p", "s.jsonl"))
-			found, trouble := make(chan string, 100), make(chan bool, 100)
-			watch := w.Dir(dir)
-			d := &DirFollower{Dir: dir, Waker: watch, Match: IsSubagentFile,
-				OnFile:    func(path string) { found <- path },
-				OnTrouble: func(err error) { trouble <- err != nil }}
-			background(t, d.Run)
-			put := func(name string) string {
-				path := filepath.Join(dir, name)
-				if err := os.MkdirAll(dir, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				appendTo(t, path, "x\n")
-				return path
-			}
-			put("agent-1.meta.json")
-			wantNext(t, found, put("agent-1.jsonl"))
-			put("agent-1.jsonl")
-			put("other.jsonl")
-			if err := os.Mkdir(filepath.Join(dir, "agent-dir.jsonl"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			wantNext(t, found, put("agent-2.jsonl"))
-			change(t, root, "rmdir p")
-			wantNext(t, found, put("agent-3.jsonl"))
-			put("agent-1.jsonl") // told already
-			wantNext(t, found, put("agent-4.jsonl"))
-			change(t, root, "rmdir p/s")
-			change(t, root, `append p/s "x"`)
-			wantNext(t, trouble, true)
-			change(t, root, "remove p/s")
-			wantNext(t, found, put("agent-5.jsonl"))
-			wantNext(t, trouble, false)
-			var rest []string
-			for len(found) > 0 {
-				rest = append(rest, <-found)
-			}
-			if diff := cmp.Diff([]string(nil), rest); diff != "" {
-				t.Errorf("told of too much (-want +got):\n%s", diff)
-			}
-		})
 	}
 }

@@ -65,7 +65,7 @@ func (d *desk) act(a keys.Action) bool {
 	case keys.WayOut:
 		d.askWay()
 	case keys.Modes:
-		d.open(newText(d, "THE MODES", orders.Agents))
+		d.answer(orders.Answers["agents"], "")
 	case keys.Summon:
 		d.chooseSummon()
 	case keys.SkipStep:

@@ -282,6 +282,9 @@ func (d *desk) setLook(look *cell.Look) {
 	d.look = look
 	d.line.SetLook(look)
 	d.input.SetLook(look)
+	if d.tab != nil {
+		d.tab.ask.SetLook(look)
+	}
 	d.weaving.renew()
 	for _, s := range d.screens {
 		s.renew()

@@ -171,15 +171,23 @@ func (e *LostError) Error() string { return e.Err.Error() }
 func (e *LostError) Unwrap() error { return e.Err }
 
 // open takes the terminal and builds what is shown on it.
-func (f *Face) open() error {
+func (f *Face) open() (err error) {
 	f.screen.notify = f.options.Notify
 	f.app.SetScreen(f.screen) // initialises it
 	if f.screen.failed != nil {
 		return fmt.Errorf("open the terminal: %w", f.screen.failed)
 	}
+	opened := false
+	defer func() {
+		if p := recover(); p != nil { // before there is a loop that deals with its own
+			err = &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()}
+		}
+		if !opened {
+			f.screen.Fini()
+		}
+	}()
 	look, err := newLook(f.options, f.screen.Colors())
 	if err != nil {
-		f.screen.Fini()
 		return err
 	}
 	f.desk = newDesk(f, look)
@@ -195,6 +203,7 @@ func (f *Face) open() error {
 	if f.options.Around.ColorFGBG == "" && (f.options.Theme == cell.Auto || f.options.Theme == "") {
 		f.screen.askBackground(func(c cell.RGB) { f.post(func() { f.desk.background(c) }) })
 	}
+	opened = true
 	return nil
 }
 

@@ -33,9 +33,10 @@ func heaped() (stop func() uint64) {
 	return func() uint64 { close(quit); <-done; return most.Load() }
 }
 
-// TestFlood: agents write 100 MB a second. A key is painted in time all the same, there
-// are no more paints than frames and keys, memory has a bound, and what could not be
-// kept is told, with what can still be read around it.
+// TestFlood: agents write a hundred megabytes a second. A key is painted all the same, ahead
+// of nearly all else; there are no more paints than frames and keys; what waits has a bound;
+// what could not be kept is told; and memory is given back. Figures are logged: those of a
+// machine at rest are the benchmarks'.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -43,7 +44,7 @@ func TestFlood(t *testing.T) {
 	f, screen, host, end := benchFace(t, "Weave")
 	run := host.begunRun()
 	typist := newTypist(screen, func() int { return len(f.desk.input.Text()) })
-	const piece, rate = 32 << 10, 100 << 20
+	const piece, rate, presses = 32 << 10, 100 << 20, 100
 	var before runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -66,53 +67,61 @@ func TestFlood(t *testing.T) {
 		}
 		sent.Add(int64(len(body)))
 	})
-	paints, began := screen.paints.Load(), time.Now()
-	var all []time.Duration
+	first, began := screen.paints.Load(), time.Now()
+	var took []time.Duration
 	gap := time.NewTicker(20 * time.Millisecond)
 	defer gap.Stop()
-	keys := 0
-	for range 3 { // a machine that is busy with other things may spoil one
-		all = all[:0]
-		for round := time.Now(); time.Since(round) < 3*time.Second; {
-			<-gap.C
-			keys++
-			all = append(all, typist.press(keys))
+	for n := 1; n <= presses; n++ {
+		<-gap.C
+		paints := screen.paints.Load()
+		took = append(took, typist.press(n))
+		if others := screen.paints.Load() - paints - 1; others > 10 {
+			t.Errorf("key %d was painted behind %d other frames", n, others)
 		}
-		if quantile(all, 0.99) <= 100 {
-			break
+		narrated, bytes := waiting(f.box)
+		if narrated > mailboxLimit || bytes > mailboxBytes+piece {
+			t.Errorf("%d events that narrate, of %d bytes, wait", narrated, bytes)
 		}
 	}
 	stop()
-	seconds := time.Since(began).Seconds()
-	perSecond := (float64(screen.paints.Load()-paints) - float64(keys)) / seconds
+	paints, elapsed := screen.paints.Load()-first-presses, time.Since(began)
 	grown := int64(stopHeap()) - int64(before.HeapAlloc)
-	t.Logf("%.0f MB/s; key to frame p50 %.1f ms, p99 %.1f ms; %.0f other paints/s; %d MB of heap at most",
-		float64(sent.Load())/seconds/(1<<20), quantile(all, 0.5), quantile(all, 0.99), perSecond, grown>>20)
-	if p99 := quantile(all, 0.99); p99 > 100 && !underRace {
-		t.Errorf("key to frame: p99 %.1f ms", p99)
+	t.Logf("%.0f MB/s; key to frame p50 %.1f ms, p99 %.1f ms; %d other paints in %s; %d MB of heap at most",
+		float64(sent.Load())/elapsed.Seconds()/(1<<20), quantile(took, 0.5), quantile(took, 0.99), paints, elapsed, grown>>20)
+	if frames := int64(elapsed / frame); paints > frames+frames/2+2 {
+		t.Errorf("%d paints beside those for keys, in the time of %d frames", paints, frames)
 	}
-	if limit := 1.5 * float64(time.Second/frame); perSecond > limit {
-		t.Errorf("%.0f paints a second beside those for keys", perSecond)
-	}
-	if grown > 128<<20 && !underRace {
-		t.Errorf("%d MB of heap", grown>>20)
-	}
-	for { // until all of it was taken over
-		f.box.mu.Lock()
-		left := len(f.box.queue)
-		f.box.mu.Unlock()
-		if left == 0 {
-			break
-		}
-		<-gap.C
+	for ; !f.box.empty(); <-gap.C { // until all of it was taken over
 	}
 	var after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 64<<20 {
-		t.Errorf("%d MB of heap are still in use after the flood", kept>>20)
+	kept := func() int64 {
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	}
+	// What is still being put away is let go of in its own time.
+	for late := time.After(time.Minute); kept() > 64<<20; {
+		select {
+		case <-gap.C:
+			continue
+		case <-late:
+			t.Errorf("%d MB of heap are still in use after the flood", kept()>>20)
+		}
+		break
 	}
 	end()
+}
+
+// waiting counts what of a mailbox only narrates, and its bytes.
+func waiting(m *mailbox) (events, bytes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.queue {
+		if contract.Narrates(e.e.Body) {
+			events, bytes = events+1, bytes+weight(e.e.Body)
+		}
+	}
+	return events, bytes
 }
 
 // TestMailboxIsBounded: what only narrates is left out where too much waits, in bytes

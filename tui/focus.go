@@ -27,7 +27,7 @@ type focus struct {
 
 // focusOn looks at one agent.
 func (d *desk) focusOn(id string) {
-	if d.state == nil || !slices.ContainsFunc(d.state.Agents, func(a supervisor.Agent) bool { return a.ID == id }) {
+	if d.state == nil || !slices.ContainsFunc(d.state.Agents, func(a *supervisor.Agent) bool { return a.ID == id }) {
 		d.flash("There is no " + d.name(id) + " here.")
 		return
 	}
@@ -52,8 +52,8 @@ func (f *focus) writes() bool          { return true }
 // agent is the one that is looked at.
 func (f *focus) agent() *supervisor.Agent {
 	if s := f.d.state; s != nil {
-		if i := slices.IndexFunc(s.Agents, func(a supervisor.Agent) bool { return a.ID == f.id }); i >= 0 {
-			return &s.Agents[i]
+		if i := slices.IndexFunc(s.Agents, func(a *supervisor.Agent) bool { return a.ID == f.id }); i >= 0 {
+			return s.Agents[i]
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (f *focus) turn(next bool) {
 		return
 	}
 	list := f.d.state.Agents
-	i := slices.IndexFunc(list, func(a supervisor.Agent) bool { return a.ID == f.id })
+	i := slices.IndexFunc(list, func(a *supervisor.Agent) bool { return a.ID == f.id })
 	by := 1
 	if !next {
 		by = len(list) - 1

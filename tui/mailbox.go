@@ -43,7 +43,7 @@ func (m *mailbox) push(t told) {
 	e := t.e
 	size := weight(e.Body)
 	m.mu.Lock()
-	if (len(m.queue) >= mailboxLimit || m.bytes+size > mailboxBytes) && narrates(e.Body) {
+	if (len(m.queue) >= mailboxLimit || m.bytes+size > mailboxBytes) && contract.Narrates(e.Body) {
 		m.dropped++
 	} else {
 		m.queue = append(m.queue, t)
@@ -125,14 +125,4 @@ func weight(b contract.Body) int {
 		return len(b.Text)
 	}
 	return 0
-}
-
-// narrates says whether an event only tells what an agent is doing.
-func narrates(b contract.Body) bool {
-	switch b.(type) {
-	case contract.Assistant, contract.Delta, contract.ToolUse, contract.ToolResult, contract.Context,
-		contract.SubagentStart, contract.SubagentStop, contract.SubagentProgress, contract.Notice, contract.Retry:
-		return true
-	}
-	return false
 }

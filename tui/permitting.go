@@ -173,7 +173,7 @@ func (d *desk) petitioner(p *supervisor.Permit) cell.Line {
 	id := p.Params.ID
 	l := cell.Line{{Text: d.name(id), Role: cell.Speaker(id)}}
 	for i := range d.agents() {
-		if a := &d.state.Agents[i]; a.ID == id && a.Mode != "" {
+		if a := d.state.Agents[i]; a.ID == id && a.Mode != "" {
 			l = append(l, cell.Span{Text: " (" + orders.Word(a.Mode) + ")", Role: cell.Dim})
 		}
 	}

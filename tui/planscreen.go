@@ -322,20 +322,6 @@ func (p *planScreen) leave(then func()) {
 	})
 }
 
-// planCommand shows the plan, or makes one change of it at once.
-func (d *desk) planCommand(c composer.Command) bool {
-	if c.Arg(0) == "" || c.Arg(0) == "show" {
-		d.open(newPlan(d))
-		return true
-	}
-	set, err := orders.Amend(d.state, c)
-	if err != nil {
-		d.flash(sentence(err.Error()))
-		return false
-	}
-	return d.send(set)
-}
-
 func modeItems(s *supervisor.State) []composer.Item {
 	var items []composer.Item
 	for _, m := range orders.Modes(s) {

@@ -134,7 +134,7 @@ func (p *puppet) agent(id string) supervisor.Agent {
 	p.t.Helper()
 	for _, a := range p.Snapshot().Agents {
 		if a.ID == id {
-			return a
+			return *a
 		}
 	}
 	p.t.Fatalf("no agent %s", id)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/composer"
 	"github.com/arbiter-cli/arbiter/tui/orders"
 )
 
@@ -108,14 +107,4 @@ func (d *desk) heedSent() {
 		d.touch.id, d.touch.was = "", ""
 		d.flash("That word is on its way already. What stands here would be another one.")
 	}
-}
-
-// wordCommand changes the last word that waits, or takes it back.
-func (d *desk) wordCommand(c composer.Command) bool {
-	body, say := orders.Touch(d.state, c)
-	if say != "" {
-		d.flash(say)
-		return false
-	}
-	return d.send(body)
 }

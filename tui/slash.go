@@ -21,22 +21,12 @@ func init() { // not at once: they lead back to the desk
 		return func(d *desk, _ composer.Command) bool { do(d); return true }
 	}
 	slashHere = map[string]func(d *desk, c composer.Command) bool{
-		"task":   always(func(d *desk) { d.open(newText(d, "THE TASK", orders.Task)) }),
-		"plan":   (*desk).planCommand,
-		"agents": always(func(d *desk) { d.open(newText(d, "THE MODES", orders.Agents)) }),
-		"allow":  (*desk).permitCommand,
-		"deny":   (*desk).permitCommand,
-		"context": func(d *desk, c composer.Command) bool {
-			d.open(newText(d, "HOW FULL", func(s *supervisor.State) string { return orders.Context(s, c.Arg(0)) }))
-			return true
-		},
-		"cost":        always(func(d *desk) { d.open(newText(d, "THE COST", orders.Cost)) }),
-		"permissions": always(func(d *desk) { d.open(newText(d, "WHAT IS ALLOWED", orders.Permissions)) }),
-		"reword":      (*desk).wordCommand,
-		"withdraw":    (*desk).wordCommand,
-		"focus":       func(d *desk, c composer.Command) bool { d.focusOn(c.Arg(0)); return true },
-		"logbook":     always((*desk).openLogbook),
-		"halt":        always((*desk).halt),
+		"plan":    always(func(d *desk) { d.open(newPlan(d)) }),
+		"allow":   (*desk).permitCommand,
+		"deny":    (*desk).permitCommand,
+		"focus":   func(d *desk, c composer.Command) bool { d.focusOn(c.Arg(0)); return true },
+		"logbook": always((*desk).openLogbook),
+		"halt":    always((*desk).halt),
 		"attach": func(d *desk, c composer.Command) bool {
 			d.f.post(func() { d.attach(c.Arg(0)) }) // when the command is out of the input
 			return true
@@ -56,8 +46,16 @@ func init() { // not at once: they lead back to the desk
 
 // slash executes what was written with a slash.
 func (d *desk) slash(c composer.Command) bool {
-	body, ok := orders.Of(c)
-	if !ok {
+	if told, ok := orders.Answers[c.Name]; ok {
+		d.answer(told, c.Arg(0))
+		return true
+	}
+	body, ok, err := orders.For(d.state, c)
+	switch {
+	case err != nil:
+		d.flash(composer.Sentence(err.Error()))
+		return false
+	case !ok:
 		return slashHere[c.Name](d, c)
 	}
 	if say, ok := body.(contract.Say); ok && (d.run == nil || d.over()) {
@@ -69,6 +67,11 @@ func (d *desk) slash(c composer.Command) bool {
 	}
 	d.weaving.talk.Bottom()
 	return true
+}
+
+// answer shows a text that a command is answered with.
+func (d *desk) answer(t orders.Told, arg string) {
+	d.open(newText(d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
 
 // meant addresses what names nobody to the agent that is being written to.
@@ -173,7 +176,7 @@ func (d *desk) searchCommand(c composer.Command) bool {
 	return true
 }
 
-func (d *desk) agents() []supervisor.Agent {
+func (d *desk) agents() []*supervisor.Agent {
 	if d.state == nil {
 		return nil
 	}
@@ -183,7 +186,7 @@ func (d *desk) agents() []supervisor.Agent {
 func (d *desk) agentCandidates() []composer.Candidate {
 	var list []composer.Candidate
 	for i := range d.agents() {
-		if a := &d.agents()[i]; a.Alive() {
+		if a := d.agents()[i]; a.Alive() {
 			list = append(list, composer.Candidate{Text: a.ID, Note: d.name(a.ID)})
 		}
 	}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,33 @@ type slow struct {
 func (s slow) Inputs() []string { <-s.answer; return s.theatre.Inputs() }
 
 func (s slow) Survey(ctx context.Context) Findings { <-s.answer; return s.theatre.Survey(ctx) }
+
+// colourless is a terminal that breaks us before there is a picture.
+type colourless struct {
+	tcell.SimulationScreen
+	ended int
+}
+
+func (c *colourless) Colors() int { panic("no colours") }
+
+func (c *colourless) Fini() { c.ended++; c.SimulationScreen.Fini() }
+
+// TestFaultBeforeTheFirstFrame: the terminal is given back also when a fault of ours comes
+// before anything was drawn.
+func TestFaultBeforeTheFirstFrame(t *testing.T) {
+	screen := &colourless{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
+	f, err := New(Options{Screen: screen, Host: &theatre{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fault *Fault
+	if err := f.Run(context.Background()); !errors.As(err, &fault) || fault.Panic != "no colours" || len(fault.Stack) == 0 {
+		t.Errorf("it ends with %v", err)
+	}
+	if screen.ended != 1 {
+		t.Errorf("the terminal was given back %d times", screen.ended)
+	}
+}
 
 // TestFirstFrameWaitsForNobody: the oracle is seen before the disk and `claude` have
 // answered. What was typed before is there when they have.

@@ -24,13 +24,13 @@ func roster(s *supervisor.State, now time.Time) []pages.Agent {
 	const past = 2
 	gone := 0
 	for i := range s.Agents {
-		if orders.Over(&s.Agents[i]) {
+		if orders.Over(s.Agents[i]) {
 			gone++
 		}
 	}
 	var list []pages.Agent
 	for i := range s.Agents {
-		a := &s.Agents[i]
+		a := s.Agents[i]
 		if orders.Over(a) {
 			if gone--; gone >= past {
 				continue
@@ -260,7 +260,7 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	var busy []string
 	var first time.Time
 	for i := range s.Agents {
-		a := &s.Agents[i]
+		a := s.Agents[i]
 		if a.Status != supervisor.Busy && a.Status != supervisor.Starting && a.Status != supervisor.Down && a.Status != supervisor.Restarting {
 			continue
 		}

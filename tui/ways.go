@@ -203,11 +203,3 @@ func (d *desk) modeCommand(mode string) bool {
 	}
 	return d.send(contract.ForceAgent{Mode: mode})
 }
-
-// sentence begins with a capital and ends with a stop.
-func sentence(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:] + "."
-}

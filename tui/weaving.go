@@ -183,7 +183,7 @@ func (d *desk) liveliest() string {
 		return ""
 	}
 	for i := len(d.state.Agents) - 1; i >= 0; i-- {
-		if a := &d.state.Agents[i]; a.Status == supervisor.Busy {
+		if a := d.state.Agents[i]; a.Status == supervisor.Busy {
 			return a.ID
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 const (
@@ -49,7 +50,6 @@ type agent struct {
 	// settled is closed when it is known whether the launch succeeded: only then
 	// may the agent's end be told, or be kept quiet.
 	settled chan struct{}
-	done    chan struct{} // closed after the done event
 
 	foreignOnce sync.Once
 	foreign     chan struct{} // closed when the process speaks for another session
@@ -58,9 +58,8 @@ type agent struct {
 	started time.Time
 	last    atomic.Int64 // when the last frame came, as a time.Duration since started
 
-	stopOnce, hurryOnce sync.Once
-	stopping            chan struct{} // closed when somebody asked for the end
-	hurry               chan struct{} // closed when it has to be quick
+	leave
+	closing sync.Once // of turns, when the end is asked for
 
 	muted        atomic.Bool            // the launch failed: nobody hears of this agent
 	startTrouble atomic.Pointer[string] // the first error result that nobody asked for
@@ -75,9 +74,9 @@ func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.Fil
 	a := &agent{
 		ref: p.AgentRef, cfg: p.Config, version: version, host: host,
 		in: newStdin(in), turns: newTurns(), gauge: newGauge(p.Config), adviser: newAdviser(p.Config.Hooks),
-		silent: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}),
-		foreign:  make(chan struct{}),
-		stopping: make(chan struct{}), hurry: make(chan struct{}),
+		silent: make(chan struct{}), settled: make(chan struct{}),
+		foreign: make(chan struct{}),
+		leave:   newLeave(),
 		noticed: map[string]bool{},
 	}
 	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
@@ -134,9 +133,6 @@ func (r *reader) answer(f controlRequest) {
 // Info implements bridge.Agent.
 func (a *agent) Info() bridge.SpawnResult { return a.info }
 
-// Done implements bridge.Agent.
-func (a *agent) Done() <-chan struct{} { return a.done }
-
 type userLine struct {
 	Type    string      `json:"type"`
 	UUID    string      `json:"uuid"`
@@ -177,7 +173,7 @@ func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
 		return bridge.InterruptResult{}, err
 	}
 	var res bridge.InterruptResult
-	if !isNull(raw) { // CLIs before 2.1.300 answer without a payload
+	if !jsonl.IsNull(raw) { // CLIs before 2.1.300 answer without a payload
 		if err := json.Unmarshal(raw, &res); err != nil {
 			return res, fmt.Errorf("read interrupt answer: %w", err)
 		}

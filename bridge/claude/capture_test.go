@@ -11,7 +11,7 @@ import (
 // TestCaptures reads every line the real CLI was recorded to write (scripts/record):
 // none is unreadable, and none is of a kind nobody thought of.
 func TestCaptures(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/wire/*.wire")
+	files, err := filepath.Glob(filepath.Join(captures, "*.wire"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no captures: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // Bounds of what a turn tells of a tool that failed, in bytes.
@@ -79,7 +80,7 @@ func attempted(input object, raw json.RawMessage) string {
 
 // text is a member that is a string; others are "".
 func text(o object, name string) string {
-	s, err := unquote(o.get(name))
+	s, err := jsonl.String(o.get(name))
 	if err != nil {
 		return ""
 	}

@@ -3,15 +3,13 @@ package claude
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -20,39 +18,6 @@ import (
 
 // versionTimeout bounds `claude --version`; old CLIs on node need a second.
 const versionTimeout = 15 * time.Second
-
-// version of the CLI.
-type version [3]int
-
-// versionMinimum is the oldest CLI that is driven. Older ones execute a slash
-// command or read an @file in a message although it says client_composed, and tell
-// less about what became of a message (observed with CLI 2.1.200).
-var versionMinimum = version{2, 1, 300}
-
-func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
-
-func (v version) before(w version) bool {
-	for i := range v {
-		if v[i] != w[i] {
-			return v[i] < w[i]
-		}
-	}
-	return false
-}
-
-var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)\.(\d+)`)
-
-func parseVersion(text string) (version, bool) {
-	m := versionPattern.FindStringSubmatch(text)
-	if m == nil {
-		return version{}, false
-	}
-	var v version
-	for i := range v {
-		v[i], _ = strconv.Atoi(m[i+1]) // digits by the pattern
-	}
-	return v, true
-}
 
 // program names one build of a CLI; another build under the same path is another.
 type program struct {
@@ -72,7 +37,8 @@ func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.C
 	if err != nil {
 		return bridge.ClaudeInfo{}, err
 	}
-	text, ok := l.versions.get(p)
+	known, ok := l.versions.get(cachedVersion{program: p})
+	text := known.Version
 	if !ok {
 		if text, err = askVersion(ctx, p); err != nil {
 			return bridge.ClaudeInfo{}, err
@@ -80,13 +46,13 @@ func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.C
 	}
 	v, parsed := parseVersion(text)
 	if !parsed {
-		return bridge.ClaudeInfo{}, claudeError(bridge.CatUnsupported, "%s is no Claude CLI: --version says %.100q", p.Path, text)
+		return bridge.ClaudeInfo{}, claudeError(bridge.CatUnsupported, "%s is no Claude CLI: --version says %.100q; install one, or name it with --claude PATH", p.Path, text)
 	}
 	if !ok {
-		l.versions.put(p, text)
+		l.versions.put(cachedVersion{p, text})
 	}
-	if v.before(versionMinimum) {
-		return bridge.ClaudeInfo{}, claudeError(bridge.CatUnsupported, "Claude CLI %s is too old: %s or later is needed", v, versionMinimum)
+	if err := supported(p.Path, v); err != nil {
+		return bridge.ClaudeInfo{}, err
 	}
 	info := bridge.ClaudeInfo{Path: p.Path, Version: v.String(), StandIn: strings.Contains(strings.ToLower(text), "stand-in")}
 	l.pins.identify(spec.Path, &info)
@@ -99,6 +65,9 @@ func resolve(spec bridge.ClaudeSpec) (program, error) {
 		return program{}, claudeError(bridge.CatClaudeMissing, "no Claude CLI is named")
 	}
 	path, err := exec.LookPath(spec.Path)
+	if lookup, ok := errors.AsType[*exec.Error](err); ok {
+		return program{}, claudeError(bridge.CatClaudeMissing, "find the Claude CLI: %q: %v", spec.Path, lookup.Err)
+	}
 	if err != nil {
 		return program{}, claudeError(bridge.CatClaudeMissing, "find the Claude CLI: %v", err)
 	}
@@ -154,96 +123,17 @@ func claudeError(category bridge.Category, format string, args ...any) *bridge.R
 	return &bridge.RPCError{Code: bridge.CodeClaude, Category: category, Message: fmt.Sprintf(format, args...)}
 }
 
-// versionCache remembers answers to --version in the process and, best effort,
-// on disk, so that a warm start costs no extra process. A file that is missing,
-// corrupt or of another build is a miss.
-type versionCache struct {
-	file string // "" = none
-
-	mu    sync.Mutex
-	known map[string]string
-}
-
+// cachedVersion is what a build answered to --version.
 type cachedVersion struct {
 	program
 	Version string `json:"version"`
 }
 
-func newVersionCache(file string) *versionCache {
-	return &versionCache{file: file, known: map[string]string{}}
-}
-
-func (c *versionCache) get(p program) (string, bool) {
-	c.mu.Lock()
-	text, ok := c.known[p.key()]
-	c.mu.Unlock()
-	if ok {
-		return text, true
+func newVersionCache(file string) *buildCache[cachedVersion] {
+	return &buildCache[cachedVersion]{
+		file:  file,
+		build: func(c cachedVersion) string { return c.key() },
+		place: func(c cachedVersion) string { return strings.Join(append([]string{c.Path}, c.Args...), "\x00") },
+		whole: func(c cachedVersion) bool { return c.Version != "" },
 	}
-	for _, e := range c.load() {
-		if e.key() == p.key() && e.Version != "" {
-			c.mu.Lock()
-			c.known[p.key()] = e.Version
-			c.mu.Unlock()
-			return e.Version, true
-		}
-	}
-	return "", false
-}
-
-// put replaces whatever the file holds for the same path and arguments.
-func (c *versionCache) put(p program, text string) {
-	c.mu.Lock()
-	c.known[p.key()] = text
-	c.mu.Unlock()
-	if c.file == "" {
-		return
-	}
-	entries := []cachedVersion{{program: p, Version: text}}
-	for _, e := range c.load() {
-		if (e.Path != p.Path || strings.Join(e.Args, "\x00") != strings.Join(p.Args, "\x00")) && len(entries) < 8 {
-			entries = append(entries, e)
-		}
-	}
-	data, err := json.Marshal(entries)
-	if err != nil {
-		return
-	}
-	_ = writePrivate(c.file, data) // a cache that cannot be written is no cache
-}
-
-func (c *versionCache) load() []cachedVersion {
-	if c.file == "" {
-		return nil
-	}
-	data, err := os.ReadFile(c.file)
-	if err != nil {
-		return nil
-	}
-	var entries []cachedVersion
-	if json.Unmarshal(data, &entries) != nil {
-		return nil
-	}
-	return entries
-}
-
-// writePrivate replaces a file in one step, readable by its owner only.
-func writePrivate(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

@@ -63,7 +63,7 @@ func TestDetectRemembers(t *testing.T) {
 }
 
 func TestDetectStandInAndStuck(t *testing.T) {
-	path, _ := countedCLI(t, "2.1.329 (stand-in)")
+	path, _ := countedCLI(t, "2.1.329 (Claude Code stand-in)")
 	if info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path}); err != nil || !info.StandIn {
 		t.Errorf("got %+v, %v", info, err)
 	}

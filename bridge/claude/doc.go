@@ -4,7 +4,7 @@
 //
 // # The walk of a frame
 //
-// stdout → [lineReader] (bounded lines) → [decode] (a sealed union, [frame]) →
+// stdout → package jsonl (bounded lines) → [decode] (a sealed union, [frame]) →
 // [reader.handle] → turns, context and subagent books → bridge events →
 // Host.Emit. Messages and control requests go the other way through
 // one [stdin] writer, a line per write, each with a deadline.

@@ -128,7 +128,7 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkResult(b *testing.B) {
 	line := benchLine(b, "result.json")
 	turns := 0
-	a := newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: "567c2532-e2a3-4b45-b2a2-beb83ad04b06"}}, versionMinimum.String(), countingHost{turns: &turns}, nil)
+	a := newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: "567c2532-e2a3-4b45-b2a2-beb83ad04b06"}}, oldest, countingHost{turns: &turns}, nil)
 	r := newReader(a)
 	for b.Loop() {
 		a.turns.over = map[string]bool{}

@@ -33,7 +33,6 @@ type gauge struct {
 	meter     transcript.Meter
 	window    transcript.Window // Cap follows from the model
 	model     string            // "" = not known
-	known     ring              // message ids and compactions that were read
 	compacted bool              // nothing was read since a compaction
 	unheard   bool              // messages were added that no call has carried
 	estimate  int               // the CLI's, when no reading says it all
@@ -86,13 +85,10 @@ func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fr
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if tokens, ok := g.known.get(s.MessageID); ok {
+	if tokens, ok := g.meter.Known(s.MessageID); ok {
 		return bridge.Context{}, false, tokens != s.Usage.Context()
 	}
-	if !g.meter.Sample(s) {
-		return bridge.Context{}, false, false
-	}
-	g.known.put(s.MessageID, s.Usage.Context())
+	g.meter.Sample(s)
 	g.named(s.Model)
 	g.estimate, g.compacted, g.unheard = 0, false, false
 	return g.read(source), true, false
@@ -132,11 +128,9 @@ func (g *gauge) tokens() int { return cmp.Or(g.estimate, g.meter.Tokens()) }
 func (g *gauge) compact(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.known.get(id); ok {
+	if !g.meter.Compacted(id) {
 		return false
 	}
-	g.known.put(id, 0)
-	g.meter.Compacted()
 	g.version++
 	g.compacted, g.estimate = true, 0
 	return true
@@ -216,36 +210,4 @@ func (g *gauge) tell(emit func(bridge.EventBody)) {
 	}
 	g.telling = false
 	g.calm.Broadcast()
-}
-
-// ring remembers the last of many, so that a source that lags behind tells nothing
-// anew.
-type ring struct {
-	values map[string]int
-	order  []string
-}
-
-// ringSize is more messages than any source lags behind.
-const ringSize = 256
-
-func (r *ring) get(id string) (int, bool) {
-	v, ok := r.values[id]
-	return v, ok && id != ""
-}
-
-func (r *ring) put(id string, value int) {
-	if id == "" {
-		return
-	}
-	if r.values == nil {
-		r.values = map[string]int{}
-	}
-	if len(r.order) == ringSize {
-		delete(r.values, r.order[0])
-		r.order = append(r.order[:0], r.order[1:]...)
-	}
-	if _, ok := r.values[id]; !ok {
-		r.order = append(r.order, id)
-	}
-	r.values[id] = value
 }

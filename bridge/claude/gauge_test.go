@@ -150,16 +150,3 @@ func TestGaugeKeepsOrder(t *testing.T) {
 		}
 	}
 }
-
-func TestRingForgets(t *testing.T) {
-	var r ring
-	for i := range 3 * ringSize {
-		r.put(string(rune('0'+i)), i)
-	}
-	if _, ok := r.get("0"); ok || len(r.values) != ringSize || len(r.order) != ringSize {
-		t.Errorf("it holds %d", len(r.values))
-	}
-	if v, ok := r.get(string(rune('0' + 3*ringSize - 1))); !ok || v != 3*ringSize-1 {
-		t.Error("it forgot the last one")
-	}
-}

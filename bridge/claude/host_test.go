@@ -139,7 +139,18 @@ func prepare(t testing.TB, spec bridge.ClaudeSpec, env map[string]string) *stage
 	for k, v := range env {
 		s.cfg.Env[k] = v
 	}
+	t.Cleanup(s.tellOddities)
 	return s
+}
+
+// tellOddities has the test's report name what the driver did not know of the CLI: with
+// another version that is not a failure, but worth knowing.
+func (s *stageOf) tellOddities() {
+	for _, n := range of[bridge.Notice](s.host) {
+		if strings.HasPrefix(n.Text, "unknown frame") || strings.HasPrefix(n.Text, "unreadable frame") || strings.HasPrefix(n.Text, "the CLI asked for") {
+			s.t.Attr("oddity", n.Text)
+		}
+	}
 }
 
 func (s *stageOf) try() error {

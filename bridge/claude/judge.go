@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // judgeCallback is the id of the hook that every tool call of a judged agent passes.
@@ -45,7 +46,7 @@ func (a *agent) judged(f controlRequest) bool {
 	if !a.cfg.Judged || f.Subtype != "hook_callback" {
 		return false
 	}
-	if id, err := unquote(f.Request.get("callback_id")); err == nil && id == judgeCallback {
+	if id, err := jsonl.String(f.Request.get("callback_id")); err == nil && id == judgeCallback {
 		return true
 	}
 	in, err := split(f.Request.get("input"))
@@ -68,7 +69,7 @@ func (a *agent) judge(ctx context.Context, request object) (any, error) {
 	if r.err != nil || event != "PreToolUse" || p.Tool == "" {
 		return ruled(bridge.Deny, "The tool call could not be read."), nil
 	}
-	if isNull(p.Input) {
+	if jsonl.IsNull(p.Input) {
 		p.Input = json.RawMessage("{}")
 	}
 	if a.tools != nil && p.Subagent != "" && strings.HasPrefix(p.Tool, mcpPrefix) {

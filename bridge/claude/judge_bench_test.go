@@ -47,6 +47,7 @@ func BenchmarkJudgedToolCall(b *testing.B) {
 	}
 	n := float64(b.N * calls)
 	b.ReportMetric(float64(with.Nanoseconds())/n, "ns/call")
+	b.ReportMetric(float64(without.Nanoseconds())/n, "unjudged-ns/call")
 	b.ReportMetric(float64((with-without).Nanoseconds())/n, "added-ns/call")
 	b.ReportMetric(float64(with)/float64(without), "x-unjudged")
 }

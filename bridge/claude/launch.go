@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // argLimit keeps one argument below the kernel's 128 KiB; what is longer goes
@@ -125,7 +126,7 @@ func (p *plan) text(flag, field, value string) {
 
 func (p *plan) schema(schema json.RawMessage) {
 	switch {
-	case isNull(schema):
+	case jsonl.IsNull(schema):
 	case len(schema) <= argLimit:
 		p.add("--json-schema", string(schema))
 	default:
@@ -154,7 +155,7 @@ func check(cfg bridge.AgentConfig) error {
 	if cfg.PermissionMode == bypass {
 		return badConfig("permission mode %s: the rules decide, never the lack of them", bypass)
 	}
-	if !isNull(cfg.JSONSchema) && !json.Valid(cfg.JSONSchema) {
+	if !jsonl.IsNull(cfg.JSONSchema) && !json.Valid(cfg.JSONSchema) {
 		return badConfig("json schema is no JSON")
 	}
 	if strings.ContainsRune(strings.Join([]string{cfg.Model, cfg.Effort, cfg.PermissionMode, cfg.SystemPrompt, cfg.AppendSystemPrompt}, ""), 0) {

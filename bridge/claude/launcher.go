@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,7 @@ import (
 // Launcher starts Claude CLIs. Its host process should have called
 // leash.Become, else orphans are found by their mark alone.
 type Launcher struct {
-	versions *versionCache
+	versions *buildCache[cachedVersion]
 	pins     *pins
 	watching watching
 	queries  atomic.Int64 // so far, for their marks
@@ -65,9 +66,7 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	}
 	p.Config.Resume = then.resumed
 	launch := launchPlan(p.Config)
-	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
-	cmd.Dir = p.Config.CWD
-	cmd.Env = env
+	cmd := command(info, spec, launch.args, p.Config.CWD, env)
 	a, err := l.start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, l.pins.of(spec.Path, info), then, p, host)
 	if err != nil {
 		return nil, err
@@ -76,6 +75,13 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 		return nil, a.abort(err)
 	}
 	return a, nil
+}
+
+// command runs a CLI.
+func command(info bridge.ClaudeInfo, spec bridge.ClaudeSpec, args []string, dir string, env []string) *exec.Cmd {
+	cmd := exec.Command(info.Path, slices.Concat(spec.Args, args)...)
+	cmd.Dir, cmd.Env = dir, env
+	return cmd
 }
 
 // start starts the process and the agent's goroutines.

@@ -1,9 +1,9 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,15 +15,19 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin"
+	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
 )
 
 // The CLI of the live tests, "" if there is none: the machine's, or a stand-in
 // named by ARBITER_CLAUDE and ARBITER_CLAUDE_ARGS. Found before the environment is
 // scrubbed.
 var (
-	realCLI  = findCLI()
+	realCLI  = wirecase.Find(filepath.Join("..", ".."))
 	realArgs = strings.Fields(os.Getenv("ARBITER_CLAUDE_ARGS"))
 )
+
+// captures is where recordings of the wire are: the committed ones, or another CLI's.
+var captures = cmp.Or(os.Getenv("ARBITER_CAPTURES"), filepath.Join("..", "..", "testdata", "wire"))
 
 func TestMain(m *testing.M) {
 	if sandbox.IsToolShell(os.Args) {
@@ -55,6 +59,7 @@ func run(m *testing.M) int {
 	for name, value := range map[string]string{"PATH": path, "HOME": home, "ARBITER_REQUIRE_CLAUDE": require} {
 		os.Setenv(name, value)
 	}
+	wirecase.HeedSignals()
 	release, err := leash.Become()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -67,24 +72,6 @@ func run(m *testing.M) int {
 		return 1
 	}
 	return code
-}
-
-func findCLI() string {
-	if path := os.Getenv("ARBITER_CLAUDE"); path != "" {
-		return path
-	}
-	if path, err := exec.LookPath("claude"); err == nil {
-		return path
-	}
-	pinned, err := os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version"))
-	if err != nil {
-		return ""
-	}
-	path := filepath.Join(os.Getenv("HOME"), ".cache", "arbiter", "claude", strings.TrimSpace(string(pinned)), "node_modules", ".bin", "claude")
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
 }
 
 // standInArg makes the test binary the stand-in.
@@ -110,12 +97,5 @@ func players(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 // realSpec names the CLI that the live tests run.
 func realSpec(t *testing.T) bridge.ClaudeSpec {
 	t.Helper()
-	if realCLI != "" {
-		return bridge.ClaudeSpec{Path: realCLI, Args: realArgs}
-	}
-	if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
-		t.Fatal("no Claude CLI found, and ARBITER_REQUIRE_CLAUDE is set")
-	}
-	t.Skip("no Claude CLI found")
-	return bridge.ClaudeSpec{}
+	return bridge.ClaudeSpec{Path: wirecase.Required(t, realCLI), Args: realArgs}
 }

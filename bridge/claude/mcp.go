@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 const (
@@ -93,7 +94,7 @@ func (s *toolServer) handler(agent context.Context, spec bridge.ToolSpec, schema
 	timeout := toolTimeout(spec)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		input := req.Params.Arguments
-		if isNull(input) {
+		if jsonl.IsNull(input) {
 			input = json.RawMessage("{}")
 		}
 		var value any

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // permissionBackstop ends a question that the client neither answers nor gives
@@ -66,7 +67,7 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	if r.err != nil || p.Tool == "" {
 		return deny("The permission request could not be read."), nil
 	}
-	if isNull(p.Input) {
+	if jsonl.IsNull(p.Input) {
 		p.Input = json.RawMessage("{}")
 	}
 	if message, ok := interactive[p.Tool]; ok {

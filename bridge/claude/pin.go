@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,15 +13,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// pins remember which build of the CLI a run began with, and the hashes of builds, in the
-// process and, best effort, on disk: a build of 380 MB takes a quarter of a second.
+// pins remember which build of the CLI a run began with, and the hashes of builds: one of
+// 380 MB takes a quarter of a second.
 type pins struct {
-	file string        // "" = none
+	sums *buildCache[cachedSum]
 	busy chan struct{} // holds a value while a file is summed up: one at a time
 
 	mu    sync.Mutex
 	first map[string]bridge.ClaudeInfo // by the path it was named by
-	sums  map[string]string            // by path and identity
 }
 
 // cachedSum is the hash of a build.
@@ -32,10 +30,13 @@ type cachedSum struct {
 	SHA256   string `json:"sha256"`
 }
 
-const maxCachedSums = 8
-
 func newPins(file string) *pins {
-	return &pins{file: file, busy: make(chan struct{}, 1), first: map[string]bridge.ClaudeInfo{}, sums: map[string]string{}}
+	return &pins{busy: make(chan struct{}, 1), first: map[string]bridge.ClaudeInfo{}, sums: &buildCache[cachedSum]{
+		file:  file,
+		build: func(c cachedSum) string { return c.Path + "\x00" + c.Identity },
+		place: func(c cachedSum) string { return c.Path },
+		whole: func(c cachedSum) bool { return len(c.SHA256) == 2*sha256.Size },
+	}}
 }
 
 // identify completes what is known of a program, and remembers the first under a name.
@@ -76,22 +77,8 @@ func (p *pins) known(info bridge.ClaudeInfo) string {
 	if info.Identity == "" {
 		return ""
 	}
-	key := info.Path + "\x00" + info.Identity
-	p.mu.Lock()
-	sum, ok := p.sums[key]
-	p.mu.Unlock()
-	if ok {
-		return sum
-	}
-	for _, c := range p.load() {
-		if c.Path == info.Path && c.Identity == info.Identity && len(c.SHA256) == 2*sha256.Size {
-			p.mu.Lock()
-			p.sums[key] = c.SHA256
-			p.mu.Unlock()
-			return c.SHA256
-		}
-	}
-	return ""
+	sum, _ := p.sums.get(cachedSum{Path: info.Path, Identity: info.Identity})
+	return sum.SHA256
 }
 
 // sum is the hash of a build, worked out if need be. "" if ctx ends first, or the file is
@@ -110,10 +97,7 @@ func (p *pins) sum(ctx context.Context, info bridge.ClaudeInfo) string {
 	if err != nil {
 		return ""
 	}
-	p.mu.Lock()
-	p.sums[info.Path+"\x00"+info.Identity] = sum
-	p.mu.Unlock()
-	p.save(cachedSum{Path: info.Path, Identity: info.Identity, SHA256: sum})
+	p.sums.put(cachedSum{Path: info.Path, Identity: info.Identity, SHA256: sum})
 	return sum
 }
 
@@ -140,37 +124,6 @@ func sumFile(ctx context.Context, info bridge.ClaudeInfo) (string, error) {
 		return "", errors.Join(err, errOtherFile)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-func (p *pins) load() []cachedSum {
-	if p.file == "" {
-		return nil
-	}
-	data, err := os.ReadFile(p.file)
-	if err != nil {
-		return nil
-	}
-	var list []cachedSum
-	if json.Unmarshal(data, &list) != nil {
-		return nil
-	}
-	return list
-}
-
-// save replaces what the file holds for the same path.
-func (p *pins) save(now cachedSum) {
-	if p.file == "" {
-		return
-	}
-	list := []cachedSum{now}
-	for _, c := range p.load() {
-		if c.Path != now.Path && len(list) < maxCachedSums {
-			list = append(list, c)
-		}
-	}
-	if data, err := json.Marshal(list); err == nil {
-		_ = writePrivate(p.file, data) // a cache that cannot be written is no cache
-	}
 }
 
 // pinned is what an agent's process was started from.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -50,9 +49,7 @@ func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
 	defer cancel()
-	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), launch.args...)...)
-	cmd.Dir = p.CWD
-	cmd.Env = append(l.environ(p.Env), queryEnv...)
+	cmd := command(info, spec, launch.args, p.CWD, append(l.environ(p.Env), queryEnv...))
 	q, err := startQuery(cmd, leash.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)}, p.Sandbox, input)
 	if err != nil {
 		return none, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)

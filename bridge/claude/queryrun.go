@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // How a query's process ends. One that is cancelled is gone within a second.
@@ -64,16 +65,13 @@ func startQuery(cmd *exec.Cmd, mark leash.Mark, confined *bridge.SandboxConfig, 
 func (q *queryRun) read() {
 	said := sync.OnceFunc(func() { close(q.done) })
 	defer said()
-	lines := newLineReader(q.pipes.stdout, maxLine)
+	lines := jsonl.NewLineReader(q.pipes.stdout, maxLine)
 	for {
-		line, err := lines.next()
-		if err == errLineTooLong {
-			continue
-		}
+		line, err := lines.Next()
 		if err != nil {
 			return
 		}
-		if f, err := decode(line); err == nil && q.heard.take(f) {
+		if f, err := decode(line.Data); err == nil && q.heard.take(f) {
 			said()
 		}
 	}
@@ -107,31 +105,19 @@ func (q *queryRun) await(ctx context.Context) error {
 	select {
 	case <-q.done:
 		q.took = time.Since(q.begun)
-		q.within(queryExit)
+		ended(q.child, queryExit, nil)
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (q *queryRun) within(d time.Duration) {
-	late := time.NewTimer(d)
-	defer late.Stop()
-	select {
-	case <-q.child.Done():
-	case <-late.C:
-	}
-}
-
 // end ends the process, if it has not ended, and all that it has started.
 func (q *queryRun) end() error {
 	q.child.Remember()
-	select {
-	case <-q.child.Done():
-	default:
-		_ = q.child.Signal(syscall.SIGTERM)
-		_ = q.child.Signal(syscall.SIGCONT) // a stopped process does not see TERM
-		q.within(queryTerm)
+	if !isClosed(q.child.Done()) {
+		terminate(q.child, syscall.SIGTERM)
+		ended(q.child, queryTerm, nil)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()

@@ -9,11 +9,16 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // verdictTool is the tool the CLI makes of a JSON schema. Its calls are the
 // verdict of the turn, not work, so they are no tool_use events.
 const verdictTool = "StructuredOutput"
+
+// maxLine bounds a line of the CLI's stdout. The longest seen was 3 MB (CLI
+// 2.1.329: a text is repeated in assistant and result frames).
+const maxLine = 64 << 20
 
 // reader turns stdout into events. It is one goroutine and the sole owner of
 // its fields, so nothing here is locked.
@@ -41,23 +46,21 @@ func newReader(a *agent) *reader {
 
 // run reads until the end of stdout.
 func (r *reader) run(stdout io.Reader) {
-	defer func() {
-		r.endAll("lost")
-	}()
-	lines := newLineReader(stdout, maxLine)
+	defer r.endAll("lost")
+	lines := jsonl.NewLineReader(stdout, maxLine)
 	for {
-		line, err := lines.next()
-		switch {
-		case err == nil:
-			r.line(line)
-		case errors.Is(err, errLineTooLong):
-			r.a.notice("long line", fmt.Sprintf("skipped a line of more than %d bytes", maxLine))
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			r.a.notice("cut line", "the last line was cut short")
-			return
-		default:
+		line, err := lines.Next()
+		if err != nil {
+			if _, cut := lines.Splitter.Rest(); cut && errors.Is(err, io.EOF) {
+				r.a.notice("cut line", "the last line was cut short")
+			}
 			return
 		}
+		if line.Oversize {
+			r.a.notice("long line", fmt.Sprintf("skipped a line of more than %d bytes", maxLine))
+			continue
+		}
+		r.line(line.Data)
 	}
 }
 
@@ -212,7 +215,7 @@ func (r *reader) toolUse(b block, parent string) {
 		_ = json.Unmarshal(b.Input, &call) // a description is a courtesy
 		r.subs.call(b.ID, call.Description)
 	}
-	if isNull(b.Input) {
+	if jsonl.IsNull(b.Input) {
 		b.Input = json.RawMessage("{}")
 	}
 	if r.a.tools != nil && parent != "" && strings.HasPrefix(b.Name, mcpPrefix) {
@@ -252,7 +255,7 @@ func (r *reader) user(f userFrame) {
 
 // flatten makes text of a tool result: a string, or blocks.
 func flatten(content json.RawMessage) string {
-	if isNull(content) {
+	if jsonl.IsNull(content) {
 		return ""
 	}
 	var text string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // settingsCallback is the id of the hook that is asked before changed settings take effect.
@@ -31,7 +32,7 @@ func asksOfSettings(f controlRequest) bool {
 	if f.Subtype != "hook_callback" {
 		return false
 	}
-	if id, err := unquote(f.Request.get("callback_id")); err == nil && id == settingsCallback {
+	if id, err := jsonl.String(f.Request.get("callback_id")); err == nil && id == settingsCallback {
 		return true
 	}
 	in, err := split(f.Request.get("input"))

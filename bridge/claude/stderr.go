@@ -1,13 +1,14 @@
 package claude
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 const (
@@ -36,18 +37,17 @@ func newStderrLog(emit func(string)) *stderrLog {
 
 // drain reads until the end of r.
 func (l *stderrLog) drain(r io.Reader) {
-	lines := newLineReader(r, 1<<20)
+	lines := jsonl.NewLineReader(r, 1<<20)
 	for {
-		line, err := lines.next()
-		switch {
-		case err == nil:
-			l.add(cut(string(line), stderrLine))
-		case errors.Is(err, errLineTooLong):
-			l.add("(a line too long to keep)")
-		default:
+		line, err := lines.NextOrLast()
+		if err != nil {
 			l.flush()
 			return
 		}
+		if line.Oversize {
+			line.Data = []byte("(a line too long to keep)")
+		}
+		l.add(cut(string(line.Data), stderrLine))
 	}
 }
 

@@ -27,27 +27,12 @@ const (
 
 // Stop implements bridge.Agent.
 func (a *agent) Stop(ctx context.Context, now bool) error {
-	if now {
-		a.quicken()
+	a.closing.Do(func() { a.turns.close("the agent is being stopped") })
+	if err := a.ask(ctx, a.child, now); err != nil {
+		return fmt.Errorf("stop agent %s: %w", a.ref.ID, err)
 	}
-	a.stopOnce.Do(func() {
-		a.turns.close("the agent is being stopped")
-		close(a.stopping)
-	})
-	if deadline, ok := ctx.Deadline(); ok {
-		defer time.AfterFunc(time.Until(deadline)-quickLadder, a.quicken).Stop()
-	}
-	select {
-	case <-a.done:
-		return nil
-	case <-ctx.Done():
-		_ = a.child.Signal(syscall.SIGKILL) // life sweeps the rest
-		return fmt.Errorf("stop agent %s: %w", a.ref.ID, ctx.Err())
-	}
+	return nil
 }
-
-// quicken makes the ladder, running or to come, a short one.
-func (a *agent) quicken() { a.hurryOnce.Do(func() { close(a.hurry) }) }
 
 // life waits for the end of the process, brings it about when asked, and closes
 // the books. It is the only one who emits done.
@@ -96,7 +81,7 @@ func (a *agent) life(drains *sync.WaitGroup, pipes *pipes) {
 // goesOn gives a process that closed a pipe the time to exit, and tells if it
 // does not: one that cannot be talked with is no agent.
 func (a *agent) goesOn(pipe string) {
-	if !a.wait(silentGrace, nil) {
+	if !ended(a.child, silentGrace, nil) {
 		a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its " + pipe + " and went on"})
 	}
 }
@@ -109,16 +94,16 @@ func (a *agent) ladder() {
 	}
 	if !a.hurried() {
 		a.in.close()
-		if a.wait(inputGrace, a.hurry) {
+		if ended(a.child, inputGrace, a.hurry) {
 			return
 		}
 	}
-	_ = a.child.Signal(syscall.SIGTERM) // a failure shows in the wait below
-	_ = a.child.Signal(syscall.SIGCONT) // a stopped process does not see TERM
+	terminate(a.child, syscall.SIGTERM)
+	if !a.hurried() && ended(a.child, termGrace, a.hurry) {
+		return
+	}
 	if a.hurried() {
-		a.wait(hurryGrace, nil)
-	} else if !a.wait(termGrace, a.hurry) && a.hurried() {
-		a.wait(hurryGrace, nil)
+		ended(a.child, hurryGrace, nil)
 	}
 }
 
@@ -143,30 +128,6 @@ func (a *agent) interruptTurn() {
 	select {
 	case <-a.turns.whenIdle():
 	case <-ctx.Done():
-	}
-}
-
-// wait waits for the end of the process and says whether it came.
-func (a *agent) wait(grace time.Duration, cut <-chan struct{}) bool {
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-a.child.Done():
-		return true
-	case <-timer.C:
-	case <-cut:
-	}
-	return false
-}
-
-func (a *agent) hurried() bool { return isClosed(a.hurry) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // Bounds of an agent's list of tasks.
@@ -98,7 +99,7 @@ func (l *taskList) written(input json.RawMessage) {
 func (l *taskList) updated(input, result json.RawMessage) {
 	var in struct{ TaskID, Subject, Status string }
 	r := struct{ Success bool }{true}
-	if json.Unmarshal(input, &in) != nil || !isNull(result) && json.Unmarshal(result, &r) != nil || !r.Success {
+	if json.Unmarshal(input, &in) != nil || !jsonl.IsNull(result) && json.Unmarshal(result, &r) != nil || !r.Success {
 		return
 	}
 	i := slices.IndexFunc(l.items, func(t bridge.Task) bool { return t.ID == in.TaskID })

@@ -41,9 +41,7 @@ type terminal struct {
 
 	writing chan struct{} // holds a value while somebody writes: one at a time, in order
 
-	stopOnce, hurryOnce sync.Once
-	stopping, hurry     chan struct{}
-	done                chan struct{}
+	leave
 }
 
 // OpenPTY implements bridge.Terminals.
@@ -65,8 +63,7 @@ func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSp
 	if !then.resumed {
 		return nil, claudeError(bridge.CatResume, "session %s has no history that could be taken over", p.Config.SessionID)
 	}
-	cmd := exec.Command(info.Path, append(append([]string(nil), spec.Args...), args...)...)
-	cmd.Dir, cmd.Env = p.Config.CWD, env
+	cmd := command(info, spec, args, p.Config.CWD, env)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -166,7 +163,7 @@ func startTerminal(cmd *exec.Cmd, mark leash.Mark, p bridge.PTYOpenParams, host 
 	}
 	t := &terminal{
 		session: p.Config.SessionID, child: child, master: master, host: host, writing: make(chan struct{}, 1),
-		stopping: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
+		leave: newLeave(),
 	}
 	recordStart(&t.started, cmd, p.Config)
 	var reads sync.WaitGroup
@@ -180,9 +177,6 @@ func (t *terminal) Started() bridge.SpawnResult { return t.started }
 
 // PID implements bridge.Terminal.
 func (t *terminal) PID() int { return t.child.PID() }
-
-// Done implements bridge.Terminal.
-func (t *terminal) Done() <-chan struct{} { return t.done }
 
 // read hands on what the terminal shows. While the client does not read, nor does this,
 // and the program waits.
@@ -255,23 +249,11 @@ func (t *terminal) Resize(cols, rows int) error {
 
 // Stop implements bridge.Terminal.
 func (t *terminal) Stop(ctx context.Context, now bool) error {
-	if now {
-		t.quicken()
+	if err := t.ask(ctx, t.child, now); err != nil {
+		return fmt.Errorf("close the terminal: %w", err)
 	}
-	t.stopOnce.Do(func() { close(t.stopping) })
-	if deadline, ok := ctx.Deadline(); ok {
-		defer time.AfterFunc(time.Until(deadline)-quickLadder, t.quicken).Stop()
-	}
-	select {
-	case <-t.done:
-		return nil
-	case <-ctx.Done():
-		_ = t.child.Signal(syscall.SIGKILL) // life sweeps the rest
-		return fmt.Errorf("close the terminal: %w", ctx.Err())
-	}
+	return nil
 }
-
-func (t *terminal) quicken() { t.hurryOnce.Do(func() { close(t.hurry) }) }
 
 // life waits for the end of the program, brings it about when asked, and closes the
 // books. It is the only one who emits done.
@@ -306,34 +288,16 @@ func (t *terminal) ladder() {
 		signal syscall.Signal
 		grace  time.Duration
 	}{{syscall.SIGHUP, hangupGrace}, {syscall.SIGTERM, termGrace}} {
-		hurried := isClosed(t.hurry)
-		if hurried && step.signal == syscall.SIGHUP {
-			continue
+		hurry := t.hurry
+		if t.hurried() {
+			if step.signal == syscall.SIGHUP {
+				continue
+			}
+			step.grace, hurry = hurryGrace, nil
 		}
-		_ = t.child.Signal(step.signal)     // a failure shows in the wait
-		_ = t.child.Signal(syscall.SIGCONT) // a stopped process sees neither
-		if hurried {
-			step.grace = hurryGrace
-		}
-		if t.wait(step.grace, hurried) {
+		terminate(t.child, step.signal)
+		if ended(t.child, step.grace, hurry) {
 			return
 		}
 	}
-}
-
-// wait says whether the program has ended within d, or before there is a hurry.
-func (t *terminal) wait(d time.Duration, hurried bool) bool {
-	late := time.NewTimer(d)
-	defer late.Stop()
-	hurry := t.hurry
-	if hurried {
-		hurry = nil
-	}
-	select {
-	case <-t.child.Done():
-		return true
-	case <-late.C:
-	case <-hurry:
-	}
-	return false
 }

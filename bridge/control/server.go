@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -137,7 +138,12 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	method := ""
 	_ = conn.SetDeadline(time.Now().Add(hearRefused)) // an open socket takes one
 	in := newStream(conn)
-	if err := in.ReadObject(&req); err == nil {
+	err := in.ReadObject(&req)
+	if errors.Is(err, io.EOF) {
+		s.log.Debug("control: gone without a word", "pid", p.PID, "program", p.Name)
+		return // somebody has only looked whether we are there
+	}
+	if err == nil {
 		method = req.Method
 		answer := jsonrpc2.Response{ID: req.ID, Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Trouble + "; agents have no say here"}}
 		_ = in.WriteObject(&answer) // it has gone, perhaps

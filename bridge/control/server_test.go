@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,22 @@ func TestRefusedWhateverItAsks(t *testing.T) {
 	var refused *Refusal
 	if _, _, err := Dial(ctx, path, nil); !errors.As(err, &refused) || refused.Code != CodeRefused {
 		t.Errorf("the client says %v", err)
+	}
+}
+
+// TestOnlyALook: who hangs up without a word has asked for nothing, and nobody is told of it.
+func TestOnlyALook(t *testing.T) {
+	h := newHousehold()
+	path, _ := open(t, h, stranger)
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	raw(t, path, "nonsense\n") // comes second, and is one
+	h.await(t, "the second was told", func() bool { return len(h.refused) > 0 })
+	if len(h.refused) != 1 {
+		t.Errorf("told of %q", h.refused)
 	}
 }
 

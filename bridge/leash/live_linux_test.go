@@ -1,7 +1,6 @@
 package leash_test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
 )
 
 // TestLiveTurnInANamespace: the real CLI works as the child of a process 1, with
@@ -104,28 +104,15 @@ func ownedByNobody(t *testing.T) string {
 	return dir
 }
 
-// realCLI finds the CLI that live tests run.
+// realCLI is the file of the CLI itself: another user is to run it from another place.
 func realCLI(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{os.Getenv("ARBITER_CLAUDE"), "claude"} {
-		// The file itself: another user is to run it from another place.
-		if path, err := exec.LookPath(name); err == nil {
-			if path, err = filepath.EvalSymlinks(path); err == nil {
-				return path
-			}
-		}
+	path, err := exec.LookPath(wirecase.Claude(t, filepath.Join("..", "..")).Path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
 	}
-	pinned, err := os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(os.Getenv("HOME"), ".cache", "arbiter", "claude", strings.TrimSpace(string(pinned)), "node_modules", ".bin", "claude")
-	if path, err = filepath.EvalSymlinks(path); err == nil {
-		return path
-	}
-	if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" || !errors.Is(err, os.ErrNotExist) {
-		t.Fatalf("no Claude CLI found: %v", err)
-	}
-	t.Skip("no Claude CLI found")
-	return ""
+	return path
 }

@@ -23,7 +23,7 @@ func (e env) agentsCommand() *cli.Command {
 	places := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{
 			jsonFlag(),
-			&cli.StringFlag{Name: "cwd", Usage: "the workspace `DIR` (default: the current directory)"},
+			flagOf("cwd"),
 			&cli.BoolFlag{Name: "trust", Usage: "read this workspace's own agents, too"},
 		}, more...)
 	}
@@ -51,7 +51,7 @@ agents of the user's configuration of arbiter, then of Claude Code, then what is
 		Flags: ls,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return usagef("agents: no command %q: use ls, show or check", c.Args().First())
+				return noSuchCommand(c)
 			}
 			return e.listAgents(c)
 		},
@@ -244,7 +244,7 @@ func (e env) showAgent(c *cli.Context) error {
 	}
 	a, ok := agents.Lookup(found.Agents, c.Args().First())
 	if !ok {
-		return usagef("there is no agent %q; agents: %s", c.Args().First(), strings.Join(agents.NewSet(found.Agents).Names(), ", "))
+		return usagef("there is no agent %q; agents: %s", c.Args().First(), strings.Join(agents.Names(found.Agents), ", "))
 	}
 	line := agentLineOf(a)
 	line.Prompt = a.Prompt

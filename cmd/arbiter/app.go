@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -41,16 +44,26 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		// Its arguments are Claude's, not ours: no flag of it may be touched.
 		return standIn(args[2:], stdin, stdout, stderr)
 	}
-	if len(args) > 1 && args[1] == hookCommand && answersHook(args[2:]) {
+	if len(args) > 1 && args[1] == hooksocket.Command && hooksocket.Answers(args[2:]) {
 		// Before anything that takes time: a session waits for it at every call.
-		return hook(args[2:], stdin, stdout, stderr)
+		return hooksocket.Answer(args[2:], stdin, stdout, stderr)
 	}
 	stderr = prose{stderr}
+	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
+	if len(args) > 1 && args[1] == manual.Ask {
+		return e.complete(args[2:])
+	}
 	crashpoint.Role("arbiter")
 	journal.CrashPoint = crashpoint.Here
-	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
 	app := e.app()
-	err := app.RunContext(context.Background(), flagsFirst(helpAsFlag(args, app), app))
+	if c, asked := helps(app, args[min(1, len(args)):]); asked {
+		manual.Help(stdout, c, words)
+		return int(contract.ExitComplete)
+	}
+	if len(args) == 2 && args[1] == "--version" {
+		args = []string{args[0], "version"}
+	}
+	err := app.RunContext(context.Background(), flagsFirst(args, app))
 	if err == nil {
 		return int(contract.ExitComplete)
 	}
@@ -62,7 +75,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if exit.text != "" {
 		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(exit.text), 2000))
 		if exit.code == contract.ExitUsage {
-			fmt.Fprintln(stderr, "Try: arbiter --help")
+			fmt.Fprintln(stderr, "Try: "+manual.At(app, args[1:]).Name()+" --help")
 		}
 	}
 	return int(exit.code)
@@ -104,21 +117,15 @@ Without --json it is a full-screen oracle: speak, and a run begins. --plain is t
 lines of prose. --json writes one event a line on stdout and reads one command a line on stdin
 (arbiter schema events, arbiter schema commands). Data on stdout, prose on stderr.
 
-Exit codes: 0 complete, 1 failed or cancelled, 2 usage or bad input, 3 needs input,
-4 limit reached, 5 environment (claude missing, not logged in, unsupported), 70 bug,
-130 SIGINT, 143 SIGTERM or SIGHUP. A screen that is left ends with the code of the last
-run played on it: 130 if that was still going on. With none: 0, or what kept it from
-beginning (2, 5).
-
-  arbiter --json --allow 'Bash(*)' --allow Edit --task "Create hello.txt that says hi, and verify it"
-  arbiter --json --rehearse --task "Anything: a scripted model plays, nothing is spent"`),
+A screen that is left ends with the exit code of the last run played on it: 130 if that was
+still going on. With none: 0, or what kept it from beginning (2, 5).`),
+		ArgsUsage:                 "[REQUIREMENTS.md]",
 		Version:                   version(),
 		HideVersion:               true,
-		HideHelpCommand:           true,
+		HideHelp:                  true, // helps sees to it
 		Flags:                     cliFlags(),
 		Action:                    e.main,
 		Commands:                  e.commands(),
-		EnableBashCompletion:      true,
 		DisableSliceFlagSeparator: true,
 		Reader:                    e.stdin,
 		Writer:                    e.stdout,
@@ -129,55 +136,40 @@ beginning (2, 5).
 	return app
 }
 
-// misused makes words of what the parser of flags refuses.
-func misused(_ *cli.Context, err error, _ bool) error {
-	text := err.Error()
-	if strings.HasSuffix(text, ": parse error") { // of what kind the flag is, it does not say
-		text = strings.TrimSuffix(text, "parse error")
-		if strings.HasPrefix(text, "invalid boolean") {
-			return usagef("%strue or false is wanted", text)
-		}
-		text += "a number (or, for a time, one with its unit, such as 90s or 15m) is wanted"
-	}
-	return usagef("%s", text)
-}
-
 func (e env) commands() []*cli.Command {
 	tells := e.tells()
-	list := []*cli.Command{
+	list := slices.Concat(tells.sessionCommands(), e.controlCommands(), []*cli.Command{
+		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.decideCommand(),
+		e.doctorCommand(),
 		{
-			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
-			Description: "One process a host; it owns every Claude session it starts, and ends them all when its\nstdin ends. `arbiter schema bridge` documents the protocol.",
-			Flags:       []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more, on stderr"}},
-			Action:      e.bridge,
+			Name: "scenarios", Usage: "list what --rehearse can play, or print one", ArgsUsage: "[SCENARIO]",
+			Action: tells.scenarios,
 		},
 		{
 			Name: "schema", Usage: "print a JSON Schema, or the task machine", ArgsUsage: "events|commands|config|bridge|machine",
 			Action: e.schema,
 			Subcommands: []*cli.Command{{
 				Name: "machine", Usage: "print the table of the task machine, or its graph",
-				Flags:  []cli.Flag{&cli.StringFlag{Name: "format", Value: "json", Usage: "json, mermaid or dot"}},
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "format", Value: "json", Usage: "`json|mermaid|dot`: how it is written"}},
 				Action: e.schemaMachine,
 			}},
 		},
 		{
 			Name: "version", Usage: "print the version, and that of the claude found",
-			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "as one JSON object"}, claudeFlag()},
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "as one JSON object"}, flagOf("claude")},
 			Action: tells.version,
 		},
+		e.completionCommand(), e.manCommand(), e.hookCommandSpec(),
 		{
-			Name: "scenarios", Usage: "list what --rehearse can play, or print one", ArgsUsage: "[NAME]",
-			Action: tells.scenarios,
+			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
+			Description: "One process a host; it owns every Claude session it starts, and ends them all when its\nstdin ends. `arbiter schema bridge` documents the protocol.",
+			Flags:       []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more, on stderr"}},
+			Action:      e.bridge,
 		},
-	}
-	list = append(list, e.hookCommandSpec(), tells.decideCommand())
-	list = append(list, tells.sessionCommands()...)
-	list = append(list, tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand())
-	list = append(list, e.controlCommands()...)
+	})
 	for _, c := range list {
-		c.OnUsageError = misused
-		for _, sub := range c.Subcommands {
-			sub.OnUsageError = misused
+		for _, c := range append([]*cli.Command{c}, c.Subcommands...) {
+			c.OnUsageError, c.HideHelp = misused, true
 		}
 	}
 	return list

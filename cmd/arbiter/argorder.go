@@ -7,18 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// helpAsFlag makes `arbiter COMMAND --help` of `arbiter help COMMAND`, and that of the
-// whole where there is no such command. A file of requirements called help is ./help.
-func helpAsFlag(args []string, app *cli.App) []string {
-	if len(args) < 2 || args[1] != "help" {
-		return args
-	}
-	if len(args) == 2 || app.Command(args[2]) == nil {
-		return []string{args[0], "--help"}
-	}
-	return append(append([]string{args[0]}, args[2:]...), "--help")
-}
-
 // flagsFirst puts a command's flags before its arguments, wherever they were written:
 // the flag parser ends at the first argument. What stands before the command, and the
 // arguments of arbiter without one, stay as they are.
@@ -58,7 +46,10 @@ func sorted(words []string, flags []cli.Flag) []string {
 			rest, words = append(rest, words[0]), words[1:]
 			continue
 		}
-		n := min(taken(words, flags), len(words))
+		n := taken(words, flags)
+		if n > len(words) { // a value is missing: what stood before it is none
+			return append(first, words...)
+		}
 		first, words = append(first, words[:n]...), words[n:]
 	}
 	return append(first, rest...)

@@ -19,7 +19,7 @@ func TestFlagsGoFirst(t *testing.T) {
 		{"--state-dir replay replay RUN --decisions", "--state-dir replay replay --decisions RUN"},
 		{"--debug replay RUN --unknown x", "--debug replay --unknown RUN x"},
 		{"replay RUN -- --decisions", "replay RUN -- --decisions"},
-		{"replay RUN --only", "replay --only RUN"}, // a value is missing, and is said to be
+		{"replay RUN --only", "replay --only"}, // a value is missing, and is said to be
 		{"--json --task decide", "--json --task decide"},
 		{"REQUIREMENTS.md --json", "REQUIREMENTS.md --json"}, // no command: refused with a reason
 		{"", ""},

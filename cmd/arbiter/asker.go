@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,10 +56,7 @@ func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 		return decider.Answer{}, &askError{err: bridge.ErrClosed}
 	}
 	r, err := b.Query(ctx, p)
-	answer := decider.Answer{Text: string(r.Output), Usage: usageOf(r)}
-	if answer.Text == "" {
-		answer.Text = r.Text
-	}
+	answer := decider.Answer{Text: cmp.Or(string(r.Output), r.Text), Usage: usageOf(r)}
 	if err != nil {
 		return answer, askErrorOf(err)
 	}
@@ -67,14 +65,7 @@ func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 
 // modelOf is the model of a decider: its own, else the Arbiter's, else every agent's,
 // else the CLI's default.
-func modelOf(o supervisor.Options) string {
-	for _, m := range []string{o.DeciderModel, o.ArbiterModel, o.Model} {
-		if m != "" {
-			return m
-		}
-	}
-	return ""
-}
+func modelOf(o supervisor.Options) string { return cmp.Or(o.DeciderModel, o.ArbiterModel, o.Model) }
 
 func usageOf(r bridge.QueryResult) decider.Usage {
 	return decider.Usage{

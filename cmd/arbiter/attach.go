@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (e env) attach(c *cli.Context) error {
 	}
 	cols, rows, err := lend.Size(os.Stdin)
 	if err != nil {
-		return environmentf("attach shows a session in a terminal, and stdin is none: %v", err)
+		return environmentf("attach shows a session in a terminal, and stdin is none")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -153,7 +154,7 @@ func notAttached(ctx context.Context, err error) error {
 
 // show has a session in the terminal until it ends, or is given back.
 func (e env) show(ctx context.Context, r control.AttachResult, loan lend.Loan, remote lend.Remote, detach func(time.Duration) (control.Ended, bool)) error {
-	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n", sanitize.Line(r.Name, 60), sanitize.Line(r.Agent, 40), short(r.Run), orKey(loan.Detach))
+	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n", sanitize.Line(r.Name, 60), sanitize.Line(r.Agent, 40), short(r.Run), cmp.Or(loan.Detach, ']'))
 	err := loan.Join(ctx, os.Stdin, remote)
 	if errors.Is(err, lend.ErrDetached) {
 		fmt.Fprintln(e.stderr, "\nThe session is being given back …")
@@ -198,13 +199,6 @@ func farewellOf(r control.AttachResult, ended control.Ended) string {
 		text += " The Arbiter is told of " + strings.Join(did, " and ") + "."
 	}
 	return text
-}
-
-func orKey(key byte) byte {
-	if key == 0 {
-		return ']'
-	}
-	return key
 }
 
 // remoteClient is a connection as a terminal elsewhere.

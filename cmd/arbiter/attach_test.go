@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,36 +49,9 @@ type twoTerminals struct {
 // atHand starts a run with `--json`, and waits until its Orchestrator waits for the human.
 func atHand(t *testing.T, who player, play string) *twoTerminals {
 	t.Helper()
-	onlyLinux(t)
-	sc, err := rehearsal.Parse("hand.yaml", []byte(play))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(sc, rehearsal.Options{Record: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = model.Close() })
-	h := settle(t, who)
-	claude := sickClaude(t, nil)
-	if who.real {
-		claude = who.args[len(who.args)-1]
-	}
-	key := model.Key()
-	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true,
-		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env := append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+key, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
-	s := prepare(t, env, "--json", "--trust", "--claude", claude, "--permissions", "rules", "--allow", "Bash(*)", "--task", "Weave")
-	s.cmd.Env, s.cmd.Dir = env, h.work
-	s.launch()
-	return &twoTerminals{h, s, model}
+	h := build(t, who, play)
+	h.args = []string{"--trust", "--claude", h.claude, "--permissions", "rules", "--allow", "Bash(*)", "--task", "Weave"}
+	return &twoTerminals{h.abode, h.script(), h.model}
 }
 
 // asks waits until the Orchestrator waits for the human's answer.

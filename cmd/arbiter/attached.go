@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func (a *attachment) open(ctx context.Context, ref string, say func(string)) err
 				case "open":
 					return nil
 				case "failed", "ended":
-					return fmt.Errorf("%s cannot be attached to: %s", a.result.Agent, orElse(b.Reason, "it ended at once"))
+					return fmt.Errorf("%s cannot be attached to: %s", a.result.Agent, cmp.Or(b.Reason, "it ended at once"))
 				}
 			}
 		case <-a.run.loop.Done():
@@ -172,12 +173,4 @@ func (r *runtimeRun) put(ctx context.Context, c contract.Command, channel string
 // newRef is a ref that no script's can be taken for.
 func (r *runtimeRun) newRef() string {
 	return "socket-" + strconv.FormatUint(r.refs.Add(1), 10)
-}
-
-// orElse is a text, or another where there is none.
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,10 +44,7 @@ func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*brid
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Env, cmd.Dir = os.Environ(), b.cwd
-	claude := bridge.ClaudeSpec{Path: b.claude}
-	if claude.Path == "" {
-		claude.Path = "claude"
-	}
+	claude := bridge.ClaudeSpec{Path: cmp.Or(b.claude, "claude")}
 	if b.stage != nil {
 		cmd.Env, claude = append([]string(nil), b.stage.env...), b.stage.claude
 	}

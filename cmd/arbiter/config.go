@@ -11,6 +11,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 )
 
 // applyConfig fills in what neither a flag nor the environment set: from the
@@ -146,7 +148,11 @@ func configSchema() ([]byte, error) {
 		if s.flagged {
 			continue
 		}
-		p := map[string]any{"description": s.usage}
+		told := manual.Tell(s.flag())
+		p := map[string]any{"description": told.About}
+		if words := manual.Choices(told.Value); words != nil {
+			p["enum"] = words
+		}
 		switch s.kind {
 		case kindList:
 			p["type"], p["items"] = "array", map[string]any{"type": "string"}

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -16,14 +18,10 @@ import (
 // openControl serves other processes of the same user. Without a socket the run goes on
 // alone: the screen and stdin reach it all the same.
 func (r *runtimeRun) openControl() {
-	place, err := findSocketPlace(r.book.Dir(), control.SocketName)
+	l, err := socket.Listen(r.book.Dir(), control.SocketName)
 	if err == nil {
-		l, listening := place.listen()
-		if err = listening; err == nil {
-			r.controls, r.controlPlace = control.Serve(l, controlHouse{r}, r.log), place
-			return
-		}
-		_ = place.remove() // nothing is served there
+		r.controls, r.controlSocket = control.Serve(l.UnixListener, controlHouse{r}, r.log), l
+		return
 	}
 	r.log.Warn("control", "error", err)
 }
@@ -33,10 +31,7 @@ func (r *runtimeRun) closeControl() {
 	if r.controls == nil {
 		return
 	}
-	if err := r.controls.Close(); err != nil {
-		r.log.Warn("control", "error", err)
-	}
-	if err := r.controlPlace.remove(); err != nil {
+	if err := errors.Join(r.controls.Close(), r.controlSocket.Close()); err != nil {
 		r.log.Warn("control", "error", err)
 	}
 	r.controls = nil
@@ -52,7 +47,7 @@ func (h controlHouse) Status() control.Status {
 		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Phase: string(s.Phase), Paused: s.Paused, Halted: s.Halted, Agents: []control.AgentStatus{},
 	}
 	for i := range s.Agents {
-		a := &s.Agents[i]
+		a := s.Agents[i]
 		st.Agents = append(st.Agents, control.AgentStatus{
 			ID: a.ID, Name: a.Name, Status: string(a.Status), Session: a.SessionID, Attached: h.run.terminals.holder(a.ID),
 		})

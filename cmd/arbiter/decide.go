@@ -9,12 +9,15 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
 // maxInput bounds the file of an input, in bytes.
@@ -50,7 +53,7 @@ func (e env) decideCommand() *cli.Command {
 			&cli.IntFlag{Name: "number", Usage: "the decision `N`, counted from 1; implies --explain"},
 			&cli.StringFlag{Name: "at", Usage: "after `RECORD` of the journal, counted from 1, or last; implies --explain"},
 			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE`, - for stdin"},
-			&cli.StringFlag{Name: "template", Usage: "print the built-in prompt template `NAME` (brief.md, evaluate.md, select.md, state.md), to start your own from"},
+			&cli.StringFlag{Name: "template", Usage: choice(prompts.Names()...) + "print that built-in prompt template, to start your own from"},
 			jsonFlag(),
 		}, askingFlags()...),
 		Action: e.decide,
@@ -81,7 +84,7 @@ func (e env) decideOn(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := parseQuestion(raw)
+	q, err := rulings.ParseQuestion(raw)
 	if err != nil {
 		return usagef("--input %s: %v", c.String("input"), err)
 	}
@@ -144,7 +147,7 @@ func interruptible(ctx context.Context) (context.Context, func()) {
 		}
 		cancel(&exitError{code: code, text: "stopped"})
 		return true
-	}, nil)
+	}, nil, nil)
 	return ctx, func() { stop(); cancel(nil) }
 }
 
@@ -201,8 +204,8 @@ func (o *sideDecider) asker(options supervisor.Options) decider.Asker {
 
 // ask puts one question. An error that is an *exitError ends the command; of another
 // only this question failed.
-func (o *sideDecider) ask(ctx context.Context, q question) (decider.Decision, error) {
-	d, err := ask(ctx, o.decider, q)
+func (o *sideDecider) ask(ctx context.Context, q rulings.Question) (decider.Decision, error) {
+	d, err := q.Ask(ctx, o.decider)
 	var asked *askError
 	switch {
 	case err == nil:

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
@@ -26,11 +24,8 @@ var deciders = []string{supervisor.DeciderSession, supervisor.DeciderStateless, 
 // efforts are the levels that the CLI's --effort takes (2.1.329).
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
-// readDecider reads who decides.
-func readDecider(c *cli.Context, o *supervisor.Options) error {
-	o.Decider, o.DeciderModel, o.DeciderEffort = c.String("decider"), c.String("decider-model"), c.String("decider-effort")
-	o.DeciderTimeout, o.DecisionCache = c.Duration("decider-timeout"), c.Bool("decision-cache")
-	o.MaxTotalFailures = c.Int("max-total-failures")
+// checkDecider checks who decides.
+func checkDecider(o *supervisor.Options) error {
 	if o.Decider == "" { // an environment variable that is set to nothing
 		o.Decider = supervisor.DeciderSession
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -317,7 +319,7 @@ func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &x); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, rulingText(x.Recorded))
+		got = append(got, rulings.Text(x.Recorded))
 	}
 	if text := strings.Join(got, ", "); text != "SELECT_MODE planner, CONTINUE" {
 		t.Errorf("compared are %s:\n%s", text, raw)

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
 
 	"github.com/urfave/cli/v2"
 
@@ -66,7 +67,7 @@ func (e env) explain(c *cli.Context) error {
 	if c.IsSet("at") {
 		return e.explainMoment(c, store, info.Run)
 	}
-	list, recovery, err := readRulings(store, info.Run)
+	list, recovery, err := rulings.Read(store.Store, info.Run)
 	if err != nil {
 		return environmentf("read run %s: %v", short(info.Run), err)
 	}
@@ -138,9 +139,9 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 }
 
 // outlineOf is a decision without what it was made from.
-func outlineOf(run string, r ruling) explanation {
+func outlineOf(run string, r rulings.Ruling) explanation {
 	x := explanation{
-		Run: run, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point, About: r.About, Source: r.source(),
+		Run: run, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point, About: r.About, Source: r.By(),
 		Failed: r.Failed, Summoned: r.Summoned,
 	}
 	if r.Failed == "" && !r.Deferred {
@@ -151,7 +152,7 @@ func outlineOf(run string, r ruling) explanation {
 	return x
 }
 
-func explainRuling(run string, r ruling, set *prompts.Set) explanation {
+func explainRuling(run string, r rulings.Ruling, set *prompts.Set) explanation {
 	x := outlineOf(run, r)
 	x.Input = r.Input
 	if x.Decision != nil {
@@ -160,7 +161,7 @@ func explainRuling(run string, r ruling, set *prompts.Set) explanation {
 	if len(r.Input) == 0 || r.Decision.Prompt != "" {
 		return x
 	}
-	q, err := questionOf(r.Point, r.Input)
+	q, err := rulings.QuestionOf(r.Point, r.Input)
 	if err != nil {
 		x.Rendered = &rendered{Problem: err.Error()}
 		return x
@@ -170,18 +171,13 @@ func explainRuling(run string, r ruling, set *prompts.Set) explanation {
 }
 
 // render makes the prompt of a question.
-func render(q question, set *prompts.Set) *rendered {
-	var r rendered
-	var err error
-	if q.evaluates != nil {
-		r.System, r.Prompt, err = set.Evaluate(*q.evaluates)
-	} else {
-		r.System, r.Prompt, err = set.Select(*q.selects)
-	}
+func render(q rulings.Question, set *prompts.Set) *rendered {
+	system, prompt, err := q.Prompt(set)
+	r := &rendered{System: system, Prompt: prompt}
 	if err != nil {
 		r.Problem = err.Error()
 	}
-	return &r
+	return r
 }
 
 // explainMoment shows both inputs as they would be made after a record of the journal.
@@ -224,16 +220,16 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 		return usagef("run %s has %d records, and no record %d", short(run), last.Seq, upTo)
 	}
 	in := fold.State.SelectInput()
-	questions := []question{{selects: &in}}
+	questions := []rulings.Question{{Select: &in}}
 	if in, ok := fold.State.EvaluateInput(); ok {
-		questions = append(questions, question{evaluates: &in})
+		questions = append(questions, rulings.Question{Evaluate: &in})
 	}
 	for _, q := range questions {
-		x := explanation{Run: run, Record: last.Seq, Time: at, Point: q.point(), Rendered: render(q, set)}
-		if x.Input, err = json.Marshal(q.value()); err != nil {
+		x := explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: render(q, set)}
+		if x.Input, err = json.Marshal(q.Input()); err != nil {
 			return err // our own types
 		}
-		d, err := ask(c.Context, decider.Rules{}, q)
+		d, err := q.Ask(c.Context, decider.Rules{})
 		if err != nil {
 			d = decider.Decision{Source: decider.ByRules, Warnings: []string{err.Error()}}
 		}
@@ -243,12 +239,4 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 		}
 	}
 	return nil
-}
-
-// ask puts a question to a decider.
-func ask(ctx context.Context, d decider.Decider, q question) (decider.Decision, error) {
-	if q.evaluates != nil {
-		return d.EvaluateProgress(ctx, *q.evaluates)
-	}
-	return d.SelectAgent(ctx, *q.selects)
 }

@@ -59,7 +59,7 @@ func (e env) greet(r *runtimeRun) {
 
 // tellReports says where crashes are described.
 func (e env) tellReports(r *runtimeRun) {
-	for _, path := range r.reporter.written() {
+	for _, path := range r.reporter.Written() {
 		fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
 	}
 }

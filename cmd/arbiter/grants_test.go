@@ -57,7 +57,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		"or --all":                 {"rm", "--all", "1"},
 		`no command "drop"`:        {"drop"},
 		"takes no argument":        {"ls", "x"},
-		"flag provided but not":    {"rm", "--al"},
+		"there is no flag --al;":   {"rm", "--al"},
 		"there is no entry 999999": {"rm", "999999"},
 	} {
 		try(contract.ExitUsage, says, args...)

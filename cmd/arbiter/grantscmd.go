@@ -15,10 +15,7 @@ import (
 )
 
 func (e env) grantsCommand() *cli.Command {
-	cwd := func() cli.Flag {
-		return &cli.StringFlag{Name: "cwd", Usage: "the workspace `DIR` (default: the current directory)"}
-	}
-	list := []cli.Flag{cwd(), stateDirFlag(), &cli.BoolFlag{Name: "json", Usage: "as one JSON object"}}
+	list := []cli.Flag{flagOf("cwd"), stateDirFlag(), &cli.BoolFlag{Name: "json", Usage: "as one JSON object"}}
 	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not believed, so they allow nothing; 2 bad usage,
 or no such entry; 5 the workspace or the file cannot be read or written.`
 	return &cli.Command{
@@ -29,7 +26,7 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 		Flags: list,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return usagef("grants: no command %q: use ls or rm", c.Args().First())
+				return noSuchCommand(c)
 			}
 			return e.listGrants(c)
 		},
@@ -38,7 +35,7 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 			{
 				Name: "rm", Usage: "take some back, by number or rule", ArgsUsage: "NUMBER|RULE…",
 				Description: "A run that is alive keeps what it began with.\n\n" + codes,
-				Flags:       []cli.Flag{cwd(), stateDirFlag(), &cli.BoolFlag{Name: "all", Usage: "all of them, also entries that are not believed"}},
+				Flags:       []cli.Flag{flagOf("cwd"), stateDirFlag(), &cli.BoolFlag{Name: "all", Usage: "all of them, also entries that are not believed"}},
 				Action:      e.removeGrants,
 			},
 		},

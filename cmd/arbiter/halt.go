@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (e env) haltRun(store *runs, info journal.Info) *exitError {
 		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(r.Left, ", "))}
 	}
 	how := map[string]string{"loop": "halted", "bridge": "halted by its bridge: the run itself did not answer", "killed": "halted by force: neither the run nor its bridge answered"}
-	fmt.Fprintf(e.stderr, "Run %s is %s. No agent is alive; continue starts them again.\n", short(info.Run), orElse(how[r.How], sanitize.Line(r.How, 40)))
+	fmt.Fprintf(e.stderr, "Run %s is %s. No agent is alive; continue starts them again.\n", short(info.Run), cmp.Or(how[r.How], sanitize.Line(r.How, 40)))
 	return nil
 }
 

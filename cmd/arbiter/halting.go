@@ -95,6 +95,8 @@ func (r *runtimeRun) haltAtOnce(channel string) {
 func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResult {
 	r.halting.Lock()
 	defer r.halting.Unlock()
+	before := r.loop.Snapshot().Halts
+	r.haltsBefore.Store(int64(before))
 	told := make(chan struct{})
 	r.attached.Go(func() { // until the loop takes it, or is over
 		r.loop.Put(supervisor.Commanded{Command: c, Channel: channel})
@@ -103,7 +105,8 @@ func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResu
 	result := control.HaltResult{How: "loop"}
 	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
 	defer cancel()
-	if !r.awaitStill(ctx, func() bool { return r.loop.Snapshot().Halted }) {
+	goesOn := func() bool { s := r.loop.Snapshot(); return s.Halts > before && !s.Halted } // somebody said so since
+	if !r.awaitStill(ctx, func() bool { return r.loop.Snapshot().Halted }, goesOn) && !goesOn() {
 		result.How, result.Swept = r.haltBridge()
 	}
 	select {
@@ -129,7 +132,7 @@ func (r *runtimeRun) haltBridge() (how string, swept int) {
 	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
 	defer cancel()
 	_, err := client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: haltGrace})
-	if err == nil && r.awaitStill(ctx, func() bool { return true }) {
+	if err == nil && r.awaitStill(ctx, func() bool { return true }, func() bool { return false }) {
 		r.attached.Go(func() { _ = client.Close() }) // how it ended is told by watchBridge
 		return "bridge", 0
 	}
@@ -138,11 +141,15 @@ func (r *runtimeRun) haltBridge() (how string, swept int) {
 	return "killed", swept
 }
 
-// awaitStill waits until no agent has a process, and so.
-func (r *runtimeRun) awaitStill(ctx context.Context, and func() bool) bool {
+// awaitStill waits until no agent has a process, and so. It gives up with ctx, or as soon
+// as nobody wants it any more.
+func (r *runtimeRun) awaitStill(ctx context.Context, and, unwanted func() bool) bool {
 	for {
-		if and() && len(r.agentsAlive()) == 0 {
+		switch {
+		case and() && len(r.agentsAlive()) == 0:
 			return true
+		case unwanted():
+			return false
 		}
 		select {
 		case <-ctx.Done():
@@ -196,4 +203,18 @@ func endBridge(note bridgePID) error {
 	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
 	defer cancel()
 	return leash.End(ctx, note.PID, note.Start)
+}
+
+// haltOnStdin has the command `halt` not wait for the loop: it may be stuck.
+func (r *runtimeRun) haltOnStdin(c contract.Command) bool {
+	if _, ok := c.Body.(contract.Halt); !ok {
+		return false
+	}
+	select {
+	case <-r.loop.Done():
+		return false // nothing is left to be stopped
+	default:
+	}
+	r.attached.Go(func() { r.haltAs(c, supervisor.ChannelStdin) })
+	return true
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -230,13 +231,23 @@ func contractLines(out string) ([]contract.Line, error) {
 // fails at once when the output ends without one.
 func await[B contract.Body](s *script, what string, fits func(id string, b B) bool) B {
 	s.t.Helper()
-	deadline := time.After(patience)
+	return s.see(what, func(l contract.Line) bool {
+		b, ok := l.Body.(B)
+		return ok && (fits == nil || fits(l.ID, b))
+	}).Body.(B)
+}
+
+// see is await for a line as a whole.
+func (s *script) see(what string, fits func(contract.Line) bool) contract.Line {
+	s.t.Helper()
+	late := s.stalled()
+	defer late.Stop()
 	for at := 0; ; {
 		s.mu.Lock()
 		for ; at < len(s.lines); at++ {
-			if b, ok := s.lines[at].Body.(B); ok && (fits == nil || fits(s.lines[at].ID, b)) {
+			if l := s.lines[at]; fits(l) {
 				s.mu.Unlock()
-				return b
+				return l
 			}
 		}
 		s.mu.Unlock()
@@ -254,10 +265,45 @@ func await[B contract.Body](s *script, what string, fits func(id string, b B) bo
 			if !more {
 				s.t.Fatalf("arbiter ended without %s\n%s", what, s.dump())
 			}
-		case <-deadline:
-			s.t.Fatalf("no %s within %s\n%s", what, patience, s.dump())
+		case <-late.C:
+			s.t.Fatalf("no %s: %s\n%s", what, late.why, s.dump())
 		}
 	}
+}
+
+// stall fires when nothing was told for a whole patience, or enough of them have passed: a
+// run of many CLI processes on a busy machine is slow and no failure.
+type stall struct {
+	C    <-chan struct{}
+	Stop context.CancelFunc
+	why  string // to be read after C
+}
+
+func (s *script) stalled() *stall {
+	ctx, cancel := context.WithCancel(context.Background())
+	fired := make(chan struct{})
+	late := &stall{C: fired, Stop: cancel, why: fmt.Sprintf("nothing was told for %s", patience)}
+	go func() { // ends by Stop
+		defer close(fired)
+		for told, round := -1, 0; ; round++ {
+			s.mu.Lock()
+			n := len(s.lines)
+			s.mu.Unlock()
+			if n == told {
+				return
+			}
+			if told = n; round == 6 {
+				late.why = fmt.Sprintf("%d lines were told in %s, and it was not among them", n, 6*patience)
+				return
+			}
+			select {
+			case <-time.After(patience):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return late
 }
 
 // collect returns all events of a type so far.
@@ -290,10 +336,12 @@ func (s *script) send(b contract.CommandBody) {
 func (s *script) finish(want contract.Exit) contract.Result {
 	s.t.Helper()
 	_ = s.stdin.Close()
+	late := s.stalled()
+	defer late.Stop()
 	select {
 	case <-s.ended:
-	case <-time.After(patience):
-		s.t.Fatalf("arbiter did not end within %s\n%s", patience, s.dump())
+	case <-late.C:
+		s.t.Fatalf("arbiter did not end: %s\n%s", late.why, s.dump())
 	}
 	_ = s.cmd.Wait()
 	if s.bad != nil {
@@ -350,4 +398,15 @@ func (s *script) dump() string {
 		fmt.Fprintf(&b, "%4d %-10s %-14s %.240s\n", l.Seq, l.ID, l.Body.EventName(), raw)
 	}
 	return b.String()
+}
+
+// shortDir is a private directory whose name leaves room for a socket's.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/ndjson"
+
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -34,19 +36,13 @@ func (e env) headless(c choices) (err error) {
 		}
 	}()
 	var loop *supervisor.Loop
-	out := newLineWriter(e.stdout, backlogLimit, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
-	loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(r.board.sink(out.put)), r.log)
-	r.loop = loop
-	if r.resumed != nil {
-		loop.Restore(*r.resumed)
-	}
-	r.openHooks()
-	r.openControl()
+	out := ndjson.New(e.stdout, ndjson.Backlog, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
+	loop = r.ready(out.Put)
 	e.greet(r)
 	stopSignals := heedSignals(func(name string, n int) bool {
 		loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1})
 		return true
-	}, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
+	}, nil, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
 	defer stopSignals()
 	if !c.NoInput {
 		// Not waited for: a read of stdin cannot be called off, and ends with the process.
@@ -54,7 +50,7 @@ func (e env) headless(c choices) (err error) {
 	}
 	exit := r.play(loop)
 	unfinished := r.shutdown(loop.Snapshot())
-	if err := out.close(drainDeadline); err != nil && exit == contract.ExitComplete {
+	if err := out.Close(drainDeadline); err != nil && exit == contract.ExitComplete {
 		fmt.Fprintln(e.stderr, "arbiter: stdout:", err)
 		exit = contract.ExitFailed
 	}
@@ -67,8 +63,8 @@ func (e env) headless(c choices) (err error) {
 
 // bug describes a panic of ours in a report, and ends the program.
 func (e env) bug(r *runtimeRun, p any) error {
-	r.reporter.panicked(&supervisor.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
-	r.reporter.close()
+	r.reporter.Panicked(&supervisor.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	r.reporter.Close()
 	e.tellReports(r)
 	return &exitError{code: contract.ExitBug, text: fmt.Sprintf("a fault of arbiter: %v", p)}
 }

@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/hooks"
 )
 
 // BenchmarkHook measures what a hook costs a session, from its start to its exit, by
@@ -26,22 +29,24 @@ func BenchmarkHook(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	h := newHouse()
-	h.looked, h.tokens = make(chan string, 1<<20), 190_000
-	speak := h.speak()
-	speak.Agent = func(session string) (hookAgent, bool) { // a new one each time, so that it is told
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.agent.Generation++
-		return h.agent, true
-	}
-	speak.Report = func(bridge.AgentRef, hookDecision) {}
-	server, err := serveHooks(dir, speak, slog.New(slog.DiscardHandler))
+	const session = "33e2ace1-d4bc-47dd-9200-fa457d13e61f"
+	var generation atomic.Int64
+	server, err := hooksocket.Serve(dir, hooksocket.House{
+		Agent: func(string) (hooksocket.Agent, bool) { // a new one each time, so that it is told
+			return hooksocket.Agent{
+				AgentRef: bridge.AgentRef{ID: "orch-1", Generation: int(generation.Add(1))}, Session: session, Window: 200_000,
+				Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85, KeepContext: true},
+			}, true
+		},
+		Tokens:  func(string) (int, error) { return 190_000, nil },
+		Written: func(string, string) bool { return true },
+		Report:  func(bridge.AgentRef, hooksocket.Outcome) {},
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = server.Close() })
-	event := string(bashOf(hookSession).JSON())
+	event := string(hooks.Input{Event: hooks.PostToolUse, SessionID: session, Tool: "Bash", TranscriptPath: "/h/.claude/projects/-w/" + session + ".jsonl"}.JSON())
 	nobody := filepath.Join(dir, "nobody")
 	kinds := []struct {
 		name string
@@ -51,7 +56,7 @@ func BenchmarkHook(b *testing.B) {
 	}{
 		{name: "true", args: []string{"true"}},
 		{name: "silent", args: []string{arbiter, "hook", "--socket", nobody}},
-		{name: "told", args: []string{arbiter, "hook", "--socket", server.place.socket}, says: true},
+		{name: "told", args: []string{arbiter, "hook", "--socket", server.Path()}, says: true},
 	}
 	for b.Loop() {
 		for i := range kinds {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
@@ -19,7 +21,7 @@ import (
 // terminal is a session of the real CLI, as a person opens one with the settings that
 // `arbiter hook --settings` prints, and the run that its hooks ask.
 type terminal struct {
-	*house
+	told  chan hooks.Effect
 	model *rehearsal.Server
 }
 
@@ -42,15 +44,20 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = model.Close() })
-	h := newHouse()
-	h.agent.Session, h.agent.Policy = uuid.NewString(), policy
-	speak := h.speak()
-	speak.Tokens, speak.Written = hookTokens, hookWritten
+	agent := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(), Window: 200_000, Policy: policy}
+	told := make(chan hooks.Effect, 100)
 	// The session is a descendant of ours, as one in a terminal of the run: its hooks show
 	// the token that they have from the CLI's environment.
 	token := rand.Text()
-	speak.Token = func(session, secret string) bool { return session == h.agent.Session && secret == token }
-	server, err := serveHooks(shortDir(t), speak, slog.New(slog.DiscardHandler))
+	server, err := hooksocket.Serve(shortDir(t), hooksocket.House{
+		Agent: func(session string) (hooksocket.Agent, bool) { return agent, session == agent.Session },
+		Token: func(session, secret string) bool { return session == agent.Session && secret == token },
+		Report: func(_ bridge.AgentRef, o hooksocket.Outcome) {
+			for _, e := range o.Effects {
+				told <- e
+			}
+		},
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,14 +72,14 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, claude, append(args, "-p", "--session-id", h.agent.Session, "--model", "claude-opus-5-5",
+	cmd := exec.CommandContext(ctx, claude, append(args, "-p", "--session-id", agent.Session, "--model", "claude-opus-5-5",
 		"--setting-sources", "", "--strict-mcp-config", "--allowedTools=Bash(*)",
-		"--settings", string(hooks.Settings(hookCommandLine(arbiter, server.place.socket))), "Go on.")...)
+		"--settings", string(hooks.Settings(hooksocket.CommandLine(arbiter, server.Path()))), "Go on.")...)
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), patience
 	cmd.Env = []string{
 		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + model.Key(), "ANTHROPIC_BASE_URL=" + model.URL(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
-		hookTokenEnv + "=" + token,
+		hooksocket.TokenEnv + "=" + token,
 	}
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "It is done." {
 		t.Fatalf("claude: %v\n%s", err, out)
@@ -80,7 +87,7 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	if p := model.Problems(); len(p) > 0 {
 		t.Errorf("problems:\n%s", strings.Join(p, "\n"))
 	}
-	return terminal{h, model}
+	return terminal{told, model}
 }
 
 // effects are what was reported so far.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -67,7 +68,7 @@ func TestHookAsksTheRun(t *testing.T) {
 	}
 	s.send(contract.Cancel{})
 	s.finish(contract.ExitFailed)
-	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", hookSocketName)); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", hooksocket.Name)); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	if got := answer(); got != "" { // nobody is there any more

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
@@ -95,7 +96,7 @@ func TestHookFailsSafe(t *testing.T) {
 		"mute":              {[]string{"--socket=" + answering(t, mute)}, event(), "arbiter hook:"},
 		"stdin never ends":  {[]string{"--socket", saying(t, "{}")}, endless{quit}, "no answer within 2s"},
 		"stdin torn":        {[]string{"--socket", saying(t, "{}")}, failing{}, "torn"},
-		"stdin too large":   {[]string{"--socket", saying(t, "{}")}, io.LimitReader(zeroes{}, maxHookInput+1), "larger than"},
+		"stdin too large":   {[]string{"--socket", saying(t, "{}")}, io.LimitReader(zeroes{}, 16<<20+1), "larger than"},
 		"stdin is no event": {[]string{"--socket", saying(t, "{}")}, strings.NewReader("x"), "read hook event"},
 		"a panic of ours":   {[]string{"--socket", saying(t, "{}")}, panicking{}, "a fault of arbiter"},
 		"cut at once":       {[]string{"--socket", answering(t, func(net.Conn) {})}, event(), "arbiter"},
@@ -104,7 +105,7 @@ func TestHookFailsSafe(t *testing.T) {
 		"answer is null":    {[]string{"--socket", saying(t, "null")}, event(), "no JSON object"},
 		"answer is a list":  {[]string{"--socket", saying(t, "[]")}, event(), "no JSON object"},
 		"answer is cut":     {[]string{"--socket", saying(t, `{"decision":"blo`)}, event(), "no JSON object"},
-		"answer too large":  {[]string{"--socket", saying(t, `{"a":"`+strings.Repeat("x", maxHookAnswer)+`"}`)}, event(), "larger than"},
+		"answer too large":  {[]string{"--socket", saying(t, `{"a":"`+strings.Repeat("x", 256<<10)+`"}`)}, event(), "larger than"},
 		"nothing to say":    {[]string{"--socket", saying(t, "{}\n"), "--what-is-this", "x"}, event(), ""},
 	}
 	t.Cleanup(func() { close(quit) }) // before the sockets end, which wait for those they serve
@@ -116,7 +117,7 @@ func TestHookFailsSafe(t *testing.T) {
 			if code := run(append([]string{"arbiter", "hook", "--debug"}, c.args...), c.stdin, &out, &errs); code != 0 {
 				t.Errorf("exit %d", code)
 			}
-			if took := time.Since(began); took > hookDeadline+patience/4 {
+			if took := time.Since(began); took > hooksocket.Deadline+patience/4 {
 				t.Errorf("it took %s", took)
 			}
 			if out.Len() > 0 {
@@ -158,7 +159,7 @@ func TestHookPassesAnswersOn(t *testing.T) {
 		cmd := exec.Command("arbiter", "hook", "--socket", socket)
 		if env {
 			cmd = exec.Command("arbiter", "hook")
-			cmd.Env = []string{hookSocketEnv + "=" + socket}
+			cmd.Env = []string{hooksocket.PathEnv + "=" + socket}
 		}
 		cmd.Stdin = strings.NewReader(event)
 		out, err := cmd.CombinedOutput()
@@ -167,34 +168,6 @@ func TestHookPassesAnswersOn(t *testing.T) {
 		}
 		if got := <-asked; got != `{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash"}` {
 			t.Errorf("asked %.200q", got)
-		}
-	}
-}
-
-func TestHookFlags(t *testing.T) {
-	t.Setenv(hookSocketEnv, "/env")
-	for _, c := range []struct {
-		args    string
-		socket  string
-		debug   bool
-		answers bool
-	}{
-		{"", "/env", false, true},
-		{"--socket /a", "/a", false, true},
-		{"-socket=/a --debug", "/a", true, true},
-		{"--debug --socket /a=b", "/a=b", true, true},
-		{"--socket=/a=b", "/a=b", false, true},
-		{"--future thing --socket /a", "/a", false, true},
-		{"--settings", "/env", false, false},
-		{"--socket /a --settings", "/a", false, false},
-		{"-h", "/env", false, false},
-		{"--help", "/env", false, false},
-		{"settings", "/env", false, true},
-	} {
-		args := strings.Fields(c.args)
-		socket, debug := hookFlags(args)
-		if socket != c.socket || debug != c.debug || answersHook(args) != c.answers {
-			t.Errorf("%q: %q, %v, %v", c.args, socket, debug, answersHook(args))
 		}
 	}
 }
@@ -211,7 +184,7 @@ func TestHookSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := string(hooks.Settings(hookCommandLine(self, socket))) + "\n"; out.String() != want {
+	if want := string(hooks.Settings(hooksocket.CommandLine(self, socket))) + "\n"; out.String() != want {
 		t.Errorf("%s\nwant %s", out.String(), want)
 	}
 	arbiter, err := exec.LookPath("arbiter")
@@ -225,7 +198,7 @@ func TestHookSettings(t *testing.T) {
 	if err := os.Symlink(arbiter, filepath.Join(odd, "arbiter")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", hookCommandLine(filepath.Join(odd, "arbiter"), socket))
+	cmd := exec.Command("sh", "-c", hooksocket.CommandLine(filepath.Join(odd, "arbiter"), socket))
 	cmd.Stdin = strings.NewReader(hookEventText)
 	if got, err := cmd.CombinedOutput(); err != nil || string(got) != `{"decision":"block"}`+"\n" {
 		t.Errorf("%v, %q", err, got)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"os"
+
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
@@ -10,7 +13,7 @@ import (
 // persons open go unwarned, and the run goes on.
 func (r *runtimeRun) openHooks() {
 	var err error
-	if r.hooks, err = serveHooks(r.book.Dir(), r.hookHouse(), r.log); err != nil {
+	if r.hooks, err = hooksocket.Serve(r.book.Dir(), r.hookHouse(), r.log); err != nil {
 		r.log.Warn("hooks", "error", err)
 	}
 }
@@ -25,52 +28,63 @@ func (r *runtimeRun) closeHooks() {
 	r.hooks = nil
 }
 
-// hookHouse is the house of this run: hookHouseOf, with the tokens that it gave out.
-func (r *runtimeRun) hookHouse() hookHouse {
-	h := hookHouseOf(r.loop)
-	h.Token = func(session, secret string) bool {
-		a, ok := hookAgentOf(r.loop.Snapshot(), session)
-		return ok && r.tokens.good(a.AgentRef, secret)
+// hookHouse has a run speak for itself: agents are found in its snapshots, tokens are those
+// that it gave out, and what came of an event goes into the loop as if a bridge had seen it.
+func (r *runtimeRun) hookHouse() hooksocket.House {
+	agent := func(session string) (hooksocket.Agent, bool) { return hookAgentOf(r.loop.Snapshot(), session) }
+	tell := func(ref bridge.AgentRef, body bridge.EventBody) {
+		if body != nil {
+			r.loop.Event(bridge.Event{AgentRef: ref, Body: body})
+		}
 	}
-	return h
-}
-
-// hookHouseOf has a run speak for itself: agents are found in its snapshots, and what
-// came of an event goes into the loop as if a bridge had seen it.
-func hookHouseOf(loop *supervisor.Loop) hookHouse {
-	return hookHouse{
-		Agent:   func(session string) (hookAgent, bool) { return hookAgentOf(loop.Snapshot(), session) },
-		Tokens:  hookTokens,
-		Written: hookWritten,
-		Report: func(ref bridge.AgentRef, d hookDecision) {
-			r := d.after.reading
-			if d.news {
-				loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"}})
+	return hooksocket.House{
+		Agent: agent,
+		Token: func(session, secret string) bool {
+			a, ok := agent(session)
+			return ok && r.tokens.Good(a.AgentRef, secret)
+		},
+		Report: func(ref bridge.AgentRef, o hooksocket.Outcome) {
+			r := o.Reading
+			if o.News {
+				tell(ref, bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
 			}
-			for _, e := range d.effects {
-				if body := hookEvent(e, r); body != nil {
-					loop.Event(bridge.Event{AgentRef: ref, Body: body})
-				}
+			for _, e := range o.Effects {
+				tell(ref, hookEvent(e, r))
 			}
 		},
 	}
 }
 
+// terminalSetup is a supervisor.Setup: hooks that ask this process, and the token they
+// show.
+func (r *runtimeRun) terminalSetup(a bridge.AgentRef) (settings string, env map[string]string) {
+	env = map[string]string{}
+	if h := r.terminals.of(a.ID); h != nil && h.term != "" {
+		env["TERM"] = h.term
+	}
+	self, err := os.Executable()
+	if err != nil || r.hooks == nil {
+		return "", env
+	}
+	env[hooksocket.TokenEnv] = r.tokens.Issue(a)
+	return string(hooks.Settings(hooksocket.CommandLine(self, r.hooks.Path()))), env
+}
+
 // hookAgentOf finds whose session it is. An agent that was let go is nobody any more:
 // who opens its session again is not to be told to hand off.
-func hookAgentOf(s *supervisor.State, session string) (hookAgent, bool) {
+func hookAgentOf(s *supervisor.State, session string) (hooksocket.Agent, bool) {
 	for i := range s.Agents {
-		a := &s.Agents[i]
+		a := s.Agents[i]
 		if session == "" || a.SessionID != session || a.Status == supervisor.Ended || a.Status == supervisor.Stopping {
 			continue
 		}
 		c := s.HookConfig(a)
-		return hookAgent{
+		return hooksocket.Agent{
 			AgentRef: a.AgentRef, Session: session, Window: a.Context.Window, Spent: c.Spent,
 			Policy: hooks.Policy{Role: c.Role, Warn: c.Warn, Critical: c.Critical, Reminder: c.Reminder, KeepContext: c.KeepContext},
 		}, true
 	}
-	return hookAgent{}, false
+	return hooksocket.Agent{}, false
 }
 
 // hookEvent is the event that an effect is to the loop; nil for what another effect
@@ -93,4 +107,12 @@ func hookEvent(e hooks.Effect, r hooks.Reading) bridge.EventBody {
 		return bridge.SubagentStop{Description: e.Type, ToolUse: e.ID}
 	}
 	return nil
+}
+
+// hookSocket is what sessions in terminals ask; "" if there is none.
+func (r *runtimeRun) hookSocket() string {
+	if r.hooks == nil {
+		return ""
+	}
+	return r.hooks.Path()
 }

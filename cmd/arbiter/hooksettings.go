@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -18,14 +19,14 @@ import (
 // this way: see run.
 func (e env) hookCommandSpec() *cli.Command {
 	return &cli.Command{
-		Name: hookCommand, Usage: "answer a hook of a session that was opened in a terminal",
+		Name: hooksocket.Command, Usage: "answer a hook of a session that was opened in a terminal",
 		Description: strings.TrimSpace(`
 Reads a hook's event on stdin, asks the arbiter that runs, and writes the answer. It never
 fails and never takes longer than 2 s: without an answer the session goes on as if there were no hook.
 
   claude --resume ID --settings "$(arbiter hook --settings)"`),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "socket", Usage: "`PATH` of the running arbiter's socket", EnvVars: []string{hookSocketEnv}},
+			&cli.StringFlag{Name: "socket", Usage: "`PATH` of the running arbiter's socket", EnvVars: []string{hooksocket.PathEnv}},
 			&cli.BoolFlag{Name: "settings", Usage: "print the settings that make a session use it"},
 			&cli.StringFlag{Name: "session", Usage: "with --settings: the `RUN`, instead of the one that runs in this directory"},
 			&cli.BoolFlag{Name: "debug", Usage: "say on stderr why there was no answer"},
@@ -44,7 +45,7 @@ func (e env) hookSettings(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := net.DialTimeout("unix", socket, hookDeadline)
+	conn, err := net.DialTimeout("unix", socket, hooksocket.Deadline)
 	if err != nil {
 		return usagef("no arbiter answers hooks at %s: %v", socket, err)
 	}
@@ -53,7 +54,7 @@ func (e env) hookSettings(c *cli.Context) error {
 	if err != nil {
 		return environmentf("cannot find arbiter's own program: %v", err)
 	}
-	_, err = fmt.Fprintln(e.stdout, string(hooks.Settings(hookCommandLine(self, socket))))
+	_, err = fmt.Fprintln(e.stdout, string(hooks.Settings(hooksocket.CommandLine(self, socket))))
 	return err
 }
 
@@ -76,7 +77,7 @@ func hookSocketOf(c *cli.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(store.Dir(info.Run), hookSocketName)
+	path := filepath.Join(store.Dir(info.Run), hooksocket.Name)
 	if target, err := os.Readlink(path); err == nil {
 		path = target // where the run's own directory has too long a name
 	}
@@ -104,11 +105,3 @@ func liveRun(store *runs, named string) (journal.Info, error) {
 	}
 	return info, nil
 }
-
-// hookCommandLine is the shell command that the CLI runs for every event.
-func hookCommandLine(self, socket string) string {
-	return shellQuote(self) + " " + hookCommand + " --socket " + shellQuote(socket)
-}
-
-// shellQuote makes one word of a text, for sh.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

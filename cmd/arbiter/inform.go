@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,10 +60,7 @@ func (e env) version(c *cli.Context) error {
 		"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		"contract": contract.Version, "bridge": bridge.ProtocolVersion,
 	}
-	path := c.String("claude")
-	if path == "" {
-		path = "claude"
-	}
+	path := cmp.Or(c.String("claude"), "claude")
 	ctx, cancel := context.WithTimeout(c.Context, 20*time.Second)
 	defer cancel()
 	info, err := claude.NewLauncher("").Detect(ctx, bridge.ClaudeSpec{Path: path})

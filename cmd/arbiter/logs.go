@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/blackbox"
+
 	"github.com/urfave/cli/v2"
 )
 
@@ -25,7 +27,7 @@ func (e env) logs(c *cli.Context) error {
 	}
 	defer store.Close()
 	found := false
-	for _, name := range []string{logName + ".1", logName} {
+	for _, name := range []string{blackbox.LogName + ".1", blackbox.LogName} {
 		f, err := os.Open(filepath.Join(store.Dir(info.Run), name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

@@ -20,9 +20,11 @@ func TestMain(m *testing.M) {
 		unignore()
 	}
 	testscript.Main(m, map[string]func(){
-		"arbiter":      func() { provoke(); stick(); os.Exit(Main()) },
+		"arbiter":      func() { provoke(); stick(); gauge(); os.Exit(Main()) },
 		"hopper":       hopper,
+		"crowd-player": crowdPlayer,
 		"echo-lines":   echo,
+		"stand-in":     func() { os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"plain-screen": plainScreen,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -16,7 +17,7 @@ import (
 // playScreen shows the face until it is left, ends what still runs, and says what is
 // left to say. The terminal is as it was before anything is written to stderr.
 func (e env) playScreen(h *host, f *tui.Face) error {
-	stop := h.heedSignals(f.Leave)
+	stop := h.heedSignals(f.Leave, forsake(os.Stdin, os.Stdout))
 	defer stop()
 	failed := f.Run(context.Background())
 	var fault *tui.Fault
@@ -68,10 +69,10 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 	l := h.life
 	h.mu.Unlock()
 	if l != nil {
-		r := newCrashReporter(l.run.book.Dir(), l.run.log)
-		r.panicked(&supervisor.Fault{Panic: fault.Panic, Stack: fault.Stack})
-		r.close()
-		for _, path := range r.written() {
+		r := l.run.newReporter()
+		r.Panicked(&supervisor.Fault{Panic: fault.Panic, Stack: fault.Stack})
+		r.Close()
+		for _, path := range r.Written() {
 			fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
 		}
 	} else {
@@ -82,7 +83,7 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 
 // heedSignals ends the run and leaves the face when the terminal goes, or somebody asks
 // for it.
-func (h *host) heedSignals(leave func()) (stop func()) {
+func (h *host) heedSignals(leave, last func()) (stop func()) {
 	outliveReaders()
 	return heedSignals(func(name string, _ int) bool {
 		if name == "INT" && time.Now().UnixNano() < h.lent.Load() {
@@ -95,7 +96,7 @@ func (h *host) heedSignals(leave func()) (stop func()) {
 		if l := h.present(); l != nil {
 			l.run.haltAtOnce(supervisor.ChannelScreen)
 		}
-	})
+	}, last)
 }
 
 // signalled ends the run that is being played; without one the signal is what the

@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/lend"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // Attach implements tui.Host: the session of an agent, in the terminal of the screen.
@@ -90,17 +89,3 @@ func (r remoteHere) Resize(cols, rows int) {
 }
 
 func (r remoteHere) Leave() { r.leave() }
-
-// haltOnStdin has the command `halt` not wait for the loop: it may be stuck.
-func (r *runtimeRun) haltOnStdin(c contract.Command) bool {
-	if _, ok := c.Body.(contract.Halt); !ok {
-		return false
-	}
-	select {
-	case <-r.loop.Done():
-		return false // nothing is left to be stopped
-	default:
-	}
-	r.attached.Go(func() { r.haltAs(c, supervisor.ChannelStdin) })
-	return true
-}

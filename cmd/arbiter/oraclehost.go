@@ -87,15 +87,7 @@ func (h *host) begin(b tui.Begin, sink supervisor.Sink) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{run: r, done: make(chan struct{})}
-	l.loop = supervisor.NewLoop(r.choices.Policy, r.reporter.sink(r.board.sink(sink)), r.log)
-	r.loop = l.loop
-	if r.resumed != nil {
-		l.loop.Restore(*r.resumed)
-	}
-	r.openHooks()
-	r.openControl()
-	return l, nil
+	return &life{run: r, loop: r.ready(sink), done: make(chan struct{})}, nil
 }
 
 // play plays the life to its end, and lets go of all that belonged to it.
@@ -126,7 +118,7 @@ func (l *life) mend(h *host) {
 	if p == nil {
 		return
 	}
-	l.run.reporter.panicked(&supervisor.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	l.run.reporter.Panicked(&supervisor.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
 	if c := l.run.bridge(); c != nil {
 		_ = c.Close() // the agents end with it
 	}
@@ -307,4 +299,11 @@ func (c choices) rehearsal() choices {
 	}
 	c.Options.Env = kept
 	return c
+}
+
+// present is the life that is being played, or was last; nil before the first.
+func (h *host) present() *life {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.life
 }

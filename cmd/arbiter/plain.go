@@ -32,13 +32,6 @@ func (p plainHost) Begin(ctx context.Context, task string, sink supervisor.Sink)
 	return r.(*life), nil
 }
 
-// present is the life that is being played, or was last; nil before the first.
-func (h *host) present() *life {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.life
-}
-
 // InputEnded implements plain.Run.
 func (l *life) InputEnded() { l.loop.Put(supervisor.InputEnded{}) }
 
@@ -54,83 +47,77 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	if l != nil {
 		s = l.Snapshot()
 	}
-	switch c.Name {
-	case "help":
-		return true, plainHelp()
-	case "quit":
-		if l == nil {
-			return true, "Nothing was begun. The end of the input leaves."
-		}
-		l.Stop()
-		return true, "So it shall be. The run is being stopped; it can be taken up again."
-	case "context":
-		return true, orders.Context(s, c.Arg(0))
-	case "cost":
-		return true, orders.Cost(s)
-	case "permissions":
-		return true, orders.Permissions(s)
-	case "task":
-		return true, orders.Task(s)
-	case "agents":
-		return true, orders.Agents(s)
-	case "plan":
-		if verb := c.Arg(0); verb == "" || verb == "show" {
-			return true, orders.Plan(s)
-		}
+	if told, ok := orders.Answers[c.Name]; ok {
+		return true, told.Text(s, c.Arg(0))
 	}
-	if l == nil {
-		return true, "There is no run yet. Say what is to be done, and one begins."
-	}
-	if c.Name == "halt" {
-		return true, l.Halt()
-	}
-	body, ok := orders.Of(c)
-	if verb := c.Arg(0); c.Name == "plan" && verb != "" && verb != "set" && verb != "show" {
-		amended, err := orders.Amend(s, c)
-		if err != nil {
-			return true, sanitize.Line(err.Error(), 500)
-		}
-		body, ok = amended, true
-	}
+	body, ok, err := orders.For(s, c)
+	here := plainHere[c.Name]
 	switch {
-	case c.Name == "reword" || c.Name == "withdraw":
-		touch, problem := orders.Touch(s, c)
-		if problem != "" {
-			return true, problem
-		}
-		body = touch
-	case c.Name == "allow" || c.Name == "deny":
-		return true, "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why."
-	case c.Name == "attach":
-		return true, "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " + short(l.ID())
+	case !ok && here != nil:
+		return true, here(l, s, c)
+	case l == nil:
+		return true, "There is no run yet. Say what is to be done, and one begins."
+	case err != nil:
+		return true, sanitize.Line(composer.Sentence(err.Error()), 500)
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
-	}
-	if !l.Put(contract.Command{Ref: "plain", Body: body}) {
+	case !l.Put(contract.Command{Ref: "plain", Body: body}):
 		return true, "The run is over; that was not taken."
 	}
 	return true, ""
 }
 
-// plainHelp lists what works without a screen.
+// plainHere are the slash commands that plain lines answer by themselves. There is no life,
+// and no state, before the first run.
+var plainHere map[string]func(l *life, s *supervisor.State, c composer.Command) string
+
+func init() { // not at once: help leads back to it
+	played := func(do func(l *life, c composer.Command) string) func(*life, *supervisor.State, composer.Command) string {
+		return func(l *life, _ *supervisor.State, c composer.Command) string {
+			if l == nil {
+				return "There is no run yet. Say what is to be done, and one begins."
+			}
+			return do(l, c)
+		}
+	}
+	permit := played(func(*life, composer.Command) string {
+		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why."
+	})
+	plainHere = map[string]func(*life, *supervisor.State, composer.Command) string{
+		"help": func(*life, *supervisor.State, composer.Command) string { return plainHelp() },
+		"quit": func(l *life, _ *supervisor.State, _ composer.Command) string {
+			if l == nil {
+				return "Nothing was begun. The end of the input leaves."
+			}
+			l.Stop()
+			return "So it shall be. The run is being stopped; it can be taken up again."
+		},
+		"plan":  func(_ *life, s *supervisor.State, _ composer.Command) string { return orders.Plan(s) },
+		"halt":  played(func(l *life, _ composer.Command) string { return l.Halt() }),
+		"allow": permit,
+		"deny":  permit,
+		"attach": played(func(l *life, c composer.Command) string {
+			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " + short(l.ID())
+		}),
+	}
+}
+
+// plainHelp lists what works without a screen; who asks for leave says how it is answered.
 func plainHelp() string {
 	var b strings.Builder
 	b.WriteString("What you write is said to the Arbiter. Commands:\n")
 	for _, spec := range composer.Commands {
-		if worksPlain(spec.Name) {
-			fmt.Fprintf(&b, "%s: %s.\n", spec.Usage(), spec.Help)
+		_, told := orders.Answers[spec.Name]
+		_, body, _ := orders.For(nil, composer.Command{Name: spec.Name, Rest: "set"})
+		switch spec.Name {
+		case "allow", "deny", "attach":
+		default:
+			if told || body || plainHere[spec.Name] != nil {
+				fmt.Fprintf(&b, "%s: %s.\n", spec.Usage(), spec.Help)
+			}
 		}
 	}
 	return b.String()
-}
-
-func worksPlain(name string) bool {
-	switch name {
-	case "help", "quit", "halt", "context", "cost", "permissions", "task", "agents", "plan", "reword", "withdraw":
-		return true
-	}
-	_, ok := orders.Of(composer.Command{Name: name, Rest: "set"})
-	return ok
 }
 
 // plain is the same run as lines of prose.
@@ -154,7 +141,7 @@ func (e env) plain(c choices) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := h.heedSignals(cancel)
+	stop := h.heedSignals(cancel, nil)
 	defer stop()
 	failed := f.Run(ctx, e.stdin, e.stdout, h)
 	outcome := h.end("INT")

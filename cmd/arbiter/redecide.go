@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -73,14 +75,14 @@ func (e env) replayDecisions(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, recovery, err := readRulings(store, info.Run)
+	list, recovery, err := rulings.Read(store.Store, info.Run)
 	store.Close()
 	if err != nil {
 		return environmentf("replay run %s: %v", short(info.Run), err)
 	}
 	e.tellDamage(recovery)
 	for _, n := range only {
-		if !slices.ContainsFunc(list, func(r ruling) bool { return r.Number == n }) {
+		if !slices.ContainsFunc(list, func(r rulings.Ruling) bool { return r.Number == n }) {
 			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s lists them)", short(info.Run), n, short(info.Run))
 		}
 	}
@@ -96,8 +98,8 @@ func (e env) replayDecisions(c *cli.Context) error {
 		if len(only) > 0 && !slices.Contains(only, r.Number) {
 			continue
 		}
-		was, comparable := r.amounts()
-		q, err := questionOf(r.Point, r.Input)
+		was, comparable := r.Amounts()
+		q, err := rulings.QuestionOf(r.Point, r.Input)
 		if err != nil || !comparable || r.Unused {
 			t.Skipped++
 			continue
@@ -128,7 +130,7 @@ func (t *tally) judge(x remade, now decider.Decision, err error) remade {
 		t.Failed++
 		x.Failed = err.Error()
 		return x
-	case sameRuling(x.Recorded, now):
+	case rulings.Same(x.Recorded, now):
 		t.Same++
 		x.Same = true
 	default:
@@ -147,7 +149,7 @@ func (e env) printRemade(c *cli.Context, x remade) error {
 	}
 	fmt.Fprintf(e.stdout, "%d %s (record %d)\n", x.Number, sanitize.Line(string(x.Point), 20), x.Record)
 	line := func(name string, d decider.Decision) {
-		fmt.Fprintf(e.stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(rulingText(d), 60), sanitize.Line(string(d.Source), 20), sanitize.Line(d.Reason, 300))
+		fmt.Fprintf(e.stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(rulings.Text(d), 60), sanitize.Line(string(d.Source), 20), sanitize.Line(d.Reason, 300))
 	}
 	line("recorded", x.Recorded)
 	if x.Now == nil {

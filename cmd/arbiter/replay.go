@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
+
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -47,21 +48,9 @@ func (e env) replay(c *cli.Context) error {
 
 // tellDamage says on stderr what a crash does not explain.
 func (e env) tellDamage(r journal.Recovery) {
-	if len(damageOf(r)) > 0 {
-		fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(damageOf(r), "; "))
+	if list := audit.Damage(r); len(list) > 0 {
+		fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(list, "; "))
 	}
-}
-
-// damageOf describes what a crash does not explain.
-func damageOf(r journal.Recovery) []string {
-	list := []string{}
-	for _, d := range r.Damage {
-		if d.Torn && !d.Unsealed || d.Mended {
-			continue
-		}
-		list = append(list, sanitize.Line(fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason), 300))
-	}
-	return list
 }
 
 // longestPause bounds the pause between two events of a replay: nobody watches a

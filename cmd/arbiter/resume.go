@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -148,7 +150,7 @@ func (r *runtimeRun) takeUp() error {
 	}
 	r.choices.Options = mergeOptions(s.Options, r.choices)
 	var lost []string
-	if r.choices.Options.Env, lost = forgotten(r.choices.Options.Env); lost != nil {
+	if r.choices.Options.Env, lost = secrets.Forgotten(r.choices.Options.Env); lost != nil {
 		r.tellOf("of the environment that was given with --env, secrets were not recorded: give %s again where the agents need it", strings.Join(lost, ", "))
 	}
 	r.choices.resumeSandbox(s.Options)
@@ -172,7 +174,7 @@ func (r *runtimeRun) takeUp() error {
 		return err
 	}
 	if _, err := checkDir(o.CWD); err != nil {
-		return usagef("the workspace of run %s cannot be used: %v", run, err)
+		return usagef("the workspace of run %s cannot be used: %s: %v", run, o.CWD, err)
 	}
 	if err := r.furnish(); err != nil {
 		return err
@@ -220,42 +222,9 @@ func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 	if o.Decider == "" { // and older than deciders are
 		o.Decider, o.DeciderTimeout = supervisor.DeciderSession, supervisor.DefaultDeciderTimeout
 	}
-	for name, take := range map[string]func(){
-		"model":              func() { o.Model = now.Model },
-		"arbiter-model":      func() { o.ArbiterModel = now.ArbiterModel },
-		"permissions":        func() { o.Permissions = now.Permissions },
-		"allow":              func() { o.Allow = now.Allow },
-		"deny":               func() { o.Deny = now.Deny },
-		"ask":                func() { o.Ask = now.Ask },
-		"env":                func() { o.Env = now.Env },
-		"claude":             func() { o.Claude = c.Claude },
-		"max-orchestrators":  func() { o.MaxOrchestrators = now.MaxOrchestrators },
-		"max-iterations":     func() { o.MaxIterations = now.MaxIterations },
-		"max-failures":       func() { o.MaxFailures = now.MaxFailures },
-		"max-total-failures": func() { o.MaxTotalFailures = now.MaxTotalFailures },
-		"decider":            func() { o.Decider = now.Decider },
-		"decider-model":      func() { o.DeciderModel = now.DeciderModel },
-		"decider-effort":     func() { o.DeciderEffort = now.DeciderEffort },
-		"decider-timeout":    func() { o.DeciderTimeout = now.DeciderTimeout },
-		"decision-cache":     func() { o.DecisionCache = now.DecisionCache },
-		"max-exchanges":      func() { o.MaxExchanges = now.MaxExchanges },
-		"max-cost":           func() { o.MaxCostUSD = now.MaxCostUSD },
-		"timeout":            func() { o.Timeout = now.Timeout },
-		"max-wait":           func() { o.MaxWait = now.MaxWait },
-		"watch-every":        func() { o.WatchEvery = now.WatchEvery },
-		"max-memory":         func() { o.MaxMemory = now.MaxMemory },
-		"max-output":         func() { o.MaxOutput = now.MaxOutput },
-		"context-warn":       func() { o.ContextWarn = now.ContextWarn },
-		"context-critical":   func() { o.ContextCritical = now.ContextCritical },
-		"context-tokens":     func() { o.ContextTokens = now.ContextTokens },
-		"context-tokens-for": func() { o.ContextTokensFor = now.ContextTokensFor },
-		"check-timeout":      func() { o.CheckTimeout = now.CheckTimeout },
-		"permission-wait":    func() { o.PermissionWait = now.PermissionWait },
-		"start-timeout":      func() { o.StartTimeout = now.StartTimeout },
-	} {
-		if c.given[name] {
-			take()
-		}
+	takeOver(&o, &now, c.given)
+	if c.given["claude"] {
+		o.Claude = c.Claude
 	}
 	return o
 }

@@ -13,9 +13,9 @@ import (
 
 const emptyDocument = `{accomplished: [begun], remaining: [the end], key_context: k, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}`
 
-// rulings are small plays about who speaks next: each with the real CLI and the
+// plays are small plays about who speaks next: each with the real CLI and the
 // stand-in.
-var rulings = []struct {
+var plays = []struct {
 	name  string
 	steps string // of the Arbiter, then other actors
 	args  []string
@@ -156,7 +156,7 @@ var rulings = []struct {
 }
 
 func TestRulings(t *testing.T) {
-	for _, c := range rulings {
+	for _, c := range plays {
 		path := filepath.Join(t.TempDir(), "play.yaml")
 		text := "name: play\ntitle: A play\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:" + c.steps
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -10,11 +10,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/blackbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -35,27 +40,28 @@ type runtimeRun struct {
 	book     *journal.Run
 	place    *journal.Lock // of the directory; nil where it is shared
 	log      *slog.Logger
-	logFile  *logFile
+	logFile  *blackbox.Log
 	stage    *stage // nil unless this is a rehearsal
-	reporter *crashReporter
+	reporter *blackbox.Reporter
 	mask     func(string) string // masks secrets
 	loop     *supervisor.Loop
-	hooks    *hookServer       // nil where there is no socket to be had
-	cache    *decider.DirStore // of decisions; nil where none are remembered
+	hooks    *hooksocket.Server // nil where there is no socket to be had
+	cache    *decider.DirStore  // of decisions; nil where none are remembered
 	decides  decider.Decider
 	grants   *grants.Store // nil where nothing is kept
 
-	board        board
-	terminals    terminals
-	tokens       tokens
-	controls     *control.Server // nil where there is no socket to be had
-	controlPlace *hookPlace
-	refs         atomic.Uint64 // of commands that came by the socket
-	warned       atomic.Bool   // of an agent that tried to
-	attached     attendants    // those who wait for the loop in the name of others
-	halting      sync.Mutex    // one halt at a time
-	bridgePID    atomic.Int64  // of the present one
-	endedByHalt  atomic.Pointer[bridge.Client]
+	board         board
+	terminals     terminals
+	tokens        hooksocket.Tokens
+	controls      *control.Server // nil where there is no socket to be had
+	controlSocket *socket.Listener
+	refs          atomic.Uint64 // of commands that came by the socket
+	warned        atomic.Bool   // of an agent that tried to
+	attached      attendants    // those who wait for the loop in the name of others
+	halting       sync.Mutex    // one halt at a time
+	bridgePID     atomic.Int64  // of the present one
+	endedByHalt   atomic.Pointer[bridge.Client]
+	haltsBefore   atomic.Int64 // the run's Halts when that was begun
 
 	resumed *supervisor.State // what the journal folded to; nil for a new run
 	notice  string            // what the human should know of the last life's end
@@ -167,15 +173,13 @@ func (r *runtimeRun) lockPlace() error {
 // stage.
 func (r *runtimeRun) furnish() error {
 	var err error
-	if r.logFile, err = openLog(filepath.Join(r.book.Dir(), logName)); err != nil {
+	r.mask = secrets.Masker(r.choices.Options.Env)
+	if r.logFile, err = blackbox.OpenLog(r.book.Dir(), r.mask); err != nil {
 		return environmentf("log: %v", err)
 	}
-	r.mask = masker(r.choices.Options.Env)
-	r.logFile.mask = r.mask
-	r.choices.Options.Log = r.logFile.path
-	r.log = newLogger(r.logFile, r.choices.Debug)
-	r.reporter = newCrashReporter(r.book.Dir(), r.log)
-	r.reporter.mask = r.mask
+	r.choices.Options.Log = r.logFile.Path()
+	r.log = r.logFile.Logger(r.choices.Debug)
+	r.reporter = r.newReporter()
 	if r.choices.Rehearse {
 		task := r.choices.Options.Task
 		if r.resumed != nil {
@@ -186,6 +190,31 @@ func (r *runtimeRun) furnish() error {
 		}
 	}
 	return nil
+}
+
+// recorded are the run's options as the journal keeps them.
+func (r *runtimeRun) recorded() supervisor.Options {
+	o := r.choices.Options
+	if o.Env != nil {
+		o.Env = secrets.Without(o.Env)
+	}
+	return o
+}
+
+// newReporter makes a writer of crash reports into the run's directory.
+func (r *runtimeRun) newReporter() *blackbox.Reporter {
+	return blackbox.NewReporter(blackbox.Options{Dir: r.book.Dir(), Version: version(), Mask: r.mask, Log: r.log})
+}
+
+// ready makes the loop of a run, which tells sink, and opens what others reach it by.
+func (r *runtimeRun) ready(sink supervisor.Sink) *supervisor.Loop {
+	r.loop = supervisor.NewLoop(r.choices.Policy, r.reporter.Sink(r.board.sink(sink)), r.log)
+	if r.resumed != nil {
+		r.loop.Restore(*r.resumed)
+	}
+	r.openHooks()
+	r.openControl()
+	return r.loop
 }
 
 // play starts the bridge and runs the loop until the run is over.
@@ -205,6 +234,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 		return loop.Run(ctx, nil, supervisor.Resumed{Options: r.recorded(), Claude: r.resumed.Claude, Notice: r.notice})
 	}
 	port, claude, failed := r.open(ctx)
+	r.tellUntested(claude.Version)
 	var exit contract.Exit
 	switch {
 	case failed != nil:
@@ -215,7 +245,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 		exit = loop.Run(ctx, port, supervisor.Began{Options: r.recorded(), Claude: claude, Notice: r.notice, Distrust: r.distrust()})
 	}
 	if f := loop.Fault(); f != nil {
-		r.reporter.panicked(f)
+		r.reporter.Panicked(f)
 	}
 	return exit
 }
@@ -287,7 +317,8 @@ func (r *runtimeRun) watchBridge(p *bridge.Client) {
 	if err := p.Err(); err != nil {
 		message = err.Error()
 	}
-	r.loop.Put(supervisor.BridgeLost{Message: message, Halted: halted})
+	heeded := r.endedByHalt.Load() == p && r.loop.Snapshot().Halts > int(r.haltsBefore.Load())
+	r.loop.Put(supervisor.BridgeLost{Message: message, Halted: halted, Heeded: heeded})
 }
 
 // close lets go of what is still held; [runtimeRun.shutdown] comes before it where
@@ -313,7 +344,7 @@ func (r *runtimeRun) close() {
 		r.place.Close()
 	}
 	if r.reporter != nil {
-		r.reporter.close()
+		r.reporter.Close()
 	}
 	if r.logFile != nil {
 		r.logFile.Close()

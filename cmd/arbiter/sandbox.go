@@ -137,18 +137,6 @@ func (r *runtimeRun) sandbox() (cfg bridge.SandboxConfig, reason string) {
 	return cfg, ""
 }
 
-// hookSocket is what sessions in terminals ask; "" if there is none.
-func (r *runtimeRun) hookSocket() string {
-	if r.hooks == nil {
-		return ""
-	}
-	path, err := filepath.Abs(r.hooks.place.socket)
-	if err != nil {
-		return ""
-	}
-	return path
-}
-
 // resumeSandbox has a run that began confined go on so, unless something else is asked
 // for now.
 func (c *choices) resumeSandbox(old supervisor.Options) {

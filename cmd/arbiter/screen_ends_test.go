@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,7 +165,7 @@ func TestImpatience(t *testing.T) {
 }
 
 // faultVariable names a file: once it is there, the screen of the test's arbiter has a
-// fault.
+// fault, or hangs for ever where the file says hang.
 const (
 	faultVariable = "ARBITER_TEST_SCREEN_FAULT"
 	provoked      = "it was provoked"
@@ -174,7 +175,13 @@ const (
 func provoke() {
 	if mark := os.Getenv(faultVariable); mark != "" {
 		painting = func() {
-			if _, err := os.Stat(mark); err == nil {
+			what, err := os.ReadFile(mark)
+			switch {
+			case err == nil && string(what) == "hang":
+				if os.WriteFile(mark+".hangs", nil, 0o600) == nil {
+					select {}
+				}
+			case err == nil:
 				panic(provoked)
 			}
 		}
@@ -220,6 +227,49 @@ func TestScreenFault(t *testing.T) {
 			h.ended(p, contract.ExitInterrupted)
 		})
 	}
+}
+
+// TestScreenHangs: the third signal asks nobody, and the terminal is as it was all the same.
+func TestScreenHangs(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	mark := filepath.Join(t.TempDir(), "hang")
+	h.env = append(h.env, faultVariable+"="+mark)
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+	p.await("Speak, mortal.")
+	whole := mark + ".whole" // a picture may look at any moment
+	if err := errors.Join(os.WriteFile(whole, []byte("hang"), 0o600), os.Rename(whole, mark)); err != nil {
+		t.Fatal(err)
+	}
+	p.press("x")
+	hangs := func() bool { _, err := os.Stat(mark + ".hangs"); return err == nil }
+	for again := time.NewTicker(10 * time.Millisecond); !hangs(); {
+		select {
+		case <-again.C:
+		case <-p.ctx.Done():
+			t.Fatal("it does not hang")
+		}
+	}
+	over := make(chan struct{})
+	go func() { // until the process has ended: signals that come at once may count as one
+		for again := time.NewTicker(50 * time.Millisecond); ; {
+			_ = p.Process().Signal(syscall.SIGTERM)
+			select {
+			case <-again.C:
+			case <-over:
+				return
+			}
+		}
+	}()
+	state, err := p.Exit(p.ctx)
+	close(over)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := contract.Exit(state.ExitCode()); code != contract.ExitTerminated {
+		t.Errorf("it ended with %v", state)
+	}
+	h.restored(p)
 }
 
 // TestNothingToDrive: without claude the first screen says so. Whoever leaves it without

@@ -185,30 +185,3 @@ func keepsNone(t *testing.T, state string) (crashes int) {
 	}
 	return crashes
 }
-
-// TestSecretsOfTheEnvironment: what is recorded of --env names secrets and does not hold
-// them; processes get them all the same; and a later life says which it does not have.
-func TestSecretsOfTheEnvironment(t *testing.T) {
-	t.Parallel()
-	given := map[string]string{"DEPLOY_TOKEN": nameless, "PLAIN": "x", "KEY_OF_A": "sk-ant-" + strings.Repeat("a1", 20)}
-	kept := withoutSecrets(given)
-	if len(kept) != 3 || kept["PLAIN"] != "x" || !secretMark(kept["DEPLOY_TOKEN"]) || !secretMark(kept["KEY_OF_A"]) || given["DEPLOY_TOKEN"] != nameless {
-		t.Errorf("kept %v of %v", kept, given)
-	}
-	if got := (port{env: given}).revealed(kept); fmt.Sprint(got) != fmt.Sprint(given) {
-		t.Errorf("processes get %v", got)
-	}
-	if got := (port{}).revealed(kept); fmt.Sprint(got) != "map[PLAIN:x]" {
-		t.Errorf("without them, processes get %v", got)
-	}
-	if left, names := forgotten(kept); fmt.Sprint(left, names) != "map[PLAIN:x] [DEPLOY_TOKEN KEY_OF_A]" {
-		t.Errorf("later %v, %v", left, names)
-	}
-	if left, names := forgotten(map[string]string{"A": "b"}); len(left) != 1 || names != nil {
-		t.Errorf("later %v, %v", left, names)
-	}
-	mask := masker(given)
-	if got := mask("it is " + nameless + "."); got != "it is *redacted:22*." || mask(got) != got {
-		t.Errorf("masked: %s", got)
-	}
-}

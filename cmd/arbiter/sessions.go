@@ -24,9 +24,7 @@ const neverBegan = "never_began"
 // never let go of by this.
 var kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
 
-func stateDirFlag() cli.Flag {
-	return &cli.StringFlag{Name: "state-dir", Usage: "`DIR` where runs are kept", EnvVars: []string{"ARBITER_STATE_DIR"}}
-}
+func stateDirFlag() cli.Flag { return flagOf("state-dir") }
 
 func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "as JSON"} }
 
@@ -37,7 +35,7 @@ func (e env) sessionCommands() []*cli.Command {
 			Flags: []cli.Flag{stateDirFlag(), jsonFlag(), &cli.BoolFlag{Name: "here", Usage: "only those of this directory"}},
 			Action: func(c *cli.Context) error {
 				if c.NArg() > 0 {
-					return usagef("sessions: no command %q: use ls, show or rm", c.Args().First())
+					return noSuchCommand(c)
 				}
 				return e.listSessions(c)
 			},

@@ -2,13 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -129,52 +127,10 @@ func readChoices(c *cli.Context) (choices, error) {
 	if s.Sandbox, err = readSandbox(c); err != nil {
 		return s, err
 	}
-	s.Options = supervisor.Options{
-		CWD: cwd, Version: version(),
-		Model: c.String("model"), ArbiterModel: c.String("arbiter-model"),
-		Permissions: c.String("permissions"), Allow: c.StringSlice("allow"), Deny: c.StringSlice("deny"), Ask: c.StringSlice("ask"),
-		MaxOrchestrators: c.Int("max-orchestrators"), MaxIterations: c.Int("max-iterations"),
-		MaxFailures: c.Int("max-failures"), MaxExchanges: c.Int("max-exchanges"),
-		MaxCostUSD: c.Float64("max-cost"), Timeout: c.Duration("timeout"),
-		ContextWarn: c.Float64("context-warn"), ContextCritical: c.Float64("context-critical"),
-		ContextTokens: c.Int("context-tokens"), PermissionWait: c.Duration("permission-wait"),
-		StartTimeout: c.Duration("start-timeout"), MaxWait: c.Duration("max-wait"), CheckTimeout: c.Duration("check-timeout"),
-		WatchEvery: c.Duration("watch-every"),
-		MaxMemory:  int64(c.Int("max-memory")) << 20, MaxOutput: int64(c.Int("max-output")) << 20,
-		Rehearsal: s.Rehearse,
-	}
+	s.Options = supervisor.Options{CWD: cwd, Version: version(), Rehearsal: s.Rehearse}
 	s.adopt(t)
-	if strings.ContainsRune(s.Claude, os.PathSeparator) {
-		// The bridge runs in the workspace; a relative path is meant from here.
-		if s.Claude, err = filepath.Abs(s.Claude); err != nil {
-			return s, usagef("--claude: %v", err)
-		}
-	}
-	if s.Options.Env, err = readEnv(c.StringSlice("env"), s.Rehearse); err != nil {
-		return s, err
-	}
-	if s.Options.CheckTimeout == 0 {
-		s.Options.CheckTimeout = -1 // zero means the default there
-	}
-	if err := readDecider(c, &s.Options); err != nil {
-		return s, err
-	}
-	if s.Options.ContextTokensFor, err = readCaps(c.StringSlice("context-tokens-for")); err != nil {
-		return s, err
-	}
-	if err := checkLimits(s.Options); err != nil {
-		return s, err
-	}
-	if s.Policy, err = readPolicy(c, s.Options); err != nil {
-		return s, err
-	}
-	if s.Options.MaxMemory == 0 {
-		s.Options.MaxMemory = machineMemory() / 4 * 3
-	}
-	if s.Options.MaxWait == 0 {
-		s.Options.MaxWait = -1 // zero means the default there
-	}
-	return s, nil
+	err = s.readRun(c)
+	return s, err
 }
 
 func workspace(c *cli.Context) (string, error) {
@@ -202,6 +158,9 @@ func checkDir(dir string) (string, error) {
 		return "", err
 	}
 	info, err := os.Stat(abs)
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return "", path.Err // the caller names it
+	}
 	if err != nil {
 		return "", err
 	}
@@ -211,141 +170,6 @@ func checkDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// readEnv reads NAME=VALUE pairs. A rehearsal takes none but the stand-in's own,
-// so that no key can reach the scripted model.
-func readEnv(pairs []string, rehearse bool) (map[string]string, error) {
-	env := map[string]string{}
-	for _, pair := range pairs {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" || strings.ContainsRune(pair, 0) {
-			return nil, usagef("--env %q: want NAME=VALUE", pair)
-		}
-		if !rehearse || forRehearsal(name) {
-			env[name] = value
-		}
-	}
-	return env, nil
-}
-
-// forRehearsal says whether a variable may reach a scripted model's agents.
-func forRehearsal(name string) bool {
-	return strings.HasPrefix(name, "ARBITER_STANDIN_") || name == compactWindow
-}
-
-// compactWindow makes the CLI compact earlier: the one variable of its own that means
-// something in a rehearsal.
-const compactWindow = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
-
-// readCaps reads MODEL=N pairs.
-func readCaps(pairs []string) (map[string]int, error) {
-	var caps map[string]int
-	for _, pair := range pairs {
-		model, number, ok := strings.Cut(pair, "=")
-		n, err := strconv.Atoi(strings.TrimSpace(number))
-		if model = strings.TrimSpace(model); !ok || model == "" || err != nil || n < 0 {
-			return nil, usagef("--context-tokens-for %q: want MODEL=N, such as claude-haiku-4-5=120000", pair)
-		}
-		if caps == nil {
-			caps = map[string]int{}
-		}
-		caps[model] = n
-	}
-	return caps, nil
-}
-
-func checkLimits(o supervisor.Options) error {
-	for _, n := range []struct {
-		name  string
-		value int
-		least int
-	}{
-		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
-		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0}, {"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
-	} {
-		if n.value < n.least {
-			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
-		}
-	}
-	if o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100 {
-		return usagef("--context-warn %g, --context-critical %g: want 0 < warn ≤ critical ≤ 100", o.ContextWarn, o.ContextCritical)
-	}
-	if o.MaxCostUSD < 0 {
-		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
-	}
-	if o.MaxWait < 0 || o.MaxMemory < 0 || o.MaxOutput < 0 {
-		return usagef("--max-wait, --max-memory and --max-output must not be negative")
-	}
-	if o.WatchEvery < 100*time.Millisecond {
-		return usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
-	}
-	if o.Timeout < 0 {
-		return usagef("--timeout %s: must not be negative", o.Timeout)
-	}
-	if o.CheckTimeout != -1 && (o.CheckTimeout < time.Second || o.CheckTimeout > time.Hour) {
-		return usagef("--check-timeout %s: must be between 1s and 1h, or 0 to run no checks", o.CheckTimeout)
-	}
-	if o.PermissionWait <= 0 {
-		return usagef("--permission-wait %s: must be more than nothing", o.PermissionWait)
-	}
-	if o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second {
-		return usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)
-	}
-	return nil
-}
-
-func readPolicy(c *cli.Context, o supervisor.Options) (policy.Policy, error) {
-	switch mode := policy.Mode(o.Permissions); mode {
-	case policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits:
-	case policy.ModeAllowAll:
-		if !c.Bool("i-accept-the-risk") {
-			return policy.Policy{}, usagef("--permissions allow-all lets every agent run anything unasked: add --i-accept-the-risk if that is meant")
-		}
-	default:
-		return policy.Policy{}, usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
-	}
-	return rulesOf(o)
-}
-
-// rulesOf makes the permission policy that the options name.
-func rulesOf(o supervisor.Options) (policy.Policy, error) {
-	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
-	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
-	for _, list := range []struct {
-		flag  string
-		rules []string
-		to    *[]policy.Rule
-	}{{"allow", o.Allow, &p.Allow}, {"deny", o.Deny, &p.Deny}, {"ask", o.Ask, &p.Ask}} {
-		for _, text := range list.rules {
-			rule, err := policy.ParseRule(text)
-			if err != nil {
-				return p, usagef("--%s: %v", list.flag, err)
-			}
-			*list.to = append(*list.to, rule)
-		}
-	}
-	return p, nil
-}
-
-// strangers names the rules whose tool nobody knows: a slip of the pen in --deny denies
-// nothing. A later Claude Code may have such a tool, so they are no errors.
-func strangers(p policy.Policy) string {
-	var told []string
-	for _, list := range []struct {
-		flag  string
-		rules []policy.Rule
-	}{{"allow", p.Allow}, {"deny", p.Deny}, {"ask", p.Ask}} {
-		for _, r := range list.rules {
-			if !r.Known() {
-				told = append(told, fmt.Sprintf("--%s %s", list.flag, r))
-			}
-		}
-	}
-	if len(told) == 0 {
-		return ""
-	}
-	return "no tool of that name is known, so it may hold for nothing: " + strings.Join(told, ", ")
-}
-
 // readTask joins --task and the requirements file.
 func readTask(c *cli.Context) (string, error) {
 	task := strings.TrimSpace(c.String("task"))
@@ -353,13 +177,19 @@ func readTask(c *cli.Context) (string, error) {
 		return "", usagef("--task is empty")
 	}
 	from := "--task"
-	if c.NArg() > 1 {
-		return "", usagef("one requirements file at most, have %d: %s (flags go before it)", c.NArg(), strings.Join(c.Args().Slice(), " "))
+	if c.NArg() > 1 && !misspelt(c) {
+		if i := slices.IndexFunc(c.Args().Slice(), isFlag); i > 0 {
+			return "", usagef("flags go before the requirements file: %s stands behind %s", c.Args().Get(i), c.Args().First())
+		}
+		return "", usagef("one requirements file at most, have %d: %s", c.NArg(), strings.Join(c.Args().Slice(), " "))
 	}
-	if c.NArg() == 1 {
+	if c.NArg() > 0 {
 		path := c.Args().First()
 		if strings.HasPrefix(path, "-") && path != "-" {
 			return "", usagef("flags go before the requirements file: %s", path)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return "", noSuchWord(c, path)
 		}
 		text, err := readRequirements(path)
 		if err != nil {
@@ -383,8 +213,7 @@ func readTask(c *cli.Context) (string, error) {
 func readRequirements(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		// A word that is no file is more likely a command or a task.
-		return "", usagef("%s: no such requirements file or command (a task goes into --task \"…\")", path)
+		return "", usagef("requirements: %v", err)
 	}
 	if !info.Mode().IsRegular() {
 		return "", usagef("%s: not a regular file", path)
@@ -407,6 +236,18 @@ func readRequirements(path string) (string, error) {
 
 // stateDir resolves and makes the directory of logs: 0700, the user's own.
 func stateDir(flag string) (string, error) {
+	dir, err := statePath(flag)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", environmentf("state directory: %v (--state-dir names another)", err)
+	}
+	return dir, nil
+}
+
+// statePath is where that directory is, or would be.
+func statePath(flag string) (string, error) {
 	dir := flag
 	if dir == "" {
 		if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
@@ -420,9 +261,6 @@ func stateDir(flag string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", environmentf("--state-dir %s: %v", flag, err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", environmentf("state directory: %v", err)
 	}
 	return dir, nil
 }

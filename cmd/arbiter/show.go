@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/blackbox"
+
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -80,7 +84,7 @@ func (e env) showSession(c *cli.Context) error {
 		sessionLine: lineOf(info), Phase: string(s.Phase), Task: s.Task, Plan: s.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Ledger,
 		CostUSD: s.CostUSD, Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.Lives,
-		Damage: damageOf(recovery), Reports: append([]string{}, reports...), Log: filepath.Join(dir, logName),
+		Damage: audit.Damage(recovery), Reports: append([]string{}, reports...), Log: filepath.Join(dir, blackbox.LogName),
 	}
 	r.Resumable = r.Resumable && s.Reached()
 	if q := s.OpenQuestion(); q != nil {

@@ -62,7 +62,7 @@ func (r *runtimeRun) shutdown(s *supervisor.State) (unfinished []string) {
 				return r.book.Update(ctx, func(m *journal.Meta) { m.Status = status })
 			}
 		}},
-		{"the crash reports", 5 * time.Second, func(context.Context) error { r.reporter.close(); return nil }},
+		{"the crash reports", 5 * time.Second, func(context.Context) error { r.reporter.Close(); return nil }},
 	}
 	for _, step := range steps {
 		crashpoint.Here("shutdown.step")

@@ -13,9 +13,10 @@ import (
 // number: the first asks for an orderly end, the second for a fast one, the third does
 // not ask. One that heed says was meant for somebody else does not count. QUIT, which is
 // Ctrl+\ in a terminal that is not ours at the moment, halts; halt does not block.
-// Without one it does what it does. Who started us may have had us ignore some (nohup,
-// a script that puts us behind itself): those stay ignored.
-func heedSignals(heed func(name string, n int) bool, halt func()) (stop func()) {
+// Without one it does what it does. Last, if any, is called before the end at the third.
+// Who started us may have had us ignore some (nohup, a script that puts us behind itself):
+// those stay ignored.
+func heedSignals(heed func(name string, n int) bool, halt, last func()) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) {
@@ -44,6 +45,9 @@ func heedSignals(heed func(name string, n int) bool, halt func()) (stop func()) 
 				if n > 2 {
 					// The bridge outlives us by the two seconds it needs to stop and
 					// sweep everything it started.
+					if last != nil {
+						last()
+					}
 					os.Exit(int(code))
 				}
 				if heed(name, n) {

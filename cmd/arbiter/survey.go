@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -18,10 +19,7 @@ const surveyDeadline = 20 * time.Second
 func surveyClaude(ctx context.Context, c choices) tui.Findings {
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
-	spec := bridge.ClaudeSpec{Path: c.Claude}
-	if spec.Path == "" {
-		spec.Path = "claude"
-	}
+	spec := bridge.ClaudeSpec{Path: cmp.Or(c.Claude, "claude")}
 	l := claude.NewLauncher("")
 	f := tui.Findings{Login: tui.LoginUnknown, Rehearsal: c.Rehearse, Model: c.Options.Model}
 	info, err := l.Detect(ctx, spec)
@@ -48,4 +46,11 @@ func surveyClaude(ctx context.Context, c choices) tui.Findings {
 		}
 	}
 	return f
+}
+
+// tellUntested says so where the CLI is newer than any that was tested.
+func (r *runtimeRun) tellUntested(version string) {
+	if notice := claude.Untested(version); notice != "" {
+		r.tellOf("%s", notice)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -89,39 +88,6 @@ func (e ear) Event(ev bridge.Event) {
 	if h := e.terminals.of(ev.ID); h != nil {
 		h.feed.Put(b.Data) // one who is too far behind is dropped by whoever reads the feed
 	}
-}
-
-// port is a bridge to the loop: a terminal that is opened has the size of the one that it
-// is shown in.
-type port struct {
-	*bridge.Client
-	terminals *terminals
-	hooks     string            // the socket for sessions in terminals; "" for none
-	env       map[string]string // --env, with its secrets
-}
-
-// PTYOpen implements supervisor.Port.
-func (p port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
-	params.Config.Env = p.revealed(params.Config.Env)
-	h := p.terminals.of(params.ID)
-	if h != nil {
-		h.mu.Lock()
-		params.Cols, params.Rows = h.size.Cols, h.size.Rows
-		h.mu.Unlock()
-		if params.Term == "" {
-			params.Term = h.term
-		}
-	}
-	if c := params.Config.Sandbox; c != nil && p.hooks != "" {
-		confined := *c // its hooks ask this process
-		confined.Reach = append(slices.Clone(c.Reach), p.hooks)
-		params.Config.Sandbox = &confined
-	}
-	r, err := p.Client.PTYOpen(ctx, params)
-	if err == nil && h != nil {
-		h.opened(ctx, p.Client, params)
-	}
-	return r, err
 }
 
 // opened notes what is written to, and tells of a size that changed meanwhile.

@@ -35,8 +35,7 @@ Exit codes: 0 trusted (--revoke: not any more), 1 not trusted: answered no, or w
 trusted or not as it is now, 2 bad usage, or no terminal to ask on and no --yes, 5 the workspace
 or the state directory cannot be read or written.`),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "cwd", Usage: "the workspace `DIR` (default: the current directory)"},
-			&cli.StringFlag{Name: "state-dir", Usage: "`DIR` where runs are kept", EnvVars: []string{"ARBITER_STATE_DIR"}},
+			flagOf("cwd"), stateDirFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "trust what is listed, unasked"},
 			&cli.BoolFlag{Name: "show", Usage: "only list it, and say whether it is trusted"},
 			&cli.BoolFlag{Name: "json", Usage: "the same as one JSON object; with --show"},

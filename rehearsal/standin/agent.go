@@ -20,7 +20,6 @@ type subagent struct {
 	description string
 	toolUse     string // id of the Agent call
 	model       string
-	prompt      string // its system prompt, "" for the usual one
 	begun       time.Time
 
 	mu     sync.Mutex
@@ -69,12 +68,6 @@ func (a *subagent) mark(o obj) {
 	o["subagent_type"], o["task_description"] = a.kind, a.description
 }
 
-// agentDef is an agent of `initialize.agents`.
-type agentDef struct {
-	Prompt string `json:"prompt"`
-	Model  string `json:"model"`
-}
-
 func runAgent(ctx context.Context, t *thread, c toolCall) toolResult {
 	var in struct {
 		Description string `json:"description"`
@@ -91,18 +84,12 @@ func runAgent(ctx context.Context, t *thread, c toolCall) toolResult {
 	if a.kind == "" {
 		a.kind = "general-purpose"
 	}
-	if def, ok := s.agentDef(a.kind); ok {
-		a.prompt = def.Prompt
-		if a.model == "" {
-			a.model = def.Model
-		}
-	}
 	dir := strings.TrimSuffix(s.main.tr.path, ".jsonl")
 	path := ""
 	if dir != "" {
 		path = filepath.Join(dir, "subagents", "agent-"+a.id+".jsonl")
 	}
-	sub := &thread{s: s, hist: &history{}, tr: newTranscript(path, s.cwd, s.sid(), a.id), sub: a, turn: t.turn}
+	sub := &thread{s: s, hist: &history{}, tr: newTranscript(path, s.cwd, s.id, a.id), sub: a, turn: t.turn}
 	defer sub.tr.close()
 	s.emit(a.frame("task_started", obj{"tool_use_id": c.ID, "description": a.description, "subagent_type": a.kind,
 		"is_backgrounded": false, "spawn_depth": 1, "task_type": "local_agent", "prompt": in.Prompt}))

@@ -20,22 +20,6 @@ func (s *session) sideQuestion(id string, raw json.RawMessage) controlResult {
 	return controlResult{payload: obj{"response": text, "synthetic": false}}
 }
 
-// sessionTitle has the model name the session.
-func (s *session) sessionTitle(raw json.RawMessage) controlResult {
-	var in struct{ Description string }
-	_ = json.Unmarshal(raw, &in) // no description is an empty one
-	r := modelRequest{model: s.currentModel(), effort: "low", session: s.sid(), system: []json.RawMessage{textBlock(billingHeader)},
-		messages: []wireMessage{{Role: "user", Content: []json.RawMessage{textBlock("Name this session: " + in.Description)}}},
-		format: obj{"type": "json_schema", "schema": obj{"type": "object", "properties": obj{"title": obj{"type": "string"}},
-			"required": []string{"title"}, "additionalProperties": false}}}
-	text, err := s.askAside(r)
-	var out struct{ Title string }
-	if err != nil || json.Unmarshal([]byte(text), &out) != nil {
-		return controlResult{payload: obj{"title": nil}}
-	}
-	return controlResult{payload: obj{"title": out.Title}}
-}
-
 // askAside makes one model call outside the conversation.
 func (s *session) askAside(r modelRequest) (string, error) {
 	begun := time.Now()

@@ -149,7 +149,7 @@ func exitCode(err error) int {
 // toolEnv is the environment of commands: the CLI's own and its markers.
 func (s *session) toolEnv() []string {
 	return s.env.list(map[string]string{
-		"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": s.sid(), "CLAUDE_PID": strconv.Itoa(s.pid),
+		"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": s.id, "CLAUDE_PID": strconv.Itoa(s.pid),
 		"CLAUDE_CODE_CHILD_SESSION": "1", "AI_AGENT": "claude-code_" + version,
 	})
 }

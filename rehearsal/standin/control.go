@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // controlResult is what became of a control request.
@@ -32,9 +31,6 @@ func (s *session) control(id string, raw json.RawMessage) {
 		return
 	case "set_model":
 		s.aside.Go(func() { s.respond(id, s.setModelRequest(raw)) })
-		return
-	case "generate_session_title":
-		s.aside.Go(func() { s.respond(id, s.sessionTitle(raw)) })
 		return
 	}
 	serve, ok := controlHandlers[head.Subtype]
@@ -66,19 +62,13 @@ func (s *session) respond(id string, r controlResult) {
 	}
 }
 
-// controlHandlers by subtype. Requests that only need to succeed do so.
+// controlHandlers by subtype: what drives sessions asks for no more.
 var controlHandlers = map[string]func(*session, json.RawMessage) controlResult{
-	"initialize":           (*session).initialize,
-	"interrupt":            (*session).interrupt,
-	"end_session":          (*session).endSession,
-	"set_permission_mode":  (*session).setPermissionMode,
-	"cancel_async_message": (*session).cancelMessage,
-	"mcp_message":          (*session).mcpNotice,
+	"initialize":          (*session).initialize,
+	"interrupt":           (*session).interrupt,
+	"set_permission_mode": (*session).setPermissionMode,
 	"get_context_usage": func(s *session, _ json.RawMessage) controlResult {
 		return controlResult{payload: s.contextUsage()}
-	},
-	"get_session_cost": func(s *session, _ json.RawMessage) controlResult {
-		return controlResult{payload: obj{"text": s.ledger.text()}}
 	},
 	"get_usage": func(s *session, _ json.RawMessage) controlResult {
 		return controlResult{payload: obj{"session": s.ledger.spentSoFar(), "subscription_type": nil,
@@ -87,36 +77,16 @@ var controlHandlers = map[string]func(*session, json.RawMessage) controlResult{
 	"mcp_status": func(s *session, _ json.RawMessage) controlResult {
 		return controlResult{payload: obj{"mcpServers": s.mcp.report()}}
 	},
-	"get_binary_version": func(*session, json.RawMessage) controlResult {
-		return controlResult{payload: obj{"version": version}}
-	},
-	"get_settings": func(s *session, _ json.RawMessage) controlResult {
-		return controlResult{payload: obj{"effective": obj{}, "sources": []obj{}, "applied": obj{"model": s.currentModel(), "effort": s.effort()}}}
-	},
-	"list_permission_rules": func(s *session, _ json.RawMessage) controlResult {
-		return controlResult{payload: obj{"state": obj{"rules": []obj{}, "workspaceDirectories": []obj{}, "originalCwd": s.cwd}}}
-	},
-	"stop_task":               succeed,
-	"apply_flag_settings":     succeed,
-	"set_max_thinking_tokens": succeed,
-	"rename_session":          succeed,
-	"background_tasks":        succeed,
 }
-
-func succeed(*session, json.RawMessage) controlResult { return controlResult{payload: obj{}} }
 
 // initialize may come late and again: hooks are replaced, the schema is not.
 func (s *session) initialize(raw json.RawMessage) controlResult {
 	var in struct {
-		Hooks   map[string][]hookMatcher `json:"hooks"`
-		Servers []string                 `json:"sdkMcpServers"`
-		Configs map[string]struct {
-			Timeout int `json:"timeout"`
-		} `json:"sdkMcpServerConfigs"`
-		Schema       json.RawMessage     `json:"jsonSchema"`
-		SystemPrompt json.RawMessage     `json:"systemPrompt"`
-		AppendPrompt string              `json:"appendSystemPrompt"`
-		Agents       map[string]agentDef `json:"agents"`
+		Hooks        map[string][]hookMatcher `json:"hooks"`
+		Servers      []string                 `json:"sdkMcpServers"`
+		Schema       json.RawMessage          `json:"jsonSchema"`
+		SystemPrompt json.RawMessage          `json:"systemPrompt"`
+		AppendPrompt string                   `json:"appendSystemPrompt"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return controlResult{refused: "Invalid initialize request: " + err.Error()}
@@ -136,15 +106,8 @@ func (s *session) initialize(raw json.RawMessage) controlResult {
 	if in.AppendPrompt != "" {
 		s.appendText = in.AppendPrompt
 	}
-	if in.Agents != nil {
-		s.agents = in.Agents
-	}
 	s.mu.Unlock()
-	timeouts := map[string]time.Duration{}
-	for name, c := range in.Configs {
-		timeouts[name] = time.Duration(c.Timeout) * time.Millisecond
-	}
-	s.mcp.connect(s.ctx, in.Servers, timeouts)
+	s.mcp.connect(s.ctx, in.Servers)
 	return controlResult{payload: obj{
 		"commands": []obj{}, "agents": []obj{{"name": "general-purpose", "description": "General-purpose agent"}},
 		"output_style": "default", "available_output_styles": []string{"default"}, "models": modelList(),
@@ -199,17 +162,13 @@ func (s *session) interrupt(raw json.RawMessage) controlResult {
 	}}
 }
 
-func (s *session) endSession(json.RawMessage) controlResult {
-	return controlResult{then: func() { s.leave(nil, errInterrupted) }}
-}
-
 // setModelRequest tries a named model with a call before it takes it (observed
 // with CLI 2.1.329).
 func (s *session) setModelRequest(raw json.RawMessage) controlResult {
 	var in struct{ Model string }
 	_ = json.Unmarshal(raw, &in) // no model means the session's first
 	if in.Model != "" {
-		r := modelRequest{model: in.Model, effort: "low", session: s.sid(), system: []json.RawMessage{textBlock(billingHeader)},
+		r := modelRequest{model: in.Model, effort: "low", session: s.id, system: []json.RawMessage{textBlock(billingHeader)},
 			messages: []wireMessage{{Role: "user", Content: []json.RawMessage{textBlock("Hi")}}}}
 		if _, err := s.api.try(s.ctx, r, true, silent{}); err != nil {
 			return controlResult{refused: err.Error(), code: "check_failed"}
@@ -229,29 +188,4 @@ func (s *session) setPermissionMode(raw json.RawMessage) controlResult {
 	return controlResult{payload: obj{"mode": mode}, then: func() {
 		s.emit(obj{"type": "system", "subtype": "status", "status": nil, "permissionMode": mode})
 	}}
-}
-
-func (s *session) cancelMessage(raw json.RawMessage) controlResult {
-	var in struct {
-		UUID string `json:"message_uuid"`
-	}
-	_ = json.Unmarshal(raw, &in) // no uuid cancels nothing
-	gone := in.UUID != "" && len(s.inbox.cancel(in.UUID)) > 0
-	return controlResult{payload: obj{"cancelled": gone}, then: func() {
-		if gone {
-			s.lifecycle(in.UUID, "cancelled")
-		}
-	}}
-}
-
-// mcpNotice takes a notification of one of the host's MCP servers.
-func (s *session) mcpNotice(raw json.RawMessage) controlResult {
-	var in struct {
-		Server  string `json:"server_name"`
-		Message struct{ Method string }
-	}
-	if json.Unmarshal(raw, &in) == nil && in.Message.Method == "notifications/tools/list_changed" {
-		return controlResult{payload: obj{}, then: func() { s.mcp.relist(s.ctx, in.Server) }}
-	}
-	return controlResult{payload: obj{}}
 }

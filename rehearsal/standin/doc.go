@@ -8,8 +8,11 @@
 // testdata run against both, so that it cannot drift unseen. Differences that are
 // meant: the init frame and the initialize response say `"stand_in":true`; there
 // are no background tasks, plugins, skills, MCP servers other than the host's,
-// settings files or tool search; set_model asks nobody whether the model exists; a
-// subagent has no Agent tool; the shell's directory does not outlive a Bash call.
+// settings files or tool search; a subagent has no Agent tool; the shell's directory
+// does not outlive a Bash call. Of options, control requests, hook answers and local
+// commands it knows what drives sessions makes use of: messages have no priority, no
+// session is forked or continued by another's name, outside of a terminal it speaks
+// stream-json alone, and what is wrong with a verdict it says in its own words.
 //
 // # Goroutines
 //

@@ -29,17 +29,11 @@ func (t *thread) cutOff(cause error, l *listener, tools bool) *ending {
 	if cause == errTerminated || t.sub != nil {
 		return end
 	}
-	if cause == errMadeWay && len(l.blocks) > 0 {
-		return &ending{reason: end.reason, stop: l.last} // no marker, and no error
-	}
 	shown := "null"
 	if l.last != "" {
 		shown = l.last
 	}
 	end.errors = []string{"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=" + shown}
-	if cause == errMadeWay {
-		return end // nothing was said yet: an error, but no marker
-	}
 	message := obj{"role": "user", "content": []obj{{"type": "text", "text": marker}}}
 	id := newUUID()
 	t.emit(obj{"type": "user", "uuid": id, "timestamp": now(), "message": message})

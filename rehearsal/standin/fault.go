@@ -84,11 +84,12 @@ type faults struct {
 	swallowed map[int]bool    // by place in the list
 	claims    map[string]bool // faults that this process has claimed, or found claimed
 
-	frozen  atomic.Bool
-	spun    atomic.Uint64
-	ballast []byte
-	stdin   io.Closer // of the host's pipes, where a fault closes them
-	stdout  io.Closer
+	deafened atomic.Bool // nothing more is read
+	frozen   atomic.Bool // nor written
+	spun     atomic.Uint64
+	ballast  []byte
+	stdin    io.Closer // of the host's pipes, where a fault closes them
+	stdout   io.Closer
 }
 
 func parseFaults(spec, once string) (*faults, error) {

@@ -49,18 +49,14 @@ func (h *hookSet) of(event, tool string) []hookMatcher {
 
 // hookAnswer is what a host's hook may say.
 type hookAnswer struct {
-	Continue      *bool  `json:"continue"`
-	StopReason    string `json:"stopReason"`
-	Decision      string `json:"decision"`
-	Reason        string `json:"reason"`
-	SystemMessage string `json:"systemMessage"`
-	Specific      struct {
+	Decision string `json:"decision"`
+	Reason   string `json:"reason"`
+	Specific struct {
 		Event             string          `json:"hookEventName"`
 		Permission        string          `json:"permissionDecision"`
 		PermissionReason  string          `json:"permissionDecisionReason"`
 		UpdatedInput      json.RawMessage `json:"updatedInput"`
 		AdditionalContext string          `json:"additionalContext"`
-		UpdatedOutput     json.RawMessage `json:"updatedToolOutput"`
 	} `json:"hookSpecificOutput"`
 
 	timedOut bool
@@ -78,20 +74,8 @@ func (a hookAnswer) invalid(event string) error {
 	return nil
 }
 
-func (a hookAnswer) stops() bool { return a.Continue != nil && !*a.Continue }
-
 // hookAnswers are the answers to one event, in order of registration.
 type hookAnswers []hookAnswer
-
-// stop returns the first answer that wants no continuation.
-func (as hookAnswers) stop() (reason string, ok bool) {
-	for _, a := range as {
-		if a.stops() {
-			return a.StopReason, true
-		}
-	}
-	return "", false
-}
 
 // block returns the reason of the first answer that blocks.
 func (as hookAnswers) block() (reason string, ok bool) {
@@ -167,9 +151,6 @@ func (t *thread) callHook(ctx context.Context, m hookMatcher, id, event string, 
 	}
 	switch {
 	case err == nil:
-		if a.SystemMessage != "" {
-			t.s.emit(obj{"type": "system", "subtype": "informational", "content": a.SystemMessage, "level": "info"})
-		}
 		return a
 	case errors.Is(err, errHookTimeout):
 		return hookAnswer{timedOut: true}
@@ -195,7 +176,7 @@ var bareEvents = []string{"SubagentStart", "PreCompact", "PostCompact", "Session
 func (t *thread) hookInput(event string, extra obj) obj {
 	s := t.s
 	in := obj{
-		"session_id": s.sid(), "transcript_path": s.main.tr.path, "cwd": s.cwd,
+		"session_id": s.id, "transcript_path": s.main.tr.path, "cwd": s.cwd,
 		"hook_event_name": event, "prompt_id": s.promptID(),
 	}
 	if !slices.Contains(bareEvents, event) {

@@ -14,8 +14,6 @@ type message struct {
 	merged   []string // uuids of messages that became one with this one
 	blocks   []json.RawMessage
 	content  json.RawMessage // as it was sent, for the replay
-	priority string          // "", next, later or now
-	noQuery  bool            // shouldQuery:false: keep it, ask no model
 	composed bool            // client_composed:true: no commands in it
 }
 
@@ -88,11 +86,7 @@ func (b *inbox) admit(uuid string) arrival {
 // push queues an admitted message.
 func (b *inbox) push(m message) {
 	b.mu.Lock()
-	if m.priority == "now" {
-		b.queue = append([]message{m}, b.queue...)
-	} else {
-		b.queue = append(b.queue, m)
-	}
+	b.queue = append(b.queue, m)
 	b.mu.Unlock()
 	b.hint()
 }
@@ -106,7 +100,7 @@ func (b *inbox) answered(uuid string) {
 
 // next waits for the messages of the next turn; none are left when it returns
 // nil. Messages that queued up while a turn ran are merged into one turn, except
-// commands and those of priority later.
+// commands.
 func (b *inbox) next(ctx context.Context) []message {
 	for {
 		b.mu.Lock()
@@ -142,9 +136,7 @@ func (b *inbox) take() []message {
 }
 
 // merges: only plain messages share a turn.
-func (m message) merges() bool {
-	return (m.priority == "" || m.priority == "next") && !m.noQuery && m.command() == ""
-}
+func (m message) merges() bool { return m.command() == "" }
 
 // fold takes the messages that join the running turn after a tool.
 func (b *inbox) fold() []message {
@@ -161,13 +153,6 @@ func (b *inbox) fold() []message {
 	return in
 }
 
-// urgent tells whether a message of priority now waits.
-func (b *inbox) urgent() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.queue) > 0 && b.queue[0].priority == "now"
-}
-
 // waiting lists the uuids in the queue.
 func (b *inbox) waiting() []string {
 	b.mu.Lock()
@@ -181,21 +166,12 @@ func (b *inbox) waiting() []string {
 	return ids
 }
 
-// cancel takes messages out of the queue, all of them if no uuid is given, and
-// returns the uuids it found.
-func (b *inbox) cancel(uuids ...string) []string {
+// cancel empties the queue and returns the uuids that were in it.
+func (b *inbox) cancel() []string {
+	gone := b.waiting()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	gone := []string{}
-	b.queue = slices.DeleteFunc(b.queue, func(m message) bool {
-		if len(uuids) > 0 && !slices.Contains(uuids, m.uuid) {
-			return false
-		}
-		if m.uuid != "" {
-			gone = append(gone, m.uuid)
-		}
-		return true
-	})
+	b.queue = slices.DeleteFunc(b.queue, func(m message) bool { return m.uuid == "" || slices.Contains(gone, m.uuid) })
 	return gone
 }
 

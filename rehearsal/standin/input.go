@@ -26,9 +26,7 @@ type inbound struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
-	Priority    string `json:"priority"`
-	ShouldQuery *bool  `json:"shouldQuery"`
-	Composed    bool   `json:"client_composed"`
+	Composed bool `json:"client_composed"`
 }
 
 // read takes lines from stdin until it ends or one is malformed. It never waits
@@ -37,7 +35,9 @@ func (s *session) read(stdin io.Reader) {
 	r := bufio.NewReader(stdin) // lines are unbounded: 120 MB were seen to work
 	for {
 		line, err := r.ReadBytes('\n')
-		s.faults.heldUp()
+		if s.faults.deafened.Load() {
+			hang()
+		}
 		if errors.Is(err, os.ErrClosed) { // by ourselves: no end of input
 			<-s.ctx.Done()
 			return
@@ -127,8 +127,7 @@ func (s *session) userMessage(in inbound) error {
 	if err != nil {
 		return errors.New("Error: Expected message content to be a string or a list of blocks")
 	}
-	m := message{uuid: in.UUID, blocks: blocks, content: in.Message.Content, priority: in.Priority,
-		noQuery: in.ShouldQuery != nil && !*in.ShouldQuery, composed: in.Composed}
+	m := message{uuid: in.UUID, blocks: blocks, content: in.Message.Content, composed: in.Composed}
 	if len(m.content) == 0 {
 		m.content = json.RawMessage(`""`)
 	}
@@ -137,7 +136,7 @@ func (s *session) userMessage(in inbound) error {
 	}
 	arrival := s.inbox.admit(m.uuid)
 	if arrival != welcome {
-		s.diary.message("dropped", s.sid(), m)
+		s.diary.message("dropped", s.id, m)
 	}
 	switch arrival {
 	case repeated:
@@ -152,11 +151,8 @@ func (s *session) userMessage(in inbound) error {
 	}
 	s.setState(s.stateWhenAsked())
 	s.lifecycle(m.uuid, "queued")
-	s.transcript().note(obj{"type": "queue-operation", "operation": "enqueue", "timestamp": now(), "content": m.text()})
+	s.main.tr.note(obj{"type": "queue-operation", "operation": "enqueue", "timestamp": now(), "content": m.text()})
 	s.inbox.push(m)
-	if t := s.currentTurn(); t != nil && m.priority == "now" {
-		t.makeWay()
-	}
 	return nil
 }
 

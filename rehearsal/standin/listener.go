@@ -3,7 +3,6 @@ package standin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -56,7 +55,10 @@ func (l *listener) block(block json.RawMessage) {
 		t.sub.calls(l.a.opening, use.Input)
 		t.progress(use)
 	}
-	if t.sub == nil || isUse || t.s.forwardText {
+	if isUse {
+		t.s.faults.toolComes()
+	}
+	if t.sub == nil || isUse {
 		frame := obj{"type": "assistant", "uuid": b.uuid, "timestamp": now(), "message": l.message(block), "request_id": l.a.requestID}
 		if tl := findTool(t.toolset(), use.Name); isUse && tl != nil && tl.server != "" {
 			frame["tool_use_meta"] = []obj{{"id": use.ID, "display_name": displayName(use.Name), "server_display_name": tl.server,
@@ -144,6 +146,3 @@ func (l *listener) closeStream() {
 		l.event(json.RawMessage(e))
 	}
 }
-
-// errMadeWay: a message of priority now ends the turn.
-var errMadeWay = errors.New("made way for an urgent message")

@@ -4,13 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // commandNames are the slash commands that run locally.
-var commandNames = []string{"clear", "compact", "context", "cost", "help", "model", "usage"}
+var commandNames = []string{"compact", "cost"}
 
 // command is the local command the message calls, or "". Machine-made text
 // (client_composed) calls none.
@@ -30,23 +29,7 @@ func (m message) command() string {
 func (s *session) runCommand(ctx context.Context, t *turn, name string) string {
 	m := t.message
 	_, args, _ := strings.Cut(m.text(), " ")
-	var text string
-	switch name {
-	case "cost", "usage":
-		text = s.ledger.text()
-	case "context":
-		u := s.contextUsage()
-		text = fmt.Sprintf("## Context Usage\n\n**Model:** %s  \n**Tokens:** %v / %v (%v%%)\n", s.currentModel(), u["totalTokens"], u["maxTokens"], u["percentage"])
-	case "model":
-		if args == "" {
-			text = "Current model: `" + s.currentModel() + "`"
-		} else {
-			s.setModel(args)
-			text = "Set model to " + s.currentModel()
-		}
-	case "help":
-		text = "/help isn't available in this environment."
-	case "compact":
+	if name == "compact" {
 		filled := 0
 		if last := s.ledger.last(); last != nil {
 			filled = last.context()
@@ -54,13 +37,10 @@ func (s *session) runCommand(ctx context.Context, t *turn, name string) string {
 		s.main.compact(ctx, "manual", filled)
 		s.recordCommand(m, name, args, "Compacted")
 		return ""
-	case "clear":
-		s.recordCommand(m, name, args, "")
-		return ""
 	}
-	frame := obj{"type": "assistant", "message": syntheticMessage(text, "end_turn"),
-		"local_command_source": "<local-command-stdout>" + text + "</local-command-stdout>", "timestamp": now()}
-	s.main.emit(frame)
+	text := s.ledger.text()
+	s.main.emit(obj{"type": "assistant", "message": syntheticMessage(text, "end_turn"),
+		"local_command_source": "<local-command-stdout>" + text + "</local-command-stdout>", "timestamp": now()})
 	s.recordCommand(m, name, args, text)
 	return text
 }
@@ -80,26 +60,6 @@ func (s *session) recordCommand(m message, name, args, output string) {
 		"content": "<local-command-stdout>" + output + "</local-command-stdout>"})
 }
 
-// clear begins a new conversation in the same process, under a new session id.
-func (s *session) clear(ctx context.Context, m message) {
-	s.main.hook(ctx, "SessionEnd", "", obj{"reason": "clear"})
-	fresh, conversation := newUUID(), newUUID() // two ids, observed with CLI 2.1.329
-	s.emit(obj{"type": "conversation_reset", "uuid": conversation, "new_conversation_id": conversation, "trigger": "clear", "user_message_uuid": m.uuid})
-	old := s.main.tr
-	old.close()
-	path := ""
-	if old.path != "" {
-		path = filepath.Join(filepath.Dir(old.path), fresh+".jsonl")
-	}
-	s.mu.Lock()
-	s.id, s.snapshot, s.main.tr = fresh, nil, newTranscript(path, s.cwd, fresh, "")
-	s.mu.Unlock()
-	s.main.hist.replace(nil)
-	s.introduced = false
-	s.ledger.forgetContext()
-	s.main.hook(ctx, "SessionStart", "", obj{"source": "clear"})
-}
-
 // setModel changes the model from the next call on; the change is in the stream
 // and in the history.
 func (s *session) setModel(name string) {
@@ -115,5 +75,5 @@ func (s *session) setModel(name string) {
 	id := newUUID()
 	s.emit(obj{"type": "user", "uuid": id, "isReplay": true, "parent_tool_use_id": nil, "message": obj{"role": "user", "content": text}})
 	s.main.hist.add(entry{role: "user", blocks: []json.RawMessage{textBlock(text)}})
-	s.transcript().link(obj{"type": "user", "uuid": id, "message": obj{"role": "user", "content": text}})
+	s.main.tr.link(obj{"type": "user", "uuid": id, "message": obj{"role": "user", "content": text}})
 }

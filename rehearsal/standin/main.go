@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,13 +50,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 		return 1
 	}
 	event := "start"
-	if f.has("--resume") || f.has("--continue") {
+	if f.has("--resume") {
 		event = "resume"
 	}
 	cwd, _ := os.Getwd()
-	s.diary.note(event, s.sid(), obj{"argv": args, "cwd": cwd})
+	s.diary.note(event, s.id, obj{"argv": args, "cwd": cwd})
 	code := s.serve(faults.input(stdin))
-	s.diary.note("exit", s.sid(), nil)
+	s.diary.note("exit", s.id, nil)
 	return code
 }
 
@@ -77,7 +75,6 @@ func (s *session) refuseStart(err error) {
 	fmt.Fprintln(s.stderr, err)
 	var e *startError
 	if errors.As(err, &e) && (e.shown || s.env.on("CLAUDE_CODE_STARTUP_FAILURE_RESULTS")) {
-		s.format = "stream-json"
 		s.emit(obj{"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0, "stop_reason": nil,
 			"duration_ms": 0, "duration_api_ms": 0, "total_cost_usd": 0, "usage": usage{}.full(), "modelUsage": obj{},
 			"permission_denials": []obj{}, "errors": []string{e.text}, "result_index": 0})
@@ -98,8 +95,8 @@ func (s *session) prepare() error {
 	if bypass && isRoot() && !s.env.on("IS_SANDBOX") && !s.env.on("CLAUDE_CODE_BUBBLEWRAP") {
 		return &startError{text: "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"}
 	}
-	if err := s.checkFormats(); err != nil {
-		return err
+	if !s.typed && (f.get("--input-format") != "stream-json" || f.get("--output-format") != "stream-json" || !f.has("--verbose")) {
+		return &startError{text: "Error: the stand-in has a terminal, or --input-format stream-json --output-format stream-json --verbose"}
 	}
 	if raw := f.get("--json-schema"); raw != "" {
 		if !json.Valid([]byte(raw)) {
@@ -115,23 +112,6 @@ func (s *session) prepare() error {
 	return s.openSession()
 }
 
-func (s *session) checkFormats() error {
-	f := s.flags
-	s.format = f.get("--output-format")
-	if s.format == "" {
-		s.format = "text"
-	}
-	switch {
-	case !slices.Contains([]string{"text", "json", "stream-json"}, s.format):
-		return &startError{text: "error: option '--output-format <format>' argument '" + s.format + "' is invalid. Allowed choices are text, json, stream-json."}
-	case f.get("--input-format") == "stream-json" && s.format != "stream-json":
-		return &startError{text: "Error: --input-format=stream-json requires output-format=stream-json."}
-	case s.format == "stream-json" && !f.has("--verbose"):
-		return &startError{text: "Error: When using --print, --output-format=stream-json requires --verbose"}
-	}
-	return nil
-}
-
 // configure fills in all that needs no file.
 func (s *session) configure(bypass bool) {
 	f := s.flags
@@ -139,7 +119,7 @@ func (s *session) configure(bypass bool) {
 	s.host = newHost(s.emit)
 	s.ledger = newLedger(s.env)
 	s.api = newAPIClient(s.env)
-	s.mcp = &mcpServers{host: s.host, env: s.env}
+	s.mcp = &mcpServers{host: s.host}
 	mode := f.get("--permission-mode")
 	switch {
 	case f.has("--dangerously-skip-permissions"):
@@ -153,7 +133,6 @@ func (s *session) configure(bypass bool) {
 	s.builtin = chooseBuiltins(f, s.perms, s.env)
 	s.promptsOnStdio = f.get("--permission-prompt-tool") == "stdio"
 	s.partialMessages, s.replays = f.has("--include-partial-messages"), f.has("--replay-user-messages")
-	s.forwardText = f.has("--forward-subagent-text")
 	s.stateEvents = s.env.on("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS")
 	s.modelName = resolveModel(f.get("--model"))
 	s.firstModel = s.modelName
@@ -162,7 +141,6 @@ func (s *session) configure(bypass bool) {
 	}
 	s.systemText, s.appendText = f.get("--system-prompt"), f.get("--append-system-prompt")
 	// A value that is no number sets no limit.
-	s.maxTurns, _ = strconv.Atoi(f.get("--max-turns"))
 	s.maxBudget, _ = strconv.ParseFloat(f.get("--max-budget-usd"), 64)
 }
 
@@ -175,22 +153,14 @@ func (s *session) openSession() error {
 	}
 	path := filepath.Join(s.env.configDir(), "projects", munge(s.cwd))
 	var seen map[string]bool
-	if f.has("--resume") || f.has("--continue") {
-		from, old, err := s.findPast()
-		if err != nil {
-			return err
+	if f.has("--resume") {
+		s.id = f.get("--resume")
+		from, ok := findTranscript(s.env, s.id)
+		if !ok {
+			return &startError{text: "No conversation found with session ID: " + s.id, shown: true}
 		}
-		if s.id == "" && f.has("--fork-session") {
-			s.id = newUUID()
-		}
-		if f.has("--fork-session") {
-			path = filepath.Join(path, s.id+".jsonl")
-			if err := forkTranscript(from, path, s.id); err != nil {
-				return &startError{text: "Error: " + err.Error()}
-			}
-		} else {
-			s.id, path = old, from
-		}
+		path = from
+		var err error
 		if s.past, err = readPast(path); errors.Is(err, errNoConversation) {
 			return &startError{text: "No conversation found with session ID: " + s.id, shown: true}
 		} else if err != nil {
@@ -226,21 +196,6 @@ func (s *session) openSession() error {
 	return nil
 }
 
-// findPast finds the session to resume.
-func (s *session) findPast() (path, id string, err error) {
-	id = s.flags.get("--resume")
-	if s.flags.has("--continue") || id == "" {
-		if path, id, ok := newestTranscript(s.env, s.cwd); ok {
-			return path, id, nil
-		}
-		return "", "", &startError{text: "No conversation found to continue", shown: true}
-	}
-	if path, ok := findTranscript(s.env, id); ok {
-		return path, id, nil
-	}
-	return "", "", &startError{text: "No conversation found with session ID: " + id, shown: true}
-}
-
 // serve runs the session with its reader and its signal watcher.
 func (s *session) serve(stdin io.Reader) int {
 	stopWatching := s.watchSignals()
@@ -248,36 +203,12 @@ func (s *session) serve(stdin io.Reader) int {
 	if s.typed {
 		s.welcome()
 		go s.readTyped(stdin) // ends with the terminal
-	} else if s.flags.get("--input-format") == "stream-json" {
+	} else {
 		go s.read(stdin) // ends with stdin, see the package comment
-	} else if err := s.readPrompt(stdin); err != nil {
-		fmt.Fprintln(s.stderr, err)
-		s.out.close(drainTime)
-		return 1
 	}
 	code := s.run()
 	s.out.close(drainTime)
 	return code
-}
-
-// readPrompt takes the one message of a run without stream input: the argument,
-// else all of stdin.
-func (s *session) readPrompt(stdin io.Reader) error {
-	text := s.flags.prompt
-	if text == "" {
-		raw, err := io.ReadAll(stdin)
-		if err != nil {
-			return fmt.Errorf("Error: read prompt: %w", err)
-		}
-		text = strings.TrimSpace(string(raw))
-	}
-	if text == "" {
-		return errors.New("Error: Input must be provided either through stdin or as a prompt argument when using --print")
-	}
-	s.inbox.push(message{blocks: []json.RawMessage{textBlock(text)}, content: encode(text)})
-	s.host.close()
-	s.inbox.close()
-	return nil
 }
 
 // watchSignals reacts to signals until the function it returns is called. A

@@ -15,7 +15,6 @@ import (
 // mcpServers are the MCP servers of the host, reached through mcp_message.
 type mcpServers struct {
 	host *host
-	env  environ
 	wait sync.WaitGroup // handshakes under way
 
 	mu      sync.Mutex
@@ -24,16 +23,15 @@ type mcpServers struct {
 
 // mcpServer is one of them. Its fields are guarded by mcpServers.mu.
 type mcpServer struct {
-	name    string
-	status  string // pending, connected or failed
-	info    json.RawMessage
-	tools   []*tool
-	nextID  int
-	timeout time.Duration // of a call; 0 = none
+	name   string
+	status string // pending, connected or failed
+	info   json.RawMessage
+	tools  []*tool
+	nextID int
 }
 
 // connect begins a handshake with every server that is new.
-func (m *mcpServers) connect(ctx context.Context, names []string, timeouts map[string]time.Duration) {
+func (m *mcpServers) connect(ctx context.Context, names []string) {
 	for _, name := range names {
 		m.mu.Lock()
 		if m.servers == nil {
@@ -43,10 +41,7 @@ func (m *mcpServers) connect(ctx context.Context, names []string, timeouts map[s
 			m.mu.Unlock()
 			continue
 		}
-		sv := &mcpServer{name: name, status: "pending", timeout: timeouts[name]}
-		if ms := m.env.number("MCP_TOOL_TIMEOUT", 0); sv.timeout == 0 {
-			sv.timeout = time.Duration(ms) * time.Millisecond
-		}
+		sv := &mcpServer{name: name, status: "pending"}
 		m.servers[name] = sv
 		m.mu.Unlock()
 		m.wait.Go(func() { m.shakeHands(ctx, sv) })
@@ -126,23 +121,6 @@ func (m *mcpServers) list(ctx context.Context, sv *mcpServer) ([]*tool, error) {
 	return out, nil
 }
 
-// relist asks a server for its tools again (notifications/tools/list_changed).
-func (m *mcpServers) relist(ctx context.Context, name string) {
-	m.mu.Lock()
-	sv := m.servers[name]
-	m.mu.Unlock()
-	if sv == nil {
-		return
-	}
-	m.wait.Go(func() {
-		if tools, err := m.list(ctx, sv); err == nil {
-			m.mu.Lock()
-			sv.tools = tools
-			m.mu.Unlock()
-		}
-	})
-}
-
 func envelope(server string, message obj) obj {
 	return obj{"subtype": "mcp_message", "server_name": server, "message": message}
 }
@@ -198,12 +176,6 @@ func mcpCall(ctx context.Context, t *thread, c toolCall) toolResult {
 	m.mu.Lock()
 	sv := m.servers[parts[1]]
 	m.mu.Unlock()
-	if sv.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, sv.timeout,
-			fmt.Errorf("MCP server %q tool %q timed out after %s", parts[1], parts[2], sv.timeout))
-		defer cancel()
-	}
 	var res mcpResult
 	err := m.request(ctx, sv, "tools/call", obj{
 		"name": parts[2], "arguments": c.Input, "_meta": obj{"claudecode/toolUseId": c.ID},
@@ -215,9 +187,8 @@ func mcpCall(ctx context.Context, t *thread, c toolCall) toolResult {
 }
 
 type mcpResult struct {
-	Content    []json.RawMessage `json:"content"`
-	Structured json.RawMessage   `json:"structuredContent"`
-	IsError    bool              `json:"isError"`
+	Content []json.RawMessage `json:"content"`
+	IsError bool              `json:"isError"`
 }
 
 func (r mcpResult) toolResult(name string) toolResult {
@@ -231,8 +202,6 @@ func (r mcpResult) toolResult(name string) toolResult {
 	switch {
 	case r.IsError:
 		return failed("%s", strings.Join(texts, "\n"))
-	case len(r.Structured) > 0 && string(r.Structured) != "null":
-		return toolResult{content: string(r.Structured)}
 	case len(r.Content) == 0:
 		return toolResult{content: "(" + name + " completed with no output)"}
 	}

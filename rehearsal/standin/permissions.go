@@ -126,32 +126,6 @@ func (p *permissions) setMode(mode string) (code, message string) {
 	return "", ""
 }
 
-// update applies the updatedPermissions of an answer.
-func (p *permissions) update(raw []json.RawMessage) {
-	for _, r := range raw {
-		var u struct {
-			Type, Behavior, Mode string
-			Rules                []struct{ ToolName, RuleContent string }
-		}
-		if json.Unmarshal(r, &u) != nil {
-			continue
-		}
-		if u.Type == "setMode" {
-			p.setMode(u.Mode)
-		}
-		p.mu.Lock()
-		for _, x := range u.Rules {
-			switch new := (rule{canonicalTool(x.ToolName), x.RuleContent}); {
-			case u.Type == "addRules" && u.Behavior == "allow":
-				p.allow = append(p.allow, new)
-			case u.Type == "addRules" && u.Behavior == "deny":
-				p.deny = append(p.deny, new)
-			}
-		}
-		p.mu.Unlock()
-	}
-}
-
 // removed tells whether a deny rule takes the tool away altogether.
 func (p *permissions) removed(tool string) bool {
 	p.mu.Lock()

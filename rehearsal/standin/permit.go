@@ -15,9 +15,6 @@ func (r *toolRun) permit(tl *tool, c toolCall) (toolCall, *ruling, *toolResult) 
 	t := r.t
 	as := t.hook(r.ctx, "PreToolUse", c.Name, obj{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": c.ID})
 	r.remember("PreToolUse", c.Name, as)
-	if _, ok := as.stop(); ok {
-		t.turn.stopByHook() // the tool runs all the same (observed with CLI 2.1.329)
-	}
 	for _, a := range as {
 		if len(a.Specific.UpdatedInput) > 0 {
 			c.Input = a.Specific.UpdatedInput
@@ -75,11 +72,10 @@ func (r *toolRun) deny(c toolCall, rule ruling) (toolCall, *ruling, *toolResult)
 
 // permissionAnswer is the host's answer to can_use_tool.
 type permissionAnswer struct {
-	Behavior           string            `json:"behavior"`
-	UpdatedInput       json.RawMessage   `json:"updatedInput"`
-	UpdatedPermissions []json.RawMessage `json:"updatedPermissions"`
-	Message            string            `json:"message"`
-	Interrupt          bool              `json:"interrupt"`
+	Behavior     string          `json:"behavior"`
+	UpdatedInput json.RawMessage `json:"updatedInput"`
+	Message      string          `json:"message"`
+	Interrupt    bool            `json:"interrupt"`
 }
 
 func (r *toolRun) askHost(tl *tool, c toolCall, rule ruling) (toolCall, *ruling, *toolResult) {
@@ -91,7 +87,7 @@ func (r *toolRun) askHost(tl *tool, c toolCall, rule ruling) (toolCall, *ruling,
 	if err == nil {
 		_ = json.Unmarshal(body, &a) // a wrong shape has no behavior, see below
 	}
-	s.diary.note("permission", s.sid(), obj{"tool": c.Name, "behavior": a.Behavior})
+	s.diary.note("permission", s.id, obj{"tool": c.Name, "behavior": a.Behavior})
 	var refused *refusal
 	other := ruling{behavior: "deny", source: "config", reasonType: "other"}
 	switch {
@@ -105,7 +101,6 @@ func (r *toolRun) askHost(tl *tool, c toolCall, rule ruling) (toolCall, *ruling,
 		other.message = "Tool permission request failed: Error: " + refused.text
 		return r.deny(c, other)
 	case a.Behavior == "allow":
-		s.perms.update(a.UpdatedPermissions)
 		if in := bytes.TrimSpace(a.UpdatedInput); len(in) > 0 && in[0] == '{' {
 			c.Input = in
 		}

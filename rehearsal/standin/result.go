@@ -24,7 +24,7 @@ func (s *session) finish(t *turn, out outcome) {
 	maps.Copy(o, s.ledger.report())
 	s.describeEnd(o, t, out)
 	state := "completed"
-	if out.isError && out.reason != "max_turns" || strings.HasPrefix(out.reason, "aborted_") {
+	if out.isError || strings.HasPrefix(out.reason, "aborted_") {
 		state = "cancelled"
 	}
 	for _, id := range folded {
@@ -36,7 +36,7 @@ func (s *session) finish(t *turn, out outcome) {
 	all := t.all
 	t.mu.Unlock()
 	for _, m := range all {
-		s.diary.message("ended", s.sid(), m)
+		s.diary.message("ended", s.id, m)
 	}
 	s.emitResult(o)
 	for _, id := range uuids[:len(uuids)-len(folded)] {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sort"
 )
 
 // Texts that a resume puts into a conversation that was cut off (CLI 2.1.329).
@@ -82,24 +81,6 @@ func findTranscript(env environ, session string) (string, bool) {
 		return "", false
 	}
 	return m[0], true
-}
-
-// newestTranscript finds the session that --continue means.
-func newestTranscript(env environ, cwd string) (path, session string, ok bool) {
-	m, _ := filepath.Glob(filepath.Join(env.configDir(), "projects", munge(cwd), "*.jsonl"))
-	if len(m) == 0 {
-		return "", "", false
-	}
-	age := func(p string) int64 {
-		st, err := os.Stat(p)
-		if err != nil {
-			return 0
-		}
-		return st.ModTime().UnixNano()
-	}
-	sort.Slice(m, func(i, j int) bool { return age(m[i]) > age(m[j]) })
-	base := filepath.Base(m[0])
-	return m[0], base[:len(base)-len(".jsonl")], true
 }
 
 var errNoConversation = errors.New("no conversation")
@@ -299,38 +280,4 @@ func toolIDs(block json.RawMessage) (id string, result bool) {
 		return b.UseID, true
 	}
 	return "", false
-}
-
-// forkTranscript copies a session's file under a new id, all lines rewritten to
-// it; the old file stays as it is.
-func forkTranscript(from, to, session string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return fmt.Errorf("fork session: %w", err)
-	}
-	defer in.Close()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fmt.Errorf("fork session: %w", err)
-	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("fork session: %w", err)
-	}
-	defer out.Close()
-	w := bufio.NewWriter(out)
-	for r := bufio.NewReader(in); ; {
-		raw, readErr := r.ReadBytes('\n')
-		line := map[string]json.RawMessage{}
-		if json.Unmarshal(raw, &line) == nil {
-			line["sessionId"] = encode(session)
-			w.Write(append(encode(line), '\n'))
-		}
-		if readErr != nil {
-			break
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("fork session: %w", err)
-	}
-	return nil
 }

@@ -112,14 +112,9 @@ func runGrep(ctx context.Context, t *thread, c toolCall) toolResult {
 	var in struct {
 		Pattern, Path, Glob string
 		Mode                string `json:"output_mode"`
-		FoldCase            bool   `json:"-i"`
-		Head                int    `json:"head_limit"`
 	}
 	if err := json.Unmarshal(c.Input, &in); err != nil {
 		return failed("%v", err)
-	}
-	if in.FoldCase {
-		in.Pattern = "(?i)" + in.Pattern
 	}
 	re, err := regexp.Compile(in.Pattern)
 	if err != nil {
@@ -129,20 +124,16 @@ func runGrep(ctx context.Context, t *thread, c toolCall) toolResult {
 	if err != nil {
 		return failed("invalid glob: %v", err)
 	}
-	limit := searchCap
-	if in.Head > 0 {
-		limit = in.Head
-	}
 	var hits []grepHit
 	files := []string{}
 	search := func(path, rel string) bool {
 		if in.Glob != "" && !only.MatchString(rel) && !only.MatchString(filepath.Base(rel)) {
 			return true
 		}
-		if found := grepFile(path, rel, re, limit-len(hits)); len(found) > 0 {
+		if found := grepFile(path, rel, re, searchCap-len(hits)); len(found) > 0 {
 			hits, files = append(hits, found...), append(files, rel)
 		}
-		return len(hits) < limit
+		return len(hits) < searchCap
 	}
 	root := t.s.abs(in.Path)
 	if st, err := os.Stat(root); err == nil && st.Mode().IsRegular() {
@@ -179,8 +170,6 @@ func grepResult(mode string, hits []grepHit, files []string) toolResult {
 		text := strings.Join(lines, "\n")
 		return toolResult{content: text, detail: obj{"mode": mode, "numFiles": 0, "filenames": []string{},
 			"content": text, "numLines": len(lines), "totalLines": len(lines)}}
-	case mode == "count" && len(hits) > 0:
-		return toolResult{content: fmt.Sprintf("Found %d occurrences across %d files", len(hits), len(files))}
 	case len(hits) == 0:
 		return toolResult{content: "No files found"}
 	}

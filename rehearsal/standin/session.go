@@ -11,6 +11,7 @@ import (
 
 // session is one running stand-in.
 type session struct {
+	id     string
 	flags  flags
 	env    environ
 	cwd    string
@@ -34,12 +35,9 @@ type session struct {
 	promptsOnStdio  bool // permission questions go to the host
 	partialMessages bool
 	replays         bool
-	forwardText     bool
 	stateEvents     bool
-	format          string       // of the output
 	typed           bool         // a person types, in a terminal
 	breaks          atomic.Int32 // Ctrl-C since the last line
-	maxTurns        int
 	maxBudget       float64
 	past            *past // of a resumed session, until the first turn closes it
 	introduced      bool  // the conversation has its environment message
@@ -49,7 +47,6 @@ type session struct {
 	aside  sync.WaitGroup // control requests that take time
 
 	mu          sync.Mutex
-	id          string
 	prompt      string // promptId of the turn
 	modelName   string
 	firstModel  string
@@ -58,7 +55,6 @@ type session struct {
 	appendText  string
 	snapshot    []json.RawMessage // system prompt of the resumed session
 	schema      *verdictSchema
-	agents      map[string]agentDef
 	current     *turn
 	state       string // running, requires_action or idle
 	questions   int    // permission questions open
@@ -71,20 +67,6 @@ type session struct {
 type verdictSchema struct {
 	raw   json.RawMessage
 	check *schema
-}
-
-func (s *session) sid() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.id
-}
-
-// transcript is the main one. Turns use it directly; it changes only between
-// them, with /clear, which is why others must ask here.
-func (s *session) transcript() *transcript {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.main.tr
 }
 
 func (s *session) promptID() string {
@@ -111,13 +93,6 @@ func (s *session) verdictSchema() *verdictSchema {
 	return s.schema
 }
 
-func (s *session) agentDef(kind string) (agentDef, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d, ok := s.agents[kind]
-	return d, ok
-}
-
 // The first blocks of every system prompt: a billing header, as the CLI sends it,
 // and who speaks.
 const (
@@ -131,11 +106,7 @@ const (
 // system is the system prompt of a request.
 func (s *session) system(sub *subagent) []json.RawMessage {
 	if sub != nil {
-		text := agentPrompt
-		if sub.prompt != "" {
-			text = sub.prompt
-		}
-		return []json.RawMessage{textBlock(billingHeader + " cc_is_subagent=true;"), textBlock(identity), textBlock(text)}
+		return []json.RawMessage{textBlock(billingHeader + " cc_is_subagent=true;"), textBlock(identity), textBlock(agentPrompt)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +131,7 @@ func (s *session) emit(o obj) {
 		if _, ok := o["uuid"]; !ok {
 			o["uuid"] = newUUID()
 		}
-		o["session_id"] = s.sid()
+		o["session_id"] = s.id
 		if o["subtype"] == "init" {
 			if other, ok := s.faults.otherSession(); ok {
 				o["session_id"] = other
@@ -168,17 +139,12 @@ func (s *session) emit(o obj) {
 		}
 	}
 	switch {
-	case s.format == "stream-json":
+	case !s.typed:
 		s.out.write(encode(o))
-	case kind != "result":
-	case s.format == "json":
-		s.out.write(encode(o))
-	default:
+	case kind == "result":
 		text, _ := o["result"].(string)
 		s.out.write([]byte(text))
-		if s.typed {
-			s.out.write([]byte(terminalPrompt))
-		}
+		s.out.write([]byte(terminalPrompt))
 	}
 }
 

@@ -90,6 +90,16 @@ func hang() {
 	}
 }
 
+// toolComes is called before the frame of a tool_use is written: a host that answers it
+// at once must find nobody who reads, if that is the fault.
+func (f *faults) toolComes() {
+	for _, name := range []string{"hang", "spin"} {
+		if _, ok := f.now(name); ok {
+			f.deafened.Store(true)
+		}
+	}
+}
+
 // freeze: from here on nothing is read and nothing written.
 func (f *faults) freeze() { f.frozen.Store(true) }
 
@@ -182,7 +192,7 @@ const fillSteps = 16
 
 // fill grows the output file of a task that does not exist.
 func fill(s *session, n int64, sparse bool) {
-	dir := filepath.Join(s.env.tempDir(), "claude-"+strconv.Itoa(os.Getuid()), munge(s.cwd), s.sid(), "tasks")
+	dir := filepath.Join(s.env.tempDir(), "claude-"+strconv.Itoa(os.Getuid()), munge(s.cwd), s.id, "tasks")
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
 		err = fillFile(filepath.Join(dir, "bfault.output"), n, sparse)

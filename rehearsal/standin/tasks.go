@@ -65,7 +65,7 @@ func isTaskTool(name string) bool {
 }
 
 func (s *session) taskDir() string {
-	return filepath.Join(s.env.configDir(), "tasks", s.sid())
+	return filepath.Join(s.env.configDir(), "tasks", s.id)
 }
 
 // tasks reads the list, in the order of the ids.

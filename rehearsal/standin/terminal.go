@@ -28,7 +28,7 @@ const (
 
 // welcome shows what was said last.
 func (s *session) welcome() {
-	s.out.write([]byte("Claude Code stand-in, session " + s.sid() + "; /exit leaves"))
+	s.out.write([]byte("Claude Code stand-in, session " + s.id + "; /exit leaves"))
 	entries := s.main.hist.entries // nobody else has it yet
 	for i := len(entries) - 1; i >= 0; i-- {
 		if text := (message{blocks: entries[i].blocks}).text(); entries[i].role == "assistant" && text != "" {

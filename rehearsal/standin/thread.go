@@ -53,7 +53,7 @@ func (t *thread) environment() {
 func (t *thread) request() modelRequest {
 	r := modelRequest{
 		model: strings.TrimSuffix(t.model(), "[1m]"), effort: t.s.effort(), system: t.s.system(t.sub),
-		tools: specs(t.toolset()), messages: t.hist.messages(), session: t.s.sid(),
+		tools: specs(t.toolset()), messages: t.hist.messages(), session: t.s.id,
 	}
 	if t.sub != nil {
 		r.agent = t.sub.id
@@ -63,8 +63,8 @@ func (t *thread) request() modelRequest {
 
 // converse calls the model and runs its tools until the turn is over.
 func (t *thread) converse(ctx context.Context) ending {
-	for calls := 1; ; calls++ {
-		if end := t.before(ctx, calls); end != nil {
+	for {
+		if end := t.before(ctx); end != nil {
 			return *end
 		}
 		run := newToolRun(ctx, t)
@@ -98,14 +98,10 @@ func (t *thread) converse(ctx context.Context) ending {
 }
 
 // before checks what can keep the model from being called at all.
-func (t *thread) before(ctx context.Context, calls int) *ending {
+func (t *thread) before(ctx context.Context) *ending {
 	s := t.s
 	if t.sub != nil {
 		return nil
-	}
-	if s.maxTurns > 0 && calls > s.maxTurns {
-		return &ending{subtype: "error_max_turns", reason: "max_turns", isError: true, stop: "tool_use",
-			errors: []string{fmt.Sprintf("Reached maximum number of turns (%d)", s.maxTurns)}}
 	}
 	if end := s.overBudget(); end != nil {
 		return end
@@ -169,11 +165,9 @@ func (t *thread) after(ctx context.Context, a *answer, tools int) *ending {
 	s := t.s
 	v := t.turn.verdictState()
 	switch {
-	case v.hookStopped:
-		return &ending{reason: "hook_stopped", stop: a.stopReason}
 	case len(v.accepted) > 0:
-		if end, on := t.stopHooks(ctx, a); on || end != nil {
-			return end
+		if t.stopHooks(ctx, a) {
+			return nil
 		}
 		return &ending{reason: "completed", stop: a.stopReason, text: string(v.accepted)}
 	case v.refusals >= maxVerdictAttempts:
@@ -183,9 +177,6 @@ func (t *thread) after(ctx context.Context, a *answer, tools int) *ending {
 	if end := s.overBudget(); end != nil {
 		end.stop = a.stopReason
 		return end
-	}
-	if s.inbox.urgent() {
-		return &ending{reason: "aborted_tools", stop: a.stopReason}
 	}
 	t.fold(ctx)
 	return nil
@@ -208,18 +199,18 @@ func (t *thread) answered(ctx context.Context, a *answer) *ending {
 	if enforced {
 		t.inject(enforceText)
 	}
-	end, on := t.stopHooks(ctx, a)
+	on := t.stopHooks(ctx, a)
 	if enforced {
 		t.turn.setStopActive()
 	}
-	if end != nil || on || enforced {
-		return end
+	if on || enforced {
+		return nil
 	}
 	return &ending{reason: "completed", stop: a.stopReason, text: text}
 }
 
 // stopHooks asks the Stop (or SubagentStop) hooks; on means the model goes on.
-func (t *thread) stopHooks(ctx context.Context, a *answer) (end *ending, on bool) {
+func (t *thread) stopHooks(ctx context.Context, a *answer) (on bool) {
 	event := "Stop"
 	extra := obj{"stop_hook_active": t.turn.stopActive(), "background_tasks": []obj{}, "session_crons": []obj{}}
 	if text := a.text(); text != "" {
@@ -233,17 +224,14 @@ func (t *thread) stopHooks(ctx context.Context, a *answer) (end *ending, on bool
 	if reason, ok := as.block(); ok {
 		t.turn.setStopActive()
 		t.inject(event + " hook feedback:\n" + reason)
-		return nil, true
-	}
-	if _, ok := as.stop(); ok && t.sub == nil {
-		return &ending{reason: "stop_hook_prevented", stop: a.stopReason, text: a.text()}, false
+		return true
 	}
 	if cs := as.contexts(); len(cs) > 0 {
 		t.turn.setStopActive()
 		t.inject(event + " hook feedback:\n" + strings.Join(cs, "\n"))
-		return nil, true
+		return true
 	}
-	return nil, false
+	return false
 }
 
 // inject puts a synthetic user message into the conversation.

@@ -46,7 +46,6 @@ func (r *toolRun) add(c toolCall) {
 	r.mu.Lock()
 	r.started++
 	r.mu.Unlock()
-	r.t.turn.running.Add(1)
 	r.calls <- c
 }
 
@@ -170,20 +169,6 @@ func (r *toolRun) afterwards(c toolCall, res *toolResult, took time.Duration) {
 	if reason, ok := as.block(); ok {
 		r.context("PostToolUse:" + c.Name + " hook blocking error from command: \"callback\": " + reason)
 	}
-	if reason, ok := as.stop(); ok {
-		r.context("PostToolUse:" + c.Name + " hook stopped continuation: " + reason)
-		r.t.turn.stopByHook()
-	}
-	for _, a := range as {
-		if out := a.Specific.UpdatedOutput; len(out) > 0 {
-			var text string
-			if json.Unmarshal(out, &text) == nil {
-				res.content, res.detail = text, nil
-			} else {
-				res.content, res.detail = string(out), out
-			}
-		}
-	}
 }
 
 func (r *toolRun) remember(event, tool string, as hookAnswers) {
@@ -201,7 +186,6 @@ func (r *toolRun) context(text string) {
 // deliver shows a result to the host, the model and the transcript.
 func (r *toolRun) deliver(c toolCall, res toolResult) {
 	t := r.t
-	defer t.turn.running.Add(-1)
 	block := res.block(c.ID)
 	frame := obj{
 		"type": "user", "message": obj{"role": "user", "content": []obj{block}},

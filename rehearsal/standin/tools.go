@@ -127,8 +127,7 @@ func builtins() []*tool {
 		{toolSpec: spec("Glob", "Finds files by pattern.", req("pattern", "string"), opt("path", "string")),
 			shared: always, run: runGlob},
 		{toolSpec: spec("Grep", "Searches files for a regular expression.",
-			req("pattern", "string"), opt("path", "string"), opt("glob", "string"), opt("output_mode", "string"),
-			opt("-i", "boolean"), opt("-n", "boolean"), opt("head_limit", "number")),
+			req("pattern", "string"), opt("path", "string"), opt("glob", "string"), opt("output_mode", "string")),
 			shared: always, run: runGrep},
 		{toolSpec: spec("Read", "Reads a file.", req("file_path", "string"), opt("offset", "integer"), opt("limit", "integer")),
 			shared: always, run: runRead},
@@ -244,30 +243,25 @@ func (t *tool) invalidInput(input json.RawMessage) (toolResult, bool) {
 		return toolResult{}, false // the host and the verdict have checks of their own
 	}
 	s, err := parseSchema(t.InputSchema)
-	var v any
-	if err != nil || json.Unmarshal(input, &v) != nil {
+	var members map[string]json.RawMessage
+	if err != nil || json.Unmarshal(input, &members) != nil {
 		return misused("InputValidationError: %s failed: the input is not valid", t.Name), true
 	}
-	m, _ := v.(map[string]any)
 	for _, name := range s.required {
-		if _, ok := m[name]; !ok {
+		if _, ok := members[name]; !ok {
 			return misused("InputValidationError: %s failed due to the following issue:\nThe required parameter `%s` is missing", t.Name, name), true
 		}
 	}
-	if c := s.complaints("", v); len(c) > 0 {
-		return misused("InputValidationError: %s failed due to the following issue:\n%s", t.Name, strings.Join(c, "\n")), true
+	if err := s.validate(input); err != nil {
+		return misused("InputValidationError: %s failed due to the following issue:\n%v", t.Name, err), true
 	}
 	return toolResult{}, false
 }
 
 // runStructuredOutput takes a verdict; the turn ends with the first valid one.
 func runStructuredOutput(_ context.Context, t *thread, c toolCall) toolResult {
-	var v any
-	if json.Unmarshal(c.Input, &v) != nil {
-		v = nil
-	}
-	if wrong := t.s.verdictSchema().check.complaints("", v); len(wrong) > 0 {
-		r := failed("Output does not match required schema: %s", strings.Join(wrong, ", "))
+	if err := t.s.verdictSchema().check.validate(c.Input); err != nil {
+		r := failed("Output does not match required schema: %v", err)
 		t.turn.refuseVerdict(r.text())
 		return r
 	}

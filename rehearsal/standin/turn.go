@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -16,7 +15,6 @@ type turn struct {
 	message message // merged
 	begun   time.Time
 	cancel  context.CancelCauseFunc
-	running atomic.Int32 // tool calls under way
 
 	mu        sync.Mutex
 	all       []message // that went into the turn
@@ -37,7 +35,6 @@ type verdictState struct {
 	accepted    json.RawMessage
 	refusals    int
 	lastRefusal string
-	hookStopped bool
 }
 
 func (t *turn) verdictState() verdictState {
@@ -59,12 +56,6 @@ func (t *turn) refuseVerdict(why string) {
 	defer t.mu.Unlock()
 	t.verdicts.refusals++
 	t.verdicts.lastRefusal = why
-}
-
-func (t *turn) stopByHook() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.verdicts.hookStopped = true
 }
 
 func (t *turn) countUser() {
@@ -104,14 +95,6 @@ func (t *turn) enforceOnce() bool {
 	first := !t.enforced
 	t.enforced = true
 	return first
-}
-
-// makeWay cuts the turn short for a message of priority now. A running tool is
-// waited for; see thread.after.
-func (t *turn) makeWay() {
-	if t.running.Load() == 0 {
-		t.cancel(errMadeWay)
-	}
 }
 
 // replay re-emits the turn's message when the model's first output arrives.
@@ -193,7 +176,7 @@ func (s *session) runTurn(batch []message) {
 	s.startTurn(t)
 	defer s.endTurn()
 	for _, m := range batch {
-		s.diary.message("took", s.sid(), m)
+		s.diary.message("took", s.id, m)
 		s.lifecycle(m.uuid, "started")
 		s.main.tr.note(obj{"type": "queue-operation", "operation": "dequeue", "timestamp": now()})
 	}
@@ -219,9 +202,6 @@ type outcome struct {
 func (s *session) perform(ctx context.Context, t *turn) outcome {
 	m := t.message
 	as := s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
-	if name := m.command(); name == "clear" {
-		s.clear(ctx, m) // the init frame already shows the new session
-	}
 	s.emitInit(t)
 	if text, stopped := s.blockedPrompt(as, m); stopped {
 		return outcome{local: true, ending: ending{text: text}}
@@ -230,9 +210,6 @@ func (s *session) perform(ctx context.Context, t *turn) outcome {
 		return outcome{local: true, command: name, ending: ending{text: s.runCommand(ctx, t, name)}}
 	}
 	s.recordPrompt(m, as.contexts())
-	if m.noQuery {
-		return outcome{local: true}
-	}
 	if e := s.faults.refusal(); e != nil {
 		text := e.text(s.currentModel(), s.api.gateway())
 		s.main.showAPIError(e, text)
@@ -250,24 +227,19 @@ func (s *session) perform(ctx context.Context, t *turn) outcome {
 // blockedPrompt applies what UserPromptSubmit hooks said against the prompt. A
 // hook that did not answer in time drops the prompt.
 func (s *session) blockedPrompt(as hookAnswers, m message) (text string, stopped bool) {
-	show := func(kind, text, reason string, kept bool) (string, bool) {
-		s.emit(obj{"type": "system", "subtype": "informational", "content": text, "level": "warning", "prevent_continuation": true,
-			"prompt_submit_outcome": obj{"kind": kind, "prompt_kept": kept, "reason": reason}})
-		if kept {
-			s.recordPrompt(m, nil)
-		}
-		return text, true
+	var reason string
+	switch why, blocked := as.block(); {
+	case blocked:
+		text, reason = "UserPromptSubmit operation blocked by hook:\n"+why, why
+	case as.timedOut():
+		text, reason = "UserPromptSubmit hook timed out", "timeout"
+	default:
+		return "", false
 	}
-	if reason, ok := as.block(); ok {
-		return show("blocked_by_hook", "UserPromptSubmit operation blocked by hook:\n"+reason+"\n\nOriginal prompt: "+m.text(), reason, false)
-	}
-	if as.timedOut() {
-		return show("blocked_by_hook", "UserPromptSubmit hook timed out\n\nOriginal prompt: "+m.text(), "timeout", false)
-	}
-	if reason, ok := as.stop(); ok {
-		return show("stopped_by_hook", "Operation stopped by hook: "+reason, reason, true)
-	}
-	return "", false
+	text += "\n\nOriginal prompt: " + m.text()
+	s.emit(obj{"type": "system", "subtype": "informational", "content": text, "level": "warning", "prevent_continuation": true,
+		"prompt_submit_outcome": obj{"kind": "blocked_by_hook", "prompt_kept": false, "reason": reason}})
+	return text, true
 }
 
 // recordPrompt puts the message into the conversation and the transcript.
@@ -302,7 +274,7 @@ func (t *thread) fold(ctx context.Context) {
 			continue
 		}
 		s.replay(m)
-		s.diary.message("took", s.sid(), m)
+		s.diary.message("took", s.id, m)
 		s.lifecycle(m.uuid, "started")
 		s.main.tr.note(obj{"type": "queue-operation", "operation": "remove", "timestamp": now(),
 			"content": m.text(), "reason": "absorbed_mid_turn", "commandUuid": m.uuid})

@@ -31,18 +31,9 @@ func (r *round) checkBooks(requests []rehearsal.Request) {
 	if r.run == "" || r.flipped {
 		return
 	}
-	out, errs, code := r.command(nil, "replay", "--state-dir", filepath.Join(r.dir, "state"), r.run)
-	if code != 0 {
-		r.fail("replay: %d: %s", code, errs)
-		return
-	}
+	all := r.readBooks()
 	var books []contract.Line
-	for line := range strings.Lines(out) {
-		l, err := contract.DecodeLine([]byte(line))
-		if err != nil {
-			r.fail("replay: %v: %s", err, line)
-			return
-		}
+	for _, l := range all {
 		if kept(l.Body) {
 			books = append(books, l)
 		}
@@ -50,10 +41,48 @@ func (r *round) checkBooks(requests []rehearsal.Request) {
 	if !r.blurred {
 		r.checkSaid(books)
 	}
+	r.checkLeave(all)
 	r.checkReceipts(books)
 	r.checkNumbers(books)
 	lost := r.checkChairs(books, requests)
 	r.checkDocuments(books, requests, lost)
+}
+
+// readBooks are the lines of all lives, as `arbiter replay` prints them.
+func (r *round) readBooks() (all []contract.Line) {
+	out, errs, code := r.command(nil, "replay", "--state-dir", filepath.Join(r.dir, "state"), r.run)
+	if code != 0 {
+		r.fail("replay: %d: %s", code, errs)
+		return nil
+	}
+	for line := range strings.Lines(out) {
+		l, err := contract.DecodeLine([]byte(line))
+		if err != nil {
+			r.fail("replay: %v: %s", err, line)
+			return nil
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// stillUnderWay are the messages that an Arbiter was given which never ended a turn after that:
+// the run came to its end without it, and its next life takes them up.
+func stillUnderWay(all []contract.Line) map[string]bool {
+	open := map[string]bool{}
+	for _, l := range all {
+		switch b := l.Body.(type) {
+		case contract.Delivered:
+			if l.ID == contract.Arbiter {
+				open[b.MessageID] = true
+			}
+		case contract.Turn:
+			if l.ID == contract.Arbiter {
+				clear(open)
+			}
+		}
+	}
+	return open
 }
 
 // checkSaid: what was printed is in the books, once and in order.

@@ -205,12 +205,13 @@ var (
 	partMark = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
 )
 
-// queue is what waits, by arbiter's own word, for its reader yet: the run was over
-// before it had its turn.
+// queue is what waits, by arbiter's own word, for its reader yet, or had none: the run was over
+// before it had its turn, or its reader was let go.
 func (r *round) queue() []string {
 	var waiting []string
+	open := stillUnderWay(r.readBooks())
 	for _, m := range r.messages() {
-		if m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent {
+		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent || m.Status == supervisor.MessageReturned {
 			waiting = append(waiting, m.Text)
 		}
 	}

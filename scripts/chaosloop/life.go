@@ -30,6 +30,9 @@ type life struct {
 	ended   *contract.Result
 	resumed bool // a session event came
 	filled  bool // its disk is full
+
+	deeds   []deed // still to be done
+	errands []errand
 }
 
 type lockedBuffer struct {
@@ -53,8 +56,16 @@ func (b *lockedBuffer) String() string {
 func (r *round) start(crashAt string) (*life, error) {
 	args := []string{"--json", "--state-dir", filepath.Join(r.dir, "state")}
 	if r.run == "" {
-		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)", "--allow", "Write", "--max-failures", "20",
+		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)", "--max-failures", "20",
 			"--env", "ARBITER_STANDIN_LEDGER="+r.ledger, "--task", "Weave two threads. "+r.token())
+		if r.seams() {
+			if err := r.tamper(); err != nil {
+				return nil, err
+			}
+			args = append(args, "--trust", "--max-wait", "1m")
+		} else {
+			args = append(args, "--allow", "Write")
+		}
 		if r.asks {
 			args = append(args, "--decider", "stateless")
 		}

@@ -41,6 +41,7 @@ const (
 
 type options struct {
 	kills, real, perJob, rounds, parallel int
+	deeds                                 uint64
 	points, at, claude                    string
 	seed                                  uint64
 	verbose                               bool
@@ -57,6 +58,7 @@ func main() {
 	flag.StringVar(&o.at, "at", "", "the first round's crash point, as `POINT:N:LIFE`: the Nth time it is passed, in that life (both from 1)")
 	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
+	flag.Uint64Var(&o.deeds, "deeds", 5, "in one of so many rounds the human takes sessions over, halts, pauses, steers, changes words and settings, too (0: in none)")
 	flag.BoolVar(&o.verbose, "v", false, "tell of every life")
 	flag.Parse()
 	switch {

@@ -55,6 +55,7 @@ type round struct {
 	flipped   bool            // a bit of the journal, on purpose
 	blurred   bool            // the disk was full: what was said then may not be in the books
 	at        map[string]int  // where each Orchestrator is
+	tampered  int             // how often the workspace was
 	said      []contract.Line // by all lives, as far as it matters to the books
 }
 
@@ -64,6 +65,7 @@ type spoken struct {
 	by       *life
 	accepted bool
 	flipped  bool // accepted before a bit of the journal was flipped
+	id       string
 }
 
 func (r *round) token() string {
@@ -109,7 +111,7 @@ func (r *round) report() {
 		if r.must != "" {
 			tried = fmt.Sprintf(" -at %s:%d:%d", r.must, r.mustN, r.mustAt+1)
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -points %s%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -deeds %d -points %s%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.deeds, r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
 	} else if err := os.RemoveAll(r.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
@@ -146,7 +148,11 @@ func (r *round) prepare() error {
 	r.ledger, r.hits = filepath.Join(r.dir, "ledger"), filepath.Join(r.dir, "hits")
 	if r.player = r.claude; r.player == "" {
 		r.player = filepath.Join(r.dir, "claude")
-		text := fmt.Sprintf("#!/bin/sh\nexec '%s' stand-in \"$@\"\n", r.bin)
+		limit := ""
+		if r.seams() {
+			limit = fmt.Sprintf("export ARBITER_STANDIN_FAULT=limit:1@2 ARBITER_STANDIN_FAULT_ONCE='%s'\n", filepath.Join(r.dir, "tmp"))
+		}
+		text := fmt.Sprintf("#!/bin/sh\n%sexec '%s' stand-in \"$@\"\n", limit, r.bin)
 		if err := os.WriteFile(r.player, []byte(text), 0o700); err != nil {
 			return err
 		}
@@ -178,6 +184,7 @@ func (r *round) live() {
 			r.fail("start arbiter: %v", err)
 			return
 		}
+		l.deeds = r.deedsOf()
 		if r.run != "" {
 			r.f.resumes++
 		}
@@ -193,6 +200,8 @@ func (r *round) live() {
 func (r *round) attend(l *life, p plan) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
+	tick := time.NewTicker(deedTick)
+	defer tick.Stop()
 	struck := false
 	for {
 		select {
@@ -206,6 +215,9 @@ func (r *round) attend(l *life, p plan) bool {
 			if !struck && p.victim != "" && l.count >= p.after {
 				struck = r.strike(l, p)
 			}
+			l.act()
+		case <-tick.C:
+			l.tick()
 		case <-timer.C:
 			r.f.late++
 			_ = l.cmd.Process.Kill()
@@ -221,6 +233,9 @@ func (r *round) attend(l *life, p plan) bool {
 // answer does what a human would.
 func (r *round) answer(l *life, ev contract.Line) {
 	r.follow(ev)
+	if r.seams() {
+		l.respond(ev)
+	}
 	if kept(ev.Body) {
 		r.said = append(r.said, ev)
 	}
@@ -253,7 +268,9 @@ func (r *round) answer(l *life, ev contract.Line) {
 			s.accepted = true
 		}
 	case contract.PermissionRequest:
-		l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
+		if !r.seams() {
+			l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
+		}
 	case contract.Error:
 		l.relieve()
 	case contract.Result:

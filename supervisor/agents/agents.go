@@ -56,8 +56,8 @@ var builtin = sync.OnceValue(func() []Agent {
 	return list
 })
 
-// Builtin returns the built-in agents, sorted by name.
-func Builtin() []Agent { return slices.Clone(builtin()) }
+// List returns the built-in agents, sorted by name.
+func List() []Agent { return slices.Clone(builtin()) }
 
 // Lookup returns the agent of that name from a list.
 func Lookup(list []Agent, name string) (Agent, bool) {
@@ -72,36 +72,11 @@ func sortByName(list []Agent) {
 	slices.SortFunc(list, func(a, b Agent) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Set is agents by name, sorted. It does not change once it is made; the zero Set is
-// empty.
-type Set struct{ list []Agent }
-
-// NewSet makes a set of a list. Of two agents with one name the first counts.
-func NewSet(list []Agent) Set {
-	var s Set
-	for _, a := range list {
-		if _, ok := Lookup(s.list, a.Name); !ok {
-			s.list = append(s.list, a)
-		}
-	}
-	sortByName(s.list)
-	return s
-}
-
-// Find returns the agent of that name.
-func (s Set) Find(name string) (Agent, bool) { return Lookup(s.list, name) }
-
-// List returns the agents, sorted by name. The caller may keep it.
-func (s Set) List() []Agent { return slices.Clone(s.list) }
-
-// Names returns their names, sorted.
-func (s Set) Names() []string {
+// Names are those of a list of agents, in its order.
+func Names(list []Agent) []string {
 	var names []string
-	for _, a := range s.list {
+	for _, a := range list {
 		names = append(names, a.Name)
 	}
 	return names
 }
-
-// List returns the built-in agents, sorted by name.
-func List() []Agent { return Builtin() }

@@ -7,8 +7,8 @@ import (
 )
 
 func TestBuiltin(t *testing.T) {
-	list := Builtin()
-	if got := strings.Join(NewSet(list).Names(), " "); got != "developer planner reviewer tester" {
+	list := List()
+	if got := strings.Join(Names(list), " "); got != "developer planner reviewer tester" {
 		t.Errorf("names: %s", got)
 	}
 	for _, a := range list {
@@ -38,20 +38,16 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-func TestSet(t *testing.T) {
-	s := NewSet([]Agent{{Name: "b", Source: "1"}, {Name: "a"}, {Name: "b", Source: "2"}})
-	if got := strings.Join(s.Names(), " "); got != "a b" || len(s.List()) != 2 {
+func TestLookup(t *testing.T) {
+	list := []Agent{{Name: "b", Source: "1"}, {Name: "a"}, {Name: "b", Source: "2"}}
+	if got := strings.Join(Names(list), " "); got != "b a b" {
 		t.Errorf("names: %s", got)
 	}
-	if a, ok := s.Find("b"); !ok || a.Source != "1" {
+	if a, ok := Lookup(list, "b"); !ok || a.Source != "1" {
 		t.Errorf("%+v, %v", a, ok)
 	}
-	if a, ok := (Set{}).Find("b"); ok {
+	if a, ok := Lookup(nil, "b"); ok {
 		t.Errorf("%+v", a)
-	}
-	s.List()[0].Name = "z"
-	if _, ok := s.Find("a"); !ok {
-		t.Error("the set changed")
 	}
 }
 

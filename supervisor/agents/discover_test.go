@@ -122,7 +122,7 @@ func TestEnvironment(t *testing.T) {
 	if diff := cmp.Diff(Places{CWD: "/w", Trusted: true}, UserPlaces("/w", true, get)); diff != "" {
 		t.Error(diff)
 	}
-	if got := len(Discover(Places{CWD: "relative", Trusted: true}).Agents); got != len(Builtin()) {
+	if got := len(Discover(Places{CWD: "relative", Trusted: true}).Agents); got != len(List()) {
 		t.Errorf("%d agents", got)
 	}
 }

@@ -8,53 +8,44 @@ type Exit int
 // Exit codes. Those of a signal are 128 plus its number, as shells report it.
 const (
 	ExitComplete    Exit = 0
-	ExitFailed      Exit = 1 // failed or cancelled
-	ExitUsage       Exit = 2 // usage or bad input; also: nothing to resume
+	ExitFailed      Exit = 1
+	ExitUsage       Exit = 2
 	ExitNeedsInput  Exit = 3
 	ExitLimit       Exit = 4
-	ExitEnvironment Exit = 5 // claude missing, not logged in, unsupported
+	ExitEnvironment Exit = 5
 	ExitBug         Exit = 70
-	ExitInterrupted Exit = 130 // SIGINT
-	ExitTerminated  Exit = 143 // SIGTERM
+	ExitInterrupted Exit = 130
+	ExitTerminated  Exit = 143
 )
+
+// ExitMeaning is what an exit code says, in a word or two, and when it is given.
+type ExitMeaning struct {
+	Exit Exit
+	Word string
+	When string // more than the word says; may be empty
+}
+
+// Exits lists all exit codes, in order.
+func Exits() []ExitMeaning {
+	return []ExitMeaning{
+		{ExitComplete, "complete", ""},
+		{ExitFailed, "failed or cancelled", ""},
+		{ExitUsage, "usage or bad input", "also where there is nothing to resume"},
+		{ExitNeedsInput, "needs input", "a question that nobody is there to answer"},
+		{ExitLimit, "limit reached", "`--max-cost`, `--timeout`, `--max-iterations` and their like"},
+		{ExitEnvironment, "environment", "claude is missing, not logged in or not supported; also when the first screen says so and is left"},
+		{ExitBug, "bug", "a fault of arbiter"},
+		{ExitInterrupted, "interrupted", "SIGINT; a screen that was left while its run went on"},
+		{ExitTerminated, "terminated", "SIGTERM, SIGHUP (not under `nohup`), a terminal that is gone"},
+	}
+}
 
 // String says what the code means.
 func (e Exit) String() string {
-	switch e {
-	case ExitComplete:
-		return "complete"
-	case ExitFailed:
-		return "failed or cancelled"
-	case ExitUsage:
-		return "usage or bad input"
-	case ExitNeedsInput:
-		return "needs input"
-	case ExitLimit:
-		return "limit reached"
-	case ExitEnvironment:
-		return "environment"
-	case ExitBug:
-		return "bug"
-	case ExitInterrupted:
-		return "interrupted"
-	case ExitTerminated:
-		return "terminated"
+	for _, m := range Exits() {
+		if m.Exit == e {
+			return m.Word
+		}
 	}
 	return fmt.Sprintf("exit code %d", int(e))
-}
-
-// ExitFor is the code of a result's status. A status that is none is a fault of
-// ours.
-func ExitFor(status string) Exit {
-	switch status {
-	case StatusComplete:
-		return ExitComplete
-	case StatusFailed, StatusCancelled:
-		return ExitFailed
-	case StatusNeedsInput:
-		return ExitNeedsInput
-	case StatusLimit:
-		return ExitLimit
-	}
-	return ExitBug
 }

@@ -54,6 +54,16 @@ func EventNames() []string {
 	return names
 }
 
+// Narrates says whether an event only tells what an agent is doing: where nobody keeps up,
+// it may be left out. What a script or a person acts on may not.
+func Narrates(b Body) bool {
+	switch b.(type) {
+	case Assistant, Delta, ToolUse, ToolResult, Context, SubagentStart, SubagentStop, SubagentProgress, Notice, Retry:
+		return true
+	}
+	return false
+}
+
 // eventShape is what the codec knows of one event.
 type eventShape struct {
 	typ    reflect.Type

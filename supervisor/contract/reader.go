@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/arbiter-cli/arbiter/transcript"
+	"github.com/arbiter-cli/arbiter/jsonl"
 )
 
 // DefaultMaxLine bounds a command line, in bytes.
@@ -20,7 +20,7 @@ func ReadCommands(r io.Reader, max int, yield func(Command) bool) error {
 	if max <= 0 {
 		max = DefaultMaxLine
 	}
-	lines := transcript.NewLineReader(r, max+len("\r"))
+	lines := jsonl.NewLineReader(r, max+len("\r"))
 	for n := 1; ; n++ {
 		next, err := lines.Next()
 		if err != nil && !errors.Is(err, io.EOF) {

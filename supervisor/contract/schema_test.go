@@ -203,14 +203,7 @@ func TestSchemasAreStable(t *testing.T) {
 	}
 }
 
-func TestExitFor(t *testing.T) {
-	for status, want := range map[string]Exit{
-		StatusComplete: 0, StatusFailed: 1, StatusCancelled: 1, StatusNeedsInput: 3, StatusLimit: 4, "": 70, "odd": 70,
-	} {
-		if got := ExitFor(status); got != want {
-			t.Errorf("ExitFor(%q) is %d, want %d", status, got, want)
-		}
-	}
+func TestExitNames(t *testing.T) {
 	if got := ExitLimit.String(); got != "limit reached" {
 		t.Errorf("ExitLimit is %q", got)
 	}

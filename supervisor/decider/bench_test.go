@@ -91,6 +91,7 @@ func BenchmarkRules(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(ruled.Nanoseconds())/float64(100*b.N), "ns/decision")
+	b.ReportMetric(float64(read.Nanoseconds())/float64(100*b.N), "unmarshal-ns/decision")
 	b.ReportMetric(float64(ruled)/float64(read), "×unmarshal")
 }
 

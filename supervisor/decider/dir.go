@@ -24,6 +24,9 @@ const (
 	staleTemp   = time.Hour // older ones were left over by a crash
 )
 
+// DefaultStoreSize is how many decisions a store keeps unless told otherwise.
+const DefaultStoreSize = 1000
+
 // DirStore keeps decisions in a directory, one file each, over all runs. Several processes
 // may share it. An entry is written whole or not at all, but not synced: one that was
 // damaged or cut short, or that is not what it says it is, is as good as none. Beyond the

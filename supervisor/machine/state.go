@@ -30,9 +30,6 @@ var (
 	tasked = []State{Selecting, Executing, Evaluating, Error}
 )
 
-// States returns them all, in the order of a task's life.
-func States() []State { return slices.Clone(all) }
-
 // Live says whether the run goes on in this state.
 func (s State) Live() bool { return slices.Contains(live, s) }
 

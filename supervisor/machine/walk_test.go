@@ -43,7 +43,7 @@ func situation(c chooser) Situation {
 		Failures: c.IntN(4), MaxFailures: 1 + c.IntN(3),
 		TotalFailures: c.IntN(6), MaxTotalFailures: c.IntN(5),
 		Recoverable: yes(), RulesLeft: yes(), WasComplete: yes(),
-		Before: append(States(), "", "nowhere")[c.IntN(len(all)+2)],
+		Before: append(slices.Clone(all), "", "nowhere")[c.IntN(len(all)+2)],
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"io/fs"
 )
 
 // workspace is a repository in a directory of its own.
@@ -422,9 +423,24 @@ func BenchmarkInventory(b *testing.B) {
 	for n := range 100 {
 		w.write(fmt.Sprintf(".claude/skills/s%d/SKILL.md", n), strings.Repeat("x", 4096))
 	}
+	var plain time.Duration
 	for b.Loop() {
 		if _, err := Inventory(w.dir); err != nil {
 			b.Fatal(err)
 		}
+		b.StopTimer()
+		began := time.Now()
+		err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				_, err = os.ReadFile(path)
+			}
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		plain += time.Since(began)
+		b.StartTimer()
 	}
+	b.ReportMetric(float64(plain.Nanoseconds())/float64(b.N), "plain-ns/op")
 }

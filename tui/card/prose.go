@@ -16,6 +16,9 @@ func prose(e contract.Event, name func(string) string) string {
 	case nil:
 		return ""
 	case contract.Session:
+		if b.ClaudeVersion == "" { // none was found
+			return opening(b) + after(" In ", one(b.CWD, maxTelling))
+		}
 		return opening(b) + after(" Claude Code ", one(b.ClaudeVersion, maxName)) + after(", in ", one(b.CWD, maxTelling))
 	case contract.State:
 		return "from " + one(b.From, maxName) + " to " + one(b.To, maxName) + after(", by ", one(b.Trigger, maxName))

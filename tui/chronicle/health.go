@@ -47,12 +47,6 @@ func (h *health) unreadable(err error) {
 	h.read = err
 }
 
-func (h *health) failing() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.write != nil
-}
-
 func (h *health) trouble() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -3,18 +3,7 @@ package chronicle
 import (
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/arbiter-cli/arbiter/sanitize"
 )
-
-// PartialMessage is the top-level string member "message" of a JSON object that is
-// still arriving, as far as it came: escapes are decoded, and a rune or an escape of
-// which a part is missing is left out.
-func PartialMessage(json string) string {
-	var r messageReader
-	r.feed(json)
-	return sanitize.Text(string(r.out[:whole(r.out)]))
-}
 
 // whole is the length of b without the beginning of a rune at its end.
 func whole(b []byte) int {

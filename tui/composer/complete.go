@@ -4,9 +4,10 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/rivo/uniseg"
 )
 
 // Kind is what is being completed.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rivo/tview"
+
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/rivo/tview"
 )
 
 // MaxBytes is how long a message may be, unless [Composer.MaxBytes] says otherwise.
@@ -171,7 +172,7 @@ func (c *Composer) Send() bool {
 	case Slash(raw):
 		cmd, err := ParseSlash(text)
 		if err != nil {
-			c.notice(sentence(err.Error()))
+			c.notice(Sentence(err.Error()))
 			return false
 		}
 		if c.OnCommand == nil || !c.OnCommand(cmd) {
@@ -195,8 +196,8 @@ func (c *Composer) Send() bool {
 	return true
 }
 
-// sentence begins with a capital and ends as sentences do.
-func sentence(s string) string {
+// Sentence begins with a capital and ends as sentences do.
+func Sentence(s string) string {
 	if s == "" {
 		return s
 	}

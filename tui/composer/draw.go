@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
 // gutter is what stands left of the text: the prompt and a space.

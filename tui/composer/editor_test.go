@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
 func TestEditingKeys(t *testing.T) {

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
 // material is what is typed and pasted: every kind of width, order and mischief.

@@ -3,9 +3,10 @@ package composer
 import (
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
 // InputHandler gives keys to the composer.

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 	"github.com/rivo/uniseg"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
 // Item is a row of a [Picker].

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/gdamore/tcell/v2"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
 func documents() []Item {

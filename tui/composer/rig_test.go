@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/gdamore/tcell/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -10,6 +10,21 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/card"
 )
 
+// Told is a slash command that is answered with a text, on a screen under a title.
+type Told struct {
+	Title string
+	Text  func(s *supervisor.State, arg string) string
+}
+
+// Answers are those commands, by name. They mean something before the first run, too.
+var Answers = map[string]Told{
+	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return Task(s) }},
+	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return Agents(s) }},
+	"context":     {"HOW FULL", Context},
+	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return Cost(s) }},
+	"permissions": {"WHAT IS ALLOWED", func(s *supervisor.State, _ string) string { return Permissions(s) }},
+}
+
 // Word makes a short text from outside fit for one line.
 func Word(s string) string { return sanitize.Line(s, 200) }
 
@@ -34,7 +49,7 @@ func Over(a *supervisor.Agent) bool {
 func Context(s *supervisor.State, id string) string {
 	var b strings.Builder
 	for i := range members(s) {
-		a := &s.Agents[i]
+		a := s.Agents[i]
 		if id != "" && a.ID != id || id == "" && Over(a) {
 			continue
 		}
@@ -59,7 +74,7 @@ func Context(s *supervisor.State, id string) string {
 	return b.String()
 }
 
-func members(s *supervisor.State) []supervisor.Agent {
+func members(s *supervisor.State) []*supervisor.Agent {
 	if s == nil {
 		return nil
 	}

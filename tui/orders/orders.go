@@ -9,7 +9,24 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/composer"
 )
 
-// Of is the command for a run that a slash command stands for, if it is one.
+// For is the command for a run that a slash command stands for as the run is now, if it is
+// one; an error says why it cannot be.
+func For(s *supervisor.State, c composer.Command) (body contract.CommandBody, is bool, err error) {
+	switch c.Name {
+	case "reword", "withdraw":
+		body, err = Touch(s, c)
+		return body, true, err
+	case "plan":
+		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
+			body, err = Amend(s, c)
+			return body, true, err
+		}
+	}
+	body, is = Of(c)
+	return body, is, nil
+}
+
+// Of is the command for a run that a slash command stands for however the run is.
 func Of(c composer.Command) (contract.CommandBody, bool) {
 	switch c.Name {
 	case "note":

@@ -64,7 +64,7 @@ func TestPermit(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	s := &supervisor.State{Task: "weave\x1b[2J", CostUSD: 1.25, Granted: []string{"a"}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn, s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
-	s.Agents = []supervisor.Agent{
+	s.Agents = []*supervisor.Agent{
 		{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: supervisor.RoleArbiter, CostUSD: 0.25},
 		{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator I", Status: supervisor.Ended, CostUSD: 1},
 		{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator II", Status: supervisor.Busy, Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25, TurnsLeft: 9}},

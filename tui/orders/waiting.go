@@ -1,6 +1,8 @@
 package orders
 
 import (
+	"errors"
+
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/composer"
@@ -22,14 +24,14 @@ func Waiting(s *supervisor.State) []supervisor.Mail {
 }
 
 // Touch is what /reword and /withdraw stand for, or why they stand for nothing.
-func Touch(s *supervisor.State, c composer.Command) (body contract.CommandBody, problem string) {
+func Touch(s *supervisor.State, c composer.Command) (contract.CommandBody, error) {
 	list := Waiting(s)
 	if len(list) == 0 {
-		return nil, "No word of yours waits: what was said is on its way."
+		return nil, errors.New("no word of yours waits: what was said is on its way")
 	}
 	id := list[len(list)-1].ID
 	if c.Name == "withdraw" {
-		return contract.WithdrawMessage{MessageID: id}, ""
+		return contract.WithdrawMessage{MessageID: id}, nil
 	}
-	return contract.EditMessage{MessageID: id, Text: c.Rest}, ""
+	return contract.EditMessage{MessageID: id, Text: c.Rest}, nil
 }

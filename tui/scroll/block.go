@@ -56,19 +56,6 @@ func Inset(width, indent int) int { return insetWidth * levels(width, indent) }
 
 func levels(width, indent int) int { return max(min(indent, width/6), 0) }
 
-// Wrap wraps lines to so many columns, and says of each line it makes whether the next
-// one goes on with it.
-func Wrap(lines []cell.Line, columns int) (wrapped []cell.Line, soft []bool) {
-	for _, l := range lines {
-		parts := cell.Wrap(l, columns)
-		for i, part := range parts {
-			wrapped = append(wrapped, part)
-			soft = append(soft, i < len(parts)-1)
-		}
-	}
-	return wrapped, soft
-}
-
 // head is how many rows of the block are its head.
 func (b *Block) head() int {
 	if len(b.Head) > 0 {

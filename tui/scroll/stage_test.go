@@ -59,7 +59,7 @@ func (s said) block(width int, open bool) Block {
 		for line := range strings.SplitSeq(text, "\n") {
 			lines = append(lines, cell.Of(cell.Base, line))
 		}
-		b.Lines, b.Soft = Wrap(lines, max(width-Inset(width, s.indent), 1))
+		b.Lines, b.Soft = wrap(lines, max(width-Inset(width, s.indent), 1))
 	}
 	return b
 }
@@ -197,4 +197,17 @@ func randomSaid(r *rand.Rand, i int) said {
 		s.folded = fmt.Sprintf("#%d folded", i)
 	}
 	return s
+}
+
+// wrap wraps lines to so many columns, and says of each line it makes whether the next
+// one goes on with it.
+func wrap(lines []cell.Line, columns int) (wrapped []cell.Line, soft []bool) {
+	for _, l := range lines {
+		parts := cell.Wrap(l, columns)
+		for i, part := range parts {
+			wrapped = append(wrapped, part)
+			soft = append(soft, i < len(parts)-1)
+		}
+	}
+	return wrapped, soft
 }

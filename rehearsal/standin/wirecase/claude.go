@@ -8,27 +8,41 @@ import (
 	"testing"
 )
 
-// Claude finds the real CLI: $ARBITER_CLAUDE, `claude` on PATH, else the one that
-// the project's scripts install. Without any the test is skipped, unless
-// $ARBITER_REQUIRE_CLAUDE says that there must be one. root is the way from the
-// test's directory to the repository's.
-func Claude(t *testing.T, root string) Program {
-	t.Helper()
+// Find names the real CLI: $ARBITER_CLAUDE, `claude` on PATH, else the one that the
+// project's scripts install; "" if there is none. root is the way from the test's
+// directory to the repository's.
+func Find(root string) string {
 	if p := os.Getenv("ARBITER_CLAUDE"); p != "" {
-		return Program{Path: p}
+		return p
 	}
 	if p, err := exec.LookPath("claude"); err == nil {
-		return Program{Path: p}
+		return p
 	}
 	if v, err := os.ReadFile(filepath.Join(root, "scripts", "claude.version")); err == nil {
 		p := filepath.Join(os.Getenv("HOME"), ".cache", "arbiter", "claude", strings.TrimSpace(string(v)), "node_modules", ".bin", "claude")
 		if _, err := os.Stat(p); err == nil {
-			return Program{Path: p}
+			return p
 		}
 	}
-	if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
-		t.Fatal("no Claude Code CLI found, and ARBITER_REQUIRE_CLAUDE is set")
+	return ""
+}
+
+// Claude is the real CLI. Without any the test is skipped, unless
+// $ARBITER_REQUIRE_CLAUDE says that there must be one.
+func Claude(t *testing.T, root string) Program {
+	t.Helper()
+	return Program{Path: Required(t, Find(root))}
+}
+
+// Required is the path that Find has found; without one the test ends.
+func Required(t testing.TB, path string) string {
+	t.Helper()
+	switch {
+	case path != "":
+	case os.Getenv("ARBITER_REQUIRE_CLAUDE") != "":
+		t.Fatal("no Claude CLI found, and ARBITER_REQUIRE_CLAUDE is set")
+	default:
+		t.Skip("no Claude CLI found")
 	}
-	t.Skip("no Claude Code CLI found")
-	return Program{}
+	return path
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -83,8 +84,19 @@ type host struct {
 	stop   chan struct{} // closed when nobody reads frames any more
 }
 
+// HeedSignals sees that our children ignore no signal, though the tests may have been
+// started behind a script or by nohup: what is caught here begins with its default there.
+var HeedSignals = sync.OnceFunc(func() {
+	for _, sig := range signals {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+})
+
 func (h *host) start(p Program, pr Process) {
 	h.t.Helper()
+	HeedSignals()
 	args := append(append([]string{}, p.Args...), usualArgs...)
 	for _, a := range pr.Args {
 		args = append(args, h.names.expand(a))

@@ -1,0 +1,98 @@
+package claude
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// maxCached is how many builds the file of a cache holds.
+const maxCached = 8
+
+// buildCache remembers what was found out about builds of the CLI, in the process and,
+// best effort, on disk, so that a warm start finds out nothing anew. A file that is
+// missing, corrupt or of other builds is a miss.
+type buildCache[E any] struct {
+	file  string         // "" = none
+	build func(E) string // which build an entry is about
+	place func(E) string // it takes the place of the one in the file with the same
+	whole func(E) bool   // says something
+
+	mu    sync.Mutex
+	known map[string]E // by build
+}
+
+// get finds the entry about the build that about is about.
+func (c *buildCache[E]) get(about E) (found E, ok bool) {
+	c.mu.Lock()
+	found, ok = c.known[c.build(about)]
+	c.mu.Unlock()
+	if ok {
+		return found, true
+	}
+	for _, e := range c.load() {
+		if c.build(e) == c.build(about) && c.whole(e) {
+			c.remember(e)
+			return e, true
+		}
+	}
+	return found, false
+}
+
+func (c *buildCache[E]) remember(e E) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		c.known = map[string]E{}
+	}
+	c.known[c.build(e)] = e
+}
+
+func (c *buildCache[E]) put(e E) {
+	c.remember(e)
+	if c.file == "" {
+		return
+	}
+	entries := []E{e}
+	for _, old := range c.load() {
+		if c.place(old) != c.place(e) && len(entries) < maxCached {
+			entries = append(entries, old)
+		}
+	}
+	if data, err := json.Marshal(entries); err == nil {
+		_ = writePrivate(c.file, data) // a cache that cannot be written is no cache
+	}
+}
+
+func (c *buildCache[E]) load() (entries []E) {
+	if c.file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(c.file)
+	if err != nil || json.Unmarshal(data, &entries) != nil {
+		return nil
+	}
+	return entries
+}
+
+// writePrivate replaces a file in one step, readable by its owner only.
+func writePrivate(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,80 @@
+package claude
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+)
+
+// leave is the end of a process as it is asked for, by anybody and as often as they
+// like: in order, or in a hurry. Who owns the process brings it about, and says when it is
+// done.
+type leave struct {
+	stopOnce, hurryOnce sync.Once
+	stopping            chan struct{} // closed when somebody asked for the end
+	hurry               chan struct{} // closed when it has to be quick
+	done                chan struct{} // closed after the done event
+}
+
+func newLeave() leave {
+	return leave{stopping: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{})}
+}
+
+// Done implements bridge.Agent and bridge.Terminal.
+func (l *leave) Done() <-chan struct{} { return l.done }
+
+// ask asks for the end and waits for it. When ctx ends first, its error is returned and
+// KILL was sent; where its deadline leaves no time for the orderly part, that is cut short.
+func (l *leave) ask(ctx context.Context, child *leash.Child, now bool) error {
+	if now {
+		l.quicken()
+	}
+	l.stopOnce.Do(func() { close(l.stopping) })
+	if deadline, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(time.Until(deadline)-quickLadder, l.quicken).Stop()
+	}
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		_ = child.Signal(syscall.SIGKILL) // who owns it sweeps the rest
+		return ctx.Err()
+	}
+}
+
+// quicken makes the ladder, running or to come, a short one.
+func (l *leave) quicken() { l.hurryOnce.Do(func() { close(l.hurry) }) }
+
+func (l *leave) hurried() bool { return isClosed(l.hurry) }
+
+// terminate sends a signal that asks a process to end.
+func terminate(child *leash.Child, sig syscall.Signal) {
+	_ = child.Signal(sig)             // a failure shows in the wait for the end
+	_ = child.Signal(syscall.SIGCONT) // a stopped process does not see it
+}
+
+// ended waits for the end of a process, for at most d or until cut is closed, and says
+// whether it came.
+func ended(child *leash.Child, d time.Duration, cut <-chan struct{}) bool {
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case <-child.Done():
+		return true
+	case <-late.C:
+	case <-cut:
+	}
+	return false
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

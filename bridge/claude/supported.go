@@ -1,0 +1,74 @@
+package claude
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// The CLIs that are driven: scripts/drift runs the driver's tests against both of these
+// and some between, and testdata/drift.md is what came of it. An older one is refused: up
+// to 2.1.316 a tool runs where its PreToolUse callback is answered by an error, and in 2.1.300
+// a resumed session's first turn seems to cost nothing. A newer one is driven with a notice.
+// They are variables for scripts/drift alone, which has the linker set the oldest one to
+// try older CLIs.
+var (
+	oldest = "2.1.319"
+	newest = "2.1.330"
+)
+
+// version of the CLI.
+type version [3]int
+
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
+
+func (v version) before(w version) bool {
+	for i := range v {
+		if v[i] != w[i] {
+			return v[i] < w[i]
+		}
+	}
+	return false
+}
+
+// versionPattern is a line that begins with a version and names the program: what another
+// program says of itself is no version of the CLI, however new it looks.
+var versionPattern = regexp.MustCompile(`(?mi)^(\d{1,9})\.(\d{1,9})\.(\d{1,9})\b.*claude`)
+
+func parseVersion(text string) (version, bool) {
+	m := versionPattern.FindStringSubmatch(text)
+	if m == nil {
+		return version{}, false
+	}
+	return numbers(m[1:]), true
+}
+
+// supported says in words why a CLI cannot be driven: what was found, what is needed, and
+// what to do.
+func supported(path string, v version) error {
+	if v.before(numbers(strings.Split(oldest, "."))) {
+		return claudeError(bridge.CatUnsupported,
+			"Claude CLI %s (%s) is too old: %s or later is needed, tested are %s to %s; update it: claude update", v, path, oldest, oldest, newest)
+	}
+	return nil
+}
+
+// Untested is what to tell of a CLI that is newer than any the driver was tested with;
+// empty for others. It is driven all the same.
+func Untested(v string) string {
+	if parts := strings.Split(v, "."); len(parts) != 3 || !numbers(strings.Split(newest, ".")).before(numbers(parts)) {
+		return ""
+	}
+	return fmt.Sprintf("Claude CLI %s is newer than any that this arbiter was tested with (%s to %s): it is driven as they are; if it misbehaves, update arbiter, or name one of these with --claude PATH", v, oldest, newest)
+}
+
+// numbers reads three numbers; a part that is none is 0.
+func numbers(parts []string) (v version) {
+	for i := range v {
+		v[i], _ = strconv.Atoi(parts[i])
+	}
+	return v
+}

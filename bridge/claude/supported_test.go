@@ -1,0 +1,71 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// TestVersions: which CLIs are driven, and what is said of the others.
+func TestVersions(t *testing.T) {
+	for says, want := range map[string]struct {
+		version string // "": it is refused
+		words   []string
+	}{
+		oldest + " (Claude Code)":                       {oldest, nil},
+		newest + " (Claude Code)":                       {newest, nil},
+		"warning: a hint\n" + newest + " (Claude Code)": {newest, nil},
+		"2.1.316 (Claude Code)":                         {"", []string{"2.1.316", "too old", oldest + " or later is needed", "claude update"}},
+		"1.0.2 (Claude Code)":                           {"", []string{"1.0.2", "too old"}},
+		"2.1.99999 (Claude Code)":                       {"2.1.99999", []string{"newer than any", oldest + " to " + newest, "--claude PATH"}},
+		"3.0.0-beta.1 (Claude Code)":                    {"3.0.0", []string{"3.0.0 is newer than any"}},
+		"GNU bash, version 5.2.15(1)-release":           {"", []string{"is no Claude CLI", "GNU bash", "--claude PATH"}},
+		"5.2.15":                                        {"", []string{"is no Claude CLI", "5.2.15"}},
+		"":                                              {"", []string{"is no Claude CLI"}},
+		"99999999999999999999.1.1 (Claude Code)":        {"", []string{"is no Claude CLI"}},
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			path, _ := countedCLI(t, says)
+			info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path})
+			if info.Version != want.version || (err == nil) != (want.version != "") {
+				t.Fatalf("got %+v, %v", info, err)
+			}
+			said := Untested(info.Version)
+			if err != nil {
+				said = err.Error()
+				if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatUnsupported {
+					t.Errorf("got %+v", err)
+				}
+			}
+			for _, word := range want.words {
+				if !strings.Contains(said, word) {
+					t.Errorf("said %q, without %q", said, word)
+				}
+			}
+			if len(want.words) == 0 && said != "" {
+				t.Errorf("said %q", said)
+			}
+		})
+	}
+}
+
+// TestTheGateIsWhatWasShown: the ends of what is driven are the first and the last version
+// of the table.
+func TestTheGateIsWhatWasShown(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", "drift.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(raw), "\n| behaviour | ")
+	line, _, _ = strings.Cut(line, " |\n")
+	versions := strings.Split(line, " | ")
+	if n := len(versions); n < 5 || versions[0] != oldest || versions[n-1] != newest {
+		t.Errorf("shown are %q, driven %s to %s: run scripts/drift", versions, oldest, newest)
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// crowdPlayer is the CLI of a crowd: the first Orchestrator hops, all others are
+// stand-ins who work by a script.
+func crowdPlayer() {
+	if agent, _, _ := strings.Cut(os.Getenv(leash.EnvAgent), "."); agent == "orch-1" {
+		hopper()
+		return
+	}
+	os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// crowdPlay has an Arbiter summon so many, each of whom reads a file every five seconds.
+func crowdPlay(agents int) string {
+	var text strings.Builder
+	text.WriteString("name: crowd\ntitle: A crowd\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - use:\n")
+	for i := 1; i < agents; i++ {
+		fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: \"work %d\"}}\n", i)
+	}
+	text.WriteString(`    otherwise:
+      - {expect: kind. question, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: On., reason: It asked.}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: They work.}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps: []
+    otherwise:
+      - {expect: a thread, verdict: {kind: progress, expects_response: false, message: A thread more.}}
+      - {use: [{tool: Read, input: {file_path: "{{.cwd}}/thread"}}], delay: 5s}
+`)
+	return text.String()
+}
+
+// crowded is a run of so many agents at work.
+type crowded struct {
+	b      *testing.B
+	cmd    *exec.Cmd
+	gauges string
+	work   string
+	stderr shared
+}
+
+// gather prepares it; face is --json or --plain, or nothing for the screen.
+func gather(b *testing.B, agents, hops int, face ...string) *crowded {
+	b.Helper()
+	script, err := rehearsal.Parse("crowd.yaml", []byte(crowdPlay(agents)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	model, err := rehearsal.Start(script, rehearsal.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = model.Close() })
+	player, err := exec.LookPath("crowd-player")
+	if err != nil {
+		b.Fatal(err)
+	}
+	gauges, err := os.MkdirTemp("/tmp", "gauge") // a socket's name is short
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(gauges) })
+	c := &crowded{b: b, gauges: gauges, work: b.TempDir()}
+	for name, text := range map[string]string{"thread": "a thread\n", "hops": strconv.Itoa(hops)} {
+		if err := os.WriteFile(filepath.Join(c.work, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	const endless = "1000000000"
+	c.cmd = exec.Command("arbiter", append(face, "--claude", player, "--cwd", c.work, "--task", "Work", "--allow", "Read",
+		"--max-orchestrators", strconv.Itoa(agents), "--max-exchanges", endless, "--max-iterations", endless)...)
+	c.cmd.Env = []string{
+		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + b.TempDir(), "TMPDIR=" + b.TempDir(), "LANG=C.UTF-8", "TERM=xterm-256color",
+		gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+	}
+	if len(face) > 0 {
+		c.cmd.Stderr = &c.stderr
+	}
+	b.Cleanup(func() {
+		if b.Failed() {
+			b.Logf("%s\n%s", c.stderr.String(), strings.Join(model.Problems(), "\n"))
+		}
+	})
+	return c
+}
+
+// assembled waits until each agent has its process: three pipes of it in the bridge.
+func (c *crowded) assembled(agents int) {
+	c.b.Helper()
+	deadline := time.Now().Add(2 * patience)
+	for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
+		if readings(c.b, c.gauges, "bridge").Files > 3*agents {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.b.Fatalf("not %d agents within %s", agents, 2*patience)
+		}
+	}
+}
+
+// BenchmarkScale is a run with one Orchestrator that hops, and with 98 more agents at
+// work beside it: the hop, what an agent takes in arbiter and its bridge (their own
+// processes apart), and a key's way to the screen.
+func BenchmarkScale(b *testing.B) {
+	base := map[string]float64{}
+	for _, agents := range []int{2, 100} {
+		b.Run(fmt.Sprintf("agents=%d", agents), func(b *testing.B) {
+			for b.Loop() {
+				scale(b, agents, base)
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+const scaleHops = 1000
+
+func scale(b *testing.B, agents int, base map[string]float64) {
+	b.Helper()
+	c := gather(b, agents, scaleHops, "--json", "--no-input")
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { // ends with the process
+		_, _ = io.Copy(io.Discard, out)
+		close(ended)
+	}()
+	c.assembled(agents)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for _, err := os.Stat(filepath.Join(c.work, "hop-times")); err != nil; _, err = os.Stat(filepath.Join(c.work, "hop-times")) {
+		select {
+		case <-ended:
+			b.Fatal("the run ended")
+		case <-tick.C:
+		}
+	}
+	hops := readTimes(b, filepath.Join(c.work, "hop-times"))
+	pid, _ := childNamed(c.cmd.Process.Pid, "bridge")
+	memory := pss(b, c.cmd.Process.Pid) + pss(b, pid)
+	arbiter, bridge := readings(b, c.gauges, "arbiter"), readings(b, c.gauges, "bridge")
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+	<-ended
+	b.ReportMetric(float64(quantile(hops, 0.5).Nanoseconds()), "hop-p50-ns")
+	b.ReportMetric(float64(quantile(hops, 0.99).Nanoseconds()), "hop-p99-ns")
+	b.ReportMetric(memory, "together-MB")
+	keys := typed(b, agents)
+	b.ReportMetric(ms(quantile(keys, 0.5)), "key-p50-ms")
+	b.ReportMetric(ms(quantile(keys, 1)), "key-worst-ms")
+	for name, n := range map[string]float64{
+		"kB/agent": memory * 1024, "goroutines/agent": float64(arbiter.Goroutines + bridge.Goroutines), "files/agent": float64(arbiter.Files + bridge.Files),
+	} {
+		if was, ok := base[name]; ok && agents > 2 {
+			b.ReportMetric((n-was)/float64(agents-2), name)
+		} else {
+			base[name] = n
+		}
+	}
+}
+
+// typed has the same run on a screen, and measures the way of keys to it.
+func typed(b *testing.B, agents int) []time.Duration {
+	b.Helper()
+	c := gather(b, agents, 1<<30)
+	w := watch(b, c.cmd)
+	defer w.end()
+	c.assembled(agents)
+	w.until(b, frameEnd)
+	var took []time.Duration
+	for _, key := range "жфщцюяэйшыпдлчбгзкмнтсвхЖФЩЦЮЯЭЙШЫПДЛЧБГЗКМНТСВХ" {
+		w.mu.Lock()
+		w.at = len(w.seen)
+		w.mu.Unlock()
+		began := time.Now()
+		if _, err := io.WriteString(w.master, string(key)); err != nil {
+			b.Fatal(err)
+		}
+		w.until(b, string(key), frameEnd)
+		took = append(took, time.Since(began))
+	}
+	return took
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// completes is how long a running arbiter may take to name its agents at a Tab.
+const completes = 500 * time.Millisecond
+
+func (e env) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print what makes a shell complete arbiter's lines", ArgsUsage: strings.Join(manual.Shells, "|"),
+		Description: strings.TrimSpace(`
+Commands, flags and their values are completed, also the ids of runs, agents, modes and
+scenarios: the shell asks arbiter at each Tab, so nothing has to be made anew later.
+
+  source <(arbiter completion bash)                # in ~/.bashrc
+  source <(arbiter completion zsh)                 # in ~/.zshrc, after compinit
+  arbiter completion fish > ~/.config/fish/completions/arbiter.fish`),
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usagef("completion: name one shell: %s", strings.Join(manual.Shells, ", "))
+			}
+			text, err := manual.Script(c.Args().First())
+			if err != nil {
+				return usagef("%v", err)
+			}
+			_, err = fmt.Fprint(e.stdout, text)
+			return err
+		},
+	}
+}
+
+// complete answers a shell. Nothing is said where there is nothing to say, least of all
+// of a fault: it would stand in the middle of somebody's line.
+func (e env) complete(args []string) int {
+	defer func() { _ = recover() }()
+	shell, words, word := manual.Asked(args)
+	half := manual.Read(e.app(), words, word)
+	breaks := ""
+	if len(args) > 1 {
+		breaks = args[1]
+	}
+	manual.Answer(e.stdout, shell, half.Offer(offered), breaks, word)
+	return 0
+}
+
+// offered is what there is of what a flag or an argument takes.
+func offered(h manual.Half, what string) (o manual.Offer) {
+	switch what {
+	case "DIR":
+		o.Dirs = true
+	case "FILE", "PATH", "REQUIREMENTS.md":
+		o.Files = true
+	case "RUN":
+		o.Words = offeredRuns(h)
+	case "AGENT":
+		o.Words = offeredAgents(h)
+	case "SCENARIO":
+		for _, name := range rehearsal.BuiltinNames() {
+			if s, err := rehearsal.Builtin(name); err == nil {
+				o.Words = append(o.Words, manual.Entry{Term: name, Text: s.Title})
+			}
+		}
+		o.Files = h.Flag != nil // of one's own
+	case "NAME": // of a mode
+		place := cmp.Or(h.Given["cwd"], ".")
+		if abs, err := filepath.Abs(homely(place)); err == nil {
+			_, trusted := h.Given["trust"]
+			for _, a := range agents.Discover(agents.UserPlaces(abs, trusted, os.Getenv)).Agents {
+				o.Words = append(o.Words, manual.Entry{Term: a.Name, Text: sanitize.Line(a.Description, 200)})
+			}
+		}
+	case "NUMBER":
+		o.Words = offeredGrants(h)
+	case "RULE":
+		for _, tool := range []string{"Bash", "Read", "Edit", "Write", "WebFetch", "WebSearch", "Agent"} {
+			o.Words = append(o.Words, manual.Entry{Term: tool})
+		}
+	case "MODEL":
+		o.Words = []manual.Entry{{Term: "opus"}, {Term: "sonnet"}, {Term: "haiku"}}
+	case "RECORD":
+		o.Words = []manual.Entry{{Term: "last"}}
+	case "WAYS":
+		before := h.Word[:strings.LastIndexByte(h.Word, ',')+1]
+		for _, way := range []string{"bell", "desktop", "finished", "off"} {
+			if !strings.Contains(before, way) {
+				o.Words = append(o.Words, manual.Entry{Term: before + way})
+			}
+		}
+	case "COMMAND":
+		for _, c := range h.Command.Commands {
+			o.Words = append(o.Words, manual.Entry{Term: c.Name, Text: c.Usage})
+		}
+	}
+	return o
+}
+
+// homely is a path as it is typed, ~ being the home.
+func homely(path string) string {
+	if rest, ok := cutHome(path); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+// statePlace is the state directory that a line means; empty if there is none yet:
+// completing a line makes nothing.
+func statePlace(h manual.Half) string {
+	dir, err := statePath(homely(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(dir, "runs")); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// knownRuns are the runs that a line may mean: to stop or to enter one it has to live.
+func knownRuns(h manual.Half, live bool) (*runs, []journal.Info) {
+	dir := statePlace(h)
+	if dir == "" {
+		return nil, nil
+	}
+	store, err := journal.OpenStore(dir)
+	if err != nil {
+		return nil, nil
+	}
+	list, _ := store.List()
+	var some []journal.Info
+	for _, info := range list {
+		if info.Live || !live {
+			some = append(some, info)
+		}
+	}
+	return &runs{store, dir}, some
+}
+
+func offeredRuns(h manual.Half) (list []manual.Entry) {
+	live := false
+	switch h.Command.Path[len(h.Command.Path)-1] {
+	case "halt", "attach", "hook":
+		live = true
+	}
+	store, known := knownRuns(h, live)
+	if store == nil {
+		return nil
+	}
+	defer store.Close()
+	for _, info := range known {
+		run := short(info.Run)
+		if len(h.Word) > len(run) {
+			run = info.Run
+		}
+		list = append(list, manual.Entry{Term: run, Text: runStatus(info) + ": " + sanitize.Line(info.Title, 60)})
+	}
+	return list
+}
+
+// offeredAgents are those of the run that --session names, or of what runs here.
+func offeredAgents(h manual.Half) (list []manual.Entry) {
+	store, known := knownRuns(h, true)
+	if store == nil {
+		return nil
+	}
+	defer store.Close()
+	here, _ := os.Getwd()
+	for _, info := range known {
+		if named := h.Given["session"]; named != "" && !strings.HasPrefix(info.Run, named) || named == "" && !sameDir(info.CWD, here) {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), completes)
+		defer cancel()
+		client, st, err := control.Dial(ctx, store.socketOf(info.Run, control.SocketName), nil)
+		if err != nil {
+			continue
+		}
+		client.Close()
+		for _, a := range st.Agents {
+			list = append(list, manual.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Status, 60)})
+		}
+	}
+	return list
+}
+
+func offeredGrants(h manual.Half) (list []manual.Entry) {
+	dir := statePlace(h)
+	place, err := filepath.Abs(homely(cmp.Or(h.Given["cwd"], ".")))
+	if dir == "" || err != nil {
+		return nil
+	}
+	store, err := grants.Open(dir, place)
+	if err != nil {
+		return nil
+	}
+	defer store.Close()
+	kept, _, _ := store.Load()
+	for i, g := range kept {
+		list = append(list, manual.Entry{Term: fmt.Sprint(i + 1), Text: grantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.text()})
+	}
+	return list
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// pinnedVersion is the CLI to go back to where another one cannot do what is needed.
+const pinnedVersion = "2.1.329"
+
+func (e env) doctorCommand() *cli.Command {
+	return &cli.Command{
+		Name: "doctor", Usage: "say whether a run can begin here, and what to do where it cannot",
+		Description: strings.TrimSpace(`
+It looks at claude and its login, the environment, the configuration, directories, the terminal, limits of the
+system, the sandbox, and at what earlier runs have left. Then it plays two short sessions of claude against a
+scripted model, in a scratch directory with a private home and a dummy key: what claude can and cannot do of what
+arbiter relies on. That takes some three seconds, reaches no network, and costs nothing.
+
+Nothing is changed, but that the state directory is made where there is none. Each finding is ok, a note, a warning or a failure; a line that begins with an arrow is what
+to type. With --json it is one object: {"arbiter", "state", "counts", "findings": [{"area", "name", "state",
+"found", "fix"}]}, where a state is ok, note, warn or fail.
+
+Exit codes: 0 a run can begin here, warnings or not; 2 usage; 5 it cannot; 130 SIGINT; 143 SIGTERM or SIGHUP.`),
+		Flags: append([]cli.Flag{
+			jsonFlag(),
+			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "look only: play no session of claude"},
+			&cli.DurationFlag{Name: "trial-timeout", Value: doctor.Patience, Usage: "for these sessions"},
+		}, lookingFlags()...),
+		Action: e.doctor,
+	}
+}
+
+// lookingFlags are the settings that say where to look.
+func lookingFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, s := range settings {
+		switch s.name {
+		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "pid-namespace", "state-dir", "config":
+			flags = append(flags, s.flag())
+		}
+	}
+	return flags
+}
+
+func (e env) doctor(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("doctor takes no argument: %s", c.Args().First())
+	}
+	if c.Duration("trial-timeout") <= 0 {
+		return usagef("--trial-timeout %s: must be more than nothing", c.Duration("trial-timeout"))
+	}
+	ctx, stop := interruptible(c.Context)
+	defer stop()
+	l := look{c: c}
+	findings := doctor.Examine(l.around(ctx))
+	if !c.Bool("no-trial") && l.found.Path != "" {
+		findings = append(findings, l.trial(ctx)...)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	report := doctor.NewReport(version(), findings)
+	if err := e.tellReport(report, c.Bool("json")); err != nil {
+		return err
+	}
+	if report.State == doctor.Fail {
+		return &exitError{code: contract.ExitEnvironment}
+	}
+	return nil
+}
+
+func (e env) tellReport(r doctor.Report, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(e.tells().stdout)
+		enc.SetEscapeHTML(false) // lines to type
+		return enc.Encode(r)
+	}
+	return r.Print(e.stdout, doctor.Style{ASCII: !speaksUTF8(os.Getenv), Colour: coloured(e.stdout)})
+}
+
+// coloured says whether what is written to w may have colours.
+func coloured(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// examination is a doctor's report, with all that was looked at.
+type examination struct {
+	doctor.Report
+	code int
+	temp string
+}
+
+// examine runs the doctor with nothing of our environment, and time for a busy machine.
+func examine(t *testing.T, env []string, args ...string) examination {
+	t.Helper()
+	s := prepare(t, env, append([]string{"doctor", "--json", "--trial-timeout", "3m"}, args...)...)
+	temp := t.TempDir()
+	s.cmd.Env = append(s.cmd.Env, "TMPDIR="+temp)
+	out, err := s.cmd.Output()
+	e := examination{code: s.cmd.ProcessState.ExitCode(), temp: temp}
+	if jerr := json.Unmarshal(out, &e.Report); jerr != nil {
+		t.Fatalf("%v, %v\n%s\n%s", err, jerr, out, s.stderr.String())
+	}
+	return e
+}
+
+func (e examination) find(t *testing.T, area, name string) doctor.Finding {
+	t.Helper()
+	i := slices.IndexFunc(e.Findings, func(f doctor.Finding) bool { return f.Area == area && f.Name == name })
+	if i < 0 {
+		t.Fatalf("nothing of %s, %s: %+v", area, name, e.Findings)
+	}
+	return e.Findings[i]
+}
+
+// TestDoctorLive: the real CLI can do all that arbiter relies on, and nothing stays of
+// the trial.
+func TestDoctorLive(t *testing.T) {
+	path := realClaude(t)
+	if path == "" {
+		t.Skip("no claude is installed")
+	}
+	t.Parallel()
+	e := examine(t, []string{"ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"}, "--claude", path)
+	e.healthy(t)
+	if f := e.find(t, doctor.AreaClaude, "login"); f.State != doctor.OK || f.Found != "api_key" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func (e examination) healthy(t *testing.T) {
+	t.Helper()
+	if e.code != 0 || e.State == doctor.Fail {
+		t.Errorf("exit code %d, %s", e.code, e.State)
+	}
+	abilities := 0
+	for _, f := range e.Findings {
+		if f.Area == doctor.AreaAbilities {
+			abilities++
+		}
+		if f.Area == doctor.AreaAbilities && f.State != doctor.OK || f.State == doctor.Fail {
+			t.Errorf("%+v", f)
+		}
+	}
+	if abilities < 20 {
+		t.Errorf("%d abilities", abilities)
+	}
+	if left, _ := os.ReadDir(e.temp); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestDoctorOfOthers: a CLI that can do less is found out, by what it does and not by
+// what it says of itself.
+func TestDoctorOfOthers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		drop  string                  // flags, with a value each
+		adds  string                  // arguments of a session
+		fault string                  // of the stand-in's
+		worse map[string]doctor.State // abilities that are not ok
+		found string
+	}{
+		"all": {},
+		"no schema": {drop: "--json-schema", found: "there was none",
+			worse: map[string]doctor.State{"verdicts": doctor.Fail, "fates": doctor.Warn, "plain text": doctor.Fail, "queries": doctor.Warn}},
+		"no questions": {drop: "--permission-prompt-tool", found: "not asked for",
+			worse: map[string]doctor.State{"permissions": doctor.Fail}},
+		"no control": {fault: "control-errors@2", found: "control-errors",
+			worse: map[string]doctor.State{"interrupts": doctor.Fail, "side questions": doctor.Warn}},
+		"no transcript": {adds: "--no-session-persistence", found: "there is none",
+			worse: map[string]doctor.State{"transcripts": doctor.Fail, "resume": doctor.Note, "fates": doctor.Note, "plain text": doctor.Note}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "claude")
+			script := `case "$*" in *stream-json*) adds="` + tt.adds + `";; esac
+				n=$#; while [ $n -gt 0 ]; do n=$((n-1)); a=$1; shift
+				if [ "$a" = "` + cmp.Or(tt.drop, "--none") + `" ]; then shift; n=$((n-1)); else set -- "$@" "$a"; fi; done
+				ARBITER_STANDIN_FAULT="` + tt.fault + `" exec arbiter stand-in $adds "$@"`
+			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			e := examine(t, nil, "--claude", path)
+			if len(tt.worse) == 0 {
+				e.healthy(t)
+				return
+			}
+			if e.code != int(contract.ExitEnvironment) {
+				t.Errorf("exit code %d", e.code)
+			}
+			said := false
+			for _, f := range e.Findings {
+				if f.Area != doctor.AreaAbilities {
+					continue
+				}
+				want := tt.worse[f.Name]
+				if want == "" {
+					want = doctor.OK
+				}
+				if f.State != want {
+					t.Errorf("want %s: %+v", want, f)
+				}
+				said = said || strings.Contains(f.Found, tt.found)
+			}
+			if !said {
+				t.Errorf("nobody says %q: %+v", tt.found, e.Findings)
+			}
+		})
+	}
+}
+
+// TestDoctorIsStopped: a signal in the middle of the trial ends it, and nothing stays.
+func TestDoctorIsStopped(t *testing.T) {
+	t.Parallel()
+	dir, temp := t.TempDir(), t.TempDir()
+	path, started := filepath.Join(dir, "claude"), filepath.Join(dir, "started")
+	if err := syscall.Mkfifo(started, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\ncase \"$*\" in *--session-id*) echo on > " + started + ";; esac\nexec arbiter stand-in \"$@\"\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := prepare(t, []string{"TMPDIR=" + temp}, "doctor", "--trial-timeout", "3m", "--claude", path)
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadFile(started); err != nil { // waits for it
+		t.Error(err)
+	}
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	_ = s.cmd.Wait()
+	if code := s.cmd.ProcessState.ExitCode(); code != int(contract.ExitInterrupted) {
+		t.Errorf("exit code %d\n%s", code, s.stderr.String())
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestDoctorFindsLeftovers: of a rehearsal that was killed, and of one long ago.
+func TestDoctorFindsLeftovers(t *testing.T) {
+	t.Parallel()
+	state, temp := t.TempDir(), t.TempDir()
+	env := []string{"ARBITER_STATE_DIR=" + state, "TMPDIR=" + temp}
+	s := start(t, env, "--json", "--stand-in", "--scenario", "dialogue", "--task", "x")
+	run := await[contract.Session](s, "the beginning", nil).Session
+	await[contract.Question](s, "a question", nil)
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+	stray := exec.Command("sleep", "1000")
+	stray.Env = []string{"ARBITER_RUN=" + run, "PATH=" + os.Getenv("PATH")}
+	if err := stray.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stray.Process.Kill(); _ = stray.Wait() }()
+	if err := os.Mkdir(filepath.Join(temp, "arbiter-rehearsal-0"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dirs, _ := filepath.Glob(filepath.Join(temp, "arbiter-rehearsal-*"))
+	for _, dir := range dirs { // that of the run, too, which can be resumed
+		if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(dirs) != 2 {
+		t.Fatalf("scratch directories: %v", dirs)
+	}
+	var e examination
+	for deadline := time.Now().Add(patience); ; { // its bridge ends its agents first
+		p := prepare(t, env, "doctor", "--json", "--no-trial", "--claude", "./none")
+		out, _ := p.cmd.Output()
+		e = examination{}
+		if err := json.Unmarshal(out, &e.Report); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if slices.ContainsFunc(e.Findings, func(f doctor.Finding) bool { return f.Name == "interrupted" }) || time.Now().After(deadline) {
+			break
+		}
+	}
+	if f := e.find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+short(run) {
+		t.Errorf("%+v", f)
+	}
+	// Beside them may be those of others, in /tmp.
+	if f := e.find(t, doctor.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 || !strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
+		t.Errorf("%+v", f)
+	}
+	if f := e.find(t, doctor.AreaLeftovers, "processes"); !strings.Contains(f.Found, "sleep") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestPinnedVersion: the doctor sends people to the version that is tested.
+func TestPinnedVersion(t *testing.T) {
+	text, err := os.ReadFile("../../scripts/claude.version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(string(text)); got != pinnedVersion {
+		t.Errorf("scripts/claude.version is %s, the doctor's %s", got, pinnedVersion)
+	}
+}

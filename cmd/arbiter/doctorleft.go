@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// leftovers looks for what is left of runs that are over.
+func (l *look) leftovers(state doctor.Place) (o doctor.Leftovers) {
+	used := doctor.WorkingDirs()
+	if dir := l.choices.StateDir; dir == "" || !state.Exists && dir == state.Path {
+		if dir == "" {
+			o.Problem = "the state directory cannot be used"
+		}
+	} else if err := l.runs(dir, &o, &used); err != nil {
+		o.Problem = err.Error()
+	}
+	places := []string{os.TempDir(), "/tmp"}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		places = append(places, dir)
+	}
+	o.Scratch = doctor.LookForScratch(places, used, os.Geteuid())
+	return o
+}
+
+// runs looks at those of the state directory.
+func (l *look) runs(dir string, o *doctor.Leftovers, used *[]string) error {
+	store, err := journal.OpenStore(dir)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	list, err := store.List()
+	if err != nil {
+		return err
+	}
+	over := map[string]bool{}
+	all := runs{store, dir}
+	for _, info := range list {
+		run := doctor.Run{ID: short(info.Run), Dir: info.CWD, PID: info.PID, Problem: info.Problem}
+		o.Runs, o.Bytes, over[info.Run] = o.Runs+1, o.Bytes+info.Bytes, !info.Live
+		switch {
+		case info.Live:
+			o.Live = append(o.Live, run)
+		case info.Damaged:
+			o.Damaged = append(o.Damaged, run)
+		case runStatus(info) == "interrupted":
+			o.Resumable = append(o.Resumable, run)
+		}
+		if !info.Live {
+			o.Sockets = append(o.Sockets, doctor.LookForSockets(all.Dir(info.Run))...)
+		}
+		if info.Rehearsal && (info.Live || info.Unfinished) {
+			if place := stageOf(store, info.Run); place != "" {
+				*used = append(*used, place)
+			}
+		}
+	}
+	for _, strays := range leash.Strays(func(run string) bool { return over[run] }) {
+		for _, p := range strays {
+			o.Processes = append(o.Processes, doctor.Process{PID: p.PID, Name: p.Name})
+		}
+	}
+	slices.SortFunc(o.Processes, func(a, b doctor.Process) int { return a.PID - b.PID })
+	return nil
+}
+
+// errFound ends the reading of a journal.
+var errFound = errors.New("found")
+
+// stageOf is the scratch workspace of a rehearsal; empty if its journal does not say.
+func stageOf(store *journal.Store, run string) string {
+	var fold supervisor.Fold
+	_, _ = store.Read(run, func(r journal.Record) error { // one that cannot be read has none to lose
+		if err := fold.Take(r); err != nil {
+			return err
+		}
+		if fold.State.Options.CWD != "" {
+			return errFound
+		}
+		return nil
+	})
+	return fold.State.Options.CWD
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+// trial has the CLI that was found show what it can, as the bridge drives it.
+func (l *look) trial(ctx context.Context) []doctor.Finding {
+	seen, err := l.play(ctx)
+	if err != nil {
+		seen = doctor.Unstarted(err)
+	}
+	return doctor.Abilities(seen, pinnedVersion)
+}
+
+// play sets the stage in a scratch directory, of which nothing stays.
+func (l *look) play(ctx context.Context) (seen doctor.Observed, err error) {
+	dir, err := os.MkdirTemp("", "arbiter-doctor-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	home, work, temp := filepath.Join(dir, "home"), filepath.Join(dir, "workspace"), filepath.Join(dir, "tmp")
+	if err := errors.Join(os.Mkdir(home, 0o700), os.Mkdir(work, 0o700), os.Mkdir(temp, 0o700)); err != nil {
+		return nil, err
+	}
+	script, err := doctor.Script()
+	if err != nil {
+		return nil, err
+	}
+	st := &stage{claude: bridge.ClaudeSpec{Path: l.found.Path}, log: slog.New(slog.DiscardHandler)}
+	if st.server, err = rehearsal.Start(script, rehearsal.Options{}); err != nil {
+		return nil, err
+	}
+	defer st.close()
+	st.env = append(stageEnv(home, st.server), "TMPDIR="+temp) // the last one counts
+	if err := settleIn(home, st.server.Key()); err != nil {
+		return nil, err
+	}
+	ear, mark := doctor.NewEar(), uuid.NewString()
+	start := bridgeStart{run: mark, cwd: work, pidns: l.choices.PIDNS, stage: st, handler: ear, log: st.log}
+	var client *bridge.Client
+	defer func() {
+		if client != nil {
+			_ = client.Close() // how the bridge ended is nothing to whoever asked
+			leash.Sweep(mark, "")
+		}
+	}()
+	_, _, failed := start.open(ctx, func(c *bridge.Client) { client = c })
+	if failed != nil {
+		return nil, errors.New(failed.Message)
+	}
+	t := doctor.Trial{Client: client, Ear: ear, Dir: work, Patience: l.c.Duration("trial-timeout")}
+	return t.Run(ctx), nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+// TestHookAgents: an agent is found by its session while it belongs to the run.
+func TestHookAgents(t *testing.T) {
+	state := &supervisor.State{
+		Options: supervisor.Options{ContextWarn: 60, ContextCritical: 80},
+		Agents: []*supervisor.Agent{
+			{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Role: supervisor.RoleArbiter, SessionID: "a", Status: supervisor.Ready,
+				Context: bridge.Context{Window: 300_000}, Told: "warn"},
+			{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "b", Status: supervisor.Ended},
+			{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "c", Status: supervisor.Parked},
+			{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1}, Role: supervisor.RoleOrchestrator, Status: supervisor.Starting},
+		},
+	}
+	want := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000, Spent: "warn",
+		Policy: hooks.Policy{Role: hooks.RoleArbiter, Warn: 60, Critical: 80, KeepContext: true}}
+	got, ok := hookAgentOf(state, "a")
+	if !strings.Contains(got.Policy.Reminder, "You are the Arbiter") {
+		t.Errorf("its reminder: %q", got.Policy.Reminder)
+	}
+	want.Policy.Reminder = got.Policy.Reminder
+	if diff := cmp.Diff(want, got); !ok || diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for session, want := range map[string]string{"b": "", "c": "orch-2", "d": "", "": ""} {
+		if got, ok := hookAgentOf(state, session); got.ID != want || ok != (want != "") {
+			t.Errorf("session %q: %+v, %v", session, got, ok)
+		}
+	}
+}
+
+func TestHookEvents(t *testing.T) {
+	r := hooks.Reading{Tokens: 172_000, Window: 200_000, Pct: 86}
+	for _, c := range []struct {
+		effect hooks.Effect
+		want   bridge.EventBody
+	}{
+		{hooks.Told{Level: hooks.LevelCritical, Pct: 86}, bridge.ContextWarning{Pct: 86, Level: "critical"}},
+		{hooks.Told{Level: hooks.LevelCritical, Pct: 88, Again: true}, nil},
+		{hooks.CompactionBlocked{Trigger: "auto", Count: 1}, bridge.Compact{Trigger: "auto", Blocked: true, PreTokens: 172_000}},
+		{hooks.CompactionBlocked{Trigger: "auto", Count: 2}, nil},
+		{hooks.CompactionPassed{Trigger: "manual"}, nil},
+		{hooks.Compacted{Trigger: "manual"}, bridge.Compact{Trigger: "manual"}},
+		{hooks.Reminded{}, nil},
+		{hooks.SubagentStarted{ID: "a1", Type: "Explore"}, bridge.SubagentStart{Description: "Explore", ToolUse: "a1", Type: "Explore"}},
+		{hooks.SubagentEnded{ID: "a1", Type: "Explore"}, bridge.SubagentStop{Description: "Explore", ToolUse: "a1"}},
+	} {
+		if diff := cmp.Diff(c.want, hookEvent(c.effect, r)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.effect, diff)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ability is one thing that the bridge relies on.
+type ability struct {
+	name string
+	can  string // what the CLI does
+	// without is what follows where it does not, and how bad that is.
+	without string
+	state   State
+}
+
+// Names of abilities.
+const (
+	canStart      = "session"
+	canDeliver    = "delivery"
+	canStream     = "stream"
+	canJudge      = "hooks"
+	canDeny       = "denials"
+	canAsk        = "permissions"
+	canTool       = "tools"
+	canSteer      = "steering"
+	canPing       = "ping"
+	canWarn       = "warnings"
+	canContext    = "context"
+	canFigure     = "context usage"
+	canDelegate   = "subagents"
+	canRule       = "verdicts"
+	canTranscribe = "transcripts"
+	canInterrupt  = "interrupts"
+	canAside      = "side questions"
+	canEnd        = "ending"
+	canResume     = "resume"
+	canTellFate   = "fates"
+	canLiteral    = "plain text"
+	canQuery      = "queries"
+)
+
+// abilities in the order in which they are told.
+var abilities = []ability{
+	{canStart, "a session speaks stream-json, and answers initialize", "no agent can be started", Fail},
+	{canDeliver, "it proves that a message was taken up", "messages would be lost, or come twice", Fail},
+	{canStream, "what is said arrives as it is said", "nothing is seen of an agent before its turn ends", Warn},
+	{canJudge, "every tool call is asked about before it runs (PreToolUse, by callback)", "arbiter's rules could not hold", Fail},
+	{canDeny, "a call that is denied does not run", "arbiter's rules could not hold", Fail},
+	{canAsk, "a call that a human has to permit is held for it (can_use_tool)", "nobody could be asked", Fail},
+	{canTool, "tools of arbiter's own are called (MCP, in its process)", "the Arbiter could summon nobody", Fail},
+	{canSteer, "a word in mid-turn reaches the model in that turn", "it is read with the next message only", Warn},
+	{canPing, "it answers in mid-turn", "a session that hangs is found out late", Warn},
+	{canWarn, "the model is told in mid-turn how full its context is (PostToolUse)", "agents would not hand off in time", Fail},
+	{canContext, "it tells with each answer how full its context is", "agents would not hand off in time", Fail},
+	{canFigure, "it says how full its context is (get_context_usage)", "the effective window is not known", Warn},
+	{canDelegate, "subagents are told of, and waited for", "their work is not seen", Warn},
+	{canRule, "a turn ends in a verdict (JSON Schema)", "nothing could be passed on", Fail},
+	{canTranscribe, "the transcript is where it is looked for", "after a crash nothing would be known of a session", Fail},
+	{canInterrupt, "an interrupt ends the turn, and the session stays", "an agent could be stopped by its end alone", Fail},
+	{canAside, "a side question is answered outside of the history", "/ask is not to be had", Warn},
+	{canEnd, "it ends in order, and leaves no process", "what it leaves is ended by force", Warn},
+	{canResume, "a session is resumed with its history", "no run could be taken up again", Fail},
+	{canTellFate, "the transcript says what became of a message", "after a crash a message may come twice", Warn},
+	{canLiteral, "a message that begins with / is text", "words of agents would be commands", Fail},
+	{canQuery, "one question is answered without a session", "--decider stateless and hybrid are not to be had", Warn},
+}
+
+// Observed is what a trial saw: by ability, nil or why it was not seen. What is missing
+// was not tried.
+type Observed map[string]error
+
+// longer gives a trial more time.
+const longer = "arbiter doctor --trial-timeout 2m"
+
+// errLate is an ability for which the time did not suffice.
+var errLate = errors.New("there was no time for it")
+
+// Abilities judges what was observed. tested is the version to fall back to.
+func Abilities(o Observed, tested string) []Finding {
+	l := list{area: AreaAbilities}
+	if err := o[canStart]; err != nil {
+		a := abilities[0]
+		if errors.Is(err, errLate) {
+			l.add(a.name, Warn, "nothing is known of it, "+err.Error(), longer)
+			return l.all
+		}
+		l.add(a.name, a.state, fmt.Sprintf("%v; the others were not tried", err), npmInstall+"@"+tested)
+		return l.all
+	}
+	for _, a := range abilities {
+		err, tried := o[a.name]
+		switch {
+		case !tried:
+			l.add(a.name, Note, "was not tried: "+a.can, "")
+		case err == nil:
+			l.add(a.name, OK, a.can, "")
+		case errors.Is(err, errLate):
+			l.add(a.name, Warn, "not known, "+err.Error()+": "+a.can, longer)
+		default:
+			l.add(a.name, a.state, fmt.Sprintf("cannot be relied on (%v): %s", err, a.without), npmInstall+"@"+tested)
+		}
+	}
+	return l.all
+}
+
+// Unstarted is what is observed where not even the bridge could be started.
+func Unstarted(why error) Observed { return Observed{canStart: why} }

@@ -1,0 +1,145 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// Ear is the client's side of a trial: it hears what the bridge says, and answers by the
+// script.
+type Ear struct {
+	mu     sync.Mutex
+	events []bridge.Event
+	change chan struct{} // closed and replaced with each event
+	judged map[string]bool
+	asked  map[string]bool
+
+	called  chan struct{} // closed when the tool is called
+	release chan struct{} // closed when it may answer
+	once    sync.Once
+}
+
+var _ bridge.Handler = (*Ear)(nil)
+
+// NewEar returns one for one trial.
+func NewEar() *Ear {
+	return &Ear{change: make(chan struct{}), judged: map[string]bool{}, asked: map[string]bool{}, called: make(chan struct{}), release: make(chan struct{})}
+}
+
+// Event implements bridge.Handler.
+func (e *Ear) Event(ev bridge.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = append(e.events, ev)
+	close(e.change)
+	e.change = make(chan struct{})
+}
+
+// ToolCall implements bridge.Handler: the tool answers when it is told to.
+func (e *Ear) ToolCall(ctx context.Context, _ bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	e.once.Do(func() { close(e.called) })
+	select {
+	case <-e.release:
+		return bridge.ToolCallResult{Text: "Heard."}, nil
+	case <-ctx.Done():
+		return bridge.ToolCallResult{}, ctx.Err()
+	}
+}
+
+// Judge implements bridge.Handler.
+func (e *Ear) Judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+	switch word := wordOf(string(p.Input)); word {
+	case wordDenied:
+		e.note(e.judged, word)
+		return bridge.JudgeResult{Behavior: bridge.Deny, Message: "This is denied."}, nil
+	case wordAsked:
+		e.note(e.judged, word)
+		return bridge.JudgeResult{Behavior: bridge.Ask}, nil
+	}
+	return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+}
+
+// Permission implements bridge.Handler.
+func (e *Ear) Permission(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+	word := wordOf(string(p.Input))
+	e.note(e.asked, word)
+	if word == wordAsked {
+		return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+	}
+	return bridge.PermissionResult{Behavior: bridge.Deny, Message: "This was not to come."}, nil
+}
+
+// The commands of the script make files of these names.
+const (
+	wordAsked  = "asked"
+	wordDenied = "denied"
+)
+
+func wordOf(input string) string {
+	for _, word := range []string{wordAsked, wordDenied} {
+		if strings.Contains(input, "touch "+word) {
+			return word
+		}
+	}
+	return ""
+}
+
+func (e *Ear) note(in map[string]bool, word string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	in[word] = true
+}
+
+func (e *Ear) noted(in map[string]bool, word string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return in[word]
+}
+
+// errEnded is the end of the session in the middle of a wait.
+var errEnded = errors.New("the session ended")
+
+// await waits for an event of one incarnation that fits, from its beginning on.
+func (e *Ear) await(ctx context.Context, ref bridge.AgentRef, fits func(bridge.EventBody) bool) error {
+	at := 0
+	for {
+		e.mu.Lock()
+		events, change := e.events, e.change
+		e.mu.Unlock()
+		for ; at < len(events); at++ {
+			if events[at].AgentRef != ref {
+				continue
+			}
+			if fits(events[at].Body) {
+				return nil
+			}
+			if _, over := events[at].Body.(bridge.Done); over {
+				return errEnded
+			}
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// saw says whether there was such an event by now.
+func (e *Ear) saw(ref bridge.AgentRef, fits func(bridge.EventBody) bool) bool {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	return e.await(over, ref, fits) == nil
+}
+
+// is fits events of a type, and all of them where that is nil.
+func is[B bridge.EventBody](that func(B) bool) func(bridge.EventBody) bool {
+	return func(body bridge.EventBody) bool {
+		b, ok := body.(B)
+		return ok && (that == nil || that(b))
+	}
+}

@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge/inherit"
+)
+
+// marks are what an enclosing session leaves in the environment.
+var marks = []string{"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"}
+
+// proxies, the lower case ones too, which win.
+var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
+
+// internal variables of arbiter's own, which no setting is.
+var internal = regexp.MustCompile(`^ARBITER_(RUN|AGENT|PIDNS|LOCK_FD|REQUIRE_CLAUDE|TOOL_SHELL|(STANDIN|CRASH|HOOK)_.*)$`)
+
+func checkEnvironment(s Surroundings) []Finding {
+	l := list{area: AreaEnvironment}
+	set := func(name string) bool { return s.Getenv(name) != "" }
+	if s.Getenv("HOME") == "" {
+		l.add("HOME", Warn, "is not set: neither a login nor a configuration can be found", `export HOME="$(cd ~ && pwd)"`)
+	}
+	l.requests(s)
+	if slices.ContainsFunc(marks, set) {
+		l.add("nesting", Note, "this is inside of a Claude Code session; what marks it is not handed on to agents", "")
+	}
+	if set("ARBITER_RUN") {
+		l.add("nesting", Note, "this is a child of run "+s.Getenv("ARBITER_RUN")+" of arbiter", "")
+	}
+	if set("CLAUDE_CODE_SHELL_PREFIX") {
+		l.add("CLAUDE_CODE_SHELL_PREFIX", Warn, "is yours, and stands: keys are not kept out of the environment of shell commands", "unset CLAUDE_CODE_SHELL_PREFIX")
+	}
+	if dir := s.Getenv("CLAUDE_CONFIG_DIR"); dir != "" && !filepath.IsAbs(dir) {
+		l.add("CLAUDE_CONFIG_DIR", Warn, Quote(dir)+" is another directory in each workspace", `export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
+	}
+	var handed []string
+	for _, name := range s.Names {
+		switch {
+		case strings.HasPrefix(name, "ARBITER_"):
+			if !slices.Contains(s.Variables, name) && !internal.MatchString(name) {
+				l.add(name, Warn, "no setting is called so", "unset "+Quote(name))
+			}
+		case strings.HasPrefix(name, "CLAUDE_CODE_") && inherit.Allowed(name) && name != "CLAUDE_CODE_SHELL_PREFIX":
+			handed = append(handed, name)
+		}
+	}
+	if len(handed) > 0 {
+		l.add("CLAUDE_CODE_…", Note, "agents are given "+strings.Join(handed, ", "), "")
+	}
+	if s.UID == 0 {
+		l.add("root", Note, "agents run as root; --permissions allow-all needs --sandbox on", "")
+	}
+	if len(l.all) == 0 {
+		l.add("variables", OK, "none that changes what arbiter or claude does", "")
+	}
+	return l.all
+}
+
+// requests is about where the model's requests go, and who pays for them.
+func (l *list) requests(s Surroundings) {
+	if base := s.Getenv("ANTHROPIC_BASE_URL"); base != "" {
+		if host, ok := hostOf(base); ok {
+			l.add("ANTHROPIC_BASE_URL", Note, "requests go to "+host, "")
+		} else {
+			l.add("ANTHROPIC_BASE_URL", Warn, "is no URL", "unset ANTHROPIC_BASE_URL")
+		}
+	}
+	switch key, token := s.Getenv("ANTHROPIC_API_KEY") != "", s.Getenv("ANTHROPIC_AUTH_TOKEN") != ""; {
+	case key && token:
+		l.add("ANTHROPIC_API_KEY", Warn, "and ANTHROPIC_AUTH_TOKEN are both set: it is not clear who pays", "unset ANTHROPIC_API_KEY")
+	case key:
+		l.add("ANTHROPIC_API_KEY", Note, "is set: it is billed, whatever subscription there is", "")
+	}
+	for _, name := range proxies {
+		proxy := s.Getenv(name)
+		if proxy == "" {
+			continue
+		}
+		if host, ok := hostOf(proxy); ok {
+			l.add(name, Note, "requests go by "+host, "")
+		} else {
+			l.add(name, Warn, "is no URL such as http://proxy:3128", "unset "+name)
+		}
+	}
+}
+
+// hostOf is a URL without what could be secret of it.
+func hostOf(text string) (string, bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme == "" {
+		return "", false
+	}
+	return u.Scheme + "://" + u.Host, true
+}

@@ -1,0 +1,58 @@
+package doctor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+func checkLeftovers(s Surroundings) []Finding {
+	l := list{area: AreaLeftovers}
+	o := s.Leftovers
+	if o.Problem != "" {
+		l.add("runs", Note, "were not looked for: "+o.Problem, "")
+	} else {
+		l.add("runs", OK, fmt.Sprintf("%s, %s; %d going on", counted(o.Runs, "run"), supervisor.Size(o.Bytes), len(o.Live)), "")
+	}
+	for _, run := range o.Damaged {
+		l.add("damaged", Warn, "run "+run.ID+": "+run.Problem, "arbiter sessions show "+run.ID)
+	}
+	for _, run := range shown(o.Resumable) {
+		l.add("interrupted", Note, "run "+run.ID+" in "+run.Dir, "arbiter --resume --session "+run.ID)
+	}
+	if n := len(o.Resumable) - len(shown(o.Resumable)); n > 0 {
+		l.add("interrupted", Note, "and "+counted(n, "more run"), "arbiter sessions")
+	}
+	if len(o.Processes) > 0 {
+		var names, pids []string
+		for _, p := range o.Processes {
+			names, pids = append(names, fmt.Sprintf("%s (%d)", p.Name, p.PID)), append(pids, strconv.Itoa(p.PID))
+		}
+		l.add("processes", Warn, "outlived their run, until the next begins: "+strings.Join(names, ", "), "kill -KILL "+strings.Join(pids, " "))
+	}
+	if len(o.Sockets) > 0 {
+		l.add("sockets", Note, counted(len(o.Sockets), "socket")+" of runs that were killed", "rm -f "+quoted(o.Sockets))
+	}
+	l.scratch(o.Scratch)
+	return l.all
+}
+
+// shown are those runs that are told one by one.
+func shown(runs []Run) []Run { return runs[:min(len(runs), 3)] }
+
+// scratch tells of scratch directories by their kind.
+func (l *list) scratch(all []Scratch) {
+	var kinds []string
+	paths := map[string][]string{}
+	for _, s := range all {
+		if paths[s.What] == nil {
+			kinds = append(kinds, s.What)
+		}
+		paths[s.What] = append(paths[s.What], s.Path)
+	}
+	for _, kind := range kinds {
+		l.add("scratch directories", Note, fmt.Sprintf("%d %s", len(paths[kind]), kind), "rm -rf "+quoted(paths[kind]))
+	}
+}

@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLooksAtADirectory: as it is, and nothing stays of the look.
+func TestLooksAtADirectory(t *testing.T) {
+	dir := t.TempDir()
+	at := filepath.Join(dir, "state")
+	if p := Prove(filepath.Join(at, "below")); p.Exists || p.Problem != "" || p.Written != "" {
+		t.Errorf("missing: %+v", p)
+	}
+	if err := os.Mkdir(at, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if p := Prove(at); !p.Exists || p.Mode != 0o750 || p.Owner != os.Geteuid() || p.Written != "" || p.Synced <= 0 || p.Free == 0 {
+		t.Errorf("there: %+v", p)
+	}
+	if left, _ := os.ReadDir(at); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
+	if err := os.Symlink(at, link); err != nil {
+		t.Fatal(err)
+	}
+	if p := LookAt(link); !p.Link || !p.Exists {
+		t.Errorf("link: %+v", p)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p := LookAt(file); !strings.Contains(p.Problem, "no directory") {
+		t.Errorf("file: %+v", p)
+	}
+	if p := LookAt(filepath.Join(file, "below")); p.Problem == "" {
+		t.Errorf("below a file: %+v", p)
+	}
+	if p := Prove("/proc/arbiter"); !strings.Contains(p.Written, "/proc/arbiter cannot be made") {
+		t.Errorf("on a file system that takes nothing: %+v", p)
+	}
+}
+
+// TestLooksForScratch: what belongs to nobody is found; what is young, in use, listened
+// at or called otherwise is not.
+func TestLooksForScratch(t *testing.T) {
+	place, err := os.MkdirTemp("", "d") // t.TempDir is too long a name for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(place)
+	before := time.Now().Add(-time.Hour)
+	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2", "arbiter-home-young", "else"} {
+		if err := os.MkdirAll(filepath.Join(place, name, "workspace"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"arbiter-hook-1", "arbiter-hook-2"} {
+		l, err := net.Listen("unix", filepath.Join(place, dir, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		if dir == "arbiter-hook-2" {
+			defer l.Close()
+		} else if err := l.Close(); err != nil { // as if its process had died
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2", "else"} {
+		if err := os.Chtimes(filepath.Join(place, name), before, before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found []string
+	for _, s := range LookForScratch([]string{place, place}, []string{filepath.Join(place, "arbiter-rehearsal-2", "workspace", "deep")}, os.Geteuid()) {
+		found = append(found, filepath.Base(s.Path))
+	}
+	if got := strings.Join(found, " "); got != "arbiter-hook-1 arbiter-rehearsal-1" {
+		t.Errorf("found %q", got)
+	}
+	if all := LookForScratch([]string{place}, nil, os.Geteuid()+1); len(all) > 0 {
+		t.Errorf("another user's: %v", all)
+	}
+}
+
+func TestScriptIsSound(t *testing.T) {
+	if _, err := Script(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a;b": "'a;b'"} {
+		if got := Quote(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// LookAt looks at a directory; where it does not exist, at the nearest one above it that
+// does.
+func LookAt(path string) Place {
+	p, at := look(path)
+	if p.Problem == "" {
+		p.refused(at, mayWrite(at))
+	}
+	return p
+}
+
+// Prove does the same, and has a file be written, made durable and removed.
+func Prove(path string) Place {
+	p, at := look(path)
+	if p.Problem == "" {
+		var err error
+		p.Synced, err = write(at)
+		p.refused(at, err)
+	}
+	return p
+}
+
+func look(path string) (p Place, at string) {
+	p = Place{Path: path, Owner: -1, Free: -1}
+	link, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		p.Problem = err.Error()
+		return p, ""
+	default:
+		p.Link = link.Mode()&fs.ModeSymlink != 0
+		info, err := os.Stat(path)
+		if err != nil {
+			p.Problem = err.Error()
+			return p, ""
+		}
+		if !info.IsDir() {
+			p.Problem = path + " is in the way, and is no directory"
+			return p, ""
+		}
+		p.Exists, p.Mode, p.Owner = true, uint32(info.Mode().Perm()), owner(info)
+	}
+	at = path
+	for !isDir(at) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+	}
+	p.Free, p.Network = fileSystem(at)
+	return p, at
+}
+
+// refused notes why nothing can be written.
+func (p *Place) refused(at string, err error) {
+	switch {
+	case err == nil:
+	case p.Exists:
+		p.Written = fmt.Sprintf("%s cannot be written to: %v", at, cause(err))
+	default:
+		p.Written = fmt.Sprintf("%s cannot be made: %v", p.Path, cause(err))
+	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// write has a file be written and made durable, and says how long that took.
+func write(dir string) (took time.Duration, err error) {
+	f, err := os.CreateTemp(dir, ".arbiter-doctor-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	if _, err := f.WriteString("written to see whether that can be done\n"); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err = f.Sync()
+	return time.Since(began), err
+}
+
+// cause is what is wrong, without the name of a file that nobody knows.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

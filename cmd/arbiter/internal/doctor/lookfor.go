@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// kinds of scratch directories, by how their names begin, and who leaves them.
+var kinds = []struct{ prefix, what string }{
+	{"arbiter-rehearsal-", "of rehearsals, kept to be looked at"},
+	{"arbiter-home-", "homes of rehearsals that were killed"},
+	{"arbiter-hook-", "for sockets of runs that were killed"},
+	{"arbiter-doctor-", "of examinations that were killed"},
+}
+
+// settled is how long nobody has made anything in what is left over: what is younger may
+// belong to a run that is just beginning.
+const settled = 10 * time.Minute
+
+// LookForScratch finds what runs have left in places for temporary files. Those that hold
+// a directory in use, or a socket somebody listens at, are left out; and so are young ones,
+// and other users'.
+func LookForScratch(places, used []string, uid int) []Scratch {
+	var found []Scratch
+	seen := map[string]bool{}
+	for _, place := range places {
+		entries, err := os.ReadDir(place)
+		if err != nil || seen[place] {
+			continue
+		}
+		seen[place] = true
+		for _, e := range entries {
+			path := filepath.Join(place, e.Name())
+			i := slices.IndexFunc(kinds, func(k struct{ prefix, what string }) bool { return strings.HasPrefix(e.Name(), k.prefix) })
+			if i < 0 || !e.IsDir() || slices.ContainsFunc(used, func(u string) bool { return within(u, path) }) {
+				continue
+			}
+			info, err := e.Info()
+			if err != nil || owner(info) != uid || time.Since(info.ModTime()) < settled || listens(path) {
+				continue
+			}
+			found = append(found, Scratch{Path: path, What: kinds[i].what})
+		}
+	}
+	return found
+}
+
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// listens says whether somebody listens at a socket right in a directory.
+func listens(dir string) bool {
+	sockets := LookForSockets(dir)
+	return slices.ContainsFunc(sockets, answers)
+}
+
+// LookForSockets lists the sockets in a directory.
+func LookForSockets(dir string) []string {
+	var found []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Type() == fs.ModeSocket {
+			found = append(found, filepath.Join(dir, e.Name()))
+		}
+	}
+	return found
+}
+
+func answers(socket string) bool {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}

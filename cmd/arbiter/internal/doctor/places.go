@@ -1,0 +1,112 @@
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+// Bounds of what is worth a word.
+const (
+	littleFree = 1 << 30  // bytes; a run's journal, transcripts and a build
+	noFree     = 32 << 20 // with less a run ends soon
+	slowSync   = time.Second
+)
+
+func checkPlaces(s Surroundings) []Finding {
+	l := list{area: AreaPlaces}
+	l.state(s)
+	l.other("configuration", s.Config)
+	l.other("sessions", s.Sessions)
+	l.other("temporary", s.Temp)
+	l.workspace(s)
+	return l.all
+}
+
+// state is about the directory of runs, without which there are none.
+func (l *list) state(s Surroundings) {
+	const name = "state"
+	p := s.State
+	at := Quote(p.Path)
+	switch {
+	case p.Problem != "":
+		l.add(name, Fail, p.Problem, `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
+	case p.Link:
+		l.add(name, Fail, p.Path+" is a symbolic link, which is refused", "export ARBITER_STATE_DIR=\"$(readlink -f "+at+")\"")
+	case p.Exists && p.Owner != s.UID:
+		l.add(name, Fail, fmt.Sprintf("%s belongs to another user (%d), and is refused", p.Path, p.Owner), "sudo chown -R \"$(id -u)\" "+at)
+	case p.Exists && p.Mode&0o700 != 0o700:
+		l.add(name, Fail, fmt.Sprintf("%s has mode %04o: we ourselves are kept out", p.Path, p.Mode), "chmod 700 "+at)
+	case p.Written != "":
+		l.add(name, Fail, p.Written, "export ARBITER_STATE_DIR=/var/tmp/arbiter-\"$(id -un)\"")
+	case p.Free >= 0 && p.Free < noFree:
+		l.add(name, Fail, p.Path+" has only "+supervisor.Size(p.Free)+" left", "arbiter sessions")
+	case p.Exists && p.Mode&0o077 != 0:
+		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can look in, until the next run", p.Path, p.Mode), "chmod 700 "+at)
+	case p.Network != "":
+		l.add(name, Warn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not hold", p.Path, p.Network), `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
+	case p.Free >= 0 && p.Free < littleFree:
+		l.add(name, Warn, p.Path+" has "+supervisor.Size(p.Free)+" left", "arbiter sessions")
+	case p.Synced > slowSync:
+		l.add(name, Warn, fmt.Sprintf("%s takes %s to make a line durable, and each is waited for", p.Path, p.Synced.Round(time.Millisecond)), "")
+	case !p.Exists:
+		l.add(name, OK, p.Path+", which the first run makes"+p.room(), "")
+	default:
+		l.add(name, OK, p.Path+p.room(), "")
+	}
+}
+
+// other is about directories that a run can begin without.
+func (l *list) other(name string, p Place) {
+	at := Quote(p.Path)
+	switch {
+	case p.Problem != "":
+		l.add(name, Warn, p.Problem, "")
+	case p.Written != "":
+		l.add(name, Warn, p.Written, "ls -ld "+at)
+	case p.Free >= 0 && p.Free < noFree:
+		l.add(name, Warn, p.Path+" has only "+supervisor.Size(p.Free)+" left", "df -h "+at)
+	case name == "configuration" && p.Exists && p.Mode&0o022 != 0:
+		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode), "chmod go-w "+at)
+	case !p.Exists:
+		l.add(name, OK, p.Path+", which is not there yet", "")
+	default:
+		l.add(name, OK, p.Path+p.room(), "")
+	}
+}
+
+func (l *list) workspace(s Surroundings) {
+	w := s.Workspace
+	at := Quote(w.Path)
+	switch {
+	case w.Problem != "":
+		l.add("workspace", Fail, w.Problem, "cd")
+		return
+	case w.Home:
+		l.add("workspace", Warn, w.Path+" is all that you have: agents had better work in one project", "mkdir -p ~/project && cd ~/project")
+	case w.Written != "":
+		l.add("workspace", Warn, w.Written, "ls -ld "+at)
+	case !w.Repository:
+		l.add("workspace", Note, w.Path+" is in no git repository: nothing of what agents do there can be taken back", "git init "+at)
+	default:
+		l.add("workspace", OK, w.Path+", in a git repository"+w.room(), "")
+	}
+	switch {
+	case w.Changed != "":
+		l.add("trust", Warn, w.Changed, "arbiter trust")
+	case w.Trust != "":
+		l.add("trust", OK, w.Trust, "")
+	case w.Holds != "":
+		l.add("trust", Note, "not trusted, and not loaded: "+w.Holds, "arbiter trust")
+	default:
+		l.add("trust", OK, "nothing there that would have to be trusted", "")
+	}
+}
+
+func (p Place) room() string {
+	if p.Free < 0 {
+		return ""
+	}
+	return ", " + supervisor.Size(p.Free) + " free"
+}

@@ -1,0 +1,13 @@
+//go:build !linux && !darwin
+
+package doctor
+
+func fileSystem(string) (free int64, network string) { return -1, "" }
+
+func inotify() (watches, instances int64) { return -1, -1 }
+
+// NamespacesRestricted: there are none.
+func NamespacesRestricted() bool { return false }
+
+// WorkingDirs: nobody tells.
+func WorkingDirs() []string { return nil }

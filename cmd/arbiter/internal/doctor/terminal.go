@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The screen has room for all it shows from this size on.
+const roomyWidth, roomyHeight = 80, 24
+
+func checkTerminal(s Surroundings) []Finding {
+	l := list{area: AreaTerminal}
+	t, term := s.Terminal, s.Getenv("TERM")
+	switch {
+	case !t.Stdin:
+		l.add("screen", Note, "stdin is no terminal: there is no screen here, but --plain and --json", "")
+	case !t.Stdout:
+		l.add("screen", Note, "stdout is no terminal: there is no screen here, but --plain and --json", "")
+	case term == "" || term == "dumb":
+		l.add("screen", Warn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", Quote(term)), "export TERM=xterm-256color")
+	case t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight):
+		l.add("screen", Note, fmt.Sprintf("%s, %d×%d: smaller than %d×%d, some of it is left out", term, t.Width, t.Height, roomyWidth, roomyHeight), "")
+	default:
+		l.add("screen", OK, fmt.Sprintf("%s, %d×%d", term, t.Width, t.Height), "")
+	}
+	if t.UTF8 {
+		l.add("characters", OK, "UTF-8", "")
+	} else {
+		l.add("characters", Warn, "the locale is not UTF-8: all is drawn in ASCII", "export LC_ALL=C.UTF-8")
+	}
+	if !t.Stdin || !t.Stdout {
+		return l.all
+	}
+	l.add("colours", OK, colourDepth(s.Getenv), "")
+	l.clipboard(s)
+	return l.all
+}
+
+// clipboard is about copying and calling, which go by sequences of the terminal's.
+func (l *list) clipboard(s Surroundings) {
+	switch {
+	case s.Getenv("TMUX") != "" && s.Terminal.Clipboard != "on":
+		found := "tmux does not say whether it lets copying through"
+		if s.Terminal.Clipboard != "" {
+			found = "tmux keeps copied text to itself (set-clipboard " + s.Terminal.Clipboard + ")"
+		}
+		l.add("clipboard", Warn, found, "tmux set-option -s set-clipboard on")
+	case s.Getenv("TMUX") != "":
+		l.add("clipboard", OK, "OSC 52, through tmux", "")
+	case s.Getenv("STY") != "":
+		l.add("clipboard", Warn, "screen hands on neither copied text nor notifications", "tmux new-session arbiter")
+	case s.Getenv("TERM_PROGRAM") == "Apple_Terminal":
+		l.add("clipboard", Note, "this terminal knows no OSC 52: what is copied stays in arbiter", "")
+	default:
+		l.add("clipboard", OK, "OSC 52, where the terminal allows it", "")
+	}
+}
+
+func colourDepth(getenv func(string) string) string {
+	term := getenv("TERM")
+	switch c := strings.ToLower(getenv("COLORTERM")); {
+	case getenv("NO_COLOR") != "":
+		return "none (NO_COLOR)"
+	case c == "truecolor" || c == "24bit" || strings.HasSuffix(term, "-direct"):
+		return "16 million"
+	case strings.Contains(term, "256color"):
+		return "256"
+	}
+	return "the terminal's own palette"
+}

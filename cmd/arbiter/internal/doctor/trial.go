@@ -1,0 +1,306 @@
+package doctor
+
+import (
+	"context"
+	_ "embed" // of the script
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+)
+
+//go:embed script.yaml
+var script []byte
+
+// Script is what the scripted model of a trial plays.
+func Script() (*rehearsal.Scenario, error) { return rehearsal.Parse("doctor.yaml", script) }
+
+// Patience is how long a trial may take, by default; it takes some three seconds.
+const Patience = 20 * time.Second
+
+// The script says that so many tokens of a window of so many are in use.
+const trialClaim, trialWindow = 145_000, 200_000
+
+var wordSchema = json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`)
+
+// Trial finds out what a CLI can do. Client is a bridge's, opened and initialized, whose
+// handler is Ear, whose CLI speaks to a model that plays [Script]. Dir is an empty
+// directory to work in.
+type Trial struct {
+	Client *bridge.Client
+	Ear    *Ear
+	Dir    string
+	// Patience bounds the trial; one turn may take two fifths of it, and one answer a
+	// fifth.
+	Patience time.Duration
+
+	mu   sync.Mutex
+	seen Observed
+	cfg  bridge.AgentConfig
+	ids  []string // of the messages of the first session
+}
+
+func (t *Trial) turnTime() time.Duration { return t.Patience * 2 / 5 }
+func (t *Trial) stepTime() time.Duration { return t.Patience / 5 }
+
+// Run plays the sessions. It returns when all is known, or when the time is up.
+func (t *Trial) Run(ctx context.Context) Observed {
+	ctx, cancel := context.WithTimeout(ctx, t.Patience)
+	defer cancel()
+	t.seen = Observed{}
+	var beside sync.WaitGroup
+	beside.Go(func() { t.query(ctx) })
+	t.cfg = bridge.AgentConfig{
+		SessionID: uuid.NewString(), CWD: t.Dir, JSONSchema: wordSchema, StrictMCP: true, Judged: true, Partial: true, ContextCap: trialWindow,
+		MCPTools: []bridge.ToolSpec{{Name: "examine", Description: "Says a word.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}`)}},
+		Hooks:          &bridge.HookConfig{Role: "orchestrator", Warn: 70, Critical: 95},
+		StartTimeoutMS: int(t.turnTime() / time.Millisecond),
+	}
+	if t.first(ctx, bridge.AgentRef{ID: "patient", Generation: 1}) {
+		t.second(ctx, bridge.AgentRef{ID: "patient", Generation: 2})
+	}
+	beside.Wait()
+	return t.seen
+}
+
+// put notes what was seen of an ability. What failed because the time was up is not known.
+func (t *Trial) put(ctx context.Context, name string, err error) {
+	if err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
+		err = errLate
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen[name] = err
+}
+
+// shown says whether an ability was seen so far.
+func (t *Trial) shown(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err, tried := t.seen[name]
+	return tried && err == nil
+}
+
+// hold notes an ability by a condition.
+func (t *Trial) hold(ctx context.Context, name string, holds bool, otherwise string) {
+	var err error
+	if !holds {
+		err = errors.New(otherwise)
+	}
+	t.put(ctx, name, err)
+}
+
+// first begins a session, and says whether it came to its end with a history.
+func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
+	_, err := t.Client.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: t.cfg})
+	t.put(ctx, canStart, said(err))
+	if err != nil {
+		return false
+	}
+	t.turn(ctx, ref)
+	t.figures(ctx, ref)
+	t.interrupt(ctx, ref)
+	stepping, cancel := context.WithTimeout(ctx, t.stepTime())
+	answer, err := t.Client.Ask(stepping, bridge.AskParams{AgentRef: ref, Question: "Are you well?"})
+	cancel()
+	if err == nil && strings.TrimSpace(answer.Answer) == "" {
+		err = errors.New("the answer is empty")
+	}
+	t.put(ctx, canAside, said(err))
+	t.end(ctx, ref)
+	return t.shown(canTranscribe)
+}
+
+// turn is one turn with every kind of call in it.
+func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
+	patient, cancel := context.WithTimeout(ctx, t.turnTime())
+	defer cancel()
+	id, word := uuid.NewString(), uuid.NewString()
+	t.ids = append(t.ids, id)
+	if err := t.Client.Message(patient, bridge.MessageParams{AgentRef: ref, MessageID: id, Content: "EXAMINE yourself."}); err != nil {
+		t.put(ctx, canDeliver, said(err))
+		return
+	}
+	var turn bridge.Turn
+	over := make(chan error, 1) // what ended the wait for the turn
+	go func() { over <- t.Ear.await(patient, ref, is(func(e bridge.Turn) bool { turn = e; return true })) }()
+	var ended error
+	select {
+	case <-t.Ear.called:
+		t.put(ctx, canTool, nil)
+		t.midTurn(ctx, patient, ref, word)
+		ended = <-over
+	case ended = <-over:
+		t.hold(ctx, canTool, false, "it was not called")
+	}
+	ear := t.Ear
+	t.hold(ctx, canDeliver, ear.saw(ref, is(func(e bridge.Delivered) bool { return e.MessageID == id && e.Proof == "lifecycle" })), "no proof came")
+	t.hold(ctx, canStream, ear.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
+	t.hold(ctx, canJudge, ear.noted(ear.judged, wordAsked) && ear.noted(ear.judged, wordDenied), "no callback came")
+	t.hold(ctx, canAsk, ear.noted(ear.asked, wordAsked) && t.made(wordAsked), "it was not asked for, or did not run when permitted")
+	t.hold(ctx, canDeny, !t.made(wordDenied) && ear.noted(ear.judged, wordDenied), "it ran, or nobody was asked")
+	t.hold(ctx, canWarn, ear.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })), "no callback came")
+	t.hold(ctx, canContext, ear.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })), "the figure was another")
+	t.hold(ctx, canDelegate, ear.saw(ref, is[bridge.SubagentStart](nil)) && ear.saw(ref, is[bridge.SubagentStop](nil)), "nothing was told of it")
+	if ended != nil {
+		t.put(ctx, canRule, fmt.Errorf("the turn did not end: %w", ended))
+		return
+	}
+	t.put(ctx, canRule, verdictIs(turn, "well"))
+	if t.shown(canSteer) {
+		t.hold(ctx, canSteer, slices.Contains(turn.MessageIDs, word), "it did not come into the turn")
+	}
+}
+
+// midTurn is what is tried while a tool runs, which then answers.
+func (t *Trial) midTurn(ctx, patient context.Context, ref bridge.AgentRef, word string) {
+	defer close(t.Ear.release)
+	stepping, cancel := context.WithTimeout(patient, t.stepTime())
+	defer cancel()
+	signs, err := t.Client.Probe(stepping, ref)
+	if err == nil && !signs.Answered {
+		err = errors.New("no answer")
+	}
+	t.put(ctx, canPing, said(err))
+	t.put(ctx, canSteer, said(t.Client.Message(stepping, bridge.MessageParams{AgentRef: ref, MessageID: word, Content: "A word.", Steer: true})))
+}
+
+// figures asks the CLI for its own figure, and looks at what it wrote.
+func (t *Trial) figures(ctx context.Context, ref bridge.AgentRef) {
+	stepping, cancel := context.WithTimeout(ctx, t.turnTime())
+	defer cancel()
+	usage, err := t.Client.Context(stepping, ref)
+	if err == nil && (usage.Tokens == 0 || usage.Window == 0) {
+		err = errors.New("it says nothing")
+	}
+	t.put(ctx, canFigure, said(err))
+	signs, err := t.Client.Probe(stepping, ref)
+	if err == nil && signs.TranscriptBytes == 0 {
+		err = errors.New("there is none")
+	}
+	t.put(ctx, canTranscribe, said(err))
+}
+
+// interrupt ends a turn that would go on for an hour.
+func (t *Trial) interrupt(ctx context.Context, ref bridge.AgentRef) {
+	patient, cancel := context.WithTimeout(ctx, t.turnTime())
+	defer cancel()
+	id := uuid.NewString()
+	t.ids = append(t.ids, id)
+	err := t.Client.Message(patient, bridge.MessageParams{AgentRef: ref, MessageID: id, Content: "HOLD STILL"})
+	if err == nil {
+		err = t.Ear.await(patient, ref, is(func(e bridge.Delivered) bool { return e.MessageID == id }))
+	}
+	if err == nil {
+		_, err = t.Client.Interrupt(patient, ref)
+	}
+	if err == nil {
+		err = t.Ear.await(patient, ref, is(func(e bridge.Turn) bool {
+			return e.Outcome == bridge.TurnInterrupted && slices.Contains(e.MessageIDs, id)
+		}))
+	}
+	t.put(ctx, canInterrupt, said(err))
+}
+
+// end ends the session in order.
+func (t *Trial) end(ctx context.Context, ref bridge.AgentRef) {
+	err := t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref})
+	if err == nil {
+		var exit bridge.Exit
+		err = t.Ear.await(ctx, ref, is(func(e bridge.Done) bool { exit = e.Exit; return true }))
+		switch {
+		case err != nil:
+		case exit.Signal == "killed":
+			err = errors.New("it had to be killed")
+		case exit.Swept > 0:
+			err = fmt.Errorf("%d of its processes had to be killed", exit.Swept)
+		}
+	}
+	t.put(ctx, canEnd, said(err))
+}
+
+// second takes the session up again.
+func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
+	t.cfg.Resume = true
+	info, err := t.Client.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: t.cfg, Pending: t.ids[:1]})
+	if err == nil && (!info.Resumed || info.Tokens == 0) {
+		err = errors.New("it began without its history")
+	}
+	t.put(ctx, canResume, said(err))
+	if err != nil {
+		return
+	}
+	t.hold(ctx, canTellFate, len(info.Fates) == 1 && info.Fates[0].Fate == bridge.FateRuled, "it does not know that the turn ended in a verdict")
+	patient, cancel := context.WithTimeout(ctx, t.turnTime())
+	defer cancel()
+	var turn bridge.Turn
+	err = t.Client.Message(patient, bridge.MessageParams{AgentRef: ref, MessageID: uuid.NewString(), Content: "/clear WORD"})
+	if err == nil {
+		err = t.Ear.await(patient, ref, is(func(e bridge.Turn) bool { turn = e; return true }))
+	}
+	if err == nil {
+		err = verdictIs(turn, "/clear WORD")
+	}
+	t.put(ctx, canLiteral, said(err))
+	_ = t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref, Now: true}) // the end of the bridge ends it, too
+}
+
+// query puts one question, beside the sessions.
+func (t *Trial) query(ctx context.Context) {
+	r, err := t.Client.Query(ctx, bridge.QueryParams{
+		CWD: t.Dir, SystemPrompt: "You answer.", Prompt: "ANSWER ONCE", JSONSchema: wordSchema, TimeoutMS: int(t.Patience / time.Millisecond),
+	})
+	if err == nil {
+		err = verdictIs(bridge.Turn{Verdict: r.Output}, "once")
+	}
+	t.put(ctx, canQuery, said(err))
+}
+
+func verdictIs(turn bridge.Turn, word string) error {
+	var v struct {
+		Word string `json:"word"`
+	}
+	switch {
+	case turn.Error != "":
+		return errors.New(turn.Error)
+	case turn.Verdict == nil:
+		return errors.New("there was none")
+	case json.Unmarshal(turn.Verdict, &v) != nil || v.Word != word:
+		return fmt.Errorf("it is %.100s", turn.Verdict)
+	}
+	return nil
+}
+
+// made says whether a command of the script has run.
+func (t *Trial) made(word string) bool {
+	_, err := os.Stat(filepath.Join(t.Dir, word))
+	return err == nil
+}
+
+// said is what the bridge said of it, with the CLI's last words.
+func said(err error) error {
+	var rpc *bridge.RPCError
+	if !errors.As(err, &rpc) {
+		return err
+	}
+	if rpc.Stderr != "" && !strings.Contains(rpc.Message, rpc.Stderr) {
+		return fmt.Errorf("%s: %s", rpc.Message, lastLine(rpc.Stderr))
+	}
+	return errors.New(rpc.Message)
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}

@@ -1,0 +1,116 @@
+package hooksocket
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// read takes the context from the session's transcript, where the event has use for
+// it. A transcript that cannot be read is a context that is not known.
+func (s *Server) read(in hooks.Input, agent Agent) hooks.Reading {
+	path, ok := transcriptOf(in)
+	if !ok || in.AgentID != "" {
+		return hooks.Reading{}
+	}
+	switch in.Event {
+	case hooks.PostToolUse, hooks.PostToolUseFailure, hooks.UserPromptSubmit, hooks.PreCompact:
+	default:
+		return hooks.Reading{}
+	}
+	r := s.readAt(path, agent)
+	if in.ToolUseID == "" || !s.near(agent, r) {
+		return r
+	}
+	s.awaitWritten(path, in.ToolUseID)
+	return s.readAt(path, agent)
+}
+
+func (s *Server) readAt(path string, agent Agent) hooks.Reading {
+	tokens, err := s.house.Tokens(path)
+	if err != nil {
+		s.log.Debug("hooks", "session", agent.Session, "error", err)
+		return hooks.Reading{}
+	}
+	return hooks.Reading{Tokens: tokens, Window: agent.Window, Pct: transcript.Percent(tokens, agent.Window)}
+}
+
+// The CLI writes its transcript up to a quarter of a second late (observed with CLI
+// 2.1.329), so that a reading can be that of the call before. Near a level that is
+// not told yet it is worth waiting for: the model is then told with its next request,
+// and not with the one after. Farther off nobody is held up.
+const (
+	nearness    = 15 // points below the first level
+	longestWait = 400 * time.Millisecond
+	recheck     = 15 * time.Millisecond
+)
+
+// near says whether the next reading can bring a level that was not told.
+func (s *Server) near(agent Agent, r hooks.Reading) bool {
+	s.mu.Lock()
+	told := s.present(agent)
+	s.mu.Unlock()
+	return told.Level != hooks.LevelCritical && r.Window > 0 && r.Pct >= agent.Policy.Warn-nearness
+}
+
+// awaitWritten waits for a call to be in the transcript, but not for long.
+func (s *Server) awaitWritten(path, toolUse string) {
+	late := time.NewTimer(longestWait)
+	defer late.Stop()
+	again := time.NewTicker(recheck)
+	defer again.Stop()
+	for !s.house.Written(path, toolUse) {
+		select {
+		case <-again.C:
+		case <-late.C:
+			return
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// transcriptOf is the transcript that an event names, if it can be the session's:
+// the CLI keeps it as projects/PROJECT/SESSION.jsonl (observed with CLI 2.1.329).
+// Nothing else is read on a client's word.
+func transcriptOf(in hooks.Input) (string, bool) {
+	path := in.TranscriptPath
+	ok := filepath.IsAbs(path) && filepath.Clean(path) == path && filepath.Base(path) == in.SessionID+".jsonl" &&
+		filepath.Base(filepath.Dir(filepath.Dir(path))) == "projects"
+	return path, ok
+}
+
+// tokensOf reads a session's context; 0: nothing was read since it began, or since
+// it was compacted.
+func tokensOf(path string) (int, error) {
+	newest, err := transcript.ReadNewest(path)
+	if err != nil || !newest.Found {
+		return 0, err
+	}
+	return newest.Sample.Usage.Context(), nil
+}
+
+// searched is how much of a transcript's end is searched for a call: it stands in one
+// of the last lines.
+const searched = 1 << 20
+
+// written says whether a transcript holds a tool call. One that cannot be read
+// is not waited for.
+func written(path, toolUse string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return true
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	tail, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-searched), searched))
+	return err != nil || bytes.Contains(tail, []byte(toolUse))
+}

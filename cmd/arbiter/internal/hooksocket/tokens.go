@@ -1,0 +1,85 @@
+package hooksocket
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"net"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/hooks"
+)
+
+// TokenEnv carries the token of an agent's session in a terminal.
+const TokenEnv = "ARBITER_HOOK_TOKEN"
+
+// Tokens are what the hooks of a session in a terminal show: a random one for each
+// generation of an agent.
+type Tokens struct {
+	mu   sync.Mutex
+	list map[string]token // by agent
+}
+
+type token struct {
+	generation int
+	secret     string
+}
+
+// Issue makes the token of a generation; an older one is good for nothing any more.
+func (t *Tokens) Issue(a bridge.AgentRef) string {
+	secret := rand.Text()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.list == nil {
+		t.list = map[string]token{}
+	}
+	t.list[a.ID] = token{a.Generation, secret}
+	return secret
+}
+
+// Good says whether it is that agent's, in as long as the comparison takes.
+func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
+	t.mu.Lock()
+	have := t.list[a.ID]
+	t.mu.Unlock()
+	same := subtle.ConstantTimeCompare([]byte(have.secret), []byte(secret)) == 1
+	return same && have.secret != "" && have.generation == a.Generation
+}
+
+// tokenField is beside an event's own fields in what goes over the socket.
+const tokenField = "arbiter_token"
+
+// withToken adds a token to an event, a JSON object.
+func withToken(event json.RawMessage, secret string) json.RawMessage {
+	rest, ok := bytes.CutPrefix(event, []byte("{"))
+	quoted, err := json.Marshal(secret)
+	if secret == "" || !ok || err != nil {
+		return event
+	}
+	return slices.Concat([]byte(`{"`+tokenField+`":`), quoted, []byte(","), rest)
+}
+
+// tokenOf is the token in a request; empty if there is none.
+func tokenOf(request []byte) string {
+	var r struct {
+		Token string `json:"arbiter_token"`
+	}
+	_ = json.Unmarshal(request, &r) // what is no event was found out before
+	return r.Token
+}
+
+// mayAsk says what is wrong with whoever asks on a conn: another user's process, or one of
+// an agent's without the token of the agent it speaks for. A person's own session, which no
+// agent started, needs none.
+func (s *Server) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (trouble string) {
+	p := s.identify(conn)
+	switch {
+	case p.Trouble == "", s.house.Token != nil && p.UID == os.Getuid() && s.house.Token(in.SessionID, secret):
+		return ""
+	}
+	return p.String() + ": " + p.Trouble + ", and it does not show its agent's token"
+}

@@ -1,0 +1,150 @@
+// Package ndjson writes the events of a run for a script: one JSON object a line, counted, in
+// order. A [Writer] owns the goroutine that writes, so that a slow, stuck or closed reader
+// never holds the run; Close waits for it as long as it is told to.
+package ndjson
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Backlog is how many lines may wait for a slow reader before those that
+// only narrate are left out (and counted). What a script acts on is always kept.
+const Backlog = 50_000
+
+// Writer writes events as NDJSON from a goroutine of its own, so that a
+// slow, stuck or closed stdout never holds the run.
+type Writer struct {
+	mu      sync.Mutex
+	queue   []timedEvent
+	dropped int
+	closed  bool
+	err     error
+	wake    chan struct{} // capacity 1: a hint that there is something to do
+	done    chan struct{} // closed when the writer's goroutine has ended
+
+	w     *bufio.Writer
+	limit int
+	fail  func(error)
+}
+
+type timedEvent struct {
+	at time.Time
+	e  contract.Event
+}
+
+// New starts the writer; limit is its Backlog. fail is called once, from the writer's
+// goroutine, when the output is lost.
+func New(w io.Writer, limit int, fail func(error)) *Writer {
+	l := &Writer{
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+		w: bufio.NewWriterSize(w, 64<<10), limit: limit, fail: fail,
+	}
+	go l.run()
+	return l
+}
+
+// Put is a supervisor.Sink: it never blocks.
+func (l *Writer) Put(at time.Time, e contract.Event) {
+	l.mu.Lock()
+	if l.err == nil && !l.closed {
+		if len(l.queue) >= l.limit && contract.Narrates(e.Body) {
+			l.dropped++
+		} else {
+			l.queue = append(l.queue, timedEvent{at, e})
+		}
+	}
+	l.mu.Unlock()
+	l.hint()
+}
+
+func (l *Writer) hint() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *Writer) run() {
+	defer close(l.done)
+	var seq uint64
+	var line []byte
+	for {
+		batch, dropped, closed := l.take()
+		if dropped > 0 {
+			batch = append(batch, timedEvent{time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+				Text: fmt.Sprintf("%d events were left out here: stdout was not read in time", dropped),
+			}}})
+		}
+		for _, t := range batch {
+			seq++
+			var err error
+			if line, err = contract.EncodeLine(line[:0], seq, t.at, t.e); err != nil {
+				line, err = contract.EncodeLine(line[:0], seq, t.at, contract.Event{ID: t.e.ID, Body: contract.Error{
+					Category: bridge.CatInternal, Message: fmt.Sprintf("event %s could not be written: %v", t.e.Body.EventName(), err), RecoveryOptions: []string{},
+				}})
+			}
+			if err == nil {
+				_, err = l.w.Write(line)
+			}
+			if err != nil {
+				l.lost(err)
+				return
+			}
+		}
+		if err := l.w.Flush(); err != nil {
+			l.lost(err)
+			return
+		}
+		if closed && len(batch) == 0 {
+			return
+		}
+		if len(batch) == 0 {
+			<-l.wake
+		}
+	}
+}
+
+// take empties the queue.
+func (l *Writer) take() (batch []timedEvent, dropped int, closed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch, l.queue = l.queue, nil
+	dropped, l.dropped = l.dropped, 0
+	return batch, dropped, l.closed
+}
+
+func (l *Writer) lost(err error) {
+	l.mu.Lock()
+	l.err, l.queue = err, nil
+	l.mu.Unlock()
+	l.fail(err)
+}
+
+// ErrStuck is what Close says of a reader that takes nothing.
+var ErrStuck = errors.New("nobody read the last events in time")
+
+// Close writes what is left, within a time, and reports whether all of it went
+// out. A writer that is stuck in a write stays behind: only the end of the
+// process can free it.
+func (l *Writer) Close(within time.Duration) error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.hint()
+	select {
+	case <-l.done:
+	case <-time.After(within):
+		return ErrStuck
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}

@@ -1,0 +1,113 @@
+// Package secrets tells which variables of an environment hold secrets, masks their values
+// in what is kept, and gives them back to those who start processes.
+package secrets
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+)
+
+// Masker masks secrets: those of known formats, and the values that variables of this
+// process and of --env hold under names such as *_TOKEN.
+func Masker(env map[string]string) func(string) string {
+	var values []string
+	note := func(name, value string) {
+		if variable(name, value) && tellingApart(value) {
+			values = append(values, value)
+		}
+	}
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		note(name, value)
+	}
+	for name, value := range env {
+		note(name, value)
+	}
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	values = slices.Compact(values)
+	return func(s string) string {
+		for _, v := range values {
+			if strings.Contains(s, v) {
+				s = strings.ReplaceAll(s, v, maskOf(v))
+			}
+		}
+		return sanitize.Redact(s)
+	}
+}
+
+func maskOf(value string) string { return "*redacted:" + strconv.Itoa(len(value)) + "*" }
+
+// variable says whether a variable holds a secret, by its name or by its value.
+func variable(name, value string) bool {
+	pair := name + "=" + value
+	return value != "" && sanitize.Redact(pair) != pair
+}
+
+// tellingApart says whether a value is one to look for in other texts: not a word that
+// stands there for itself.
+func tellingApart(value string) bool {
+	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) && !strings.HasPrefix(value, "/")
+}
+
+// Without is an environment as the journal keeps it. Those who start processes get
+// the values by [Revealed]; a run that is taken up is given them again.
+func Without(env map[string]string) map[string]string {
+	kept := maps.Clone(env)
+	for name, value := range env {
+		if variable(name, value) {
+			kept[name] = maskOf(value)
+		}
+	}
+	return kept
+}
+
+// isMark says whether a value is what Without put in a secret's place.
+func isMark(value string) bool {
+	n, ok := strings.CutPrefix(value, "*redacted:")
+	if !ok {
+		return false
+	}
+	n, ok = strings.CutSuffix(n, "*")
+	_, err := strconv.Atoi(n)
+	return ok && err == nil
+}
+
+// Forgotten removes from an environment what an earlier life did not record, and names it.
+func Forgotten(env map[string]string) (kept map[string]string, names []string) {
+	kept = map[string]string{}
+	for name, value := range env {
+		if isMark(value) {
+			names = append(names, name)
+		} else {
+			kept[name] = value
+		}
+	}
+	slices.Sort(names)
+	if names == nil {
+		return env, nil
+	}
+	return kept, names
+}
+
+// Revealed has the values again that Without took out: those of given. What is not among
+// them is left out.
+func Revealed(env, given map[string]string) map[string]string {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(env)), isMark) {
+		return env
+	}
+	out := maps.Clone(env)
+	for name, value := range env {
+		if real, ok := given[name]; ok {
+			out[name] = real
+		} else if isMark(value) {
+			delete(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package secrets
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestSecretsOfTheEnvironment: what is recorded of --env names secrets and does not hold
+// them; processes get them all the same; and a later life says which it does not have.
+func TestSecretsOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	given := map[string]string{"DEPLOY_TOKEN": "tapestry-of-4711-looms", "PLAIN": "x", "KEY_OF_A": "sk-ant-" + strings.Repeat("a1", 20)}
+	kept := Without(given)
+	if len(kept) != 3 || kept["PLAIN"] != "x" || !isMark(kept["DEPLOY_TOKEN"]) || !isMark(kept["KEY_OF_A"]) || given["DEPLOY_TOKEN"] != "tapestry-of-4711-looms" {
+		t.Errorf("kept %v of %v", kept, given)
+	}
+	if got := Revealed(kept, given); fmt.Sprint(got) != fmt.Sprint(given) {
+		t.Errorf("processes get %v", got)
+	}
+	if got := Revealed(kept, nil); fmt.Sprint(got) != "map[PLAIN:x]" {
+		t.Errorf("without them, processes get %v", got)
+	}
+	if left, names := Forgotten(kept); fmt.Sprint(left, names) != "map[PLAIN:x] [DEPLOY_TOKEN KEY_OF_A]" {
+		t.Errorf("later %v, %v", left, names)
+	}
+	if left, names := Forgotten(map[string]string{"A": "b"}); len(left) != 1 || names != nil {
+		t.Errorf("later %v, %v", left, names)
+	}
+	mask := Masker(given)
+	if got := mask("it is " + "tapestry-of-4711-looms" + "."); got != "it is *redacted:22*." || mask(got) != got {
+		t.Errorf("masked: %s", got)
+	}
+}

@@ -1,0 +1,121 @@
+// Package socket listens on the unix sockets of a run, each at a place that is the user's
+// alone. A listener has one owner, who closes it, and with that leaves nothing behind; there
+// is no goroutine here.
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxPath is how long the name of a unix socket may be: 107 bytes on Linux,
+// 103 on macOS.
+const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+const dirPrefix = "arbiter-hook-"
+
+// Listener listens on a socket of a run's: in the run's directory or, where that has too
+// long a name or is open to others, in a directory of its own, with a link in the run's.
+type Listener struct {
+	*net.UnixListener
+	Path string // of the socket
+	link string // to it; "" where there is none
+	own  string // directory made for it; "" where there is none
+}
+
+// Listen listens in a run's directory, which nobody else may use meanwhile: a socket that
+// lies there is a dead arbiter's.
+func Listen(dir, name string) (*Listener, error) {
+	l, err := find(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if l.UnixListener, err = net.ListenUnix("unix", &net.UnixAddr{Name: l.Path, Net: "unix"}); err == nil {
+		err = os.Chmod(l.Path, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Close ends it, unless somebody has, and removes what was made for it.
+func (l *Listener) Close() error {
+	var errs []error
+	if l.UnixListener != nil {
+		if err := l.UnixListener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	for _, path := range []string{l.Path, l.link, l.own} {
+		if err := os.Remove(path); path != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// find makes room in the run's directory, and finds another place if need be.
+func find(dir, name string) (*Listener, error) {
+	path := filepath.Join(dir, name)
+	if err := makeWay(path); err != nil {
+		return nil, err
+	}
+	if len(path) <= maxPath && private(dir) {
+		return &Listener{Path: path}, nil
+	}
+	var errs []error
+	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
+		if !filepath.IsAbs(base) {
+			continue
+		}
+		own, err := os.MkdirTemp(base, dirPrefix) // 0700
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		l := &Listener{Path: filepath.Join(own, name), own: own}
+		if len(l.Path) > maxPath {
+			errs = append(errs, fmt.Errorf("%s is too long a name for a socket", l.Path), l.Close())
+			continue
+		}
+		if err := os.Symlink(l.Path, path); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		l.link = path
+		return l, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+// makeWay removes what a killed arbiter has left: its socket, or the link to
+// it with the directory it leads to. Anything else is none of ours.
+func makeWay(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() == fs.ModeSymlink:
+		if target, err := os.Readlink(path); err == nil && strings.HasPrefix(filepath.Base(filepath.Dir(target)), dirPrefix) {
+			_ = os.Remove(target) // they may be gone with the last boot
+			_ = os.Remove(filepath.Dir(target))
+		}
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s is in the way, and is no socket", path)
+	}
+	return os.Remove(path)
+}
+
+// private says whether a directory is closed to everybody else.
+func private(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0
+}

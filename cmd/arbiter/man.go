@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// words are what `arbiter --help` and the manual page say beyond flags and commands.
+var words = manual.Words{
+	Exits: []manual.Entry{
+		exit(contract.ExitComplete, "complete"),
+		exit(contract.ExitFailed, "failed or cancelled"),
+		exit(contract.ExitUsage, "usage or bad input; nothing to resume"),
+		exit(contract.ExitNeedsInput, "needs input: a question that nobody is there to answer"),
+		exit(contract.ExitLimit, "a limit was reached (--max-cost, --timeout, --max-iterations …)"),
+		exit(contract.ExitEnvironment, "environment: claude is missing, not logged in or not supported"),
+		exit(contract.ExitBug, "a bug of arbiter"),
+		exit(contract.ExitInterrupted, "SIGINT; a screen that was left while its run went on"),
+		exit(contract.ExitTerminated, "SIGTERM or SIGHUP; a terminal that is gone"),
+	},
+	Signals: []manual.Entry{
+		{Term: "SIGINT, SIGTERM, SIGHUP", Text: "The first ends the run in order, the second fast, the third at once. The run can be taken up again by --resume. Those that arbiter was started to ignore, as by nohup, it ignores."},
+		{Term: "SIGQUIT", Text: "On the screen and with --plain every agent is stopped at once, as by arbiter halt. With --json arbiter ends where it stands, and the bridge ends the agents."},
+	},
+	Environment: []manual.Entry{
+		{Term: "ARBITER_…", Text: "Settings, each under the name that is given with its flag. A flag comes before them, and they before configuration files. Flags that can be repeated have none."},
+		{Term: "XDG_STATE_HOME, XDG_CONFIG_HOME, HOME", Text: "Where runs and configuration lie; see FILES."},
+		{Term: "CLAUDE_CONFIG_DIR", Text: "Where Claude Code keeps its login, settings and transcripts, instead of ~/.claude."},
+		{Term: "VISUAL, EDITOR", Text: "The editor that Ctrl+G opens on the screen (default: vi)."},
+		{Term: "TERM, COLORTERM, COLORFGBG, NO_COLOR", Text: "What the terminal can show, and its background. NO_COLOR has the screen drawn without colours."},
+		{Term: "LC_ALL, LC_CTYPE, LANG", Text: "Where they speak of no UTF-8, the screen is drawn in ASCII."},
+	},
+	Files: []manual.Entry{
+		{Term: "$XDG_STATE_HOME/arbiter, else ~/.local/state/arbiter", Text: "The state directory: runs with their journals and logs, what is trusted and what is always allowed. Yours alone."},
+		{Term: "$XDG_CONFIG_HOME/arbiter/config.yaml, else ~/.config/arbiter/config.yaml", Text: "Settings; arbiter schema config lists their names. On macOS in ~/Library/Application Support/arbiter."},
+		{Term: "agents/*.md and prompts/*.md beside it", Text: "Modes of your own, and templates of prompts instead of the built-in ones."},
+		{Term: ".arbiter/config.yaml, .arbiter/agents/*.md, .arbiter/prompts/*.md", Text: "The same for one workspace, if it is trusted."},
+	},
+	Examples: []manual.Entry{
+		{Term: "arbiter REQUIREMENTS.md", Text: "Play what a file asks for on the screen."},
+		{Term: "arbiter --json --rehearse --task \"Anything\"", Text: "A scripted model plays: no login, no network, no cost."},
+		{Term: "arbiter --json --allow 'Bash(*)' --allow Edit --task \"Say hi in hello.txt\"", Text: "Work without a screen; edits and shell commands are allowed."},
+		{Term: "arbiter --resume", Text: "Take up the latest run of this directory again."},
+		{Term: "arbiter sessions", Text: "List all runs."},
+	},
+	More: []string{
+		"arbiter COMMAND --help tells of one command, arbiter man | man -l - of all.",
+		"arbiter completion --help tells how the shell completes its lines.",
+	},
+}
+
+func exit(code contract.Exit, text string) manual.Entry {
+	return manual.Entry{Term: strconv.Itoa(int(code)), Text: text}
+}
+
+func (e env) manCommand() *cli.Command {
+	return &cli.Command{
+		Name: "man", Usage: "print the manual page, for man, groff or mandoc",
+		Description: "  arbiter man | man -l -\n  arbiter man > ~/.local/share/man/man1/arbiter.1",
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return usagef("man takes no argument: %s", c.Args().First())
+			}
+			return manual.Roff(e.stdout, c.App, words, version())
+		},
+	}
+}
+
+// helps says of which command the line asks for help, by --help, -h or the word help.
+func helps(app *cli.App, line []string) (manual.Command, bool) {
+	h := manual.Read(app, line, "")
+	if len(h.Args) > 0 && h.Args[0] == "help" && len(h.Command.Commands) > 0 {
+		return manual.At(app, append(h.Command.Path[1:], h.Args[1:]...)), true
+	}
+	for _, name := range []string{"help", "h"} {
+		if _, asked := h.Given[name]; asked {
+			return h.Command, true
+		}
+	}
+	return manual.Command{}, false
+}

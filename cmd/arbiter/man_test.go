@@ -1,0 +1,230 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// printed runs arbiter in this process and returns what it prints.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs strings.Builder
+	if code := run(append([]string{"arbiter"}, args...), strings.NewReader(""), &out, &errs); code != 0 || errs.String() != "" {
+		t.Fatalf("arbiter %s: exit code %d, %s", strings.Join(args, " "), code, errs.String())
+	}
+	return out.String()
+}
+
+// TestHelpOfEveryCommand: it names the command, what it takes and all its flags, and fits
+// into 80 columns. What is shown as it is to be typed may be longer.
+func TestHelpOfEveryCommand(t *testing.T) {
+	all := manual.All(env{}.app())
+	if len(all) < 20 {
+		t.Fatalf("only %d commands", len(all))
+	}
+	for _, c := range all {
+		text := printed(t, append(slices.Clone(c.Path[1:]), "--help")...)
+		if !strings.HasPrefix(text, c.Name()+" - ") || strings.Contains(text, "GLOBAL") {
+			t.Errorf("%s: %s", c.Name(), text)
+		}
+		for _, f := range c.Told() {
+			if !strings.Contains(text, "\n  "+f.Term()) {
+				t.Errorf("%s: --%s is missing", c.Name(), f.Name)
+			}
+		}
+		for line := range strings.Lines(text) {
+			kept := strings.HasPrefix(line, "  ") && strings.Contains(c.Description, strings.TrimSpace(line))
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 && !kept {
+				t.Errorf("%s: %d columns: %s", c.Name(), n, line)
+			}
+		}
+		if c.Usage == "" || strings.HasSuffix(c.Usage, ".") {
+			t.Errorf("%s: its usage is %q", c.Name(), c.Usage)
+		}
+	}
+}
+
+// kinds are the words for what flags and arguments take: what completes a line goes by them.
+var kinds = strings.Fields("TEXT N TIME RUN DIR FILE PATH REQUIREMENTS.md AGENT NAME SCENARIO RULE NUMBER MODEL RECORD WAYS KEY " +
+	"NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N")
+
+// TestEveryFlagIsTold: each has a text, a known kind of value, and the variable and heading
+// that the table of settings gives it.
+func TestEveryFlagIsTold(t *testing.T) {
+	var schema struct {
+		Properties map[string]struct {
+			Description string   `json:"description"`
+			Enum        []string `json:"enum"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal([]byte(printed(t, "schema", "config")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range manual.All(env{}.app()) {
+		for _, f := range c.Told() {
+			where := c.Name() + " --" + f.Name
+			if f.About == "" || strings.Contains(f.About, "`") || strings.HasSuffix(f.About, ".") {
+				t.Errorf("%s: its text is %q", where, f.About)
+			}
+			if f.Value != "" && manual.Choices(f.Value) == nil && !slices.Contains(kinds, f.Value) {
+				t.Errorf("%s takes %s, which nothing knows", where, f.Value)
+			}
+			if len(c.Path) == 1 && f.Category == "" {
+				t.Errorf("%s is under no heading", where)
+			}
+		}
+		what, _, _ := strings.Cut(c.Args, " | ")
+		for arg := range strings.FieldsSeq(what) {
+			arg = strings.Trim(arg, "[]…")
+			for one := range strings.SplitSeq(arg, "|") {
+				if manual.Choices(arg) == nil && !slices.Contains(kinds, one) {
+					t.Errorf("%s takes %s, which nothing knows", c.Name(), one)
+				}
+			}
+		}
+	}
+	for i, f := range manual.Of(env{}.app()).Told() {
+		s := settings[i]
+		property, known := schema.Properties[s.name]
+		if f.Name != s.name || known == s.flagged || known && (property.Description != f.About || !slices.Equal(property.Enum, manual.Choices(f.Value))) {
+			t.Errorf("--%s: the schema of the configuration says %+v", s.name, property)
+		}
+		want := "ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+		if s.env == "-" || s.kind == kindList {
+			want = ""
+		}
+		if f.Env != want {
+			t.Errorf("--%s: its variable is %q, want %q", s.name, f.Env, want)
+		}
+	}
+}
+
+// TestChoicesAreTaken: what a flag says it is one of is what it takes, and nothing else.
+func TestChoicesAreTaken(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", "")
+	for _, f := range manual.Of(env{}.app()).Told() {
+		words := manual.Choices(f.Value)
+		if words == nil {
+			continue
+		}
+		for _, word := range append(words, "nonsense") {
+			// No terminal is there, so a screen is refused, after all that was said was read.
+			var out, errs strings.Builder
+			code := run([]string{"arbiter", "--i-accept-the-risk", "--" + f.Name, word}, strings.NewReader(""), &out, &errs)
+			refused := strings.Contains(errs.String(), fmt.Sprintf("--%s %q", f.Name, word))
+			if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) || refused != (word == "nonsense") {
+				t.Errorf("--%s %s: exit code %d, %s", f.Name, word, code, errs.String())
+			}
+		}
+	}
+}
+
+// TestManualPage: it has every command and flag, and those who set it have nothing to say.
+func TestManualPage(t *testing.T) {
+	page := printed(t, "man")
+	plain := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`, `\fB`, "", `\fR`, "").Replace(page)
+	for _, c := range manual.All(env{}.app()) {
+		if len(c.Path) > 1 && !strings.Contains(plain, ".SS \""+c.Name()+"\"\n") {
+			t.Errorf("%s is missing", c.Name())
+		}
+		for _, f := range c.Told() {
+			if !strings.Contains(plain, "\n"+f.Term()+"\n") {
+				t.Errorf("%s --%s is missing", c.Name(), f.Name)
+			}
+		}
+	}
+	for _, want := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "SIGNALS", "ENVIRONMENT", "FILES", "EXAMPLES"} {
+		if !strings.Contains(page, ".SH \""+want+"\"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	for _, tool := range [][]string{
+		{"groff", "-man", "-Tutf8", "-Kutf8", "-ww", "-z"},
+		{"mandoc", "-T", "lint", "-W", "warning"},
+	} {
+		path, err := exec.LookPath(tool[0])
+		if err != nil {
+			continue
+		}
+		cmd := exec.Command(path, tool[1:]...)
+		cmd.Stdin = strings.NewReader(page)
+		out, _ := cmd.CombinedOutput()
+		for line := range strings.Lines(string(out)) {
+			// The page has no date: the same source is the same program on every day.
+			if !strings.Contains(line, "missing date") {
+				t.Errorf("%s: %s", tool[0], line)
+			}
+		}
+	}
+}
+
+// TestExitCodesAreTold: all of the contract.
+func TestExitCodesAreTold(t *testing.T) {
+	codes := map[string]bool{}
+	for _, e := range words.Exits {
+		codes[e.Term] = true
+	}
+	for code := range contract.Exit(256) {
+		known := !strings.HasPrefix(code.String(), "exit code")
+		if told := codes[exit(code, "").Term]; told != known {
+			t.Errorf("exit code %d: told %v, in the contract %v", code, told, known)
+		}
+	}
+}
+
+// TestSlipsOfThePen: what is refused is named, and what was meant is said.
+func TestSlipsOfThePen(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Chdir(home)
+	for line, want := range map[string]string{
+		"sesions":                    "sesions: no such requirements file or command; did you mean sessions?\nTry: arbiter --help",
+		"sesions ls":                 "did you mean sessions?",
+		"sessions shwo":              "sessions: no command \"shwo\": did you mean show?\nTry: arbiter sessions --help",
+		"grants frob":                "use ls, rm",
+		"--jsn":                      "there is no flag --jsn; did you mean --json?",
+		"-j":                         "there is no flag -j",
+		"--frobnicate":               "there is no flag --frobnicate\nTry: arbiter --help",
+		"logs RUN --audti":           "there is no flag --audti; did you mean --audit?\nTry: arbiter logs --help",
+		"sessions show --jsn RUN":    "did you mean --json?\nTry: arbiter sessions show --help",
+		"--task":                     "--task needs a value: TEXT",
+		"attach orch-1 --session":    "--session needs a value: RUN\nTry: arbiter attach --help",
+		"--max-cost much":            "invalid value \"much\" for --max-cost: a number is wanted",
+		"--max-iterations 1.5":       "for --max-iterations: a whole number is wanted",
+		"--timeout 5":                "for --timeout: a number with its unit, such as 90s, 15m or 2h, is wanted",
+		"--json=maybe":               "for --json: true or false is wanted",
+		"spec.md --json":             "flags go before the requirements file: --json stands behind spec.md",
+		"a.md b.md":                  "one requirements file at most, have 2",
+		"logs":                       "logs: name one run",
+		"logs a b":                   "logs: name one run",
+		"version x":                  "version takes no argument: x",
+		"man x":                      "man takes no argument: x",
+		"completion":                 "completion: name one shell: bash, zsh, fish",
+		"completion ksh":             "there is one for bash, zsh, fish",
+		"scenarios smal-job":         "no built-in scenario \"smal-job\": there are",
+		"agents show plnner":         "there is no agent \"plnner\"",
+		"sessions show --bad --help": "",
+	} {
+		var out, errs strings.Builder
+		code := run(append([]string{"arbiter"}, strings.Fields(line)...), strings.NewReader(""), &out, &errs)
+		if want == "" {
+			if code != 0 {
+				t.Errorf("%s: exit code %d, %s", line, code, errs.String())
+			}
+			continue
+		}
+		if code != int(contract.ExitUsage) || !strings.Contains(errs.String(), want) || out.Len() > 0 {
+			t.Errorf("%s: exit code %d, %s", line, code, errs.String())
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+// optionOf says where in a run's options the value of a setting lies: from there the run
+// has it, and a run that is taken up takes it over where the setting is named anew.
+var optionOf = map[string]func(*supervisor.Options) any{
+	"model":              func(o *supervisor.Options) any { return &o.Model },
+	"arbiter-model":      func(o *supervisor.Options) any { return &o.ArbiterModel },
+	"permissions":        func(o *supervisor.Options) any { return &o.Permissions },
+	"allow":              func(o *supervisor.Options) any { return &o.Allow },
+	"deny":               func(o *supervisor.Options) any { return &o.Deny },
+	"ask":                func(o *supervisor.Options) any { return &o.Ask },
+	"env":                func(o *supervisor.Options) any { return &o.Env },
+	"decider":            func(o *supervisor.Options) any { return &o.Decider },
+	"decider-model":      func(o *supervisor.Options) any { return &o.DeciderModel },
+	"decider-effort":     func(o *supervisor.Options) any { return &o.DeciderEffort },
+	"decider-timeout":    func(o *supervisor.Options) any { return &o.DeciderTimeout },
+	"decision-cache":     func(o *supervisor.Options) any { return &o.DecisionCache },
+	"max-orchestrators":  func(o *supervisor.Options) any { return &o.MaxOrchestrators },
+	"max-iterations":     func(o *supervisor.Options) any { return &o.MaxIterations },
+	"max-failures":       func(o *supervisor.Options) any { return &o.MaxFailures },
+	"max-total-failures": func(o *supervisor.Options) any { return &o.MaxTotalFailures },
+	"max-exchanges":      func(o *supervisor.Options) any { return &o.MaxExchanges },
+	"max-cost":           func(o *supervisor.Options) any { return &o.MaxCostUSD },
+	"timeout":            func(o *supervisor.Options) any { return &o.Timeout },
+	"max-wait":           func(o *supervisor.Options) any { return &o.MaxWait },
+	"watch-every":        func(o *supervisor.Options) any { return &o.WatchEvery },
+	"max-memory":         func(o *supervisor.Options) any { return &o.MaxMemory },
+	"max-output":         func(o *supervisor.Options) any { return &o.MaxOutput },
+	"context-warn":       func(o *supervisor.Options) any { return &o.ContextWarn },
+	"context-critical":   func(o *supervisor.Options) any { return &o.ContextCritical },
+	"context-tokens":     func(o *supervisor.Options) any { return &o.ContextTokens },
+	"context-tokens-for": func(o *supervisor.Options) any { return &o.ContextTokensFor },
+	"check-timeout":      func(o *supervisor.Options) any { return &o.CheckTimeout },
+	"permission-wait":    func(o *supervisor.Options) any { return &o.PermissionWait },
+	"start-timeout":      func(o *supervisor.Options) any { return &o.StartTimeout },
+}
+
+// readRun reads what the run is begun with, and checks it.
+func (s *choices) readRun(c *cli.Context) (err error) {
+	readOptions(c, &s.Options)
+	if strings.ContainsRune(s.Claude, os.PathSeparator) {
+		// The bridge runs in the workspace; a relative path is meant from here.
+		if s.Claude, err = filepath.Abs(s.Claude); err != nil {
+			return usagef("--claude: %v", err)
+		}
+	}
+	if s.Options.Env, err = readEnv(c.StringSlice("env"), s.Rehearse); err != nil {
+		return err
+	}
+	if s.Options.CheckTimeout == 0 {
+		s.Options.CheckTimeout = -1 // zero means the default there
+	}
+	if err := checkDecider(&s.Options); err != nil {
+		return err
+	}
+	if s.Options.ContextTokensFor, err = readCaps(c.StringSlice("context-tokens-for")); err != nil {
+		return err
+	}
+	if err := checkLimits(s.Options); err != nil {
+		return err
+	}
+	if s.Policy, err = readPolicy(c, s.Options); err != nil {
+		return err
+	}
+	if s.Options.MaxMemory == 0 {
+		s.Options.MaxMemory = machineMemory() / 4 * 3
+	}
+	if s.Options.MaxWait == 0 {
+		s.Options.MaxWait = -1 // zero means the default there
+	}
+	return nil
+}
+
+// readOptions reads them as they were given. Those that are pairs are read by others, who
+// know their form.
+func readOptions(c *cli.Context, o *supervisor.Options) {
+	for name, at := range optionOf {
+		switch to := at(o).(type) {
+		case *string:
+			*to = c.String(name)
+		case *[]string:
+			*to = c.StringSlice(name)
+		case *bool:
+			*to = c.Bool(name)
+		case *int:
+			*to = c.Int(name)
+		case *int64:
+			*to = int64(c.Int(name)) << 20 // MiB
+		case *float64:
+			*to = c.Float64(name)
+		case *time.Duration:
+			*to = c.Duration(name)
+		}
+	}
+}
+
+// takeOver has the options of a run be those that were named anew.
+func takeOver(to, from *supervisor.Options, given map[string]bool) {
+	for name, at := range optionOf {
+		if given[name] {
+			reflect.ValueOf(at(to)).Elem().Set(reflect.ValueOf(at(from)).Elem())
+		}
+	}
+}
+
+// readEnv reads NAME=VALUE pairs. A rehearsal takes none but the stand-in's own,
+// so that no key can reach the scripted model.
+func readEnv(pairs []string, rehearse bool) (map[string]string, error) {
+	env := map[string]string{}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || strings.ContainsRune(pair, 0) {
+			return nil, usagef("--env %q: want NAME=VALUE", pair)
+		}
+		if !rehearse || forRehearsal(name) {
+			env[name] = value
+		}
+	}
+	return env, nil
+}
+
+// forRehearsal says whether a variable may reach a scripted model's agents.
+func forRehearsal(name string) bool {
+	return strings.HasPrefix(name, "ARBITER_STANDIN_") || name == compactWindow
+}
+
+// compactWindow makes the CLI compact earlier: the one variable of its own that means
+// something in a rehearsal.
+const compactWindow = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
+
+// readCaps reads MODEL=N pairs.
+func readCaps(pairs []string) (map[string]int, error) {
+	var caps map[string]int
+	for _, pair := range pairs {
+		model, number, ok := strings.Cut(pair, "=")
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		if model = strings.TrimSpace(model); !ok || model == "" || err != nil || n < 0 {
+			return nil, usagef("--context-tokens-for %q: want MODEL=N, such as claude-haiku-4-5=120000", pair)
+		}
+		if caps == nil {
+			caps = map[string]int{}
+		}
+		caps[model] = n
+	}
+	return caps, nil
+}
+
+func checkLimits(o supervisor.Options) error {
+	for _, n := range []struct {
+		name  string
+		value int
+		least int
+	}{
+		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
+		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0}, {"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
+	} {
+		if n.value < n.least {
+			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
+		}
+	}
+	if o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100 {
+		return usagef("--context-warn %g, --context-critical %g: want 0 < warn ≤ critical ≤ 100", o.ContextWarn, o.ContextCritical)
+	}
+	if o.MaxCostUSD < 0 {
+		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
+	}
+	if o.MaxWait < 0 || o.MaxMemory < 0 || o.MaxOutput < 0 {
+		return usagef("--max-wait, --max-memory and --max-output must not be negative")
+	}
+	if o.WatchEvery < 100*time.Millisecond {
+		return usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
+	}
+	if o.Timeout < 0 {
+		return usagef("--timeout %s: must not be negative", o.Timeout)
+	}
+	if o.CheckTimeout != -1 && (o.CheckTimeout < time.Second || o.CheckTimeout > time.Hour) {
+		return usagef("--check-timeout %s: must be between 1s and 1h, or 0 to run no checks", o.CheckTimeout)
+	}
+	if o.PermissionWait <= 0 {
+		return usagef("--permission-wait %s: must be more than nothing", o.PermissionWait)
+	}
+	if o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second {
+		return usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+// TestEverySettingHasItsPlace: a setting is an option of the run, or one of those that mean
+// this start of the program alone; and one that is named anew is taken over by a run that is
+// taken up.
+func TestEverySettingHasItsPlace(t *testing.T) {
+	start := []string{ // of this start, of the screen, or told apart by hand: see mergeOptions and resumeSandbox
+		"json", "task", "resume", "session", "accept-prefix", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write", "sandbox-hide",
+		"trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "reduced-motion", "no-mouse", "notify", "no-input", "rehearse",
+		"scenario", "stand-in", "state-dir", "config", "debug",
+	}
+	for _, s := range settings {
+		if at, isOption := optionOf[s.name], slices.Contains(start, s.name); (at != nil) == isOption {
+			t.Errorf("%s: is it an option of the run (options.go), or of this start alone?", s.name)
+		}
+	}
+	for name, at := range optionOf {
+		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+			t.Errorf("there is no setting %s", name)
+		}
+		var old, now supervisor.Options
+		v := reflect.ValueOf(at(&now)).Elem()
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			v.SetInt(7)
+		case reflect.Float64:
+			v.SetFloat(7)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Map:
+			v.Set(reflect.MakeMap(v.Type()))
+		default:
+			t.Fatalf("%s is a %s", name, v.Kind())
+		}
+		want := old
+		if takeOver(&old, &now, map[string]bool{}); !reflect.DeepEqual(old, want) {
+			t.Errorf("%s is taken over, and was not named", name)
+		}
+		if takeOver(&old, &now, map[string]bool{name: true}); !reflect.DeepEqual(old, now) {
+			t.Errorf("%s is not taken over", name)
+		}
+	}
+}

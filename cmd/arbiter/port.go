@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+)
+
+// port is a bridge as the loop sees it: those who start processes get the secrets that the
+// journal does not hold, and a terminal that is opened has the size of the one that it is
+// shown in.
+type port struct {
+	*bridge.Client
+	terminals *terminals
+	hooks     string            // the socket for sessions in terminals; "" for none
+	env       map[string]string // --env, with its secrets
+}
+
+// PTYOpen implements supervisor.Port.
+func (p port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
+	params.Config.Env = secrets.Revealed(params.Config.Env, p.env)
+	h := p.terminals.of(params.ID)
+	if h != nil {
+		h.mu.Lock()
+		params.Cols, params.Rows = h.size.Cols, h.size.Rows
+		h.mu.Unlock()
+		if params.Term == "" {
+			params.Term = h.term
+		}
+	}
+	if c := params.Config.Sandbox; c != nil && p.hooks != "" {
+		confined := *c // its hooks ask this process
+		confined.Reach = append(slices.Clone(c.Reach), p.hooks)
+		params.Config.Sandbox = &confined
+	}
+	r, err := p.Client.PTYOpen(ctx, params)
+	if err == nil && h != nil {
+		h.opened(ctx, p.Client, params)
+	}
+	return r, err
+}
+
+// Spawn implements supervisor.Port.
+func (p port) Spawn(ctx context.Context, params bridge.SpawnParams) (bridge.SpawnResult, error) {
+	params.Config.Env = secrets.Revealed(params.Config.Env, p.env)
+	return p.Client.Spawn(ctx, params)
+}
+
+// Check implements supervisor.Port.
+func (p port) Check(ctx context.Context, params bridge.CheckParams) (bridge.CheckResult, error) {
+	params.Env = secrets.Revealed(params.Env, p.env)
+	return p.Client.Check(ctx, params)
+}
+
+// Survey implements supervisor.Port.
+func (p port) Survey(ctx context.Context, params bridge.SurveyParams) (bridge.SurveyResult, error) {
+	params.Env = secrets.Revealed(params.Env, p.env)
+	return p.Client.Survey(ctx, params)
+}

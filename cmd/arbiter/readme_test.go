@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// A written line is one that a document tells people to type.
+type written struct {
+	where string
+	words []string // after the program's name
+}
+
+func (w written) String() string { return strings.Join(w.words, " ") }
+
+var (
+	codeBlock  = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
+	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
+	programAt  = regexp.MustCompile(`(?:^|\| |\()(?:bin/)?arbiter((?: .*)?)$`)
+	scriptAt   = regexp.MustCompile(`^(scripts/\w+)`)
+	flagInText = regexp.MustCompile("`(--[a-z-]+)[^`\n]*`")
+)
+
+// document are the lines of a Markdown text: those of shell blocks, and code that begins
+// with the program's name.
+func document(text string) (lines []written, scripts []string) {
+	add := func(where, code string) {
+		for part := range strings.SplitSeq(code, " | ") {
+			if m := programAt.FindStringSubmatch(strings.TrimSpace(part)); m != nil {
+				lines = append(lines, written{where, shellWords(m[1])})
+			}
+		}
+	}
+	for _, block := range codeBlock.FindAllStringSubmatch(text, -1) {
+		for line := range strings.Lines(block[1]) {
+			code, _, _ := strings.Cut(line, " # ")
+			code = strings.TrimSpace(code)
+			add(line, code)
+			if m := scriptAt.FindStringSubmatch(code); m != nil {
+				scripts = append(scripts, m[1])
+			}
+		}
+	}
+	for _, span := range codeSpan.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+		add(span[0], span[1])
+	}
+	return lines, scripts
+}
+
+// shellWords are the words of a line without what a document leaves out.
+func shellWords(line string) []string {
+	_, words, word := manual.Asked([]string{"bash", "", "arbiter" + line + " "})
+	before := ""
+	return slices.DeleteFunc(append(words, word), func(w string) bool {
+		left := w == "" || w == "…" && before != "--task"
+		before = w
+		return left
+	})
+}
+
+// recorded is arbiter with commands that only say that they were reached.
+func recorded(reached *string) *cli.App {
+	app := env{stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}}.app()
+	app.Action = func(*cli.Context) error { *reached = "arbiter"; return nil }
+	for _, c := range app.Commands {
+		for _, c := range append([]*cli.Command{c}, c.Subcommands...) {
+			c.Action = func(*cli.Context) error { *reached = c.Name; return nil }
+		}
+	}
+	return app
+}
+
+// parse holds a line to the table of commands and flags.
+func (w written) parse() error {
+	var reached string
+	app := recorded(&reached)
+	h := manual.Read(app, w.words, "")
+	if err := app.RunContext(context.Background(), flagsFirst(append([]string{"arbiter"}, w.words...), app)); err != nil {
+		return err
+	}
+	path := h.Command.Path
+	if reached != path[len(path)-1] {
+		return fmt.Errorf("reaches %q", reached)
+	}
+	for _, f := range h.Command.Told() {
+		value, given := h.Given[f.Name]
+		if words := manual.Choices(f.Value); given && words != nil && !slices.Contains(words, value) {
+			return fmt.Errorf("--%s takes %s", f.Name, f.Value)
+		}
+	}
+	if takes := strings.Fields(h.Command.Args); len(h.Args) > 0 && !strings.Contains(h.Command.Args, "…") && len(h.Args) > len(takes) {
+		return fmt.Errorf("takes %q, not %q", h.Command.Args, h.Args)
+	}
+	if words := manual.Choices(strings.Trim(h.Command.Args, "[]")); words != nil && (len(h.Args) != 1 || !slices.Contains(words, h.Args[0])) {
+		return fmt.Errorf("takes %q, not %q", h.Command.Args, h.Args)
+	}
+	return nil
+}
+
+// written are all lines that people are told to type: by the README, each help and the
+// manual page.
+func allWritten(t *testing.T) (lines []written) {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, scripts := document(string(readme))
+	if len(lines) < 30 || len(scripts) < 2 {
+		t.Fatalf("the README has %d lines and %d scripts", len(lines), len(scripts))
+	}
+	for _, script := range scripts {
+		if info, err := os.Stat("../../" + script); err != nil || info.Mode()&0o111 == 0 {
+			t.Errorf("README: %s cannot be run: %v", script, err)
+		}
+	}
+	for _, m := range flagInText.FindAllStringSubmatch(string(readme), -1) {
+		if !slices.ContainsFunc(manual.All(env{}.app()), func(c manual.Command) bool {
+			return slices.ContainsFunc(c.Told(), func(f manual.Flag) bool { return "--"+f.Name == m[1] })
+		}) && m[1] != "--" {
+			t.Errorf("README: there is no flag %s", m[1])
+		}
+	}
+	for _, c := range manual.All(env{}.app()) {
+		for line := range strings.Lines(c.Description) {
+			code, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
+			for _, part := range strings.FieldsFunc(code, func(r rune) bool { return r == '|' || r == '>' || r == ')' }) {
+				if m := programAt.FindStringSubmatch(strings.TrimSpace(part)); strings.HasPrefix(line, "  ") && m != nil {
+					lines = append(lines, written{c.Name() + " --help", shellWords(m[1])})
+				}
+			}
+		}
+	}
+	for _, e := range words.Examples {
+		lines = append(lines, written{"the examples", shellWords(strings.TrimPrefix(e.Term, "arbiter"))})
+	}
+	return lines
+}
+
+// TestWrittenLinesAreRead: what people are told to type is what the program reads.
+func TestWrittenLinesAreRead(t *testing.T) {
+	for _, w := range allWritten(t) {
+		if err := w.parse(); err != nil {
+			t.Errorf("%s: arbiter %s: %v", strings.TrimSpace(w.where), w, err)
+		}
+	}
+	for _, bad := range []string{"--nonsense", "sessions frob x y", "--theme pink", "schema nothing", "logs --audti RUN", "attach orch-1 orch-2"} {
+		if (written{words: strings.Fields(bad)}).parse() == nil {
+			t.Errorf("%s is taken for a line that can be typed", bad)
+		}
+	}
+}
+
+// notRun are lines that cannot be run here, by their first words, and why.
+var notRun = map[string]string{
+	"attach":                                 "takes a terminal and a run that is alive; TestAttachFromAnotherTerminal does it",
+	"bridge":                                 "serves whoever starts it",
+	"decide --explain RUN --at":              "is run by TestExplainShowsOneWhole",
+	"decide --explain RUN --number":          "is run by TestExplainShowsOneWhole",
+	"decide --input":                         "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
+	"doctor":                                 "looks at this machine, and has tests of its own",
+	"grants rm":                              "takes back what nobody has allowed here; TestGrantsAreListedAndTakenBack does it",
+	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
+	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
+	"logs --verify FILE":                     "is run with a file",
+	"replay RUN --decisions --decider-model": "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
+	"trust":                                  "asks on a terminal; TestTrustInTheRun does it",
+}
+
+func (w written) notRun() bool {
+	for begin := range notRun {
+		if strings.HasPrefix(w.String()+" ", begin+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestWrittenLinesAreRun types them, in a directory of their own and without a terminal,
+// with the stand-in in the place of claude.
+func TestWrittenLinesAreRun(t *testing.T) {
+	first := start(t, nil, "--json", "--no-input", "--stand-in", "--scenario", "workflow", "--task", "Weave")
+	first.finish(contract.ExitComplete)
+	run := short(collect[contract.Session](first)[0].Session)
+	for name, text := range map[string]string{"REQUIREMENTS.md": "Build it.\n", "run.audit": ""} {
+		if err := os.WriteFile(filepath.Join(first.cmd.Dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arbiter := func(input string, args ...string) (string, int) {
+		cmd := exec.Command("arbiter", args...)
+		cmd.Dir, cmd.Env = first.cmd.Dir, first.cmd.Env
+		cmd.Stdin = strings.NewReader(input)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	audit, _ := arbiter("", "logs", run, "--audit", "--json")
+	if err := os.WriteFile(filepath.Join(first.cmd.Dir, "run.audit"), []byte(audit), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, w := range allWritten(t) {
+		line := w.String()
+		if seen[line] || w.notRun() {
+			continue
+		}
+		seen[line] = true
+		args := typable(w.words, run)
+		want, says, input, begins := 0, "", "", false
+		h := manual.Read(env{}.app(), args, "")
+		if _, help := h.Given["help"]; !help && len(h.Command.Path) == 1 {
+			_, json := h.Given["json"]
+			_, plain := h.Given["plain"]
+			_, resumes := h.Given["resume"]
+			switch {
+			case !json && !plain:
+				want, says = int(contract.ExitUsage), "no screen can be shown"
+			case resumes:
+				want = -1 // that of the run, which was over: it goes on, and the script is at its end
+			default:
+				begins = true
+				args = append([]string{"--stand-in"}, args...)
+				_, tasked := h.Given["task"]
+				switch {
+				case tasked || len(h.Args) > 0:
+					args = append([]string{"--no-input"}, args...)
+				case json:
+					input = `{"type":"message","text":"Build it."}` + "\n"
+				default:
+					input = "Build it.\n"
+				}
+			}
+		}
+		try := func(t *testing.T) {
+			out, code := arbiter(input, args...)
+			if want >= 0 && code != want || !strings.Contains(out, says) || code == int(contract.ExitBug) || want < 0 && code == int(contract.ExitUsage) {
+				t.Errorf("%s: arbiter %s: exit code %d, %.600s", strings.TrimSpace(w.where), strings.Join(args, " "), code, out)
+			}
+		}
+		if !begins {
+			try(t)
+			continue
+		}
+		t.Run(line, func(t *testing.T) { // has a run of its own
+			t.Parallel()
+			try(t)
+		})
+	}
+	if len(seen) < 25 {
+		t.Errorf("only %d lines were run", len(seen))
+	}
+}
+
+// typable puts something for each placeholder.
+func typable(words []string, run string) []string {
+	var args []string
+	for _, w := range words {
+		switch strings.TrimRight(w, "…") {
+		case "RUN", "3f2a":
+			w = run
+		case "NAME":
+			w = "planner"
+		case "COMMAND":
+			w = "logs"
+		}
+		args = append(args, w)
+	}
+	return args
+}

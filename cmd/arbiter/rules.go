@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// readPolicy reads the permission rules of a run.
+func readPolicy(c *cli.Context, o supervisor.Options) (policy.Policy, error) {
+	switch mode := policy.Mode(o.Permissions); mode {
+	case policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits:
+	case policy.ModeAllowAll:
+		if !c.Bool("i-accept-the-risk") {
+			return policy.Policy{}, usagef("--permissions allow-all lets every agent run anything unasked: add --i-accept-the-risk if that is meant")
+		}
+	default:
+		return policy.Policy{}, usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
+	}
+	return rulesOf(o)
+}
+
+// rulesOf makes the permission policy that the options name.
+func rulesOf(o supervisor.Options) (policy.Policy, error) {
+	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
+	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
+	for _, list := range []struct {
+		flag  string
+		rules []string
+		to    *[]policy.Rule
+	}{{"allow", o.Allow, &p.Allow}, {"deny", o.Deny, &p.Deny}, {"ask", o.Ask, &p.Ask}} {
+		for _, text := range list.rules {
+			rule, err := policy.ParseRule(text)
+			if err != nil {
+				return p, usagef("--%s: %v", list.flag, err)
+			}
+			*list.to = append(*list.to, rule)
+		}
+	}
+	return p, nil
+}
+
+// strangers names the rules whose tool nobody knows: a slip of the pen in --deny denies
+// nothing. A later Claude Code may have such a tool, so they are no errors.
+func strangers(p policy.Policy) string {
+	var told []string
+	for _, list := range []struct {
+		flag  string
+		rules []policy.Rule
+	}{{"allow", p.Allow}, {"deny", p.Deny}, {"ask", p.Ask}} {
+		for _, r := range list.rules {
+			if !r.Known() {
+				told = append(told, fmt.Sprintf("--%s %s", list.flag, r))
+			}
+		}
+	}
+	if len(told) == 0 {
+		return ""
+	}
+	return "no tool of that name is known, so it may hold for nothing: " + strings.Join(told, ", ")
+}
+
+// refuseRoot keeps root from letting agents run anything unasked, unless arbiter's own
+// sandbox confines them: variables that say of the machine that it is one do not count. A
+// rehearsal's agents do what its script says.
+func refuseRoot(o supervisor.Options, rehearse bool) error {
+	return refuseUser(o, rehearse, os.Geteuid())
+}
+
+func refuseUser(o supervisor.Options, rehearse bool, uid int) error {
+	if uid != 0 || rehearse || policy.Mode(o.Permissions) != policy.ModeAllowAll || o.Sandbox != nil {
+		return nil
+	}
+	return usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another user, add --sandbox, or use --permissions ask with --allow rules")
+}

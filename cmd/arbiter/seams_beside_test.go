@@ -1,0 +1,114 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// beside is what is done while a document is on its way, or a human has a session. What it
+// returns are the lives it took; done has the document arrive, or gives the session back.
+var beside = []struct {
+	name string
+	args []string
+	play func(h *dwelling, s *script, done func()) []*script
+}{
+	{name: "pause, and words that are changed", play: func(h *dwelling, s *script, done func()) []*script {
+		s.send(contract.Pause{})
+		s.send(contract.Say{Text: "a word to be changed"})
+		s.send(contract.Say{Text: "a word to be taken back"})
+		s.send(contract.EditMessage{MessageID: s.said("a word to be changed"), Text: "a changed word"})
+		s.send(contract.WithdrawMessage{MessageID: s.said("a word to be taken back")})
+		await[contract.Withdrawn](s, "the word", nil)
+		done()
+		s.send(contract.Continue{})
+		until(h.t, "the changed word", func() bool { return h.heard("a changed word") > 0 })
+		if h.heard("a word to be") > 0 {
+			h.t.Error("a word was heard that was changed, or taken back")
+		}
+		return nil
+	}},
+	{name: "halt", play: func(h *dwelling, s *script, done func()) []*script {
+		s.send(contract.Halt{})
+		await[contract.Halted](s, "the halt", nil)
+		(&busy{script: s, run: s.run()}).awaitStill(haltBound)
+		s.send(contract.Continue{})
+		done()
+		return nil
+	}},
+	{name: "trust is asked for again", play: func(h *dwelling, s *script, done func()) []*script {
+		h.configure(tampered)
+		if pids := aliveAs(s.run())["orch-1.1"]; len(pids) > 0 {
+			slay(h.t, pids[0])
+		} else {
+			done()
+			done = func() {}
+		}
+		await(s, "the question of trust", func(_ string, b contract.Error) bool { return b.Category == bridge.CatTrust })
+		s.send(contract.Choose{Option: "without"})
+		done()
+		return nil
+	}},
+	{name: "the rules decide in place of the Arbiter", play: func(h *dwelling, s *script, done func()) []*script {
+		s.send(contract.Say{Text: "consider it"})
+		await(s, "a fallback", func(_ string, b contract.Decision) bool { return b.Source == "fallback" })
+		done()
+		return nil
+	}},
+	{name: "the cost is reached", args: []string{"--max-cost", "1"}, play: func(h *dwelling, s *script, done func()) []*script {
+		s.send(contract.Say{Text: "spend it"})
+		await[contract.Result](s, "the end", nil)
+		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
+			h.t.Errorf("result %+v", r)
+		}
+		done()
+		return []*script{s, s.again("--json", "--resume", "--max-cost", "100")}
+	}},
+}
+
+// said waits for the message that a text became, and returns its id.
+func (s *script) said(text string) string {
+	s.t.Helper()
+	return await(s, "a message", func(_ string, b contract.Message) bool { return b.Text == text }).MessageID
+}
+
+// TestBeside does what a human, a limit or the rules may do while a document is on its way,
+// and while a human has a session: neither is lost over it.
+func TestBeside(t *testing.T) {
+	for _, m := range moments {
+		if m.name != aCheckRuns && m.name != aSessionIsTaken {
+			continue
+		}
+		for _, b := range beside {
+			t.Run(m.name+"/"+b.name, func(t *testing.T) {
+				t.Parallel()
+				h, s := m.stage(t, players(t)[0], b.args...)
+				lives := b.play(h, s, func() {
+					if m.name == aCheckRuns {
+						h.touch("go")
+						return
+					}
+					if len(collect[contract.Halted](s)) == 0 && len(collect[contract.Result](s)) == 0 {
+						s.send(contract.Detach{ID: "orch-1"})
+					}
+				})
+				if lives == nil {
+					lives = []*script{s}
+				}
+				if m.name != aCheckRuns {
+					last := lives[len(lives)-1]
+					ended := func(_ string, b contract.Takeover) bool { return slices.Contains([]string{"ended", "failed"}, b.State) }
+					await(last, "the end of the takeover", ended)
+					if !strings.HasPrefix(b.name, "pause") { // which has answered it
+						await[contract.Question](last, "a question", nil)
+					}
+					last.send(contract.Say{Text: "the red one"})
+				}
+				h.completes(lives...)
+			})
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// guise is what a human steers a run by in a play that has two: each part of the play is done
+// by commands of a script, and by keys on the screen.
+type guise interface {
+	// await waits for an event.
+	await(what string, fits func(contract.Line) bool)
+	// say speaks to an agent, with a strength.
+	say(to, strength, text string)
+	// asked waits for a request for what holds a text, and allow answers it.
+	asked(text string)
+	allow(text string)
+	// end leaves a run that is complete, and returns its lines.
+	end() []contract.Line
+}
+
+// take has an agent's session in another terminal.
+func (h *dwelling) take(id string) *pane {
+	h.t.Helper()
+	p := h.open("attach", id)
+	if h.player.real {
+		p.await("for shortcuts")
+	} else {
+		p.await("stand-in, session", "> ")
+	}
+	return p
+}
+
+// giveBack gives it back.
+func (h *dwelling) giveBack(p *pane) {
+	h.t.Helper()
+	p.press("Ctrl+]")
+	h.left(p, contract.ExitComplete)
+}
+
+// saysTo waits for what one party says to another, or asks of it.
+func saysTo(f guise, from, to, text string) {
+	f.await(from+" saying "+text+" to "+to, func(l contract.Line) bool {
+		if q, asked := l.Body.(contract.Question); asked && to == contract.Human {
+			return strings.Contains(q.Text, text)
+		}
+		m, ok := l.Body.(contract.Message)
+		return ok && m.From == from && m.To == to && strings.Contains(m.Text, text)
+	})
+}
+
+// scripted is a run with --json.
+type scripted struct {
+	*dwelling
+	run *script
+}
+
+func (f *scripted) await(what string, fits func(contract.Line) bool) {
+	f.t.Helper()
+	f.run.see(what, fits)
+}
+
+func (f *scripted) say(to, strength, text string) {
+	f.run.send(contract.Say{To: to, Strength: strength, Text: text})
+}
+
+func (f *scripted) asked(text string) {
+	f.t.Helper()
+	await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool { return strings.Contains(string(b.Input), text) })
+}
+
+func (f *scripted) allow(text string) {
+	f.t.Helper()
+	ask := await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool { return strings.Contains(string(b.Input), text) })
+	f.run.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
+}
+
+func (f *scripted) end() []contract.Line {
+	f.t.Helper()
+	f.run.finish(contract.ExitComplete)
+	return f.run.lines
+}
+
+// onScreen is a run on the screen.
+type onScreen struct {
+	*dwelling
+	pane *pane
+}
+
+// await looks at the run's books, as often as it takes: what is on the screen depends on its
+// size, and on what is in front.
+func (f *onScreen) await(what string, fits func(contract.Line) bool) {
+	f.t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if runs := f.runs(); len(runs) == 1 {
+			lines, err := contractLinesOf(f.output("replay", runs[0]))
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			for _, l := range lines {
+				if fits(l) {
+					return
+				}
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-f.pane.ctx.Done():
+			f.t.Fatalf("no %s\n%s", what, f.pane.Screen().Text())
+		}
+	}
+}
+
+func (f *onScreen) say(to, strength, text string) {
+	f.t.Helper()
+	switch {
+	case to == "":
+		f.pane.Type(text + "\n")
+	case strength == contract.Steer:
+		f.pane.Type("/steer " + to + " " + text + "\n")
+	default:
+		f.pane.Type("/to " + to + " " + text + "\n")
+	}
+}
+
+func (f *onScreen) asked(text string) {
+	f.t.Helper()
+	f.pane.await(text, "y Allow once")
+}
+
+func (f *onScreen) allow(text string) {
+	f.t.Helper()
+	f.asked(text)
+	f.pane.armed("y Allow once")
+	f.pane.press("y")
+}
+
+func (f *onScreen) end() []contract.Line {
+	f.t.Helper()
+	f.pane.await("Speak again, or depart.")
+	f.pane.press("Ctrl+C")
+	f.ended(f.pane, contract.ExitComplete)
+	return f.replayed()
+}
+
+// seamPatience bounds a whole play on the screen; the run has no deadline.
+const seamPatience = 4 * patience
+
+// guises are both, for a play of a player.
+var guises = map[string]func(t *testing.T, who player, play string) (*dwelling, guise){
+	"json": func(t *testing.T, who player, play string) (*dwelling, guise) {
+		h := build(t, who, play)
+		return h, &scripted{dwelling: h, run: h.script()}
+	},
+	"screen": func(t *testing.T, who player, play string) (*dwelling, guise) {
+		h := build(t, who, play)
+		p := h.open(h.args...)
+		ctx, cancel := context.WithTimeout(t.Context(), seamPatience)
+		t.Cleanup(cancel)
+		p.ctx = ctx
+		return h, &onScreen{dwelling: h, pane: p}
+	},
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// dwelling is a home, a workspace and a scripted model that outlive each arbiter that is run
+// there.
+type dwelling struct {
+	*abode
+	model  *rehearsal.Server
+	claude string
+	args   []string // of a run's first life
+}
+
+// build makes one for a play.
+func build(t *testing.T, who player, play string) *dwelling {
+	t.Helper()
+	onlyLinux(t)
+	sc, err := rehearsal.Parse("play.yaml", []byte(play))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(sc, rehearsal.Options{Record: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	h := settle(t, who)
+	claude := who.args[len(who.args)-1]
+	if !who.real {
+		claude = sickClaude(t, nil)
+	}
+	key := model.Key()
+	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true,
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.env = append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+key, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
+	args := []string{"--trust", "--claude", claude, "--model", "claude-sonnet-4-5", "--task", "Weave"}
+	for _, rule := range sc.Allow() {
+		args = append(args, "--allow", rule)
+	}
+	return &dwelling{h, model, claude, args}
+}
+
+// script begins a run with this test at its stdin and stdout.
+func (h *dwelling) script(more ...string) *script {
+	h.t.Helper()
+	s := prepare(h.t, h.env, slices.Concat([]string{"--json"}, h.args, more)...)
+	s.cmd.Env, s.cmd.Dir = h.env, h.work
+	s.launch()
+	return s
+}
+
+// touch makes a file in the workspace.
+func (h *dwelling) touch(name string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.work, name), nil, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// sound checks what holds of every run, over all its lives: each printed one result at most
+// and the last one did; the books hold what was printed and are replayed byte for byte; each
+// permission that was asked for was answered, or asked for again by the next life; nobody who
+// was let go was started again; and no message is twice in any history.
+func (h *dwelling) sound(lives ...*script) {
+	h.t.Helper()
+	last := lives[len(lives)-1]
+	out, _ := last.output(0, "replay", last.run())
+	books, err := contractLinesOf(out)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	of := livesOf(books)
+	if len(of) != len(lives) {
+		h.t.Fatalf("the books hold %d lives, there were %d", len(of), len(lives))
+	}
+	gone := map[string]string{}
+	for n, life := range lives {
+		printed := life.lines
+		if len(printed) > len(of[n]) {
+			h.t.Fatalf("life %d printed %d lines, and the books hold %d", n+1, len(printed), len(of[n]))
+		}
+		for i := range printed {
+			a, _ := json.Marshal(printed[i])
+			b, _ := json.Marshal(of[n][i])
+			if string(a) != string(b) {
+				h.t.Fatalf("life %d, line %d was\n%s\nand is replayed as\n%s", n+1, i+1, a, b)
+			}
+		}
+		results, open := 0, map[string]string{}
+		for i, l := range of[n] {
+			switch b := l.Body.(type) {
+			case contract.Result:
+				if results++; i != len(of[n])-1 {
+					h.t.Errorf("life %d goes on after its result", n+1)
+				}
+			case contract.PermissionRequest:
+				open[b.Request] = b.Tool
+			case contract.Permission:
+				delete(open, b.Request)
+			case contract.Done:
+				if b.Reason != "" && !passes(b.Reason) {
+					gone[l.ID] = b.Reason
+				}
+			case contract.Spawn:
+				if why := gone[l.ID]; why != "" {
+					h.t.Errorf("%s was let go (%s), and is started again", l.ID, why)
+				}
+			}
+		}
+		if n == len(lives)-1 && results != 1 {
+			h.t.Errorf("%d results of the last life", results)
+		}
+		if n < len(lives)-1 {
+			if results > 0 { // what the end of a life takes with it comes back
+				clear(gone)
+			}
+			again := map[string]bool{}
+			for _, l := range of[n+1] {
+				if b, ok := l.Body.(contract.PermissionRequest); ok {
+					again[b.Request] = true
+				}
+			}
+			for request, tool := range open {
+				if !again[request] {
+					h.t.Errorf("the request %s for %s was open when life %d ended, and is not asked again", request, tool, n+1)
+				}
+			}
+			continue
+		}
+		if len(open) > 0 {
+			h.t.Errorf("open at the end: %v", open)
+		}
+	}
+	h.once()
+	for _, p := range h.model.Problems() {
+		if !strings.Contains(p, "no actor fits") { // whose bridge has just died asks without our tools
+			h.t.Errorf("the play left its script: %s", p)
+		}
+	}
+}
+
+// passes says whether an end is one after which a process follows.
+func passes(reason string) bool {
+	return slices.Contains([]string{"crash", "takeover", "halted", "renewed", "hung", "resource", "invalid_resume", "trust"}, reason)
+}
+
+// envelopeName finds the ids of messages in a history.
+var envelopeName = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
+
+// livesOf parts the lines of a run.
+func livesOf(lines []contract.Line) [][]contract.Line {
+	var lives [][]contract.Line
+	for _, l := range lines {
+		if _, ok := l.Body.(contract.Session); ok {
+			lives = append(lives, nil)
+		}
+		lives[len(lives)-1] = append(lives[len(lives)-1], l)
+	}
+	return lives
+}
+
+// once checks that no envelope is twice in the history of a session.
+func (h *dwelling) once() {
+	h.t.Helper()
+	latest := map[string]rehearsal.Request{}
+	for _, r := range h.model.Requests() {
+		if r.Agent == "" && (r.Role == rehearsal.RoleArbiter || r.Role == rehearsal.RoleOrchestrator) {
+			latest[r.Session] = r
+		}
+	}
+	for session, r := range latest {
+		count := map[string]int{}
+		for _, m := range envelopeName.FindAllStringSubmatch(string(r.Messages), -1) {
+			if count[m[1]]++; count[m[1]] == 2 {
+				h.t.Errorf("message %s is twice in the history of session %s (%s)", m[1], session, r.Actor)
+			}
+		}
+	}
+}
+
+// heard says how many requests had a text of the human's as what is to be answered.
+func (h *dwelling) heard(text string) int {
+	n := 0
+	for _, r := range h.model.Requests() {
+		if strings.Contains(r.Incoming, text) {
+			n++
+		}
+	}
+	return n
+}

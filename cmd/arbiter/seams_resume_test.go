@@ -1,0 +1,251 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// moment is a play that is cut at one place, and how it goes on to its end. What it does
+// with a life it can do with the next one.
+type moment struct {
+	name, work string // the Orchestrator's steps, as YAML
+	args       []string
+	begin      func(h *dwelling, s *script) // until there
+	end        func(h *dwelling, s *script) // from there, in the life that lives then
+	real       string                       // the victim with the real CLI; empty: the stand-in only
+}
+
+// cutPlay is the play of all moments: one Orchestrator, with an Arbiter that waits for it.
+const cutPlay = `name: cut
+allow: ["Bash(*)"]
+actors:
+  - name: decider
+    match: {role: main, contains: "# What is to be judged"}
+    otherwise: {verdict: {decision: COMPLETE, reason: it is spun, summary: spun}}
+  - name: thinker
+    match: {role: main, contains: "which agent works next|# What you decide", nth: 1}
+    steps: [{fault: {stall: 300s}, repeat: forever}]
+  - name: chooser
+    match: {role: main, contains: "which agent works next|# What you decide"}
+    otherwise: {verdict: {decision: SELECT_MODE, mode: developer, reason: it is small, message: Spin it.}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
+    otherwise:
+      - {expect: "consider it|orch-9", verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-9, message: Well?, reason: r}}
+      - {expect: spend it, usage: {output: 100000}, verdict: {decision: CONTINUE, message: Patience., reason: r}}
+      - {expect: It is spun, verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
+      - {expect: the red one, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: Take the red one., reason: r}}
+      - {expect: "Which thread|took the session of", verdict: {decision: ADDRESS_HUMAN, message: Which thread shall it be?, reason: r}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+  - name: orchestrator
+    match: {role: orchestrator}
+WORK
+    otherwise:
+      verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none, checks: CHECKS}}
+`
+
+// freshRequest waits for a permission request that is open in a life.
+func freshRequest(s *script) string {
+	s.t.Helper()
+	id := ""
+	s.see("an open request", func(l contract.Line) bool {
+		b, ok := l.Body.(contract.PermissionRequest)
+		if !ok {
+			return false
+		}
+		id = b.Request
+		return !slices.ContainsFunc(s.lines, func(l contract.Line) bool { p, ok := l.Body.(contract.Permission); return ok && p.Request == id })
+	})
+	return id
+}
+
+const (
+	aCheckRuns      = "a check runs"
+	aSessionIsTaken = "a session is taken over"
+)
+
+var moments = []moment{
+	{
+		name: "a permission waits",
+		work: `    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/spun.txt", content: "spun"}}]`,
+		begin: func(_ *dwelling, s *script) {
+			await[contract.PermissionRequest](s, "a request", nil)
+		},
+		end: func(_ *dwelling, s *script) {
+			s.send(contract.Permit{Request: freshRequest(s), Behavior: "allow"})
+		},
+	},
+	{
+		name: aCheckRuns,
+		work: `    steps: []`,
+		begin: func(h *dwelling, _ *script) {
+			awaitFile(h.t, filepath.Join(h.work, "checking"))
+		},
+		end: func(h *dwelling, _ *script) { h.touch("go") },
+	},
+	{
+		name: aSessionIsTaken,
+		work: `    steps:
+      - {expect: Spin it, verdict: {kind: question, expects_response: true, message: Which thread?}}`,
+		real: "both",
+		begin: func(h *dwelling, s *script) {
+			await[contract.Question](s, "a question", nil)
+			p := h.take("orch-1")
+			h.t.Cleanup(func() { _, _ = p.Exit(p.ctx) })
+		},
+		end: func(_ *dwelling, s *script) {
+			await(s, "the end of the takeover", func(_ string, b contract.Takeover) bool { return b.State == "ended" })
+			await[contract.Question](s, "a question", nil)
+			s.send(contract.Say{Text: "the red one"})
+		},
+	},
+	{
+		name: "another than the Arbiter decides",
+		work: `    steps: []`,
+		args: []string{"--decider", "stateless"},
+		begin: func(h *dwelling, _ *script) {
+			until(h.t, "a model that is asked", func() bool {
+				return slices.ContainsFunc(h.model.Requests(), func(r rehearsal.Request) bool { return r.Actor == "thinker" })
+			})
+			h.touch("go")
+		},
+		end: func(*dwelling, *script) {},
+	},
+	{
+		name: "all is halted",
+		work: `    steps:
+      - use: [{tool: Bash, input: {command: "while [ ! -e go ]; do echo spin > begun; sleep 0.05; done", description: Spin}}]`,
+		real: "arbiter",
+		begin: func(h *dwelling, s *script) {
+			awaitFile(h.t, filepath.Join(h.work, "begun"))
+			s.send(contract.Halt{})
+			await[contract.Halted](s, "the halt", nil)
+		},
+		end: func(h *dwelling, s *script) {
+			h.touch("go")
+			s.send(contract.Continue{})
+		},
+	},
+	{
+		name: "a usage limit is waited out",
+		work: `    steps:
+      - fault: {status: 429, message: "Claude AI usage limit reached|SOON"}`,
+		begin: func(_ *dwelling, s *script) { await[contract.Retry](s, "the wait", nil) },
+		end:   func(h *dwelling, _ *script) { h.touch("go") },
+	},
+	{
+		name: "trust is asked for again",
+		work: `    steps: []`,
+		begin: func(h *dwelling, s *script) {
+			await[contract.Spawn](s, "the Arbiter", nil)
+			h.configure(tampered)
+			await(s, "the question of trust", func(_ string, b contract.Error) bool { return b.Category == bridge.CatTrust })
+			h.touch("go")
+		},
+		end: func(_ *dwelling, s *script) {
+			s.send(contract.Choose{Option: "without"}) // another life goes on without by itself
+		},
+	},
+}
+
+// TestCutAndTakenUp ends arbiter, its bridge, or both with KILL in the middle of what takes
+// its time: the run comes to its end, nothing is lost or doubled, and its books are sound.
+func TestCutAndTakenUp(t *testing.T) {
+	victims := []string{"arbiter", "bridge", "both"}
+	for _, who := range players(t) {
+		for _, m := range moments {
+			for _, victim := range victims {
+				if who.real && m.real != victim {
+					continue
+				}
+				t.Run(who.name+"/"+m.name+"/"+victim, func(t *testing.T) {
+					t.Parallel()
+					m.play(t, who, victim)
+				})
+			}
+		}
+	}
+}
+
+// stage begins the play, until its moment.
+func (m moment) stage(t *testing.T, who player, args ...string) (*dwelling, *script) {
+	t.Helper()
+	checks := "[]"
+	if m.name == aCheckRuns {
+		checks = `[{command: "while [ ! -e go ]; do echo spin > checking; sleep 0.05; done", expect: exit 0}]`
+	}
+	text := strings.NewReplacer("CHECKS", checks, "SOON", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)).Replace(strings.Replace(cutPlay, "WORK", m.work, 1))
+	h := build(t, who, text)
+	h.configure(`{"hooks":{}}`)
+	s := h.script(slices.Concat(m.args, args)...)
+	m.begin(h, s)
+	return h, s
+}
+
+// configure writes the workspace's settings.
+func (h *dwelling) configure(settings string) {
+	h.t.Helper()
+	write(h.t, settings, h.work, ".claude", "settings.json")
+}
+
+// tampered are settings that nobody has trusted.
+const tampered = `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`
+
+func (m moment) play(t *testing.T, who player, victim string) {
+	t.Helper()
+	h, s := m.stage(t, who)
+	lives := []*script{s}
+	switch pid, ok := childNamed(s.cmd.Process.Pid, "bridge"); {
+	case !ok:
+		t.Fatal("no bridge")
+	case victim == "bridge":
+		slay(t, pid)
+		if m.name != "all is halted" {
+			await[contract.Restart](s, "another bridge", nil)
+		}
+	default:
+		if victim == "both" {
+			s.mustSignal(syscall.SIGSTOP) // so that it does not start another
+			slay(t, pid)
+		}
+		_ = s.cmd.Process.Kill()
+		s.gone()
+		awaitGone(t, s.run())
+		s = s.again("--json", "--resume")
+		lives = append(lives, s)
+	}
+	m.end(h, s)
+	h.completes(lives...)
+}
+
+// completes waits for a run's good end, and looks through all of it.
+func (h *dwelling) completes(lives ...*script) {
+	h.t.Helper()
+	s := lives[len(lives)-1]
+	await[contract.Result](s, "the result", nil)
+	r := s.finish(contract.ExitComplete)
+	if r.Status != contract.StatusComplete || !strings.Contains(r.Summary, "spun") {
+		h.t.Errorf("result %+v\n%s", r, s.dump())
+	}
+	h.sound(lives...)
+}
+
+// slay ends a process at once.
+func slay(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+		t.Fatal(err)
+	}
+}

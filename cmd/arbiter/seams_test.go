@@ -1,0 +1,304 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// seamPlay is a play in which features meet, and what the human does in it.
+type seamPlay struct {
+	name  string
+	play  func() string
+	human func(h *dwelling, f guise)
+	first []string // what the tale has of the first Orchestrator
+	// onScreen: with the real CLI, too, it is played on the screen.
+	onScreen bool
+}
+
+var seamPlays = []seamPlay{crossing, chairs, parked}
+
+// TestSeams plays what joins features by commands of a script and by keys on the screen, with
+// the real CLI and the stand-in: all are told the same tale.
+func TestSeams(t *testing.T) {
+	for _, play := range seamPlays {
+		t.Run(play.name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			tales := map[string]tale{}
+			t.Run("of", func(t *testing.T) { // ends when all have
+				for _, who := range players(t) {
+					for by, begin := range guises {
+						if who.real && by == "screen" && !play.onScreen {
+							continue
+						}
+						t.Run(who.name+" by "+by, func(t *testing.T) {
+							t.Parallel()
+							told := play.through(t, who, begin)
+							mu.Lock()
+							defer mu.Unlock()
+							tales[who.name+" by "+by] = told
+						})
+					}
+				}
+			})
+			for of, other := range tales {
+				if diff := cmp.Diff(tales["stand-in by json"].told(), other.told()); diff != "" {
+					t.Errorf("with %s another tale is told:\n%s", of, diff)
+				}
+			}
+		})
+	}
+}
+
+// through plays it once, from the first word to the end.
+func (play seamPlay) through(t *testing.T, who player, begin func(*testing.T, player, string) (*dwelling, guise)) tale {
+	t.Helper()
+	h, f := begin(t, who, play.play())
+	play.human(h, f)
+	told := taleOf(f.end())
+	for _, p := range h.model.Problems() {
+		t.Errorf("the play left its script: %s", p)
+	}
+	h.once()
+	if diff := cmp.Diff(play.first, told["orch-1"]); diff != "" {
+		t.Errorf("the first Orchestrator (-want +got):\n%s", diff)
+	}
+	return told
+}
+
+func always(play string) func() string { return func() string { return play } }
+
+// crossing: one Orchestrator's request waits for the human while another hands off and is
+// succeeded; then the first hands off in one answer with a subagent, whose request waits.
+var crossing = seamPlay{
+	name: "a hand-off while a permission waits",
+	play: always(`name: crossing
+allow: [Write, "Bash(cat *)", Agent]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use:
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the east.}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the west.}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+    otherwise:
+      - expect: all is woven
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+        verdict: {decision: COMPLETE, message: It is done., summary: Both were spun., reason: r}
+      - {expect: The east is spun, verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}}
+      - expect: (?s)kind. handoff.*the rest of the (?P<side>east|west)
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Take up the {{.side}}."}}]
+      - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Begin., reason: r}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+  - name: heir
+    match: {role: orchestrator, contains: "(?s)Take up the (?P<mine>east|west)"}
+    steps:
+      - expect: Take up the (?P<mine>east|west)
+        verdict: {kind: question, expects_response: true, message: The rest is understood.}
+      - expect: Begin
+        verdict:
+          expects_response: true
+          kind: done
+          message: The {{.mine}} is spun.
+          handoff: {accomplished: ["{{.mine}}"], remaining: [], key_context: none}
+  - name: east
+    match: {role: orchestrator, contains: Spin the east}
+    steps:
+      - use: [{tool: Bash, input: {command: touch east.txt, description: Spin}}]
+      - use: [{tool: Agent, input: {description: Look, subagent_type: general-purpose, prompt: Look at the east.}}]
+        verdict:
+          expects_response: true
+          kind: handoff
+          message: The east is handed on.
+          handoff: {accomplished: [half of the east], remaining: [the rest of the east], key_context: none}
+  - name: west
+    match: {role: orchestrator, contains: Spin the west}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/west.txt", content: "west\n"}}]
+      - verdict:
+          expects_response: true
+          kind: handoff
+          message: The west is handed on.
+          handoff: {accomplished: [half of the west], remaining: [the rest of the west], key_context: none, checks: [{command: cat west.txt, expect: "` + "`west`" + `"}], claims: [{claim: it is begun, verified: true, check: 1}]}
+  - name: looker
+    match: {role: subagent}
+    steps:
+      - use: [{tool: Bash, input: {command: touch looked.txt, description: Look}}]
+      - say: It is well.
+`),
+	human: func(_ *dwelling, f guise) {
+		f.asked("touch east.txt")
+		saysTo(f, "orch-3", "arbiter", "The west is spun")
+		f.allow("touch east.txt")
+		f.asked("touch looked.txt")
+		f.allow("touch looked.txt")
+		saysTo(f, "arbiter", "human", "Is it well?")
+		f.say("", "", "all is woven")
+	},
+	first: []string{
+		`spawned, generation 1, successor of "", resumed: false`, "asks for Bash touch east.txt, a subagent: false", "allow of Bash touch east.txt by human",
+		"asks for Bash touch looked.txt, a subagent: true", "allow of Bash touch looked.txt by human", "hands to orch-4: half of the east, proofs [], drawn up: false", "ends: succeeded by orch-4",
+	},
+}
+
+// chairs: an Orchestrator's session is taken over, and the Arbiter is renewed meanwhile; then
+// it is taken over while the check of its own document runs, and its successor is summoned
+// before it is given back.
+var chairs = seamPlay{
+	name: "a renewal during a takeover, and a takeover during a hand-off",
+	play: always(`name: chairs
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter-2
+    match: {role: arbiter, contains: the first chair}
+    steps:
+      - expect: (?s)kind. inheritance.*took the session of.*sesame
+        verdict: {decision: ADDRESS_HUMAN, message: The red or the blue?, reason: r}
+      - {expect: the red one, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: Take the red one., reason: r}}
+      - expect: kind. handoff
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Take up the rest.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - {expect: The rest is understood, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: Begin., reason: r}}
+      - {expect: It is spun, verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}}
+      - expect: all is woven
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+        verdict: {decision: COMPLETE, message: It is done., summary: The red one was spun., reason: r}
+  - name: arbiter-1
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - {expect: Which thread, verdict: {decision: ADDRESS_HUMAN, message: Which thread shall it be?, reason: r}}
+      - {expect: consider it, usage: {context: 143620}, verdict: {decision: ADDRESS_HUMAN, message: It is considered., reason: r}}
+      - expect: kind. renewal
+        usage: {context: 143620}
+        verdict: {decision: HANDOFF, message: Another sees on., reason: r, handoff: {accomplished: [one is summoned], remaining: [the thread], key_context: the first chair}}
+  - name: second
+    match: {role: orchestrator, contains: Take up the rest}
+    steps:
+      - verdict: {kind: question, expects_response: true, message: The rest is understood.}
+      - verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
+  - name: first
+    match: {role: orchestrator}
+    steps:
+      - {expect: Spin it, verdict: {kind: question, expects_response: true, message: Which thread?}}
+    otherwise:
+      - expect: Take the red one
+        verdict:
+          kind: handoff
+          expects_response: true
+          message: It is handed on.
+          handoff: {accomplished: [half], remaining: [the rest], key_context: none, checks: [{command: "touch checking; while [ ! -e go ]; do sleep 0.05; done; echo whole", expect: "` + "`whole`" + `"}], claims: [{claim: it is half, verified: true, check: 1}]}
+      - say: I-shall-remember-it.
+  - name: person
+    match: {role: any}
+    otherwise: {say: I-shall-remember-it.}
+`),
+	human: func(h *dwelling, f guise) {
+		saysTo(f, "arbiter", "human", "Which thread shall it be?")
+		p := h.take("orch-1")
+		p.Type("my word is sesame")
+		p.await("my word is sesame")
+		p.Type("\r")
+		p.await("I-shall-remember-it.")
+		f.say("", "", "consider it")
+		f.await("another Arbiter", func(l contract.Line) bool {
+			b, ok := l.Body.(contract.Spawn)
+			return ok && l.ID == contract.Arbiter && b.Generation == 2
+		})
+		h.giveBack(p)
+		saysTo(f, "arbiter", "human", "The red or the blue?")
+		f.say("", "", "the red one")
+		awaitFile(h.t, filepath.Join(h.work, "checking"))
+		p = h.take("orch-1")
+		h.touch("go")
+		saysTo(f, "arbiter", "human", "Is it well?")
+		h.giveBack(p)
+		f.await("the end of the first", func(l contract.Line) bool {
+			b, ok := l.Body.(contract.Takeover)
+			return ok && b.State == "ended" && b.Words == 0
+		})
+		f.say("", "", "all is woven")
+	},
+	first: []string{
+		`spawned, generation 1, successor of "", resumed: false`, "takeover began: , 0 words", "ends: takeover", "takeover open: , 0 words",
+		"takeover ended: the human gave it back, 1 words", `spawned, generation 3, successor of "", resumed: true`,
+		"takeover began: , 0 words", "ends: takeover", "takeover open: , 0 words", `hands to orch-2: half, proofs ["verified"], drawn up: false`,
+		"takeover ended: the human gave it back, 0 words",
+	},
+}
+
+// parked: one Orchestrator has met a usage limit of an hour, another is steered by the human
+// and hands off; a word of the human's ends the wait.
+var parked = seamPlay{
+	onScreen: true,
+	name:     "one parked by a limit, one handing off, and a human who steers",
+	play: func() string {
+		return fmt.Sprintf(`name: parked
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use:
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the east.}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the west.}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+    otherwise:
+      - expect: all is woven
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+        verdict: {decision: COMPLETE, message: It is done., summary: Both were spun., reason: r}
+      - {expect: The east is spun, verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}}
+      - expect: kind. handoff
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Take up the rest.}}]
+      - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Begin., reason: r}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+  - name: heir
+    match: {role: orchestrator, contains: Take up the rest}
+    steps:
+      - verdict: {kind: question, expects_response: true, message: The rest is understood.}
+      - verdict: {kind: done, expects_response: true, message: The west is spun., handoff: {accomplished: [west], remaining: [], key_context: none}}
+  - name: east
+    match: {role: orchestrator, contains: Spin the east}
+    steps:
+      - fault: {status: 429, message: "Claude AI usage limit reached|%d"}
+      - expect: from. human[^⟧]*⟧\s+go on, east
+        verdict: {kind: done, expects_response: true, message: The east is spun., handoff: {accomplished: [east], remaining: [], key_context: none}}
+  - name: west
+    match: {role: orchestrator, contains: Spin the west}
+    steps:
+      - use: [{tool: Bash, input: {command: "touch begun; while [ ! -e go ]; do sleep 0.05; done; echo half", description: Spin}}]
+      - expect: (?s)half.*mind the edge
+        verdict:
+          kind: handoff
+          expects_response: true
+          message: The west is handed on.
+          handoff: {accomplished: [half], remaining: [the rest], key_context: the edge, checks: [{command: test -e begun, expect: exit 0}], claims: [{claim: it is begun, verified: true, check: 1}]}
+`, time.Now().Add(time.Hour).Unix())
+	},
+	human: func(h *dwelling, f guise) {
+		f.await("a wait for the limit", func(l contract.Line) bool { _, ok := l.Body.(contract.Retry); return ok && l.ID == "orch-1" })
+		awaitFile(h.t, filepath.Join(h.work, "begun"))
+		f.say("orch-2", contract.Steer, "mind the edge")
+		f.await("the word on its way", func(l contract.Line) bool {
+			m, ok := l.Body.(contract.Message)
+			return ok && m.From == contract.Human && m.To == "orch-2"
+		})
+		h.touch("go")
+		saysTo(f, "orch-3", "arbiter", "The west is spun")
+		f.say("orch-1", "", "go on, east")
+		saysTo(f, "arbiter", "human", "Is it well?")
+		f.say("", "", "all is woven")
+	},
+	first: []string{`spawned, generation 1, successor of "", resumed: false`, "hands to arbiter: east, proofs [], drawn up: false", "ends: enough"},
+}

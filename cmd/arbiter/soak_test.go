@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// soakTurns is how long TestSoak goes on; scripts/soak says so.
+var soakTurns = flag.Int("soak", 0, "play TestSoak for so many turns")
+
+// soakPlay is work without an end: Orchestrators each of whom hands on after a few dozen
+// turns with tools, and an Arbiter who is renewed as they do.
+func soakPlay() string {
+	var text strings.Builder
+	text.WriteString(`name: soak
+title: Work without an end
+allow: ["Bash(*)", Read]
+vars: {task: Weave, crit: "258000"}
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps: []
+    otherwise:
+      - expect: kind. renewal
+        usage: {context: "{{.vars.crit}}"}
+        verdict: {decision: HANDOFF, message: Another sees on., reason: The chair is full., handoff: {accomplished: [much], remaining: [more], key_context: the chair}}
+      - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Go on., reason: It asked.}
+      - expect: kind. handoff
+        usage: {context: "{{.vars.crit}}"}
+        verdict: {decision: CONTINUE, message: Another takes it up., reason: The thread continues.}
+      - {expect: kind. inheritance, verdict: {decision: CONTINUE, message: I see on., reason: The thread continues.}}
+      - expect: kind. task
+        use:
+          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: east}, {text: west}]}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the east.}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the west.}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps:
+`)
+	for i := range 30 {
+		switch {
+		case i%10 == 9:
+			text.WriteString("      - verdict: {kind: question, expects_response: true, message: Shall it go on?}\n")
+			continue
+		case i%10 == 4:
+			text.WriteString("      - use: [{tool: Bash, input: {command: echo thread, description: Spin}}]\n")
+		default:
+			text.WriteString("      - use: [{tool: Read, input: {file_path: \"{{.cwd}}/thread\"}}, {tool: mcp__arbiter__report_progress, input: {message: A thread more.}}]\n")
+		}
+		text.WriteString("      - verdict: {kind: progress, expects_response: false, message: A thread more.}\n")
+	}
+	text.WriteString(`      - usage: {context: "{{.vars.crit}}"}
+        verdict:
+          kind: handoff
+          expects_response: true
+          message: I hand on.
+          handoff: {accomplished: [threads], remaining: [threads], key_context: one follows the other, checks: [{command: cat thread, expect: "` + "`thread`" + `"}], claims: [{claim: it is there, verified: true, check: 1}]}
+    otherwise:
+      - verdict: {kind: progress, expects_response: false, message: A thread more.}
+`)
+	return text.String()
+}
+
+// soaking is a run without an end, with a model outside of it.
+type soaking struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	gauges string
+	state  string
+	events *bufio.Reader
+	turns  int // messages that were taken up
+	passed int // documents that were passed on
+}
+
+func soak(t testing.TB) *soaking {
+	t.Helper()
+	script, err := rehearsal.Parse("soak.yaml", []byte(soakPlay()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(script, rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	player, err := exec.LookPath("stand-in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gauges, err := os.MkdirTemp("/tmp", "gauge") // a socket's name is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(gauges) })
+	s := &soaking{t: t, gauges: gauges, state: filepath.Join(t.TempDir(), "state")}
+	work := t.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "thread"), []byte("thread\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const endless = "1000000000"
+	s.cmd = exec.Command("arbiter", "--json", "--no-input", "--claude", player, "--cwd", work, "--state-dir", s.state, "--task", "Weave",
+		"--allow", "Bash(*)", "--allow", "Read", "--max-exchanges", endless, "--max-iterations", endless, "--max-failures", endless)
+	home := t.TempDir()
+	s.cmd.Env = []string{
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), gaugeVariable + "=" + gauges,
+		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+	}
+	var stderr shared
+	s.cmd.Stderr = &stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s\n%s", stderr.String(), strings.Join(model.Problems(), "\n"))
+		}
+	})
+	s.events = bufio.NewReaderSize(out, 1<<20)
+	return s
+}
+
+// until reads events until so many turns were begun since the start.
+func (s *soaking) until(turns int) {
+	s.t.Helper()
+	for s.turns < turns {
+		line, err := s.events.ReadBytes('\n')
+		if err != nil {
+			s.t.Fatalf("after %d turns: %v", s.turns, err)
+		}
+		l, err := contract.DecodeLine(line)
+		if err != nil {
+			s.t.Fatalf("%v: %s", err, line)
+		}
+		switch b := l.Body.(type) {
+		case contract.Delivered:
+			s.turns++
+		case contract.Handoff:
+			s.passed++
+		case contract.Error:
+			s.t.Fatalf("after %d turns: %+v", s.turns, b)
+		}
+	}
+}
+
+// sample is what the run takes at one time.
+type sample struct {
+	turns           int
+	arbiter, bridge reading
+	journal         int64 // bytes
+	at              time.Duration
+}
+
+func (s *soaking) sample(began time.Time) sample {
+	s.t.Helper()
+	x := sample{turns: s.turns, arbiter: readings(s.t, s.gauges, "arbiter"), bridge: readings(s.t, s.gauges, "bridge"), at: time.Since(began)}
+	err := filepath.WalkDir(s.state, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), "journal-") {
+			info, err := d.Info()
+			if err == nil {
+				x.journal += info.Size()
+			}
+		}
+		return nil // a segment that is replaced
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return x
+}
+
+// TestSoak plays work without an end and holds that nothing grows with it: heap,
+// descriptors, goroutines and watches of arbiter and bridge, and the journal for each
+// turn. What is there once it is warm is held against what is there at the end, by the
+// median of several looks, because agents come and go.
+func TestSoak(t *testing.T) {
+	if *soakTurns == 0 {
+		t.Skip("a long run: scripts/soak")
+	}
+	const looks = 20
+	s, began := soak(t), time.Now()
+	var all []sample
+	for i := 1; i <= looks; i++ {
+		s.until(*soakTurns * i / looks)
+		x := s.sample(began)
+		t.Logf("%6d turns %6.1fs  arbiter %+v  bridge %+v  journal %d B/turn", x.turns, x.at.Seconds(), x.arbiter, x.bridge, x.journal/int64(x.turns))
+		all = append(all, x)
+	}
+	early, late := all[looks/4:looks/2], all[looks*3/4:]
+	go func() { _, _ = io.Copy(io.Discard, s.events) }() // ends with the process
+	if s.passed < s.turns/100 {
+		t.Errorf("%d documents passed on in %d turns: not the run that was wanted", s.passed, s.turns)
+	}
+	for name, figure := range map[string]struct {
+		of    func(sample) float64
+		times float64
+		more  float64
+	}{
+		"MB of arbiter's heap":     {func(x sample) float64 { return x.arbiter.Heap }, 1.1, 1},
+		"MB of the bridge's heap":  {func(x sample) float64 { return x.bridge.Heap }, 1.1, 1},
+		"goroutines of arbiter":    {func(x sample) float64 { return float64(x.arbiter.Goroutines) }, 1, 6},
+		"goroutines of the bridge": {func(x sample) float64 { return float64(x.bridge.Goroutines) }, 1, 24}, // an agent has a dozen
+		"files of arbiter":         {func(x sample) float64 { return float64(x.arbiter.Files) }, 1, 3},
+		"files of the bridge":      {func(x sample) float64 { return float64(x.bridge.Files) }, 1, 8},
+		"watches of the bridge":    {func(x sample) float64 { return float64(x.bridge.Watches) }, 1, 4},
+		"journal bytes a turn":     {func(x sample) float64 { return float64(x.journal) / float64(x.turns) }, 1.25, 0},
+	} {
+		was, is := median(early, figure.of), median(late, figure.of)
+		if is > was*figure.times+figure.more {
+			t.Errorf("%s: %.1f once it was warm, %.1f at the end", name, was, is)
+		}
+	}
+	fmt.Printf("%d turns, %d hand-offs in %s: ", s.turns, s.passed, time.Since(began).Round(time.Second))
+	last := all[looks-1]
+	fmt.Printf("arbiter %+v, bridge %+v, %d bytes of journal a turn\n", last.arbiter, last.bridge, last.journal/int64(last.turns))
+}
+
+func median(of []sample, figure func(sample) float64) float64 {
+	var all []float64
+	for _, x := range of {
+		all = append(all, figure(x))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}

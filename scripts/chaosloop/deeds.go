@@ -1,0 +1,261 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// What a human does in a round of seams, beside what is killed: each life gets some of these,
+// at random lines, and what they begin is ended a random while later.
+const (
+	deedTake     = "take"     // an agent's session is taken over, and given back
+	deedHalt     = "halt"     // and go on
+	deedPause    = "pause"    // and go on
+	deedSteer    = "steer"    // a word into a running turn
+	deedStop     = "stop"     // a word that interrupts one
+	deedEdit     = "edit"     // a word that is changed before it was sent, if there is time
+	deedWithdraw = "withdraw" // one that is taken back
+	deedTamper   = "tamper"   // the workspace's settings change, and are looked at
+)
+
+var deeds = []string{deedTake, deedTake, deedHalt, deedPause, deedSteer, deedStop, deedEdit, deedWithdraw, deedTamper}
+
+// deed is one of them in a plan.
+type deed struct {
+	name  string
+	after int // lines
+}
+
+// errand is what is still to be done: the end of what a deed began.
+type errand struct {
+	ticks int
+	do    func()
+}
+
+// deedTick is what errands are counted in.
+const deedTick = 50 * time.Millisecond
+
+// seams says whether this is a round of seams: then writing has to be permitted, too, the human
+// takes his time for that, and each agent meets a usage limit.
+func (r *round) seams() bool { return r.o.deeds > 0 && r.must == "" && r.seed%r.o.deeds == 1%r.o.deeds }
+
+// deedsOf chooses for a life.
+func (r *round) deedsOf() []deed {
+	if !r.seams() {
+		return nil
+	}
+	var list []deed
+	for range 2 + r.rnd.IntN(2) {
+		list = append(list, deed{name: deeds[r.rnd.IntN(len(deeds))], after: 5 + r.rnd.IntN(60)})
+	}
+	return list
+}
+
+// later has something done in a while.
+func (l *life) later(f func()) {
+	l.errands = append(l.errands, errand{ticks: 1 + l.r.rnd.IntN(12), do: f})
+}
+
+// tick does what is due.
+func (l *life) tick() {
+	var due []func()
+	l.errands = slices.DeleteFunc(l.errands, func(e errand) bool {
+		if e.ticks == 0 {
+			due = append(due, e.do)
+		}
+		return e.ticks == 0
+	})
+	for i := range l.errands {
+		l.errands[i].ticks--
+	}
+	for _, f := range due {
+		f()
+	}
+}
+
+// act does those of its deeds whose line has come.
+func (l *life) act() {
+	l.deeds = slices.DeleteFunc(l.deeds, func(d deed) bool {
+		if l.count < d.after || l.ended != nil {
+			return false
+		}
+		l.r.f.deeds[d.name]++
+		l.r.tell("  %s: line %d, the human's %s", l.r.name(), l.count, d.name)
+		l.do(d.name)
+		return true
+	})
+}
+
+func (l *life) do(name string) {
+	switch name {
+	case deedTake:
+		l.send("take", contract.Attach{ID: l.anybody(contract.Arbiter)})
+	case deedHalt:
+		l.send("halt", contract.Halt{})
+	case deedPause:
+		l.send("pause", contract.Pause{})
+		l.later(func() { l.send("go on", contract.Continue{}) })
+	case deedSteer:
+		l.sayTo(l.anybody(contract.Arbiter), contract.Steer)
+	case deedStop:
+		if id := l.anybody(""); id != "" {
+			l.sayTo(id, contract.Stop)
+		}
+	case deedEdit, deedWithdraw:
+		if !l.r.woven() {
+			token := l.r.token()
+			l.r.sent[token] = &spoken{text: name, by: l}
+			l.send(token, contract.Say{Text: name + " " + token})
+		}
+	case deedTamper:
+		if err := l.r.tamper(); err != nil {
+			l.r.fail("%v", err)
+		}
+	}
+}
+
+// anybody is an agent that has a message, or else the one named.
+func (l *life) anybody(other string) string {
+	var list []string
+	if other != "" {
+		list = append(list, other)
+	}
+	for id, where := range l.r.at {
+		if where == atWork {
+			list = append(list, id)
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	slices.Sort(list)
+	return list[l.r.rnd.IntN(len(list))]
+}
+
+// sayTo speaks to an agent with a strength. Once all is woven nothing is said any more.
+func (l *life) sayTo(id, strength string) {
+	if l.r.woven() {
+		return
+	}
+	token := l.r.token()
+	l.r.sent[token] = &spoken{text: strength, by: l}
+	l.send(token, contract.Say{To: id, Strength: strength, Text: "a word on the way " + token})
+}
+
+// respond does what a human would to what deeds lead to.
+func (l *life) respond(ev contract.Line) {
+	switch b := ev.Body.(type) {
+	case contract.Takeover:
+		if b.State == "open" {
+			l.later(func() { l.send("give back", contract.Detach{ID: ev.ID}) })
+		}
+	case contract.Halted:
+		l.later(func() { l.send("go on", contract.Continue{}) })
+	case contract.Error:
+		if b.Category == bridge.CatTrust {
+			option := []string{"trust", "without"}[l.r.rnd.IntN(2)]
+			l.later(func() { l.send("trust", contract.Choose{Option: option}) })
+		}
+	case contract.PermissionRequest:
+		l.later(func() { l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"}) })
+	case contract.Message:
+		for token, s := range l.r.sent {
+			switch {
+			case b.From != contract.Human || s.by != l || s.id != "" || !strings.Contains(b.Text, token):
+			case s.text == deedEdit:
+				s.id = b.MessageID
+				l.send("edit", contract.EditMessage{MessageID: b.MessageID, Text: "changed " + token})
+			case s.text == deedWithdraw:
+				s.id = b.MessageID
+				l.send("withdraw", contract.WithdrawMessage{MessageID: b.MessageID})
+			}
+		}
+	case contract.Withdrawn:
+		for token, s := range l.r.sent {
+			if s.id == b.MessageID {
+				delete(l.r.sent, token)
+			}
+		}
+	}
+}
+
+// tamper changes the workspace's settings to what was never there.
+func (r *round) tamper() error {
+	r.tampered++
+	text := fmt.Sprintf(`{"env":{"THREAD":"%d"}}`, r.tampered)
+	path := filepath.Join(r.dir, "work", ".claude", "settings.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("tamper: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("tamper: %w", err)
+	}
+	return nil
+}
+
+// checkLeave holds of all that was said and recorded: each permission that was asked for was
+// answered, or asked for again by the next life; nobody who was let go was started again in
+// that life; and nothing follows a result.
+func (r *round) checkLeave(all []contract.Line) {
+	open, gone := map[string]string{}, map[string]string{}
+	over := false
+	for i, l := range all {
+		if _, begins := l.Body.(contract.Session); over && !begins {
+			r.fail("after the result: %.300s", sameness(l))
+		}
+		switch b := l.Body.(type) {
+		case contract.Session:
+			for request, what := range open {
+				if !asksAgain(all[i+1:], request) {
+					r.fail("the request %s for %s was open when a life ended, and is not asked for again", request, what)
+				}
+			}
+			clear(open)
+			clear(gone)
+			over = false
+		case contract.Result:
+			over = true
+			clear(open)
+		case contract.PermissionRequest:
+			open[b.Request] = fmt.Sprintf("%s by %s", b.Tool, l.ID)
+		case contract.Permission:
+			delete(open, b.Request)
+		case contract.Done:
+			if slices.Contains(goodbyes, b.Reason) {
+				gone[l.ID] = b.Reason
+			}
+		case contract.Spawn:
+			if why := gone[l.ID]; why != "" {
+				r.fail("%s was let go (%s), and is started again", l.ID, why)
+			}
+		}
+	}
+	if len(open) > 0 {
+		r.fail("never answered: %v", open)
+	}
+}
+
+// goodbyes are some of the reasons after which no process of an agent's follows.
+var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}
+
+// asksAgain says whether a life, the first of those lines, asks for a permission under a name.
+func asksAgain(lines []contract.Line, request string) bool {
+	for _, l := range lines {
+		switch b := l.Body.(type) {
+		case contract.Session:
+			return false
+		case contract.PermissionRequest:
+			if b.Request == request {
+				return true
+			}
+		}
+	}
+	return false
+}

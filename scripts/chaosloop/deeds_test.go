@@ -1,0 +1,87 @@
+package main
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func TestLeaveIsGiven(t *testing.T) {
+	begin := of("supervisor", contract.Session{})
+	ask, again := of("a", contract.PermissionRequest{Request: "p", Tool: "Write"}), of("a", contract.Permission{Request: "p", Behavior: "allow"})
+	spawn, released, crash := of("a", contract.Spawn{}), of("a", contract.Done{Reason: "All is woven."}), of("a", contract.Done{Reason: "crash"})
+	result := of("supervisor", contract.Result{Status: contract.StatusComplete})
+	for name, tt := range map[string]struct {
+		all []contract.Line
+		bad bool
+	}{
+		"answered":                        {book(begin, ask, again, result), false},
+		"asked for again":                 {book(begin, ask, begin, ask, again, result), false},
+		"never answered":                  {book(begin, ask), true},
+		"forgotten by the next life":      {book(begin, ask, begin, result), true},
+		"asked for by the one after it":   {book(begin, ask, begin, begin, ask, again, result), true},
+		"ended with the run":              {book(begin, ask, result, begin, result), false},
+		"started again after a crash":     {book(begin, spawn, crash, spawn, result), false},
+		"let go, and started again":       {book(begin, spawn, released, spawn, result), true},
+		"called back by the next life":    {book(begin, spawn, released, begin, spawn, result), false},
+		"told something after the result": {book(begin, result, spawn), true},
+		"two results":                     {book(begin, result, result), true},
+	} {
+		r := &round{f: newFigures()}
+		r.checkLeave(tt.all)
+		if bad := len(r.problems) > 0; bad != tt.bad {
+			t.Errorf("%s: %q", name, r.problems)
+		}
+	}
+}
+
+// TestErrandsAreRun: each once, within the ticks it may take, also what an errand leads to.
+func TestErrandsAreRun(t *testing.T) {
+	l := &life{r: &round{rnd: rand.New(rand.NewPCG(1, 2))}}
+	n := 0
+	for range 20 {
+		l.later(func() { n++ })
+	}
+	l.later(func() { l.later(func() { n += 100 }) })
+	for range 40 {
+		l.tick()
+	}
+	if n != 120 || len(l.errands) > 0 {
+		t.Errorf("%d, and %d are left", n, len(l.errands))
+	}
+}
+
+// TestRoundsOfSeams: one in so many, none of those that have a crash point to meet, and the same
+// again for the same seed.
+func TestRoundsOfSeams(t *testing.T) {
+	count := func(every uint64, must string) (n int) {
+		for seed := range uint64(20) {
+			r := &round{o: options{deeds: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
+			same := &round{o: options{deeds: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
+			a, b := r.deedsOf(), same.deedsOf()
+			if len(a) != len(b) || len(a) > 0 && a[0] != b[0] || (len(a) > 0) != r.seams() {
+				t.Errorf("seed %d: %v, and then %v", seed, a, b)
+			}
+			if r.seams() {
+				n++
+			}
+		}
+		return n
+	}
+	if one, some, none, must := count(1, ""), count(5, ""), count(0, ""), count(1, "loop.kill"); one != 20 || some != 4 || none != 0 || must != 0 {
+		t.Errorf("%d, %d, %d, %d rounds of 20", one, some, none, must)
+	}
+}
+
+func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
+	given := func(id string) contract.Event { return of(contract.Arbiter, contract.Delivered{MessageID: id}) }
+	turn := of(contract.Arbiter, contract.Turn{})
+	got := stillUnderWay(book(given("one"), turn, given("two"), of("orch-1", contract.Turn{}), of("orch-1", contract.Delivered{MessageID: "three"})))
+	if len(got) != 1 || !got["two"] {
+		t.Errorf("under way: %v", got)
+	}
+	if got := stillUnderWay(book(given("one"), given("two"), turn)); len(got) != 0 {
+		t.Errorf("under way: %v", got)
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// canned reads the output of a run of go test that was kept.
+func canned(t *testing.T, file string, subtests bool) *outcome {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	o, err := read(f, subtests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+const why = `turn: category "a|b" in PATH, message ID after TIME`
+
+func TestOutcome(t *testing.T) {
+	o := canned(t, "live.json", false)
+	want := map[string]cell{
+		"TestLiveAPIErrors": {differs, why},
+		"TestLiveTextTurn":  {State: ok},
+		"TestLiveSandbox":   {notThere, "no bubblewrap here"},
+		"TestLiveStop":      {differs, "it did not end"},
+	}
+	if diff := cmp.Diff(want, o.cells); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{`unknown frame "system/brand_new"`}, o.oddities); diff != "" {
+		t.Errorf("oddities (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"TestLiveAPIErrors", "TestLiveStop"}, o.failed()); diff != "" {
+		t.Errorf("failed (-want +got):\n%s", diff)
+	}
+	o.mend(&outcome{cells: map[string]cell{"TestLiveStop": {State: ok}, "TestLiveAPIErrors": {differs, "the same"}}})
+	if o.cells["TestLiveStop"].State != second || o.cells["TestLiveAPIErrors"].Reason != "the same" {
+		t.Errorf("after a second try: %v", o.cells)
+	}
+	if _, err := read(strings.NewReader("FAIL build failed\n"), false); err == nil {
+		t.Error("what is no JSON was read")
+	}
+}
+
+func TestOutcomeOfCases(t *testing.T) {
+	o := canned(t, "cases.json", true)
+	want := map[string]cell{"api-400": {State: ok}, "hooks": {differs, `host:3: want {"type":"x"}`}}
+	if diff := cmp.Diff(want, o.cells); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+	if got := again(suite{run: "^TestClaude$", subtests: true}, o.failed()); got != "^TestClaude$/^(hooks)$" {
+		t.Errorf("once more: %s", got)
+	}
+}
+
+func TestLook(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "play.wire"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	look(raw, seen)
+	want := []string{
+		"`Bash` among tools", "`Read` among tools", "`capabilities` in answer", "`capabilities` in frame system/init",
+		"`input` in request can_use_tool", "`interrupt_receipt_v1` among capabilities", "`pid` in answer", "`result` in frame result",
+		"`session_id` in frame system/init", "`subtype` in frame result", "`subtype` in frame system/init", "`subtype` in request can_use_tool",
+		"`tools` in frame system/init", "`type` in frame result", "`type` in frame system/init",
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
+		t.Errorf("seen (-want +got):\n%s", diff)
+	}
+}
+
+// TestTable makes the whole table from two versions, the second of which has what the
+// first lacks.
+func TestTable(t *testing.T) {
+	fine := map[string]cell{"TestLiveAPIErrors": {State: ok}, "TestLiveTextTurn": {State: ok}}
+	table := table{pinned: "2.0.1", versions: []string{"2.0.0", "2.0.1"}, found: []findings{
+		{cells: map[string]map[string]cell{"The driver": canned(t, "live.json", false).cells}, wire: map[string]bool{"`a` in answer": true}},
+		{cells: map[string]map[string]cell{"The driver": fine}, wire: map[string]bool{"`a` in answer": true, "`b` in answer": true}},
+	}}
+	got := table.render()
+	for _, want := range []string{
+		"2.0.0, 2.0.1. The driver",
+		"4 behaviours, of which 3 differ somewhere.",
+		"| behaviour | 2.0.0 | 2.0.1 |\n|---|---|---|\n",
+		"| api errors | differs: " + strings.ReplaceAll(why, "|", "\\|") + " | ok |\n",
+		"| sandbox | not there: no bubblewrap here | not there |\n",
+		"| stop | differs: it did not end | not there |\n| text turn | ok | ok |\n",
+		"1 are the same in all of these versions",
+		"| `b` in answer | – | seen |\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the table has no %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "`a` in answer") {
+		t.Error("the table has what does not differ")
+	}
+}
+
+func TestWords(t *testing.T) {
+	for name, want := range map[string]string{
+		"TestLiveAPIErrors": "api errors", "TestLiveMCP": "mcp", "TestLiveNotLoggedIn": "not logged in", "TestAnotherThanTheArbiterDecides": "another than the arbiter decides",
+		"hooks-eof": "hooks eof", "every frame is known": "every frame is known", "TestLiveQueryWithoutAVerdict": "query without a verdict", "api-400": "api 400",
+	} {
+		if got := words(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestKept: the table is made from what a trial kept, and not from less.
+func TestKept(t *testing.T) {
+	keep := t.TempDir()
+	dir, out := filepath.Join(keep, "2.0.0"), filepath.Join(keep, "drift.md")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, from := range map[string]string{
+		"claude.json": "live.json", "claude-again.json": "again.json", "standin.json": "cases.json", "arbiter.json": "live.json",
+		"captures.json": "live.json", "small-job-arbiter.wire": "play.wire",
+	} {
+		raw, err := os.ReadFile(filepath.Join("testdata", from))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "parallel.err"), []byte("exit status 6:\narbiter: no\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(out, keep, "2.0.0", true, true, []string{"2.0.0=/nowhere"}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"`scripts/drift -short`", "| stop | ok (2nd try) |", "| api 400 | ok |", "| parallel | differs: exit status 6: arbiter: no |", "| small job | ok |"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the table has no %q:\n%s", want, text)
+		}
+	}
+	for _, name := range []string{"standin.json", "claude.json", "arbiter.json"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, clis := range [][]string{nil, {"2.0.0"}, {"2.0.0=/nowhere"}, {"2.0.1=/nowhere"}} {
+		if err := run(out, keep, "2.0.0", true, false, clis); err == nil {
+			t.Errorf("%q was shown", clis)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// findings are all that came of one version.
+type findings struct {
+	cells map[string]map[string]cell // by suite and row
+	wire  map[string]bool            // what the CLI was seen to say
+}
+
+// gather reads what a trial kept. A part that was not run is left out.
+func gather(dir string) (findings, error) {
+	f := findings{cells: map[string]map[string]cell{}, wire: map[string]bool{}}
+	for _, s := range suites {
+		o, err := readFile(filepath.Join(dir, s.file()), s.subtests)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return f, err
+		}
+		switch second, err := readFile(filepath.Join(dir, s.again()), s.subtests); {
+		case err == nil:
+			o.mend(second)
+		case !errors.Is(err, fs.ErrNotExist):
+			return f, err
+		}
+		f.cells[s.title] = o.cells
+		for _, text := range o.oddities {
+			f.wire[text] = true
+		}
+	}
+	if len(f.cells) == 0 {
+		return f, errors.New("nothing was tried")
+	}
+	if err := recorded(dir, f); err != nil {
+		return f, err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.wire"))
+	if err != nil {
+		return f, err
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return f, err
+		}
+		look(raw, f.wire)
+	}
+	return f, nil
+}
+
+// recorded reads what became of the plays that were recorded, if any were.
+func recorded(dir string, f findings) error {
+	o, err := readFile(filepath.Join(dir, capturesFile), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	plays := map[string]cell{"every frame is known": o.cells["TestCaptures"]}
+	for _, s := range scenarios {
+		plays[s] = cell{State: ok}
+		switch why, err := os.ReadFile(filepath.Join(dir, s+".err")); {
+		case err == nil:
+			plays[s] = cell{State: differs, Reason: scrub(string(why))}
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	f.cells[recording] = plays
+	return nil
+}
+
+func readFile(file string, subtests bool) (*outcome, error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return read(r, subtests)
+}

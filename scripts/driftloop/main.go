@@ -1,0 +1,72 @@
+// Command driftloop runs what is known of the Claude CLI's wire against several versions
+// of it, one after the other, and writes a table of where they differ:
+//
+//	go run ./scripts/driftloop -out testdata/drift.md -pinned 2.1.329 2.1.300=PATH 2.1.329=PATH …
+//
+// For each version it runs the driver's live tests, the conversations that the stand-in
+// is held to, a few whole plays, and records the wire of three more. A test that fails is
+// tried once again by itself, so that a busy machine is not taken for drift. What the tests
+// said and what was recorded is kept in a directory for each version, from which -show makes
+// the table again.
+//
+// It ends with 1 if it could not run, and with 0 whatever differs: the table says so.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	out := flag.String("out", "testdata/drift.md", "the table")
+	keep := flag.String("keep", "", "directory of what the tests said and what was recorded, by version")
+	pinned := flag.String("pinned", "", "the version that everything else is tested with")
+	show := flag.Bool("show", false, "run nothing: make the table from what was kept")
+	short := flag.Bool("short", false, "run the core of each part only")
+	flag.Parse()
+	if err := run(*out, *keep, *pinned, *show, *short, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "drift:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out, keep, pinned string, show, short bool, clis []string) error {
+	if len(clis) == 0 || keep == "" {
+		return errors.New("needs -keep DIR and VERSION=PATH of each CLI, the oldest first")
+	}
+	var p programs
+	if !show {
+		var err error
+		p, err = build()
+		defer os.RemoveAll(p.dir)
+		if err != nil {
+			return err
+		}
+	}
+	t := table{pinned: pinned, short: short}
+	for _, cli := range clis {
+		version, path, ok := strings.Cut(cli, "=")
+		if !ok {
+			return fmt.Errorf("%q is not VERSION=PATH", cli)
+		}
+		dir := filepath.Join(keep, version)
+		if !show {
+			began := time.Now()
+			if err := (trial{programs: p, version: version, claude: path, dir: dir, short: short}).all(); err != nil {
+				return fmt.Errorf("%s: %w", version, err)
+			}
+			fmt.Fprintf(os.Stderr, "%s: %v\n", version, time.Since(began).Round(time.Second))
+		}
+		found, err := gather(dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", version, err)
+		}
+		t.versions, t.found = append(t.versions, version), append(t.found, found)
+	}
+	return os.WriteFile(out, []byte(t.render()), 0o644)
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What became of a behaviour.
+const (
+	ok       = "ok"
+	second   = "ok (2nd try)"
+	differs  = "differs"
+	notThere = "not there"
+)
+
+// cell is what became of one behaviour with one version.
+type cell struct {
+	State  string
+	Reason string `json:",omitempty"` // the first line of it
+}
+
+// outcome is what a run of go test said.
+type outcome struct {
+	cells    map[string]cell // by test
+	oddities []string        // frames and requests the driver did not know
+}
+
+// line is one of go test -json.
+type line struct {
+	Action, Test, Output, Key, Value string
+}
+
+// reasonLine is a line by which a test says why it failed.
+var reasonLine = regexp.MustCompile(`^\s+[\w.-]+\.go:\d+: (.*\S)`)
+
+// read takes the output of go test -json. A test that began and did not end – it ran into
+// the deadline, or another one panicked – differs; one that was skipped is not there.
+func read(r io.Reader, subtests bool) (*outcome, error) {
+	o := &outcome{cells: map[string]cell{}}
+	reasons := map[string]string{}
+	d := json.NewDecoder(r)
+	for {
+		var l line
+		if err := d.Decode(&l); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("read go test -json: %w", err)
+		}
+		row, belongs := rowOf(l.Test, subtests)
+		if !belongs {
+			continue
+		}
+		switch l.Action {
+		case "run":
+			if l.Test == fullName(row, l.Test) {
+				o.cells[row] = cell{State: differs, Reason: "it did not end"}
+			}
+		case "output":
+			if m := reasonLine.FindStringSubmatch(l.Output); m != nil && reasons[row] == "" {
+				reasons[row] = scrub(m[1])
+			}
+		case "attr":
+			if l.Key == "oddity" {
+				o.oddities = append(o.oddities, l.Value)
+			}
+		case "pass", "fail", "skip":
+			if l.Test != fullName(row, l.Test) {
+				continue // a part of the row
+			}
+			state := map[string]string{"pass": ok, "fail": differs, "skip": notThere}[l.Action]
+			o.cells[row] = cell{State: state}
+			if state != ok {
+				o.cells[row] = cell{State: state, Reason: reasons[row]}
+			}
+		}
+	}
+	return o, nil
+}
+
+// rowOf is the row a test belongs to.
+func rowOf(test string, subtests bool) (row string, belongs bool) {
+	parts := strings.SplitN(test, "/", 3)
+	if !subtests {
+		return parts[0], test != ""
+	}
+	if len(parts) < 2 {
+		return "", false
+	}
+	return parts[1], true
+}
+
+// fullName is the name of the test that is a row as a whole.
+func fullName(row, test string) string {
+	before, _, _ := strings.Cut(test, "/")
+	if before == row {
+		return row
+	}
+	return before + "/" + row
+}
+
+// failed lists the rows that differ.
+func (o *outcome) failed() []string {
+	var rows []string
+	for row, c := range o.cells {
+		if c.State == differs {
+			rows = append(rows, row)
+		}
+	}
+	return slices.Sorted(slices.Values(rows))
+}
+
+// mend takes over what a second try made good.
+func (o *outcome) mend(again *outcome) {
+	for row, c := range again.cells {
+		if c.State == ok {
+			c.State = second
+		}
+		o.cells[row] = c
+	}
+	o.oddities = append(o.oddities, again.oddities...)
+}
+
+// What differs from run to run and machine to machine, in a reason.
+var scrubs = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "ID"},
+	{regexp.MustCompile(`(?:/[\w.@+-]+){2,}/?`), "PATH"},
+	{regexp.MustCompile(`toolu_\w+|msg_\w+|req_\w+`), "ID"},
+	{regexp.MustCompile(`0x[0-9a-f]+`), "ADDR"},
+	{regexp.MustCompile(`\b\d+(?:\.\d+)?(?:ms|µs|s)\b`), "TIME"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
+	{regexp.MustCompile(`[\s\p{Cc}]+`), " "},
+}
+
+// scrub makes a reason the same on every machine, and short.
+func scrub(text string) string {
+	for _, s := range scrubs {
+		text = s.pattern.ReplaceAllString(text, s.with)
+	}
+	if runes := []rune(strings.TrimSpace(text)); len(runes) > 160 {
+		return string(runes[:159]) + "…"
+	}
+	return strings.TrimSpace(text)
+}

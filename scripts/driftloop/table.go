@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// table is what came of several versions, the oldest first.
+type table struct {
+	pinned   string
+	short    bool
+	versions []string
+	found    []findings // by version
+}
+
+const head = `# Drift of the Claude CLI
+
+Made by %s; do not edit. It ran the same tests against each of these versions of
+%s: %s. The driver refuses what is older than the first of them, and says so where
+one is newer than the last; all other tests run with %s.
+
+*ok*: as the driver expects it. *differs*: it failed twice, and why. *not there*: it was skipped. What
+differs comes first.
+`
+
+func (t table) render() string {
+	var b strings.Builder
+	made := "`scripts/drift`"
+	if t.short {
+		made = "`scripts/drift -short`, which tries the core of each part,"
+	}
+	fmt.Fprintf(&b, head, made, "`@anthropic-ai/claude-code`", strings.Join(t.versions, ", "), t.pinned)
+	titles := []string{recording}
+	for _, s := range slices.Backward(suites) {
+		titles = append([]string{s.title}, titles...)
+	}
+	for _, title := range titles {
+		t.part(&b, title)
+	}
+	t.wire(&b)
+	return b.String()
+}
+
+// part writes the table of one suite.
+func (t table) part(b *strings.Builder, title string) {
+	union := map[string]bool{}
+	for _, f := range t.found {
+		for row := range f.cells[title] {
+			union[row] = true
+		}
+	}
+	if len(union) == 0 {
+		return // it was not run
+	}
+	var odd, even []string
+	for _, row := range slices.Sorted(maps.Keys(union)) {
+		if slices.ContainsFunc(t.found, func(f findings) bool { return !good(f.cells[title][row]) }) {
+			odd = append(odd, row)
+		} else {
+			even = append(even, row)
+		}
+	}
+	fmt.Fprintf(b, "\n## %s\n\n%d behaviours, of which %d differ somewhere.\n\n", title, len(union), len(odd))
+	t.header(b, "behaviour")
+	for _, row := range append(odd, even...) {
+		fmt.Fprintf(b, "| %s |", words(row))
+		for _, f := range t.found {
+			b.WriteString(" " + f.cells[title][row].text() + " |")
+		}
+		b.WriteString("\n")
+	}
+}
+
+// wire writes what versions say differently, whether or not anybody reads it.
+func (t table) wire(b *strings.Builder) {
+	differ, same := allSeen(t.found)
+	if len(differ)+same == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## What the CLI says\n\nSeen in the recorded plays: fields of frames, of requests and of answers to ours, tools, capabilities; and what the\n"+
+		"driver did not know, in any test. %d are the same in all of these versions; the others:\n\n", same)
+	t.header(b, "what")
+	for _, fact := range differ {
+		fmt.Fprintf(b, "| %s |", cellText(fact))
+		for _, f := range t.found {
+			b.WriteString(map[bool]string{true: " seen |", false: " – |"}[f.wire[fact]])
+		}
+		b.WriteString("\n")
+	}
+}
+
+func (t table) header(b *strings.Builder, first string) {
+	fmt.Fprintf(b, "| %s | %s |\n|%s\n", first, strings.Join(t.versions, " | "), strings.Repeat("---|", len(t.versions)+1))
+}
+
+func good(c cell) bool { return c.State == ok || c.State == second }
+
+func (c cell) text() string {
+	switch {
+	case c.State == "":
+		return notThere
+	case c.Reason != "":
+		return c.State + ": " + cellText(c.Reason)
+	}
+	return c.State
+}
+
+// cellText is text that ends no cell of a table.
+func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+
+// words makes a sentence of a test's name: TestLiveAPIErrors is "api errors".
+func words(name string) string {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "Test"), "Live")
+	runes := []rune(name)
+	var b strings.Builder
+	for i, r := range runes {
+		switch {
+		case r == '-' || r == '_':
+			r = ' '
+		case i > 0 && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

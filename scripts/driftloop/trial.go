@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// suite is a part of the table: tests of one package.
+type suite struct {
+	title, pkg, run string
+	core            string // what of it -short runs
+	subtests        bool   // a row is a subtest, else a test
+}
+
+// file is what a suite said, again what it said when those that failed were tried again.
+func (s suite) file() string  { return filepath.Base(s.pkg) + ".json" }
+func (s suite) again() string { return filepath.Base(s.pkg) + "-again.json" }
+
+const (
+	recording    = "Recorded plays"
+	capturesFile = "captures.json"
+)
+
+var suites = []suite{
+	{title: "The driver", pkg: "./bridge/claude", run: "Live",
+		core: "^TestLive(TextTurn|Verdict|Permission|MCP|Subagent|Interrupt|Steer|SlashIsText|Resume|EveryCallIsJudged|SettingsHold|AskTools|Compaction|Query|Tools)$"},
+	{title: "Conversations on the wire", pkg: "./rehearsal/standin", run: "^TestClaude$", subtests: true,
+		core: "^TestClaude$/^(hooks-judge|hooks-eof|control|resume-killed|compaction)$"},
+	{title: "Whole plays", pkg: "./cmd/arbiter", core: "^(TestFullDialogue|TestTerminalIsWarned)$",
+		run: "^(TestFullDialogue|TestResume|TestPermissionOverAResume|TestRulesHoldOverTheUsersSettings|TestTerminalIsWarned|" +
+			"TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|TestCornered)$"},
+}
+
+// scenarios are played by arbiter itself, and what went over the wire is looked at.
+var scenarios = []string{"small-job", "parallel", "generations"}
+
+// programs are what is built once for all versions: a test binary for each suite, arbiter,
+// and what records it. Any version of the CLI is driven by them.
+type programs struct {
+	dir, root string
+}
+
+func build() (programs, error) {
+	p := programs{}
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return p, fmt.Errorf("find the module: %w", err)
+	}
+	if p.dir, err = os.MkdirTemp("", "arbiter-drift-"); err != nil {
+		return p, err
+	}
+	p.root = strings.TrimSpace(string(root))
+	ldflags := "-X github.com/arbiter-cli/arbiter/bridge/claude.oldest=0.0.0"
+	builds := [][]string{{"build", "-o", p.path("arbiter"), "./cmd/arbiter"}, {"build", "-o", p.path("record"), "./scripts/record"}}
+	for _, s := range suites {
+		builds = append(builds, []string{"test", "-c", "-o", p.path(s.pkg), s.pkg})
+	}
+	for _, args := range builds {
+		cmd := exec.Command("go", append([]string{args[0], "-ldflags", ldflags}, args[1:]...)...)
+		cmd.Dir = p.root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return p, fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	return p, nil
+}
+
+// path is where a program is; a test binary goes by its package.
+func (p programs) path(name string) string {
+	return filepath.Join(p.dir, filepath.Base(name)+suffix(name))
+}
+
+func suffix(name string) string {
+	if strings.HasPrefix(name, "./") {
+		return ".test"
+	}
+	return ""
+}
+
+// trial is one version being tried.
+type trial struct {
+	programs
+	version, claude string
+	dir             string // of what is kept
+	short           bool
+}
+
+// all runs everything and leaves in the directory what gather reads.
+func (t trial) all() error {
+	if err := os.RemoveAll(t.dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(t.dir, 0o755); err != nil {
+		return err
+	}
+	for _, s := range suites {
+		pattern := s.run
+		if t.short {
+			pattern = s.core
+		}
+		if err := t.test(s, pattern, s.file()); err != nil {
+			return err
+		}
+		first, err := readFile(filepath.Join(t.dir, s.file()), s.subtests)
+		if err != nil {
+			return err
+		}
+		if len(first.cells) == 0 {
+			return fmt.Errorf("no test of %s ran", s.pkg)
+		}
+		if failed := first.failed(); len(failed) > 0 {
+			if err := t.test(s, again(s, failed), s.again()); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range scenarios {
+		t.say("recording %s", s)
+		if err := t.command(t.root, s+".out", t.path("record"), "-arbiter", t.path("arbiter"), "-claude", t.claude, "-out", t.dir, s); err != nil {
+			if err := os.WriteFile(filepath.Join(t.dir, s+".err"), []byte(err.Error()), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return t.test(suites[0], "^TestCaptures$", capturesFile)
+}
+
+// again is the pattern of a suite's rows.
+func again(s suite, rows []string) string {
+	pattern := "^(" + strings.Join(rows, "|") + ")$"
+	if parent, _, _ := strings.Cut(s.run, "/"); s.subtests {
+		return parent + "/" + pattern
+	}
+	return pattern
+}
+
+// test runs tests of a suite's package and keeps what they say. That some fail is no error.
+func (t trial) test(s suite, pattern, file string) error {
+	t.say("%s -run %s", s.pkg, pattern)
+	err := t.command(filepath.Join(t.root, s.pkg), file, "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",
+		"-test.parallel", "4", "-test.timeout", "30m", "-test.skip", "/^stand-in$|//^stand-in$", "-test.run", pattern)
+	if _, failed := errors.AsType[*exec.ExitError](err); failed {
+		return nil
+	}
+	return err
+}
+
+// command runs a program in a directory and keeps what it writes to stdout.
+func (t trial) command(dir, file, name string, args ...string) error {
+	out, err := os.Create(filepath.Join(t.dir, file))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_CAPTURES="+t.dir)
+	var errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = out, &errs
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %.2000s", err, errs.String())
+	}
+	return nil
+}
+
+func (t trial) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s: %.300s\n", t.version, fmt.Sprintf(format, args...))
+}

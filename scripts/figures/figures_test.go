@@ -1,0 +1,134 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const output = `goos: linux
+cpu: Some Processor
+BenchmarkHop-2   	    2000	    653000 ns/op	    34000 echo-p50-ns	   620000 hop-p50-ns	        18.2 ×echo
+BenchmarkDecide/mixed/rules=1000/Edit-2 	    5000	 4011 ns/op	 1300 plain-ns/op
+BenchmarkScrollback-16	1	5 ns/op	 6.25 MB-at-1,000,000	 6.5 MB-at-100,000
+BenchmarkText/ascii-2 	 1	 20110 ns/op	1889.61 MB/s	 0 B/op
+--- SKIP: BenchmarkProbe
+PASS
+`
+
+func TestRows(t *testing.T) {
+	list, err := parse(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		row  row
+		want line
+	}{
+		{row{what: "hop", ours: "Hop hop-p50-ns", base: "Hop echo-p50-ns", than: "an echo", most: 1e6}, line{"hop", "620 µs", "an echo: 34 µs", "18.2 ×", "≤ 1 ms"}},
+		{row{what: "hop", ours: "Hop hop-p50-ns", most: 6e5}, line{"hop", "620 µs", "", "", "≤ 600 µs **missed**"}},
+		{row{what: "edit", ours: "Decide/mixed/rules=1000/Edit ns/op", base: "Decide/mixed/rules=1000/Edit plain-ns/op", than: "texts", times: 3}, line{"edit", "4.01 µs", "texts: 1.3 µs", "3.09 ×", "≤ 3 × **missed**"}},
+		{row{what: "heap", ours: "Scrollback MB-at-1,000,000", base: "Scrollback MB-at-100,000", than: "fewer", least: 0.5}, line{"heap", "6.25 MB", "fewer: 6.5 MB", "0.962 ×", "≥ 0.5 ×"}},
+		{row{what: "text", ours: "Text/ascii MB/s"}, line{"text", "1.89 GB/s", "", "", ""}},
+		// Another unit of the same measure.
+		{row{what: "mixed", ours: "Text/ascii ns/op", base: "Hop hop-p50-ns", than: "a hop"}, line{"mixed", "20.1 µs", "a hop: 620 µs", "0.032 ×", ""}},
+	} {
+		got, err := tt.row.read(list)
+		if err != nil {
+			t.Errorf("%s: %v", tt.row.ours, err)
+		} else if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(line{})); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.row.ours, diff)
+		}
+	}
+	for of, want := range map[string]string{"Hop p99-ns": "BenchmarkHop tells no p99-ns", "Probe ns/op": "BenchmarkProbe did not run"} {
+		if _, err := (row{ours: of}).read(list); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", of, err, want)
+		}
+	}
+}
+
+func TestDigits(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 0.0321: "0.032", 0.5: "0.5", 6.25: "6.25", 34: "34", 99.96: "100", 100: "100", 1234567: "1,234,567", 74128.4: "74,128"} {
+		if got := digits(n); got != want {
+			t.Errorf("%v: %s, want %s", n, got, want)
+		}
+	}
+	for unit, want := range map[string]string{"ns/op": "ns", "hop-p99-ns": "ns", "p50_µs": "µs", "plain-tview-p99-ms": "ms", "events/s": "/s", "wc-MB/s": "MB/s", "%-of-a-cpu": "%", "x-raw": "", "kB/agent": "kB", "files/agent": "", "anew-µs/delta": "µs"} {
+		if got := size(unit); got != want {
+			t.Errorf("%s: %q, want %q", unit, got, want)
+		}
+	}
+}
+
+// TestNothingIsLeftOut: each benchmark of the repository is in the plan, and the plan
+// names none that there is not.
+func TestNothingIsLeftOut(t *testing.T) {
+	there := map[string][]string{} // by package
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != "." {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", path), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Benchmark") {
+				pkg := filepath.ToSlash(filepath.Dir(path))
+				there[pkg] = append(there[pkg], strings.TrimPrefix(f.Name.Name, "Benchmark"))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg, names := range there {
+		for _, name := range names {
+			if !planned(pkg, name) {
+				t.Errorf("plan.go leaves out Benchmark%s of %s", name, pkg)
+			}
+		}
+	}
+	for _, r := range plan {
+		for _, name := range strings.Split(r.bench, "|") {
+			if !slices.Contains(there[r.pkg], name) {
+				t.Errorf("plan.go names Benchmark%s, which %s lacks", name, r.pkg)
+			}
+		}
+		for _, row := range r.rows {
+			for _, of := range []string{row.ours, row.base} {
+				name, _, _ := strings.Cut(of, " ")
+				name, _, _ = strings.Cut(name, "/")
+				if name != "" && !slices.Contains(strings.Split(r.bench, "|"), name) {
+					t.Errorf("%q is read from %s, which does not run there", row.what, name)
+				}
+			}
+			if (row.base == "") != (row.than == "") {
+				t.Errorf("%q: a baseline has a name", row.what)
+			}
+		}
+	}
+}
+
+func planned(pkg, name string) bool {
+	for _, r := range plan {
+		if r.pkg == pkg && regexp.MustCompile("^("+r.bench+")$").MatchString(name) {
+			return true
+		}
+	}
+	return false
+}

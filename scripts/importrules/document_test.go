@@ -1,0 +1,77 @@
+package importrules
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocumentsNameWhatIsThere: every file that ARCHITECTURE.md names is there, every
+// link of the documents leads somewhere, and every name in the walks is one of the code's.
+func TestDocumentsNameWhatIsThere(t *testing.T) {
+	root := filepath.Join("..", "..")
+	files, words := map[string]bool{}, map[string]bool{}
+	word := regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2:
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		files[d.Name()] = true
+		if strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, w := range word.FindAllString(string(text), -1) {
+			words[w] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, filepath.Join(root, "ARCHITECTURE.md"))
+	for _, name := range regexp.MustCompile(`\b[a-z_]+\.go\b`).FindAllString(text, -1) {
+		if !files[name] {
+			t.Errorf("ARCHITECTURE.md names %s, which is not there", name)
+		}
+	}
+	_, walks, found := strings.Cut(text, "\n## The walks\n")
+	walks, _, closed := strings.Cut(walks, "\n## ")
+	if !found || !closed {
+		t.Fatal("ARCHITECTURE.md has no walks")
+	}
+	names := regexp.MustCompile("`([A-Za-z][A-Za-z.]*)`").FindAllStringSubmatch(walks, -1)
+	if len(names) < 100 {
+		t.Errorf("%d names in the walks", len(names))
+	}
+	for _, m := range names {
+		for _, w := range strings.Split(m[1], ".") {
+			if !words[w] && !files[m[1]] {
+				t.Errorf("the walks name %s, which is not in the code", m[1])
+			}
+		}
+	}
+	for _, doc := range []string{"README.md", "ARCHITECTURE.md"} {
+		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(read(t, filepath.Join(root, doc)), -1) {
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", doc, m[1], err)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

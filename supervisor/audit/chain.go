@@ -1,0 +1,265 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// The audit of a run is a list of JSON objects, one a line, each with its keys sorted and
+// no space between: `hash` is the SHA-256 of the object without it, `prev` the hash of the
+// line before, of the first the SHA-256 of the run's id. The first line, `audit`, says what
+// it is of, the last, `end`, how much it is and how far the journal's seals vouch for it.
+const version = 1
+
+// auditor makes the lines of an audit.
+type auditor struct {
+	run  string
+	text bool // what was said is in it
+	prev string
+	n    int
+	fold supervisor.Fold
+	emit func(Line) error
+}
+
+// Line is a line, for the eye and as it is hashed.
+type Line struct {
+	Seq    uint64 // of the journal's record
+	At     time.Time
+	Origin supervisor.Origin
+	Deed   Deed
+	Hash   string
+	Raw    []byte // without the line's end
+}
+
+// firstLink is what the first line of a run's audit continues.
+func firstLink(run string) string {
+	sum := sha256.Sum256([]byte(run))
+	return hex.EncodeToString(sum[:])
+}
+
+// begin writes the first line.
+func (a *auditor) begin() error {
+	return a.add(Line{Deed: Deed{What: "audit", Detail: map[string]any{"run": a.run, "v": version, "with_text": a.text}}})
+}
+
+// take writes the lines of one record.
+func (a *auditor) take(r journal.Record) error {
+	before := a.fold.State
+	step, err := a.fold.Replay(r)
+	if err != nil {
+		return err
+	}
+	origin := step.Input.From
+	if origin.By == "" { // of a journal that is older than origins are
+		origin = before.Origin(step.Input.Fact)
+	}
+	for _, deed := range Deeds(step, &a.fold.State) {
+		if err := a.add(Line{Seq: r.Seq, At: step.Input.At, Origin: origin, Deed: deed}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes the last line.
+func (a *auditor) finish(rec journal.Recovery, tampered *journal.TamperedError) error {
+	detail := map[string]any{"lines": a.n, "records": rec.Records, "head": a.prev, "seals": sealState(rec)}
+	if tampered != nil {
+		detail["tampered_from"] = tampered.Record
+	}
+	if list := Damage(rec); len(list) > 0 {
+		detail["damage"] = list
+	}
+	return a.add(Line{Deed: Deed{What: "end", Detail: detail}})
+}
+
+// sealState says how far a journal's seals vouch for it.
+func sealState(rec journal.Recovery) string {
+	s := rec.Seals
+	switch {
+	case rec.Records == 0:
+		return "nothing to seal"
+	case s.Sealed == 0 && s.Unknown == 0:
+		return "not sealed (old)"
+	case s.Sealed == 0:
+		return fmt.Sprintf("sealed up to %d with a key that is not here: not verified", s.Unknown)
+	case s.Unknown > 0:
+		return fmt.Sprintf("sealed up to %d; up to %d with a key that is not here: not verified", s.Sealed, s.Unknown)
+	}
+	return fmt.Sprintf("sealed up to %d", s.Sealed)
+}
+
+// add completes a line and hands it on.
+func (a *auditor) add(l Line) error {
+	fields := map[string]any{"seq": l.Seq, "what": l.Deed.What, "prev": a.prev, "detail": a.detail(l.Deed.Detail)}
+	for name, value := range map[string]string{
+		"about": l.Deed.About, "by": l.Origin.By, "session": l.Origin.Session, "channel": l.Origin.Channel,
+	} {
+		if value != "" {
+			fields[name] = printable(value)
+		}
+	}
+	if l.Origin.Gen != 0 {
+		fields["generation"] = l.Origin.Gen
+	}
+	if !l.At.IsZero() {
+		fields["time"] = l.At.UTC().Format(time.RFC3339Nano)
+	}
+	sum, err := lineHash(fields)
+	if err != nil {
+		return err
+	}
+	fields["hash"] = sum
+	if l.Raw, err = canonical(fields); err != nil {
+		return err
+	}
+	l.Hash, a.prev = sum, sum
+	a.n++
+	return a.emit(l)
+}
+
+// detail is what a deed tells, without secrets, and without texts unless they are wanted.
+func (a *auditor) detail(from map[string]any) map[string]any {
+	to := map[string]any{}
+	for name, value := range from {
+		switch v := value.(type) {
+		case Text:
+			to[name+"_bytes"], to[name+"_sha256"] = len(v), v.Sum()
+			if a.text {
+				to[name] = printable(string(v))
+			}
+		case string:
+			to[name] = printable(v)
+		case []string:
+			list := make([]string, len(v))
+			for i := range v {
+				list[i] = printable(v[i])
+			}
+			to[name] = list
+		default:
+			to[name] = v
+		}
+	}
+	return to
+}
+
+// printable is without secrets, and has one form in JSON.
+func printable(s string) string { return strings.ToValidUTF8(sanitize.Redact(s), "\ufffd") }
+
+// canonical is JSON in the one form that is hashed.
+func canonical(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// lineHash is the hash of a line that has none yet.
+func lineHash(fields map[string]any) (string, error) {
+	b, err := canonical(fields)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Of makes the whole audit of a run, line by line; with text what was said is in it. What
+// was tampered with ends it: that is told in its last line, and returned.
+func Of(store *journal.Store, run string, text bool, emit func(Line) error) (*journal.TamperedError, error) {
+	a := &auditor{run: run, text: text, prev: firstLink(run), emit: emit}
+	if err := a.begin(); err != nil {
+		return nil, err
+	}
+	rec, err := store.Read(run, a.take)
+	var tampered *journal.TamperedError
+	if err != nil && !errors.As(err, &tampered) {
+		return nil, err
+	}
+	return tampered, a.finish(rec, tampered)
+}
+
+// Print writes a line for people.
+func Print(w io.Writer, l Line) error {
+	at := ""
+	if !l.At.IsZero() {
+		at = l.At.Local().Format("2006-01-02 15:04:05.000")
+	}
+	who := l.Origin.By
+	if l.Origin.Gen != 0 {
+		who = fmt.Sprintf("%s.%d", who, l.Origin.Gen)
+	}
+	if l.Origin.Channel != "" {
+		who += "@" + l.Origin.Channel
+	}
+	detail, err := detailText(l.Raw)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%6d  %-23s  %-16s  %-20s  %-9s %s  %s\n", l.Seq, at, sanitize.Line(who, 40), l.Deed.What,
+		sanitize.Line(l.Deed.About, 20), l.Hash[:12], sanitize.Line(detail, 1000))
+	return err
+}
+
+// detailText is the detail of a line as `name=value` pairs, sorted.
+func detailText(raw []byte) (string, error) {
+	var line struct {
+		Session string         `json:"session"`
+		Detail  map[string]any `json:"detail"`
+	}
+	if err := json.Unmarshal(raw, &line); err != nil {
+		return "", err
+	}
+	if line.Session != "" {
+		line.Detail["by_session"] = line.Session
+	}
+	return pairs(line.Detail), nil
+}
+
+// pairs shows a detail as `name=value`, sorted by name.
+func pairs(detail map[string]any) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(detail)) {
+		value := detail[name]
+		if list2, ok := value.([]any); ok {
+			words := make([]string, len(list2))
+			for i, w := range list2 {
+				words[i] = fmt.Sprint(w)
+			}
+			value = "[" + strings.Join(words, " ") + "]"
+		}
+		if v, ok := value.(float64); ok {
+			value = int64(v) // they are whole
+		}
+		list = append(list, fmt.Sprintf("%s=%v", name, value))
+	}
+	return strings.Join(list, " ")
+}
+
+// Damage describes what of a journal a crash does not explain.
+func Damage(r journal.Recovery) []string {
+	list := []string{}
+	for _, d := range r.Damage {
+		if d.Torn && !d.Unsealed || d.Mended {
+			continue
+		}
+		list = append(list, sanitize.Line(fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason), 300))
+	}
+	return list
+}

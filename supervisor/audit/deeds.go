@@ -1,0 +1,230 @@
+// Package audit reads a run's history once more, fact by fact, for people: what was done,
+// and by whom. It decides nothing and changes nothing; the history is a [supervisor.Fold]'s.
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Deed is something that an audit asks about: who was started and how it ended, what was
+// permitted, said, commanded and stopped. About is the agent it is done to or by, if any.
+type Deed struct {
+	What   string
+	About  string
+	Detail map[string]any // strings, whole numbers, truth values, Text and lists of strings
+}
+
+// Text is what somebody wrote. An audit shows its size and hash, unless it is asked for it.
+type Text string
+
+// Sum is the SHA-256 of a text, in hexadecimal.
+func (t Text) Sum() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(t))) }
+
+// Deeds are those of one step of a run's history: what was put on record, and then what
+// it led to, in their order. After is the state after it.
+func Deeds(r supervisor.Replayed, after *supervisor.State) []Deed {
+	var list deeds
+	list.fact(r.Input.Fact)
+	for _, e := range r.Effects {
+		list.effect(e, after)
+	}
+	return list
+}
+
+type deeds []Deed
+
+// detail is made of names and values in turn; empty values are left out.
+func (d *deeds) add(what, about string, detail ...any) {
+	deed := Deed{What: what, About: about, Detail: map[string]any{}}
+	for i := 0; i+1 < len(detail); i += 2 {
+		switch v := detail[i+1].(type) {
+		case string:
+			if v == "" {
+				continue
+			}
+		case Text:
+			if v == "" {
+				continue
+			}
+		case []string:
+			if len(v) == 0 {
+				continue
+			}
+		}
+		deed.Detail[detail[i].(string)] = detail[i+1]
+	}
+	*d = append(*d, deed)
+}
+
+// haltedText is left out where it does not hold.
+func haltedText(halted bool) string {
+	if halted {
+		return "yes"
+	}
+	return ""
+}
+
+func (d *deeds) fact(f supervisor.Fact) {
+	switch f := f.(type) {
+	case supervisor.Began:
+		d.life("begun", f.Options, f.Claude)
+	case supervisor.Resumed:
+		d.life("resumed", f.Options, f.Claude)
+	case supervisor.BridgeBack:
+		d.add("bridge_back", "", "claude", f.Claude.Path, "claude_version", f.Claude.Version, "claude_sha256", f.Claude.SHA256, "swept", f.Swept)
+	case supervisor.BridgeLost:
+		d.add("bridge_lost", "", "reason", f.Message, "halted", haltedText(f.Halted))
+	case supervisor.NoBridge:
+		d.add("not_begun", "", "category", string(f.Category), "reason", f.Message)
+	case supervisor.Commanded:
+		d.command(f.Command)
+	case supervisor.Signalled:
+		d.add("signal", "", "signal", f.Signal, "fast", f.Fast)
+	case supervisor.Spawned:
+		x := f.Result
+		d.add("spawned", f.Agent.ID, "session_id", x.SessionID, "generation", f.Agent.Generation, "pid", x.PID, "argv", x.Argv, "cwd", x.CWD,
+			"permission_mode", x.PermissionMode, "sandbox", x.Sandbox, "env", x.Env, "claude_version", x.ClaudeVersion,
+			"claude_sha256", x.ClaudeSHA256, "resumed", x.Resumed)
+	case supervisor.NotSpawned:
+		d.add("not_spawned", f.Agent.ID, "generation", f.Agent.Generation, "category", string(f.Category), "reason", f.Message)
+	case supervisor.PTYOpened:
+		x := f.Result
+		d.add("terminal_opened", f.Agent.ID, "generation", f.Agent.Generation, "failed", f.Failed, "pid", x.PID, "argv", x.Argv, "cwd", x.CWD, "sandbox", x.Sandbox)
+	case supervisor.NotSent:
+		d.add("not_sent", f.Agent.ID, "wire_id", f.MessageID, "reason", f.Message)
+	case supervisor.ToolCalled:
+		d.add("tool_called", f.Params.ID, "tool", f.Params.Tool, "call", f.Params.Call, "input", Text(f.Params.Input), "subagent", f.Params.Subagent)
+	case supervisor.PermissionAsked:
+		d.add("permission_asked", f.Params.ID, "request", f.Params.Request, "tool", f.Params.Tool, "action", f.Hash(),
+			"subagent", f.Params.Subagent, "rules_say", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason", f.Reason)
+	case supervisor.PermissionWithdrawn:
+		d.add("permission_withdrawn", "", "request", f.Request)
+	case supervisor.Judged:
+		d.add("judged", f.Params.ID, "tool", f.Params.Tool, "action", f.Action, "subagent", f.Params.Subagent,
+			"behavior", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason", f.Reason)
+	case supervisor.Remembered:
+		d.add("granted", "", "tool", f.Grant.Tool, "rule", f.Grant.Rule, "action", f.Grant.Action, "failed", f.Failed)
+	case supervisor.TrustRecorded:
+		d.add("trusted", "", "hash", f.Hash, "failed", f.Failed)
+	case supervisor.Configured:
+		d.add("model", f.Agent.ID, "model", f.Model, "failed", f.Failed)
+	case supervisor.Stopped:
+		d.add("stopped", "", "unstopped", f.Unstopped)
+	case supervisor.Happened:
+		if x, ok := f.Event.Body.(bridge.Done); ok {
+			d.add("ended", f.Event.ID, "session_id", x.SessionID, "generation", f.Event.Generation, "exit_code", x.Exit.Code,
+				"signal", x.Exit.Signal, "expected", x.Exit.Expected, "swept", x.Exit.Swept)
+		}
+	}
+}
+
+// life is what a life of the run is held to.
+func (d *deeds) life(what string, o supervisor.Options, c bridge.ClaudeInfo) {
+	sandbox := "unsandboxed"
+	if o.Sandbox != nil {
+		sandbox = "bubblewrap"
+	}
+	d.add(what, "",
+		"cwd", o.CWD, "arbiter_version", o.Version, "claude", c.Path, "claude_version", c.Version, "claude_sha256", c.SHA256, "claude_identity", c.Identity,
+		"permissions", o.Permissions, "allow", o.Allow, "deny", o.Deny, "ask", o.Ask, "sandbox", sandbox, "sandbox_reason", o.SandboxReason,
+		"trusted", o.Trusted, "trust_hash", o.TrustHash, "task", Text(o.Task), "rehearsal", o.Rehearsal, "stand_in", c.StandIn, "human_present", o.HumanPresent,
+		"max_orchestrators", o.MaxOrchestrators, "max_iterations", o.MaxIterations, "max_failures", o.MaxFailures,
+		"max_cost_usd", fmt.Sprint(o.MaxCostUSD), "timeout", duration(o.Timeout), "permission_wait", duration(o.PermissionWait))
+}
+
+func duration(t time.Duration) string {
+	if t <= 0 {
+		return ""
+	}
+	return t.String()
+}
+
+// command is what a human ordered. What he wrote is text; all else stands as it is.
+func (d *deeds) command(c contract.Command) {
+	if bad, ok := c.Body.(contract.Malformed); ok {
+		d.add("command", "", "command", "malformed", "reason", bad.Problem)
+		return
+	}
+	detail := []any{"command", c.Body.CommandType(), "ref", c.Ref}
+	raw, err := json.Marshal(c.Body)
+	var fields map[string]any
+	if err == nil && json.Unmarshal(raw, &fields) == nil {
+		for name, value := range fields {
+			switch v := value.(type) {
+			case string:
+				if name == "text" || name == "message" {
+					detail = append(detail, name, Text(v))
+				} else {
+					detail = append(detail, name, v)
+				}
+			case nil:
+			default:
+				again, _ := json.Marshal(v)
+				detail = append(detail, name, Text(again))
+			}
+		}
+	}
+	d.add("command", "", detail...)
+}
+
+func (d *deeds) effect(e supervisor.Effect, after *supervisor.State) {
+	switch e := e.(type) {
+	case supervisor.Spawn:
+		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID, "resume", e.Params.Config.Resume)
+	case supervisor.Send:
+		m, _ := after.SentAs(e.Params.MessageID)
+		d.add("sent", e.Params.ID, "message_id", m.ID, "wire_id", e.Params.MessageID, "generation", e.Params.Generation, "content", Text(e.Params.Content), "steer", e.Params.Steer)
+	case supervisor.Interrupt:
+		d.add("interrupt", e.Agent.ID, "generation", e.Agent.Generation)
+	case supervisor.Kill:
+		d.add("kill", e.Agent.ID, "generation", e.Agent.Generation, "now", e.Now)
+	case supervisor.Shutdown:
+		d.add("shutdown", "", "fast", e.Fast)
+	case supervisor.OpenPTY:
+		d.add("terminal", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID)
+	case supervisor.ClosePTY:
+		d.add("terminal_close", e.Agent.ID, "generation", e.Agent.Generation)
+	case supervisor.RunCheck:
+		d.add("check", e.Agent.ID, "request", e.Request, "number", e.Number, "command", Text(e.Params.Command))
+	case supervisor.PinTrust:
+		d.add("trust", "", "hash", e.Hash)
+	case supervisor.DropBridge:
+		d.add("bridge_dropped", "")
+	case supervisor.Finish:
+		d.add("finished", "", "exit", int(e.Exit))
+	case supervisor.Emit:
+		d.told(e.Event)
+	}
+}
+
+// told is what the faces were told, where nothing else says it.
+func (d *deeds) told(e contract.Event) {
+	switch b := e.Body.(type) {
+	case contract.Message:
+		d.add("message", "", "message_id", b.MessageID, "from", b.From, "to", b.To, "kind", b.Kind, "text", Text(b.Text), "edited", b.Edited)
+	case contract.Delivered:
+		d.add("delivered", e.ID, "message_id", b.MessageID, "from", b.From, "session_id", b.SessionID, "generation", b.Generation, "sequence", b.Sequence)
+	case contract.Withdrawn:
+		d.add("withdrawn", "", "message_id", b.MessageID)
+	case contract.Permission:
+		d.add("permission", e.ID, "request", b.Request, "behavior", b.Behavior, "decided_by", b.By, "tool", b.Tool, "rule", b.Rule,
+			"action", b.Action, "scope", b.Scope, "reason", b.Reason, "subagent", b.Subagent)
+	case contract.Halted:
+		d.add("halt", "", "channel", b.By)
+	case contract.Takeover:
+		d.add("takeover", e.ID, "state", b.State, "reason", b.Reason, "words", b.Words, "files", b.Files, "digest", Text(b.Digest))
+	case contract.Error:
+		d.add("error", e.ID, "category", string(b.Category), "reason", b.Message)
+	case contract.Rejected:
+		d.add("rejected", "", "ref", b.Ref, "reason", b.Message)
+	case contract.Result:
+		d.add("result", "", "status", b.Status, "summary", Text(b.Summary), "iterations", b.Iterations, "crashes", b.Crashes)
+	}
+}

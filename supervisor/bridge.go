@@ -1,0 +1,124 @@
+package supervisor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// The bridge: what is lost with it, and how another takes its place.
+
+// bridgeLost: every agent went with it. Another one is started, and they come back.
+func (st *step) bridgeLost(f BridgeLost) {
+	if f.Halted && !f.Heeded {
+		st.lostByHalt()
+	}
+	if !st.BridgeUp {
+		st.BridgeGone = true // the next one, whose coming is not told yet
+		return
+	}
+	st.BridgeUp, st.Asked = false, nil
+	if !f.Halted {
+		st.Crashes++
+	}
+	st.loseTaken()
+	for i := range st.Agents {
+		a := st.edit(st.Agents[i].ID)
+		switch {
+		case a.Status == InHand: // what was done is read with the next bridge
+		case a.Status == Stopping:
+			a.Status, a.Since = Ended, st.at
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.Goodbye})
+			st.drop(a.ID)
+		case a.Alive() && a.Status != Down:
+			a.Status, a.Since, a.Doing, a.At = Down, st.at, "", nil
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
+			st.withdrawPermits(a.ID)
+		}
+	}
+	st.loseChecks()
+	if f.Halted {
+		st.reopenBridge()
+		return
+	}
+	st.openBridge(f.Message)
+}
+
+// reopenPause is before another bridge follows one that was ended on purpose.
+const reopenPause = time.Second
+
+// reopenBridge starts another bridge in place of one that a halt ended: that is no failure.
+func (st *step) reopenBridge() {
+	st.do(SetTimer{Key: restartPrefix + theBridge, After: reopenPause})
+}
+
+// openBridge starts another bridge in a while, or gives the run up.
+func (st *step) openBridge(reason string) {
+	d := st.decide(theBridge, st.Crashes, restart.Crash, reason, time.Time{})
+	if !d.Starts() {
+		st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is "+d.Reason, []string{"arbiter --resume"})
+		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
+		return
+	}
+	st.emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: "the bridge " + d.Reason})
+	st.do(SetTimer{Key: restartPrefix + theBridge, After: max(d.Delay, time.Millisecond)})
+}
+
+// bridgeDue opens another bridge, now that its time has come.
+func (st *step) bridgeDue() {
+	if !st.BridgeUp {
+		st.do(OpenBridge{})
+	}
+}
+
+func (st *step) bridgeBack(f BridgeBack) {
+	if st.BridgeGone {
+		if st.BridgeGone = false; st.Halted {
+			st.reopenBridge()
+			return
+		}
+		st.openBridge("it ended at once")
+		return
+	}
+	st.BridgeUp, st.Claude = true, f.Claude
+	if f.Swept > 0 {
+		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})
+	}
+	st.rereadTaken("the bridge was lost")
+	st.reviveAll()
+	st.loseChecks() // those that were begun while there was none
+	st.goOn()
+}
+
+func (st *step) bridgeFailed(f BridgeFailed) {
+	if concernsAll(f.Category) {
+		st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, RoleArbiter))
+		st.giveUp(f.Category, f.Message)
+		return
+	}
+	st.openBridge(f.Message)
+}
+
+// muteBridge looks without an answer, the bridge itself counts as hung. It answers a
+// look within milliseconds, whatever its agents do, and every look has waited for it.
+const muteBridge = 3
+
+func (st *step) bridgeMute() {
+	if st.at.Sub(st.MuteAt) < st.every() {
+		return // agents that are looked at together wait together
+	}
+	st.MuteAt = st.at
+	st.BridgeMute++
+	if st.BridgeMute < muteBridge || !st.BridgeUp {
+		return
+	}
+	st.BridgeMute = 0
+	st.emit(contract.Supervisor, contract.Notice{Text: "the bridge does not answer; it is ended, and another takes its place"})
+	st.do(DropBridge{})
+}
+
+// theBridge is the name of the bridge in the history of restarts.
+const theBridge = "bridge"

@@ -1,0 +1,60 @@
+// Package clock is a run's time: the wall's at the start of the process, and from then on what
+// has passed. It tells a sleep of the machine from a clock that was set.
+package clock
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// sleepNoticed is how long the machine must have slept for it to matter.
+const sleepNoticed = 30 * time.Second
+
+// Clock shows times that a setting of the machine's clock does not reorder.
+type Clock struct {
+	base  atomic.Pointer[time.Time] // with Go's monotonic reading
+	ahead atomic.Int64              // slept since, in nanoseconds
+	nap   func() time.Duration      // the machine's sleep since it started
+
+	// These belong to the goroutine that calls Order and Slept.
+	napped time.Duration
+	latest time.Time
+}
+
+// New starts a clock.
+func New() *Clock { return Start(newNap()) }
+
+// Start starts one by what tells how long the machine has slept since it was started.
+func Start(nap func() time.Duration) *Clock {
+	c, now := &Clock{nap: nap, napped: nap()}, time.Now()
+	c.base.Store(&now)
+	return c
+}
+
+// Now is without a monotonic reading: a journal keeps none, and folding it must
+// come to the same state. It may be called from any goroutine.
+func (c *Clock) Now() time.Time {
+	base := c.base.Load()
+	return base.Add(time.Since(*base) + time.Duration(c.ahead.Load())).Round(0)
+}
+
+// Order gives times that never run backwards: inputs come from several goroutines.
+func (c *Clock) Order(at time.Time) time.Time {
+	if at.Before(c.latest) {
+		return c.latest
+	}
+	c.latest = at
+	return at
+}
+
+// Slept says how long the machine slept since the last call, 0 if it did not.
+func (c *Clock) Slept() time.Duration {
+	napped := c.nap()
+	slept := napped - c.napped
+	if slept < sleepNoticed {
+		return 0
+	}
+	c.napped = napped
+	c.ahead.Add(int64(slept))
+	return slept
+}

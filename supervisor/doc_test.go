@@ -1,0 +1,34 @@
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDocNamesEveryFile: whoever looks for something finds its file in the package's
+// documentation, and no file that is gone.
+func TestDocNamesEveryFile(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := []string{"doc"}
+	for _, line := range regexp.MustCompile(`(?m)^//\t([a-z, ]+?)  +\S`).FindAllStringSubmatch(string(doc), -1) {
+		named = append(named, strings.Split(line[1], ", ")...)
+	}
+	slices.Sort(named)
+	var files []string
+	list, _ := filepath.Glob("*.go")
+	for _, f := range list {
+		if name := strings.TrimSuffix(f, ".go"); !strings.HasSuffix(name, "_test") {
+			files = append(files, name)
+		}
+	}
+	if !slices.Equal(named, files) {
+		t.Errorf("named are %q\nthere are %q", named, files)
+	}
+}

@@ -1,0 +1,199 @@
+// Package mask takes secrets out of values of any type before they are recorded or told.
+// What a secret is says the caller, by a function from a text to the text without it. It
+// changes nothing it is given, and may be used from any goroutine.
+package mask
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+)
+
+// Start is what each mark begins with that stands in a secret's place.
+const Start = "*redacted:"
+
+// whole stands for a text that could not be written again.
+const whole = "*redacted*"
+
+// In is v with all its strings masked; what had none is shared with v.
+func In[T any](v T, f func(string) string) T {
+	x := reflect.ValueOf(&v).Elem()
+	if out, changed := value(x, f); changed {
+		x.Set(out)
+	}
+	return v
+}
+
+var (
+	rawType    = reflect.TypeFor[json.RawMessage]()
+	stringType = reflect.TypeFor[string]()
+	errorType  = reflect.TypeFor[error]()
+)
+
+func value(v reflect.Value, f func(string) string) (out reflect.Value, changed bool) {
+	switch v.Kind() {
+	case reflect.String:
+		s := v.String()
+		if m := f(s); m != s {
+			return reflect.ValueOf(m).Convert(v.Type()), true
+		}
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() || v.Type() == errorType {
+			return v, false
+		}
+		if in, ok := value(v.Elem(), f); ok {
+			if v.Kind() == reflect.Interface {
+				return in, true
+			}
+			out = reflect.New(v.Type().Elem())
+			out.Elem().Set(in)
+			return out, true
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
+			in, ok := value(v.Field(i), f)
+			if !ok {
+				continue
+			}
+			if !changed {
+				out, changed = reflect.New(v.Type()).Elem(), true
+				out.Set(v)
+			}
+			out.Field(i).Set(in)
+		}
+		if changed {
+			return out, true
+		}
+	case reflect.Slice:
+		if v.Type() == rawType {
+			raw := v.Bytes()
+			if m := JSON(raw, f); !bytes.Equal(m, raw) {
+				return reflect.ValueOf(json.RawMessage(m)), true
+			}
+			return v, false
+		}
+		return list(v, f)
+	case reflect.Map:
+		return mapping(v, f)
+	}
+	return v, false
+}
+
+func list(v reflect.Value, f func(string) string) (out reflect.Value, changed bool) {
+	switch v.Type().Elem().Kind() {
+	case reflect.String, reflect.Struct, reflect.Interface, reflect.Pointer, reflect.Slice, reflect.Map:
+	default:
+		return v, false
+	}
+	out = v
+	for i := range v.Len() {
+		in, ok := value(v.Index(i), f)
+		if !ok {
+			continue
+		}
+		if !changed {
+			changed = true
+			out = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(out, v)
+		}
+		out.Index(i).Set(in)
+	}
+	return out, changed
+}
+
+func mapping(v reflect.Value, f func(string) string) (out reflect.Value, changed bool) {
+	out = v
+	for each := v.MapRange(); each.Next(); {
+		in, ok := value(each.Value(), f)
+		if !ok && v.Type().Elem() == stringType && each.Key().Kind() == reflect.String {
+			// A name may say that its value is a secret.
+			pair := each.Key().String() + "=" + each.Value().String()
+			if m := f(pair); m != pair {
+				in, ok = reflect.ValueOf(m[min(len(m), len(each.Key().String())+1):]).Convert(v.Type().Elem()), true
+			}
+		}
+		if !ok {
+			continue
+		}
+		if !changed {
+			changed = true
+			out = reflect.MakeMapWithSize(v.Type(), v.Len())
+			for again := v.MapRange(); again.Next(); {
+				out.SetMapIndex(again.Key(), again.Value())
+			}
+		}
+		out.SetMapIndex(each.Key(), in)
+	}
+	return out, changed
+}
+
+// JSON masks what is in a JSON text. As it is written, so that names tell of their
+// values; before that string by string, where escapes may hide letters or stand within a
+// secret, and where the text as it is written would be no JSON any more.
+func JSON(raw []byte, f func(string) string) []byte {
+	text := string(raw)
+	if !bytes.Contains(raw, []byte(`\u`)) {
+		m := f(text)
+		if m == text {
+			return raw
+		}
+		if json.Valid([]byte(m)) {
+			return []byte(m)
+		}
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return []byte(f(text)) // it was none
+	}
+	out := raw
+	if each, changed := texts(v, f); changed {
+		var err error
+		if out, err = encoded(each); err != nil {
+			return []byte(`"` + whole + `"`)
+		}
+	}
+	if m := []byte(f(string(out))); json.Valid(m) {
+		return m
+	}
+	return out
+}
+
+// texts masks the strings of what a JSON text holds, as they are without escapes.
+func texts(v any, f func(string) string) (out any, changed bool) {
+	switch v := v.(type) {
+	case string:
+		m := f(v)
+		return m, m != v
+	case []any:
+		for i := range v {
+			var one bool
+			v[i], one = texts(v[i], f)
+			changed = changed || one
+		}
+	case map[string]any:
+		for name, x := range v {
+			m, one := texts(x, f)
+			key := f(name)
+			if key != name {
+				delete(v, name)
+			}
+			v[key] = m
+			changed = changed || one || key != name
+		}
+	}
+	return v, changed
+}
+
+// encoded leaves <, > and & as they are: what is no secret stays as it came.
+func encoded(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}

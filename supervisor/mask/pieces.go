@@ -1,0 +1,84 @@
+package mask
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// Pieces masks secrets in text that arrives in pieces: what is not followed by a blank
+// yet may be the beginning of one, and waits. What waits at a text's end is not missed,
+// since the whole text follows. The zero value is ready, and may be used from any goroutine.
+type Pieces struct {
+	mu    sync.Mutex
+	texts map[string]*piece // by agent
+}
+
+type piece struct {
+	ref     bridge.AgentRef
+	verdict bool
+	told    string // the end of what was told, as it came
+	waits   string
+}
+
+const (
+	pieceContext = 4 << 10 // bytes of what was told that may name, or begin, a secret
+	pieceWaits   = 8 << 10
+)
+
+// Event returns the event to tell in e's place; false: none.
+func (p *Pieces) Event(e bridge.Event, f func(string) string) (bridge.Event, bool) {
+	d, ok := e.Body.(bridge.Delta)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !ok {
+		if ends(e.Body) {
+			delete(p.texts, e.ID)
+		}
+		return e, true
+	}
+	if p.texts == nil {
+		p.texts = map[string]*piece{}
+	}
+	t := p.texts[e.ID]
+	if t == nil || t.ref != e.AgentRef || t.verdict != d.Verdict {
+		t = &piece{ref: e.AgentRef, verdict: d.Verdict}
+		p.texts[e.ID] = t
+	}
+	d.Text = t.next(d.Text, f)
+	e.Body = d
+	return e, d.Text != ""
+}
+
+// ends says whether an event ends a text that came in pieces.
+func ends(b bridge.EventBody) bool {
+	switch b.(type) {
+	case bridge.Assistant, bridge.ToolUse, bridge.Turn, bridge.Done:
+		return true
+	}
+	return false
+}
+
+func (t *piece) next(text string, f func(string) string) string {
+	t.waits += text
+	n := strings.LastIndexAny(t.waits, " \t\r\n") + 1
+	if n == 0 {
+		if len(t.waits) < pieceWaits {
+			return ""
+		}
+		n = len(t.waits)
+	}
+	fresh := t.waits[:n]
+	before := f(t.told)
+	after := f(t.told + fresh)
+	t.waits, t.told = t.waits[n:], t.told+fresh
+	if over := len(t.told) - pieceContext; over > 0 {
+		t.told = strings.ToValidUTF8(t.told[over:], "")
+	}
+	shown, ok := strings.CutPrefix(after, before)
+	if !ok {
+		return "" // what was told begins a secret that goes on
+	}
+	return shown
+}

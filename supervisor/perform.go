@@ -1,0 +1,163 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// How effects are carried out: what each leads to, on whose goroutine, and the timers.
+
+// perform carries an effect out. What may take time runs on a worker that Run
+// waits for; its outcome comes back as an input.
+func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
+	switch e := e.(type) {
+	case Emit:
+		crashpoint.Here("loop.emit")
+		if _, accepted := e.Event.Body.(contract.Accepted); accepted {
+			crashpoint.Here("loop.accept")
+		}
+		l.sink(at, e.Event)
+	case Spawn:
+		l.start(ctx, e.Params.ID, func(ctx context.Context) { l.spawn(ctx, port, e.Params) })
+	case Send:
+		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, port, e.Params) }))
+	case Interrupt:
+		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.interrupt(ctx, port, e.Agent) }))
+	case Kill:
+		l.end(ctx, e.Agent, func(ctx context.Context) error {
+			crashpoint.Here("loop.kill")
+			return port.Kill(ctx, bridge.KillParams{AgentRef: e.Agent, Now: e.Now})
+		})
+	case Decide:
+		l.work(func() { l.decide(ctx, e.Question) })
+	case Note:
+		// Recorded as it is, behind what it follows from, in order; nobody waits for it.
+		l.lane(noteLane).push(l, func() {
+			crashpoint.Here("loop.note")
+			l.Put(e.Decision)
+		})
+	case Probe:
+		l.work(timed(ctx, probeDeadline, func(ctx context.Context) { l.probe(ctx, port, e.Agent) }))
+	case RunCheck:
+		l.work(func() { l.check(ctx, port, e) })
+	case Survey:
+		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.survey(ctx, port, e) }))
+	case Configure:
+		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.configure(ctx, port, e.Params) }))
+	case SetModel:
+		l.lane(e.Agent.ID).push(l, timed(ctx, modelDeadline, func(ctx context.Context) { l.setModel(ctx, port, e) }))
+	case PinTrust:
+		l.work(func() { l.pin(ctx, e.Hash) })
+	case DropBridge:
+		if l.drop != nil {
+			l.work(l.drop)
+		}
+	case OpenBridge:
+		l.work(func() { l.openBridge(ctx) })
+	case AskAgent:
+		l.work(timed(ctx, askTimeout, func(ctx context.Context) { l.askAgent(ctx, port, e) }))
+	case AnswerTool:
+		crashpoint.Here("loop.tool.answer")
+		l.tools.answer(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})
+	case AnswerPermission:
+		crashpoint.Here("loop.permission.answer")
+		l.permissions.answer(e.Request, e.Result)
+	case Remember:
+		l.lane(noteLane).push(l, func() { l.remember(e) })
+	case SetTimer:
+		l.setTimer(e)
+	case OpenPTY:
+		l.start(ctx, e.Params.ID, func(ctx context.Context) { l.openPTY(ctx, port, e.Params) })
+	case ClosePTY:
+		l.end(ctx, e.Agent, func(ctx context.Context) error { return port.PTYClose(ctx, e.Agent) })
+	case Shutdown:
+		l.work(timed(ctx, shutdownDeadline, func(ctx context.Context) { l.shutdown(ctx, port, e.Fast) }))
+	case Finish:
+		crashpoint.Here("loop.finish")
+		l.exit, l.over = e.Exit, true
+	default:
+		panic(fmt.Sprintf("supervisor: unknown effect %T", e))
+	}
+}
+
+func (l *Loop) work(f func()) {
+	l.workers.Add(1)
+	go func() {
+		defer l.workers.Done()
+		defer l.catch()
+		f()
+	}()
+}
+
+// timed is f with a deadline that begins when it is run.
+func timed(ctx context.Context, deadline time.Duration, f func(context.Context)) func() {
+	return func() {
+		ctx, cancel := context.WithTimeout(ctx, deadline)
+		defer cancel()
+		f(ctx)
+	}
+}
+
+// catch makes a worker's panic the loop's. One is enough to end the run.
+func (l *Loop) catch() {
+	if p := recover(); p != nil {
+		select {
+		case l.broken <- faultOf(p):
+		default:
+		}
+	}
+}
+
+// faultOf is a panic that was just recovered.
+func faultOf(p any) *Fault { return &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()} }
+
+// bug ends the run over a panic of ours.
+func (l *Loop) bug(f *Fault) contract.Exit {
+	l.fault = f
+	l.log.Error("panic", "panic", f.Panic, "stack", string(f.Stack))
+	l.sink(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		Category: bridge.CatInternal, Message: "a fault of arbiter: " + f.Panic, RecoveryOptions: []string{},
+	}})
+	return contract.ExitBug
+}
+
+// alarm is one setting of a timer's key.
+type alarm struct{ *time.Timer }
+
+func (l *Loop) setTimer(e SetTimer) {
+	if t := l.timers[e.Key]; t != nil {
+		t.Stop()
+		delete(l.timers, e.Key)
+	}
+	if e.After > 0 {
+		t := &alarm{}
+		l.timers[e.Key] = t
+		t.Timer = time.AfterFunc(e.After, func() { l.Put(Rang{Key: e.Key, by: t}) })
+	}
+}
+
+// stale says whether a ring is one of a timer that was stopped, or set anew, after it
+// had rung. One that is not is over with.
+func (l *Loop) stale(f Fact) bool {
+	r, ok := f.(Rang)
+	if !ok || r.by == nil {
+		return false
+	}
+	if l.timers[r.Key] != r.by {
+		return true
+	}
+	delete(l.timers, r.Key)
+	return false
+}
+
+func (l *Loop) stopTimers() {
+	for _, t := range l.timers {
+		t.Stop()
+	}
+}

@@ -1,0 +1,148 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+)
+
+// record is the task as the inputs of decisions are built from.
+func (st *step) record() decision.Record {
+	r := st.State.Record()
+	r.Elapsed = st.elapsed()
+	return r
+}
+
+// Record is the task as it stands, but for the time.
+func (s *State) Record() decision.Record {
+	o := &s.Options
+	r := decision.Record{
+		Task: s.Task, History: s.History, Error: s.LastError,
+		Iteration: s.Iterations, MaxIterations: o.MaxIterations, Failures: s.Failures, MaxFailures: o.MaxFailures,
+		TotalFailures: s.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
+		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
+		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.Lived + max(s.LastAt.Sub(s.LifeBegan), 0),
+	}
+	for _, p := range s.Plan {
+		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode, AgentUsed: p.Agent})
+	}
+	for _, a := range o.modes() {
+		r.Agents = append(r.Agents, decision.AgentDescription{
+			Name: a.Name, DisplayName: a.Name, WhenToUse: a.Description,
+			Tools: decision.ToolLists{Allowed: a.Tools, Blocked: a.DisallowedTools},
+		})
+	}
+	return r
+}
+
+// SelectInput is what the choice of an agent would be made from now.
+func (s *State) SelectInput() decision.SelectAgentInput { return decision.Select(s.Record()) }
+
+// EvaluateInput is what progress would be judged from now; false: nothing was executed yet.
+func (s *State) EvaluateInput() (decision.EvaluateProgressInput, bool) {
+	if s.History.Len() == 0 {
+		return decision.EvaluateProgressInput{}, false
+	}
+	return decision.Evaluate(s.Record()), true
+}
+
+// Posed is a question of the task machine's as it was put.
+type Posed struct {
+	Serial int `json:",omitempty"` // of the questions to the run's decider
+	Point  decision.Point
+	About  string // whose document is judged
+	Input  json.RawMessage
+	Heard  []string `json:",omitempty"` // messages that had ended executions by then
+
+	sel  decision.SelectAgentInput
+	eval decision.EvaluateProgressInput
+}
+
+// pose builds the input of the point at which the task stands.
+func (st *step) pose(point decision.Point, about string) *Posed {
+	p := &Posed{Point: point, About: about}
+	for i := range st.Mail {
+		if m := &st.Mail[i]; m.awaitsJudgement() {
+			p.Heard = append(p.Heard, m.ID)
+		}
+	}
+	r := st.record()
+	r.Judged = about
+	p.sel = decision.Select(r)
+	var input any = p.sel
+	if point == decision.PointEvaluate {
+		p.eval = decision.Evaluate(r)
+		input = p.eval
+	}
+	var err error
+	p.Input, err = marshal(input)
+	if err != nil {
+		panic(err) // our own types
+	}
+	return p
+}
+
+// poseTo notes what the Arbiter is shown with a message, where its ruling on it is one of
+// the task machine's decisions.
+func (st *step) poseTo(a *Agent, m Mail) {
+	if a.Role != RoleArbiter || !st.machined() || st.asksOther() {
+		return
+	}
+	switch {
+	case m.Kind == KindCorrection || m.Kind == KindRetry:
+		// It is about what was posed already.
+	case m.judged():
+		st.Posed = st.pose(m.point(), m.From)
+	case st.Task == "" || m.Kind == KindRenewal:
+		st.Posed = nil
+	case st.Phase == machine.Selecting, st.Phase == machine.Error, st.Phase == machine.Idle && m.From == contract.Human: // the task itself
+		st.Posed = st.pose(decision.PointSelect, "")
+	default:
+		st.Posed = nil
+	}
+}
+
+// taskText is what `status` tells of the task as the machine sees it.
+func (s *State) taskText() string {
+	most := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf(" of %d", n)
+	}
+	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.History.Len(),
+		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.maxTotalFailures()), orDefault(s.Options.Decider, DeciderSession))
+	switch {
+	case s.Regency != "":
+		text += "; the rules decide in your place: " + s.Regency
+	case s.Deciding != nil:
+		text += ", which is being asked"
+	case s.Yielded:
+		text += ", which leaves the next decision to you"
+	}
+	if f := s.LastError; f != nil {
+		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, headOf(firstLineOf(f.Message), 300))
+	}
+	return text + "\n"
+}
+
+// stateText is what the Arbiter reads of where the task stands, with a message on which
+// it decides; nothing where there is nothing to tell yet.
+func (s *State) stateText(p *Posed) string {
+	set, err := prompts.NewSet(s.Options.Templates)
+	if err != nil {
+		return ""
+	}
+	if len(p.sel.History) == 0 && p.sel.LastError == nil {
+		return ""
+	}
+	text, err := set.State(prompts.State{Input: p.sel, Point: p.Point})
+	if err != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,66 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// checkRuling tests an Arbiter's verdict against the state: who lives, who works.
+func (st *step) checkRuling(v verdict.Arbiter) error {
+	bad := func(format string, args ...any) error {
+		return &verdict.Problem{Text: fmt.Sprintf(format, args...) + " Give your verdict again."}
+	}
+	if v.To != "" && (v.Decision == verdict.AddressOrchestrator || v.Decision == verdict.Continue || v.Decision == verdict.Retry) {
+		a, ok := st.agent(v.To)
+		if !ok || a.Role != RoleOrchestrator {
+			return bad("There is no Orchestrator %q. Alive: %s.", v.To, st.roll())
+		}
+		if !a.Alive() {
+			return bad("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name, a.ID, st.roll())
+		}
+	}
+	if problem := st.checkRenewal(v); problem != "" {
+		return bad("%s", problem)
+	}
+	if st.nothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete || v.Decision == verdict.Continue && !st.pendingFor(contract.Arbiter)) {
+		return bad("There is no task: the human reset it. Ask them what is wanted, with ADDRESS_HUMAN.")
+	}
+	switch v.Decision {
+	case verdict.Continue:
+		// What lies in its mail already is worth waiting for, too, and what is on its way.
+		if v.To == "" && !st.AnyWorks() && len(st.Handoffs) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTaken() {
+			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
+		}
+	case verdict.Complete:
+		if st.AnyWorks() {
+			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.roll())
+		}
+		if taken := st.takenNames(); taken != "" {
+			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
+		}
+		if st.documentDue() {
+			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
+		}
+		if doubt := st.doubt(); doubt != "" {
+			return bad("%s", doubt)
+		}
+	case verdict.SelectMode:
+		if _, ok := st.modeNamed(v.Mode); !ok {
+			if st.machined() {
+				st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
+			}
+			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(st.modeNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// nothingWanted says whether the task was dropped, and none was given in its place: what
+// the Arbiter still rules is about that one.
+func (s *State) nothingWanted() bool {
+	return s.machined() && s.Phase == machine.Idle && s.Task == "" && !s.AnyWorks()
+}

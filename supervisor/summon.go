@@ -1,0 +1,153 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// Summoning an Orchestrator: what may keep it from that, and what it is given.
+
+// summon starts an Orchestrator. It returns the reason when it must not; if
+// the reason is a limit of the run, the run is ending when it returns.
+func (st *step) summon(brief, mode, successorOf, by string) string {
+	if strings.TrimSpace(brief) == "" {
+		return "An Orchestrator needs a brief: what is wanted, where, and how it will be judged."
+	}
+	if mode != "" {
+		if _, ok := st.modeNamed(mode); !ok {
+			return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(st.modeNames(), ", "))
+		}
+	}
+	if successorOf == "" {
+		successorOf = st.bequest()
+	}
+	var old Agent
+	if successorOf != "" {
+		var ok bool
+		if old, ok = st.agent(successorOf); !ok || old.Role != RoleOrchestrator {
+			return fmt.Sprintf("successor_of names no Orchestrator: %q.", successorOf)
+		}
+		if old.Forgotten {
+			return fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into the brief.", successorOf)
+		}
+	}
+	if st.living() >= st.Options.MaxOrchestrators {
+		return fmt.Sprintf("%d Orchestrators live already, which is the most (%s). Release one first.", st.living(), st.roll())
+	}
+	if problem := st.mayIterate(mode, by); problem != "" {
+		return problem
+	}
+	if st.exchange(); st.Ending != nil {
+		return "The run has reached its limit of exchanges."
+	}
+	if st.Phase == machine.Idle {
+		posed := st.Posed // it summons by its tool, and has yet to say why
+		st.startTask()
+		st.Posed = posed
+	}
+	st.Summoned++
+	if !st.machined() {
+		st.Iterations++
+	}
+	a := Agent{
+		AgentRef: bridge.AgentRef{ID: orchID(st.Summoned), Generation: 1},
+		Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode,
+		Standing: Working, Predecessor: successorOf, Brief: brief,
+	}
+	if ruler := *st.Agents[0]; len(ruler.Redo) > 0 {
+		a.Within = ruler.Redo[0]
+	} else if len(ruler.Turn) > 0 {
+		a.Within = ruler.Turn[0]
+	}
+	company := st.company(a.ID)
+	st.enlist(a, brief)
+	text, attached := brief, []Attached(nil)
+	if old.Document != nil {
+		text, attached = st.handedOn(brief, &old)
+		st.emit(old.ID, st.handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.DrawnUp}))
+	}
+	st.bequeathed(successorOf)
+	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company, Attached: attached})
+	st.selected(a.ID, mode, by)
+	st.forget()
+	return ""
+}
+
+// mayIterate says why no further Orchestrator may be summoned. A limit of the run ends it,
+// but not on the human's own word.
+func (st *step) mayIterate(mode, by string) string {
+	if !st.machined() {
+		if st.Iterations >= st.Options.MaxIterations {
+			st.limitReached(fmt.Sprintf("%d Orchestrators were summoned, which is the most", st.Iterations))
+			return "The run has reached its limit of iterations."
+		}
+		return ""
+	}
+	o := occasion{mode: mode}
+	switch {
+	case st.Phase == machine.Idle: // START_TASK comes first, and counts anew
+	case by == contract.Human && !st.wouldDo(machine.ForceAgent, o, machine.CountIteration):
+		return fmt.Sprintf("%d Orchestrators were summoned for this task, which is the most: raise it with --max-iterations.", st.Iterations)
+	case by != contract.Human && st.wouldDo(machine.AgentSelected, o, machine.EndAtLimit):
+		st.fire(machine.AgentSelected, o)
+		return "The run has reached its limit of iterations."
+	}
+	return ""
+}
+
+// selected enters `executing` by a summon.
+func (st *step) selected(id, mode, by string) {
+	if !st.machined() {
+		st.move(machine.AgentSelected, machine.Executing)
+		return
+	}
+	on := machine.AgentSelected
+	if by == contract.Human {
+		on = machine.ForceAgent
+	}
+	st.fire(on, occasion{agent: id, mode: mode})
+	st.beginWork(id)
+	st.limitWork(id)
+}
+
+// inherited is a document as a successor receives it.
+func (s *State) inherited(old *Agent) string {
+	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+	if s.Options.Rules >= rulesOfHandover {
+		switch {
+		case old.DrawnUp != "":
+			text = "It could not hand off itself. "
+		case len(old.Receipts) > 0:
+			text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+		}
+		text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, what was rejected, what is next (kind question). " +
+			"The Arbiter examines you, and then you begin.\n\n"
+	}
+	return text + s.documentText(old.Document, old.Receipts, old.DrawnUp)
+}
+
+// unfinished says whether an Orchestrator, as it was before its end, leaves work
+// behind that nobody has told of.
+func (s *State) unfinished(was *Agent) bool {
+	return s.Options.Rules >= rulesOfHandover && s.Ending == nil && was.Role == RoleOrchestrator && was.Spoken &&
+		(was.Standing == Working || was.Standing == Waiting)
+}
+
+// company warns an Orchestrator of the others in the same working tree.
+func (s *State) company(self string) string {
+	var others []string
+	for _, a := range s.Agents {
+		if a.ID != self && a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
+			others = append(others, a.Name+" ("+a.ID+")")
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return "\n\n## You are not alone\n\nIn the same working tree: " + strings.Join(others, ", ") +
+		". Keep to the files of your brief, expect changes you did not make, and never undo them."
+}

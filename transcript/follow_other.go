@@ -1,7 +1,0 @@
-//go:build !unix
-
-package transcript
-
-import "io/fs"
-
-func fileID(fs.FileInfo) FileID { return FileID{} }
