@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,10 +87,7 @@ type sick map[string]string
 // sickClaude writes a claude of which some incarnations are not well.
 func sickClaude(t *testing.T, ills sick) string {
 	t.Helper()
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := lender(t)
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!/bin/sh\nstandin='%s stand-in'\ncase \"$ARBITER_AGENT\" in\n", self)
 	patterns := make([]string, 0, len(ills))

@@ -20,13 +20,38 @@ func TestMain(m *testing.M) {
 		unignore()
 	}
 	testscript.Main(m, map[string]func(){
-		"arbiter":      func() { provoke(); stick(); gauge(); os.Exit(Main()) },
+		"arbiter":      func() { provoke(); stick(); gauge(); borrow(); os.Exit(Main()) },
 		"hopper":       hopper,
 		"crowd-player": crowdPlayer,
 		"echo-lines":   echo,
 		"stand-in":     func() { os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"plain-screen": plainScreen,
 	})
+}
+
+// lent is a program that scripts/test puts on the PATH: arbiter without the race detector,
+// with which a stand-in takes several times as long. Most processes of these tests are
+// stand-ins, and theirs has tests of its own.
+const lent = "arbiter-without-detector"
+
+func borrow() {
+	if path, err := exec.LookPath(lent); err == nil && underRace {
+		standInHome = func() (string, error) { return path, nil }
+	}
+}
+
+// lender is the program that plays agents in scripts of the tests'.
+func lender(t *testing.T) string {
+	t.Helper()
+	name := "arbiter"
+	if _, err := exec.LookPath(lent); err == nil && underRace {
+		name = lent
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // unignore sees that our children ignore no signal, though the tests may run behind a

@@ -276,10 +276,7 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 // standInProgram is a claude that is the stand-in. There is no model behind it.
 func standInProgram(t *testing.T) string {
 	t.Helper()
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := lender(t)
 	path := filepath.Join(t.TempDir(), "claude")
 	text := "#!/bin/sh\nexec " + self + " stand-in \"$@\"\n"
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {

@@ -40,7 +40,8 @@ actors:
   - name: arbiter
     match: {role: arbiter}
     steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
+      - delay: PAUSE
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
     otherwise:
       - {expect: "consider it|orch-9", verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-9, message: Well?, reason: r}}
       - {expect: spend it, usage: {output: 100000}, verdict: {decision: CONTINUE, message: Patience., reason: r}}
@@ -60,6 +61,10 @@ func freshRequest(s *script) string {
 	s.t.Helper()
 	id := ""
 	s.see("an open request", func(l contract.Line) bool {
+		if _, over := l.Body.(contract.Result); over { // its history was lost before it held the call
+			id = ""
+			return true
+		}
 		b, ok := l.Body.(contract.PermissionRequest)
 		if !ok {
 			return false
@@ -84,7 +89,9 @@ var moments = []moment{
 			await[contract.PermissionRequest](s, "a request", nil)
 		},
 		end: func(_ *dwelling, s *script) {
-			s.send(contract.Permit{Request: freshRequest(s), Behavior: "allow"})
+			if id := freshRequest(s); id != "" {
+				s.send(contract.Permit{Request: id, Behavior: "allow"})
+			}
 		},
 	},
 	{
@@ -186,7 +193,11 @@ func (m moment) stage(t *testing.T, who player, args ...string) (*dwelling, *scr
 	if m.name == aCheckRuns {
 		checks = `[{command: "while [ ! -e go ]; do echo spin > checking; sleep 0.05; done", expect: exit 0}]`
 	}
-	text := strings.NewReplacer("CHECKS", checks, "SOON", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)).Replace(strings.Replace(cutPlay, "WORK", m.work, 1))
+	pause := "0s"
+	if strings.HasPrefix(m.name, "trust") {
+		pause = "3s" // there is time to tamper before another agent is started
+	}
+	text := strings.NewReplacer("CHECKS", checks, "PAUSE", pause, "SOON", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)).Replace(strings.Replace(cutPlay, "WORK", m.work, 1))
 	h := build(t, who, text)
 	h.configure(`{"hooks":{}}`)
 	s := h.script(slices.Concat(m.args, args)...)

@@ -93,6 +93,9 @@ func loadScenario(name string) (*rehearsal.Scenario, error) {
 	return rehearsal.Builtin(name)
 }
 
+// standInHome finds the program that has the stand-in in it: this one.
+var standInHome = os.Executable
+
 // findPlayer chooses who speaks the CLI's wire: the real one where there is
 // one, else the stand-in.
 func findPlayer(c *choices) (bridge.ClaudeSpec, error) {
@@ -104,7 +107,7 @@ func findPlayer(c *choices) (bridge.ClaudeSpec, error) {
 			return bridge.ClaudeSpec{Path: path}, nil
 		}
 	}
-	self, err := os.Executable()
+	self, err := standInHome()
 	if err != nil {
 		return bridge.ClaudeSpec{}, environmentf("cannot find arbiter's own program: %v", err)
 	}

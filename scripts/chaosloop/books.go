@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -66,7 +67,7 @@ func (r *round) readBooks() (all []contract.Line) {
 	return all
 }
 
-// stillUnderWay are the messages that an Arbiter was given which never ended a turn after that:
+// stillUnderWay are the messages that an Arbiter was given which ended no turn after that:
 // the run came to its end without it, and its next life takes them up.
 func stillUnderWay(all []contract.Line) map[string]bool {
 	open := map[string]bool{}
@@ -77,7 +78,7 @@ func stillUnderWay(all []contract.Line) map[string]bool {
 				open[b.MessageID] = true
 			}
 		case contract.Turn:
-			if l.ID == contract.Arbiter {
+			if l.ID == contract.Arbiter && (b.Outcome == bridge.TurnDone || b.Outcome == bridge.TurnInterrupted) {
 				clear(open)
 			}
 		}

@@ -76,8 +76,8 @@ func TestRoundsOfSeams(t *testing.T) {
 
 func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
 	given := func(id string) contract.Event { return of(contract.Arbiter, contract.Delivered{MessageID: id}) }
-	turn := of(contract.Arbiter, contract.Turn{})
-	got := stillUnderWay(book(given("one"), turn, given("two"), of("orch-1", contract.Turn{}), of("orch-1", contract.Delivered{MessageID: "three"})))
+	turn, failed := of(contract.Arbiter, contract.Turn{Outcome: "done"}), of(contract.Arbiter, contract.Turn{Outcome: "failed"})
+	got := stillUnderWay(book(given("one"), turn, given("two"), failed, of("orch-1", contract.Turn{Outcome: "done"}), of("orch-1", contract.Delivered{MessageID: "three"})))
 	if len(got) != 1 || !got["two"] {
 		t.Errorf("under way: %v", got)
 	}

@@ -2,7 +2,9 @@
 // agents at random instants and at named crash points, takes the run up again until
 // the job is complete, and checks against ledgers of its own that nothing was lost,
 // nothing was given twice, and nothing is left behind; that every document that is
-// handed on arrives with the receipts of its checks, and one Arbiter rules at a time. It
+// handed on arrives with the receipts of its checks, and one Arbiter rules at a time. In one
+// of so many rounds (-deeds) the human has a hand in it, too: takes sessions over, halts,
+// pauses, steers, changes and takes back words, and tampers with the workspace's settings. It
 // prints the figures, and ends with 1 if one of them that should be zero is not.
 //
 // The scripted model lives in this process and so survives every kill. Players are

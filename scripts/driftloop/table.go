@@ -18,11 +18,11 @@ type table struct {
 
 const head = `# Drift of the Claude CLI
 
-Made by %s; do not edit. It ran the same tests against each of these versions of
+Made by %s. Do not edit. It ran the same tests against each of these versions of
 %s: %s. The driver refuses what is older than the first of them, and says so where
 one is newer than the last; all other tests run with %s.
 
-*ok*: as the driver expects it. *differs*: it failed twice, and why. *not there*: it was skipped. What
+*ok*: as the driver expects it. *differs*: it failed, and why. *not there*: it was skipped or not run. What
 differs comes first.
 `
 
@@ -30,7 +30,7 @@ func (t table) render() string {
 	var b strings.Builder
 	made := "`scripts/drift`"
 	if t.short {
-		made = "`scripts/drift -short`, which tries the core of each part,"
+		made = "`scripts/drift -short` (the core of each part)"
 	}
 	fmt.Fprintf(&b, head, made, "`@anthropic-ai/claude-code`", strings.Join(t.versions, ", "), t.pinned)
 	titles := []string{recording}
