@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // eventKind is one row of the table of events.

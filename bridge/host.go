@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // host is what one incarnation speaks to. All it says goes out under its own

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // strayKept is how many stray lines are kept: enough to recognise a stack trace

@@ -1,6 +1,6 @@
 package transcript
 
-import "github.com/arbiter-cli/arbiter/jsonl"
+import "github.com/arbiter-cli/arbiter/transcript/jsonl"
 
 // fields are the texts of the fields that records are made of, found in one pass
 // over the line, in whatever order they stand. Of a field that stands twice the

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 var (

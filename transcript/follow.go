@@ -10,7 +10,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Followed is a line of a followed file.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // benchFile writes lines of the given lengths, in turn, until size is reached.

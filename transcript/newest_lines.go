@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 const (

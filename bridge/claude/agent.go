@@ -11,7 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/leash"
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 const (

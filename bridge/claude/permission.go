@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // permissionBackstop ends a question that the client neither answers nor gives

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // settingsCallback is the id of the hook that is asked before changed settings take effect.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/arbiter-cli/arbiter/jsonl"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // DefaultMaxLine bounds a command line, in bytes.
