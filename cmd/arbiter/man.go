@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,17 +12,7 @@ import (
 
 // words are what `arbiter --help` and the manual page say beyond flags and commands.
 var words = manual.Words{
-	Exits: []manual.Entry{
-		exit(contract.ExitComplete, "complete"),
-		exit(contract.ExitFailed, "failed or cancelled"),
-		exit(contract.ExitUsage, "usage or bad input; nothing to resume"),
-		exit(contract.ExitNeedsInput, "needs input: a question that nobody is there to answer"),
-		exit(contract.ExitLimit, "a limit was reached (--max-cost, --timeout, --max-iterations …)"),
-		exit(contract.ExitEnvironment, "environment: claude is missing, not logged in or not supported"),
-		exit(contract.ExitBug, "a bug of arbiter"),
-		exit(contract.ExitInterrupted, "SIGINT; a screen that was left while its run went on"),
-		exit(contract.ExitTerminated, "SIGTERM or SIGHUP; a terminal that is gone"),
-	},
+	Exits: exitCodes(),
 	Signals: []manual.Entry{
 		{Term: "SIGINT, SIGTERM, SIGHUP", Text: "The first ends the run in order, the second fast, the third at once. The run can be taken up again by --resume. Those that arbiter was started to ignore, as by nohup, it ignores."},
 		{Term: "SIGQUIT", Text: "On the screen and with --plain every agent is stopped at once, as by arbiter halt. With --json arbiter ends where it stands, and the bridge ends the agents."},
@@ -53,8 +44,16 @@ var words = manual.Words{
 	},
 }
 
-func exit(code contract.Exit, text string) manual.Entry {
-	return manual.Entry{Term: strconv.Itoa(int(code)), Text: text}
+// exitCodes are the exit codes as the contract tells them.
+func exitCodes() (list []manual.Entry) {
+	for _, m := range contract.Exits() {
+		text := m.Word
+		if m.When != "" {
+			text += ": " + strings.ReplaceAll(m.When, "`", "")
+		}
+		list = append(list, manual.Entry{Term: strconv.Itoa(int(m.Exit)), Text: text})
+	}
+	return list
 }
 
 func (e env) manCommand() *cli.Command {
