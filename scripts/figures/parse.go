@@ -45,8 +45,8 @@ func figure(list []result, of string) (n float64, unit string, err error) {
 			if n, ok := r.figures[unit]; ok {
 				return n, unit, nil
 			}
-			return 0, "", fmt.Errorf("Benchmark%s tells no %s", name, unit)
+			return 0, "", fmt.Errorf("no %s told by Benchmark%s", unit, name)
 		}
 	}
-	return 0, "", fmt.Errorf("Benchmark%s did not run", name)
+	return 0, "", fmt.Errorf("no run of Benchmark%s", name)
 }
