@@ -49,7 +49,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", tt.row.ours, diff)
 		}
 	}
-	for of, want := range map[string]string{"Hop p99-ns": "BenchmarkHop tells no p99-ns", "Probe ns/op": "BenchmarkProbe did not run"} {
+	for of, want := range map[string]string{"Hop p99-ns": "no p99-ns told by BenchmarkHop", "Probe ns/op": "no run of BenchmarkProbe"} {
 		if _, err := (row{ours: of}).read(list); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", of, err, want)
 		}
