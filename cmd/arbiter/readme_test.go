@@ -28,7 +28,7 @@ func (w written) String() string { return strings.Join(w.words, " ") }
 var (
 	codeBlock  = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
-	programAt  = regexp.MustCompile(`(?:^|\| |\()(?:bin/)?arbiter((?: .*)?)$`)
+	programAt  = regexp.MustCompile(`(?:^|\| |\(|source )(?:bin/)?arbiter((?: .*)?)$`)
 	scriptAt   = regexp.MustCompile(`^(scripts/\w+)`)
 	flagInText = regexp.MustCompile("`(--[a-z-]+)[^`\n]*`")
 )
@@ -37,6 +37,10 @@ var (
 // with the program's name.
 func document(text string) (lines []written, scripts []string) {
 	add := func(where, code string) {
+		if before, inside, substituted := strings.Cut(code, "<("); substituted {
+			code = before + strings.TrimSuffix(inside, ")")
+		}
+		code, _, _ = strings.Cut(code, " > ") // where the shell puts it
 		for part := range strings.SplitSeq(code, " | ") {
 			if m := programAt.FindStringSubmatch(strings.TrimSpace(part)); m != nil {
 				lines = append(lines, written{where, shellWords(m[1])})
