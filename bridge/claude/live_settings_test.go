@@ -12,6 +12,9 @@ import (
 // TestLiveSettingsHold: a hook that comes into the workspace's settings in the middle of a
 // session does not run in it.
 func TestLiveSettingsHold(t *testing.T) {
+	if len(realSpec(t).Args) > 0 {
+		t.Skip("the stand-in reads nobody's settings")
+	}
 	s, _ := live(t,
 		reply{tools: []call{bash("touch one")}}, reply{text: "first"},
 		reply{tools: []call{bash("touch two")}}, reply{text: "second"})

@@ -122,6 +122,9 @@ func TestLiveSandboxCrash(t *testing.T) {
 // TestLiveKeys: what the CLI logs in with is not in the environment of its tools, nor in
 // that of hooks; quotes and the shell's directory survive the way.
 func TestLiveKeys(t *testing.T) {
+	if len(realSpec(t).Args) > 0 {
+		t.Skip("the stand-in reads nobody's settings, and its shell forgets its directory")
+	}
 	s, model := live(t, reply{tools: []call{bash(`env | grep -c -e API_KEY -e TOOL_SHELL; echo "it's $ANTHROPIC_BASE_URL"; mkdir sub; cd sub`)}},
 		reply{tools: []call{bash("pwd")}}, reply{text: "done"})
 	config := filepath.Join(s.cfg.Env["HOME"], ".claude")

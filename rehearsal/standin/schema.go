@@ -3,6 +3,8 @@ package standin
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -14,10 +16,18 @@ type schema struct {
 	resolved *jsonschema.Resolved
 }
 
+// kinds are the types there are; the library takes any word.
+var kinds = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
 func parseSchema(raw json.RawMessage) (*schema, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, err
+	}
+	for _, kind := range append(s.Types, s.Type) {
+		if kind != "" && !slices.Contains(kinds, kind) {
+			return nil, fmt.Errorf("type %q is none", kind)
+		}
 	}
 	resolved, err := s.Resolve(nil)
 	if err != nil {

@@ -182,7 +182,7 @@ func (s *session) leftOut(name string) bool {
 }
 
 // toolset is what a thread's model may call: a subagent gets neither the Agent
-// tool nor the verdict nor the host's MCP tools.
+// tool nor the verdict.
 func (t *thread) toolset() []*tool {
 	s := t.s
 	var out []*tool
@@ -191,10 +191,7 @@ func (t *thread) toolset() []*tool {
 			out = append(out, b)
 		}
 	}
-	if t.sub != nil {
-		return out
-	}
-	if v := s.verdictSchema(); v != nil {
+	if v := s.verdictSchema(); v != nil && t.sub == nil {
 		out = append(out, &tool{toolSpec: toolSpec{structuredOutput,
 			"Ends the turn with the answer in the form that was asked for.", v.raw},
 			shared: never, run: runStructuredOutput})
