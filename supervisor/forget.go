@@ -17,7 +17,7 @@ const (
 )
 
 // forget drops what those left that were gone long before the last ones, and in the end
-// themselves: each fact copies all agents, so that they would slow every step down.
+// themselves: every search and every snapshot goes through all agents.
 func (st *step) forget() {
 	if st.Options.Rules < rulesOfHandover {
 		return
