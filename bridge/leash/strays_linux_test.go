@@ -63,6 +63,15 @@ func TestSweepStrays(t *testing.T) {
 	}
 }
 
+// bears waits until a process that was just started shows its environment: the kernel lets
+// go of who started it a moment earlier.
+func bears(t *testing.T, pid int) {
+	t.Helper()
+	if err := until("an environment", func() bool { return len(environ(pid)) > 0 }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Two marks in one environment: os/exec keeps the last, other programs both.
 func TestStrayOfTwoRuns(t *testing.T) {
 	outer, inner := t.Name()+" outer", t.Name()+" inner"
@@ -73,6 +82,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { kill(t, c) })
+	bears(t, c.PID())
 	if got := runsOf(environ(c.PID())); !slices.Equal(got, []string{inner}) {
 		t.Errorf("a child bears %q, want the inner run's mark alone", got)
 	}
@@ -95,6 +105,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 		_, _ = syscall.Wait4(pid, nil, 0, nil)
 		children.forget(pid)
 	})
+	bears(t, pid)
 	if list := Strays(over(outer)); len(list) > 0 {
 		t.Errorf("the outer run of two is over, and strays are %v", list)
 	}
