@@ -24,7 +24,7 @@ func (e env) doctorCommand() *cli.Command {
 It looks at claude and its login, the environment, the configuration, directories, the terminal, limits of the
 system, the sandbox, and at what earlier runs have left. Then it plays two short sessions of claude against a
 scripted model, in a scratch directory with a private home and a dummy key: what claude can and cannot do of what
-arbiter relies on. That takes some three seconds, reaches no network, and costs nothing.
+arbiter relies on. That takes some seconds, reaches no network, and costs nothing.
 
 Nothing is changed, but that the state directory is made where there is none. Each finding is ok, a note, a warning or a failure; a line that begins with an arrow is what
 to type. With --json it is one object: {"arbiter", "state", "counts", "findings": [{"area", "name", "state",

@@ -75,13 +75,8 @@ func (play seamPlay) through(t *testing.T, who player, begin func(*testing.T, pl
 
 func always(play string) func() string { return func() string { return play } }
 
-// crossing: one Orchestrator's request waits for the human while another hands off and is
-// succeeded; then the first hands off in one answer with a subagent, whose request waits.
-var crossing = seamPlay{
-	name: "a hand-off while a permission waits",
-	play: always(`name: crossing
-allow: [Write, "Bash(cat *)", Agent]
-actors:
+// twoThreads begins an Arbiter that summons two, and ends when the human says so.
+const twoThreads = `actors:
   - name: arbiter
     match: {role: arbiter}
     steps:
@@ -94,7 +89,15 @@ actors:
         use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
         verdict: {decision: COMPLETE, message: It is done., summary: Both were spun., reason: r}
       - {expect: The east is spun, verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}}
-      - expect: (?s)kind. handoff.*the rest of the (?P<side>east|west)
+`
+
+// crossing: one Orchestrator's request waits for the human while another hands off and is
+// succeeded; then the first hands off in one answer with a subagent, whose request waits.
+var crossing = seamPlay{
+	name: "a hand-off while a permission waits",
+	play: always(`name: crossing
+allow: [Write, "Bash(cat *)", Agent]
+` + twoThreads + `      - expect: (?s)kind. handoff.*the rest of the (?P<side>east|west)
         use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Take up the {{.side}}."}}]
       - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
         verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Begin., reason: r}
@@ -245,20 +248,7 @@ var parked = seamPlay{
 	play: func() string {
 		return fmt.Sprintf(`name: parked
 allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the east.}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the west.}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-    otherwise:
-      - expect: all is woven
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-        verdict: {decision: COMPLETE, message: It is done., summary: Both were spun., reason: r}
-      - {expect: The east is spun, verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}}
-      - expect: kind. handoff
+`+twoThreads+`      - expect: kind. handoff
         use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Take up the rest.}}]
       - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
         verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Begin., reason: r}

@@ -25,7 +25,7 @@ var script []byte
 // Script is what the scripted model of a trial plays.
 func Script() (*rehearsal.Scenario, error) { return rehearsal.Parse("doctor.yaml", script) }
 
-// Patience is how long a trial may take, by default; it takes some three seconds.
+// Patience is how long a trial may take, by default, several times what it takes.
 const Patience = 20 * time.Second
 
 // The script says that so many tokens of a window of so many are in use.
