@@ -131,10 +131,6 @@ func (c *Client) Err() error {
 	}
 }
 
-// Stray returns the latest lines from the bridge that were no messages, and how
-// many there were: something prints to the bridge's stdout.
-func (c *Client) Stray() (last []string, count int) { return c.p.s.stray.get() }
-
 // Close ends the connection, and with it the bridge and its agents. Events that
 // were not handled yet are dropped. It returns when nothing of the client runs
 // any more, except when a Handler method calls it: then it only begins the end.

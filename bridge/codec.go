@@ -21,8 +21,14 @@ type eventKind struct {
 
 func kindOf[B EventBody]() eventKind {
 	var zero B
-	return eventKind{zero.eventName(), reflect.TypeFor[B](), func(data []byte) (EventBody, error) {
+	typ := reflect.TypeFor[B]()
+	fields := fieldsOf(typ)
+	return eventKind{zero.eventName(), typ, func(data []byte) (EventBody, error) {
 		var b B
+		if readFields(data, reflect.ValueOf(&b).Elem(), fields) {
+			return b, nil
+		}
+		b = zero
 		err := json.Unmarshal(data, &b)
 		return b, err
 	}}

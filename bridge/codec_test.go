@@ -106,7 +106,8 @@ func FuzzEvent(f *testing.F) {
 		f.Add(data)
 	}
 	for _, s := range []string{`{}`, `{"event":"x"}`, `{"id":"\ud800","event":"delta","text":"\ud800"}`, `{"EVENT":"delta","event":"turn","Event":1}`,
-		`{"id":"a","generation":1e0,"event":"delta"}`, `[1]`, `{"a":"\\\"}","event":"delta"}`, "{\"e\\u0076ent\":\"delta\"}"} {
+		`{"id":"a","generation":1e0,"event":"delta"}`, `{"id":"a","generation":1,"event":"turn","text":"b","num_turns":2,"text":null,"num_turns":null,"cost_usd":-1e2}`,
+		`[1]`, `{"a":"\\\"}","event":"delta"}`, "{\"e\\u0076ent\":\"delta\"}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -128,6 +129,10 @@ func FuzzEvent(f *testing.F) {
 				t.Fatalf("unknown %q became %q", data, again)
 			}
 			return
+		}
+		want := reflect.New(reflect.TypeOf(ev.Body))
+		if err := json.Unmarshal(data, want.Interface()); err != nil || !reflect.DeepEqual(want.Elem().Interface(), ev.Body) {
+			t.Fatalf("%q became %#v; encoding/json says %#v, %v", data, ev.Body, want.Elem(), err)
 		}
 		back, err := decodeEvent(again)
 		if err != nil {

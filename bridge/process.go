@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -58,8 +60,8 @@ type process struct {
 	stdout *os.File
 	stderr *os.File
 
-	lastWords strayLines
-	exited    chan struct{} // closed when the child was waited for; exitErr says how it ended
+	lastWords atomic.Pointer[string] // its last line on stderr, nil as long as there is none
+	exited    chan struct{}          // closed when the child was waited for; exitErr says how it ended
 	exitErr   error
 	drained   chan struct{}
 	closeOnce sync.Once
@@ -117,7 +119,8 @@ func (p *process) drain() {
 		if err != nil {
 			return
 		}
-		p.lastWords.add(line.Data)
+		words := strings.ToValidUTF8(string(line.Data[:min(len(line.Data), jsonl.ExcerptLen)]), "\uFFFD")
+		p.lastWords.Store(&words)
 		p.log.Info("bridge stderr", "line", string(line.Data), "cut", line.Oversize)
 	}
 }
@@ -171,8 +174,8 @@ func (p *process) exitError(cause error) error {
 	default:
 		how = "still there"
 	}
-	if last, n := p.lastWords.get(); n > 0 {
-		how += ": " + last[len(last)-1]
+	if words := p.lastWords.Load(); words != nil {
+		how += ": " + *words
 	}
 	if cause == nil || errors.Is(cause, io.EOF) {
 		return fmt.Errorf("the bridge ended: %s", how)

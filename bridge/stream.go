@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -48,7 +49,7 @@ type stream struct {
 	lines   *jsonl.LineReader
 	out     *writer
 	log     *slog.Logger
-	stray   strayLines
+	stray   atomic.Int64        // lines that were not for us
 	onEvent func(params []byte) // nil: there are none in this direction
 
 	in     chan []byte // requests, responses, other notifications; unbuffered
@@ -181,7 +182,7 @@ func (s *stream) hand(line []byte) {
 // skip counts a line that means nothing. Each is logged at first, then fewer
 // and fewer: a program that prints to our pipe seldom prints once.
 func (s *stream) skip(line []byte, why string) {
-	if n := s.stray.add(line); n <= 10 || n&(n-1) == 0 {
+	if n := s.stray.Add(1); n <= 10 || n&(n-1) == 0 {
 		s.log.Warn("skipped a stray line", "count", n, "why", why, "line", string(line[:min(len(line), 200)]))
 	}
 }

@@ -12,11 +12,8 @@ type Answer struct {
 	Reason string
 }
 
-// Empty says whether the answer tells nothing.
-func (a Answer) Empty() bool { return !a.Block && a.Context == "" }
-
 // JSON is the answer as the CLI reads it, on one line without its end; {} when it
-// is empty. A block has no hookSpecificOutput: PreCompact does not take one
+// tells nothing. A block has no hookSpecificOutput: PreCompact does not take one
 // (observed with CLI 2.1.329).
 func (a Answer) JSON() json.RawMessage {
 	type specific struct {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Event names a hook event of the CLI. Others than these are tolerated and get an
@@ -32,52 +34,45 @@ const (
 
 // Input is one event of the CLI. What an event does not have is empty.
 type Input struct {
-	Event          Event
-	SessionID      string
-	TranscriptPath string // of the session's main thread, also in a subagent's events
-	CWD            string
-	AgentID        string // the subagent's; empty: the main thread
-	AgentType      string
-	Tool           string
-	ToolUseID      string
-	Trigger        string // of a compaction
-	Source         string // of a SessionStart
-	Error          string // of a PostToolUseFailure
-	IsInterrupt    bool   // the call failed because somebody interrupted it
-	StopHookActive bool
+	Event          Event  `json:"hook_event_name"`
+	SessionID      string `json:"session_id,omitempty"`
+	TranscriptPath string `json:"transcript_path,omitempty"` // of the session's main thread, also in a subagent's events
+	CWD            string `json:"cwd,omitempty"`
+	AgentID        string `json:"agent_id,omitempty"` // the subagent's; empty: the main thread
+	AgentType      string `json:"agent_type,omitempty"`
+	Tool           string `json:"tool_name,omitempty"`
+	ToolUseID      string `json:"tool_use_id,omitempty"`
+	Trigger        string `json:"trigger,omitempty"`      // of a compaction
+	Source         string `json:"source,omitempty"`       // of a SessionStart
+	Error          string `json:"error,omitempty"`        // of a PostToolUseFailure
+	IsInterrupt    bool   `json:"is_interrupt,omitempty"` // the call failed because somebody interrupted it
+	StopHookActive bool   `json:"stop_hook_active,omitempty"`
 }
 
 // Parse reads an event by the exact names of its fields: encoding/json would
 // take `Agent_ID` for `agent_id`. Unknown events and fields are no error, a known
 // field of another type is one: to guess whose call it was would be worse.
 func Parse(raw json.RawMessage) (Input, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return Input{}, fmt.Errorf("read hook event: %w", err)
-	}
 	var in Input
-	for name, to := range map[string]any{
-		"hook_event_name":  &in.Event,
-		"session_id":       &in.SessionID,
-		"transcript_path":  &in.TranscriptPath,
-		"cwd":              &in.CWD,
-		"agent_id":         &in.AgentID,
-		"agent_type":       &in.AgentType,
-		"tool_name":        &in.Tool,
-		"tool_use_id":      &in.ToolUseID,
-		"trigger":          &in.Trigger,
-		"source":           &in.Source,
-		"error":            &in.Error,
-		"is_interrupt":     &in.IsInterrupt,
-		"stop_hook_active": &in.StopHookActive,
-	} {
-		value, ok := fields[name]
-		if !ok {
-			continue
+	var wrong error
+	fields := map[string]any{
+		"hook_event_name": &in.Event, "session_id": &in.SessionID, "transcript_path": &in.TranscriptPath, "cwd": &in.CWD,
+		"agent_id": &in.AgentID, "agent_type": &in.AgentType, "tool_name": &in.Tool, "tool_use_id": &in.ToolUseID,
+		"trigger": &in.Trigger, "source": &in.Source, "error": &in.Error, "is_interrupt": &in.IsInterrupt, "stop_hook_active": &in.StopHookActive,
+	}
+	whole := jsonl.Members(raw, func(key, value []byte) bool { // what a tool was given, or answered, is only stepped over
+		if to := fields[string(key)]; to != nil {
+			if err := json.Unmarshal(value, to); err != nil {
+				wrong = fmt.Errorf("read hook event: field %s: %w", key, err)
+			}
 		}
-		if err := json.Unmarshal(value, to); err != nil {
-			return Input{}, fmt.Errorf("read hook event: field %s: %w", name, err)
-		}
+		return wrong == nil
+	})
+	if wrong != nil {
+		return Input{}, wrong
+	}
+	if !whole {
+		return Input{}, errors.New("read hook event: it is no JSON object")
 	}
 	if in.Event == "" {
 		return Input{}, errors.New("read hook event: it has no hook_event_name")
@@ -89,21 +84,8 @@ func Parse(raw json.RawMessage) (Input, error) {
 // reads but for the error: some kilobytes, whatever the tool was given and
 // answered.
 func (in Input) JSON() json.RawMessage {
-	raw, err := json.Marshal(struct {
-		Event          Event  `json:"hook_event_name"`
-		SessionID      string `json:"session_id,omitempty"`
-		TranscriptPath string `json:"transcript_path,omitempty"`
-		CWD            string `json:"cwd,omitempty"`
-		AgentID        string `json:"agent_id,omitempty"`
-		AgentType      string `json:"agent_type,omitempty"`
-		Tool           string `json:"tool_name,omitempty"`
-		ToolUseID      string `json:"tool_use_id,omitempty"`
-		Trigger        string `json:"trigger,omitempty"`
-		Source         string `json:"source,omitempty"`
-		IsInterrupt    bool   `json:"is_interrupt,omitempty"`
-		StopHookActive bool   `json:"stop_hook_active,omitempty"`
-	}{in.Event, in.SessionID, in.TranscriptPath, in.CWD, in.AgentID, in.AgentType, in.Tool, in.ToolUseID,
-		in.Trigger, in.Source, in.IsInterrupt, in.StopHookActive})
+	in.Error = ""
+	raw, err := json.Marshal(in)
 	if err != nil {
 		return json.RawMessage("{}") // strings and flags alone: it cannot be
 	}

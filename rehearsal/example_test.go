@@ -36,6 +36,7 @@ func TestExample(t *testing.T) {
 
 // The page's example plays as the page says.
 func TestLiveExample(t *testing.T) {
+	t.Parallel()
 	sc := example(t)
 	srv := serve(t, sc, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{schema: verdictSchema, args: append([]string{"--allowedTools"}, sc.Allow()...)})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
 )
 
 // What each fault does to the real CLI, and what it costs in requests: every
@@ -15,6 +16,7 @@ import (
 // false, the CLI's last resort). Observed with CLI 2.1.329.
 func TestLiveFaults(t *testing.T) {
 	tests := []struct {
+		long    bool // others show as much
 		fault   string
 		retries string
 		forever bool
@@ -23,31 +25,34 @@ func TestLiveFaults(t *testing.T) {
 		streams string
 	}{
 		{fault: "status: 401", retries: "0", result: "Failed to authenticate", reason: "api_error", streams: "s"},
-		{fault: "status: 401", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
-		{fault: "status: 403", retries: "1", result: "Failed to authenticate", reason: "api_error", streams: "s"},
+		{long: true, fault: "status: 401", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
+		{long: true, fault: "status: 403", retries: "1", result: "Failed to authenticate", reason: "api_error", streams: "s"},
 		{fault: "status: 404", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
-		{fault: "status: 400", retries: "0", result: "recovered", reason: "completed", streams: "ss"},
+		{long: true, fault: "status: 400", retries: "0", result: "recovered", reason: "completed", streams: "ss"},
 		{fault: "status: 400", retries: "0", forever: true, result: "Rehearsed failure", reason: "api_error", streams: "ssssss"},
 		{fault: "status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'", retries: "1",
 			result: "Prompt is too long", reason: "prompt_too_long", streams: "s"},
 		{fault: "status: 429, headers: {retry-after: '1'}, message: Patience.", retries: "0", result: "Patience.", reason: "api_error", streams: "s"},
 		{fault: "status: 500", retries: "1", forever: true, result: "500", reason: "api_error", streams: "ss"},
 		{fault: "status: 529", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
-		{fault: "garbage: true", retries: "1", result: "recovered", reason: "completed", streams: "sw"},
+		{long: true, fault: "garbage: true", retries: "1", result: "recovered", reason: "completed", streams: "sw"},
 		{fault: "garbage: true", retries: "1", forever: true, result: "JSON Parse error", reason: "api_error", streams: "sw"},
-		{fault: "error_event: overloaded_error", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
+		{long: true, fault: "error_event: overloaded_error", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
 		{fault: "error_event: overloaded_error", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
 		{fault: "error_event: overloaded_error", retries: "1", forever: true, result: "529", reason: "api_error", streams: "ssw"},
-		{fault: "error_event: api_error", retries: "0", forever: true, result: "500", reason: "api_error", streams: "sw"},
-		{fault: "error_event: api_error", retries: "1", forever: true, result: "500", reason: "api_error", streams: "sw"},
+		{long: true, fault: "error_event: api_error", retries: "0", forever: true, result: "500", reason: "api_error", streams: "sw"},
+		{long: true, fault: "error_event: api_error", retries: "1", forever: true, result: "500", reason: "api_error", streams: "sw"},
 		{fault: "error_event: api_error", retries: "2", forever: true, result: "500", reason: "api_error", streams: "sww"},
-		{fault: "cut_after: 4", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
+		{long: true, fault: "cut_after: 4", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
 		{fault: "cut_after: 4", retries: "1", forever: true, result: "Connection dropped", reason: "api_error", streams: "ssw"},
 		{fault: "stall: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
 		{fault: "stall_mid: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s retries %s forever %v", tt.fault, tt.retries, tt.forever), func(t *testing.T) {
+			if tt.long {
+				wirecase.Long(t)
+			}
 			t.Parallel()
 			repeat := "1"
 			if tt.forever {
@@ -100,6 +105,7 @@ func awaitRequests(t *testing.T, srv *rehearsal.Server, n int) {
 
 // An answer that a killed CLI never kept is given again after the resume.
 func TestLiveKilledWhileAnswered(t *testing.T) {
+	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
 	home, cwd, id := t.TempDir(), t.TempDir(), "5b0c7b0e-6a51-4a8e-9d3a-0f5f6f2d9c11"
 	c := startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--session-id", id}})
@@ -120,6 +126,7 @@ func TestLiveKilledWhileAnswered(t *testing.T) {
 // A session that is resumed against another server goes on where its history
 // ends, with what its expectations had captured.
 func TestLiveResumedElsewhere(t *testing.T) {
+	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
 	home, cwd, id := t.TempDir(), t.TempDir(), "5b0c7b0e-6a51-4a8e-9d3a-0f5f6f2d9c12"
 	c := startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--session-id", id}})
@@ -136,6 +143,7 @@ func TestLiveResumedElsewhere(t *testing.T) {
 
 // An answer cut off by an interrupt is spent: the next message gets the next.
 func TestLiveInterrupted(t *testing.T) {
+	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{})
 	c.say("I am three")

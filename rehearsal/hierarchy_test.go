@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
 )
 
 // hierarchy is the least supervisor that can carry a built-in scenario: it
@@ -167,6 +168,7 @@ func builtin(t *testing.T, name string) *rehearsal.Scenario {
 }
 
 func TestLiveSmallJob(t *testing.T) {
+	t.Parallel()
 	h := newHierarchy(t, builtin(t, "small-job"), rehearsal.Options{Vars: map[string]string{"task": "Foretell\nthe tide."}})
 	h.run("Foretell the tide.")
 	if !strings.Contains(h.summary, "verified") {
@@ -198,6 +200,8 @@ func TestLiveSmallJob(t *testing.T) {
 }
 
 func TestLiveDialogue(t *testing.T) {
+	wirecase.Long(t) // arbiter plays it, too
+	t.Parallel()
 	h := newHierarchy(t, builtin(t, "dialogue"), rehearsal.Options{})
 	h.run("Make a file.")
 	if len(h.human) != 1 || !strings.Contains(h.summary, "dawn.txt") {
@@ -208,6 +212,8 @@ func TestLiveDialogue(t *testing.T) {
 }
 
 func TestLiveParallel(t *testing.T) {
+	wirecase.Long(t) // arbiter plays it, too
+	t.Parallel()
 	h := newHierarchy(t, builtin(t, "parallel"), rehearsal.Options{})
 	h.run("Two things at once.")
 	if h.maxLive != 2 || h.summary == "" {

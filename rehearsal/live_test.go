@@ -41,6 +41,7 @@ func noProblems(t *testing.T, srv *rehearsal.Server) {
 
 // One session: a text, tools with real effects, a blocking subagent, verdicts.
 func TestLiveTurns(t *testing.T) {
+	t.Parallel()
 	srv := play(t, `
 actors:
   - name: worker
@@ -97,6 +98,7 @@ actors:
 
 // What the CLI asks beside the history is answered and consumes no step.
 func TestLiveAsides(t *testing.T) {
+	t.Parallel()
 	srv := play(t, `
 actors:
   - name: worker

@@ -16,6 +16,7 @@ func (c *claude) usage() int {
 
 // A script fills the context step by step, to the token; a subagent fills its own.
 func TestLiveFilling(t *testing.T) {
+	t.Parallel()
 	srv := play(t, `
 vars: {window: "200000"}
 actors:
@@ -45,6 +46,7 @@ actors:
 // The context fills up, is compacted in mid-turn, and the script goes on where it
 // was; the summary is scripted, and has figures of its own.
 func TestLiveCompactedInMidTurn(t *testing.T) {
+	t.Parallel()
 	srv := play(t, `
 actors:
   - name: summarist
@@ -77,6 +79,7 @@ actors:
 
 // A context that is full again at once, three times in a row.
 func TestLiveCompactionLoop(t *testing.T) {
+	t.Parallel()
 	srv := play(t, `
 actors:
   - name: worker

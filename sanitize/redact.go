@@ -69,7 +69,9 @@ func (r *redactor) run() {
 		case startTilde:
 			next = r.azure(i)
 		case startLetter:
-			next = r.token(i)
+			if i+1 < len(r.src) && begins[r.src[i]].has(r.src[i+1]) {
+				next = r.token(i)
+			}
 		}
 		i = max(next, i+1)
 	}
@@ -135,6 +137,7 @@ const (
 	dot       // .
 	base64    // + / =
 	tilde     // ~
+	quotes    // " ' `
 
 	letter = lower | upper
 	alnum  = letter | digit
@@ -158,6 +161,7 @@ var classes = func() (c [256]uint16) {
 	}
 	c['_'], c['-'], c['.'], c['~'] = under, hyphen, dot, tilde
 	c['+'], c['/'], c['='] = base64, base64, base64
+	c['"'], c['\''], c['`'] = quotes, quotes, quotes
 	return c
 }()
 
@@ -193,8 +197,8 @@ const (
 )
 
 var starts = func() (c [256]uint8) {
-	for b, list := range byFirst {
-		if len(list) > 0 {
+	for b := range begins {
+		if begins[b] != (byteSet{}) {
 			c[b] = startLetter
 		}
 	}

@@ -89,16 +89,30 @@ var formats = []format{
 	{"Discord webhook", "discord.com/api/webhooks/", url64 | base64, 60, 0},
 }
 
-// byFirst are the formats by the first byte of their prefix. JWTs and bearers,
-// which begin with a letter, too, have an entry of their own.
+// byFirst are the formats by the first byte of their prefix.
 var byFirst = func() (m [256][]format) {
 	for _, f := range formats {
 		m[f.prefix[0]] = append(m[f.prefix[0]], f)
 	}
-	for _, b := range "eBb" {
-		m[b] = append(m[b], format{})
-	}
 	return m
+}()
+
+// byteSet is a set of bytes.
+type byteSet [4]uint64
+
+func (s *byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
+
+// begins are the second bytes of whatever token looks for, by the first: few words of
+// a text have both.
+var begins = func() (sets [256]byteSet) {
+	add := func(prefix string) { sets[prefix[0]][prefix[1]>>6] |= 1 << (prefix[1] & 63) }
+	for _, f := range formats {
+		add(f.prefix)
+	}
+	for _, other := range []string{jwtStart, "be", "Be", "bE", "BE"} {
+		add(other)
+	}
+	return sets
 }()
 
 // prefixes are what mask may leave in front.
@@ -128,7 +142,7 @@ func (r *redactor) token(i int) int {
 func (r *redactor) tokenAt(i int) (end int, prefix string) {
 	s := r.src[i:]
 	for _, f := range byFirst[s[0]] {
-		if f.prefix == "" || !strings.HasPrefix(s, f.prefix) {
+		if !strings.HasPrefix(s, f.prefix) {
 			continue
 		}
 		n := run(s[len(f.prefix):], f.class)

@@ -1,9 +1,6 @@
 package sanitize
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // separator is called at a '=' or ':': what stands before it may name a secret.
 func (r *redactor) separator(i int) int {
@@ -24,37 +21,37 @@ func (r *redactor) separator(i int) int {
 	} else if strings.HasPrefix(s[i:], "==") {
 		return i + 2
 	}
-	name, env := r.nameBefore(i)
+	name, bare := r.nameBefore(i)
 	how := secretName(name)
 	if how == harmless {
 		return i + 1
 	}
+	env := bare && s[i] == '=' && run(name, upper|digit|under) == len(name)
 	from := i + 1
 	if strings.HasPrefix(s[from:], ">") {
 		from++
 	}
-	return r.value(from, how, env && s[i] == '=')
+	return r.value(from, how, env)
 }
 
 // maxName is how far a name may reach back.
 const maxName = 64
 
-// nameBefore is the name that ends before i, without quotes and brackets, and
-// whether it is written as environment variables are.
-func (r *redactor) nameBefore(i int) (name string, env bool) {
+// nameBefore is the name that ends before i, without quotes and brackets, and whether it
+// had none, nor a blank behind it.
+func (r *redactor) nameBefore(i int) (name string, bare bool) {
 	s := r.src[max(r.done, i-maxName-8):i]
 	s = strings.TrimSuffix(s, ":") // :=
 	plain := len(s)
 	s = strings.TrimRight(s, " ")
 	s = strings.TrimSuffix(s, "]")
-	if quoted := strings.TrimRight(s, "\"'`"); len(s)-len(quoted) <= 1 {
-		s = quoted
+	if n := back(s, quotes, 2); n == 1 {
+		s = s[:len(s)-1]
 	}
 	s = strings.TrimRight(s, "\\")
 	n := back(s, names, maxName)
 	n -= escaped(s[:len(s)-n], s[len(s)-n:])
-	name = s[len(s)-n:]
-	return name, plain == len(s) && n > 0 && run(name, upper|digit|under) == n
+	return s[len(s)-n:], plain == len(s) && n > 0
 }
 
 // escaped is how much of a name belongs to an escape that ends before it: \n, \u003d, %3D.
@@ -82,8 +79,46 @@ const (
 	secret           // always: password, secret
 )
 
-// stems are in the name of every secret: most names need no closer look.
-var stems = strings.Fields("key token secret pass pwd credential sig auth jwt bearer")
+// stem is in the name of a secret. Every such name has one, and most names have not even
+// the letters of one.
+type stem struct {
+	text    string
+	letters uint32 // see lettersOf
+}
+
+var stems = func() (all []stem) {
+	for _, text := range strings.Fields("key token secret pass pwd credential sig auth jwt bearer") {
+		all = append(all, stem{text, lettersOf(text)})
+	}
+	return all
+}()
+
+// lettersOf are the letters in a text, capital or small, a bit each.
+func lettersOf(s string) (letters uint32) {
+	for i := range len(s) {
+		if is(s[i], letter) {
+			letters |= 1 << (s[i] & 31)
+		}
+	}
+	return letters
+}
+
+// telling says whether a stem is in a name.
+func telling(name string) bool {
+	letters, small := lettersOf(name), ""
+	for _, stem := range stems {
+		if letters&stem.letters != stem.letters {
+			continue
+		}
+		if small == "" {
+			small = strings.ToLower(name)
+		}
+		if strings.Contains(small, stem.text) {
+			return true
+		}
+	}
+	return false
+}
 
 // Words that names of secrets are made of, and the last words that make them
 // harmless.
@@ -104,8 +139,7 @@ func words(list string) map[string]bool {
 
 // secretName judges a name by its words.
 func secretName(name string) secrecy {
-	small := strings.ToLower(name)
-	if !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) }) {
+	if !telling(name) {
 		return harmless
 	}
 	parts := split(name)
@@ -317,11 +351,10 @@ func (r *redactor) userinfo(i int) int {
 
 // telegram masks a bot's token, whose colon is at i: the bot's number stays.
 func (r *redactor) telegram(i int) int {
-	id := back(r.src[r.done:i], digit, 12)
-	if id < 8 || id > 10 || !r.boundary(i-id) {
+	if i+1 == len(r.src) || r.src[i+1] != 'A' || run(r.src[i+1:min(len(r.src), i+1+36)], url64) != 35 {
 		return 0
 	}
-	if n := run(r.src[i+1:min(len(r.src), i+1+36)], url64); n != 35 || r.src[i+1] != 'A' {
+	if id := back(r.src[r.done:i], digit, 12); id < 8 || id > 10 || !r.boundary(i-id) {
 		return 0
 	}
 	return r.mask(i+1, i+1+35, "")

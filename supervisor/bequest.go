@@ -10,6 +10,13 @@ func (s *State) bequest() string {
 	return s.Handoffs[0]
 }
 
+// waitsForAnHeir says whether an agent's document is kept for an Orchestrator that is yet
+// to be summoned: the line is no longer than what is remembered.
+func (s *State) waitsForAnHeir(id string) bool {
+	at := slices.Index(s.Handoffs, id)
+	return at == 0 || at > 0 && at < recordsKept && s.Options.Rules >= rulesOfLeave
+}
+
 // overtakes says whether a document is ready before an earlier one of its author.
 func (st *step) overtakes(h *Handover) bool {
 	return slices.ContainsFunc(st.Handovers, func(x Handover) bool { return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial })

@@ -91,7 +91,7 @@ func (b *books) await(at time.Time, port Port, effects []Effect) {
 // command that is too large it takes nothing any more, and the books are closed.
 func (l *Loop) record(ctx context.Context, in Input) error {
 	b := &l.books
-	if b.journal == nil || b.closed || !Recorded(in.Fact) {
+	if b.journal == nil || b.closed || !recorded(in.Fact) {
 		return nil
 	}
 	in.From = l.state.Load().Origin(in.Fact) // as it was before the fact

@@ -34,7 +34,8 @@ func (st *step) bridgeLost(f BridgeLost) {
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.Goodbye})
 			st.drop(a.ID)
 		case a.Alive() && a.Status != Down:
-			a.Status, a.Since, a.Doing, a.At = Down, st.at, "", nil
+			a.Status, a.Since, a.Doing = Down, st.at, ""
+			st.cutOff(a)
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
 			st.withdrawPermits(a.ID)
 		}

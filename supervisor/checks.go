@@ -23,14 +23,22 @@ func (s *State) isCheck(request string) bool {
 	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Request != "" && h.Request == request })
 }
 
-// withdrawCheck ends the wait for the permission of a check that is not awaited longer.
+// dropCheck ends a check that is not awaited longer.
+func (st *step) dropCheck(request, why string) {
+	if request != "" {
+		st.withdrawCheck(request, why)
+		st.do(Drop{request})
+	}
+}
+
+// withdrawCheck ends the wait for its permission.
 func (st *step) withdrawCheck(request, why string) {
 	for _, p := range st.Permits {
 		if request == "" || p.Params.Request != request {
 			continue
 		}
 		st.takePermit(p.ID)
-		st.decidePermit(p, bridge.Deny, "withdrawn", why)
+		st.decidePermit(p, bridge.Deny, contract.ByWithdrawn, why)
 	}
 }
 
@@ -38,7 +46,7 @@ func (st *step) withdrawCheck(request, why string) {
 // next one.
 func (st *step) loseChecks() {
 	for _, h := range slices.Clone(st.Handovers) {
-		st.withdrawCheck(h.Request, "the check is run again")
+		st.dropCheck(h.Request, "the check is run again")
 		st.handover(h.Serial).Request = ""
 	}
 }

@@ -25,7 +25,7 @@ func (p *play) decides(d decider.Decider) Decided {
 	}
 	q := asked[len(asked)-1].Question
 	var err error
-	if q.Decision, err = Ask(context.Background(), d, q.Point, q.Input); err != nil {
+	if q.Decision, err = ask(context.Background(), d, q.Point, q.Input); err != nil {
 		q.Failed = err.Error()
 	}
 	p.do(q)

@@ -21,7 +21,7 @@ const noteLane = "/notes"
 // decide asks the run's decider. It has deadlines of its own, and ends with ctx.
 func (l *Loop) decide(ctx context.Context, q Decided) {
 	crashpoint.Here("loop.decide")
-	d, err := Ask(ctx, l.decider, q.Point, q.Input)
+	d, err := ask(ctx, l.decider, q.Point, q.Input)
 	q.Decision = d
 	switch {
 	case errors.Is(err, decider.ErrDeferred):
@@ -30,11 +30,13 @@ func (l *Loop) decide(ctx context.Context, q Decided) {
 		q.Failed = err.Error()
 	}
 	crashpoint.Here("loop.decided")
-	l.Put(q)
+	if ctx.Err() == nil || d.Usage.CostUSD > 0 { // it was not dropped, or what it cost is known
+		l.Put(q)
+	}
 }
 
-// Ask puts a recorded input to a decider.
-func Ask(ctx context.Context, d decider.Decider, point decision.Point, input json.RawMessage) (decider.Decision, error) {
+// ask puts a recorded input to a decider.
+func ask(ctx context.Context, d decider.Decider, point decision.Point, input json.RawMessage) (decider.Decision, error) {
 	if d == nil {
 		return decider.Decision{}, errors.New("there is no decider")
 	}

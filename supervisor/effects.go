@@ -50,6 +50,9 @@ type (
 		Request        string          // of the permission
 		Params         bridge.CheckParams
 	}
+	// Drop gives up a check, by its request, or all checks and what a decider is asked:
+	// what they have started is ended at once, and what came of them is not awaited.
+	Drop struct{ Request string }
 	// Survey looks at an agent's work from outside → Surveyed.
 	Survey struct {
 		Serial int
@@ -106,6 +109,7 @@ func (Decide) effect()           {}
 func (Note) effect()             {}
 func (Probe) effect()            {}
 func (RunCheck) effect()         {}
+func (Drop) effect()             {}
 func (Survey) effect()           {}
 func (Configure) effect()        {}
 func (SetModel) effect()         {}

@@ -37,7 +37,7 @@ func (st *step) wind(e Ending) {
 	e.Question, e.Permits = st.Question, st.Permits
 	st.Ending = &e
 	for _, p := range st.Permits {
-		st.decidePermit(p, bridge.Deny, "shutdown", "the run is being stopped; ask again when it is taken up")
+		st.decidePermit(p, bridge.Deny, contract.ByShutdown, "the run is being stopped; ask again when it is taken up")
 	}
 	st.Question, st.Permits, st.Waking, st.Deciding = nil, nil, false, nil
 	st.do(SetTimer{Key: timeoutKey})
@@ -147,7 +147,7 @@ func (st *step) takeEnding(f Fact) {
 	case ToolCalled:
 		st.do(AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
 	case PermissionAsked:
-		st.decidePermit(Permit{ID: f.Params.Request, Params: f.Params}, bridge.Deny, "shutdown", "the run is ending")
+		st.decidePermit(Permit{ID: f.Params.Request, Params: f.Params}, bridge.Deny, contract.ByShutdown, "the run is ending")
 	case Judged:
 		st.judged(f)
 	case Commanded:

@@ -25,8 +25,10 @@ func (st *step) forget() {
 	gone, keep := 0, make([]*Agent, 0, len(st.Agents))
 	for i := len(st.Agents) - 1; i >= 0; i-- {
 		a := st.Agents[i]
-		if a.Role == RoleOrchestrator && a.gone() && a.ID != st.bequest() && !st.handingOver(a.ID) {
-			gone++
+		if a.Role == RoleOrchestrator && a.gone() && !st.waitsForAnHeir(a.ID) && !st.handingOver(a.ID) {
+			if gone++; gone > recordsKept && st.Options.Rules >= rulesOfLeave {
+				st.Handoffs = without(st.Handoffs, a.ID) // whoever is summoned would be refused its document
+			}
 			switch {
 			case gone > namesKept:
 				continue

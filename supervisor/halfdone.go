@@ -12,6 +12,58 @@ type AtTool struct {
 	Tool, ToolUse string
 	What          string // its command, path or pattern
 	Since         time.Time
+	Cut           bool `json:",omitempty"` // its process has ended: it is told until the agent does another thing
+}
+
+// Doings is what agents were at when a command came that ends their work, and that tells of
+// it: what such a command leads to must not depend on what a fold leaves out.
+type Doings struct{ At map[string]AtTool }
+
+func (s *State) doings() *Doings {
+	d := &Doings{At: map[string]AtTool{}}
+	for _, a := range s.Agents {
+		if a.At != nil {
+			d.At[a.ID] = *a.At
+		}
+	}
+	return d
+}
+
+// wereAt has agents be at what the fact says; an older one says nothing.
+func (st *step) wereAt(d *Doings) {
+	if d == nil {
+		return
+	}
+	for i := range st.Agents {
+		a := st.edit(st.Agents[i].ID)
+		a.At = nil
+		if at, ok := d.At[a.ID]; ok {
+			a.At = &at
+		}
+	}
+}
+
+// cutOff keeps what an agent was at whose process ended in the middle of it.
+func (st *step) cutOff(a *Agent) {
+	switch {
+	case st.Options.Rules < rulesOfLeave:
+		a.At = nil
+	case a.At != nil:
+		at := *a.At
+		at.Cut = true
+		a.At = &at
+	}
+}
+
+// midTurn says whether an agent's turn runs, or is to go on with another process.
+func (s *State) midTurn(a *Agent) bool {
+	switch a.Status {
+	case Busy, Restarting:
+		return true
+	case Down, Starting:
+		return len(a.Turn) > 0 && s.Options.Rules >= rulesOfLeave
+	}
+	return false
 }
 
 // whatOf is the one member of a tool's input that says most.
@@ -42,7 +94,7 @@ func (st *step) halfDone() []string {
 
 // halfDoneBy tells it of one; empty: nothing.
 func (st *step) halfDoneBy(a *Agent) string {
-	if a.Role != RoleOrchestrator || a.Status != Busy && a.Status != Restarting {
+	if a.Role != RoleOrchestrator || !st.midTurn(a) {
 		return ""
 	}
 	text := a.Name + " (" + a.ID + ")"
@@ -51,7 +103,11 @@ func (st *step) halfDoneBy(a *Agent) string {
 		if a.At.What != "" {
 			text += " `" + a.At.What + "`"
 		}
-		text += fmt.Sprintf(" for %s", st.at.Sub(a.At.Since).Round(time.Second))
+		if a.At.Cut {
+			text += " when its process ended"
+		} else {
+			text += fmt.Sprintf(" for %s", st.at.Sub(a.At.Since).Round(time.Second))
+		}
 	} else {
 		text += " was in the middle of a turn"
 	}

@@ -28,8 +28,9 @@ func (st *step) halt(ref string) {
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
 	st.loseChecks()   // they are run again
-	st.Deciding = nil // likewise: what it is asked of ends with the others
-	st.denyPermits(byHalt, "the human stopped everything")
+	st.Deciding = nil // and it is asked again
+	st.do(Drop{})
+	st.denyPermits(contract.ByHalt, "the human stopped everything")
 	n := 0
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
@@ -73,7 +74,7 @@ func (st *step) carryOn(ref string) {
 // stayDown keeps an agent whose process has gone for whoever says `continue`.
 func (st *step) stayDown(id string) {
 	a := st.edit(id)
-	a.Status, a.Since, a.Doing, a.At, a.Watch = Down, st.at, "", nil, Watch{}
+	a.Status, a.Since, a.Doing, a.Watch = Down, st.at, "", Watch{}
 	if !st.Halted { // it was said meanwhile
 		st.revive(id)
 	}

@@ -129,7 +129,7 @@ func (st *step) forgetHandovers() {
 			continue
 		}
 		st.do(SetTimer{Key: handoverKey(h.Serial)})
-		st.withdrawCheck(h.Request, "the document is not wanted any more")
+		st.dropCheck(h.Request, "the document is not wanted any more")
 	}
 	st.Handovers = kept
 }
@@ -170,7 +170,7 @@ func (st *step) handoverLate(of string) {
 		for n := len(late.Receipts); n < st.checksOf(late); n++ {
 			late.Receipts = append(slices.Clip(late.Receipts), receipt(late.Document.Checks[n], Checked{Failed: "out of time"}))
 		}
-		st.withdrawCheck(late.Request, "the check is out of time")
+		st.dropCheck(late.Request, "the check is out of time")
 		st.advance(serial)
 	}
 }

@@ -205,7 +205,7 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", TakenStopping)
 	p.do(asked(p, "orch-1", "p1", "ask"))
-	if len(p.s.Permits) != 0 || last[contract.Permission](p).By != byShutdown {
+	if len(p.s.Permits) != 0 || last[contract.Permission](p).By != contract.ByShutdown {
 		t.Errorf("%+v", p.s.Permits)
 	}
 	p.ends("orch-1")

@@ -35,7 +35,7 @@ func (st *step) answerAlone() {
 // inputEnded says that no human will answer from now on.
 func (st *step) inputEnded() {
 	st.HumanPresent = false
-	st.denyPermits("nobody", "no human is present to allow it")
+	st.denyPermits(contract.ByNobody, "no human is present to allow it")
 	st.trustAlone()
 	arbiter, _ := st.agent(contract.Arbiter)
 	switch {

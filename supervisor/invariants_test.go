@@ -102,6 +102,10 @@ func checkEffects(t *testing.T, before *State, out []Effect) {
 			if strings.HasPrefix(b.Text, "no move from") {
 				t.Fatalf("the table lacks a move: %s", b.Text)
 			}
+		case contract.Permission:
+			if contract.DecidedBy(b.By) == "" {
+				t.Fatalf("who decided has no words: %+v", b)
+			}
 		case contract.Session:
 			ended = false // taken up again
 		case contract.Message, contract.Question, contract.State:
@@ -288,7 +292,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		return ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: tools[r.IntN(len(tools))], Input: json.RawMessage(inputs[r.IntN(len(inputs))])}}
 	case 8:
 		behaviors := []string{"allow", "deny", "ask", ""}
-		return PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)]}
+		return PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)], By: contract.ByRule}
 	case 9:
 		return Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: randomCommand(r, s)}}
 	case 10:

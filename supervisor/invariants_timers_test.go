@@ -117,7 +117,7 @@ func handsFact(r *rand.Rand, s *State, a Agent) Fact {
 	case 9:
 		return []Fact{
 			TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, Remembered{Grant: Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
-			Judged{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny, By: byRole},
+			Judged{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny, By: contract.ByRole},
 		}[r.IntN(3)]
 	case 10:
 		return command(contract.EditMessage{MessageID: word, Text: "y"})

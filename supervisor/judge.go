@@ -11,23 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// Who decided about a tool call, beside the policy's own.
-const (
-	byRole     = "role"     // the Arbiter reads and rules
-	byAgent    = "agent"    // the mode's own list of tools
-	byHuman    = "human"    // a grant given before
-	byShutdown = "shutdown" // whoever calls is being ended, or is not known any more
-	byHalt     = "halted"
-	byJournal  = "journal" // what is decided could not be recorded
-	byNobody   = "nobody"
-)
-
 // judgedInput bounds what is recorded of the input of a call that may run, in bytes: its
 // `tool_use` has the whole, and Action names it.
 const judgedInput = 4 << 10
-
-// verdictTool is how a turn ends in its verdict.
-const verdictTool = "StructuredOutput"
 
 // Judge implements bridge.Handler: every tool call is held against the run's state, the
 // role, the mode and the rules before the CLI has a say. It waits for nobody, but what it
@@ -63,7 +49,7 @@ func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 func (l *Loop) judged(p bridge.JudgeParams) Judged {
 	f := Judged{Params: p, Action: action(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)
-	if d.Behavior == "" || p.Tool == verdictTool { // which does nothing: a turn may always end
+	if d.Behavior == "" || p.Tool == policy.VerdictTool { // which does nothing: a turn may always end
 		d = l.ruling(p.ID, p.Tool, p.Input)
 		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) && !l.rules.ReadsUnseen(policy.Request{Tool: p.Tool, Input: p.Input}) {
 			// The CLI asks for what its default mode asks for; can_use_tool decides then.
@@ -84,19 +70,19 @@ func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 		return policy.Decision{Behavior: policy.Deny, By: by, Reason: reason}
 	}
 	if trouble := l.books.trouble.Load(); trouble != nil {
-		return deny(byJournal, "what is decided cannot be recorded now ("+*trouble+")")
+		return deny(contract.ByJournal, "what is decided cannot be recorded now ("+*trouble+")")
 	}
 	s := l.Snapshot()
 	a, ok := s.agent(ref.ID)
 	switch {
 	case s.Ending != nil:
-		return deny(byShutdown, "the run is ending")
+		return deny(contract.ByShutdown, "the run is ending")
 	case s.Halted:
-		return deny(byHalt, "the human stopped everything")
+		return deny(contract.ByHalt, "the human stopped everything")
 	case !ok:
-		return deny(byShutdown, "nobody knows the agent "+ref.ID)
+		return deny(contract.ByShutdown, "nobody knows the agent "+ref.ID)
 	case a.Generation != ref.Generation || !a.Up():
-		return deny(byShutdown, "the agent is ending")
+		return deny(contract.ByShutdown, "the agent is ending")
 	}
 	return policy.Decision{}
 }
@@ -104,11 +90,11 @@ func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 // ruling holds a tool call against the caller's role and mode, the rules, and what the
 // human has granted.
 func (l *Loop) ruling(agent, tool string, input json.RawMessage) policy.Decision {
-	if agent == contract.Arbiter && !arbiterMay[tool] {
-		return policy.Decision{Behavior: policy.Deny, By: byRole, Reason: "the Arbiter reads and rules; it changes nothing"}
+	if agent == contract.Arbiter && !arbiterMay(tool) {
+		return policy.Decision{Behavior: policy.Deny, By: contract.ByRole, Reason: "the Arbiter reads and rules; it changes nothing"}
 	}
 	if rule, why := l.beyondMode(agent, tool, input); why != "" {
-		return policy.Decision{Behavior: policy.Deny, By: byAgent, Rule: rule, Reason: why}
+		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
 	request := policy.Request{Tool: tool, Input: input}
 	d := l.rules.Decide(request)
@@ -116,12 +102,12 @@ func (l *Loop) ruling(agent, tool string, input json.RawMessage) policy.Decision
 	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.rules.Harmless(request):
 		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "it changes nothing"}
 	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.kept[action(tool, input)]:
-		return policy.Decision{Behavior: policy.Allow, By: byHuman, Reason: "the human always allows it here"}
+		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human always allows it here"}
 	case d.Behavior != policy.Ask:
 		return d
 	}
 	if rule, ok := l.granted(tool, request, input); ok {
-		return policy.Decision{Behavior: policy.Allow, By: byHuman, Rule: rule, Reason: "the human allowed it for this run"}
+		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Rule: rule, Reason: "the human allowed it for this run"}
 	}
 	return d
 }
@@ -180,11 +166,13 @@ func (t *toldCalls) take(p bridge.PermissionParams) bool {
 	return true
 }
 
-// arbiterMay are the tools the Arbiter is not denied by its role.
-var arbiterMay = map[string]bool{
-	"Read": true, "Grep": true, "Glob": true, "StructuredOutput": true,
-	"mcp__arbiter__spawn_orchestrator": true, "mcp__arbiter__release_orchestrator": true,
-	"mcp__arbiter__set_plan": true, "mcp__arbiter__status": true,
+// arbiterMay says whether the Arbiter is not denied a tool by its role: it reads, and has
+// our tools that it has a right to.
+func arbiterMay(tool string) bool {
+	if name, own := policy.Own(tool); own {
+		return may(TheArbiter, toolMethod(name))
+	}
+	return slices.Contains([]string{"Read", "Grep", "Glob", policy.VerdictTool}, tool)
 }
 
 // beyondMode says why the mode of an Orchestrator does not let it use a tool like this;

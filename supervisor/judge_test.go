@@ -135,12 +135,22 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 		if p.Tool == "Read" {
 			want = bridge.Allow
 		}
-		if r, f := judgement(t, l, "arbiter", p); r.Behavior != want || want == bridge.Deny && f.By != byRole {
+		if r, f := judgement(t, l, "arbiter", p); r.Behavior != want || want == bridge.Deny && f.By != contract.ByRole {
 			t.Errorf("%s %s: %s by %s", p.Tool, p.Input, r.Behavior, f.By)
 		}
 		answer := l.ruling("arbiter", p.Tool, p.Input)
 		if answer.Behavior != want {
 			t.Errorf("asked by can_use_tool, %s %s: %+v", p.Tool, p.Input, answer)
+		}
+	}
+}
+
+// TestTheArbiterHasItsTools: each that it is offered passes the judge.
+func TestTheArbiterHasItsTools(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeRules}, func(*State) {})
+	for _, spec := range arbiterTools() {
+		if r, _ := judgement(t, l, "arbiter", bridge.JudgeParams{Tool: "mcp__arbiter__" + spec.Name, Input: json.RawMessage(`{}`)}); r.Behavior != bridge.Allow {
+			t.Errorf("%s: %+v", spec.Name, r)
 		}
 	}
 }
@@ -155,7 +165,7 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 		for command, want := range map[string]string{"git log -1": bridge.Allow, "git push": bridge.Deny} {
 			p := bashCall(command)
 			p.Subagent = subagent
-			if r, f := judgement(t, l, "orch-1", p); r.Behavior != want || want == bridge.Deny && f.By != byAgent {
+			if r, f := judgement(t, l, "orch-1", p); r.Behavior != want || want == bridge.Deny && f.By != contract.ByAgent {
 				t.Errorf("%s of %q: %+v", command, subagent, f)
 			}
 		}
@@ -187,14 +197,14 @@ func TestDoubtIsADenial(t *testing.T) {
 	}
 	// A turn may always end: a verdict does nothing by itself.
 	ending := court(t, policy.Policy{Mode: policy.ModeRules}, causes["run ending"])
-	if r, f := judgement(t, ending, "orch-1", bridge.JudgeParams{Tool: verdictTool, Input: json.RawMessage("{}")}); r.Behavior != bridge.Allow {
+	if r, f := judgement(t, ending, "orch-1", bridge.JudgeParams{Tool: policy.VerdictTool, Input: json.RawMessage("{}")}); r.Behavior != bridge.Allow {
 		t.Errorf("a verdict in a run that ends: %+v by %s", r, f.By)
 	}
 	for class, p := range toolClasses {
 		p.AgentRef = bridge.AgentRef{ID: "orch-1", Generation: 2}
 		l := court(t, everything, nil)
 		l.Trouble(errors.New("no space left on device"))
-		if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Deny || f.By != byJournal {
+		if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Deny || f.By != contract.ByJournal {
 			t.Errorf("journal failing, %s: %+v", class, f)
 		}
 		if r, err := l.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p", Tool: p.Tool, Input: p.Input}); err == nil || r.Behavior == bridge.Allow {
@@ -285,7 +295,7 @@ func TestJudgedIsTold(t *testing.T) {
 	if n := len(effects[Emit](p)) - before; n != 2 {
 		t.Errorf("%d events", n)
 	}
-	if !Narrates(Judged{}) || !Recorded(Judged{}) {
+	if !Narrates(Judged{}) || !recorded(Judged{}) {
 		t.Error("it is to be recorded, and only tells")
 	}
 }

@@ -172,7 +172,7 @@ func records(t testing.TB, list []Input) []journal.Record {
 	t.Helper()
 	var out []journal.Record
 	for i, in := range list {
-		if !Recorded(in.Fact) {
+		if !recorded(in.Fact) {
 			continue
 		}
 		raw, err := EncodeInput(in)

@@ -219,8 +219,11 @@ func (st *step) release(id, reason string, now bool) {
 	}
 	st.withdrawPermits(id)
 	st.drop(id)
-	if !down {
+	switch {
+	case !down:
 		st.do(Kill{Agent: a.AgentRef, Now: now})
+	case st.Options.Rules >= rulesOfLeave: // its process has ended, and no other follows
+		st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	}
 }
 
@@ -253,7 +256,8 @@ func (st *step) ended(id string, d bridge.Done) {
 	if a.Status == Restarting {
 		class, cause = a.Class, a.Cause
 	}
-	a.Status, a.Since, a.Doing, a.At = Ended, st.at, "", nil
+	a.Status, a.Since, a.Doing = Ended, st.at, ""
+	st.cutOff(a)
 	if asked {
 		a.Turn = nil
 	}

@@ -67,13 +67,14 @@ type Loop struct {
 	books  books
 
 	// What follows belongs to the loop's goroutine.
-	port   Port
-	next   atomic.Pointer[Port] // opened, and not told to the state yet
-	lanes  map[string]*lane
-	starts map[string]chan struct{} // of agents: closed when the bridge has answered the last one
-	timers map[string]*alarm
-	exit   contract.Exit
-	over   bool
+	port    Port
+	next    atomic.Pointer[Port] // opened, and not told to the state yet
+	lanes   map[string]*lane
+	starts  map[string]chan struct{} // of agents: closed when the bridge has answered the last one
+	timers  map[string]*alarm
+	pursued map[string]pursuit
+	exit    contract.Exit
+	over    bool
 
 	workers sync.WaitGroup
 	broken  chan *Fault // capacity 1: a worker's panic
@@ -114,7 +115,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, rules: p.Compile(), sink: sink, log: log,
 		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
-		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{}, clock: clock.New(),
+		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{}, pursued: map[string]pursuit{}, clock: clock.New(),
 	}
 	l.broken = make(chan *Fault, 1)
 	l.books.init()

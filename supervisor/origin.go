@@ -48,7 +48,7 @@ func (s *State) Origin(f Fact) Origin {
 	case Began, Resumed:
 		return Origin{By: contract.Human, Channel: ChannelStart}
 	case Commanded:
-		if PartyBy(f.Channel) == "" {
+		if partyBy(f.Channel) == "" {
 			return Origin{By: Unknown}
 		}
 		return Origin{By: contract.Human, Channel: f.Channel}

@@ -134,6 +134,7 @@ func TestKillTellsWhatIsHalfDone(t *testing.T) {
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})
 	p.at = p.at.Add(time.Minute)
 	p.mustCommand(contract.Kill{ID: id})
+	p.folds() // also without what only tells what it was at
 	p.do(Surveyed{Serial: p.s.Serial, Result: bridge.SurveyResult{}})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"time"
 
@@ -35,7 +36,7 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 			return port.Kill(ctx, bridge.KillParams{AgentRef: e.Agent, Now: e.Now})
 		})
 	case Decide:
-		l.work(func() { l.decide(ctx, e.Question) })
+		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial), func(ctx context.Context) { l.decide(ctx, e.Question) })
 	case Note:
 		// Recorded as it is, behind what it follows from, in order; nobody waits for it.
 		l.lane(noteLane).push(l, func() {
@@ -45,7 +46,13 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 	case Probe:
 		l.work(timed(ctx, probeDeadline, func(ctx context.Context) { l.probe(ctx, port, e.Agent) }))
 	case RunCheck:
-		l.work(func() { l.check(ctx, port, e) })
+		l.pursue(ctx, e.Request, func(ctx context.Context) { l.check(ctx, port, e) })
+	case Drop:
+		for name, p := range l.pursued {
+			if e.Request == "" || e.Request == name {
+				p.drop()
+			}
+		}
 	case Survey:
 		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.survey(ctx, port, e) }))
 	case Configure:
@@ -93,6 +100,24 @@ func (l *Loop) work(f func()) {
 		defer l.catch()
 		f()
 	}()
+}
+
+// pursuit is work that can be given up.
+type pursuit struct {
+	ctx  context.Context
+	drop context.CancelFunc
+}
+
+// pursue has f done by a worker until it is dropped under a name, and forgets those that
+// are over.
+func (l *Loop) pursue(ctx context.Context, name string, f func(context.Context)) {
+	maps.DeleteFunc(l.pursued, func(_ string, p pursuit) bool { return p.ctx.Err() != nil })
+	ctx, cancel := context.WithCancel(ctx)
+	l.pursued[name] = pursuit{ctx, cancel}
+	l.work(func() {
+		defer cancel()
+		f(ctx)
+	})
 }
 
 // timed is f with a deadline that begins when it is run.

@@ -17,11 +17,11 @@ func (st *step) permissionAsked(f PermissionAsked) {
 	p := Permit{ID: f.Params.Request, Params: f.Params, Action: f.Action, Why: f.Reason, At: st.at, Suggestions: f.Suggestions}
 	switch {
 	case st.Halted:
-		st.decidePermit(p, bridge.Deny, byHalt, "the human stopped everything")
+		st.decidePermit(p, bridge.Deny, contract.ByHalt, "the human stopped everything")
 	case st.isCheck(p.Params.Request): // whoever wrote the document need not be there
 		st.judge(f, p)
 	case !ok || a.Generation != f.Params.Generation || !a.Alive() || !a.Up() && st.Options.Rules >= rulesOfHands:
-		st.decidePermit(p, bridge.Deny, "shutdown", "the agent is ending")
+		st.decidePermit(p, bridge.Deny, contract.ByShutdown, "the agent is ending")
 	default:
 		st.judge(f, p)
 	}
@@ -35,12 +35,12 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 	case f.Behavior == bridge.Allow:
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: f.By, rule: f.Rule, reason: f.Reason})
 	case f.Behavior == "ask" && slices.Contains(st.Granted, f.Hash()):
-		st.answerPermit(p, ruled{behavior: bridge.Allow, by: byHuman, scope: contract.ScopeRun})
+		st.answerPermit(p, ruled{behavior: bridge.Allow, by: contract.Human, scope: contract.ScopeRun})
 	case f.Behavior == "ask" && st.askedBefore(p):
 	case f.Behavior == "ask" && st.Options.Rules >= rulesOfHands && st.isOpen(p.ID):
-		st.decidePermit(p, bridge.Deny, byNobody, "another request goes by the same name")
+		st.decidePermit(p, bridge.Deny, contract.ByNobody, "another request goes by the same name")
 	case f.Behavior == "ask" && !st.HumanPresent:
-		st.decidePermit(p, bridge.Deny, "nobody", "no human is present to allow it")
+		st.decidePermit(p, bridge.Deny, contract.ByNobody, "no human is present to allow it")
 	case f.Behavior == "ask":
 		st.Permits = append(slices.Clone(st.Permits), p)
 		st.emit(p.Params.ID, p.event())
@@ -64,7 +64,7 @@ func (st *step) askedBefore(p Permit) bool {
 	for i, x := range st.Answered {
 		if x.Agent == p.Params.ID && x.Action == action {
 			st.Answered = slices.Delete(slices.Clone(st.Answered), i, i+1)
-			st.answerPermit(p, ruled{behavior: x.Behavior, by: byHuman, message: x.Message})
+			st.answerPermit(p, ruled{behavior: x.Behavior, by: contract.Human, message: x.Message})
 			return true
 		}
 	}
@@ -114,7 +114,7 @@ func (st *step) answerPermit(p Permit, r ruled) {
 		Action: p.Hash(), Scope: r.scope, Reason: r.reason, Subagent: p.Params.Subagent,
 	})
 	if p.Orphan {
-		if r.by == byHuman {
+		if r.by == contract.Human {
 			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: p.Hash(), Behavior: r.behavior, Message: r.message})
 		}
 		return
@@ -153,15 +153,15 @@ func (st *step) permit(ref string, c contract.Permit) {
 	st.accept(ref, "permission "+c.Request+": "+c.Behavior)
 	if c.Behavior == bridge.Allow {
 		st.grant(p, c)
-		st.answerPermit(p, ruled{behavior: bridge.Allow, by: byHuman, rule: c.Rule, scope: orDefault(c.Scope, contract.ScopeOnce)})
+		st.answerPermit(p, ruled{behavior: bridge.Allow, by: contract.Human, rule: c.Rule, scope: orDefault(c.Scope, contract.ScopeOnce)})
 		return
 	}
-	st.decidePermit(p, bridge.Deny, byHuman, orDefault(c.Message, "the human said no"))
+	st.decidePermit(p, bridge.Deny, contract.Human, orDefault(c.Message, "the human said no"))
 }
 
 func (st *step) permitTimedOut(request string) {
 	if p, open := st.takePermit(request); open {
-		st.decidePermit(p, bridge.Deny, "timeout", "nobody answered within "+st.Options.PermissionWait.String())
+		st.decidePermit(p, bridge.Deny, contract.ByTimeout, "nobody answered within "+st.Options.PermissionWait.String())
 	}
 }
 
@@ -173,7 +173,7 @@ func (st *step) permissionWithdrawn(request string) {
 	}
 	if p, ok := st.takePermit(st.Permits[i].ID); ok {
 		st.emit(p.Params.ID, contract.Permission{
-			Request: p.ID, Behavior: bridge.Deny, By: "withdrawn", Tool: p.Params.Tool, Action: p.Hash(), Subagent: p.Params.Subagent,
+			Request: p.ID, Behavior: bridge.Deny, By: contract.ByWithdrawn, Tool: p.Params.Tool, Action: p.Hash(), Subagent: p.Params.Subagent,
 		})
 	}
 }
@@ -183,7 +183,7 @@ func (st *step) withdrawPermits(agent string) {
 	for _, p := range st.Permits {
 		if p.Params.ID == agent && !st.isCheck(p.Params.Request) {
 			st.takePermit(p.ID)
-			st.decidePermit(p, bridge.Deny, "withdrawn", "the turn is over")
+			st.decidePermit(p, bridge.Deny, contract.ByWithdrawn, "the turn is over")
 		}
 	}
 }
@@ -221,7 +221,7 @@ func action(tool string, input []byte) string {
 // told says whether the faces hear of it: of denials, and of what a rule or a grant
 // allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
 func (f Judged) told() bool {
-	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == byHuman)
+	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == contract.Human)
 }
 
 // judged tells of a tool call that was decided already.

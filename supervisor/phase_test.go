@@ -141,6 +141,43 @@ func TestWhatIsLeftHalfDone(t *testing.T) {
 	p.contains("what is half done", r.HalfDone[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s", "step 1 of the plan: install")
 }
 
+// TestWhatAnEndLeftHalfDone: what an agent was at when its process ended is told of until it
+// does another thing, whatever ended it. An older life was told nothing of it.
+func TestWhatAnEndLeftHalfDone(t *testing.T) {
+	const at = "was at Bash `npm install` when its process ended"
+	for name, c := range map[string]struct {
+		rules int
+		end   func(p *play, id string)
+		want  string
+	}{
+		"a crash":        {rulesOfLeave, (*play).dies, at},
+		"a crash before": {rulesOfHands, (*play).dies, ""},
+		"the bridge":     {rulesOfLeave, func(p *play, _ string) { p.do(BridgeLost{Message: "gone"}) }, at},
+		"it is back":     {rulesOfLeave, func(p *play, id string) { p.rebirth(id, bridge.FateBegun) }, at},
+		"it was back":    {rulesOfHands, func(p *play, id string) { p.rebirth(id, bridge.FateBegun) }, "was in the middle of a turn"},
+		"another thing": {rulesOfLeave, func(p *play, id string) {
+			p.rebirth(id, bridge.FateBegun)
+			p.happen(id, bridge.ToolUse{Tool: "Read", ToolUse: "t2", Input: json.RawMessage(`{"file_path":"a"}`)})
+		}, "was at Read `a` for"},
+		"a halt": {rulesOfLeave, func(p *play, id string) {
+			p.command(contract.Halt{})
+			p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnLost})
+			p.ends(id)
+		}, at},
+	} {
+		p := begin(t, nil)
+		p.s.Options.Rules = c.rules
+		id := p.summon("work")
+		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: json.RawMessage(`{"command":"npm install"}`)})
+		c.end(p, id)
+		p.command(contract.Cancel{})
+		r, _ := p.finished()
+		if got := strings.Join(r.HalfDone, "\n"); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // TestOverridesInEveryState: each is either done or refused with a reason, and none
 // leaves the run where nobody knows what is next.
 func TestOverridesInEveryState(t *testing.T) {

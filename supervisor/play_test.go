@@ -147,7 +147,7 @@ func (p *play) summon(brief string) string {
 // command gives a human's command and says whether it was accepted.
 func (p *play) command(b contract.CommandBody) (bool, string) {
 	p.t.Helper()
-	for _, e := range p.do(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}) {
+	for _, e := range p.do(p.s.exactly(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: b}})) {
 		if em, ok := e.(Emit); ok {
 			switch b := em.Event.Body.(type) {
 			case contract.Accepted:

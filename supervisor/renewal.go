@@ -33,16 +33,16 @@ const maxShort = 3
 
 // Ruling is a decision as the ledger keeps it: what the next Arbiter must stand by.
 type Ruling struct {
-	At           time.Time
-	Decision     string
-	To, Mode     string
-	Reason, Said string
-	Source       string
+	At       time.Time
+	Decision string
+	To, Mode string
+	Reason   string
+	Source   string
 }
 
 const (
 	rulingsKept = 200
-	rulingSaid  = 300 // bytes of what was said
+	rulingSaid  = 300 // bytes of its reason
 )
 
 // enter puts a decision into the ledger.
@@ -55,7 +55,7 @@ func (st *step) enter(v verdict.Arbiter, source string) {
 		st.RuledSince++
 	}
 	st.Rulings = append(slices.Clone(keep), Ruling{
-		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: headOf(v.Reason, rulingSaid), Said: headOf(v.Message, rulingSaid), Source: source,
+		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: headOf(v.Reason, rulingSaid), Source: source,
 	})
 }
 

@@ -219,7 +219,7 @@ func (st *step) askAgain() {
 		st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
 	}
 	if !st.HumanPresent {
-		st.denyPermits("nobody", "no human is present to allow it")
+		st.denyPermits(contract.ByNobody, "no human is present to allow it")
 		st.answerAlone()
 	}
 }

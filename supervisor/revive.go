@@ -48,6 +48,12 @@ func (st *step) emptied(a *Agent) {
 	}
 }
 
+// refusedByNobody takes back what the CLI tells a model when the pipe to us breaks before
+// its process ends: a permission stream that closed, and from then on for every tool that
+// "the user doesn't want to take this action" (observed with CLI 2.1.329).
+const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the user is said not to want: nobody refused them, " +
+	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is asked then. "
+
 // What a message's fate means for the talk, the strongest last.
 const (
 	heard = iota // nothing to take up
@@ -113,7 +119,11 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 			st.tell(id, KindRetry, cutOffByHuman)
 			break
 		}
-		st.tell(id, KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. Then go on with the last message and end the turn with your verdict.")
+		text := "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "
+		if st.Options.Rules >= rulesOfLeave {
+			text += refusedByNobody
+		}
+		st.tell(id, KindRetry, text+"Then go on with the last message and end the turn with your verdict.")
 	case state == unanswered && back:
 		st.tell(id, KindRetry, cutOffByHuman)
 	case state == unanswered:

@@ -49,8 +49,8 @@ const (
 	ofWord    = "word/" // the kind of an Orchestrator's verdict
 )
 
-// MethodOf is that of a command.
-func MethodOf(c contract.CommandBody) Method {
+// methodOf is that of a command.
+func methodOf(c contract.CommandBody) Method {
 	switch c.(type) {
 	case nil:
 		return ""
@@ -60,8 +60,8 @@ func MethodOf(c contract.CommandBody) Method {
 	return Method(ofCommand + c.CommandType())
 }
 
-// ToolMethod is that of a call of one of our own tools.
-func ToolMethod(tool string) Method { return Method(ofTool + tool) }
+// toolMethod is that of a call of one of our own tools.
+func toolMethod(tool string) Method { return Method(ofTool + tool) }
 
 // rights is the whole table: what is not in it is denied. Nobody but a human answers a
 // permission request, and nobody but a human commands.
@@ -108,11 +108,11 @@ func rightsOf(lists ...[]Method) map[Method]bool {
 	return may
 }
 
-// May says whether somebody may do something. Who or what is unknown may not.
-func May(who Party, what Method) bool { return rights[who][what] }
+// may says whether somebody may do something. Who or what is unknown may not.
+func may(who Party, what Method) bool { return rights[who][what] }
 
-// PartyBy is the party of a human by the channel of a command; empty for any other channel.
-func PartyBy(channel string) Party {
+// partyBy is the party of a human by the channel of a command; empty for any other channel.
+func partyBy(channel string) Party {
 	switch channel {
 	case ChannelStdin:
 		return HumanStdin
@@ -168,7 +168,7 @@ func (s *State) mayWrite(from, to string) bool {
 			return false
 		}
 	}
-	return May(s.partyNamed(from), what)
+	return may(s.partyNamed(from), what)
 }
 
 // barred answers a command of somebody who may not give it, and says whether it did.
@@ -176,11 +176,11 @@ func (st *step) barred(f Commanded) bool {
 	if st.Options.Rules < rulesOfHands {
 		return false
 	}
-	who, what := PartyBy(f.Channel), MethodOf(f.Command.Body)
+	who, what := partyBy(f.Channel), methodOf(f.Command.Body)
 	switch {
 	case who == nobody && what == malformed:
 		return false // it is rejected, with what is wrong with it
-	case !May(who, what):
+	case !may(who, what):
 		st.reject(f.Command.Ref, "%s is taken from stdin, the screen and the control socket only", what)
 		return true
 	}
@@ -189,7 +189,7 @@ func (st *step) barred(f Commanded) bool {
 
 // approves says whether an answer to a permission request is a human's.
 func (st *step) approves(channel string) bool {
-	return st.Options.Rules < rulesOfHands || May(PartyBy(channel), MethodApprove)
+	return st.Options.Rules < rulesOfHands || may(partyBy(channel), MethodApprove)
 }
 
 // mayNot says to a model that a tool is not for it.
@@ -207,6 +207,11 @@ func (s *State) exactly(f Fact) Fact {
 	if !ok {
 		return f
 	}
+	switch c.Command.Body.(type) {
+	case contract.Kill, contract.Reset:
+		c.Doings = s.doings()
+		return c
+	}
 	answer, ok := c.Command.Body.(contract.Permit)
 	if !ok || answer.Action != "" {
 		return f
@@ -223,7 +228,7 @@ func (s *State) exactly(f Fact) Fact {
 
 // mayRule says why an agent's verdict is not for it to give; nil: it is.
 func (st *step) mayRule(a *Agent, of, what string) error {
-	if st.Options.Rules < rulesOfHands || May(partyOf(a, ""), Method(of+what)) {
+	if st.Options.Rules < rulesOfHands || may(partyOf(a, ""), Method(of+what)) {
 		return nil
 	}
 	return &verdict.Problem{Text: fmt.Sprintf("%s is not for you to decide. Give your verdict again.", what)}

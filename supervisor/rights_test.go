@@ -70,7 +70,7 @@ func everyMethod(t *testing.T) []Method {
 	for _, b := range commandBodies {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", b), "contract.")
 		bodies[name] = b
-		list = append(list, MethodOf(b))
+		list = append(list, methodOf(b))
 	}
 	for name := range receivers(t, "contract", "CommandType") {
 		if bodies[name] == nil {
@@ -78,7 +78,7 @@ func everyMethod(t *testing.T) []Method {
 		}
 	}
 	for _, tool := range append(slices.Clone(arbiterTools()), orchestratorTools()...) {
-		list = append(list, ToolMethod(tool.Name))
+		list = append(list, toolMethod(tool.Name))
 	}
 	for of, schema := range map[string]string{ofVerdict: string(verdict.ArbiterSchema()), ofWord: string(verdict.OrchestratorSchema())} {
 		for _, name := range enumOf(t, schema, map[string]string{ofVerdict: "decision", ofWord: "kind"}[of]) {
@@ -104,7 +104,7 @@ func TestRights(t *testing.T) {
 		}
 		methods = append(methods, Method(fields[0]))
 		for i, who := range parties {
-			if want := fields[i+1] == "x"; May(who, Method(fields[0])) != want {
+			if want := fields[i+1] == "x"; may(who, Method(fields[0])) != want {
 				t.Errorf("%s, %s: %t, want %t", who, fields[0], !want, want)
 			}
 			cases++
@@ -133,7 +133,7 @@ func TestRights(t *testing.T) {
 func TestNobodyMayAnything(t *testing.T) {
 	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
 		for _, who := range []Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
-			if May(who, what) {
+			if may(who, what) {
 				t.Errorf("%q may %q", who, what)
 			}
 		}
@@ -141,13 +141,13 @@ func TestNobodyMayAnything(t *testing.T) {
 			continue
 		}
 		for _, who := range parties {
-			if May(who, what) {
+			if may(who, what) {
 				t.Errorf("%s may %q", who, what)
 			}
 		}
 	}
-	if MethodOf(nil) != "" {
-		t.Errorf("no command at all is %q", MethodOf(nil))
+	if methodOf(nil) != "" {
+		t.Errorf("no command at all is %q", methodOf(nil))
 	}
 }
 
@@ -162,7 +162,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			p.do(asked(p, one, "p1", "ask"))
 			before := fingerprint(t, &p.s)
 			out := p.do(Commanded{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
-			if PartyBy(channel) != "" {
+			if partyBy(channel) != "" {
 				if refused(out, "is taken from stdin") {
 					t.Errorf("%T by %q is not heard", b, channel)
 				}
@@ -211,7 +211,7 @@ func TestToolsNeedTheRole(t *testing.T) {
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"one"}]}`)
 			before := fingerprint(t, &p.s)
 			out := p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef, Tool: tool, Input: []byte(input), Subagent: caller.subagent}})
-			may := May(caller.who, ToolMethod(tool))
+			may := may(caller.who, toolMethod(tool))
 			answer := answerIn(t, out)
 			if denied := strings.Contains(answer.Text, "has no tool") || strings.Contains(answer.Text, "may not call"); denied == may || denied && !answer.IsError {
 				t.Errorf("%s calls %q: %+v", caller.who, tool, answer)

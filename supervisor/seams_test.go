@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -50,5 +52,102 @@ func TestNothingAfterTheResult(t *testing.T) {
 	}
 	if n := len(effects[Emit](p)); n > 0 {
 		t.Errorf("told %d events: %+v", n, effects[Emit](p))
+	}
+}
+
+// TestWhatNobodyRefused: a process that was cut off is told that what its broken pipe refused
+// was nobody's word. An older life was not.
+func TestWhatNobodyRefused(t *testing.T) {
+	for rules, want := range map[int]bool{rulesOfLeave: true, rulesOfHands: false} {
+		p := begin(t, nil)
+		p.s.Options.Rules = rules
+		one := p.summon("build it")
+		p.do(asked(p, one, "p1", "ask"))
+		p.do(PermissionWithdrawn{Request: "p1"})
+		p.rebirth(one, bridge.FateBegun)
+		p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "end the turn with your verdict")
+		if strings.Contains(p.lastSent(one), "nobody refused them") != want {
+			t.Errorf("rules %d: %s", rules, p.lastSent(one))
+		}
+		p.do(asked(p, one, "p2", "ask"))
+		if len(p.s.Permits) != 1 || p.s.Permits[0].ID != "p2" {
+			t.Errorf("rules %d: it is not asked again: %+v", rules, p.s.Permits)
+		}
+	}
+}
+
+// TestWhoeverIsLetGoEnds: the end of an agent is told when it is let go, also where its own
+// process had ended before: for a takeover, or by a crash.
+func TestWhoeverIsLetGoEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(p *play)
+		after  func(p *play)
+	}{
+		"none, in a takeover that looks": {func(p *play) { p.take("orch-1", TakenLooking) }, func(*play) {}},
+		"a terminal's":                   {func(p *play) { p.take("orch-1", TakenOpen) }, func(p *play) { p.ends("orch-1") }},
+		"none after a crash":             {func(p *play) { p.dies("orch-1") }, func(*play) {}},
+		"its own":                        {func(*play) {}, func(p *play) { p.ends("orch-1") }},
+	} {
+		for _, rules := range []int{rulesOfLeave, rulesOfHands} {
+			p := working(t)
+			p.s.Options.Rules = rules
+			c.before(p)
+			p.out = nil
+			p.command(contract.Kill{ID: "orch-1"})
+			c.after(p)
+			ends, want := told[contract.Done](p), 1
+			if rules < rulesOfLeave && strings.HasPrefix(name, "none") {
+				want = 0
+			}
+			if len(ends) != want || want == 1 && ends[0].Reason != "killed by the human" {
+				t.Errorf("%s, rules %d: %+v", name, rules, ends)
+			}
+		}
+	}
+}
+
+// TestWhoWaitsInLine: of the documents that wait for a successor none is forgotten, but the
+// line is no longer than what is remembered, and nobody in it keeps others from being summoned.
+func TestWhoWaitsInLine(t *testing.T) {
+	for _, waiting := range []int{2, recordsKept + 10} {
+		p := begin(t, func(o *Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
+		leave := func(id string) {
+			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
+			p.ends(id)
+		}
+		spare := p.summon("the first") // whose document nobody waits for
+		leave(spare)
+		another := func() string { // in its place
+			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {
+				t.Fatal(a.Text)
+			}
+			p.spawned(orchID(p.s.Summoned))
+			return orchID(p.s.Summoned)
+		}
+		var line []string
+		for range waiting {
+			id := another()
+			p.verdict(id, report("handoff", "I am full.", true))
+			leave(id)
+			line = append(line, id)
+			spare = another()
+			leave(spare)
+		}
+		for range namesKept + 5 {
+			spare = another()
+			leave(spare)
+		}
+		kept := line[:min(waiting, recordsKept)]
+		if diff := cmp.Diff(kept, p.s.Handoffs); diff != "" {
+			t.Errorf("%d wait:\n%s", waiting, diff)
+		}
+		for _, id := range kept {
+			heir := p.summon("go on")
+			if p.agent(heir).Predecessor != id || !strings.Contains(p.sentTo(heir), "the second half") {
+				t.Fatalf("%s succeeds %s with\n%s", heir, p.agent(heir).Predecessor, p.sentTo(heir))
+			}
+			leave(heir)
+		}
+		p.summon("after all of them")
 	}
 }

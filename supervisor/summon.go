@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,28 +15,16 @@ import (
 // summon starts an Orchestrator. It returns the reason when it must not; if
 // the reason is a limit of the run, the run is ending when it returns.
 func (st *step) summon(brief, mode, successorOf, by string) string {
-	if strings.TrimSpace(brief) == "" {
+	_, known := st.modeNamed(mode)
+	old, problem := st.predecessor(&successorOf)
+	switch {
+	case strings.TrimSpace(brief) == "":
 		return "An Orchestrator needs a brief: what is wanted, where, and how it will be judged."
-	}
-	if mode != "" {
-		if _, ok := st.modeNamed(mode); !ok {
-			return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(st.modeNames(), ", "))
-		}
-	}
-	if successorOf == "" {
-		successorOf = st.bequest()
-	}
-	var old Agent
-	if successorOf != "" {
-		var ok bool
-		if old, ok = st.agent(successorOf); !ok || old.Role != RoleOrchestrator {
-			return fmt.Sprintf("successor_of names no Orchestrator: %q.", successorOf)
-		}
-		if old.Forgotten {
-			return fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into the brief.", successorOf)
-		}
-	}
-	if st.living() >= st.Options.MaxOrchestrators {
+	case mode != "" && !known:
+		return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(st.modeNames(), ", "))
+	case problem != "":
+		return problem
+	case st.living() >= st.Options.MaxOrchestrators:
 		return fmt.Sprintf("%d Orchestrators live already, which is the most (%s). Release one first.", st.living(), st.roll())
 	}
 	if problem := st.mayIterate(mode, by); problem != "" {
@@ -75,6 +64,22 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	st.selected(a.ID, mode, by)
 	st.forget()
 	return ""
+}
+
+// predecessor is whom an Orchestrator succeeds, if anybody; where nobody was named, whoever's
+// document waits for an heir.
+func (st *step) predecessor(id *string) (old Agent, problem string) {
+	if *id = cmp.Or(*id, st.bequest()); *id == "" {
+		return old, ""
+	}
+	old, ok := st.agent(*id)
+	switch {
+	case !ok || old.Role != RoleOrchestrator:
+		return old, fmt.Sprintf("successor_of names no Orchestrator: %q.", *id)
+	case old.Forgotten:
+		return old, fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into the brief.", *id)
+	}
+	return old, ""
 }
 
 // mayIterate says why no further Orchestrator may be summoned. A limit of the run ends it,

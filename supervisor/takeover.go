@@ -19,7 +19,6 @@ type Taken struct {
 	Stage   TakenStage
 	Serial  int                // of the survey that is awaited
 	Mark    *bridge.SurveyMark // how things stood when it began
-	Opened  time.Time          // zero: the terminal was never there
 	Why     string             // it ends, or ended
 	Release string             // why the agent is let go once it is given back
 	Trouble []string           // what could not be noted when it began
@@ -277,7 +276,6 @@ func (st *step) ptyOpened(f PTYOpened) {
 		st.untake(a.ID, takeoverFailed, f.Failed)
 	default:
 		t := a.retake()
-		t.Opened = st.at
 		if t.Stage == TakenOpening {
 			t.Stage = TakenOpen
 			st.emit(a.ID, contract.Takeover{State: takeoverOpen})

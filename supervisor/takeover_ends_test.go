@@ -107,8 +107,8 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	}
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != Ended || a.Goodbye != "succeeded by orch-2" {
-		t.Errorf("%s %q", a.Status, a.Goodbye)
+	if a := p.agent("orch-1"); a.Status != Ended || a.Goodbye != "succeeded by orch-2" || last[contract.Done](p).Reason != a.Goodbye {
+		t.Errorf("%s %q, %+v", a.Status, a.Goodbye, last[contract.Done](p))
 	}
 }
 

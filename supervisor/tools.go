@@ -104,7 +104,7 @@ func (st *step) toolCalled(f ToolCalled) {
 		return
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
-	if f.Params.Tool == "ask_predecessor" && May(partyOf(&a, f.Params.Subagent), ToolMethod(f.Params.Tool)) {
+	if f.Params.Tool == "ask_predecessor" && may(partyOf(&a, f.Params.Subagent), toolMethod(f.Params.Tool)) {
 		st.askPredecessor(f, a)
 		return
 	}
@@ -117,7 +117,7 @@ func (st *step) toolCalled(f ToolCalled) {
 }
 
 func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
-	if !May(partyOf(&a, p.Subagent), ToolMethod(p.Tool)) {
+	if !may(partyOf(&a, p.Subagent), toolMethod(p.Tool)) {
 		return "", st.mayNot(&a, p)
 	}
 	switch p.Tool {

@@ -10,8 +10,7 @@ import (
 // Distrust is a workspace that waits for the human to look at it. No agent is started
 // meanwhile.
 type Distrust struct {
-	Hash    string // of what is there now; empty: it cannot be told
-	Message string
+	Hash string // of what is there now; empty: it cannot be told
 }
 
 // What can be chosen about it, besides cancel.
@@ -43,7 +42,7 @@ func (st *step) distrusted(id string, f NotSpawned) {
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, []string{})
 		st.goWithout("nobody is present to look at it")
 	default:
-		st.Distrust = &Distrust{Hash: f.Trust, Message: f.Message}
+		st.Distrust = &Distrust{Hash: f.Trust}
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, st.trustOptions())
 	}
 }

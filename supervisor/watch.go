@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Watch is what the watchdog and the resource guard know of an agent.
@@ -143,10 +144,10 @@ func (st *step) guard(a *Agent, r bridge.ProbeResult) {
 		case x.is < x.limit:
 			if !slices.Contains(a.Watch.Warned, x.what) {
 				a.Watch.Warned = append(slices.Clip(a.Watch.Warned), x.what)
-				st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s uses %s of %s %s%s", a.Name, Size(x.is), Size(x.limit), x.what, inFile(x.path))})
+				st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s uses %s of %s %s%s", a.Name, words.Size(x.is), words.Size(x.limit), x.what, inFile(x.path))})
 			}
 		default:
-			reason := fmt.Sprintf("%s of %s, at most %s%s", Size(x.is), x.what, Size(x.limit), inFile(x.path))
+			reason := fmt.Sprintf("%s of %s, at most %s%s", words.Size(x.is), x.what, words.Size(x.limit), inFile(x.path))
 			st.emit(a.ID, contract.Notice{Text: a.Name + " is started again: " + reason})
 			st.relaunch(a.ID, restart.Resource, reason)
 			return
@@ -168,20 +169,6 @@ func inFile(path string) string {
 		return ""
 	}
 	return " (" + path + ")"
-}
-
-// Size is a number of bytes for people.
-func Size(n int64) string {
-	const unit = 1 << 10
-	f, names := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	i := 0
-	for ; f >= unit && i < len(names)-1; i++ {
-		f /= unit
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, names[i])
 }
 
 // woke begins the watch anew after the machine slept.

@@ -131,11 +131,11 @@ const checkSlack = 3 * time.Minute
 // the bridge run it.
 func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
 	f := Checked{Serial: e.Serial, Number: e.Number, Request: e.Request}
-	defer func() {
-		if f.Serial != 0 {
+	defer func(dropped context.Context) {
+		if f.Serial != 0 && dropped.Err() == nil {
 			l.Put(f)
 		}
-	}()
+	}(ctx)
 	if l.redact != nil && strings.Contains(e.Params.Command, mask.Start) {
 		f.Failed = "its command held a secret, which was masked: have it read from a file or the environment"
 		return

@@ -86,7 +86,6 @@ type naiveRecord struct {
 	Parent         string   `json:"parentUuid"`
 	Logical        string   `json:"logicalParentUuid"`
 	Timestamp      string   `json:"timestamp"`
-	Agent          string   `json:"agentId"`
 	Sidechain      bool     `json:"isSidechain"`
 	Meta           bool     `json:"isMeta"`
 	CompactSummary bool     `json:"isCompactSummary"`
@@ -95,7 +94,6 @@ type naiveRecord struct {
 	Merged         []string `json:"mergedSendUuids"`
 	Message        *struct {
 		ID         string          `json:"id"`
-		Role       string          `json:"role"`
 		Model      string          `json:"model"`
 		StopReason string          `json:"stop_reason"`
 		Content    json.RawMessage `json:"content"`
@@ -112,11 +110,6 @@ type naiveRecord struct {
 		ToolUseID  string          `json:"toolUseID"`
 		Data       json.RawMessage `json:"data"`
 	} `json:"attachment"`
-	Compact *struct {
-		Trigger    string `json:"trigger"`
-		PreTokens  int    `json:"preTokens"`
-		PostTokens int    `json:"postTokens"`
-	} `json:"compactMetadata"`
 }
 
 // BenchmarkDecode makes records of lines; x-encoding/json is how many times as long

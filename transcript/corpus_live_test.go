@@ -125,7 +125,7 @@ actors:
 	l.agrees("after a compaction in mid-turn")
 	l.say("/compact")
 	newest, err := transcript.ReadNewest(l.path())
-	if err != nil || newest.Found || !newest.Compacted || newest.PostTokens <= 0 {
+	if err != nil || newest.Found || !newest.Compacted {
 		t.Errorf("right after a compaction: %+v, %v", newest, err)
 	}
 	l.say("go on")

@@ -52,18 +52,27 @@ func corpusLines(t testing.TB) [][]byte {
 	return lines
 }
 
+// beside are types of records that are known to stand beside the conversation.
+var beside = map[string]bool{
+	"queue-operation": true, "cost-state": true, "last-prompt": true, "mode": true, "permission-mode": true, "atis-latch": true,
+	"tools-used": true, "custom-title": true, "agent-name": true, "ai-title": true, "summary": true, "file-history-snapshot": true,
+	"api-request": true, "api-request-shape": true, "api-request-blob": true, "pr-link": true, "fork-pointer": true, "progress": true,
+}
+
 // What the real CLI writes is understood, to the last type.
 func TestCorpus(t *testing.T) {
 	unknown, kinds := map[string]int{}, map[string]int{}
 	for _, line := range corpusLines(t) {
-		records, whole := Decode(line)
+		records, whole := decode(line)
 		if !whole || len(records) != 1 {
 			t.Errorf("whole %v, %d records: %.200s", whole, len(records), line)
 			continue
 		}
 		switch r := records[0].(type) {
-		case *Unknown:
-			unknown[r.Type]++
+		case *Other:
+			if !beside[r.Type] {
+				unknown[r.Type]++
+			}
 			if r.Err != nil {
 				t.Errorf("%v: %.200s", r.Err, line)
 			}
@@ -73,7 +82,7 @@ func TestCorpus(t *testing.T) {
 			if r.CompactSummary {
 				kinds["compact summary"]++
 			}
-			if r.Message.Role != "user" || len(r.Message.Blocks()) == 0 {
+			if len(r.Message.Blocks()) == 0 {
 				t.Errorf("user's message: %+v", r.Message)
 			}
 		case *Assistant:

@@ -22,7 +22,7 @@ type Decoder struct {
 // says that the line was as it should be.
 //
 // Nothing here is an error of the stream: a record that cannot be understood is
-// Unknown.
+// an Other.
 func (d *Decoder) Decode(line []byte) (records []Record, whole bool) {
 	line = bytes.Trim(line, " \t\r\n")
 	if len(line) == 0 {
@@ -42,12 +42,6 @@ func (d *Decoder) Decode(line []byte) (records []Record, whole bool) {
 	}
 	d.salvage(line)
 	return d.records, false
-}
-
-// Decode is Decoder.Decode for a single line.
-func Decode(line []byte) (records []Record, whole bool) {
-	var d Decoder
-	return d.Decode(line)
 }
 
 // beginnings of a record, where one is looked for in a damaged line.
@@ -94,14 +88,6 @@ func nextBeginning(line []byte) int {
 	}
 }
 
-// unlinked are types of records that stand beside the conversation.
-var unlinked = map[string]bool{
-	"last-prompt": true, "mode": true, "permission-mode": true, "atis-latch": true, "tools-used": true,
-	"custom-title": true, "agent-name": true, "ai-title": true, "summary": true, "file-history-snapshot": true,
-	"api-request": true, "api-request-shape": true, "api-request-blob": true, "pr-link": true, "fork-pointer": true,
-	"progress": true,
-}
-
 // record makes the record of fields that were found.
 func (d *Decoder) record(f *fields) Record {
 	r := reader{names: d}
@@ -115,19 +101,12 @@ func (d *Decoder) record(f *fields) Record {
 	case "attachment":
 		rec = d.attachment(&r, f, head)
 	case "system":
-		rec = d.system(&r, f, head)
-	case "queue-operation":
-		rec = &QueueOperation{Header: head, Operation: r.name("operation", f.operation), Content: f.content}
-	case "cost-state":
-		rec = &CostState{Header: head, TotalCostUSD: r.number("totalCostUSD", f.cost), ModelUsage: f.modelUsage}
+		rec = &System{Header: head, Subtype: r.name("subtype", f.subtype)}
 	default:
-		if !unlinked[head.Type] {
-			return &Unknown{Header: head, Raw: f.raw, Err: r.err}
-		}
-		rec = &Unlinked{Header: head, Raw: f.raw}
+		return &Other{Header: head, Err: r.err}
 	}
 	if r.err != nil {
-		return &Unknown{Header: head, Raw: f.raw, Err: r.err, Partial: rec}
+		return &Other{Header: head, Err: r.err, Partial: rec}
 	}
 	return rec
 }
@@ -140,7 +119,6 @@ func (d *Decoder) head(r *reader, f *fields) Header {
 		Parent:    r.text("parentUuid", f.parent),
 		Logical:   r.text("logicalParentUuid", f.logical),
 		Timestamp: r.text("timestamp", f.timestamp),
-		Agent:     r.name("agentId", f.agent),
 		Sidechain: r.boolean("isSidechain", f.sidechain),
 	}
 }
@@ -165,7 +143,7 @@ func (d *Decoder) user(r *reader, f *fields, head Header) *User {
 func (d *Decoder) message(r *reader, f *fields, answer bool) Message {
 	m := &f.message
 	r.object("message", m.raw)
-	msg := Message{Role: r.name("message.role", m.role), Content: m.content}
+	msg := Message{Content: m.content}
 	if !answer {
 		return msg
 	}
@@ -192,21 +170,6 @@ func (d *Decoder) attachment(r *reader, f *fields, head Header) *Attachment {
 		ToolUseID:  r.text("attachment.toolUseID", a.toolUse),
 		Data:       a.data,
 	}
-}
-
-func (d *Decoder) system(r *reader, f *fields, head Header) *System {
-	s := &System{Header: head, Subtype: r.name("subtype", f.subtype)}
-	if s.Subtype != "compact_boundary" {
-		return s
-	}
-	c := &f.compact
-	r.object("compactMetadata", c.raw)
-	s.Compact = &Compaction{
-		Trigger:    r.name("compactMetadata.trigger", c.trigger),
-		PreTokens:  r.integer("compactMetadata.preTokens", c.pre),
-		PostTokens: r.integer("compactMetadata.postTokens", c.post),
-	}
-	return s
 }
 
 // intern returns the string that raw holds, the one that was made before if it

@@ -6,25 +6,20 @@ import "github.com/arbiter-cli/arbiter/transcript/jsonl"
 // over the line, in whatever order they stand. Of a field that stands twice the
 // last counts, as with the CLI.
 type fields struct {
-	raw                                                        []byte
-	typ, subtype, session, uuid, parent, logical, timestamp    []byte
-	agent, sidechain, meta, compactSummary, apiError           []byte
-	promptSource, merged, operation, content, cost, modelUsage []byte
-	message                                                    messageFields
-	attachment                                                 attachmentFields
-	compact                                                    compactFields
+	typ, subtype, session, uuid, parent, logical, timestamp         []byte
+	sidechain, meta, compactSummary, apiError, promptSource, merged []byte
+	message                                                         messageFields
+	attachment                                                      attachmentFields
 }
 
 type messageFields struct {
-	raw, id, role, model, stop, content []byte
-	usage                               usageFields
+	raw, id, model, stop, content []byte
+	usage                         usageFields
 }
 
 type usageFields struct{ raw, input, read, creation, output []byte }
 
 type attachmentFields struct{ raw, typ, source, toolUse, data []byte }
-
-type compactFields struct{ raw, trigger, pre, post []byte }
 
 // scan takes the object that data begins with, and returns where it ends, -1 if
 // there is none.
@@ -46,8 +41,6 @@ func (f *fields) scan(data []byte) int {
 			f.logical = s.Value()
 		case "timestamp":
 			f.timestamp = s.Value()
-		case "agentId":
-			f.agent = s.Value()
 		case "isSidechain":
 			f.sidechain = s.Value()
 		case "isMeta":
@@ -60,20 +53,10 @@ func (f *fields) scan(data []byte) int {
 			f.promptSource = s.Value()
 		case "mergedSendUuids":
 			f.merged = s.Value()
-		case "operation":
-			f.operation = s.Value()
-		case "content":
-			f.content = s.Value()
-		case "totalCostUSD":
-			f.cost = s.Value()
-		case "modelUsage":
-			f.modelUsage = s.Value()
 		case "message":
 			f.message.scan(&s)
 		case "attachment":
 			f.attachment.scan(&s)
-		case "compactMetadata":
-			f.compact.scan(&s)
 		default:
 			s.Value()
 		}
@@ -81,7 +64,6 @@ func (f *fields) scan(data []byte) int {
 	if s.Bad {
 		return -1
 	}
-	f.raw = data[:s.At]
 	return s.At
 }
 
@@ -96,8 +78,6 @@ func (m *messageFields) scan(s *jsonl.Scanner) {
 		switch string(key) {
 		case "id":
 			m.id = s.Value()
-		case "role":
-			m.role = s.Value()
 		case "model":
 			m.model = s.Value()
 		case "stop_reason":
@@ -159,26 +139,4 @@ func (a *attachmentFields) scan(s *jsonl.Scanner) {
 		}
 	}
 	a.raw = s.Data[from:s.At]
-}
-
-func (c *compactFields) scan(s *jsonl.Scanner) {
-	*c = compactFields{}
-	from := s.At
-	if !s.Opens() {
-		c.raw = s.Value()
-		return
-	}
-	for key, ok := s.First(); ok; key, ok = s.Next() {
-		switch string(key) {
-		case "trigger":
-			c.trigger = s.Value()
-		case "preTokens":
-			c.pre = s.Value()
-		case "postTokens":
-			c.post = s.Value()
-		default:
-			s.Value()
-		}
-	}
-	c.raw = s.Data[from:s.At]
 }

@@ -56,19 +56,8 @@ func (r *reader) integer(field string, raw []byte) (n int) {
 	if jsonl.IsNull(raw) {
 		return 0
 	}
-	for i, b := range raw {
-		if b < '0' || b > '9' || i == 15 || i == 1 && n == 0 {
-			n = 0 // a sign, an exponent, a word
-			r.fail(field, json.Unmarshal(raw, &n))
-			return n
-		}
-		n = n*10 + int(b-'0')
-	}
-	return n
-}
-
-func (r *reader) number(field string, raw []byte) (n float64) {
-	if !jsonl.IsNull(raw) {
+	n, plain := jsonl.Natural(raw)
+	if !plain { // a sign, an exponent, a word
 		r.fail(field, json.Unmarshal(raw, &n))
 	}
 	return n

@@ -83,9 +83,7 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return Digest{}, fmt.Errorf("read transcript again: %w", err)
 	}
-	var stats Stats
-	err = eachRecord(ctx, f, func(rec Record) {
-		rec = readable(rec)
+	damaged, err := eachRecord(ctx, f, func(rec Record) {
 		head := rec.Head()
 		n := h.byUUID[head.UUID]
 		switch {
@@ -98,13 +96,13 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 		default:
 			main.results(rec) // of tools side by side only one is on the branch
 		}
-	}, &stats)
+	})
 	if err != nil {
 		return Digest{}, err
 	}
 	d := Digest{Said: main.said}
-	if stats.Damaged > 0 {
-		d.Trouble = append(d.Trouble, fmt.Sprintf("%d damaged lines in the transcript", stats.Damaged))
+	if damaged > 0 {
+		d.Trouble = append(d.Trouble, fmt.Sprintf("%d damaged lines in the transcript", damaged))
 	}
 	all := append(d.subagents(ctx, path, h.session, limits), inline)
 	for _, s := range all {

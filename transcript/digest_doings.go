@@ -47,14 +47,12 @@ func (d *doings) readSubagent(ctx context.Context, path, session, since string, 
 		return 0, err
 	}
 	defer f.Close()
-	var stats Stats
-	err = eachRecord(ctx, f, func(rec Record) {
-		if rec = readable(rec); rec.Head().of(session) && rec.Head().Timestamp >= since {
+	return eachRecord(ctx, f, func(rec Record) {
+		if rec.Head().of(session) && rec.Head().Timestamp >= since {
 			d.add(rec, false)
 			also(rec)
 		}
-	}, &stats)
-	return stats.Damaged, err
+	})
 }
 
 // add takes a record of the thread; speaks says that its words count.

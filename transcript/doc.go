@@ -1,7 +1,7 @@
 // Package transcript reads the files in which the Claude Code CLI keeps its
 // sessions: <configuration>/projects/<directory>/<session>.jsonl. They are
 // evidence, never the record: the format is undocumented and can change any day,
-// so whatever is not understood is counted and passed over.
+// so whatever is not understood is passed over.
 //
 // # What such a file is (observed with CLI 2.1.329)
 //

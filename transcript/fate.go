@@ -30,17 +30,17 @@ type Fate struct {
 // ReadFates reads what became of messages, by the ids they were sent under, in
 // the order of ids. No process may be writing the transcript. An error means that
 // the file could not be read at all; damage inside of it is no error.
-func ReadFates(ctx context.Context, path string, ids []string) ([]Fate, Stats, error) {
+func ReadFates(ctx context.Context, path string, ids []string) ([]Fate, error) {
 	f, err := open(path)
 	if err != nil {
-		return nil, Stats{}, err
+		return nil, err
 	}
 	defer f.Close()
 	h := newHistory(strings.TrimSuffix(filepath.Base(path), extension))
 	if err := h.read(ctx, f); err != nil {
-		return nil, h.stats, err
+		return nil, err
 	}
-	return h.fates(ids), h.stats, nil
+	return h.fates(ids), nil
 }
 
 func (h *history) fates(ids []string) []Fate {

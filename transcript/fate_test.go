@@ -90,7 +90,7 @@ func fates(t *testing.T, content string, ids ...string) []string {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := ReadFates(context.Background(), path, ids)
+	got, err := ReadFates(context.Background(), path, ids)
 	if err != nil {
 		t.Fatal(err)
 	}

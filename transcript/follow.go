@@ -136,9 +136,7 @@ func (l *looker) catchUp(ctx context.Context) error {
 				return l.failed(err)
 			}
 		}
-		if err := l.read(ctx); err != nil {
-			return err
-		}
+		trouble := l.read(ctx)
 		info, err := os.Lstat(l.Path)
 		switch {
 		case err != nil:
@@ -146,10 +144,14 @@ func (l *looker) catchUp(ctx context.Context) error {
 			// one meanwhile.
 			return l.failed(err)
 		case !os.SameFile(l.info, info):
-			if err := l.read(ctx); err != nil { // what came between the last read and the replacement
-				return err
+			// What came between the last read and the replacement. It may be unreadable for
+			// good: a network file system takes away what another machine replaced.
+			if err := l.read(ctx); err != nil {
+				l.tell(err)
 			}
 			l.close()
+		case trouble != nil:
+			return trouble
 		case info.Size() < l.lines.Fed():
 			l.begin(Truncated, 0)
 		default:

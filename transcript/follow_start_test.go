@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,5 +170,33 @@ func appendTo(t testing.TB, path, text string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A file that can be read no more, because another machine replaced it, holds up nothing.
+func TestReplacedUnreadably(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.jsonl")
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	l := &looker{Follower: &Follower{Path: path, OnLine: func(f Followed) { got = append(got, string(f.Data)) },
+		OnTrouble: func(err error) { got = append(got, fmt.Sprint("trouble ", err != nil)) }}}
+	defer l.close()
+	write("a.jsonl", "one\n")
+	l.look(t.Context())
+	l.file.Close()
+	l.look(t.Context())
+	l.look(t.Context()) // told once
+	write("b.jsonl", "two\n")
+	if err := os.Rename(filepath.Join(dir, "b.jsonl"), path); err != nil {
+		t.Fatal(err)
+	}
+	l.look(t.Context())
+	if diff := cmp.Diff([]string{"one", "trouble true", "trouble false", "two"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -54,19 +54,9 @@ type node struct {
 	children, walked, live bool
 }
 
-// Stats counts what was met in a file.
-type Stats struct {
-	Records int // that were read
-	Unknown int // of them, of types that are not known
-	Odd     int // of them, with a field that is not as it should be
-	Damaged int // lines that were not one object each
-	Foreign int // records of other sessions
-}
-
 // history is the tree of a session's records.
 type history struct {
 	session string
-	stats   Stats
 	nodes   []*node
 	byUUID  map[string]*node
 	inputs  map[string]json.RawMessage // verdicts by tool use id
@@ -81,28 +71,29 @@ func newHistory(session string) *history {
 
 // read takes all records of r.
 func (h *history) read(ctx context.Context, r io.Reader) error {
-	return eachRecord(ctx, r, h.add, &h.stats)
+	_, err := eachRecord(ctx, r, h.add)
+	return err
 }
 
-// eachRecord calls yield with every record of r, in order. A record is good only
-// during the call. Damaged lines are counted.
-func eachRecord(ctx context.Context, r io.Reader, yield func(Record), stats *Stats) error {
+// eachRecord calls yield with every record of r, in order, as far as it could be read. A
+// record is good only during the call. Lines that were not one object each are counted.
+func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged int, err error) {
 	lines := jsonl.NewLineReader(ctxReader{ctx, r}, 0)
 	var d Decoder
 	for {
 		line, err := lines.NextOrLast()
 		if err == io.EOF {
-			return nil
+			return damaged, nil
 		}
 		if err != nil {
-			return fmt.Errorf("read transcript: %w", err)
+			return damaged, fmt.Errorf("read transcript: %w", err)
 		}
 		records, whole := d.Decode(line.Data)
 		if line.Oversize || !whole {
-			stats.Damaged++
+			damaged++
 		}
 		for _, rec := range records {
-			yield(rec)
+			yield(readable(rec))
 		}
 	}
 }
@@ -123,21 +114,8 @@ func (c ctxReader) Read(b []byte) (int, error) {
 // add takes one record. Of two with the same uuid the first counts, as with the
 // CLI. One with an odd field counts as far as it could be read.
 func (h *history) add(rec Record) {
-	h.stats.Records++
 	head := rec.Head()
-	if !head.of(h.session) {
-		h.stats.Foreign++
-		return
-	}
-	if u, ok := rec.(*Unknown); ok {
-		if u.Partial == nil {
-			h.stats.Unknown++
-			return
-		}
-		h.stats.Odd++
-		rec = u.Partial
-	}
-	if head.UUID == "" || head.Sidechain || h.byUUID[head.UUID] != nil {
+	if !head.of(h.session) || head.UUID == "" || head.Sidechain || h.byUUID[head.UUID] != nil {
 		return
 	}
 	n := &node{order: len(h.nodes), uuid: head.UUID, parent: head.Parent, time: head.Timestamp}

@@ -15,10 +15,8 @@ type Newest struct {
 	Sample Sample // if Found
 	Offset int64  // in the file, of the line it stands on, if Found
 	// Compacted: the context was compacted, and nothing was read since. There is
-	// no sample then; PostTokens is what the CLI said was left of the messages,
-	// without system prompt and tools, 0 if it did not say.
-	Compacted  bool
-	PostTokens int
+	// no sample then.
+	Compacted bool
 	// Looked is how many bytes were read. GaveUp: in the last MaxLook bytes there
 	// was neither a reading nor a compaction, and the file goes on before them.
 	Looked int64
@@ -88,8 +86,8 @@ func (s *newestScan) line(line []byte, at int64) {
 				s.found.Found, s.found.Sample, s.found.Offset, s.done = true, sample, at, true
 			}
 		case *System:
-			if r.Compact != nil {
-				s.found.Compacted, s.found.PostTokens, s.done = true, r.Compact.PostTokens, true
+			if r.Compacts() {
+				s.found.Compacted, s.done = true, true
 			}
 		}
 	}

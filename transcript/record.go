@@ -6,7 +6,7 @@ import (
 )
 
 // Record is one line's object, or one of several on a damaged line: User,
-// Assistant, Attachment, System, QueueOperation, CostState, Unlinked or Unknown.
+// Assistant, Attachment, System or Other.
 //
 // Strings are the record's own. Raw JSON in it refers to the line it was decoded
 // from, and is good only as long as that.
@@ -26,7 +26,6 @@ type Header struct {
 	Parent    string
 	Logical   string
 	Timestamp string // as written: RFC 3339 in UTC, with milliseconds
-	Agent     string // the subagent's id, in its own transcript
 	Sidechain bool   // of a subagent
 }
 
@@ -83,52 +82,24 @@ type Attachment struct {
 type System struct {
 	Header
 	Subtype string
-	Compact *Compaction // of subtype compact_boundary, nil in others
 }
 
-// Compaction is what is known of one. Tokens are messages only, without system
-// prompt and tools, 0 where it does not say.
-type Compaction struct {
-	Trigger    string // auto or manual
-	PreTokens  int
-	PostTokens int
-}
+// Compacts says that the context was compacted here.
+func (s *System) Compacts() bool { return s.Subtype == "compact_boundary" }
 
-// QueueOperation says that a message came into the CLI's queue or left it. It is
-// no proof that the model saw it.
-type QueueOperation struct {
+// Other is a record of a type that is of no interest here: most stand beside the
+// conversation, such as what came into the CLI's queue or the session's account. Or one
+// of the types above with a field that is not as it should be: then Err says which, and
+// Partial is the record with such fields left empty.
+type Other struct {
 	Header
-	Operation string
-	Content   json.RawMessage
-}
-
-// CostState is the session's account, which goes on after a resume.
-type CostState struct {
-	Header
-	TotalCostUSD float64
-	ModelUsage   json.RawMessage
-}
-
-// Unlinked is any other record of a known type that stands beside the
-// conversation.
-type Unlinked struct {
-	Header
-	Raw json.RawMessage
-}
-
-// Unknown is a record of a type that is not known, or one of a known type with a
-// field that is not as it should be: then Err says which, and Partial is the
-// record with such fields left empty.
-type Unknown struct {
-	Header
-	Raw     json.RawMessage
 	Err     error
-	Partial Record // nil if the type is not known
+	Partial Record // nil if the type is none of the above
 }
 
 // readable is a record as far as it could be read.
 func readable(r Record) Record {
-	if u, ok := r.(*Unknown); ok && u.Partial != nil {
+	if u, ok := r.(*Other); ok && u.Partial != nil {
 		return u.Partial
 	}
 	return r
@@ -138,7 +109,6 @@ func readable(r Record) Record {
 // content block.
 type Message struct {
 	ID         string
-	Role       string
 	Model      string
 	StopReason string
 	Usage      Usage           // of an assistant's

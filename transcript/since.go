@@ -48,9 +48,7 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	limits = limits.orDefaults()
 	session := strings.TrimSuffix(filepath.Base(path), extension)
 	main, inline := newDoings(limits), newDoings(limits)
-	var stats Stats
-	err = eachRecord(ctx, f, func(rec Record) {
-		rec = readable(rec)
+	damaged, err := eachRecord(ctx, f, func(rec Record) {
 		switch head := rec.Head(); {
 		case !head.of(session):
 		case head.Sidechain:
@@ -61,12 +59,12 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 			s.count(rec)
 			s.hear(rec, limits)
 		}
-	}, &stats)
+	})
 	if err != nil {
 		return Since{}, err
 	}
-	if stats.Damaged > 0 {
-		s.Trouble = append(s.Trouble, fmt.Sprintf("%d damaged lines in the transcript", stats.Damaged))
+	if damaged > 0 {
+		s.Trouble = append(s.Trouble, fmt.Sprintf("%d damaged lines in the transcript", damaged))
 	}
 	s.Said = main.said
 	d := Digest{}

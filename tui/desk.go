@@ -199,7 +199,7 @@ func (d *desk) refresh(news []contract.Event) {
 	d.ring()
 }
 
-// hear reacts to an event.
+// hear reacts to an event; to one that only narrates nothing does.
 func (d *desk) hear(e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Rejected:

@@ -172,7 +172,6 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // open takes the terminal and builds what is shown on it.
 func (f *Face) open() (err error) {
-	f.screen.notify = f.options.Notify
 	f.app.SetScreen(f.screen) // initialises it
 	if f.screen.failed != nil {
 		return fmt.Errorf("open the terminal: %w", f.screen.failed)
@@ -252,22 +251,12 @@ func (f *Face) Leave() { f.once.Do(func() { close(f.quit) }) }
 func (f *Face) take(t told) {
 	f.book.Add(t.at, t.e)
 	f.kin.Add(t.e)
-	if t.again || !newsworthy(t.e.Body) {
+	if t.again || contract.Narrates(t.e.Body) {
 		return
 	}
 	f.mu.Lock()
 	f.news = append(f.news, t.e)
 	f.mu.Unlock()
-}
-
-// newsworthy says whether the desk reacts to an event, beyond showing it.
-func newsworthy(b contract.Body) bool {
-	switch b.(type) {
-	case contract.Rejected, contract.Accepted, contract.Error, contract.Result, contract.Question, contract.PermissionRequest, contract.Session,
-		contract.State, contract.Turn:
-		return true
-	}
-	return false
 }
 
 // changed is the hint of the present run.

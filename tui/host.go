@@ -79,7 +79,6 @@ type Begin struct {
 // Outcome is how a life ended.
 type Outcome struct {
 	Exit contract.Exit
-	Run  string // its id
 	Text string // what a person should read of it, empty if all is said
 	// Unfinished names what did not end in time.
 	Unfinished []string

@@ -8,9 +8,9 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
 // maxInput is how much of the window the input takes at most.
@@ -169,7 +169,7 @@ func (d *desk) PasteHandler() func(string, func(tview.Primitive)) {
 		if d.f.screen.pastes != nil {
 			p, ok := d.f.screen.pastes.take()
 			if text = p.text; ok && text == "" && p.size > 0 {
-				d.flash("That text is too large (" + pages.Bytes(int64(p.size)) + "): save it to a file and name the file with @.")
+				d.flash("That text is too large (" + words.Bytes(p.size) + "): save it to a file and name the file with @.")
 			}
 		}
 		switch {

@@ -8,10 +8,10 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/composer"
 	"github.com/arbiter-cli/arbiter/tui/orders"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
 // offer is a list to choose from, over everything.
@@ -69,7 +69,7 @@ func (d *desk) offerDocuments(list []Document) {
 	d.word = flash{}
 	items := make([]composer.Item, 0, len(list))
 	for _, f := range list {
-		note := pages.Bytes(f.Bytes)
+		note := words.Bytes(f.Bytes)
 		if f.Title != "" {
 			note = sanitize.Line(f.Title, 60) + "  " + note
 		}

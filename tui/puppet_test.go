@@ -83,7 +83,7 @@ func (p *puppet) fold(f supervisor.Fact) {
 		case supervisor.Kill:
 			p.fold(supervisor.Happened{Event: bridge.Event{AgentRef: e.Agent, Body: bridge.Done{}}})
 		case supervisor.Finish:
-			p.outcome = Outcome{Exit: e.Exit, Run: puppetRun}
+			p.outcome = Outcome{Exit: e.Exit}
 			p.over = true
 			close(p.done)
 			return

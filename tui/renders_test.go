@@ -256,13 +256,9 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 			state.Permits[i].Params.ID = id
 		}
 		run.now.Store(state)
-		names := contract.EventNames()
+		events := contract.Events()
 		for range 8 {
-			line, err := contract.DecodeLine([]byte(`{"v":1,"seq":1,"time":"2026-03-14T09:26:53Z","id":"orch-1","event":"` + names[lies.IntN(len(names))] + `"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			body := reflect.New(reflect.TypeOf(line.Body)).Elem()
+			body := reflect.New(reflect.TypeOf(events[lies.IntN(len(events))])).Elem()
 			f.fill(body)
 			if tell != nil {
 				tell(time.Now(), contract.Event{ID: lies.pick("orch-1", "arbiter", "orch-2", f.text()), Body: body.Interface().(contract.Body)})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/composer"
-	"github.com/arbiter-cli/arbiter/tui/notify"
 )
 
 // terminal is the screen with what tview leaves out: whether it could be opened, and
@@ -18,7 +17,6 @@ type terminal struct {
 	failed error
 	pastes *guard // nil for a screen that is not the terminal's own, and so is
 	ear    *ear
-	notify notify.Options
 	title  string
 	wrote  func(sequence string) // of tests
 }

@@ -114,12 +114,7 @@ func (a *agent) notice(kind, text string) {
 func (r *reader) answer(f controlRequest) {
 	a := r.a
 	switch {
-	case a.judged(f):
-		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.judge(ctx, f.Request) })
-	case asksOfSettings(f):
-		a.holdSettings(f)
-	case f.Subtype == "hook_callback" && a.adviser != nil:
-		r.hook(f)
+	case f.Subtype == "hook_callback" && r.hooked(f):
 	case f.Subtype == "can_use_tool":
 		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.canUseTool(ctx, f.Request) })
 	case f.Subtype == "mcp_message" && a.tools != nil:
@@ -173,7 +168,7 @@ func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
 		return bridge.InterruptResult{}, err
 	}
 	var res bridge.InterruptResult
-	if !jsonl.IsNull(raw) { // CLIs before 2.1.300 answer without a payload
+	if !jsonl.IsNull(raw) { // one without a payload stopped all the same
 		if err := json.Unmarshal(raw, &res); err != nil {
 			return res, fmt.Errorf("read interrupt answer: %w", err)
 		}

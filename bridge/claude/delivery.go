@@ -4,7 +4,7 @@ import "github.com/arbiter-cli/arbiter/bridge"
 
 // Proofs of delivery, in the order they usually come: command_lifecycle started
 // at once, the replayed user message with the model's first output, the result
-// at the end. CLIs before 2.1.300 have the replay only.
+// at the end. The wire is no contract: with one of them gone the next still proves it.
 const (
 	proofLifecycle = "lifecycle"
 	proofReplay    = "replay"

@@ -258,7 +258,7 @@ out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user
 }
 
 func TestResultWithoutIDs(t *testing.T) {
-	s := fake(t, fakeGood) // as CLIs before 2.1.300 do
+	s := fake(t, fakeGood) // as a CLI did that had neither lifecycle nor ids
 	turn := s.turn(`out {"type":"user","isReplay":true,"uuid":"$U","message":{"role":"user","content":"x"}}
 out {"type":"result","subtype":"success","is_error":false,"result":"old","total_cost_usd":0.1}`)
 	if turn.Text != "old" {

@@ -112,7 +112,7 @@ func (f *follower) line(l transcript.Followed) {
 			}
 			f.fresh = append(f.fresh, development{sample: s})
 		case *transcript.System:
-			if rec.Compact != nil && head.UUID != "" {
+			if rec.Compacts() && head.UUID != "" {
 				f.fresh = append(f.fresh, development{compaction: head.UUID})
 			}
 		}

@@ -108,14 +108,9 @@ type (
 
 // block is a content block of a message.
 type block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"`
-	Content   json.RawMessage `json:"content"`
-	IsError   bool            `json:"is_error"`
+	Type, Text, ID, Name, ToolUseID string
+	Input, Content                  json.RawMessage
+	IsError                         bool
 }
 
 func (initFrame) isFrame()       {}
@@ -173,7 +168,7 @@ func decodeKind(kind string, r *fieldReader) frame {
 		return lifecycleFrame{UUID: r.str("command_uuid"), State: r.str("state"), SessionID: r.str("session_id")}
 	case "control_request":
 		// A copy: the request is answered while the reader goes on.
-		own := &fieldReader{obj: object{{"request", r.raw("request")}}}
+		own := &fieldReader{obj: object{{[]byte("request"), r.raw("request")}}}
 		req := own.object("request")
 		f := controlRequest{ID: r.str("request_id"), Subtype: req.str("subtype"), Request: req.obj}
 		r.join(own)
@@ -249,11 +244,7 @@ func decodeAssistant(r *fieldReader) frame {
 	m := r.object("message")
 	f := assistantFrame{MessageID: m.str("id"), Model: m.str("model"), Parent: r.str("parent_tool_use_id"),
 		ErrorKind: r.str("error"), APIStatus: r.integer("api_error_status")}
-	var usage bridge.Usage
-	if m.into("usage", &usage) {
-		f.Usage = &usage
-	}
-	m.into("content", &f.Blocks)
+	f.Usage, f.Blocks = m.usage("usage"), m.blocks("content")
 	r.join(m)
 	return f
 }
@@ -263,7 +254,7 @@ func decodeUser(r *fieldReader) frame {
 	m := r.object("message")
 	// A plain string is somebody's message; only blocks hold tool results.
 	if raw := m.obj.get("content"); len(raw) > 0 && raw[0] == '[' {
-		m.into("content", &f.Blocks)
+		f.Blocks = m.blocks("content")
 		r.outcomes(&f)
 	}
 	r.join(m)
@@ -302,7 +293,9 @@ func decodeResult(r *fieldReader) frame {
 		DurationMS: int64(r.number("duration_ms")), SessionID: r.str("session_id"),
 	}
 	f.Verdict, f.Origin = r.raw("structured_output"), r.raw("origin")
-	r.into("usage", &f.Usage)
+	if usage := r.usage("usage"); usage != nil {
+		f.Usage = *usage
+	}
 	r.into("modelUsage", &f.ModelUsage)
 	r.into("model_usage_since_last_result", &f.SinceLast)
 	return f

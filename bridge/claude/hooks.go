@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"context"
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -31,10 +32,36 @@ func newAdviser(cfg *bridge.HookConfig) *adviser {
 		return nil
 	}
 	return &adviser{
-		policy: hooks.Policy{Role: cfg.Role, Warn: cfg.Warn, Critical: cfg.Critical,
-			Reminder: cfg.Reminder, KeepContext: cfg.KeepContext},
-		spent: hooks.SpentLevel(cfg.Spent),
+		policy: HookPolicy(*cfg),
+		spent:  hooks.SpentLevel(cfg.Spent),
 	}
+}
+
+// HookPolicy is what an agent's hooks go by.
+func HookPolicy(c bridge.HookConfig) hooks.Policy {
+	return hooks.Policy{Role: c.Role, Warn: c.Warn, Critical: c.Critical, Reminder: c.Reminder, KeepContext: c.KeepContext}
+}
+
+// HookEvent is the event that an effect is to a client; nil for one that is none. The
+// reading is what was decided on.
+func HookEvent(e hooks.Effect, r hooks.Reading) bridge.EventBody {
+	switch e := e.(type) {
+	case hooks.Told:
+		if !e.Again {
+			return bridge.ContextWarning{Pct: e.Pct, Level: string(e.Level)}
+		}
+	case hooks.CompactionBlocked:
+		if e.Count == 1 { // before every call of the model it is tried anew
+			return bridge.Compact{Trigger: e.Trigger, Blocked: true, PreTokens: r.Tokens}
+		}
+	case hooks.Compacted:
+		return bridge.Compact{Trigger: e.Trigger}
+	case hooks.SubagentStarted:
+		return bridge.SubagentStart{Description: e.Type, ToolUse: e.ID, Type: e.Type}
+	case hooks.SubagentEnded:
+		return bridge.SubagentStop{Description: e.Type, ToolUse: e.ID}
+	}
+	return nil
 }
 
 func (d *adviser) decide(in hooks.Input, r hooks.Reading) (hooks.Answer, []hooks.Effect) {
@@ -51,7 +78,26 @@ func (d *adviser) remind(text string) {
 	d.policy.Reminder = text
 }
 
-// hook serves hook_callback. Whatever is wrong with it, the answer is {}: after an
+// hooked sorts a hook_callback, by the callback that it names or, whatever it names, by its
+// event. It says false where nobody serves it.
+func (r *reader) hooked(f controlRequest) bool {
+	a := r.a
+	in, _ := split(f.Request.get("input")) // one that is no object has no members
+	id, event := text(f.Request, "callback_id"), text(in, "hook_event_name")
+	switch {
+	case a.cfg.Judged && (id == judgeCallback || event == "PreToolUse"):
+		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.judge(ctx, in), nil })
+	case id == settingsCallback || event == "ConfigChange":
+		a.holdSettings(f.ID, text(in, "file_path"))
+	case a.adviser != nil:
+		r.hook(f)
+	default:
+		return false
+	}
+	return true
+}
+
+// hook serves the adviser's callbacks. Whatever is wrong with it, the answer is {}: after an
 // error the CLI writes kilobytes of its source on stderr (observed with CLI 2.1.329).
 func (r *reader) hook(f controlRequest) {
 	a := r.a
@@ -61,20 +107,19 @@ func (r *reader) hook(f controlRequest) {
 		a.notice("hook", "a hook callback could not be read: "+err.Error())
 		return
 	}
-	answer, effects := a.adviser.decide(in, a.gauge.now())
+	reading := a.gauge.now()
+	answer, effects := a.adviser.decide(in, reading)
 	a.asks.say(a.ctx, f.ID, answer.JSON()) // before anything that may wait for a client
 	a.follow.found(in.TranscriptPath)
 	for _, e := range effects {
-		switch e := e.(type) {
-		case hooks.Told:
-			if !e.Again {
-				a.emit(bridge.ContextWarning{Pct: e.Pct, Level: string(e.Level)})
-			}
+		switch e.(type) {
+		case hooks.Compacted, hooks.SubagentStarted, hooks.SubagentEnded:
+			continue // frames of the CLI tell more of it
 		case hooks.CompactionBlocked:
 			r.blocked = true
-			if e.Count == 1 { // before every call of the model it is tried anew
-				a.emit(bridge.Compact{Trigger: e.Trigger, Blocked: true, PreTokens: a.gauge.now().Tokens})
-			}
+		}
+		if body := HookEvent(e, reading); body != nil {
+			a.emit(body)
 		}
 	}
 }

@@ -40,26 +40,9 @@ func ruled(decision, reason string) hookAnswer {
 	return hookAnswer{&preToolUse{Event: "PreToolUse", Decision: decision, Reason: reason}}
 }
 
-// judged says whether a control request is the judge's to answer. One that names its
-// callback is, whatever else it says.
-func (a *agent) judged(f controlRequest) bool {
-	if !a.cfg.Judged || f.Subtype != "hook_callback" {
-		return false
-	}
-	if id, err := jsonl.String(f.Request.get("callback_id")); err == nil && id == judgeCallback {
-		return true
-	}
-	in, err := split(f.Request.get("input"))
-	return err == nil && text(in, "hook_event_name") == "PreToolUse"
-}
-
 // judge answers a tool call that is about to run. Whatever is not an allow or an ask
 // is a deny; an error is never answered, for the CLI may let the tool run then.
-func (a *agent) judge(ctx context.Context, request object) (any, error) {
-	in, err := split(request.get("input"))
-	if err != nil {
-		return ruled(bridge.Deny, "The tool call could not be read."), nil
-	}
+func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	r := &fieldReader{obj: in}
 	event := r.str("hook_event_name")
 	p := bridge.JudgeParams{
@@ -67,7 +50,7 @@ func (a *agent) judge(ctx context.Context, request object) (any, error) {
 		ToolUse: r.str("tool_use_id"), Subagent: r.str("agent_id"),
 	}
 	if r.err != nil || event != "PreToolUse" || p.Tool == "" {
-		return ruled(bridge.Deny, "The tool call could not be read."), nil
+		return ruled(bridge.Deny, "The tool call could not be read.")
 	}
 	if jsonl.IsNull(p.Input) {
 		p.Input = json.RawMessage("{}")
@@ -77,16 +60,16 @@ func (a *agent) judge(ctx context.Context, request object) (any, error) {
 	}
 	if message, ok := interactive[p.Tool]; ok {
 		if p.Tool == askUser {
-			return hookAnswer{}, nil // it is asked for in every mode, and denied there
+			return hookAnswer{} // it is asked for in every mode, and denied there
 		}
-		return ruled(bridge.Deny, message), nil
+		return ruled(bridge.Deny, message)
 	}
 	select {
 	case <-a.stopping:
-		return ruled(bridge.Deny, "This session is being ended."), nil
+		return ruled(bridge.Deny, "This session is being ended.")
 	default:
 	}
-	return a.sentence(ctx, p), nil
+	return a.sentence(ctx, p)
 }
 
 // sentence is what the client makes of a tool call.

@@ -91,9 +91,9 @@ func TestJudgeOfAnAgentThatEnds(t *testing.T) {
 		t.Error("the question outlives the agent")
 	}
 	a := s.agent.(*agent)
-	late, err := a.judge(t.Context(), object{{"input", []byte(`{"hook_event_name":"PreToolUse","tool_name":"Read"}`)}})
-	if answer, ok := late.(hookAnswer); err != nil || !ok || answer.Specific == nil || answer.Specific.Decision != bridge.Deny {
-		t.Errorf("after its end: %+v, %v", late, err)
+	call, _ := split([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Read"}`))
+	if late := a.judge(t.Context(), call); late.Specific == nil || late.Specific.Decision != bridge.Deny {
+		t.Errorf("after its end: %+v", late)
 	}
 }
 

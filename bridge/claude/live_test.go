@@ -199,7 +199,6 @@ func TestLiveMCP(t *testing.T) {
 	if !strings.Contains(model.lastRequest(), "REPORT-HERE") {
 		t.Error("the tool was not offered with its description")
 	}
-	// The CLI echoes our answers to its control requests; that is nothing to report.
 	if n := of[bridge.Notice](s.host); len(n) > 0 {
 		t.Errorf("notices in a healthy session: %+v", n)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,9 +55,9 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(home)
 	path := os.Getenv("PATH")
-	require := os.Getenv("ARBITER_REQUIRE_CLAUDE")
+	require, long := os.Getenv("ARBITER_REQUIRE_CLAUDE"), os.Getenv("ARBITER_LONG")
 	os.Clearenv()
-	for name, value := range map[string]string{"PATH": path, "HOME": home, "ARBITER_REQUIRE_CLAUDE": require} {
+	for name, value := range map[string]string{"PATH": path, "HOME": home, "ARBITER_REQUIRE_CLAUDE": require, "ARBITER_LONG": long} {
 		os.Setenv(name, value)
 	}
 	wirecase.HeedSignals()
@@ -94,8 +95,16 @@ func players(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 	t.Run("stand-in", func(t *testing.T) { t.Parallel(); test(t, standInSpec(t)) })
 }
 
+// long are the cases of which others show with the real CLI what they show: see wirecase.Long.
+var long = regexp.MustCompile("^Test(LiveWarnings/.*(167000|967000)|LiveAPIErrors/(permission|not_found|api)_error.*|LiveAPIErrors/.*bad_thing" +
+	"|LiveDeniedTools/by_name|LiveDoubt/error|LiveQueryFails/(overloaded|rate_limit|server)|BrokenHistory/call" +
+	"|FateAfterCrash/(just_written|an_interrupt|no_verdict|an_API_error)|TranscriptMovedOrGone/(another|replaced).*)(/claude)?$")
+
 // realSpec names the CLI that the live tests run.
 func realSpec(t *testing.T) bridge.ClaudeSpec {
 	t.Helper()
+	if len(realArgs) == 0 && long.MatchString(t.Name()) {
+		wirecase.Long(t)
+	}
 	return bridge.ClaudeSpec{Path: wirecase.Required(t, realCLI), Args: realArgs}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -17,29 +18,29 @@ import (
 // has forty fields, half of them objects.
 type object []member
 
-type member struct {
-	key   string
-	value json.RawMessage
-}
+type member struct{ key, value []byte }
 
 // get returns a member's value, the last one if the key is repeated.
 func (o object) get(name string) json.RawMessage {
 	for i := len(o) - 1; i >= 0; i-- {
-		if o[i].key == name {
+		if string(o[i].key) == name {
 			return o[i].value
 		}
 	}
 	return nil
 }
 
-var errNoObject = errors.New("not a JSON object")
+var (
+	errNoObject = errors.New("not a JSON object")
+	errNoList   = errors.New("not a JSON list")
+)
 
-// split reads the members of a JSON object. A value is checked by who reads it; it
-// refers to data.
+// split reads the members of a JSON object; short ones have few. A value is checked by
+// who reads it. All refers to data.
 func split(data []byte) (object, error) {
-	obj := make(object, 0, 16)
+	obj := make(object, 0, min(2+len(data)/32, 16))
 	if !jsonl.Members(data, func(key, value []byte) bool {
-		obj = append(obj, member{key: string(key), value: value})
+		obj = append(obj, member{key, value})
 		return true
 	}) {
 		return nil, errNoObject
@@ -107,6 +108,9 @@ func (r *fieldReader) boolean(name string) bool {
 }
 
 func (r *fieldReader) number(name string) (n float64) {
+	if n, plain := jsonl.Natural(r.obj.get(name)); plain {
+		return float64(n)
+	}
 	r.into(name, &n)
 	return n
 }
@@ -117,6 +121,37 @@ func (r *fieldReader) integer(name string) int { return int(r.number(name)) }
 func (r *fieldReader) strings(name string) (list []string) {
 	r.into(name, &list)
 	return list
+}
+
+// blocks reads a list of content blocks.
+func (r *fieldReader) blocks(name string) (list []block) {
+	raw := r.obj.get(name)
+	if jsonl.IsNull(raw) {
+		return nil
+	}
+	if !jsonl.Elements(raw, func(value []byte) {
+		b := &fieldReader{}
+		if !jsonl.IsNull(value) {
+			b.obj, b.err = split(value)
+		}
+		list = append(list, block{Type: b.str("type"), Text: b.str("text"), ID: b.str("id"), Name: b.str("name"), Input: b.raw("input"),
+			ToolUseID: b.str("tool_use_id"), Content: b.raw("content"), IsError: b.boolean("is_error")})
+		r.join(b)
+	}) {
+		r.fail(name, errNoList)
+	}
+	return list
+}
+
+// usage reads an account of tokens, nil if it is absent or null.
+func (r *fieldReader) usage(name string) *bridge.Usage {
+	if jsonl.IsNull(r.obj.get(name)) {
+		return nil
+	}
+	u := r.object(name)
+	defer r.join(u)
+	return &bridge.Usage{Input: u.integer("input_tokens"), Output: u.integer("output_tokens"),
+		CacheRead: u.integer("cache_read_input_tokens"), CacheCreation: u.integer("cache_creation_input_tokens")}
 }
 
 // object descends into a nested object; absent gives an empty one. The nested

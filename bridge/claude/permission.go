@@ -34,8 +34,7 @@ const needsPerson = "This tool needs a person at the terminal, and there is none
 const bypass = "bypassPermissions"
 
 // permissionAnswer answers can_use_tool. An allow names the input it was given for:
-// that is what runs, and CLIs before 2.1.300 refuse an answer without it (observed
-// with CLI 2.1.200).
+// that is what runs.
 type permissionAnswer struct {
 	Behavior     string          `json:"behavior"`
 	Message      string          `json:"message,omitempty"`

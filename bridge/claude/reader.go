@@ -258,12 +258,13 @@ func flatten(content json.RawMessage) string {
 	if jsonl.IsNull(content) {
 		return ""
 	}
-	var text string
-	if json.Unmarshal(content, &text) == nil {
+	text, err := jsonl.String(content)
+	if err == nil {
 		return text
 	}
-	var blocks []block
-	if json.Unmarshal(content, &blocks) != nil {
+	r := &fieldReader{obj: object{{[]byte("content"), content}}}
+	blocks := r.blocks("content")
+	if r.err != nil {
 		return string(content)
 	}
 	for i, b := range blocks {

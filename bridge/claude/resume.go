@@ -34,7 +34,7 @@ func lookBack(ctx context.Context, env []string, p bridge.SpawnParams) (past, er
 	if !ok {
 		return none, nil
 	}
-	found, _, err := transcript.ReadFates(ctx, path, p.Pending)
+	found, err := transcript.ReadFates(ctx, path, p.Pending)
 	if ctx.Err() != nil {
 		return past{}, fmt.Errorf("read the session's transcript: %w", ctx.Err())
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // settingsCallback is the id of the hook that is asked before changed settings take effect.
@@ -27,24 +26,11 @@ type settingsAnswer struct {
 	Reason   string `json:"reason"`
 }
 
-// asksOfSettings says whether a control request is about changed settings.
-func asksOfSettings(f controlRequest) bool {
-	if f.Subtype != "hook_callback" {
-		return false
-	}
-	if id, err := jsonl.String(f.Request.get("callback_id")); err == nil && id == settingsCallback {
-		return true
-	}
-	in, err := split(f.Request.get("input"))
-	return err == nil && text(in, "hook_event_name") == "ConfigChange"
-}
-
 // holdSettings keeps changed settings out of the session, and says so.
-func (a *agent) holdSettings(f controlRequest) {
-	a.asks.say(a.ctx, f.ID, settingsAnswer{Decision: "block", Reason: "settings count from the next start of this agent"})
-	file := "a settings file"
-	if in, err := split(f.Request.get("input")); err == nil && text(in, "file_path") != "" {
-		file = text(in, "file_path")
+func (a *agent) holdSettings(request, file string) {
+	a.asks.say(a.ctx, request, settingsAnswer{Decision: "block", Reason: "settings count from the next start of this agent"})
+	if file == "" {
+		file = "a settings file"
 	}
 	a.emit(bridge.Notice{Text: fmt.Sprintf("%.300s was changed while the agent runs; it counts from its next start, if it is trusted then", file)})
 }

@@ -115,7 +115,7 @@ func (t *turns) resultless() []string {
 
 // finish closes the messages a result ends and returns their ids; none means
 // that the result is not ours. A result without ids and without an origin of
-// its own (CLIs before 2.1.300 name neither) ends what was delivered.
+// its own ends what was delivered: a dialogue does not wait for ever on a missing field.
 func (t *turns) finish(f resultFrame) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

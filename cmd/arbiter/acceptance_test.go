@@ -102,6 +102,7 @@ func TestParallel(t *testing.T) {
 func TestMessageOnStdin(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", "parallel")...)
 			s.send(contract.Say{Text: "Spin two threads"})

@@ -57,7 +57,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	journal.CrashPoint = crashpoint.Here
 	app := e.app()
 	if c, asked := helps(app, args[min(1, len(args)):]); asked {
-		manual.Help(stdout, c, words)
+		manual.Help(stdout, c, preface)
 		return int(contract.ExitComplete)
 	}
 	if len(args) == 2 && args[1] == "--version" {

@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -77,7 +74,8 @@ func (e env) attach(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signalled()
+	outliveReaders()
+	ctx, stop := interruptible(c.Context, true)
 	defer stop()
 	dialled, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
@@ -206,43 +204,3 @@ type remoteClient struct{ *control.Client }
 
 // Leave implements lend.Remote.
 func (r remoteClient) Leave() { r.EndView() }
-
-// signalError is a signal that ended something.
-type signalError struct{ code contract.Exit }
-
-func (s signalError) Error() string { return s.code.String() }
-
-// signalled is a context that a signal ends, with a signalError as its cause.
-func signalled() (context.Context, context.CancelFunc) {
-	outliveReaders()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT) // QUIT: Ctrl+\, a slip beside Ctrl+]
-	done := make(chan struct{})
-	go func() { // until stop
-		defer close(done)
-		select {
-		case s := <-ch:
-			code := contract.ExitTerminated
-			if s == syscall.SIGINT || s == syscall.SIGQUIT {
-				code = contract.ExitInterrupted
-			}
-			cancel(signalError{code})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(ch)
-		cancel(io.EOF)
-		<-done
-	}
-}
-
-// bySignal ends the program as a signal has it.
-func bySignal(ctx context.Context, text string) error {
-	var s signalError
-	if errors.As(context.Cause(ctx), &s) {
-		return &exitError{code: s.code, text: text}
-	}
-	return &exitError{code: contract.ExitFailed, text: text}
-}

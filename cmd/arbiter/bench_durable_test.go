@@ -191,9 +191,12 @@ func longJournal(b *testing.B, dir string, size int) (written int) {
 		b.Fatal(err)
 	}
 	at := time.Unix(1_800_000_000, 0)
-	put := func(f supervisor.Fact) {
+	var s supervisor.State
+	var put func(supervisor.Fact)
+	put = func(f supervisor.Fact) {
 		at = at.Add(time.Second)
-		raw, err := supervisor.EncodeInput(supervisor.Input{At: at, Fact: f})
+		in := supervisor.Input{At: at, Fact: f}
+		raw, err := supervisor.EncodeInput(in)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -205,6 +208,13 @@ func longJournal(b *testing.B, dir string, size int) (written int) {
 			b.Fatal(err)
 		}
 		written += len(raw)
+		var effects []supervisor.Effect
+		s, effects = supervisor.Apply(s, in)
+		for _, e := range effects {
+			if note, ok := e.(supervisor.Note); ok {
+				put(note.Decision) // as the loop records it
+			}
+		}
 	}
 	ref := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
 	happened := func(body bridge.EventBody) { put(supervisor.Happened{Event: bridge.Event{AgentRef: ref, Body: body}}) }

@@ -64,6 +64,7 @@ actors:
 func TestCompactionLoop(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop), "--task", "Stay afloat"})...)
 			r := s.finish(contract.ExitComplete)

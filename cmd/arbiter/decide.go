@@ -88,7 +88,7 @@ func (e env) decideOn(c *cli.Context) error {
 	if err != nil {
 		return usagef("--input %s: %v", c.String("input"), err)
 	}
-	ctx, stop := interruptible(c.Context)
+	ctx, stop := interruptible(c.Context, false)
 	defer stop()
 	o, err := e.openDecider(ctx, c)
 	if err != nil {
@@ -134,21 +134,6 @@ func (e env) readInput(path string) ([]byte, error) {
 		return nil, usagef("--input %s: more than %d bytes", path, maxInput)
 	}
 	return raw, nil
-}
-
-// interruptible ends ctx at the first signal; its cause is the exit. A third signal
-// does not wait.
-func interruptible(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := heedSignals(func(name string, _ int) bool {
-		code := contract.ExitInterrupted
-		if name != "INT" {
-			code = contract.ExitTerminated
-		}
-		cancel(&exitError{code: code, text: "stopped"})
-		return true
-	}, nil, nil)
-	return ctx, func() { stop(); cancel(nil) }
 }
 
 // sideDecider is a decider that is asked outside of any run, with the bridge it asks

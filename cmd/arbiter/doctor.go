@@ -59,7 +59,7 @@ func (e env) doctor(c *cli.Context) error {
 	if c.Duration("trial-timeout") <= 0 {
 		return usagef("--trial-timeout %s: must be more than nothing", c.Duration("trial-timeout"))
 	}
-	ctx, stop := interruptible(c.Context)
+	ctx, stop := interruptible(c.Context, false)
 	defer stop()
 	l := look{c: c}
 	findings := doctor.Examine(l.around(ctx))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -21,11 +22,7 @@ func (l *look) leftovers(state doctor.Place) (o doctor.Leftovers) {
 	} else if err := l.runs(dir, &o, &used); err != nil {
 		o.Problem = err.Error()
 	}
-	places := []string{os.TempDir(), "/tmp"}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		places = append(places, dir)
-	}
-	o.Scratch = doctor.LookForScratch(places, used, os.Geteuid())
+	o.Scratch = doctor.LookForScratch(scratch.Places(), used, os.Geteuid())
 	return o
 }
 
@@ -43,7 +40,7 @@ func (l *look) runs(dir string, o *doctor.Leftovers, used *[]string) error {
 	over := map[string]bool{}
 	all := runs{store, dir}
 	for _, info := range list {
-		run := doctor.Run{ID: short(info.Run), Dir: info.CWD, PID: info.PID, Problem: info.Problem}
+		run := doctor.Run{ID: short(info.Run), Dir: info.CWD, Problem: info.Problem}
 		o.Runs, o.Bytes, over[info.Run] = o.Runs+1, o.Bytes+info.Bytes, !info.Live
 		switch {
 		case info.Live:

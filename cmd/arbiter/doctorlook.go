@@ -152,28 +152,19 @@ func (l *look) workspace() doctor.Workspace {
 }
 
 func (l *look) claude(ctx context.Context) (doctor.Claude, doctor.Login) {
-	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
-	defer cancel()
-	c := doctor.Claude{Named: l.choices.Claude}
-	spec := bridge.ClaudeSpec{Path: cmp.Or(c.Named, "claude")}
-	launcher := claude.NewLauncher("")
-	var err error
-	l.found, err = launcher.Detect(ctx, spec)
-	if err != nil {
-		var rpc *bridge.RPCError
-		c.Problem, c.Missing = err.Error(), errors.As(err, &rpc) && rpc.Category == bridge.CatClaudeMissing
-		if rpc != nil {
-			c.Problem = rpc.Message
-		}
-		c.Elsewhere = elsewhere(c.Named != "")
+	named := l.choices.Claude
+	s := lookAtClaude(ctx, named, true)
+	l.found = s.ClaudeInfo
+	c := doctor.Claude{Named: named, Problem: s.Problem, Missing: s.Missing}
+	if c.Problem != "" {
+		c.Elsewhere = elsewhere(named != "")
 		return c, doctor.Login{}
 	}
-	c.Path, c.Version, c.StandIn, c.Untested = l.found.Path, l.found.Version, l.found.StandIn, claude.Untested(l.found.Version)
-	if c.Named == "" {
+	c.Path, c.Version, c.StandIn, c.Untested = s.Path, s.Version, s.StandIn, claude.Untested(s.Version)
+	if named == "" {
 		c.Shadowed = slices.DeleteFunc(programs("claude", filepath.SplitList(os.Getenv("PATH"))), func(path string) bool { return path == c.Path })
 	}
-	in := launcher.Login(ctx, spec)
-	return c, doctor.Login{Asked: !c.StandIn, Known: in.Known, In: in.LoggedIn, Method: in.Method, Email: in.Email, Hints: loginHints()}
+	return c, doctor.Login{Asked: !c.StandIn, Known: s.Login.Known, In: s.Login.LoggedIn, Method: s.Login.Method, Email: s.Login.Email, Hints: loginHints()}
 }
 
 // elsewhere are claudes that could be named: those on PATH, where another was, and those

@@ -33,6 +33,9 @@ func TestAPIFaults(t *testing.T) {
 	} {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				if c.name != "401" && c.name != "500" {
+					p.long(t)
+				}
 				t.Parallel()
 				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-iterations", "1", "--max-wait", "0s",
 					"--scenario", faultScenario(t, c.fault), "--task", "Speak")...)

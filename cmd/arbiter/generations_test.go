@@ -53,6 +53,9 @@ func TestGenerations(t *testing.T) {
 				continue // the windows are the CLI's business
 			}
 			t.Run(w.name+"/"+p.name, func(t *testing.T) {
+				if i != 1 {
+					p.long(t)
+				}
 				t.Parallel()
 				args := slices.Concat(p.args, w.args, []string{"--json", "--no-input", "--scenario", generations(t, w.window), "--task", "Weave three"})
 				s := start(t, nil, args...)
@@ -159,6 +162,7 @@ func TestGenerationsOverKills(t *testing.T) {
 				continue // scripts/chaos kills at all of them, and between
 			}
 			t.Run(p.name+"/"+moment.name, func(t *testing.T) {
+				p.long(t)
 				t.Parallel()
 				args := slices.Concat(p.args, []string{"--json", "--no-input", "--model", "claude-sonnet-4-5", "--scenario", generations(t, 167_000), "--task", "Weave three"})
 				s := start(t, nil, args...)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -40,6 +41,14 @@ func players(t *testing.T) []player {
 		list = append(list, player{name: "claude", args: []string{"--rehearse", "--claude", path}, real: true})
 	}
 	return list
+}
+
+// long leaves a case out with the real CLI, unless long ones are asked for.
+func (p player) long(t *testing.T) {
+	t.Helper()
+	if p.real {
+		wirecase.Long(t)
+	}
 }
 
 // realClaude finds the CLI the tests may use. CI requires one.

@@ -29,7 +29,8 @@ func BenchmarkHook(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	const session = "33e2ace1-d4bc-47dd-9200-fa457d13e61f"
+	const session, token = "33e2ace1-d4bc-47dd-9200-fa457d13e61f", "a token"
+	b.Setenv(hooksocket.TokenEnv, token) // those who ask descend from us, as an agent's do
 	var generation atomic.Int64
 	server, err := hooksocket.Serve(dir, hooksocket.House{
 		Agent: func(string) (hooksocket.Agent, bool) { // a new one each time, so that it is told
@@ -38,6 +39,7 @@ func BenchmarkHook(b *testing.B) {
 				Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85, KeepContext: true},
 			}, true
 		},
+		Token:   func(_, secret string) bool { return secret == token },
 		Tokens:  func(string) (int, error) { return 190_000, nil },
 		Written: func(string, string) bool { return true },
 		Report:  func(bridge.AgentRef, hooksocket.Outcome) {},

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -49,7 +50,7 @@ func (r *runtimeRun) hookHouse() hooksocket.House {
 				tell(ref, bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
 			}
 			for _, e := range o.Effects {
-				tell(ref, hookEvent(e, r))
+				tell(ref, claude.HookEvent(e, r))
 			}
 		},
 	}
@@ -81,32 +82,10 @@ func hookAgentOf(s *supervisor.State, session string) (hooksocket.Agent, bool) {
 		c := s.HookConfig(a)
 		return hooksocket.Agent{
 			AgentRef: a.AgentRef, Session: session, Window: a.Context.Window, Spent: c.Spent,
-			Policy: hooks.Policy{Role: c.Role, Warn: c.Warn, Critical: c.Critical, Reminder: c.Reminder, KeepContext: c.KeepContext},
+			Policy: claude.HookPolicy(c),
 		}, true
 	}
 	return hooksocket.Agent{}, false
-}
-
-// hookEvent is the event that an effect is to the loop; nil for what another effect
-// tells, too.
-func hookEvent(e hooks.Effect, r hooks.Reading) bridge.EventBody {
-	switch e := e.(type) {
-	case hooks.Told:
-		if !e.Again {
-			return bridge.ContextWarning{Pct: e.Pct, Level: string(e.Level)}
-		}
-	case hooks.CompactionBlocked:
-		if e.Count == 1 { // before every call of the model it is tried anew
-			return bridge.Compact{Trigger: e.Trigger, Blocked: true, PreTokens: r.Tokens}
-		}
-	case hooks.Compacted:
-		return bridge.Compact{Trigger: e.Trigger}
-	case hooks.SubagentStarted:
-		return bridge.SubagentStart{Description: e.Type, ToolUse: e.ID, Type: e.Type}
-	case hooks.SubagentEnded:
-		return bridge.SubagentStop{Description: e.Type, ToolUse: e.ID}
-	}
-	return nil
 }
 
 // hookSocket is what sessions in terminals ask; "" if there is none.

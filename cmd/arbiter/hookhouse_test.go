@@ -40,25 +40,3 @@ func TestHookAgents(t *testing.T) {
 		}
 	}
 }
-
-func TestHookEvents(t *testing.T) {
-	r := hooks.Reading{Tokens: 172_000, Window: 200_000, Pct: 86}
-	for _, c := range []struct {
-		effect hooks.Effect
-		want   bridge.EventBody
-	}{
-		{hooks.Told{Level: hooks.LevelCritical, Pct: 86}, bridge.ContextWarning{Pct: 86, Level: "critical"}},
-		{hooks.Told{Level: hooks.LevelCritical, Pct: 88, Again: true}, nil},
-		{hooks.CompactionBlocked{Trigger: "auto", Count: 1}, bridge.Compact{Trigger: "auto", Blocked: true, PreTokens: 172_000}},
-		{hooks.CompactionBlocked{Trigger: "auto", Count: 2}, nil},
-		{hooks.CompactionPassed{Trigger: "manual"}, nil},
-		{hooks.Compacted{Trigger: "manual"}, bridge.Compact{Trigger: "manual"}},
-		{hooks.Reminded{}, nil},
-		{hooks.SubagentStarted{ID: "a1", Type: "Explore"}, bridge.SubagentStart{Description: "Explore", ToolUse: "a1", Type: "Explore"}},
-		{hooks.SubagentEnded{ID: "a1", Type: "Explore"}, bridge.SubagentStop{Description: "Explore", ToolUse: "a1"}},
-	} {
-		if diff := cmp.Diff(c.want, hookEvent(c.effect, r)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", c.effect, diff)
-		}
-	}
-}

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// words are what `arbiter --help` and the manual page say beyond flags and commands.
-var words = manual.Words{
+// preface is what `arbiter --help` and the manual page say beyond flags and commands.
+var preface = manual.Words{
 	Exits: exitCodes(),
 	Signals: []manual.Entry{
 		{Term: "SIGINT, SIGTERM, SIGHUP", Text: "The first ends the run in order, the second fast, the third at once. The run can be taken up again by --resume. Those that arbiter was started to ignore, as by nohup, it ignores."},
@@ -64,7 +64,7 @@ func (e env) manCommand() *cli.Command {
 			if c.NArg() > 0 {
 				return usagef("man takes no argument: %s", c.Args().First())
 			}
-			return manual.Roff(e.stdout, c.App, words, version())
+			return manual.Roff(e.stdout, c.App, preface, version())
 		},
 	}
 }

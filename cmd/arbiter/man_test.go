@@ -171,7 +171,7 @@ func TestManualPage(t *testing.T) {
 // TestExitCodesAreTold: all of the contract.
 func TestExitCodesAreTold(t *testing.T) {
 	codes := map[string]bool{}
-	for _, e := range words.Exits {
+	for _, e := range preface.Exits {
 		codes[e.Term] = true
 	}
 	for code := range contract.Exit(256) {
@@ -190,6 +190,7 @@ func TestSlipsOfThePen(t *testing.T) {
 	t.Chdir(home)
 	for line, want := range map[string]string{
 		"sesions":                    "sesions: no such requirements file or command; did you mean sessions?\nTry: arbiter --help",
+		"resume":                     "resume: no such requirements file or command; did you mean --resume?",
 		"sesions ls":                 "did you mean sessions?",
 		"sessions shwo":              "sessions: no command \"shwo\": did you mean show?\nTry: arbiter sessions --help",
 		"grants frob":                "use ls, rm",

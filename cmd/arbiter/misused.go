@@ -61,13 +61,17 @@ func misspelt(c *cli.Context) bool {
 }
 
 // noSuchWord refuses a first argument that is no file: more likely it was to be a command,
-// or a task.
+// a flag, or a task.
 func noSuchWord(c *cli.Context, word string) error {
 	var known []string
 	for _, cmd := range manual.Of(c.App).Commands {
 		known = append(known, cmd.Name)
 	}
-	if meant := manual.Meant(word, known); meant != "" {
+	meant := manual.Meant(word, known)
+	if slices.ContainsFunc(c.App.Flags, func(f cli.Flag) bool { return f.Names()[0] == word }) {
+		meant = "did you mean --" + word + "?"
+	}
+	if meant != "" {
 		return usagef("%s: no such requirements file or command; %s", word, meant)
 	}
 	return usagef("%s: no such requirements file or command (a task goes into --task \"…\")", word)

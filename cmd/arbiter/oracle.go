@@ -85,18 +85,23 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 // for it.
 func (h *host) heedSignals(leave, last func()) (stop func()) {
 	outliveReaders()
-	return heedSignals(func(name string, _ int) bool {
-		if name == "INT" && time.Now().UnixNano() < h.lent.Load() {
-			return false // a key of the program that has the terminal
-		}
-		h.signalled(name)
-		leave()
-		return true
-	}, func() {
+	return heedSignals(func(name string, _ int) bool { return h.heeds(name, leave) }, func() {
 		if l := h.present(); l != nil {
 			l.run.haltAtOnce(supervisor.ChannelScreen)
 		}
 	}, last)
+}
+
+// heeds says whether a signal was meant for us: Ctrl+C is a key of the program that has
+// the terminal.
+func (h *host) heeds(name string, leave func()) bool {
+	if name == "INT" && time.Now().UnixNano() < h.lent.Load() {
+		(*h.heed.Load())()
+		return false
+	}
+	h.signalled(name)
+	leave()
+	return true
 }
 
 // signalled ends the run that is being played; without one the signal is what the

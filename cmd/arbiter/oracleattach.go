@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
@@ -24,10 +22,9 @@ func (h *host) Attach(agent string) error {
 		return err
 	}
 	// Ctrl+C gives up while it is being opened, and is no end of the run.
-	h.lent.Store(math.MaxInt64)
-	defer func() { h.lent.Store(time.Now().Add(underWay).UnixNano()) }()
-	ctx, stop := signal.NotifyContext(h.ctx, os.Interrupt)
+	ctx, stop := context.WithCancel(h.ctx)
 	defer stop()
+	defer h.lend(stop)()
 	h.env.progress("Attaching to " + agent + ". Ctrl+C gives up.")
 	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)}, Term: os.Getenv("TERM")}
 	a, err := l.run.attach(ctx, supervisor.ChannelScreen, "the screen", p, h.env.progress)

@@ -169,18 +169,7 @@ func (h *host) Remember(text string) {
 	for _, t := range list[max(len(list)-inputsKept, 0):] {
 		b.WriteString(strconv.Quote(t) + "\n")
 	}
-	if os.MkdirAll(h.choices.StateDir, 0o700) != nil {
-		return
-	}
-	f, err := os.CreateTemp(h.choices.StateDir, "inputs-*") // 0600
-	if err != nil {
-		return
-	}
-	_, err = f.WriteString(b.String())
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), h.inputsFile())
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if os.MkdirAll(h.choices.StateDir, 0o700) == nil {
+		_ = writePrivate(h.inputsFile(), []byte(b.String()))
 	}
 }

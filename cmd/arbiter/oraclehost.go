@@ -18,18 +18,19 @@ import (
 // one after the other, and lends the terminal.
 type host struct {
 	env      env
-	choices  choices         // what of them is about trust is guarded by mu
-	lent     atomic.Int64    // until when the terminal is somebody else's, in Unix time as of UnixNano
-	ctx      context.Context // of those who have it
-	recall   func()          // ends ctx
-	typed    sync.Mutex      // of those who write the file of what was typed
-	mu       sync.Mutex      // guards what follows
-	signal   string          // that ended the program
-	life     *life           // the last one begun
-	lack     string          // what keeps a run from beginning, as far as was seen
-	refused  *exitError      // why the last one did not begin
-	without  bool            // the person goes on without what the workspace brings along
-	farewell []func()        // what is said on stderr once the screen is gone
+	choices  choices                // what of them is about trust is guarded by mu
+	lent     atomic.Int64           // until when the terminal is somebody else's, in Unix time as of UnixNano
+	heed     atomic.Pointer[func()] // tells them of Ctrl+C, once there was one
+	ctx      context.Context        // of those who have it
+	recall   func()                 // ends ctx
+	typed    sync.Mutex             // of those who write the file of what was typed
+	mu       sync.Mutex             // guards what follows
+	signal   string                 // that ended the program
+	life     *life                  // the last one begun
+	lack     string                 // what keeps a run from beginning, as far as was seen
+	refused  *exitError             // why the last one did not begin
+	without  bool                   // the person goes on without what the workspace brings along
+	farewell []func()               // what is said on stderr once the screen is gone
 }
 
 func newHost(e env, c choices) *host {
@@ -97,7 +98,7 @@ func (l *life) play(h *host) {
 	exit := l.run.play(l.loop)
 	s := l.loop.Snapshot()
 	unfinished := l.run.shutdown(s)
-	l.outcome = tui.Outcome{Exit: exit, Run: l.run.choices.Options.Run, Unfinished: unfinished}
+	l.outcome = tui.Outcome{Exit: exit, Unfinished: unfinished}
 	if exit != contract.ExitComplete {
 		l.outcome.Text = lastWord(exit, s)
 	}
@@ -123,7 +124,7 @@ func (l *life) mend(h *host) {
 		_ = c.Close() // the agents end with it
 	}
 	l.run.close()
-	l.outcome = tui.Outcome{Exit: contract.ExitBug, Run: l.ID(), Text: fmt.Sprintf("a fault of arbiter: %v", p)}
+	l.outcome = tui.Outcome{Exit: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.farewell = append(h.farewell, func() { h.env.tellReports(l.run) })

@@ -34,9 +34,9 @@ func (h *host) Edit(text string) (string, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
-	h.lent.Store(math.MaxInt64) // Ctrl+C goes to the whole group, and is the editor's
+	back := h.lend(func() {}) // Ctrl+C goes to the whole group, and is the editor's
 	err = cmd.Run()
-	h.lent.Store(time.Now().Add(underWay).UnixNano())
+	back()
 	if err != nil {
 		return text, fmt.Errorf("the text is as it was: %w of the editor (%s)", err, editor)
 	}
@@ -47,9 +47,16 @@ func (h *host) Edit(text string) (string, error) {
 	return strings.TrimSuffix(string(edited), "\n"), nil
 }
 
-// underWay is how long a signal that was meant for the editor may be on its way. The
+// underWay is how long a signal that was meant for another may be on its way. The
 // screen's own Ctrl+C is a key, and no signal.
 const underWay = 250 * time.Millisecond
+
+// lend has Ctrl+C be another's until back is called, who is told by heed.
+func (h *host) lend(heed func()) (back func()) {
+	h.heed.Store(&heed)
+	h.lent.Store(math.MaxInt64)
+	return func() { h.lent.Store(time.Now().Add(underWay).UnixNano()) }
+}
 
 // editorScript runs an editor on the file $1, by a shell, because the variable may hold
 // arguments and quotes. The shell becomes the editor where it can; where it has to stay,

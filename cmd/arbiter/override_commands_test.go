@@ -287,6 +287,7 @@ func TestWaysOutOfAFailure(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run("another agent, then again/"+p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := override(t, p, "tester", spinning)
 			at := s.troubled(0, "orch-1", "retry", "skip", "fallback")

@@ -37,6 +37,9 @@ func TestATreeIsCutDown(t *testing.T) {
 				continue // it is cancelled in the same way
 			}
 			t.Run(p.name+"/"+way, func(t *testing.T) {
+				if way == "cancel" {
+					p.long(t)
+				}
 				t.Parallel()
 				s := override(t, p, "developer", restless)
 				s.accepts(steps("card", "spin"))

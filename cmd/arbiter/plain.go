@@ -107,14 +107,8 @@ func plainHelp() string {
 	var b strings.Builder
 	b.WriteString("What you write is said to the Arbiter. Commands:\n")
 	for _, spec := range composer.Commands {
-		_, told := orders.Answers[spec.Name]
-		_, body, _ := orders.For(nil, composer.Command{Name: spec.Name, Rest: "set"})
-		switch spec.Name {
-		case "allow", "deny", "attach":
-		default:
-			if told || body || plainHere[spec.Name] != nil {
-				fmt.Fprintf(&b, "%s: %s.\n", spec.Usage(), spec.Help)
-			}
+		if !spec.Screen {
+			fmt.Fprintf(&b, "%s: %s.\n", spec.Usage(), spec.Help)
 		}
 	}
 	return b.String()

@@ -147,7 +147,7 @@ func allWritten(t *testing.T) (lines []written) {
 			}
 		}
 	}
-	for _, e := range words.Examples {
+	for _, e := range preface.Examples {
 		lines = append(lines, written{"the examples", shellWords(strings.TrimPrefix(e.Term, "arbiter"))})
 	}
 	return lines

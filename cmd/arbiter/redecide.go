@@ -86,7 +86,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s lists them)", short(info.Run), n, short(info.Run))
 		}
 	}
-	ctx, stop := interruptible(c.Context)
+	ctx, stop := interruptible(c.Context, false)
 	defer stop()
 	o, err := e.openDecider(ctx, c)
 	if err != nil {

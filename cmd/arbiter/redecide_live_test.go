@@ -123,6 +123,9 @@ func TestAModelIsTriedOnAnInput(t *testing.T) {
 `, contract.ExitEnvironment, "", "auth"},
 		} {
 			t.Run(p.name+"/"+c.name, func(t *testing.T) {
+				if c.name == "decides" || c.name == "cannot be used" {
+					p.long(t)
+				}
 				r := newJournal(t)
 				args := append(append([]string{"decide", "--input", "-"}, decidingBy(t, c.steps)...), p.args...)
 				out, errs := r.asking(c.want, string(encoded(t, aSelection("Weave"))), args...)

@@ -17,6 +17,7 @@ const emptyDocument = `{accomplished: [begun], remaining: [the end], key_context
 // stand-in.
 var plays = []struct {
 	name  string
+	long  bool   // with the real CLI: what it shows of it is shown elsewhere
 	steps string // of the Arbiter, then other actors
 	args  []string
 	exit  contract.Exit
@@ -38,6 +39,7 @@ var plays = []struct {
 	},
 	{
 		name: "a contradictory verdict is asked for again, and then the rules decide",
+		long: true,
 		steps: `
       - {verdict: {decision: CONTINUE, message: m, reason: r}}
       - {expect: (?s)kind. correction.*none is at work, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-7, message: m, reason: r}}
@@ -57,6 +59,7 @@ var plays = []struct {
 	},
 	{
 		name: "nobody answers, twice",
+		long: true,
 		steps: `
       - {verdict: {decision: ADDRESS_HUMAN, message: "Which?", reason: r}}
       - {expect: No human is present, verdict: {decision: ADDRESS_HUMAN, message: "But which?", reason: r}}
@@ -122,6 +125,7 @@ var plays = []struct {
 	},
 	{
 		name: "too many and too often",
+		long: true,
 		steps: `
       - {use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: One.}}, {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Two.}}]}
       - {expect: (?s)orch-1.*1 Orchestrators live already, use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]}
@@ -164,6 +168,9 @@ func TestRulings(t *testing.T) {
 		}
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				if c.long {
+					p.long(t)
+				}
 				t.Parallel()
 				s := start(t, nil, slices.Concat(p.args, []string{"--json", "--no-input", "--scenario", path, "--task", "Rule"}, c.args)...)
 				c.check(t, s, s.finish(c.exit))

@@ -145,10 +145,18 @@ func (r *runtimeRun) openStore() error {
 	if _, err := r.store.Prune(kept); err != nil {
 		r.tellOf("old runs could not be removed: %v", err)
 	}
+	r.tidy()
 	if total > 0 {
 		r.tellOf("%d processes that %d earlier runs had left behind were ended", total, runs)
 	}
 	return nil
+}
+
+// tidy takes away what runs that are removed, or were killed, have left elsewhere.
+func (r *runtimeRun) tidy() {
+	if _, err := (runs{r.store, r.choices.StateDir}).tidy(); err != nil {
+		r.tellOf("what old runs had left could not be removed: %v", err)
+	}
 }
 
 // lockPlace keeps a second run out of the directory.

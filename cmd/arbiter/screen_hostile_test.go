@@ -151,6 +151,7 @@ func TestHostileAgents(t *testing.T) {
 	t.Parallel()
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			got, p := playHostile(t, who, func(text string) string { return text })
 			saved, err := os.ReadFile(filepath.Join(p.cmd.Dir, "said.md"))

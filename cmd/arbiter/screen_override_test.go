@@ -44,6 +44,7 @@ func tasksStates(lines []contract.Line) []string {
 func TestScreenWaysOutOfAFailure(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			h := settle(t, who)
 			p := h.overriding("tester", spinning)

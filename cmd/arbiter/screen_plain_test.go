@@ -9,6 +9,8 @@ import (
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/orders"
 )
 
 // TestPlainFromTheFirstWordToTheEnd: the same play in lines of prose, in a terminal: a
@@ -17,6 +19,7 @@ import (
 func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			h := settle(t, who)
 			p := h.open(append([]string{"--plain"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
@@ -98,6 +101,19 @@ func TestPlainInput(t *testing.T) {
 		}
 		if strings.ContainsAny(string(out), "\x1b\r\a") {
 			t.Errorf("%s: control characters in %q", tt.name, out)
+		}
+	}
+}
+
+// TestPlainHelp: what is listed without a screen is done without one, and nothing that is
+// done in the same way is left out.
+func TestPlainHelp(t *testing.T) {
+	for _, s := range composer.Commands {
+		_, told := orders.Answers[s.Name]
+		_, body, _ := orders.For(nil, composer.Command{Name: s.Name, Rest: "set"})
+		listed := strings.Contains(plainHelp(), s.Usage()+": "+s.Help)
+		if listed && !told && !body && plainHere[s.Name] == nil || !listed && (told || body) {
+			t.Errorf("%s: listed %v", s.Usage(), listed)
 		}
 	}
 }

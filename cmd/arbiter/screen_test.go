@@ -261,6 +261,7 @@ func story(lines []contract.Line) []string {
 func TestScreenGoesOn(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			h := settle(t, who)
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
@@ -291,6 +292,7 @@ func TestScreenGoesOn(t *testing.T) {
 func TestScreenAfterItsDeath(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			h := settle(t, who)
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))

@@ -9,13 +9,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// beside is what is done while a document is on its way, or a human has a session. What it
+// besides is what is done while a document is on its way, or a human has a session. What it
 // returns are the lives it took; done has the document arrive, or gives the session back.
-var beside = []struct {
+type besides struct {
 	name string
 	args []string
 	play func(h *dwelling, s *script, done func()) []*script
-}{
+}
+
+var beside = []besides{
 	{name: "pause, and words that are changed", play: func(h *dwelling, s *script, done func()) []*script {
 		s.send(contract.Pause{})
 		s.send(contract.Say{Text: "a word to be changed"})
@@ -32,10 +34,14 @@ var beside = []struct {
 		return nil
 	}},
 	{name: "halt", play: func(h *dwelling, s *script, done func()) []*script {
+		before, _ := childNamed(s.cmd.Process.Pid, "bridge")
 		s.send(contract.Halt{})
 		await[contract.Halted](s, "the halt", nil)
 		(&busy{script: s, run: s.run()}).awaitStill(haltBound)
 		s.send(contract.Continue{})
+		if after, ok := childNamed(s.cmd.Process.Pid, "bridge"); !ok || after != before {
+			h.t.Errorf("the bridge had to be ended: it was %d, and is %d", before, after)
+		}
 		done()
 		return nil
 	}},
@@ -78,37 +84,44 @@ func (s *script) said(text string) string {
 // TestBeside does what a human, a limit or the rules may do while a document is on its way,
 // and while a human has a session: neither is lost over it.
 func TestBeside(t *testing.T) {
-	for _, m := range moments {
-		if m.name != aCheckRuns && m.name != aSessionIsTaken {
-			continue
-		}
-		for _, b := range beside {
-			t.Run(m.name+"/"+b.name, func(t *testing.T) {
-				t.Parallel()
-				h, s := m.stage(t, players(t)[0], b.args...)
-				lives := b.play(h, s, func() {
-					if m.name == aCheckRuns {
-						h.touch("go")
-						return
-					}
-					if len(collect[contract.Halted](s)) == 0 && len(collect[contract.Result](s)) == 0 {
-						s.send(contract.Detach{ID: "orch-1"})
-					}
+	for _, who := range players(t) {
+		for _, m := range moments {
+			if m.name != aCheckRuns && m.name != aSessionIsTaken {
+				continue
+			}
+			for _, b := range beside {
+				t.Run(who.name+"/"+m.name+"/"+b.name, func(t *testing.T) {
+					who.long(t)
+					t.Parallel()
+					m.besides(t, who, b)
 				})
-				if lives == nil {
-					lives = []*script{s}
-				}
-				if m.name != aCheckRuns {
-					last := lives[len(lives)-1]
-					ended := func(_ string, b contract.Takeover) bool { return slices.Contains([]string{"ended", "failed"}, b.State) }
-					await(last, "the end of the takeover", ended)
-					if !strings.HasPrefix(b.name, "pause") { // which has answered it
-						await[contract.Question](last, "a question", nil)
-					}
-					last.send(contract.Say{Text: "the red one"})
-				}
-				h.completes(lives...)
-			})
+			}
 		}
 	}
+}
+
+func (m moment) besides(t *testing.T, who player, b besides) {
+	h, s := m.stage(t, who, b.args...)
+	lives := b.play(h, s, func() {
+		if m.name == aCheckRuns {
+			h.touch("go")
+			return
+		}
+		if len(collect[contract.Halted](s)) == 0 && len(collect[contract.Result](s)) == 0 {
+			s.send(contract.Detach{ID: "orch-1"})
+		}
+	})
+	if lives == nil {
+		lives = []*script{s}
+	}
+	if m.name != aCheckRuns {
+		last := lives[len(lives)-1]
+		ended := func(_ string, b contract.Takeover) bool { return slices.Contains([]string{"ended", "failed"}, b.State) }
+		await(last, "the end of the takeover", ended)
+		if !strings.HasPrefix(b.name, "pause") { // which has answered it
+			await[contract.Question](last, "a question", nil)
+		}
+		last.send(contract.Say{Text: "the red one"})
+	}
+	h.completes(lives...)
 }

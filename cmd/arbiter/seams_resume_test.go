@@ -18,10 +18,11 @@ import (
 // with a life it can do with the next one.
 type moment struct {
 	name, work string // the Orchestrator's steps, as YAML
+	again      string // what it does when it is told that nobody refused it anything
 	args       []string
 	begin      func(h *dwelling, s *script) // until there
 	end        func(h *dwelling, s *script) // from there, in the life that lives then
-	real       string                       // the victim with the real CLI; empty: the stand-in only
+	real       string                       // the victim with the real CLI wherever it is played; the others are long ones
 }
 
 // cutPlay is the play of all moments: one Orchestrator, with an Arbiter that waits for it.
@@ -53,7 +54,7 @@ actors:
     match: {role: orchestrator}
 WORK
     otherwise:
-      verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none, checks: CHECKS}}
+AGAIN      - verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none, checks: CHECKS}}
 `
 
 // freshRequest waits for a permission request that is open in a life.
@@ -61,10 +62,6 @@ func freshRequest(s *script) string {
 	s.t.Helper()
 	id := ""
 	s.see("an open request", func(l contract.Line) bool {
-		if _, over := l.Body.(contract.Result); over { // its history was lost before it held the call
-			id = ""
-			return true
-		}
 		b, ok := l.Body.(contract.PermissionRequest)
 		if !ok {
 			return false
@@ -85,18 +82,21 @@ var moments = []moment{
 		name: "a permission waits",
 		work: `    steps:
       - use: [{tool: Write, input: {file_path: "{{.cwd}}/spun.txt", content: "spun"}}]`,
+		again: `      - {expect: nobody refused them, use: [{tool: Write, input: {file_path: "{{.cwd}}/spun.txt", content: "spun"}}]}
+`,
+		real: "bridge",
 		begin: func(_ *dwelling, s *script) {
 			await[contract.PermissionRequest](s, "a request", nil)
 		},
-		end: func(_ *dwelling, s *script) {
-			if id := freshRequest(s); id != "" {
-				s.send(contract.Permit{Request: id, Behavior: "allow"})
-			}
+		end: func(h *dwelling, s *script) {
+			s.send(contract.Permit{Request: freshRequest(s), Behavior: "allow"})
+			awaitFile(h.t, filepath.Join(h.work, "spun.txt"))
 		},
 	},
 	{
 		name: aCheckRuns,
 		work: `    steps: []`,
+		real: "arbiter",
 		begin: func(h *dwelling, _ *script) {
 			awaitFile(h.t, filepath.Join(h.work, "checking"))
 		},
@@ -174,10 +174,10 @@ func TestCutAndTakenUp(t *testing.T) {
 	for _, who := range players(t) {
 		for _, m := range moments {
 			for _, victim := range victims {
-				if who.real && m.real != victim {
-					continue
-				}
 				t.Run(who.name+"/"+m.name+"/"+victim, func(t *testing.T) {
+					if m.real != victim {
+						who.long(t)
+					}
 					t.Parallel()
 					m.play(t, who, victim)
 				})
@@ -197,7 +197,7 @@ func (m moment) stage(t *testing.T, who player, args ...string) (*dwelling, *scr
 	if strings.HasPrefix(m.name, "trust") {
 		pause = "3s" // there is time to tamper before another agent is started
 	}
-	text := strings.NewReplacer("CHECKS", checks, "PAUSE", pause, "SOON", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)).Replace(strings.Replace(cutPlay, "WORK", m.work, 1))
+	text := strings.NewReplacer("CHECKS", checks, "AGAIN", m.again, "PAUSE", pause, "SOON", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)).Replace(strings.Replace(cutPlay, "WORK", m.work, 1))
 	h := build(t, who, text)
 	h.configure(`{"hooks":{}}`)
 	s := h.script(slices.Concat(m.args, args)...)
@@ -216,7 +216,11 @@ const tampered = `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"
 
 func (m moment) play(t *testing.T, who player, victim string) {
 	t.Helper()
-	h, s := m.stage(t, who)
+	var args []string
+	if victim == "bridge" {
+		args = []string{"--pid-namespace", "never"} // agents outlive it for a moment, and go on without it
+	}
+	h, s := m.stage(t, who, args...)
 	lives := []*script{s}
 	switch pid, ok := childNamed(s.cmd.Process.Pid, "bridge"); {
 	case !ok:

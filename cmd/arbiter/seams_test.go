@@ -39,6 +39,9 @@ func TestSeams(t *testing.T) {
 							continue
 						}
 						t.Run(who.name+" by "+by, func(t *testing.T) {
+							if play.onScreen != (by == "screen") {
+								who.long(t)
+							}
 							t.Parallel()
 							told := play.through(t, who, begin)
 							mu.Lock()
@@ -236,7 +239,7 @@ actors:
 		`spawned, generation 1, successor of "", resumed: false`, "takeover began: , 0 words", "ends: takeover", "takeover open: , 0 words",
 		"takeover ended: the human gave it back, 1 words", `spawned, generation 3, successor of "", resumed: true`,
 		"takeover began: , 0 words", "ends: takeover", "takeover open: , 0 words", `hands to orch-2: half, proofs ["verified"], drawn up: false`,
-		"takeover ended: the human gave it back, 0 words",
+		"takeover ended: the human gave it back, 0 words", "ends: succeeded by orch-2",
 	},
 }
 

@@ -12,9 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // neverBegan is the status of a run that ended before it reached an agent.
@@ -90,6 +91,15 @@ func openRuns(c *cli.Context) (*runs, error) {
 		return nil, environmentf("state directory: %v", err)
 	}
 	return &runs{store, dir}, nil
+}
+
+// tidy takes away what lies outside of the state directory of runs that were removed, or
+// killed, and says what.
+func (r runs) tidy() ([]string, error) {
+	return scratch.Sweep(scratch.Places(), filepath.Join(r.root, "runs"), func(run string) bool {
+		info, err := r.Find(run)
+		return err == nil && info.Run == run && !info.Live
+	})
 }
 
 // openRun opens the run that a command's argument names. The caller closes the store.
@@ -175,7 +185,7 @@ func (e env) listSessions(c *cli.Context) error {
 	fmt.Fprintln(w, "RUN\tSTATUS\tLAST ACTIVE\tSIZE\tDIRECTORY\tTASK")
 	for _, l := range lines {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", short(l.Run), l.Status, l.LastActive.Local().Format("2006-01-02 15:04"),
-			supervisor.Size(l.Bytes), sanitize.Line(l.CWD, 60), sanitize.Line(l.Title, 60))
+			words.Size(l.Bytes), sanitize.Line(l.CWD, 60), sanitize.Line(l.Title, 60))
 	}
 	return w.Flush()
 }
@@ -218,6 +228,13 @@ func (e env) removeSessions(c *cli.Context) error {
 			return environmentf("remove run %s: %v", short(run), err)
 		}
 		fmt.Fprintln(e.stdout, run)
+	}
+	gone, err := store.tidy()
+	for _, dir := range gone {
+		fmt.Fprintln(e.stderr, "Removed, too: "+dir)
+	}
+	if err != nil {
+		return environmentf("remove what runs had left: %v", err)
 	}
 	return nil
 }

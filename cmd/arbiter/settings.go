@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -98,28 +99,12 @@ func readChoices(c *cli.Context) (choices, error) {
 		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"), AcceptPrefix: c.Bool("accept-prefix"),
 		Share: c.Bool("share-workspace"), Place: cwd, given: given,
 	}
-	if s.AcceptPrefix && !s.Resume {
-		return s, usagef("--accept-prefix goes with --resume or --session")
-	}
-	if c.IsSet("session") && strings.TrimSpace(s.Session) == "" {
-		return s, usagef("--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one")
-	}
 	if s.Face, err = readFace(c); err != nil {
 		return s, err
 	}
-	if s.JSON && s.Plain {
-		return s, usagef("--json and --plain are two faces: choose one")
-	}
-	if s.Resume && s.Rehearse {
-		return s, usagef("--resume takes a rehearsal up as one by itself: leave --rehearse, --scenario and --stand-in out")
-	}
-	switch s.PIDNS = leash.Mode(c.String("pid-namespace")); s.PIDNS {
-	case leash.ModeAuto, leash.ModeAlways, leash.ModeNever:
-	default:
-		return s, usagef("--pid-namespace %q: use auto, always or never", s.PIDNS)
-	}
-	if s.Rehearse && c.IsSet("cwd") {
-		return s, usagef("--cwd does not go with --rehearse: a rehearsal has a scratch workspace of its own")
+	s.PIDNS = leash.Mode(c.String("pid-namespace"))
+	if problem := s.contradiction(c); problem != "" {
+		return s, usagef("%s", problem)
 	}
 	if s.StateDir, err = stateDir(c.String("state-dir")); err != nil {
 		return s, err
@@ -131,6 +116,26 @@ func readChoices(c *cli.Context) (choices, error) {
 	s.adopt(t)
 	err = s.readRun(c)
 	return s, err
+}
+
+// contradiction is the first of what does not go together, or is no value at all.
+func (s choices) contradiction(c *cli.Context) string {
+	for _, x := range []struct {
+		wrong bool
+		text  string
+	}{
+		{s.AcceptPrefix && !s.Resume, "--accept-prefix goes with --resume or --session"},
+		{c.IsSet("session") && strings.TrimSpace(s.Session) == "", "--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
+		{s.JSON && s.Plain, "--json and --plain are two faces: choose one"},
+		{s.Resume && s.Rehearse, "--resume takes a rehearsal up as one by itself: leave --rehearse, --scenario and --stand-in out"},
+		{!slices.Contains([]leash.Mode{leash.ModeAuto, leash.ModeAlways, leash.ModeNever}, s.PIDNS), fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
+		{s.Rehearse && c.IsSet("cwd"), "--cwd does not go with --rehearse: a rehearsal has a scratch workspace of its own"},
+	} {
+		if x.wrong {
+			return x.text
+		}
+	}
+	return ""
 }
 
 func workspace(c *cli.Context) (string, error) {

@@ -47,6 +47,13 @@ type agentReport struct {
 	Standing   string `json:"standing,omitempty"`
 }
 
+func (a agentReport) condition() string {
+	if a.Standing == "" {
+		return a.Status
+	}
+	return a.Status + " " + a.Standing
+}
+
 // history folds a run and its ledger.
 func history(store *runs, run string) (supervisor.State, supervisor.Messages, journal.Recovery, error) {
 	var fold supervisor.Fold
@@ -110,13 +117,13 @@ func (e env) printSession(r sessionReport) {
 	line("run", "%s (%s)", r.Run, r.Status)
 	line("directory", "%s", r.CWD)
 	line("task", "%s", r.Task)
-	line("began", "%s, last active %s, %d lives", r.Began.Local().Format(time.DateTime), r.LastActive.Local().Format(time.DateTime), r.Lives)
+	line("began", "%s, last active %s, lives: %d", r.Began.Local().Format(time.DateTime), r.LastActive.Local().Format(time.DateTime), r.Lives)
 	line("state", "%s; %d iterations, %d crashes, $%.4f", r.Phase, r.Iterations, r.Crashes, r.CostUSD)
 	if r.Question != "" {
 		line("question", "%s", r.Question)
 	}
 	for _, a := range r.Agents {
-		line("agent", "%-8s %-16s %s %s, session %s, process %d", a.ID, a.Name, a.Status, a.Standing, a.SessionID, a.Generation)
+		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID, a.Name, a.condition(), a.SessionID, a.Generation)
 	}
 	for i, s := range r.Plan {
 		line("plan", "%d. [%s] %s", i+1, s.Status, s.Text)

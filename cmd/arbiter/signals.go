@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"sync"
@@ -38,9 +40,9 @@ func heedSignals(heed func(name string, n int) bool, halt, last func()) (stop fu
 					halt()
 					continue
 				}
-				name, code := "INT", contract.ExitInterrupted
+				name := "INT"
 				if sig != syscall.SIGINT {
-					name, code = "TERM", contract.ExitTerminated
+					name = "TERM"
 				}
 				if n > 2 {
 					// The bridge outlives us by the two seconds it needs to stop and
@@ -48,7 +50,7 @@ func heedSignals(heed func(name string, n int) bool, halt, last func()) (stop fu
 					if last != nil {
 						last()
 					}
-					os.Exit(int(code))
+					os.Exit(int(codeOf(name)))
 				}
 				if heed(name, n) {
 					n++
@@ -66,3 +68,35 @@ func heedSignals(heed func(name string, n int) bool, halt, last func()) (stop fu
 // outliveReaders has a reader that has gone show as an error of the write, not as our
 // death. The signal is caught, not ignored: what is ignored, every child ignores, too.
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// codeOf is what a program ends with that a signal of that name ended.
+func codeOf(name string) contract.Exit {
+	if name == "INT" {
+		return contract.ExitInterrupted
+	}
+	return contract.ExitTerminated
+}
+
+// interruptible ends ctx at the first signal, QUIT included if it is asked for (Ctrl+\ is a
+// slip beside Ctrl+]); its cause is the exit. A third signal does not wait.
+func interruptible(ctx context.Context, quit bool) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	end := func(name string, _ int) bool {
+		cancel(&exitError{code: codeOf(name), text: "stopped"})
+		return true
+	}
+	var halt func()
+	if quit {
+		halt = func() { end("INT", 0) }
+	}
+	stop := heedSignals(end, halt, nil)
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// bySignal ends the program as a signal has it.
+func bySignal(ctx context.Context, text string) error {
+	if e, ok := errors.AsType[*exitError](context.Cause(ctx)); ok {
+		return &exitError{code: e.code, text: text}
+	}
+	return &exitError{code: contract.ExitFailed, text: text}
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -23,7 +24,8 @@ type stage struct {
 	log    *slog.Logger
 }
 
-// setStage builds it and points the choices at it. A rehearsal that is taken up
+// setStage builds it and points the choices at it; home lies in the run's directory, and the
+// scratch workspace goes when that does. A rehearsal that is taken up
 // again finds its workspace and its home as it left them; the script finds its place
 // by the sessions' histories.
 func setStage(c *choices, home string, task string, log *slog.Logger) (*stage, error) {
@@ -36,7 +38,7 @@ func setStage(c *choices, home string, task string, log *slog.Logger) (*stage, e
 		return nil, environmentf("private home: %v", err)
 	}
 	if !c.Resume {
-		dir, err := os.MkdirTemp("", "arbiter-rehearsal-")
+		dir, err := scratch.Make("", scratch.Rehearsal, filepath.Dir(home))
 		if err == nil {
 			c.Options.CWD = filepath.Join(dir, "workspace")
 			err = os.Mkdir(c.Options.CWD, 0o700)

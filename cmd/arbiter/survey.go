@@ -14,35 +14,43 @@ import (
 // surveyDeadline bounds what a first look at the CLI may take.
 const surveyDeadline = 20 * time.Second
 
-// surveyClaude finds out whether there is a CLI to drive, and whether it is logged in.
-// A rehearsal needs neither.
-func surveyClaude(ctx context.Context, c choices) tui.Findings {
+// seen is what can be seen of the CLI that a run would drive, without a session of it.
+type seen struct {
+	bridge.ClaudeInfo
+	Login   claude.Login
+	Problem string // why there is none to be had
+	Missing bool   // because there is none
+}
+
+// lookAtClaude finds out whether there is a CLI to drive and, where that is asked, whether
+// it is logged in.
+func lookAtClaude(ctx context.Context, path string, login bool) (s seen) {
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
-	spec := bridge.ClaudeSpec{Path: cmp.Or(c.Claude, "claude")}
+	spec := bridge.ClaudeSpec{Path: cmp.Or(path, "claude")}
 	l := claude.NewLauncher("")
-	f := tui.Findings{Login: tui.LoginUnknown, Rehearsal: c.Rehearse, Model: c.Options.Model}
-	info, err := l.Detect(ctx, spec)
-	var rpc *bridge.RPCError
-	switch {
-	case errors.As(err, &rpc):
-		f.Problem, f.Missing = rpc.Message, rpc.Category == bridge.CatClaudeMissing
-		return f
-	case err != nil:
-		f.Problem = err.Error()
-		return f
-	}
-	f.Claude, f.Path = info.Version, info.Path
-	if c.Rehearse {
-		return f // its key is the rehearsal's own
-	}
-	if login := l.Login(ctx, spec); login.Known {
-		if f.Login = tui.LoginNo; login.LoggedIn {
-			f.Login = tui.LoginYes
+	var err error
+	if s.ClaudeInfo, err = l.Detect(ctx, spec); err != nil {
+		s.Problem = err.Error()
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); ok {
+			s.Problem, s.Missing = rpc.Message, rpc.Category == bridge.CatClaudeMissing
 		}
-		f.Account = login.Email
-		if f.Account == "" {
-			f.Account = login.Method
+	} else if login {
+		s.Login = l.Login(ctx, spec)
+	}
+	return s
+}
+
+// surveyClaude is the first look at the CLI. A rehearsal needs no login: its key is its own.
+func surveyClaude(ctx context.Context, c choices) tui.Findings {
+	s := lookAtClaude(ctx, c.Claude, !c.Rehearse)
+	f := tui.Findings{
+		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
+		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Rehearse, Model: c.Options.Model,
+	}
+	if s.Login.Known {
+		if f.Login = tui.LoginNo; s.Login.LoggedIn {
+			f.Login = tui.LoginYes
 		}
 	}
 	return f

@@ -36,6 +36,7 @@ func TestPermissionsAreAskedAndAnswered(t *testing.T) {
 func TestNobodyThereIsADeny(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")...)
 			s.finish(contract.ExitComplete)
@@ -51,6 +52,7 @@ func TestNobodyThereIsADeny(t *testing.T) {
 func TestRules(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--no-input", "--permissions", "rules", "--allow", "Bash(touch *)", "--allow", "Write", "--deny", "Write(**/two.txt)",
 				"--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")...)

@@ -31,6 +31,7 @@ func TestAnArbiterThatRulesWrongly(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", workflow(t, wrongRuler), "--task", "Weave")...)
 			s.decidesThrice()
@@ -94,6 +95,7 @@ func TestTheArbiterIsLost(t *testing.T) {
 				continue
 			}
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				p.long(t)
 				t.Parallel()
 				args := p.args
 				if c.ills != nil {

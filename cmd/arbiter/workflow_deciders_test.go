@@ -59,6 +59,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 				continue // the others ask less of it
 			}
 			t.Run(c.decider+"/"+p.name, func(t *testing.T) {
+				p.long(t)
 				t.Parallel()
 				flags := append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task", "Weave", "--decider", c.decider, "--decision-cache")
 				s := start(t, nil, flags...)
@@ -138,6 +139,7 @@ func TestDecidersThatAnswerBadly(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			actors, sources := badAnswers, taskRulings("model", "model", "model", "model", "model", "model")
 			warnings := make([][]string, 6)

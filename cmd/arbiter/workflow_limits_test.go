@@ -92,6 +92,7 @@ func TestTroubleOfAnOrchestratorPasses(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(slices.Clone(p.args), "--json", "--no-input", "--task", "Weave", "--max-failures", "1",
 				"--decider", "rules", "--scenario", workflow(t, `

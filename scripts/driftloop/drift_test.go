@@ -144,7 +144,7 @@ func TestKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "parallel.err"), []byte("exit status 6:\narbiter: no\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(out, keep, "2.0.0", true, true, []string{"2.0.0=/nowhere"}); err != nil {
+	if err := run(out, keep, "2.0.0", true, trial{short: true}, []string{"2.0.0=/nowhere"}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out)
@@ -162,7 +162,7 @@ func TestKept(t *testing.T) {
 		}
 	}
 	for _, clis := range [][]string{nil, {"2.0.0"}, {"2.0.0=/nowhere"}, {"2.0.1=/nowhere"}} {
-		if err := run(out, keep, "2.0.0", true, false, clis); err == nil {
+		if err := run(out, keep, "2.0.0", true, trial{}, clis); err == nil {
 			t.Errorf("%q was shown", clis)
 		}
 	}

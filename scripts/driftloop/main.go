@@ -5,9 +5,9 @@
 //
 // For each version it runs the driver's live tests, the conversations that the stand-in
 // is held to, a few whole plays, and records the wire of three more. A test that fails is
-// tried once again by itself, so that a busy machine is not taken for drift. What the tests
-// said and what was recorded is kept in a directory for each version, from which -show makes
-// the table again.
+// tried once again by itself, so that a busy machine is not taken for drift, and -again tries
+// only those that failed before. What the tests said and what was recorded is kept in a
+// directory for each version, from which -show makes the table again.
 //
 // It ends with 1 if it could not run, and with 0 whatever differs: the table says so.
 package main
@@ -27,42 +27,42 @@ func main() {
 	keep := flag.String("keep", "", "directory of what the tests said and what was recorded, by version")
 	pinned := flag.String("pinned", "", "the version that everything else is tested with")
 	show := flag.Bool("show", false, "run nothing: make the table from what was kept")
+	again := flag.Bool("again", false, "run only what failed before")
 	short := flag.Bool("short", false, "run the core of each part only")
 	flag.Parse()
-	if err := run(*out, *keep, *pinned, *show, *short, flag.Args()); err != nil {
+	if err := run(*out, *keep, *pinned, *show, trial{short: *short, again: *again}, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "drift:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, keep, pinned string, show, short bool, clis []string) error {
+func run(out, keep, pinned string, show bool, a trial, clis []string) error {
 	if len(clis) == 0 || keep == "" {
 		return errors.New("needs -keep DIR and VERSION=PATH of each CLI, the oldest first")
 	}
-	var p programs
 	if !show {
 		var err error
-		p, err = build()
-		defer os.RemoveAll(p.dir)
+		a.programs, err = build()
+		defer os.RemoveAll(a.programs.dir)
 		if err != nil {
 			return err
 		}
 	}
-	t := table{pinned: pinned, short: short}
+	t := table{pinned: pinned, short: a.short}
 	for _, cli := range clis {
 		version, path, ok := strings.Cut(cli, "=")
 		if !ok {
 			return fmt.Errorf("%q is not VERSION=PATH", cli)
 		}
-		dir := filepath.Join(keep, version)
+		a.version, a.claude, a.dir = version, path, filepath.Join(keep, version)
 		if !show {
 			began := time.Now()
-			if err := (trial{programs: p, version: version, claude: path, dir: dir, short: short}).all(); err != nil {
+			if err := a.run(); err != nil {
 				return fmt.Errorf("%s: %w", version, err)
 			}
 			fmt.Fprintf(os.Stderr, "%s: %v\n", version, time.Since(began).Round(time.Second))
 		}
-		found, err := gather(dir)
+		found, err := gather(a.dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", version, err)
 		}

@@ -87,11 +87,19 @@ type trial struct {
 	programs
 	version, claude string
 	dir             string // of what is kept
-	short           bool
+	short, again    bool
 }
 
-// all runs everything and leaves in the directory what gather reads.
-func (t trial) all() error {
+// run leaves in the directory what gather reads.
+func (t trial) run() error {
+	if t.again {
+		for _, s := range suites {
+			if err := t.second(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if err := os.RemoveAll(t.dir); err != nil {
 		return err
 	}
@@ -106,17 +114,8 @@ func (t trial) all() error {
 		if err := t.test(s, pattern, s.file()); err != nil {
 			return err
 		}
-		first, err := readFile(filepath.Join(t.dir, s.file()), s.subtests)
-		if err != nil {
+		if err := t.second(s); err != nil {
 			return err
-		}
-		if len(first.cells) == 0 {
-			return fmt.Errorf("no test of %s ran", s.pkg)
-		}
-		if failed := first.failed(); len(failed) > 0 {
-			if err := t.test(s, again(s, failed), s.again()); err != nil {
-				return err
-			}
 		}
 	}
 	for _, s := range scenarios {
@@ -128,6 +127,21 @@ func (t trial) all() error {
 		}
 	}
 	return t.test(suites[0], "^TestCaptures$", capturesFile)
+}
+
+// second tries again what failed of a suite.
+func (t trial) second(s suite) error {
+	first, err := readFile(filepath.Join(t.dir, s.file()), s.subtests)
+	if err != nil {
+		return err
+	}
+	if len(first.cells) == 0 {
+		return fmt.Errorf("no test of %s ran", s.pkg)
+	}
+	if failed := first.failed(); len(failed) > 0 {
+		return t.test(s, again(s, failed), s.again())
+	}
+	return nil
 }
 
 // again is the pattern of a suite's rows.
@@ -143,7 +157,7 @@ func again(s suite, rows []string) string {
 func (t trial) test(s suite, pattern, file string) error {
 	t.say("%s -run %s", s.pkg, pattern)
 	err := t.command(filepath.Join(t.root, s.pkg), file, "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",
-		"-test.parallel", "4", "-test.timeout", "30m", "-test.skip", "/^stand-in$|//^stand-in$", "-test.run", pattern)
+		"-test.parallel", "6", "-test.timeout", "30m", "-test.skip", "/^stand-in$|//^stand-in$", "-test.run", pattern)
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
 		return nil
 	}
@@ -159,7 +173,7 @@ func (t trial) command(dir, file, name string, args ...string) error {
 	defer out.Close()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_CAPTURES="+t.dir)
+	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_LONG=1", "ARBITER_CAPTURES="+t.dir)
 	var errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &errs
 	if err := cmd.Run(); err != nil {

@@ -40,7 +40,7 @@ func TestRows(t *testing.T) {
 		{row{what: "heap", ours: "Scrollback MB-at-1,000,000", base: "Scrollback MB-at-100,000", than: "fewer", least: 0.5}, line{"heap", "6.25 MB", "fewer: 6.5 MB", "0.962 ×", "≥ 0.5 ×"}},
 		{row{what: "text", ours: "Text/ascii MB/s"}, line{"text", "1.89 GB/s", "", "", ""}},
 		// Another unit of the same measure.
-		{row{what: "mixed", ours: "Text/ascii ns/op", base: "Hop hop-p50-ns", than: "a hop"}, line{"mixed", "20.1 µs", "a hop: 620 µs", "0.032 ×", ""}},
+		{row{what: "mixed", ours: "Text/ascii ns/op", base: "Hop hop-p50-ns", than: "a hop"}, line{"mixed", "20.1 µs", "a hop: 620 µs", "0.0324 ×", ""}},
 	} {
 		got, err := tt.row.read(list)
 		if err != nil {
@@ -57,7 +57,7 @@ func TestRows(t *testing.T) {
 }
 
 func TestDigits(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 0.0321: "0.032", 0.5: "0.5", 6.25: "6.25", 34: "34", 99.96: "100", 100: "100", 1234567: "1,234,567", 74128.4: "74,128"} {
+	for n, want := range map[float64]string{0: "0", 0.0321: "0.0321", 0.0004912: "0.000491", 0.5: "0.5", 6.25: "6.25", 34: "34", 99.96: "100", 100: "100", 1234567: "1,234,567", 74128.4: "74,128"} {
 		if got := digits(n); got != want {
 			t.Errorf("%v: %s, want %s", n, got, want)
 		}

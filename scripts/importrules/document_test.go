@@ -1,6 +1,9 @@
 package importrules
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,10 +12,11 @@ import (
 )
 
 // TestDocumentsNameWhatIsThere: every file that ARCHITECTURE.md names is there, every
-// link of the documents leads somewhere, and every name in the walks is one of the code's.
+// link of the documents leads somewhere, every name in the walks is one of the code's, and
+// what is said to be in a file is declared there.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	root := filepath.Join("..", "..")
-	files, words := map[string]bool{}, map[string]bool{}
+	files, words := map[string]map[string]bool{}, map[string]bool{}
 	word := regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		switch {
@@ -23,7 +27,9 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		case !strings.HasSuffix(path, ".go"):
 			return nil
 		}
-		files[d.Name()] = true
+		if files[d.Name()] == nil {
+			files[d.Name()] = map[string]bool{}
+		}
 		if strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
@@ -31,6 +37,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		for _, w := range word.FindAllString(string(text), -1) {
 			words[w] = true
 		}
+		declared(t, path, text, files[d.Name()])
 		return err
 	})
 	if err != nil {
@@ -38,7 +45,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	}
 	text := read(t, filepath.Join(root, "ARCHITECTURE.md"))
 	for _, name := range regexp.MustCompile(`\b[a-z_]+\.go\b`).FindAllString(text, -1) {
-		if !files[name] {
+		if files[name] == nil {
 			t.Errorf("ARCHITECTURE.md names %s, which is not there", name)
 		}
 	}
@@ -53,15 +60,55 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	}
 	for _, m := range names {
 		for _, w := range strings.Split(m[1], ".") {
-			if !words[w] && !files[m[1]] {
+			if !words[w] && files[m[1]] == nil {
 				t.Errorf("the walks name %s, which is not in the code", m[1])
 			}
+		}
+	}
+	places := regexp.MustCompile("`([A-Za-z.]+)` \\(`(?:[a-z]+/)*([a-z_]+\\.go)`").FindAllStringSubmatch(text, -1)
+	for _, m := range regexp.MustCompile("[^`a-z]([a-z_]+\\.go) ((?:`[A-Za-z.]+`(?:, )?)+)").FindAllStringSubmatch(walks, -1) {
+		for _, name := range regexp.MustCompile("[A-Za-z.]+").FindAllString(m[2], -1) {
+			places = append(places, []string{"", name, m[1]})
+		}
+	}
+	if len(places) < 120 {
+		t.Errorf("%d places of functions are told", len(places))
+	}
+	for _, m := range places {
+		if _, name, ok := strings.Cut("."+m[1], "."); ok && !files[m[2]][name[strings.LastIndex(name, ".")+1:]] {
+			t.Errorf("ARCHITECTURE.md says that %s is in %s", m[1], m[2])
 		}
 	}
 	for _, doc := range []string{"README.md", "ARCHITECTURE.md"} {
 		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(read(t, filepath.Join(root, doc)), -1) {
 			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
 				t.Errorf("%s links to %s: %v", doc, m[1], err)
+			}
+		}
+	}
+}
+
+// declared collects what a file declares.
+func declared(t *testing.T, path string, text []byte, names map[string]bool) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			names[d.Name.Name] = true
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names[spec.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, n := range spec.Names {
+						names[n.Name] = true
+					}
+				}
 			}
 		}
 	}

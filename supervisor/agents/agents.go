@@ -45,7 +45,7 @@ var builtin = sync.OnceValue(func() []Agent {
 		if err != nil {
 			panic(err)
 		}
-		a, err := Parse(e.Name(), src)
+		a, err := parse(e.Name(), src)
 		if err != nil {
 			panic(err) // a test reads them all
 		}

@@ -16,7 +16,7 @@ func TestBuiltin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, problems := Read(a.Name+".md", src); len(problems) > 0 {
+		if _, problems := read(a.Name+".md", src); len(problems) > 0 {
 			t.Errorf("%v", problems)
 		}
 		// What everybody needs to know: how it ends, and what to do when it cannot go on.
@@ -52,11 +52,11 @@ func TestLookup(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	a, err := Parse("x.md", []byte("---\nname: x\ndescription: d\ncolor: red\n---\nDo it.\n"))
+	a, err := parse("x.md", []byte("---\nname: x\ndescription: d\ncolor: red\n---\nDo it.\n"))
 	if err != nil || a.Name != "x" || a.Source != "x.md" {
 		t.Errorf("a warning is no error: %+v, %v", a, err)
 	}
-	a, err = Parse("x.md", []byte("---\nname: x\nmaxTurns: 0\n---\nDo it.\n"))
+	a, err = parse("x.md", []byte("---\nname: x\nmaxTurns: 0\n---\nDo it.\n"))
 	var p Problem
 	if !errors.As(err, &p) || p.Field != "description" || a.Name != "" {
 		t.Errorf("%+v, %v", a, err)

@@ -75,7 +75,7 @@ func (f *finding) read(t *tree, file string) {
 		f.leaveOut(Agent{Source: file}, []Problem{{File: file, Text: fmt.Sprintf("cannot be read: %v", reason(err))}})
 		return
 	}
-	a, problems := Read(file, src)
+	a, problems := read(file, src)
 	if Broken(problems) {
 		f.leaveOut(a, problems)
 		return
@@ -140,6 +140,6 @@ func CheckFile(path string) []Problem {
 	if err != nil {
 		return []Problem{{File: path, Text: fmt.Sprintf("cannot be read: %v", reason(err))}}
 	}
-	_, problems := Read(path, src)
+	_, problems := read(path, src)
 	return problems
 }

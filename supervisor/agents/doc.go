@@ -2,7 +2,7 @@
 // files with YAML front matter, in the form of Claude Code's own agent files, and the
 // four that are built in.
 //
-// [Read] turns one file into an [Agent] and the list of all that is wrong with it.
+// A file becomes an [Agent] and the list of all that is wrong with it.
 // [Discover] finds the files, and says which agent is in force where several have one
 // name: the workspace's .arbiter/agents, then its .claude/agents, each from the working
 // directory upwards to the repository's root, then the user's own, then the built-in

@@ -44,7 +44,7 @@ func (a *Agent) Guard(cwd, home string) Guard {
 // subagents. rule is the entry that decided, where one did; why is for the model, and
 // empty if ok. The tools that a turn is ended and reported with are always allowed.
 func (g Guard) Allows(tool string, input json.RawMessage) (ok bool, rule, why string) {
-	if tool == "StructuredOutput" || strings.HasPrefix(tool, "mcp__arbiter__") {
+	if _, own := policy.Own(tool); own || tool == policy.VerdictTool {
 		return true, "", ""
 	}
 	if g.broken != "" {

@@ -25,20 +25,20 @@ type reader struct {
 	problems []Problem
 }
 
-// Parse reads one agent file. The error joins all that is wrong with it, each a
+// parse reads one agent file. The error joins all that is wrong with it, each a
 // [Problem].
-func Parse(file string, src []byte) (Agent, error) {
-	a, problems := Read(file, src)
+func parse(file string, src []byte) (Agent, error) {
+	a, problems := read(file, src)
 	if err := joined(problems); err != nil {
 		return Agent{}, err
 	}
 	return a, nil
 }
 
-// Read reads one agent file, and tells all that is wrong with it at once. The agent is
+// read reads one agent file, and tells all that is wrong with it at once. The agent is
 // of use only if none of that is more than a warning ([Broken]); its name is set where
 // it could be read at all. Source is the file.
-func Read(file string, src []byte) (Agent, []Problem) {
+func read(file string, src []byte) (Agent, []Problem) {
 	r := &reader{agent: Agent{Source: file}, file: file}
 	if len(src) > MaxFile {
 		r.problem(0, "", "the file has more than %d KiB, the most an agent file may have", MaxFile>>10)

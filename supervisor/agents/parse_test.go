@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 		"fence within": {file() + "---\nmore\n", with(func(a *Agent) { a.Prompt = "Do it.\n---\nmore" })},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, problems := Read("x.md", []byte(tt.src))
+			got, problems := read("x.md", []byte(tt.src))
 			if diff := cmp.Diff(tt.want, got); diff != "" || len(problems) > 0 {
 				t.Errorf("%s%v", diff, problems)
 			}
@@ -95,7 +95,7 @@ func TestReadProblems(t *testing.T) {
 		"model flag":    {file("model: --x"), `x.md:4: model: "--x" is no model's name: want sonnet, opus, haiku, inherit or a full id`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, problems := Read("x.md", []byte(tt.src))
+			_, problems := read("x.md", []byte(tt.src))
 			var lines []string
 			for _, p := range problems {
 				line := p.Error()
@@ -120,7 +120,7 @@ func TestNames(t *testing.T) {
 		"аrbiter": "looks like arbiter", "arb1ter": "ok", "arbıter": "looks like arbiter", "plаnner": "looks like planner", "Planner": "looks like planner", "dev-eloper": "looks like developer",
 		"ｔester": "looks like tester", "revie\u0300wer": "looks like reviewer", "hurnan": "looks like human", "gοpher": "mixes letters",
 	} {
-		_, problems := Read("x.md", []byte("---\nname: \""+name+"\"\ndescription: d\n---\nDo it.\n"))
+		_, problems := read("x.md", []byte("---\nname: \""+name+"\"\ndescription: d\n---\nDo it.\n"))
 		got := "ok"
 		if len(problems) > 0 {
 			got = problems[0].Text
@@ -154,7 +154,7 @@ func TestReadIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin := time.Now()
-			Read("x.md", []byte("---\nname: x\ndescription: d\n"+front+"---\nDo it.\n"))
+			read("x.md", []byte("---\nname: x\ndescription: d\n"+front+"---\nDo it.\n"))
 			if took := time.Since(begin); took > enough {
 				t.Errorf("took %v", took)
 			}
@@ -176,7 +176,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("---\nname: &a x\ndescription: *a\n<<: {tools: !!set {? a}}\n---\n")
 	f.Add("---\nname: x\ndescription: Use: \"it's\n---\nx")
 	f.Fuzz(func(t *testing.T, src string) {
-		a, problems := Read("x.md", []byte(src))
+		a, problems := read("x.md", []byte(src))
 		if Broken(problems) {
 			return
 		}

@@ -73,7 +73,7 @@ func document(t *testing.T) string {
 	common := []string{"v", "seq", "time", "id", "event"}
 	fields(t, &b, documents().events.Defs["session"], func(f string) bool { return slices.Contains(common, f) })
 	b.WriteString("\nThe others, event by event; those in *italics* may be absent.\n")
-	for _, e := range eventTypes {
+	for _, e := range Events() {
 		define(t, &b, e.EventName(), documents().events, func(f string) bool { return !slices.Contains(common, f) })
 	}
 	b.WriteString("\n## Commands\n\nA command names its `type`, and may carry a `ref`, text or number, that is echoed. Fields in *italics* may be left out; others than these are refused.\n")

@@ -210,8 +210,7 @@ type (
 		// run or always.
 		Suggestions []string `json:"suggestions,omitempty"`
 	}
-	// Permission is how one was decided; By is rule, human, mode, role, agent, nobody,
-	// timeout, withdrawn, shutdown.
+	// Permission is how one was decided; By is Human or one of the constants beside [DecidedBy].
 	Permission struct {
 		Request  string `json:"request"`
 		Behavior string `json:"behavior"`

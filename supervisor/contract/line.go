@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,34 +37,6 @@ type Unknown struct {
 // EventName is the name the line gave.
 func (u Unknown) EventName() string { return u.Name }
 
-// eventTypes lists every event. The schema and the decoder come from it.
-var eventTypes = []Body{
-	Session{}, State{}, Spawn{}, Message{}, Delivered{}, Assistant{}, Delta{}, ToolUse{}, ToolResult{},
-	ToolCall{}, SubagentStart{}, SubagentStop{}, SubagentProgress{},
-	Turn{}, Context{}, ContextWarning{}, Compact{}, Check{}, Handoff{},
-	Decision{}, Plan{}, PermissionRequest{}, Permission{}, Takeover{}, Withdrawn{}, Halted{}, Question{}, Accepted{}, Rejected{}, Retry{},
-	Restart{}, Error{}, Notice{}, Done{}, Result{},
-}
-
-// EventNames lists the names of all events.
-func EventNames() []string {
-	names := make([]string, 0, len(eventTypes))
-	for _, b := range eventTypes {
-		names = append(names, b.EventName())
-	}
-	return names
-}
-
-// Narrates says whether an event only tells what an agent is doing: where nobody keeps up,
-// it may be left out. What a script or a person acts on may not.
-func Narrates(b Body) bool {
-	switch b.(type) {
-	case Assistant, Delta, ToolUse, ToolResult, Context, SubagentStart, SubagentStop, SubagentProgress, Notice, Retry:
-		return true
-	}
-	return false
-}
-
 // eventShape is what the codec knows of one event.
 type eventShape struct {
 	typ    reflect.Type
@@ -71,14 +44,14 @@ type eventShape struct {
 }
 
 var eventShapes = sync.OnceValue(func() map[string]eventShape {
-	shapes := make(map[string]eventShape, len(eventTypes))
-	for _, b := range eventTypes {
-		typ := reflect.TypeOf(b)
+	shapes := make(map[string]eventShape, len(events))
+	for _, e := range events {
+		typ := reflect.TypeOf(e.body)
 		fields := make(map[string]bool, typ.NumField())
 		for _, name := range jsonFields(typ) {
 			fields[name] = true
 		}
-		shapes[b.EventName()] = eventShape{typ, fields}
+		shapes[e.body.EventName()] = eventShape{typ, fields}
 	}
 	return shapes
 })
@@ -260,17 +233,15 @@ func decodeBody(name string, own []member) Body {
 // jsonFields lists the JSON names of a struct's fields in order.
 func jsonFields(typ reflect.Type) []string {
 	var names []string
-	for i := range typ.NumField() {
-		tag := typ.Field(i).Tag.Get("json")
-		for j := range tag {
-			if tag[j] == ',' {
-				tag = tag[:j]
-				break
-			}
-		}
-		if tag != "-" {
-			names = append(names, tag)
+	for f := range typ.Fields() {
+		if name := jsonName(f); name != "-" {
+			names = append(names, name)
 		}
 	}
 	return names
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }

@@ -84,7 +84,7 @@ func TestEncodeLineLeavesArgumentsAlone(t *testing.T) {
 
 // TestBodiesLeaveTheEnvelopeAlone: a body's field must not be read as the line's.
 func TestBodiesLeaveTheEnvelopeAlone(t *testing.T) {
-	for _, b := range eventTypes {
+	for _, b := range Events() {
 		for _, name := range jsonFields(reflect.TypeOf(b)) {
 			switch name {
 			case "v", "seq", "time", "id", "event", "":
@@ -166,7 +166,7 @@ func TestRoundTrip(t *testing.T) {
 // samples has every event twice: empty, and with all fields filled.
 func samples() []Event {
 	var out []Event
-	for _, b := range eventTypes {
+	for _, b := range Events() {
 		full := reflect.New(reflect.TypeOf(b)).Elem()
 		fill(full)
 		if p := full.FieldByName("Status"); p.IsValid() && b.EventName() == "result" {

@@ -24,7 +24,7 @@ var decoded = cmp.Transformer("decoded", func(raw json.RawMessage) (v any) {
 func TestModelOutputOnALine(t *testing.T) {
 	for i, c := range corpus.ModelOutput(t, "../..") {
 		text := c.Valid()
-		for j, b := range eventTypes {
+		for j, b := range Events() {
 			if c.Large() && j > 0 || (len(text) > 2<<10 || corpus.Race) && (i+j)%5 != 0 {
 				continue
 			}

@@ -2,45 +2,6 @@ package contract
 
 import "github.com/arbiter-cli/arbiter/bridge"
 
-// eventNotes say what each event means.
-var eventNotes = map[string]string{
-	"session":            "The first line: the run, and what it runs on.",
-	"state":              "The task machine moved.",
-	"spawn":              "An agent was started; id is the new agent.",
-	"message":            "Something one party says to another.",
-	"delivered":          "The CLI proved to have taken a message up.",
-	"assistant":          "Prose of an agent or of its subagent.",
-	"delta":              "A piece of text as it arrives, for screens.",
-	"tool_use":           "An agent calls one of Claude's tools.",
-	"tool_result":        "Such a call ended.",
-	"tool_call":          "An agent calls one of arbiter's own tools.",
-	"subagent_start":     "A subagent was started.",
-	"subagent_stop":      "A subagent ended.",
-	"subagent_progress":  "What a running subagent has used, and does.",
-	"check":              "A check of a hand-off document that the supervisor has run itself.",
-	"turn":               "An agent's turn ended.",
-	"context":            "A new reading of an agent's context.",
-	"context_warning":    "An agent's context reached a level.",
-	"compact":            "An agent's context was compacted.",
-	"handoff":            "A hand-off document was passed on.",
-	"decision":           "A ruling, and who made it.",
-	"plan":               "The whole plan after a change.",
-	"permission_request": "A tool waits for a permission command.",
-	"permission":         "How a permission was decided.",
-	"takeover":           "A human has an agent's session in a terminal, or gave it back.",
-	"withdrawn":          "A message was taken back by the human before it was sent.",
-	"halted":             "Everything was stopped at once.",
-	"question":           "A human is asked; a message command answers.",
-	"accepted":           "A command was taken up and is durable.",
-	"rejected":           "A command was refused.",
-	"retry":              "API trouble is being waited out.",
-	"restart":            "A process is being started again.",
-	"error":              "Trouble a person should know of.",
-	"notice":             "Something was met and survived.",
-	"done":               "An agent ended.",
-	"result":             "The last line: how the run ended.",
-}
-
 // fieldEnums are the closed sets; what may grow stays an open string.
 var fieldEnums = map[string][]string{
 	"result.status":         {StatusComplete, StatusFailed, StatusCancelled, StatusNeedsInput, StatusLimit},
@@ -142,7 +103,7 @@ var fieldNotes = map[string]string{
 	"decision.source":                "session, model, rules, cache, fallback or human.",
 	"permission.behavior":            "The answer.",
 	"action":                         "The SHA-256 of the exact action, in hexadecimal: tool and input.",
-	"permission.by":                  "Who decided: rule, human, mode, role, agent, nobody, timeout, withdrawn, shutdown.",
+	"permission.by":                  "Who decided: " + deciderNames() + ".",
 	"permission.scope":               "Of a human's allow: once, run or always.",
 	"permission_request.suggestions": "Rules that cover it, narrow ones first, for an answer of scope run or always.",
 	"session.sandbox":                "What confines the agents: bubblewrap, or unsandboxed.",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -161,11 +162,11 @@ func commandBody(line []byte, all []member) (CommandBody, error) {
 		return nil, fmt.Errorf("field `type`: unknown command %s, expected one of %s", shown(kind), commandTypes())
 	}
 	fields := slices.Concat([]field{{name: "type", required: true}, {name: "ref"}}, forms[i].fields)
-	values, err := checkFields(kind, "", fields, all)
-	if err != nil {
+	into := reflect.New(reflect.TypeOf(forms[i].body)).Elem()
+	if err := checkFields(kind, "", fields, all, into); err != nil {
 		return nil, err
 	}
-	return build(forms[i].body, values), nil
+	return into.Interface().(CommandBody), nil
 }
 
 func commandType(all []member) (string, error) {
@@ -183,90 +184,83 @@ func commandType(all []member) (string, error) {
 	return "", fmt.Errorf("field `type` is missing, expected one of %s", commandTypes())
 }
 
-// checked are the values of an object that keeps the rules.
-type checked struct {
-	text  map[string]string
-	steps []Step
-}
-
-// checkFields holds an object's members to their rules. In where stands the path
-// before a field's name.
-func checkFields(kind, where string, fields []field, all []member) (checked, error) {
-	out := checked{text: make(map[string]string, len(all))}
+// checkFields holds an object's members to their rules, and fills a struct with them by
+// its JSON names. In where stands the path before a field's name.
+func checkFields(kind, where string, fields []field, all []member, into reflect.Value) error {
 	seen := make(map[string]bool, len(all))
 	for _, m := range all {
 		name := where + m.key
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.key })
 		if i < 0 {
-			return out, unknownField(kind, name, m.key, fields)
+			return unknownField(kind, name, m.key, fields)
 		}
 		if seen[m.key] {
-			return out, fmt.Errorf("%s: field `%s` is given twice", kind, name)
+			return fmt.Errorf("%s: field `%s` is given twice", kind, name)
 		}
 		seen[m.key] = true
-		if err := out.take(kind, name, fields[i], m.value); err != nil {
-			return out, err
+		value, err := take(kind, name, fields[i], m.value)
+		if err != nil {
+			return err
+		}
+		for f, to := range into.Fields() {
+			if jsonName(f) == m.key {
+				to.Set(reflect.ValueOf(value))
+			}
 		}
 	}
 	for _, f := range fields {
 		if f.required && !seen[f.name] {
-			return out, fmt.Errorf("%s: field `%s` is missing%s", kind, where+f.name, expected(f))
+			return fmt.Errorf("%s: field `%s` is missing%s", kind, where+f.name, expected(f))
 		}
 	}
-	return out, nil
-}
-
-func (c *checked) take(kind, name string, f field, value json.RawMessage) error {
-	if f.name == "ref" {
-		_, err := refText(value)
-		return err
-	}
-	if f.steps {
-		return c.takeSteps(kind, name, value)
-	}
-	if kindOf(value) != "a string" {
-		return fmt.Errorf("%s: field `%s`: expected a string, got %s", kind, name, kindOf(value))
-	}
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		return fmt.Errorf("%s: field `%s`: %w", kind, name, err)
-	}
-	switch {
-	case f.required && strings.TrimSpace(text) == "":
-		return fmt.Errorf("%s: field `%s` is empty%s", kind, name, expected(f))
-	case f.enum != nil && !slices.Contains(f.enum, text):
-		return fmt.Errorf("%s: field `%s` is %s%s", kind, name, shown(text), expected(f))
-	}
-	c.text[f.name] = text
 	return nil
 }
 
-func (c *checked) takeSteps(kind, name string, value json.RawMessage) error {
+// take is the value of a field: a string, or the steps of a plan.
+func take(kind, name string, f field, value json.RawMessage) (any, error) {
+	if f.name == "ref" {
+		return refText(value)
+	}
+	if f.steps {
+		return takeSteps(kind, name, value)
+	}
+	if kindOf(value) != "a string" {
+		return nil, fmt.Errorf("%s: field `%s`: expected a string, got %s", kind, name, kindOf(value))
+	}
+	var text string
+	if err := json.Unmarshal(value, &text); err != nil {
+		return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
+	}
+	switch {
+	case f.required && strings.TrimSpace(text) == "":
+		return nil, fmt.Errorf("%s: field `%s` is empty%s", kind, name, expected(f))
+	case f.enum != nil && !slices.Contains(f.enum, text):
+		return nil, fmt.Errorf("%s: field `%s` is %s%s", kind, name, shown(text), expected(f))
+	}
+	return text, nil
+}
+
+func takeSteps(kind, name string, value json.RawMessage) ([]Step, error) {
 	if kindOf(value) != "an array" {
-		return fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name, kindOf(value))
+		return nil, fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name, kindOf(value))
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(value, &items); err != nil {
-		return fmt.Errorf("%s: field `%s`: %w", kind, name, err)
+		return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
 	}
-	c.steps = make([]Step, 0, len(items))
+	steps := make([]Step, len(items))
 	for i, item := range items {
 		at := fmt.Sprintf("%s[%d]", name, i)
 		members, err := readMembers(item)
 		if err != nil {
-			return fmt.Errorf("%s: field `%s`: %w", kind, at, err)
+			return nil, fmt.Errorf("%s: field `%s`: %w", kind, at, err)
 		}
-		values, err := checkFields(kind, at+".", stepFields, members)
-		if err != nil {
-			return err
+		steps[i].Status = StepPending
+		if err := checkFields(kind, at+".", stepFields, members, reflect.ValueOf(&steps[i]).Elem()); err != nil {
+			return nil, err
 		}
-		step := Step{Text: values.text["text"], Status: values.text["status"], Agent: values.text["agent"], Mode: values.text["mode"]}
-		if step.Status == "" {
-			step.Status = StepPending
-		}
-		c.steps = append(c.steps, step)
 	}
-	return nil
+	return steps, nil
 }
 
 func unknownField(kind, name, key string, fields []field) error {

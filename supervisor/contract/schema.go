@@ -31,8 +31,8 @@ var documents = sync.OnceValue(func() schemas {
 		commands: union("Commands of arbiter --json",
 			"One JSON object a line on stdin. Each is answered by accepted or rejected, which echo ref."),
 	}
-	for _, b := range eventTypes {
-		add(s.events, b.EventName(), eventSchema(b))
+	for _, e := range events {
+		add(s.events, e.body.EventName(), eventSchema(e.body, e.about))
 	}
 	for _, f := range forms {
 		add(s.commands, f.body.CommandType(), commandSchema(f))
@@ -58,7 +58,7 @@ func render(doc *jsonschema.Schema) []byte {
 	return append(text, '\n')
 }
 
-func eventSchema(b Body) *jsonschema.Schema {
+func eventSchema(b Body, about string) *jsonschema.Schema {
 	name := b.EventName()
 	s, err := jsonschema.ForType(reflect.TypeOf(b), &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		// A tool's input is the model's and has any shape.
@@ -68,7 +68,7 @@ func eventSchema(b Body) *jsonschema.Schema {
 		panic(fmt.Sprintf("contract: schema of event %s: %v", name, err))
 	}
 	open(s)
-	s.Description = eventNotes[name]
+	s.Description = about
 	for f, p := range s.Properties {
 		if note := fieldNotes[name+"."+f]; note != "" {
 			p.Description = note

@@ -18,7 +18,7 @@ import (
 // every entry of the table is a definition of the schema.
 func TestUnionsAreWhole(t *testing.T) {
 	var events, commands []string
-	for _, b := range eventTypes {
+	for _, b := range Events() {
 		events = append(events, reflect.TypeOf(b).Name())
 	}
 	for _, f := range forms {
@@ -29,14 +29,36 @@ func TestUnionsAreWhole(t *testing.T) {
 	checkSet(t, "commands", declared(t, "CommandType"), append(commands, "Malformed"))
 
 	events, commands = nil, nil
-	for _, b := range eventTypes {
+	for _, b := range Events() {
 		events = append(events, b.EventName())
 	}
 	for _, f := range forms {
 		commands = append(commands, f.body.CommandType())
+		var fields []string
+		for _, field := range f.fields {
+			fields = append(fields, field.name)
+		}
+		checkSet(t, f.body.CommandType(), jsonFields(reflect.TypeOf(f.body)), fields)
 	}
 	checkSet(t, "event schema", definitions(t, EventsSchema()), events)
 	checkSet(t, "command schema", definitions(t, CommandsSchema()), commands)
+}
+
+// TestDecidersAreWhole: nobody who decides is without words for a person.
+func TestDecidersAreWhole(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "by.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 1 // Human
+	for _, d := range f.Decls {
+		if consts, ok := d.(*ast.GenDecl); ok && consts.Tok == token.CONST {
+			declared += len(consts.Specs)
+		}
+	}
+	if declared != len(deciders) || DecidedBy("nobody we know") != "" {
+		t.Errorf("%d are declared, in words are %s", declared, deciderNames())
+	}
 }
 
 func checkSet(t *testing.T, what string, want, got []string) {

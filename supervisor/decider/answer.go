@@ -25,13 +25,13 @@ type AnswerError struct{ Problem string }
 
 func (e *AnswerError) Error() string { return "decider: the answer cannot be used: " + e.Problem }
 
-// ParseDecision reads the answer of a model. Around the JSON object there may be text and
+// parseDecision reads the answer of a model. Around the JSON object there may be text and
 // fences; of several objects the last one with a `decision` counts. What the object says
 // is held to: one of the point's decisions, a reason, an agent there is, fields within
 // bounds. Members it does not know are ignored, as is a mode without SELECT_MODE. With
 // COMPLETE the summary stands in for a missing reason, and the reason for a missing
 // summary: ADR-0005 has it both ways. The error is always an *[AnswerError].
-func ParseDecision(raw string, p decision.Point, agents []decision.AgentDescription) (Decision, error) {
+func parseDecision(raw string, p decision.Point, agents []decision.AgentDescription) (Decision, error) {
 	var c complaints
 	switch {
 	case kinds(p) == nil:

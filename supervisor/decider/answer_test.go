@@ -44,7 +44,7 @@ func TestParseDecisionTolerates(t *testing.T) {
 		"a broken one first":  {`{"decision":"RETRY",} ` + goesOn, on},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseDecision(c.raw, decision.PointEvaluate, builtIn())
+			got, err := parseDecision(c.raw, decision.PointEvaluate, builtIn())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 		"no question":       {goesOn, decision.PointTalk, "nothing is decided"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseDecision(c.raw, c.point, builtIn())
+			got, err := parseDecision(c.raw, c.point, builtIn())
 			var wrong *AnswerError
 			if !errors.As(err, &wrong) || !strings.Contains(wrong.Problem, c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
@@ -92,7 +92,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 			}
 		})
 	}
-	_, err := ParseDecision(`{"decision":"SELECT_MODE","mode":"x","reason":"x"}`, decision.PointSelect, nil)
+	_, err := parseDecision(`{"decision":"SELECT_MODE","mode":"x","reason":"x"}`, decision.PointSelect, nil)
 	if err == nil || !strings.Contains(err.Error(), "no agent to select") {
 		t.Errorf("without agents: %v", err)
 	}
@@ -101,22 +101,22 @@ func TestParseDecisionRefuses(t *testing.T) {
 // TestParseDecisionIsBounded: braces without an end cost no more than their number allows.
 func TestParseDecisionIsBounded(t *testing.T) {
 	deep := `{"decision"` + strings.Repeat(`{"a":`, maxAnswer/5-20) + `"decision"`
-	if _, err := ParseDecision(deep, decision.PointEvaluate, builtIn()); err == nil {
+	if _, err := parseDecision(deep, decision.PointEvaluate, builtIn()); err == nil {
 		t.Error("nothing but open braces is a decision")
 	}
-	if n := testing.AllocsPerRun(1, func() { _, _ = ParseDecision(deep, decision.PointEvaluate, builtIn()) }); n > 100*maxStarts {
+	if n := testing.AllocsPerRun(1, func() { _, _ = parseDecision(deep, decision.PointEvaluate, builtIn()) }); n > 100*maxStarts {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 // TestSchema: the schema is flat, and takes what the parser takes.
 func TestSchema(t *testing.T) {
-	if s := Schema(decision.PointTalk); s != nil {
+	if s := schema(decision.PointTalk); s != nil {
 		t.Errorf("a schema for talking: %s", s)
 	}
 	for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
 		var s jsonschema.Schema
-		if err := json.Unmarshal(Schema(p), &s); err != nil {
+		if err := json.Unmarshal(schema(p), &s); err != nil {
 			t.Fatal(err)
 		}
 		if s.Type != "object" || s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil {
@@ -133,7 +133,7 @@ func TestSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			bySchema := resolved.Validate(answer)
-			_, byParser := ParseDecision(string(text), p, builtIn())
+			_, byParser := parseDecision(string(text), p, builtIn())
 			if (bySchema == nil) != (byParser == nil) {
 				t.Errorf("%s at %s: the schema says %v, the parser %v", kind, p, bySchema, byParser)
 			}
@@ -164,7 +164,7 @@ func FuzzParseDecision(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
-			d, err := ParseDecision(raw, p, builtIn())
+			d, err := parseDecision(raw, p, builtIn())
 			var wrong *AnswerError
 			if err != nil {
 				if !errors.As(err, &wrong) || !utf8.ValidString(wrong.Problem) {
@@ -179,7 +179,7 @@ func FuzzParseDecision(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := ParseDecision("So be it: "+string(text)+"\n", p, builtIn())
+			again, err := parseDecision("So be it: "+string(text)+"\n", p, builtIn())
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}

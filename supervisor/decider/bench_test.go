@@ -103,7 +103,7 @@ func BenchmarkParseDecision(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParseDecision(text, decision.PointEvaluate, agents); err != nil {
+		if _, err := parseDecision(text, decision.PointEvaluate, agents); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -54,8 +54,8 @@ type Usage struct {
 // ErrDeferred is no failure: the decision will be given in the Arbiter's own conversation.
 var ErrDeferred = errors.New("decider: the Arbiter rules on it in its own turn")
 
-// ErrUnclear says that rules do not cover the case.
-var ErrUnclear = errors.New("decider: no rule covers the case")
+// errUnclear says that rules do not cover the case.
+var errUnclear = errors.New("decider: no rule covers the case")
 
 // Asker puts one prompt to a model that knows nothing else, and returns its answer.
 type Asker interface {

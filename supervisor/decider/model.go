@@ -71,13 +71,13 @@ func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.A
 	}
 	asked.Prompt = prompt
 	for correction := 0; ; correction++ {
-		q := Question{System: system, Prompt: asked.Prompt, Schema: Schema(p)}
+		q := Question{System: system, Prompt: asked.Prompt, Schema: schema(p)}
 		answer, err := m.ask(ctx, q, &asked)
 		if err != nil {
 			return asked, err
 		}
 		asked.Answer = answer.Text
-		d, err := ParseDecision(answer.Text, p, agents)
+		d, err := parseDecision(answer.Text, p, agents)
 		if err == nil {
 			d.Source, d.Prompt, d.Answer = ByModel, asked.Prompt, asked.Answer
 			d.Warnings, d.Attempts, d.Usage = asked.Warnings, asked.Attempts, asked.Usage

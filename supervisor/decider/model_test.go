@@ -29,7 +29,7 @@ func TestModelDecides(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	q := Question{System: "choose", Prompt: "select " + in.Key(), Schema: Schema(decision.PointSelect)}
+	q := Question{System: "choose", Prompt: "select " + in.Key(), Schema: schema(decision.PointSelect)}
 	if diff := cmp.Diff([]Question{q}, asker.asked); diff != "" {
 		t.Errorf("the questions (-want +got):\n%s", diff)
 	}
@@ -164,7 +164,11 @@ func TestModelPrompts(t *testing.T) {
 		t.Errorf("decided %+v, %v; want the built-in prompt's decision with a warning", got, err)
 	}
 	task := record(ran(developer, 1, bad))
-	got, err = Model{Ask: says(test), Prompts: prompts.BuiltIn()}.SelectAgent(context.Background(), decision.Select(task))
+	set, err := prompts.NewSet(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err = Model{Ask: says(test), Prompts: set}.SelectAgent(context.Background(), decision.Select(task))
 	if err != nil || got.Mode != tester || !strings.Contains(got.Prompt, task.Task) {
 		t.Errorf("with the built-in templates: %+v, %v", got, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// ErrNoAgents says that an agent is to be chosen where there is none.
-var ErrNoAgents = errors.New("decider: there is no agent to choose")
+// errNoAgents says that an agent is to be chosen where there is none.
+var errNoAgents = errors.New("decider: there is no agent to choose")
 
 // Rules decide deterministically: the same input always comes to the same decision. They
 // lead a task to its end by themselves (planner, developer, tester, reviewer), and an end
@@ -22,7 +22,7 @@ func (r Rules) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (D
 	}
 	d, _ := r.Select(in)
 	if d.Decision == "" {
-		return Decision{}, ErrNoAgents
+		return Decision{}, errNoAgents
 	}
 	return d, nil
 }
@@ -34,7 +34,7 @@ func (r Rules) EvaluateProgress(ctx context.Context, in decision.EvaluateProgres
 	}
 	d, _ := r.Evaluate(in)
 	if d.Decision == "" {
-		return Decision{}, ErrNoAgents
+		return Decision{}, errNoAgents
 	}
 	return d, nil
 }

@@ -146,7 +146,7 @@ func checkWords(t *testing.T, d Decision) {
 
 func TestRulesWithoutAgents(t *testing.T) {
 	ctx := context.Background()
-	if d, err := (Rules{}).SelectAgent(ctx, decision.SelectAgentInput{}); !errors.Is(err, ErrNoAgents) {
+	if d, err := (Rules{}).SelectAgent(ctx, decision.SelectAgentInput{}); !errors.Is(err, errNoAgents) {
 		t.Errorf("selected %+v, %v, want ErrNoAgents", d, err)
 	}
 	r := record(ran(developer, 1, ok))
@@ -157,7 +157,7 @@ func TestRulesWithoutAgents(t *testing.T) {
 	}
 	r = record(ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok))
 	r.Agents, r.Steps = nil, steps(step("pending", ""))
-	if d, err := (Rules{}).EvaluateProgress(ctx, decision.Evaluate(r)); !errors.Is(err, ErrNoAgents) {
+	if d, err := (Rules{}).EvaluateProgress(ctx, decision.Evaluate(r)); !errors.Is(err, errNoAgents) {
 		t.Errorf("evaluated to %+v, %v, want ErrNoAgents", d, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // maxStretches is how often the rules let an agent go on under one summon. Then it is
@@ -50,7 +51,7 @@ func same(a, b decision.ExecutionSummary) bool {
 func (s standing) recover(t trouble) (d Decision, clear bool) {
 	if s.spent() {
 		return retry(t, fmt.Sprintf("%s in a row and %d in all are the limit: whether it is tried once more is for the task machine to say.",
-			failures(s.limits.ConsecutiveFailures), s.limits.TotalFailures)), false
+			words.Count(s.limits.ConsecutiveFailures, "failure"), s.limits.TotalFailures)), false
 	}
 	again := 0 // failures in a row of the same agent
 	for _, agent := range s.failing() {
@@ -75,7 +76,7 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 		return s.instead(other, t, fmt.Sprintf("%s failed, with one failure left to the limit of %d in a row", nameOf(t.agent), s.limits.MaxConsecutiveFailures))
 	}
 	return retry(t, fmt.Sprintf("%s failed (%s), with %s in a row of %d allowed: it tries again, otherwise.",
-		nameOf(t.agent), t.category, failures(s.limits.ConsecutiveFailures), s.limits.MaxConsecutiveFailures)), false
+		nameOf(t.agent), t.category, words.Count(s.limits.ConsecutiveFailures, "failure"), s.limits.MaxConsecutiveFailures)), false
 }
 
 // instead has another agent go on where one failed; the same anew where there is no other.

@@ -21,10 +21,10 @@ const schemaFormat = `{
  "additionalProperties": false
 }`
 
-// Schema is the JSON Schema of the answer at a point; nil where nothing is decided. It is
+// schema is the JSON Schema of the answer at a point; nil where nothing is decided. It is
 // one flat object: the API refuses oneOf, anyOf and allOf at the top. What depends on
-// another field is checked by [ParseDecision].
-func Schema(p decision.Point) json.RawMessage {
+// another field is checked by parseDecision.
+func schema(p decision.Point) json.RawMessage {
 	may := kinds(p)
 	if may == nil {
 		return nil

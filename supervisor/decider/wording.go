@@ -87,13 +87,6 @@ func (s standing) files() []string {
 	return list
 }
 
-func failures(n int) string {
-	if n == 1 {
-		return "1 failure"
-	}
-	return fmt.Sprintf("%d failures", n)
-}
-
 func nameOf(agent string) string {
 	if agent == "" {
 		return "the agent"

@@ -22,7 +22,7 @@ func (Session) EvaluateProgress(context.Context, decision.EvaluateProgressInput)
 }
 
 // Hybrid has the rules decide what is clear, and another the rest. Without a Rest what is
-// not clear is [ErrUnclear].
+// not clear is errUnclear.
 type Hybrid struct {
 	Rules Rules
 	Rest  Decider
@@ -37,7 +37,7 @@ func (h Hybrid) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (
 		return d, nil
 	}
 	if h.Rest == nil {
-		return Decision{}, ErrUnclear
+		return Decision{}, errUnclear
 	}
 	return h.Rest.SelectAgent(ctx, in)
 }
@@ -51,7 +51,7 @@ func (h Hybrid) EvaluateProgress(ctx context.Context, in decision.EvaluateProgre
 		return d, nil
 	}
 	if h.Rest == nil {
-		return Decision{}, ErrUnclear
+		return Decision{}, errUnclear
 	}
 	return h.Rest.EvaluateProgress(ctx, in)
 }

@@ -62,10 +62,10 @@ func TestHybrid(t *testing.T) {
 	if d, err := h.EvaluateProgress(ctx, decision.Evaluate(over)); err != nil || d.Source != ByModel || calls != 2 {
 		t.Errorf("an end: %+v, %v after %d calls; want the other's: a model has to look", d, err, calls)
 	}
-	if _, err := (Hybrid{}).SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); !errors.Is(err, ErrUnclear) {
+	if _, err := (Hybrid{}).SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); !errors.Is(err, errUnclear) {
 		t.Errorf("with nobody else: %v, want ErrUnclear", err)
 	}
-	if _, err := (Hybrid{}).EvaluateProgress(ctx, decision.Evaluate(over)); !errors.Is(err, ErrUnclear) {
+	if _, err := (Hybrid{}).EvaluateProgress(ctx, decision.Evaluate(over)); !errors.Is(err, errUnclear) {
 		t.Errorf("with nobody else: %v, want ErrUnclear", err)
 	}
 }
@@ -116,7 +116,7 @@ func TestFallbackLetsPass(t *testing.T) {
 		t.Errorf("decided %+v, %v after the context's end", d, err)
 	}
 	_, err := Fallback{First: fixed{err: errBroken}}.SelectAgent(context.Background(), decision.SelectAgentInput{})
-	if !errors.Is(err, errBroken) || !errors.Is(err, ErrNoAgents) {
+	if !errors.Is(err, errBroken) || !errors.Is(err, errNoAgents) {
 		t.Errorf("neither can: %v, want both errors", err)
 	}
 }

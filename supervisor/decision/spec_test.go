@@ -23,14 +23,18 @@ var began = time.Date(2026, 1, 23, 9, 0, 0, 0, time.UTC)
 // the prompts made of them. Where the examples contradict the rules, the rules hold.
 func TestSituationsOfTheSpecification(t *testing.T) {
 	first, second, third := planning(), failing(), evaluating()
+	set, err := prompts.NewSet(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name  string
 		input any
 		read  func() (system, prompt string, err error)
 	}{
-		{"1-planning", decision.Select(first), func() (string, string, error) { return prompts.BuiltIn().Select(decision.Select(first)) }},
-		{"2-error", decision.Select(second), func() (string, string, error) { return prompts.BuiltIn().Select(decision.Select(second)) }},
-		{"3-evaluation", decision.Evaluate(third), func() (string, string, error) { return prompts.BuiltIn().Evaluate(decision.Evaluate(third)) }},
+		{"1-planning", decision.Select(first), func() (string, string, error) { return set.Select(decision.Select(first)) }},
+		{"2-error", decision.Select(second), func() (string, string, error) { return set.Select(decision.Select(second)) }},
+		{"3-evaluation", decision.Evaluate(third), func() (string, string, error) { return set.Evaluate(decision.Evaluate(third)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := json.MarshalIndent(c.input, "", "  ")
@@ -48,12 +52,12 @@ func TestSituationsOfTheSpecification(t *testing.T) {
 	}
 	for name, r := range map[string]decision.Record{"1-planning": first, "2-error": second} {
 		mode := map[string]string{"1-planning": "planner", "2-error": "developer"}[name]
-		brief, err := prompts.BuiltIn().Brief(prompts.Brief{Input: decision.Select(r), Mode: mode, Reason: "It is next.", Message: "Find out why first."})
+		brief, err := set.Brief(prompts.Brief{Input: decision.Select(r), Mode: mode, Reason: "It is next.", Message: "Find out why first."})
 		if err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, "brief.md", brief)
-		state, err := prompts.BuiltIn().State(prompts.State{Point: decision.PointSelect, Input: decision.Select(r)})
+		state, err := set.State(prompts.State{Point: decision.PointSelect, Input: decision.Select(r)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 var (
@@ -36,11 +35,10 @@ var (
 
 // HeldError says that a run or a working directory belongs to another process.
 type HeldError struct {
-	Path  string // the lock file
-	PID   int    // of whoever took the lock; 0 if it did not say
-	Run   string
-	CWD   string
-	Since time.Time
+	Path string // the lock file
+	PID  int    // of whoever took the lock; 0 if it did not say
+	Run  string
+	CWD  string
 	// Gone is true if that process has ended and one that inherited the lock
 	// from it, a bridge, still holds it.
 	Gone bool

@@ -32,8 +32,8 @@ var groups = []group{
 // beforeTitle is what the node of [Before] says, the only target that is no state.
 const beforeTitle = "the state before the end"
 
-// Initial is the state that a run begins in.
-func Initial() State { return Idle }
+// initial is the state that a run begins in.
+func initial() State { return Idle }
 
 // edge is one row as an arrow between two nodes.
 type edge struct{ from, to, label string }
@@ -118,7 +118,7 @@ func Mermaid() string {
 	if returns() {
 		fmt.Fprintf(&b, "    state %q as %s\n", beforeTitle, Before)
 	}
-	fmt.Fprintf(&b, "    [*] --> %s\n", Initial())
+	fmt.Fprintf(&b, "    [*] --> %s\n", initial())
 	for _, e := range list {
 		fmt.Fprintf(&b, "    %s --> %s : %s\n", e.from, e.to, e.label)
 	}
@@ -152,7 +152,7 @@ func DOT() string {
 	if returns() {
 		fmt.Fprintf(&b, "\t%s [label=%q, style=dashed];\n", Before, beforeTitle)
 	}
-	fmt.Fprintf(&b, "\tstart -> %s;\n", Initial())
+	fmt.Fprintf(&b, "\tstart -> %s;\n", initial())
 	for _, e := range list {
 		fmt.Fprintf(&b, "\t%s -> %s [label=%q];\n", e.from, e.to, e.label)
 	}
@@ -190,7 +190,7 @@ type rowOf struct {
 // JSON is the table as one JSON object, indented.
 func JSON() []byte {
 	doc := document{
-		Initial: Initial(),
+		Initial: initial(),
 		Reading: "A row is taken where the state is one of `from`, the trigger is `on` and all guards of `if` hold; of several the first counts. " +
 			"A trigger that no row takes is ignored. Rows on `always` are looked at whenever a state was entered.",
 		Targets: map[string]string{sameName: "the state is not left", string(Before): beforeTitle},

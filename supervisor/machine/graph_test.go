@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the graph into ARCHITECTURE.md")
 // wanted are the arrows that a graph must have: the table's, after its groups were
 // taken apart.
 func wanted() []string {
-	arrows := []string{"start → " + string(Initial())}
+	arrows := []string{"start → " + string(initial())}
 	for i, r := range Table {
 		for _, from := range r.From {
 			to := r.To

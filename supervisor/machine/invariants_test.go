@@ -112,7 +112,7 @@ func TestResumeRestoresEveryState(t *testing.T) {
 }
 
 func TestEveryStateOfTheTableIsReached(t *testing.T) {
-	reached := map[State]bool{Initial(): true}
+	reached := map[State]bool{initial(): true}
 	for range all {
 		everywhere(t, func(from State, _ Trigger, _ Situation, m Move, ok bool) {
 			if ok && reached[from] {

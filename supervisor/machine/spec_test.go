@@ -74,8 +74,8 @@ func TestEverythingNamedIsThere(t *testing.T) {
 			t.Errorf("there is no guard %s", g)
 		}
 	}
-	if State(s.Initial) != Initial() {
-		t.Errorf("a run begins in %s, not in %s", Initial(), s.Initial)
+	if State(s.Initial) != initial() {
+		t.Errorf("a run begins in %s, not in %s", initial(), s.Initial)
 	}
 	for name, state := range s.States {
 		if !slices.Contains(all, State(name)) || State(name).Live() == state.Final {

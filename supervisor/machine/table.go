@@ -99,9 +99,8 @@ var Table = []Row{
 
 // Move is what a trigger comes to.
 type Move struct {
-	Row int   // of the table
-	To  State // never Same or Before
-	Do  []Action
+	To State // never Same or Before
+	Do []Action
 }
 
 // Next finds the move that a trigger makes from a state; false: it is ignored there.
@@ -112,7 +111,7 @@ func Next(from State, on Trigger, s Situation) (Move, bool) {
 		if r.On != on || !has(r.From, from) || !r.holds(s) {
 			continue
 		}
-		m := Move{Row: i, To: r.To, Do: r.Do}
+		m := Move{To: r.To, Do: r.Do}
 		switch r.To {
 		case Same:
 			m.To = from

@@ -95,7 +95,7 @@ func (s sample) String() string {
 // final state was reached every other time. Each state entered is asked for Always.
 func walk(m model, list []Trigger, c chooser, steps int) []sample {
 	var walked []sample
-	at := Initial()
+	at := initial()
 	step := func(on Trigger, s Situation) bool {
 		index, to, do, ok := m.next(at, on, s)
 		walked = append(walked, sample{from: at, on: on, in: s, index: index, to: to, do: do, ignored: !ok})
@@ -106,7 +106,7 @@ func walk(m model, list []Trigger, c chooser, steps int) []sample {
 	}
 	for range steps {
 		if !at.Live() && c.IntN(2) == 0 {
-			at = Initial()
+			at = initial()
 		}
 		s := situation(c)
 		for ok := step(list[c.IntN(len(list))], s); ok; {

@@ -70,7 +70,7 @@ func value(v reflect.Value, f func(string) string) (out reflect.Value, changed b
 	case reflect.Slice:
 		if v.Type() == rawType {
 			raw := v.Bytes()
-			if m := JSON(raw, f); !bytes.Equal(m, raw) {
+			if m := maskJSON(raw, f); !bytes.Equal(m, raw) {
 				return reflect.ValueOf(json.RawMessage(m)), true
 			}
 			return v, false
@@ -130,10 +130,10 @@ func mapping(v reflect.Value, f func(string) string) (out reflect.Value, changed
 	return out, changed
 }
 
-// JSON masks what is in a JSON text. As it is written, so that names tell of their
+// maskJSON masks what is in a JSON text. As it is written, so that names tell of their
 // values; before that string by string, where escapes may hide letters or stand within a
 // secret, and where the text as it is written would be no JSON any more.
-func JSON(raw []byte, f func(string) string) []byte {
+func maskJSON(raw []byte, f func(string) string) []byte {
 	text := string(raw)
 	if !bytes.Contains(raw, []byte(`\u`)) {
 		m := f(text)

@@ -25,7 +25,7 @@ func TestJSON(t *testing.T) {
 		`no JSON ` + aSecret:                                                 `no JSON sk-ant-*redacted:46*`,
 		`null`:                                                               `null`,
 	} {
-		if got := string(JSON([]byte(in), sanitize.Redact)); got != want {
+		if got := string(maskJSON([]byte(in), sanitize.Redact)); got != want {
 			t.Errorf("%s became %s, want %s", in, got, want)
 		}
 	}

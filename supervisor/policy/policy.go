@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 )
 
 // Mode says what becomes of a request that no rule matches.
@@ -107,7 +106,8 @@ func (p *Policy) ask(by, rule, reason string) Decision {
 // alwaysAllowed are arbiter's own tools and the subagent tool, whose tools are
 // asked for one by one. A deny rule that names them still holds.
 func alwaysAllowed(tool string) bool {
-	return tool == "Agent" || tool == "Task" || strings.HasPrefix(tool, "mcp__arbiter__")
+	_, own := Own(tool)
+	return own || tool == "Agent" || tool == "Task"
 }
 
 // apart says whether a subagent is to get a place of its own: making a worktree is more

@@ -13,7 +13,7 @@ var (
 	// harmless tools touch nothing but the session itself; Claude's default mode
 	// does not ask for them either.
 	harmless = set("TodoWrite", "TodoRead", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput", "TaskStop",
-		"BashOutput", "KillShell", "KillBash", "ToolSearch", "StructuredOutput")
+		"BashOutput", "KillShell", "KillBash", "ToolSearch", VerdictTool)
 
 	// named are tools whose rules name a value of the input, and its fields there.
 	named = map[string][]string{
@@ -29,6 +29,12 @@ var (
 	// known are the tools that are called what a rule may call them.
 	known = []map[string]bool{readers, editors, harmless, others}
 )
+
+// VerdictTool is how a turn of an agent ends in its verdict. It does nothing else.
+const VerdictTool = "StructuredOutput"
+
+// Own says whether a tool is one of arbiter's own, and what it is called among them.
+func Own(tool string) (name string, ok bool) { return strings.CutPrefix(tool, "mcp__arbiter__") }
 
 // leftToCLI are tools that Claude Code itself asks for, in its default mode, where they
 // do more than read (observed with CLI 2.1.329). Of others it runs some unasked:

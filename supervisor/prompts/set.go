@@ -62,9 +62,7 @@ type State struct {
 // given alone.
 type Set struct{ templates map[string]*template.Template }
 
-// BuiltIn are the templates without overrides, to fall back to.
-func BuiltIn() *Set { return builtIn() }
-
+// builtIn are the templates without overrides.
 var builtIn = sync.OnceValue(func() *Set {
 	s := &Set{templates: map[string]*template.Template{}}
 	for _, name := range Names() {

@@ -62,7 +62,7 @@ func TestHostileTextStaysQuoted(t *testing.T) {
 	in.AvailableAgents[0] = decision.AgentDescription{
 		Name: hostile, DisplayName: hostile + "!", WhenToUse: hostile, Tools: decision.ToolLists{Allowed: []string{hostile}, Blocked: []string{hostile}},
 	}
-	for name, text := range rendered(t, BuiltIn(), in) {
+	for name, text := range rendered(t, builtIn(), in) {
 		for line := range strings.SplitSeq(text, "\n") {
 			if strings.HasPrefix(line, order) || strings.HasPrefix(line, "# The end") {
 				t.Errorf("%s has a line of the hostile text's: %q", name, line)
@@ -90,7 +90,7 @@ func TestLongTasksStillMakePrompts(t *testing.T) {
 		in.History = append(in.History, e)
 	}
 	in.LastError.Message = strings.Repeat("m\n", 1000)
-	texts := rendered(t, BuiltIn(), in)
+	texts := rendered(t, builtIn(), in)
 	if n := strings.Count(texts["state.md"], "\n"); n > 40 {
 		t.Errorf("state.md has %d lines, want at most 40:\n%s", n, texts["state.md"])
 	}
@@ -100,7 +100,7 @@ func TestLongTasksStillMakePrompts(t *testing.T) {
 }
 
 func TestEmptyInputsStillMakePrompts(t *testing.T) {
-	for name, text := range rendered(t, BuiltIn(), decision.SelectAgentInput{}) {
+	for name, text := range rendered(t, builtIn(), decision.SelectAgentInput{}) {
 		if strings.Contains(text, "<no value>") || strings.Contains(text, "<nil>") {
 			t.Errorf("%s shows what is not there:\n%s", name, text)
 		}
@@ -111,7 +111,7 @@ func TestEmptyInputsStillMakePrompts(t *testing.T) {
 func TestNoLooseLayout(t *testing.T) {
 	loose := regexp.MustCompile(`\n\n\n| \n`)
 	for _, in := range []decision.SelectAgentInput{begins(), midst()} {
-		for name, text := range rendered(t, BuiltIn(), in) {
+		for name, text := range rendered(t, builtIn(), in) {
 			if at := loose.FindStringIndex(text); at != nil {
 				t.Errorf("%s has a loose end:\n%s", name, text[max(at[0]-80, 0):at[1]])
 			}
@@ -136,7 +136,7 @@ func TestOverrides(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, texts[name], want)
 		}
 	}
-	builtin := rendered(t, BuiltIn(), midst())
+	builtin := rendered(t, builtIn(), midst())
 	for _, name := range []string{"system of evaluate.md", "evaluate.md", "state.md"} {
 		if texts[name] != builtin[name] {
 			t.Errorf("%s is not the built-in one", name)
@@ -149,7 +149,7 @@ func TestOverrides(t *testing.T) {
 	if got := rendered(t, s, midst())["system of select.md"]; got != builtin["system of select.md"] {
 		t.Errorf("without a system block it is %q", got)
 	}
-	if s, err := NewSet(nil); err != nil || s != BuiltIn() {
+	if s, err := NewSet(nil); err != nil || s != builtIn() {
 		t.Errorf("no overrides: %v, %v", s, err)
 	}
 }
@@ -170,7 +170,7 @@ func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := rendered(t, BuiltIn(), midst())
+	want := rendered(t, builtIn(), midst())
 	for name, text := range rendered(t, s, midst()) {
 		if text != want[name] {
 			t.Errorf("%s differs", name)
@@ -325,7 +325,7 @@ func BenchmarkSelect(b *testing.B) {
 	in := midst()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := BuiltIn().Select(in); err != nil {
+		if _, _, err := builtIn().Select(in); err != nil {
 			b.Fatal(err)
 		}
 	}

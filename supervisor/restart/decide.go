@@ -38,11 +38,6 @@ type Decision struct {
 	Delay   time.Duration // before the start; 0 for Park and None
 	Attempt int           // of this exit among those of its kind in a row, from 1
 	Reason  string        // one terse line, for the screen and the event
-	Counts  bool          // it is a failure of the agent's
-	// All says that no agent of the account can be of use, so that all are parked.
-	All bool
-	// Tell is false where the human was told the same of another agent just now.
-	Tell bool
 }
 
 // Entry is what belongs into the history once the decision is acted on.
@@ -76,11 +71,9 @@ func Decide(p Policy, h History, e Exit, now time.Time) Decision {
 	case UserStop:
 		return Decision{Action: None, Reason: "stopped on request"}
 	case CouldNotStart:
-		return p.park(h, e, now, 1, "could not start")
+		return park(e, 1, "could not start")
 	case Auth:
-		d := p.park(h, e, now, 1, "not logged in")
-		d.All = true
-		return d
+		return park(e, 1, "not logged in")
 	case InvalidResume:
 		return p.invalidResume(h, e, now)
 	case Overload:
@@ -96,13 +89,13 @@ func (p Policy) failure(h History, e Exit, now time.Time) Decision {
 	recent := 1 + h.failures(e.Agent, e.At.Add(-p.Window))
 	switch {
 	case recent >= p.Intensity:
-		return p.park(h, e, now, n, fmt.Sprintf("%d failures in %s", recent, terse(p.Window)))
+		return park(e, n, fmt.Sprintf("%d failures in %s", recent, terse(p.Window)))
 	case n >= p.Streak:
-		return p.park(h, e, now, n, fmt.Sprintf("%d failures in a row", n))
+		return park(e, n, fmt.Sprintf("%d failures in a row", n))
 	}
 	delay := scale(p.backoff(p.Base, p.Cap, n), e.jitter(n))
 	return p.start(h, e, now, now.Add(delay), Decision{
-		Action: Restart, Attempt: n, Counts: true,
+		Action: Restart, Attempt: n,
 		Reason: fmt.Sprintf("%s, failure %d of %d", e.what(), recent, p.Intensity),
 	})
 }
@@ -112,7 +105,7 @@ func (p Policy) failure(h History, e Exit, now time.Time) Decision {
 func (p Policy) invalidResume(h History, e Exit, now time.Time) Decision {
 	n := 1 + len(h.row(p, e, func(c Class) bool { return c == InvalidResume }))
 	if n > 1 {
-		return p.park(h, e, now, n, "resume refused again")
+		return park(e, n, "resume refused again")
 	}
 	return p.start(h, e, now, now, Decision{
 		Action: Fresh, Attempt: n, Reason: e.what() + ", begun afresh",
@@ -125,7 +118,7 @@ func (p Policy) overload(h History, e Exit, now time.Time) Decision {
 	row := h.row(p, e, func(c Class) bool { return c == Overload })
 	n := 1 + len(row)
 	if n > 1 && e.At.Sub(row[len(row)-1].At) >= p.Horizon {
-		return p.park(h, e, now, n, "still overloaded after "+terse(p.Horizon))
+		return park(e, n, "still overloaded after "+terse(p.Horizon))
 	}
 	delay := scale(p.backoff(p.OverloadBase, p.Cap, n), (1+e.jitter(n))/2)
 	return p.start(h, e, now, now.Add(delay), Decision{Action: Wait, Attempt: n, Reason: e.what()})
@@ -135,7 +128,7 @@ func (p Policy) usageLimit(h History, e Exit, now time.Time) Decision {
 	row := h.row(p, e, func(c Class) bool { return c == UsageLimit })
 	n := 1 + len(row)
 	if !p.WaitForLimits {
-		return p.park(h, e, now, n, "usage limit"+e.resets(now))
+		return park(e, n, "usage limit"+e.resets(now))
 	}
 	jitter := scale(p.ResetJitter, e.jitter(n))
 	var wait time.Duration
@@ -154,31 +147,20 @@ func (p Policy) usageLimit(h History, e Exit, now time.Time) Decision {
 		}
 		wait = p.doubled(p.LimitBase, n)
 		if wait > p.MaxWait-spent {
-			return p.park(h, e, now, n, "usage limit for "+terse(spent))
+			return park(e, n, "usage limit for "+terse(spent))
 		}
 		wait = min(wait+jitter, p.MaxWait)
 	}
 	if wait > p.MaxWait {
-		return p.park(h, e, now, n, "usage limit"+e.resets(now))
+		return park(e, n, "usage limit"+e.resets(now))
 	}
 	d := p.start(h, e, now, now.Add(wait), Decision{
 		Action: Wait, Attempt: n, Reason: e.what() + e.resets(now),
 	})
 	if d.Delay > p.MaxWait {
-		return p.park(h, e, now, n, "usage limit"+e.resets(now))
+		return park(e, n, "usage limit"+e.resets(now))
 	}
-	d.Tell = !h.waiting(e, now)
 	return d
-}
-
-// waiting says whether another agent waits for a usage limit already.
-func (h History) waiting(e Exit, now time.Time) bool {
-	for _, a := range h {
-		if a.Agent != e.Agent && a.Class == UsageLimit && a.StartAt.After(now) {
-			return true
-		}
-	}
-	return false
 }
 
 // start finds the time of the start: due, or later where the agent was started too
@@ -187,17 +169,13 @@ func (p Policy) start(h History, e Exit, now, due time.Time, d Decision) Decisio
 	due = h.slot(p, e.Class, h.room(p, e.Agent, due))
 	d.Delay = max(0, due.Sub(now))
 	d.Reason += ", again in " + terse(d.Delay)
-	d.Tell = true
 	return d
 }
 
-func (p Policy) park(h History, e Exit, now time.Time, n int, why string) Decision {
-	d := Decision{Action: Park, Attempt: n, Counts: e.Class.counts(), Tell: true, Reason: "parked: " + why}
+func park(e Exit, n int, why string) Decision {
+	d := Decision{Action: Park, Attempt: n, Reason: "parked: " + why}
 	if e.Reason != "" {
 		d.Reason += ": " + e.Reason
-	}
-	if e.Class.account() {
-		d.Tell = !h.parked(e.Class, now.Add(-p.Window))
 	}
 	return d
 }

@@ -139,10 +139,3 @@ func (h History) slot(p Policy, c Class, due time.Time) time.Time {
 	}
 	return due
 }
-
-// parked says whether an agent was parked for this since a time.
-func (h History) parked(c Class, since time.Time) bool {
-	return slices.ContainsFunc(h, func(a Attempt) bool {
-		return a.Class == c && a.StartAt.IsZero() && a.At.After(since)
-	})
-}

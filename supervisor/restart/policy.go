@@ -30,10 +30,6 @@ func (c Class) counts() bool {
 // limit says whether it is the API that has to be waited for.
 func (c Class) limit() bool { return c == Overload || c == UsageLimit }
 
-// account says whether it concerns every agent of the account alike, so that one
-// word to the human is enough.
-func (c Class) account() bool { return c == UsageLimit || c == Auth }
-
 // Policy holds the numbers. Start from Default: a zero Policy parks what fails.
 type Policy struct {
 	// Base is the back-off after the first failure in a row; each further one has

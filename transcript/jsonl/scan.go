@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -39,6 +40,29 @@ func Members(data []byte, yield func(key, value []byte) bool) bool {
 	}
 	s.blank()
 	return !s.Bad && s.At == len(data)
+}
+
+// Elements calls yield for each element of the one JSON list in data, in order, and says
+// whether data is one list.
+func Elements(data []byte, yield func(value []byte)) bool {
+	s := Scanner{Data: data}
+	s.blank()
+	if !s.take('[') {
+		return false
+	}
+	s.blank()
+	for more := !s.take(']'); more; {
+		value := s.Value()
+		s.blank()
+		more = s.take(',')
+		if s.Bad || !more && !s.take(']') {
+			return false
+		}
+		yield(value)
+		s.blank()
+	}
+	s.blank()
+	return s.At == len(data)
 }
 
 // class of a byte outside of strings.
@@ -230,17 +254,46 @@ func (s *Scanner) Opens() bool { return s.At < len(s.Data) && s.Data[s.At] == '{
 
 var errNoString = errors.New("not a string")
 
-// String reads a JSON string. Plain ones, which nearly all are, are only copied.
+// escapes of one character, by what stands behind the backslash.
+var escapes = [256]byte{'n': '\n', 't': '\t', 'r': '\r', '"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f'}
+
+// String reads a JSON string. One whose escapes, if any, are of one character, as nearly
+// all are, is only copied.
 func String(raw []byte) (string, error) {
 	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return "", fmt.Errorf("%w: %.40q", errNoString, raw)
 	}
-	if body := raw[1 : len(raw)-1]; Plain(body) {
-		return string(body), nil
+	var s strings.Builder
+	s.Grow(len(raw) - 2)
+	for body := raw[1 : len(raw)-1]; ; {
+		plain, rest, escaped := bytes.Cut(body, []byte(`\`))
+		if !Plain(plain) || escaped && (len(rest) == 0 || escapes[rest[0]] == 0) {
+			break
+		}
+		s.Write(plain)
+		if !escaped {
+			return s.String(), nil
+		}
+		s.WriteByte(escapes[rest[0]])
+		body = rest[1:]
 	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err
+	var other string
+	err := json.Unmarshal(raw, &other)
+	return other, err
+}
+
+// Natural reads a JSON number that is written in digits alone, as nearly all are.
+func Natural(raw []byte) (n int, ok bool) {
+	if len(raw) == 0 || len(raw) > 15 || raw[0] == '0' && len(raw) > 1 {
+		return 0, false
+	}
+	for _, b := range raw {
+		if b < '0' || b > '9' {
+			return 0, false
+		}
+		n = n*10 + int(b-'0')
+	}
+	return n, true
 }
 
 // Plain says whether the inside of a JSON string stands for itself.

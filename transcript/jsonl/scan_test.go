@@ -25,6 +25,33 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+func TestElements(t *testing.T) {
+	for list, want := range map[string][]string{" [ ] ": nil, `[1, {"a":[2]},"]" ,null]`: {"1", `{"a":[2]}`, `"]"`, "null"}} {
+		var got []string
+		if whole := Elements([]byte(list), func(value []byte) { got = append(got, string(value)) }); !whole || !cmp.Equal(want, got) {
+			t.Errorf("%s: %q, whole %v", list, got, whole)
+		}
+	}
+	for _, bad := range []string{"", "null", "{}", "[", "[1", "[1,]", "[,1]", "[1 2]", "[1]x", `["x]`} {
+		if Elements([]byte(bad), func([]byte) {}) {
+			t.Errorf("%q is no list", bad)
+		}
+	}
+}
+
+func TestNatural(t *testing.T) {
+	for raw, want := range map[string]int{"0": 0, "7": 7, "999999999999999": 999_999_999_999_999} {
+		if n, ok := Natural([]byte(raw)); !ok || n != want {
+			t.Errorf("%s: %d, %v", raw, n, ok)
+		}
+	}
+	for _, other := range []string{"", "-1", "01", "1.5", "1e3", "1000000000000000", "null"} {
+		if n, ok := Natural([]byte(other)); ok {
+			t.Errorf("%q: %d", other, n)
+		}
+	}
+}
+
 // The scan must see what encoding/json sees.
 func FuzzMembers(f *testing.F) {
 	for _, s := range []string{`{}`, ` { } `, `{"a":1,"b":[{}," ]\""],"c":"\\"}`, `{"a":1,}`, `{"a" 1}`, `{"\u0061":null}`, `{"a":1}x`, `{"":{"":""}}`} {
@@ -46,6 +73,20 @@ func FuzzMembers(f *testing.F) {
 		}
 		if diff := cmp.Diff(want, got); !ok || diff != "" {
 			t.Fatalf("%q: %v, -want +got:\n%s", data, ok, diff)
+		}
+	})
+}
+
+// A string is what encoding/json reads, or none.
+func FuzzString(f *testing.F) {
+	for _, s := range []string{`""`, `"a\n\t\r\"\\\/\b\f"`, `"\u00e4 \ud800 ä"`, `"\`, `"\"`, `"\x"`, `"a"b"`, "\"\xff\\n\"", "\"\n\"", `"`, `7`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var want string
+		whole := len(raw) > 1 && raw[0] == '"' && raw[len(raw)-1] == '"' && json.Unmarshal(raw, &want) == nil
+		if got, err := String(raw); (err == nil) != whole || whole && got != want {
+			t.Fatalf("%q: %q, %v; want %q, %v", raw, got, err, want, whole)
 		}
 	})
 }

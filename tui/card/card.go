@@ -29,7 +29,6 @@ type Options struct {
 
 // Card is one event as it is shown.
 type Card struct {
-	Speaker  string    // id of the party whose card it is
 	Gutter   cell.Role // the speaker's, or Alert where a human is needed
 	Mark     string    // glyph at the head; empty: none
 	Head     cell.Line // who speaks to whom, and when; empty: what is told is quiet
@@ -49,7 +48,7 @@ const (
 )
 
 // begin is a card of an event that somebody is the speaker of.
-func begin(speaker string) Card { return Card{Speaker: speaker, Gutter: cell.Speaker(speaker)} }
+func begin(speaker string) Card { return Card{Gutter: cell.Speaker(speaker)} }
 
 // finish holds the card to its width, whatever it was made of.
 func (c Card) finish(o Options) Card {

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
-	"testing"
 	"time"
 	"unicode"
 
@@ -189,7 +187,7 @@ func samples() map[string][]chronicle.Entry {
 		"restart":  {told("orch-1", contract.Restart{Attempt: 1, DelayMS: 2000, Reason: "it crashed: signal 9"})},
 		"error":    {told("orch-1", contract.Error{Category: "usage_limit", Message: "The plan's limit is reached until 14:00.", RecoveryOptions: []string{"retry", "cancel"}})},
 		"notice":   {told("supervisor", contract.Notice{Text: "the machine slept for 2m0s; agents get time to find their way back"})},
-		"done":     {told("orch-1", contract.Done{Reason: "released"})},
+		"done":     {told("orch-1", contract.Done{Reason: "released"}), told("orch-1", contract.Done{Reason: "succeeded by orch-3"})},
 		"result": {told("supervisor", contract.Result{
 			Status: "complete", Summary: "The parser **stands**.", CostUSD: 1.5, Iterations: 2, DurationMS: 754_000, Crashes: 1, Session: "run-7",
 			Checks: &contract.Checks{Passed: 3, Failed: 1, Unproven: 2}, Rehearsal: true,
@@ -199,25 +197,6 @@ func samples() map[string][]chronicle.Entry {
 			}}),
 		},
 	}
-}
-
-// eventNames are all events of the contract, as its schema has them.
-func eventNames(t testing.TB) []string {
-	var schema struct {
-		Defs map[string]json.RawMessage `json:"$defs"`
-	}
-	if err := json.Unmarshal(contract.EventsSchema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for name := range schema.Defs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if len(names) < 30 {
-		t.Fatalf("only %d events in the schema", len(names))
-	}
-	return names
 }
 
 // faces are all ways a card is made.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -176,9 +177,9 @@ func (o Options) tabbed(line string) (row string, n int) {
 
 // more is the line in whose place more lines stand.
 func (o Options) more(lines, bytes int) cell.Line {
-	text := plural(lines, "more line")
+	text := words.Count(lines, "more line")
 	if lines < 1 {
-		text = bytesText(bytes) + " more"
+		text = words.Bytes(bytes) + " more"
 	}
 	return o.shorten(cell.Line{{Text: o.Look.Glyphs.Folded + " " + text, Role: cell.Dim}}, o.width())
 }

@@ -1,23 +1,20 @@
 package card
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestEveryEvent draws every event of the contract in every way, and compares it with
 // what was found good. An event that has no sample fails, so that none is forgotten.
 func TestEveryEvent(t *testing.T) {
 	all := samples()
-	for _, name := range eventNames(t) {
+	for _, name := range contract.EventNames() {
 		if len(all[name]) == 0 {
 			t.Errorf("%s has no sample", name)
 		}
@@ -57,11 +54,11 @@ func TestEveryEvent(t *testing.T) {
 				}
 				b.WriteByte('\n')
 			}
-			golden(t, name, b.String())
+			tuitest.File(t, name, b.String())
 		})
 	}
 	for name := range all {
-		if !strings.Contains(" "+strings.Join(eventNames(t), " ")+" ", " "+name+" ") {
+		if !slices.Contains(contract.EventNames(), name) {
 			t.Errorf("%s is no event of the contract", name)
 		}
 	}
@@ -82,25 +79,4 @@ func dump(c Card) string {
 		b.WriteString(indent + "(folds)\n")
 	}
 	return b.String()
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
 }

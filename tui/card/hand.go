@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -32,10 +33,10 @@ func takeover(t contract.Takeover, who string) string {
 		text += " is given back"
 		var did []string
 		if t.Words > 0 {
-			did = append(did, plural(t.Words, "word")+" of yours")
+			did = append(did, words.Count(t.Words, "word")+" of yours")
 		}
 		if n := len(t.Files); n > 0 {
-			did = append(did, plural(n, "file")+" changed: "+one(strings.Join(t.Files[:min(n, 5)], ", "), maxTelling)+after(", and ", more(n-5)))
+			did = append(did, words.Count(n, "file")+" changed: "+one(strings.Join(t.Files[:min(n, 5)], ", "), maxTelling)+after(", and ", more(n-5)))
 		}
 		text += after(" – ", strings.Join(did, ", "))
 	case "failed":
@@ -50,7 +51,7 @@ func more(n int) string {
 	if n <= 0 {
 		return ""
 	}
-	return number(int64(n)) + " more"
+	return words.Number(n) + " more"
 }
 
 // halted says that everything was stopped, and by which way that was asked for.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -36,7 +37,7 @@ func (o Options) tally(h contract.Handoff) []cell.Line {
 		if n == 0 {
 			return
 		}
-		l := cell.Line{{Text: number(int64(n)) + " " + text, Role: r}}
+		l := cell.Line{{Text: words.Number(n) + " " + text, Role: r}}
 		if mark != "" {
 			l = append(cell.Line{{Text: mark + " ", Role: r}}, l...)
 		}
@@ -220,11 +221,11 @@ func outcome(r verdict.Receipt) string {
 		return text
 	}
 	if r.Exit >= 0 {
-		text += ", exit " + number(int64(r.Exit))
+		text += ", exit " + words.Number(r.Exit)
 	} else {
 		text += ", ended by a signal"
 	}
-	text += after(", ", millis(r.DurationMS)) + ", " + number(r.Bytes) + " bytes"
+	text += after(", ", millis(r.DurationMS)) + ", " + words.Number(r.Bytes) + " bytes"
 	return text + ", sha256 " + one(r.SHA256, 13)
 }
 

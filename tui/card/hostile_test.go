@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,14 +124,6 @@ func (f *filler) enum(v reflect.Value) {
 	}
 }
 
-func zero(t testing.TB, name string) reflect.Type {
-	line, err := contract.DecodeLine([]byte(`{"v":1,"seq":1,"time":"2026-03-14T09:26:53Z","id":"orch-1","event":"` + name + `"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reflect.TypeOf(line.Body)
-}
-
 // TestHostileText fills every field of every event with hostile text, as it is after
 // the chronicle has had it, and hostile JSON, and looks whether any of it gets out of
 // its place.
@@ -141,13 +134,13 @@ func TestHostileText(t *testing.T) {
 	looks := []*cell.Look{look, {Glyphs: cell.ASCII, Still: true}}
 	f := &filler{}
 	make := func(name string) contract.Body {
-		v := reflect.New(zero(t, name)).Elem()
+		v := reflect.New(reflect.TypeOf(contract.Events()[slices.Index(contract.EventNames(), name)])).Elem()
 		f.fill(v)
 		f.enum(v)
 		clean(v)
 		return v.Interface().(contract.Body)
 	}
-	for _, name := range append(eventNames(t), "unknown") {
+	for _, name := range append(contract.EventNames(), "unknown") {
 		for round := range 12 {
 			e := told([]string{"orch-1", "arbiter", "\x1b[2Jorch"}[round%3], nil)
 			if name == "unknown" {
@@ -199,8 +192,8 @@ func TestEdge(t *testing.T) {
 	defer c.Close()
 	f := &filler{}
 	for range 8 {
-		for _, name := range eventNames(t) {
-			v := reflect.New(zero(t, name)).Elem()
+		for _, b := range contract.Events() {
+			v := reflect.New(reflect.TypeOf(b)).Elem()
 			f.fill(v)
 			f.enum(v)
 			c.Add(dawn, contract.Event{ID: f.text(), Body: v.Interface().(contract.Body)})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // member is one of a tool input's top-level members. Value is JSON.
@@ -23,120 +24,17 @@ const maxMembers = 64
 // no object, has too many members, or one of them twice, so that it cannot be told
 // which of the two will count.
 func members(raw []byte) (list []member, sound bool) {
-	s := scanner{src: raw}
-	if !s.take('{') {
+	seen, odd := map[string]bool{}, false
+	sound = jsonl.Members(raw, func(key, value []byte) bool {
+		m := member{string(key), value}
+		odd = seen[m.key] || len(list) == maxMembers
+		seen[m.key], list = true, append(list, m)
+		return !odd
+	})
+	if !sound || odd {
 		return nil, false
 	}
-	if s.take('}') {
-		return nil, s.end()
-	}
-	seen := map[string]bool{}
-	for {
-		quoted := s.value()
-		if len(quoted) < 2 || quoted[0] != '"' || !s.take(':') {
-			return nil, false
-		}
-		var key string
-		if json.Unmarshal(quoted, &key) != nil {
-			return nil, false
-		}
-		value := s.value()
-		if len(value) == 0 || seen[key] || len(list) == maxMembers {
-			return nil, false
-		}
-		seen[key] = true
-		list = append(list, member{key, value})
-		if s.take('}') {
-			return list, s.end()
-		}
-		if !s.take(',') {
-			return nil, false
-		}
-	}
-}
-
-// scanner steps over JSON values without looking into them.
-type scanner struct {
-	src []byte
-	at  int
-}
-
-func (s *scanner) blank() {
-	for s.at < len(s.src) && strings.IndexByte(" \t\r\n", s.src[s.at]) >= 0 {
-		s.at++
-	}
-}
-
-// take steps over one character, if it is the next.
-func (s *scanner) take(c byte) bool {
-	s.blank()
-	if s.at < len(s.src) && s.src[s.at] == c {
-		s.at++
-		return true
-	}
-	return false
-}
-
-func (s *scanner) end() bool {
-	s.blank()
-	return s.at == len(s.src)
-}
-
-// value steps over a value and returns it; nothing if it does not end.
-func (s *scanner) value() []byte {
-	s.blank()
-	start, depth := s.at, 0
-	for s.at < len(s.src) {
-		switch c := s.src[s.at]; c {
-		case '"':
-			if !s.text() {
-				return nil
-			}
-		case '{', '[':
-			depth++
-			s.at++
-			continue
-		case '}', ']':
-			if depth == 0 {
-				return s.src[start:s.at]
-			}
-			depth--
-			s.at++
-		case ',', ':', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return s.src[start:s.at]
-			}
-			s.at++
-			continue
-		default:
-			s.at++
-			continue
-		}
-		if depth == 0 {
-			return s.src[start:s.at]
-		}
-	}
-	return s.src[start:s.at]
-}
-
-// text steps over a string.
-func (s *scanner) text() bool {
-	for s.at++; ; {
-		i := bytes.IndexByte(s.src[s.at:], '"')
-		if i < 0 {
-			s.at = len(s.src)
-			return false
-		}
-		s.at += i
-		slashes := 0
-		for s.at-slashes > 0 && s.src[s.at-slashes-1] == '\\' {
-			slashes++
-		}
-		s.at++
-		if slashes%2 == 0 {
-			return true
-		}
-	}
+	return list, true
 }
 
 // find is the value of a member.
@@ -251,19 +149,20 @@ const maxNesting = 32
 
 // nesting is how deep the values of JSON lie in one another at most.
 func nesting(raw []byte) int {
-	depth, deepest := 0, 0
-	for s := (scanner{src: raw}); s.at < len(raw); {
-		switch raw[s.at] {
-		case '"':
-			s.text()
-			continue
-		case '{', '[':
+	depth, deepest, text := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{', c == '[':
 			depth++
 			deepest = max(deepest, depth)
-		case '}', ']':
+		case c == '}', c == ']':
 			depth--
 		}
-		s.at++
 	}
 	return deepest
 }

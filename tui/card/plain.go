@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/chronicle"
 )
 
@@ -13,10 +14,11 @@ import (
 // nothing depends on a column. It is Markdown where the text it tells is. It reports
 // false for what only narrates too finely.
 func Plain(e chronicle.Entry, name func(id string) string) (string, bool) {
+	if e.Event.Body == nil || contract.Fine(e.Event.Body) {
+		return "", false
+	}
 	who := called(name, e.Event.ID)
 	switch b := e.Event.Body.(type) {
-	case nil, contract.Delta, contract.Delivered, contract.Context, contract.SubagentProgress, contract.Turn, contract.Accepted, contract.State:
-		return "", false
 	case contract.Session:
 		text := prose(e.Event, name) + "."
 		for _, fact := range safety(b) {
@@ -77,7 +79,7 @@ func Plain(e chronicle.Entry, name func(id string) string) (string, bool) {
 		}
 		text += after(" Warning: ", strings.Join(warnings(b), " ")) + after(" Reason: ", stop(strings.TrimSpace(b.Reason)))
 		if b.Number > 0 {
-			text += " Decision " + number(int64(b.Number)) + "."
+			text += " Decision " + words.Number(b.Number) + "."
 		}
 		return text, true
 	case contract.Plan:
@@ -172,8 +174,7 @@ func checkText(b contract.Check) string {
 
 // HandoffLine tells a hand-off in a sentence.
 func HandoffLine(h contract.Handoff, name func(string) string) string {
-	text := called(name, h.From) + " hands off to " + amid(called(name, h.To))
-	return stop(text + after(": ", holdings(h)))
+	return stop(prose(contract.Event{Body: h}, name))
 }
 
 func handoffText(h contract.Handoff, name func(string) string) string {
@@ -223,7 +224,7 @@ func resultText(b contract.Result) string {
 	}
 	text += strings.Join(spent(b), ", ") + "."
 	if k := b.Checks; k != nil {
-		text += " Checks: " + number(int64(k.Passed)) + " passed, " + number(int64(k.Failed)) + " failed, " + number(int64(k.Unproven)) + " unproven."
+		text += " Checks: " + words.Number(k.Passed) + " passed, " + words.Number(k.Failed) + " failed, " + words.Number(k.Unproven) + " unproven."
 	}
 	if b.Rehearsal {
 		text += " A rehearsal."

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // prose says an event in one sentence.
@@ -51,7 +52,7 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.Turn:
 		return turn(b)
 	case contract.Context:
-		return "context: " + tokens(b.Tokens) + " of " + tokens(b.Window) + ", " + percent(b.Pct)
+		return "context: " + words.Tokens(b.Tokens) + " of " + words.Tokens(b.Window) + ", " + percent(b.Pct)
 	case contract.ContextWarning:
 		return "Context thins. " + who + ": " + percent(b.Pct) + after(", ", one(b.Level, maxName))
 	case contract.Compact:
@@ -93,7 +94,7 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.Notice:
 		return one(b.Text, maxWords)
 	case contract.Done:
-		return who + " has gone" + after(": ", category(b.Reason))
+		return who + " has gone" + after(": ", parting(name, b.Reason))
 	case contract.Result:
 		return ending(b.Status) + after(" ", one(b.Summary, maxWords))
 	case contract.Unknown:
@@ -101,6 +102,14 @@ func prose(e contract.Event, name func(string) string) string {
 	}
 	raw, _ := json.Marshal(e.Body)
 	return one(e.Body.EventName(), maxName) + " " + brief(orObject(raw), maxTelling)
+}
+
+// parting is why an agent was let go; who takes its place has a name.
+func parting(name func(string) string, reason string) string {
+	if heir, ok := strings.CutPrefix(reason, "succeeded by "); ok {
+		return "succeeded by " + amid(called(name, heir))
+	}
+	return category(reason)
 }
 
 func orObject(raw json.RawMessage) json.RawMessage {
@@ -143,9 +152,9 @@ func compacted(b contract.Compact, who string) string {
 		text = "A compaction of " + amid(who) + " was prevented"
 	}
 	if b.PreTokens > 0 {
-		text += ": " + tokens(b.PreTokens) + " tokens"
+		text += ": " + words.Tokens(b.PreTokens) + " tokens"
 		if b.PostTokens > 0 {
-			text += ", then " + tokens(b.PostTokens)
+			text += ", then " + words.Tokens(b.PostTokens)
 		}
 	}
 	return text + after(" (", closed(one(b.Trigger, maxName)))
@@ -160,7 +169,7 @@ func holdings(h contract.Handoff) string {
 	var parts []string
 	add := func(n int, what string) {
 		if n > 0 {
-			parts = append(parts, number(int64(n))+" "+what)
+			parts = append(parts, words.Number(n)+" "+what)
 		}
 	}
 	passed, failed, open := d.Tally(h.Receipts)
@@ -187,7 +196,7 @@ func plannedText(p contract.Plan) string {
 			now = one(s.Text, maxTelling)
 		}
 	}
-	return "the plan: " + strconv.Itoa(done) + " of " + plural(len(p.Steps), "step") + " done" + after("; now: ", now)
+	return "the plan: " + strconv.Itoa(done) + " of " + words.Count(len(p.Steps), "step") + " done" + after("; now: ", now)
 }
 
 func choices(options []string) string {

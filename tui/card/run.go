@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/chronicle"
 )
@@ -64,7 +65,7 @@ func (o Options) result(e chronicle.Entry, b contract.Result) Card {
 		var parts []cell.Line
 		add := func(n int, r cell.Role, mark, text string) {
 			if n > 0 {
-				parts = append(parts, cell.Of(r, mark+" "+number(int64(n))+" "+text))
+				parts = append(parts, cell.Of(r, mark+" "+words.Number(n)+" "+text))
 			}
 		}
 		add(k.Passed, cell.Good, g.Done, "passed")
@@ -104,14 +105,14 @@ func spent(b contract.Result) []string {
 		parts = append(parts, t)
 	}
 	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
-		parts = append(parts, tokens(in)+" tokens in", tokens(b.Usage.Output)+" out")
+		parts = append(parts, words.Tokens(in)+" tokens in", words.Tokens(b.Usage.Output)+" out")
 	}
-	parts = append(parts, plural(b.Iterations, "iteration"))
+	parts = append(parts, words.Count(b.Iterations, "iteration"))
 	if b.Crashes > 0 {
 		if b.Crashes == 1 {
 			parts = append(parts, "1 crash survived")
 		} else {
-			parts = append(parts, number(int64(b.Crashes))+" crashes survived")
+			parts = append(parts, words.Number(b.Crashes)+" crashes survived")
 		}
 	}
 	return parts
@@ -181,7 +182,7 @@ func (o Options) plan(e contract.Event, p contract.Plan) Card {
 			now = append(now, s)
 		}
 	}
-	c.Lines = o.sentence(cell.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+plural(len(p.Steps), "step")+" done")
+	c.Lines = o.sentence(cell.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+words.Count(len(p.Steps), "step")+" done")
 	steps := now
 	if o.Open {
 		steps = p.Steps
@@ -222,7 +223,7 @@ func tally(t contract.Tasks) string {
 			now = one(s.Text, maxTelling)
 		}
 	}
-	return number(int64(done)) + " of " + number(int64(len(t.Items))) + " done" + after("; now: ", now)
+	return words.Number(done) + " of " + words.Number(len(t.Items)) + " done" + after("; now: ", now)
 }
 
 func (o Options) stepMark(status string) (string, cell.Role) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/chronicle"
 )
@@ -154,7 +155,7 @@ func (o Options) subagent(e chronicle.Entry, b contract.SubagentStart) Card {
 				mark = cell.Span{Text: g.Failed, Role: cell.Bad}
 			}
 			if e.Progress != nil && e.Progress.ToolUses > 0 {
-				text += ", " + plural(e.Progress.ToolUses, "tool")
+				text += ", " + words.Count(e.Progress.ToolUses, "tool")
 			}
 		}
 	}
@@ -177,14 +178,14 @@ func ended(b contract.SubagentStop) (string, cell.Role) {
 		role = cell.Bad
 	}
 	if b.Tokens > 0 {
-		text += ", " + tokens(b.Tokens) + " tokens"
+		text += ", " + words.Tokens(b.Tokens) + " tokens"
 	}
 	return text, role
 }
 
 // progress is what a subagent has done so far.
 func progress(p contract.SubagentProgress) string {
-	parts := []string{tokens(p.Tokens) + " tokens", plural(p.ToolUses, "tool")}
+	parts := []string{words.Tokens(p.Tokens) + " tokens", words.Count(p.ToolUses, "tool")}
 	if last := ToolName(p.LastTool); last != "" {
 		parts = append(parts, "last "+last)
 	}
@@ -200,7 +201,7 @@ func turn(b contract.Turn) string {
 		parts = append(parts, "turn")
 	}
 	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
-		parts = append(parts, tokens(in)+" in", tokens(b.Usage.Output)+" out")
+		parts = append(parts, words.Tokens(in)+" in", words.Tokens(b.Usage.Output)+" out")
 	}
 	if b.CostUSD > 0 {
 		parts = append(parts, dollars(b.CostUSD))

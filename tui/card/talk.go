@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/chronicle"
 )
@@ -18,8 +19,11 @@ func (o Options) talk(e chronicle.Entry) Card {
 		return o.message(e, b)
 	case contract.Question:
 		c := begin(e.Event.ID)
-		c.Gutter = cell.Alert
-		c.Head = o.titled(cell.Line{{Text: o.name(e.Event.ID) + " asks", Role: cell.Alert}}, nil, e.At)
+		role := cell.Base
+		if e.Outcome == nil {
+			role, c.Gutter = cell.Alert, cell.Alert
+		}
+		c.Head = o.titled(cell.Line{{Text: o.name(e.Event.ID) + " asks", Role: role}}, nil, e.At)
 		c.Lines, c.Foldable = o.body(cell.Base, b.Text, 3*foldBody) // somebody has to read it
 		return c
 	case contract.Decision:
@@ -181,7 +185,7 @@ func (o Options) decision(e contract.Event, d contract.Decision) Card {
 }
 
 // decisionNumber is what a decision can be asked for under.
-func decisionNumber(d contract.Decision) string { return "no. " + number(int64(d.Number)) }
+func decisionNumber(d contract.Decision) string { return "no. " + words.Number(d.Number) }
 
 // warnings are what went wrong before a decision, each a sentence.
 func warnings(d contract.Decision) []string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/rich"
 )
@@ -81,7 +82,7 @@ func gistOf(value []byte) string {
 	if value[0] == '[' {
 		var items []json.RawMessage
 		if len(value) < wholeBytes && json.Unmarshal(value, &items) == nil {
-			return plural(len(items), "item")
+			return words.Count(len(items), "item")
 		}
 		return "many items"
 	}

@@ -112,9 +112,9 @@ func ending(status string) string {
 
 // decider says who decided a permission.
 func decider(p contract.Permission) string {
+	text := contract.DecidedBy(p.By)
 	switch p.By {
 	case contract.Human:
-		text := "by the human"
 		switch p.Scope {
 		case contract.ScopeRun:
 			text += ", for this run"
@@ -122,29 +122,12 @@ func decider(p contract.Permission) string {
 			text += ", always here"
 		}
 		return text + after(", as ", one(p.Rule, 200))
-	case "rule":
+	case contract.ByRule:
 		if r := one(p.Rule, 200); r != "" {
 			return "by the rule " + r
 		}
-		return "by a rule"
-	case "mode":
-		return "by the permission mode"
-	case "role":
-		return "because of its role"
-	case "agent":
-		return "because its mode has no such tool"
-	case "halted":
-		return "because everything is halted"
-	case "timeout":
-		return "because nobody answered in time"
-	case "shutdown":
-		return "because the run is ending"
-	case "nobody":
-		return "because no human is present"
-	case "withdrawn":
-		return "because it is not asked any more"
 	}
-	return "by " + one(p.By, maxName)
+	return firstOf(text, "by "+one(p.By, maxName))
 }
 
 // answered says how a permission was decided.
@@ -163,36 +146,6 @@ func after(separator, text string) string {
 	return separator + text
 }
 
-// plural counts things, with commas in long numbers.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return number(int64(n)) + " " + thing + "s"
-}
-
-// number has commas between its thousands.
-func number(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// tokens is a number of tokens, short.
-func tokens(n int) string {
-	switch {
-	case n < 1000:
-		return strconv.Itoa(n)
-	case n < 9950:
-		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1000, 'f', 1, 64), ".0") + "k"
-	case n < 999_500:
-		return strconv.Itoa((n+500)/1000) + "k"
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64), ".0") + "M"
-}
-
 func percent(pct float64) string {
 	if math.IsNaN(pct) || math.IsInf(pct, 0) {
 		return "? %"
@@ -205,16 +158,6 @@ func dollars(usd float64) string {
 		return "$?"
 	}
 	return fmt.Sprintf("$%.2f", usd)
-}
-
-func bytesText(n int) string {
-	switch {
-	case n < 1000:
-		return plural(n, "byte")
-	case n < 999_500:
-		return strconv.Itoa((n+500)/1000) + " KB"
-	}
-	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
 }
 
 // span says how long something took.

@@ -10,7 +10,6 @@ import (
 // Theme gives each role its style. It draws on the terminal's own background; only
 // bars, choices and selections have one of their own.
 type Theme struct {
-	Name   string
 	styles [roles]tcell.Style
 }
 
@@ -44,7 +43,7 @@ func NewTheme(name string, colors int) (*Theme, error) {
 	if name == Auto || name == "" {
 		name = palettes[0].name
 	}
-	t := &Theme{Name: name}
+	t := &Theme{}
 	i := slices.IndexFunc(palettes, func(p palette) bool { return p.name == name })
 	switch {
 	case i < 0 && name != monoName:

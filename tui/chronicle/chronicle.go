@@ -164,7 +164,8 @@ func (c *Chronicle) keep(at time.Time, e contract.Event, typ reflect.Type) {
 	if k, ok := closes(e); ok {
 		ended = c.open.end(k)
 	}
-	if r.outcome = len(ended) > 0; r.outcome {
+	_, speaks := e.Body.(contract.Message) // an answer is read for itself, too
+	if r.outcome = len(ended) > 0 && !speaks; r.outcome {
 		r.link = int64(ended[0]) + 1
 	}
 	r.off = c.events.append(c.buf)
@@ -268,17 +269,6 @@ func (c *Chronicle) count(n int) {
 		defer c.mu.Unlock()
 		c.lost += lost
 	}
-}
-
-// Kinds are the names of the events there were so far, in no particular order.
-func (c *Chronicle) Kinds() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var names []string
-	for _, typ := range c.types[1:] {
-		names = append(names, eventName(typ))
-	}
-	return names
 }
 
 // eventName is the name of the events with bodies of a type.

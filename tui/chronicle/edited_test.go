@@ -3,6 +3,8 @@ package chronicle
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -44,5 +46,24 @@ func TestEditedWords(t *testing.T) {
 	tell(c, contract.Human, contract.Message{MessageID: "m9", From: contract.Human, To: contract.Arbiter, Text: "late", Edited: true})
 	if n := c.Talk().Len(); n != 3 {
 		t.Errorf("%d entries in the conversation", n)
+	}
+}
+
+// TestAnsweredQuestions: what the human says to the Arbiter answers the question that is
+// open, also where it was asked again, and is an entry of its own.
+func TestAnsweredQuestions(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir()})
+	say := func(from, to, kind string) {
+		tell(c, from, contract.Message{MessageID: from + kind, From: from, To: to, Kind: kind, Text: "x"})
+	}
+	tell(c, contract.Arbiter, contract.Question{Text: "Which?"}, contract.Question{Text: "Which?"})
+	say(contract.Human, "orch-1", "instruction")
+	say("orch-1", contract.Arbiter, "done")
+	say(contract.Human, contract.Arbiter, "answer")
+	tell(c, contract.Human, contract.Delivered{MessageID: "humananswer"})
+	tell(c, contract.Arbiter, contract.Question{Text: "And now?"})
+	want := []string{"0 arbiter question > message", "1 arbiter question > message", "2 human message", "3 orch-1 message", "4 human message > delivered", "6 arbiter question"}
+	if diff := cmp.Diff(want, shape(t, c.Talk())); diff != "" {
+		t.Error(diff)
 	}
 }

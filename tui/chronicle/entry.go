@@ -12,7 +12,7 @@ type Entry struct {
 	At    time.Time
 	Event contract.Event
 	// Outcome is the event that ended this one: a tool_result, a subagent_stop, a
-	// permission, a delivered. It is nil as long as there is none.
+	// permission, a delivered, the answer to a question. It is nil as long as there is none.
 	Outcome   *contract.Event
 	OutcomeAt time.Time
 	// Edited is what a message says since it was changed, nil if it was not.

@@ -12,6 +12,12 @@ const patience = 3
 // continues is the kind of the supervisor's word to an agent that reported and goes on.
 const continues = "continue"
 
+// Kinds of messages to the Arbiter that answer what it asked.
+const (
+	answer = "answer"
+	task   = "task"
+)
+
 // inTalk says whether an event is part of the conversation.
 func inTalk(e contract.Event) bool {
 	switch b := e.Body.(type) {

@@ -15,6 +15,7 @@ const (
 	subagents
 	requests
 	messages
+	questions // of the Arbiter to the human: one at a time, and asked again in another life
 	classes
 )
 
@@ -47,9 +48,14 @@ func opens(e contract.Event) (key, bool) {
 		if b.To != contract.Human { // of a human nobody knows what was read
 			k = key{class: messages, id: b.MessageID}
 		}
+	case contract.Question:
+		k = theQuestion
 	}
 	return k, k.known()
 }
+
+// theQuestion is the key of what the human is asked.
+var theQuestion = key{class: questions, id: "question"}
 
 // closes is the key of what an event ends.
 func closes(e contract.Event) (key, bool) {
@@ -65,6 +71,10 @@ func closes(e contract.Event) (key, bool) {
 		k = key{class: messages, id: b.MessageID}
 	case contract.Withdrawn:
 		k = key{class: messages, id: b.MessageID}
+	case contract.Message:
+		if b.To == contract.Arbiter && (b.Kind == answer || b.Kind == task) {
+			k = theQuestion
+		}
 	}
 	return k, k.known()
 }

@@ -2,7 +2,8 @@ package composer
 
 import "strings"
 
-// Want is what an argument of a slash command is, as it stands in the help.
+// Want is what kind of argument a slash command takes: what is offered for it, and where
+// it ends. The help shows its kind, or its label where it has one.
 type Want string
 
 // The kinds of arguments.
@@ -11,14 +12,14 @@ const (
 	WantMode   Want = "MODE"
 	WantText   Want = "TEXT" // all the rest, over many lines
 	WantOption Want = "OPTION"
-	WantModel  Want = "NAME"
+	WantModel  Want = "MODEL"
 	WantTheme  Want = "THEME"
 	WantRun    Want = "RUN"
 	WantPath   Want = "PATH"
-	WantFile   Want = "FILE"       // that need not exist
-	WantPlan   Want = "CHANGE"     // of the plan
-	WantScope  Want = "run|always" // one of these words
-	WantRule   Want = "RULE"       // of permissions: all the rest
+	WantFile   Want = "FILE"   // that need not exist
+	WantPlan   Want = "CHANGE" // of the plan
+	WantScope  Want = "SCOPE"  // run or always
+	WantRule   Want = "RULE"   // of permissions: all the rest
 )
 
 // Spec is one slash command.
@@ -27,11 +28,13 @@ type Spec struct {
 	Args    string // as the help shows them
 	Help    string
 	Aliases []string
+	Screen  bool // it needs one: plain lines do without it, or do it in another way
 	params  []param
 }
 
 type param struct {
 	want     Want
+	label    string // as the help shows it
 	optional bool
 }
 
@@ -47,7 +50,7 @@ var Commands = []Spec{
 	spec("summon", "MODE", "summon an Orchestrator under a mode", "mode"),
 	spec("interrupt", "[AGENT]", "stop the running turn of one agent, or of all"),
 	spec("kill", "AGENT", "end an agent"),
-	spec("attach", "AGENT", "take an agent's session into this terminal"),
+	onScreen("attach", "AGENT", "take an agent's session into this terminal"),
 	spec("halt", "", "stop every agent at once"),
 	spec("pause", "", "hold all messages back"),
 	spec("continue", "", "let them go again"),
@@ -57,34 +60,45 @@ var Commands = []Spec{
 	spec("retry", "", "ask the last agent to try again"),
 	spec("reset", "", "release the Orchestrators and return to idle"),
 	spec("choose", "OPTION", "take one of the ways out that were offered"),
-	spec("allow", "[run|always] [RULE]", "allow what is asked for: once, for the whole run, or always here; RULE: all that it covers"),
-	spec("deny", "[TEXT]", "deny what is asked for, and say why"),
+	onScreen("allow", "[run|always=SCOPE] [RULE]", "allow what is asked for: once, for the whole run, or always here; RULE: all that it covers"),
+	onScreen("deny", "[TEXT]", "deny what is asked for, and say why"),
 	spec("context", "[AGENT]", "how full the contexts are"),
 	spec("cost", "", "what it has cost"),
-	spec("model", "NAME [AGENT]", "change the model"),
+	spec("model", "NAME=MODEL [AGENT]", "change the model"),
 	spec("permissions", "", "what is allowed, asked and denied"),
-	spec("focus", "AGENT", "look at one agent"),
-	spec("logbook", "", "every event"),
-	spec("sessions", "", "runs that can be taken up"),
-	spec("resume", "[RUN]", "take up the latest run, or that one"),
-	spec("file", "[PATH]", "give a file of requirements; without PATH: choose one"),
-	spec("save", "[FILE]", "save the conversation"),
-	spec("theme", "THEME", "change the colours"),
-	spec("search", "TEXT", "search the conversation"),
-	spec("copy", "", "copy what is selected, or the last answer"),
-	spec("edit", "", "write in the external editor"),
+	onScreen("focus", "AGENT", "look at one agent"),
+	onScreen("logbook", "", "every event"),
+	onScreen("sessions", "", "runs that can be taken up"),
+	onScreen("resume", "[RUN]", "take up the latest run, or that one"),
+	onScreen("file", "[PATH]", "give a file of requirements; without PATH: choose one"),
+	onScreen("save", "[FILE]", "save the conversation"),
+	onScreen("theme", "THEME", "change the colours"),
+	onScreen("search", "TEXT", "search the conversation"),
+	onScreen("copy", "", "copy what is selected, or the last answer"),
+	onScreen("edit", "", "write in the external editor"),
 	spec("cancel", "", "end the run"),
 	spec("help", "", "help for this screen"),
 	spec("quit", "", "leave"),
 }
 
-// spec reads the arguments out of how they are shown, so that the two agree.
+// spec reads the arguments out of how they are shown, so that the two agree: a kind, or a
+// label=KIND, in brackets if it may be left out.
 func spec(name, args, help string, aliases ...string) Spec {
-	s := Spec{Name: name, Args: args, Help: help, Aliases: aliases}
+	s := Spec{Name: name, Help: help, Aliases: aliases}
 	for word := range strings.FieldsSeq(args) {
-		want := strings.Trim(word, "[]")
-		s.params = append(s.params, param{Want(want), want != word})
+		label, want, labelled := strings.Cut(strings.Trim(word, "[]"), "=")
+		if !labelled {
+			want = label
+		}
+		s.params = append(s.params, param{Want(want), label, word[0] == '['})
+		s.Args = strings.TrimLeft(s.Args+" "+strings.Replace(word, "="+want, "", 1), " ")
 	}
+	return s
+}
+
+func onScreen(name, args, help string) Spec {
+	s := spec(name, args, help)
+	s.Screen = true
 	return s
 }
 

@@ -58,7 +58,7 @@ func (c *Composer) context() Context {
 	if ctx, ok := fileContext(raw[:at]); ok {
 		return ctx
 	}
-	if !Slash(raw) || c.Plain {
+	if !slash(raw) || c.Plain {
 		return Context{}
 	}
 	name := firstWord(raw[1:])
@@ -247,7 +247,7 @@ func (c *Composer) Popup(width, rows int) (lines []cell.Line, selected int) {
 }
 
 func (c *Composer) popupLine(one Candidate, sign string, wide, width int) cell.Line {
-	_, at, _ := Match(c.popup.ctx.Prefix, one.Text)
+	_, at, _ := match(c.popup.ctx.Prefix, one.Text)
 	if wide <= len(sign) {
 		sign = ""
 	}

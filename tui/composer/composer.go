@@ -7,6 +7,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -143,7 +144,7 @@ func (c *Composer) notice(text string) {
 }
 
 func (c *Composer) tooLong(n int) string {
-	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. Nothing is lost.", size(n), size(c.MaxBytes))
+	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. Nothing is lost.", words.Bytes(n), words.Bytes(c.MaxBytes))
 }
 
 // Send sends what is written, or executes it where it is a slash command. It reports
@@ -166,10 +167,10 @@ func (c *Composer) Send() bool {
 		if c.OnSend == nil || !c.OnSend(text) {
 			return false
 		}
-	case Slash(raw) && strings.Contains(firstWord(raw), chipOpen):
+	case slash(raw) && strings.Contains(firstWord(raw), chipOpen):
 		c.notice("A paste is no command: write a space between the command and the paste, or begin with \"//\" to send it as text.")
 		return false
-	case Slash(raw):
+	case slash(raw):
 		cmd, err := ParseSlash(text)
 		if err != nil {
 			c.notice(Sentence(err.Error()))
@@ -180,7 +181,7 @@ func (c *Composer) Send() bool {
 		}
 	default:
 		if strings.HasPrefix(raw, "//") {
-			text = Literal(text)
+			text = literal(text)
 		}
 		if c.OnSend == nil || !c.OnSend(text) {
 			return false

@@ -165,7 +165,7 @@ type marks struct{ from, until, hit, hitEnd, name int }
 func (c *Composer) marks() (m marks) {
 	text := c.ed.text
 	m.from, m.until = c.ed.selected()
-	if word := firstWord(text[:min(len(text), 64)]); Slash(text) && !c.Plain {
+	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !c.Plain {
 		if _, ok := Lookup(word[1:]); ok {
 			m.name = len(word)
 		}

@@ -23,9 +23,9 @@ const (
 	unmatched     = -1 << 30
 )
 
-// Match says whether the letters of the query occur in text in this order, how well,
+// match says whether the letters of the query occur in text in this order, how well,
 // and where the best places are, as indices of runes. Case counts only among equals.
-func Match(query, text string) (score int, at []int, ok bool) {
+func match(query, text string) (score int, at []int, ok bool) {
 	m := newMatcher(query)
 	if score, ok = m.match(text); !ok || len(m.query) == 0 {
 		return 0, nil, ok

@@ -2,11 +2,11 @@ package composer
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // What a paste may be before it becomes a chip, and what all of them may be together.
@@ -61,7 +61,7 @@ func (c *Composer) room(n int) bool {
 	if c.chipBytes+n <= pasteBytes {
 		return true
 	}
-	c.notice(fmt.Sprintf("That text is too large (%s; %s more can be held): save it to a file and name the file with @.", size(n), size(pasteBytes-c.chipBytes)))
+	c.notice(fmt.Sprintf("That text is too large (%s; %s more can be held): save it to a file and name the file with @.", words.Bytes(n), words.Bytes(pasteBytes-c.chipBytes)))
 	return false
 }
 
@@ -73,7 +73,7 @@ func (c *Composer) newChip(text string) string {
 	if lines == 1 {
 		word = "line"
 	}
-	label := fmt.Sprintf("[paste %d: %s %s, %s]", c.lastChip, thousands(lines), word, size(len(text)))
+	label := fmt.Sprintf("[paste %d: %s %s, %s]", c.lastChip, words.Number(lines), word, words.Bytes(len(text)))
 	c.chips[c.lastChip] = chip{text: text, label: label}
 	c.chipBytes += len(text)
 	return chipText(c.lastChip)
@@ -153,24 +153,4 @@ func (c *Composer) expandedSize(raw string) int {
 		n += len(c.chips[id].text) - len(cluster)
 		raw = raw[i+len(cluster):]
 	}
-}
-
-// size is a number of bytes for a person.
-func size(n int) string {
-	switch {
-	case n < 1000:
-		return strconv.Itoa(n) + " B"
-	case n < 999_950:
-		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " KB"
-	}
-	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
-}
-
-// thousands is a number with its digits in groups.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

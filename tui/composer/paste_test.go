@@ -29,7 +29,7 @@ func TestPasteLong(t *testing.T) {
 		{"eight lines", strings.Repeat("x\n", 8), ""},
 		{"nine lines", strings.Repeat("x\n", 9), "[paste 1: 9 lines, 18 B]"},
 		{"a thousand letters", strings.Repeat("漢", 1000), ""},
-		{"one more", strings.Repeat("x", 1001), "[paste 1: 1 line, 1.0 KB]"},
+		{"one more", strings.Repeat("x", 1001), "[paste 1: 1 line, 1 kB]"},
 		{"a million bytes", strings.Repeat("12345678\n", 111111), "[paste 1: 111,111 lines, 1.0 MB]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

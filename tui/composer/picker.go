@@ -274,7 +274,7 @@ func (p *Picker) drawItem(canvas cell.Canvas, item Item, current bool) {
 	body := canvas.Sub(min(2, w/4), 0, w, 1)
 	room, _ := body.Size()
 	text := cell.Shorten(item.Text, room, p.look.Glyphs.Ellipsis)
-	_, at, _ := Match(p.filter, item.Text)
+	_, at, _ := match(p.filter, item.Text)
 	end := body.Line(0, 0, marked(text, at, item.Role))
 	if free := room - end - 2; item.Note != "" && free >= 6 {
 		body.Right(0, cell.Of(cell.Dim, cell.Shorten(item.Note, free, p.look.Glyphs.Ellipsis)))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 func documents() []Item {
@@ -127,7 +128,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("mn", "main.go")
 	f.Add("ſ", "Sſ")
 	f.Fuzz(func(t *testing.T, query, text string) {
-		_, at, ok := Match(query, text)
+		_, at, ok := match(query, text)
 		if !ok {
 			return
 		}
@@ -226,7 +227,7 @@ func TestPickerGolden(t *testing.T) {
 	p.SetFilter("md")
 	r.resize(18, 4)
 	show("narrow")
-	golden(t, "picker", b.String())
+	tuitest.File(t, "picker", b.String())
 }
 
 func TestComposerGolden(t *testing.T) {
@@ -259,6 +260,6 @@ func TestComposerGolden(t *testing.T) {
 		b.WriteString(styles(r.screen, r.x, r.y, r.width, r.height))
 		r.write("x")
 		show("search in vain")
-		golden(t, fmt.Sprintf("composer-%dx%d", size[0], size[1]), b.String())
+		tuitest.File(t, fmt.Sprintf("composer-%dx%d", size[0], size[1]), b.String())
 	}
 }

@@ -1,10 +1,7 @@
 package composer
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +11,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func testLook(t testing.TB) *cell.Look {
 	t.Helper()
@@ -203,27 +198,6 @@ func styles(s tcell.SimulationScreen, x0, y0, w, h int) string {
 		b.WriteByte('\n')
 	}
 	return b.String() + legend.String()
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Fatalf("%s (-want +got):\n%s", path, diff)
-	}
 }
 
 var _ tview.Primitive = (*Composer)(nil)

@@ -23,36 +23,32 @@ func (c Command) Arg(i int) string {
 	return ""
 }
 
-// SlashError says why a text that begins with a slash is no command. The text is
-// neither executed nor sent.
-type SlashError struct {
-	Word    string // the part of the text it is about
-	Problem string
-	Hint    string // what to do
+// refused says why a text that begins with a slash is no command, and what to do about
+// it. The text is neither executed nor sent.
+func refused(hint, problem string, args ...any) error {
+	return fmt.Errorf(problem+" – %s", append(args, hint)...)
 }
-
-func (e *SlashError) Error() string { return e.Problem + " – " + e.Hint }
 
 const literally = `to send it as text, begin with "//"`
 
-// Slash says whether a text asks for a command: it begins with one slash. One that
-// begins with two is text with one slash; see [Literal].
-func Slash(text string) bool {
+// slash says whether a text asks for a command: it begins with one slash. One that
+// begins with two is text with one slash; see literal.
+func slash(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
 }
 
-// Literal is the text to send where a text is no command.
-func Literal(text string) string {
+// literal is the text to send where a text is no command.
+func literal(text string) string {
 	if strings.HasPrefix(text, "//") {
 		return text[1:]
 	}
 	return text
 }
 
-// ParseSlash reads a slash command. The error is a [*SlashError].
+// ParseSlash reads a slash command.
 func ParseSlash(text string) (Command, error) {
-	if !Slash(text) {
-		return Command{}, &SlashError{Word: firstWord(text), Problem: "this is no command", Hint: "a command begins with one slash, such as /help"}
+	if !slash(text) {
+		return Command{}, refused("a command begins with one slash, such as /help", "this is no command")
 	}
 	name := firstWord(text[1:])
 	s, ok := Lookup(name)
@@ -71,7 +67,7 @@ func ParseSlash(text string) (Command, error) {
 		var arg string
 		arg, rest = take(p.want, rest, i == len(s.params)-1)
 		if problem := p.check(arg); problem != "" {
-			return Command{}, &SlashError{Word: arg, Problem: fmt.Sprintf("/%s: %s", s.Name, problem), Hint: "write " + s.Usage()}
+			return Command{}, refused("write "+s.Usage(), "/%s: %s", s.Name, problem)
 		}
 		c.Args = append(c.Args, arg)
 		if p.want == WantPlan && rest != "" {
@@ -131,43 +127,36 @@ func (p param) check(arg string) string {
 
 // unfinished is a change of the plan that does not say what is to be changed.
 func unfinished(verb string) error {
-	e := &SlashError{Word: verb}
 	switch verb {
 	case "set":
-		e.Problem, e.Hint = "/plan set: the steps are missing", "write them behind it, one step a line (Ctrl+J)"
+		return refused("write them behind it, one step a line (Ctrl+J)", "/plan set: the steps are missing")
 	case "add":
-		e.Problem, e.Hint = "/plan add: the step is missing", "write what is to be done behind it"
-	default:
-		e.Problem, e.Hint = fmt.Sprintf("/plan %s: the change is missing", verb), "write /plan "+verb+" done, start, skip, fail, pending, up, down, delete, text … or mode …"
+		return refused("write what is to be done behind it", "/plan add: the step is missing")
 	}
-	return e
+	return refused("write /plan "+verb+" done, start, skip, fail, pending, up, down, delete, text … or mode …", "/plan %s: the change is missing", verb)
 }
 
 func unknown(name string) error {
-	e := &SlashError{Word: "/" + name, Problem: fmt.Sprintf("%q is no command", short("/"+name))}
+	hint := literally + "; /help lists the commands"
 	if near := suggest(name); len(near) > 0 {
-		e.Hint = "did you mean " + strings.Join(near, " or ") + "? Otherwise, " + literally
-	} else {
-		e.Hint = literally + "; /help lists the commands"
+		hint = "did you mean " + strings.Join(near, " or ") + "? Otherwise, " + literally
 	}
-	return e
+	return refused(hint, "%q is no command", short("/"+name))
 }
 
 func missing(s Spec, p param, at int) error {
-	e := &SlashError{Word: "/" + s.Name, Problem: fmt.Sprintf("/%s: %s is missing", s.Name, p.want), Hint: "write " + s.Usage()}
+	behind := ""
 	if at > 0 {
-		e.Problem += fmt.Sprintf(" behind %s", s.params[at-1].want)
+		behind = fmt.Sprintf(" behind %s", s.params[at-1].label)
 	}
-	return e
+	return refused("write "+s.Usage(), "/%s: %s is missing%s", s.Name, p.label, behind)
 }
 
 func surplus(s Spec, rest string) error {
-	e := &SlashError{Word: rest, Problem: fmt.Sprintf("/%s: %q is too much", s.Name, short(rest)), Hint: "write " + s.Usage() + "; " + literally}
 	if len(s.params) == 0 {
-		e.Problem = fmt.Sprintf("/%s takes nothing, but %q stands behind it", s.Name, short(rest))
-		e.Hint = "write " + s.Usage() + " alone; " + literally
+		return refused("write "+s.Usage()+" alone; "+literally, "/%s takes nothing, but %q stands behind it", s.Name, short(rest))
 	}
-	return e
+	return refused("write "+s.Usage()+"; "+literally, "/%s: %q is too much", s.Name, short(rest))
 }
 
 // firstWord is what stands before the first space.

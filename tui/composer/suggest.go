@@ -3,6 +3,8 @@ package composer
 import (
 	"sort"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // suggest names the commands that a word may have been meant to be, the nearest
@@ -27,7 +29,7 @@ func suggest(word string) []string {
 			if strings.HasPrefix(name, word) {
 				best = 0
 			} else if len(word) > 1 {
-				best = min(best, distance(word, name))
+				best = min(best, words.Slips(word, name))
 			}
 		}
 		if best <= allowed {
@@ -42,29 +44,4 @@ func suggest(word string) []string {
 		}
 	}
 	return names
-}
-
-// distance counts the slips between two words: a letter too many, one too few, a
-// wrong one, two exchanged.
-func distance(a, b string) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	var last []int
-	for i := 1; i <= len(a); i++ {
-		last, before, row = before, row, make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(before[j]+1, row[j-1]+1, before[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], last[j-2]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

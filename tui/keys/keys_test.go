@@ -13,7 +13,7 @@ func TestTableIsSound(t *testing.T) {
 	for _, c := range Contexts {
 		seen := map[string]Action{}
 		n := 0
-		for _, b := range Table {
+		for _, b := range table {
 			if b.Context != c {
 				continue
 			}
@@ -35,7 +35,7 @@ func TestTableIsSound(t *testing.T) {
 			t.Errorf("%s has no keys", c)
 		}
 	}
-	for _, b := range Table {
+	for _, b := range table {
 		if !slices.Contains(Contexts, b.Context) {
 			t.Errorf("%q is no context of the help", b.Context)
 		}

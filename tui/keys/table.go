@@ -4,7 +4,7 @@ package keys
 // up in Everywhere.
 type Context string
 
-// The contexts.
+// The Contexts.
 const (
 	Everywhere Context = "everywhere"
 	Insert     Context = "writing"   // the input has the keyboard
@@ -108,8 +108,8 @@ type Binding struct {
 	Help    string
 }
 
-// Table is all that the keyboard does outside of the text being written.
-var Table = []Binding{
+// table is all that the keyboard does outside of the text being written.
+var table = []Binding{
 	{Everywhere, []string{"Ctrl+C"}, Leave, "clear the input; with nothing in it: ask whether to leave"},
 	{Everywhere, []string{"Ctrl+Z"}, Suspend, "suspend; fg comes back"},
 	{Everywhere, []string{"Ctrl+L"}, Redraw, "draw the screen anew"},
@@ -231,7 +231,7 @@ var Table = []Binding{
 	{Help, []string{"q", "Esc", "?", "F1"}, Back, "back"},
 }
 
-// reads are the contexts that are read like the conversation, and what of its keys
+// reads are the Contexts that are read like the conversation, and what of its keys
 // they take over.
 var reads = map[Context]map[Action]bool{Focus: readable, Logbook: readable, Text: readable, Plan: scrollable}
 
@@ -282,7 +282,7 @@ func For(c Context) []Binding {
 
 func rows(c Context, only map[Action]bool) []Binding {
 	var list []Binding
-	for _, b := range Table {
+	for _, b := range table {
 		if b.Context == c && (only == nil || only[b.Action]) {
 			list = append(list, b)
 		}

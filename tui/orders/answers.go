@@ -18,11 +18,11 @@ type Told struct {
 
 // Answers are those commands, by name. They mean something before the first run, too.
 var Answers = map[string]Told{
-	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return Task(s) }},
+	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return task(s) }},
 	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return Agents(s) }},
-	"context":     {"HOW FULL", Context},
-	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return Cost(s) }},
-	"permissions": {"WHAT IS ALLOWED", func(s *supervisor.State, _ string) string { return Permissions(s) }},
+	"context":     {"HOW FULL", context},
+	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return cost(s) }},
+	"permissions": {"WHAT IS ALLOWED", func(s *supervisor.State, _ string) string { return permissions(s) }},
 }
 
 // Word makes a short text from outside fit for one line.
@@ -45,8 +45,8 @@ func Over(a *supervisor.Agent) bool {
 	return a.Role == supervisor.RoleOrchestrator && (a.Status == supervisor.Ended || a.Status == supervisor.Stopping || a.Standing == supervisor.HandedOff)
 }
 
-// Context tells how full the contexts are, of one agent or of all that live.
-func Context(s *supervisor.State, id string) string {
+// context tells how full the contexts are, of one agent or of all that live.
+func context(s *supervisor.State, id string) string {
 	var b strings.Builder
 	for i := range members(s) {
 		a := s.Agents[i]
@@ -81,8 +81,8 @@ func members(s *supervisor.State) []*supervisor.Agent {
 	return s.Agents
 }
 
-// Cost tells what a run has cost.
-func Cost(s *supervisor.State) string {
+// cost tells what a run has cost.
+func cost(s *supervisor.State) string {
 	if s == nil {
 		return "Nothing yet."
 	}
@@ -102,8 +102,8 @@ func Cost(s *supervisor.State) string {
 	return b.String()
 }
 
-// Permissions tells what is allowed, asked for and denied.
-func Permissions(s *supervisor.State) string {
+// permissions tells what is allowed, asked for and denied.
+func permissions(s *supervisor.State) string {
 	if s == nil {
 		return "There is no run yet."
 	}
@@ -127,8 +127,8 @@ func Permissions(s *supervisor.State) string {
 	return b.String()
 }
 
-// Task is the task in full.
-func Task(s *supervisor.State) string {
+// task is the task in full.
+func task(s *supervisor.State) string {
 	if s == nil || s.Task == "" {
 		return "There is no task yet."
 	}

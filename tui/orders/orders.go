@@ -14,7 +14,7 @@ import (
 func For(s *supervisor.State, c composer.Command) (body contract.CommandBody, is bool, err error) {
 	switch c.Name {
 	case "reword", "withdraw":
-		body, err = Touch(s, c)
+		body, err = touch(s, c)
 		return body, true, err
 	case "plan":
 		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
@@ -22,12 +22,12 @@ func For(s *supervisor.State, c composer.Command) (body contract.CommandBody, is
 			return body, true, err
 		}
 	}
-	body, is = Of(c)
+	body, is = of(c)
 	return body, is, nil
 }
 
-// Of is the command for a run that a slash command stands for however the run is.
-func Of(c composer.Command) (contract.CommandBody, bool) {
+// of is the command for a run that a slash command stands for however the run is.
+func of(c composer.Command) (contract.CommandBody, bool) {
 	switch c.Name {
 	case "note":
 		return say(c, contract.Note), true

@@ -33,7 +33,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%q: %v", typed, err)
 			continue
 		}
-		got, ok := Of(c)
+		got, ok := of(c)
 		if diff := cmp.Diff(want, got); diff != "" || ok != (want != nil) {
 			t.Errorf("%q (-want +got):\n%s", typed, diff)
 		}
@@ -70,15 +70,15 @@ func TestAnswers(t *testing.T) {
 		{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator II", Status: supervisor.Busy, Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25, TurnsLeft: 9}},
 	}
 	for text, want := range map[string][]string{
-		Context(s, ""):       {"The Arbiter** nothing is known yet", "50000 of 200000 tokens, 25.0 %, about 9 turns", "70 %", "85 %"},
-		Context(s, "orch-1"): {"Orchestrator I"},
-		Context(nil, ""):     {"no such agent"},
-		Cost(s):              {"$1.2500", "$2.00 at most", "| Orchestrator I | $1.0000 |"},
-		Cost(nil):            {"Nothing yet"},
-		Permissions(s):       {"**ask**", "`Bash(git *)`", "1 actions"},
-		Permissions(nil):     {"no run"},
-		Task(s):              {"weave"},
-		Task(nil):            {"no task"},
+		context(s, ""):       {"The Arbiter** nothing is known yet", "50000 of 200000 tokens, 25.0 %, about 9 turns", "70 %", "85 %"},
+		context(s, "orch-1"): {"Orchestrator I"},
+		context(nil, ""):     {"no such agent"},
+		cost(s):              {"$1.2500", "$2.00 at most", "| Orchestrator I | $1.0000 |"},
+		cost(nil):            {"Nothing yet"},
+		permissions(s):       {"**ask**", "`Bash(git *)`", "1 actions"},
+		permissions(nil):     {"no run"},
+		task(s):              {"weave"},
+		task(nil):            {"no task"},
 		Name(nil, "orch-7"):  {"Orchestrator VII"},
 		Name(s, "human"):     {"You"},
 	} {
@@ -91,7 +91,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("unsafe: %q", text)
 		}
 	}
-	if strings.Contains(Context(s, ""), "Orchestrator I**") {
+	if strings.Contains(context(s, ""), "Orchestrator I**") {
 		t.Error("one that is gone is told of")
 	}
 }

@@ -23,8 +23,8 @@ func Waiting(s *supervisor.State) []supervisor.Mail {
 	return list
 }
 
-// Touch is what /reword and /withdraw stand for, or why they stand for nothing.
-func Touch(s *supervisor.State, c composer.Command) (contract.CommandBody, error) {
+// touch is what /reword and /withdraw stand for, or why they stand for nothing.
+func touch(s *supervisor.State, c composer.Command) (contract.CommandBody, error) {
 	list := Waiting(s)
 	if len(list) == 0 {
 		return nil, errors.New("no word of yours waits: what was said is on its way")

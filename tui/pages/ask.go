@@ -6,6 +6,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -168,7 +169,7 @@ func (a *Ask) Draw(screen tcell.Screen) {
 	}
 	a.paint(box, head, body, note, choices)
 	if n := a.below(); framed && n > 0 {
-		more := cell.Of(cell.Key, " "+plural(n, "more line")+" "+a.look.Glyphs.More+" ")
+		more := cell.Of(cell.Key, " "+words.Count(n, "more line")+" "+a.look.Glyphs.More+" ")
 		ow, oh := outside.Size()
 		outside.Line(max(ow-2-more.Width(), 1), oh-1, more)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -230,7 +231,7 @@ func (o *Oracle) threadLines(w int) []cell.Line {
 	first := cell.Of(cell.Active, g.Current+" ")
 	first = append(first, cell.Span{Text: head, Role: cell.Base})
 	if w < 60 {
-		first[1].Text = plural(d.Threads, "thread") + " to take up"
+		first[1].Text = words.Count(d.Threads, "thread") + " to take up"
 	}
 	if d.Hint != "" {
 		first = append(first, cell.Span{Text: "  " + d.Hint, Role: cell.Key})

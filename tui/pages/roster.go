@@ -7,6 +7,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -70,16 +71,6 @@ func (r *Roster) At(x, y int) (string, bool) {
 
 // Rows is how many rows the roster wants, of so many at most.
 func (r *Roster) Rows(most int) int { return max(min(len(r.agents), most), 0) }
-
-// Moves says whether it has to be drawn again though nothing has happened.
-func (r *Roster) Moves() bool {
-	for _, a := range r.agents {
-		if a.Busy && !r.look.Still {
-			return true
-		}
-	}
-	return false
-}
 
 // Draw implements tview.Primitive.
 func (r *Roster) Draw(screen tcell.Screen) {
@@ -269,16 +260,16 @@ func (r *Roster) tokens(a Agent) string {
 		return ""
 	}
 	if a.Window <= 0 {
-		return Tokens(a.Tokens)
+		return words.Tokens(a.Tokens)
 	}
-	return Tokens(a.Tokens) + "/" + Tokens(a.Window)
+	return words.Tokens(a.Tokens) + "/" + words.Tokens(a.Window)
 }
 
 func age(a Agent) string {
 	if a.Age < time.Second {
 		return ""
 	}
-	return Elapsed(a.Age)
+	return elapsed(a.Age)
 }
 
 // levelRole is how a percentage of a level is written.

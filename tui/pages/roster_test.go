@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
@@ -120,13 +119,6 @@ func TestRosterMoves(t *testing.T) {
 	}
 	if got, _ := r.Move(-1); got != "orch-4" {
 		t.Errorf("up from nowhere is %q", got)
-	}
-	if !r.Moves() {
-		t.Error("somebody is busy, and nothing moves")
-	}
-	r.Set([]Agent{{ID: "a", Age: time.Hour}})
-	if r.Moves() {
-		t.Error("nobody is busy, and something moves")
 	}
 }
 

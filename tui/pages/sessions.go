@@ -5,6 +5,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -58,7 +59,7 @@ func (s *Sessions) At(x, y int) (Run, bool) {
 func (s *Sessions) Draw(screen tcell.Screen) {
 	c := column(s.canvas(screen), 140)
 	s.lines = 0
-	body := header(c, "THREADS", cell.Of(cell.Dim, plural(len(s.runs), "thread")))
+	body := header(c, "THREADS", cell.Of(cell.Dim, words.Count(len(s.runs), "thread")))
 	w, h := body.Size()
 	if len(s.runs) == 0 {
 		body.Line(0, 0, cell.Of(cell.Emphasis, "No thread waits here.").Shorten(w, s.look.Glyphs.Ellipsis))
@@ -124,7 +125,7 @@ func (s *Sessions) flat(c cell.Canvas, n int) {
 	l = append(l,
 		cell.Span{Text: padLeft(r.Status, status, e), Role: r.Tone},
 		cell.Span{Text: padLeft(ago(r.LastActive, s.now), when, e), Role: cell.Dim},
-		cell.Span{Text: padLeft(Bytes(r.Bytes), size, ""), Role: cell.Dim})
+		cell.Span{Text: padLeft(words.Bytes(r.Bytes), size, ""), Role: cell.Dim})
 	c.Line(0, 0, l)
 	if n == s.at {
 		c.Restyle(0, 0, w-1, cell.Selection)
@@ -138,7 +139,7 @@ func (s *Sessions) tall(c cell.Canvas, n int) {
 	c.Line(0, 0, append(cell.Line{s.mark(n)}, s.title(r, max(w-3, 1))...))
 	sep := " " + g.Separator + " "
 	x := c.Text(2, 1, r.Status, r.Tone)
-	c.Text(x, 1, sep+ago(r.LastActive, s.now)+sep+Bytes(r.Bytes), cell.Dim)
+	c.Text(x, 1, sep+ago(r.LastActive, s.now)+sep+words.Bytes(r.Bytes), cell.Dim)
 	if n == s.at {
 		c.Restyle(0, 0, w-1, cell.Selection)
 		c.Restyle(0, 1, w-1, cell.Selection)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
@@ -21,9 +22,6 @@ func NewStatus(look *cell.Look) *Status { return &Status{page: newPage(look)} }
 
 // Set replaces what it says.
 func (s *Status) Set(d StatusData) { s.data = d }
-
-// Moves says whether the bar has to be drawn again though nothing has happened.
-func (s *Status) Moves() bool { return s.data.Awaited != "" && !s.look.Still }
 
 // piece is a part of the bar. Parts of higher rank are dropped first; those of rank 0
 // are shortened rather than dropped.
@@ -65,7 +63,7 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 	if d.Human {
 		who := "A word is awaited"
 		if d.Waiting >= time.Minute {
-			who += " " + sep + " " + Elapsed(d.Waiting)
+			who += " " + sep + " " + elapsed(d.Waiting)
 		}
 		text(rankHuman, false, cell.StatusBarAlert, " ? %s ", who)
 	}
@@ -90,7 +88,7 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 		l := append(s.look.Await(time.Now(), cell.StatusBarDim, cell.StatusBarStrong), cell.Span{Text: " " + who, Role: cell.StatusBar})
 		add(rankAwaited, false, l...)
 		if d.Waiting >= time.Minute {
-			text(rankWaiting, false, cell.StatusBarDim, "%s", Elapsed(d.Waiting))
+			text(rankWaiting, false, cell.StatusBarDim, "%s", elapsed(d.Waiting))
 		}
 	}
 	if d.Flash != "" {
@@ -110,13 +108,13 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 func (s *Status) figures(text func(rank int, right bool, r cell.Role, format string, args ...any)) {
 	d := s.data
 	if d.Restarts > 0 {
-		text(rankRestarts, true, cell.StatusBar, "%s", plural(d.Restarts, "restart"))
+		text(rankRestarts, true, cell.StatusBar, "%s", words.Count(d.Restarts, "restart"))
 	}
 	if d.Decider != "" {
 		text(rankDecider, true, cell.StatusBarDim, "%s", d.Decider)
 	}
 	if d.Tokens > 0 {
-		text(rankTokens, true, cell.StatusBarDim, "%s tok", Tokens(d.Tokens))
+		text(rankTokens, true, cell.StatusBarDim, "%s tok", words.Tokens(d.Tokens))
 	}
 	if d.CostUSD > 0 || d.Elapsed > 0 {
 		text(rankCost, true, cell.StatusBar, "$%.2f", d.CostUSD)

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 )
 
-// Elapsed is a duration in few characters: "8s", "12m", "3h 05m", "2d 4h".
-func Elapsed(d time.Duration) string {
+// elapsed is a duration in few characters: "8s", "12m", "3h 05m", "2d 4h".
+func elapsed(d time.Duration) string {
 	d = max(d, 0)
 	switch s := int(d / time.Second); {
 	case s < 60:
@@ -32,34 +33,6 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// Tokens is a number of tokens in few characters: "912", "84k", "1.2M".
-func Tokens(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(max(n, 0))
-	case n < 10_000:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n/100)/10), ".0") + "k"
-	case n < 1_000_000:
-		return fmt.Sprintf("%dk", n/1000)
-	default:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n/100_000)/10), ".0") + "M"
-	}
-}
-
-// Bytes is a size in few characters: "912 B", "84 kB", "1.2 MB".
-func Bytes(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", max(n, 0))
-	case n < 1_000_000:
-		return fmt.Sprintf("%d kB", n/1000)
-	case n < 1_000_000_000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	default:
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	}
-}
-
 // ago says when something was, seen from now.
 func ago(then, now time.Time) string {
 	switch d := now.Sub(then); {
@@ -68,20 +41,13 @@ func ago(then, now time.Time) string {
 	case d < time.Minute:
 		return "just now"
 	case d < time.Hour:
-		return plural(int(d/time.Minute), "minute") + " ago"
+		return words.Count(int(d/time.Minute), "minute") + " ago"
 	case d < 24*time.Hour:
-		return plural(int(d/time.Hour), "hour") + " ago"
+		return words.Count(int(d/time.Hour), "hour") + " ago"
 	case d < 14*24*time.Hour:
-		return plural(int(d/(24*time.Hour)), "day") + " ago"
+		return words.Count(int(d/(24*time.Hour)), "day") + " ago"
 	}
 	return then.Format("2 Jan 2006")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // percent is a percentage in three digits at most.

@@ -33,16 +33,17 @@ func newMailbox(verbose bool) *mailbox {
 
 // put is the run's sink.
 func (m *mailbox) put(at time.Time, e contract.Event) {
+	if contract.Fine(e.Body) {
+		return
+	}
 	switch e.Body.(type) {
-	case contract.Delta, contract.Delivered, contract.Context, contract.SubagentProgress, contract.Turn, contract.State, contract.Accepted:
-		return // too fine for prose
 	case contract.Assistant, contract.ToolResult:
 		if !m.verbose {
 			return
 		}
 	}
 	m.mu.Lock()
-	if len(m.events) < maxMail || urgent(e.Body) && len(m.events) < 2*maxMail {
+	if len(m.events) < maxMail || contract.Urgent(e.Body) && len(m.events) < 2*maxMail {
 		m.events = append(m.events, event{at, e})
 	} else {
 		m.lost++
@@ -61,14 +62,4 @@ func (m *mailbox) take() (events []event, lost int) {
 	events, lost = m.events, m.lost
 	m.events, m.lost = nil, 0
 	return events, lost
-}
-
-// urgent says whether somebody waits for a human to hear this, or whether it is the
-// last that is said.
-func urgent(b contract.Body) bool {
-	switch b.(type) {
-	case contract.Question, contract.PermissionRequest, contract.Permission, contract.Error, contract.Rejected, contract.Halted, contract.Takeover, contract.Result:
-		return true
-	}
-	return false
 }

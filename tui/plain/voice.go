@@ -60,23 +60,23 @@ func newVoice(f *Face) *voice {
 
 // tell puts an event into words; nothing if it is not worth any. Urgent is what
 // somebody waits for.
-func (v *voice) tell(at time.Time, e contract.Event) (text string, isUrgent bool) {
+func (v *voice) tell(at time.Time, e contract.Event) (text string, urgent bool) {
 	text, ok := card.Plain(chronicle.Entry{At: at, Event: e}, v.name)
 	if !ok {
 		return "", false
 	}
-	isUrgent = urgent(e.Body)
+	urgent = contract.Urgent(e.Body)
 	switch b := e.Body.(type) {
 	case contract.Question:
 		if b.Text == v.question {
 			return "", false
 		}
 		v.question = b.Text
-		return strings.TrimRight(text, "\n") + "\nType your answer.", isUrgent
+		return strings.TrimRight(text, "\n") + "\nType your answer.", urgent
 	case contract.PermissionRequest:
-		return v.asked(b, text), isUrgent
+		return v.asked(b, text), urgent
 	case contract.Permission:
-		return v.decided(b, text), isUrgent
+		return v.decided(b, text), urgent
 	case contract.ToolUse:
 		if v.verbose {
 			return text, false
@@ -110,7 +110,7 @@ func (v *voice) tell(at time.Time, e contract.Event) (text string, isUrgent bool
 			return "", false
 		}
 	}
-	return text, isUrgent
+	return text, urgent
 }
 
 // handedOver is the heading under which a brief carries its predecessor's document.

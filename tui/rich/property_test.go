@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // hostile are texts that want more time, more room or another place than theirs.
@@ -324,7 +325,7 @@ func TestHope(t *testing.T) {
 func TestDiff(t *testing.T) {
 	old := "package x\n\nfunc a() {\n\treturn 1\n}\n\n// b\n// c\n// d\n// e\nfunc b() {}\n"
 	edited := "package x\n\nfunc a() {\n\treturn 2 // two\n}\n\n// b\n// c\n// d\n// e\nfunc b() {}\nfunc c() {}\n"
-	golden(t, "diff", dump(Diff(old, edited, "go", Options{Width: 24}, 2))+
+	tuitest.File(t, "diff", dump(Diff(old, edited, "go", Options{Width: 24}, 2))+
 		dump(Diff("", "a\nb\n", "", Options{Width: 24}, 2))+dump(Diff("a\nb", "", "", Options{Width: 24}, 2))+
 		dump(Diff("a\nb\n", "a\nb\n", "", Options{Width: 24}, 2)))
 }

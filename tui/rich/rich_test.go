@@ -1,7 +1,6 @@
 package rich
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,28 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares with a file of testdata, or writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", name, d)
-	}
-}
 
 // sources are the texts of testdata.
 func sources(t testing.TB) map[string]string {
@@ -55,7 +34,7 @@ func sources(t testing.TB) map[string]string {
 func TestMarkdown(t *testing.T) {
 	for name, src := range sources(t) {
 		for _, width := range []int{100, 60, 24, 7} {
-			golden(t, fmt.Sprintf("%s.%d", name, width), dump(Markdown(src, Options{Width: width})))
+			tuitest.File(t, fmt.Sprintf("%s.%d", name, width), dump(Markdown(src, Options{Width: width})))
 		}
 	}
 }
@@ -145,5 +124,5 @@ func TestHighlight(t *testing.T) {
 		}
 		b.WriteString("=== " + lang + "\n" + dump(lines))
 	}
-	golden(t, "code", b.String())
+	tuitest.File(t, "code", b.String())
 }

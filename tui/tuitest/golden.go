@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/google/go-cmp/cmp"
@@ -16,30 +17,37 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing them")
 
-// Updating says whether golden files are written.
-func Updating() bool { return *update }
-
 // Golden compares the screen, text and styles, with testdata/screen/NAME.golden.
 func (s *Stage) Golden(name string) {
 	s.T.Helper()
-	got := s.Dump()
-	file := filepath.Join("testdata", "screen", name+".golden")
+	if !File(s.T, filepath.Join("screen", name), s.Dump()) {
+		s.T.Logf("the screen is\n%s", framed(s.grid()))
+	}
+}
+
+// File compares a text with testdata/NAME.golden, or writes it, and says whether it is
+// the same.
+func File(t testing.TB, name, got string) bool {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			s.T.Fatal(err)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			s.T.Fatal(err)
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		return
+		return true
 	}
-	want, err := os.ReadFile(file)
+	want, err := os.ReadFile(path)
 	if err != nil {
-		s.T.Fatalf("%v (go test -update writes it)\n%s", err, got)
+		t.Fatalf("%v (go test -update writes it)\n%s", err, got)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		s.T.Errorf("the screen differs from %s (-want +got):\n%s\n%s", file, diff, framed(s.grid()))
+	diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n"))
+	if diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
+	return diff == ""
 }
 
 // Dump is the screen as text: its size, cursor and title, the rows, the rows again

@@ -34,6 +34,16 @@ func Claude(t *testing.T, root string) Program {
 	return Program{Path: Required(t, Find(root))}
 }
 
+// Long leaves out a case that shows with the real CLI what others show: the same one with the
+// stand-in, or one like it with the real CLI. With ARBITER_LONG set, as scripts/soak and
+// scripts/drift have it, it is not left out.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("ARBITER_LONG") == "" {
+		t.Skip("a long one: ARBITER_LONG=1 has it run")
+	}
+}
+
 // Required is the path that Find has found; without one the test ends.
 func Required(t testing.TB, path string) string {
 	t.Helper()

@@ -13,10 +13,10 @@ func checkClaude(s Surroundings) []Finding {
 	c := s.Claude
 	switch {
 	case c.Missing && c.Named != "" && len(c.Elsewhere) > 0:
-		l.add("claude", Fail, c.Problem, "export ARBITER_CLAUDE="+Quote(c.Elsewhere[0]))
+		l.add("claude", Fail, c.Problem, "export ARBITER_CLAUDE="+quote(c.Elsewhere[0]))
 		return l.all
 	case c.Missing && len(c.Elsewhere) > 0:
-		l.add("claude", Fail, "it is not on PATH, but lies in "+c.Elsewhere[0], "export ARBITER_CLAUDE="+Quote(c.Elsewhere[0]))
+		l.add("claude", Fail, "it is not on PATH, but lies in "+c.Elsewhere[0], "export ARBITER_CLAUDE="+quote(c.Elsewhere[0]))
 		return l.all
 	case c.Missing:
 		l.add("claude", Fail, c.Problem, npmInstall)
@@ -45,7 +45,7 @@ func (l *list) login(s Surroundings) {
 	in := s.Login
 	name := "claude"
 	if s.Claude.Named != "" {
-		name = Quote(s.Claude.Path)
+		name = quote(s.Claude.Path)
 	}
 	switch {
 	case !in.Asked:
@@ -64,8 +64,8 @@ func (l *list) login(s Surroundings) {
 	}
 }
 
-// Quote makes a word of a shell's of any text.
-func Quote(text string) string {
+// quote makes a word of a shell's of any text.
+func quote(text string) string {
 	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%,=", r))
 	})
@@ -78,7 +78,7 @@ func Quote(text string) string {
 func quoted(words []string) string {
 	var list []string
 	for _, w := range words {
-		list = append(list, Quote(w))
+		list = append(list, quote(w))
 	}
 	return strings.Join(list, " ")
 }

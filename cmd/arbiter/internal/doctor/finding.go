@@ -20,7 +20,7 @@ type Finding struct {
 	Fix   string `json:"fix,omitempty"` // a line to type, or what else to do
 }
 
-// Areas of findings, in the order in which they are told.
+// Areas of findings.
 const (
 	AreaClaude      = "claude"
 	AreaAbilities   = "abilities"
@@ -31,6 +31,16 @@ const (
 	AreaMachine     = "machine"
 	AreaLeftovers   = "leftovers"
 )
+
+// areas are told in this order; what looks at each, given what was gathered. (Abilities
+// are found out by a trial.)
+var areas = []struct {
+	name  string
+	check func(Surroundings) []Finding
+}{
+	{AreaClaude, checkClaude}, {AreaAbilities, nil}, {AreaEnvironment, checkEnvironment}, {AreaSettings, checkSettings}, {AreaPlaces, checkPlaces},
+	{AreaTerminal, checkTerminal}, {AreaMachine, checkMachine}, {AreaLeftovers, checkLeftovers},
+}
 
 // Report is all that was found, as `arbiter doctor --json` prints it.
 type Report struct {
@@ -43,9 +53,9 @@ type Report struct {
 // NewReport adds findings up. Those of one area are together in it.
 func NewReport(version string, findings []Finding) Report {
 	r := Report{Arbiter: version, State: OK, Counts: map[State]int{OK: 0, Note: 0, Warn: 0, Fail: 0}, Findings: []Finding{}}
-	for _, area := range []string{AreaClaude, AreaAbilities, AreaEnvironment, AreaSettings, AreaPlaces, AreaTerminal, AreaMachine, AreaLeftovers} {
+	for _, area := range areas {
 		for _, f := range findings {
-			if f.Area != area {
+			if f.Area != area.name {
 				continue
 			}
 			r.Findings = append(r.Findings, f)

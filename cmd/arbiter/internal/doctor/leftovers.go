@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 func checkLeftovers(s Surroundings) []Finding {
@@ -14,7 +14,7 @@ func checkLeftovers(s Surroundings) []Finding {
 	if o.Problem != "" {
 		l.add("runs", Note, "were not looked for: "+o.Problem, "")
 	} else {
-		l.add("runs", OK, fmt.Sprintf("%s, %s; %d going on", counted(o.Runs, "run"), supervisor.Size(o.Bytes), len(o.Live)), "")
+		l.add("runs", OK, fmt.Sprintf("%s, %s; %d going on", words.Count(o.Runs, "run"), words.Size(o.Bytes), len(o.Live)), "")
 	}
 	for _, run := range o.Damaged {
 		l.add("damaged", Warn, "run "+run.ID+": "+run.Problem, "arbiter sessions show "+run.ID)
@@ -23,7 +23,7 @@ func checkLeftovers(s Surroundings) []Finding {
 		l.add("interrupted", Note, "run "+run.ID+" in "+run.Dir, "arbiter --resume --session "+run.ID)
 	}
 	if n := len(o.Resumable) - len(shown(o.Resumable)); n > 0 {
-		l.add("interrupted", Note, "and "+counted(n, "more run"), "arbiter sessions")
+		l.add("interrupted", Note, "and "+words.Count(n, "more run"), "arbiter sessions")
 	}
 	if len(o.Processes) > 0 {
 		var names, pids []string
@@ -33,7 +33,7 @@ func checkLeftovers(s Surroundings) []Finding {
 		l.add("processes", Warn, "outlived their run, until the next begins: "+strings.Join(names, ", "), "kill -KILL "+strings.Join(pids, " "))
 	}
 	if len(o.Sockets) > 0 {
-		l.add("sockets", Note, counted(len(o.Sockets), "socket")+" of runs that were killed", "rm -f "+quoted(o.Sockets))
+		l.add("sockets", Note, words.Count(len(o.Sockets), "socket")+" of runs that were killed", "rm -f "+quoted(o.Sockets))
 	}
 	l.scratch(o.Scratch)
 	return l.all

@@ -55,7 +55,7 @@ func TestLooksForScratch(t *testing.T) {
 	}
 	defer os.RemoveAll(place)
 	before := time.Now().Add(-time.Hour)
-	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2", "arbiter-home-young", "else"} {
+	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2", "arbiter-home-young", "arbiter-rehearsal-notes", "else"} {
 		if err := os.MkdirAll(filepath.Join(place, name, "workspace"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestLooksForScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2", "else"} {
+	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2", "arbiter-rehearsal-notes", "else"} {
 		if err := os.Chtimes(filepath.Join(place, name), before, before); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestScriptIsSound(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a;b": "'a;b'"} {
-		if got := Quote(text); got != want {
+		if got := quote(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

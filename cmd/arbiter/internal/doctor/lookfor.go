@@ -36,7 +36,7 @@ func LookForScratch(places, used []string, uid int) []Scratch {
 		seen[place] = true
 		for _, e := range entries {
 			path := filepath.Join(place, e.Name())
-			i := slices.IndexFunc(kinds, func(k struct{ prefix, what string }) bool { return strings.HasPrefix(e.Name(), k.prefix) })
+			i := slices.IndexFunc(kinds, func(k struct{ prefix, what string }) bool { return made(e.Name(), k.prefix) })
 			if i < 0 || !e.IsDir() || slices.ContainsFunc(used, func(u string) bool { return within(u, path) }) {
 				continue
 			}
@@ -48,6 +48,13 @@ func LookForScratch(places, used []string, uid int) []Scratch {
 		}
 	}
 	return found
+}
+
+// made says whether a name is one that a program makes up: a beginning of ours, and digits.
+// What a person has called so is left alone.
+func made(name, prefix string) bool {
+	rest, ok := strings.CutPrefix(name, prefix)
+	return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
 }
 
 func within(path, dir string) bool {

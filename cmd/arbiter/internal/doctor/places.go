@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Bounds of what is worth a word.
@@ -28,7 +28,7 @@ func checkPlaces(s Surroundings) []Finding {
 func (l *list) state(s Surroundings) {
 	const name = "state"
 	p := s.State
-	at := Quote(p.Path)
+	at := quote(p.Path)
 	switch {
 	case p.Problem != "":
 		l.add(name, Fail, p.Problem, `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
@@ -41,13 +41,13 @@ func (l *list) state(s Surroundings) {
 	case p.Written != "":
 		l.add(name, Fail, p.Written, "export ARBITER_STATE_DIR=/var/tmp/arbiter-\"$(id -un)\"")
 	case p.Free >= 0 && p.Free < noFree:
-		l.add(name, Fail, p.Path+" has only "+supervisor.Size(p.Free)+" left", "arbiter sessions")
+		l.add(name, Fail, p.Path+" has only "+words.Size(p.Free)+" left", "arbiter sessions")
 	case p.Exists && p.Mode&0o077 != 0:
 		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can look in, until the next run", p.Path, p.Mode), "chmod 700 "+at)
 	case p.Network != "":
 		l.add(name, Warn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not hold", p.Path, p.Network), `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
 	case p.Free >= 0 && p.Free < littleFree:
-		l.add(name, Warn, p.Path+" has "+supervisor.Size(p.Free)+" left", "arbiter sessions")
+		l.add(name, Warn, p.Path+" has "+words.Size(p.Free)+" left", "arbiter sessions")
 	case p.Synced > slowSync:
 		l.add(name, Warn, fmt.Sprintf("%s takes %s to make a line durable, and each is waited for", p.Path, p.Synced.Round(time.Millisecond)), "")
 	case !p.Exists:
@@ -59,14 +59,14 @@ func (l *list) state(s Surroundings) {
 
 // other is about directories that a run can begin without.
 func (l *list) other(name string, p Place) {
-	at := Quote(p.Path)
+	at := quote(p.Path)
 	switch {
 	case p.Problem != "":
 		l.add(name, Warn, p.Problem, "")
 	case p.Written != "":
 		l.add(name, Warn, p.Written, "ls -ld "+at)
 	case p.Free >= 0 && p.Free < noFree:
-		l.add(name, Warn, p.Path+" has only "+supervisor.Size(p.Free)+" left", "df -h "+at)
+		l.add(name, Warn, p.Path+" has only "+words.Size(p.Free)+" left", "df -h "+at)
 	case name == "configuration" && p.Exists && p.Mode&0o022 != 0:
 		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode), "chmod go-w "+at)
 	case !p.Exists:
@@ -78,7 +78,7 @@ func (l *list) other(name string, p Place) {
 
 func (l *list) workspace(s Surroundings) {
 	w := s.Workspace
-	at := Quote(w.Path)
+	at := quote(w.Path)
 	switch {
 	case w.Problem != "":
 		l.add("workspace", Fail, w.Problem, "cd")
@@ -108,5 +108,5 @@ func (p Place) room() string {
 	if p.Free < 0 {
 		return ""
 	}
-	return ", " + supervisor.Size(p.Free) + " free"
+	return ", " + words.Size(p.Free) + " free"
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Style is how a report looks to a person.
@@ -56,23 +57,16 @@ func (r Report) Print(w io.Writer, s Style) error {
 func (r Report) verdict() string {
 	warnings := ""
 	if n := r.Counts[Warn]; n > 0 {
-		warnings = ", " + counted(n, "warning")
+		warnings = ", " + words.Count(n, "warning")
 	}
 	if n := r.Counts[Fail]; n > 0 {
-		text := "A run cannot begin here, or would come to nothing: " + counted(n, "failure") + warnings + "."
+		text := "A run cannot begin here, or would come to nothing: " + words.Count(n, "failure") + warnings + "."
 		if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.State == Fail && f.Area != AreaClaude }) {
 			text += " A rehearsal can: arbiter --rehearse"
 		}
 		return text
 	}
 	return "A run can begin here" + warnings + "."
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // printer keeps the first error of writing.

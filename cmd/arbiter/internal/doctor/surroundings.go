@@ -138,7 +138,6 @@ type Leftovers struct {
 type Run struct {
 	ID      string // short
 	Dir     string
-	PID     int
 	Problem string
 }
 
@@ -154,16 +153,13 @@ type Scratch struct {
 	What string // such as "workspace of a rehearsal"
 }
 
-// checks judge one area each, in the order of the areas.
-var checks = []func(Surroundings) []Finding{
-	checkClaude, checkEnvironment, checkSettings, checkPlaces, checkTerminal, checkMachine, checkLeftovers,
-}
-
 // Examine judges the surroundings.
 func Examine(s Surroundings) []Finding {
 	var all []Finding
-	for _, check := range checks {
-		all = append(all, check(s)...)
+	for _, area := range areas {
+		if area.check != nil {
+			all = append(all, area.check(s)...)
+		}
 	}
 	return all
 }

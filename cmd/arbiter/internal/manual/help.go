@@ -46,7 +46,7 @@ func Help(w io.Writer, c Command, words Words) {
 		last = flags[len(flags)-1].Category
 	}
 	flags = append(flags, Flag{Name: "help", About: "show this help", Category: last})
-	for _, category := range Categories(flags) {
+	for _, category := range categories(flags) {
 		p.head(orElse(category, "Flags"))
 		for _, f := range flags {
 			if f.Category == category {
@@ -68,8 +68,8 @@ func Help(w io.Writer, c Command, words Words) {
 	io.WriteString(w, p.String())
 }
 
-// Categories are those of flags in their order.
-func Categories(flags []Flag) []string {
+// categories are those of flags in their order.
+func categories(flags []Flag) []string {
 	var list []string
 	for _, f := range flags {
 		if !slices.Contains(list, f.Category) {

@@ -181,7 +181,7 @@ func TestMeant(t *testing.T) {
 		"sesions": "sessions", "sessoins": "sessions", "session": "sessions", "attahc": "attach", "agent": "agents",
 		"hal": "halt", "hel": "help", "xyz": "", "REQUIREMENTS.md": "", "": "", "s": "", "sc": "scenarios schema", "logs": "",
 	} {
-		if got := strings.Join(Nearest(word, known), " "); got != want {
+		if got := strings.Join(nearest(word, known), " "); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

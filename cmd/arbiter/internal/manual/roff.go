@@ -77,7 +77,7 @@ func (r *roff) entry(term, text string) {
 // flags are those of a command under their headings.
 func (r *roff) flags(c Command) {
 	flags := c.Told()
-	for i, category := range Categories(flags) {
+	for i, category := range categories(flags) {
 		if category != "" {
 			if i > 0 {
 				r.line(".PP")

@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 )
 
 // maxPath is how long the name of a unix socket may be: 107 bytes on Linux,
 // 103 on macOS.
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
-
-const dirPrefix = "arbiter-hook-"
 
 // Listener listens on a socket of a run's: in the run's directory or, where that has too
 // long a name or is open to others, in a directory of its own, with a link in the run's.
@@ -53,7 +53,11 @@ func (l *Listener) Close() error {
 			errs = append(errs, err)
 		}
 	}
-	for _, path := range []string{l.Path, l.link, l.own} {
+	paths := []string{l.Path, l.link}
+	if l.own != "" {
+		paths = append(paths, filepath.Join(l.own, scratch.Mark), l.own)
+	}
+	for _, path := range paths {
 		if err := os.Remove(path); path != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
@@ -75,7 +79,7 @@ func find(dir, name string) (*Listener, error) {
 		if !filepath.IsAbs(base) {
 			continue
 		}
-		own, err := os.MkdirTemp(base, dirPrefix) // 0700
+		own, err := scratch.Make(base, scratch.Sockets, dir)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -104,9 +108,11 @@ func makeWay(path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() == fs.ModeSymlink:
-		if target, err := os.Readlink(path); err == nil && strings.HasPrefix(filepath.Base(filepath.Dir(target)), dirPrefix) {
-			_ = os.Remove(target) // they may be gone with the last boot
-			_ = os.Remove(filepath.Dir(target))
+		if target, err := os.Readlink(path); err == nil && strings.HasPrefix(filepath.Base(filepath.Dir(target)), scratch.Sockets) {
+			own := filepath.Dir(target)
+			for _, path := range []string{target, filepath.Join(own, scratch.Mark), own} {
+				_ = os.Remove(path) // they may be gone with the last boot
+			}
 		}
 	case info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("%s is in the way, and is no socket", path)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 )
 
 // shortDir is a private directory whose name leaves room for a socket's.
@@ -45,7 +47,7 @@ func TestPlaces(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if away := strings.HasPrefix(l.Path, runtimeDir+"/"+dirPrefix); away != c.away || away != (l.link == path) {
+				if away := strings.HasPrefix(l.Path, runtimeDir+"/"+scratch.Sockets); away != c.away || away != (l.link == path) {
 					t.Errorf("place %+v", l)
 				}
 				for file, want := range map[string]os.FileMode{l.Path: 0o600, filepath.Dir(l.Path): 0o700} {

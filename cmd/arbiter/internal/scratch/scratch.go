@@ -1,0 +1,91 @@
+// Package scratch makes directories for temporary things of a run outside of the run's own
+// directory, and takes away those of runs that are over. Each bears a mark that says whose
+// it is: a directory without one, or with another state directory's, is left alone.
+// Functions do their work before they return; there is no goroutine here.
+package scratch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// How the names of directories begin that are of a run's.
+const (
+	Sockets   = "arbiter-hook-"      // for sockets; of no use once their run has ended
+	Rehearsal = "arbiter-rehearsal-" // a rehearsal's workspace, kept to be looked at as long as the run is
+)
+
+// Mark is the file that names the run's directory.
+const Mark = ".arbiter-run"
+
+// Make makes a directory that is the user's alone in base, or in the usual place, for the
+// run whose directory is owner.
+func Make(base, prefix, owner string) (string, error) {
+	dir, err := os.MkdirTemp(base, prefix) // 0700
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, Mark), []byte(owner+"\n"), 0o600); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+// OwnerOf is the directory of the run that made a directory; empty: none did.
+func OwnerOf(dir string) string {
+	path := filepath.Join(dir, Mark)
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
+		return ""
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(raw), "\n")
+}
+
+// Places are where such directories can be.
+func Places() []string {
+	places := []string{os.TempDir(), "/tmp"}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		places = append(places, dir)
+	}
+	return places
+}
+
+// Sweep takes away what is in places and bears the mark of a run below runs, a directory:
+// everything of runs that are not there any more, and the places for sockets of those that
+// over says have ended. It returns what it took away, also with an error.
+func Sweep(places []string, runs string, over func(run string) bool) (removed []string, err error) {
+	if _, err := os.Stat(runs); err != nil {
+		return nil, err // whoever cannot see the runs cannot say which are gone
+	}
+	var errs []error
+	for _, place := range places {
+		entries, _ := os.ReadDir(place) // one that cannot be read has nothing of ours
+		for _, e := range entries {
+			dir := filepath.Join(place, e.Name())
+			sockets := strings.HasPrefix(e.Name(), Sockets)
+			if !e.IsDir() || !sockets && !strings.HasPrefix(e.Name(), Rehearsal) {
+				continue
+			}
+			owner := OwnerOf(dir)
+			if owner == "" || filepath.Dir(owner) != filepath.Clean(runs) {
+				continue
+			}
+			_, err := os.Lstat(owner)
+			if gone := errors.Is(err, fs.ErrNotExist); !gone && !(sockets && over(filepath.Base(owner))) {
+				continue
+			}
+			if err := os.RemoveAll(dir); err != nil { // it follows no link
+				errs = append(errs, err)
+				continue
+			}
+			removed = append(removed, dir)
+		}
+	}
+	return removed, errors.Join(errs...)
+}

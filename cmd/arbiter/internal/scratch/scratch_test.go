@@ -1,0 +1,92 @@
+package scratch
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func make1(t *testing.T, base, prefix, owner string) string {
+	t.Helper()
+	dir, err := Make(base, prefix, owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "work"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestSweep: what runs left that are gone goes, and with runs that are over the places for
+// their sockets. What a run still needs stays, and what bears no mark, or another's.
+func TestSweep(t *testing.T) {
+	state, place := t.TempDir(), t.TempDir()
+	runs := filepath.Join(state, "runs")
+	for _, run := range []string{"live", "over"} {
+		if err := os.MkdirAll(filepath.Join(runs, run), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(run string) string { return filepath.Join(runs, run) }
+	want := []string{
+		make1(t, place, Sockets, of("over")), make1(t, place, Sockets, of("gone")), make1(t, place, Rehearsal, of("gone")),
+	}
+	make1(t, place, Sockets, of("live"))
+	make1(t, place, Rehearsal, of("live"))
+	make1(t, place, Rehearsal, of("over"))
+	make1(t, place, Rehearsal, filepath.Join(t.TempDir(), "runs", "gone")) // another state directory's
+	make1(t, place, "arbiter-notes-", of("gone"))
+	kept := make1(t, place, Rehearsal, "")
+	human := filepath.Join(place, Rehearsal+"of-mine")
+	for _, dir := range []string{human, filepath.Join(place, "linked")} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(of("live"), filepath.Join(want[2], "link")); err != nil { // is not followed
+		t.Fatal(err)
+	}
+	if err := os.Symlink(want[2], filepath.Join(place, Rehearsal+"link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(want[0], Mark), filepath.Join(human, Mark)); err != nil {
+		t.Fatal(err)
+	}
+	before := names(t, place)
+	if removed, err := Sweep([]string{place}, filepath.Join(state, "other"), nil); err == nil || removed != nil {
+		t.Errorf("of runs that cannot be seen: %v, %v", removed, err)
+	}
+	removed, err := Sweep([]string{place, filepath.Join(place, "no place")}, runs, func(run string) bool { return run == "over" })
+	slices.Sort(removed)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, removed); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	left := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(want, filepath.Join(place, name)) })
+	if diff := cmp.Diff(left, names(t, place)); diff != "" {
+		t.Errorf("left:\n%s", diff)
+	}
+	if OwnerOf(kept) != "" || OwnerOf(human) != "" {
+		t.Errorf("owners: %q, %q", OwnerOf(kept), OwnerOf(human))
+	}
+	if _, err := os.Stat(of("live")); err != nil {
+		t.Error(err)
+	}
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}

@@ -1,0 +1,109 @@
+package importrules
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the imports into the table of ARCHITECTURE.md")
+
+// TestPackagesTable: every package has its place in the table of ARCHITECTURE.md, and the
+// table's imports are those of the code.
+func TestPackagesTable(t *testing.T) {
+	imports := map[string]map[string]bool{}
+	for _, goos := range []string{"linux", "darwin"} {
+		for _, p := range list(t, goos) {
+			of := imports[short(p.ImportPath)]
+			if of == nil {
+				of = map[string]bool{}
+				imports[short(p.ImportPath)] = of
+			}
+			for _, i := range p.Imports {
+				if strings.HasPrefix(i, module+"/") {
+					of[short(i)] = true
+				}
+			}
+		}
+	}
+	path := filepath.Join("..", "..", "ARCHITECTURE.md")
+	text := read(t, path)
+	before, table, _ := strings.Cut(text, "| package | imports of ours | what it is |\n")
+	table, after, ok := strings.Cut(table, "\n\n")
+	if !ok {
+		t.Fatal("ARCHITECTURE.md has no table of packages")
+	}
+	told := map[string]bool{}
+	lines := strings.Split(table, "\n")
+	for n, line := range lines[1:] {
+		cells := strings.SplitN(line, "|", 4)
+		of := map[string]bool{}
+		names := expand(cells[1])
+		for _, name := range names {
+			if imports[name] == nil {
+				t.Errorf("the table names %s, which is no package", name)
+			}
+			told[name] = true
+			maps.Copy(of, imports[name])
+		}
+		if want := imported(names, of); cells[2] != want {
+			if !*update {
+				t.Errorf("%s imports%s, the table says%s(go test ./scripts/importrules -update)", names, want, cells[2])
+			}
+			cells[2] = want
+		}
+		lines[n+1] = strings.Join(cells, "|")
+	}
+	for name := range imports {
+		if !told[name] && !strings.HasPrefix(name, "scripts/") {
+			t.Errorf("the table of ARCHITECTURE.md has no row for %s", name)
+		}
+	}
+	if *update {
+		text = before + "| package | imports of ours | what it is |\n" + strings.Join(lines, "\n") + "\n\n" + after
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// imported is the cell of a row: rooms of its own are not named one by one.
+func imported(names []string, of map[string]bool) string {
+	rooms := false
+	var cell []string
+	for _, i := range slices.Sorted(maps.Keys(of)) {
+		switch own := func(name string) bool { return strings.HasPrefix(i, name+"/") }; {
+		case slices.Contains(names, i):
+		case slices.ContainsFunc(names, own):
+			rooms = true
+		default:
+			cell = append(cell, "`"+i+"`")
+		}
+	}
+	if len(cell) > 12 {
+		return " most "
+	}
+	if rooms {
+		cell = append(cell, "its rooms")
+	}
+	if cell == nil {
+		return " – "
+	}
+	return " " + strings.Join(cell, ", ") + " "
+}
+
+// expand are the packages of a cell: `a`, `b/{c,d}`.
+func expand(cell string) []string {
+	var names []string
+	for _, m := range regexp.MustCompile("`([^`{]+)(?:{([^}]+)})?`").FindAllStringSubmatch(cell, -1) {
+		for _, last := range strings.Split(m[2], ",") {
+			names = append(names, m[1]+last)
+		}
+	}
+	return names
+}

@@ -1,0 +1,134 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+const testRun = "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001"
+
+// recorded is a store with a run of these facts.
+func recorded(t *testing.T, facts ...supervisor.Fact) *journal.Store {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, err := journal.OpenStore(t.TempDir())
+	must(err)
+	t.Cleanup(func() { store.Close() })
+	book, err := store.Create(journal.Meta{Run: testRun, CWD: t.TempDir()}, journal.Options{})
+	must(err)
+	for i, f := range facts {
+		raw, err := supervisor.EncodeInput(supervisor.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Fact: f})
+		must(err)
+		_, err = book.Append(journal.Fact, raw)
+		must(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	must(book.Finish(ctx, contract.StatusComplete))
+	must(book.Close())
+	return store
+}
+
+// TestAuditIsTamperProof: whatever is done to an export, it is seen, with its line.
+func TestAuditIsTamperProof(t *testing.T) {
+	store := recorded(t,
+		supervisor.Began{Options: supervisor.Options{Run: testRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff", HumanPresent: true}.WithDefaults()},
+		supervisor.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}}, Channel: supervisor.ChannelStdin},
+		supervisor.Signalled{Signal: "INT"},
+	)
+	var lines []string
+	tampered, err := Of(store, testRun, true, func(l Line) error {
+		lines = append(lines, string(l.Raw)+"\n")
+		return nil
+	})
+	if err != nil || tampered != nil || len(lines) < 8 {
+		t.Fatalf("%d lines, %v, %v", len(lines), tampered, err)
+	}
+	verify := func(lines []string) error {
+		a, err := Read(strings.NewReader(strings.Join(lines, "")))
+		if err == nil {
+			err = a.Against(store)
+		}
+		return err
+	}
+	if err := verify(lines); err != nil {
+		t.Fatal(err)
+	}
+	broken := func(what string, line int, changed []string) {
+		t.Helper()
+		if b, ok := errors.AsType[*Broken](verify(changed)); !ok || b.Line != line {
+			t.Errorf("%s: %v, want line %d", what, b, line)
+		}
+	}
+	for i, line := range lines {
+		for _, at := range []int{1, len(line) / 3, len(line) / 2, len(line) - 3} {
+			b := []byte(line)
+			b[at] ^= 1
+			broken(fmt.Sprint("flip in line ", i+1), i+1, slices.Concat(lines[:i], []string{string(b)}, lines[i+1:]))
+		}
+		broken("left out", i+1, slices.Concat(lines[:i], lines[i+1:]))
+		if i > 0 {
+			broken("twice", i+1, slices.Concat(lines[:i], []string{lines[i-1]}, lines[i:]))
+			broken("swapped", i, slices.Concat(lines[:i-1], []string{line, lines[i-1]}, lines[i+1:]))
+		}
+		broken("blank in it", i+1, slices.Concat(lines[:i], []string{" " + line}, lines[i+1:]))
+	}
+	// A whole chain that somebody made anew holds by itself, but not against the journal.
+	broken("made anew", 3, forgedAudit(t, lines))
+}
+
+// forgedAudit changes a line and makes the chain anew behind it, as anybody can who knows
+// the format.
+func forgedAudit(t *testing.T, lines []string) []string {
+	t.Helper()
+	canonical := func(fields map[string]any) string {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(fields); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	var list []string
+	prev := ""
+	for i, line := range lines {
+		dec := json.NewDecoder(strings.NewReader(line))
+		dec.UseNumber()
+		var fields map[string]any
+		if err := dec.Decode(&fields); err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			fields["by"] = "orch-1"
+		}
+		if prev != "" {
+			fields["prev"] = prev
+		}
+		if fields["what"] == "end" {
+			fields["detail"].(map[string]any)["head"] = prev
+		}
+		delete(fields, "hash")
+		prev = fmt.Sprintf("%x", sha256.Sum256([]byte(canonical(fields))))
+		fields["hash"] = prev
+		list = append(list, canonical(fields)+"\n")
+	}
+	return list
+}

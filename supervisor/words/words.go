@@ -1,0 +1,94 @@
+// Package words says numbers as people read them, and what a word was meant to be. It is
+// a leaf: the supervisor, the faces and the commands say the same in the same way.
+package words
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Number has commas between its thousands.
+func Number[T int | int64](n T) string {
+	s := strconv.FormatInt(int64(n), 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Count is a number of things: "1 step", "1,234 steps".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Number(n) + " " + thing + "s"
+}
+
+// Tokens is a number of tokens in few characters: "912", "8.4k", "84k", "1.2M".
+func Tokens(n int) string {
+	switch {
+	case n < 1000:
+		return strconv.Itoa(max(n, 0))
+	case n < 9950:
+		return tenths(float64(n)/1e3) + "k"
+	case n < 999_500:
+		return strconv.Itoa((n+500)/1000) + "k"
+	}
+	return tenths(float64(n)/1e6) + "M"
+}
+
+func tenths(f float64) string { return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") }
+
+// Bytes is the size of a text in few characters: "912 B", "84 kB", "1.2 MB".
+func Bytes[T int | int64](n T) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", max(n, 0))
+	case n < 999_500:
+		return fmt.Sprintf("%d kB", (n+500)/1000)
+	case n < 1_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// Size is one of memory or of a disk, as they are limited: "912 B", "1.5 KiB".
+func Size(n int64) string {
+	f, unit := float64(n), ""
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if f < 1<<10 {
+			break
+		}
+		f, unit = f/(1<<10), next
+	}
+	if unit == "" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, unit)
+}
+
+// Slips counts what is between two words: letters that are missing, too many, wrong, or
+// exchanged with the next.
+func Slips(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			wrong := 1
+			if a[i-1] == b[j-1] {
+				wrong = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+wrong)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
