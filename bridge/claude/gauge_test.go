@@ -150,3 +150,51 @@ func TestGaugeKeepsOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestGaugeAwaitsTheWindow: a first reading is not told of the user's bound when the CLI is
+// about to name a smaller window; what ends the wait is its answer, whatever it says, a
+// result, or a second reading.
+func TestGaugeAwaitsTheWindow(t *testing.T) {
+	of := func(tokens, window int) bridge.Context {
+		return bridge.Context{Tokens: tokens, Window: window, Pct: transcript.Percent(tokens, window), Source: fromStream}
+	}
+	for name, test := range map[string]struct {
+		then func(g *gauge)
+		want []bridge.Context
+	}{
+		"answer": {func(g *gauge) {
+			g.learn(contextUsage{RawMaxTokens: 200_000, AutoCompactThreshold: 167_000, IsAutoCompactEnabled: true})
+			g.revise()
+		}, []bridge.Context{of(9_000, 167_000)}},
+		"no answer": {(*gauge).revise, []bridge.Context{of(9_000, 300_000)}},
+		"result": {func(g *gauge) { g.turnEnded(map[string]modelUsage{"claude-opus-5-5": {ContextWindow: 200_000}}) },
+			[]bridge.Context{of(9_000, 200_000)}},
+		"second": {func(g *gauge) { g.sample(messageOf("m2", 10_000), fromStream) },
+			[]bridge.Context{of(9_000, 300_000), of(10_000, 300_000)}},
+	} {
+		g := newGauge(bridge.AgentConfig{ContextCap: 300_000})
+		g.asks()
+		g.sample(messageOf("m1", 9_000), fromStream)
+		if told := drain(g); told != nil {
+			t.Errorf("%s: told too early: %+v", name, told)
+		}
+		test.then(g)
+		if diff := cmp.Diff(test.want, drain(g)); diff != "" {
+			t.Errorf("%s: told (-want +got):\n%s", name, diff)
+		}
+	}
+	g := newGauge(bridge.AgentConfig{ContextCap: 300_000})
+	g.learn(contextUsage{RawMaxTokens: 200_000})
+	g.asks()
+	if g.sample(messageOf("m1", 9_000), fromStream); drain(g) == nil {
+		t.Error("a window that is known need not be awaited")
+	}
+	g = newGauge(bridge.AgentConfig{ContextCap: 300_000})
+	g.sample(messageOf("m1", 9_000), fromStream)
+	drain(g)
+	g.compact("b1")
+	g.asks()
+	if g.sample(messageOf("m2", 8_000), fromStream); drain(g) == nil {
+		t.Error("only a first reading waits")
+	}
+}
