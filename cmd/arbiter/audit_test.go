@@ -244,7 +244,15 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	f = append(f, payload...)
 	table := crc32.MakeTable(crc32.Castagnoli)
 	binary.LittleEndian.PutUint32(f, crc32.Update(crc32.Checksum([]byte(run), table), table, f[4:]))
-	if err := os.WriteFile(path, append(b, f...), 0o600); err != nil {
+	// Only added to: made anew, the file is empty for a moment, which is another offence.
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Write(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
