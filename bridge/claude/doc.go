@@ -44,8 +44,7 @@
 // CLI's own word, asked for after each turn and after a compaction. A message is one
 // reading, whoever told of it first. Where they differ the CLI is asked twice and
 // then believed. Readings are emitted in the order in which they were made,
-// whichever goroutine made them ([gauge.tell]); a session's first waits until the CLI has
-// named the window, if it does. What subagents use never moves it.
+// whichever goroutine made them ([gauge.tell]). What subagents use never moves it.
 //
 // # Resume
 //

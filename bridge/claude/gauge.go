@@ -41,7 +41,6 @@ type gauge struct {
 	told      bridge.Context    // the last reading handed out
 
 	queue   []bridge.Context // to be emitted, oldest first
-	unsure  bool             // the CLI was asked for the window, and none is known yet
 	telling bool             // somebody is emitting the queue
 	calm    sync.Cond        // of mu: nobody is any more
 }
@@ -150,8 +149,6 @@ func (g *gauge) turnEnded(usage map[string]modelUsage) {
 	if u.ContextWindow > 0 {
 		g.window.Model = u.ContextWindow
 	}
-	g.unsure = false
-	g.revised()
 }
 
 // failed says that the turn that ended did so without an answer: what it was about
@@ -183,48 +180,23 @@ func (g *gauge) now() hooks.Reading {
 	return hooks.Reading{Tokens: tokens, Window: window, Pct: transcript.Percent(tokens, window)}
 }
 
-// asks says that the CLI is being asked for its figures, and returns the version at the
-// question. A first reading of a window that is not known waits for the answer: until
-// then all there is to tell is the user's bound, which may be twice the window.
-func (g *gauge) asks() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.unsure = g.window.Model == 0 && g.told.Tokens == 0
-	return g.version
-}
-
-// revise ends the wait for the window, and queues the last reading again if what was
-// learned since then changes it.
+// revise queues the last reading again if what was learned of the window since
+// then changes it.
 func (g *gauge) revise() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.unsure = false
-	g.revised()
+	if g.tokens() > 0 && g.told.Window != g.window.Effective() {
+		g.queued()
+	}
 }
 
-// revised corrects the last reading: in its place if it was not told yet. Call with the
-// lock held.
-func (g *gauge) revised() {
-	if g.tokens() == 0 || g.told.Window == g.window.Effective() {
-		return
-	}
-	if n := len(g.queue); n > 0 {
-		g.queue = g.queue[:n-1]
-	}
-	g.queued()
-}
-
-// tell emits what is queued, in order, but for a first reading that waits for the window:
-// a second one waits no more. When it returns all is told that was queued before: of
-// several callers one emits, and the others wait. emit must not call it.
+// tell emits what is queued, in order. When it returns all is told that was queued
+// before: of several callers one emits, and the others wait. emit must not call it.
 func (g *gauge) tell(emit func(bridge.EventBody)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.telling {
 		g.calm.Wait()
-	}
-	if g.unsure && len(g.queue) < 2 {
-		return
 	}
 	g.telling = true
 	for len(g.queue) > 0 {

@@ -119,8 +119,6 @@ func (r *reader) hook(f controlRequest) {
 			r.blocked = true
 		}
 		if body := HookEvent(e, reading); body != nil {
-			a.gauge.revise() // what is warned of was told
-			a.gauge.tell(a.emit)
 			a.emit(body)
 		}
 	}

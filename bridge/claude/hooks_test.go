@@ -3,7 +3,6 @@ package claude
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,26 +44,6 @@ func TestHooksNeverFail(t *testing.T) {
 	}
 	if turn := s.turn(program + fakeResult); turn.Outcome != bridge.TurnDone {
 		t.Errorf("turn: %+v\n%s", turn, s.host.dump())
-	}
-}
-
-// TestWarnedAfterItsReading: a first reading that waits for the CLI's word on the window is
-// told before what it leads to.
-func TestWarnedAfterItsReading(t *testing.T) {
-	t.Parallel()
-	s := hooked(t, fakeGood).launch() // it says how large the window is once the script is over
-	s.turn(fakeStarted + fakeMessage("m1", 860) +
-		fakeHook("h1", `{"hook_event_name":"PostToolUse","tool_name":"Bash"}`, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+toldCritical) +
-		fakeResult)
-	var got []string
-	for _, e := range s.host.all() {
-		switch e := e.(type) {
-		case bridge.ContextWarning, bridge.Context, bridge.Turn:
-			got = append(got, fmt.Sprintf("%T", e))
-		}
-	}
-	if want := []string{"bridge.Context", "bridge.ContextWarning", "bridge.Turn"}; !slices.Equal(got[:min(len(got), len(want))], want) {
-		t.Errorf("told %v, want %v first\n%s", got, want, s.host.dump())
 	}
 }
 

@@ -47,10 +47,6 @@ func newReader(a *agent) *reader {
 // run reads until the end of stdout.
 func (r *reader) run(stdout io.Reader) {
 	defer r.endAll("lost")
-	defer func() { // nobody answers any more
-		r.a.gauge.revise()
-		r.a.gauge.tell(r.a.emit)
-	}()
 	lines := jsonl.NewLineReader(stdout, maxLine)
 	for {
 		line, err := lines.Next()

@@ -10,7 +10,6 @@ import (
 func (r *reader) result(f resultFrame) {
 	a := r.a
 	a.gauge.turnEnded(f.ModelUsage)
-	a.gauge.tell(a.emit) // before the turn
 	r.bill.closed(f.ModelUsage)
 	r.blocked = false
 	a.follow.look.Ring() // a whole turn is on disk by now

@@ -171,7 +171,7 @@ func (r *reader) consult() {
 		return
 	}
 	r.asking.open, r.asking.again = true, false
-	asked := r.a.gauge.asks()
+	asked := r.a.gauge.at()
 	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) {
 		r.asking.open = false
 		r.consulted(res, asked)
@@ -187,13 +187,11 @@ func (r *reader) verify() {
 // consulted takes an answer. One that differs may be of a message whose frame is
 // yet to come: it comes before a second answer does.
 func (r *reader) consulted(res controlResponse, asked int) {
-	g := r.a.gauge
 	u, err := readContextUsage(res.Response)
 	if err != nil || res.Error != "" {
-		g.revise() // the window becomes known with the first result
-		g.tell(r.a.emit)
-		return
+		return // the window becomes known with the first result
 	}
+	g := r.a.gauge
 	g.learn(u)
 	g.revise()
 	agrees := g.heard(u, asked, r.asking.doubt)
