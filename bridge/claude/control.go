@@ -61,6 +61,18 @@ func (c *calls) post(ctx context.Context, subtype string, fields map[string]any,
 	})
 }
 
+// ask is post for one that has to come before what is sent next: it returns when the
+// request is on its way.
+func (c *calls) ask(ctx context.Context, subtype string, fields map[string]any, then func(controlResponse)) {
+	id, err := c.open(waiter{then: then}, nil)
+	if err != nil {
+		return
+	}
+	if err := c.in.send(ctx, newControlLine(id, subtype, fields)); err != nil {
+		c.forget(id)
+	}
+}
+
 // do sends a control request and returns the payload of its answer.
 func (c *calls) do(ctx context.Context, timeout time.Duration, subtype string, fields map[string]any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)

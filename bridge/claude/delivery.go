@@ -18,7 +18,6 @@ func (r *reader) delivered(id, proof string) {
 		if !r.taken {
 			r.taken = true
 			r.a.follow.look.Ring()
-			r.consult()
 		}
 	}
 }

@@ -156,10 +156,13 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	info.SessionID, info.PID, info.ClaudeVersion = a.cfg.SessionID, a.child.PID(), hello.Version
 	info.Resumed, info.Fates = a.past.resumed, a.past.fates
 	info.ClaudeSHA256 = a.program.pins.known(a.program.now)
-	if a.cfg.Resume {
-		// A resumed session has a context in use from the start. A fresh one has
-		// not, and the question costs the CLI 40 ms before its first turn (observed
-		// with CLI 2.1.329): the reader asks it later.
+	if !a.cfg.Resume {
+		// Asked before the first message goes out, the CLI names its window before the
+		// first reading is made: warnings go by it. That costs its first turn some 40 ms
+		// (observed with CLI 2.1.329).
+		a.reader.introduce(ctx)
+	} else {
+		// A resumed session has a context in use from the start.
 		if err := a.takeUp(ctx); errCode(err) == bridge.CodeEnded {
 			return err
 		}

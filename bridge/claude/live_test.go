@@ -77,14 +77,16 @@ func TestLiveTextTurn(t *testing.T) {
 	}
 }
 
-// TestLiveWindow: what the CLI says of its window reaches the readings, whether it
-// comes before the first of them or after.
+// TestLiveWindow: what the CLI says of its window holds from the first reading on. By the
+// user's bound alone, 300,000, an agent that is near its end would not be warned.
 func TestLiveWindow(t *testing.T) {
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap, s.cfg.Model = 300_000, "claude-sonnet-4-5"
 	s.launch()
 	s.turn("hi")
-	await(s.host, 1, func(c bridge.Context) bool { return c.Tokens == 51_003 && c.Window == 167_000 })
+	if got := of[bridge.Context](s.host); len(got) == 0 || got[0].Tokens != 51_003 || got[0].Window != 167_000 {
+		t.Errorf("readings: %+v", got)
+	}
 }
 
 func TestLiveVerdict(t *testing.T) {

@@ -162,9 +162,7 @@ type consulting struct {
 }
 
 // consult asks the CLI for its own figure, without waiting: the answer comes with
-// the frames. It is asked when the first message was taken up (a fresh session's
-// window; asked before, the question costs the CLI 40 ms before its first turn,
-// observed with CLI 2.1.329), after each result, and after a compaction.
+// the frames. It is asked after each result and after a compaction.
 func (r *reader) consult() {
 	if r.asking.open {
 		r.asking.again = true
@@ -176,6 +174,11 @@ func (r *reader) consult() {
 		r.asking.open = false
 		r.consulted(res, asked)
 	})
+}
+
+// introduce asks before the first message is sent.
+func (r *reader) introduce(ctx context.Context) {
+	r.a.calls.ask(ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, 0) })
 }
 
 // verify asks too, for anybody but the reader, which takes the answer.
