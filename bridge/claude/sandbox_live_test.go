@@ -84,8 +84,10 @@ func TestLiveSandbox(t *testing.T) {
 
 // TestLiveSandboxStop: the ladder reaches those who are confined, and what they left.
 func TestLiveSandboxStop(t *testing.T) {
-	s, _, _, _ := liveConfined(t, reply{tools: []call{bash("(setsid sleep 1000 >/dev/null 2>&1 &); " +
-		"(setsid env -i sleep 1001 >/dev/null 2>&1 &); touch ready; python3 -c 'import time; time.sleep(100)'")}})
+	// Both are ready once they are in a session of their own: until then they go with the shell's group.
+	s, _, _, _ := liveConfined(t, reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
+		"(setsid env -i sh -c ': > hidden; exec sleep 1001' >/dev/null 2>&1 &); " +
+		"until [ -e far ] && [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'")}})
 	s.launch()
 	id := s.send("go")
 	waitFile(t, filepath.Join(s.dir, "ready"))
@@ -99,6 +101,9 @@ func TestLiveSandboxStop(t *testing.T) {
 	done := await[bridge.Done](s.host, 1, nil)
 	if !done.Exit.Expected || done.Exit.Swept < 1 {
 		t.Errorf("done: %+v", done)
+	}
+	if n := done.Exit.Swept + s.l.Sweep(s.run); n < 2 { // who hid his mark is found by the last sweep at the latest
+		t.Errorf("%d were swept", n)
 	}
 }
 

@@ -28,7 +28,7 @@ type Child struct {
 	err error // of cmd.Wait; set before done is closed
 
 	// hunt is held while the tree is killed, for as long as that takes. It orders
-	// killers; Signal does not wait for it.
+	// killers, and guards known; Signal does not wait for it.
 	hunt  sync.Mutex
 	known map[procKey]bool // descendants seen so far
 }

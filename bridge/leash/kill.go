@@ -38,15 +38,16 @@ func (c *Child) remember() {
 	c.note(s)
 }
 
-// note adds the child and its descendants to known. Called with hunt held.
-func (c *Child) note(s snapshot) {
+// note adds the child and its descendants to known, and returns the living of them.
+// Called with hunt held.
+func (c *Child) note(s snapshot) victims {
 	if c.known == nil {
 		c.known = map[procKey]bool{}
 	}
 	if p, ok := s.byPID[c.cmd.Process.Pid]; ok && !c.over() {
 		c.known[p.key()] = true
 	}
-	s.descendants(c.known)
+	return s.descendants(c.known)
 }
 
 // killTree ends the child's descendants, remembered or present, and the bearers
@@ -55,8 +56,7 @@ func (c *Child) killTree(ctx context.Context) (int, error) {
 	c.hunt.Lock()
 	defer c.hunt.Unlock()
 	killed, err := killAll(ctx, func(s snapshot) victims {
-		c.note(s)
-		found := s.descendants(c.known)
+		found := c.note(s)
 		if c.mark.Run != "" {
 			s.bearers(c.mark, found)
 		}

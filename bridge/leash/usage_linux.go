@@ -14,11 +14,10 @@ const clockTick = 10 * time.Millisecond
 // Usage adds up the child, what descends from it and who bears its mark. It reads
 // and signals nobody; what ends meanwhile does not count.
 func (c *Child) Usage() Usage {
-	c.remember() // so that orphans without a mark are found by later looks too
 	s := look()
-	c.mu.Lock()
-	found := s.descendants(c.known)
-	c.mu.Unlock()
+	c.hunt.Lock()
+	found := c.note(s) // orphans without a mark are found by later looks too
+	c.hunt.Unlock()
 	if c.mark.Run != "" {
 		s.bearers(c.mark, found)
 	}
