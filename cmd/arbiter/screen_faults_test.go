@@ -185,7 +185,9 @@ func TestScreenResizeStorm(t *testing.T) {
 	onlyLinux(t)
 	normal := pty.Size{Columns: 80, Rows: 24}
 	p := weaving(t, normal)
-	before, used := unmoved(p.Screen()), peak(t, p.Process().Pid)
+	// Nothing more is to come: both have been measured, and the word was taken.
+	at := p.until(func(s pty.Screen) bool { return strings.Count(s.Text(), "k/300k") == 2 && s.Shows("brief ✓") })
+	before, used := unmoved(at), peak(t, p.Process().Pid)
 	for i := range 200 {
 		if err := p.Resize(pty.Size{Columns: 1 + i*7%130, Rows: 1 + i*5%50}); err != nil {
 			t.Fatal(err)
@@ -213,7 +215,10 @@ func TestScreenResizeStorm(t *testing.T) {
 	if err := p.Resize(normal); err != nil {
 		t.Fatal(err)
 	}
-	s := p.until(func(s pty.Screen) bool { return s.Size == normal && unmoved(s) == before })
+	s, err := p.Wait(p.ctx, func(s pty.Screen) bool { return s.Size == normal && unmoved(s) == before })
+	if err != nil {
+		t.Fatalf("%v\nbefore it was\n%s", err, before)
+	}
 	grown := peak(t, p.Process().Pid) - used
 	t.Logf("%d MB more at most", grown>>20)
 	if grown > 1<<30 {
