@@ -64,31 +64,53 @@ func override(t *testing.T, p player, mode, work string, args ...string) *script
 	return start(t, nil, append(append(p.args, "--json", "--scenario", scenario, "--task", mode), args...)...)
 }
 
+// answer is what a command was told.
+type answer struct {
+	ok      bool
+	message string
+}
+
 // command gives a command and waits for its answer.
 func (s *script) command(b contract.CommandBody) (ok bool, message string) {
 	s.t.Helper()
+	one := s.together(b)[0]
+	return one.ok, one.message
+}
+
+// together gives commands between which nothing else may happen, and waits for their answers.
+func (s *script) together(bodies ...contract.CommandBody) []answer {
+	s.t.Helper()
 	s.mu.Lock()
-	ref := fmt.Sprintf("%T-%d", b, len(s.lines))
+	from := len(s.lines)
 	s.mu.Unlock()
-	line, err := contract.MarshalCommand(contract.Command{Ref: ref, Body: b})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := s.stdin.Write(append(bytes.TrimSpace(line), '\n')); err != nil {
-		s.t.Fatal(err)
-	}
-	s.after(0, "an answer to "+ref, func(l contract.Line) bool {
-		switch b := l.Body.(type) {
-		case contract.Accepted:
-			ok, message = true, b.Message
-			return b.Ref == ref
-		case contract.Rejected:
-			ok, message = false, b.Message
-			return b.Ref == ref
+	var written []byte
+	refs := make([]string, len(bodies))
+	for i, b := range bodies {
+		refs[i] = fmt.Sprintf("%T-%d-%d", b, from, i)
+		line, err := contract.MarshalCommand(contract.Command{Ref: refs[i], Body: b})
+		if err != nil {
+			s.t.Fatal(err)
 		}
-		return false
-	})
-	return ok, message
+		written = append(append(written, bytes.TrimSpace(line)...), '\n')
+	}
+	if _, err := s.stdin.Write(written); err != nil {
+		s.t.Fatal(err)
+	}
+	answers := make([]answer, len(bodies))
+	for i, ref := range refs {
+		s.after(0, "an answer to "+ref, func(l contract.Line) bool {
+			switch b := l.Body.(type) {
+			case contract.Accepted:
+				answers[i] = answer{true, b.Message}
+				return b.Ref == ref
+			case contract.Rejected:
+				answers[i] = answer{false, b.Message}
+				return b.Ref == ref
+			}
+			return false
+		})
+	}
+	return answers
 }
 
 // after waits for a line among those from the one given on, and returns the number of the
@@ -299,8 +321,13 @@ func TestWaysOutOfAFailure(t *testing.T) {
 				return id == "orch-1" && strings.Contains(d.Reason, "takes its place")
 			})
 			s.troubled(at, "orch-2", "retry", "skip", "fallback")
-			s.accepts(contract.Choose{Option: "retry"}, "orch-2")
-			s.rejects(contract.Choose{Option: "retry"}, "offered: none")
+			// The second try soon is the end of the run.
+			told := s.together(contract.Choose{Option: "retry"}, contract.Choose{Option: "retry"})
+			if !told[0].ok || told[1].ok {
+				t.Errorf("two choices are told %+v", told)
+			}
+			s.holds("the first", told[0].message, []string{"orch-2"})
+			s.holds("the second", told[1].message, []string{"offered: none"})
 			await[contract.Result](s, "the result", nil)
 			if r := s.finish(contract.ExitComplete); r.Iterations != 2 || r.Summary != "spun" {
 				t.Errorf("result %+v", r)
