@@ -85,7 +85,7 @@ const (
 	rulesOfHandover = 1 // checks, records drawn up by the supervisor, renewal of the Arbiter
 	rulesOfMachine  = 2 // the task machine's table, executions, deciders
 	rulesOfHands    = 3 // who may do what, takeover, trust
-	rulesOfLeave    = 4 // whoever is let go has its end told, waits in line, or is told what nobody refused
+	rulesOfLeave    = 4 // whoever is let go has its end told, waits in line or for a human, or is told what nobody refused
 	// CurrentRules are those that a new life is begun with.
 	CurrentRules = rulesOfLeave
 )

@@ -99,7 +99,7 @@ func (st *step) resumed(f Resumed) {
 	if f.Word != "" {
 		st.word(contract.Say{Text: f.Word})
 	}
-	st.Waking = true
+	st.Waking, st.Back = true, ""
 }
 
 // sayAgain ends a complete run once more, with the same result.
@@ -235,11 +235,16 @@ func (st *step) awake() {
 			return
 		}
 	}
-	st.Waking = false
+	back := st.Back
+	st.Waking, st.Back = false, ""
 	if st.Task == "" || st.Question != nil || st.Held || st.Paused || st.underWay() {
 		return
 	}
-	st.tell(contract.Arbiter, KindNotice, "The run was taken up again, and nothing is under way. Alive: "+st.roll()+". Rule how it goes on.")
+	what := "The run was taken up again"
+	if back != "" {
+		what = "The human gave back the session of " + back
+	}
+	st.tell(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.roll()+". Rule how it goes on.")
 	st.pump()
 }
 

@@ -60,6 +60,7 @@ type State struct {
 	BridgeMute    int  // looks in a row that the bridge did not answer
 	MuteAt        time.Time
 	Waking        bool    // agents come back; then see that the talk goes on
+	Back          string  `json:",omitempty"` // whose session a human gave back meanwhile
 	WorkLog       []Entry // reports that wait for a message to travel with
 	Question      *Question
 	Permits       []Permit // permission requests a human has to answer

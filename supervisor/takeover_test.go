@@ -358,3 +358,48 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 		t.Errorf("the Arbiter is %s: it is to rule how it goes on", a.Status)
 	}
 }
+
+// TestNothingWasDoneInATakeover: the Arbiter, which waits for a session that a human has, is
+// told when it is back, also where the human did nothing in it or never got it. With a
+// question open, or somebody at work, there is no reason to.
+func TestNothingWasDoneInATakeover(t *testing.T) {
+	for name, back := range map[string]func(p *play){
+		"looked": func(p *play) {
+			p.take("orch-1", TakenOpen)
+			p.idles()
+			p.ends("orch-1")
+			p.seen("orch-1", bridge.SurveyResult{Changes: &bridge.Changes{}})
+		},
+		"given up": func(p *play) {
+			p.take("orch-1", TakenStopping)
+			p.idles()
+			p.command(contract.Detach{ID: "orch-1"})
+			p.ends("orch-1")
+		},
+	} {
+		p := working(t)
+		p.verdict("orch-1", report("question", "which port?", true))
+		back(p)
+		p.returns("orch-1")
+		if a := p.agent("arbiter"); a.Status != Busy {
+			t.Errorf("%s: the Arbiter is %s, and nobody is at work", name, a.Status)
+		}
+		p.contains(name, p.lastSent("arbiter"), "gave back", "Rule how it goes on.")
+	}
+	p := working(t)
+	p.verdict("orch-1", report("question", "which port?", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
+	p.take("orch-1", TakenOpen)
+	p.ends("orch-1")
+	p.seen("orch-1", bridge.SurveyResult{Changes: &bridge.Changes{}})
+	p.returns("orch-1")
+	if a := p.agent("arbiter"); a.Status != Ready {
+		t.Errorf("the Arbiter is %s: a human is to speak", a.Status)
+	}
+}
+
+// idles has the Arbiter wait for whoever has a session.
+func (p *play) idles() {
+	p.verdict("arbiter", ruling("COMPLETE", "all done", "summary", "s"))
+	p.verdict("arbiter", ruling("CONTINUE", "I wait"))
+}
