@@ -55,19 +55,20 @@ func newControlLine(id, subtype string, fields map[string]any) controlLine {
 // with the process.
 func (c *calls) post(ctx context.Context, subtype string, fields map[string]any, then func(controlResponse)) {
 	_, _ = c.open(waiter{then: then}, func(id string) { // an agent that has ended answers nothing
-		if err := c.in.send(ctx, newControlLine(id, subtype, fields)); err != nil {
-			c.forget(id)
-		}
+		c.request(ctx, id, subtype, fields)
 	})
 }
 
 // ask is post for one that has to come before what is sent next: it returns when the
 // request is on its way.
 func (c *calls) ask(ctx context.Context, subtype string, fields map[string]any, then func(controlResponse)) {
-	id, err := c.open(waiter{then: then}, nil)
-	if err != nil {
-		return
+	if id, err := c.open(waiter{then: then}, nil); err == nil {
+		c.request(ctx, id, subtype, fields)
 	}
+}
+
+// request sends what open booked; what cannot be sent has no answer.
+func (c *calls) request(ctx context.Context, id, subtype string, fields map[string]any) {
 	if err := c.in.send(ctx, newControlLine(id, subtype, fields)); err != nil {
 		c.forget(id)
 	}

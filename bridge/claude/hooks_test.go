@@ -83,7 +83,7 @@ func TestHooksInOrder(t *testing.T) {
 	}
 	want := []string{"710", "860", "critical 86", "compact auto true 860", "compact auto false 870", "720", "warn 72"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s\n%s", diff, s.host.dump())
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
@@ -165,7 +165,7 @@ out {"type":"system","subtype":"task_notification","tool_use_id":"t1","status":"
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s\n%s", diff, s.host.dump())
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

@@ -168,15 +168,18 @@ func TestGenerationsOverKills(t *testing.T) {
 			t.Run(p.name+"/"+moment.name, func(t *testing.T) {
 				p.long(t)
 				t.Parallel()
-				// A kill may come late, when the second Orchestrator is near its end: its next
-				// process is then warned with the word to go on, not with a tool's result.
-				play := generations(t, 167_000, "- expect: (?s)arbiter. context.*86\n", `- expect: (?s)arbiter. context.*86|\Atwo`+"\n")
+				// However late the kill, the second Orchestrator has not been warned by then.
+				play := generations(t, 167_000, "command: echo two > two.txt,", `command: "echo two > two.txt; until [ -e gate ]; do sleep 0.1; done",`)
 				args := slices.Concat(p.args, []string{"--json", "--no-input", "--model", "claude-sonnet-4-5", "--scenario", play, "--task", "Weave three"})
 				s := start(t, nil, args...)
 				moment.wait(s)
 				_ = s.cmd.Process.Kill()
 				s.gone()
 				awaitGone(t, s.run())
+				work := collect[contract.Session](s)[0].CWD
+				if err := os.WriteFile(filepath.Join(work, "gate"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
 				n := s.again("--json", "--resume", "--no-input")
 				r := n.finish(contract.ExitComplete)
 				if r.Status != contract.StatusComplete || r.Summary != "Three generations wrote three files." {
@@ -185,7 +188,6 @@ func TestGenerationsOverKills(t *testing.T) {
 				if got := ruledBy(slices.Concat(s.lines, n.lines)); got != 3 {
 					t.Errorf("%d sessions of the Arbiter ruled", got)
 				}
-				work := collect[contract.Session](s)[0].CWD
 				for _, name := range []string{"one", "two", "three"} {
 					if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil || string(got) != name+"\n" {
 						t.Errorf("%s: %q, %v", name, got, err)
