@@ -43,12 +43,15 @@ const (
 
 // inbox is the queue of user messages.
 type inbox struct {
-	mu     sync.Mutex
-	queue  []message
-	seen   map[string]bool
-	past   map[string]bool
-	closed bool
-	wake   chan struct{} // capacity 1: a hint to look again
+	mu    sync.Mutex
+	queue []message
+	seen  map[string]bool
+	past  map[string]bool
+	// arriving counts messages that the host is told of and that are not in the queue yet:
+	// no turn begins or goes on without them.
+	arriving int
+	closed   bool
+	wake     chan struct{} // capacity 1: a hint to look again
 }
 
 func newInbox(past map[string]bool) *inbox {
@@ -65,12 +68,12 @@ func (b *inbox) hint() {
 	}
 }
 
-// admit looks at a message's uuid and remembers it.
+// admit looks at a message's uuid and remembers it. One that is welcome has to be pushed.
 func (b *inbox) admit(uuid string) arrival {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case uuid == "":
+	case uuid == "": // nobody can say that it came before
 	case slices.ContainsFunc(b.queue, func(m message) bool { return m.uuid == uuid }):
 		return inQueue
 	case b.seen[uuid]:
@@ -80,6 +83,7 @@ func (b *inbox) admit(uuid string) arrival {
 	default:
 		b.seen[uuid] = true
 	}
+	b.arriving++
 	return welcome
 }
 
@@ -87,8 +91,25 @@ func (b *inbox) admit(uuid string) arrival {
 func (b *inbox) push(m message) {
 	b.mu.Lock()
 	b.queue = append(b.queue, m)
+	b.arriving--
 	b.mu.Unlock()
 	b.hint()
+}
+
+// settle waits until what is welcome is in the queue, and locks the inbox. Who takes
+// messages calls it.
+func (b *inbox) settle(ctx context.Context) {
+	for {
+		b.mu.Lock()
+		if b.arriving == 0 || ctx.Err() != nil {
+			return
+		}
+		b.mu.Unlock()
+		select {
+		case <-b.wake:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // answered marks a message of an earlier process that a resume has closed.
@@ -103,7 +124,7 @@ func (b *inbox) answered(uuid string) {
 // commands.
 func (b *inbox) next(ctx context.Context) []message {
 	for {
-		b.mu.Lock()
+		b.settle(ctx)
 		batch, closed := b.take(), b.closed
 		b.mu.Unlock()
 		switch {
@@ -139,8 +160,8 @@ func (b *inbox) take() []message {
 func (m message) merges() bool { return m.command() == "" }
 
 // fold takes the messages that join the running turn after a tool.
-func (b *inbox) fold() []message {
-	b.mu.Lock()
+func (b *inbox) fold(ctx context.Context) []message {
+	b.settle(ctx)
 	defer b.mu.Unlock()
 	var in []message
 	b.queue = slices.DeleteFunc(b.queue, func(m message) bool {
@@ -151,6 +172,13 @@ func (b *inbox) fold() []message {
 		return false
 	})
 	return in
+}
+
+// empty says whether nothing waits.
+func (b *inbox) empty(ctx context.Context) bool {
+	b.settle(ctx)
+	defer b.mu.Unlock()
+	return len(b.queue) == 0
 }
 
 // waiting lists the uuids in the queue.

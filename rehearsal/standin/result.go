@@ -42,7 +42,7 @@ func (s *session) finish(t *turn, out outcome) {
 	for _, id := range uuids[:len(uuids)-len(folded)] {
 		s.lifecycle(id, state)
 	}
-	if len(s.inbox.waiting()) == 0 {
+	if s.inbox.empty(s.ctx) {
 		s.setState("idle")
 	}
 }

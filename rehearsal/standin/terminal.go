@@ -52,7 +52,9 @@ func (s *session) readTyped(stdin io.Reader) {
 		case "/exit", "/quit":
 			return
 		default:
-			s.inbox.push(message{uuid: newUUID(), blocks: []json.RawMessage{textBlock(text)}, content: encode(text)})
+			id := newUUID()
+			s.inbox.admit(id)
+			s.inbox.push(message{uuid: id, blocks: []json.RawMessage{textBlock(text)}, content: encode(text)})
 		}
 		if err != nil {
 			return

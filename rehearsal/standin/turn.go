@@ -267,7 +267,7 @@ func (s *session) recordPrompt(m message, contexts []string) {
 // fold takes messages that came meanwhile into the running turn.
 func (t *thread) fold(ctx context.Context) {
 	s := t.s
-	for _, m := range s.inbox.fold() {
+	for _, m := range s.inbox.fold(ctx) {
 		as := t.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
 		if _, blocked := as.block(); blocked || as.timedOut() {
 			s.lifecycle(m.uuid, "cancelled")
