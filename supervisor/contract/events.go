@@ -31,68 +31,65 @@ type (
 	// Session is the first line: session = the run's id.
 	Session struct {
 		Session       string `json:"session"`
-		CWD           string `json:"cwd"`
-		Resumed       bool   `json:"resumed"`
-		ClaudeVersion string `json:"claude_version"`
-		Claude        string `json:"claude"`
+		CWD           string `json:"cwd" jsonschema:"The working directory."`
+		Resumed       bool   `json:"resumed" jsonschema:"The run was taken up again."`
+		ClaudeVersion string `json:"claude_version" jsonschema:"The CLI's version."`
+		Claude        string `json:"claude" jsonschema:"Path of the CLI."`
 		Rehearsal     bool   `json:"rehearsal,omitempty"`
-		StandIn       bool   `json:"stand_in,omitempty"` // no real CLI underneath
-		Scenario      string `json:"scenario,omitempty"`
-		Trusted       bool   `json:"trusted"`
-		Permissions   string `json:"permissions"`
-		// Sandbox is what confines the agents: bubblewrap, or unsandboxed.
-		Sandbox       string `json:"sandbox"`
-		SandboxReason string `json:"sandbox_reason,omitempty"` // why there is none
-		Version       string `json:"version"`                  // arbiter's own
-		Log           string `json:"log,omitempty"`
+		StandIn       bool   `json:"stand_in,omitempty" jsonschema:"A stand-in ran instead of the CLI."`
+		Scenario      string `json:"scenario,omitempty" jsonschema:"The scripted scenario."`
+		Trusted       bool   `json:"trusted" jsonschema:"The workspace's own settings are loaded."`
+		Permissions   string `json:"permissions" jsonschema:"How permissions are decided."`
+		Sandbox       string `json:"sandbox" jsonschema:"What confines the agents: bubblewrap, or unsandboxed."`
+		SandboxReason string `json:"sandbox_reason,omitempty" jsonschema:"Why there is no sandbox."`
+		Version       string `json:"version" jsonschema:"Arbiter's own version."`
+		Log           string `json:"log,omitempty" jsonschema:"Path of the log file."`
 	}
 	// State is a move of the task machine.
 	State struct {
-		From    string `json:"from"`
-		To      string `json:"to"`
-		Trigger string `json:"trigger"`
+		From    string `json:"from" jsonschema:"The state left."`
+		To      string `json:"to" jsonschema:"The state entered."`
+		Trigger string `json:"trigger" jsonschema:"What moved it."`
 	}
 	// Spawn announces a new agent; SessionID is Claude's.
 	Spawn struct {
-		Name        string `json:"name"`
+		Name        string `json:"name" jsonschema:"How the agent is called, such as Orchestrator I."`
 		Mode        string `json:"mode,omitempty"`
-		Prompt      string `json:"prompt"`
+		Prompt      string `json:"prompt" jsonschema:"The brief."`
 		SessionID   string `json:"session_id"`
-		Generation  int    `json:"generation"`
-		SuccessorOf string `json:"successor_of,omitempty"`
-		Resumed     bool   `json:"resumed,omitempty"` // another process on the same session
+		Generation  int    `json:"generation" jsonschema:"Counts the processes started under this id."`
+		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"The agent whose work it takes up."`
+		Resumed     bool   `json:"resumed,omitempty" jsonschema:"Another process takes the agent's session up."`
 	}
 	// Message is something one party says to another.
 	Message struct {
-		MessageID string `json:"message_id"`
-		From      string `json:"from"`
-		To        string `json:"to"`
-		Kind      string `json:"kind"`
-		Text      string `json:"text"`
-		Edited    bool   `json:"edited,omitempty"` // said before, with another text
-		// The sender's session and generation, if an agent is the sender.
-		SessionID  string `json:"session_id,omitempty"`
-		Generation int    `json:"generation,omitempty"`
+		MessageID  string `json:"message_id"`
+		From       string `json:"from" jsonschema:"The sender's id."`
+		To         string `json:"to"`
+		Kind       string `json:"kind" jsonschema:"What kind of message it is, such as task, brief, question, progress."`
+		Text       string `json:"text"`
+		Edited     bool   `json:"edited,omitempty" jsonschema:"It was said before, with another text, and not sent yet."`
+		SessionID  string `json:"session_id,omitempty" jsonschema:"Claude's session id of the sender; absent: no agent sent it."`
+		Generation int    `json:"generation,omitempty" jsonschema:"The sender's generation."`
 	}
 	// Delivered says the CLI proved to have taken a message up.
 	Delivered struct {
-		MessageID string `json:"message_id"`
-		From      string `json:"from,omitempty"`
-		// The reader's session and generation, and which of all its deliveries this is.
-		SessionID  string `json:"session_id,omitempty"`
-		Generation int    `json:"generation,omitempty"`
-		Sequence   int    `json:"sequence,omitempty"`
+		MessageID  string `json:"message_id"`
+		From       string `json:"from,omitempty" jsonschema:"The id of who sent it."`
+		SessionID  string `json:"session_id,omitempty" jsonschema:"Claude's session id of the process that read it."`
+		Generation int    `json:"generation,omitempty" jsonschema:"The generation that read it."`
+		Sequence   int    `json:"sequence,omitempty" jsonschema:"Counts what was delivered to this id, from 1."`
 	}
 	// Assistant is prose of an agent's main thread or of its subagent.
 	Assistant struct {
 		Text       string  `json:"text"`
-		ContextPct float64 `json:"context_pct"`
+		ContextPct float64 `json:"context_pct" jsonschema:"Percent of the effective window in use."`
 		Subagent   string  `json:"subagent,omitempty"` // tool_use of the call that started it
 	}
 	// Delta is a piece of text as it arrives; screens only.
 	Delta struct {
 		Text    string `json:"text"`
-		Verdict bool   `json:"verdict,omitempty"`
+		Verdict bool   `json:"verdict,omitempty" jsonschema:"The text is part of a verdict's JSON."`
 	}
 	// ToolUse is a call of one of Claude's tools.
 	ToolUse struct {
@@ -104,8 +101,8 @@ type (
 	// ToolResult ends it.
 	ToolResult struct {
 		ToolUse  string `json:"tool_use"`
-		Text     string `json:"text"`
-		IsError  bool   `json:"is_error,omitempty"`
+		Text     string `json:"text" jsonschema:"The result, bounded."`
+		IsError  bool   `json:"is_error,omitempty" jsonschema:"The tool failed."`
 		Subagent string `json:"subagent,omitempty"`
 	}
 	// ToolCall is a call of one of arbiter's own tools.
@@ -117,118 +114,113 @@ type (
 	SubagentStart struct {
 		Description string `json:"description"`
 		ToolUse     string `json:"tool_use,omitempty"` // of the call that started it
-		Type        string `json:"type,omitempty"`
+		Type        string `json:"type,omitempty" jsonschema:"The kind of agent that was started."`
 	}
 	SubagentStop struct {
 		Description string `json:"description"`
 		ToolUse     string `json:"tool_use,omitempty"`
-		Status      string `json:"status,omitempty"`
-		Tokens      int    `json:"tokens,omitempty"`
+		Status      string `json:"status,omitempty" jsonschema:"How the subagent ended."`
+		Tokens      int    `json:"tokens,omitempty" jsonschema:"Of its own context, at the end; absent: not told."`
 	}
 	// SubagentProgress is what a running subagent has used, and does.
 	SubagentProgress struct {
 		Description string  `json:"description"`
 		ToolUse     string  `json:"tool_use"`
-		Tokens      int     `json:"tokens"`
-		ToolUses    int     `json:"tool_uses"`
-		LastTool    string  `json:"last_tool,omitempty"`
+		Tokens      int     `json:"tokens" jsonschema:"Of the subagent's own context."`
+		ToolUses    int     `json:"tool_uses" jsonschema:"Tools it has called."`
+		LastTool    string  `json:"last_tool,omitempty" jsonschema:"The tool it called last."`
 		CostUSD     float64 `json:"cost_usd,omitempty"`
-		DurationMS  int64   `json:"duration_ms,omitempty"`
+		DurationMS  int64   `json:"duration_ms,omitempty" jsonschema:"Milliseconds since it was started."`
 	}
 	// Turn ends an agent's turn.
 	Turn struct {
 		Usage      bridge.Usage `json:"usage"`
 		CostUSD    float64      `json:"cost_usd"`
-		Outcome    string       `json:"outcome"`
-		MessageIDs []string     `json:"message_ids"`
+		Outcome    string       `json:"outcome" jsonschema:"done, interrupted, failed or lost."`
+		MessageIDs []string     `json:"message_ids" jsonschema:"The messages the turn answered."`
 	}
 	// Context is a new reading, against the effective window.
 	Context struct {
-		Tokens    int     `json:"tokens"`
-		Window    int     `json:"window"`
+		Tokens    int     `json:"tokens" jsonschema:"Tokens in use."`
+		Window    int     `json:"window" jsonschema:"The effective window, in tokens."`
 		Pct       float64 `json:"pct"`
-		TurnsLeft int     `json:"turns_left,omitempty"`
-		Source    string  `json:"source,omitempty"`
+		TurnsLeft int     `json:"turns_left,omitempty" jsonschema:"How many turns fit before the critical level, by the recent pace."`
+		Source    string  `json:"source,omitempty" jsonschema:"stream, transcript, or cli (its own answer)."`
 	}
 	// ContextWarning is a level reached.
 	ContextWarning struct {
 		Pct   float64 `json:"pct"`
-		Level string  `json:"level"`
+		Level string  `json:"level" jsonschema:"The level reached."`
 	}
 	// Compact is a compaction that happened, or was kept from happening.
 	Compact struct {
-		Trigger    string `json:"trigger"`
-		Blocked    bool   `json:"blocked,omitempty"`
-		PreTokens  int    `json:"pre_tokens,omitempty"`
-		PostTokens int    `json:"post_tokens,omitempty"`
+		Trigger    string `json:"trigger" jsonschema:"auto or manual."`
+		Blocked    bool   `json:"blocked,omitempty" jsonschema:"It was kept from happening."`
+		PreTokens  int    `json:"pre_tokens,omitempty" jsonschema:"Tokens before it."`
+		PostTokens int    `json:"post_tokens,omitempty" jsonschema:"Tokens of the messages after it."`
 	}
 	// Check is a check of a hand-off document that the supervisor has run.
 	Check struct {
-		Number  int             `json:"number"` // in the document, counted from 1
-		Of      int             `json:"of"`
-		Receipt verdict.Receipt `json:"receipt"`
+		Number  int             `json:"number" jsonschema:"Which check of the document, counted from 1."`
+		Of      int             `json:"of" jsonschema:"How many it has."`
+		Receipt verdict.Receipt `json:"receipt" jsonschema:"The command, its exit code, the hash and size of its output, and what that proves."`
 	}
 	// Handoff passes a document on: to the successor, to the Arbiter when done, or
 	// from one Arbiter to the next.
 	Handoff struct {
-		From     string            `json:"from"`
+		From     string            `json:"from" jsonschema:"The author's id."`
 		To       string            `json:"to"`
-		Document *verdict.Document `json:"document"`
-		Receipts []verdict.Receipt `json:"receipts,omitempty"` // of its checks, in their order
-		Proofs   []string          `json:"proofs,omitempty"`   // of its claims, in their order
-		// DrawnUp says why the supervisor wrote it in the author's place; empty: it did not.
-		DrawnUp string `json:"drawn_up,omitempty"`
+		Document *verdict.Document `json:"document" jsonschema:"The hand-off document, the author's word."`
+		Receipts []verdict.Receipt `json:"receipts,omitempty" jsonschema:"What came of its checks when the supervisor ran them, in their order."`
+		Proofs   []string          `json:"proofs,omitempty" jsonschema:"Of each claim: verified, unverified or refuted."`
+		DrawnUp  string            `json:"drawn_up,omitempty" jsonschema:"Why the supervisor wrote it in the author's place."`
 	}
 	// Decision is a ruling, and who made it.
 	Decision struct {
-		Decision string  `json:"decision"`
-		Mode     string  `json:"mode,omitempty"`
-		To       string  `json:"to,omitempty"`
-		Reason   string  `json:"reason"`
-		Source   string  `json:"source"`
-		Number   int     `json:"number,omitempty"` // of the run's decisions, counted from 1
-		Point    string  `json:"point,omitempty"`  // select, evaluate, talk
-		CostUSD  float64 `json:"cost_usd,omitempty"`
-		// Warnings are what went wrong before: why the rules decided.
-		Warnings []string `json:"warnings,omitempty"`
+		Decision string   `json:"decision" jsonschema:"The ruling."`
+		Mode     string   `json:"mode,omitempty"`
+		To       string   `json:"to,omitempty"`
+		Reason   string   `json:"reason"`
+		Source   string   `json:"source" jsonschema:"session, model, rules, cache, fallback or human."`
+		Number   int      `json:"number,omitempty" jsonschema:"Of the run's decisions, counted from 1: arbiter decide --explain shows it."`
+		Point    string   `json:"point,omitempty" jsonschema:"select: which agent works next; evaluate: what follows from what was done; talk: any other turn."`
+		CostUSD  float64  `json:"cost_usd,omitempty" jsonschema:"What the decision itself has cost, where a model was asked for it alone."`
+		Warnings []string `json:"warnings,omitempty" jsonschema:"What went wrong on the way: why the rules decided."`
 	}
 	// Plan is the whole plan after a change, and what agents have set themselves.
 	Plan struct {
 		Steps []Step  `json:"steps"`
-		Tasks []Tasks `json:"tasks,omitempty"`
+		Tasks []Tasks `json:"tasks,omitempty" jsonschema:"What agents keep in their own task lists."`
 	}
 	// PermissionRequest waits for a `permission` command.
 	PermissionRequest struct {
-		Request  string          `json:"request"`
-		Tool     string          `json:"tool"`
-		Input    json.RawMessage `json:"input"`
-		Subagent string          `json:"subagent,omitempty"`
-		Reason   string          `json:"reason,omitempty"`
-		// Action is the SHA-256 of the exact action, in hexadecimal: what an answer is for.
-		Action string `json:"action"`
-		// Suggestions are rules that cover it, narrow ones first, for an answer of scope
-		// run or always.
-		Suggestions []string `json:"suggestions,omitempty"`
+		Request     string          `json:"request"`
+		Tool        string          `json:"tool"`
+		Input       json.RawMessage `json:"input"`
+		Subagent    string          `json:"subagent,omitempty"`
+		Reason      string          `json:"reason,omitempty"`
+		Action      string          `json:"action"`
+		Suggestions []string        `json:"suggestions,omitempty" jsonschema:"Rules that cover it, narrow ones first, for an answer of scope run or always."`
 	}
 	// Permission is how one was decided; By is Human or one of the constants beside [DecidedBy].
 	Permission struct {
 		Request  string `json:"request"`
-		Behavior string `json:"behavior"`
+		Behavior string `json:"behavior" jsonschema:"The answer."`
 		By       string `json:"by"`
 		Tool     string `json:"tool,omitempty"`
-		Rule     string `json:"rule,omitempty"`
+		Rule     string `json:"rule,omitempty" jsonschema:"The rule that decided."`
 		Action   string `json:"action,omitempty"`
-		Scope    string `json:"scope,omitempty"` // of a human's allow
+		Scope    string `json:"scope,omitempty" jsonschema:"Of a human's allow: once, run or always."`
 		Reason   string `json:"reason,omitempty"`
 		Subagent string `json:"subagent,omitempty"`
 	}
 	// Takeover says that a human has an agent's session in a terminal, or gave it back.
 	Takeover struct {
-		State  string   `json:"state"` // began, open, ended, failed
+		State  string   `json:"state" jsonschema:"began: its process is being stopped; open: the terminal is there; ended: given back; failed."`
 		Reason string   `json:"reason,omitempty"`
-		Words  int      `json:"words,omitempty"`  // messages of the human's in it
-		Files  []string `json:"files,omitempty"`  // that were changed meanwhile
-		Digest string   `json:"digest,omitempty"` // that the Arbiter is given
+		Words  int      `json:"words,omitempty" jsonschema:"Messages of the human's in it."`
+		Files  []string `json:"files,omitempty" jsonschema:"Files that were changed meanwhile."`
+		Digest string   `json:"digest,omitempty" jsonschema:"What the Arbiter is told of it."`
 	}
 	// Withdrawn says that a message was taken back by the human before it was sent.
 	Withdrawn struct {
@@ -236,7 +228,7 @@ type (
 	}
 	// Halted says that everything was stopped at once.
 	Halted struct {
-		By string `json:"by"` // the channel it came by: stdin, screen, socket
+		By string `json:"by" jsonschema:"The channel it came by: stdin, screen or socket."`
 	}
 	// Question waits for a human's `message`.
 	Question struct {
@@ -265,9 +257,9 @@ type (
 	}
 	// Error is trouble a person should know of, with what can be done.
 	Error struct {
-		Category        bridge.Category `json:"category"`
+		Category        bridge.Category `json:"category" jsonschema:"What kind of trouble it is."`
 		Message         string          `json:"message"`
-		RecoveryOptions []string        `json:"recovery_options"`
+		RecoveryOptions []string        `json:"recovery_options" jsonschema:"What a choose command may take."`
 	}
 	// Notice is something met and survived.
 	Notice struct {
@@ -276,21 +268,21 @@ type (
 	// Done ends an agent.
 	Done struct {
 		SessionID string `json:"session_id"`
-		Reason    string `json:"reason"`
+		Reason    string `json:"reason" jsonschema:"Why the agent ended."`
 	}
 	// Result is the last line.
 	Result struct {
-		Status     string       `json:"status"` // complete, failed, cancelled, needs_input, limit
-		Summary    string       `json:"summary"`
+		Status     string       `json:"status" jsonschema:"How the run ended."`
+		Summary    string       `json:"summary" jsonschema:"What came of it."`
 		CostUSD    float64      `json:"cost_usd"`
 		Usage      bridge.Usage `json:"usage"`
-		Iterations int          `json:"iterations"`
-		DurationMS int64        `json:"duration_ms"`
-		Crashes    int          `json:"crashes"`
+		Iterations int          `json:"iterations" jsonschema:"How often work was entered by a summon."`
+		DurationMS int64        `json:"duration_ms" jsonschema:"Milliseconds the run took."`
+		Crashes    int          `json:"crashes" jsonschema:"Processes that ended unasked."`
 		Session    string       `json:"session"`
 		Rehearsal  bool         `json:"rehearsal,omitempty"`
-		Checks     *Checks      `json:"checks,omitempty"`
-		HalfDone   []string     `json:"half_done,omitempty"` // what was being done when the run was stopped
+		Checks     *Checks      `json:"checks,omitempty" jsonschema:"What the checks of the last done came to."`
+		HalfDone   []string     `json:"half_done,omitempty" jsonschema:"What was being done when the run was stopped, and was not finished."`
 	}
 )
 
@@ -368,3 +360,47 @@ func (Error) EventName() string             { return "error" }
 func (Notice) EventName() string            { return "notice" }
 func (Done) EventName() string              { return "done" }
 func (Result) EventName() string            { return "result" }
+
+// events has a row for each event: what it means, and what faces do with it. The schema,
+// the decoder, CONTRACT.md and the faces go by it.
+var events = []struct {
+	body   Body
+	about  string
+	traits trait
+}{
+	{Session{}, "The first line: the run, and what it runs on.", talk | aside},
+	{State{}, "The task machine moved.", fine | aside},
+	{Spawn{}, "An agent was started; id is the new agent.", 0},
+	{Message{}, "Something one party says to another.", 0},
+	{Delivered{}, "The CLI proved to have taken a message up.", fine | aside},
+	{Assistant{}, "Prose of an agent or of its subagent.", narrates},
+	{Delta{}, "A piece of text as it arrives, for screens.", narrates | fine | aside},
+	{ToolUse{}, "An agent calls one of Claude's tools.", narrates},
+	{ToolResult{}, "Such a call ended.", narrates},
+	{ToolCall{}, "An agent calls one of arbiter's own tools.", 0},
+	{SubagentStart{}, "A subagent was started.", narrates},
+	{SubagentStop{}, "A subagent ended.", narrates},
+	{SubagentProgress{}, "What a running subagent has used, and does.", narrates | fine | aside},
+	{Turn{}, "An agent's turn ended.", fine},
+	{Context{}, "A new reading of an agent's context.", narrates | fine | aside},
+	{ContextWarning{}, "An agent's context reached a level.", talk},
+	{Compact{}, "An agent's context was compacted.", talk},
+	{Check{}, "A check of a hand-off document that the supervisor has run itself.", 0},
+	{Handoff{}, "A hand-off document was passed on.", talk},
+	{Decision{}, "A ruling, and who made it.", talk},
+	{Plan{}, "The whole plan after a change.", aside},
+	{PermissionRequest{}, "A tool waits for a permission command.", urgent | talk},
+	{Permission{}, "How a permission was decided.", urgent},
+	{Takeover{}, "A human has an agent's session in a terminal, or gave it back.", urgent | talk},
+	{Withdrawn{}, "A message was taken back by the human before it was sent.", talk | aside},
+	{Halted{}, "Everything was stopped at once.", urgent | talk | aside},
+	{Question{}, "A human is asked; a message command answers.", urgent | talk},
+	{Accepted{}, "A command was taken up and is durable.", fine | aside},
+	{Rejected{}, "A command was refused.", urgent | talk | aside},
+	{Retry{}, "API trouble is being waited out.", narrates},
+	{Restart{}, "A process is being started again.", talk},
+	{Error{}, "Trouble a person should know of.", urgent | talk},
+	{Notice{}, "Something was met and survived.", narrates | talk},
+	{Done{}, "An agent ended.", 0},
+	{Result{}, "The last line: how the run ended.", urgent | talk | aside},
+}

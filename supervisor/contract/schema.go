@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -70,11 +71,7 @@ func eventSchema(b Body, about string) *jsonschema.Schema {
 	open(s)
 	s.Description = about
 	for f, p := range s.Properties {
-		if note := fieldNotes[name+"."+f]; note != "" {
-			p.Description = note
-		} else if note := fieldNotes[f]; note != "" {
-			p.Description = note
-		}
+		p.Description = cmp.Or(p.Description, fieldNotes[f])
 		if values := fieldEnums[name+"."+f]; values != nil {
 			p.Enum = anys(values)
 		}

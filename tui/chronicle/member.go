@@ -29,24 +29,17 @@ func inTalk(e contract.Event) bool {
 		return b.Attempt >= patience
 	case contract.Done:
 		return e.ID != contract.Arbiter
-	case contract.Session, contract.Question, contract.Decision, contract.Handoff, contract.PermissionRequest, contract.Error,
-		contract.Restart, contract.Notice, contract.Takeover, contract.Withdrawn, contract.Halted, contract.ContextWarning, contract.Compact, contract.Rejected, contract.Result:
-		return true
 	}
-	return false
+	return contract.Talk(e.Body)
 }
 
 // inStream says whether an event is part of the streams of the agents it concerns. A
 // tool's result is if nobody knows its call.
 func inStream(e contract.Event) bool {
-	switch b := e.Body.(type) {
-	case contract.Permission:
+	if b, ok := e.Body.(contract.Permission); ok {
 		return b.Behavior != "allow" // nobody asked: a rule allowed what the call tells
-	case contract.Session, contract.State, contract.Delivered, contract.Delta, contract.SubagentProgress, contract.Context,
-		contract.Withdrawn, contract.Halted, contract.Plan, contract.Accepted, contract.Rejected, contract.Result:
-		return false
 	}
-	return true
+	return !contract.Aside(e.Body)
 }
 
 // parties are the ids an event is about, the one it names first.
