@@ -34,15 +34,6 @@ func kindOf[B EventBody]() eventKind {
 	}}
 }
 
-// eventKinds is the one place that knows all events: decoder, schema and tests
-// are made from it.
-var eventKinds = []eventKind{
-	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
-	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](), kindOf[ContextWarning](),
-	kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Delivered](), kindOf[Retry](), kindOf[Stderr](),
-	kindOf[Notice](), kindOf[PTY](), kindOf[Done](), kindOf[Error](),
-}
-
 var eventByName = func() map[string]eventKind {
 	m := make(map[string]eventKind, len(eventKinds))
 	for _, k := range eventKinds {

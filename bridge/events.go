@@ -1,6 +1,9 @@
 package bridge
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+)
 
 // Event is one notification about one incarnation of an agent. On the wire the
 // body's fields stand beside id, generation and event.
@@ -245,3 +248,21 @@ func (PTY) eventName() string              { return "pty" }
 func (Done) eventName() string             { return "done" }
 func (Error) eventName() string            { return "error" }
 func (u Unknown) eventName() string        { return u.Name }
+
+// eventKinds is the one place that knows all events: decoder, schema and tests
+// are made from it.
+var eventKinds = []eventKind{
+	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
+	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](), kindOf[ContextWarning](),
+	kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Delivered](), kindOf[Retry](), kindOf[Stderr](),
+	kindOf[Notice](), kindOf[PTY](), kindOf[Done](), kindOf[Error](),
+}
+
+// EventBodies has an empty body of each event, [Unknown] aside.
+func EventBodies() []EventBody {
+	bodies := make([]EventBody, len(eventKinds))
+	for i, k := range eventKinds {
+		bodies[i] = reflect.Zero(k.typ).Interface().(EventBody)
+	}
+	return bodies
+}

@@ -47,11 +47,7 @@ func receivers(t *testing.T, dir, method string) map[string]bool {
 
 // bodies are one of each event and command, by the name of its type.
 var (
-	eventBodies = []bridge.EventBody{
-		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{}, bridge.SubagentProgress{}, bridge.Tasks{},
-		bridge.Context{}, bridge.ContextWarning{}, bridge.Compact{}, bridge.Turn{}, bridge.Delivered{}, bridge.Retry{},
-		bridge.Stderr{}, bridge.Notice{}, bridge.PTY{}, bridge.Done{}, bridge.Error{},
-	}
+	eventBodies   = bridge.EventBodies()
 	commandBodies = []contract.CommandBody{
 		contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer},
 		contract.Permit{Request: "p1", Behavior: "deny", Scope: "run", Message: "no"},

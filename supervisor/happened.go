@@ -105,3 +105,47 @@ func (st *step) relay(e bridge.Event) {
 		st.emit(e.ID, contract.Notice{Text: b.Text})
 	}
 }
+
+// Narrates says whether a fact only tells what an agent does: it leads to events,
+// and changes nothing that outlives the moment. Folding a journal for its state may
+// leave such facts out.
+func Narrates(f Fact) bool {
+	if _, judged := f.(Judged); judged {
+		return true
+	}
+	h, ok := f.(Happened)
+	if !ok {
+		return false
+	}
+	switch h.Event.Body.(type) {
+	case bridge.Assistant, bridge.Delta, bridge.ToolResult, bridge.SubagentStart, bridge.SubagentStop,
+		bridge.SubagentProgress, bridge.ToolUse, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown, bridge.PTY:
+		return true
+	}
+	return false
+}
+
+// narrated says whether a fact only told in a life with older rules, in which a
+// compaction changed nothing.
+func (s *State) narrated(f Fact) bool {
+	h, ok := f.(Happened)
+	if !ok || s.Options.Rules >= rulesOfHandover {
+		return false
+	}
+	_, compact := h.Event.Body.(bridge.Compact)
+	return compact
+}
+
+// recorded says whether a fact belongs into the journal at all: pieces of text do
+// not, the whole text follows.
+func recorded(f Fact) bool {
+	h, ok := f.(Happened)
+	if !ok {
+		return true
+	}
+	switch h.Event.Body.(type) {
+	case bridge.Delta, bridge.PTY: // what a terminal shows is nobody else's
+		return false
+	}
+	return true
+}

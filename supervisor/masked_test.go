@@ -99,10 +99,7 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		}
 		see(name, filled(typ, 0).Interface().(Fact))
 	}
-	for _, body := range []bridge.EventBody{
-		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{}, bridge.SubagentProgress{}, bridge.Context{}, bridge.ContextWarning{},
-		bridge.Compact{}, bridge.Turn{}, bridge.Tasks{}, bridge.Delivered{}, bridge.Retry{}, bridge.Stderr{}, bridge.Notice{}, bridge.Done{}, bridge.Error{}, bridge.Unknown{},
-	} {
+	for _, body := range append(bridge.EventBodies(), bridge.Unknown{}) {
 		see(fmt.Sprintf("%T", body), Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"}, Body: filled(reflect.TypeOf(body), 0).Interface().(bridge.EventBody)}})
 	}
 	clean := Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.ToolUse{Tool: "Bash", Input: json.RawMessage(`{ "command": "make\n\"all\"", "n": 1e400, "n": 12345678901234567890 }`)}}}

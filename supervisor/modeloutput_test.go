@@ -125,11 +125,7 @@ func FuzzModelOutput(f *testing.F) {
 // happenings are all that an agent can tell, each with a text wherever there is room.
 func happenings(text string) []Fact {
 	var list []Fact
-	for _, b := range []bridge.EventBody{
-		bridge.Assistant{}, bridge.Delta{}, bridge.ToolUse{}, bridge.ToolResult{}, bridge.SubagentStart{}, bridge.SubagentStop{}, bridge.SubagentProgress{},
-		bridge.Context{}, bridge.ContextWarning{}, bridge.Compact{}, bridge.Turn{}, bridge.Tasks{}, bridge.Delivered{}, bridge.Retry{}, bridge.Stderr{}, bridge.Notice{},
-		bridge.Done{}, bridge.Error{}, bridge.PTY{},
-	} {
+	for _, b := range bridge.EventBodies() {
 		body := corpus.Filled(reflect.TypeOf(b), text).Interface().(bridge.EventBody)
 		list = append(list, Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1}, Body: body}})
 	}
