@@ -128,9 +128,13 @@ func (st *step) notSpawned(f NotSpawned) {
 		st.distrusted(a.ID, f)
 		return
 	}
-	class := a.Class
-	if a.Status != Restarting {
-		class = ""
+	message := f.Message
+	if f.Stderr != "" {
+		message += ": " + f.Stderr
+	}
+	class, cause := startClass(f.Category, message), message
+	if a.Status == Restarting {
+		class, cause = a.Class, a.Cause
 	}
 	a.Status, a.Since = Ended, st.at
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: orDefault(a.Goodbye, string(f.Category))})
@@ -138,19 +142,8 @@ func (st *step) notSpawned(f NotSpawned) {
 		st.drop(a.ID)
 		return
 	}
-	message := f.Message
-	if f.Stderr != "" {
-		message += ": " + f.Stderr
-	}
-	switch {
-	case class != "":
-		st.fell(a.ID, class, a.Cause)
-		return
-	case f.Category == bridge.CatResume:
-		st.fell(a.ID, restart.InvalidResume, message)
-		return
-	case transientStart(message):
-		st.fell(a.ID, restart.Crash, message)
+	if class != restart.CouldNotStart {
+		st.fell(a.ID, class, cause)
 		return
 	}
 	st.fail(a.ID, f.Category, message, recovery(f.Category, RoleArbiter))

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 func (st *step) park(id string, class restart.Class, reason string) {
 	a := st.edit(id)
 	a.Status, a.Since = Parked, st.at
-	category := categoryOf(class)
+	category := cmp.Or(categories[class], bridge.CatCrash)
 	options := recovery(category, RoleOrchestrator)
 	if a.Role == RoleArbiter {
 		options = []string{"retry", "cancel"}
@@ -95,22 +96,32 @@ func (st *step) park(id string, class restart.Class, reason string) {
 	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
 }
 
-func categoryOf(class restart.Class) bridge.Category {
-	switch class {
-	case restart.CouldNotStart:
-		return bridge.CatStart
-	case restart.InvalidResume:
-		return bridge.CatResume
-	case restart.Hung:
-		return bridge.CatTimeout
-	case restart.Auth:
-		return bridge.CatAuth
-	case restart.UsageLimit:
-		return bridge.CatUsageLimit
-	case restart.Overload:
-		return bridge.CatOverloaded
+// categories are what the faces are told of who is parked.
+var categories = map[restart.Class]bridge.Category{
+	restart.Crash:         bridge.CatCrash,
+	restart.Hung:          bridge.CatTimeout,
+	restart.Resource:      bridge.CatCrash,
+	restart.CouldNotStart: bridge.CatStart,
+	restart.Overload:      bridge.CatOverloaded,
+	restart.UsageLimit:    bridge.CatUsageLimit,
+	restart.Auth:          bridge.CatAuth,
+	restart.InvalidResume: bridge.CatResume,
+	restart.UserStop:      bridge.CatCrash, // nobody is parked for that
+}
+
+// startClass sorts a start that has failed. What failed for want of something that comes
+// back – processes, memory, descriptors – or because somebody killed the process, is tried
+// again like a crash.
+func startClass(c bridge.Category, message string) restart.Class {
+	if c == bridge.CatResume {
+		return restart.InvalidResume
 	}
-	return bridge.CatCrash
+	for _, text := range []string{"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
+		if strings.Contains(message, text) {
+			return restart.Crash
+		}
+	}
+	return restart.CouldNotStart
 }
 
 // unpark brings a parked agent back on a human's word.
@@ -213,15 +224,4 @@ func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
 		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
 	}
 	st.do(SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
-}
-
-// transientStart recognises a start that failed for want of something that comes
-// back – processes, memory, descriptors – or because somebody killed the process.
-func transientStart(message string) bool {
-	for _, text := range []string{"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
-		if strings.Contains(message, text) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,7 +1,11 @@
 package supervisor
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -326,5 +330,34 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 			t.Errorf("%s: class %s", message, p.s.Restarts[0].Class)
 		}
 		p.folds()
+	}
+}
+
+// TestClassesHaveCategories: no class of ends is told as another by mistake.
+func TestClassesHaveCategories(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "restart/policy.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		c, ok := n.(*ast.ValueSpec)
+		if !ok || c.Type == nil {
+			return true
+		}
+		if of, ok := c.Type.(*ast.Ident); !ok || of.Name != "Class" {
+			return true
+		}
+		class, err := strconv.Unquote(c.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if declared++; categories[restart.Class(class)] == "" {
+			t.Errorf("%s has no category", class)
+		}
+		return true
+	})
+	if declared == 0 || declared != len(categories) {
+		t.Errorf("%d classes are declared, %d have a category", declared, len(categories))
 	}
 }

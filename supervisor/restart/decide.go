@@ -69,11 +69,9 @@ func Decide(p Policy, h History, e Exit, now time.Time) Decision {
 	h = h.settled(p, now)
 	switch e.Class {
 	case UserStop:
-		return Decision{Action: None, Reason: "stopped on request"}
-	case CouldNotStart:
-		return park(e, 1, "could not start")
-	case Auth:
-		return park(e, 1, "not logged in")
+		return Decision{Action: None, Reason: e.Class.traits().words}
+	case CouldNotStart, Auth:
+		return park(e, 1, e.Class.traits().words)
 	case InvalidResume:
 		return p.invalidResume(h, e, now)
 	case Overload:
@@ -85,7 +83,7 @@ func Decide(p Policy, h History, e Exit, now time.Time) Decision {
 }
 
 func (p Policy) failure(h History, e Exit, now time.Time) Decision {
-	n := 1 + len(h.row(p, e, Class.counts))
+	n := 1 + len(h.row(p, e, Class.failure))
 	recent := 1 + h.failures(e.Agent, e.At.Add(-p.Window))
 	switch {
 	case recent >= p.Intensity:
@@ -182,17 +180,11 @@ func park(e Exit, n int, why string) Decision {
 
 // what names the exit.
 func (e Exit) what() string {
-	name := map[Class]string{
-		Hung: "no sign of life", Resource: "over its limits", Overload: "the API is overloaded",
-		UsageLimit: "usage limit", InvalidResume: "resume refused",
-	}[e.Class]
-	if name == "" {
-		name = "ended unasked"
-	}
+	words := e.Class.traits().words
 	if e.Reason != "" {
-		name += " (" + e.Reason + ")"
+		words += " (" + e.Reason + ")"
 	}
-	return name
+	return words
 }
 
 // resets names the time of the reset, with the day where it is not within one.

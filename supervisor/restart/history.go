@@ -91,7 +91,7 @@ func (h History) row(p Policy, e Exit, fits func(Class) bool) History {
 func (h History) failures(agent string, since time.Time) int {
 	n := 0
 	for _, a := range h {
-		if a.Agent == agent && a.Class.counts() && a.At.After(since) {
+		if a.Agent == agent && a.Class.failure() && a.At.After(since) {
 			n++
 		}
 	}

@@ -18,17 +18,37 @@ const (
 	UserStop      Class = "user_stop"       // asked for: always wins
 )
 
-// counts says whether an end of this class is a failure of the agent's.
-func (c Class) counts() bool {
-	switch c {
-	case CouldNotStart, Overload, UsageLimit, Auth, InvalidResume, UserStop:
-		return false
-	}
-	return true
+// traits are what is to be known of a class, beside what [Decide] does about it.
+type traits struct {
+	words   string // for a person
+	failure bool   // of the agent's, which is counted
+	limit   bool   // of the API's, which is waited for
 }
 
+var classes = map[Class]traits{
+	Crash:         {words: "ended unasked", failure: true},
+	Hung:          {words: "no sign of life", failure: true},
+	Resource:      {words: "over its limits", failure: true},
+	CouldNotStart: {words: "could not start"},
+	Overload:      {words: "the API is overloaded", limit: true},
+	UsageLimit:    {words: "usage limit", limit: true},
+	Auth:          {words: "not logged in"},
+	InvalidResume: {words: "resume refused"},
+	UserStop:      {words: "stopped on request"},
+}
+
+func (c Class) traits() traits {
+	if t, known := classes[c]; known {
+		return t
+	}
+	return classes[Crash]
+}
+
+// failure says whether an end of this class is a failure of the agent's.
+func (c Class) failure() bool { return c.traits().failure }
+
 // limit says whether it is the API that has to be waited for.
-func (c Class) limit() bool { return c == Overload || c == UsageLimit }
+func (c Class) limit() bool { return c.traits().limit }
 
 // Policy holds the numbers. Start from Default: a zero Policy parks what fails.
 type Policy struct {

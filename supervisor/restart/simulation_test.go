@@ -2,11 +2,14 @@ package restart
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 )
+
+var allClasses = slices.Sorted(maps.Keys(classes))
 
 // world simulates agents that live, end, and are started again as decided.
 type world struct {
@@ -182,8 +185,10 @@ func random(t *testing.T, seed uint64, steps int) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p := Default()
 	w := newWorld(t, p, 1+r.IntN(20))
-	classes := []Class{Crash, Crash, Hung, Resource, Overload, UsageLimit, InvalidResume, CouldNotStart, Auth, UserStop}
-	mix := classes[:1+r.IntN(len(classes))]
+	mix := []Class{Crash}
+	for _, i := range r.Perm(len(allClasses))[:r.IntN(len(allClasses))] {
+		mix = append(mix, allClasses[i])
+	}
 	most := time.Duration(1) << (20 + r.IntN(24)) // 1 ms … 4.9 h
 	life := func(int) time.Duration { return time.Duration(r.Int64N(int64(most))) }
 	ends := func(int) Exit {
@@ -221,7 +226,7 @@ func FuzzDecide(f *testing.F) {
 	f.Add(int64(-1<<62), int64(1<<62), int64(1), []byte{200, 1, 2, 255, 4, 5, 6, 7, 8, 9, 0, 0})
 	f.Fuzz(func(t *testing.T, clock, reset, ended int64, raw []byte) {
 		p := Default()
-		classes := []Class{Crash, Hung, Resource, Overload, UsageLimit, InvalidResume, CouldNotStart, Auth, UserStop, "new"}
+		classes := append([]Class{"new"}, allClasses...)
 		now := noon.Add(time.Duration(clock))
 		var h History
 		for ; len(raw) >= 4; raw = raw[4:] {

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
 const (
@@ -82,7 +82,7 @@ func (c *Reporter) note(at time.Time, e contract.Event) {
 	c.mu.Unlock()
 	switch b := e.Body.(type) {
 	case contract.Done:
-		if b.Reason == string(bridge.CatCrash) {
+		if b.Reason == string(restart.Crash) {
 			c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
 		}
 	}
