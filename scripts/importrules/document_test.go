@@ -88,6 +88,37 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestChangesBeginWhereIsSaid: the table of what to change where names files by the rule
+// that stands above it.
+func TestChangesBeginWhereIsSaid(t *testing.T) {
+	root := filepath.Join("..", "..")
+	_, table, found := strings.Cut(read(t, filepath.Join(root, "ARCHITECTURE.md")), "\n## Where to change what\n")
+	table, _, closed := strings.Cut(table, "\n## ")
+	if !found || !closed {
+		t.Fatal("ARCHITECTURE.md has no table of changes")
+	}
+	rooms := []string{"supervisor", "tui", filepath.Join("cmd", "arbiter", "internal"), ""}
+	names := regexp.MustCompile("`([a-z_/]+\\.go)`").FindAllStringSubmatch(table, -1)
+	if len(names) < 60 {
+		t.Errorf("%d files are named", len(names))
+	}
+	for _, m := range names {
+		places := rooms
+		if !strings.Contains(m[1], "/") {
+			places = rooms[:1]
+		}
+		var there []string
+		for _, room := range places {
+			if _, err := os.Stat(filepath.Join(root, room, m[1])); err == nil {
+				there = append(there, filepath.Join(room, m[1]))
+			}
+		}
+		if len(there) != 1 {
+			t.Errorf("the table names %s, which is %v", m[1], there)
+		}
+	}
+}
+
 // declared collects what a file declares.
 func declared(t *testing.T, path string, text []byte, names map[string]bool) {
 	t.Helper()
