@@ -68,7 +68,9 @@ func TestStartFailures(t *testing.T) {
 	} {
 		t.Run(test.mode, func(t *testing.T) {
 			s := prepare(t, fakeSpec(t, test.mode), nil)
-			s.cfg.StartTimeoutMS = 500
+			if test.mode == fakeSilent {
+				s.cfg.StartTimeoutMS = 500
+			}
 			err := s.try()
 			rpc, ok := errors.AsType[*bridge.RPCError](err)
 			if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != test.want || !strings.Contains(rpc.Message+rpc.Stderr, test.says) {
@@ -115,9 +117,7 @@ func TestRefusedControl(t *testing.T) {
 }
 
 func TestUnansweredControl(t *testing.T) {
-	s := prepare(t, fakeSpec(t, fakeMute), nil)
-	s.cfg.StartTimeoutMS = 300 // the window is asked for within it, and is not worth a failure
-	s.launch()
+	s := fake(t, fakeMute) // which is asked for its window, too, and not waited for
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := s.agent.Interrupt(ctx); errCode(err) != bridge.CodeTimeout {
