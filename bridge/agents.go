@@ -124,6 +124,9 @@ func (r *registry) stopAll(grace, hard time.Duration) ShutdownResult {
 		left = <-killed
 	}
 	swept += r.sweep(run)
+	if len(checks) > 0 { // the sweep has ended what they waited for
+		checks = r.others.wait(max(endFlush, grace+hard-time.Since(begun)))
+	}
 	result := ShutdownResult{Stopped: len(all) - len(left), Swept: swept}
 	for _, inc := range left {
 		result.Unstopped = append(result.Unstopped, inc.ref.String())

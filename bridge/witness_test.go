@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -207,6 +208,32 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCheckThatTheSweepEnds: what its processes keep from ending is not named as still
+// there when the sweep has ended them.
+func TestCheckThatTheSweepEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var once sync.Once
+		swept := make(chan struct{})
+		w := &fakeWitness{check: func(context.Context, string, CheckParams) (CheckResult, error) {
+			<-swept
+			time.Sleep(50 * time.Millisecond)
+			return CheckResult{}, nil
+		}}
+		r := witnessRig(t, w)
+		r.l.sweep = func(string) int {
+			once.Do(func() { close(swept) })
+			return 1
+		}
+		go r.Check(r.ctx, oneCheck)
+		synctest.Wait()
+		r.Close()
+		if err := <-r.served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		r.stop()
+	})
 }
 
 func TestCheckThatDoesNotEndIsNamed(t *testing.T) {

@@ -214,9 +214,10 @@ func starved(args []string) {
 // spareThreads has the runtime make threads it will find idle later: it dies where
 // it needs one and gets none.
 func spareThreads() {
+	const threads = 32
 	var ready, done sync.WaitGroup
-	for range 32 {
-		ready.Add(1)
+	ready.Add(threads)
+	for range threads {
 		done.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
