@@ -98,6 +98,45 @@ func TestParallel(t *testing.T) {
 	}
 }
 
+// TestAnotherTask: a built-in scenario that is played says so, instead of summoning
+// without end.
+func TestAnotherTask(t *testing.T) {
+	for _, p := range players(t) {
+		for _, scenario := range []string{"small-job", "dialogue", "parallel", "generations"} {
+			t.Run(p.name+"/"+scenario, func(t *testing.T) {
+				if scenario != "small-job" {
+					p.long(t)
+				}
+				t.Parallel()
+				s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", scenario, "--task", "One")...)
+				s.finish(contract.ExitComplete)
+				n := s.again("--json", "--no-input", "--resume", "--task", "Another")
+				if r := n.finish(contract.ExitNeedsInput); !strings.Contains(r.Summary, "one task in its script") || r.Session != s.run() {
+					t.Errorf("result %+v", r)
+				}
+				if slices.ContainsFunc(collect[contract.Spawn](n), func(b contract.Spawn) bool { return !b.Resumed }) {
+					t.Errorf("somebody was summoned for it\n%s", n.dump())
+				}
+			})
+		}
+	}
+}
+
+// TestNoThreadHolds: work that is denied whoever tries it comes before a human, and not to
+// the limit of the run.
+func TestNoThreadHolds(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--no-input", "--deny", "Write", "--task", "Weave")...)
+			if r := s.finish(contract.ExitNeedsInput); r.Iterations > 12 || !strings.Contains(r.Summary, "denied") {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+}
+
 // TestMessageOnStdin is the pipe of the contract: no --task, the first message is it.
 func TestMessageOnStdin(t *testing.T) {
 	for _, p := range players(t) {

@@ -150,7 +150,7 @@ func (s *script) anotherTask(run string) {
 		s.t.Errorf("session %+v", e)
 	}
 	await[contract.Message](n, "the task", func(_ string, b contract.Message) bool { return b.Kind == "task" && b.Text == "Another" })
-	n.offScript = true // the scenario knows no other task
+	await[contract.Question](n, "that the script is played", nil)
 	n.send(contract.Cancel{})
 	n.finish(contract.ExitFailed)
 }
