@@ -49,7 +49,7 @@ func start(cmd *exec.Cmd, mark Mark, monitored bool) (*Child, error) {
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = waitDelay
 	}
-	if err := children.start(cmd); err != nil {
+	if err := children.start(cmd, monitored); err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	c := &Child{cmd: cmd, mark: mark, done: make(chan struct{}), monitored: monitored}
@@ -159,24 +159,47 @@ type procKey struct {
 // goroutine. A start holds the lock, so that the reaper never sees a child
 // which is not registered yet.
 type registry struct {
-	mu   sync.Mutex
-	pids map[int]bool
+	mu     sync.Mutex
+	pids   map[int]bool
+	tether *tether // nil while there are no children
 }
 
 var children = registry{pids: map[int]bool{}}
 
-func (r *registry) start(cmd *exec.Cmd) error {
+func (r *registry) start(cmd *exec.Cmd, monitored bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := cmd.Start(); err != nil {
+	defer r.slip()
+	if err := r.begin(cmd, monitored); err != nil {
 		return err
 	}
 	r.pids[cmd.Process.Pid] = true
 	return nil
 }
 
+// begin starts cmd on the tether, but for one that only waits: it must not end before the
+// one it confines.
+func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
+	if monitored {
+		return cmd.Start()
+	}
+	if r.tether == nil {
+		r.tether = newTether()
+	}
+	return r.tether.start(cmd)
+}
+
 func (r *registry) forget(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pids, pid)
+	r.slip()
+}
+
+// slip ends the tether when nobody is on it.
+func (r *registry) slip() {
+	if len(r.pids) == 0 && r.tether != nil {
+		r.tether.end()
+		r.tether = nil
+	}
 }

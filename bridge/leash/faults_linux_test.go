@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -29,8 +30,10 @@ func init() {
 }
 
 // tree is a process, below it one that ends at once, below that a tree one less
-// deep, in a session of its own: each of the pipes is held by all.
+// deep, in a session of its own: each of the pipes is held by all. All are deaf to being
+// asked, as they are when the leash is killed.
 func tree(args []string) {
+	signal.Ignore(syscall.SIGTERM)
 	depth, _ := strconv.Atoi(args[0])
 	if depth == 0 {
 		fmt.Println("up", os.Getpid())
@@ -200,8 +203,11 @@ func starved(args []string) {
 		if n := len(children.pids); n != 0 {
 			return fmt.Errorf("%d children are registered", n)
 		}
-		if f, g := openFiles(), runtime.NumGoroutine(); f > files || g > goroutines {
-			return fmt.Errorf("%d files and %d goroutines, before there were %d and %d", f, g, files, goroutines)
+		if err := until("the goroutine that starts has ended", func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
+			return err
+		}
+		if f := openFiles(); f > files {
+			return fmt.Errorf("%d files, before there were %d", f, files)
 		}
 		c, err := start()
 		if err != nil {

@@ -75,6 +75,13 @@ func role(name string, args []string) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			_ = cmd.Start()
 		}
+	case "leash": // holds one that reads nothing, and would not notice its end
+		cmd := exec.Command(os.Args[0], roleArg, "sleeper")
+		cmd.Env, cmd.Stdout = []string{"HIDDEN=1"}, os.Stdout // it says when it stands
+		if _, err := Start(cmd, Mark{}); err != nil {
+			fmt.Println("failed", err)
+		}
+		hang()
 	case "litter": // leaves a dead orphan
 		below("nothing", &syscall.SysProcAttr{Setsid: true}, nil)
 	}
@@ -175,6 +182,19 @@ func gone(t *testing.T, pid int) {
 func alive(pid int) bool {
 	p, err := readProc(pid)
 	return err == nil && !p.zombie()
+}
+
+// TestEndsWithTheLeash: whatever ends the leash, its children are asked to end, though
+// nobody is left to look for them and they bear no mark.
+func TestEndsWithTheLeash(t *testing.T) {
+	c, child, _ := begin(t, "leash", Mark{Run: t.Name()})
+	if child == c.PID() || !alive(child) {
+		t.Fatalf("the child is %d, its leash %d", child, c.PID())
+	}
+	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, child)
 }
 
 func TestSignalReachesTheGroup(t *testing.T) {
