@@ -116,9 +116,9 @@ func (st *step) outputLost(f OutputLost) {
 }
 
 func (st *step) signalled(f Signalled) {
-	exit := contract.ExitInterrupted
-	if f.Signal == "TERM" {
-		exit = contract.ExitTerminated
+	exit := contract.ExitTerminated // HUP, too: somebody else has ended it
+	if f.Signal == "INT" {
+		exit = contract.ExitInterrupted
 	}
 	st.end(contract.StatusCancelled, "stopped by SIG"+f.Signal, exit, machine.Cancel, machine.Cancelled)
 	if f.Fast {

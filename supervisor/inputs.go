@@ -66,7 +66,7 @@ type (
 	InputEnded struct{}
 	// Signalled is a signal to this process. Fast is the second one.
 	Signalled struct {
-		Signal string // INT, TERM
+		Signal string // INT, TERM, HUP
 		Fast   bool
 	}
 	// Happened is an event of an agent.

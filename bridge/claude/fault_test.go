@@ -125,6 +125,21 @@ func TestUnansweredControl(t *testing.T) {
 	}
 }
 
+// TestWritesLost: a session whose transcript has gaps is not resumed as if it were whole
+// without a word; what else the CLI could not write is its own affair.
+func TestWritesLost(t *testing.T) {
+	s := fake(t, fakeGood)
+	s.turn(fakeTurn + `out {"type":"system","subtype":"session_writes_lost","error_code":"EDQUOT","lost":["global_config"]}
+out {"type":"system","subtype":"session_writes_lost","error_code":"ENOSPC","lost":["transcript"],"transcript_session_ids":["s"]}
+`)
+	await(s.host, 1, func(e bridge.Error) bool {
+		return e.Category == bridge.CatResume && strings.Contains(e.Message, "ENOSPC") && strings.Contains(e.Message, "missing")
+	})
+	if n := of[bridge.Error](s.host); len(n) != 1 || len(of[bridge.Notice](s.host)) > 0 {
+		t.Errorf("errors %+v, notices %+v", n, of[bridge.Notice](s.host))
+	}
+}
+
 func TestDeathInMidTurn(t *testing.T) {
 	s := fake(t, fakeGood)
 	id := s.send(fakeStarted + `out {"type":"system","subtype":"task_started","tool_use_id":"t1","task_type":"local_agent","description":"dig"}

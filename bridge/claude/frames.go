@@ -96,6 +96,11 @@ type (
 		Status   string
 		ResetsAt int64
 	}
+	// writesLost says, as the CLI ends, that a full disk or quota kept it from writing.
+	writesLost struct {
+		Why  string // ENOSPC, EDQUOT
+		Lost []string
+	}
 	// quiet frames are known and need nothing done.
 	quiet struct{}
 	// Unknown is what this version does not know, or cannot read (Err).
@@ -130,6 +135,7 @@ func (taskEnded) isFrame()       {}
 func (compactBoundary) isFrame() {}
 func (compactFailed) isFrame()   {}
 func (rateLimitEvent) isFrame()  {}
+func (writesLost) isFrame()      {}
 func (quiet) isFrame()           {}
 func (Unknown) isFrame()         {}
 
@@ -229,6 +235,8 @@ func decodeSystem(subtype string, r *fieldReader) frame {
 			return compactFailed{Reason: r.str("compact_error")}
 		}
 		return quiet{}
+	case "session_writes_lost":
+		return writesLost{Why: r.str("error_code"), Lost: r.strings("lost")}
 	case "session_state_changed":
 		return stateFrame{State: r.str("state")}
 	case "task_updated", "background_tasks_changed", "informational",

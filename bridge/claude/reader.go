@@ -146,6 +146,10 @@ func (r *reader) handle(f frame) {
 		if r.trouble.rejected {
 			r.trouble.resetsAt = unixSeconds(f.ResetsAt)
 		}
+	case writesLost:
+		if slices.Contains(f.Lost, "transcript") { // its own settings are nobody's work
+			a.emit(bridge.Error{Category: bridge.CatResume, Message: fmt.Sprintf("the CLI could not write all of its transcript (%s): when this session is resumed, part of the conversation may be missing", cut(f.Why, 40))})
+		}
 	case quiet, initFrame:
 	case Unknown:
 		r.unknown(f)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -283,14 +285,14 @@ func TestSignals(t *testing.T) {
 	for sig, want := range map[syscall.Signal]contract.Exit{
 		syscall.SIGINT: contract.ExitInterrupted, syscall.SIGTERM: contract.ExitTerminated, syscall.SIGHUP: contract.ExitTerminated,
 	} {
-		t.Run(sig.String(), func(t *testing.T) {
+		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			t.Parallel()
 			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)
 			if err := s.cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			if r := s.finish(want); r.Status != contract.StatusCancelled {
+			if r := s.finish(want); r.Status != contract.StatusCancelled || r.Summary != "stopped by "+unix.SignalName(sig) {
 				t.Errorf("result %+v", r)
 			}
 		})

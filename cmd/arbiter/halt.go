@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // halts is how long a running arbiter may take to stop everything.
@@ -49,6 +50,7 @@ func (e env) halt(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
+	defer e.tellStrays(store.Store) // after what is alive
 	var list []journal.Info
 	if c.Bool("all") {
 		all, err := store.List()
@@ -130,7 +132,7 @@ func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
 	if err != nil {
 		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: %v", short(info.Run), err)}
 	}
-	fmt.Fprintf(e.stderr, "%d processes were killed. No agent of run %s is alive.\n", killed, short(info.Run))
+	fmt.Fprintf(e.stderr, "Killed: %s. No agent of run %s is alive.\n", words.Count(killed, "process"), short(info.Run))
 	return nil
 }
 

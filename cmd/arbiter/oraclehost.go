@@ -248,7 +248,7 @@ func (h *host) nothing() tui.Outcome {
 	switch {
 	case h.signal == "INT":
 		return tui.Outcome{Exit: contract.ExitInterrupted}
-	case h.signal == "TERM":
+	case h.signal != "":
 		return tui.Outcome{Exit: contract.ExitTerminated}
 	case h.refused != nil:
 		return tui.Outcome{Exit: h.refused.code, Text: h.refused.text}

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // lockPatience is how long a run is waited for whose last bridge is still ending its
@@ -86,7 +87,7 @@ func (r *runtimeRun) reopenBook() error {
 	if errors.As(err, &held) && held.Gone {
 		// Its arbiter is dead, and its bridge has outlived the time it has to end.
 		if n := leash.Sweep(run, ""); n > 0 {
-			r.tellOf("%d processes that still held the run were ended", n)
+			r.tellOf("ended what still held the run: %s", words.Count(n, "process"))
 		}
 		book, recovery, err = r.store.Open(run, lockPatience, r.bookOptions())
 	}
@@ -107,7 +108,7 @@ func (r *runtimeRun) reopenBook() error {
 	// Until a moment ago the last bridge may have held the run, so that it was spared
 	// when the strays of dead runs were ended.
 	if n := leash.Sweep(run, ""); n > 0 {
-		r.tellOf("%d processes that the last life had left behind were ended", n)
+		r.tellOf("ended what the last life had left behind: %s", words.Count(n, "process"))
 	}
 	for _, d := range recovery.Damage {
 		if d.Unsealed {

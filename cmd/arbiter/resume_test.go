@@ -207,33 +207,52 @@ func contractLinesOf(out string) ([]contract.Line, error) {
 }
 
 // TestStrays: arbiter and bridge die in one moment, and no PID namespace is there to
-// take the agents along. The next start ends them, and says how many.
+// take the agents along. The next start ends what has daemonised itself, and says how
+// much; so do a halt, and the removal of the run, after which nobody could.
 func TestStrays(t *testing.T) {
-	s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=orphan", "--json", "--pid-namespace", "never", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
-	run := s.run()
-	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-	if !ok {
-		t.Skip("no /proc here")
+	const one = "ended what 1 earlier run had left behind: 1 process"
+	for name, clear := range map[string]func(t *testing.T, s *script, run string){
+		"resume": func(t *testing.T, s *script, _ string) {
+			n := s.again("--json", "--resume")
+			await[contract.Notice](n, "the count", func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, one) })
+			n.send(contract.Say{Text: "Call it nameless."})
+			n.finish(contract.ExitComplete)
+		},
+		"halt": func(t *testing.T, s *script, run string) {
+			if _, stderr := s.output(0, "halt", "--all"); !strings.Contains(stderr, one) {
+				t.Errorf("halt: %s", stderr)
+			}
+			awaitGone(t, run)
+		},
+		"removal": func(t *testing.T, s *script, run string) {
+			if _, stderr := s.output(0, "sessions", "rm", run); !strings.Contains(stderr, one) {
+				t.Errorf("sessions rm: %s", stderr)
+			}
+			awaitGone(t, run)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=orphan", "--json", "--pid-namespace", "never", "--scenario", "dialogue", "--task", "Name it")
+			await[contract.Question](s, "a question", nil)
+			run := s.run()
+			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+			if !ok {
+				t.Skip("no /proc here")
+			}
+			agent := agentPID(t, run, "arbiter.1")
+			if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP); err != nil { // so that it does not start another bridge
+				t.Fatal(err)
+			}
+			for _, p := range []int{pid, s.cmd.Process.Pid, agent} {
+				if err := syscall.Kill(p, syscall.SIGKILL); err != nil && err != syscall.ESRCH { // the agent was asked to end by then
+					t.Fatal(err)
+				}
+			}
+			s.gone()
+			awaitSurvivors(t, run, 1) // what the agent had daemonised
+			clear(t, s, run)
+		})
 	}
-	agent := agentPID(t, run, "arbiter.1")
-	if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP); err != nil { // so that it does not start another bridge
-		t.Fatal(err)
-	}
-	for _, p := range []int{pid, s.cmd.Process.Pid, agent} {
-		if err := syscall.Kill(p, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.gone()
-	awaitSurvivors(t, run, 1) // what the agent had daemonised
-	n := s.again("--json", "--resume")
-	notice := await[contract.Notice](n, "the count", func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, "left behind") })
-	if !strings.Contains(notice.Text, "1 processes") {
-		t.Errorf("notice %q", notice.Text)
-	}
-	n.send(contract.Say{Text: "Call it nameless."})
-	n.finish(contract.ExitComplete)
 }
 
 // TestOneAtATime: a run and a directory belong to one arbiter; a second is told whose.

@@ -129,25 +129,16 @@ func (r *runtimeRun) openStore() error {
 	if r.store, err = journal.OpenStore(r.choices.StateDir); err != nil {
 		return environmentf("state directory: %v", err)
 	}
-	list, err := r.store.List()
+	told, err := endStrays(r.store)
 	if err != nil {
-		return environmentf("state directory: %v", err)
-	}
-	free := map[string]bool{}
-	for _, info := range list {
-		free[info.Run] = !info.Live
-	}
-	total, runs := 0, 0
-	for _, n := range leash.SweepStrays(func(run string) bool { return free[run] }) {
-		total += n
-		runs++
+		return err
 	}
 	if _, err := r.store.Prune(kept); err != nil {
 		r.tellOf("old runs could not be removed: %v", err)
 	}
 	r.tidy()
-	if total > 0 {
-		r.tellOf("%d processes that %d earlier runs had left behind were ended", total, runs)
+	if told != "" {
+		r.tellOf("%s", told)
 	}
 	return nil
 }

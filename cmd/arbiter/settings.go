@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // maxTask bounds a task or requirements file, in bytes. The CLI takes more, but
@@ -208,11 +209,15 @@ func readTask(c *cli.Context) (string, error) {
 	}
 	switch {
 	case len(task) > maxTask:
-		return "", usagef("the task has %d bytes, at most %d: put it into files of the workspace and name them", len(task), maxTask)
+		return "", tooLong("the task", int64(len(task)))
 	case !utf8.ValidString(task) || strings.ContainsRune(task, 0):
 		return "", usagef("%s: the task is not UTF-8 text", from)
 	}
 	return task, nil
+}
+
+func tooLong(what string, size int64) *exitError {
+	return usagef("%s has %s bytes, and a task at most %s: put it into files of the workspace and name them", what, words.Number(size), words.Number(maxTask))
 }
 
 func readRequirements(path string) (string, error) {
@@ -229,8 +234,11 @@ func readRequirements(path string) (string, error) {
 	}
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxTask+1))
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", usagef("requirements: %v", err)
+	case len(raw) > maxTask:
+		return "", tooLong(path, max(info.Size(), maxTask+1))
 	}
 	text := strings.TrimSpace(string(raw))
 	if text == "" {

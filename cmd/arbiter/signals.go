@@ -11,8 +11,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// heedSignals hands signals on, by the name of what is asked for (INT, TERM) and their
-// number: the first asks for an orderly end, the second for a fast one, the third does
+// names of the signals that end a run.
+var names = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
+
+// heedSignals hands signals on, by their names (INT, TERM, HUP) and their number: the first asks for an orderly end, the second for a fast one, the third does
 // not ask. One that heed says was meant for somebody else does not count. QUIT, which is
 // Ctrl+\ in a terminal that is not ours at the moment, halts; halt does not block.
 // Without one it does what it does. Last, if any, is called before the end at the third.
@@ -40,10 +42,7 @@ func heedSignals(heed func(name string, n int) bool, halt, last func()) (stop fu
 					halt()
 					continue
 				}
-				name := "INT"
-				if sig != syscall.SIGINT {
-					name = "TERM"
-				}
+				name := names[sig]
 				if n > 2 {
 					// The bridge outlives us by the two seconds it needs to stop and
 					// sweep everything it started.

@@ -22,6 +22,9 @@ func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
+	if strings.HasSuffix(thing, "s") {
+		thing += "e"
+	}
 	return Number(n) + " " + thing + "s"
 }
 
