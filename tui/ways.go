@@ -159,7 +159,7 @@ func (d *desk) wayCandidates() []composer.Candidate {
 	return list
 }
 
-// askEnd asks before the run is ended for good.
+// askEnd asks before the run is ended.
 func (d *desk) askEnd(title string, do func()) bool {
 	return d.grave(title, "Every agent is stopped in the midst of what it does, with all that its tools have started. What is in the files stays; what was left half-done is said at the end.", "End it", do)
 }

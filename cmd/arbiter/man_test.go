@@ -132,6 +132,9 @@ func TestChoicesAreTaken(t *testing.T) {
 // TestManualPage: it has every command and flag, and those who set it have nothing to say.
 func TestManualPage(t *testing.T) {
 	page := printed(t, "man")
+	if i := strings.IndexFunc(page, func(r rune) bool { return r >= utf8.RuneSelf }); i >= 0 {
+		t.Errorf("not ASCII, which groff by itself needs: %.40q", page[i:])
+	}
 	plain := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`, `\fB`, "", `\fR`, "").Replace(page)
 	for _, c := range manual.All(env{}.app()) {
 		if len(c.Path) > 1 && !strings.Contains(plain, ".SS \""+c.Name()+"\"\n") {

@@ -166,7 +166,7 @@ var table = []Binding{
 	{Normal, []string{"T"}, Retry, "have the last agent try again"},
 	{Normal, []string{"c"}, WayOut, "choose one of the ways out of the trouble at hand"},
 	{Normal, []string{"R"}, Reset, "reset: release the Orchestrators, empty the plan (asks)"},
-	{Normal, []string{"Q"}, CancelRun, "cancel: end the run for good (asks)"},
+	{Normal, []string{"Q"}, CancelRun, "cancel: end the run (asks)"},
 	{Normal, []string{"?"}, OpenHelp, "help for this screen"},
 	{Normal, []string{"q"}, Leave, "leave (asks while work goes on)"},
 

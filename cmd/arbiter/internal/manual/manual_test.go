@@ -226,7 +226,7 @@ func TestRoff(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if got := escape(".x'y"); got != `\&.x\(aqy` {
+	if got := escape(".x'y…"); got != `\&.x\(aqy\[u2026]` {
 		t.Error(got)
 	}
 }

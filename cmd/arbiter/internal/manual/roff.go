@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 )
@@ -118,12 +119,20 @@ func (r *roff) text(s string) {
 	}
 }
 
-// escape makes text of anything: a hyphen that can be copied, and no request at the
-// beginning of a line.
+// escape makes text of anything: a hyphen that can be copied, no request at the beginning
+// of a line, and nothing but ASCII, for groff by itself does not expect UTF-8.
 func escape(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", "\\(ga", "^", `\(ha`, "~", `\(ti`).Replace(s)
 	if strings.HasPrefix(s, ".") {
 		s = `\&` + s
 	}
-	return s
+	var b strings.Builder
+	for _, c := range s {
+		if c < utf8.RuneSelf {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, `\[u%04X]`, c) // groff(7), mandoc_char(7)
+		}
+	}
+	return b.String()
 }
