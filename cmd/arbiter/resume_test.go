@@ -255,6 +255,29 @@ func TestStrays(t *testing.T) {
 	}
 }
 
+// TestBothKilledAtWork: an agent at work ends with arbiter and bridge, and so does its tool,
+// though no PID namespace takes them along and no other run begins.
+func TestBothKilledAtWork(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			b := atWork(t, p, "--pid-namespace", "never")
+			bridge, ok := childNamed(b.cmd.Process.Pid, "bridge")
+			if !ok {
+				t.Fatal("no bridge")
+			}
+			b.mustSignal(syscall.SIGSTOP) // so that it does not start another bridge
+			for _, pid := range []int{bridge, b.cmd.Process.Pid} {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.gone()
+			b.awaitStill(patience)
+		})
+	}
+}
+
 // TestOneAtATime: a run and a directory belong to one arbiter; a second is told whose.
 func TestOneAtATime(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
