@@ -50,7 +50,7 @@ func (e env) audit(c *cli.Context) error {
 		return environmentf("audit run %s: %v", short(info.Run), err)
 	}
 	if tampered != nil {
-		return tamperedf(tampered)
+		return tamperedf(tampered, store.root)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func brokenf(err error) error {
 }
 
 // tamperedf says what to do about a journal that somebody else has changed.
-func tamperedf(t *journal.TamperedError) error {
-	return environmentf("run %s: %v; what is before it is good: arbiter logs %s --audit shows it, and --resume --session %s --accept-prefix goes on from there (nothing is deleted)",
-		short(t.Run), t, short(t.Run), short(t.Run))
+func tamperedf(t *journal.TamperedError, state string) error {
+	return environmentf("run %s: %v; what is before it is good: arbiter logs %s --audit%s shows it, and %s --accept-prefix goes on from there (nothing is deleted)",
+		short(t.Run), t, short(t.Run), stateForCommand(state), resumeLine("", t.Run, state))
 }

@@ -218,6 +218,16 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	if f := e.find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+short(run) {
 		t.Errorf("%+v", f)
 	}
+	// Where nothing but a flag leads there, what to type has it, too.
+	p := prepare(t, nil, "doctor", "--json", "--no-trial", "--claude", "./none", "--state-dir", state)
+	out, _ := p.cmd.Output()
+	var named examination
+	if err := json.Unmarshal(out, &named.Report); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if f := named.find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+short(run)+" --state-dir "+state {
+		t.Errorf("%+v", f)
+	}
 	// Beside them may be those of others, in /tmp.
 	if f := e.find(t, doctor.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 || !strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
 		t.Errorf("%+v", f)

@@ -15,6 +15,9 @@ import (
 // leftovers looks for what is left of runs that are over.
 func (l *look) leftovers(state doctor.Place) (o doctor.Leftovers) {
 	used := doctor.WorkingDirs()
+	if dir := l.choices.StateDir; dir != "" {
+		o.Named, o.NamedToResume = stateForCommand(dir), stateForResume(dir)
+	}
 	if dir := l.choices.StateDir; dir == "" || !state.Exists && dir == state.Path {
 		if dir == "" {
 			o.Problem = "the state directory cannot be used"

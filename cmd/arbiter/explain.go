@@ -86,7 +86,7 @@ func (e env) explain(c *cli.Context) error {
 		}
 	}
 	if len(found) == 0 {
-		return usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s lists them)", short(info.Run), c.Int("number"), len(list), short(info.Run))
+		return usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s%s lists them)", short(info.Run), c.Int("number"), len(list), short(info.Run), stateForCommand(store.root))
 	}
 	if c.Bool("json") {
 		found = found[len(found)-1:] // an earlier one only says why somebody else had to

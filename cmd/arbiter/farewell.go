@@ -94,6 +94,6 @@ func (e env) farewell(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	}
 	fmt.Fprintln(e.stderr, string(raw))
 	if s.Reached() {
-		fmt.Fprintf(e.stderr, "To take it up again: arbiter %s--resume --session %s\n", r.choices.faceFlag(), short(r.choices.Options.Run))
+		fmt.Fprintln(e.stderr, "To take it up again: "+resumeLine(r.choices.faceFlag(), r.choices.Options.Run, r.choices.StateDir))
 	}
 }

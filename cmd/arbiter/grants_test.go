@@ -43,7 +43,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		}
 		return out.String()
 	}
-	try(contract.ExitComplete, "in run d4a65516 (arbiter logs d4a65516 --audit")
+	try(contract.ExitComplete, "in run d4a65516 (arbiter logs d4a65516 --audit --state-dir "+state+" tells")
 	var r grantsReport
 	if err := json.Unmarshal([]byte(try(contract.ExitComplete, "", "ls", "--json")), &r); err != nil || len(r.Grants) != 3 || r.Grants[2].Action != action {
 		t.Errorf("%v, %+v", err, r)

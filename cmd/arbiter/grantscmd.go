@@ -85,6 +85,10 @@ func (e env) listGrants(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
+	state, err := statePath(c.String("state-dir"))
+	if err != nil {
+		return err
+	}
 	kept, problems, err := store.Load()
 	if err != nil {
 		return environmentf("%v", err)
@@ -103,7 +107,7 @@ func (e env) listGrants(c *cli.Context) error {
 		}
 		fmt.Fprintln(e.stdout, escaped(string(raw)))
 	} else {
-		e.tellGrants(r)
+		e.tellGrants(r, stateForCommand(state))
 	}
 	if len(problems) > 0 {
 		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("%d entries of %s are not believed (arbiter grants rm --all removes them with the rest)", len(problems), store.Path())}
@@ -111,10 +115,11 @@ func (e env) listGrants(c *cli.Context) error {
 	return nil
 }
 
-func (e env) tellGrants(r grantsReport) {
+// tellGrants lists them; named leads a command to their state directory.
+func (e env) tellGrants(r grantsReport, named string) {
 	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
-		fmt.Fprintf(e.stdout, "%3d  %s\n     since %s%s\n", g.Number, g.text(), g.At.Local().Format("2006-01-02 15:04"), g.origin())
+		fmt.Fprintf(e.stdout, "%3d  %s\n     since %s%s\n", g.Number, g.text(), g.At.Local().Format("2006-01-02 15:04"), g.origin(named))
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(e.stdout, "  ✗  "+sanitize.Line(p, 400))
@@ -132,12 +137,12 @@ func (g grantLine) text() string {
 }
 
 // origin names the run whose audit tells more.
-func (g grantLine) origin() string {
+func (g grantLine) origin(named string) string {
 	if g.Run == "" {
 		return ""
 	}
 	run := sanitize.Line(short(g.Run), 40)
-	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit tells what was asked)", run)
+	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s tells what was asked)", run, sanitize.Line(named, 0))
 }
 
 func (e env) removeGrants(c *cli.Context) error {

@@ -97,7 +97,7 @@ func init() { // not at once: help leads back to it
 		"allow": permit,
 		"deny":  permit,
 		"attach": played(func(l *life, c composer.Command) string {
-			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " + short(l.ID())
+			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " + short(l.ID()) + stateForCommand(l.run.choices.StateDir)
 		}),
 	}
 }

@@ -83,7 +83,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 	e.tellDamage(recovery)
 	for _, n := range only {
 		if !slices.ContainsFunc(list, func(r rulings.Ruling) bool { return r.Number == n }) {
-			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s lists them)", short(info.Run), n, short(info.Run))
+			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)", short(info.Run), n, short(info.Run), stateForCommand(store.root))
 		}
 	}
 	ctx, stop := interruptible(c.Context, false)
@@ -119,7 +119,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 		return err
 	}
 	// A test that tests nothing has not passed.
-	return usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide --explain %s lists them)", short(info.Run), t.Skipped, short(info.Run))
+	return usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide --explain %s%s lists them)", short(info.Run), t.Skipped, short(info.Run), stateForCommand(store.root))
 }
 
 // judge compares and counts.

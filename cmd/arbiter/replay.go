@@ -37,7 +37,7 @@ func (e env) replay(c *cli.Context) error {
 	recovery, err := store.Read(info.Run, p.take)
 	var tampered *journal.TamperedError
 	if errors.As(err, &tampered) {
-		return tamperedf(tampered)
+		return tamperedf(tampered, store.root)
 	}
 	if err != nil {
 		return environmentf("replay run %s: %v", short(info.Run), err)

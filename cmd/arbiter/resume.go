@@ -95,7 +95,7 @@ func (r *runtimeRun) reopenBook() error {
 	var tampered *journal.TamperedError
 	switch {
 	case errors.As(err, &tampered):
-		return tamperedf(tampered)
+		return tamperedf(tampered, r.choices.StateDir)
 	case errors.As(err, &held):
 		return usagef("run %s is being played by process %d: end that first", short(run), held.PID)
 	case errors.As(err, &version):

@@ -106,11 +106,11 @@ func (e env) showSession(c *cli.Context) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.stdout).Encode(r)
 	}
-	e.printSession(r)
+	e.printSession(r, store.root)
 	return nil
 }
 
-func (e env) printSession(r sessionReport) {
+func (e env) printSession(r sessionReport, state string) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
@@ -141,6 +141,7 @@ func (e env) printSession(r sessionReport) {
 	}
 	line("log", "%s", r.Log)
 	if r.Resumable {
-		line("", "To take it up again: arbiter --json --resume --session %s", short(r.Run))
+		// Not cut: half a line cannot be typed.
+		fmt.Fprintf(e.stdout, "%-10s To take it up again: %s\n", "", sanitize.Line(resumeLine("--json ", r.Run, state), 0))
 	}
 }

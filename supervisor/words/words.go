@@ -1,5 +1,6 @@
-// Package words says numbers as people read them, and what a word was meant to be. It is
-// a leaf: the supervisor, the faces and the commands say the same in the same way.
+// Package words says numbers as people read them, texts as a shell does, and what a word
+// was meant to be. It is a leaf: the supervisor, the faces and the commands say the same in
+// the same way.
 package words
 
 import (

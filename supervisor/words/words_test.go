@@ -27,3 +27,11 @@ func TestSlips(t *testing.T) {
 		}
 	}
 }
+
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a;b": "'a;b'"} {
+		if got := Quote(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

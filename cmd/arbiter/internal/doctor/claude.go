@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // npmInstall puts a Claude Code onto PATH.
@@ -13,10 +15,10 @@ func checkClaude(s Surroundings) []Finding {
 	c := s.Claude
 	switch {
 	case c.Missing && c.Named != "" && len(c.Elsewhere) > 0:
-		l.add("claude", Fail, c.Problem, "export ARBITER_CLAUDE="+quote(c.Elsewhere[0]))
+		l.add("claude", Fail, c.Problem, "export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
 		return l.all
 	case c.Missing && len(c.Elsewhere) > 0:
-		l.add("claude", Fail, "it is not on PATH, but lies in "+c.Elsewhere[0], "export ARBITER_CLAUDE="+quote(c.Elsewhere[0]))
+		l.add("claude", Fail, "it is not on PATH, but lies in "+c.Elsewhere[0], "export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
 		return l.all
 	case c.Missing:
 		l.add("claude", Fail, c.Problem, npmInstall)
@@ -45,7 +47,7 @@ func (l *list) login(s Surroundings) {
 	in := s.Login
 	name := "claude"
 	if s.Claude.Named != "" {
-		name = quote(s.Claude.Path)
+		name = words.Quote(s.Claude.Path)
 	}
 	switch {
 	case !in.Asked:
@@ -64,21 +66,10 @@ func (l *list) login(s Surroundings) {
 	}
 }
 
-// quote makes a word of a shell's of any text.
-func quote(text string) string {
-	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%,=", r))
-	})
-	if plain {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-func quoted(words []string) string {
+func quoted(paths []string) string {
 	var list []string
-	for _, w := range words {
-		list = append(list, quote(w))
+	for _, w := range paths {
+		list = append(list, words.Quote(w))
 	}
 	return strings.Join(list, " ")
 }

@@ -182,14 +182,22 @@ func env(entries ...string) func(*Surroundings) {
 	}
 }
 
-// TestManyInterruptedRuns: the first are told, the rest are counted.
+// TestManyInterruptedRuns: the first are told, the rest are counted; what to type leads to them.
 func TestManyInterruptedRuns(t *testing.T) {
 	s := healthy()
-	s.Leftovers.Resumable = []Run{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}}
+	s.Leftovers.Resumable, s.Leftovers.Damaged = []Run{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}}, []Run{{ID: "f"}}
+	s.Leftovers.Named, s.Leftovers.NamedToResume = " --state-dir x", " --state-dir y"
 	var found []string
 	for _, f := range checkLeftovers(s) {
 		if f.State == Note {
 			found = append(found, f.Found)
+		}
+		want := s.Leftovers.Named
+		if strings.Contains(f.Fix, "--resume") {
+			want = s.Leftovers.NamedToResume
+		}
+		if f.State != OK && !strings.HasSuffix(f.Fix, want) {
+			t.Errorf("%+v", f)
 		}
 	}
 	if len(found) != 4 || found[3] != "and 2 more runs" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge/inherit"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // marks are what an enclosing session leaves in the environment.
@@ -36,14 +37,14 @@ func checkEnvironment(s Surroundings) []Finding {
 		l.add("CLAUDE_CODE_SHELL_PREFIX", Warn, "is yours, and stands: keys are not kept out of the environment of shell commands", "unset CLAUDE_CODE_SHELL_PREFIX")
 	}
 	if dir := s.Getenv("CLAUDE_CONFIG_DIR"); dir != "" && !filepath.IsAbs(dir) {
-		l.add("CLAUDE_CONFIG_DIR", Warn, quote(dir)+" is another directory in each workspace", `export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
+		l.add("CLAUDE_CONFIG_DIR", Warn, words.Quote(dir)+" is another directory in each workspace", `export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
 	}
 	var handed []string
 	for _, name := range s.Names {
 		switch {
 		case strings.HasPrefix(name, "ARBITER_"):
 			if !slices.Contains(s.Variables, name) && !internal.MatchString(name) {
-				l.add(name, Warn, "no setting is called so", "unset "+quote(name))
+				l.add(name, Warn, "no setting is called so", "unset "+words.Quote(name))
 			}
 		case strings.HasPrefix(name, "CLAUDE_CODE_") && inherit.Allowed(name) && name != "CLAUDE_CODE_SHELL_PREFIX":
 			handed = append(handed, name)

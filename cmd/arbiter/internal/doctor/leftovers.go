@@ -17,13 +17,13 @@ func checkLeftovers(s Surroundings) []Finding {
 		l.add("runs", OK, fmt.Sprintf("%s, %s; %d going on", words.Count(o.Runs, "run"), words.Size(o.Bytes), len(o.Live)), "")
 	}
 	for _, run := range o.Damaged {
-		l.add("damaged", Warn, "run "+run.ID+": "+run.Problem, "arbiter sessions show "+run.ID)
+		l.add("damaged", Warn, "run "+run.ID+": "+run.Problem, "arbiter sessions show "+run.ID+o.Named)
 	}
 	for _, run := range shown(o.Resumable) {
-		l.add("interrupted", Note, "run "+run.ID+" in "+run.Dir, "arbiter --resume --session "+run.ID)
+		l.add("interrupted", Note, "run "+run.ID+" in "+run.Dir, "arbiter --resume --session "+run.ID+o.NamedToResume)
 	}
 	if n := len(o.Resumable) - len(shown(o.Resumable)); n > 0 {
-		l.add("interrupted", Note, "and "+words.Count(n, "more run"), "arbiter sessions")
+		l.add("interrupted", Note, "and "+words.Count(n, "more run"), "arbiter sessions"+o.Named)
 	}
 	if len(o.Processes) > 0 {
 		var names, pids []string

@@ -94,11 +94,3 @@ func TestScriptIsSound(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestQuote(t *testing.T) {
-	for text, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a;b": "'a;b'"} {
-		if got := quote(text); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
-	}
-}

@@ -28,7 +28,7 @@ func checkPlaces(s Surroundings) []Finding {
 func (l *list) state(s Surroundings) {
 	const name = "state"
 	p := s.State
-	at := quote(p.Path)
+	at := words.Quote(p.Path)
 	switch {
 	case p.Problem != "":
 		l.add(name, Fail, p.Problem, `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
@@ -41,13 +41,13 @@ func (l *list) state(s Surroundings) {
 	case p.Written != "":
 		l.add(name, Fail, p.Written, "export ARBITER_STATE_DIR=/var/tmp/arbiter-\"$(id -un)\"")
 	case p.Free >= 0 && p.Free < noFree:
-		l.add(name, Fail, p.Path+" has only "+words.Size(p.Free)+" left", "arbiter sessions")
+		l.add(name, Fail, p.Path+" has only "+words.Size(p.Free)+" left", "arbiter sessions"+s.Leftovers.Named)
 	case p.Exists && p.Mode&0o077 != 0:
 		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can look in, until the next run", p.Path, p.Mode), "chmod 700 "+at)
 	case p.Network != "":
 		l.add(name, Warn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not hold", p.Path, p.Network), `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
 	case p.Free >= 0 && p.Free < littleFree:
-		l.add(name, Warn, p.Path+" has "+words.Size(p.Free)+" left", "arbiter sessions")
+		l.add(name, Warn, p.Path+" has "+words.Size(p.Free)+" left", "arbiter sessions"+s.Leftovers.Named)
 	case p.Synced > slowSync:
 		l.add(name, Warn, fmt.Sprintf("%s takes %s to make a line durable, and each is waited for", p.Path, p.Synced.Round(time.Millisecond)), "")
 	case !p.Exists:
@@ -59,7 +59,7 @@ func (l *list) state(s Surroundings) {
 
 // other is about directories that a run can begin without.
 func (l *list) other(name string, p Place) {
-	at := quote(p.Path)
+	at := words.Quote(p.Path)
 	switch {
 	case p.Problem != "":
 		l.add(name, Warn, p.Problem, "")
@@ -78,7 +78,7 @@ func (l *list) other(name string, p Place) {
 
 func (l *list) workspace(s Surroundings) {
 	w := s.Workspace
-	at := quote(w.Path)
+	at := words.Quote(w.Path)
 	switch {
 	case w.Problem != "":
 		l.add("workspace", Fail, w.Problem, "cd")

@@ -132,6 +132,9 @@ type Leftovers struct {
 	Processes []Process
 	Scratch   []Scratch
 	Sockets   []string
+	// Named leads a command to the state directory of these runs, and NamedToResume arbiter
+	// itself, which reads the configuration: with a space before it. Empty: it needs no word.
+	Named, NamedToResume string
 }
 
 // Run is a run of the state directory.

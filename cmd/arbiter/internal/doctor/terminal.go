@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // The screen has room for all it shows from this size on.
@@ -17,7 +19,7 @@ func checkTerminal(s Surroundings) []Finding {
 	case !t.Stdout:
 		l.add("screen", Note, "stdout is no terminal: there is no screen here, but --plain and --json", "")
 	case term == "" || term == "dumb":
-		l.add("screen", Warn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", quote(term)), "export TERM=xterm-256color")
+		l.add("screen", Warn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", words.Quote(term)), "export TERM=xterm-256color")
 	case t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight):
 		l.add("screen", Note, fmt.Sprintf("%s, %d×%d: smaller than %d×%d, some of it is left out", term, t.Width, t.Height, roomyWidth, roomyHeight), "")
 	default:

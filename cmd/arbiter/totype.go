@@ -1,0 +1,74 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Lines that a person is told to type work as they are printed: in the same directory and
+// with the same environment, whatever flags led to the run.
+
+// resumeLine takes up a run of a state directory again. The face is a flag with a space
+// behind it, or nothing.
+func resumeLine(face, run, state string) string {
+	return "arbiter " + face + "--resume --session " + short(run) + stateForResume(state)
+}
+
+// stateForResume is what leads arbiter without a command to a state directory, with a space
+// before it; empty where it goes there by itself.
+func stateForResume(state string) string { return leads(state, stateByItself) }
+
+// stateForCommand is the same for a command, such as logs. Those read no configuration.
+func stateForCommand(state string) string {
+	return leads(state, func() (string, error) { return statePath(os.Getenv("ARBITER_STATE_DIR")) })
+}
+
+func leads(state string, found func() (string, error)) string {
+	if dir, err := found(); err == nil && sameDir(dir, state) {
+		return ""
+	}
+	return " --state-dir " + words.Quote(state)
+}
+
+// stateByItself is the state directory that arbiter finds in the current directory without
+// a flag: by its variable, else as the configuration has it, else the usual one.
+func stateByItself() (dir string, err error) {
+	app := &cli.App{
+		Flags: cliFlags(), HideHelp: true, HideVersion: true, Writer: io.Discard, ErrWriter: io.Discard,
+		ExitErrHandler: func(*cli.Context, error) {}, // the default one calls os.Exit
+		Action: func(c *cli.Context) error {
+			place, err := workspace(c)
+			if err != nil {
+				return err
+			}
+			if err := applyConfig(c, place, trustedForConfig(c, place)); err != nil {
+				return err
+			}
+			dir, err = statePath(c.String("state-dir"))
+			return err
+		},
+	}
+	err = app.Run([]string{"arbiter"})
+	return dir, err
+}
+
+// trustedForConfig says whether the configuration of a workspace would be read. To look
+// makes no state directory: that may be one which nobody uses.
+func trustedForConfig(c *cli.Context, place string) bool {
+	state, err := statePath(c.String("state-dir"))
+	if err != nil {
+		return false
+	}
+	for _, path := range []string{filepath.Join(place, ".arbiter", "config.yaml"), filepath.Join(state, "trust")} {
+		if _, err := os.Stat(path); err != nil {
+			return false
+		}
+	}
+	t, err := trustOf(c, place)
+	return err == nil && t.Trusted
+}
