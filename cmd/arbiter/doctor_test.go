@@ -203,14 +203,17 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	if len(dirs) != 2 {
 		t.Fatalf("scratch directories: %v", dirs)
 	}
-	var e examination
-	for deadline := time.Now().Add(patience); ; { // its bridge ends its agents first
-		p := prepare(t, env, "doctor", "--json", "--no-trial", "--claude", "./none")
+	look := func(env []string, args ...string) (e examination) {
+		p := prepare(t, env, append([]string{"doctor", "--json", "--no-trial", "--claude", "./none"}, args...)...)
 		out, _ := p.cmd.Output()
-		e = examination{}
 		if err := json.Unmarshal(out, &e.Report); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
+		return e
+	}
+	var e examination
+	for deadline := time.Now().Add(patience); ; { // its bridge ends its agents first
+		e = look(env)
 		if slices.ContainsFunc(e.Findings, func(f doctor.Finding) bool { return f.Name == "interrupted" }) || time.Now().After(deadline) {
 			break
 		}
@@ -219,18 +222,14 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	// Where nothing but a flag leads there, what to type has it, too.
-	p := prepare(t, nil, "doctor", "--json", "--no-trial", "--claude", "./none", "--state-dir", state)
-	out, _ := p.cmd.Output()
-	var named examination
-	if err := json.Unmarshal(out, &named.Report); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if f := named.find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+short(run)+" --state-dir "+state {
+	if f := look(nil, "--state-dir", state).find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+short(run)+" --state-dir "+state {
 		t.Errorf("%+v", f)
 	}
-	// Beside them may be those of others, in /tmp.
-	if f := e.find(t, doctor.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 || !strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
-		t.Errorf("%+v", f)
+	// Beside them may be those of others, in /tmp. Who does not know the run leaves it what is its, too.
+	for _, e := range []examination{e, look([]string{"TMPDIR=" + temp})} {
+		if f := e.find(t, doctor.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 || !strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
+			t.Errorf("%+v", f)
+		}
 	}
 	if f := e.find(t, doctor.AreaLeftovers, "processes"); !strings.Contains(f.Found, "sleep") {
 		t.Errorf("%+v", f)

@@ -4,9 +4,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 )
 
 // TestLooksAtADirectory: as it is, and nothing stays of the look.
@@ -86,6 +89,40 @@ func TestLooksForScratch(t *testing.T) {
 	}
 	if all := LookForScratch([]string{place}, nil, os.Geteuid()+1); len(all) > 0 {
 		t.Errorf("another user's: %v", all)
+	}
+}
+
+// TestScratchOfRunsIsLeftAlone: what bears the mark of a run that is there, wherever it is
+// kept and however it ended, is not found; what that of one that is gone, is.
+func TestScratchOfRunsIsLeftAlone(t *testing.T) {
+	place, runs := t.TempDir(), t.TempDir()
+	there, gone := filepath.Join(runs, "there"), filepath.Join(runs, "gone")
+	if err := os.Mkdir(there, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, prefix := range []string{scratch.Rehearsal, scratch.Sockets} {
+		for _, owner := range []string{there, gone, filepath.Join(there, strings.Repeat("x", 300)), filepath.Join(runs, "none", "gone")} {
+			dir, err := scratch.Make(place, prefix, owner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Base(owner) == "gone" {
+				want = append(want, dir)
+			}
+			before := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(dir, before, before); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var found []string
+	for _, s := range LookForScratch([]string{place}, nil, os.Geteuid()) {
+		found = append(found, s.Path)
+	}
+	slices.Sort(want)
+	if !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 )
 
 // kinds of scratch directories, by how their names begin, and who leaves them.
 var kinds = []struct{ prefix, what string }{
-	{"arbiter-rehearsal-", "of rehearsals, kept to be looked at"},
+	{"arbiter-rehearsal-", "of rehearsals whose runs are gone"},
 	{"arbiter-home-", "homes of rehearsals that were killed"},
 	{"arbiter-hook-", "for sockets of runs that were killed"},
 	{"arbiter-doctor-", "of examinations that were killed"},
@@ -24,7 +26,8 @@ const settled = 10 * time.Minute
 
 // LookForScratch finds what runs have left in places for temporary files. Those that hold
 // a directory in use, or a socket somebody listens at, are left out; and so are young ones,
-// and other users'.
+// other users', and those of runs that are there, wherever those are kept: such a run can be
+// taken up again, and what it leaves goes with it.
 func LookForScratch(places, used []string, uid int) []Scratch {
 	var found []Scratch
 	seen := map[string]bool{}
@@ -41,7 +44,7 @@ func LookForScratch(places, used []string, uid int) []Scratch {
 				continue
 			}
 			info, err := e.Info()
-			if err != nil || owner(info) != uid || time.Since(info.ModTime()) < settled || listens(path) {
+			if err != nil || owner(info) != uid || time.Since(info.ModTime()) < settled || scratch.InUse(path) || listens(path) {
 				continue
 			}
 			found = append(found, Scratch{Path: path, What: kinds[i].what})

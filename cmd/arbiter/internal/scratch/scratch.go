@@ -47,6 +47,18 @@ func OwnerOf(dir string) string {
 	return strings.TrimSuffix(string(raw), "\n")
 }
 
+// InUse says whether a directory bears the mark of a run that is there, in whichever state
+// directory. One that cannot be looked at may be there.
+func InUse(dir string) bool {
+	owner := OwnerOf(dir)
+	return owner != "" && !gone(owner)
+}
+
+func gone(run string) bool {
+	_, err := os.Lstat(run)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // Places are where such directories can be.
 func Places() []string {
 	places := []string{os.TempDir(), "/tmp"}
@@ -76,8 +88,7 @@ func Sweep(places []string, runs string, over func(run string) bool) (removed []
 			if owner == "" || filepath.Dir(owner) != filepath.Clean(runs) {
 				continue
 			}
-			_, err := os.Lstat(owner)
-			if gone := errors.Is(err, fs.ErrNotExist); !gone && !(sockets && over(filepath.Base(owner))) {
+			if !gone(owner) && !(sockets && over(filepath.Base(owner))) {
 				continue
 			}
 			if err := os.RemoveAll(dir); err != nil { // it follows no link
