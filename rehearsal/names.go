@@ -51,8 +51,8 @@ func (s *Scenario) checkNames(doc *document) {
 	})
 }
 
-// checkVars finds the variables that neither the scenario nor the caller set.
-func (s *Scenario) checkVars(vars map[string]string) error {
+// CheckVars finds the variables that neither the scenario nor the caller set.
+func (s *Scenario) CheckVars(vars map[string]string) error {
 	doc := &document{}
 	s.eachText(func(t *text) {
 		_, names := t.names()

@@ -58,7 +58,7 @@ type Server struct {
 func Start(sc *Scenario, o Options) (*Server, error) {
 	vars := sc.Vars()
 	maps.Copy(vars, o.Vars)
-	if err := sc.checkVars(vars); err != nil {
+	if err := sc.CheckVars(vars); err != nil {
 		return nil, err
 	}
 	log := o.Logger

@@ -29,13 +29,17 @@ type aside struct {
 // openAside starts one. Errors are *exitError.
 func openAside(ctx context.Context, c *choices, log *slog.Logger) (*aside, error) {
 	a := &aside{mark: uuid.NewString()}
-	if c.Rehearse {
+	script, err := c.readPlay()
+	if err != nil {
+		return nil, err
+	}
+	if script != nil {
 		home, err := os.MkdirTemp("", "arbiter-home-")
 		if err != nil {
 			return nil, environmentf("private home: %v", err)
 		}
 		a.dirs = append(a.dirs, home)
-		if a.stage, err = setStage(c, home, "", log); err != nil {
+		if a.stage, err = setStage(c, script, home, "", log); err != nil {
 			a.close()
 			return nil, err
 		}

@@ -64,10 +64,8 @@ func (e env) oracle(c choices) error {
 	if problem := noScreen(); problem != "" {
 		return usagef("no screen can be shown: %s; use --plain for lines of prose, --json for scripts", problem)
 	}
-	if c.Rehearse { // what is wrong with a file is said before a screen hides it
-		if _, err := loadScenario(c.Scenario); err != nil {
-			return usagef("%v", err)
-		}
+	if _, err := c.readPlay(); err != nil { // what is wrong with a file is said before a screen hides it
+		return err
 	}
 	if !c.Resume { // else the run says where its files are
 		if err := c.readMinds(); err != nil {

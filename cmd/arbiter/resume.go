@@ -177,7 +177,11 @@ func (r *runtimeRun) takeUp() error {
 	if _, err := checkDir(o.CWD); err != nil {
 		return usagef("the workspace of run %s cannot be used: %s: %v", run, o.CWD, err)
 	}
-	if err := r.furnish(); err != nil {
+	script, err := r.choices.readPlay()
+	if err != nil {
+		return err
+	}
+	if err := r.furnish(script); err != nil {
 		return err
 	}
 	if r.decides, err = r.decider(); err != nil {

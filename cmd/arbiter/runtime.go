@@ -80,6 +80,10 @@ func newRun(c choices) (*runtimeRun, error) {
 	o.Delimiter = envelope.NewDelimiter(rand.Reader)
 	o.HumanPresent = !c.NoInput
 	o.Claude = c.Claude
+	script, err := c.readPlay()
+	if err != nil {
+		return nil, err
+	}
 	if err := r.openStore(); err != nil {
 		return nil, err
 	}
@@ -91,7 +95,6 @@ func newRun(c choices) (*runtimeRun, error) {
 	if err := r.lockPlace(); err != nil {
 		return nil, err
 	}
-	var err error
 	r.book, err = r.store.Create(journal.Meta{
 		Run: o.Run, CWD: c.Place, Began: time.Now(), Version: version(), Title: title(o.Task), Rehearsal: c.Rehearse,
 	}, r.bookOptions())
@@ -99,7 +102,7 @@ func newRun(c choices) (*runtimeRun, error) {
 		r.close()
 		return nil, environmentf("journal: %v", err)
 	}
-	if err := r.furnish(); err != nil {
+	if err := r.furnish(script); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -168,9 +171,9 @@ func (r *runtimeRun) lockPlace() error {
 	return nil
 }
 
-// furnish opens what a run has beside its journal: the log and, for a rehearsal, the
-// stage.
-func (r *runtimeRun) furnish() error {
+// furnish opens what a run has beside its journal: the log and, where there is a
+// script, the stage of a rehearsal.
+func (r *runtimeRun) furnish(script *play) error {
 	var err error
 	r.mask = secrets.Masker(r.choices.Options.Env)
 	if r.logFile, err = blackbox.OpenLog(r.book.Dir(), r.mask); err != nil {
@@ -179,12 +182,12 @@ func (r *runtimeRun) furnish() error {
 	r.choices.Options.Log = r.logFile.Path()
 	r.log = r.logFile.Logger(r.choices.Debug)
 	r.reporter = r.newReporter()
-	if r.choices.Rehearse {
+	if script != nil {
 		task := r.choices.Options.Task
 		if r.resumed != nil {
 			task = r.resumed.Task
 		}
-		if r.stage, err = setStage(&r.choices, filepath.Join(r.book.Dir(), "home"), task, r.log); err != nil {
+		if r.stage, err = setStage(&r.choices, script, filepath.Join(r.book.Dir(), "home"), task, r.log); err != nil {
 			return err
 		}
 	}

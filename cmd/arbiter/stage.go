@@ -24,15 +24,41 @@ type stage struct {
 	log    *slog.Logger
 }
 
+// play is a scenario that was found fit to be played.
+type play struct {
+	*rehearsal.Scenario
+	allow []policy.Rule
+}
+
+// readPlay reads the scenario of a rehearsal, and finds what is wrong with it before
+// anything is begun. Of what is none it is nil.
+func (c choices) readPlay() (*play, error) {
+	if !c.Rehearse {
+		return nil, nil
+	}
+	script, err := loadScenario(c.Scenario)
+	if err == nil {
+		err = script.CheckVars(script.Vars()) // nothing else is set: a task only where there is such a variable
+	}
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	p := &play{Scenario: script}
+	for _, text := range script.Allow() {
+		rule, err := policy.ParseRule(text)
+		if err != nil {
+			return nil, usagef("scenario %s: allow: %q: %v", script.Name, text, err)
+		}
+		p.allow = append(p.allow, rule)
+	}
+	return p, nil
+}
+
 // setStage builds it and points the choices at it; home lies in the run's directory, and the
 // scratch workspace goes when that does. A rehearsal that is taken up
 // again finds its workspace and its home as it left them; the script finds its place
 // by the sessions' histories.
-func setStage(c *choices, home string, task string, log *slog.Logger) (*stage, error) {
-	script, err := loadScenario(c.Scenario)
-	if err != nil {
-		return nil, usagef("%v", err)
-	}
+func setStage(c *choices, script *play, home string, task string, log *slog.Logger) (*stage, error) {
 	st := &stage{log: log}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, environmentf("private home: %v", err)
@@ -51,7 +77,8 @@ func setStage(c *choices, home string, task string, log *slog.Logger) (*stage, e
 	if _, ok := script.Vars()["task"]; ok && task != "" {
 		vars["task"] = task
 	}
-	if st.server, err = rehearsal.Start(script, rehearsal.Options{Logger: log, Vars: vars}); err != nil {
+	var err error
+	if st.server, err = rehearsal.Start(script.Scenario, rehearsal.Options{Logger: log, Vars: vars}); err != nil {
 		st.close()
 		return nil, environmentf("rehearsal: %v", err)
 	}
@@ -75,15 +102,8 @@ func setStage(c *choices, home string, task string, log *slog.Logger) (*stage, e
 			return nil, usagef("--scenario: %v", err)
 		}
 	}
-	for _, text := range script.Allow() {
-		rule, err := policy.ParseRule(text)
-		if err != nil {
-			st.close()
-			return nil, usagef("scenario %s: allow: %q: %v", script.Name, text, err)
-		}
-		c.Policy.Allow = append(c.Policy.Allow, rule)
-		c.Options.Allow = append(c.Options.Allow, text)
-	}
+	c.Policy.Allow = append(c.Policy.Allow, script.allow...)
+	c.Options.Allow = append(c.Options.Allow, script.Allow()...)
 	return st, nil
 }
 
