@@ -34,7 +34,7 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 		given[s.name] = c.IsSet(s.name) && (s.kind != kindText || c.String(s.name) != "")
 	}
 	for _, file := range files {
-		src, err := os.ReadFile(file)
+		src, err := readFile(file, maxSource)
 		if os.IsNotExist(err) && file != named {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // maxInput bounds the file of an input, in bytes.
@@ -109,29 +109,14 @@ func (e env) decideOn(c *cli.Context) error {
 	return nil
 }
 
-func (e env) readInput(path string) ([]byte, error) {
-	from := e.stdin
+func (e env) readInput(path string) (raw []byte, err error) {
 	if path != "-" {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, usagef("--input: %v", err)
-		}
-		if !info.Mode().IsRegular() {
-			return nil, usagef("--input %s: not a regular file", path)
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, usagef("--input: %v", err)
-		}
-		defer f.Close()
-		from = f
+		raw, err = readFile(path, maxInput)
+	} else if raw, err = io.ReadAll(io.LimitReader(e.stdin, maxInput+1)); err == nil && len(raw) > maxInput {
+		err = fmt.Errorf("stdin has more than %s bytes", words.Number(maxInput))
 	}
-	raw, err := io.ReadAll(io.LimitReader(from, maxInput+1))
 	if err != nil {
-		return nil, usagef("--input %s: %v", path, err)
-	}
-	if len(raw) > maxInput {
-		return nil, usagef("--input %s: more than %d bytes", path, maxInput)
+		return nil, usagef("--input: %v", err)
 	}
 	return raw, nil
 }

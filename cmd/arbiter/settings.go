@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // maxTask bounds a task or requirements file, in bytes. The CLI takes more, but
@@ -209,36 +207,23 @@ func readTask(c *cli.Context) (string, error) {
 	}
 	switch {
 	case len(task) > maxTask:
-		return "", tooLong("the task", int64(len(task)))
+		return "", usagef("%v%s", &sizeError{"the task", int64(len(task)), maxTask}, smaller)
 	case !utf8.ValidString(task) || strings.ContainsRune(task, 0):
 		return "", usagef("%s: the task is not UTF-8 text", from)
 	}
 	return task, nil
 }
 
-func tooLong(what string, size int64) *exitError {
-	return usagef("%s has %s bytes, and a task at most %s: put it into files of the workspace and name them", what, words.Number(size), words.Number(maxTask))
-}
+// smaller is what helps against a task that is too large.
+const smaller = ": put it into files of the workspace and name them"
 
 func readRequirements(path string) (string, error) {
-	info, err := os.Stat(path)
+	raw, err := readFile(path, maxTask)
+	if large := (*sizeError)(nil); errors.As(err, &large) {
+		return "", usagef("%v%s", err, smaller)
+	}
 	if err != nil {
 		return "", usagef("requirements: %v", err)
-	}
-	if !info.Mode().IsRegular() {
-		return "", usagef("%s: not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", usagef("requirements: %v", err)
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxTask+1))
-	switch {
-	case err != nil:
-		return "", usagef("requirements: %v", err)
-	case len(raw) > maxTask:
-		return "", tooLong(path, max(info.Size(), maxTask+1))
 	}
 	text := strings.TrimSpace(string(raw))
 	if text == "" {

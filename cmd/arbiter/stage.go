@@ -110,7 +110,11 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 // loadScenario takes a built-in name, or a file.
 func loadScenario(name string) (*rehearsal.Scenario, error) {
 	if strings.ContainsAny(name, "/.") {
-		return rehearsal.Load(name)
+		src, err := readFile(name, maxSource)
+		if err != nil {
+			return nil, err
+		}
+		return rehearsal.Parse(name, src)
 	}
 	return rehearsal.Builtin(name)
 }
