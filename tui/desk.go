@@ -219,6 +219,10 @@ func (d *desk) hear(e contract.Event) {
 		case "choose", "retry", "skip_step", "reset", "force_agent":
 			d.relieved()
 		}
+	case contract.Takeover:
+		if b.State != "began" { // what was said when it began is over
+			d.word = flash{}
+		}
 	case contract.Error:
 		if !d.first(b) {
 			d.flash(b.Message)

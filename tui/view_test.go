@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -38,4 +39,25 @@ func TestStepsAreShort(t *testing.T) {
 			t.Errorf("%d bytes, ending in %q", len(long), long[max(len(long)-20, 0):])
 		}
 	}
+}
+
+// TestTakenOverIsNotBeingStopped: what was accepted is not told any more when it is done.
+func TestTakenOverIsNotBeingStopped(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		attach := func(p *puppet) {
+			p.do(supervisor.Commanded{Command: contract.Command{Ref: "s1", Body: contract.Attach{ID: "orch-1"}}, Channel: supervisor.ChannelSocket})
+		}
+		s.does(attach)
+		if text := s.Text(); !strings.Contains(text, "is being stopped") {
+			t.Fatalf("nothing tells of it:\n%s", text)
+		}
+		s.does(func(p *puppet) {
+			p.do(supervisor.Surveyed{Serial: p.agent("orch-1").Taken.Serial, Result: bridge.SurveyResult{Mark: &bridge.SurveyMark{AtMS: 1}}})
+			p.do(supervisor.PTYOpened{Agent: p.agent("orch-1").AgentRef})
+		})
+		if text := s.Text(); strings.Contains(text, "is being stopped") || !strings.Contains(text, "in your hands") {
+			t.Errorf("the session is open:\n%s", text)
+		}
+	})
 }
