@@ -40,5 +40,5 @@ type sizeError struct {
 }
 
 func (e *sizeError) Error() string {
-	return fmt.Sprintf("%s has %s bytes, and may have %s", e.what, words.Number(e.size), words.Number(e.most))
+	return fmt.Sprintf("%s has %s bytes, at most %s are read", e.what, words.Number(e.size), words.Number(e.most))
 }
