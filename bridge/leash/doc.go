@@ -24,8 +24,8 @@
 // Killing stops a tree first (SIGSTOP until no new member shows up) and kills it
 // then, again until nothing is left, so that a fork storm cannot outrun it; who was
 // born during a look is looked at before it ends, so that neither can a process
-// that starts the next and ends. A process is identified by pid and start time, and signalled through a pidfd
-// where the kernel has them: a recycled pid is never hit.
+// that starts the next and ends. A process is identified by pid and start time, and
+// signalled through a pidfd where the kernel has them: a recycled pid is never hit.
 //
 // [Inherit] and [HoldInherited] let the leash keep its run's lock for as long as
 // it lives, so that the lock tells whether the old one is gone.
