@@ -40,11 +40,10 @@ func (l *look) runs(dir string, o *doctor.Leftovers, used *[]string) error {
 	if err != nil {
 		return err
 	}
-	over := map[string]bool{}
 	all := runs{store, dir}
 	for _, info := range list {
 		run := doctor.Run{ID: short(info.Run), Dir: info.CWD, Problem: info.Problem}
-		o.Runs, o.Bytes, over[info.Run] = o.Runs+1, o.Bytes+info.Bytes, !info.Live
+		o.Runs, o.Bytes = o.Runs+1, o.Bytes+info.Bytes
 		switch {
 		case info.Live:
 			o.Live = append(o.Live, run)
@@ -62,7 +61,7 @@ func (l *look) runs(dir string, o *doctor.Leftovers, used *[]string) error {
 			}
 		}
 	}
-	for _, strays := range leash.Strays(func(run string) bool { return over[run] }) {
+	for _, strays := range leash.Strays(store.Over) {
 		for _, p := range strays {
 			o.Processes = append(o.Processes, doctor.Process{PID: p.PID, Name: p.Name})
 		}

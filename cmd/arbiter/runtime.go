@@ -132,10 +132,7 @@ func (r *runtimeRun) openStore() error {
 	if r.store, err = journal.OpenStore(r.choices.StateDir); err != nil {
 		return environmentf("state directory: %v", err)
 	}
-	told, err := endStrays(r.store)
-	if err != nil {
-		return err
-	}
+	told := endStrays(r.store)
 	if _, err := r.store.Prune(kept); err != nil {
 		r.tellOf("old runs could not be removed: %v", err)
 	}

@@ -96,10 +96,7 @@ func openRuns(c *cli.Context) (*runs, error) {
 // tidy takes away what lies outside of the state directory of runs that were removed, or
 // killed, and says what.
 func (r runs) tidy() ([]string, error) {
-	return scratch.Sweep(scratch.Places(), filepath.Join(r.root, "runs"), func(run string) bool {
-		info, err := r.Find(run)
-		return err == nil && info.Run == run && !info.Live
-	})
+	return scratch.Sweep(scratch.Places(), filepath.Join(r.root, "runs"), r.Over)
 }
 
 // openRun opens the run that a command's argument names. The caller closes the store.

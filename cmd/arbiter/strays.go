@@ -11,33 +11,21 @@ import (
 // endStrays ends what runs of the store that are over have left behind, and says what, or
 // nothing. It is done at each start, and where somebody wants a run gone: without the run
 // nobody would know whose they are.
-func endStrays(store *journal.Store) (told string, err error) {
-	list, err := store.List()
-	if err != nil {
-		return "", environmentf("state directory: %v", err)
-	}
-	free := map[string]bool{}
-	for _, info := range list {
-		free[info.Run] = !info.Live
-	}
+func endStrays(store *journal.Store) (told string) {
 	total, runs := 0, 0
-	for _, n := range leash.SweepStrays(func(run string) bool { return free[run] }) {
+	for _, n := range leash.SweepStrays(store.Over) {
 		total += n
 		runs++
 	}
 	if total == 0 {
-		return "", nil
+		return ""
 	}
-	return fmt.Sprintf("ended what %s had left behind: %s", words.Count(runs, "earlier run"), words.Count(total, "process")), nil
+	return fmt.Sprintf("ended what %s had left behind: %s", words.Count(runs, "earlier run"), words.Count(total, "process"))
 }
 
-// tellStrays does so for a command, which goes on whether or not it could be done.
+// tellStrays does so for a command.
 func (e env) tellStrays(store *journal.Store) {
-	told, err := endStrays(store)
-	if err != nil {
-		told = err.Error()
-	}
-	if told != "" {
+	if told := endStrays(store); told != "" {
 		fmt.Fprintln(e.stderr, "arbiter: "+told)
 	}
 }

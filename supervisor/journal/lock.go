@@ -115,3 +115,22 @@ func holderOf(dir directory) (*HeldError, error) {
 	}
 	return nil, err
 }
+
+// Over says whether a run is of this store and nobody holds it, as of now and for certain:
+// one that cannot be looked at, or whose lock is missing, may be at work.
+func (s *Store) Over(run string) bool {
+	if validID(run) != nil {
+		return false
+	}
+	dir, err := s.runs.Dir(run)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	f, err := dir.Open(lockName, openRead)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.TryLock(false) == nil
+}

@@ -143,3 +143,17 @@ func TestLockDir(t *testing.T) {
 		l.Close()
 	}
 }
+
+func TestOver(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	for _, run := range []string{testRun, "another", "../runs/" + testRun, ""} {
+		if s.Over(run) {
+			t.Errorf("%q is over", run)
+		}
+	}
+	closeRun(t, r)
+	if !s.Over(testRun) {
+		t.Error("a run that nobody holds is not over")
+	}
+}

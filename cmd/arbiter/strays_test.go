@@ -1,0 +1,74 @@
+//go:build linux
+
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// TestWhatCannotBeLookedAtIsNotOver: of a run whose lock cannot be read nobody knows that
+// it is over, so what it has at work is left alone.
+func TestWhatCannotBeLookedAtIsNotOver(t *testing.T) {
+	dir := t.TempDir()
+	store, err := journal.OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	run, err := store.Create(journal.Meta{Run: rand.Text(), CWD: dir, Began: time.Now()}, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := run.ID()
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	agent := exec.Command("/bin/sleep", "1000")
+	agent.Env = leash.Mark{Run: id, Agent: "orch-1.1"}.Env()
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- agent.Wait() }()
+	defer func() { _ = agent.Process.Kill() }()
+
+	lock, kept := filepath.Join(dir, "runs", id, "lock"), filepath.Join(dir, "kept")
+	if err := errors.Join(os.Rename(lock, kept), os.Mkdir(lock, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	spared := func(what string) {
+		t.Helper()
+		if told := endStrays(store); told != "" {
+			t.Errorf("%s: %s", what, told)
+		}
+		if err := agent.Process.Signal(syscall.Signal(0)); err != nil {
+			t.Fatalf("%s: its process was ended: %v", what, err)
+		}
+	}
+	spared("a lock that cannot be read")
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	spared("a lock that is missing")
+	if err := os.Rename(kept, lock); err != nil {
+		t.Fatal(err)
+	}
+	if told := endStrays(store); told != "ended what 1 earlier run had left behind: 1 process" {
+		t.Errorf("with its lock again: %q", told)
+	}
+	select {
+	case <-gone:
+	case <-time.After(patience):
+		t.Error("its process lives")
+	}
+}
