@@ -119,10 +119,14 @@ func (f *follower) line(l transcript.Followed) {
 	}
 }
 
-// idle ends a look: what it found goes into the account.
+// idle ends a look: what it found goes into the account, with the next look's where the
+// window that it is measured by is still asked for.
 func (f *follower) idle() {
 	f.past = false
 	g := f.a.gauge
+	if g.awaitsWindow() {
+		return
+	}
 	for _, d := range f.fresh {
 		if d.compaction != "" {
 			g.compact(d.compaction)

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // following is an agent without a process, whose transcript is followed.
@@ -153,6 +155,50 @@ func TestFollowWhatCounts(t *testing.T) {
 	if f.a.gauge.compact("b-1") {
 		t.Error("the compaction was not read")
 	}
+}
+
+// TestFollowWaitsForTheWindow: a transcript that is quicker than the CLI's answer about its
+// window makes no reading by the user's bound alone, unless no answer comes.
+func TestFollowWaitsForTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, pipe, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer pipe.Close()
+		ask := func() *following {
+			f := newFollowing(t)
+			f.watcher.Close()
+			f.a.in.pipe = pipe
+			f.a.reader.introduce(t.Context())
+			f.look("m1", 50_000)
+			select {
+			case c := <-f.host.readings:
+				t.Errorf("before the answer: %+v", c)
+			default:
+			}
+			return f
+		}
+		f := ask()
+		f.a.calls.answered(controlResponse{ID: "arbiter-1", Response: []byte(`{"totalTokens":10,"rawMaxTokens":200000,"autoCompactThreshold":167000,"isAutoCompactEnabled":true}`)})
+		f.look("m1", 50_000)
+		if c := f.expect(50_000); c.Window != 167_000 {
+			t.Errorf("after it: %+v", c)
+		}
+		f = ask()
+		time.Sleep(introduction)
+		f.look("m2", 60_000)
+		if c := f.expect(60_000); c.Window != 1_000_000 {
+			t.Errorf("without it: %+v", c)
+		}
+	})
+}
+
+// look is a look at a transcript to which a message was added.
+func (f *following) look(id string, tokens int) {
+	f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(f.assistant(id, tokens, ""))}})
+	f.a.follow.idle()
 }
 
 // waitOpen waits until the file is held open by this process.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
@@ -33,6 +34,7 @@ type gauge struct {
 	meter     transcript.Meter
 	window    transcript.Window // Cap follows from the model
 	model     string            // "" = not known
+	awaited   time.Time         // until then the CLI's first word on its window is waited for
 	compacted bool              // nothing was read since a compaction
 	unheard   bool              // messages were added that no call has carried
 	estimate  int               // the CLI's, when no reading says it all
@@ -92,6 +94,19 @@ func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fr
 	g.named(s.Model)
 	g.estimate, g.compacted, g.unheard = 0, false, false
 	return g.read(source), true, false
+}
+
+// awaitWindow has the transcript wait for the CLI's word on its window, until then at most.
+func (g *gauge) awaitWindow(until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.awaited = until
+}
+
+func (g *gauge) awaitsWindow() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Now().Before(g.awaited)
 }
 
 // reading takes a main-thread assistant frame. result.usage is no reading: it is

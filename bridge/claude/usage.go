@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript"
@@ -176,9 +177,17 @@ func (r *reader) consult() {
 	})
 }
 
+// introduction bounds how long the transcript, which may be quicker than the stream with
+// the answer in it, waits for what the CLI says of its window.
+const introduction = 10 * time.Second
+
 // introduce asks before the first message is sent.
 func (r *reader) introduce(ctx context.Context) {
-	r.a.calls.ask(ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, 0) })
+	r.a.gauge.awaitWindow(time.Now().Add(introduction))
+	r.a.calls.ask(ctx, "get_context_usage", summary, func(res controlResponse) {
+		r.consulted(res, 0)
+		r.a.gauge.awaitWindow(time.Time{})
+	})
 }
 
 // verify asks too, for anybody but the reader, which takes the answer.
