@@ -43,8 +43,12 @@ func (q *requests[R]) expect(name string, ch chan R) (before chan R) {
 
 var errOver = errors.New("the run is over")
 
-// put puts a fact in and waits until the loop answers it under a name.
+// put puts a fact in and waits until the loop answers it under a name. What is withdrawn
+// already needs no answer, which else would come or not by chance.
 func (q *requests[R]) put(ctx context.Context, l *Loop, name string, f Fact) (r R, err error) {
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
 	ch := make(chan R, 1)
 	q.expect(name, ch)
 	defer q.expect(name, nil)
