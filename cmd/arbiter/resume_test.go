@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -249,6 +250,10 @@ func TestStrays(t *testing.T) {
 				}
 			}
 			s.gone()
+			until(t, "end of the bridge, which holds the run", func() bool {
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				return err != nil || strings.Contains(string(stat), ") Z ")
+			})
 			awaitSurvivors(t, run, 1) // what the agent had daemonised
 			clear(t, s, run)
 		})
