@@ -44,7 +44,8 @@ func TestAgentCannotKillItsLeash(t *testing.T) {
 	judged(t, isolated(t, again(os.Args[0], "attacked")))
 }
 
-// reuse has the kernel give a pid again.
+// reuse has the kernel give a pid again, to a child and not to a thread of ours, which
+// would keep it.
 func reuse() error {
 	if _, err := EnterNamespace(); err != nil {
 		return err
@@ -54,6 +55,16 @@ func reuse() error {
 		return err
 	}
 	defer release()
+	for {
+		if err := reuseOne(); !errors.Is(err, errOurThread) {
+			return err
+		}
+	}
+}
+
+var errOurThread = errors.New("a thread has the number")
+
+func reuseOne() error {
 	old, err := startQuietly("sleeper")
 	if err != nil {
 		return err
@@ -104,7 +115,12 @@ func sameNumber(was proc) (*Child, error) {
 		if is, err := readProc(young.PID()); err == nil && is.pid == was.pid && is.start != was.start {
 			return true
 		}
-		_, failed = young.Kill(context.Background())
+		if _, failed = young.Kill(context.Background()); failed != nil {
+			return true
+		}
+		if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", was.pid)); err == nil {
+			failed = errOurThread
+		}
 		return failed != nil
 	})
 	return young, errors.Join(err, failed)
