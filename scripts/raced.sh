@@ -16,7 +16,7 @@ pure_tests+='|TestCrashStates|TestEveryBitFlipped|TestSealedBitFlipped|TestWhatI
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
 
 # These have a bound by the clock: nothing runs beside them.
-clocked='TestFloodOnTheScreen|TestRead100MB'
+clocked='TestFloodOnTheScreen|TestRead100MB|TestStrangerHoldsThePipes'
 
 # The driver against the real CLI is raced by itself, now and then: for the most part it is
 # the CLI that runs, and what of it is ours runs with the detector against the stand-in.

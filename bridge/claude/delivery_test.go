@@ -123,7 +123,7 @@ func TestStrangerHoldsThePipes(t *testing.T) {
 	began := time.Now()
 	s.send(fakeTurn + "stranger\nexit 0")
 	await[bridge.Done](s.host, 1, nil)
-	if took := time.Since(began); took > drainGrace/6 { // who waited for the stranger would wait for all of that
+	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("the end was seen after %v", took)
 	}
 	if n := s.l.Sweep(s.run); n > 1 {

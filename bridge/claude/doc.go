@@ -41,11 +41,11 @@
 // # How full the context is
 //
 // The gauge has three sources: the stream, which comes first; the transcript; and the
-// CLI's own word, asked for before the first message (it names the window), after each
-// turn and after a compaction. A message is one reading, whoever told of it first.
-// Where they differ the CLI is asked twice and then believed. Readings are emitted in
-// the order in which they were made, whichever goroutine made them ([gauge.tell]). What
-// subagents use never moves it.
+// CLI's own word, asked for before the first message (it names the window, and the
+// transcript waits for that), after each turn and after a compaction. A message is one
+// reading, whoever told of it first. Where they differ the CLI is asked twice and then
+// believed. Readings are emitted in the order in which they were made, whichever
+// goroutine made them ([gauge.tell]). What subagents use never moves it.
 //
 // # Resume
 //

@@ -101,10 +101,15 @@ func (l *Lock) sign(h holder) error {
 
 // holderOf tells who holds a run, without disturbing it; nil if nobody does.
 func holderOf(dir directory) (*HeldError, error) {
-	f, err := dir.Open(lockName, openRead)
+	held, err := lookAtLock(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	return held, err
+}
+
+func lookAtLock(dir directory) (*HeldError, error) {
+	f, err := dir.Open(lockName, openRead)
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +132,6 @@ func (s *Store) Over(run string) bool {
 		return false
 	}
 	defer dir.Close()
-	f, err := dir.Open(lockName, openRead)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return f.TryLock(false) == nil
+	held, err := lookAtLock(dir)
+	return held == nil && err == nil
 }
