@@ -2,6 +2,7 @@ package standin
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -199,6 +200,22 @@ func (f *faults) deaf() bool {
 	begun := f.turn > 0
 	f.mu.Unlock()
 	return begun && f.lasting("deaf")
+}
+
+// ears are what a session reads by. Once it hears nothing more, no line is read to its
+// end that had not come whole: the host finds its pipe full, however few lines it sends.
+type ears struct {
+	r io.Reader
+	f *faults
+}
+
+var errHearsNothing = errors.New("nothing more is read")
+
+func (e ears) Read(p []byte) (int, error) {
+	if e.f.deafened.Load() || e.f.deaf() {
+		return 0, errHearsNothing
+	}
+	return e.r.Read(p)
 }
 
 func (f *faults) resultCopies() int {

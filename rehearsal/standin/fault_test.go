@@ -1,8 +1,11 @@
 package standin
 
 import (
+	"bufio"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
@@ -36,6 +39,29 @@ func TestParseFaults(t *testing.T) {
 	for _, bad := range []string{"no-such-fault", "garbage@0", "garbage@x"} {
 		if _, err := parseFaults(bad, ""); err == nil {
 			t.Errorf("parseFaults(%q) accepts it", bad)
+		}
+	}
+}
+
+// A message that comes after the turn began, with no line of the host's before it, is not
+// read to its end: what it was sent in would be written whole, as if somebody had it.
+func TestDeafIsDeafInMidLine(t *testing.T) {
+	for _, going := range []func(*faults){
+		func(f *faults) { f.turn = 1 },
+		func(f *faults) { f.deafened.Store(true) },
+	} {
+		f, err := parseFaults("deaf,hang", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		long := strings.Repeat("x", 1<<20)
+		r := bufio.NewReader(ears{strings.NewReader("heard\n" + long + "\n"), f})
+		if line, err := r.ReadString('\n'); err != nil || line != "heard\n" {
+			t.Fatalf("before: %q, %v", line, err)
+		}
+		going(f)
+		if line, err := r.ReadString('\n'); !errors.Is(err, errHearsNothing) || len(line) > r.Size() {
+			t.Errorf("%d bytes were read of a line of %d, and then %v", len(line), len(long)+1, err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type inbound struct {
 // read takes lines from stdin until it ends or one is malformed. It never waits
 // for a turn: requests that take time are answered aside.
 func (s *session) read(stdin io.Reader) {
-	r := bufio.NewReader(stdin) // lines are unbounded: 120 MB were seen to work
+	r := bufio.NewReader(ears{stdin, s.faults}) // lines are unbounded: 120 MB were seen to work
 	for {
 		line, err := r.ReadBytes('\n')
 		if s.faults.deafened.Load() {
