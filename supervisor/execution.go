@@ -104,7 +104,7 @@ func (st *step) refuted(a *Agent, h Handover) *decision.Failure {
 		}
 		c := h.Document.Checks[i]
 		return &decision.Failure{
-			Agent: modeOf(a), Tool: "check", Step: st.stepOf(a.ID), Attempted: "proving the work: " + c.Expect, Command: headOf(c.Command, 500),
+			Agent: modeOf(a), Tool: "check", Step: st.stepEnded(a.ID), Attempted: "proving the work: " + c.Expect, Command: headOf(c.Command, 500),
 			Message: headOf(fmt.Sprintf("check %d of its document failed: %s", i+1, r.Why), 1000), Category: decision.ToolFailure, At: st.at, Files: a.Work.Files,
 		}
 	}

@@ -57,6 +57,10 @@ func planText(steps []contract.Step) string {
 // is one.
 func (st *step) skipStep(ref, agent string) bool {
 	i := st.stepToSkip(agent)
+	if i < 0 && agent != "" && st.stepAtHand() >= 0 {
+		st.reject(ref, "the step at hand is not that of %s: skip_step skips it all the same", st.displayName(agent))
+		return false
+	}
 	if i < 0 {
 		st.reject(ref, "the plan has no step to skip: set one with set_plan")
 		return false
@@ -70,11 +74,18 @@ func (st *step) skipStep(ref, agent string) bool {
 	return true
 }
 
+// stepToSkip is its index; -1: there is none, or it is another's who works on it.
 func (s *State) stepToSkip(agent string) int {
-	if agent == "" {
-		return s.stepAtHand()
+	if n := s.stepOf(agent); n > 0 && agent != "" {
+		return n - 1
 	}
-	return s.stepOf(agent) - 1
+	i := s.stepAtHand()
+	if i >= 0 && agent != "" && s.Plan[i].Agent != agent {
+		if other, ok := s.agent(s.Plan[i].Agent); ok && other.engaged() {
+			return -1
+		}
+	}
+	return i
 }
 
 // skip marks a step as skipped and tells whom it concerns.
@@ -97,13 +108,44 @@ func (s *State) stepAtHand() int {
 	return slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepPending })
 }
 
-// stepOf is the number of the step an agent works on, counted from 1; 0: none is known.
+// stepOf is the number of the step an agent works on, counted from 1; 0: none is known. A
+// step is an agent's if it is active in its name, or if the agent was chosen for it. Where
+// nobody said so, the step at hand is that of the only one at work; of several, each has the
+// step that names its mode alone.
 func (s *State) stepOf(id string) int {
-	i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id })
-	if i < 0 {
-		i = s.stepAtHand()
+	a, _ := s.agent(id)
+	if i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id }); i >= 0 {
+		return i + 1
 	}
-	return i + 1
+	if n := a.Assigned; n > 0 && n <= len(s.Plan) && !over(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
+		return n
+	}
+	if !s.engagedBeside(id) {
+		return s.stepAtHand() + 1
+	}
+	if a.Mode == "" || s.modeEngagedBeside(a.Mode, id) {
+		return 0
+	}
+	return 1 + slices.IndexFunc(s.Plan, func(p contract.Step) bool {
+		return p.Mode == a.Mode && !over(p.Status) && (p.Agent == "" || p.Agent == id)
+	})
+}
+
+// stepEnded is the number of the step whose work an agent has just handed over: the last
+// in its name, else the one it works on.
+func (s *State) stepEnded(id string) int {
+	for i := len(s.Plan) - 1; i >= 0; i-- {
+		if s.Plan[i].Agent == id && s.Plan[i].Status != contract.StepPending {
+			return i + 1
+		}
+	}
+	return s.stepOf(id)
+}
+
+// modeEngagedBeside says whether another Orchestrator of a mode is at work, or has asked
+// and waits.
+func (s *State) modeEngagedBeside(mode, id string) bool {
+	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.ID != id && a.Mode == mode && a.engaged() })
 }
 
 // assign notes which step of the plan whoever goes on was chosen for: its success is the

@@ -171,11 +171,16 @@ func (s *State) engagedBeside(id string) bool {
 		if a.ID == id && id != "" {
 			continue
 		}
-		if a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
+		if a.engaged() {
 			return true
 		}
 	}
 	return false
+}
+
+// engaged says whether it is an Orchestrator that works, or has asked and waits.
+func (a *Agent) engaged() bool {
+	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
 }
 
 // awaitsRuling says whether a `done` or `handoff` lies unread before the Arbiter.
