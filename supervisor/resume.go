@@ -11,9 +11,13 @@ import (
 // startGap spreads the starts of Orchestrators when several come back at once.
 const startGap = 250 * time.Millisecond
 
-// Reached says whether an agent ever came up, or may come up yet: a run that ended
-// because none could is not resumable.
+// Reached says whether the run was given something to do and an agent ever came up, or may
+// come up yet: a run that nobody spoke to, or that ended because no agent could start, is
+// not resumable.
 func (s *State) Reached() bool {
+	if !s.wasAsked() {
+		return false
+	}
 	if len(s.Agents) > 0 && (s.Ending == nil || s.Ending.Exit != contract.ExitEnvironment) {
 		return true
 	}
@@ -23,6 +27,18 @@ func (s *State) Reached() bool {
 		}
 	}
 	return false
+}
+
+// wasAsked reports whether anybody ever gave the run a task.
+func (s *State) wasAsked() bool {
+	return s.Task != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.Lives > 1
+}
+
+// Pointless reports whether the run ended in order before anybody gave it a task: nothing in
+// it is worth keeping.
+func (s *State) Pointless() bool {
+	return s.Ending != nil && s.Ending.Said && !s.wasAsked() && s.Crashes == 0 &&
+		s.Ending.Exit != contract.ExitEnvironment && s.Ending.Exit != contract.ExitBug
 }
 
 // Completed says whether the run came to its end: it can be resumed, and then

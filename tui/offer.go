@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
@@ -87,7 +86,7 @@ func (d *desk) give(path string) {
 				d.flash(err.Error())
 				return
 			}
-			if !d.say(fmt.Sprintf("Requirements (%s):\n\n%s", orders.Word(path), text)) {
+			if !d.say(words.Requirements(orders.Word(path), text)) {
 				d.flash("Not sent: " + d.word.text)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/card"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/chronicle"
@@ -119,7 +120,7 @@ func (w *weaving) title(c cell.Canvas) int {
 			c.Right(0, facts)
 			width -= facts.Width() + 2
 		}
-		task = sanitize.Line(firstLine(w.d.state.Task), 1000)
+		task = sanitize.Line(words.Title(w.d.state.Task), 1000)
 	}
 	if task != "" && width-x > 8 {
 		g := w.d.look.Glyphs

@@ -3,10 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // short is enough of a run's id to name it.
@@ -17,14 +17,9 @@ func short(run string) string {
 	return run
 }
 
-// title is a task's first line, for lists.
+// title is what a task is called in lists.
 func title(task string) string {
-	for line := range strings.Lines(task) {
-		if line = strings.TrimSpace(line); line != "" {
-			return sanitize.Line(sanitize.Redact(line), 100)
-		}
-	}
-	return ""
+	return sanitize.Line(sanitize.Redact(words.Title(task)), 100)
 }
 
 // faceFlag is the flag that chose the face, with a space behind it.

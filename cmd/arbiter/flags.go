@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,12 +36,13 @@ type setting struct {
 	value   any    // default
 	env     string // besides ARBITER_<NAME>; "-" for none
 	flagged bool   // on the command line only, never from a file
+	once    bool   // a second one is refused; of other flags the last one counts
 	group   string // heading of the help
 }
 
 var settings = slices.Concat(
 	group("The run",
-		setting{name: "task", kind: kindText, usage: "the task, as `TEXT`", flagged: true, env: "-"},
+		setting{name: "task", kind: kindText, usage: "the task, as `TEXT`; - reads it from stdin to its end, and then nobody is there to answer questions", flagged: true, once: true, env: "-"},
 		setting{name: "cwd", kind: kindText, usage: "the workspace `DIR` (default: the current directory)", flagged: true, env: "-"},
 		setting{name: "json", kind: kindBool, usage: "for scripts: a JSON event a line on stdout, a JSON command a line on stdin", flagged: true, env: "-"},
 		setting{name: "plain", kind: kindBool, usage: "lines of prose instead of a screen, for screen readers and terminals that can do no more", flagged: true, env: "-"},
@@ -171,6 +173,9 @@ func (s setting) flag() cli.Flag {
 		// A rule may contain a comma: the app's separator is off, the flag is repeated.
 		return &cli.StringSliceFlag{Name: s.name, Usage: s.usage, Category: s.group}
 	case kindText:
+		if s.once {
+			return &cli.GenericFlag{Name: s.name, Usage: s.usage, Category: s.group, Value: &onceText{}}
+		}
 		f := &cli.StringFlag{Name: s.name, Usage: s.usage, Category: s.group, EnvVars: envName(s)}
 		if s.value != nil {
 			f.Value = s.value.(string)
@@ -179,6 +184,25 @@ func (s setting) flag() cli.Flag {
 	}
 	panic(fmt.Sprintf("flag %s has no kind", s.name))
 }
+
+// onceText is the value of a flag that may be given once: a second one would replace the
+// first without a word.
+type onceText struct {
+	text string
+	set  bool
+}
+
+func (v *onceText) Set(text string) error {
+	if v.set {
+		return errGivenTwice
+	}
+	v.text, v.set = text, true
+	return nil
+}
+
+func (v *onceText) String() string { return v.text }
+
+var errGivenTwice = errors.New("given twice")
 
 // flagOf is the flag of a setting for a command of its own, without a heading.
 func flagOf(name string) cli.Flag {

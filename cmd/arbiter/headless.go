@@ -29,7 +29,12 @@ func (e env) headless(c choices) (err error) {
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	empty := false
+	defer func() {
+		if r.close(); empty {
+			e.discard(r)
+		}
+	}()
 	defer func() {
 		if p := recover(); p != nil { // outside of the loop, which deals with its own
 			err = e.bug(r, p)
@@ -55,10 +60,23 @@ func (e env) headless(c choices) (err error) {
 		exit = contract.ExitFailed
 	}
 	e.farewell(r, loop.Snapshot(), unfinished)
+	empty = loop.Snapshot().Pointless() && len(unfinished) == 0
 	if exit == contract.ExitComplete {
 		return nil
 	}
 	return &exitError{code: exit, text: lastWord(exit, loop.Snapshot())}
+}
+
+// discard removes a closed run that nobody gave a task: a list of runs is not to fill with
+// them.
+func (e env) discard(r *runtimeRun) {
+	err := r.store.Remove(r.choices.Options.Run)
+	if err == nil {
+		_, err = (runs{r.store, r.choices.StateDir}).tidy()
+	}
+	if err != nil {
+		fmt.Fprintln(e.stderr, "arbiter: remove the empty run:", err)
+	}
 }
 
 // bug describes a panic of ours in a report, and ends the program.

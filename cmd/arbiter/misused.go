@@ -28,6 +28,9 @@ func misused(c *cli.Context, err error, _ bool) error {
 	}
 	text, unread := strings.CutSuffix(text, ": parse error") // of what kind the flag is, it does not say
 	text, name, _ := strings.Cut(strings.Replace(text, " for -", " for flag -", 1), " for flag -")
+	if name, twice := strings.CutSuffix(name, ": "+errGivenTwice.Error()); twice {
+		return usagef("--%s is given twice: give it once, or put what is longer into a requirements file", name)
+	}
 	what := "a number"
 	switch i := slices.IndexFunc(c.Command.Flags, func(f cli.Flag) bool { return f.Names()[0] == name }); {
 	case !unread || i < 0:

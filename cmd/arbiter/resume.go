@@ -143,7 +143,7 @@ func (r *runtimeRun) tellOf(format string, args ...any) {
 func (r *runtimeRun) takeUp() error {
 	run, s := short(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
-		return usagef("nothing to resume: run %s never reached an agent", run)
+		return usagef("nothing to resume: run %s was given no task, or never reached an agent", run)
 	}
 	t, err := r.trustAgain()
 	if err != nil {

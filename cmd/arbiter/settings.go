@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // maxTask bounds a task or requirements file, in bytes. The CLI takes more, but
@@ -63,6 +65,7 @@ func readSettings(c *cli.Context) (choices, error) {
 		}
 	}
 	s.Options.Task, err = readTask(c)
+	s.NoInput = s.NoInput || c.String("task") == taskFromStdin // it was read to its end
 	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
 		err = usagef("no task: --no-input needs --task or a requirements file")
 	}
@@ -174,13 +177,22 @@ func checkDir(dir string) (string, error) {
 	return abs, nil
 }
 
+// taskFromStdin is the value of --task that means: read it there.
+const taskFromStdin = "-"
+
 // readTask joins --task and the requirements file.
 func readTask(c *cli.Context) (string, error) {
-	task := strings.TrimSpace(c.String("task"))
-	if c.IsSet("task") && task == "" {
-		return "", usagef("--task is empty")
+	task, from := strings.TrimSpace(c.String("task")), "--task"
+	if task == taskFromStdin {
+		var err error
+		if task, err = taskOnStdin(c); err != nil {
+			return "", err
+		}
+		from = "stdin"
 	}
-	from := "--task"
+	if c.IsSet("task") && task == "" {
+		return "", usagef("%s is empty", from)
+	}
 	if c.NArg() > 1 && !misspelt(c) {
 		if i := slices.IndexFunc(c.Args().Slice(), isFlag); i > 0 {
 			return "", usagef("flags go before the requirements file: %s stands behind %s", c.Args().Get(i), c.Args().First())
@@ -202,7 +214,7 @@ func readTask(c *cli.Context) (string, error) {
 		if task != "" {
 			task += "\n\n"
 		}
-		task += "Requirements (" + filepath.Base(path) + "):\n\n" + text
+		task += words.Requirements(filepath.Base(path), text)
 		from = path
 	}
 	switch {
@@ -212,6 +224,21 @@ func readTask(c *cli.Context) (string, error) {
 		return "", usagef("%s: the task is not UTF-8 text", from)
 	}
 	return task, nil
+}
+
+// taskOnStdin reads the task from stdin, to its end.
+func taskOnStdin(c *cli.Context) (string, error) {
+	if !c.Bool("json") && !c.Bool("plain") {
+		return "", usagef("--task - reads stdin, which the screen needs for its keys: add --plain or --json, or use --task TEXT")
+	}
+	raw, err := io.ReadAll(io.LimitReader(c.App.Reader, maxTask+1))
+	switch {
+	case err != nil:
+		return "", usagef("--task -: read stdin: %v", err)
+	case len(raw) > maxTask:
+		return "", usagef("the task on stdin has more than %s bytes%s", words.Number(maxTask), smaller)
+	}
+	return strings.TrimSpace(string(raw)), nil
 }
 
 // smaller is what helps against a task that is too large.

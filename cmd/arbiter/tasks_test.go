@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestTaskFromStdin: --task - is what stdin says, and never a task of one character.
+func TestTaskFromStdin(t *testing.T) {
+	h := settle(t, players(t)[0])
+	for _, tt := range []struct {
+		name, in, want string
+		args           []string
+		exit           contract.Exit
+	}{
+		{"headless", "# Two threads\n\nSpin them.\n", `"text":"# Two threads\n\nSpin them."`, []string{"--json"}, contract.ExitComplete},
+		{"plain", "Two threads\n", "It is done.", []string{"--plain"}, contract.ExitComplete},
+		{"nothing", " \n", "stdin is empty", []string{"--json"}, contract.ExitUsage},
+		{"too much", strings.Repeat("x", maxTask+1), "the task on stdin has more than 1,048,576 bytes", []string{"--json"}, contract.ExitUsage},
+		{"the screen", "Two threads", "add --plain or --json", nil, contract.ExitUsage},
+	} {
+		cmd := exec.Command("arbiter", append(append(h.rehearsing("parallel"), tt.args...), "--task", "-")...)
+		cmd.Env, cmd.Dir, cmd.Stdin = h.env, h.work, strings.NewReader(tt.in)
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != int(tt.exit) || !strings.Contains(string(out), tt.want) {
+			t.Errorf("%s: exit code %d, want %d:\n%s", tt.name, got, tt.exit, out)
+		}
+	}
+}
+
+// TestTwoTasks: a second --task is refused instead of replacing the first one.
+func TestTwoTasks(t *testing.T) {
+	var out, errs strings.Builder
+	code := run([]string{"arbiter", "--json", "--task", "one", "--task=two"}, strings.NewReader(""), &out, &errs)
+	if code != int(contract.ExitUsage) || !strings.Contains(errs.String(), "--task is given twice") || out.Len() > 0 {
+		t.Errorf("exit code %d, said %q, told %q", code, errs.String(), out.String())
+	}
+}
+
+// TestNothingAsked: a run that nobody gave a task leaves nothing, and offers nothing.
+func TestNothingAsked(t *testing.T) {
+	h := settle(t, players(t)[0])
+	cmd := exec.Command("arbiter", append(h.rehearsing("parallel"), "--json")...)
+	cmd.Env, cmd.Dir = h.env, h.work
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, _ := cmd.Output()
+	if lines, err := contractLines(string(out)); err != nil || cmd.ProcessState.ExitCode() != int(contract.ExitUsage) {
+		t.Errorf("exit code %d, %d lines, %v\n%s", cmd.ProcessState.ExitCode(), len(lines), err, errs.String())
+	}
+	if strings.Contains(errs.String(), "take it up again") || !strings.Contains(errs.String(), "no task was given") {
+		t.Errorf("said %q", errs.String())
+	}
+	if runs := h.runs(); len(runs) != 0 {
+		t.Errorf("left behind: %v", runs)
+	}
+}
+
+// TestRunWithoutTaskIsNotOffered: a run that was ended before anybody spoke is none to take up.
+func TestRunWithoutTaskIsNotOffered(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "parallel")
+	await[contract.Spawn](s, "the Arbiter", nil)
+	_ = s.cmd.Process.Kill() // so that nobody can clear up
+	<-s.ended
+	n := s.again("--json", "--resume", "--session", s.run())
+	_ = n.stdin.Close()
+	<-n.ended
+	_ = n.cmd.Wait()
+	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) || !strings.Contains(n.stderr.String(), "was given no task") {
+		t.Errorf("exit code %d, said %q", got, n.stderr.String())
+	}
+}
+
+// TestRequirementsNameTheRun: a run is called by the heading of its file, also in lists.
+func TestRequirementsNameTheRun(t *testing.T) {
+	h := settle(t, players(t)[0])
+	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be tall.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.output(append(h.rehearsing("parallel"), "--json", "--no-input", "REQUIREMENTS.md")...)
+	var list []sessionLine
+	if err := json.Unmarshal([]byte(h.output("sessions", "--json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 1 || list[0].Title != "A lighthouse" {
+		t.Errorf("listed %+v", list)
+	}
+}
