@@ -43,13 +43,13 @@ func newTypist(t *testing.T) *typist {
 	return p
 }
 
-// shell is the path of one. Where a set-up could have installed it, it has to be there.
+// shell is the path of one. Where CI could have installed it, it has to be there.
 func shell(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		if _, apt := exec.LookPath("apt-get"); apt == nil && os.Geteuid() == 0 && os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
-			t.Fatalf("no %s: run scripts/setup", name)
+		if _, apt := exec.LookPath("apt-get"); apt == nil && os.Geteuid() == 0 && os.Getenv("CI") != "" {
+			t.Fatalf("no %s: run scripts/packages --install", name)
 		}
 		t.Skip(err)
 	}

@@ -1,0 +1,75 @@
+package importrules
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPackagesAreNotInstalledUnasked: on a system that lacks everything, the set-up's list
+// says what for and how, and only --install runs the package manager.
+func TestPackagesAreNotInstalledUnasked(t *testing.T) {
+	system := t.TempDir()
+	ran := filepath.Join(system, "ran")
+	for name, script := range map[string]string{
+		"uname": "echo Linux", "id": "echo 0", "apt-get": `echo "$*" >>'` + ran + `'`, "timeout": `shift; exec "$@"`,
+	} {
+		if err := os.WriteFile(filepath.Join(system, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"bash", "dirname", "tr"} { // what the script itself is made of
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip(err)
+		}
+		if err := os.Symlink(path, filepath.Join(system, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packages := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("../packages", args...)
+		cmd.Env = []string{"PATH=" + system, "HOME=" + system}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+
+	said := packages()
+	for _, want := range []string{
+		"bubblewrap is not installed: agents cannot be confined", "zsh is not installed: the tests",
+		"To install: apt-get install -y bubblewrap zsh fish\n",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in:\n%s", want, said)
+		}
+	}
+	if raw, err := os.ReadFile(ran); err == nil {
+		t.Errorf("unasked, it ran apt-get %s", raw)
+	}
+
+	packages("--install")
+	if raw, err := os.ReadFile(ran); err != nil || string(raw) != "install -y bubblewrap zsh fish\n" {
+		t.Errorf("told to, it ran apt-get %q (%v)", raw, err)
+	}
+}
+
+// TestSetupInstallsNoPackage: whatever else it does.
+func TestSetupInstallsNoPackage(t *testing.T) {
+	for _, script := range []string{"../setup", "../lib.sh", "../demo", "../test"} {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"apt-get", "--install", "sudo"} {
+			if strings.Contains(string(text), word) {
+				t.Errorf("%s: has %q in it", script, word)
+			}
+		}
+	}
+}
