@@ -1,3 +1,5 @@
-// Package corpus hands out the bad input that is checked in, and fills values with it.
-// It is for tests. It starts nothing and keeps nothing.
+// Package corpus hands out the bad input that is checked in, and fills values with it:
+// what models and tools may say, and what agents may try against the permission rules.
+// It is for tests. It starts git, to make the place where attacks are tried, and keeps
+// nothing.
 package corpus

@@ -1,0 +1,69 @@
+package corpus
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestAttacksAreReal: an attack does in bash what the list says, or nothing where it is
+// called harmless. A list of lines that do nothing would test no rule.
+func TestAttacksAreReal(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash on PATH")
+	}
+	if out, err := exec.Command(bash, "-c", "echo $((BASH_VERSINFO[0]*10+BASH_VERSINFO[1]))").Output(); err != nil || string(out) < "52" {
+		t.Skipf("the list is of bash 5.2 (%s, %v)", out, err)
+	}
+	groups := Attacks(t, "../..")
+	for i, g := range groups {
+		t.Run(fmt.Sprintf("%d row %d", i, g.Row), func(t *testing.T) {
+			t.Parallel()
+			place := NewAttackPlace(t, t.TempDir(), g)
+			for _, a := range g.Attacks {
+				if line := a.Line + a.Check; line != "" && a.Possible() && !triedBefore(groups[:i], a) {
+					attack(t, bash, place.copy(t), a)
+				}
+			}
+		})
+	}
+}
+
+// triedBefore says whether the same was tried under other rules, of which bash knows nothing.
+func triedBefore(groups []AttackGroup, a Attack) bool {
+	return slices.ContainsFunc(groups, func(g AttackGroup) bool {
+		return slices.ContainsFunc(g.Attacks, func(b Attack) bool { return a.Line == b.Line && a.Check == b.Check && a.CWD == b.CWD })
+	})
+}
+
+// copy makes a second place like p.
+func (p AttackPlace) copy(t *testing.T) AttackPlace {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Dir(p.Work))); err != nil {
+		t.Fatal(err)
+	}
+	return AttackPlace{Work: filepath.Join(dir, "work"), Home: filepath.Join(dir, "home")}
+}
+
+func attack(t *testing.T, bash string, p AttackPlace, a Attack) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	// As the CLI has it run.
+	cmd := exec.CommandContext(ctx, bash, "-c", `shopt -u extglob; shopt -s expand_aliases; eval "$ATTACK" </dev/null`)
+	cmd.Dir = filepath.Join(p.Work, a.CWD)
+	cmd.Env = []string{"ATTACK=" + a.Line + a.Check, "PATH=" + os.Getenv("PATH"), "HOME=" + p.Home, "GIT_CONFIG_NOSYSTEM=1"}
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if harm := p.Harm(a, string(out)); (harm == "") != a.Harmless {
+		t.Errorf("%q: harm %q, harmless: %v\n%v\n%s", a.Line+a.Check, harm, a.Harmless, err, out)
+	}
+}
