@@ -42,6 +42,9 @@ type (
 		Request string
 		Result  bridge.PermissionResult
 	}
+	// Reconsider holds the requests that wait for a human against mode, rules and grants
+	// → PermissionSettled for each that they decide now.
+	Reconsider struct{}
 	// RunCheck runs a check of a hand-off document, if the permission policy lets it,
 	// and the human where that asks → Checked.
 	RunCheck struct {
@@ -105,6 +108,7 @@ func (Kill) effect()             {}
 func (AnswerTool) effect()       {}
 func (AskAgent) effect()         {}
 func (AnswerPermission) effect() {}
+func (Reconsider) effect()       {}
 func (Decide) effect()           {}
 func (Note) effect()             {}
 func (Probe) effect()            {}

@@ -34,10 +34,12 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 
 // wind closes what is open and stops the agents; `result` follows when they are gone.
 func (st *step) wind(e Ending) {
-	e.Question, e.Permits = st.Question, st.Permits
+	e.Question, e.Permits = st.Question, st.requests()
 	st.Ending = &e
+	const stopped = "the run is being stopped; ask again when it is taken up"
+	st.closeOrphans("", contract.ByShutdown, stopped)
 	for _, p := range st.Permits {
-		st.decidePermit(p, bridge.Deny, contract.ByShutdown, "the run is being stopped; ask again when it is taken up")
+		st.decidePermit(p, bridge.Deny, contract.ByShutdown, stopped)
 	}
 	st.Question, st.Permits, st.Waking, st.Deciding = nil, nil, false, nil
 	st.do(SetTimer{Key: timeoutKey})
@@ -88,11 +90,11 @@ func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridg
 func (st *step) noBridge(f NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {
-		was = &Ending{Question: st.Question, Permits: st.Permits, Was: st.Phase}
+		was = &Ending{Question: st.Question, Permits: st.requests(), Was: st.Phase}
 	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
 		st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
-		st.Question, st.Permits = nil, nil
+		st.Question, st.Permits, st.Orphans = nil, nil, nil
 	}
 	st.Options, st.LifeBegan, st.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
 	st.emit(contract.Supervisor, st.sessionEvent())

@@ -31,6 +31,7 @@ func (st *step) grant(p Permit, c contract.Permit) {
 		return
 	}
 	key := p.Hash()
+	st.policyChanged()
 	if c.Rule == "" {
 		st.Granted = append(slices.Clip(st.Granted), key)
 	} else if !slices.Contains(st.GrantedRules, c.Rule) {
@@ -42,6 +43,14 @@ func (st *step) grant(p Permit, c contract.Permit) {
 			g.Action = key
 		}
 		st.do(Remember{g})
+	}
+}
+
+// policyChanged has all that waits for a human held against mode, rules and grants as they
+// are now.
+func (st *step) policyChanged() {
+	if st.PolicyChanges++; len(st.Permits) > 0 {
+		st.do(Reconsider{})
 	}
 }
 

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -189,6 +190,111 @@ func TestRuleHasToCover(t *testing.T) {
 			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun || kept.list[0].At.Before(time.Unix(1, 0)) {
 				t.Errorf("kept: %+v", kept.list)
 			}
+		})
+	}
+}
+
+// waiting is how many requests wait for a human.
+func waiting(l *Loop) int { return len(l.Snapshot().Permits) }
+
+// asks has calls of an agent ask for permission, as requests p1, p2 and so on, and returns a
+// channel for the answer to each. It comes back when all that can wait do.
+func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan bridge.PermissionResult {
+	var answers []chan bridge.PermissionResult
+	for i, command := range commands {
+		answer := make(chan bridge.PermissionResult, 1)
+		answers = append(answers, answer)
+		p := bridge.PermissionParams{AgentRef: ref, Request: fmt.Sprintf("p%d", i+1), Tool: "Bash", Input: bashCall(command).Input}
+		go func() {
+			r, err := l.Permission(t.Context(), p)
+			if err != nil {
+				t.Errorf("%s: %v", command, err)
+			}
+			answer <- r
+		}()
+		synctest.Wait()
+	}
+	return answers
+}
+
+// whileOneWorks plays a run whose only Orchestrator does something in its one turn.
+func whileOneWorks(t *testing.T, o Options, work func(l *Loop, ref bridge.AgentRef)) []contract.Event {
+	t.Helper()
+	port := &fakePort{}
+	port.answer = func(f *fakePort, p bridge.MessageParams) {
+		switch {
+		case p.ID != "arbiter":
+			work(f.loop, p.AgentRef)
+			f.ruled(p, report("done", "all of it", true))
+		case f.loop.Snapshot().Summoned == 0:
+			if _, err := f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil {
+				t.Error(err)
+			}
+			f.ruled(p, ruling("CONTINUE", "Patience."))
+		default:
+			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
+		}
+	}
+	o.Task, o.HumanPresent = "build", true
+	events, exit := perform(t, o, port, nil)
+	if exit != contract.ExitComplete {
+		t.Errorf("exit %d", exit)
+	}
+	return events
+}
+
+// humanSays gives a command and waits until all that follows from it at once has happened.
+func humanSays(l *Loop, body contract.CommandBody) {
+	l.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: body}})
+	synctest.Wait()
+}
+
+// TestAGrantSettlesWhatElseItCovers: what a human allows for the run, or always, answers all
+// other requests that it covers; what it does not cover stays open.
+func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer  contract.Permit
+		settled []string
+	}{
+		"once":            {contract.Permit{}, []string{"p2 once "}},
+		"a rule, for run": {contract.Permit{Scope: "run", Rule: "Bash(make *)"}, []string{"p2 run Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
+		"a rule, always":  {contract.Permit{Scope: "always", Rule: "Bash(make *)"}, []string{"p2 always Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
+		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 run ", "p5  "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				commands := []string{"make one", "make two", "npm test", "make three", "make two"}
+				events := whileOneWorks(t, Options{}, func(l *Loop, ref bridge.AgentRef) {
+					answers := asks(t, l, ref, commands...)
+					if n := waiting(l); n != len(commands) {
+						t.Errorf("%d requests wait", n)
+						return
+					}
+					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Allow
+					humanSays(l, tt.answer)
+					if n := waiting(l); n != len(commands)-len(tt.settled) {
+						t.Errorf("%d requests still wait", n)
+						return
+					}
+					for _, line := range tt.settled {
+						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Allow {
+							t.Errorf("%s: %+v", line, r)
+						}
+					}
+				})
+				var settled []string
+				for _, e := range events {
+					if b, ok := e.Body.(contract.Permission); ok && b.Behavior == bridge.Allow {
+						settled = append(settled, b.Request+" "+b.Scope+" "+b.Rule)
+						if b.By != contract.Human || b.Tool != "Bash" || len(b.Action) != 64 || e.ID != "orch-1" {
+							t.Errorf("%s: %+v", e.ID, b)
+						}
+					}
+				}
+				if diff := cmp.Diff(tt.settled, settled); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
 		})
 	}
 }

@@ -67,18 +67,34 @@ func (l *Loop) vet(f Fact) Fact {
 		return f
 	}
 	s := l.Snapshot()
-	i := slices.IndexFunc(s.Permits, func(p Permit) bool { return p.ID == permit.Request })
+	asked, known := s.request(permit.Request)
 	rule, err := policy.ParseRule(permit.Rule)
-	if i < 0 || err != nil {
+	if !known || err != nil {
 		return f // the loop says so
 	}
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve, Allow: []policy.Rule{rule}}
-	params := s.Permits[i].Params
+	params := asked.Params
 	if _, covers := p.Covered(policy.Request{Tool: params.Tool, Input: l.exact(params)}); covers {
 		return f
 	}
 	c.Command.Body = contract.Malformed{Problem: "the rule " + permit.Rule + " does not cover request " + permit.Request + ", which stays open: take one of its suggestions, or answer without a rule"}
 	return c
+}
+
+// reconsider holds each request that waits for a human against mode, rules and grants as they
+// are now. It reads the file system, so it runs on a worker.
+func (l *Loop) reconsider() {
+	s := l.Snapshot()
+	for _, p := range s.Permits {
+		d := l.ruling(p.Params.ID, p.Params.Tool, l.exact(p.Params))
+		if d.Behavior == policy.Ask {
+			continue
+		}
+		l.Put(PermissionSettled{
+			Request: p.ID, Asked: p.Params.Request, Changes: s.PolicyChanges,
+			Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
+		})
+	}
 }
 
 // suggest names rules that would cover a request, narrow ones first.

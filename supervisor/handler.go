@@ -93,8 +93,12 @@ func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridg
 	if trouble := l.books.trouble.Load(); trouble != nil {
 		return bridge.PermissionResult{}, fmt.Errorf("what is decided cannot be recorded now: %s", *trouble)
 	}
+	changes := l.Snapshot().PolicyChanges
 	d := l.ruling(p.ID, p.Tool, p.Input)
-	fact := PermissionAsked{Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason, Action: actionKey(p), Told: l.told.take(p)}
+	fact := PermissionAsked{
+		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
+		Action: actionKey(p), Told: l.told.take(p), Changes: changes,
+	}
 	if d.Behavior == policy.Ask {
 		fact.Suggestions = l.suggest(p)
 	}

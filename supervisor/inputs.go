@@ -112,6 +112,18 @@ type (
 		Suggestions []string `json:",omitempty"`
 		// Told says that the same call was told of when it was judged.
 		Told bool `json:",omitempty"`
+		// Changes is the State.PolicyChanges that the rules were looked up with.
+		Changes int `json:",omitempty"`
+	}
+	// PermissionSettled is what mode, rules and grants say of a request that waits, since
+	// they were changed. It ends a Reconsider effect, one for each request that is decided.
+	PermissionSettled struct {
+		Request  string // the Permit's id
+		Asked    string // its process's
+		Behavior string // allow, deny
+		By, Rule string
+		Reason   string
+		Changes  int // PermissionAsked's
 	}
 	// Remembered ends a Remember effect. Failed says why it is not kept.
 	Remembered struct {
@@ -234,6 +246,7 @@ func (TrustRecorded) fact()       {}
 func (NotSent) fact()             {}
 func (ToolCalled) fact()          {}
 func (PermissionAsked) fact()     {}
+func (PermissionSettled) fact()   {}
 func (PermissionWithdrawn) fact() {}
 func (Rang) fact()                {}
 func (Stopped) fact()             {}

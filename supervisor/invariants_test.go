@@ -63,6 +63,7 @@ func checkInvariants(t *testing.T, s *State) {
 	checkRenewing(t, s)
 	checkHeirs(t, s)
 	checkWithheld(t, s)
+	checkRequests(t, s)
 	if s.Question != nil && s.Ending != nil {
 		t.Fatal("a question is open in a run that ends")
 	}
@@ -307,7 +308,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	}
 	switch r.IntN(4) {
 	case 0:
-		return PermissionWithdrawn{Request: "p1"}
+		return requestFact(r, s)
 	case 1:
 		if len(a.Turn) > 0 && r.IntN(2) == 0 {
 			return Rang{Key: proofKey(a.Turn[0])}

@@ -40,6 +40,11 @@ func (l *Loop) masked(f Fact) Fact {
 			}
 		}
 		return f
+	case PermissionSettled:
+		request, asked := f.Request, f.Asked
+		f = mask.In(f, l.redact)
+		f.Request, f.Asked = request, asked // who waits is found by them
+		return f
 	case ToolCalled:
 		ref, call := f.Params.AgentRef, f.Call
 		f.Params = mask.In(f.Params, l.redact)

@@ -72,6 +72,9 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		case PermissionAsked: // who waits is found by them
 			f.Params.AgentRef, f.Params.Request, f.Action = bridge.AgentRef{}, "", ""
 			got = f
+		case PermissionSettled:
+			f.Request, f.Asked = "", ""
+			got = f
 		case ToolCalled:
 			f.Params.AgentRef, f.Call = bridge.AgentRef{}, ""
 			got = f

@@ -75,6 +75,8 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 	case AnswerPermission:
 		crashpoint.Here("loop.permission.answer")
 		l.permissions.answer(e.Request, e.Result)
+	case Reconsider:
+		l.work(l.reconsider)
 	case Remember:
 		l.lane(noteLane).push(l, func() { l.remember(e) })
 	case SetTimer:

@@ -42,38 +42,19 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 	case f.Behavior == "ask" && !st.HumanPresent:
 		st.decidePermit(p, bridge.Deny, contract.ByNobody, "no human is present to allow it")
 	case f.Behavior == "ask":
-		st.Permits = append(slices.Clone(st.Permits), p)
-		st.emit(p.Params.ID, p.event())
-		st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
+		if st.open(p); f.Changes != st.PolicyChanges {
+			st.do(Reconsider{}) // the rules that want it asked for may be others by now
+		}
 	default:
 		st.answerPermit(p, ruled{behavior: bridge.Deny, by: f.By, rule: f.Rule, reason: f.Reason, message: denial(f.Reason)})
 	}
 }
 
-// askedBefore deals with a request that an earlier process of the agent had made
-// already: it takes the place of that one, or gets the answer that was given since.
-func (st *step) askedBefore(p Permit) bool {
-	action := p.Hash()
-	for i, q := range st.Permits {
-		if q.Orphan && q.Params.ID == p.Params.ID && q.Hash() == action {
-			st.Permits = slices.Clone(st.Permits)
-			st.Permits[i].Params, st.Permits[i].Action, st.Permits[i].Orphan = p.Params, p.Action, false
-			return true
-		}
-	}
-	for i, x := range st.Answered {
-		if x.Agent == p.Params.ID && x.Action == action {
-			st.Answered = slices.Delete(slices.Clone(st.Answered), i, i+1)
-			st.answerPermit(p, ruled{behavior: x.Behavior, by: contract.Human, message: x.Message})
-			return true
-		}
-	}
-	return false
-}
-
-// isOpen says whether a request waits for a human under a name.
-func (s *State) isOpen(request string) bool {
-	return slices.ContainsFunc(s.Permits, func(p Permit) bool { return p.ID == request })
+// open has a request wait for a human.
+func (st *step) open(p Permit) {
+	st.Permits = append(slices.Clone(st.Permits), p)
+	st.emit(p.Params.ID, p.event())
+	st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
 }
 
 // event asks a human.
@@ -84,8 +65,9 @@ func (p Permit) event() contract.PermissionRequest {
 	}
 }
 
-// denyPermits denies all that wait for a human.
+// denyPermits denies all that wait for a human, and what would wait if it were asked again.
 func (st *step) denyPermits(by, reason string) {
+	st.closeOrphans("", by, reason)
 	for _, p := range st.Permits {
 		st.do(SetTimer{Key: permitKey + p.ID})
 		st.decidePermit(p, bridge.Deny, by, reason)
@@ -109,17 +91,15 @@ func (st *step) decidePermit(p Permit, behavior, by, reason string) {
 }
 
 func (st *step) answerPermit(p Permit, r ruled) {
+	st.tellPermit(p, r)
+	st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: r.behavior, Message: r.message}})
+}
+
+func (st *step) tellPermit(p Permit, r ruled) {
 	st.emit(p.Params.ID, contract.Permission{
 		Request: p.ID, Behavior: r.behavior, By: r.by, Tool: p.Params.Tool, Rule: r.rule,
 		Action: p.Hash(), Scope: r.scope, Reason: r.reason, Subagent: p.Params.Subagent,
 	})
-	if p.Orphan {
-		if r.by == contract.Human {
-			st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: p.Hash(), Behavior: r.behavior, Message: r.message})
-		}
-		return
-	}
-	st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: r.behavior, Message: r.message}})
 }
 
 // takePermit removes a pending request and stops its timer.
@@ -140,23 +120,45 @@ func (st *step) permit(ref string, c contract.Permit) {
 		st.reject(ref, "permission is given by stdin, the screen or the control socket only")
 		return
 	}
-	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.ID == c.Request })
-	if i < 0 {
+	p, known := st.request(c.Request)
+	if !known {
 		st.reject(ref, "no permission request %q is open", c.Request)
 		return
 	}
-	if why := misgiven(st.Permits[i], c); why != "" {
+	if why := misgiven(p, c); why != "" {
 		st.reject(ref, "%s", why)
 		return
 	}
-	p, _ := st.takePermit(c.Request)
-	st.accept(ref, "permission "+c.Request+": "+c.Behavior)
+	reason := orDefault(c.Message, "the human said no")
+	r := ruled{behavior: bridge.Deny, by: contract.Human, reason: reason, message: denial(reason)}
+	if c.Behavior == bridge.Allow {
+		r = ruled{behavior: bridge.Allow, by: contract.Human, rule: c.Rule, scope: orDefault(c.Scope, contract.ScopeOnce)}
+	}
+	if _, open := st.takePermit(c.Request); open {
+		st.accept(ref, "permission "+c.Request+": "+c.Behavior)
+		st.answerPermit(p, r)
+	} else {
+		st.accept(ref, "permission "+c.Request+": "+c.Behavior+", when "+p.Params.ID+" asks again")
+		st.answerOrphan(p, r)
+	}
 	if c.Behavior == bridge.Allow {
 		st.grant(p, c)
-		st.answerPermit(p, ruled{behavior: bridge.Allow, by: contract.Human, rule: c.Rule, scope: orDefault(c.Scope, contract.ScopeOnce)})
+	}
+}
+
+// settledByRule answers a request that waits, now that mode, rules or grants are others. What
+// was found by an older state of them does not count: they are looked at once more.
+func (st *step) settledByRule(f PermissionSettled) {
+	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.ID == f.Request && p.Params.Request == f.Asked })
+	if i < 0 || f.Changes != st.PolicyChanges {
 		return
 	}
-	st.decidePermit(p, bridge.Deny, contract.Human, orDefault(c.Message, "the human said no"))
+	p, _ := st.takePermit(f.Request)
+	r := ruled{behavior: f.Behavior, by: f.By, rule: f.Rule, reason: f.Reason}
+	if f.Behavior == bridge.Deny {
+		r.message = denial(f.Reason)
+	}
+	st.answerPermit(p, r)
 }
 
 func (st *step) permitTimedOut(request string) {
@@ -167,7 +169,7 @@ func (st *step) permitTimedOut(request string) {
 
 // permissionWithdrawn: the agent no longer waits (interrupted, or gone).
 func (st *step) permissionWithdrawn(request string) {
-	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return !p.Orphan && p.Params.Request == request })
+	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.Params.Request == request })
 	if i < 0 {
 		return
 	}
@@ -178,8 +180,10 @@ func (st *step) permissionWithdrawn(request string) {
 	}
 }
 
-// withdrawPermits denies what an agent still waits for when its turn is over.
+// withdrawPermits denies what an agent still waits for when its turn is over, and what its
+// earlier process waited for: it was not asked again.
 func (st *step) withdrawPermits(agent string) {
+	st.closeOrphans(agent, contract.ByWithdrawn, "it was not asked again")
 	for _, p := range st.Permits {
 		if p.Params.ID == agent && !st.isCheck(p.Params.Request) {
 			st.takePermit(p.ID)

@@ -217,22 +217,18 @@ func (st *step) reviveAll() {
 	}
 }
 
-// askAgain emits what waits for a human once more, under the same ids.
+// askAgain emits the open question once more. Permission requests are open again when an
+// agent asks for them again.
 func (st *step) askAgain() {
 	if st.Question != nil {
 		st.emit(contract.Arbiter, contract.Question{Text: st.Question.Text})
 	}
-	permits := st.Permits
-	st.Permits = nil
-	for _, p := range permits {
-		a, ok := st.agent(p.Params.ID)
-		if !ok || a.Dismissed {
-			continue
+	waited := st.requests()
+	st.Permits, st.Orphans = nil, nil
+	for _, p := range waited { // whoever asked is gone, and asks again if it is still needed
+		if a, ok := st.agent(p.Params.ID); ok && !a.Dismissed {
+			st.Orphans = append(st.Orphans, p)
 		}
-		p.Orphan = true
-		st.Permits = append(st.Permits, p)
-		st.emit(p.Params.ID, p.event())
-		st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
 	}
 	if !st.HumanPresent {
 		st.denyPermits(contract.ByNobody, "no human is present to allow it")

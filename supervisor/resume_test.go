@@ -160,8 +160,17 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Wait.", "to", id))
 			end(p)
 			p.resume("")
+			if r := told[contract.PermissionRequest](p); len(r) != 0 || len(p.s.Permits) != 0 {
+				t.Errorf("nobody has asked again, and %+v, open %+v", r, p.s.Permits)
+			}
+			p.back(bridge.FateBegun)
+			p.proven(id)
+			p.do(asked(p, id, "p9", "ask"))
 			if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" || r[0].Tool != "Bash" {
 				t.Errorf("requests %+v", r)
+			}
+			if len(p.s.Permits) != 1 || p.s.Permits[0].At != p.at {
+				t.Errorf("open since another time: %+v", p.s.Permits)
 			}
 			if len(effects[AnswerPermission](p)) != 0 {
 				t.Error("a process that is gone was answered")
@@ -207,6 +216,27 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 		p.resume("")
 		if q := told[contract.Question](p); len(q) != 1 {
 			t.Errorf("questions %v", q)
+		}
+		p.folds()
+	})
+	t.Run("it is not asked again", func(t *testing.T) {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.do(asked(p, id, "p1", "ask"))
+		p.resume("")
+		p.stopped() // and what was open is remembered over another life
+		p.resume("")
+		p.back(bridge.FateBegun)
+		p.verdict(id, report("done", "all of it", true))
+		if r := told[contract.PermissionRequest](p); len(r) != 0 {
+			t.Errorf("asked again: %+v", r)
+		}
+		if d := told[contract.Permission](p); len(d) != 1 || d[0].Request != "p1" || d[0].By != contract.ByWithdrawn {
+			t.Errorf("permissions %+v", d)
+		}
+		if ok, _ := p.command(contract.Permit{Request: "p1", Behavior: "allow"}); ok {
+			t.Error("it can still be answered")
 		}
 		p.folds()
 	})
@@ -281,7 +311,7 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	p.back(bridge.FateBegun)
 	p.do(asked(p, other, "p7", "ask")) // the same action, and not its request
 	p.do(asked(p, id, "p9", "ask"))
-	if r := told[contract.PermissionRequest](p); len(r) != 2 || r[0].Request != "p1" || r[1].Request != "p7" {
+	if r := told[contract.PermissionRequest](p); len(r) != 2 || r[0].Request != "p7" || r[1].Request != "p1" {
 		t.Errorf("requests %v", r)
 	}
 	p.command(contract.Permit{Request: "p1", Behavior: "allow"})

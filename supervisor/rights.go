@@ -216,12 +216,10 @@ func (s *State) exactly(f Fact) Fact {
 	if !ok || answer.Action != "" {
 		return f
 	}
-	for i := range s.Permits {
-		if p := &s.Permits[i]; p.ID == answer.Request {
-			answer.Action = p.Hash()
-			c.Command.Body = answer
-			return c
-		}
+	if p, known := s.request(answer.Request); known {
+		answer.Action = p.Hash()
+		c.Command.Body = answer
+		return c
 	}
 	return f
 }

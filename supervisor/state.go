@@ -64,7 +64,11 @@ type State struct {
 	WorkLog       []Entry // reports that wait for a message to travel with
 	Question      *Question
 	Permits       []Permit // permission requests a human has to answer
-	Answered      []Answered
+	// Orphans are requests of processes that are gone with an earlier life. Each is open
+	// again, under its id, when its agent asks for the same action again.
+	Orphans       []Permit   `json:",omitempty"`
+	Answered      []Answered // answers to orphans
+	PolicyChanges int        // how often mode, rules or grants were changed
 	Granted       []string   // actions a human allowed for the whole run
 	GrantedRules  []string   // rules, likewise
 	Asked         []Asked    // questions to a predecessor that is being started again
@@ -264,9 +268,6 @@ type Permit struct {
 	At     time.Time
 	// Suggestions are rules that would cover it.
 	Suggestions []string
-	// Orphan: the process that asked is gone. The answer is kept for the moment
-	// its successor asks again.
-	Orphan bool
 }
 
 // Answered is a human's answer that waits for its question to be asked again.

@@ -58,7 +58,7 @@ const preface = "# The contract for scripts\n\n" +
 	"- The first line is `session`, the last one `result`.\n" +
 	"- A command is answered by `accepted`, when it is on disk, or by `rejected`, with its `ref`.\n" +
 	"- The end of stdin says that no human is there any more: a question is then answered once by saying so, and the next one ends the run with `needs_input`. COMPLETE ends the process though stdin is open.\n" +
-	"- After `--resume` open questions and permission requests are emitted again with the same ids.\n" +
+	"- After `--resume` an open question is emitted again, and a permission request when its agent asks for the same action again, with the same id. One that is not asked for again is told as withdrawn.\n" +
 	"- At the end one line on stderr: `{\"arbiter\": …, \"lastOrchestrator\": …, \"orchestratorNumber\": …}`, Claude's session ids.\n"
 
 func document(t *testing.T) string {

@@ -1,0 +1,38 @@
+package supervisor
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// checkRequests: a request is answered by its id, so no two have the same; and in a run that
+// ends none is open.
+func checkRequests(t *testing.T, s *State) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, p := range s.requests() {
+		if seen[p.ID] && s.Options.Rules >= rulesOfHands {
+			t.Fatalf("two requests %s", p.ID)
+		}
+		seen[p.ID] = true
+	}
+	if s.Ending != nil && len(seen) > 0 {
+		t.Fatalf("requests are open in a run that ends: %v", seen)
+	}
+}
+
+// requestFact is the end of a request that was not answered by a human: it is withdrawn, or
+// rules that were changed decide it.
+func requestFact(r *rand.Rand, s *State) Fact {
+	if len(s.Permits) == 0 || r.IntN(2) == 0 {
+		return PermissionWithdrawn{Request: "p1"}
+	}
+	p := s.Permits[r.IntN(len(s.Permits))]
+	return PermissionSettled{
+		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
+		Changes: s.PolicyChanges - r.IntN(2),
+	}
+}
