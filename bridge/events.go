@@ -112,10 +112,13 @@ type Turn struct {
 	Verdict    json.RawMessage `json:"verdict,omitempty"` // absent when the model gave none
 	Text       string          `json:"text,omitempty"`    // the result text when there is no verdict
 	MessageIDs []string        `json:"message_ids"`
-	Usage      Usage           `json:"usage"`
-	CostUSD    float64         `json:"cost_usd"` // of this turn, subagents included
-	NumTurns   int             `json:"num_turns,omitempty"`
-	DurationMS int64           `json:"duration_ms,omitempty"`
+	// Unread are those of MessageIDs that an interrupt overtook: the session does not have
+	// them, and its model will never see them.
+	Unread     []string `json:"unread,omitempty"`
+	Usage      Usage    `json:"usage"`
+	CostUSD    float64  `json:"cost_usd"` // of this turn, subagents included
+	NumTurns   int      `json:"num_turns,omitempty"`
+	DurationMS int64    `json:"duration_ms,omitempty"`
 	// Outcome is one of the Turn… constants; Category and Error explain TurnFailed.
 	Outcome  string   `json:"outcome"`
 	Category Category `json:"category,omitempty"`

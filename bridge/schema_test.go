@@ -160,7 +160,7 @@ var sampleEvents = []EventBody{
 	Compact{"auto", true, 9, 8},
 	Turn{Verdict: json.RawMessage(`{"kind":"done"}`), Text: "t", MessageIDs: []string{"m"}, Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25,
 		NumTurns: 2, DurationMS: 3, Outcome: TurnFailed, Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r",
-		Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9}, Files: []string{"/w/a.go"}},
+		Unread: []string{"m"}, Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9}, Files: []string{"/w/a.go"}},
 	Tasks{[]Task{{"1", "look around", "in_progress"}}},
 	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"}, PTY{[]byte("\x1b[2J")},
 	Done{"s", Exit{-1, "killed", true, 2, "last words"}}, Error{CatProtocol, "what"},

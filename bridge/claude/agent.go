@@ -43,6 +43,7 @@ type agent struct {
 	adviser *adviser // nil without hooks
 
 	judgePatience time.Duration // how long a tool call waits for the client's rules
+	enterPatience time.Duration // how long an interrupt waits for the message before it
 
 	ctx    context.Context // ends with the process
 	cancel context.CancelFunc
@@ -161,8 +162,18 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	return fmt.Errorf("send message %s: %w", p.MessageID, err)
 }
 
-// Interrupt implements bridge.Agent.
+// Interrupt implements bridge.Agent. It is sent behind the message that was written before
+// it: the CLI drops a message that is interrupted while its UserPromptSubmit hooks still
+// run (observed with CLI 2.1.329).
 func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
+	patience := time.NewTimer(a.enterPatience)
+	defer patience.Stop()
+	select {
+	case <-a.turns.whenEntered():
+	case <-patience.C:
+	case <-ctx.Done():
+		return bridge.InterruptResult{}, ctx.Err()
+	}
 	raw, err := a.calls.do(ctx, controlTimeout, "interrupt", nil)
 	if err != nil {
 		return bridge.InterruptResult{}, err

@@ -1,6 +1,12 @@
 package claude
 
-import "github.com/arbiter-cli/arbiter/bridge"
+import (
+	"context"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
 
 // Proofs of delivery, in the order they usually come: command_lifecycle started
 // at once, the replayed user message with the model's first output, the result
@@ -26,6 +32,10 @@ func (r *reader) delivered(id, proof string) {
 // repeats one that it drops because the history has its id (observed with CLI
 // 2.1.329): there the replay proves nothing, and `started` alone does.
 func (r *reader) replayed(id string) {
+	if r.a.turns.isOpen(id) {
+		r.echoed[id] = true
+		r.a.turns.enter()
+	}
 	if !r.a.cfg.Resume {
 		r.delivered(id, proofReplay)
 	}
@@ -39,7 +49,7 @@ func (r *reader) lifecycle(f lifecycleFrame) {
 		r.delivered(f.UUID, proofLifecycle)
 	case "cancelled":
 		if r.a.turns.drop(f.UUID) {
-			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnInterrupted})
+			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnInterrupted, Unread: r.unread([]string{f.UUID})})
 		}
 	case "completed": // never started: the session's history knows this id already
 		if r.a.turns.drop(f.UUID) {
@@ -58,4 +68,45 @@ func (r *reader) idle() {
 		r.deeds.settle(&turn)
 		r.a.emit(turn)
 	}
+}
+
+const (
+	// enterPatience bounds how long an interrupt waits for the message before it. A
+	// UserPromptSubmit hook of the user's may take longer; unread finds out then.
+	enterPatience = 2 * time.Second
+	// unreadDeadline bounds the look at the transcript, during which no frame is read.
+	unreadDeadline = 5 * time.Second
+)
+
+// unread returns those messages of an interrupted turn that did not enter the conversation,
+// so that the model will never see them. The CLI repeats those that did, at the latest when
+// it is interrupted; of the others the transcript tells, as before a resume. What cannot be
+// found out counts as unread: a message read twice does less harm than one that is lost.
+func (r *reader) unread(ids []string) []string {
+	var doubtful, unread []string
+	for _, id := range ids {
+		if !r.echoed[id] {
+			doubtful = append(doubtful, id)
+		}
+		delete(r.echoed, id)
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	path, ok := transcript.Locate(r.a.follow.config, r.a.cfg.SessionID)
+	if !ok {
+		return doubtful
+	}
+	ctx, cancel := context.WithTimeout(r.a.ctx, unreadDeadline)
+	defer cancel()
+	fates, err := transcript.ReadFates(ctx, path, doubtful)
+	if err != nil {
+		return doubtful
+	}
+	for _, f := range fates {
+		if f.State == transcript.Absent {
+			unread = append(unread, f.ID)
+		}
+	}
+	return unread
 }

@@ -27,6 +27,7 @@ type Launcher struct {
 	queries  atomic.Int64 // so far, for their marks
 
 	judgePatience time.Duration // how long a tool call waits for the client's rules
+	enterPatience time.Duration // how long an interrupt waits for the message before it
 	self          string        // see ToolShell; "" for none
 }
 
@@ -44,7 +45,7 @@ func NewLauncher(cacheDir string) *Launcher {
 	if cacheDir != "" {
 		versions, sums = filepath.Join(cacheDir, "claude-versions.json"), filepath.Join(cacheDir, "claude-hashes.json")
 	}
-	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgePatience: bridge.JudgeTimeout}
+	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgePatience: bridge.JudgeTimeout, enterPatience: enterPatience}
 }
 
 // Sweep implements bridge.Launcher.
@@ -91,7 +92,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, program pinned, then pa
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
 	a := newAgent(p, program.now.Version, host, pipes.stdin)
-	a.judgePatience = l.judgePatience
+	a.judgePatience, a.enterPatience = l.judgePatience, l.enterPatience
 	a.past, a.prober.files = then, filesOf(cmd.Env, cmd.Dir)
 	a.follow.config, a.follow.path, a.follow.atEnd = a.prober.files.config, then.path, then.resumed
 	if then.resumed {

@@ -30,6 +30,7 @@ type reader struct {
 	verdict map[string]bool // tool use ids of verdicts whose result is to come
 	stream  map[int]bool    // partial stream: content block index → is the verdict
 	asked   map[string]bool // requests of the CLI whose answers it may echo
+	echoed  map[string]bool // open messages that the CLI has repeated: the conversation has them
 	foreign bool            // the process speaks for another session
 	taken   bool            // the first message was taken up
 	asking  consulting
@@ -41,7 +42,7 @@ type reader struct {
 
 func newReader(a *agent) *reader {
 	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume), deeds: newDeeds(),
-		verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{}}
+		verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{}, echoed: map[string]bool{}}
 }
 
 // run reads until the end of stdout.
@@ -150,7 +151,9 @@ func (r *reader) handle(f frame) {
 		if slices.Contains(f.Lost, "transcript") { // its own settings are nobody's work
 			a.emit(bridge.Error{Category: bridge.CatResume, Message: fmt.Sprintf("the CLI could not write all of its transcript (%s): when this session is resumed, part of the conversation may be missing", cut(f.Why, 40))})
 		}
-	case quiet, initFrame:
+	case initFrame:
+		a.turns.enter()
+	case quiet:
 	case Unknown:
 		r.unknown(f)
 	default:

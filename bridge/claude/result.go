@@ -35,6 +35,12 @@ func (r *reader) result(f resultFrame) {
 	if f.Verdict == nil && o.outcome == bridge.TurnDone {
 		turn.Text = f.Text
 	}
+	if o.outcome == bridge.TurnInterrupted {
+		turn.Unread = r.unread(ids)
+	}
+	for _, id := range ids {
+		delete(r.echoed, id)
+	}
 	r.deeds.settle(&turn)
 	a.emit(turn)
 	if o.outcome == bridge.TurnFailed {

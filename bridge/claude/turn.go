@@ -19,6 +19,8 @@ type turns struct {
 	over   map[string]bool // ids whose turn has ended: the CLI drops repeats of them silently
 	closed string          // why no more are taken
 	idle   chan struct{}   // closed while none is open
+	// entered is closed unless the first open message is yet to enter the conversation.
+	entered chan struct{}
 }
 
 // sent is a message on its way.
@@ -29,8 +31,9 @@ type sent struct {
 }
 
 func newTurns() *turns {
-	t := &turns{over: map[string]bool{}, idle: make(chan struct{})}
+	t := &turns{over: map[string]bool{}, idle: make(chan struct{}), entered: make(chan struct{})}
 	close(t.idle)
+	close(t.entered)
 	return t
 }
 
@@ -52,7 +55,7 @@ func (t *turns) begin(id string, steer bool) (repeat bool, err error) {
 		return false, &bridge.RPCError{Code: bridge.CodeBusy, Message: "a turn is running"}
 	}
 	if len(t.open) == 0 {
-		t.idle = make(chan struct{})
+		t.idle, t.entered = make(chan struct{}), make(chan struct{})
 	}
 	t.open = append(t.open, &sent{id: id})
 	return false, nil
@@ -155,11 +158,35 @@ func (t *turns) lose() []string {
 	return ids
 }
 
+// enter notes that a turn of the CLI's has begun: what it was delivered is part of the
+// conversation from now on.
+func (t *turns) enter() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if slices.ContainsFunc(t.open, func(m *sent) bool { return m.delivered }) {
+		t.closeEntered()
+	}
+}
+
+// whenEntered is closed as soon as the first open message has entered the conversation,
+// or none is open.
+func (t *turns) whenEntered() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.entered
+}
+
 // whenIdle is closed as soon as no turn runs.
 func (t *turns) whenIdle() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.idle
+}
+
+func (t *turns) isOpen(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.find(id) != nil
 }
 
 func (t *turns) busy() bool {
@@ -189,5 +216,12 @@ func (t *turns) remove(id string) {
 	t.open = slices.DeleteFunc(t.open, func(m *sent) bool { return m.id == id })
 	if before > 0 && len(t.open) == 0 {
 		close(t.idle)
+		t.closeEntered()
+	}
+}
+
+func (t *turns) closeEntered() {
+	if !isClosed(t.entered) {
+		close(t.entered)
 	}
 }

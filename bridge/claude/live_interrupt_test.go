@@ -1,0 +1,81 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/hooks"
+)
+
+// TestAnInterruptIsBehindTheMessage that was written before it: the session has the message,
+// and the model sees it with the next one.
+func TestAnInterruptIsBehindTheMessage(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		held := make(chan struct{})
+		s, model := stageFor(t, spec, verdictReply, reply{hold: held})
+		s.cfg.Hooks = &bridge.HookConfig{Role: hooks.RoleArbiter, Warn: 70, Critical: 85}
+		s.launch()
+		s.turn("WARMUP")
+		id := s.send("THE-MESSAGE")
+		if _, err := s.agent.Interrupt(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		turn := s.turnOf(id)
+		close(held)
+		if turn.Outcome != bridge.TurnInterrupted || len(turn.Unread) > 0 {
+			t.Errorf("turn: %+v", turn)
+		}
+		model.reset(verdictReply)
+		s.turn("NEXT")
+		if !strings.Contains(model.lastRequest(), "THE-MESSAGE") {
+			t.Error("the model does not see the message that was interrupted")
+		}
+	})
+}
+
+// TestAMessageThatWasInterruptedUnread: an interrupt that comes while the user's own hooks
+// look at the message makes the CLI drop it. The turn says so.
+func TestAMessageThatWasInterruptedUnread(t *testing.T) {
+	t.Parallel()
+	s, model := stageFor(t, realSpec(t), verdictReply)
+	begun, goOn := filepath.Join(s.dir, "begun"), filepath.Join(s.dir, "go")
+	settings, err := json.Marshal(map[string]any{"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{
+		"type": "command", "command": "touch " + begun + "; until test -e " + goOn + "; do sleep 0.05; done"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(s.cfg.Env["HOME"], ".claude")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(config, "settings.json"), settings, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.cfg.SettingSources = []string{"user"}
+	s.l.enterPatience = time.Millisecond
+	s.launch()
+	id := s.send("THE-MESSAGE")
+	waitFile(t, begun)
+	if _, err := s.agent.Interrupt(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	turn := s.turnOf(id)
+	if diff := cmp.Diff([]string{id}, turn.Unread); diff != "" || turn.Outcome != bridge.TurnInterrupted {
+		t.Errorf("outcome %s, unread (-want +got):\n%s", turn.Outcome, diff)
+	}
+	s.turn("NEXT")
+	if strings.Contains(model.lastRequest(), "THE-MESSAGE") {
+		t.Error("the model sees the message all the same")
+	}
+}
