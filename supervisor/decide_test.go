@@ -173,11 +173,13 @@ func failedTool() *bridge.FailedTool {
 	return &bridge.FailedTool{Tool: "Bash", Attempted: "npm install jsonwebtoken", Command: "npm install jsonwebtoken", Message: "Command failed with exit code 1"}
 }
 
-// stumble has an Orchestrator ask for a word because its last tool call failed.
+// stumble has an Orchestrator stop at a tool that failed: it gives no verdict after it.
 func (p *play) stumble(id string) {
 	p.t.Helper()
-	raw, _ := json.Marshal(report("question", "It does not install.", true))
-	p.turn(id, bridge.Turn{Verdict: raw, Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
+	p.turn(id, bridge.Turn{Text: "It does not install.", Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
+	for range maxCorrections {
+		p.turn(id, bridge.Turn{Text: "It does not install."})
+	}
 }
 
 func TestAFailedToolIsAFailedExecution(t *testing.T) {

@@ -55,7 +55,10 @@ func (st *step) worked(a *Agent, t bridge.Turn) {
 			w.Files = append(w.Files, f)
 		}
 	}
-	if t.Tools > 0 || t.Failed != nil {
+	switch {
+	case t.Outcome == bridge.TurnInterrupted, t.Outcome == bridge.TurnLost:
+		w.Failed = nil // whoever ended the turn ended the tool call: it is no failure of the agent's
+	case t.Tools > 0 || t.Failed != nil:
 		w.Failed = t.Failed
 	}
 	a.Work = &w
@@ -162,8 +165,20 @@ func (st *step) execution(a *Agent) decision.Execution {
 	return e
 }
 
+// saidItself notes that an Orchestrator ended its turn with a word of its own: it did not
+// stop at the tool that failed last.
+func (st *step) saidItself(id string) {
+	a := st.edit(id)
+	if a.Work == nil || a.Work.Failed == nil {
+		return
+	}
+	w := *a.Work
+	w.Failed = nil
+	a.Work = &w
+}
+
 // stumbled records a failed tool as a failed execution: the Orchestrator's last call
-// failed, and it asks for a word. It says whether that is so.
+// failed, and it gave no verdict after it. It says whether that is so.
 func (st *step) stumbled(id, said string) bool {
 	a := st.edit(id)
 	if a.Work == nil || a.Work.Failed == nil || !st.machined() {
@@ -231,6 +246,14 @@ func (st *step) offer(f *decision.Failure) []string {
 	}
 	st.Offered = options
 	return options
+}
+
+// overcome withdraws what was offered to get over an agent's failure: the talk goes on
+// without that choice.
+func (st *step) overcome(id string) {
+	if a, ok := st.agent(id); ok && a.Role == RoleOrchestrator && st.Troubled == id {
+		st.Offered, st.Troubled = nil, ""
+	}
 }
 
 // modeOf is the name history knows an agent by.

@@ -86,6 +86,7 @@ func (st *step) word(c contract.Say) {
 	switch {
 	case to != contract.Arbiter:
 		m.Kind = KindInstruction
+		st.overcome(to)
 		e := st.edit(to)
 		e.Standing = Working
 		st.executing()

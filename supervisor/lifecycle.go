@@ -197,6 +197,7 @@ func (st *step) release(id, reason string, now bool) {
 	if a == nil || !a.Alive() || st.keepTaken(a, reason) {
 		return
 	}
+	st.overcome(id)
 	st.abandonWork(id)
 	st.dropTasks(id)
 	a = st.edit(id)

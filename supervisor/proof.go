@@ -20,6 +20,20 @@ func (s *State) proofWait() time.Duration { return s.scaled(proofWait) }
 // awaitProof looks at a message again when its proof is overdue.
 func (st *step) awaitProof(m Mail) { st.do(SetTimer{Key: proofKey(m.Wire), After: st.proofWait()}) }
 
+// unread queues a message again that an interrupt overtook: it was delivered, but the
+// session does not have it. What the human stopped the turn with goes along with it, for
+// there is nothing left to stop.
+func (st *step) unread(id, wire string) {
+	public := st.publicIDs([]string{wire})[0]
+	st.requeue(wire)
+	for i := range st.Mail {
+		if m := &st.Mail[i]; m.To == id && !m.Sent && m.Strength == contract.Stop {
+			st.mail()[i].Strength = contract.Steer
+		}
+	}
+	st.emit(id, contract.Notice{Text: "message " + public + " was interrupted before it was read; it is sent again"})
+}
+
 // provenLater starts the wait for words that were sent into a turn and did not end
 // with it: the CLI makes them its next turn.
 func (st *step) provenLater(a *Agent) {

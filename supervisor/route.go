@@ -90,6 +90,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 			st.address(from, v.To, v.Message, false)
 		}
 	case verdict.SelectMode:
+		st.overcome(st.Troubled)
 		if from == contract.Supervisor {
 			st.releaseFinished()
 		}
@@ -203,6 +204,7 @@ func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.agent(to); retry && a.Watch.Hung {
 		st.relaunch(to, restart.Hung, "the Arbiter had it started again")
 	}
+	st.overcome(to)
 	a := st.edit(to)
 	kind := KindInstruction
 	switch {

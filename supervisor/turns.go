@@ -34,6 +34,10 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		return // we cut it off; the next process learns from its history what it had seen
 	}
 	for _, m := range t.MessageIDs {
+		if slices.Contains(t.Unread, m) {
+			st.unread(id, m)
+			continue
+		}
 		st.delivered(m)
 		if a.Role == RoleArbiter && (st.exhausts(t) || st.curbed(a, t)) {
 			st.requeue(m) // its successor rules on it
@@ -130,6 +134,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 	if !st.machined() {
 		st.Failures = 0
 	}
+	st.saidItself(id)
 	st.routeOrchestrator(id, v)
 }
 

@@ -1,0 +1,219 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// stoppedTool is what the CLI tells of a tool call that an interrupt ended.
+func stoppedTool() *bridge.FailedTool {
+	return &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make",
+		Message: "The user doesn't want to proceed with this tool use. The tool use was rejected."}
+}
+
+// asks ends an Orchestrator's turn with a question.
+func (p *play) asks(id string, t bridge.Turn) {
+	p.t.Helper()
+	raw, err := json.Marshal(report("question", "How shall I go on?", true))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	t.Verdict = raw
+	p.turn(id, t)
+}
+
+// noFailure checks that nothing counts as a failure of an agent's.
+func (p *play) noFailure() {
+	p.t.Helper()
+	if p.s.Failures+p.s.TotalFailures > 0 || p.s.LastError != nil {
+		p.t.Errorf("%d failures in a row, %d in all, last error %+v", p.s.Failures, p.s.TotalFailures, p.s.LastError)
+	}
+	for _, e := range told[contract.Error](p) {
+		p.t.Errorf("error: %+v", e)
+	}
+	if len(p.s.Offered) > 0 {
+		p.t.Errorf("offered: %v", p.s.Offered)
+	}
+	for _, e := range p.s.History.Last(10) {
+		if e.Status == decision.StatusFailure {
+			p.t.Errorf("failed execution: %+v", e)
+		}
+	}
+}
+
+// TestAHumansStopIsNoFailure: whatever a human stops an Orchestrator with, the tool call
+// that it ends is none of the agent's failures, however often it happens.
+func TestAHumansStopIsNoFailure(t *testing.T) {
+	interrupted := bridge.Turn{Outcome: bridge.TurnInterrupted, Tools: 1, Failed: stoppedTool()}
+	for name, stop := range map[string]func(p *play, id string){
+		"a word that stops": func(p *play, id string) {
+			p.say("Not like this.", contract.Stop, id)
+			p.turn(id, interrupted)
+		},
+		"interrupt": func(p *play, id string) {
+			p.mustCommand(contract.Interrupt{ID: id})
+			p.turn(id, interrupted)
+			p.settles()
+			p.verdict("arbiter", ruling("CONTINUE", "Go on.", "to", id))
+		},
+		"halt": func(p *play, id string) {
+			p.mustCommand(contract.Halt{})
+			for _, agent := range []string{id, "arbiter"} {
+				if turn := p.agent(agent).Turn; len(turn) > 0 {
+					p.happen(agent, bridge.Turn{MessageIDs: turn, Outcome: bridge.TurnLost, Tools: 1, Failed: stoppedTool()})
+				}
+				p.happen(agent, bridge.Done{SessionID: p.agent(agent).SessionID})
+			}
+			p.mustCommand(contract.Continue{})
+			p.do(Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
+			p.begun(id)
+		},
+		"takeover": func(p *play, id string) {
+			p.mustCommand(contract.Attach{ID: id})
+			p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnInterrupted, Tools: 1, Failed: stoppedTool()})
+			p.happen(id, bridge.Done{SessionID: p.agent(id).SessionID})
+			p.mustCommand(contract.Detach{ID: id})
+			p.begun(id)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, func(o *Options) { o.MaxFailures = 3 })
+			id := p.summon("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			for n := range 3 {
+				p.proven(id)
+				stop(p, id)
+				p.settles()
+				if n < 2 {
+					p.asks(id, bridge.Turn{})
+				} else {
+					for range 1 + maxCorrections { // nor where it has nothing to say
+						p.turn(id, bridge.Turn{Text: "I was stopped."})
+					}
+				}
+				p.settles()
+				for p.agent("arbiter").Status == Busy {
+					p.verdict("arbiter", ruling("RETRY", "Go on.", "to", id))
+					p.settles()
+				}
+				if p.s.Ending != nil {
+					t.Fatalf("the run ended: %+v", p.s.Ending)
+				}
+			}
+			if p.s.Failures+p.s.TotalFailures > 0 || p.s.LastError != nil {
+				t.Errorf("%d failures in a row, %d in all, %+v", p.s.Failures, p.s.TotalFailures, p.s.LastError)
+			}
+			for _, e := range told[contract.Error](p) {
+				if e.Category == bridge.CatTool {
+					t.Errorf("error: %+v", e)
+				}
+			}
+			p.folds()
+		})
+	}
+}
+
+// begun has the process of an agent that was stopped come back, to a turn that had begun.
+func (p *play) begun(id string) {
+	p.t.Helper()
+	if key := restartKey(p.agent(id).AgentRef); p.agent(id).Status == Down {
+		p.do(Rang{Key: key})
+	}
+	a := p.agent(id)
+	r := bridge.SpawnResult{Window: 200_000, Resumed: true}
+	for _, m := range a.Turn {
+		r.Fates = append(r.Fates, bridge.Fate{MessageID: m, Fate: bridge.FateBegun})
+	}
+	p.do(Spawned{Agent: a.AgentRef, Result: r})
+}
+
+// TestAQuestionIsNoStumble: an agent that ends its turn with a question did not stop at the
+// tool that failed last, and nothing is offered to get over it.
+func TestAQuestionIsNoStumble(t *testing.T) {
+	for _, decider := range []string{DeciderSession, DeciderStateless} {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.s.Options.Decider = decider
+		p.asks(id, bridge.Turn{Tools: 3, Failed: failedTool()})
+		p.noFailure()
+		if p.agent("arbiter").Status != Busy || p.s.Deciding != nil {
+			t.Errorf("%s: the Arbiter is %s, and asked is %+v", decider, p.agent("arbiter").Status, p.s.Deciding)
+		}
+		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "kind: question", "How shall I go on?")
+		p.verdict("arbiter", ruling("RETRY", "Like this.", "to", id))
+		p.noFailure()
+	}
+}
+
+// TestAnOfferEndsWithTheTrouble: what was offered to get over a failure cannot be chosen, and
+// is not shown, once it was got over in another way.
+func TestAnOfferEndsWithTheTrouble(t *testing.T) {
+	for name, over := range map[string]func(p *play, id string){
+		"it tries again":         func(p *play, id string) { p.verdict("arbiter", ruling("RETRY", "Again.", "to", id)) },
+		"it goes on":             func(p *play, id string) { p.verdict("arbiter", ruling("CONTINUE", "Without it.", "to", id)) },
+		"another is summoned":    func(p *play, id string) { p.verdict("arbiter", ruling("SELECT_MODE", "You.", "mode", "tester")) },
+		"it is let go":           func(p *play, id string) { p.mustCommand(contract.Kill{ID: id}) },
+		"the human instructs it": func(p *play, id string) { p.say("Leave it out.", contract.Note, id) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			id := p.summon("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.stumble(id)
+			if !slices.Contains(p.s.Offered, "retry") {
+				t.Fatalf("offered: %v", p.s.Offered)
+			}
+			over(p, id)
+			if len(p.s.Offered) > 0 || p.s.Troubled != "" {
+				t.Errorf("still offered, of %s: %v", p.s.Troubled, p.s.Offered)
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestAnUnreadMessageIsSentAgain: an interrupt came before the model had a message that was
+// proved to be delivered. It goes out again, and what interrupted it goes with it.
+func TestAnUnreadMessageIsSentAgain(t *testing.T) {
+	for _, stop := range []bool{false, true} {
+		p := begin(t, nil)
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
+		p.say("Green.")
+		first := p.agent("arbiter").Turn[0]
+		p.proven("arbiter")
+		if stop {
+			p.say("No, blue.", contract.Stop)
+		} else {
+			p.mustCommand(contract.Interrupt{})
+		}
+		p.out = nil
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted, Unread: []string{first}})
+		sends := effects[Send](p)
+		want := 1
+		if stop {
+			want = 2
+		}
+		if len(sends) != want || !strings.Contains(sends[0].Params.Content, "Green.") || sends[0].Params.MessageID == first || sends[0].Params.Steer {
+			t.Fatalf("stop %v: sent again: %+v", stop, sends)
+		}
+		if stop && (!strings.Contains(sends[1].Params.Content, "No, blue.") || !sends[1].Params.Steer) {
+			t.Errorf("with it goes %+v", sends[1])
+		}
+		if p.s.Question != nil {
+			t.Errorf("the human is asked: %+v", p.s.Question)
+		}
+		p.contains("what is told", last[contract.Notice](p).Text, "sent again")
+		if n := len(told[contract.Delivered](p)); n != 0 {
+			t.Errorf("%d more are told to be delivered", n)
+		}
+		p.verdict("arbiter", ruling("CONTINUE", "So be it."))
+		p.folds()
+	}
+}
