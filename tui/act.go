@@ -84,15 +84,20 @@ func (d *desk) act(a keys.Action) bool {
 	return true
 }
 
-// outside lends the terminal to the host.
-func (d *desk) outside(do func(Host) error) {
+// outside lends the terminal to the host, and says whether it is ours again. Where it is gone,
+// the face ends.
+func (d *desk) outside(do func(Host) error) bool {
 	var err error
 	d.f.app.Suspend(func() { err = do(d.f.options.Host) })
+	if d.f.screen.gone() != nil {
+		return false
+	}
 	d.f.screen.title = "" // whoever had the terminal may have changed it
 	d.f.screen.Sync()
 	if err != nil {
 		d.flash(err.Error())
 	}
+	return true
 }
 
 // edit has the text edited elsewhere.

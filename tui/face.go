@@ -63,6 +63,7 @@ type Face struct {
 	news   []contract.Event
 	run    Run // the present one
 	broken *Fault
+	lost   error         // why the terminal is no more
 	pace   time.Duration // until the next frame of what moves
 }
 
@@ -94,6 +95,7 @@ func New(o Options) (*Face, error) {
 			return nil, fmt.Errorf("open the terminal: %w", err)
 		}
 	}
+	f.screen.onLoss = f.lose
 	f.pump = &pump{
 		box: f.box, add: f.take, changed: f.changed, again: make(chan struct{}, 1), draw: f.draw, motion: f.motion,
 	}
@@ -116,21 +118,21 @@ func (f *Face) Run(ctx context.Context) error {
 	if err := f.open(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	go func() { // waited for below
-		defer f.mend(func() { ended <- nil })
-		ended <- f.app.Run()
+		defer close(ended)
+		defer f.mend()
+		_ = f.app.Run() // it has no error of its own: see [terminal.PollEvent]
 	}()
 	var pumping sync.WaitGroup
-	pumping.Go(func() { defer f.mend(nil); f.pump.run(ctx) })
+	pumping.Go(func() { defer f.mend(); f.pump.run(ctx) })
 	f.work(f.deliver)
 	f.post(f.desk.start)
-	var lost error
 	over := false
 	select {
-	case <-f.quit:
+	case <-f.quit: // also when the terminal is gone
 	case <-ctx.Done():
-	case lost = <-ended: // the terminal is gone, or a fault of ours
+	case <-ended: // a fault of ours
 		over = true
 	}
 	cancel()
@@ -142,8 +144,8 @@ func (f *Face) Run(ctx context.Context) error {
 			// By the loop, which may have lent the terminal just now: one that was closed
 			// meanwhile is drawn on for ever. Waited for, unless the loop ends before.
 			go f.app.QueueUpdate(f.app.Stop)
-			lost = <-ended
-		case lost = <-ended: // at the same time
+			<-ended
+		case <-ended: // at the same time
 			over = true
 		}
 	}
@@ -157,8 +159,8 @@ func (f *Face) Run(ctx context.Context) error {
 	if f.broken != nil {
 		return f.broken
 	}
-	if lost != nil {
-		return &LostError{Err: lost}
+	if f.lost != nil {
+		return &LostError{Err: f.lost}
 	}
 	return nil
 }
@@ -230,7 +232,7 @@ func abandon(pumped <-chan struct{}) {
 }
 
 // mend keeps a panic of ours for Run to return, and has everything end.
-func (f *Face) mend(then func()) {
+func (f *Face) mend() {
 	if p := recover(); p != nil {
 		f.mu.Lock()
 		if f.broken == nil {
@@ -238,10 +240,15 @@ func (f *Face) mend(then func()) {
 		}
 		f.mu.Unlock()
 		f.Leave()
-		if then != nil {
-			then()
-		}
 	}
+}
+
+// lose ends the face because its terminal is gone.
+func (f *Face) lose(err error) {
+	f.mu.Lock()
+	f.lost = err
+	f.mu.Unlock()
+	f.Leave()
 }
 
 // Leave ends the face, from any goroutine.
@@ -303,7 +310,7 @@ func (f *Face) post(do func()) {
 // work runs what may take time on a goroutine that Run waits for.
 func (f *Face) work(do func(ctx context.Context)) {
 	f.workers.Go(func() {
-		defer f.mend(nil)
+		defer f.mend()
 		do(f.ctx)
 	})
 }

@@ -187,8 +187,9 @@ func (f *firstScreen) take(way pages.Way) {
 	d := f.d
 	switch way {
 	case pages.WayLogin:
-		d.outside(Host.Login)
-		f.again()
+		if d.outside(Host.Login) {
+			f.again()
+		}
 	case pages.WayRetry:
 		f.again()
 	case pages.WayRehearse:

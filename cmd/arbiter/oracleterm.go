@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -51,11 +52,40 @@ func (h *host) Edit(text string) (string, error) {
 // screen's own Ctrl+C is a key, and no signal.
 const underWay = 250 * time.Millisecond
 
-// lend has Ctrl+C be another's until back is called, who is told by heed.
+// lend has Ctrl+C be another's until back is called, who is told by heed. Until then it
+// watches the terminal: whoever has it, and may never look at it, is ended when it is gone.
 func (h *host) lend(heed func()) (back func()) {
 	h.heed.Store(&heed)
 	h.lent.Store(math.MaxInt64)
-	return func() { h.lent.Store(time.Now().Add(underWay).UnixNano()) }
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { h.watchTerminal(stop) })
+	return func() {
+		close(stop)
+		watching.Wait()
+		h.lent.Store(time.Now().Add(underWay).UnixNano())
+	}
+}
+
+// watchEvery is how often the terminal is looked at while it is lent. No signal tells of its
+// end where we lead no session, or were started to ignore SIGHUP.
+const watchEvery = time.Second
+
+// watchTerminal ends whoever has the terminal when it is gone, for it does not come back.
+func (h *host) watchTerminal(stop <-chan struct{}) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		if _, _, err := lend.Size(os.Stdin); err != nil {
+			h.recall()
+			return
+		}
+	}
 }
 
 // editorScript runs an editor on the file $1, by a shell, because the variable may hold

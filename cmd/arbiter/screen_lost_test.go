@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// lends are the programs that the screen lends its terminal to, each up to the moment at which
+// it has the terminal.
+var lends = []struct {
+	name  string
+	begun bool // there is a run by then
+	lend  func(h *abode, hup string) *pane
+}{
+	{"log-in", false, func(h *abode, hup string) *pane {
+		claude := program(h.t, "claude", `case "$1" in
+--version) echo "2.1.329 (Claude Code)" ;;
+auth) [ "$2" = login ] || { echo '{"loggedIn":false,"authMethod":"none"}'; exit 1; }; printf 'Paste the code: '; read -r code ;;
+esac
+`)
+		p := h.openWith(hup, "--claude", claude)
+		p.await("Log in", "Rehearse")
+		p.press("l")
+		p.await("Ctrl+] comes back", "Paste the code:")
+		return p
+	}},
+	{"editor", false, func(h *abode, hup string) *pane {
+		h.env = append(h.env, "EDITOR="+program(h.t, "edit", "echo '[editing]'\nread -r line\n"))
+		p := h.openWith(hup, h.rehearsing(absolute(h.t, "testdata/scenarios/screen.yaml"))...)
+		p.await("Speak, mortal.")
+		p.press("Ctrl+G")
+		p.await("[editing]")
+		return p
+	}},
+	// It does not look at its terminal, as the window of a graphical editor.
+	{"deaf editor", true, func(h *abode, hup string) *pane {
+		h.env = append(h.env, "EDITOR="+program(h.t, "edit", "trap '' HUP\necho '[editing]'\nexec sleep 1000 <&- >&- 2>&-\n"))
+		p := h.openWith(hup, append(h.rehearsing(absolute(h.t, "testdata/scenarios/screen.yaml")), "--task", "Make a thing")...)
+		p.await("What shall it be called?", "The Arbiter awaits your answer.")
+		p.press("Ctrl+G")
+		p.await("[editing]")
+		return p
+	}},
+	{"session", true, func(h *abode, hup string) *pane {
+		p := h.openWith(hup, append(h.rehearsing(scenarioFile(h.t, handOnScreen)), "--task", "Weave")...)
+		p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
+		p.Type("/attach orch-1\n")
+		if h.player.real {
+			p.await("Claude Code v", "Spin it.", "for shortcuts")
+		} else {
+			p.await("This is the session of Orchestrator I", "> ")
+		}
+		return p
+	}},
+	{"session that is being opened", true, func(h *abode, hup string) *pane {
+		onlyLinux(h.t)
+		claude := sickClaude(h.t, sick{"orch-1.1": `sh:trap '' TERM INT HUP; $standin "$@"; exec sleep 1000`})
+		p := h.openWith(hup, "--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, deafPlay), "--task", "Weave")
+		p.await("THE WEAVING", "Orchestrator I", "Bash")
+		p.Type("/attach orch-1\n")
+		p.await("Attaching to orch-1")
+		return p
+	}},
+}
+
+// openWith starts arbiter by a shell that has said first what becomes of SIGHUP.
+func (h *abode) openWith(hup string, args ...string) *pane {
+	h.t.Helper()
+	return h.run(exec.Command("/bin/sh", append([]string{"-c", hup + ` exec arbiter "$@"`, "sh"}, args...)...))
+}
+
+// hups are what a process is told when its terminal is closed: one that was started by nohup, or
+// leads no session, is told nothing.
+var hups = map[string]string{"told": "", "untold": "trap '' HUP;"}
+
+// TestTerminalGoneWhileLent: the window is closed while another program has it. Whether or not a
+// signal says so, arbiter ends, what runs is stopped in order, and it can be taken up again.
+func TestTerminalGoneWhileLent(t *testing.T) {
+	for _, l := range lends {
+		for name, hup := range hups {
+			for _, who := range players(t) {
+				if who.real && l.name != "session" {
+					continue // the CLI has no part in it
+				}
+				t.Run(fmt.Sprintf("%s, %s, %s", l.name, name, who.name), func(t *testing.T) {
+					t.Parallel()
+					h := settle(t, who)
+					p := l.lend(h, hup)
+					p.HangUp()
+					state, err := p.Exit(p.ctx)
+					if err != nil {
+						t.Fatal(err)
+					}
+					h.endedUnseen(contract.Exit(state.ExitCode()), l.begun)
+				})
+			}
+		}
+	}
+}
+
+// TestTerminalGoneWhileSuspended: the window is closed, and with it the shell, while arbiter is
+// stopped.
+func TestTerminalGoneWhileSuspended(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	for name, hup := range hups {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, players(t)[0])
+			// It is stopped and continued with arbiter, outlives the signal, and tells the exit code.
+			code := filepath.Join(h.home, "code")
+			witness := program(t, "witness", fmt.Sprintf("[ -n \"$UNTOLD\" ] || trap : HUP\narbiter \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))
+			h.env = append(h.env, "PS1=shell> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1", "UNTOLD="+hup)
+			p := h.run(exec.Command("/bin/sh", "-c", hup+` exec "$0" --norc --noprofile -i`, bash))
+			p.await("shell>")
+			play := append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), "--task", "Make")
+			p.Type(witness + " " + strings.Join(play, " ") + "\n")
+			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			p.press("Ctrl+Z")
+			p.await("Stopped", "shell>")
+			p.HangUp()
+			awaitFile(t, code)
+			text, err := os.ReadFile(code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exit, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.endedUnseen(contract.Exit(exit), true)
+		})
+	}
+}
+
+// endedUnseen holds an arbiter to its manners that ended without a terminal.
+func (h *abode) endedUnseen(exit contract.Exit, begun bool) {
+	h.t.Helper()
+	if exit != contract.ExitTerminated {
+		h.t.Errorf("exit code %d, want %d", exit, contract.ExitTerminated)
+	}
+	runs := h.runs()
+	if begun != (len(runs) == 1) {
+		h.t.Fatalf("a run was begun: %v; there are %v", begun, runs)
+	}
+	if !begun {
+		return
+	}
+	awaitGone(h.t, runs[0]) // the bridge may outlive it for a moment
+	var list []struct{ Resumable bool }
+	if err := json.Unmarshal([]byte(h.output("sessions", "ls", "--json")), &list); err != nil {
+		h.t.Fatal(err)
+	}
+	if len(list) != 1 || !list[0].Resumable {
+		h.t.Errorf("it cannot be taken up: %+v", list)
+	}
+}

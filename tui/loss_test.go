@@ -1,0 +1,213 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+// mortal is a terminal that goes away at one of the calls on it, by their number; what is called
+// from then on fails. Its window may have another size each time somebody looks.
+type mortal struct {
+	mu      sync.Mutex
+	life    int // calls until its end; negative: it does not end
+	calls   int
+	gone    chan struct{}
+	drained chan struct{}
+	resized func()
+	sizes   func() (w, h int)
+	lent    bool // to somebody else
+	wasGone bool // when it was lent
+	noticed bool // that it has gone, or it has not, when the face is left
+}
+
+func newMortal(life int, sizes func() (w, h int)) *mortal {
+	return &mortal{life: life, sizes: sizes}
+}
+
+// call counts a call.
+func (m *mortal) call() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	if m.ended() {
+		if m.calls == m.life+1 {
+			close(m.gone)
+		}
+		return syscall.EIO
+	}
+	return nil
+}
+
+// ended says whether it is gone.
+func (m *mortal) ended() bool { return m.life >= 0 && m.calls > m.life }
+
+// lend has somebody else use it, for as long as a few calls take.
+func (m *mortal) lend() {
+	m.mu.Lock()
+	m.lent, m.wasGone = true, m.wasGone || m.ended()
+	m.mu.Unlock()
+	for range 3 {
+		_ = m.call()
+	}
+	m.mu.Lock()
+	m.lent = false
+	m.mu.Unlock()
+}
+
+func (m *mortal) Start() error {
+	m.drained = make(chan struct{})
+	return m.call()
+}
+
+func (m *mortal) Drain() error          { close(m.drained); return nil }
+func (m *mortal) Stop() error           { return m.call() }
+func (m *mortal) Close() error          { return nil }
+func (m *mortal) NotifyResize(f func()) { m.mu.Lock(); m.resized = f; m.mu.Unlock() }
+
+func (m *mortal) Read([]byte) (int, error) {
+	select {
+	case <-m.gone:
+		return 0, syscall.EIO
+	case <-m.drained:
+		return 0, nil
+	}
+}
+
+func (m *mortal) Write(p []byte) (int, error) {
+	if err := m.call(); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (m *mortal) WindowSize() (tcell.WindowSize, error) {
+	if err := m.call(); err != nil {
+		return tcell.WindowSize{}, err
+	}
+	w, h := m.sizes()
+	return tcell.WindowSize{Width: w, Height: h}, nil
+}
+
+// resize tells of another size, as the kernel does.
+func (m *mortal) resize() {
+	m.mu.Lock()
+	f := m.resized
+	m.mu.Unlock()
+	if f != nil {
+		f()
+	}
+}
+
+// onMortal shows a face on that terminal, which is lent twice and resized, and returns how it
+// ended.
+func onMortal(t *testing.T, tty *mortal) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		tty.gone = make(chan struct{}) // of the bubble
+		info, lookup := tcell.LookupTerminfo("xterm-256color")
+		if lookup != nil {
+			t.Fatal(lookup)
+		}
+		kind := *info
+		kind.PadChar = ""
+		screen, failed := screenOn(tty, &kind)
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		lend := func() error { tty.lend(); return nil }
+		host := &theatre{t: t, found: Findings{Claude: "2.1.329", Login: LoginNo}, login: lend}
+		f, failed := New(Options{Screen: screen, Host: host, Theme: "dark"})
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		f.screen = screen
+		screen.onLoss = f.lose
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			err = f.Run(context.Background())
+		}()
+		time.Sleep(2 * frame)
+		for range 2 {
+			if e := screen.PostEvent(tcell.NewEventKey(tcell.KeyRune, 'l', tcell.ModNone)); e != nil {
+				break // nobody takes events any more
+			}
+			time.Sleep(2 * frame)
+			tty.resize()
+			time.Sleep(2 * frame)
+		}
+		select {
+		case <-over:
+			tty.noticed = true
+		default:
+			tty.mu.Lock()
+			tty.noticed = !tty.ended()
+			tty.mu.Unlock()
+		}
+		f.Leave()
+		<-over
+	})
+	return err
+}
+
+// TestTerminalGoesAtAnyMoment: wherever the terminal goes, also while and right after another
+// program has it, the face ends and says why; nothing is drawn without end, and what is gone is
+// lent to nobody.
+func TestTerminalGoesAtAnyMoment(t *testing.T) {
+	fixed := func() (w, h int) { return 80, 24 }
+	whole := newMortal(-1, fixed)
+	if err := onMortal(t, whole); err != nil {
+		t.Fatal(err)
+	}
+	for life := range whole.calls {
+		t.Run(fmt.Sprint(life), func(t *testing.T) {
+			tty := newMortal(life, fixed)
+			if err := onMortal(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
+				t.Errorf("it ends with %v", err)
+			}
+			if !tty.noticed {
+				t.Error("the face goes on without a terminal")
+			}
+			if tty.wasGone {
+				t.Error("a terminal that was gone was lent")
+			}
+		})
+	}
+}
+
+// TestWindowOfTwoSizes: the window may have its other size at any look, and may go away at any.
+func TestWindowOfTwoSizes(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		wide := true
+		sizes := func() (w, h int) {
+			if random.IntN(3) == 0 { // not always: each change is a reason to paint, and to look again
+				wide = !wide
+			}
+			if wide {
+				return 80, 24
+			}
+			return 40, 12
+		}
+		life := -1
+		if seed%2 == 1 {
+			life = random.IntN(80)
+		}
+		tty := newMortal(life, sizes)
+		if err := onMortal(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
+			t.Errorf("seed %d: it ends with %v", seed, err)
+		}
+		if !tty.noticed {
+			t.Errorf("seed %d: the face goes on without a terminal", seed)
+		}
+	}
+}
