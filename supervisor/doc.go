@@ -29,7 +29,8 @@
 //	renewal                            the Arbiter's own succession
 //	plan, tasks                        the plan, and agents' own lists
 //	commands, human, halt, halfdone    a human's commands and words, stopping, what that cuts off
-//	model, takeover, untaken, digest   … another model, a session in the human's hands, what came of it
+//	configure, model                   … settings that are changed while the run is played
+//	takeover, untaken, digest          … a session in the human's hands, what came of it
 //	permissions, orphans               what is answered to a request, and to one that an earlier life has left
 //	granted, rights                    what holds longer than an answer, who may do what
 //	trust                              a workspace that changed

@@ -23,7 +23,7 @@ type Grants interface{ Add(grants.Grant) error }
 func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 	l.grants = g
 	l.kept = map[string]bool{}
-	l.policy.Allow = slices.Clip(l.policy.Allow)
+	l.keptRules = nil
 	for _, k := range kept {
 		if k.Rule == "" {
 			l.kept[k.Action] = true
@@ -33,11 +33,39 @@ func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 		if err != nil {
 			return fmt.Errorf("what is always allowed here: %w", err)
 		}
-		l.policy.Allow = append(l.policy.Allow, rule)
+		l.keptRules = append(l.keptRules, rule)
 	}
-	l.rules = l.policy.Compile()
+	p := l.policy
+	p.Allow = slices.Concat(p.Allow, l.keptRules)
+	l.rules.Store(p.Compile())
 	return nil
 }
+
+// rulesOf compiles the mode and the rules of a run that were changed while it is played,
+// with what is always allowed here. The rules were parsed before they became the run's.
+func (l *Loop) rulesOf(o *Options) *policy.Compiled {
+	p := l.policy
+	p.Mode = policy.Mode(o.Permissions)
+	p.Allow, p.Ask, p.Deny = append(parsed(o.Allow), l.keptRules...), parsed(o.Ask), parsed(o.Deny)
+	return p.Compile()
+}
+
+// parsed are the rules of texts that are known to be rules.
+func parsed(texts []string) []policy.Rule {
+	var list []policy.Rule
+	for _, text := range texts {
+		rule, err := policy.ParseRule(text)
+		if err != nil {
+			panic("supervisor: a rule in force: " + err.Error())
+		}
+		list = append(list, rule)
+	}
+	return list
+}
+
+// Refuse sets what says why a running run must not be given options, for a reason that lies
+// outside of it. It must be safe for concurrent use, and be set before [Loop.Run].
+func (l *Loop) Refuse(f func(Options) error) { l.refuses = f }
 
 func (l *Loop) remember(e Remember) {
 	err := errors.New("this run keeps nothing")
@@ -56,11 +84,20 @@ func (l *Loop) remember(e Remember) {
 }
 
 // vet holds an answer's rule against its request, which may read the file system, before
-// the command gets into the loop: one that does not cover it comes in as no command.
+// the command gets into the loop: one that does not cover it comes in as no command. Neither
+// does a permission mode get in that this user must not have.
 func (l *Loop) vet(f Fact) Fact {
 	c, ok := f.(Commanded)
 	if !ok {
 		return f
+	}
+	if b, ok := c.Command.Body.(contract.Configure); ok && b.Permissions != "" && l.refuses != nil {
+		o := l.Snapshot().Options
+		o.Permissions = b.Permissions
+		if err := l.refuses(o); err != nil {
+			c.Command.Body = contract.Malformed{Problem: err.Error()}
+			return c
+		}
 	}
 	permit, ok := c.Command.Body.(contract.Permit)
 	if !ok || permit.Rule == "" {

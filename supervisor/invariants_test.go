@@ -430,6 +430,7 @@ func randomCommand(r *rand.Rand, s *State) contract.CommandBody {
 		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{}, contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}}},
 		contract.Choose{Option: "retry"}, contract.Choose{Option: "fallback"}, contract.Choose{Option: "skip"}, contract.Malformed{Problem: "p"},
 		contract.Attach{ID: "orch-1"}, contract.Attach{ID: "arbiter"}, contract.Detach{ID: "orch-1"},
+		contract.Configure{Permissions: []string{"ask", "rules"}[r.IntN(2)]}, contract.Configure{Allow: "Bash(ls)"},
 	}
 	return list[r.IntN(len(list))]
 }

@@ -51,7 +51,7 @@ func (l *Loop) judged(p bridge.JudgeParams) Judged {
 	d := l.barrier(p.AgentRef)
 	if d.Behavior == "" || p.Tool == policy.VerdictTool { // which does nothing: a turn may always end
 		d = l.ruling(p.ID, p.Tool, p.Input)
-		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) && !l.rules.ReadsUnseen(policy.Request{Tool: p.Tool, Input: p.Input}) {
+		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) && !l.rules.Load().ReadsUnseen(policy.Request{Tool: p.Tool, Input: p.Input}) {
 			// The CLI asks for what its default mode asks for; can_use_tool decides then.
 			d.Behavior = policy.Allow
 		}
@@ -97,9 +97,10 @@ func (l *Loop) ruling(agent, tool string, input json.RawMessage) policy.Decision
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
 	request := policy.Request{Tool: tool, Input: input}
-	d := l.rules.Decide(request)
+	rules := l.rules.Load()
+	d := rules.Decide(request)
 	switch {
-	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.rules.Harmless(request):
+	case d.By == policy.ByMode && d.Behavior != policy.Allow && rules.Harmless(request):
 		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "it changes nothing"}
 	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.kept[action(tool, input)]:
 		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human always allows it here"}

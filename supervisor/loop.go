@@ -49,14 +49,16 @@ type Opener func(ctx context.Context) (port Port, claude bridge.ClaudeInfo, swep
 type Loop struct {
 	decider decider.Decider // nil: the Arbiter's session decides
 
-	policy policy.Policy
-	rules  *policy.Compiled // of policy
-	kept   map[string]bool  // actions that are always allowed here
-	sink   Sink
-	log    *slog.Logger
-	open   Opener // nil: a bridge that is gone ends the run
-	drop   func() // ends the present bridge, so that it is lost
-	setup  Setup  // of sessions in terminals; may be nil
+	policy    policy.Policy // as the run began; from then on rules may be others
+	rules     atomic.Pointer[policy.Compiled]
+	kept      map[string]bool // actions that are always allowed here
+	keptRules []policy.Rule   // what is always allowed here
+	refuses   func(Options) error
+	sink      Sink
+	log       *slog.Logger
+	open      Opener // nil: a bridge that is gone ends the run
+	drop      func() // ends the present bridge, so that it is lost
+	setup     Setup  // of sessions in terminals; may be nil
 
 	inbox  chan Input
 	urgent chan Input    // what does not wait behind the others
@@ -113,10 +115,11 @@ const inboxSize = 256
 // NewLoop makes a loop that has not begun. The port may be nil until [Loop.Run].
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
-		policy: p, rules: p.Compile(), sink: sink, log: log,
+		policy: p, sink: sink, log: log,
 		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{}, pursued: map[string]pursuit{}, clock: clock.New(),
 	}
+	l.rules.Store(p.Compile())
 	l.broken = make(chan *Fault, 1)
 	l.books.init()
 	l.state.Store(&State{})
@@ -235,6 +238,9 @@ func (l *Loop) fold(ctx context.Context, in Input) {
 	if c, ok := in.Fact.(Commanded); ok && unrecorded != nil {
 		l.reject(c, unrecorded.Error())
 	} else {
+		if old := l.state.Load(); ok && !sameRules(&old.Options, &state.Options) {
+			l.rules.Store(l.rulesOf(&state.Options))
+		}
 		l.publish(&state)
 		l.books.await(in.At, l.port, effects)
 	}

@@ -5,9 +5,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// configureCommand changes the model of an agent, or of the whole run. The CLI tries a
+// configureModel changes the model of an agent, or of the whole run. The CLI tries a
 // model before it takes it: for the run the Arbiter's is asked, and the others follow.
-func (st *step) configureCommand(ref string, c contract.Configure) {
+func (st *step) configureModel(ref string, c contract.Configure) {
 	id := orDefault(c.ID, contract.Arbiter)
 	a, ok := st.agent(id)
 	if !ok || !a.Alive() && a.Status != Parked {

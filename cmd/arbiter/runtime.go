@@ -211,6 +211,7 @@ func (r *runtimeRun) ready(sink supervisor.Sink) *supervisor.Loop {
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
+	r.loop.Refuse(func(o supervisor.Options) error { return refuseRoot(o, o.Rehearsal) })
 	r.openHooks()
 	r.openControl()
 	return r.loop

@@ -84,10 +84,17 @@ type (
 	Choose struct {
 		Option string `json:"option"`
 	}
-	// Configure sets the model of one agent, or of all and of those to come.
+	// Configure changes one setting of the run: the model of one agent, or of all and of those
+	// to come; how permissions are decided; or it adds a permission rule.
 	Configure struct {
-		ID    string `json:"id,omitempty"`
-		Model string `json:"model"`
+		ID          string `json:"id,omitempty"` // with Model
+		Model       string `json:"model,omitempty"`
+		Permissions string `json:"permissions,omitempty"`
+		Allow       string `json:"allow,omitempty"`
+		Ask         string `json:"ask,omitempty"`
+		Deny        string `json:"deny,omitempty"`
+		// AcceptRisk goes with Permissions allow-all, which is refused without it.
+		AcceptRisk bool `json:"i_accept_the_risk,omitempty"`
 	}
 	// Cancel ends the run.
 	Cancel struct{}

@@ -26,6 +26,7 @@ type field struct {
 	required bool
 	enum     []string
 	steps    bool // an array of Step instead of a string
+	flag     bool // true or false instead of a string
 	about    string
 }
 
@@ -85,9 +86,14 @@ var forms = []form{
 	{Choose{}, "Takes one of the recovery options last offered.", []field{
 		{name: "option", required: true, about: "The option, as in the error's recovery_options."},
 	}},
-	{Configure{}, "Sets the model of one agent, or of all and of those to come.", []field{
-		{name: "id", about: "The agent's id; absent: all."},
-		{name: "model", required: true, about: "The model's name or alias, as the CLI takes it."},
+	{Configure{}, "Changes one setting of the run, at once and for later lives of it: a model, how permissions are decided, or one permission rule more. Requests that wait are decided by it, too.", []field{
+		{name: "id", about: "With model: the agent's id; absent: all, and those to come."},
+		{name: "model", about: "The model's name or alias, as the CLI takes it."},
+		{name: "permissions", enum: fieldEnums["session.permissions"], about: "What becomes of a tool call that no rule is about. allow-all needs i_accept_the_risk."},
+		{name: "allow", about: "A permission rule of what is allowed."},
+		{name: "ask", about: "A permission rule of what is asked for; it comes before allow."},
+		{name: "deny", about: "A permission rule of what is denied; it comes before ask and allow."},
+		{name: "i_accept_the_risk", flag: true, about: "With permissions allow-all, which lets every agent run anything unasked: that this is meant."},
 	}},
 	{Cancel{}, "Ends the run.", nil},
 }
@@ -216,13 +222,19 @@ func checkFields(kind, where string, fields []field, all []member, into reflect.
 	return nil
 }
 
-// take is the value of a field: a string, or the steps of a plan.
+// take is the value of a field: a string, a flag, or the steps of a plan.
 func take(kind, name string, f field, value json.RawMessage) (any, error) {
 	if f.name == "ref" {
 		return refText(value)
 	}
 	if f.steps {
 		return takeSteps(kind, name, value)
+	}
+	if f.flag {
+		if kindOf(value) != "true or false" {
+			return nil, fmt.Errorf("%s: field `%s`: expected true or false, got %s", kind, name, kindOf(value))
+		}
+		return value[0] == 't', nil
 	}
 	if kindOf(value) != "a string" {
 		return nil, fmt.Errorf("%s: field `%s`: expected a string, got %s", kind, name, kindOf(value))

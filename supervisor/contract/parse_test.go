@@ -39,6 +39,9 @@ func TestParseCommand(t *testing.T) {
 		{line: `{"type":"set_plan","steps":[{"text":"a","mode":"tester"}]}`, want: Command{Body: SetPlan{[]Step{{Text: "a", Status: StepPending, Mode: "tester"}}}}},
 		{line: `{"type":"choose","option":"retry"}`, want: Command{Body: Choose{"retry"}}},
 		{line: `{"type":"configure","model":"sonnet"}`, want: Command{Body: Configure{Model: "sonnet"}}},
+		{line: `{"type":"configure","permissions":"accept-edits"}`, want: Command{Body: Configure{Permissions: "accept-edits"}}},
+		{line: `{"type":"configure","permissions":"allow-all","i_accept_the_risk":true}`, want: Command{Body: Configure{Permissions: "allow-all", AcceptRisk: true}}},
+		{line: `{"type":"configure","deny":"Bash(rm *)"}`, want: Command{Body: Configure{Deny: "Bash(rm *)"}}},
 		{line: `{"type":"configure","id":"orch-1","model":"haiku"}`, want: Command{Body: Configure{ID: "orch-1", Model: "haiku"}}},
 		{line: `{"type":"cancel"}`, want: Command{Body: Cancel{}}},
 

@@ -139,6 +139,8 @@ func object(about string, fields []field) *jsonschema.Schema {
 		switch {
 		case f.steps:
 			p.Type, p.Items = "array", object("One step of the plan.", stepFields)
+		case f.flag:
+			p.Type = "boolean"
 		case f.enum != nil:
 			p.Enum = anys(f.enum)
 		case f.required:

@@ -1,0 +1,198 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+)
+
+// TestPermissionsAreConfigured: mode and rules are the run's options from then on, so that a
+// later life begins with them; what is no such change changes nothing.
+func TestPermissionsAreConfigured(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Deny = []string{"Bash(rm *)"} })
+	for _, c := range []contract.Configure{
+		{Permissions: "accept-edits"}, {Permissions: "accept-edits"}, {Allow: "Bash(make *)"}, {Allow: " Bash(make *) "},
+		{Ask: "Bash(make publish)"}, {Deny: "Edit(secret/**)"}, {Deny: "Bash(rm *)"},
+	} {
+		if ok, why := p.command(c); !ok {
+			t.Errorf("%+v: %s", c, why)
+		}
+	}
+	changed := func(s *State) string {
+		return fmt.Sprintln(s.Options.Permissions, s.Options.Allow, s.Options.Ask, s.Options.Deny, s.PolicyChanges)
+	}
+	want := "accept-edits [Bash(make *)] [Bash(make publish)] [Bash(rm *) Edit(secret/**)] 4\n"
+	if got := changed(&p.s); got != want {
+		t.Errorf("in force: %s, want %s", got, want)
+	}
+	notices := 0
+	for _, n := range told[contract.Notice](p) {
+		if strings.HasPrefix(n.Text, "The human ") {
+			notices++
+		}
+	}
+	if notices != 4 {
+		t.Errorf("%d notices of 4 changes", notices)
+	}
+	for name, c := range map[string]contract.Configure{
+		"nothing":                      {},
+		"of nothing":                   {ID: "orch-1"},
+		"a mode that is none":          {Permissions: "bypass"},
+		"allow-all without a word":     {Permissions: "allow-all"},
+		"a risk of nothing":            {Permissions: "ask", AcceptRisk: true},
+		"a risk of a rule":             {Allow: "Bash(ls)", AcceptRisk: true},
+		"no rule":                      {Deny: "Bash("},
+		"two at once":                  {Allow: "Bash(ls)", Deny: "Bash(cat)"},
+		"a model and a mode":           {Model: "haiku", Permissions: "ask"},
+		"a rule for one of the agents": {ID: "orch-1", Allow: "Bash(ls)"},
+	} {
+		if ok, why := p.command(c); ok || why == "" {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if got := changed(&p.s); got != want {
+		t.Errorf("what was rejected changed it: %s", got)
+	}
+	if ok, why := p.command(contract.Configure{Permissions: "allow-all", AcceptRisk: true}); !ok || p.s.Options.Permissions != "allow-all" {
+		t.Errorf("%q: %s", p.s.Options.Permissions, why)
+	}
+	p.folds()
+	p.resume("")
+	if s := last[contract.Session](p); s.Permissions != "allow-all" {
+		t.Errorf("the next life: %+v", s)
+	}
+}
+
+// TestOptionsThatAreRefused: what must not be given to this run, is not.
+func TestOptionsThatAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := whileOneWorks(t, Options{}, func(l *Loop, _ bridge.AgentRef) {
+			l.Refuse(func(o Options) error {
+				if o.Permissions == "allow-all" && o.CWD == "/w" {
+					return errors.New("not here")
+				}
+				return nil
+			})
+			humanSays(l, contract.Configure{Permissions: "allow-all", AcceptRisk: true})
+			humanSays(l, contract.Configure{Permissions: "rules"})
+			if mode := l.Snapshot().Options.Permissions; mode != "rules" {
+				t.Errorf("permissions: %s", mode)
+			}
+		})
+		refused := func(e contract.Event) bool {
+			r, ok := e.Body.(contract.Rejected)
+			return ok && r.Message == "not here"
+		}
+		if !slices.ContainsFunc(events, refused) {
+			t.Error("it is not rejected")
+		}
+	})
+}
+
+// TestConfiguredPermissionsHoldAtOnce: for requests that wait, and for those to come; what is
+// always allowed here stays so.
+func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change contract.Configure
+		want   []string // of the requests that waited, and then of a call of each
+	}{
+		"allow":              {contract.Configure{Allow: "Bash(make *)"}, []string{"make one: allow rule", "make two: allow rule", "", "", "make six: allow rule", "kept it: allow rule"}},
+		"ask":                {contract.Configure{Ask: "Bash(make *)"}, []string{"", "", "", "", "make six: ask rule", "kept it: allow rule"}},
+		"deny":               {contract.Configure{Deny: "Bash(npm *)"}, []string{"", "", "npm test: deny rule", "", "make six: allow mode", "kept it: allow rule"}},
+		"deny what is kept":  {contract.Configure{Deny: "Bash(kept *)"}, []string{"", "", "", "", "make six: allow mode", "kept it: deny rule"}},
+		"rules":              {contract.Configure{Permissions: "rules"}, []string{"make one: deny mode", "make two: deny mode", "npm test: deny mode", "/w/a.go: deny mode", "make six: deny mode", "kept it: allow rule"}},
+		"accept-edits":       {contract.Configure{Permissions: "accept-edits"}, []string{"", "", "", "/w/a.go: allow mode", "make six: allow mode", "kept it: allow rule"}},
+		"what is no change":  {contract.Configure{Permissions: "ask"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
+		"what is not taken":  {contract.Configure{Permissions: "allow-all"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
+		"a rule of no known": {contract.Configure{Allow: "Bahs(make *)"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []string
+				events := whileOneWorks(t, Options{}, func(l *Loop, ref bridge.AgentRef) {
+					if err := l.Grants(&memory{}, []grants.Grant{{Rule: "Bash(kept *)"}}); err != nil {
+						t.Error(err)
+					}
+					asks(t, l, ref, "make one", "make two", "npm test")
+					edit := toolClasses["edit"]
+					go func() {
+						_, _ = l.Permission(t.Context(), bridge.PermissionParams{AgentRef: ref, Request: "p4", Tool: edit.Tool, Input: edit.Input})
+					}()
+					synctest.Wait()
+					if n := waiting(l); n != 4 {
+						t.Errorf("%d requests wait", n)
+					}
+					humanSays(l, tt.change)
+					for _, p := range l.Snapshot().Permits {
+						got = append(got, p.ID)
+					}
+					for _, command := range []string{"make six", "kept it"} {
+						p := bashCall(command)
+						p.AgentRef = ref
+						f := l.judged(p)
+						got = append(got, command+": "+f.Behavior+" "+f.By)
+					}
+				})
+				settled := map[string]string{"p1": "make one", "p2": "make two", "p3": "npm test", "p4": "/w/a.go"}
+				want := slices.Clone(tt.want[4:])
+				for i, how := range slices.Backward(tt.want[:4]) {
+					id := fmt.Sprintf("p%d", i+1)
+					if how == "" {
+						want = slices.Insert(want, 0, id)
+						continue
+					}
+					at := slices.IndexFunc(events, func(e contract.Event) bool {
+						b, ok := e.Body.(contract.Permission)
+						return ok && b.Request == id
+					})
+					if b := events[at].Body.(contract.Permission); settled[id]+": "+b.Behavior+" "+b.By != how || b.Reason == "" {
+						t.Errorf("%s was settled as %+v, want %s", id, b, how)
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("still open, and judged (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestRulesThatChangeMeanwhile: a request whose rules were looked up before they were changed
+// is held against the new ones, and what was found by old ones settles nothing.
+func TestRulesThatChangeMeanwhile(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.do(asked(p, id, "p1", "ask"))
+	p.command(contract.Configure{Allow: "Bash(make *)"})
+	if n := len(effects[Reconsider](p)); n != 1 {
+		t.Errorf("reconsidered %d times", n)
+	}
+	p.command(contract.Configure{Deny: "Bash(make)"})
+	late := PermissionSettled{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)", Changes: 1}
+	if p.do(late); len(p.s.Permits) != 1 {
+		t.Error("a rule that holds no more has settled it")
+	}
+	late.Behavior, late.Rule, late.Changes = bridge.Deny, "Bash(make)", 2
+	if p.do(late); len(p.s.Permits) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
+		t.Errorf("open: %+v", p.s.Permits)
+	}
+	before := len(effects[Reconsider](p))
+	f := asked(p, id, "p2", "ask")
+	f.Changes = 1
+	if p.do(f); len(effects[Reconsider](p)) != before+1 {
+		t.Error("a request by old rules is not held against the new ones")
+	}
+	f.Params.Request, f.Params.Input, f.Changes = "p3", bashCall("ls").Input, 2
+	if p.do(f); len(effects[Reconsider](p)) != before+1 {
+		t.Error("a request by the rules in force is looked at twice")
+	}
+}
