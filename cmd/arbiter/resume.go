@@ -171,7 +171,7 @@ func (r *runtimeRun) takeUp() error {
 	if r.choices.Policy, err = rulesOf(*o); err != nil {
 		return err
 	}
-	if err := refuseRoot(*o, o.Rehearsal); err != nil {
+	if err := r.choices.refuseRoot(o.Rehearsal); err != nil {
 		return err
 	}
 	if _, err := checkDir(o.CWD); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -72,9 +73,19 @@ func refuseRoot(o supervisor.Options, rehearse bool) error {
 	return refuseUser(o, rehearse, os.Geteuid())
 }
 
+// refuseRoot is that before the sandbox was tried: a run that asks for one does not begin
+// without it.
+func (c *choices) refuseRoot(rehearse bool) error {
+	o := c.Options
+	if c.Sandbox.Mode == sandboxOn && o.Sandbox == nil {
+		o.Sandbox = &bridge.SandboxConfig{}
+	}
+	return refuseRoot(o, rehearse)
+}
+
 func refuseUser(o supervisor.Options, rehearse bool, uid int) error {
 	if uid != 0 || rehearse || policy.Mode(o.Permissions) != policy.ModeAllowAll || o.Sandbox != nil {
 		return nil
 	}
-	return usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another user, add --sandbox, or use --permissions ask with --allow rules")
+	return usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another user, add --sandbox on, or use --permissions ask with --allow rules")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +36,21 @@ func TestRootMayNotAllowAll(t *testing.T) {
 		var e *exitError
 		if err != nil && (!errors.As(err, &e) || e.code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRootMayAllowAllInASandbox that was asked for and is not tried yet; one that a run may
+// do without is none.
+func TestRootMayAllowAllInASandbox(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("anybody else may")
+	}
+	for mode, refused := range map[string]bool{sandboxOff: true, sandboxAuto: true, sandboxOn: false} {
+		c := choices{Options: supervisor.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
+		if err := c.refuseRoot(false); (err != nil) != refused {
+			t.Errorf("--sandbox %s: %v", mode, err)
 		}
 	}
 }

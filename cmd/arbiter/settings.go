@@ -57,7 +57,7 @@ func readSettings(c *cli.Context) (choices, error) {
 		return s, err
 	}
 	if !s.Resume { // else the run says where they are
-		if err := refuseRoot(s.Options, s.Rehearse); err != nil {
+		if err := s.refuseRoot(s.Rehearse); err != nil {
 			return s, err
 		}
 		if err := s.readMinds(); err != nil {
