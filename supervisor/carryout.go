@@ -97,13 +97,15 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 		v = st.goOnWith(p, v)
 	}
 	if v.Decision == verdict.SelectMode {
-		v.Message = st.briefFor(v)
+		v.Message = st.briefFor(v, d.Aside)
 		if a, ok := st.agent(p.About); ok && a.Alive() && a.Standing == Waiting {
 			st.release(a.ID, "another takes its place", false)
 		}
 	}
 	st.shelve(p, d)
-	defer st.assign(&v)
+	if !d.Aside {
+		defer st.assign(&v, len(p.sel.OpenPoints) > 0)
+	}
 	st.carry(v, ruledBy{source: string(d.Source), point: p.Point, cost: d.Usage.CostUSD, warnings: d.Warnings})
 }
 
@@ -167,15 +169,29 @@ func (st *step) goOnText(v verdict.Arbiter) string {
 }
 
 // briefFor is what an Orchestrator is told that was not summoned by the Arbiter.
-func (st *step) briefFor(v verdict.Arbiter) string {
+// Aside: it is to do something beside the plan.
+func (st *step) briefFor(v verdict.Arbiter, aside bool) string {
 	set, err := prompts.NewSet(st.Options.Templates)
 	var text string
 	if err == nil {
-		text, err = set.Brief(prompts.Brief{Input: decision.Select(st.record()), Mode: v.Mode, Reason: v.Reason, Message: v.Message})
+		text, err = set.Brief(prompts.Brief{Input: st.briefed(), Mode: v.Mode, Reason: v.Reason, Message: v.Message, Aside: aside})
 	}
 	if err != nil || strings.TrimSpace(text) == "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the template of briefs cannot be used: %v", err)})
 		text = st.Task + "\n\n" + planText(st.Plan)
 	}
 	return text
+}
+
+// briefed is what a brief is made from. A document that is handed over beside the brief is
+// not told in it, too.
+func (st *step) briefed() decision.SelectAgentInput {
+	in := decision.Select(st.record())
+	last := st.History.Last(1)
+	if len(last) == 0 || last[0].ID != st.bequest() {
+		return in
+	}
+	in.History[len(in.History)-1].Document = nil
+	in.OpenPoints = slices.DeleteFunc(in.OpenPoints, func(p decision.OpenPoint) bool { return p.Agent == last[0].Agent })
+	return in
 }

@@ -22,6 +22,7 @@ type Work struct {
 	Failed    *bridge.FailedTool // the last tool call, if it failed
 	Said      string             // with `done` or `handoff`
 	Completed time.Time          // it was said; the document's checks may still run
+	Document  *decision.Document // that it handed over, as deciders are shown it
 }
 
 // outputKept bounds what is kept of what an execution said, in bytes. An evaluation
@@ -85,6 +86,9 @@ func (st *step) settleWork(h Handover) {
 	if a == nil || a.Work == nil || a.Work.Completed.IsZero() {
 		return
 	}
+	w := *a.Work
+	w.Document = decision.Handed(h.Document, h.Receipts)
+	a.Work = &w
 	if refuted := st.refuted(a, h); refuted != nil {
 		st.recordFailure(a.ID, refuted, decision.StatusFailure)
 		return
@@ -146,7 +150,7 @@ func (st *step) abandonWork(id string) {
 	e := st.execution(a)
 	e.Status = decision.StatusCancelled
 	if !a.Work.Completed.IsZero() {
-		e.Status = decision.StatusSuccess
+		e.Status, e.Document = decision.StatusSuccess, decision.Handed(a.Document, a.Receipts)
 	}
 	st.History = st.History.Add(e)
 	a.Work = nil
@@ -157,7 +161,7 @@ func (st *step) execution(a *Agent) decision.Execution {
 	w := a.Work
 	e := decision.Execution{
 		Agent: modeOf(a), ID: a.ID, Iteration: w.Iteration, StartedAt: w.Since, CompletedAt: w.Completed,
-		Output: w.Said, Files: w.Files, Tokens: w.Tokens,
+		Output: w.Said, Files: w.Files, Tokens: w.Tokens, Document: w.Document,
 	}
 	if e.CompletedAt.IsZero() {
 		e.CompletedAt = st.at

@@ -149,8 +149,9 @@ func (s *State) modeEngagedBeside(mode, id string) bool {
 }
 
 // assign notes which step of the plan whoever goes on was chosen for: its success is the
-// step's, where nobody else keeps the plan.
-func (st *step) assign(v *verdict.Arbiter) {
+// step's, where nobody else keeps the plan. While something is open, whoever is chosen against
+// the step's mode sees to that, and the step waits.
+func (st *step) assign(v *verdict.Arbiter, open bool) {
 	id := v.To
 	if v.Decision == verdict.SelectMode {
 		last, _ := st.Last()
@@ -159,6 +160,9 @@ func (st *step) assign(v *verdict.Arbiter) {
 	a := st.edit(id)
 	i := st.stepAtHand()
 	if st.Ending != nil || a == nil || !a.Works() || i < 0 {
+		return
+	}
+	if mode := st.Plan[i].Mode; open && mode != "" && mode != a.Mode {
 		return
 	}
 	a.Assigned = i + 1

@@ -20,6 +20,7 @@ type Decision struct {
 	Reason   string `json:"reason"`
 	Message  string `json:"message,omitempty"` // what the agent is told: the brief, or what to do otherwise
 	Summary  string `json:"summary,omitempty"` // with COMPLETE
+	Aside    bool   `json:"aside,omitempty"`   // what the agent is to do is no step of the plan
 
 	Source   Source   `json:"source"`
 	Prompt   string   `json:"prompt,omitempty"`   // as the model read it; empty where none was asked

@@ -16,7 +16,7 @@ const maxStretches = 4
 // Select chooses the agent that works next. Clear says that nobody has to think about it;
 // a decision without one means that there is no agent.
 func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
-	s := standingOf(in.Plan, in.History, in.AvailableAgents, in.Constraints)
+	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints, limits: in.Constraints}.whole()
 	if len(s.agents) == 0 {
 		return Decision{}, false
 	}
@@ -33,7 +33,7 @@ func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool
 	if n := len(history); last.Agent != "" && (n == 0 || !same(history[n-1], last)) {
 		history = append(history[:n:n], last)
 	}
-	s := standingOf(in.Plan, history, in.AvailableAgents, in.Constraints)
+	s := standing{plan: in.Plan, history: history, agents: in.AvailableAgents, open: in.OpenPoints, limits: in.Constraints}.whole()
 	if failed(last.Status) {
 		return s.recover(troubleIn(last))
 	}
@@ -114,6 +114,9 @@ func (t trouble) told() string {
 // onward rules on what is next where nothing is wrong. Current is who works and can go on,
 // empty where nobody does.
 func (s standing) onward(current string) (d Decision, clear bool) {
+	if p := s.unsettled(); p != nil {
+		return s.settle(p, current)
+	}
 	switch step := s.step(); {
 	case step != nil && s.has(step.Mode):
 		reason := fmt.Sprintf("Step %d of the plan is next, and names %s.", step.Index, step.Mode)

@@ -22,14 +22,16 @@ type standing struct {
 	plan    *decision.Plan // nil where there is none, or it has no steps
 	history []decision.ExecutionSummary
 	agents  []decision.AgentDescription
+	open    []decision.OpenPoint
 	limits  decision.Constraints
 }
 
-func standingOf(plan *decision.Plan, history []decision.ExecutionSummary, agents []decision.AgentDescription, limits decision.Constraints) standing {
-	if plan != nil && len(plan.Steps) == 0 {
-		plan = nil
+// whole drops a plan without steps.
+func (s standing) whole() standing {
+	if s.plan != nil && len(s.plan.Steps) == 0 {
+		s.plan = nil
 	}
-	return standing{plan, history, agents, limits}
+	return s
 }
 
 func (s standing) has(name string) bool { return known(s.agents, name) }

@@ -2,6 +2,7 @@ package decider
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -46,10 +47,27 @@ func (s standing) finish(why string) Decision {
 	if files := s.files(); len(files) > 0 {
 		parts = append(parts, "Files changed of late: "+clip(strings.Join(files, ", "), 400)+".")
 	}
+	if left := s.leftOpen(); left != "" {
+		parts = append(parts, left)
+	}
 	if len(parts) == 0 {
 		parts = append(parts, "Nothing was left to do.")
 	}
 	return Decision{Decision: Complete, Reason: sentence(why), Summary: strings.Join(parts, " "), Source: ByRules}
+}
+
+// leftOpen tells what last documents leave open that does not keep a task from its end.
+func (s standing) leftOpen() string {
+	var left []string
+	for _, p := range s.open {
+		for _, text := range slices.Concat(p.Remaining, p.OpenQuestions) {
+			left = append(left, clip(oneLine(text), 160)+" ("+nameOf(p.Agent)+")")
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return sentence("Left open: " + clip(strings.Join(left, "; "), 600))
 }
 
 // reached tells a plan that is over.

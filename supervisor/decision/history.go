@@ -33,6 +33,7 @@ type History struct {
 type kept struct {
 	Execution
 	summary string
+	brief   *Document
 }
 
 // numbered is an execution with its place in the whole history, counted from 0.
@@ -47,6 +48,9 @@ type tally struct {
 	succeeded, failed        int
 	tries, triesToSuccess    int // since its last success; until it, of all successes
 	lastSuccess, lastFailure time.Time
+	succeededAt              int       // place of its last success in the history
+	left                     *Document // its last document, if that leaves something open
+	leftAt, leftIteration    int       // place and summon of the execution that gave it
 }
 
 // Failed says whether the execution counts as a failure. A timeout does: SPEC-0006 counts
@@ -65,19 +69,19 @@ func (e *Execution) Duration() time.Duration {
 
 // Add returns the history with one more execution. It costs what is kept, not what was.
 func (h History) Add(e Execution) History {
-	k := &kept{Execution: e, summary: strings.Clone(Cut(e.Output, SummaryRunes))} // a part would keep the whole in memory
+	k := &kept{Execution: e, summary: strings.Clone(Cut(e.Output, SummaryRunes)), brief: e.Document.brief()} // a part would keep the whole in memory
 	next := h
 	next.count++
 	next.recent = push(h.recent, k, keptExecutions)
 	if i := len(next.recent) - keptOutputs - 1; i >= 0 {
 		old := *next.recent[i]
-		old.Output = old.summary
+		old.Output, old.Document = old.summary, old.brief
 		next.recent[i] = &old
 	}
 	if e.Failed() {
 		next.failures = push(h.failures, numbered{h.count, k}, keptFailures)
 	}
-	next.agents = count(h.agents, &e)
+	next.agents = count(h.agents, &e, h.count)
 	next.tokens = Tokens{h.tokens.Input + e.Tokens.Input, h.tokens.Output + e.Tokens.Output, h.tokens.Total + e.Tokens.Total}
 	if d := e.Duration(); d > 0 {
 		next.worked += d
@@ -92,7 +96,8 @@ func push[T any](list []T, x T, most int) []T {
 	return append(append(make([]T, 0, len(list)+1), list...), x)
 }
 
-func count(agents []tally, e *Execution) []tally {
+// count adds the execution at a place of the history to its agent's figures.
+func count(agents []tally, e *Execution, at int) []tally {
 	if e.Status == StatusCancelled {
 		return agents // says nothing about the agent
 	}
@@ -110,7 +115,13 @@ func count(agents []tally, e *Execution) []tally {
 		t.succeeded++
 		t.triesToSuccess += t.tries
 		t.tries = 0
-		t.lastSuccess = e.ended()
+		t.lastSuccess, t.succeededAt = e.ended(), at
+	}
+	if d := e.Document; d != nil {
+		t.left, t.leftAt, t.leftIteration = nil, at, e.Iteration
+		if len(d.Remaining)+len(d.OpenQuestions) > 0 {
+			t.left = &Document{Remaining: d.Remaining, OpenQuestions: d.OpenQuestions}
+		}
 	}
 	return agents
 }
@@ -207,15 +218,15 @@ func (h History) Equal(o History) bool {
 }
 
 func (t tally) equal(o tally) bool {
-	same := t.lastSuccess.Equal(o.lastSuccess) && t.lastFailure.Equal(o.lastFailure)
-	o.lastSuccess, o.lastFailure = t.lastSuccess, t.lastFailure
+	same := t.lastSuccess.Equal(o.lastSuccess) && t.lastFailure.Equal(o.lastFailure) && t.left.equal(o.left)
+	o.lastSuccess, o.lastFailure, o.left = t.lastSuccess, t.lastFailure, t.left
 	return same && t == o
 }
 
 func (e *kept) equal(o *kept) bool {
 	return e == o || e.Agent == o.Agent && e.ID == o.ID && e.Iteration == o.Iteration && e.Status == o.Status && e.Output == o.Output &&
 		e.Tokens == o.Tokens && e.StartedAt.Equal(o.StartedAt) && e.CompletedAt.Equal(o.CompletedAt) &&
-		slices.Equal(e.Files, o.Files) && e.Error.equal(o.Error)
+		slices.Equal(e.Files, o.Files) && e.Error.equal(o.Error) && e.Document.equal(o.Document)
 }
 
 func (f *Failure) equal(o *Failure) bool {

@@ -17,6 +17,7 @@ type SelectAgentInput struct {
 	Plan            *Plan              `json:"plan"`
 	History         []ExecutionSummary `json:"history"`
 	LastError       *ErrorContext      `json:"lastError"`
+	OpenPoints      []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
 	AvailableAgents []AgentDescription `json:"availableAgents"`
 	Constraints     Constraints        `json:"constraints"`
 }
@@ -27,6 +28,7 @@ type EvaluateProgressInput struct {
 	Plan          *Plan              `json:"plan"`
 	LastExecution ExecutionSummary   `json:"lastExecution"`
 	History       []ExecutionSummary `json:"history"`
+	OpenPoints    []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
 	// AvailableAgents is beyond the specification: an evaluation may choose the next one.
 	AvailableAgents []AgentDescription `json:"availableAgents"`
 	Constraints     Constraints        `json:"constraints"`
@@ -56,6 +58,7 @@ type ExecutionSummary struct {
 	DurationMS  int64         `json:"duration_ms"`
 	Output      *Output       `json:"output,omitempty"`
 	Error       *ErrorSummary `json:"error,omitempty"`
+	Document    *Document     `json:"document,omitempty"` // beyond the specification: whole only of the last to work
 	Tokens      *Tokens       `json:"tokens,omitempty"`
 	StartedAt   string        `json:"startedAt"`             // RFC 3339, UTC, milliseconds
 	CompletedAt string        `json:"completedAt,omitempty"` // empty: not over

@@ -31,7 +31,8 @@ type Execution struct {
 	Output      string // what it said, as it was said; bounded by the caller
 	Files       []string
 	Tokens      Tokens
-	Error       *Failure // nil on success
+	Error       *Failure  // nil on success
+	Document    *Document // that it handed over ([Handed]); nil: none
 }
 
 // Failure is an error as it happened.

@@ -20,11 +20,16 @@ const filesListed = 40
 
 // Select builds what an agent is selected from.
 func Select(r Record) SelectAgentInput {
+	past := history(r.History, selectWindow)
+	if last, ok := r.History.lastOf(""); ok {
+		past[len(past)-1].Document = last.Document
+	}
 	return SelectAgentInput{
 		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
 		Plan:            plan(r.Steps),
-		History:         history(r.History, selectWindow),
+		History:         past,
 		LastError:       errorContext(r),
+		OpenPoints:      openPoints(r),
 		AvailableAgents: agents(r),
 		Constraints:     constraints(r),
 	}
@@ -37,6 +42,7 @@ func Evaluate(r Record) EvaluateProgressInput {
 		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
 		Plan:            plan(r.Steps),
 		History:         history(r.History, evaluateWindow),
+		OpenPoints:      openPoints(r),
 		AvailableAgents: agents(r),
 		Constraints:     constraints(r),
 	}
@@ -72,7 +78,7 @@ func history(h History, window int) []ExecutionSummary {
 	return out
 }
 
-// summary is an execution as a history tells it: without tokens and full output.
+// summary is an execution as a history tells it: without tokens, full output and whole document.
 func summary(e numbered) ExecutionSummary {
 	s := ExecutionSummary{
 		Agent:       e.Agent,
@@ -81,6 +87,7 @@ func summary(e numbered) ExecutionSummary {
 		DurationMS:  e.Duration().Milliseconds(),
 		StartedAt:   stamp(e.StartedAt),
 		CompletedAt: stamp(e.CompletedAt),
+		Document:    e.brief,
 	}
 	if s.Iteration == 0 {
 		s.Iteration = e.at + 1
@@ -100,6 +107,7 @@ func summary(e numbered) ExecutionSummary {
 // evaluated is the execution that is judged, with all that is told of it.
 func evaluated(e numbered) ExecutionSummary {
 	s := summary(e)
+	s.Document = e.Document
 	if e.Output != "" {
 		s.Output.Full = Cut(e.Output, FullRunes)
 	}

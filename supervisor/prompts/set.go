@@ -49,6 +49,7 @@ type Brief struct {
 	Mode    string // empty: none
 	Reason  string // why it was chosen
 	Message string // what whoever decided wants it told beside; may be empty
+	Aside   bool   // Message is all that it is to do: no step of the plan is its own
 }
 
 // State fills in where the task stands, for the Arbiter's own session.
@@ -168,7 +169,7 @@ func (s *Set) Evaluate(in decision.EvaluateProgressInput) (system, prompt string
 
 // Brief renders what an Orchestrator is told.
 func (s *Set) Brief(b Brief) (string, error) {
-	data := briefData{selectData: selectData(b.Input), Mode: b.Mode, Reason: b.Reason, Message: b.Message}
+	data := briefData{selectData: selectData(b.Input), Mode: b.Mode, Reason: b.Reason, Message: b.Message, Aside: b.Aside}
 	data.Step = b.Input.Plan.Current()
 	return s.render(briefFile, briefFile, data)
 }
@@ -196,6 +197,7 @@ type (
 		selectData
 		Step                  *decision.Step // at hand; nil: none
 		Mode, Reason, Message string
+		Aside                 bool
 	}
 	stateData struct {
 		selectData

@@ -13,7 +13,8 @@ var documented = map[string]string{
 	"decision.Plan": "a plan", "decision.Step": "a step", "decision.ExecutionSummary": "an execution", "decision.Output": "its output",
 	"decision.ErrorSummary": "its error", "decision.Tokens": "its tokens", "decision.ErrorContext": "the last error", "decision.ErrorSurround": "its context",
 	"decision.RecoveryOption": "a recovery option", "decision.AgentDescription": "an agent", "decision.ToolLists": "its tools",
-	"decision.Performance": "its performance", "decision.Constraints": "the constraints",
+	"decision.Performance": "its performance", "decision.Document": "its document", "decision.Claim": "a claim",
+	"decision.Check": "a check", "decision.OpenPoint": "an open point", "decision.Constraints": "the constraints",
 }
 
 func manual(t *testing.T) string {

@@ -40,7 +40,7 @@ func (s *Set) parts(name string, in decision.SelectAgentInput) map[string]any {
 		parts[name] = selectData(in)
 	case evaluateFile:
 		parts[name] = evaluateData{
-			Task: in.Task, Plan: in.Plan, LastExecution: executed(), History: in.History,
+			Task: in.Task, Plan: in.Plan, LastExecution: executed(), History: in.History, OpenPoints: in.OpenPoints,
 			AvailableAgents: in.AvailableAgents, Constraints: in.Constraints,
 		}
 	case briefFile:
@@ -75,6 +75,7 @@ func midst() decision.SelectAgentInput {
 		{Index: 1, Description: "One.", Status: "complete", Mode: "developer", AgentUsed: "orch-1"}, {Index: 2, Description: "Two.", Status: "failed"},
 	}, CurrentStepIndex: 1}
 	in.History = []decision.ExecutionSummary{executed()}
+	in.OpenPoints = openPoints()
 	in.LastError = &decision.ErrorContext{
 		Agent: "developer", Tool: "Bash", PlanStep: 2, Attempted: "Bash", Message: "exit status 1", Category: decision.ToolFailure,
 		RecoveryOptions: decision.RecoveryOptions(decision.Failure{Category: decision.ToolFailure}), Timestamp: "2026-01-01T00:00:00.000Z",
@@ -88,9 +89,19 @@ func midst() decision.SelectAgentInput {
 func executed() decision.ExecutionSummary {
 	return decision.ExecutionSummary{
 		Agent: "developer", Iteration: 1, Status: decision.StatusFailure, DurationMS: 1000,
-		Output:    &decision.Output{Summary: "Tried.", Full: "Tried.", FilesModified: []string{"a.go"}},
-		Error:     &decision.ErrorSummary{Message: "exit status 1", Category: decision.ToolFailure, Step: 2, Tool: "Bash", RecoveryOptions: []string{"retry: again"}},
-		Tokens:    &decision.Tokens{Input: 2, Output: 1, Total: 3},
+		Output: &decision.Output{Summary: "Tried.", Full: "Tried.", FilesModified: []string{"a.go"}},
+		Error:  &decision.ErrorSummary{Message: "exit status 1", Category: decision.ToolFailure, Step: 2, Tool: "Bash", RecoveryOptions: []string{"retry: again"}},
+		Tokens: &decision.Tokens{Input: 2, Output: 1, Total: 3},
+		Document: &decision.Document{
+			Accomplished: []string{"One."}, Remaining: []string{"Two."}, OpenQuestions: []string{"Which?"}, KeyContext: "Here.",
+			Choices: []string{"This"}, Constraints: []string{"Small"}, Files: []string{"a.go"},
+			Claims: []decision.Claim{{Claim: "It works.", Proof: "refuted"}},
+			Checks: []decision.Check{{Command: "make", Expect: "ok", Result: "failed", Why: "exit code 1, expected 0", Output: "no rule"}},
+		},
 		StartedAt: "2026-01-01T00:00:00.000Z", CompletedAt: "2026-01-01T00:00:01.000Z",
 	}
+}
+
+func openPoints() []decision.OpenPoint {
+	return []decision.OpenPoint{{Agent: "tester", Iteration: 1, Remaining: []string{"Two."}, OpenQuestions: []string{"Which?"}, Since: []string{"developer"}}}
 }

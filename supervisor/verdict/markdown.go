@@ -67,9 +67,7 @@ func (d *Document) render(claims string, check, claim func(int) string) string {
 		heading(&b, "Key context")
 		b.WriteString(text + "\n")
 	}
-	list(&b, "Decisions", lines(d.Decisions, func(x Decision) string {
-		return phrase(x.Choice, " — rejected: ", x.Rejected, " — why: ", x.Why)
-	}))
+	list(&b, "Decisions", lines(d.Decisions, Decision.Text))
 	list(&b, "Constraints", d.Constraints)
 	list(&b, "Files", d.Files)
 	ran := make([]string, len(d.Checks))
@@ -86,6 +84,11 @@ func (d *Document) render(claims string, check, claim func(int) string) string {
 	}
 	list(&b, claims, said)
 	return b.String()
+}
+
+// Text is a decision on one line.
+func (x Decision) Text() string {
+	return phrase(x.Choice, " — rejected: ", x.Rejected, " — why: ", x.Why)
 }
 
 func requirement(c Check) string { return phrase(c.Command, " — expect: ", c.Expect) }

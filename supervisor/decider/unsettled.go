@@ -1,0 +1,57 @@
+package decider
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// unsettled is what a tester or reviewer has left to be done in its last document; nil:
+// nothing. While there is such a point, no task is complete for the rules.
+func (s standing) unsettled() *decision.OpenPoint {
+	i := slices.IndexFunc(s.open, func(p decision.OpenPoint) bool { return looks(p.Agent) && len(p.Remaining) > 0 })
+	if i < 0 {
+		return nil
+	}
+	return &s.open[i]
+}
+
+// looks says whether an agent judges the work of others.
+func looks(agent string) bool { return agent == tester || agent == reviewer }
+
+// settle has a point mended, and then looked at once more by the one who raised it. A
+// model may know better, so the decision is not clear.
+func (s standing) settle(p *decision.OpenPoint, current string) (d Decision, clear bool) {
+	mended := slices.ContainsFunc(p.Since, func(agent string) bool { return agent != planner && !looks(agent) })
+	name, reason := p.Agent, fmt.Sprintf("%s left work open, and others have worked since: it is to look again.", p.Agent)
+	message := "When you last handed over, or another " + p.Agent + " did, this was left open. See whether it is settled, and what else is wrong or missing:" + told(p.Remaining)
+	if !mended || !s.has(p.Agent) {
+		name, reason = s.mender(p.Agent), fmt.Sprintf("%s left work open, which is to be done before the task is complete.", p.Agent)
+		message = "The " + p.Agent + " has left this open. Do it, and prove that it is done:" + told(p.Remaining)
+	}
+	d, _ = s.hand(name, current, reason)
+	d.Message, d.Aside = message, true
+	return d, false
+}
+
+// mender is who does what another has found: whoever does the work, else the finder.
+func (s standing) mender(finder string) string {
+	if name := s.worker(); name != "" {
+		return name
+	}
+	if s.has(finder) {
+		return finder
+	}
+	return s.pick()
+}
+
+// told lists points for a message.
+func told(points []string) string {
+	var b strings.Builder
+	for _, p := range points {
+		b.WriteString("\n- " + clip(oneLine(p), 300))
+	}
+	return b.String()
+}

@@ -1,0 +1,207 @@
+package decision
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Bounds of a document: items of a list, and runes of an item. The judged execution tells
+// all that is kept; a history tells what is left and what failed, shorter.
+const (
+	leftItems, leftRunes   = 16, 300 // of what remains and of open questions
+	otherItems, otherRunes = 10, 200
+	contextRunes           = 2000
+	checkOutputRunes       = 300
+	briefItems, briefRunes = 8, 160 // of each list in a history
+	openAgents             = 8      // agents whose open points are told, the last to hand over
+)
+
+// Document is what an execution handed over, with what the supervisor found when it ran
+// the document's checks. Everything but results of checks and proofs is the author's word.
+type Document struct {
+	Accomplished  []string `json:"accomplished,omitempty"`
+	Remaining     []string `json:"remaining,omitempty"`
+	OpenQuestions []string `json:"openQuestions,omitempty"`
+	KeyContext    string   `json:"keyContext,omitempty"`
+	Choices       []string `json:"decisions,omitempty"` // with what was rejected, and why
+	Constraints   []string `json:"constraints,omitempty"`
+	Files         []string `json:"files,omitempty"`
+	Claims        []Claim  `json:"claims,omitempty"`
+	Checks        []Check  `json:"checks,omitempty"`
+}
+
+// Claim is a statement with what its check proves: verified, unverified or refuted.
+type Claim struct {
+	Claim string `json:"claim"`
+	Proof string `json:"proof"`
+}
+
+// Check is a command of a document and what came of it.
+type Check struct {
+	Agent   string `json:"agent,omitempty"` // whose document it is of, where that is not told around it
+	Command string `json:"command"`
+	Expect  string `json:"expect,omitempty"`
+	Result  string `json:"result"`           // passed, failed, unrun, unclear
+	Why     string `json:"why,omitempty"`    // it failed, was not run or is unclear
+	Output  string `json:"output,omitempty"` // the end of it; not of one that passed
+}
+
+// OpenPoint is what the last document of a mode leaves open.
+type OpenPoint struct {
+	Agent         string   `json:"agent"` // the mode
+	Iteration     int      `json:"iteration"`
+	Remaining     []string `json:"remaining,omitempty"`
+	OpenQuestions []string `json:"openQuestions,omitempty"`
+	// Since are the other modes that have succeeded at something since then.
+	Since []string `json:"since,omitempty"`
+}
+
+// Handed makes an execution's document of the one it gave and the receipts of its checks;
+// nil: it gave none. Words for nothing are left out of what remains and of open questions.
+func Handed(d *verdict.Document, receipts []verdict.Receipt) *Document {
+	if d == nil {
+		return nil
+	}
+	h := &Document{
+		Accomplished:  items(d.Accomplished, otherItems, otherRunes),
+		Remaining:     items(meant(d.Remaining), leftItems, leftRunes),
+		OpenQuestions: items(meant(d.OpenQuestions), leftItems, leftRunes),
+		KeyContext:    short(d.KeyContext, contextRunes),
+		Constraints:   items(d.Constraints, otherItems, otherRunes),
+		Files:         items(d.Files, filesListed, otherRunes),
+	}
+	var choices []string
+	for _, x := range d.Decisions {
+		choices = append(choices, x.Text())
+	}
+	h.Choices = items(choices, otherItems, otherRunes)
+	proofs := d.Proofs(receipts)
+	for i, c := range d.Claims {
+		if strings.TrimSpace(c.Claim) != "" && len(h.Claims) < otherItems {
+			h.Claims = append(h.Claims, Claim{short(c.Claim, otherRunes), proofs[i]})
+		}
+	}
+	for i, c := range d.Checks[:min(len(d.Checks), otherItems)] {
+		r := verdict.Receipt{Result: verdict.CheckUnrun, Why: "it was not run"}
+		if i < len(receipts) {
+			r = receipts[i]
+		}
+		h.Checks = append(h.Checks, Ran(c, r))
+	}
+	return h
+}
+
+// Ran is a check with its receipt.
+func Ran(c verdict.Check, r verdict.Receipt) Check {
+	x := Check{Command: short(c.Command, otherRunes), Expect: short(c.Expect, otherRunes), Result: r.Result, Why: short(r.Why, otherRunes)}
+	if r.Result != verdict.CheckPassed {
+		x.Output = short(r.Output, checkOutputRunes)
+	}
+	return x
+}
+
+// short is [Cut] without the rest of the text in memory behind it.
+func short(text string, runes int) string { return strings.Clone(Cut(text, runes)) }
+
+// items shortens each text of a list, and the list; a last entry tells how many more there were.
+func items(list []string, most, runes int) []string {
+	var out []string
+	more := 0
+	for _, text := range list {
+		switch {
+		case strings.TrimSpace(text) == "":
+		case len(out) < most:
+			out = append(out, short(text, runes))
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		out = append(out, mark+" and "+strconv.Itoa(more)+" more")
+	}
+	return out
+}
+
+// nothingWords are what models write into a list that should be empty.
+var nothingWords = []string{
+	"none", "nothing", "nothing remains", "nothing is left", "nothing left", "no remaining work", "none remaining", "n/a", "no open questions", "no",
+}
+
+// meant leaves out of a list what says that there is nothing.
+func meant(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(text string) bool {
+		text = strings.ToLower(strings.Trim(text, " \t\r\n.-–—()*"))
+		return text == "" || slices.Contains(nothingWords, text)
+	})
+}
+
+// brief is the document as a history tells it: what it leaves open, what its checks did not
+// prove, what was refuted.
+func (d *Document) brief() *Document {
+	if d == nil {
+		return nil
+	}
+	b := &Document{
+		Remaining:     items(d.Remaining, briefItems, briefRunes),
+		OpenQuestions: items(d.OpenQuestions, briefItems, briefRunes),
+		KeyContext:    Cut(d.KeyContext, SummaryRunes),
+	}
+	for _, c := range d.Claims {
+		if c.Proof == verdict.Refuted {
+			b.Claims = append(b.Claims, Claim{Cut(c.Claim, briefRunes), c.Proof})
+		}
+	}
+	for _, c := range d.Checks {
+		if c.Result != verdict.CheckPassed {
+			c.Command, c.Expect, c.Why, c.Output = Cut(c.Command, briefRunes), "", Cut(c.Why, briefRunes), ""
+		} else {
+			c = Check{Command: Cut(c.Command, briefRunes), Result: c.Result}
+		}
+		b.Checks = append(b.Checks, c)
+	}
+	return b
+}
+
+// equal says whether both tell the same.
+func (d *Document) equal(o *Document) bool {
+	if d == nil || o == nil {
+		return d == o
+	}
+	return d == o || d.KeyContext == o.KeyContext && slices.Equal(d.Accomplished, o.Accomplished) && slices.Equal(d.Remaining, o.Remaining) &&
+		slices.Equal(d.OpenQuestions, o.OpenQuestions) && slices.Equal(d.Choices, o.Choices) && slices.Equal(d.Constraints, o.Constraints) &&
+		slices.Equal(d.Files, o.Files) && slices.Equal(d.Claims, o.Claims) && slices.Equal(d.Checks, o.Checks)
+}
+
+// openPoints tells what the last document of each mode leaves open, in the order in which
+// they were handed over. A step of the plan is told by the plan.
+func openPoints(r Record) []OpenPoint {
+	var left []tally
+	for _, t := range r.History.agents {
+		if t.left != nil {
+			left = append(left, t)
+		}
+	}
+	slices.SortFunc(left, func(a, b tally) int { return a.leftAt - b.leftAt })
+	var points []OpenPoint
+	for _, t := range left[max(len(left)-openAgents, 0):] {
+		p := OpenPoint{Agent: t.agent, Iteration: t.leftIteration, OpenQuestions: t.left.OpenQuestions}
+		for _, text := range t.left.Remaining {
+			if !slices.ContainsFunc(r.Steps, func(s Step) bool { return Cut(s.Description, leftRunes) == text }) {
+				p.Remaining = append(p.Remaining, text)
+			}
+		}
+		if len(p.Remaining)+len(p.OpenQuestions) == 0 {
+			continue
+		}
+		for _, o := range r.History.agents {
+			if o.agent != t.agent && o.succeeded > 0 && o.succeededAt > t.leftAt {
+				p.Since = append(p.Since, o.agent)
+			}
+		}
+		points = append(points, p)
+	}
+	return points
+}

@@ -1,0 +1,132 @@
+package decision
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// TestDocumentsReachBothInputs: what is judged tells its whole document, a history what it
+// leaves open and what its checks came to, and both inputs what is open by the last
+// document of each mode.
+func TestDocumentsReachBothInputs(t *testing.T) {
+	given := &verdict.Document{
+		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data", " None. "}, OpenQuestions: []string{"Which format?", "n/a"},
+		KeyContext: "the port is 8080", Decisions: []verdict.Decision{{Choice: "a table", Rejected: "a switch", Why: "speed"}},
+		Constraints: []string{"under 20 ms"}, Files: []string{"a.go"},
+		Checks: []verdict.Check{{Command: "make test", Expect: "exit 0"}, {Command: "make lint", Expect: "exit 0"}},
+		Claims: []verdict.Claim{{Claim: "tests pass", Check: 1}, {Claim: "lint is clean", Check: 2}},
+	}
+	receipts := []verdict.Receipt{
+		{Result: verdict.CheckPassed, Output: "ok", SHA256: "ab"}, {Result: verdict.CheckFailed, Why: "exit code 1, expected 0", Output: "a.go:1: no"},
+	}
+	whole := &Document{
+		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data"}, OpenQuestions: []string{"Which format?"},
+		KeyContext: "the port is 8080", Choices: []string{"a table — rejected: a switch — why: speed"}, Constraints: []string{"under 20 ms"}, Files: []string{"a.go"},
+		Claims: []Claim{{"tests pass", "verified"}, {"lint is clean", "refuted"}},
+		Checks: []Check{
+			{Command: "make test", Expect: "exit 0", Result: "passed"},
+			{Command: "make lint", Expect: "exit 0", Result: "failed", Why: "exit code 1, expected 0", Output: "a.go:1: no"},
+		},
+	}
+	brief := &Document{
+		Remaining: whole.Remaining, OpenQuestions: whole.OpenQuestions, KeyContext: whole.KeyContext,
+		Claims: []Claim{{"lint is clean", "refuted"}},
+		Checks: []Check{{Command: "make test", Result: "passed"}, {Command: "make lint", Result: "failed", Why: "exit code 1, expected 0"}},
+	}
+	r := full()
+	r.History = History{}
+	one := worked(3, "reviewer", StatusSuccess)
+	one.Document = Handed(given, receipts)
+	if diff := cmp.Diff(whole, one.Document); diff != "" {
+		t.Fatalf("the document (-want +got):\n%s", diff)
+	}
+	r.History = r.History.Add(one)
+	r.Judged = one.ID
+	open := []OpenPoint{{Agent: "reviewer", Iteration: one.Iteration, Remaining: whole.Remaining, OpenQuestions: whole.OpenQuestions}}
+	s, e := Select(r), Evaluate(r)
+	for what, d := range map[string]string{
+		"what is judged":            cmp.Diff(whole, e.LastExecution.Document),
+		"an evaluation's history":   cmp.Diff(brief, e.History[0].Document),
+		"a selection's last":        cmp.Diff(whole, s.History[0].Document),
+		"a selection's points":      cmp.Diff(open, s.OpenPoints),
+		"an evaluation's points":    cmp.Diff(open, e.OpenPoints),
+		"what history itself tells": cmp.Diff(whole, r.History.Last(1)[0].Document),
+	} {
+		if d != "" {
+			t.Errorf("%s (-want +got):\n%s", what, d)
+		}
+	}
+	// Another works, and then the reviewer has nothing left: the point is told with who
+	// worked, and is gone after that.
+	r.History = r.History.Add(worked(2, "developer", StatusSuccess))
+	open[0].Since = []string{"developer"}
+	if diff := cmp.Diff(open, Select(r).OpenPoints); diff != "" {
+		t.Errorf("worked since (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(brief, Select(r).History[0].Document); diff != "" {
+		t.Errorf("one that was followed by another (-want +got):\n%s", diff)
+	}
+	again := worked(1, "reviewer", StatusSuccess)
+	again.Document = Handed(&verdict.Document{Accomplished: []string{"looked again"}, Remaining: []string{"Nothing."}}, nil)
+	r.History = r.History.Add(again)
+	if got := Evaluate(r).OpenPoints; got != nil {
+		t.Errorf("still open: %+v", got)
+	}
+}
+
+// TestOpenPointsOutliveTheWindow, and a step of the plan is none.
+func TestOpenPointsOutliveTheWindow(t *testing.T) {
+	r := full()
+	r.History = History{}
+	r.Steps = []Step{{Description: "developer: build it"}}
+	plan := worked(90, "planner", StatusSuccess)
+	plan.Document = Handed(&verdict.Document{Remaining: []string{"developer: build it"}}, nil)
+	look := worked(80, "tester", StatusSuccess)
+	look.Document = Handed(&verdict.Document{Remaining: []string{"the load was not tried"}}, nil)
+	r.History = r.History.Add(plan).Add(look)
+	for i := range 70 {
+		r.History = r.History.Add(worked(70-i, "developer", StatusFailure))
+	}
+	want := []OpenPoint{{Agent: "tester", Iteration: look.Iteration, Remaining: []string{"the load was not tried"}}}
+	if diff := cmp.Diff(want, Evaluate(r).OpenPoints); diff != "" {
+		t.Errorf("open points (-want +got):\n%s", diff)
+	}
+}
+
+// TestDocumentsAreBounded, however much one says.
+func TestDocumentsAreBounded(t *testing.T) {
+	long := strings.Repeat("word and word, ", 200)
+	d := &verdict.Document{KeyContext: long}
+	for i := range 100 {
+		text := fmt.Sprint(i, " ", long)
+		d.Remaining, d.OpenQuestions, d.Accomplished = append(d.Remaining, text), append(d.OpenQuestions, text), append(d.Accomplished, text)
+		d.Constraints, d.Files = append(d.Constraints, text), append(d.Files, text)
+		d.Decisions = append(d.Decisions, verdict.Decision{Choice: text})
+		d.Claims, d.Checks = append(d.Claims, verdict.Claim{Claim: text}), append(d.Checks, verdict.Check{Command: text})
+	}
+	r := full()
+	r.History = History{}
+	for i := range 20 {
+		e := worked(20-i, fmt.Sprint("mode", i), StatusSuccess)
+		e.Document = Handed(d, nil)
+		r.History = r.History.Add(e)
+	}
+	if n := len(r.History.Last(1)[0].Document.Remaining); n != leftItems+1 {
+		t.Errorf("%d points remain", n)
+	}
+	for name, in := range map[string]any{"selection": Select(r), "evaluation": Evaluate(r)} {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(raw) > 200_000 {
+			t.Errorf("the %s has %d bytes", name, len(raw))
+		}
+	}
+}
