@@ -18,7 +18,7 @@ const (
 	CatRateLimit      Category = "rate_limit"      // 429
 	CatUsageLimit     Category = "usage_limit"     // the plan's, with a reset time
 	CatServer         Category = "api_error"       // 5xx, connection trouble
-	CatInvalidRequest Category = "invalid_request" // 400, 404, 413
+	CatInvalidRequest Category = "invalid_request" // 400, 404
 	CatPromptTooLong  Category = "prompt_too_long" // context exhausted
 	CatBudget         Category = "budget"          // --max-budget-usd reached
 	CatRefusal        Category = "refusal"         // the model declined

@@ -109,9 +109,11 @@ type Compact struct {
 // Turn ends a turn: exactly one for each turn that a message started, also
 // when it was interrupted, failed, or its process died.
 type Turn struct {
-	Verdict    json.RawMessage `json:"verdict,omitempty"` // absent when the model gave none
-	Text       string          `json:"text,omitempty"`    // the result text when there is no verdict
-	MessageIDs []string        `json:"message_ids"`
+	Verdict json.RawMessage `json:"verdict,omitempty"` // absent when the model gave none
+	// Oversize is the size of a verdict that was larger than MaxVerdict and is left out.
+	Oversize   int      `json:"oversize,omitempty"`
+	Text       string   `json:"text,omitempty"` // the result text when there is no verdict, bounded
+	MessageIDs []string `json:"message_ids"`
 	// Unread are those of MessageIDs that an interrupt overtook: the session does not have
 	// them, and its model will never see them.
 	Unread     []string `json:"unread,omitempty"`
@@ -135,6 +137,13 @@ type Turn struct {
 	// ResetsAt is when a usage limit ends (CatUsageLimit), in Unix seconds; 0 if not told.
 	ResetsAt int64 `json:"resets_at,omitempty"`
 }
+
+// Bounds of what the end of a turn says, in bytes: more than a model writes in one answer.
+// Text and Error are cut.
+const (
+	MaxVerdict  = 512 << 10
+	MaxTurnText = 4 << 20
+)
 
 // TurnFiles bounds Turn.Files.
 const TurnFiles = 50

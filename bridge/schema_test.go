@@ -158,7 +158,7 @@ var sampleEvents = []EventBody{
 	SubagentStop{"look around", "toolu_1", "completed", 12}, SubagentProgress{"look around", "toolu_1", 12, 3, "Read", 0.5, 9},
 	Context{1000, 200_000, 0.5, 7, "stream"}, ContextWarning{71, "warn"},
 	Compact{"auto", true, 9, 8},
-	Turn{Verdict: json.RawMessage(`{"kind":"done"}`), Text: "t", MessageIDs: []string{"m"}, Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25,
+	Turn{Verdict: json.RawMessage(`{"kind":"done"}`), Oversize: 7, Text: "t", MessageIDs: []string{"m"}, Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25,
 		NumTurns: 2, DurationMS: 3, Outcome: TurnFailed, Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r",
 		Unread: []string{"m"}, Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9}, Files: []string{"/w/a.go"}},
 	Tasks{[]Task{{"1", "look around", "in_progress"}}},

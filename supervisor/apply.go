@@ -126,6 +126,9 @@ func (st *step) settle() {
 	if st.Ending != nil || !st.Phase.Live() {
 		return
 	}
+	if st.endUncontinued(); st.Ending != nil {
+		return
+	}
 	if st.askRenewal(); st.Ending != nil {
 		return
 	}

@@ -110,6 +110,11 @@ func (l *Loop) record(ctx context.Context, in Input) error {
 		b.last = seq
 		crashpoint.Here("loop.append")
 		return nil
+	case kind == journal.Narration && errors.Is(err, journal.ErrTooLarge):
+		l.sink(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+			Text: "what an agent did or said on the way is too large for the journal, and is not kept: " + err.Error(),
+		}})
+		return nil
 	case kind == journal.Narration && !errors.Is(err, journal.ErrClosed):
 		l.tellDropped()
 		return nil
@@ -188,10 +193,16 @@ func (l *Loop) tellForeign() {
 	}})
 }
 
-// refuse answers a command that cannot be recorded now, and gives the journal up
-// where somebody wants the run to end.
+// refuse answers a command that is too large or cannot be recorded now, and gives the journal
+// up where somebody wants the run to end.
 func (l *Loop) refuse(ctx context.Context, in Input) bool {
 	b := &l.books
+	if c, ok := in.Fact.(Commanded); ok {
+		if why := tooLarge(c.Command.Body); why != "" {
+			l.reject(c, why)
+			return true
+		}
+	}
 	trouble := b.trouble.Load()
 	if trouble == nil || b.givenUp || b.journal == nil {
 		return false

@@ -22,6 +22,7 @@
 //	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
 //	mail, config, attached, proof      a message's way to an agent, and what it carries
 //	shelve, retouch, names             … that is withheld, or changed by the human; what things are called
+//	oversized                          what is too large: for a command, for a model
 //	lifecycle, summon, modes, forget   the agents: their beginning and end, and what is kept of them
 //	restarts, revive, resume, bridge   what comes back, and how: an agent, a run, a bridge
 //	watch, limits, thin, execution     looks from outside, limits, a full context, stretches of work

@@ -311,3 +311,28 @@ func FuzzDecodeInput(f *testing.F) {
 		}
 	})
 }
+
+// TestProseDoesNotGrow: what is common in prose and code takes its own size in the journal.
+func TestProseDoesNotGrow(t *testing.T) {
+	text := strings.Repeat("<&>", 1000)
+	raw, err := json.Marshal(map[string]string{"kind": "done", "message": "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
+	for _, f := range []Fact{
+		Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Say{Text: text}}},
+		Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.SetPlan{Steps: []contract.Step{{Text: text}}}}},
+		Began{Options: Options{Task: text}}, Resumed{Word: text},
+		Happened{bridge.Event{AgentRef: ref, Body: bridge.Turn{Text: text, Verdict: raw}}},
+		ToolCalled{Params: bridge.ToolCallParams{AgentRef: ref, Input: json.RawMessage(`"` + text + `"`)}},
+	} {
+		raw, err := EncodeInput(Input{Fact: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(raw), text); n == 0 || strings.Contains(string(raw), `\u003c`) {
+			t.Errorf("%T takes %d bytes for %d: %.200s", f, len(raw), len(text), raw)
+		}
+	}
+}

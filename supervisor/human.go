@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"slices"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -43,6 +45,7 @@ func (st *step) inputEnded() {
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp, machine.Failed)
+	case st.Paused: // the run ends when its turns have, with the question open: see endUncontinued
 	case st.Ceiling > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
 	case st.Held && st.Question != nil:
@@ -51,6 +54,22 @@ func (st *step) inputEnded() {
 	default:
 		st.answerAlone()
 	}
+}
+
+// endUncontinued ends a run that stands still by a human's word once its turns are over, if
+// no human is present any more who could continue it.
+func (st *step) endUncontinued() {
+	if !st.Paused || st.HumanPresent || st.anyTaken() {
+		return
+	}
+	if slices.ContainsFunc(st.Agents, func(a *Agent) bool { return a.Status == Busy }) {
+		return
+	}
+	how := "paused"
+	if st.Halted {
+		how = "halted"
+	}
+	st.end(contract.StatusNeedsInput, "the run was "+how+" by a human, and none is present to continue it: resume it to go on", contract.ExitNeedsInput, machine.GiveUp, machine.Failed)
 }
 
 // say routes a human's word.

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // maxCorrections is how often a missing or invalid verdict is asked for again.
@@ -39,6 +40,11 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 			continue
 		}
 		st.delivered(m)
+		if i := onWire(st.Underway, m); i >= 0 && st.unreadable(a, t, st.Underway[i]) {
+			st.setAside(st.Underway[i])
+			a = st.edit(id)
+			continue
+		}
 		if a.Role == RoleArbiter && (st.exhausts(t) || st.curbed(a, t)) {
 			st.requeue(m) // its successor rules on it
 			continue
@@ -108,6 +114,9 @@ func (st *step) ruled(id string, t bridge.Turn) {
 	a := st.edit(id)
 	if a.Role == RoleArbiter {
 		v, err := verdict.ParseArbiter(t.Verdict)
+		if t.Oversize > 0 {
+			err = oversizeVerdict(t.Oversize)
+		}
 		if err == nil {
 			err = st.mayRule(a, ofVerdict, v.Decision)
 		}
@@ -123,6 +132,9 @@ func (st *step) ruled(id string, t bridge.Turn) {
 		return
 	}
 	v, err := verdict.ParseOrchestrator(t.Verdict)
+	if t.Oversize > 0 {
+		err = oversizeVerdict(t.Oversize)
+	}
 	if err == nil {
 		err = st.mayRule(a, ofWord, v.Kind)
 	}
@@ -136,6 +148,12 @@ func (st *step) ruled(id string, t bridge.Turn) {
 	}
 	st.saidItself(id)
 	st.routeOrchestrator(id, v)
+}
+
+// oversizeVerdict is what an agent is told whose verdict was too large to be passed on.
+func oversizeVerdict(size int) error {
+	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Say the same in fewer words; what is long belongs into files, which you name.",
+		words.Size(int64(size)), words.Size(bridge.MaxVerdict))}
 }
 
 // correct asks for the verdict again, twice at most; then the fallback decides.

@@ -55,6 +55,19 @@ func TestLongLines(t *testing.T) {
 	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "skipped a line of more than") })
 }
 
+// TestVerdictTooLarge: its size is passed on instead of it.
+func TestVerdictTooLarge(t *testing.T) {
+	for _, more := range []int{0, 1} {
+		s := fake(t, fakeGood)
+		raw := `"` + strings.Repeat("v", bridge.MaxVerdict-2+more) + `"`
+		s.turn(strings.ReplaceAll(fakeTurn, `"result":"fine"`, `"result":"","structured_output":`+raw))
+		turn := of[bridge.Turn](s.host)[0]
+		if more == 0 && (string(turn.Verdict) != raw || turn.Oversize != 0) || more == 1 && (turn.Verdict != nil || turn.Oversize != bridge.MaxVerdict+1 || turn.Outcome != bridge.TurnDone) {
+			t.Errorf("%d beyond: a verdict of %d bytes, oversize %d, %s", more, len(turn.Verdict), turn.Oversize, turn.Outcome)
+		}
+	}
+}
+
 func TestStartFailures(t *testing.T) {
 	for _, test := range []struct {
 		mode string

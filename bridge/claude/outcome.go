@@ -33,6 +33,9 @@ func judge(f resultFrame, tr trouble) outcome {
 		return outcome{outcome: bridge.TurnInterrupted}
 	}
 	category := byReason(f)
+	if f.APIStatus == 413 { // too large, for which the CLI names several reasons
+		category = bridge.CatPromptTooLong
+	}
 	if category == "" && !f.IsError {
 		return outcome{outcome: bridge.TurnDone}
 	}

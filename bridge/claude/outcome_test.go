@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 		{"400 about something else", resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 tools.0: bad name"}, trouble{}, bridge.TurnFailed, bridge.CatInvalidRequest},
 		{"529", resultFrame{IsError: true, APIStatus: 529}, trouble{}, bridge.TurnFailed, bridge.CatOverloaded},
 		{"status of the frame before", resultFrame{IsError: true}, trouble{status: 503}, bridge.TurnFailed, bridge.CatServer},
-		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, trouble{}, bridge.TurnFailed, bridge.CatInvalidRequest},
+		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, trouble{}, bridge.TurnFailed, bridge.CatPromptTooLong},
 		{"kind alone", resultFrame{IsError: true}, trouble{kind: "model_not_found"}, bridge.TurnFailed, bridge.CatInvalidRequest},
 		{"connection", resultFrame{IsError: true, TerminalReason: "api_error"}, trouble{kind: "unknown"}, bridge.TurnFailed, bridge.CatServer},
 	} {

@@ -30,10 +30,13 @@ func (r *reader) result(f resultFrame) {
 	turn := bridge.Turn{
 		Verdict: f.Verdict, MessageIDs: ids, Usage: f.Usage, CostUSD: r.costs.take(),
 		NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
-		Category: o.category, Error: o.message, Reason: f.TerminalReason, ResetsAt: o.resetsAt,
+		Category: o.category, Error: cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason, ResetsAt: o.resetsAt,
+	}
+	if n := len(f.Verdict); n > bridge.MaxVerdict {
+		turn.Verdict, turn.Oversize = nil, n
 	}
 	if f.Verdict == nil && o.outcome == bridge.TurnDone {
-		turn.Text = f.Text
+		turn.Text = cut(f.Text, bridge.MaxTurnText)
 	}
 	if o.outcome == bridge.TurnInterrupted {
 		turn.Unread = r.unread(ids)

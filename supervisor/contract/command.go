@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -17,10 +18,13 @@ func MarshalCommand(c Command) ([]byte, error) {
 	if plan, ok := c.Body.(SetPlan); ok && plan.Steps == nil {
 		c.Body = SetPlan{Steps: []Step{}}
 	}
-	fields, err := json.Marshal(c.Body)
-	if err != nil {
+	var encoded bytes.Buffer
+	enc := json.NewEncoder(&encoded)
+	enc.SetEscapeHTML(false) // else a text of < takes six times its size, in the journal too
+	if err := enc.Encode(c.Body); err != nil {
 		return nil, fmt.Errorf("marshal command %s: %w", c.Body.CommandType(), err)
 	}
+	fields := bytes.TrimSpace(encoded.Bytes())
 	out := append([]byte(nil), `{"type":`...)
 	out = appendQuoted(out, c.Body.CommandType())
 	if c.Ref != "" {

@@ -40,7 +40,7 @@ type form struct {
 // forms lists every command.
 var forms = []form{
 	{Say{}, "A human's message, to the Arbiter or to the agent named.", []field{
-		{name: "text", required: true, about: "What is said."},
+		{name: "text", required: true, about: "What is said; 1 MiB at most."},
 		{name: "to", about: "An agent's id, such as orch-1; absent: the Arbiter."},
 		{name: "strength", enum: []string{Note, Steer, Stop}, about: "note: the next turn (default); steer: folded into the running turn after the tool at hand; stop: the running turn is interrupted first."},
 	}},

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// poisoned is a dialogue in which the API refuses whatever holds the word POISON.
+const poisoned = `name: poisoned
+title: A word that cannot be read
+actors:
+  - name: poisoned
+    match: {role: arbiter, contains: POISON}
+    steps: [{fault: {FAULT}, repeat: forever}]
+  - name: successor
+    match: {role: arbiter, contains: "kind: inheritance"}
+    otherwise:
+      - {expect: once more, verdict: {decision: COMPLETE, message: It is done., summary: said, reason: r}}
+      - {expect: TOLD, verdict: {decision: ADDRESS_HUMAN, message: "Say it otherwise.", reason: r}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - {expect: Make a thing, verdict: {decision: ADDRESS_HUMAN, message: "And then?", reason: r}}
+      - {expect: POISON, fault: {FAULT}, repeat: forever}
+`
+
+// TestUnreadableWord: a word that the API refuses as too large is given to nobody again. The
+// human is told, the Arbiter goes on in a new session, and no rule takes its place.
+func TestUnreadableWord(t *testing.T) {
+	for _, who := range players(t) {
+		for _, c := range []struct{ name, fault, word, told string }{
+			{"413", "status: 413", "POISON", "was set aside"},
+			{"too long", "status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'", "POISON", "was set aside"},
+			{"large", "status: 413", strings.Repeat("long ", 20_000) + "POISON", "is its beginning"},
+		} {
+			t.Run(who.name+"/"+c.name, func(t *testing.T) {
+				t.Parallel()
+				play := strings.NewReplacer("FAULT", c.fault, "TOLD", c.told).Replace(poisoned)
+				s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, play), "--task", "Make a thing")...)
+				s.offScript = true // the CLI may ask once more for what was refused
+				await[contract.Question](s, "a question", nil)
+				s.send(contract.Say{Text: c.word})
+				e := await[contract.Error](s, "word to the human", nil)
+				if e.Category != bridge.CatPromptTooLong || !strings.Contains(e.Message, "too large to be read") {
+					t.Errorf("told %+v", e)
+				}
+				await[contract.Question](s, "the successor's question", func(_ string, b contract.Question) bool { return strings.Contains(b.Text, "otherwise") })
+				s.send(contract.Say{Text: "once more"})
+				s.finish(contract.ExitComplete)
+				if slices.ContainsFunc(collect[contract.Decision](s), func(b contract.Decision) bool { return b.Source != "session" }) {
+					t.Errorf("rules decided\n%s", s.dump())
+				}
+			})
+		}
+	}
+}
+
+// TestWordTooLarge: 4 MB are refused at the door, with what to do instead.
+func TestWordTooLarge(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	s.send(contract.Say{Text: strings.Repeat("<", 4*supervisor.MaxCommandText)})
+	if b := await[contract.Rejected](s, "a refusal", nil); !strings.Contains(b.Message, "at most 1,048,576 can be sent; put it into files") {
+		t.Errorf("refused with %q", b.Message)
+	}
+	s.send(contract.Say{Text: "Call it nameless."})
+	s.finish(contract.ExitComplete)
+}
+
+// TestPausedAndLeft: a human who pauses a run and closes its stdin has left nobody who could
+// continue it. It ends, and can be taken up.
+func TestPausedAndLeft(t *testing.T) {
+	for _, c := range []contract.CommandBody{contract.Pause{}, contract.Halt{}} {
+		t.Run(c.CommandType(), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+			await[contract.Question](s, "a question", nil)
+			s.send(c)
+			await[contract.Accepted](s, "accepted", nil)
+			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
+				t.Errorf("result %+v", r)
+			}
+			s.namedAfter("Call it nameless.")
+		})
+	}
+}

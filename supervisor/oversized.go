@@ -1,0 +1,131 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+const (
+	// MaxCommandText bounds the text of a command, in bytes. It is more than most models can
+	// read at once; beyond it no agent is tried.
+	MaxCommandText = 1 << 20
+	// maxCallInput bounds the input of a call of our own tools, and maxAskedInput that of a
+	// call somebody is asked about: the journal keeps both whole.
+	maxCallInput  = 1 << 20
+	maxAskedInput = 8 << 20
+	// beginningKept is what is kept of a text that was too large to be read.
+	beginningKept = 16 << 10
+)
+
+const smallerText = "put it into files of the workspace, and say which to read"
+
+// tooLarge says why a command is refused for its size; empty: it is not.
+func tooLarge(b contract.CommandBody) string {
+	size := 0
+	switch b := b.(type) {
+	case contract.Say:
+		size = len(b.Text)
+	case contract.EditMessage:
+		size = len(b.Text)
+	case contract.Permit:
+		size = len(b.Message)
+	case contract.SetPlan:
+		for _, s := range b.Steps {
+			size += len(s.Text)
+		}
+	}
+	if size <= MaxCommandText {
+		return ""
+	}
+	return fmt.Sprintf("the text is too large: it has %s bytes, at most %s can be sent; %s", words.Number(size), words.Number(MaxCommandText), smallerText)
+}
+
+// unreadable reports whether a turn failed because its message was too large: the model said
+// nothing before the prompt was too long, and there had been room in its context.
+func (s *State) unreadable(a *Agent, t bridge.Turn, m Mail) bool {
+	ours := m.From == contract.Supervisor && ofSession(m) || m.Kind == KindTask && len(m.Content) < beginningKept
+	return a.Role == RoleArbiter && s.exhausts(t) && t.Category == bridge.CatPromptTooLong &&
+		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.thin() && !ours
+}
+
+// setAside keeps a message that the Arbiter could not read from its successors, which could
+// not either. Of a large one they receive the beginning. The human is told.
+func (st *step) setAside(m Mail) {
+	size, whose := words.Size(int64(len(m.Text))), st.displayName(m.From)
+	st.Records = 0 // the next one has something else to read
+	if m.Kind == KindTask {
+		st.dropTask(m)
+		return
+	}
+	cut := len(m.Content) > 2*beginningKept
+	what := "was set aside"
+	if cut {
+		what = "was cut: its beginning goes to the next Arbiter"
+	}
+	st.fail(contract.Arbiter, bridge.CatPromptTooLong,
+		fmt.Sprintf("the %s of %s (message %s, %s) was too large to be read and %s", m.Kind, whose, m.ID, size, what),
+		[]string{"say it in fewer words, or " + smallerText})
+	if !cut {
+		st.overWith(m.Wire)
+		st.quoteInstead(m.ID, "(set aside: the model refused it as too long)")
+		st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The %s of %s could not be read: the model refused it as too long. It was set aside, and the human was told. "+
+			"Judge without it, or ask for it in fewer words.", m.Kind, whose))
+		return
+	}
+	st.requeue(m.Wire)
+	st.quoteInstead(m.ID, headOf(m.Text, beginningKept))
+	for i := range st.mail() {
+		if x := &st.Mail[i]; x.ID == m.ID {
+			st.shorten(x)
+		}
+	}
+}
+
+// quoteInstead changes what is remembered of a message: a successor is quoted what was said
+// last, and must not choke on it again.
+func (st *step) quoteInstead(id, text string) {
+	st.Talk = slices.Clone(st.Talk)
+	for i, said := range st.Talk {
+		if said.MessageID == id {
+			other := *said
+			other.Text, st.Talk[i] = text, &other
+		}
+	}
+}
+
+// shorten leaves the beginnings of what a message says.
+func (st *step) shorten(m *Mail) {
+	attached := m.Attached
+	left := len(m.Content)
+	m.Text, m.Attached = headOf(m.Text, beginningKept), nil
+	for _, a := range attached {
+		a.Text = headOf(a.Text, beginningKept/4)
+		m.Attached = append(m.Attached, a)
+	}
+	m.Carries, m.Inherits, m.Heirloom = nil, false, 0
+	m.Content = st.render(*m)
+	m.Attached = append(m.Attached, Attached{Title: "cut", From: contract.Supervisor, Trusted: true, Text: fmt.Sprintf(
+		"This message, with what came with it, had %s and was too large to be read. What you see is its beginning; %s were left out, and the human was told. "+
+			"If you need the rest, ask for it in a file.", words.Size(int64(left)), words.Size(int64(left-len(m.Content))))})
+	m.Content = st.render(*m)
+}
+
+// dropTask gives a task up that no Arbiter can read, and asks for another.
+func (st *step) dropTask(m Mail) {
+	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))), smallerText)
+	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{smallerText})
+	st.overWith(m.Wire)
+	st.quoteInstead(m.ID, "(set aside: the task was too large to be read)")
+	st.fire(machine.Reset, occasion{})
+	st.Task, st.Question = "", nil
+	if !st.HumanPresent {
+		st.end(contract.StatusNeedsInput, text, contract.ExitNeedsInput, machine.GiveUp, machine.Failed)
+		return
+	}
+	st.ask(text)
+}

@@ -1,0 +1,199 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestUnreadableMessage: what the Arbiter's model refuses as too long is given to no
+// successor again. The human is told, and the run goes on.
+func TestUnreadableMessage(t *testing.T) {
+	large := "BEGINNING " + strings.Repeat("long ", 150_000) + "END"
+	for name, c := range map[string]struct {
+		say  func(p *play)
+		cut  bool // its beginning is passed on
+		last string
+	}{
+		"a large word of the human": {func(p *play) { p.say(large) }, true, "kind: interjection"},
+		"a small one":               {func(p *play) { p.say("BEGINNING poison END") }, false, "kind: notice"},
+		"a large report": {func(p *play) {
+			p.verdict("orch-1", report("question", large, true))
+		}, true, "kind: question"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			p.summon("build it")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			c.say(p)
+			p.turn("arbiter", outOfRoom)
+			p.succeeds()
+			first := p.lastSent("arbiter")
+			p.contains("the successor", first, "inheritance", c.last)
+			if strings.Contains(first, "END") || strings.Contains(first, "BEGINNING") != c.cut || len(first) > 100_000 {
+				t.Errorf("the successor was sent %d bytes: %.3000s", len(first), first)
+			}
+			e := last[contract.Error](p)
+			if e.Category != bridge.CatPromptTooLong || !strings.Contains(e.Message, "too large to be read") || len(e.RecoveryOptions) != 1 {
+				t.Errorf("the human is told %+v", e)
+			}
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			if p.s.Ending != nil {
+				t.Errorf("it ended: %+v", p.s.Ending)
+			}
+		})
+	}
+}
+
+// TestUnreadableMessagesDoNotAddUp: however many there are, the run goes on.
+func TestUnreadableMessagesDoNotAddUp(t *testing.T) {
+	p := begin(t, nil)
+	p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range 2 * maxRecords {
+		p.say("poison")
+		p.turn("arbiter", outOfRoom)
+		p.succeeds()
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	}
+	if p.s.Ending != nil {
+		t.Errorf("%+v", p.s.Ending)
+	}
+}
+
+// TestFullContextIsNoFaultOfTheMessage: a message that came when there was no room any more,
+// or that work was done on, goes to the successor as it was.
+func TestFullContextIsNoFaultOfTheMessage(t *testing.T) {
+	for name, turn := range map[string]bridge.Turn{
+		"no room":       outOfRoom,
+		"work was done": {Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Usage: bridge.Usage{Output: 5000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			p.summon("build it")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.say("Paint it blue.")
+			if name == "no room" {
+				p.full("arbiter", 90)
+			}
+			p.turn("arbiter", turn)
+			p.succeeds()
+			p.contains("the successor", p.lastSent("arbiter"), "kind: interjection", "Paint it blue.")
+		})
+	}
+}
+
+// TestUnreadableTask: with a human there another one is asked for; without one the run ends
+// as one that needs input. Nothing of the task is left to poison the next Arbiter.
+func TestUnreadableTask(t *testing.T) {
+	large := "TASK " + strings.Repeat("long ", 150_000)
+	t.Run("a human is there", func(t *testing.T) {
+		p := begin(t, func(o *Options) { o.Task = large })
+		p.turn("arbiter", outOfRoom)
+		if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "more than the model can read") {
+			t.Fatalf("asked %+v", p.s.Question)
+		}
+		p.succeeds()
+		p.say("Build a bridge.")
+		first := p.lastSent("arbiter")
+		p.contains("the successor", first, "kind: task", "Build a bridge.")
+		if strings.Contains(first, "TASK") || p.s.Task != "Build a bridge." {
+			t.Errorf("the task is %.60q, and it was sent %.3000s", p.s.Task, first)
+		}
+	})
+	t.Run("nobody is there", func(t *testing.T) {
+		p := begin(t, func(o *Options) { o.Task, o.HumanPresent = large, false })
+		p.turn("arbiter", outOfRoom)
+		if r, exit := p.finished(); exit != contract.ExitNeedsInput || !strings.Contains(r.Summary, "more than the model can read") {
+			t.Errorf("%+v, exit code %d", r, exit)
+		}
+	})
+}
+
+// TestVerdictTooLarge: it is asked for again, in fewer words.
+func TestVerdictTooLarge(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.turn("arbiter", bridge.Turn{Oversize: 20 << 20})
+	p.contains("the Arbiter", p.lastSent("arbiter"), "kind: correction", "20.0 MiB", "512.0 KiB")
+	p.turn(one, bridge.Turn{Oversize: 20 << 20})
+	p.contains("the Orchestrator", p.lastSent(one), "kind: correction", "20.0 MiB", "512.0 KiB")
+}
+
+// TestTooLargeToBeTaken: what no agent could read, or the journal keep, is refused at the
+// door, and the run goes on.
+func TestTooLargeToBeTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		port := &fakePort{live: map[string]bridge.AgentRef{}, answer: func(f *fakePort, p bridge.MessageParams) {
+			f.ruled(p, ruling("ADDRESS_HUMAN", "What?"))
+		}}
+		n := live(t, book, port, nil)
+		synctest.Wait()
+		long := strings.Repeat("x", MaxCommandText+1)
+		for _, b := range []contract.CommandBody{
+			contract.Say{Text: long}, contract.EditMessage{MessageID: "m", Text: long}, contract.Permit{Request: "r", Behavior: bridge.Deny, Message: long},
+			contract.SetPlan{Steps: []contract.Step{{Text: long[:MaxCommandText]}, {Text: "x"}}},
+		} {
+			n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: b.CommandType(), Body: b}})
+		}
+		synctest.Wait()
+		refused := map[string]string{}
+		for _, b := range hearing[contract.Rejected](n) {
+			refused[b.Ref] = b.Message
+		}
+		for _, ref := range []string{"message", "edit_message", "permission", "set_plan"} {
+			if !strings.Contains(refused[ref], "at most 1,048,576 can be sent") {
+				t.Errorf("%s was refused with %q", ref, refused[ref])
+			}
+		}
+		for _, f := range book.facts(t) {
+			if c, ok := f.(Commanded); ok {
+				t.Errorf("recorded: %s", c.Command.Body.CommandType())
+			}
+		}
+		input, _ := json.Marshal(map[string]string{"prompt": strings.Repeat("x", maxCallInput)})
+		r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "spawn_orchestrator", Input: input})
+		if err != nil || !r.IsError || !strings.Contains(r.Text, "at most 1,048,576 are taken") {
+			t.Errorf("the tool answered %.200v, %v", r, err)
+		}
+		input, _ = json.Marshal(map[string]string{"content": strings.Repeat("x", maxAskedInput)})
+		allowed, err := n.loop.Permission(t.Context(), bridge.PermissionParams{Request: "p", AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "Write", Input: input})
+		if err != nil || allowed.Behavior != bridge.Deny || !strings.Contains(allowed.Message, "in smaller pieces") {
+			t.Errorf("the permission is %.200v, %v", allowed, err)
+		}
+	})
+}
+
+// TestNobodyToContinue: a run that a human paused or halted ends once the human has gone,
+// when no turn runs any more. It can be taken up.
+func TestNobodyToContinue(t *testing.T) {
+	for _, c := range []struct {
+		how  contract.CommandBody
+		says string
+	}{{contract.Pause{}, "was paused"}, {contract.Halt{}, "was halted"}} {
+		t.Run(c.says, func(t *testing.T) {
+			p := begin(t, nil)
+			p.summon("build it")
+			p.command(c.how)
+			p.do(InputEnded{})
+			if c.says == "was paused" {
+				if p.s.Ending != nil {
+					t.Fatal("a running turn was cut off")
+				}
+				p.verdict("orch-1", report("progress", "half of it", false))
+				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			}
+			if r, exit := p.finished(); exit != contract.ExitNeedsInput || !strings.Contains(r.Summary, c.says) {
+				t.Errorf("%+v, exit code %d", r, exit)
+			}
+			if !p.s.Reached() {
+				t.Error("it cannot be taken up")
+			}
+		})
+	}
+}
