@@ -1,51 +1,12 @@
 package policy
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
-
-var (
-	// runners are commands that run what stands among their arguments.
-	runners = set("sudo", "doas", "su", "env", "xargs", "nohup", "timeout", "nice", "ionice", "chrt", "taskset", "setsid", "stdbuf",
-		"command", "builtin", "exec", "eval", "watch", "parallel", "ssh", "script", "strace", "ltrace", "unshare", "nsenter", "chroot",
-		"runuser", "setpriv", "flock", "caffeinate", "busybox", "toybox", "unbuffer", "systemd-run", "tmux", "screen", "trap", "alias", "noglob")
-
-	// finders run what stands behind one of the flags.
-	finders  = set("find", "fd", "fdfind")
-	execFlag = set("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch")
-
-	// shells run the script given by -c, or else the one on their standard input.
-	shells = set("sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "rbash", "csh", "tcsh")
-
-	// reserved words stand before a command.
-	reserved = set("if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "nocorrect")
-
-	// evaluators are builtins that read an argument such as a[$(x)] as arithmetic,
-	// and so run what stands in it even when it was quoted.
-	evaluators = set("test", "[", "[[", "printf", "read", "unset", "declare", "typeset", "local", "export", "readonly", "let", "mapfile",
-		"readarray", "wait", "getopts", "set")
-)
-
-// covered is the test of allow rules: each command of the line is covered by one
-// of them, and nothing is in doubt. find returns the place of the first rule about
-// commands that matches one as it is written, or -1. covered returns the rules it took.
-func (s *script) covered(rules []Rule, find func(raw string) int) (string, bool) {
-	if s.doubt || s.top == 0 {
-		return "", false
-	}
-	var took []string
-	for _, c := range s.commands[:s.top] {
-		i := find(c.raw)
-		if i < 0 {
-			return "", false
-		}
-		if !slices.Contains(took, rules[i].text) {
-			took = append(took, rules[i].text)
-		}
-	}
-	return strings.Join(took, ", "), true
-}
 
 // might is the test of deny and ask rules: any command, by any of its names, with
 // any filling of its holes.
@@ -53,194 +14,201 @@ func (s *script) might(r *Rule) bool {
 	if r.inARow() && (wildcard(r.spec, s.line) || wildcard("* "+r.spec, s.line)) {
 		return true
 	}
-	return s.opaque || slices.ContainsFunc(s.commands, func(c simple) bool { return c.might(r.spec) })
-}
-
-// inARow says whether a rule is about several commands in a row.
-func (r *Rule) inARow() bool { return strings.ContainsAny(r.spec, ";|&") }
-
-func (c *simple) might(spec string) bool {
-	if wildcard(spec, c.raw) || strings.HasSuffix(c.long, string(hole)) || c.long != "" && mightWild("* "+spec, c.long) {
-		return true // what ends in a hole may end in anything
-	}
-	return slices.ContainsFunc(c.starts, func(start string) bool { return mightWild(spec, start) })
-}
-
-// maxStarts bounds the places a runner's command is looked for at one by one.
-const maxStarts = 64
-
-// findStarts collects the texts a command can be taken for: from its first word on,
-// from behind assignments, from each place where a runner's command may begin; each
-// by the command's path and by its name.
-func (c *simple) findStarts() {
-	full := strings.Join(c.words, " ")
-	offset := make([]int, len(c.words)+1)
-	for i, w := range c.words {
-		offset[i+1] = offset[i] + len(w) + 1
-	}
-	add := func(i int) {
-		w := c.words[i]
-		c.starts = append(c.starts, bounded(full[offset[i]:]))
-		if name := baseName(w); name != w {
-			c.starts = append(c.starts, bounded(full[offset[i]+len(w)-len(name):]))
-		}
-	}
-	if len(c.words) > 0 {
-		add(0)
-	}
-	if n := len(c.words) - len(c.command()); n > 0 && n < len(c.words) {
-		add(n)
-	}
-	behind, first := c.behind()
-	at := len(c.words) - len(behind)
-	if len(behind) > maxStarts {
-		c.long = bounded(full[offset[at]:])
-		return
-	}
-	for i, w := range behind {
-		// An argument that may be anything is not taken for a command, else every
-		// variable would be denied.
-		if i <= first || !strings.HasPrefix(w, string(hole)) {
-			add(at + i)
-		}
-	}
-}
-
-// maxText bounds the text a rule is held against; what is longer may end in anything.
-const maxText = 4 << 10
-
-func bounded(s string) string {
-	if len(s) > maxText {
-		s = s[:maxText] + string(hole)
-	}
-	return s
-}
-
-// command is the command without the assignments and reserved words before it.
-func (c simple) command() []string {
-	timed := false
-	for i, w := range c.words {
-		switch {
-		case isAssignment(w) || reserved[w]:
-			timed = w == "time"
-		case timed && strings.HasPrefix(w, "-"):
-		default:
-			return c.words[i:]
-		}
-	}
-	return nil
-}
-
-// behind are the words a runner may run something from, and the place where the
-// command stands if the runner is an ordinary one: behind its options, with what
-// may be their values, assignments and numbers.
-func (c simple) behind() (words []string, first int) {
-	all := c.command()
-	if len(all) == 0 {
-		return nil, 0
-	}
-	switch name := baseName(all[0]); {
-	case finders[name]:
-		i := slices.IndexFunc(all, func(w string) bool { return execFlag[w] })
-		if i < 0 {
-			return nil, 0
-		}
-		words = all[i+1:]
-	case runners[name], shells[name], strings.IndexByte(name, hole) >= 0:
-		words = all[1:]
-	}
-	option := false
-	for first < len(words) {
-		w := words[first]
-		switch {
-		case strings.HasPrefix(w, "-"):
-			option = true
-		case isAssignment(w), w != "" && w[0] >= '0' && w[0] <= '9':
-		case option:
-			option = false
-		default:
-			return words, first
-		}
-		first++
-	}
-	return words, first
-}
-
-// scripts are the arguments that a runner may take for a command line of its own:
-// sh -c 'rm x', eval "rm x", alias x='rm y'.
-func (c simple) scripts() []string {
-	behind, _ := c.behind()
-	var out []string
-	if c.evaluates() {
-		behind = c.command() // what stands in a[…] is run, if the text says so
-	}
-	for _, w := range behind {
-		if isAssignment(w) {
-			_, value, _ := strings.Cut(w, "=")
-			out = append(out, strings.ReplaceAll(value, string(hole), "$_"))
-		}
-		if strings.ContainsAny(w, " \t\n;|&`$()<>") {
-			out = append(out, strings.ReplaceAll(w, string(hole), "$_"))
-		}
-	}
-	return out
-}
-
-// unreadable says whether a command runs a text that cannot be known: a shell that
-// reads its standard input, or one whose script or eval's text has a hole.
-func (c simple) unreadable() bool {
-	words := c.command()
-	if behind, _ := c.behind(); len(behind) == 0 && (len(words) == 0 || !shells[baseName(words[0])]) {
-		return false
-	}
-	for i, w := range words {
-		name, rest := baseName(w), words[i+1:]
-		if name != "eval" && !shells[name] {
-			continue
-		}
-		if slices.ContainsFunc(rest, func(arg string) bool { return arg == "--version" || arg == "--help" }) {
-			continue
-		}
-		operand := slices.IndexFunc(rest, func(arg string) bool { return !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+") })
-		switch {
-		case name == "eval":
-			return slices.ContainsFunc(rest, hasHole)
-		case operand < 0 || slices.Contains(rest, "-s"):
-			return true
-		case slices.ContainsFunc(rest[:operand], takesScript):
-			return hasHole(rest[operand])
+	for i := range s.commands {
+		for _, text := range s.commands[i].texts {
+			if mightWild(r.spec, text) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// takesScript finds -c, also among other letters: -lc.
-func takesScript(arg string) bool {
-	return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c")
-}
+// inARow says whether a rule is about several commands in a row.
+func (r *Rule) inARow() bool { return strings.ContainsAny(r.spec, ";|&") }
 
-func hasHole(word string) bool { return strings.IndexByte(word, hole) >= 0 }
-
-// evaluates says whether a builtin may run what stands quoted in an argument.
-func (c simple) evaluates() bool {
-	words := c.command()
-	if len(words) == 0 || !evaluators[words[0]] {
-		return false
+// inDoubt says why a command line may run what a deny or ask rule names though no word of it
+// says so, and the first such rule.
+func (q *query) inDoubt() (rule, why string) {
+	if rule, why := q.doubtUnder(q.deny); why != "" {
+		return rule, why
 	}
-	return slices.ContainsFunc(words[1:], func(w string) bool { return strings.Contains(w, "[") && strings.ContainsAny(w, "$`") })
+	return q.doubtUnder(q.ask)
 }
 
-// baseName is the last part of a command's path.
-func baseName(word string) string {
-	if i := strings.LastIndexByte(word, '/'); i < len(word)-1 {
-		return word[i+1:]
+func (q *query) doubtUnder(l list) (rule, why string) {
+	i := slices.IndexFunc(l.rules, func(r Rule) bool { return r.kind == kindBash })
+	if q.tool != "Bash" || i < 0 {
+		return "", ""
 	}
-	return word
+	if doubts := q.commands().doubts; len(doubts) > 0 {
+		return l.rules[i].text, doubts[0]
+	}
+	return "", ""
 }
 
-// isAssignment says whether a word sets a variable for the command behind it.
-func isAssignment(word string) bool {
-	n := nameLength(word)
-	rest := word[n:]
-	return n > 0 && (strings.HasPrefix(rest, "=") || strings.HasPrefix(rest, "+=") || strings.HasPrefix(rest, "[") && strings.Contains(rest, "]="))
+// coveredCommands is the test of allow rules: each command of the line is covered by one of
+// them, each file that is redirected to by one about edits, and nothing is in doubt. It returns
+// the rules it took.
+func (q *query) coveredCommands(l list) (string, bool) {
+	s := q.commands()
+	if len(s.doubts) > 0 || s.unsandboxed || len(s.commands) == 0 {
+		return "", false
+	}
+	var took []string
+	take := func(text string, ok bool) bool {
+		if ok && !slices.Contains(took, text) {
+			took = append(took, text)
+		}
+		return ok
+	}
+	for _, c := range s.commands {
+		if !c.inner && !c.Keyword && !take(q.coveredCommand(l, c)) {
+			return "", false
+		}
+	}
+	for _, a := range s.assigned {
+		if !take(coveredAssignment(l, a)) {
+			return "", false
+		}
+	}
+	for _, r := range s.redirects {
+		if !take(q.coveredRedirect(l, r)) {
+			return "", false
+		}
+	}
+	took = slices.DeleteFunc(took, func(text string) bool { return text == "" })
+	return strings.Join(took, ", "), len(took) > 0
+}
+
+func (q *query) coveredCommand(l list, c command) (string, bool) {
+	var set strings.Builder
+	for _, a := range c.Assigns {
+		if !harmlessVariables[a.Name] {
+			set.WriteString(a.Name + "=" + exactWord(a.Value.Text) + " ")
+		}
+	}
+	source := c.source()
+	if i := slices.IndexFunc(l.rules, func(r Rule) bool { return r.kind == kindBash && r.spec == source }); i >= 0 {
+		return l.rules[i].text, true // it is what the rule says, letter by letter
+	}
+	for words := c.Words; words != nil; words = q.unwrapped(words) {
+		if text, ok := l.allows(set.String() + exact(words)); ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// source is the command as it is written, with single blanks between its words.
+func (c command) source() string {
+	var parts []string
+	for _, a := range c.Assigns {
+		parts = append(parts, a.Name+"="+a.Value.Source)
+	}
+	for _, w := range c.Words {
+		parts = append(parts, w.Source)
+	}
+	return strings.Join(parts, " ")
+}
+
+// allows returns the first rule about commands that matches a text as [exact] makes it.
+func (l list) allows(text string) (string, bool) {
+	for i := range l.rules {
+		if r := &l.rules[i]; r.kind == kindBash && wildcard(r.exact, text) {
+			return r.text, true
+		}
+	}
+	return "", false
+}
+
+// harmlessVariables change how programs write, not what they do.
+var harmlessVariables = set("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "LC_ALL", "LANG", "TZ")
+
+// coveredAssignment: a variable of the line's own, which programs do not see, needs no rule.
+func coveredAssignment(l list, a shell.Assign) (string, bool) {
+	if a.Name == strings.ToLower(a.Name) && !isInterpreted(a.Name) {
+		return "", true
+	}
+	return l.allows(a.Name + "=" + exactWord(a.Value.Text))
+}
+
+func (q *query) coveredRedirect(l list, r shell.Redirect) (string, bool) {
+	if !q.certain(r.File) {
+		return "", false
+	}
+	tool := "Read"
+	if r.Writes {
+		tool = "Edit"
+	}
+	file := &query{policy: q.policy, tool: tool, cwd: q.cwd, targets: []target{q.target(r.File.Text)}, haveTargets: true, roots: q.roots}
+	return file.covered(list{rules: l.rules, regions: l.regions})
+}
+
+// certain says whether it is known which file a word names.
+func (q *query) certain(w shell.Word) bool {
+	return w.Known() && !q.commands().moves && (w.Tilde || !strings.HasPrefix(w.Text, "~"))
+}
+
+// unwrapped is the command that a wrapper runs, where the wrapper is of a form that changes
+// nothing about it; nil where it is not.
+func (q *query) unwrapped(words []shell.Word) []shell.Word {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.Text
+	}
+	rest := func(n int) []shell.Word {
+		if n >= len(words) || !words[n].Known() || strings.HasPrefix(texts[n], "-") {
+			return nil
+		}
+		return words[n:]
+	}
+	switch {
+	case len(words) < 2:
+		return nil
+	case texts[0] == "timeout" && duration(texts[1]):
+		return rest(2)
+	case texts[0] == "nice" && texts[1] == "-n" && len(words) > 2 && duration(texts[2]):
+		return rest(3)
+	case texts[0] == "nice", texts[0] == "nohup":
+		return rest(1)
+	case texts[0] == "git" && (texts[1] == "--no-pager" || texts[1] == "-P") && rest(2) != nil:
+		return append(words[:1:1], rest(2)...)
+	case texts[0] == "git" && texts[1] == "-C" && rest(3) != nil && q.certain(words[2]) && q.insideFile(texts[2]):
+		return append(words[:1:1], rest(3)...)
+	}
+	return nil
+}
+
+// insideFile says whether a name is of something in the working directory.
+func (q *query) insideFile(name string) bool {
+	t := q.target(name)
+	return t.sure && q.policy.CWD != "" && t.every(func(p string) bool { _, ok := q.fromCWD(p); return ok })
+}
+
+func duration(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789.smhd") == "" && s[0] >= '0' && s[0] <= '9'
+}
+
+// places are the directories that a relative name of the line may begin at: the shell's, and
+// those that the line goes to.
+func (q *query) places() []string {
+	places := []string{q.cwd}
+	at := q.cwd
+	for _, c := range q.commands().commands {
+		if len(c.Words) != 2 || c.Words[0].Text != "cd" && c.Words[0].Text != "pushd" || !c.Words[1].Known() {
+			continue
+		}
+		to := c.Words[1].Text
+		switch {
+		case strings.HasPrefix(to, "~/"):
+			to = q.policy.Home + to[1:]
+		case !filepath.IsAbs(to):
+			to = at + "/" + to
+		}
+		if at = to; len(places) < maxDepth {
+			places = append(places, at)
+		}
+	}
+	return places
 }

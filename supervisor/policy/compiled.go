@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Compiled is a [Policy] made ready for many decisions by many rules: they are found
-// by what they are about, and where their paths lead was found out beforehand. It says
-// what the Policy says, as of its making; several goroutines may ask it at once.
+// Compiled is a [Policy] made ready for many decisions: where the paths of its rules lead was
+// found out beforehand. It says what the Policy says, as of its making; several goroutines may
+// ask it at once.
 //
 // What becomes a symbolic link later is followed in requests, but not in rules. Rules
 // that went through a link from the first are followed anew each time, so that a link
@@ -27,10 +27,20 @@ func (p Policy) Compile() *Compiled {
 	c.roots.of(rootHome)
 	bases := map[string]string{}
 	deny := func(r *Rule) region { return c.roots.settled(r, bases) }
-	c.deny = list{c.policy.Deny, newIndex(c.policy.Deny, deny)}
-	c.ask = list{c.policy.Ask, newIndex(c.policy.Ask, deny)}
-	c.allow = list{c.policy.Allow, newIndex(c.policy.Allow, c.roots.regionOfAllow)}
+	c.deny = regionsOf(c.policy.Deny, deny)
+	c.ask = regionsOf(c.policy.Ask, deny)
+	c.allow = regionsOf(c.policy.Allow, c.roots.regionOfAllow)
 	return c
+}
+
+func regionsOf(rules []Rule, regionOf func(*Rule) region) list {
+	l := list{rules: rules, regions: make([]region, len(rules))}
+	for i := range rules {
+		if rules[i].kind == kindPath {
+			l.regions[i] = regionOf(&rules[i])
+		}
+	}
+	return l
 }
 
 // settled is regionOfDeny with link set where one lies below the rule's root, or where
@@ -63,8 +73,7 @@ func (c *Compiled) Decide(r Request) Decision { return c.policy.decide(c.query(r
 
 // Denied is [Policy.Denied].
 func (c *Compiled) Denied(r Request) (rule string, ok bool) {
-	q := c.query(r)
-	return q.firstMight(q.deny)
+	return c.query(r).denied()
 }
 
 // Covered is [Policy.Covered].

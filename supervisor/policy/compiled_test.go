@@ -100,7 +100,7 @@ func randomRequest(r *rand.Rand) Request {
 	if err != nil {
 		panic(err)
 	}
-	return Request{tool, raw}
+	return Request{Tool: tool, Input: raw}
 }
 
 // TestCompiledSaysTheSame: finding rules by an index and trying one after the other
@@ -183,7 +183,7 @@ func TestCompiledFollowsMovedLinks(t *testing.T) {
 	c := Policy{Mode: ModeAllowAll, CWD: dir, Deny: mustRules(t, "Edit(current/**)")}.Compile()
 	point("two")
 	for name, want := range map[string]string{"current/a": Deny, "two/a": Deny, "one/a": Allow} {
-		if got := c.Decide(Request{"Edit", input("file_path", name)}).Behavior; got != want {
+		if got := c.Decide(Request{Tool: "Edit", Input: input("file_path", name)}).Behavior; got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
@@ -211,13 +211,13 @@ func manyRules(t testing.TB, kind string, n int, cwd string) Policy {
 
 func askedOfMany() map[string]Request {
 	return map[string]Request{
-		"Edit":     {"Edit", input("file_path", "src/a/b.go", "old_string", "x", "new_string", "y")},
-		"Read":     {"Read", input("file_path", "/usr/share/doc/x")},
-		"Grep":     {"Grep", input("pattern", "x", "path", "src", "glob", "*.go")},
-		"Bash":     {"Bash", bashInput("make -C sub test 2>&1 | tail -n 5 && git status --short")},
-		"Holes":    {"Bash", bashInput(`sudo env A=1 make -C "$X" $(go env GOPATH) ?/x all`)},
-		"WebFetch": {"WebFetch", input("url", "https://www.example.org/x", "prompt", "y")},
-		"MCP":      {"mcp__mine__do", input("x", "y")},
+		"Edit":     {Tool: "Edit", Input: input("file_path", "src/a/b.go", "old_string", "x", "new_string", "y")},
+		"Read":     {Tool: "Read", Input: input("file_path", "/usr/share/doc/x")},
+		"Grep":     {Tool: "Grep", Input: input("pattern", "x", "path", "src", "glob", "*.go")},
+		"Bash":     {Tool: "Bash", Input: bashInput("make -C sub test 2>&1 | tail -n 5 && git status --short")},
+		"Holes":    {Tool: "Bash", Input: bashInput(`sudo env A=1 make -C "$X" $(go env GOPATH) ?/x all`)},
+		"WebFetch": {Tool: "WebFetch", Input: input("url", "https://www.example.org/x", "prompt", "y")},
+		"MCP":      {Tool: "mcp__mine__do", Input: input("x", "y")},
 	}
 }
 

@@ -5,11 +5,6 @@ import (
 	"strings"
 )
 
-// hole stands in a command's text for what the shell would put there: the value of
-// a variable, the output of a command, the files a pattern matches. It may be any
-// text. No command contains it otherwise: exec takes no NUL.
-const hole = '\x00'
-
 // wildcard matches text against a pattern in which * is any text. " *" at the end
 // also matches nothing, as in Claude Code: "ls *" is about "ls" too.
 func wildcard(pattern, text string) bool {
@@ -40,12 +35,12 @@ func mightWild(pattern, text string) bool {
 	if strings.IndexByte(text, hole) < 0 {
 		return wildcard(pattern, text)
 	}
-	for i := 0; i < len(pattern) && i < len(text) && pattern[i] != '*' && text[i] != hole; i++ {
+	for i := 0; i < len(pattern) && i < len(text) && pattern[i] != '*' && text[i] != hole && text[i] != gone; i++ {
 		if pattern[i] != text[i] {
 			return false // most rules are done with here
 		}
 	}
-	for i, j := len(pattern)-1, len(text)-1; i >= 0 && j >= 0 && pattern[i] != '*' && text[j] != hole; i, j = i-1, j-1 {
+	for i, j := len(pattern)-1, len(text)-1; i >= 0 && j > 2 && pattern[i] != '*' && text[j] != hole; i, j = i-1, j-1 {
 		if pattern[i] != text[j] {
 			return false
 		}
@@ -63,9 +58,16 @@ func meet(pattern, text string) bool {
 	} else {
 		reach, next = make([]bool, n), make([]bool, n)
 	}
-	fill := func(row []bool) { // a hole may be empty
+	fill := func(row []bool) {
 		for j := range len(text) {
-			row[j+1] = row[j+1] || row[j] && text[j] == hole
+			switch {
+			case !row[j]:
+			case text[j] == hole: // which may be empty
+				row[j+1] = true
+			case text[j] == gone: // as may be the two characters behind it
+				row[j+1] = true
+				row[min(j+3, len(text))] = true
+			}
 		}
 	}
 	reach[0] = true

@@ -1,23 +1,22 @@
 package policy
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// Harmless says whether a request changes nothing and shows nothing of outside the
-// working directory, of the kind that Claude's default mode does not ask for. (That is
-// wider: with CLI 2.1.329 it lets globs pass, commands behind a cd, and "grep -R"
-// through links that lead out.) It knows the tools that only read, and command lines of
-// which each part is a command known to only read, with options known to be harmless
-// and with files inside of the working directory. In doubt it says no: at a variable, a
-// glob, a redirection, an option it does not know. No mode has a say in it, and of the
-// rules only those that deny or ask for reading what a command line would read: hold
-// the request itself against deny and ask rules first.
+// Harmless says whether a request changes nothing and shows nothing of outside the working
+// directory. It holds in mode rules, where nobody is asked, and for checks; where the CLI asks,
+// its question is never answered by it.
 //
-// Paths are read from CWD; after a cd of the session's shell they mean others.
+// It is a list of exact forms: commands that only read, with options that are known with their
+// arguments, and with files inside of the working directory. In doubt it says no: at a variable,
+// a glob, a redirection, an option that it does not know. No mode has a say in it, and of the
+// rules only those that deny or ask for reading what a command line would read: hold the
+// request itself against deny and ask rules first.
 func (p Policy) Harmless(r Request) bool { return p.newQuery(r).harmless() }
 
 func (q *query) harmless() bool {
@@ -28,11 +27,11 @@ func (q *query) harmless() bool {
 		return false
 	}
 	s := q.commands()
-	if s.doubt || s.opaque || s.top == 0 {
+	if len(s.doubts) > 0 || !s.plain || s.unsandboxed || len(s.commands) == 0 {
 		return false
 	}
-	for _, c := range s.commands[:s.top] {
-		if !q.reads(c.words) {
+	for _, c := range s.commands {
+		if c.inner || !shell.Known(c.Words) || !q.reads(c.Words) {
 			return false
 		}
 	}
@@ -40,11 +39,11 @@ func (q *query) harmless() bool {
 }
 
 // reads says whether one command only reads, and only what it may.
-func (q *query) reads(words []string) bool {
-	if len(words) == 0 || slices.ContainsFunc(words, hasHole) {
-		return false
+func (q *query) reads(words []shell.Word) bool {
+	name, args := words[0].Text, make([]string, len(words)-1)
+	for i, w := range words[1:] {
+		args[i] = w.Text
 	}
-	name, args := words[0], words[1:]
 	switch name {
 	case "git":
 		return q.gitReads(args)
@@ -124,11 +123,9 @@ func (q *query) mayBeClosed() bool {
 			if r.kind != kindPath {
 				return true
 			}
-			var at region
-			if l.index != nil {
-				at = l.index.regions[i]
-			} else {
-				at = q.roots.regionOfDeny(r)
+			at := q.roots.regionOfDeny(r)
+			if known := l.region(i); known != nil {
+				at = *known
 			}
 			if at.link != "" {
 				at.real = q.policy.resolve(at.link)
@@ -176,42 +173,4 @@ func (q *query) findReads(args []string) bool {
 		i += n
 	}
 	return true
-}
-
-// posesAsRepository says whether the working directory itself has what git takes for a bare
-// repository: its configuration, which names programs, would then be a file like any other,
-// that whoever may edit may have written.
-func (q *query) posesAsRepository() bool {
-	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := os.Lstat(filepath.Join(q.policy.CWD, name)); err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-func (q *query) gitReads(args []string) bool {
-	if len(args) > 0 && args[0] == "--no-pager" {
-		args = args[1:]
-	}
-	if len(args) == 0 || q.posesAsRepository() {
-		return false
-	}
-	sub, args := args[0], args[1:]
-	switch {
-	case sub == "stash":
-		return slices.Equal(args, []string{"list"})
-	case slices.ContainsFunc(args, func(s string) bool { return strings.Contains(s, "%G") }):
-		return false // checks a signature, by a program of the configuration's choice
-	}
-	use, ok := readingGit[sub]
-	if !ok {
-		return false
-	}
-	if sub == "branch" || sub == "tag" { // with a name they make one
-		operands, options, ok := use.parse(args)
-		listing := slices.Contains(options, "--list") || sub == "tag" && slices.Contains(options, "-l")
-		return ok && (len(operands) == 0 || listing)
-	}
-	return q.readsBy(use, args)
 }

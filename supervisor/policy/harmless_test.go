@@ -14,11 +14,11 @@ func TestHarmlessCommands(t *testing.T) {
 		"echo hello", "echo -n 'a; rm -rf /'", `echo "it's"`, "echo a\\;b", "printf '%s\\n' x", "true", "false", "date", "date +%F", "date -u +%s", "date -d yesterday +%F", "whoami", "id", "id -un", "uname -a", "which go", "type ls",
 		"stat a.go", "file a.go", "du -sh src", "df -h", "tree -L 2 src", "sort -u a.go", "sort -k 2 -t , a", "sort -k2,2n a", "uniq -c a", "cut -d: -f1 a", "grep -rn 'func main' src", "grep /api/v1 a.go", "grep -e /x -e ../y a", "grep -r --include='*.go' x .", "rg --files src", "rg -n '/etc' src", "rg -g '*.go' x",
 		"diff --no-dereference a b", "cmp a b", "basename /x/y", "dirname /x/y", "realpath src", "sleep 0.5", "test -f a", "[ -f a ]", "[ a = b ]", "cat a | grep x | wc -l", "ls && pwd", "ls; pwd", "ls || true", "ls 2>/dev/null", "ls > /dev/null 2>&1", "ls 2>&1 | head -5", "  ls   -la  ", "ls\n",
-		"git status", "git status -sb --porcelain", "git --no-pager log --oneline -5", "git log -n 3 --format='%h %s' -- src/a.go", "git log main..feature", "git diff", "git diff --stat HEAD~1", "git diff --cached -- a.go", "git show HEAD:a.go", "git show --stat", "git rev-parse --abbrev-ref HEAD", "git branch", "git branch -a", "git branch --show-current", "git branch --list 'x*'", "git stash list", "git ls-files", "git blame a.go", "git remote -v", "git tag", "git tag -l 'v*'",
+		"git status", "git status -sb --porcelain", "git --no-pager log --oneline -5", "git log -n 3 --format='%h %s' -- src/a.go", "git log main..feature", "git diff --no-ext-diff --no-textconv", "git diff --stat HEAD~1", "git diff --name-only --cached -- a.go", "git show HEAD:a.go", "git show --stat", "git rev-parse --abbrev-ref HEAD", "git branch", "git branch -a", "git branch --show-current", "git branch --list 'x*'", "git stash list", "git ls-files", "git blame --no-textconv a.go", "git remote -v", "git tag", "git tag -l 'v*'",
 		"find . -name '*.go'", "find src -type f -not -path '*/x/*' -maxdepth 3", "find . \\( -name a -o -name b \\) -print", "find", "cat src/../a.go", "cat /w/a.go", "cat ./in/a", "tr a-z A-Z < /dev/null", "'ls' -l", "l's'",
 		"git status;", // an empty part is none
 	} {
-		if !p.Harmless(Request{"Bash", bashInput(command)}) {
+		if !p.Harmless(Request{Tool: "Bash", Input: bashInput(command)}) {
 			t.Errorf("%q is called harmful", command)
 		}
 	}
@@ -41,7 +41,7 @@ func TestHarmlessCommands(t *testing.T) {
 		if command == "ls \u2028rm" || command == "cat ..\u2215etc" {
 			continue
 		}
-		if p.Harmless(Request{"Bash", bashInput(command)}) {
+		if p.Harmless(Request{Tool: "Bash", Input: bashInput(command)}) {
 			t.Errorf("%q is called harmless", command)
 		}
 	}
@@ -70,11 +70,11 @@ func TestHarmlessTools(t *testing.T) {
 		{"Bash", nil, false},
 		{"bash", bashInput("ls"), false},
 	} {
-		if got := p.Harmless(Request{tt.tool, tt.input}); got != tt.want {
+		if got := p.Harmless(Request{Tool: tt.tool, Input: tt.input}); got != tt.want {
 			t.Errorf("%s %s: harmless %v, want %v", tt.tool, tt.input, got, tt.want)
 		}
 	}
-	if (Policy{}).Harmless(Request{"Bash", bashInput("cat a")}) {
+	if (Policy{}).Harmless(Request{Tool: "Bash", Input: bashInput("cat a")}) {
 		t.Error("without a working directory no file is inside of it")
 	}
 }
@@ -87,7 +87,7 @@ func TestHarmlessWithRealLinks(t *testing.T) {
 	}
 	p := Policy{CWD: dir}
 	for command, want := range map[string]bool{"cat etc/passwd": false, "ls etc": false, "cat etc2/passwd": true, "cat etc/../x": false} {
-		if got := p.Harmless(Request{"Bash", bashInput(command)}); got != want {
+		if got := p.Harmless(Request{Tool: "Bash", Input: bashInput(command)}); got != want {
 			t.Errorf("%s: harmless %v, want %v", command, got, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestHarmlessAndClosedFiles(t *testing.T) {
 		not     []string
 	}{
 		{"Read(.env)", []string{"cat .env", "cat src/.env", "cat ./.env", "head -n 1 in/../.env", "ls .env", "grep -r x .", "grep x a", "rg x", "git show HEAD:.env", "git diff", "git log -p"}, []string{"cat a", "ls", "git status", "wc -l a"}},
-		{"Read(~/.ssh/**)", []string{"cat ~/.ssh/id"}, []string{"cat a", "rg x", "git diff"}},
+		{"Read(~/.ssh/**)", []string{"cat ~/.ssh/id"}, []string{"cat a", "rg x", "git diff --stat"}},
 		{"Read(src/**)", []string{"cat src/a", "cat in/a", "rg x"}, []string{"cat a"}},
 		{"Read(//**)", []string{"cat a", "rg x"}, []string{"ls", "pwd"}},
 		{"Read", []string{"cat a", "rg x", "git diff"}, []string{"pwd", "git status"}},
@@ -112,7 +112,7 @@ func TestHarmlessAndClosedFiles(t *testing.T) {
 		for side, p := range map[string]Policy{"deny": {CWD: "/w", Home: "/home/u", Resolve: linked, Deny: rules}, "ask": {CWD: "/w", Home: "/home/u", Resolve: linked, Ask: rules}} {
 			for want, commands := range map[bool][]string{false: tt.harmful, true: tt.not} {
 				for _, command := range commands {
-					r := Request{"Bash", bashInput(command)}
+					r := Request{Tool: "Bash", Input: bashInput(command)}
 					if got, compiled := p.Harmless(r), p.Compile().Harmless(r); got != want || compiled != want {
 						t.Errorf("%s %s: %q: harmless %v, compiled %v, want %v", side, tt.rule, command, got, compiled, want)
 					}
@@ -135,7 +135,7 @@ func TestKnown(t *testing.T) {
 	for _, tool := range []string{"", "Strange", "bash", "Bаsh", "Bash\x00", "Read ", "mcp__a"} {
 		for mode, want := range map[Mode]string{ModeAsk: Ask, ModeRules: Deny, ModeAcceptEdits: Ask, ModeAllowAll: Allow} {
 			p := Policy{Mode: mode, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash", "Edit", "Read", "mcp__b")}
-			if got := p.Decide(Request{tool, input("file_path", "/w/a", "command", "ls")}).Behavior; got != want {
+			if got := p.Decide(Request{Tool: tool, Input: input("file_path", "/w/a", "command", "ls")}).Behavior; got != want {
 				t.Errorf("%s: the unknown %q is %s, want %s", mode, tool, got, want)
 			}
 		}
@@ -147,12 +147,12 @@ func TestKnown(t *testing.T) {
 func TestABareRepositoryIsPlanted(t *testing.T) {
 	cwd := t.TempDir()
 	p := Policy{Mode: ModeAcceptEdits, CWD: cwd}
-	status := Request{"Bash", bashInput("git status")}
+	status := Request{Tool: "Bash", Input: bashInput("git status")}
 	for _, name := range []string{"config", "HEAD", "objects/x", "refs/x"} {
 		if !p.Harmless(status) {
 			t.Errorf("before %s, git status is called harmful", name)
 		}
-		write := Request{"Write", input("file_path", filepath.Join(cwd, name))}
+		write := Request{Tool: "Write", Input: input("file_path", filepath.Join(cwd, name))}
 		if d := p.Decide(write); d.Behavior != Allow {
 			t.Fatalf("write %s: %+v", name, d)
 		}
@@ -166,7 +166,7 @@ func TestABareRepositoryIsPlanted(t *testing.T) {
 	if p.Harmless(status) || p.Compile().Harmless(status) {
 		t.Error("git status runs what the file config names")
 	}
-	if !p.Harmless(Request{"Bash", bashInput("ls")}) {
+	if !p.Harmless(Request{Tool: "Bash", Input: bashInput("ls")}) {
 		t.Error("ls is called harmful")
 	}
 }

@@ -25,10 +25,12 @@ var (
 		// Where a shell would read on.
 		`good "x; evil`, "good $(evil", "good `evil", "\x00evil", "ev\x00il", "good \x01; evil", "good 2>/dev/null; evil", "good >/dev/null&evil", "good 2>&1;evil", "good >&2|evil", "2>&1 evil", ">x evil", "<x evil", "&>x evil", "cd /tmp; evil", "cd /tmp && ./evil", "pushd x; evil", "set -- x; evil", "test 'a[$(evil)]' -eq 0", "printf -v 'a[$(evil)]' x", "[[ 'a[$(evil)]' -eq 0 ]]", "let 'a[$(evil)]=1'", "declare 'a[$(evil)]=1'",
 	}
-	writes = []string{
+	// runsGood run good and nothing else.
+	runsGood = []string{"time good", "! good", "(good)", "{ good; }", "good &", "nohup good", "\\good", "'good'", "g\\ood", "good() { good; }", "good $(good)", "if good; then good; fi", "timeout 5 good x", "good <<E\nevil\nE", "good >/dev/null 2>&1", "good | good"}
+	writes   = []string{
 		"good > x", "good >x", "good>x", "good >> x", "good>>x", "good >| x", "good >|x", "good &> x", "good &>> x", "good >& x", "good > /etc/passwd", "good 2> x", "good 2>x", "good 1>x 2>&1", "good 2>&1 > x", "good > /dev/null > x", "good >/dev/nullx", "good > /dev/null/../x", "good > '/dev/null'x", `good > "x"`, "good > $X", "good > ~/x", "good {fd}> x", "good 3> x", "good <> x", "good < x > y", "> x good", ">x", ">> x", "good >&2x", "good >&$X", "good > x &", "good | tee x", "good | tee -a x", "good | dd of=x", "good | cat > x", "good && touch x", "cat > x <<E\nE", "good <<E > x\nE", "good > x; good", "(good) > x", "{ good; } > x", "good\n> x", "A=1 > x", "exec > x", "good >\\\nx", "good > /dev/tcp/h/1", "good < /dev/tcp/h/1",
 		// What runs good itself otherwise.
-		"A=1 good", "PATH=. good", "LD_PRELOAD=./x good", "GIT_SSH_COMMAND=x good", "./good", "/tmp/good", "../good", "~/good", "Good", "GOOD", "good2", "goodx y", "xgood", "go od", "ｇood", "gооd", "g\u200bood", "good\u00a0x", "\u2003good", "good\u2028", "sudo good", "env good", "command good", "exec good", "time good", "! good", "(good)", "{ good; }", "good &", "nohup good", "\\good", "'good'", "g\\ood", "$GOOD", "good ()", "good() { good; }", "alias good=x", "good\\", "-- good", "good;;", "good &&", "| good", "%good", "good \x1b[2J", "good\x7f", "good \x00", "good 'x", "good ${x",
+		"A=1 good", "PATH=. good", "LD_PRELOAD=./x good", "GIT_SSH_COMMAND=x good", "./good", "/tmp/good", "../good", "~/good", "Good", "GOOD", "good2", "goodx y", "xgood", "go od", "ｇood", "gооd", "g\u200bood", "good\u00a0x", "\u2003good", "good\u2028", "sudo good", "env good", "command good", "exec good", "$GOOD", "good ()", "alias good=x", "good\\", "-- good", "good;;", "good &&", "| good", "%good", "good \x1b[2J", "good\x7f", "good \x00", "good 'x", "good ${x",
 	}
 )
 
@@ -36,11 +38,11 @@ func TestHostileCommands(t *testing.T) {
 	if n := len(runsEvil) + len(writes); n < 150 {
 		t.Fatalf("only %d cases", n)
 	}
-	allow := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash(good *)", "Bash(good)", "Bash(cat *)", "Edit", "Read")}
+	allow := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash(good *)", "Bash(good)", "Bash(cat *)", "WebFetch", "mcp__a")}
 	deny := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash"), Deny: mustRules(t, "Bash(evil *)", "Edit(secret/**)")}
 	ask := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash"), Ask: mustRules(t, "Bash(evil:*)")}
 	decide := func(p Policy, command string) string {
-		r := Request{"Bash", bashInput(command)}
+		r := Request{Tool: "Bash", Input: bashInput(command)}
 		one, other := p.Decide(r), p.Compile().Decide(r)
 		if one != other {
 			t.Errorf("%q: %v, and compiled %v", command, one, other)
@@ -55,12 +57,20 @@ func TestHostileCommands(t *testing.T) {
 			t.Errorf("%q is %s, though evil is asked for", command, got)
 		}
 	}
+	for _, command := range runsGood {
+		if got := decide(allow, command); got != Allow {
+			t.Errorf("%q is %s, though good is allowed", command, got)
+		}
+		if got := decide(deny, command); got != Allow && !strings.Contains(command, "evil") {
+			t.Errorf("%q is %s, though only evil is denied", command, got)
+		}
+	}
 	for _, command := range append(writes, runsEvil...) {
 		if got := decide(allow, command); got != Ask {
 			t.Errorf("%q is %s, though only good is allowed", command, got)
 		}
 		harmless := strings.ReplaceAll(command, "good", "ls")
-		if (strings.Contains(command, "evil") || strings.Contains(command, ">")) && allow.Harmless(Request{"Bash", bashInput(harmless)}) {
+		if (strings.Contains(command, "evil") || strings.Contains(command, ">")) && allow.Harmless(Request{Tool: "Bash", Input: bashInput(harmless)}) {
 			t.Errorf("%q is called harmless", harmless)
 		}
 	}
@@ -69,7 +79,7 @@ func TestHostileCommands(t *testing.T) {
 // TestHostileGit: options before the subcommand make another command of it.
 func TestHostileGit(t *testing.T) {
 	allow := Policy{Mode: ModeAsk, CWD: "/w", Allow: mustRules(t, "Bash(git log *)", "Bash(git status)")}
-	for _, command := range []string{"git -C /x log", "git -c core.pager=evil log", "git --git-dir=x log", "git --exec-path=. log", "git log > x", "git log | sh", "GIT_PAGER=evil git log", "git logx", "git status -x", "git -p log", "git 'log'", "git --work-tree=/ status", "git config alias.log '!evil'; git log"} {
+	for _, command := range []string{"git -C /x log", "git -c core.pager=evil log", "git --git-dir=x log", "git --exec-path=. log", "git log > x", "git log | sh", "GIT_PAGER=evil git log", "git logx", "git status -x", "git -p log", "git --work-tree=/ status", "git config alias.log '!evil'; git log"} {
 		if got := decideBash(allow, command); got != Ask {
 			t.Errorf("%q is %s, want ask", command, got)
 		}
@@ -93,7 +103,7 @@ func TestHostilePaths(t *testing.T) {
 		deny.Mode, deny.Deny = ModeAllowAll, mustRules(t, verb+"(secret/**)")
 		allow.Mode, allow.Allow = ModeAsk, mustRules(t, verb+"(src/**)", verb+"(/src/*.go)", "Bash")
 		for _, name := range secret {
-			r := Request{tool, input("file_path", name)}
+			r := Request{Tool: tool, Input: input("file_path", name)}
 			if name == "~" || name == "/../w/secret/a" {
 				continue // another file; the first below
 			}
@@ -102,7 +112,7 @@ func TestHostilePaths(t *testing.T) {
 			}
 		}
 		for _, name := range outside {
-			r := Request{tool, input("file_path", name)}
+			r := Request{Tool: tool, Input: input("file_path", name)}
 			if rule, ok := allow.Covered(r); ok {
 				t.Errorf("%s %q is covered by %s", tool, name, rule)
 			}
@@ -122,7 +132,7 @@ func TestHostileInputs(t *testing.T) {
 			fmt.Sprintf(`{%q:"good"}`, strings.ToUpper(f)), fmt.Sprintf(`{%q:"good"`, f), fmt.Sprintf(`{%q:"good"}{%q:"evil"}`, f, f), fmt.Sprintf(`[{%q:"good"}]`, f), fmt.Sprintf(`{" %s":"good"}`, f), fmt.Sprintf(`{"%s\u0000":"good"}`, f),
 			fmt.Sprintf(`{%q:"good","%s":"evil x"}`, f, f), // the last one counts
 		} {
-			r := Request{tool, json.RawMessage(in)}
+			r := Request{Tool: tool, Input: json.RawMessage(in)}
 			if rule, ok := (Policy{CWD: "/w", Resolve: plain, Allow: mustRules(t, text)}).Covered(r); ok {
 				t.Errorf("%s %s is covered by %s", tool, in, rule)
 			}
@@ -143,7 +153,7 @@ func TestHostileHosts(t *testing.T) {
 	for _, url := range []string{
 		"https://evil.de", "https://evil.de/good.de", "https://evil.de?good.de", "https://evil.de#good.de", "https://good.de@evil.de", "https://good.de:x@evil.de", "https://good.de%2eevil.de", "https://good.de.evil.de", "https://good.deevil.de", "https://xgood.de", `https://evil.de\.good.de`, `https://evil.de\@good.de`, "https://evil.de/@good.de", "https://evil.de:443/good.de", "https:///evil.de", "https:evil.de", "//evil.de", "evil.de", "EVIL.de", "https://Evil.DE.", "https://evil.de.", "https://sub.evil.de", "ftp://evil.de", "https://evil.de:@good.de", "https://evil.de ", " https://evil.de", "https://[evil.de]", "https://evil.de\t", "https://evil.de\x00.good.de", "https://evil.de%00.good.de", "javascript:good.de", "file:///etc/passwd", "https://", "https://.good.de.evil.de", "https://ｇood.de", "https://gооd.de", "https://good。de", "", " ", "data:text/html,good.de",
 	} {
-		r := Request{"WebFetch", input("url", url)}
+		r := Request{Tool: "WebFetch", Input: input("url", url)}
 		if rule, ok := allow.Covered(r); ok {
 			t.Errorf("%q is covered by %s", url, rule)
 		}

@@ -64,7 +64,7 @@ func (q *query) paths() []target {
 	raw, ok := q.text(field)
 	_, given := q.input[field]
 	if !given && (q.tool == "Glob" || q.tool == "Grep") {
-		raw, ok = q.policy.CWD, true
+		raw, ok = q.cwd, true
 	}
 	first := q.target(raw)
 	first.sure = first.sure && ok && !q.broken
@@ -97,7 +97,7 @@ func (q *query) target(raw string) target {
 	case strings.HasPrefix(raw, "~"):
 		t.sure = false
 	case !strings.HasPrefix(raw, "/"):
-		raw = q.policy.CWD + "/" + raw
+		raw = q.cwd + "/" + raw
 	}
 	t.lexical = filepath.Clean(raw)
 	names := []string{t.lexical}
@@ -156,7 +156,10 @@ func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
 			return true
 		}
 		if t.any(func(p string) bool {
-			return matchBelow(at.base, at.segs, p, caseFolds) || real != "" && matchBelow(real, at.realSegs, p, caseFolds)
+			if !caseFolds && !strings.Contains(p, at.needs) {
+				return false // most rules are done with here
+			}
+			return matchBelow(at.literal, at.realSegs, p, caseFolds) || real != "" && matchBelow(real, at.realSegs, p, caseFolds)
 		}) {
 			return true
 		}
@@ -181,6 +184,47 @@ func (q *query) pathCovered(r *Rule, at *region) bool {
 		}
 	}
 	return len(q.paths()) > 0
+}
+
+// searchers look through whole directories.
+var searchers = set("Grep", "Glob", "LS")
+
+// searches says whether a search may come by what an ask rule names: that lies below the
+// directory where it begins, and is not left out by the pattern of names.
+func (q *query) searches(r *Rule, at *region) bool {
+	if at == nil {
+		found := q.roots.regionOfDeny(r)
+		at = &found
+	}
+	targets := q.paths()
+	if !at.ok || len(targets) == 0 {
+		return false
+	}
+	if last := r.path.segs[len(r.path.segs)-1:]; len(last) == 1 && !hasMeta(last[0]) && q.leavesOut(last[0]) {
+		return false
+	}
+	return targets[0].any(func(dir string) bool {
+		_, within := below(at.literal, dir)
+		if at.real != "" && !within {
+			_, within = below(at.real, dir)
+		}
+		return within
+	})
+}
+
+// leavesOut says whether a search's pattern of names has a last part that the name does not
+// match, so that a file of that name is not looked into. A directory of that name could be.
+func (q *query) leavesOut(name string) bool {
+	if !strings.Contains(name, ".") {
+		return false // a directory, as likely as not
+	}
+	field := map[string]string{"Glob": "pattern", "Grep": "glob"}[q.tool]
+	pattern, ok := q.text(field)
+	if !ok || strings.ContainsAny(pattern, "{},!") {
+		return false
+	}
+	last := pattern[strings.LastIndexByte(pattern, '/')+1:]
+	return last != "" && last != "**" && !matchSegment(last, name, true)
 }
 
 func hasMeta(seg string) bool { return strings.ContainsAny(seg, `*?[\`) }
@@ -236,6 +280,9 @@ func matchSegment(seg, part string, fold bool) bool {
 	}
 	if !hasMeta(seg) {
 		return seg == part
+	}
+	if end := seg[1:]; seg[0] == '*' && !hasMeta(end) {
+		return strings.HasSuffix(part, end)
 	}
 	ok, err := path.Match(seg, part)
 	return ok && err == nil

@@ -62,7 +62,7 @@ func TestPathRules(t *testing.T) {
 		{"Edit(.env)", "", false, true},
 	}
 	for _, tt := range tests {
-		r := Request{"Write", input("file_path", tt.path)}
+		r := Request{Tool: "Write", Input: input("file_path", tt.path)}
 		allow := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Allow: mustRules(t, tt.rule)}
 		if got := allow.Decide(r).Behavior == Allow; got != tt.covers {
 			t.Errorf("allow %s: %q: allowed %v, want %v", tt.rule, tt.path, got, tt.covers)
@@ -90,7 +90,7 @@ func TestReadRulesCoverSearches(t *testing.T) {
 		{"Grep", input("pattern", ".env"), Allow},
 		{"Edit", input("file_path", ".env"), Ask},
 	} {
-		if got := p.Decide(Request{tt.tool, tt.input}).Behavior; got != tt.want {
+		if got := p.Decide(Request{Tool: tt.tool, Input: tt.input}).Behavior; got != tt.want {
 			t.Errorf("%s %s is %s, want %s", tt.tool, tt.input, got, tt.want)
 		}
 	}
@@ -115,7 +115,7 @@ func TestFileRulesHoldForCommands(t *testing.T) {
 		p := Policy{Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: linked, Deny: mustRules(t, tt.rule)}
 		for want, commands := range map[string][]string{Deny: tt.denied, Allow: tt.passed} {
 			for _, command := range commands {
-				r := Request{"Bash", bashInput(command)}
+				r := Request{Tool: "Bash", Input: bashInput(command)}
 				one, other := p.Decide(r), p.Compile().Decide(r)
 				if one.Behavior != want || one != other {
 					t.Errorf("%s: %q is %s, compiled %s, want %s", tt.rule, command, one.Behavior, other.Behavior, want)
@@ -173,7 +173,7 @@ func TestLinks(t *testing.T) {
 		{"alias", root + "/alias/src/out/a", false, false, true},
 	}
 	for _, tt := range tests {
-		r := Request{"Write", input("file_path", tt.path)}
+		r := Request{Tool: "Write", Input: input("file_path", tt.path)}
 		cwd := filepath.Join(root, tt.cwd)
 		for what, c := range map[string]struct {
 			p    Policy
@@ -194,7 +194,7 @@ func TestLinks(t *testing.T) {
 // TestUnresolvable: a path whose links cannot be followed is in doubt.
 func TestUnresolvable(t *testing.T) {
 	broken := func(string) (string, error) { return "", errors.New("permission denied") }
-	r := Request{"Write", input("file_path", "/w/src/a")}
+	r := Request{Tool: "Write", Input: input("file_path", "/w/src/a")}
 	for _, p := range []Policy{
 		{Mode: ModeAcceptEdits, CWD: "/w", Resolve: broken},
 		{Mode: ModeAsk, CWD: "/w", Resolve: broken, Allow: mustRules(t, "Edit(src/**)")},
@@ -210,12 +210,12 @@ func TestUnresolvable(t *testing.T) {
 }
 
 func TestWithoutHome(t *testing.T) {
-	r := Request{"Read", input("file_path", "/.ssh/id")}
+	r := Request{Tool: "Read", Input: input("file_path", "/.ssh/id")}
 	p := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Read(~/.ssh/**)")}
 	if d := p.Decide(r); d.Behavior != Ask {
 		t.Errorf("%s, want ask", d.Behavior)
 	}
-	if d := (Policy{Mode: ModeAcceptEdits, Resolve: plain}).Decide(Request{"Write", input("file_path", "/a")}); d.Behavior != Ask {
+	if d := (Policy{Mode: ModeAcceptEdits, Resolve: plain}).Decide(Request{Tool: "Write", Input: input("file_path", "/a")}); d.Behavior != Ask {
 		t.Errorf("without a working directory: %s, want ask", d.Behavior)
 	}
 }
@@ -275,7 +275,7 @@ func BenchmarkDecidePath(b *testing.B) {
 	c := p.Compile()
 	b.ReportAllocs()
 	for b.Loop() {
-		if d := c.Decide(Request{"Edit", in}); d.Behavior != Allow {
+		if d := c.Decide(Request{Tool: "Edit", Input: in}); d.Behavior != Allow {
 			b.Fatal(d)
 		}
 	}

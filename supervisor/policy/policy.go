@@ -44,6 +44,10 @@ type Policy struct {
 type Request struct {
 	Tool  string
 	Input json.RawMessage
+
+	// CWD is the directory that relative names begin at: the one that the session's shell is
+	// in. Empty: the policy's.
+	CWD string
 }
 
 // Decision is what becomes of it. Rule is the text of the rule that decided, if
@@ -67,8 +71,11 @@ func (p *Policy) decide(q *query) Decision {
 	if alwaysAllowed(q.tool) && !q.apart() {
 		return Decision{Behavior: Allow, By: ByMode, Reason: "never asked for"}
 	}
-	if rule, ok := q.firstMight(q.ask); ok {
+	if rule, ok := q.firstAsked(); ok {
 		return p.ask(ByRule, rule, "the rule "+rule+" wants it asked for")
+	}
+	if rule, why := q.inDoubt(); why != "" {
+		return p.ask(ByRule, rule, "the rule "+rule+" might be about it, because "+why)
 	}
 	if rule, ok := q.covered(q.allow); ok {
 		return Decision{Allow, ByRule, rule, "the rule " + rule + " allows it"}
@@ -134,10 +141,16 @@ func (q *query) readsUnseen() bool {
 }
 
 // Denied returns the first deny rule that any part of the request might be what it
-// names, as Decide does.
-func (p Policy) Denied(r Request) (rule string, ok bool) {
-	q := p.newQuery(r)
-	return q.firstMight(q.deny)
+// names, as Decide does. Nobody can be asked here, so that it is denied as well what Decide
+// would ask for because it is in doubt.
+func (p Policy) Denied(r Request) (rule string, ok bool) { return p.newQuery(r).denied() }
+
+func (q *query) denied() (rule string, ok bool) {
+	if rule, ok := q.firstMight(q.deny); ok {
+		return rule, true
+	}
+	rule, why := q.doubtUnder(q.deny)
+	return rule, why != ""
 }
 
 // Covered returns the allow rules that together cover all of the request. Neither the

@@ -87,7 +87,7 @@ func TestModes(t *testing.T) {
 	for i, mode := range []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll} {
 		p := Policy{Mode: mode, CWD: "/w", Home: "/home/u", Resolve: plain}
 		for _, tt := range tests {
-			if got := p.Decide(Request{tt.tool, tt.input}); got.Behavior != tt.want[i] {
+			if got := p.Decide(Request{Tool: tt.tool, Input: tt.input}); got.Behavior != tt.want[i] {
 				t.Errorf("%s: %s %s is %s (%s), want %s", mode, tt.tool, tt.input, got.Behavior, got.Reason, tt.want[i])
 			}
 		}
@@ -97,7 +97,7 @@ func TestModes(t *testing.T) {
 // TestUnknownModeAsks: a mode that is none must not let anything through.
 func TestUnknownModeAsks(t *testing.T) {
 	for _, mode := range []Mode{"", "bypass"} {
-		if d := (Policy{Mode: mode, CWD: "/w"}).Decide(Request{"Bash", bashInput("ls")}); d.Behavior != Ask {
+		if d := (Policy{Mode: mode, CWD: "/w"}).Decide(Request{Tool: "Bash", Input: bashInput("ls")}); d.Behavior != Ask {
 			t.Errorf("mode %q: %s, want ask", mode, d.Behavior)
 		}
 	}
@@ -110,11 +110,11 @@ func TestOrder(t *testing.T) {
 		request Request
 		want    Decision
 	}{
-		{Request{"Bash", bashInput("git push")}, Decision{Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
-		{Request{"Bash", bashInput("git log")}, Decision{Ask, ByRule, "Bash(git *)", "the rule Bash(git *) wants it asked for"}},
-		{Request{"Bash", bashInput("ls | cat; ls")}, Decision{Allow, ByRule, "Bash(ls *), Bash(cat *)", "the rule Bash(ls *), Bash(cat *) allows it"}},
-		{Request{"Bash", bashInput("make")}, Decision{Ask, ByMode, "", "no rule allows Bash"}},
-		{Request{"Agent", input()}, Decision{Allow, ByMode, "", "never asked for"}},
+		{Request{Tool: "Bash", Input: bashInput("git push")}, Decision{Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
+		{Request{Tool: "Bash", Input: bashInput("git log")}, Decision{Ask, ByRule, "Bash(git *)", "the rule Bash(git *) wants it asked for"}},
+		{Request{Tool: "Bash", Input: bashInput("ls | cat; ls")}, Decision{Allow, ByRule, "Bash(ls *), Bash(cat *)", "the rule Bash(ls *), Bash(cat *) allows it"}},
+		{Request{Tool: "Bash", Input: bashInput("make")}, Decision{Ask, ByMode, "", "no rule allows Bash"}},
+		{Request{Tool: "Agent", Input: input()}, Decision{Allow, ByMode, "", "never asked for"}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, p.Decide(tt.request)); diff != "" {
@@ -175,7 +175,7 @@ func TestToolRules(t *testing.T) {
 		{"Skill(pdf)", "Skill", input(), false, true},
 	}
 	for _, tt := range tests {
-		r := Request{tt.tool, tt.input}
+		r := Request{Tool: tt.tool, Input: tt.input}
 		allow := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain, Allow: mustRules(t, tt.rule)}
 		if got := allow.Decide(r).Behavior == Allow; got != tt.covers {
 			t.Errorf("allow %s: %s %s: allowed %v, want %v", tt.rule, tt.tool, tt.input, got, tt.covers)
@@ -196,7 +196,7 @@ func TestReadsUnseen(t *testing.T) {
 	for command, want := range map[string]bool{
 		"grep -R key .": true, "cat l*/id_rsa": true, "cd link && cat id_rsa": true, "cat a.go": false, "make": true,
 	} {
-		r := Request{"Bash", bashInput(command)}
+		r := Request{Tool: "Bash", Input: bashInput(command)}
 		for name, p := range map[string]Policy{"deny": closed, "ask": asked} {
 			if got := p.ReadsUnseen(r); got != want || p.Compile().ReadsUnseen(r) != want {
 				t.Errorf("%s, %s: %v, want %v", name, command, got, want)
@@ -206,7 +206,7 @@ func TestReadsUnseen(t *testing.T) {
 			t.Errorf("%s: nothing is closed to reading", command)
 		}
 	}
-	if closed.ReadsUnseen(Request{"WebFetch", input("url", "https://example.com")}) {
+	if closed.ReadsUnseen(Request{Tool: "WebFetch", Input: input("url", "https://example.com")}) {
 		t.Error("a tool that runs no command line")
 	}
 }
@@ -240,14 +240,14 @@ func TestOwnTools(t *testing.T) {
 		"mcp__arbiter": true, "mcp__arbiter__status": true, "mcp__arbiter__*": true, "mcp__arbiter__set_plan": false, "Bash": false,
 	} {
 		p := Policy{Mode: ModeRules, Deny: mustRules(t, rule)}
-		if got := p.Decide(Request{"mcp__arbiter__status", nil}).Behavior == Deny; got != denied {
+		if got := p.Decide(Request{Tool: "mcp__arbiter__status", Input: nil}).Behavior == Deny; got != denied {
 			t.Errorf("%s: denied %v, want %v", rule, got, denied)
 		}
 	}
 	for rule, denied := range map[string]bool{"Agent": true, "Task": true, "Task(x)": true, "Agent(y)": false} {
 		p := Policy{Mode: ModeRules, Deny: mustRules(t, rule)}
 		for _, tool := range []string{"Agent", "Task"} {
-			if got := p.Decide(Request{tool, input("subagent_type", "x")}).Behavior == Deny; got != denied {
+			if got := p.Decide(Request{Tool: tool, Input: input("subagent_type", "x")}).Behavior == Deny; got != denied {
 				t.Errorf("%s: %s denied %v, want %v", rule, tool, got, denied)
 			}
 		}
@@ -263,7 +263,7 @@ func FuzzDecide(f *testing.F) {
 		if err != nil {
 			return
 		}
-		request := Request{tool, json.RawMessage(in)}
+		request := Request{Tool: tool, Input: json.RawMessage(in)}
 		allowed := Policy{Mode: ModeAsk, CWD: "/w", Home: "/h", Resolve: plain, Allow: []Rule{r}}.Decide(request)
 		denied := Policy{Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: plain, Deny: []Rule{r}}.Decide(request)
 		for _, p := range []Policy{{Mode: ModeAsk, CWD: "/w", Home: "/h", Resolve: linked, Allow: []Rule{r}}, {Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: linked, Deny: []Rule{r}}} {

@@ -1,9 +1,9 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -12,6 +12,7 @@ import (
 type query struct {
 	policy *Policy
 	tool   string
+	cwd    string                     // what relative names begin at
 	input  map[string]json.RawMessage // exact keys; encoding/json would fold them
 	broken bool                       // the input is no object
 
@@ -20,15 +21,26 @@ type query struct {
 	script      *script // its command, taken apart
 	roots       *roots
 
+	hostOf    *string // of its URL; nil while not looked for
+	hostKnown bool
+
 	readFiles, writtenFiles []target // that the command names; nil while not looked for
 
 	deny, ask, allow list
 }
 
-// list is rules in their order, with an index if there is one.
+// list is rules in their order. regions is where the paths of each lie, if that was found out
+// beforehand.
 type list struct {
-	rules []Rule
-	index *index
+	rules   []Rule
+	regions []region
+}
+
+func (l list) region(i int) *region {
+	if l.regions == nil {
+		return nil
+	}
+	return &l.regions[i]
 }
 
 func (p *Policy) newQuery(r Request) *query {
@@ -36,7 +48,7 @@ func (p *Policy) newQuery(r Request) *query {
 }
 
 func (p *Policy) query(r Request, at *roots, deny, ask, allow list) *query {
-	q := &query{policy: p, tool: r.Tool, roots: at, deny: deny, ask: ask, allow: allow}
+	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), roots: at, deny: deny, ask: ask, allow: allow}
 	if err := json.Unmarshal(r.Input, &q.input); err != nil {
 		q.broken = len(r.Input) > 0
 	}
@@ -54,12 +66,28 @@ func (q *query) text(field string) (string, bool) {
 
 // firstMight returns the first deny or ask rule that might match.
 func (q *query) firstMight(l list) (string, bool) {
-	if l.index != nil {
-		return l.index.text(l.index.might(q))
-	}
 	for i := range l.rules {
-		if q.mightMatch(&l.rules[i], nil) {
+		if q.mightMatch(&l.rules[i], l.region(i)) {
 			return l.rules[i].text, true
+		}
+	}
+	return "", false
+}
+
+// firstAsked is firstMight for ask rules, which also hold for a search above what they name:
+// the CLI keeps a search out of what is denied, but not out of what is to be asked for
+// (observed with CLI 2.1.329).
+func (q *query) firstAsked() (string, bool) {
+	if rule, ok := q.firstMight(q.ask); ok {
+		return rule, true
+	}
+	if !searchers[q.tool] {
+		return "", false
+	}
+	for i := range q.ask.rules {
+		r := &q.ask.rules[i]
+		if r.kind == kindPath && sameTool(r.tool, q.tool) && q.searches(r, q.ask.region(i)) {
+			return r.text, true
 		}
 	}
 	return "", false
@@ -85,7 +113,8 @@ func (q *query) mightMatch(r *Rule, at *region) bool {
 			return false
 		}
 		host, ok := q.host()
-		return !ok || matchHost(r.spec, host) || matchHost("*."+strings.TrimPrefix(r.spec, "*."), host)
+		domain := strings.TrimPrefix(r.spec, "*.")
+		return !ok || host == r.spec || isSubdomain(host, domain)
 	case kindName:
 		if !sameTool(r.tool, q.tool) {
 			return false
@@ -99,27 +128,15 @@ func (q *query) mightMatch(r *Rule, at *region) bool {
 // covered is the test of allow rules: in doubt, no. It returns the rules that
 // together cover all of the request.
 func (q *query) covered(l list) (string, bool) {
-	find := l.findCommand
-	if l.index != nil {
-		find = l.index.findCommand
-		if text, ok := l.index.text(l.index.covers(q)); ok {
-			return text, true
-		}
-	} else {
-		for i := range l.rules {
-			if q.covers(&l.rules[i], nil) {
-				return l.rules[i].text, true
-			}
+	for i := range l.rules {
+		if q.covers(&l.rules[i], l.region(i)) {
+			return l.rules[i].text, true
 		}
 	}
 	if q.tool != "Bash" || q.broken {
 		return "", false
 	}
-	return q.commands().covered(l.rules, find)
-}
-
-func (l list) findCommand(raw string) int {
-	return slices.IndexFunc(l.rules, func(r Rule) bool { return r.kind == kindBash && wildcard(r.spec, raw) })
+	return q.coveredCommands(l)
 }
 
 func (q *query) covers(r *Rule, at *region) bool {
@@ -131,11 +148,17 @@ func (q *query) covers(r *Rule, at *region) bool {
 	case kindPath:
 		return sameTool(r.tool, q.tool) && q.pathCovered(r, at)
 	case kindDomain:
+		if q.tool != r.tool {
+			return false
+		}
 		host, ok := q.host()
-		return q.tool == r.tool && ok && matchHost(r.spec, host)
+		return ok && matchHost(r.spec, host)
 	case kindName:
+		if !sameTool(r.tool, q.tool) {
+			return false
+		}
 		name, ok := q.name()
-		return sameTool(r.tool, q.tool) && ok && wildcard(r.spec, name)
+		return ok && wildcard(r.spec, name)
 	}
 	return false // kindBash: a command line may need several rules
 }
@@ -146,10 +169,10 @@ func (q *query) commands() *script {
 		command, ok := q.text("command")
 		s := readScript(command)
 		if !ok {
-			s.unknown()
+			s.unknown("it has no command that could be read")
 		}
 		if raw := q.input["dangerouslyDisableSandbox"]; len(raw) > 0 && string(raw) != "false" {
-			s.doubt = true
+			s.unsandboxed = true
 		}
 		q.script = s
 	}
@@ -167,6 +190,15 @@ func (q *query) name() (string, bool) {
 }
 
 func (q *query) host() (string, bool) {
+	if q.hostOf == nil {
+		host, ok := q.findHost()
+		q.hostOf = &host
+		q.hostKnown = ok
+	}
+	return *q.hostOf, q.hostKnown
+}
+
+func (q *query) findHost() (string, bool) {
 	raw, ok := q.text("url")
 	if !ok {
 		return "", false
@@ -187,10 +219,15 @@ func normalHost(host string) string {
 }
 
 func matchHost(pattern, host string) bool {
-	if suffix, ok := strings.CutPrefix(pattern, "*."); ok {
-		return strings.HasSuffix(host, "."+suffix)
+	if domain, ok := strings.CutPrefix(pattern, "*."); ok {
+		return isSubdomain(host, domain)
 	}
 	return pattern == host
+}
+
+func isSubdomain(host, domain string) bool {
+	rest, ok := strings.CutSuffix(host, domain)
+	return ok && strings.HasSuffix(rest, ".")
 }
 
 // matchMCP holds a tool against mcp__server, mcp__server__tool or a prefix.
@@ -198,5 +235,6 @@ func matchMCP(rule, tool string) bool {
 	if stem, ok := strings.CutSuffix(rule, "*"); ok {
 		return strings.HasPrefix(tool, stem)
 	}
-	return tool == rule || strings.HasPrefix(tool, rule+"__")
+	rest, ok := strings.CutPrefix(tool, rule)
+	return ok && (rest == "" || strings.HasPrefix(rest, "__"))
 }

@@ -6,8 +6,9 @@ import "strings"
 // may do anything.
 type reading struct {
 	short    string // letters of options without a value
-	value    string // letters of options with one, which names no file
-	long     string // long options; those with a value end in =
+	value    string // letters of options with one, in the same word or the next
+	optional string // letters of options that may have one, in the same word alone
+	long     string // long options; those with a value end in =, and get it that way alone
 	operands operandKind
 	most     int  // operands; 0 for any number
 	deep     bool // it shows contents of files that are not among the operands
@@ -24,9 +25,9 @@ const (
 	numbers
 )
 
-// parse takes arguments apart. options are those given, without their values. Values
-// that are words of their own count as operands, too, but of a search: elsewhere the
-// same letter may take none, and the word be a file.
+// parse takes arguments apart. options are those given, without their values. A value that is a
+// word of its own never begins with -, so that no option passes for one; and it counts as an
+// operand, too, but of a search, where the command might take no value there and read a file.
 func (u reading) parse(args []string) (operands, options []string, ok bool) {
 	for i := 0; i < len(args); i++ {
 		w := args[i]
@@ -46,27 +47,41 @@ func (u reading) parse(args []string) (operands, options []string, ok bool) {
 			}
 			options = append(options, name)
 		default:
-			for j := 1; j < len(w); j++ {
-				options = append(options, "-"+w[j:j+1])
-				if strings.IndexByte(u.short, w[j]) >= 0 {
-					continue
-				}
-				if strings.IndexByte(u.value, w[j]) < 0 {
-					return nil, nil, false
-				}
-				if j+1 < len(w) {
-					break // the rest is the value
-				}
-				if i++; i >= len(args) {
-					return nil, nil, false
-				}
-				if u.operands == files && u.most == 0 {
-					operands = append(operands, args[i])
-				}
+			given, needsValue, known := u.letters(w[1:])
+			if !known {
+				return nil, nil, false
+			}
+			options = append(options, given...)
+			if !needsValue {
+				continue
+			}
+			if i++; i >= len(args) || strings.HasPrefix(args[i], "-") {
+				return nil, nil, false
+			}
+			if u.operands == files && u.most == 0 {
+				operands = append(operands, args[i])
 			}
 		}
 	}
 	return operands, options, true
+}
+
+// letters takes a word of short options apart. needsValue says that the next word is the value
+// of the last.
+func (u reading) letters(s string) (options []string, needsValue, known bool) {
+	for i := range len(s) {
+		options = append(options, "-"+s[i:i+1])
+		switch {
+		case strings.IndexByte(u.short, s[i]) >= 0:
+		case strings.IndexByte(u.optional, s[i]) >= 0:
+			return options, false, true
+		case strings.IndexByte(u.value, s[i]) >= 0:
+			return options, i == len(s)-1, true
+		default:
+			return nil, false, false
+		}
+	}
+	return options, false, true
 }
 
 // containsWord finds a word in a text of words.
@@ -139,29 +154,6 @@ var readingCommands = map[string]reading{
 			"multiline multiline-dotall pcre2 json stats trim glob= iglob= type= type-not= max-count= max-depth= max-columns= context= after-context= before-context= regexp= replace= sort= sortr= color= vimgrep column no-messages quiet passthru null text type-list"},
 }
 
-var grepping = reading{short: "EFGPivwxchHlLnoqsabTUzrI" + digits, value: "eABCm", operands: patternThenFiles, deep: true,
+var grepping = reading{short: "EFGPivwxchHlLnoqsabTUrI" + digits, value: "eABCm", operands: patternThenFiles, deep: true,
 	long: "recursive ignore-case invert-match word-regexp line-regexp count files-with-matches files-without-match line-number with-filename no-filename only-matching quiet silent no-messages extended-regexp fixed-strings basic-regexp perl-regexp " +
 		"color color= include= exclude= exclude-dir= max-count= after-context= before-context= context= regexp= text null binary-files="}
-
-const gitDiffing = "patch no-patch stat stat= shortstat numstat summary name-only name-status no-color color color= word-diff word-diff= unified= ignore-all-space ignore-space-change ignore-blank-lines diff-filter= find-renames find-copies no-renames " +
-	"minimal patience histogram check relative raw full-index binary exit-code quiet no-ext-diff no-textconv no-prefix compact-summary abbrev= "
-
-const gitLogging = gitDiffing + "oneline graph all decorate decorate= no-decorate format= pretty pretty= since= after= until= before= author= committer= grep= abbrev-commit no-abbrev-commit date= merges no-merges first-parent reverse follow " +
-	"max-count= skip= branches remotes tags topo-order date-order relative-date no-walk source simplify-by-decoration left-right cherry-pick cherry-mark ancestry-path not "
-
-// readingGit are git's subcommands that only read. Left out: --output, --ext-diff,
-// --no-index, --show-signature, -O, and options before the subcommand.
-var readingGit = map[string]reading{
-	"status": {short: "sbvzunoalrm", long: "short branch porcelain porcelain= long verbose untracked-files untracked-files= ignored ignored= ahead-behind no-ahead-behind renames no-renames show-stash column"},
-	"log":    {deep: true, short: "pquszwbaRcmigEFPMC" + digits, value: "nSGUL", long: gitLogging},
-	"show":   {deep: true, short: "pquszwbaRcmigEFPMC" + digits, value: "nSGUL", long: gitLogging},
-	"diff":   {deep: true, short: "pquszwbaRcmMC" + digits, value: "SGU", long: gitDiffing + "cached staged merge-base"},
-	"rev-parse": {short: "q",
-		long: "abbrev-ref show-toplevel show-prefix show-cdup git-dir git-common-dir absolute-git-dir is-inside-work-tree is-inside-git-dir is-bare-repository short short= verify quiet symbolic symbolic-full-name all branches tags remotes"},
-	"ls-files": {short: "cdmotuksvz", long: "cached deleted modified others ignored stage unmerged exclude-standard full-name error-unmatch"},
-	"blame":    {deep: true, short: "lswcbtfnpeMC", value: "L", long: "porcelain line-porcelain date= abbrev= root show-name show-number show-email"},
-	"describe": {long: "tags all always long dirty dirty= abbrev= exact-match contains match= exclude= candidates= first-parent"},
-	"remote":   {short: "v", long: "verbose", operands: none},
-	"branch":   {short: "arv", long: "all remotes verbose show-current list merged no-merged no-color color= sort= format= contains= merged= no-merged= points-at= abbrev= column", operands: words},
-	"tag":      {short: "l", long: "list sort= format= contains= merged= no-merged= points-at=", operands: words},
-}

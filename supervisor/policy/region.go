@@ -67,7 +67,8 @@ type region struct {
 	real     string
 	realSegs []string
 	link     string // real is to be found out anew, by following this
-	literal  string // what all of them lie below, as it is written
+	literal  string // what all of them lie below, as it is written: base and the first segments
+	needs    string // a segment that each of them has below literal; "" if there is none
 }
 
 // regionOfDeny is the region of a deny or ask rule: as it is written, and by what the
@@ -83,6 +84,11 @@ func (t *roots) regionOfDeny(r *Rule) (at region) {
 	}
 	at.literal = path.Join(append([]string{at.base}, at.segs[:fixed]...)...)
 	at.realSegs = at.segs[fixed:]
+	for _, seg := range at.realSegs {
+		if !hasMeta(seg) && len(seg) > len(at.needs) {
+			at.needs = seg
+		}
+	}
 	if real := t.policy.resolve(at.literal); real != at.literal {
 		at.real = real
 	}

@@ -13,7 +13,9 @@ type Rule struct {
 	tool string // a tool's name; for MCP also a server, or a prefix with *
 	kind ruleKind
 	spec string // Bash: the pattern; names: the name, possibly with *; WebFetch: the host
-	path pathPattern
+
+	exact string // Bash: the pattern as an allow rule holds it against a command
+	path  pathPattern
 }
 
 type ruleKind int
@@ -140,8 +142,10 @@ func (r Rule) withSpec(spec string) (Rule, error) {
 		if !strings.ContainsAny(prefix, `"'\\`) {
 			r.spec = strings.Join(strings.Fields(prefix), " ") // blanks within quotes count
 		}
+		r.exact = exactPattern(r.spec)
 		if isPrefix {
 			r.spec += " *"
+			r.exact += " *"
 		}
 	case r.tool == "WebFetch":
 		host, ok := strings.CutPrefix(spec, "domain:")

@@ -130,14 +130,14 @@ func TestCoveredAndDenied(t *testing.T) {
 		{"git log; ls", "", ""},
 		{"ls", "", ""},
 	} {
-		r := Request{"Bash", bashInput(tt.command)}
+		r := Request{Tool: "Bash", Input: bashInput(tt.command)}
 		covered, _ := p.Covered(r)
 		denied, _ := p.Denied(r)
 		if covered != tt.covered || denied != tt.denied {
 			t.Errorf("%s: covered by %q, denied by %q", tt.command, covered, denied)
 		}
 	}
-	if rule, ok := p.Covered(Request{"TodoWrite", nil}); ok {
+	if rule, ok := p.Covered(Request{Tool: "TodoWrite", Input: nil}); ok {
 		t.Errorf("TodoWrite is covered by %q", rule)
 	}
 }

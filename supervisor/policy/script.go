@@ -1,90 +1,225 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// script is a command line taken apart, far enough to hold rules against it. It is
-// no shell: what it does not know for sure it calls a doubt, and what it cannot
-// read at all it cuts up without regard to quotes.
+	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
+)
+
+// hole stands in a command's text for what only the running shell knows; see [shell.Hole].
+const hole = shell.Hole
+
+// script is a command line with all that it can run, as rules are held against it.
 type script struct {
-	line     string // blanks folded
-	commands []simple
-	targets  []string // of redirections
-	top      int      // so many of them stand in the line itself, the rest inside of others
-	doubt    bool     // it does more than the commands of the line say
-	opaque   bool     // it may run anything
+	line      string // blanks folded, for rules about several commands in a row
+	commands  []command
+	assigned  []shell.Assign // without a command behind them
+	redirects []shell.Redirect
+
+	// doubts are the reasons why the line may do more than its commands and redirections say.
+	// Only a rule for Bash as a whole allows it then, and any deny or ask rule for commands
+	// makes a question of it.
+	doubts []string
+
+	plain bool // a list of simple commands, and nothing else; see [shell.Line]
+	moves bool // it changes the directory, so that relative names are uncertain
+
+	// unsandboxed says that the call wants to run outside of the sandbox.
+	unsandboxed bool
 }
 
-// simple is one command between operators.
-type simple struct {
-	raw   string   // as written, blanks folded, harmless redirections left out
-	words []string // as the command would get them, with holes
-
-	starts []string // what it can be taken for, each with what follows
-	long   string   // instead, of a runner with very many words: all behind it
+// command is one that the line can run.
+type command struct {
+	shell.Command
+	// inner says that it stands in an argument of another command, which runs it: sudo, eval,
+	// sh -c. An allow rule covers that other command, not this one.
+	inner bool
+	texts []string // what deny and ask rules are held against
 }
 
-// Bounds on what is taken apart. What is larger may be anything.
+// Bounds on what is taken apart. What is larger may run anything.
 const (
-	maxScript   = 64 << 10
 	maxCommands = 200
 	maxDepth    = 8
 )
 
-func (s *script) unknown() { s.doubt, s.opaque = true, true }
+func (s *script) doubt(why string) {
+	if why != "" && len(s.doubts) < maxDepth && !slices.Contains(s.doubts, why) {
+		s.doubts = append(s.doubts, why)
+	}
+}
+
+// unknown notes that the line runs something that cannot be seen: any deny rule may name it.
+func (s *script) unknown(why string) {
+	s.doubt(why)
+	s.commands = append(s.commands, command{inner: true, texts: []string{string(hole)}})
+}
 
 // readScript takes a command line apart, with all that it runs inside of others.
-func readScript(src string) *script {
-	s := &script{line: strings.Join(strings.Fields(src), " ")}
-	s.read(strings.TrimRight(src, " \t\n"), 0)
-	for i := range s.commands {
-		s.commands[i].findStarts()
-	}
+func readScript(source string) *script {
+	line := shell.Parse(source, shell.Bash)
+	s := &script{line: strings.Join(strings.Fields(source), " "), plain: line.Plain}
+	s.add(source, line, 0)
 	return s
 }
 
-func (s *script) read(src string, depth int) {
-	if len(src) > maxScript || len(s.commands) > maxCommands || depth > maxDepth {
-		s.unknown()
+// add takes in what a line runs: at depth 0 the line itself, deeper a text that a command of it
+// hands to a shell.
+func (s *script) add(source string, line shell.Line, depth int) {
+	for _, why := range line.Doubts {
+		s.doubt(why)
+	}
+	if line.Broken {
+		s.addCrude(source)
 		return
 	}
-	l := lexer{src: src}
-	if !l.run() {
-		s.doubt = true
-		l = lexer{commands: crude(src)}
+	s.redirects = append(s.redirects, line.Redirects...)
+	for _, a := range line.Assigned {
+		s.assign(a)
 	}
-	s.doubt = s.doubt || l.doubt
-	s.commands = append(s.commands, l.commands...)
-	s.targets = append(s.targets, l.targets...)
-	if depth == 0 {
-		s.top = len(s.commands)
-	}
-	for _, inner := range l.inner {
-		s.doubt = true
-		s.read(inner, depth+1)
-	}
-	for _, c := range l.commands {
-		for _, inner := range c.scripts() {
-			s.read(inner, depth+1)
+	for _, c := range line.Commands {
+		if len(s.commands) >= maxCommands {
+			s.unknown("it has too many commands to look at")
+			return
 		}
-		s.opaque = s.opaque || c.unreadable()
-		s.doubt = s.doubt || c.evaluates()
+		for _, a := range c.Assigns {
+			if a.Name == "IFS" && len(c.Words) > 0 && c.Words[0].Text == "read" {
+				continue // how a line is split; the value is gone with the command
+			}
+			s.assign(a)
+		}
+		if len(c.Words) == 0 {
+			if depth == 0 {
+				s.assigned = append(s.assigned, c.Assigns...)
+			}
+			continue
+		}
+		s.addCommand(c, depth, depth > 0)
+		s.addBehind(c, depth)
 	}
 }
 
-// crude cuts at everything that may end a command and forgets the quotes. It is
-// for deny rules alone; its result carries a doubt.
-func crude(src string) []simple {
-	var out []simple
-	for _, part := range strings.FieldsFunc(src, func(r rune) bool { return strings.ContainsRune(";&|\n\r(){}`<>", r) }) {
-		words := strings.Fields(strings.NewReplacer(`'`, "", `"`, "", `\`, "", "\x00", "").Replace(part))
-		for i, w := range words {
-			if strings.ContainsAny(w, "$*?[") {
-				words[i] = string(hole)
-			}
+func (s *script) assign(a shell.Assign) {
+	if isInterpreted(a.Name) {
+		s.doubt("the variable " + a.Name + " changes what other commands do")
+	}
+}
+
+// addCommand takes in a command, and the texts among its arguments that it runs itself.
+func (s *script) addCommand(c shell.Command, depth int, inner bool) {
+	s.commands = append(s.commands, command{Command: c, inner: inner, texts: textsOf(c)})
+	name := c.Words[0]
+	if !name.Known() {
+		s.doubt("what " + name.Source + " stands for is known to the shell alone")
+		return
+	}
+	if strings.HasPrefix(name.Text, "-") {
+		s.unknown("it has a command that begins with -")
+		return
+	}
+	base := baseName(name.Text)
+	if base == "cd" || base == "pushd" || base == "popd" {
+		s.moves = true
+	}
+	if !inner || depth > 0 || !evaluators[base] {
+		s.doubt(doubtAbout(base, c))
+	}
+	if depth >= maxDepth {
+		s.unknown("it is nested too deeply to be looked at")
+		return
+	}
+	for _, t := range scriptsOf(base, c) {
+		s.addText(t, depth)
+	}
+}
+
+// addText takes in a text that a command hands to a shell.
+func (s *script) addText(t text, depth int) {
+	if strings.IndexByte(t.source, hole) >= 0 {
+		s.unknown("a shell runs a text that only the running shell knows")
+		return
+	}
+	for _, d := range t.dialects {
+		s.add(t.source, shell.Parse(t.source, d), depth+1)
+	}
+}
+
+// addBehind takes in what a command such as sudo or xargs runs: from each place among its
+// arguments where that can begin.
+func (s *script) addBehind(c shell.Command, depth int) {
+	words, ordinary := behind(c.Words)
+	if len(words) > maxStarts {
+		s.unknown("a command has too many arguments to look for the one it runs")
+		return
+	}
+	for i, w := range words {
+		// An argument that may be anything is not taken for a command, else every variable
+		// would be denied; but where the command has its ordinary place it is.
+		if i > ordinary && strings.HasPrefix(w.Text, string(hole)) {
+			continue
 		}
-		if len(words) > 0 {
-			out = append(out, simple{words: words})
+		if strings.HasPrefix(w.Text, "-") {
+			s.addOption(w.Text, depth)
+			continue
+		}
+		s.addCommand(shell.Command{Words: words[i:], Input: c.Input}, depth, true)
+		if strings.ContainsAny(w.Text, " \t\n;|&`$()<>") {
+			s.addText(bashText(w.Text), depth)
 		}
 	}
-	return out
+}
+
+// addOption takes in the value of an option that holds a command: su -c'rm x', env -S'rm x',
+// --command='rm x'.
+func (s *script) addOption(option string, depth int) {
+	value := ""
+	if _, after, found := strings.Cut(option, "="); found {
+		value = after
+	} else if len(option) > 2 && option[1] != '-' {
+		value = option[2:]
+	}
+	if value != "" && strings.IndexByte(value, hole) < 0 && depth < maxDepth {
+		s.addText(bashText(value), depth)
+	}
+}
+
+// addCrude takes in a line that the grammar does not fit: it cuts at everything that may end a
+// command and forgets the quotes. That is for deny and ask rules alone; such a line is in doubt.
+func (s *script) addCrude(source string) {
+	cut := func(r rune) bool { return strings.ContainsRune(";&|\n\r(){}`<>", r) }
+	unquote := strings.NewReplacer(`'`, "", `"`, "", `\`, "", "\x00", "")
+	s.plain = false
+	for _, part := range strings.FieldsFunc(source, cut) {
+		words := crudeWords(unquote.Replace(part))
+		if len(words) == 0 {
+			continue
+		}
+		if len(s.commands) >= maxCommands {
+			s.unknown("it has too many commands to look at")
+			return
+		}
+		s.addCommand(shell.Command{Words: words}, maxDepth-1, true)
+		s.addBehind(shell.Command{Words: words}, maxDepth-1)
+	}
+}
+
+// reserved words stand before a command.
+var reserved = set("if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "nocorrect")
+
+// crudeWords are the words of a part, without what is left of a redirection before them.
+func crudeWords(part string) (words []shell.Word) {
+	for _, w := range strings.Fields(part) {
+		if len(words) == 0 && (strings.Trim(w, "0123456789-") == "" || reserved[w]) {
+			continue
+		}
+		if len(words) == 0 {
+			w = strings.TrimPrefix(w, "-")
+		}
+		if strings.ContainsAny(w, "$*?[") {
+			w = string(hole)
+		}
+		words = append(words, shell.Word{Text: w, Source: w})
+	}
+	return words
 }

@@ -51,7 +51,7 @@ func TestAgainstBash(t *testing.T) {
 				t.Errorf("%q is not denied and ran evil\n%s", line, out)
 			}
 		}
-		if line = strings.ReplaceAll(line, "good", "echo"); harmless.Harmless(Request{"Bash", bashInput(line)}) {
+		if line = strings.ReplaceAll(line, "good", "echo"); harmless.Harmless(Request{Tool: "Bash", Input: bashInput(line)}) {
 			called++
 			if evil, files, out := runLine(t, bash, dir, line); evil || len(files) > 0 {
 				t.Errorf("%q is called harmless; evil ran: %v, files: %v\n%s", line, evil, files, out)

@@ -85,33 +85,38 @@ var (
 // suggestCommands suggests the command as it is, and its first words.
 func (q *query) suggestCommands() []string {
 	s := q.commands()
-	if s.doubt || s.top != 1 {
+	own := slices.IndexFunc(s.commands, func(c command) bool { return !c.inner })
+	several := slices.ContainsFunc(s.commands[own+1:], func(c command) bool { return !c.inner })
+	if len(s.doubts) > 0 || s.unsandboxed || own < 0 || several || len(s.redirects) > 0 {
 		return nil
 	}
-	c := s.commands[0]
-	var out []string
-	if !strings.Contains(c.raw, "*") {
-		out = append(out, "Bash("+c.raw+")")
+	words, raw := s.commands[own].Words, s.commands[own].source()
+	if !s.plain && raw != s.line {
+		return nil
 	}
-	words := c.words
-	if len(words) == 0 || !plainWord(words[0]) || strings.ContainsRune(words[0], '/') && words[0] != "./gradlew" {
+	var out []string
+	if !strings.Contains(raw, "*") {
+		out = append(out, "Bash("+raw+")")
+	}
+	first := words[0].Text
+	if !words[0].Known() || words[0].Source != first || !plainWord(first) || strings.ContainsRune(first, '/') && first != "./gradlew" {
 		return out
 	}
-	name := words[0]
+	name := first
 	if _, reads := readingCommands[name]; reads {
 		return out // it was asked for because of what it reads, which a name does not bound
 	}
 	switch {
-	case runners[name], shells[name], finders[name], reserved[name], evaluators[name], unsuited[name], strings.ContainsAny(name, "."):
+	case wrappers[name], shells[name], isInterpreter(name), isLoader(name), finders[name], evaluators[name], unsuited[name], strings.ContainsAny(name, "."):
 	case suited[name]:
-		if len(words) < 2 || !plainWord(words[1]) {
+		if len(words) < 2 || !plainWord(words[1].Text) {
 			break
 		}
-		two := name + " " + words[1]
+		two := name + " " + words[1].Text
 		switch {
-		case scripted[two] && len(words) > 2 && plainWord(words[2]):
-			out = append(out, "Bash("+two+" "+words[2]+" *)")
-		case !openEnded[words[1]]:
+		case scripted[two] && len(words) > 2 && plainWord(words[2].Text):
+			out = append(out, "Bash("+two+" "+words[2].Text+" *)")
+		case !openEnded[words[1].Text]:
 			out = append(out, "Bash("+two+" *)")
 		}
 	default:

@@ -26,7 +26,7 @@ func TestSuggest(t *testing.T) {
 	}
 	bash := func(command string, want ...string) {
 		t.Helper()
-		suggests(t, Request{"Bash", bashInput(command)}, cwd, home, want)
+		suggests(t, Request{Tool: "Bash", Input: bashInput(command)}, cwd, home, want)
 	}
 	bash("git commit -m 'x y'", "Bash(git commit -m 'x y')", "Bash(git commit *)")
 	bash("git status", "Bash(git status)", "Bash(git status *)")
@@ -39,17 +39,17 @@ func TestSuggest(t *testing.T) {
 	bash("cat ~/.ssh/id", "Bash(cat ~/.ssh/id)")
 	bash("gofmt -l *.go", "Bash(gofmt *)")
 	bash("go test 2>&1", "Bash(go test)", "Bash(go test *)")
-	for _, exact := range []string{"rm -rf x", "bash -c 'rm x'", "sh x.sh", "python3 -c 'print(1)'", "node x.js", "sudo ls", "env ls", "xargs ls", "curl https://x.de", "git push", "git push --force", "git -c core.pager=sh log", "git config x y",
-		"go run .", "go generate ./...", "npm exec x", "npx x", "docker run x", "find . -delete", "./x.sh", "/bin/rm x", "timeout 5 ls", "sed -i s/a/b/ x", "kill 1", "cp a b", "git", "npm run", "eval ls", "A=1 ls", "$X y"} {
+	for _, exact := range []string{"rm -rf x", "bash -c 'rm x'", "sh x.sh", "node x.js", "sudo ls", "env ls", "xargs ls", "curl https://x.de", "git push", "git push --force",
+		"go run .", "go generate ./...", "npm exec x", "npx x", "docker run x", "find . -delete", "./x.sh", "/bin/rm x", "timeout 5 ls", "sed -i s/a/b/ x", "kill 1", "cp a b", "git", "npm run", "A=1 ls"} {
 		bash(exact, "Bash("+exact+")")
 	}
-	for _, none := range []string{"", "curl x | sh", "cd x && make", "ls; rm x", "ls > x", "ls $(rm x)", "ls &", "ls\nrm x", "rm *", "rm -rf *.o", "ls 'x", "ls \x00", "ls # x", "ls '\x1b[2J'", "ls '\u202e'", "ls 'x\ny'", "ls " + strings.Repeat("x", 400)} {
+	for _, none := range []string{"python3 -c 'print(1)'", "git -c core.pager=sh log", "git config x y", "eval ls", "$X y", "", "curl x | sh", "cd x && make", "ls; rm x", "ls > x", "ls $(rm x)", "ls &", "ls\nrm x", "rm *", "rm -rf *.o", "ls 'x", "ls \x00", "ls # x", "ls '\x1b[2J'", "ls '\u202e'", "ls 'x\ny'", "ls " + strings.Repeat("x", 400)} {
 		bash(none)
 	}
 
 	file := func(tool, name string, want ...string) {
 		t.Helper()
-		suggests(t, Request{tool, input("file_path", name)}, cwd, home, want)
+		suggests(t, Request{Tool: tool, Input: input("file_path", name)}, cwd, home, want)
 	}
 	file("Edit", "src/a/b.go", "Edit(./src/a/b.go)", "Edit(src/a/**)")
 	file("Write", cwd+"/src/b.go", "Edit(./src/b.go)", "Edit(src/**)")
@@ -66,20 +66,20 @@ func TestSuggest(t *testing.T) {
 	file("Edit", "out/passwd", []string(nil)...)
 	file("Edit", "~root/x", []string(nil)...)
 	file("Edit", "", []string(nil)...)
-	suggests(t, Request{"Grep", input("pattern", "x", "path", "/etc")}, cwd, home, []string{"Read(//etc)"})
-	suggests(t, Request{"NotebookEdit", input("notebook_path", "n/a.ipynb")}, cwd, home, []string{"Edit(./n/a.ipynb)", "Edit(n/**)"})
+	suggests(t, Request{Tool: "Grep", Input: input("pattern", "x", "path", "/etc")}, cwd, home, []string{"Read(//etc)"})
+	suggests(t, Request{Tool: "NotebookEdit", Input: input("notebook_path", "n/a.ipynb")}, cwd, home, []string{"Edit(./n/a.ipynb)", "Edit(n/**)"})
 
-	suggests(t, Request{"WebFetch", input("url", "https://Docs.Example.com:8080/x")}, cwd, home, []string{"WebFetch(domain:docs.example.com)"})
-	suggests(t, Request{"WebFetch", input("url", "https://a@b.de/x")}, cwd, home, nil)
-	suggests(t, Request{"mcp__git__log", nil}, cwd, home, []string{"mcp__git__log", "mcp__git"})
-	suggests(t, Request{"mcp__git", nil}, cwd, home, []string{"mcp__git"})
-	suggests(t, Request{"Skill", input("skill", "pdf")}, cwd, home, []string{"Skill(pdf)"})
-	suggests(t, Request{"Skill", input("skill", "p*")}, cwd, home, nil)
-	suggests(t, Request{"WebSearch", input("query", "x")}, cwd, home, []string{"WebSearch"})
-	suggests(t, Request{"Strange", nil}, cwd, home, []string{"Strange"})
-	suggests(t, Request{"bash", nil}, cwd, home, nil)
-	suggests(t, Request{"", nil}, cwd, home, nil)
-	suggests(t, Request{"mcp__", nil}, cwd, home, nil)
+	suggests(t, Request{Tool: "WebFetch", Input: input("url", "https://Docs.Example.com:8080/x")}, cwd, home, []string{"WebFetch(domain:docs.example.com)"})
+	suggests(t, Request{Tool: "WebFetch", Input: input("url", "https://a@b.de/x")}, cwd, home, nil)
+	suggests(t, Request{Tool: "mcp__git__log", Input: nil}, cwd, home, []string{"mcp__git__log", "mcp__git"})
+	suggests(t, Request{Tool: "mcp__git", Input: nil}, cwd, home, []string{"mcp__git"})
+	suggests(t, Request{Tool: "Skill", Input: input("skill", "pdf")}, cwd, home, []string{"Skill(pdf)"})
+	suggests(t, Request{Tool: "Skill", Input: input("skill", "p*")}, cwd, home, nil)
+	suggests(t, Request{Tool: "WebSearch", Input: input("query", "x")}, cwd, home, []string{"WebSearch"})
+	suggests(t, Request{Tool: "Strange", Input: nil}, cwd, home, []string{"Strange"})
+	suggests(t, Request{Tool: "bash", Input: nil}, cwd, home, nil)
+	suggests(t, Request{Tool: "", Input: nil}, cwd, home, nil)
+	suggests(t, Request{Tool: "mcp__", Input: nil}, cwd, home, nil)
 }
 
 func suggests(t *testing.T, r Request, cwd, home string, want []string) {

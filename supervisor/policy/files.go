@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
 // Deny and ask rules about files also hold for commands that are known to read or write
@@ -32,49 +34,56 @@ func (q *query) commandFiles(rule string) []target {
 	}
 	*found = []target{}
 	s := q.commands()
-	names := slices.Clone(s.targets)
+	var names []string
+	for _, r := range s.redirects {
+		if r.File.Known() {
+			names = append(names, r.File.Text)
+		}
+	}
 	for i := range s.commands {
-		names = append(names, s.commands[i].files(writes)...)
+		names = append(names, filesOf(s.commands[i].Words, writes)...)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	for _, name := range names[:min(len(names), maxFiles)] {
-		if t := q.target(name); t.sure {
-			*found = append(*found, t)
+	for _, place := range q.places() {
+		at := *q
+		at.cwd = place
+		for _, name := range names[:min(len(names), maxFiles)] {
+			if t := at.target(name); t.sure {
+				*found = append(*found, t)
+			}
 		}
 	}
 	return *found
 }
 
-// files are the words of a command that may name files it reads or writes.
-func (c *simple) files(writes bool) (out []string) {
-	all := c.command()
-	last := 1
-	if behind, _ := c.behind(); len(behind) > 0 {
-		last = min(len(all), maxStarts)
-	}
-	at := -1
-	for i := 0; i < min(last, len(all)) && at < 0; i++ {
-		name := baseName(all[i])
-		if writes && (fileWriters[name] || name == "sed" && slices.ContainsFunc(all[i:], inPlace)) || !writes && fileReaders[name] {
-			at = i
-		}
-	}
-	if at < 0 {
+// filesOf are the words of a command that may name files it reads or writes.
+func filesOf(words []shell.Word, writes bool) (out []string) {
+	if len(words) == 0 {
 		return nil
 	}
-	for _, w := range all[at+1:] {
-		if _, value, ok := strings.Cut(w, "="); ok && value != "" && !hasHole(value) {
+	name := baseName(words[0].Text)
+	if writes && !(fileWriters[name] || name == "sed" && slices.ContainsFunc(words, inPlace)) || !writes && !fileReaders[name] {
+		return nil
+	}
+	for _, w := range words[1:] {
+		if _, value, ok := strings.Cut(w.Text, "="); ok && value != "" && !hasHole(value) {
 			out = append(out, value) // of=x, --file=x
 		}
-		if w != "" && !strings.HasPrefix(w, "-") && !hasHole(w) {
-			out = append(out, w)
+		if w.Text != "" && !strings.HasPrefix(w.Text, "-") && w.Known() {
+			out = append(out, strings.TrimPrefix(w.Text, "@")) // curl -d @x
+		}
+		if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' && w.Known() {
+			out = append(out, w.Text[2:]) // -fx
 		}
 	}
 	return out
 }
 
 // inPlace finds sed's -i, also among other letters, and --in-place.
-func inPlace(arg string) bool {
+func inPlace(w shell.Word) bool {
+	arg := w.Text
 	return strings.HasPrefix(arg, "--in-place") || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "i")
 }
+
+func hasHole(word string) bool { return strings.IndexByte(word, hole) >= 0 }

@@ -1,0 +1,147 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// What git's subcommands only read. Checked against the documentation of git 2.39.
+//
+// Git runs programs that its configuration names: core.fsmonitor, textconv and external diff
+// drivers, signature checks. The configuration of the user and of the workspace's own repository
+// is the user's; another repository's is not, and a file of attributes that an agent writes
+// chooses among the drivers. So that only forms are harmless that run none of them, and only in
+// the workspace's own repository; [GitEnvironment] switches off the rest.
+
+const (
+	gitStats = "stat stat= shortstat numstat summary name-only name-status raw no-patch "
+
+	gitDiffing = gitStats + "patch no-color color color= word-diff word-diff= unified= ignore-all-space ignore-space-change " +
+		"ignore-blank-lines diff-filter= find-renames find-copies no-renames minimal patience histogram check relative full-index " +
+		"binary exit-code quiet no-ext-diff no-textconv no-prefix compact-summary abbrev= "
+
+	gitLogging = gitDiffing + "oneline graph all decorate decorate= no-decorate format= pretty pretty= since= after= until= before= " +
+		"author= committer= grep= abbrev-commit no-abbrev-commit date= merges no-merges first-parent reverse follow max-count= skip= " +
+		"branches remotes tags topo-order date-order relative-date no-walk source simplify-by-decoration left-right cherry-pick " +
+		"cherry-mark ancestry-path not "
+
+	gitLogLetters = "pquszwbaRcmigEFPrt" + digits
+)
+
+// readingGit are git's subcommands that only read. Left out: --output, --ext-diff, --textconv,
+// --no-index, --show-signature, -O, and options before the subcommand.
+var readingGit = map[string]reading{
+	"status": {short: "sbvz", optional: "u",
+		long: "short branch porcelain porcelain= long verbose untracked-files untracked-files= ignored ignored= ahead-behind " +
+			"no-ahead-behind renames no-renames show-stash column"},
+	"log":  {deep: true, short: gitLogLetters, value: "nSGL", optional: "UMC", long: gitLogging},
+	"show": {deep: true, short: gitLogLetters, value: "nSGL", optional: "UMC", long: gitLogging},
+	"diff": {deep: true, short: "pquszwbaRcmrt" + digits, value: "SG", optional: "UMC", long: gitDiffing + "cached staged merge-base"},
+	"rev-parse": {short: "q",
+		long: "abbrev-ref show-toplevel show-prefix show-cdup git-dir git-common-dir absolute-git-dir is-inside-work-tree " +
+			"is-inside-git-dir is-bare-repository short short= verify quiet symbolic symbolic-full-name all branches tags remotes"},
+	"ls-files": {short: "cdmotuksvz", long: "cached deleted modified others ignored stage unmerged exclude-standard full-name error-unmatch"},
+	"blame": {deep: true, short: "lswcbtfnpe", value: "L", optional: "MC",
+		long: "porcelain line-porcelain date= abbrev= root show-name show-number show-email no-textconv"},
+	"describe": {long: "tags all always long dirty dirty= abbrev= exact-match contains match= exclude= candidates= first-parent"},
+	"remote":   {short: "v", long: "verbose", operands: none},
+	"branch": {short: "arv", operands: words,
+		long: "all remotes verbose show-current list merged no-merged no-color color= sort= format= contains= merged= no-merged= " +
+			"points-at= abbrev= column"},
+	"tag": {short: "l", long: "list sort= format= contains= merged= no-merged= points-at=", operands: words},
+}
+
+// GitEnvironment is the environment in which git's reading forms run no program: set it where
+// [Policy.Harmless] lets commands through. A directory that only looks like a repository is not
+// taken for one.
+func GitEnvironment() map[string]string {
+	return map[string]string{
+		"GIT_CONFIG_COUNT": "2",
+		"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false",
+		"GIT_CONFIG_KEY_1": "safe.bareRepository", "GIT_CONFIG_VALUE_1": "explicit",
+	}
+}
+
+func (q *query) gitReads(args []string) bool {
+	if len(args) > 0 && args[0] == "--no-pager" {
+		args = args[1:]
+	}
+	if len(args) == 0 || !q.inOwnRepository() {
+		return false
+	}
+	sub, args := args[0], args[1:]
+	if sub == "stash" {
+		return slices.Equal(args, []string{"list"})
+	}
+	if slices.ContainsFunc(args, func(s string) bool { return strings.Contains(s, "%G") }) {
+		return false // checks a signature, by a program of the configuration's choice
+	}
+	use, ok := readingGit[sub]
+	if !ok {
+		return false
+	}
+	operands, options, ok := use.parse(args)
+	if !ok || runsDrivers(sub, operands, options) {
+		return false
+	}
+	if sub == "branch" || sub == "tag" { // with a name they make one
+		listing := slices.Contains(options, "--list") || sub == "tag" && slices.Contains(options, "-l")
+		return len(operands) == 0 || listing
+	}
+	return q.readsBy(use, args)
+}
+
+// runsDrivers says whether a subcommand shows contents in the way that runs diff drivers: of
+// the configuration's choice, and of the attributes'.
+func runsDrivers(sub string, operands, options []string) bool {
+	given := func(names ...string) bool {
+		return slices.ContainsFunc(options, func(o string) bool { return slices.Contains(names, o) })
+	}
+	patch := given("-p", "-u", "-U", "-c", "-m", "-S", "-G", "-L", "-R", "--patch", "--unified", "--word-diff", "--check", "--quiet",
+		"--exit-code", "--binary", "-q")
+	stats := given("-s", "--no-patch", "--stat", "--shortstat", "--numstat", "--summary", "--name-only", "--name-status", "--raw", "--compact-summary")
+	switch sub {
+	case "log":
+		return patch && !given("--no-textconv")
+	case "show":
+		blobs := len(operands) > 0 && !slices.ContainsFunc(operands, func(s string) bool { return !strings.Contains(s, ":") })
+		return (patch || !stats && !blobs) && !given("--no-textconv")
+	case "diff":
+		return (patch || !stats) && !(given("--no-textconv") && given("--no-ext-diff"))
+	case "blame":
+		return !given("--no-textconv")
+	}
+	return false
+}
+
+// inOwnRepository says whether git, called in the request's directory, finds the repository
+// that it finds in the workspace. On the way up from a directory it takes what only looks like a
+// repository for one, and that can be files like any other that an agent wrote.
+func (q *query) inOwnRepository() bool {
+	own, ok := repository(q.policy.CWD)
+	at, okHere := repository(q.cwd)
+	return ok && okHere && own == at
+}
+
+// repository is the directory with the .git that git finds from a directory on; ok is false
+// where it finds a bare repository.
+func repository(dir string) (root string, ok bool) {
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		if exists(filepath.Join(dir, ".git")) {
+			return dir, true
+		}
+		if exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs")) {
+			return "", false
+		}
+		if dir == filepath.Dir(dir) {
+			return "", true
+		}
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}

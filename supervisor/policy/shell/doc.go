@@ -1,0 +1,12 @@
+// Package shell reads a command line as bash or a POSIX shell would, and lists every simple
+// command that the line may run: those in pipelines, lists, loops, functions, substitutions and
+// here-documents included.
+//
+// The grammar is mvdan.cc/sh's. On top of it this package removes quotes: a [Word] is the text
+// that the command receives, with [Hole] for each part that only the running shell knows. What
+// the syntax tree cannot show (arithmetic on variables, indirect expansion, a line that bash
+// might cut in another way) is reported as a doubt.
+//
+// The package knows the grammar alone. What a command does with its words (sudo, eval, test -v)
+// is the business of package policy. Everything here is a pure function of the text.
+package shell

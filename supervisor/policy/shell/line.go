@@ -1,0 +1,149 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Hole stands in a text for what the shell puts there: a variable's value, a command's output,
+// the files that match a pattern. It can be any text. No command receives it otherwise, because
+// an argument cannot hold a NUL byte.
+const Hole = '\x00'
+
+// Dialect is the grammar of a line.
+type Dialect int
+
+// The dialects. Claude Code runs its Bash tool, and arbiter its checks, with Bash; POSIX is for
+// the text of sh -c, which is dash on many systems.
+const (
+	Bash Dialect = iota
+	POSIX
+)
+
+// Line is what a command line may do.
+type Line struct {
+	Commands  []Command  // all that it may run, also inside of substitutions and functions
+	Redirects []Redirect // those to and from files; others, and those of /dev/null, are left out
+	Assigned  []Assign   // variables that it sets otherwise than before a command or by one: for x in …
+
+	// Doubts are the reasons why Commands may not be all that happens. A line without any does
+	// nothing but run Commands and open Redirects.
+	Doubts []string
+
+	// Plain says that the line is one list of simple commands with ; | && and ||, without
+	// assignments, substitutions, comments and line breaks.
+	Plain bool
+
+	// Broken says that the grammar could not be applied. Commands is empty then.
+	Broken bool
+}
+
+// Command is one simple command.
+type Command struct {
+	Assigns []Assign // set for this command alone, or for the shell where Words is empty
+	Words   []Word   // the program, and its arguments
+
+	// Keyword says that it is [[ … ]], which runs nothing itself: there is no program to allow.
+	Keyword bool
+
+	// Input is the text that a here-document or here-string gives it on standard input.
+	Input *Word
+}
+
+// Assign is a variable that gets a value.
+type Assign struct {
+	Name  string
+	Value Word
+}
+
+// Redirect is a file that is opened for a command.
+type Redirect struct {
+	File   Word
+	Writes bool
+}
+
+// Word is a word as a command receives it.
+type Word struct {
+	Text   string // after quote removal, with Hole for what is unknown
+	Source string // as it is written
+
+	// Splits says that it may become several words, or none.
+	Splits bool
+	// Tilde says that the shell replaces the ~ at its beginning.
+	Tilde bool
+}
+
+// Known says that nothing about the word is unknown.
+func (w Word) Known() bool { return strings.IndexByte(w.Text, Hole) < 0 }
+
+// Known says that all words are known.
+func Known(words []Word) bool {
+	return !slices.ContainsFunc(words, func(w Word) bool { return !w.Known() })
+}
+
+// Bounds on what is read. What is larger is Broken, so that nobody waits for it.
+const (
+	maxSource   = 64 << 10
+	maxNesting  = 1000
+	maxCommands = 1000
+)
+
+// Parse reads a command line.
+func Parse(source string, d Dialect) Line {
+	switch {
+	case len(source) > maxSource:
+		return broken("it is too long to be read")
+	case strings.ContainsRune(source, 0):
+		return broken("it has a NUL byte")
+	case strings.ContainsFunc(source, isControl):
+		return broken("it has control characters")
+	case nesting(source) > maxNesting:
+		return broken("it is nested too deeply to be read")
+	}
+	file, err := parse(source, d)
+	if err != nil {
+		return broken("it is not valid shell syntax")
+	}
+	r := reader{source: source, line: Line{Plain: !strings.Contains(strings.TrimSpace(source), "\n")}}
+	r.statements(file.Stmts)
+	if len(file.Last) > 0 {
+		r.line.Plain = false
+	}
+	if r.cut != "" {
+		return broken(r.cut)
+	}
+	return r.line
+}
+
+func broken(why string) Line { return Line{Broken: true, Doubts: []string{why}} }
+
+// isControl finds what a terminal does not show, and what shells do not agree about: to bash a
+// carriage return is a character like any other, to the parser it can be part of a line's end.
+func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
+
+// nesting is how many brackets stand open at most, quoted or not: a bound on how deeply the
+// grammar nests.
+func nesting(source string) int {
+	depth, deepest := 0, 0
+	for i := range len(source) {
+		switch source[i] {
+		case '(', '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		}
+	}
+	return deepest
+}
+
+func parse(source string, d Dialect) (*syntax.File, error) {
+	variant := syntax.LangBash
+	if d == POSIX {
+		variant = syntax.LangPOSIX
+	}
+	parser := syntax.NewParser(syntax.Variant(variant), syntax.KeepComments(true))
+	return parser.Parse(strings.NewReader(source), "")
+}
