@@ -10,6 +10,7 @@ type JudgeParams struct {
 	Input    json.RawMessage `json:"input"`
 	ToolUse  string          `json:"tool_use,omitempty"`
 	Subagent string          `json:"subagent,omitempty"` // the subagent's id when one calls
+	CWD      string          `json:"cwd,omitempty"`      // the directory that the session's shell is in
 }
 
 // JudgeResult is what becomes of it. Deny: it does not run, and the model reads

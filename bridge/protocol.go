@@ -325,6 +325,7 @@ type PermissionParams struct {
 	Subagent string          `json:"subagent,omitempty"` // the subagent's id when one asks
 	Reason   string          `json:"reason,omitempty"`   // the CLI's, if it gave one
 	Blocked  string          `json:"blocked,omitempty"`  // the path it is about, if any
+	CWD      string          `json:"cwd,omitempty"`      // the directory that the session's shell is in, if known
 }
 
 // Permission behaviours.

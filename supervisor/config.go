@@ -6,6 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -29,6 +30,9 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 	}
 	c.StrictMCP = !o.Trusted && o.Rules >= rulesOfHands
 	c.Sandbox = o.Sandbox
+	if o.Permissions == string(policy.ModeRules) {
+		c.Env = policy.GitEnvironment(c.Env)
+	}
 	if o.MaxCostUSD > 0 {
 		// A belt beside the braces: a single turn cannot run past what is left.
 		c.MaxBudgetUSD = max(o.MaxCostUSD-s.CostUSD, 0.01)

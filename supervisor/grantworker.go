@@ -111,7 +111,7 @@ func (l *Loop) vet(f Fact) Fact {
 	}
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve, Allow: []policy.Rule{rule}}
 	params := asked.Params
-	if _, covers := p.Covered(policy.Request{Tool: params.Tool, Input: l.exact(params)}); covers {
+	if _, covers := p.Covered(policy.Request{Tool: params.Tool, Input: l.exact(params), CWD: params.CWD}); covers {
 		return f
 	}
 	c.Command.Body = contract.Malformed{Problem: "the rule " + permit.Rule + " does not cover request " + permit.Request + ", which stays open: take one of its suggestions, or answer without a rule"}
@@ -123,7 +123,11 @@ func (l *Loop) vet(f Fact) Fact {
 func (l *Loop) reconsider() {
 	s := l.Snapshot()
 	for _, p := range s.Permits {
-		d := l.ruling(p.Params.ID, p.Params.Tool, l.exact(p.Params))
+		call := askedCall(p.Params, l.exact(p.Params))
+		if s.isCheck(p.Params.Request) {
+			call = checkCall(p.Params, l.exact(p.Params))
+		}
+		d := l.ruling(call)
 		if d.Behavior == policy.Ask {
 			continue
 		}

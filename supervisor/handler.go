@@ -95,6 +95,11 @@ func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.To
 // Permission implements bridge.Handler: the rules are looked up here, because
 // they read the file system, and the loop decides on what they say.
 func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+	return l.permission(ctx, p, askedCall(p, p.Input))
+}
+
+// permission decides a call, or has the human decide it.
+func (l *Loop) permission(ctx context.Context, p bridge.PermissionParams, call toolCall) (bridge.PermissionResult, error) {
 	if trouble := l.books.trouble.Load(); trouble != nil {
 		return bridge.PermissionResult{}, fmt.Errorf("what is decided cannot be recorded now: %s", *trouble)
 	}
@@ -103,7 +108,7 @@ func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridg
 			words.Number(len(p.Input)), words.Number(maxAskedInput))}, nil
 	}
 	changes := l.Snapshot().PolicyChanges
-	d := l.ruling(p.ID, p.Tool, p.Input)
+	d := l.ruling(call)
 	fact := PermissionAsked{
 		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
 		Action: actionKey(p), Told: l.told.take(p), Changes: changes,

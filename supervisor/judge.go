@@ -50,8 +50,9 @@ func (l *Loop) judged(p bridge.JudgeParams) Judged {
 	f := Judged{Params: p, Action: action(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)
 	if d.Behavior == "" || p.Tool == policy.VerdictTool { // which does nothing: a turn may always end
-		d = l.ruling(p.ID, p.Tool, p.Input)
-		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) && !l.rules.Load().ReadsUnseen(policy.Request{Tool: p.Tool, Input: p.Input}) {
+		call := toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}
+		d = l.ruling(call)
+		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) && !l.rules.Load().ReadsUnseen(call.request()) {
 			// The CLI asks for what its default mode asks for; can_use_tool decides then.
 			d.Behavior = policy.Allow
 		}
@@ -87,20 +88,46 @@ func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 	return policy.Decision{}
 }
 
+// toolCall is a call that is to be decided.
+type toolCall struct {
+	agent, tool string
+	input       json.RawMessage
+	cwd         string // of the session's shell; empty: the run's
+	asked       bool   // the CLI asks whether it may run
+	check       bool   // it is a check of a hand-off document, which the supervisor runs
+}
+
+// checkCall is the call that a check is judged as.
+func checkCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
+	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD, check: true}
+}
+
+// askedCall is a call that the CLI asks about.
+func askedCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
+	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD, asked: true}
+}
+
+func (c toolCall) request() policy.Request {
+	return policy.Request{Tool: c.tool, Input: c.input, CWD: c.cwd, Asked: c.asked}
+}
+
 // ruling holds a tool call against the caller's role and mode, the rules, and what the
-// human has granted.
-func (l *Loop) ruling(agent, tool string, input json.RawMessage) policy.Decision {
-	if agent == contract.Arbiter && !arbiterMay(tool) {
+// human has granted. What only reads is allowed where nobody is asked: in mode rules, and for
+// checks. In the other modes the CLI's question is answered by a rule, a grant or a human.
+func (l *Loop) ruling(c toolCall) policy.Decision {
+	tool, input := c.tool, c.input
+	if c.agent == contract.Arbiter && !arbiterMay(tool) {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByRole, Reason: "the Arbiter reads and rules; it changes nothing"}
 	}
-	if rule, why := l.beyondMode(agent, tool, input); why != "" {
+	if rule, why := l.beyondMode(c); why != "" {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
-	request := policy.Request{Tool: tool, Input: input}
+	request := c.request()
 	rules := l.rules.Load()
 	d := rules.Decide(request)
+	nobodyAsked := c.check || rules.Mode() == policy.ModeRules
 	switch {
-	case d.By == policy.ByMode && d.Behavior != policy.Allow && rules.Harmless(request):
+	case d.By == policy.ByMode && d.Behavior != policy.Allow && nobodyAsked && rules.Harmless(request):
 		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "it changes nothing"}
 	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.kept[action(tool, input)]:
 		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human always allows it here"}
@@ -178,12 +205,12 @@ func arbiterMay(tool string) bool {
 
 // beyondMode says why the mode of an Orchestrator does not let it use a tool like this;
 // empty: it does. Its subagents are held to the same.
-func (l *Loop) beyondMode(agent, tool string, input json.RawMessage) (rule, why string) {
+func (l *Loop) beyondMode(c toolCall) (rule, why string) {
 	s := l.Snapshot()
 	if s == nil {
 		return "", ""
 	}
-	a, ok := s.agent(agent)
+	a, ok := s.agent(c.agent)
 	if !ok || a.Mode == "" {
 		return "", ""
 	}
@@ -191,7 +218,7 @@ func (l *Loop) beyondMode(agent, tool string, input json.RawMessage) (rule, why 
 	if !ok {
 		return "", "its mode " + a.Mode + " is not known any more"
 	}
-	if allowed, rule, why := mode.Allows(l.policy.CWD, l.policy.Home, tool, input); !allowed {
+	if allowed, rule, why := mode.Guard(l.policy.CWD, l.policy.Home).Allows(c.tool, c.input, c.cwd); !allowed {
 		return rule, why
 	}
 	return "", ""

@@ -138,7 +138,7 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 		if r, f := judgement(t, l, "arbiter", p); r.Behavior != want || want == bridge.Deny && f.By != contract.ByRole {
 			t.Errorf("%s %s: %s by %s", p.Tool, p.Input, r.Behavior, f.By)
 		}
-		answer := l.ruling("arbiter", p.Tool, p.Input)
+		answer := l.ruling(toolCall{agent: "arbiter", tool: p.Tool, input: p.Input, asked: true})
 		if answer.Behavior != want {
 			t.Errorf("asked by can_use_tool, %s %s: %+v", p.Tool, p.Input, answer)
 		}
@@ -240,7 +240,7 @@ func TestNobodyAnswers(t *testing.T) {
 		}
 		l := court(t, askAll, nil)
 		r, _ := judgement(t, l, "orch-1", p)
-		d := l.ruling("orch-1", p.Tool, p.Input)
+		d := l.ruling(toolCall{agent: "orch-1", tool: p.Tool, input: p.Input, asked: true})
 		if r.Behavior != bridge.Ask || d.Behavior != policy.Ask {
 			t.Errorf("%s: %+v, then %+v", class, r, d)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/mask"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // Deadlines of the requests to the bridge. They are far above what the bridge's
@@ -148,9 +149,11 @@ func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
 		return
 	}
 	crashpoint.Here("loop.check")
-	answer, err := l.Permission(ctx, bridge.PermissionParams{
-		AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, Reason: "a check of its hand-off document, run by the supervisor",
-	})
+	asked := bridge.PermissionParams{
+		AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, CWD: e.Params.CWD,
+		Reason: "a check of its hand-off document, run by the supervisor",
+	}
+	answer, err := l.permission(ctx, asked, checkCall(asked, input))
 	switch {
 	case err != nil:
 		f.Failed = "nobody could decide whether it may run: " + err.Error()
@@ -161,7 +164,9 @@ func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(e.Params.TimeoutMS)*time.Millisecond+checkSlack)
 	defer cancel()
-	f.Result, err = port.Check(ctx, e.Params)
+	params := e.Params
+	params.Env = policy.GitEnvironment(params.Env)
+	f.Result, err = port.Check(ctx, params)
 	crashpoint.Here("loop.checked")
 	switch {
 	case errors.Is(err, bridge.ErrClosed):

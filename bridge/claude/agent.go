@@ -21,13 +21,15 @@ const (
 
 // agent is one CLI process. See the package documentation for its goroutines.
 type agent struct {
-	ref     bridge.AgentRef
-	cfg     bridge.AgentConfig // Resume says whether there was anything to resume
-	past    past               // set before Launch returns
-	version string             // the CLI's, as Detect found it
-	host    bridge.Host
-	info    bridge.SpawnResult // set before Launch returns
-	program pinned
+	ref  bridge.AgentRef
+	cfg  bridge.AgentConfig // Resume says whether there was anything to resume
+	past past               // set before Launch returns
+
+	directories callDirectories
+	version     string // the CLI's, as Detect found it
+	host        bridge.Host
+	info        bridge.SpawnResult // set before Launch returns
+	program     pinned
 
 	child  *leash.Child
 	in     *stdin

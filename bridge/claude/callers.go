@@ -2,6 +2,33 @@ package claude
 
 import "sync"
 
+// callDirectories knows the directory that the session's shell was in at each tool call. The
+// PreToolUse hook says it, and can_use_tool, which follows, does not (observed with CLI 2.1.329).
+type callDirectories struct {
+	mu   sync.Mutex
+	dirs map[string]string // by tool use
+}
+
+// note keeps the directory of a call. Of calls that the CLI never asks about it stays until
+// there are maxCallers of them.
+func (d *callDirectories) note(call, dir string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dirs == nil || len(d.dirs) >= maxCallers {
+		d.dirs = map[string]string{}
+	}
+	d.dirs[call] = dir
+}
+
+// of returns the directory of a call, empty if it is not known.
+func (d *callDirectories) of(call string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dir := d.dirs[call]
+	delete(d.dirs, call)
+	return dir
+}
+
 // callers knows which calls of our tools subagents make. An MCP request does not say who
 // within the process has called; the frame of the same tool use does, and comes before it
 // (observed with CLI 2.1.329).

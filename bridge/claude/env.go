@@ -1,8 +1,10 @@
 package claude
 
 import (
+	"os/exec"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/inherit"
 )
 
@@ -16,6 +18,17 @@ var (
 	}
 	envDefaults = []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
 )
+
+// toolShell is the shell of the Bash tool. Left to itself the CLI takes the user's zsh, where
+// there is one (observed with CLI 2.1.329), but the permission rules read lines as bash does.
+// bash is required for that reason: the CLI would ignore a shell that is not there.
+func toolShell() (string, error) {
+	path, err := exec.LookPath("bash")
+	if err != nil {
+		return "", claudeError(bridge.CatStart, "no bash is on PATH: Claude Code needs it to run commands by the permission rules; install bash")
+	}
+	return path, nil
+}
 
 // environ builds a child's environment: what may be inherited, what the
 // configuration adds, and what the driver forces. The leash adds its mark.

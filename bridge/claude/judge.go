@@ -47,8 +47,9 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	event := r.str("hook_event_name")
 	p := bridge.JudgeParams{
 		AgentRef: a.ref, Tool: r.str("tool_name"), Input: r.raw("tool_input"),
-		ToolUse: r.str("tool_use_id"), Subagent: r.str("agent_id"),
+		ToolUse: r.str("tool_use_id"), Subagent: r.str("agent_id"), CWD: r.str("cwd"),
 	}
+	a.directories.note(p.ToolUse, p.CWD)
 	if r.err != nil || event != "PreToolUse" || p.Tool == "" {
 		return ruled(bridge.Deny, "The tool call could not be read.")
 	}

@@ -60,7 +60,11 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	if err := check(p.Config); err != nil {
 		return nil, err
 	}
-	env := l.environ(p.Config.Env)
+	shell, err := toolShell()
+	if err != nil {
+		return nil, err
+	}
+	env := append(l.environ(p.Config.Env), "CLAUDE_CODE_SHELL="+shell)
 	then, err := lookBack(ctx, env, p)
 	if err != nil {
 		return nil, err

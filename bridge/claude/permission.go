@@ -62,6 +62,7 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 		Reason:   r.str("decision_reason"),
 		Blocked:  r.str("blocked_path"),
 	}
+	p.CWD = a.directories.of(p.ToolUse)
 	needsUser := r.boolean("requires_user_interaction")
 	if r.err != nil || p.Tool == "" {
 		return deny("The permission request could not be read."), nil

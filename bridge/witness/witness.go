@@ -25,11 +25,12 @@ var _ bridge.Witness = (*Witness)(nil)
 
 // New returns a witness. log may be nil.
 //
-// Checks are run by /bin/sh and not by bash: every Unix has it, so that the same
-// document proves the same thing on another host.
+// Checks are run by bash, as the commands of agents are: the author has tried the line there, and
+// the permission rules read it by that grammar. Where /bin/sh is another shell, it would run
+// other words than were judged.
 func New(log *slog.Logger) *Witness {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Witness{log: log, shell: "/bin/sh", git: "git", slots: make(chan struct{}, maxChecks)}
+	return &Witness{log: log, shell: "bash", git: "git", slots: make(chan struct{}, maxChecks)}
 }

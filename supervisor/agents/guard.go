@@ -43,14 +43,15 @@ func (a *Agent) Guard(cwd, home string) Guard {
 // Allows says whether the agent may use the tool like this: by itself, or one of its
 // subagents. rule is the entry that decided, where one did; why is for the model, and
 // empty if ok. The tools that a turn is ended and reported with are always allowed.
-func (g Guard) Allows(tool string, input json.RawMessage) (ok bool, rule, why string) {
+// cwd is where the session's shell is; empty: the agent's working directory.
+func (g Guard) Allows(tool string, input json.RawMessage, cwd string) (ok bool, rule, why string) {
 	if _, own := policy.Own(tool); own || tool == policy.VerdictTool {
 		return true, "", ""
 	}
 	if g.broken != "" {
 		return false, g.broken, "the mode " + g.agent + " denies something that cannot be read: " + g.broken
 	}
-	request := policy.Request{Tool: tool, Input: input}
+	request := policy.Request{Tool: tool, Input: input, CWD: cwd}
 	if rule, denied := g.policy.Denied(request); denied {
 		return false, rule, "the mode " + g.agent + " does without " + rule
 	}
@@ -77,7 +78,7 @@ func (g Guard) Allows(tool string, input json.RawMessage) (ok bool, rule, why st
 
 // Allows is Guard(cwd, home).Allows, for one question.
 func (a *Agent) Allows(cwd, home, tool string, input json.RawMessage) (ok bool, rule, why string) {
-	return a.Guard(cwd, home).Allows(tool, input)
+	return a.Guard(cwd, home).Allows(tool, input, "")
 }
 
 // isAgent finds the tool that subagents are started with. Orchestrators work by them, so

@@ -113,7 +113,7 @@ func BenchmarkAllows(b *testing.B) {
 	input := json.RawMessage(`{"command":"git add . && git commit -m 'why'"}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if ok, _, why := g.Allows("Bash", input); !ok {
+		if ok, _, why := g.Allows("Bash", input, ""); !ok {
 			b.Fatal(why)
 		}
 	}

@@ -68,6 +68,9 @@ func (c *Compiled) query(r Request) *query {
 	return c.policy.query(r, &at, c.deny, c.ask, c.allow)
 }
 
+// Mode is the policy's.
+func (c *Compiled) Mode() Mode { return c.policy.Mode }
+
 // Decide says whether the tool may run.
 func (c *Compiled) Decide(r Request) Decision { return c.policy.decide(c.query(r)) }
 

@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -53,15 +55,24 @@ var readingGit = map[string]reading{
 	"tag": {short: "l", long: "list sort= format= contains= merged= no-merged= points-at=", operands: words},
 }
 
-// GitEnvironment is the environment in which git's reading forms run no program: set it where
-// [Policy.Harmless] lets commands through. A directory that only looks like a repository is not
-// taken for one.
-func GitEnvironment() map[string]string {
-	return map[string]string{
-		"GIT_CONFIG_COUNT": "2",
-		"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false",
-		"GIT_CONFIG_KEY_1": "safe.bareRepository", "GIT_CONFIG_VALUE_1": "explicit",
+// GitEnvironment adds to an environment in which git's reading forms run no program, for where
+// [Policy.Harmless] lets commands through: there is no file system monitor, and a directory that
+// only looks like a repository is not taken for one. env is not changed.
+func GitEnvironment(env map[string]string) map[string]string {
+	out := maps.Clone(env)
+	if out == nil {
+		out = map[string]string{}
 	}
+	n, err := strconv.Atoi(out["GIT_CONFIG_COUNT"])
+	if err != nil {
+		n = 0
+	}
+	for _, set := range [][2]string{{"core.fsmonitor", "false"}, {"safe.bareRepository", "explicit"}} {
+		out["GIT_CONFIG_KEY_"+strconv.Itoa(n)], out["GIT_CONFIG_VALUE_"+strconv.Itoa(n)] = set[0], set[1]
+		n++
+	}
+	out["GIT_CONFIG_COUNT"] = strconv.Itoa(n)
+	return out
 }
 
 func (q *query) gitReads(args []string) bool {

@@ -48,6 +48,10 @@ type Request struct {
 	// CWD is the directory that relative names begin at: the one that the session's shell is
 	// in. Empty: the policy's.
 	CWD string
+
+	// Asked says that the CLI asks whether it may run. In modes ask and accept-edits that
+	// question is not answered by what arbiter itself takes for harmless.
+	Asked bool
 }
 
 // Decision is what becomes of it. Rule is the text of the rule that decided, if
@@ -68,7 +72,7 @@ func (p *Policy) decide(q *query) Decision {
 	if rule, ok := q.firstMight(q.deny); ok {
 		return Decision{Deny, ByRule, rule, "the rule " + rule + " denies it"}
 	}
-	if alwaysAllowed(q.tool) && !q.apart() {
+	if p.alwaysAllowed(q) {
 		return Decision{Behavior: Allow, By: ByMode, Reason: "never asked for"}
 	}
 	if rule, ok := q.firstAsked(); ok {
@@ -84,7 +88,7 @@ func (p *Policy) decide(q *query) Decision {
 }
 
 func (p *Policy) byMode(q *query) Decision {
-	if q.onlyReads() {
+	if q.onlyReads() && !p.leftToHuman(q) {
 		return Decision{Behavior: Allow, By: ByMode, Reason: "it changes nothing"}
 	}
 	switch p.Mode {
@@ -112,9 +116,16 @@ func (p *Policy) ask(by, rule, reason string) Decision {
 
 // alwaysAllowed are arbiter's own tools and the subagent tool, whose tools are
 // asked for one by one. A deny rule that names them still holds.
-func alwaysAllowed(tool string) bool {
-	_, own := Own(tool)
-	return own || tool == "Agent" || tool == "Task"
+func (p *Policy) alwaysAllowed(q *query) bool {
+	_, own := Own(q.tool)
+	subagent := q.tool == "Agent" || q.tool == "Task"
+	return own || subagent && !q.apart() && !p.leftToHuman(q)
+}
+
+// leftToHuman says whether the CLI asks for a tool that is harmless by arbiter's own lights: a
+// rule of the user's own settings wants it so. A verdict is no tool: a turn has to end.
+func (p *Policy) leftToHuman(q *query) bool {
+	return q.asked && q.tool != VerdictTool && (p.Mode == ModeAsk || p.Mode == ModeAcceptEdits)
 }
 
 // apart says whether a subagent is to get a place of its own: making a worktree is more

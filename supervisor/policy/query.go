@@ -13,6 +13,7 @@ type query struct {
 	policy *Policy
 	tool   string
 	cwd    string                     // what relative names begin at
+	asked  bool                       // by the CLI
 	input  map[string]json.RawMessage // exact keys; encoding/json would fold them
 	broken bool                       // the input is no object
 
@@ -48,7 +49,7 @@ func (p *Policy) newQuery(r Request) *query {
 }
 
 func (p *Policy) query(r Request, at *roots, deny, ask, allow list) *query {
-	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), roots: at, deny: deny, ask: ask, allow: allow}
+	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), asked: r.Asked, roots: at, deny: deny, ask: ask, allow: allow}
 	if err := json.Unmarshal(r.Input, &q.input); err != nil {
 		q.broken = len(r.Input) > 0
 	}
