@@ -367,3 +367,41 @@ func TestNoAgentBypasses(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCLIsQuestionIsAHumans: what the CLI asks about is allowed by no list of ours where a
+// human can be asked. Where nobody is asked, and for checks, what only reads runs.
+func TestTheCLIsQuestionIsAHumans(t *testing.T) {
+	calls := map[string]toolCall{"ls": {tool: "Bash", input: bashCall("ls").Input}}
+	for _, class := range []string{"read", "agent"} {
+		calls[class] = toolCall{tool: toolClasses[class].Tool, input: toolClasses[class].Input}
+	}
+	for name, call := range calls {
+		call.agent = "orch-1"
+		for _, tt := range []struct {
+			mode         policy.Mode
+			asked, check bool
+			want         string
+		}{
+			{policy.ModeAsk, true, false, policy.Ask}, {policy.ModeAcceptEdits, true, false, policy.Ask},
+			{policy.ModeRules, true, false, policy.Allow}, {policy.ModeAllowAll, true, false, policy.Allow},
+			{policy.ModeAsk, false, true, policy.Allow}, {policy.ModeAcceptEdits, false, true, policy.Allow},
+		} {
+			call.asked, call.check = tt.asked, tt.check
+			if d := court(t, policy.Policy{Mode: tt.mode}, nil).ruling(call); d.Behavior != tt.want {
+				t.Errorf("%s, mode %s, asked %v, check %v: %s (%s), want %s", name, tt.mode, tt.asked, tt.check, d.Behavior, d.Reason, tt.want)
+			}
+		}
+	}
+}
+
+// TestJudgedWhereTheShellIs: a relative name begins at the directory that the hook names.
+func TestJudgedWhereTheShellIs(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Deny: rulesFor(t, "Read(//k/**)")}, nil)
+	p := bashCall("cat id")
+	for cwd, want := range map[string]string{"": bridge.Allow, "/w/sub": bridge.Allow, "/k": bridge.Deny} {
+		p.CWD = cwd
+		if r, f := judgement(t, l, "orch-1", p); r.Behavior != want {
+			t.Errorf("in %q: %s (%s), want %s", cwd, r.Behavior, f.Reason, want)
+		}
+	}
+}

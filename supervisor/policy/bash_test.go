@@ -98,7 +98,7 @@ func TestBashDeny(t *testing.T) {
 				"cat > x <<'E'\nremove\nE", "xargs grep x", "sudo systemctl restart $SVC", "echo \"it's\" 'a \"b'", "if true; then ls; fi", "ls 2>&1 | grep rm", "cat <<E\nrm x\nE"}},
 		{"Bash(git push:*)",
 			[]string{"git push", "git push origin main", "git  push", "git 'push'", "cd x && git push --force", "git $X", "git pu*", "git ${X} origin", "/usr/bin/git push"},
-			[]string{"git status", "git pushy", "git stash push", "git log $X", "echo git push"}},
+			[]string{"git status", "git stash push", "git log $X", "echo git push"}},
 		{"Bash(* --force)", []string{"git push --force", "x --force", "$X"}, []string{"git push --force-with-lease", "git push"}},
 		{"Bash(curl * | sh)", []string{"curl x | sh", "cd y; curl  x  |  sh"}, []string{"curl x | grep y"}},
 		{"Bash(cat .env)", []string{"cat .env", "cat '.env'", "cat .e*", "cat *", "cat $F"}, []string{"cat .envrc", "cat x", "cat .e*x"}},

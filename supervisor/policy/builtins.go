@@ -22,6 +22,10 @@ func doubtAbout(name string, c shell.Command) string {
 	switch {
 	case ok:
 		return check(args, c)
+	case editorsOfText[name]:
+		return name + " runs commands that its options name"
+	case commandOptions[name] != nil:
+		return optionsInDoubt(name, args)
 	case otherShells[name]:
 		return name + " reads its text by a grammar of its own"
 	case shells[name]:

@@ -62,8 +62,7 @@ func filesOf(words []shell.Word, writes bool) (out []string) {
 	if len(words) == 0 {
 		return nil
 	}
-	name := baseName(words[0].Text)
-	if writes && !(fileWriters[name] || name == "sed" && slices.ContainsFunc(words, inPlace)) || !writes && !fileReaders[name] {
+	if baseName(words[0].Text) == "" || !touches(words, writes) && (writes || !comparesFiles(words)) {
 		return nil
 	}
 	for _, w := range words[1:] {

@@ -143,8 +143,10 @@ func gitInDoubt(args []shell.Word, _ shell.Command) string {
 	}
 	switch {
 	case sub == "filter-branch", sub == "difftool", sub == "mergetool", sub == "submodule" && first == "foreach",
-		sub == "bisect" && first == "run", sub == "config" && len(rest) > 1:
+		sub == "bisect" && first == "run", sub == "config" && !readsConfig(rest):
 		return "git " + sub + " can run what its arguments say"
+	case !gitCommands[sub]:
+		return "git " + sub + " can be an alias"
 	}
 	for _, w := range rest {
 		runs := slices.ContainsFunc(gitRuns[sub], func(option string) bool { return strings.HasPrefix(w.Text, option) })
@@ -154,6 +156,12 @@ func gitInDoubt(args []shell.Word, _ shell.Command) string {
 		}
 	}
 	return ""
+}
+
+// readsConfig says whether git config only shows what is set.
+func readsConfig(args []shell.Word) bool {
+	shows := set("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list")
+	return len(args) == 1 && !strings.HasPrefix(args[0].Text, "-") || slices.ContainsFunc(args, func(w shell.Word) bool { return shows[w.Text] })
 }
 
 // gitRuns are options of subcommands that name a program, beside those of all.

@@ -81,6 +81,9 @@ func (p *Policy) decide(q *query) Decision {
 	if rule, why := q.inDoubt(); why != "" {
 		return p.ask(ByRule, rule, "the rule "+rule+" might be about it, because "+why)
 	}
+	if rule, why := q.filesInDoubt(); why != "" {
+		return p.ask(ByRule, rule, "the rule "+rule+" might be about a file of it, because "+why)
+	}
 	if rule, ok := q.covered(q.allow); ok {
 		return Decision{Allow, ByRule, rule, "the rule " + rule + " allows it"}
 	}

@@ -98,6 +98,22 @@ func (s *script) add(source string, line shell.Line, depth int) {
 		s.addCommand(c, depth, depth > 0)
 		s.addBehind(c, depth)
 	}
+	s.runsWritten()
+}
+
+// runsWritten finds a file that the line both writes and runs.
+func (s *script) runsWritten() {
+	for _, r := range s.redirects {
+		written := r.File.Text
+		for _, c := range s.commands {
+			runs := func(i int) bool {
+				return i < len(c.Words) && (c.Words[i].Text == written || "./"+written == c.Words[i].Text)
+			}
+			if r.Writes && (runs(0) || len(c.Words) > 1 && shells[baseName(c.Words[0].Text)] && runs(1)) {
+				s.doubt("it runs a file that it writes itself")
+			}
+		}
+	}
 }
 
 func (s *script) assign(a shell.Assign) {
@@ -149,6 +165,7 @@ func (s *script) addText(t text, depth int) {
 // arguments where that can begin.
 func (s *script) addBehind(c shell.Command, depth int) {
 	words, ordinary := behind(c.Words)
+	words = appended(baseName(c.Words[0].Text), words)
 	if len(words) > maxStarts {
 		s.unknown("a command has too many arguments to look for the one it runs")
 		return

@@ -67,6 +67,24 @@ func behind(words []shell.Word) (list []shell.Word, ordinary int) {
 	return list, ordinary
 }
 
+// appended is the words behind xargs and find -exec with what they put there: names that are
+// known when they run.
+func appended(name string, words []shell.Word) []shell.Word {
+	if len(words) == 0 || name != "xargs" && !finders[name] {
+		return words
+	}
+	words = slices.Clone(words)
+	for i, w := range words {
+		if strings.Contains(w.Text, "{}") {
+			words[i] = shell.Word{Text: strings.ReplaceAll(w.Text, "{}", string(hole)), Source: w.Source}
+		}
+	}
+	if name == "xargs" {
+		words = append(words, shell.Word{Text: string(hole), Source: "the input of xargs", Splits: true})
+	}
+	return words
+}
+
 // text is what a command hands to a shell, by the grammars that shell may have.
 type text struct {
 	source   string

@@ -71,6 +71,9 @@ type Word struct {
 
 	// Splits says that it may become several words, or none.
 	Splits bool
+	// Pattern says that Text has holes only where a pattern of file names stands, each for a
+	// part of one name.
+	Pattern bool
 	// Tilde says that the shell replaces the ~ at its beginning.
 	Tilde bool
 }

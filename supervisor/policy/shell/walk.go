@@ -232,8 +232,8 @@ func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 		switch {
 		case isDescriptor(file.Text) && file.Text == file.Source:
 			return
-		case strings.HasPrefix(file.Source, "-"):
-			// Bash closes the descriptor at >&-, and the rest is a word of the command.
+		case strings.HasPrefix(strings.TrimLeft(file.Source, "0123456789"), "-"):
+			// Bash ends the redirection at >&- and >&1-, and the rest is a word of the command.
 			r.cut = "bash and the parser take >&- for different words"
 			return
 		}

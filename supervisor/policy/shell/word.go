@@ -14,6 +14,7 @@ func (r *reader) word(w *syntax.Word) Word {
 	out := Word{Source: r.text(w)}
 	var b strings.Builder
 	var bare strings.Builder // the unquoted characters, for braces and bracket patterns
+	expands := false
 	for i, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
@@ -23,19 +24,23 @@ func (r *reader) word(w *syntax.Word) Word {
 			out.Splits = r.bare(part.Value, &b, &bare) || out.Splits
 		case *syntax.SglQuoted:
 			r.single(part, &b)
+			expands = expands || part.Dollar
 		case *syntax.DblQuoted:
 			out.Splits = r.double(part, &b) || out.Splits
+			expands = expands || strings.IndexByte(b.String(), Hole) >= 0
 		default:
 			out.Splits = r.expansion(part, false) || out.Splits
 			b.WriteByte(Hole)
+			expands = true
 		}
 	}
 	out.Text = b.String()
 	if hasPattern(bare.String()) {
-		out.Text, out.Splits = string(Hole), true
+		out.Text, out.Splits, expands = string(Hole), true, true
 	}
-	if out.Tilde && strings.Contains(out.Text, string(Hole)) {
-		out.Text = string(Hole)
+	out.Pattern = !expands && !out.Known()
+	if user, _, _ := strings.Cut(out.Text, "/"); out.Tilde && strings.IndexByte(user, Hole) >= 0 {
+		out.Text, out.Pattern = string(Hole), false
 	}
 	return out
 }
