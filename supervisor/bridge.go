@@ -27,6 +27,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 	st.loseTaken()
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
+		a.Backoff = nil // the bridge is waited for
 		switch {
 		case a.Status == InHand: // what was done is read with the next bridge
 		case a.Status == Stopping:

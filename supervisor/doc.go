@@ -25,6 +25,7 @@
 //	oversized                          what is too large: for a command, for a model
 //	lifecycle, summon, modes, forget   the agents: their beginning and end, and what is kept of them
 //	restarts, revive, resume, bridge   what comes back, and how: an agent, a run, a bridge
+//	backoff                            how long an agent waits for another attempt
 //	watch, limits, thin, execution     looks from outside, limits, a full context, stretches of work
 //	handover, checks, bequest, drawup  a document's way, from its author to a successor
 //	renewal                            the Arbiter's own succession

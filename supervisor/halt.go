@@ -74,7 +74,7 @@ func (st *step) carryOn(ref string) {
 // stayDown keeps an agent whose process has gone for whoever says `continue`.
 func (st *step) stayDown(id string) {
 	a := st.edit(id)
-	a.Status, a.Since, a.Doing, a.Watch = Down, st.at, "", Watch{}
+	a.Status, a.Since, a.Doing, a.Watch, a.Backoff = Down, st.at, "", Watch{}, nil
 	if !st.Halted { // it was said meanwhile
 		st.revive(id)
 	}

@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"time"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -12,8 +14,8 @@ func (st *step) happened(e bridge.Event) {
 	if !ok || a.Generation != e.Generation || a.Status == Ended {
 		return
 	}
-	if _, retrying := e.Body.(bridge.Retry); a.Watch.Retrying != retrying && (retrying || speaks(e.Body)) {
-		st.edit(e.ID).Watch.Retrying = retrying
+	if a.Backoff != nil && speaks(e.Body) {
+		st.edit(e.ID).Backoff = nil
 	}
 	if a.Status == InHand && !ofTerminal(e.Body) {
 		return
@@ -44,6 +46,11 @@ func (st *step) happened(e bridge.Event) {
 		st.relay(e)
 	case bridge.Tasks:
 		st.tasksChanged(e.ID, b)
+	case bridge.Retry:
+		if a.Status == Busy {
+			st.backOff(st.edit(e.ID), retryCategory(b), b.Attempt, time.Duration(b.DelayMS)*time.Millisecond)
+		}
+		st.relay(e)
 	case bridge.SubagentStart:
 		st.edit(e.ID).Doing = b.Description
 		st.relay(e)

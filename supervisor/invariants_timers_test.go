@@ -63,6 +63,8 @@ func (l alarms) check(t *testing.T, s *State) {
 		switch {
 		case a.Status == Down && s.BridgeUp && !s.Halted && s.Distrust == nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and nobody brings it back", a.ID)
+		case a.Status == Ready && a.Backoff != nil && !l[retryKey(a.AgentRef)], a.Status == Down && a.Backoff != nil && !l[restartKey(a.AgentRef)]:
+			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
 		case (a.Status == Ready || a.Status == Busy) && !l[watchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
 		case a.Role == RoleArbiter && a.Status == Ready && a.Troubles > 0 && s.Regency == "" && !s.Paused && !s.Held &&

@@ -123,7 +123,7 @@ func (st *step) send(i int, steer bool) {
 		a.Demands++ // render says it
 	}
 	if !steer {
-		a.Status, a.Since, a.Turn = Busy, st.at, nil
+		a.Status, a.Since, a.Turn, a.Backoff = Busy, st.at, nil, nil
 	}
 	a.Turn = append(slices.Clip(a.Turn), m.Wire)
 	if m.Content == "" {

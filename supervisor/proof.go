@@ -56,7 +56,7 @@ func (st *step) proofOverdue(wire string) {
 	if a == nil || a.Status != Busy || !slices.Contains(a.Turn, wire) {
 		return
 	}
-	if a.Watch.Retrying || a.Watch.Stopped {
+	if a.Backoff != nil || a.Watch.Stopped {
 		st.awaitProof(st.Mail[i])
 		return
 	}

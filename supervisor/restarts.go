@@ -53,7 +53,7 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 		return
 	}
 	d := st.decide(id, a.Generation, class, reason, time.Time{})
-	a.Since, a.Doing, a.Watch = st.at, "", Watch{}
+	a.Since, a.Doing, a.Watch, a.Backoff = st.at, "", Watch{}, nil
 	if !d.Starts() {
 		st.park(id, class, d.Reason)
 		return
@@ -67,6 +67,7 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 		st.revive(id)
 		return
 	}
+	st.backOff(a, cmp.Or(categories[class], bridge.CatCrash), d.Attempt, d.Delay)
 	st.do(SetTimer{Key: restartKey(a.AgentRef), After: d.Delay})
 }
 
@@ -145,7 +146,7 @@ func (st *step) relaunch(id string, class restart.Class, reason string) {
 	if a == nil || !a.Up() {
 		return
 	}
-	a.Status, a.Since, a.Class, a.Cause = Restarting, st.at, class, reason
+	a.Status, a.Since, a.Class, a.Cause, a.Backoff = Restarting, st.at, class, reason, nil
 	st.withdrawPermits(id)
 	st.do(Kill{Agent: a.AgentRef, Now: class == restart.Hung})
 }
@@ -181,7 +182,11 @@ func (st *step) overslept(slept time.Duration) {
 			}
 			if x.Class == restart.UsageLimit && x.StartAt.After(st.at.Add(-slept)) {
 				earliest += restart.Default().Stagger
-				st.do(SetTimer{Key: retryKey(a.AgentRef), After: max(x.StartAt.Sub(st.at), earliest)})
+				after := max(x.StartAt.Sub(st.at), earliest)
+				if b := a.Backoff; b != nil {
+					st.backOff(st.edit(a.ID), b.Category, b.Attempt, after)
+				}
+				st.do(SetTimer{Key: retryKey(a.AgentRef), After: after})
 			}
 			break
 		}
@@ -222,6 +227,9 @@ func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
 	st.emit(a.ID, contract.Retry{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: reason})
 	if a.Role == RoleOrchestrator && st.machined() {
 		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
+	}
+	if a.Status == Ready { // not after its process has ended
+		st.backOff(st.edit(a.ID), t.Category, d.Attempt, d.Delay)
 	}
 	st.do(SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }

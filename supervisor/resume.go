@@ -191,7 +191,7 @@ func (st *step) callBack() {
 			a.Status, a.Taken = Ended, nil
 			continue
 		}
-		a.Status, a.Since, a.At = Down, st.at, nil
+		a.Status, a.Since, a.At, a.Backoff = Down, st.at, nil, nil
 		if a.Role == RoleOrchestrator && a.Limited == "" && st.machined() {
 			st.limitWork(a.ID) // timers ended with the process; another life has all its time
 		}

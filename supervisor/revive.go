@@ -17,7 +17,7 @@ func (st *step) revive(id string) {
 	}
 	a.Generation++
 	a.Status, a.Since, a.Doing, a.Goodbye = Starting, st.at, "", ""
-	a.Watch, a.Telling, a.Curbed = Watch{}, "", false
+	a.Watch, a.Backoff, a.Telling, a.Curbed = Watch{}, nil, "", false
 	if a.Fresh {
 		a.SessionID = st.sessionID(a.ID, a.Generation)
 		st.emptied(a)

@@ -195,15 +195,16 @@ type Agent struct {
 	Cornered    bool   // a compaction was prevented: there is no room left
 	Curbed      bool   // its turn is being stopped for that
 	Compactions int
-	Demands     int     // how often it was told to hand off
-	Inheritance string  // of a new Arbiter: goes with the first message it reads
-	Doing       string  // the tool or subagent at hand
-	At          *AtTool // the tool call at hand; only told, not kept over a fold
-	Work        *Work   // the execution under way
-	Assigned    int     // the step of the plan it was chosen for, counted from 1; 0: none
-	Unheard     int     // questions in a row that nobody ruled on
-	Turns       int     // of this Orchestrator's, that answered a message
-	Limited     string  // which limit of its mode it has reached
+	Demands     int      // how often it was told to hand off
+	Inheritance string   // of a new Arbiter: goes with the first message it reads
+	Doing       string   // the tool or subagent at hand
+	At          *AtTool  // the tool call at hand; only told, not kept over a fold
+	Backoff     *Backoff `json:",omitempty"` // it waits for another attempt
+	Work        *Work    // the execution under way
+	Assigned    int      // the step of the plan it was chosen for, counted from 1; 0: none
+	Unheard     int      // questions in a row that nobody ruled on
+	Turns       int      // of this Orchestrator's, that answered a message
+	Limited     string   // which limit of its mode it has reached
 	CostUSD     float64
 	Delivered   int `json:",omitempty"` // messages and reports that it was proven to have read
 }

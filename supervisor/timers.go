@@ -71,10 +71,12 @@ func (st *step) rangFor(kind string, a *Agent) {
 			st.do(Probe{Agent: a.AgentRef})
 		}
 	case restartPrefix:
+		st.edit(a.ID).Backoff = nil
 		st.revive(a.ID) // if it is down
 	case cornerPrefix:
 		st.curb(a)
 	case retryPrefix:
+		st.edit(a.ID).Backoff = nil
 		st.retryNow(a)
 	}
 }

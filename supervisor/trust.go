@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"slices"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -11,6 +12,7 @@ import (
 // meanwhile.
 type Distrust struct {
 	Hash string // of what is there now; empty: it cannot be told
+	At   time.Time
 }
 
 // What can be chosen about it, besides cancel.
@@ -42,7 +44,7 @@ func (st *step) distrusted(id string, f NotSpawned) {
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, []string{})
 		st.goWithout("nobody is present to look at it")
 	default:
-		st.Distrust = &Distrust{Hash: f.Trust}
+		st.Distrust = &Distrust{Hash: f.Trust, At: st.at}
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, st.trustOptions())
 	}
 }

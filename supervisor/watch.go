@@ -13,14 +13,13 @@ import (
 
 // Watch is what the watchdog and the resource guard know of an agent.
 type Watch struct {
-	Last     bridge.ProbeResult
-	At       time.Time // of Last; zero: none yet
-	Quiet    int       // looks in a row without any sign of life
-	Hung     bool      // so many that somebody was told
-	Stopped  bool      // its process is stopped, and that was told
-	Retrying bool      // the CLI said it is trying the API again; until the next word of it
-	Warned   []string  // the resources that were warned of
-	Spared   time.Time // nothing is concluded before: the machine slept
+	Last    bridge.ProbeResult
+	At      time.Time // of Last; zero: none yet
+	Quiet   int       // looks in a row without any sign of life
+	Hung    bool      // so many that somebody was told
+	Stopped bool      // its process is stopped, and that was told
+	Warned  []string  // the resources that were warned of
+	Spared  time.Time // nothing is concluded before: the machine slept
 }
 
 const (
@@ -181,7 +180,7 @@ func (st *step) woke(f Woke) {
 		}
 		a := st.edit(st.Agents[i].ID)
 		w := a.Watch
-		a.Watch = Watch{Stopped: w.Stopped, Warned: w.Warned, Retrying: w.Retrying, Spared: st.at.Add(wakeGrace)}
+		a.Watch = Watch{Stopped: w.Stopped, Warned: w.Warned, Spared: st.at.Add(wakeGrace)}
 		st.watch(a, wakeGrace)
 	}
 	st.overslept(f.Slept)

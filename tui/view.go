@@ -50,13 +50,25 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 		since = a.Taken.Since
 	case s.Halted && (a.Status == supervisor.Down || a.Status == supervisor.Restarting):
 		text, tone = "halted", cell.Bad
+	case s.Distrust != nil && a.Status == supervisor.Down:
+		text, tone = "needs your trust", cell.Alert
+	}
+	stall := a.Waiting()
+	if a.Taken != nil || s.Halted || s.Distrust != nil || s.Ending != nil {
+		stall = nil
 	}
 	line := pages.Agent{
-		ID: a.ID, Name: orders.Word(a.Name), Mode: orders.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy,
+		ID: a.ID, Name: orders.Word(a.Name), Mode: orders.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy && stall == nil,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.Warned,
 		Age: max(now.Sub(since), 0), Past: orders.Over(a) || a.Status == supervisor.Ended,
 	}
-	if a.Status == supervisor.Busy {
+	switch {
+	case stall != nil:
+		line.Doing = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt)
+		if word := stallWord(stall); word != "" {
+			line.State, line.Tone = word, cell.Warn
+		}
+	case a.Status == supervisor.Busy:
 		line.Doing = card.ToolName(a.Doing)
 	}
 	for i := range s.Permits {
@@ -193,10 +205,16 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 		d.Word, d.Tone = "Ending", cell.Warn
 	case s.Halted:
 		d.Word, d.Tone = "Halted", cell.Bad
+	case s.Distrust != nil:
+		d.Word, d.Tone = "Blocked: the workspace has changed", cell.Warn
 	case s.Paused:
 		d.Word, d.Tone = "Paused", cell.Warn
 	case s.Held:
 		d.Word, d.Tone = "Held", cell.Warn
+	default:
+		if b := stalled(s); b != nil {
+			d.Word, d.Tone = stallWord(b)+", "+countdown(b, now), cell.Warn
+		}
 	}
 	d.Awaited, d.Human, d.Waiting = awaited(s, now)
 	return d
@@ -256,6 +274,8 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 		return "you", true, max(now.Sub(s.Question.At), 0)
 	case len(s.Permits) > 0:
 		return "you", true, max(now.Sub(s.Permits[0].At), 0)
+	case s.Distrust != nil:
+		return "you", true, max(now.Sub(s.Distrust.At), 0)
 	}
 	var busy []string
 	var first time.Time
@@ -265,6 +285,9 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 			continue
 		}
 		if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Starting && s.Task == "" {
+			continue
+		}
+		if b := a.Waiting(); b != nil && stallWord(b) != "" {
 			continue
 		}
 		busy = append(busy, orders.Name(s, a.ID))

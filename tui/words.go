@@ -56,6 +56,8 @@ func (d *desk) placeholder() string {
 		return waitingHint(s)
 	case s.Question != nil:
 		return "The Arbiter awaits your answer."
+	case s.Distrust != nil:
+		return "The workspace has changed. /choose trust, without, or cancel."
 	case s.AnyWorks():
 		return "Speak; the weaving goes on."
 	}
@@ -183,6 +185,9 @@ func (d *desk) moment() notify.Moment {
 	}
 	m.For = neededBy(s)
 	m.Human, m.Word = m.For != "", strings.ToLower(phaseWords[s.Phase].word)
+	if b := stalled(s); b != nil {
+		m.Word = stallWord(b)
+	}
 	for i := range s.Agents {
 		if s.Agents[i].Works() {
 			m.Threads++
@@ -203,6 +208,8 @@ func neededBy(s *supervisor.State) string {
 		return orders.Name(s, s.Permits[0].Params.ID) + " asks leave"
 	case s.Question != nil:
 		return "The Arbiter asks"
+	case s.Distrust != nil:
+		return "The workspace needs your trust"
 	}
 	for i := range s.Agents {
 		if s.Agents[i].ID == contract.Arbiter && s.Agents[i].Status == supervisor.Parked {

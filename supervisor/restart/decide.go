@@ -166,7 +166,6 @@ func (p Policy) usageLimit(h History, e Exit, now time.Time) Decision {
 func (p Policy) start(h History, e Exit, now, due time.Time, d Decision) Decision {
 	due = h.slot(p, e.Class, h.room(p, e.Agent, due))
 	d.Delay = max(0, due.Sub(now))
-	d.Reason += ", again in " + terse(d.Delay)
 	return d
 }
 

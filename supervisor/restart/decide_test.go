@@ -42,7 +42,7 @@ func TestDecide(t *testing.T) {
 		attempt  int
 		reason   string // part of it
 	}{
-		{name: "first crash", exit: Exit{Class: Crash, Reason: "signal: killed"}, action: Restart, max: s, attempt: 1, reason: "ended unasked (signal: killed), failure 1 of 5, again in "},
+		{name: "first crash", exit: Exit{Class: Crash, Reason: "signal: killed"}, action: Restart, max: s, attempt: 1, reason: "ended unasked (signal: killed), failure 1 of 5"},
 		{name: "hung", exit: Exit{Class: Hung}, action: Restart, max: s, attempt: 1, reason: "no sign of life"},
 		{name: "resource", exit: Exit{Class: Resource, Reason: "2.1 GB"}, action: Restart, max: s, attempt: 1, reason: "over its limits (2.1 GB)"},
 		{name: "unknown class", exit: Exit{Class: "new"}, action: Restart, max: s, attempt: 1},
@@ -65,13 +65,13 @@ func TestDecide(t *testing.T) {
 		{name: "invalid resume again after a crash", history: History{was(InvalidResume, m, 0), was(Crash, 30*s, s)}, exit: Exit{Class: InvalidResume}, action: Park, attempt: 2},
 		{name: "invalid resume after a healthy life", history: History{was(InvalidResume, 6*m, 0)}, exit: Exit{Class: InvalidResume}, action: Fresh, attempt: 1},
 
-		{name: "overload", exit: Exit{Class: Overload}, action: Wait, min: 5 * s, max: 10 * s, attempt: 1, reason: "the API is overloaded, again in"},
+		{name: "overload", exit: Exit{Class: Overload}, action: Wait, min: 5 * s, max: 10 * s, attempt: 1, reason: "the API is overloaded"},
 		{name: "overload, third", history: History{was(Overload, m, 10*s), was(Overload, 30*s, 20*s)}, exit: Exit{Class: Overload}, action: Wait, min: 20 * s, max: 40 * s, attempt: 3},
 		{name: "overload just before the horizon", history: History{was(Overload, 10*m-s, 5*m), was(Overload, 2*m, 10*s)}, exit: Exit{Class: Overload}, action: Wait, min: 20 * s, max: 40 * s, attempt: 3},
 		{name: "overload beyond the horizon", history: History{was(Overload, 10*m, 6*m), was(Overload, 2*m, 10*s)}, exit: Exit{Class: Overload}, action: Park, attempt: 3, reason: "still overloaded after 10m"},
 		{name: "overload is no crash", history: History{was(Overload, 50*s, s), was(Overload, 40*s, s), was(Overload, 30*s, s), was(Overload, 20*s, s)}, exit: Exit{Class: Crash}, action: Restart, max: s, attempt: 1},
 
-		{name: "limit with reset", exit: Exit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)}, action: Wait, min: 3 * time.Hour, max: 3*time.Hour + 15*s, attempt: 1, reason: "usage limit, resets at 15:00 UTC, again in 3h"},
+		{name: "limit with reset", exit: Exit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)}, action: Wait, min: 3 * time.Hour, max: 3*time.Hour + 15*s, attempt: 1, reason: "usage limit, resets at 15:00 UTC"},
 		{name: "limit with reset in a moment", exit: Exit{Class: UsageLimit, ResetsAt: at(1)}, action: Wait, max: 15*s + 1, attempt: 1},
 		{name: "limit with reset at the edge", exit: Exit{Class: UsageLimit, ResetsAt: at(6 * time.Hour)}, action: Wait, min: 6 * time.Hour, max: 6 * time.Hour, attempt: 1},
 		{name: "limit with reset too late", exit: Exit{Class: UsageLimit, ResetsAt: at(6*time.Hour + 1)}, action: Park, attempt: 1, reason: "parked: usage limit, resets at 18:00 UTC"},
@@ -79,7 +79,7 @@ func TestDecide(t *testing.T) {
 		{name: "limit, reset absurd", exit: Exit{Class: UsageLimit, ResetsAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, action: Park, attempt: 1},
 		{name: "limit, reset in the past", exit: Exit{Class: UsageLimit, ResetsAt: at(-time.Hour)}, action: Wait, min: 5 * s, max: 20 * s, attempt: 1},
 		{name: "limit, reset in the past again", history: History{was(UsageLimit, m, 10*s)}, exit: Exit{Class: UsageLimit, ResetsAt: at(-time.Hour)}, action: Wait, min: 10 * m, max: 10*m + 15*s, attempt: 2},
-		{name: "limit unknown", exit: Exit{Class: UsageLimit}, action: Wait, min: 5 * m, max: 5*m + 15*s, attempt: 1, reason: "usage limit, again in 5m"},
+		{name: "limit unknown", exit: Exit{Class: UsageLimit}, action: Wait, min: 5 * m, max: 5*m + 15*s, attempt: 1, reason: "usage limit"},
 		{name: "limit unknown, third", history: History{was(UsageLimit, 16*m, 5*m), was(UsageLimit, 11*m, 10*m)}, exit: Exit{Class: UsageLimit}, action: Wait, min: 20 * m, max: 20*m + 15*s, attempt: 3},
 		{name: "limit unknown, waited enough", history: History{was(UsageLimit, 5*time.Hour, 2*time.Hour), was(UsageLimit, 3*time.Hour, 3*time.Hour)}, exit: Exit{Class: UsageLimit}, policy: func(p *Policy) { p.LimitBase = 16 * m }, action: Park, attempt: 3, reason: "usage limit for 5h0m"},
 		{name: "limits are not waited for", exit: Exit{Class: UsageLimit, ResetsAt: at(m)}, policy: never, action: Park, attempt: 1, reason: "parked: usage limit, resets at 12:01 UTC"},

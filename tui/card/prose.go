@@ -86,9 +86,9 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.Halted:
 		return halted(b)
 	case contract.Retry:
-		return "Patience. The API is asked again" + after(" in ", millis(b.DelayMS)) + ", attempt " + strconv.Itoa(b.Attempt) + after(": ", one(b.Reason, maxWords))
+		return "Patience. The API is asked again" + after(" after ", millis(b.DelayMS)) + ", attempt " + strconv.Itoa(b.Attempt) + after(": ", one(b.Reason, maxWords))
 	case contract.Restart:
-		return who + " is started again" + after(" in ", millis(b.DelayMS)) + ", attempt " + strconv.Itoa(b.Attempt) + after(": ", one(b.Reason, maxWords))
+		return who + " is started again" + after(" after ", millis(b.DelayMS)) + ", attempt " + strconv.Itoa(b.Attempt) + after(": ", one(b.Reason, maxWords))
 	case contract.Error:
 		return category(string(b.Category)) + ": " + one(b.Message, maxWords) + after(" Choose: ", choices(b.RecoveryOptions))
 	case contract.Notice:

@@ -120,7 +120,7 @@ func (s *Status) figures(text func(rank int, right bool, r cell.Role, format str
 		text(rankCost, true, cell.StatusBar, "$%.2f", d.CostUSD)
 	}
 	if d.Elapsed > 0 {
-		text(rankElapsed, true, cell.StatusBarDim, "%s", clock(d.Elapsed))
+		text(rankElapsed, true, cell.StatusBarDim, "%s", Clock(d.Elapsed))
 	}
 }
 

@@ -105,7 +105,7 @@ func TestStatusFlash(t *testing.T) {
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{elapsed(-1), "0s"}, {elapsed(59 * time.Second), "59s"}, {elapsed(60 * time.Second), "1m"}, {elapsed(3*time.Hour + 5*time.Minute), "3h 05m"}, {elapsed(49 * time.Hour), "2d 1h"},
-		{clock(42 * time.Second), "0:42"}, {clock(3723 * time.Second), "1:02:03"},
+		{Clock(42 * time.Second), "0:42"}, {Clock(3723 * time.Second), "1:02:03"},
 		{ago(began, began.Add(30*time.Second)), "just now"}, {ago(began, began.Add(time.Minute)), "1 minute ago"}, {ago(began, began.Add(26*time.Hour)), "1 day ago"},
 		{ago(began, began.AddDate(0, 2, 0)), "1 Jan 2000"}, {ago(time.Time{}, began), ""},
 		{percent(71.6), "72%"}, {percent(-4), "0%"}, {percent(1e9), "999%"},

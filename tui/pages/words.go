@@ -24,8 +24,8 @@ func elapsed(d time.Duration) string {
 	}
 }
 
-// clock is a duration that is watched: "0:42", "1:02:03".
-func clock(d time.Duration) string {
+// Clock is a duration that is watched: "0:42", "1:02:03".
+func Clock(d time.Duration) string {
 	s := int(max(d, 0) / time.Second)
 	if s < 3600 {
 		return fmt.Sprintf("%d:%02d", s/60, s%60)

@@ -256,7 +256,7 @@ func TestProgressIsThrottled(t *testing.T) {
 			s.tell("orch-1", contract.ToolResult{Text: "ok"})
 			s.tell("orch-1", contract.Retry{Attempt: 1, DelayMS: 500, Reason: "overloaded"})
 		}
-		s.expect("Patience. The API is asked again in 500 ms, attempt 1: overloaded.\n")
+		s.expect("Patience. The API is asked again after 500 ms, attempt 1: overloaded.\n")
 		time.Sleep(breath)
 		synctest.Wait()
 		s.expect("Orchestrator I is at work: 100 tools since the last word; the last was Bash: go test.\n")

@@ -1,0 +1,40 @@
+package supervisor
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// Backoff is the wait of an agent that failed to reach the API, or whose process failed, before
+// the next attempt. It is only told: what happens next hangs on timers.
+type Backoff struct {
+	Category bridge.Category // of the trouble
+	Attempt  int             // that comes next
+	Until    time.Time
+}
+
+// Waiting is the wait that an agent is in, nil for none.
+func (a *Agent) Waiting() *Backoff {
+	switch a.Status {
+	case Ready, Busy, Down:
+		return a.Backoff
+	}
+	return nil
+}
+
+// backOff notes the wait of an agent.
+func (st *step) backOff(a *Agent, c bridge.Category, attempt int, delay time.Duration) {
+	a.Backoff = &Backoff{Category: c, Attempt: attempt, Until: st.at.Add(delay)}
+}
+
+// retryCategory is the category of what the CLI tries again by itself.
+func retryCategory(r bridge.Retry) bridge.Category {
+	switch {
+	case r.Status == 529 || r.Reason == string(bridge.CatOverloaded):
+		return bridge.CatOverloaded
+	case r.Status == 429 || r.Reason == string(bridge.CatRateLimit):
+		return bridge.CatRateLimit
+	}
+	return bridge.CatServer
+}

@@ -1,0 +1,78 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestOverloadIsNoIdleness: who waits for an overloaded API is shown so, with the reason and the
+// time that is left, whether the CLI tries again or the supervisor; and no longer once it is through.
+func TestOverloadIsNoIdleness(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.Type("Weave\n")
+		s.Settle()
+		s.does(func(p *puppet) {
+			p.does("arbiter", bridge.Retry{Attempt: 3, DelayMS: 36_000, Status: 529, Reason: "overloaded"})
+		})
+		s.Expect("API overloaded", "again in 0:36, attempt 3", "API overloaded, again in 0:36")
+		s.ExpectNot("ponders", "Weighing", "Listening", "Choosing")
+		s.Advance(10 * time.Second)
+		s.Expect("again in 0:27, attempt 3", "API overloaded, again in 0:27")
+		s.Advance(time.Minute)
+		s.Expect("API overloaded, trying again")
+		s.does(func(p *puppet) { p.full("arbiter", 31_000) })
+		s.Expect("ponders")
+		s.ExpectNot("API overloaded")
+		s.does(func(p *puppet) {
+			p.does("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "API Error: 529"})
+		})
+		s.Expect("API overloaded", "API overloaded, again in 0:")
+		s.ExpectNot("listens", "Weighing", "Listening", "Choosing")
+		s.Type("Go on\n") // sent at once
+		s.Settle()
+		s.Expect("ponders")
+		s.ExpectNot("API overloaded, again")
+	})
+}
+
+// TestOneOfManyIsOverloaded: who works is not hidden behind one that waits for the API.
+func TestOneOfManyIsOverloaded(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.does(func(p *puppet) {
+			p.says("orch-2", tells("status", "I read on.", false))
+			p.does("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5_000, Status: 429, Reason: "rate_limit"})
+		})
+		s.Expect("rate limited", "again in 0:05")
+		s.ExpectNot("rate limited, again in")
+	})
+}
+
+// TestDistrustIsNotBusy: a run that waits for the human to look at the workspace says so.
+func TestDistrustIsNotBusy(t *testing.T) {
+	trusted := func(_ *Options, h *theatre) {
+		h.options = func(o *supervisor.Options) { o.Trusted, o.TrustHash = true, "h1" }
+	}
+	play(t, 100, 30, trusted, func(s *scene) {
+		s.weave()
+		s.does(func(p *puppet) {
+			p.does("orch-1", bridge.Done{})
+			s.Advance(time.Minute)
+			p.do(supervisor.Rang{Key: "restart/orch-1/1"})
+			p.do(supervisor.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: "h2"})
+		})
+		s.Expect("needs your trust", "Blocked: the workspace has changed", "A word is awaited")
+		s.ExpectNot("returns", "Weaving")
+		if m := s.face.desk.moment(); !m.Human || m.For == "" {
+			t.Errorf("nobody is called: %+v", m)
+		}
+		s.does(func(p *puppet) {
+			p.do(supervisor.Commanded{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}}, Channel: supervisor.ChannelScreen})
+		})
+		s.ExpectNot("needs your trust", "Blocked")
+	})
+}
