@@ -179,6 +179,10 @@ func BenchmarkDecideBash(b *testing.B) {
 		"plain":   "tool499 run --all ./... 2>&1 | tool498 run -c",
 		"holes":   `sudo env A=1 tool499 run "$X" $(tool1 run $Y) *.go`,
 		"hostile": "sudo " + strings.Repeat("$X x*y ", 2000),
+		"nested":  strings.Repeat("$(", 900) + "x" + strings.Repeat(")", 900),
+		"ifs":     strings.Repeat("if ", 20000),
+		"holes60": strings.Repeat("x $X;", 12000),
+		"100KB":   strings.Repeat("sudo $X 'x;", 9000),
 	} {
 		input := bashInput(command)
 		b.Run(name, func(b *testing.B) {

@@ -269,33 +269,18 @@ func plainly(texts []string, with string) float64 {
 	return float64(time.Since(begin).Nanoseconds()+int64(same)) / rounds
 }
 
-// TestManyRulesAreFast bounds what a decision costs. BenchmarkDecide tells the figures.
-func TestManyRulesAreFast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures")
-	}
+// TestManyRulesAreCheap: what a decision allocates does not grow with the rules, because what
+// is known of them is known beforehand. BenchmarkDecide tells the times.
+func TestManyRulesAreCheap(t *testing.T) {
 	dir := t.TempDir()
 	for _, kind := range []string{"mixed", "path", "bash"} {
-		one, many := manyRules(t, kind, 45, dir).Compile(), manyRules(t, kind, 999, dir).Compile()
+		few, many := manyRules(t, kind, 45, dir).Compile(), manyRules(t, kind, 999, dir).Compile()
 		for name, r := range askedOfMany() {
 			cost := func(c *Compiled) float64 {
 				return testing.AllocsPerRun(20, func() { c.Decide(r) })
 			}
-			// Allocations do not depend on how busy the machine is: rules that are looked
-			// at one by one would make thousands of them.
-			if a, b := cost(one), cost(many); b > a+20 {
+			if a, b := cost(few), cost(many); b > a+20 {
 				t.Errorf("%s, %s: %v allocations with 999 rules, %v with 45", kind, name, b, a)
-			}
-			// The best of several is what it takes when nothing else runs; the bound leaves
-			// room for the race detector.
-			best := time.Hour
-			for range 50 {
-				begin := time.Now()
-				many.Decide(r)
-				best = min(best, time.Since(begin))
-			}
-			if best > time.Millisecond {
-				t.Errorf("%s, %s: %v with 999 rules", kind, name, best)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -93,6 +94,8 @@ const (
 	maxCommands = 1000
 )
 
+var continuedComment = regexp.MustCompile(`(^|[\s;&|()])#[^\n]*\\\n`)
+
 // Parse reads a command line.
 func Parse(source string, d Dialect) Line {
 	switch {
@@ -102,6 +105,8 @@ func Parse(source string, d Dialect) Line {
 		return broken("it has a NUL byte")
 	case strings.ContainsFunc(source, isControl):
 		return broken("it has control characters")
+	case continuedComment.MatchString(source):
+		return broken("it has a comment that ends in a backslash") // which the parser takes to go on
 	case nesting(source) > maxNesting:
 		return broken("it is nested too deeply to be read")
 	}
@@ -126,10 +131,20 @@ func broken(why string) Line { return Line{Broken: true, Doubts: []string{why}} 
 // carriage return is a character like any other, to the parser it can be part of a line's end.
 func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
 
-// nesting is how many brackets stand open at most, quoted or not: a bound on how deeply the
-// grammar nests.
+// nesting is how many brackets and compound commands stand open at most, quoted or not: a bound
+// on how deeply the grammar nests.
 func nesting(source string) int {
 	depth, deepest := 0, 0
+	for word := range strings.FieldsSeq(source) {
+		switch word {
+		case "if", "while", "until", "for", "select", "case":
+			depth++
+			deepest = max(deepest, depth)
+		case "fi", "done", "esac", "fi;", "done;", "esac;":
+			depth = max(depth-1, 0)
+		}
+	}
+	depth = 0
 	for i := range len(source) {
 		switch source[i] {
 		case '(', '{', '[':

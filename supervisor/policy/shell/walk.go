@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -214,6 +215,9 @@ func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 			return
 		}
 		body := r.hereDocument(x.Hdoc)
+		if x.Op == syntax.DashHdoc {
+			body.Text = leadingTabs.ReplaceAllString(body.Text, "")
+		}
 		c.Input = &body
 		return
 	case syntax.WordHdoc:
@@ -247,6 +251,8 @@ func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 	r.compound()
 	r.line.Redirects = append(r.line.Redirects, Redirect{File: file, Writes: writes})
 }
+
+var leadingTabs = regexp.MustCompile(`(?m)^\t+`)
 
 // isDescriptor finds what names a descriptor behind >& and <&: a number, a number to be moved,
 // or - alone, which closes.
