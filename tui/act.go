@@ -2,7 +2,9 @@ package tui
 
 import (
 	"context"
+	"slices"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/orders"
@@ -152,14 +154,19 @@ func (d *desk) strength() string {
 }
 
 // judgeNext opens the permission request that has waited longest, also one that was
-// put aside.
+// put aside; where one is open already, the next one.
 func (d *desk) judgeNext() {
 	if d.state == nil || len(d.state.Permits) == 0 {
 		d.flash("Nobody asks leave.")
 		return
 	}
 	d.aside = nil
-	d.judge(&d.state.Permits[0], false)
+	next := 0
+	if g := d.asking(); g != nil {
+		open := func(p supervisor.Permit) bool { return p.ID == g.request }
+		next = (slices.IndexFunc(d.state.Permits, open) + 1) % len(d.state.Permits)
+	}
+	d.judge(&d.state.Permits[next], false)
 }
 
 // openLogbook shows every event.

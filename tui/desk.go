@@ -120,7 +120,7 @@ func (d *desk) screen() screen { return d.screens[len(d.screens)-1] }
 
 // open shows a screen over the present one; one of the same kind takes its place.
 func (d *desk) open(s screen) {
-	if d.screen().context() == s.context() && len(d.screens) > 1 {
+	if d.screen().context() == s.context() && len(d.screens) > 1 && d.asking() == nil {
 		d.screens = d.screens[:len(d.screens)-1]
 	}
 	d.screens = append(d.screens, s)
@@ -135,6 +135,10 @@ func (d *desk) back() {
 	}
 	d.screen().renew()
 	d.prompt()
+	if g := d.asking(); g != nil && g.own {
+		g.ask.Arm(now()) // it is in sight again, and did not come by a key
+	}
+	d.askNext()
 }
 
 // base makes a screen the only one.
@@ -156,12 +160,12 @@ func (d *desk) read() {
 }
 
 // writing says whether the input has the keyboard.
-func (d *desk) writing() bool { return !d.reading && d.screen().writes() && d.tab == nil }
+func (d *desk) writing() bool { return !d.reading && d.screen().writes() && d.asking() == nil }
 
 // context names the keys that work now.
 func (d *desk) context() keys.Context {
 	switch {
-	case d.tab != nil:
+	case d.asking() != nil:
 		return keys.Ask
 	case d.writing():
 		return keys.Insert
@@ -268,7 +272,7 @@ func (d *desk) pace() time.Duration {
 			next = left
 		}
 	}
-	if d.tab != nil && !d.tab.ask.Armed(now()) && (next == 0 || next > motionFrame) {
+	if g := d.asking(); g != nil && !g.ask.Armed(now()) && (next == 0 || next > motionFrame) {
 		next = motionFrame // its choices light up
 	}
 	return next

@@ -16,10 +16,14 @@ type dialog struct {
 	ask     *pages.Ask
 	request string   // of a permission; empty: another question
 	own     bool     // it came by itself, not by a key
+	typed   rune     // the letter that led to it, which may be the first of a word
+	depth   int      // how many screens there were when it was opened
 	ways    []string // what is offered in it, of a dialog on ways out
 	twice   bool     // the key that leads to it, pressed again, is yes
 	answer  func(value string)
 	close   func()
+	dismiss func() // somebody steps back from it
+	renote  func() // tells anew what changes while it is open; nil: nothing does
 }
 
 // Values of answers.
@@ -40,11 +44,12 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 	if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl) == 0 {
 		value, ok := g.ask.Press(e.Rune(), now())
 		if ok {
+			g.typed = e.Rune()
 			g.answer(value)
 			return true
 		}
-		if early {
-			return false
+		if early || g.own && g.typed != 0 {
+			return false // somebody is in the middle of a word
 		}
 	}
 	a, ok := keys.Look(keys.Ask, key)
@@ -58,6 +63,7 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 		g.ask.Prev()
 	case keys.Choose:
 		if value, ok := g.ask.Choose(now()); ok {
+			g.typed = 0
 			g.answer(value)
 		}
 	case keys.Up:
@@ -69,10 +75,10 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 	case keys.PageDown:
 		g.ask.PageDown()
 	case keys.Back:
-		g.close()
+		g.dismiss()
 	case keys.Leave:
 		if !g.twice {
-			g.close()
+			g.dismiss()
 			return false // and ask whether to leave
 		}
 		g.answer(yes) // asked twice, it is meant
@@ -99,15 +105,25 @@ func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
 	return true
 }
 
+// asking is the dialog in sight, nil if there is none: a page that was opened over one hides
+// it, and leads back to it.
+func (d *desk) asking() *dialog {
+	if d.tab == nil || len(d.screens) > d.tab.depth {
+		return nil
+	}
+	return d.tab
+}
+
 // show opens a dialog.
 func (d *desk) show(data pages.AskData, answer func(string)) *dialog {
-	g := &dialog{ask: pages.NewAsk(d.look)}
+	g := &dialog{ask: pages.NewAsk(d.look), depth: len(d.screens)}
 	g.ask.Set(data)
 	g.close = func() {
 		if d.tab == g {
 			d.tab = nil
 		}
 	}
+	g.dismiss = func() { g.close() }
 	g.answer = func(value string) { g.close(); answer(value) }
 	d.tab = g
 	return g

@@ -59,9 +59,9 @@ func (d *desk) Draw(s tcell.Screen) {
 		h = bottom // what must not be forgotten is not covered, and not dimmed
 	}
 	d.offer.draw(d, s, x, y, w, h)
-	if d.tab != nil {
+	if g := d.asking(); g != nil {
 		s.HideCursor()
-		d.tab.draw(s, x, y, w, h)
+		g.draw(s, x, y, w, h)
 	}
 }
 
@@ -92,11 +92,12 @@ func (d *desk) key(e *tcell.EventKey) {
 	case d.offer.open():
 		d.offer.key(d, e, key)
 		return
-	case d.tab != nil:
-		if d.tab.key(e, key) {
+	case d.asking() != nil:
+		g := d.asking()
+		if g.key(e, key) {
 			return
 		}
-		if d.tab == nil || !d.tab.own {
+		if d.tab != g || !g.own {
 			break
 		}
 		// A dialog that came by itself steps back before somebody who begins to write:
@@ -104,6 +105,9 @@ func (d *desk) key(e *tcell.EventKey) {
 		if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 && d.screen().writes() {
 			d.tab = nil
 			d.write()
+			if g.typed != 0 {
+				d.input.Insert(string(g.typed))
+			}
 			d.input.Key(e)
 			return
 		}
@@ -116,7 +120,7 @@ func (d *desk) key(e *tcell.EventKey) {
 	case d.hunt.key(d, e, key):
 		return
 	}
-	if p, ok := d.screen().(presser); ok && d.tab == nil && e.Key() == tcell.KeyRune && p.press(e.Rune()) {
+	if p, ok := d.screen().(presser); ok && d.asking() == nil && e.Key() == tcell.KeyRune && p.press(e.Rune()) {
 		return
 	}
 	context := d.context()
@@ -125,7 +129,7 @@ func (d *desk) key(e *tcell.EventKey) {
 		return
 	}
 	if a, ok := keys.Look(context, key); ok {
-		if d.tab == nil && d.screen().act(a, key) || d.act(a) {
+		if d.asking() == nil && d.screen().act(a, key) || d.act(a) {
 			return
 		}
 	}
@@ -176,9 +180,9 @@ func (d *desk) PasteHandler() func(string, func(tview.Primitive)) {
 		case text == "":
 		case d.offer.open():
 			d.offer.paste(text)
-		case d.tab == nil && d.field() != nil:
+		case d.asking() == nil && d.field() != nil:
 			d.field().paste(text)
-		case d.tab == nil && d.hunt.typing:
+		case d.asking() == nil && d.hunt.typing:
 			d.hunt.text = sanitize.Line(d.hunt.text+text, 200)
 		case d.screen().writes():
 			d.write()
@@ -192,13 +196,13 @@ func (d *desk) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
 		_, y := e.Position()
 		switch {
-		case d.tab == nil && !d.offer.open() && y == d.way && a == tview.MouseLeftClick:
+		case d.asking() == nil && !d.offer.open() && y == d.way && a == tview.MouseLeftClick:
 			d.askWay()
 			return true, nil
 		case d.offer.open():
 			return d.offer.mouse(d, a, e)
-		case d.tab != nil:
-			return d.tab.mouse(a, e), nil
+		case d.asking() != nil:
+			return d.asking().mouse(a, e), nil
 		case y >= d.top && d.screen().writes():
 			if a == tview.MouseLeftDown {
 				d.write()

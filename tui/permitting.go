@@ -23,8 +23,8 @@ const (
 	why    = "why"
 )
 
-// askNext opens the next permission request that waits, unless the person is writing
-// or has put it aside.
+// askNext opens the next permission request that waits, unless the person is writing or
+// reads a page, or has put it aside.
 func (d *desk) askNext() {
 	if d.state == nil {
 		return
@@ -34,7 +34,10 @@ func (d *desk) askNext() {
 		d.tab.close() // it was answered elsewhere, or withdrawn
 	}
 	d.aside = slices.DeleteFunc(d.aside, func(id string) bool { return !d.asked(id) })
-	if d.tab != nil || d.offer.open() || d.writing() && !d.input.Empty() {
+	if d.tab != nil && d.tab.renote != nil {
+		d.tab.renote()
+	}
+	if d.tab != nil || d.offer.open() || !d.screen().writes() || d.writing() && !d.input.Empty() {
 		return
 	}
 	for i := range permits {
@@ -53,15 +56,8 @@ func (d *desk) asked(id string) bool {
 // judge asks for a permission. The answer names the action that was shown.
 func (d *desk) judge(p *supervisor.Permit, own bool) {
 	asked := *p
-	data := d.permitData(p)
-	if own { // whoever begins to write says what, when, review: these are no answers
-		for i := range data.Choices {
-			if v := data.Choices[i].Value; v == always || v == why {
-				data.Choices[i].Key = 0
-			}
-		}
-	}
-	g := d.show(data, func(value string) {
+	var g *dialog
+	g = d.show(d.permitData(p), func(value string) {
 		c := contract.Permit{Request: asked.ID, Behavior: "allow", Action: asked.Hash()}
 		switch value {
 		case no:
@@ -69,23 +65,27 @@ func (d *desk) judge(p *supervisor.Permit, own bool) {
 		case why:
 			d.putAside(asked.ID)
 			d.denied = asked.ID
+			for !d.screen().writes() && len(d.screens) > 1 {
+				d.back()
+			}
 			d.input.SetText("/deny ")
 			d.write()
 			return
 		case forRun:
 			if c.Scope = contract.ScopeRun; len(asked.Suggestions) > 0 {
-				d.widen(asked, c)
+				d.widen(g, asked, c)
 				return
 			}
 		case always:
 			c.Scope = contract.ScopeAlways
-			d.widen(asked, c)
+			d.widen(g, asked, c)
 			return
 		}
 		d.putAside(asked.ID) // until the run has taken it
 		d.send(c)
 	})
 	d.hold(g, asked.ID, own)
+	g.renote = func() { g.ask.Annotate(d.permitNotes(&asked)) }
 }
 
 // hold makes a dialog one about a request, which is put aside when it is closed.
@@ -96,6 +96,12 @@ func (d *desk) hold(g *dialog, id string, own bool) {
 	}
 	closed := g.close
 	g.close = func() { closed(); d.putAside(id) }
+	g.dismiss = func() { // and the others do not come in its place
+		g.close()
+		for _, p := range d.state.Permits {
+			d.putAside(p.ID)
+		}
+	}
 }
 
 func (d *desk) putAside(id string) {
@@ -105,8 +111,9 @@ func (d *desk) putAside(id string) {
 }
 
 // widen asks what exactly is allowed from now on: the action itself, or a rule that covers
-// it. No single key leads here and through it.
-func (d *desk) widen(p supervisor.Permit, c contract.Permit) {
+// it. No single key leads here and through it: where the letter that led here, in a dialog
+// that came by itself, was the first of a word, the rest of the word leads back to the input.
+func (d *desk) widen(from *dialog, p supervisor.Permit, c contract.Permit) {
 	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
 	if c.Scope == contract.ScopeAlways {
 		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:", "Rules that deny, or ask, still win."
@@ -121,13 +128,16 @@ func (d *desk) widen(p supervisor.Permit, c contract.Permit) {
 	for i, rule := range p.Suggestions {
 		data.Choices = append(data.Choices, pages.Choice{Value: rule, Key: rune('2' + i), Label: sanitize.Line(rule, 300), Grave: true})
 	}
-	d.putAside(p.ID)
 	g := d.show(data, func(rule string) {
 		c.Rule = rule
 		d.putAside(p.ID)
 		d.send(c)
 	})
 	d.hold(g, p.ID, false)
+	if g.own = from.own && from.typed != 0; g.own {
+		g.typed = from.typed
+		d.aside = slices.DeleteFunc(d.aside, func(id string) bool { return id == p.ID })
+	}
 }
 
 // permitData is what a person has to know to decide: who asks, for what exactly, why, and
@@ -157,15 +167,21 @@ func (d *desk) permitData(p *supervisor.Permit) pages.AskData {
 		},
 		Focus: 3,
 	}
+	data.Note, data.Unread = d.permitNotes(p)
+	return data
+}
+
+// permitNotes say when a request is denied by itself, and how many wait; the second one is
+// for as long as the action was not read to its end.
+func (d *desk) permitNotes(p *supervisor.Permit) (note, unread string) {
 	if wait := d.state.Options.PermissionWait; wait > 0 {
-		data.Note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
+		note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
 	}
 	if n := len(d.state.Permits); n > 1 {
-		data.Note += fmt.Sprintf(" %d requests wait.", n)
+		note += fmt.Sprintf(" %d requests wait; Alt+p: the next.", n)
 	}
-	data.Note = strings.TrimSpace(data.Note)
-	data.Unread = strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it was read to its end. " + data.Note)
-	return data
+	note = strings.TrimSpace(note)
+	return note, strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it was read to its end. " + note)
 }
 
 // petitioner says who asks.
@@ -196,14 +212,29 @@ func (d *desk) permitCommand(c composer.Command) bool {
 		return false
 	}
 	request := &d.state.Permits[0]
-	if i := slices.IndexFunc(d.state.Permits, func(p supervisor.Permit) bool { return p.ID == d.denied }); i >= 0 && c.Name == "deny" {
-		request = &d.state.Permits[i]
+	if c.Name == "deny" && d.refusing() {
+		request = &d.state.Permits[slices.IndexFunc(d.state.Permits, func(p supervisor.Permit) bool { return p.ID == d.denied })]
 	} else if n := len(d.state.Permits); n > 1 {
 		d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false
 	}
 	d.denied = ""
 	return d.send(orders.Permit(c, request))
+}
+
+// refusing says whether the refusal of a request that waits was begun in its dialog.
+func (d *desk) refusing() bool { return d.state != nil && d.asked(d.denied) }
+
+// askAllowAll has the risk accepted before everything is allowed.
+func (d *desk) askAllowAll(c contract.Configure) bool {
+	text := "Every agent may then run anything, and nobody is asked. What you deny stays denied."
+	if d.state != nil && d.state.Options.Sandbox == nil {
+		text += " No sandbox confines them: they can do all that you can do on this machine."
+	}
+	return d.grave("Allow everything?", text, "I accept the risk", func() {
+		c.AcceptRisk = true
+		d.send(c)
+	})
 }
 
 // ruleCandidates complete /allow.

@@ -46,15 +46,18 @@ func init() { // not at once: they lead back to the desk
 
 // slash executes what was written with a slash.
 func (d *desk) slash(c composer.Command) bool {
-	if told, ok := orders.Answers[c.Name]; ok {
-		d.answer(told, c.Arg(0))
-		return true
+	if c.Name == "deny" && d.refusing() {
+		return d.permitCommand(c) // whatever the reason reads like
 	}
 	body, ok, err := orders.For(d.state, c)
+	told, answered := orders.Answers[c.Name]
 	switch {
 	case err != nil:
 		d.flash(composer.Sentence(err.Error()))
 		return false
+	case !ok && answered:
+		d.answer(told, c.Arg(0))
+		return true
 	case !ok:
 		return slashHere[c.Name](d, c)
 	}
@@ -99,6 +102,10 @@ func (d *desk) order(body contract.CommandBody) bool {
 		return d.modeCommand(b.Mode)
 	case contract.Choose:
 		return d.take(b.Option)
+	case contract.Configure:
+		if b.Permissions == allowAll && !b.AcceptRisk {
+			return d.askAllowAll(b)
+		}
 	}
 	return d.send(body)
 }

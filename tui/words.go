@@ -102,7 +102,7 @@ func (d *desk) statusData() pages.StatusData {
 	if d.hunt.typing {
 		data.Flash = "/" + d.hunt.text
 	}
-	if n := d.waiting(); n > 0 && d.tab == nil && data.Flash == "" {
+	if n := d.waiting(); n > 0 && d.asking() == nil && data.Flash == "" {
 		data.Flash = fmt.Sprintf("%d permission requests wait: Alt+p", n)
 		if n == 1 {
 			data.Flash = "A permission request waits: Alt+p"

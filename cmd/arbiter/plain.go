@@ -47,12 +47,12 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	if l != nil {
 		s = l.Snapshot()
 	}
-	if told, ok := orders.Answers[c.Name]; ok {
-		return true, told.Text(s, c.Arg(0))
-	}
 	body, ok, err := orders.For(s, c)
 	here := plainHere[c.Name]
+	told, answered := orders.Answers[c.Name]
 	switch {
+	case !ok && answered:
+		return true, told.Text(s, c.Arg(0))
 	case !ok && here != nil:
 		return true, here(l, s, c)
 	case l == nil:
@@ -81,7 +81,7 @@ func init() { // not at once: help leads back to it
 		}
 	}
 	permit := played(func(*life, composer.Command) string {
-		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why."
+		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
 	plainHere = map[string]func(*life, *supervisor.State, composer.Command) string{
 		"help": func(*life, *supervisor.State, composer.Command) string { return plainHelp() },

@@ -20,6 +20,8 @@ const (
 	WantPlan   Want = "CHANGE" // of the plan
 	WantScope  Want = "SCOPE"  // run or always
 	WantRule   Want = "RULE"   // of permissions: all the rest
+	WantLeave  Want = "LEAVE"  // a mode of permissions
+	WantRisk   Want = "RISK"   // i-accept-the-risk
 )
 
 // Spec is one slash command.
@@ -60,12 +62,13 @@ var Commands = []Spec{
 	spec("retry", "", "ask the last agent to try again"),
 	spec("reset", "", "release the Orchestrators and return to idle"),
 	spec("choose", "OPTION", "take one of the ways out that were offered"),
-	onScreen("allow", "[run|always=SCOPE] [RULE]", "allow what is asked for: once, for the whole run, or always here; RULE: all that it covers"),
-	onScreen("deny", "[TEXT]", "deny what is asked for, and say why"),
+	onScreen("allow", "[run|always=SCOPE] [RULE]", "allow what is asked for: once, for the whole run, or always here; RULE: all that it covers, also where nothing is asked for"),
+	onScreen("deny", "[TEXT|RULE=TEXT]", "deny what is asked for, and say why; or from now on all that RULE may be about"),
+	spec("ask", "RULE", "from now on, have what RULE may be about asked for"),
 	spec("context", "[AGENT]", "how full the contexts are"),
 	spec("cost", "", "what it has cost"),
 	spec("model", "NAME=MODEL [AGENT]", "change the model"),
-	spec("permissions", "", "what is allowed, asked and denied"),
+	spec("permissions", "[MODE=LEAVE] [i-accept-the-risk=RISK]", "what is allowed, asked and denied; MODE: change it"),
 	onScreen("focus", "AGENT", "look at one agent"),
 	onScreen("logbook", "", "every event"),
 	onScreen("sessions", "", "runs that can be taken up"),

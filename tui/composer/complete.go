@@ -126,6 +126,10 @@ func (c *Composer) complete(open bool) {
 		c.SetCandidates(ctx.Generation, names())
 	case ctx.Want == WantScope:
 		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"}, {Text: "always", Note: "in this workspace, in later runs too"}})
+	case ctx.Want == WantLeave:
+		c.SetCandidates(ctx.Generation, permissionModes)
+	case ctx.Want == WantRisk:
+		c.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
 	case ctx.Want == WantPlan:
 		c.SetCandidates(ctx.Generation, []Candidate{
 			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"}, {Text: "set", Note: "replace it, one step a line"},

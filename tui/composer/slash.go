@@ -2,6 +2,7 @@ package composer
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -64,6 +65,10 @@ func ParseSlash(text string) (Command, error) {
 			}
 			return Command{}, missing(s, p, i)
 		}
+		if p.want == WantScope && looksLikeRule(rest) {
+			c.Args = append(c.Args, "") // it is left out
+			continue
+		}
 		var arg string
 		arg, rest = take(p.want, rest, i == len(s.params)-1)
 		if problem := p.check(arg); problem != "" {
@@ -110,6 +115,22 @@ func take(w Want, rest string, last bool) (arg, after string) {
 	return word, after
 }
 
+// looksLikeRule tells a permission rule from another word: tools have names of their own.
+func looksLikeRule(text string) bool {
+	return text[0] >= 'A' && text[0] <= 'Z' || strings.HasPrefix(text, "mcp__")
+}
+
+// permissionModes are those of a run, and what each means.
+var permissionModes = []Candidate{
+	{Text: "ask", Note: "you are asked for what Claude Code itself would ask for"},
+	{Text: "rules", Note: "nobody is asked: what no rule allows is denied"},
+	{Text: "accept-edits", Note: "as ask, but edits inside of the workspace are allowed"},
+	{Text: "allow-all", Note: "everything is allowed"},
+}
+
+// acceptRisk goes with allow-all.
+const acceptRisk = "i-accept-the-risk"
+
 // check is what is wrong with an argument that must be one of a few words.
 func (p param) check(arg string) string {
 	switch p.want {
@@ -120,6 +141,14 @@ func (p param) check(arg string) string {
 	case WantScope:
 		if arg != "run" && arg != "always" {
 			return fmt.Sprintf("%q is not known here, only run and always are", short(arg))
+		}
+	case WantLeave:
+		if !slices.ContainsFunc(permissionModes, func(m Candidate) bool { return m.Text == arg }) {
+			return fmt.Sprintf("%q is none of ask, rules, accept-edits, allow-all", short(arg))
+		}
+	case WantRisk:
+		if arg != acceptRisk {
+			return fmt.Sprintf("%q is not known here, only %s is", short(arg), acceptRisk)
 		}
 	}
 	return ""

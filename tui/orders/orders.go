@@ -1,11 +1,13 @@
 package orders
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/composer"
 )
 
@@ -16,6 +18,13 @@ func For(s *supervisor.State, c composer.Command) (body contract.CommandBody, is
 	case "reword", "withdraw":
 		body, err = touch(s, c)
 		return body, true, err
+	case "permissions":
+		if c.Arg(0) == "" {
+			return nil, false, nil
+		}
+		return contract.Configure{Permissions: c.Arg(0), AcceptRisk: c.Arg(1) != ""}, true, nil
+	case "allow", "ask", "deny":
+		return rule(c)
 	case "plan":
 		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
 			body, err = Amend(s, c)
@@ -89,6 +98,38 @@ func Permit(c composer.Command, request *supervisor.Permit) contract.Permit {
 	}
 	p.Scope, p.Rule = c.Arg(0), c.Arg(1)
 	return p
+}
+
+// rule is a permission rule more: /ask RULE, and /allow RULE or /deny RULE where what stands
+// behind them is a rule. Else those two answer a permission request.
+func rule(c composer.Command) (body contract.CommandBody, is bool, err error) {
+	text := c.Rest
+	if c.Name == "allow" {
+		text = c.Arg(1)
+		if c.Arg(0) != "" || text == "" {
+			return nil, false, nil // it is about the request that waits
+		}
+	}
+	r, err := policy.ParseRule(text)
+	switch {
+	case c.Name == "deny" && (err != nil || !r.Known()):
+		return nil, false, nil // it says why
+	case err == nil && !r.Known():
+		err = fmt.Errorf("no tool has the name of the rule %s: write one such as Bash(go test *)", text)
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	configure := contract.Configure{}
+	switch c.Name {
+	case "allow":
+		configure.Allow = text
+	case "ask":
+		configure.Ask = text
+	case "deny":
+		configure.Deny = text
+	}
+	return configure, true, nil
 }
 
 var agentID = regexp.MustCompile(`^(?:arbiter|orch-[1-9][0-9]{0,5})$`)

@@ -42,6 +42,9 @@ func (a *Ask) Set(d AskData) {
 	a.Top()
 }
 
+// Annotate replaces what stands below the body, and leaves all else as it is.
+func (a *Ask) Annotate(note, unread string) { a.data.Note, a.data.Unread = note, unread }
+
 // SetLook replaces the look.
 func (a *Ask) SetLook(look *cell.Look) { a.look, a.width = look, -1 }
 
