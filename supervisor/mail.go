@@ -27,7 +27,9 @@ func (st *step) post(m Mail) {
 		st.ahead(m)
 		return
 	}
-	st.Mail = append(st.mail(), m)
+	if !st.fallBehind(m) {
+		st.Mail = append(st.mail(), m)
+	}
 }
 
 // ahead puts a message before all that wait for the same agent.
@@ -68,6 +70,7 @@ func (st *step) toHuman(kind, text string) {
 // pump sends what can be sent: one message a turn, oldest first, to each agent
 // that has no turn running; and a word that steers to one that has.
 func (st *step) pump() {
+	st.catchUp()
 	if st.Paused {
 		return
 	}
@@ -256,6 +259,7 @@ func (st *step) requeue(wire string) {
 // drop takes all mail to an agent that can no longer read it, and returns it.
 func (st *step) drop(to string) []Mail {
 	st.putAsked(to)
+	st.bringUp(to, -1)
 	lost := st.takeBack(func(m Mail) bool { return m.To == to })
 	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), func(m Mail) bool { return m.To == to })
 	return lost

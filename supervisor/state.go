@@ -51,6 +51,7 @@ type State struct {
 	Unnoted       []Decided           // decisions that are not recorded yet
 	Regency       string              // why the rules decide in the Arbiter's place; empty: they do not
 	Mail          []Mail              // messages that are not delivered yet, oldest first
+	Backlog       []backlog           `json:",omitempty"` // of a human's words, behind those
 	Underway      []Mail              // delivered, and their turn is not over
 	Talk          []*contract.Message // what was said last, oldest first
 	Ledger        Ledger
