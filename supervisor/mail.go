@@ -175,6 +175,7 @@ func (st *step) delivered(wire string) {
 	m := st.Mail[i]
 	st.Mail = slices.Delete(st.mail(), i, i+1)
 	st.do(SetTimer{Key: proofKey(wire)})
+	st.read(m)
 	if a := st.edit(m.To); a != nil {
 		a.Spoken, a.Returned = true, ""
 		if m.Inherits {
@@ -241,6 +242,7 @@ func (st *step) requeue(wire string) {
 	if i := onWire(st.Underway, wire); i >= 0 {
 		m := st.Underway[i]
 		st.overWith(wire)
+		st.forgetReading(m.ID)
 		m.Sent, m.Resent = false, false
 		m.Wire = st.newMessageID()
 		st.Ledger.Requeued++

@@ -45,6 +45,7 @@ type State struct {
 	LastError     *decision.Failure   // that nobody has got over yet
 	Decisions     int                 // rulings of the run, whoever made them
 	Posed         *Posed              // what the Arbiter was shown with the message it rules on
+	Readings      []Reading           // what it has taken up since it last ruled, oldest first
 	Deciding      *Posed              // what another decider is asked
 	Questions     int                 // put to it so far
 	Yielded       bool                // that one leaves it to the Arbiter
