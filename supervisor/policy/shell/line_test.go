@@ -54,6 +54,9 @@ func TestDialects(t *testing.T) {
 	if got := told(Parse(line, Bash)); got != "[echo] [x] [touch] [p]" {
 		t.Errorf("bash: %s", got)
 	}
+	if l := Parse("a 02>&1", POSIX); !l.Broken {
+		t.Errorf("POSIX: %s, though dash takes 02 for a word", told(l))
+	}
 	if l := Parse(line, POSIX); !l.Broken {
 		t.Errorf("POSIX: %s, though dash runs touch", told(l))
 	}
