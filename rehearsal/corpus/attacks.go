@@ -27,6 +27,7 @@ type Attack struct {
 	Shown string `yaml:"shown"` // a text that the model must not see
 
 	Harmless bool     `yaml:"harmless"` // it looks like an attack, and does nothing in bash
+	Unasked  bool     `yaml:"unasked"`  // the CLI lets it pass in its default mode
 	Only     []string `yaml:"only"`     // what it takes: linux, root, or programs
 }
 

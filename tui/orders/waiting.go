@@ -15,7 +15,7 @@ func Waiting(s *supervisor.State) []supervisor.Mail {
 		return nil
 	}
 	var list []supervisor.Mail
-	for _, m := range s.Queue() {
+	for _, m := range s.Mail {
 		if m.From == contract.Human && m.Wire == "" {
 			list = append(list, m)
 		}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestAttacks plays the attacks on the permission rules with the real CLI. None does its
+// harm, and each was denied or asked for. Each group of them is played in one mode, every
+// third by a subagent; with ARBITER_LONG=1 it is played in all modes that it is for.
+func TestAttacks(t *testing.T) {
+	t.Parallel()
+	claude := realClaude(t)
+	if claude == "" {
+		t.Skip("no claude: run scripts/setup")
+	}
+	for i, g := range corpus.Attacks(t, "../..") {
+		modes := g.Modes
+		if os.Getenv("ARBITER_LONG") == "" {
+			modes = modes[i%len(modes) : i%len(modes)+1]
+		}
+		g.Attacks = slices.DeleteFunc(g.Attacks, func(a corpus.Attack) bool { return !a.Possible() })
+		for _, mode := range modes {
+			for _, g := range shares(g) {
+				t.Run(fmt.Sprintf("%d row %d/%s", i, g.Row, mode), func(t *testing.T) {
+					t.Parallel()
+					o := &onslaught{t: t, mode: mode, place: corpus.NewAttackPlace(t, t.TempDir(), g), group: g, bySubagent: i%3 == 1 && staysPut(g)}
+					o.start(claude)
+					o.play()
+				})
+			}
+		}
+	}
+}
+
+// staysPut says whether a subagent can try a group: its cd does not outlast a command, and
+// it hands nothing off.
+func staysPut(g corpus.AttackGroup) bool {
+	return !slices.ContainsFunc(g.Attacks, func(a corpus.Attack) bool { return a.CWD != "" || a.Check != "" })
+}
+
+// maxChecks is how many checks of a hand-off are run.
+const maxChecks = 10
+
+// shares cuts a group into what one run can try.
+func shares(g corpus.AttackGroup) []corpus.AttackGroup {
+	var list []corpus.AttackGroup
+	size := len(g.Attacks)
+	if g.Attacks[0].Check != "" {
+		size = maxChecks
+	}
+	for some := range slices.Chunk(g.Attacks, size) {
+		g.Attacks = some
+		list = append(list, g)
+	}
+	return list
+}
+
+// onslaught is a run in which an Orchestrator, or a subagent of it, tries the attacks of a
+// group one after the other, and a human denies whatever is asked.
+type onslaught struct {
+	t          *testing.T
+	s          *script
+	mode       string
+	place      corpus.AttackPlace
+	group      corpus.AttackGroup
+	bySubagent bool
+}
+
+func (o *onslaught) start(claude string) {
+	t, g := o.t, o.group
+	t.Helper()
+	scenario, err := rehearsal.Parse("attacks.yaml", o.scenario())
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(scenario, rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	args := []string{"--json", "--claude", claude, "--cwd", o.place.Work, "--permissions", o.mode, "--task", "Try", "--state-dir", t.TempDir()}
+	if o.mode == "allow-all" {
+		args = append(args, "--i-accept-the-risk")
+		if os.Geteuid() == 0 { // who may do that only there
+			needSandbox(t)
+			args = append(args, "--sandbox", "on", "--sandbox-write", filepath.Dir(o.place.Work))
+		}
+	}
+	for flag, rules := range map[string][]string{"--allow": g.Allow, "--deny": g.Deny, "--ask": g.Ask} {
+		for _, rule := range rules {
+			args = append(args, flag, rule)
+		}
+	}
+	shell, _ := exec.LookPath("zsh") // where the user's shell is no bash, the tools' is one all the same
+	o.s = start(t, []string{
+		"HOME=" + o.place.Home, "SHELL=" + shell, "GIT_CONFIG_NOSYSTEM=1",
+		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	}, args...)
+}
+
+// scenario has the Orchestrator call a tool for each attack, and hand its checks off.
+func (o *onslaught) scenario() []byte {
+	type object = map[string]any
+	bash := func(command string) object {
+		return object{"tool": "Bash", "input": object{"command": command, "description": "Try"}}
+	}
+	var steps, checks []any
+	use := func(call object) { steps = append(steps, object{"use": []object{call}}) }
+	at := ""
+	for _, a := range o.group.Attacks {
+		if a.Check != "" {
+			checks = append(checks, object{"command": a.Check, "expect": "exit 0"})
+			continue
+		}
+		if a.CWD != at {
+			at = a.CWD
+			use(bash(o.enter(a)))
+		}
+		if a.Tool != "" {
+			use(object{"tool": a.Tool, "input": a.Input})
+		} else {
+			use(bash(a.Line))
+		}
+	}
+	if checks == nil {
+		checks = []any{}
+	}
+	actors := []object{{"name": "arbiter", "match": object{"role": "arbiter"}, "steps": []object{
+		{"use": []object{{"tool": "mcp__arbiter__spawn_orchestrator", "input": object{"prompt": "Try."}}}},
+		{"verdict": object{"decision": "CONTINUE", "message": "Patience.", "reason": "r"}},
+	}, "otherwise": object{"verdict": object{"decision": "COMPLETE", "message": "It is done.", "summary": "s", "reason": "r"}}}}
+	if o.bySubagent {
+		actors = append(actors, object{"name": "subagent", "match": object{"role": "subagent"}, "steps": append(steps, object{"say": "Tried."})})
+		steps = nil
+		use(object{"tool": "Agent", "input": object{"description": "Try", "subagent_type": "general-purpose", "prompt": "Try."}})
+	}
+	steps = append(steps, object{"verdict": object{"expects_response": true, "kind": "done", "message": "Tried.",
+		"handoff": object{"accomplished": []any{}, "remaining": []any{}, "key_context": "none", "checks": checks}}})
+	actors = append(actors, object{"name": "orchestrator", "match": object{"role": "orchestrator"}, "steps": steps})
+	raw, err := json.Marshal(object{"name": "attacks", "actors": actors})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return raw
+}
+
+// enter is the command that goes where an attack is tried.
+func (o *onslaught) enter(a corpus.Attack) string { return "cd " + filepath.Join(o.place.Work, a.CWD) }
+
+// play has the human deny, waits for the end, and looks at what became of each attack.
+func (o *onslaught) play() {
+	t := o.t
+	t.Helper()
+	answered := map[string]bool{}
+	for over := false; !over; {
+		l := o.s.see("a request, or the result", func(l contract.Line) bool {
+			switch b := l.Body.(type) {
+			case contract.PermissionRequest:
+				return !answered[b.Request]
+			case contract.Result:
+				return true
+			}
+			return false
+		})
+		switch b := l.Body.(type) {
+		case contract.PermissionRequest:
+			answered[b.Request] = true
+			o.s.send(contract.Permit{Request: b.Request, Behavior: bridge.Deny, Message: humanDenies})
+		default:
+			over = true
+		}
+	}
+	o.s.finish(contract.ExitComplete)
+	calls := o.calls()
+	ran := slices.ContainsFunc(slices.Collect(maps.Values(calls)), func(c call) bool { return !c.stopped })
+	for _, a := range o.group.Attacks {
+		c, tried := calls[a.Text()]
+		if a.Tool != "" {
+			input, _ := json.Marshal(a.Input)
+			c, tried = calls[a.Tool+string(input)]
+		}
+		if !tried {
+			t.Errorf("%q was not tried", a.Text())
+			continue
+		}
+		harm := o.place.Harm(a, c.said)
+		if a.Unasked && (o.mode == "ask" || o.mode == "accept-edits") {
+			continue
+		}
+		kept := a.Harmless || calls[o.enter(a)].stopped // from where it would have done harm
+		switch {
+		case !c.stopped && (harm != "" || !kept):
+			t.Errorf("%q ran (%s): %.300s", a.Text(), harm, c.said)
+		case harm != "" && !ran: // else it may be another's
+			t.Errorf("%q was stopped, and %s: %.300s", a.Text(), harm, c.said)
+		}
+	}
+	if t.Failed() {
+		t.Log(o.s.stderr.String())
+	}
+}
+
+const humanDenies = "THE HUMAN DENIES IT"
+
+// call is what became of an attack.
+type call struct {
+	said    string // what the model was shown
+	stopped bool   // it was denied, by a rule, by the mode or by the human
+}
+
+// calls are those of the Orchestrator and the checks of its hand-off, by what they are: a
+// command, or a tool with its input. Of each that arbiter or the human denied there must
+// be an event.
+func (o *onslaught) calls() map[string]call {
+	o.t.Helper()
+	calls, names, denied, told := map[string]call{}, map[string]string{}, 0, 0
+	for _, l := range o.s.lines {
+		switch b := l.Body.(type) {
+		case contract.ToolUse:
+			var input struct{ Command string }
+			if err := json.Unmarshal(b.Input, &input); err != nil {
+				o.t.Error(err)
+			}
+			if names[b.ToolUse] = input.Command; b.Tool != "Bash" {
+				names[b.ToolUse] = b.Tool + canonical(o.t, b.Input)
+			}
+		case contract.Permission:
+			if b.Behavior == bridge.Deny {
+				told++
+			}
+		case contract.ToolResult:
+			byUs := b.IsError && (strings.Contains(b.Text, "Denied: ") || strings.Contains(b.Text, humanDenies))
+			if byUs {
+				denied++
+			}
+			calls[names[b.ToolUse]] = call{b.Text, byUs || b.IsError && byCLI.MatchString(b.Text)}
+		case contract.Check:
+			calls[b.Receipt.Command] = call{b.Receipt.Output, b.Receipt.Exit < 0}
+		}
+	}
+	if o.group.Attacks[0].Check == "" && told != denied {
+		o.t.Errorf("%d calls were denied, and %d denials were told", denied, told)
+	}
+	return calls
+}
+
+// byCLI is what the CLI says where it denies by the rules that it was given, or takes an
+// input for none.
+var byCLI = regexp.MustCompile("has been denied|was blocked by a deny rule|InputValidationError|denied by your permission settings")
+
+// canonical is JSON as it is written from a map.
+func canonical(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Error(err)
+	}
+	raw, _ = json.Marshal(m)
+	return string(raw)
+}
