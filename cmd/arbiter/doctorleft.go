@@ -61,7 +61,7 @@ func (l *look) runs(dir string, o *doctor.Leftovers, used *[]string) error {
 			}
 		}
 	}
-	for _, strays := range leash.Strays(store.Over) {
+	for _, strays := range leash.Strays(over(store)) {
 		for _, p := range strays {
 			o.Processes = append(o.Processes, doctor.Process{PID: p.PID, Name: p.Name})
 		}

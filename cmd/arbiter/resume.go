@@ -37,6 +37,11 @@ func resumeRun(c choices) (*runtimeRun, error) {
 	if err := r.lockPlace(); err != nil {
 		return nil, err
 	}
+	if info.Workspace != "" {
+		if err := r.lockWorkspace(info.Workspace); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.reopenBook(); err != nil {
 		r.close()
 		return nil, err

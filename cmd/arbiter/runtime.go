@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -35,20 +36,22 @@ const initializeDeadline = 30 * time.Second
 // runtimeRun is one life of a run: its journal and locks, its log, its rehearsal if
 // it is one, and the bridge process.
 type runtimeRun struct {
-	choices  choices
-	store    *journal.Store
-	book     *journal.Run
-	place    *journal.Lock // of the directory; nil where it is shared
-	log      *slog.Logger
-	logFile  *blackbox.Log
-	stage    *stage // nil unless this is a rehearsal
-	reporter *blackbox.Reporter
-	mask     func(string) string // masks secrets
-	loop     *supervisor.Loop
-	hooks    *hooksocket.Server // nil where there is no socket to be had
-	cache    *decider.DirStore  // of decisions; nil where none are remembered
-	decides  decider.Decider
-	grants   *grants.Store // nil where nothing is kept
+	choices choices
+	store   *journal.Store
+	book    *journal.Run
+	place   *journal.Lock // of the directory; nil where it is shared
+	// workspace is the lock of that directory itself; nil where it is shared, or cannot be locked
+	workspace *journal.WorkspaceLock
+	log       *slog.Logger
+	logFile   *blackbox.Log
+	stage     *stage // nil unless this is a rehearsal
+	reporter  *blackbox.Reporter
+	mask      func(string) string // masks secrets
+	loop      *supervisor.Loop
+	hooks     *hooksocket.Server // nil where there is no socket to be had
+	cache     *decider.DirStore  // of decisions; nil where none are remembered
+	decides   decider.Decider
+	grants    *grants.Store // nil where nothing is kept
 
 	board         board
 	terminals     terminals
@@ -106,6 +109,11 @@ func newRun(c choices) (*runtimeRun, error) {
 		r.close()
 		return nil, err
 	}
+	if c.Rehearse {
+		if err := r.lockScratch(); err != nil {
+			return nil, err
+		}
+	}
 	r.choices.Options = r.choices.Options.WithDefaults()
 	if r.decides, err = r.decider(); err != nil {
 		r.close()
@@ -150,7 +158,8 @@ func (r *runtimeRun) tidy() {
 	}
 }
 
-// lockPlace keeps a second run out of the directory.
+// lockPlace keeps a second run out of the directory. A rehearsal has a workspace of its own,
+// which is locked once it is there.
 func (r *runtimeRun) lockPlace() error {
 	if r.choices.Share || r.choices.Rehearse {
 		return nil
@@ -164,6 +173,48 @@ func (r *runtimeRun) lockPlace() error {
 	}
 	if err != nil {
 		return environmentf("lock %s: %v", r.choices.Place, err)
+	}
+	return r.lockWorkspace(r.choices.Place)
+}
+
+// lockWorkspace keeps out runs of other state directories, and this run's of a copy of this
+// one. On an error the run is closed.
+func (r *runtimeRun) lockWorkspace(dir string) error {
+	if r.choices.Share {
+		return nil
+	}
+	var err error
+	r.workspace, err = journal.LockWorkspace(dir)
+	var held *journal.HeldError
+	switch {
+	case errors.As(err, &held):
+		who := "a process that the system does not name"
+		if held.PID != 0 {
+			who = fmt.Sprintf("process %d", held.PID)
+		}
+		r.close()
+		return usagef("another run works in %s already, by another state directory (%s): wait for its end, use another directory (--cwd), or --share-workspace if both are meant",
+			dir, who)
+	case errors.Is(err, journal.ErrNoDirLock):
+		r.tellOf("%s cannot be locked, so that runs of other state directories are not kept out of it: %v", dir, err)
+	case err != nil:
+		r.close()
+		return environmentf("%v", err)
+	}
+	return nil
+}
+
+// lockScratch locks the workspace that a rehearsal has made, and notes which it is.
+func (r *runtimeRun) lockScratch() error {
+	dir := r.choices.Options.CWD
+	if err := r.lockWorkspace(dir); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
+	defer cancel()
+	if err := r.book.Update(ctx, func(m *journal.Meta) { m.Workspace = dir }); err != nil {
+		r.close()
+		return environmentf("journal: %v", err)
 	}
 	return nil
 }
@@ -339,6 +390,9 @@ func (r *runtimeRun) close() {
 		if err := r.book.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && r.log != nil {
 			r.log.Warn("journal", "error", err)
 		}
+	}
+	if r.workspace != nil {
+		_ = r.workspace.Close() // a directory that was only locked
 	}
 	if r.place != nil {
 		r.place.Close()

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge/leash"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -13,7 +15,7 @@ import (
 // nobody would know whose they are.
 func endStrays(store *journal.Store) (told string) {
 	total, runs := 0, 0
-	for _, n := range leash.SweepStrays(store.Over) {
+	for _, n := range leash.SweepStrays(over(store)) {
 		total += n
 		runs++
 	}
@@ -21,6 +23,25 @@ func endStrays(store *journal.Store) (told string) {
 		return ""
 	}
 	return fmt.Sprintf("ended what %s had left behind: %s", words.Count(runs, "earlier run"), words.Count(total, "process"))
+}
+
+// over tells which runs of a store nobody plays: not here, and not in the place that the
+// store, or this run of it, was copied from, whose processes bear the same marks.
+func over(store *journal.Store) func(run string) bool {
+	return func(run string) bool {
+		if !store.Over(run) {
+			return false
+		}
+		info, err := store.Find(run)
+		dir := cmp.Or(info.Workspace, info.CWD)
+		if err != nil || dir == "" || !journal.WorkspaceHeld(dir) {
+			return true
+		}
+		list, err := store.List()
+		return err == nil && slices.ContainsFunc(list, func(i journal.Info) bool { // it is one of ours that has it
+			return i.Live && cmp.Or(i.Workspace, i.CWD) == dir
+		})
+	}
 }
 
 // tellStrays does so for a command.

@@ -18,7 +18,8 @@ type Meta struct {
 	Run       string    `json:"run"`           // its id
 	CWD       string    `json:"cwd,omitempty"` // the working directory, links resolved
 	Began     time.Time `json:"began,omitzero"`
-	Version   string    `json:"version,omitempty"` // of the program that began it
+	Workspace string    `json:"workspace,omitempty"` // where agents work, if that is another directory
+	Version   string    `json:"version,omitempty"`   // of the program that began it
 	Title     string    `json:"title,omitempty"`
 	Rehearsal bool      `json:"rehearsal,omitempty"`
 	Finished  bool      `json:"finished,omitempty"`

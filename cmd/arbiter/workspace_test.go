@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestWorkspaceBelongsToOneRun: also where the other run is of another state directory, which
+// knows nothing of it.
+func TestWorkspaceBelongsToOneRun(t *testing.T) {
+	claude := standInProgram(t)
+	s := start(t, nil, "--json", "--claude", claude)
+	await[contract.Session](s, "the session", nil)
+	other := []string{"--json", "--no-input", "--claude", claude, "--task", "Another", "--state-dir", filepath.Join(t.TempDir(), "other")}
+	if _, stderr := s.output(2, other...); !strings.Contains(stderr, "by another state directory") {
+		t.Errorf("a run of another state directory: %s", stderr)
+	}
+	s.send(contract.Cancel{})
+	s.finish(contract.ExitFailed)
+	n := s.again("--json", "--claude", claude, "--state-dir", filepath.Join(t.TempDir(), "third"))
+	await[contract.Session](n, "the session", nil)
+	n.send(contract.Cancel{})
+	n.finish(contract.ExitFailed)
+}
+
+// TestCopiedStateDirectory: a run is not taken up from a copy of its state directory while it
+// is played, and nothing that is done with the copy ends its agents.
+func TestCopiedStateDirectory(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
+			t.Parallel()
+			s := start(t, nil, append(who.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+			await[contract.Question](s, "a question", nil)
+			copied := filepath.Join(t.TempDir(), "copy")
+			if err := os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))); err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range []string{copied, filepath.Join(copied, "runs"), filepath.Join(copied, "runs", s.run())} {
+				if err := os.Chmod(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir", copied); !strings.Contains(stderr, "by another state directory") {
+				t.Errorf("resumed from the copy: %s", stderr)
+			}
+			s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)
+			s.send(contract.Say{Text: "Call it nameless."})
+			s.finish(contract.ExitComplete)
+			if list := collect[contract.Restart](s); len(list) != 0 {
+				t.Errorf("its agents were ended: %+v", list)
+			}
+		})
+	}
+}

@@ -1,0 +1,45 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// TestLockWorkspace: a directory has one lock, by whatever way it is reached, and nothing is
+// left in it. Who gives it up, or ends, frees it.
+func TestLockWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	first, err := LockWorkspace(dir)
+	if errors.Is(err, ErrNoDirLock) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = LockWorkspace(link)
+	var held *HeldError
+	if !errors.As(err, &held) || runtime.GOOS == "linux" && held.PID != os.Getpid() && held.PID != 0 {
+		t.Errorf("a second lock: %v, by process %d", err, held.PID)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := LockWorkspace(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
+		t.Errorf("left in the workspace: %v, %v", list, err)
+	}
+	if _, err := LockWorkspace(filepath.Join(dir, "none")); !errors.Is(err, ErrNoDirLock) {
+		t.Errorf("of a directory that is not there: %v", err)
+	}
+}
