@@ -18,9 +18,11 @@
 //	apply, happened, timers, fold      the fold itself, and its three great switches
 //	facts, origin, history             a fact in the journal, who it is from, what became of messages
 //	phase, points, posed, decide       the task machine, and who decides at its points …
+//	reading                            … what the Arbiter has read when it does
 //	carryout, fallback, regency        … what follows, and the rules in the Arbiter's place
 //	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
 //	mail, config, attached, proof      a message's way to an agent, and what it carries
+//	backlog                            … when many wait before it
 //	shelve, retouch, names             … that is withheld, or changed by the human; what things are called
 //	oversized                          what is too large: for a command, for a model
 //	lifecycle, summon, modes, forget   the agents: their beginning and end, and what is kept of them

@@ -76,7 +76,7 @@ func (m *Messages) set(id string, change func(*MessageRecord)) {
 // Close settles, by the last state, what is still on its way.
 func (m *Messages) Close(s *State) {
 	waiting := map[string]string{}
-	for _, x := range s.Mail {
+	for _, x := range s.Queue() {
 		waiting[x.ID] = MessageWaiting
 		if x.Sent {
 			waiting[x.ID] = MessageSent

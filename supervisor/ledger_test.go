@@ -81,7 +81,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 			at = at.Add(time.Second)
 			s, _ = Apply(s, Input{At: at, Fact: fact})
 			waiting := 0
-			for _, m := range s.Mail {
+			for _, m := range s.Queue() {
 				if !m.Told {
 					waiting++
 				}

@@ -27,7 +27,9 @@ func (st *step) post(m Mail) {
 		st.ahead(m)
 		return
 	}
-	st.Mail = append(st.mail(), m)
+	if !st.fallBehind(m) {
+		st.Mail = append(st.mail(), m)
+	}
 }
 
 // ahead puts a message before all that wait for the same agent.
@@ -68,6 +70,7 @@ func (st *step) toHuman(kind, text string) {
 // pump sends what can be sent: one message a turn, oldest first, to each agent
 // that has no turn running; and a word that steers to one that has.
 func (st *step) pump() {
+	st.catchUp()
 	if st.Paused {
 		return
 	}
@@ -172,6 +175,7 @@ func (st *step) delivered(wire string) {
 	m := st.Mail[i]
 	st.Mail = slices.Delete(st.mail(), i, i+1)
 	st.do(SetTimer{Key: proofKey(wire)})
+	st.read(m)
 	if a := st.edit(m.To); a != nil {
 		a.Spoken, a.Returned = true, ""
 		if m.Inherits {
@@ -238,6 +242,7 @@ func (st *step) requeue(wire string) {
 	if i := onWire(st.Underway, wire); i >= 0 {
 		m := st.Underway[i]
 		st.overWith(wire)
+		st.forgetReading(m.ID)
 		m.Sent, m.Resent = false, false
 		m.Wire = st.newMessageID()
 		st.Ledger.Requeued++
@@ -256,6 +261,7 @@ func (st *step) requeue(wire string) {
 // drop takes all mail to an agent that can no longer read it, and returns it.
 func (st *step) drop(to string) []Mail {
 	st.putAsked(to)
+	st.bringUp(to, -1)
 	lost := st.takeBack(func(m Mail) bool { return m.To == to })
 	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), func(m Mail) bool { return m.To == to })
 	return lost

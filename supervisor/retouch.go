@@ -53,6 +53,12 @@ func (st *step) withdrawMessage(ref string, c contract.WithdrawMessage) {
 // unspoken finds a message of the human's that was never sent, or says why there is none.
 // One that was sent and came back may have been read.
 func (st *step) unspoken(id string) (at int, why string) {
+	for _, m := range st.Queue()[len(st.Mail):] {
+		if m.ID == id {
+			st.bringUp(m.To, -1)
+			break
+		}
+	}
 	at = slices.IndexFunc(st.Mail, func(m Mail) bool { return m.ID == id })
 	switch {
 	case at < 0:

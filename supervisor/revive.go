@@ -45,6 +45,7 @@ func (st *step) emptied(a *Agent) {
 	if a.Role == RoleArbiter {
 		st.callOffRenewal()
 		st.Renewal = renewalNone
+		st.Readings = nil // another session has read nothing
 	}
 }
 

@@ -49,6 +49,9 @@ func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 		by.point, f.About, f.Input = p.Point, p.About, p.Input
 	}
 	f.Point = by.point
+	if read := st.whatWasRead(); source == sourceSession {
+		f.Decision.Prompt = read
+	}
 	st.Posed, st.Deciding, st.Yielded = nil, nil, false
 	st.note(f)
 	st.carry(v, by)

@@ -45,12 +45,14 @@ type State struct {
 	LastError     *decision.Failure   // that nobody has got over yet
 	Decisions     int                 // rulings of the run, whoever made them
 	Posed         *Posed              // what the Arbiter was shown with the message it rules on
+	Readings      []Reading           // what it has taken up since it last ruled, oldest first
 	Deciding      *Posed              // what another decider is asked
 	Questions     int                 // put to it so far
 	Yielded       bool                // that one leaves it to the Arbiter
 	Unnoted       []Decided           // decisions that are not recorded yet
 	Regency       string              // why the rules decide in the Arbiter's place; empty: they do not
 	Mail          []Mail              // messages that are not delivered yet, oldest first
+	Backlog       []backlog           `json:",omitempty"` // of a human's words, behind those
 	Underway      []Mail              // delivered, and their turn is not over
 	Talk          []*contract.Message // what was said last, oldest first
 	Ledger        Ledger

@@ -65,7 +65,7 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 	switch {
 	case stall != nil:
 		line.Doing = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt)
-		if word := stallWord(stall); word != "" {
+		if word := stall.Trouble(); word != "" {
 			line.State, line.Tone = word, cell.Warn
 		}
 	case a.Status == supervisor.Busy:
@@ -213,7 +213,7 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 		d.Word, d.Tone = "Held", cell.Warn
 	default:
 		if b := stalled(s); b != nil {
-			d.Word, d.Tone = stallWord(b)+", "+countdown(b, now), cell.Warn
+			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), cell.Warn
 		}
 	}
 	d.Awaited, d.Human, d.Waiting = awaited(s, now)
@@ -287,7 +287,7 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 		if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Starting && s.Task == "" {
 			continue
 		}
-		if b := a.Waiting(); b != nil && stallWord(b) != "" {
+		if b := a.Waiting(); b != nil && b.Trouble() != "" {
 			continue
 		}
 		busy = append(busy, orders.Name(s, a.ID))

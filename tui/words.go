@@ -186,7 +186,7 @@ func (d *desk) moment() notify.Moment {
 	m.For = neededBy(s)
 	m.Human, m.Word = m.For != "", strings.ToLower(phaseWords[s.Phase].word)
 	if b := stalled(s); b != nil {
-		m.Word = stallWord(b)
+		m.Word = b.Trouble()
 	}
 	for i := range s.Agents {
 		if s.Agents[i].Works() {

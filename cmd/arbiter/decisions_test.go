@@ -114,13 +114,20 @@ func threeDecisions(t *testing.T) []supervisor.Fact {
 		},
 		supervisor.Decided{
 			Number: 2, Point: decision.PointSelect, About: "orch-2", Input: encoded(t, aSelection("Weave on")),
-			Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "it \x1b]0;pwned\x07is small", Source: decider.BySession},
+			Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "it \x1b]0;pwned\x07is small", Source: decider.BySession,
+				Prompt: "from: orch-2\norch-2 is done"},
 		},
 		supervisor.Decided{
 			Number: 3, Point: decision.PointTalk,
 			Decision: decider.Decision{Decision: "ADDRESS_HUMAN", Reason: "it asked", Source: decider.BySession},
 		},
 	}
+}
+
+// byRules is a decision of the rules'.
+func byRules(t *testing.T, task string) supervisor.Decided {
+	return supervisor.Decided{Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection(task)),
+		Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByRules}}
 }
 
 func TestExplainListsDecisions(t *testing.T) {
@@ -174,16 +181,19 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	if strings.Contains(out, "\x1b") || strings.Contains(out, "by the templates") {
 		t.Errorf("escapes, or a prompt beside the one that was read:\n%q", out)
 	}
-	// A session's has no prompt of its own: the templates make one.
+	// A session's was made from the messages that the Arbiter read, and from no prompt.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)
-	for _, want := range []string{"about      orch-2", "prompt, by the templates found now", "Weave on", "system prompt"} {
+	for _, want := range []string{"about      orch-2", "messages, as the Arbiter read them", "orch-2 is done", "Weave on"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}
 	}
+	if strings.Contains(out, "by the templates") {
+		t.Errorf("a prompt that nobody read:\n%s", out)
+	}
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
 	var x explanation
-	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered == nil || !strings.Contains(x.Rendered.Prompt, "Weave on") || x.Record != 2 {
+	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered != nil || !strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
 		t.Errorf("%v: %s", err, raw)
 	}
 	// Talk has no input.
@@ -192,6 +202,11 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	}
 	if _, errs := r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id); !strings.Contains(errs, "no decision 9") {
 		t.Error(errs)
+	}
+	// Rules read no prompt: what the templates would make is said to be just that.
+	r = newJournal(t, byRules(t, "Weave"))
+	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "1", r.id); !strings.Contains(out, "prompt, by the templates found now (nobody read it for this decision)") {
+		t.Errorf("by rules:\n%s", out)
 	}
 }
 

@@ -30,8 +30,8 @@ type explanation struct {
 	Decision *decider.Decision `json:"decision,omitempty"`
 	Summoned []string          `json:"summoned,omitempty"` // modes, by the Arbiter's tool in that turn
 	Input    json.RawMessage   `json:"input,omitempty"`
-	// Rendered is the prompt that the templates found now make of the input, where none
-	// was recorded.
+	// Rendered is the prompt that the templates found now make of the input: of a moment,
+	// and of a decision that no prompt was read for. The Arbiter's session reads messages.
 	Rendered *rendered `json:"rendered,omitempty"`
 	// Rules is what the deterministic rules decide on it; of a moment only.
 	Rules *decider.Decision `json:"rules,omitempty"`
@@ -158,7 +158,7 @@ func explainRuling(run string, r rulings.Ruling, set *prompts.Set) explanation {
 	if x.Decision != nil {
 		x.Decision = &r.Decision
 	}
-	if len(r.Input) == 0 || r.Decision.Prompt != "" {
+	if len(r.Input) == 0 || r.Decision.Prompt != "" || r.Decision.Source == decider.BySession {
 		return x
 	}
 	q, err := rulings.QuestionOf(r.Point, r.Input)

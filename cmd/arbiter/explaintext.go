@@ -128,14 +128,22 @@ func printExplained(w io.Writer, x explanation) {
 		block("input", pretty.String())
 	}
 	if d := x.Decision; d != nil {
-		block("prompt, as it was read", d.Prompt)
+		read := "prompt, as it was read"
+		if d.Source == decider.BySession {
+			read = "messages, as the Arbiter read them in its session"
+		}
+		block(read, d.Prompt)
 		block("answer, as it was given", d.Answer)
 	}
 	if r := x.Rendered; r != nil {
 		if r.Problem != "" {
 			word(w, "prompt", "none: %s", r.Problem)
 		}
-		block("system prompt, by the templates found now", r.System)
-		block("prompt, by the templates found now", r.Prompt)
+		made := "by the templates found now"
+		if x.Decision != nil {
+			made += " (nobody read it for this decision)"
+		}
+		block("system prompt, "+made, r.System)
+		block("prompt, "+made, r.Prompt)
 	}
 }

@@ -25,10 +25,10 @@ func write(t *testing.T, text string, path ...string) string {
 }
 
 func TestTemplatesOverrideEachOther(t *testing.T) {
-	r := newJournal(t, threeDecisions(t)...)
+	r := newJournal(t, byRules(t, "Weave on"))
 	prompt := func(args ...string) string {
-		out, _ := r.arbiter(contract.ExitComplete, append([]string{"decide", "--number", "2", r.id}, args...)...)
-		_, after, _ := strings.Cut(out, "\nprompt, by the templates found now:\n")
+		out, _ := r.arbiter(contract.ExitComplete, append([]string{"decide", "--number", "1", r.id}, args...)...)
+		_, after, _ := strings.Cut(out, "\nprompt, by the templates found now (nobody read it for this decision):\n")
 		return strings.TrimSpace(after)
 	}
 	builtin := prompt()

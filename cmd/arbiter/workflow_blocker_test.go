@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
@@ -119,10 +120,19 @@ func (s *script) blockerExplained() {
 	}
 	out, _ := s.output(0, "decide", "--explain", s.run(), "--number", strconv.Itoa(number), "--json")
 	var x struct {
-		Input decision.EvaluateProgressInput
+		Input    decision.EvaluateProgressInput
+		Decision decider.Decision
+		Rendered *rendered
 	}
 	if err := json.Unmarshal([]byte(out), &x); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
+	}
+	read, session := x.Decision.Prompt, x.Decision.Source == decider.BySession
+	if x.Decision.Source != decider.ByRules && !strings.Contains(read, "BLOCKER: the selvage is missing") || session != strings.Contains(read, "| kind: done |") {
+		s.t.Errorf("by %s, read:\n%s", x.Decision.Source, read)
+	}
+	if session && x.Rendered != nil {
+		s.t.Errorf("a prompt that nobody read: %+v", x.Rendered)
 	}
 	d := x.Input.LastExecution.Document
 	if d == nil || len(d.Remaining) != 1 || len(d.OpenQuestions) != 1 || d.KeyContext != "The edge frays." ||

@@ -97,7 +97,7 @@ func TestBashDeny(t *testing.T) {
 			[]string{"ls", "rmdir x", "echo rm x", "git commit -m 'fix; rm old files'", `git commit -m "rm x"`, "git rm x", "grep 'rm x' y", "ls rm", "go test $PKGS", "timeout 60 go test $PKGS", "for f in *.go; do gofmt -l $f; done", "find . -name 'rm*'", `find "$DIR" -name x`, "FOO=rm ls", "bash --version", "bash script.sh", "ls \\\nrm x\n", "which bash",
 				"cat > x <<'E'\nremove\nE", "xargs grep x", "sudo systemctl restart $SVC", "echo \"it's\" 'a \"b'", "if true; then ls; fi", "ls 2>&1 | grep rm", "cat <<E\nrm x\nE"}},
 		{"Bash(git push:*)",
-			[]string{"git push", "git push origin main", "git  push", "git 'push'", "cd x && git push --force", "git $X", "git pu*", "git ${X} origin", "/usr/bin/git push"},
+			[]string{"git push", "git push origin main", "git  push", "git 'push'", "cd x && git push --force", "git $X", "git pu*", "git ${X} origin", "git $X$Y push", "/usr/bin/git push"},
 			[]string{"git status", "git stash push", "git log $X", "echo git push"}},
 		{"Bash(* --force)", []string{"git push --force", "x --force", "$X"}, []string{"git push --force-with-lease", "git push"}},
 		{"Bash(curl * | sh)", []string{"curl x | sh", "cd y; curl  x  |  sh"}, []string{"curl x | grep y"}},

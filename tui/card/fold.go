@@ -13,7 +13,6 @@ const (
 	foldBody   = 12
 	foldBrief  = 3 // what was said by the way
 	foldResult = 4 // of a tool
-	foldAsked  = 40
 	foldSlack  = 2 // so few more are shown at once
 )
 

@@ -54,6 +54,43 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 	}
 }
 
+// TestWhatWaitsIsWhole: a question and a request that nobody has answered are shown to their ends,
+// for that is where they ask; once they are answered they are folded as all else is.
+func TestWhatWaitsIsWhole(t *testing.T) {
+	question := contract.Question{Text: strings.Repeat("Some words of mine.\n\n", 45) + "Shall I go on?"}
+	long := contract.Question{Text: strings.Repeat("Some words of mine.\n\n", 5000) + "Shall I go on?"}
+	input, err := json.Marshal(map[string]string{"command": strings.Repeat("make one\n", 5000) + "Shall I go on?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: input}
+	for name, tt := range map[string]struct{ waits, answer contract.Body }{
+		"question":      {question, contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer", Text: "yes"}},
+		"long question": {long, contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer", Text: "yes"}},
+		"request":       {request, contract.Permission{Request: "r1", Tool: "Bash", Behavior: "allow", By: contract.Human}},
+	} {
+		e := told("arbiter", tt.waits)
+		c := Talk(e, options(40))
+		if text := textOf(c); !strings.Contains(text, "Shall I go on?") || strings.Contains(text, " more") || c.Foldable {
+			t.Errorf("%s: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
+		}
+		answer := told("human", tt.answer).Event
+		e.Outcome = &answer
+		c = Talk(e, options(40))
+		if text := textOf(c); strings.Contains(text, "Shall I go on?") || !strings.Contains(text, " more") || !c.Foldable {
+			t.Errorf("%s, answered: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
+		}
+	}
+}
+
+func textOf(c Card) string {
+	var b strings.Builder
+	for _, l := range c.Lines {
+		b.WriteString(l.Text() + "\n")
+	}
+	return b.String()
+}
+
 // TestUnfoldedIsAll: what is unfolded holds every character of the text.
 func TestUnfoldedIsAll(t *testing.T) {
 	text := strings.Repeat("ab 日本\tz "+strings.Repeat("q", 37)+"\n", 50) + "end"

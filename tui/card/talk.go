@@ -19,12 +19,14 @@ func (o Options) talk(e chronicle.Entry) Card {
 		return o.message(e, b)
 	case contract.Question:
 		c := begin(e.Event.ID)
-		role := cell.Base
-		if e.Outcome == nil {
+		role, open := cell.Base, e.Outcome == nil
+		if open {
 			role, c.Gutter = cell.Alert, cell.Alert
+			o.Open = true // what is asked stands at its end
 		}
 		c.Head = o.titled(cell.Line{{Text: o.name(e.Event.ID) + " asks", Role: role}}, nil, e.At)
-		c.Lines, c.Foldable = o.body(cell.Base, b.Text, 3*foldBody) // somebody has to read it
+		c.Lines, c.Foldable = o.body(cell.Base, b.Text, 3*foldBody)
+		c.Foldable = c.Foldable && !open
 		return c
 	case contract.Decision:
 		return o.decision(e.Event, b)
@@ -272,21 +274,19 @@ func (o Options) permission(e chronicle.Entry, p contract.PermissionRequest) Car
 		who = "A subagent of " + who
 	}
 	c.Head = o.titled(cell.Line{{Text: who + " asks leave to use " + ToolName(p.Tool), Role: role}}, nil, e.At)
-	keep := foldResult
-	if open {
-		keep = foldAsked // somebody has to judge it
-	}
 	inner := o.within(o.step())
-	if !o.Open && len(p.Input) > wholeBytes {
-		inner.most = keep + foldSlack + 1
+	if !o.Open && !open && len(p.Input) > wholeBytes {
+		inner.most = foldResult + foldSlack + 1
 	}
 	shown := inner.input(p.Tool, p.Input)
-	if c.Foldable = len(shown) > keep+foldSlack || inner.most > 0; c.Foldable && !o.Open {
-		n := len(shown) - keep
+	// Somebody has to judge what is open, to its end.
+	if c.Foldable = !open && (len(shown) > foldResult+foldSlack || inner.most > 0); c.Foldable && !o.Open {
+		n := len(shown) - foldResult
 		if inner.most > 0 {
 			n = 0
 		}
-		shown = append(shown[:min(keep, len(shown)):min(keep, len(shown))], inner.more(n, len(p.Input)))
+		keep := min(foldResult, len(shown))
+		shown = append(shown[:keep:keep], inner.more(n, len(p.Input)))
 	}
 	c.Lines = inset(shown, o.step())
 	if concealed(p.Input) {

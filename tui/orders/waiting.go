@@ -15,7 +15,7 @@ func Waiting(s *supervisor.State) []supervisor.Mail {
 		return nil
 	}
 	var list []supervisor.Mail
-	for _, m := range s.Mail {
+	for _, m := range s.Queue() {
 		if m.From == contract.Human && m.Wire == "" {
 			list = append(list, m)
 		}

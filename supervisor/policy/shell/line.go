@@ -114,7 +114,7 @@ func Parse(source string, d Dialect) Line {
 	if err != nil {
 		return broken("it is not valid shell syntax")
 	}
-	r := reader{source: source, line: Line{Plain: !strings.Contains(strings.TrimSpace(source), "\n")}}
+	r := reader{source: source, dialect: d, line: Line{Plain: !strings.Contains(strings.TrimSpace(source), "\n")}}
 	r.statements(file.Stmts)
 	if len(file.Last) > 0 {
 		r.line.Plain = false

@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	for source, want := range map[string]string{
 		"git log": "[git] [log]", "  a   b\t c ": "[a] [b] [c]", "a;b&&c||d|e |& f & g\nh": "[a]; [b]; [c]; [d]; [e]; [f]; [g]; [h]",
 		`a 'b c' "d e" f\ g '' ""`: "[a] [b c] [d e] [f g] [] []", `g'o'"o"d \; a\b`: "[good] [;] [ab]", "\"r\\\nm\" v": "[rm] [v]", "r\\\nm": "[rm]",
-		`"\$x\"\\\a"`: `[$x"\\a]`, "'$x'": "[$x]", "a $x \"$x\" ${x:-b}c": "[a] [?] [?] [?c]", "a *.go b?": "[a] [?.go] [b?]", "a [ab] {a,b} {} {a..c} x{y": "[a] [?] [?] [{}] [?] [x{y]",
+		`"\$x\"\\\a"`: `[$x"\\a]`, "'$x'": "[$x]", "a $x \"$x\" ${x:-b}c": "[a] [?] [?] [?c]", "a $x$y": "[a] [?]", "a *.go b?": "[a] [?.go] [b?]", "a [ab] {a,b} {} {a..c} x{y": "[a] [?] [?] [{}] [?] [x{y]",
 		"[ -f x ]": "[[] [-f] [x] []]", "a ~ ~/b '~'": "[a] [~] [~/b] [~]", "a $'b' $'\\x62'": "[a] [b] [?]", "a $(b; c) `d`": "[b]; [c]; [d]; [a] [?] [?]", `a "$(b "$(c)")"`: "[c]; [b] [?]; [a] [?]",
 		"a <(b) >(c)": "[b]; [c]; [a] [?] [?]", "(a; b) && { c; }": "[a]; [b]; [c]", "if a; then b; elif c; then d; else e; fi": "[a]; [b]; [c]; [d]; [e]",
 		"for x in 1 $(a); do b $x; done": "[a]; [b] [?]", "while a; do b; done": "[a]; [b]", "case $(a) in b) c;; *) d;; esac": "[a]; [c]; [d]", "f() { a; }; f": "[a]; [f]", "time -p a; ! b": "[a]; [b]",
@@ -53,6 +53,9 @@ func TestDialects(t *testing.T) {
 	const line = "echo x &>/dev/null touch p"
 	if got := told(Parse(line, Bash)); got != "[echo] [x] [touch] [p]" {
 		t.Errorf("bash: %s", got)
+	}
+	if l := Parse("a 02>&1", POSIX); !l.Broken {
+		t.Errorf("POSIX: %s, though dash takes 02 for a word", told(l))
 	}
 	if l := Parse(line, POSIX); !l.Broken {
 		t.Errorf("POSIX: %s, though dash runs touch", told(l))

@@ -12,9 +12,10 @@ import (
 // reader collects what a syntax tree can run. Each kind of node is named here; one that is not
 // is a doubt.
 type reader struct {
-	source string
-	line   Line
-	cut    string // why bash may cut the line into other words than the tree has
+	source  string
+	dialect Dialect
+	line    Line
+	cut     string // why bash may cut the line into other words than the tree has
 }
 
 func (r *reader) doubt(format string, args ...any) {
@@ -204,8 +205,13 @@ func (r *reader) declaration(d *syntax.DeclClause) {
 // redirect notes the file that a redirection opens. To and from other descriptors, and
 // /dev/null, nothing is opened that matters.
 func (r *reader) redirect(x *syntax.Redirect, c *Command) {
-	if x.N != nil && strings.HasPrefix(x.N.Value, "{") {
+	switch {
+	case x.N == nil:
+	case strings.HasPrefix(x.N.Value, "{"):
 		r.doubt("a redirection sets a variable")
+	case r.dialect == POSIX && len(x.N.Value) > 1:
+		r.cut = "dash takes 02> for a word and a redirection" // to bash it is descriptor 2
+		return
 	}
 	switch x.Op {
 	case syntax.Hdoc, syntax.DashHdoc:

@@ -34,7 +34,7 @@ func (r *reader) word(w *syntax.Word) Word {
 			expands = true
 		}
 	}
-	out.Text = b.String()
+	out.Text = oneHole(b.String())
 	if hasPattern(bare.String()) {
 		out.Text, out.Splits, expands = string(Hole), true, true
 	}
@@ -43,6 +43,15 @@ func (r *reader) word(w *syntax.Word) Word {
 		out.Text, out.Pattern = string(Hole), false
 	}
 	return out
+}
+
+// oneHole makes one of several holes in a row: two variables may both be empty, as one may.
+func oneHole(s string) string {
+	const one = string(Hole)
+	for strings.Contains(s, one+one) {
+		s = strings.ReplaceAll(s, one+one, one)
+	}
+	return s
 }
 
 // bare adds unquoted text. It says whether that is a pattern of file names.

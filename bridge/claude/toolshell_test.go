@@ -1,0 +1,70 @@
+package claude
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// TestLiveToolShell: the Bash tool runs by bash, whatever shell the user has, and the hook says
+// in which directory.
+func TestLiveToolShell(t *testing.T) {
+	s, _ := live(t, reply{tools: []call{bash(`echo "version: $BASH_VERSION"; mkdir sub; cd sub`)}}, reply{tools: []call{bash("pwd -P")}}, reply{text: "done"})
+	s.cfg.Judged = true
+	s.cfg.Env["SHELL"] = "/bin/zsh"
+	var asked questions
+	s.host.permission = asked.allow
+	judged := make(chan bridge.JudgeParams, 10)
+	s.host.judge = func(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+		judged <- p
+		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+	}
+	s.launch()
+	s.turn("go")
+	results := of[bridge.ToolResult](s.host)
+	if len(results) != 2 || strings.TrimSpace(results[0].Text) == "version:" || !strings.HasPrefix(results[0].Text, "version: ") {
+		t.Fatalf("results: %+v of %+v", results, s.host.all())
+	}
+	dir, err := filepath.EvalSymlinks(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(results[1].Text); got != filepath.Join(dir, "sub") {
+		t.Errorf("the second call ran in %q", got)
+	}
+	close(judged)
+	var places []string
+	for p := range judged {
+		places = append(places, p.CWD)
+	}
+	if len(places) != 2 || places[0] != dir || places[1] != filepath.Join(dir, "sub") {
+		t.Errorf("the calls were judged in %q", places)
+	}
+}
+
+// TestNoToolShell: without bash no agent starts, for the rules could not read its commands.
+func TestNoToolShell(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if path, err := toolShell(); err == nil || !strings.Contains(err.Error(), "install bash") {
+		t.Errorf("%q, %v", path, err)
+	}
+}
+
+// TestCallDirectories: the directory of a call is known until the CLI has asked about it.
+func TestCallDirectories(t *testing.T) {
+	var d callDirectories
+	d.note("a", "/w")
+	d.note("b", "/w/sub")
+	if d.of("b") != "/w/sub" || d.of("b") != "" || d.of("a") != "/w" || d.of("c") != "" {
+		t.Error("a directory is kept wrongly")
+	}
+	for range 3 * maxCallers {
+		d.note(strings.Repeat("x", len(d.dirs)+1), "/w")
+	}
+	if len(d.dirs) > maxCallers {
+		t.Errorf("%d directories are kept", len(d.dirs))
+	}
+}

@@ -1,0 +1,91 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// crowded has so many words of the human wait for the Arbiter, which is at work.
+func crowded(t *testing.T, n int) *play {
+	p := begin(t, nil)
+	p.summon("build it")
+	for i := range n {
+		p.say(fmt.Sprintf("word %d.", i))
+	}
+	return p
+}
+
+// TestWordsWaitInOrder: however many wait, each is sent once, in the order they were said.
+func TestWordsWaitInOrder(t *testing.T) {
+	const n = 5*inReach + 7
+	p := crowded(t, n)
+	if len(p.s.Mail) > 2*inReach || len(p.s.Queue()) < n {
+		t.Fatalf("%d messages are gone through at every step, %d wait", len(p.s.Mail), len(p.s.Queue()))
+	}
+	for i := range n {
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.contains("the Arbiter", p.lastSent("arbiter"), fmt.Sprintf("word %d.", i))
+	}
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	if l := p.s.Ledger; len(p.s.Queue()) != 1 || len(p.s.Backlog) != 0 || l.Posted != l.Seen+1 { // the brief of orch-1 is on its way
+		t.Errorf("%d are left, %+v", len(p.s.Queue()), l)
+	}
+}
+
+// TestWordsOfTheBacklog: they can be changed and taken back, are listed as waiting, and are
+// given back when their reader goes.
+func TestWordsOfTheBacklog(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	for i := range 4 * inReach {
+		p.say(fmt.Sprintf("word %d.", i), contract.Note, one)
+	}
+	list := p.s.Queue()
+	last, other := list[len(list)-1], list[len(list)-2]
+	if ok, why := p.command(contract.EditMessage{MessageID: last.ID, Text: "changed"}); !ok {
+		t.Error(why)
+	}
+	if ok, why := p.command(contract.WithdrawMessage{MessageID: other.ID}); !ok {
+		t.Error(why)
+	}
+	list = p.s.Queue()
+	if list[len(list)-1].Text != "changed" || slices.ContainsFunc(list, func(m Mail) bool { return m.ID == other.ID }) {
+		t.Errorf("the last that wait: %+v", list[len(list)-2:])
+	}
+	for i := range 2 * inReach {
+		p.say(fmt.Sprintf("more %d.", i), contract.Note, one)
+	}
+	before := p.s.Ledger.Returned
+	p.command(contract.Kill{ID: one})
+	if n := p.s.Ledger.Returned - before; n < 6*inReach-2 || slices.ContainsFunc(p.s.Queue(), func(m Mail) bool { return m.To == one }) {
+		t.Errorf("%d were given back, and %d are left", n, len(p.s.Queue()))
+	}
+}
+
+// queued is a run whose Arbiter is at work while so many messages of the human wait for it.
+func queued(n int) State {
+	s, _ := Apply(State{}, Input{At: time.Unix(1, 0), Fact: Began{Options: Options{Run: testRun, Delimiter: "d", Task: "t", HumanPresent: true}.WithDefaults()}})
+	s, _ = Apply(s, Input{At: time.Unix(2, 0), Fact: Spawned{Agent: s.Agents[0].AgentRef, Result: bridge.SpawnResult{Window: 200_000}}})
+	for range n {
+		s, _ = Apply(s, aWord)
+	}
+	return s
+}
+
+var aWord = Input{At: time.Unix(3, 0), Fact: Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "And this."}}}}
+
+// TestAWordCostsTheSame however many wait before it.
+func TestAWordCostsTheSame(t *testing.T) {
+	cost := func(n int) float64 {
+		s := queued(n)
+		return testing.AllocsPerRun(10, func() { Apply(s, aWord) })
+	}
+	if few, many := cost(10*inReach), cost(100*inReach); many > few+inReach/2 {
+		t.Errorf("a word takes %.0f allocations behind %d others, and %.0f behind %d", few, 10*inReach, many, 100*inReach)
+	}
+}
