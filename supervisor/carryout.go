@@ -89,9 +89,25 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 	case verdict.Complete:
 		v.Message = orDefault(d.Message, d.Summary)
 		v.Summary = st.withRegency(orDefault(d.Summary, d.Reason))
+		if st.Regency != "" && st.awaitsHuman() {
+			st.Held = true
+			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your answer: choose retry, and the Arbiter is started again to read it."})
+			return
+		}
 		if problem := st.checkRuling(v); problem != nil {
 			st.overruled(p, d, problem.Error())
 			return
+		}
+		switch words := st.unreadWords(); {
+		case len(words) == 0:
+		case st.Regency == "":
+			st.overruled(p, d, "the Arbiter has yet to read, or to answer, what the human said last")
+			return
+		case st.HumanPresent:
+			st.rulesReadNothing(words)
+			return
+		default:
+			v.Summary += " Nobody read what the human said last: " + headOf(strings.Join(words, "; "), 1000)
 		}
 	case verdict.Continue, verdict.Retry:
 		v = st.goOnWith(p, v)

@@ -80,16 +80,21 @@ func (st *step) leaderless(trouble, said string) {
 	st.ask("The Arbiter rules no more. Its last words: " + orNothing(said) + "\nSpeak, and it is asked again.")
 }
 
-// fallbackArbiter: who waits for a ruling goes on by its own judgement; a
-// hand-off gets its successor; who works is waited for; else the human decides.
+// fallbackArbiter: who waits for a ruling goes on by its own judgement, unless the human was
+// asked and may be asked for just that; a hand-off gets its successor; who works is waited
+// for; else the human decides.
 func (st *step) fallbackArbiter(said string) {
 	const reason = "the Arbiter gave no valid verdict"
+	if st.awaitsHuman() && !st.AnyWorks() {
+		st.rule(verdict.Arbiter{Decision: verdict.Continue, Reason: reason + "; the human's answer is awaited"}, sourceFallback)
+		return
+	}
 	if id := st.failedBefore(); id != "" {
 		st.byRules(decision.PointSelect, id, reason)
 		return
 	}
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting && !st.awaitsHuman() {
 			st.rule(verdict.Arbiter{
 				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
 			}, sourceFallback)

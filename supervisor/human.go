@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -10,19 +12,44 @@ import (
 
 const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if the task truly cannot go on without an answer, say so once more."
 
-// ask puts a question to the human. With nobody there it is answered once by
-// saying so; the next one ends the run.
-func (st *step) ask(text string) {
-	st.Question = &Question{Text: text, At: st.at}
+// ask puts a question of the supervisor's to the human.
+func (st *step) ask(text string) { st.question(Question{Text: text, At: st.at}) }
+
+// question puts a question to the human, whoever works meanwhile. It joins one that is open:
+// an answer is to both. With nobody there it is answered once by saying so; the next one ends
+// the run.
+func (st *step) question(q Question) {
+	text := q.Text
+	if open := st.Question; open != nil {
+		q.At, q.Arbiter = open.At, q.Arbiter || open.Arbiter
+		if q.Text = open.Text; !strings.Contains(open.Text, text) {
+			q.Text += "\n\n" + text
+		}
+	}
+	st.Question = &q
 	st.emit(contract.Arbiter, contract.Question{Text: text})
 	if !st.HumanPresent {
 		st.answerAlone()
 	}
 }
 
-// answerAlone deals with the open question when no human is present.
+// awaitsHuman says whether a human who is there has yet to answer the Arbiter. Nobody else
+// settles what they were asked.
+func (s *State) awaitsHuman() bool {
+	return s.Question != nil && s.Question.Arbiter && s.HumanPresent
+}
+
+// answerAlone deals with the open question when no human is present. While somebody works
+// it ends nothing: what is done then may leave no question.
 func (st *step) answerAlone() {
 	if st.Question == nil {
+		return
+	}
+	if st.Regency != "" && !st.Held {
+		st.Question = nil // it was the Arbiter's, which cannot be told
+		return
+	}
+	if st.ToldAlone && st.AnyWorks() {
 		return
 	}
 	if st.ToldAlone {
@@ -77,6 +104,10 @@ func (st *step) say(ref string, c contract.Say) {
 	to := orDefault(c.To, contract.Arbiter)
 	a, ok := st.agent(to)
 	if !ok || !a.Alive() {
+		if a.Status == Parked {
+			st.reject(ref, "there is no living agent %q: it is parked; choose retry first", to)
+			return
+		}
 		st.reject(ref, "there is no living agent %q; alive: arbiter, %s", to, st.roll())
 		return
 	}
@@ -129,4 +160,39 @@ func (st *step) word(c contract.Say) {
 	if c.Strength == contract.Stop && a.Status == Busy {
 		st.do(Interrupt{Agent: a.AgentRef})
 	}
+}
+
+// unreadWords are words of the human's that were accepted, and that the Arbiter has not read
+// yet, or not answered. The task itself is another's where another decides.
+func (s *State) unreadWords() []string {
+	var texts []string
+	for _, m := range slices.Concat(s.Mail, s.Underway) {
+		if m.From == contract.Human && m.To == contract.Arbiter && !(m.Kind == KindTask && s.withheld(&m)) {
+			texts = append(texts, m.Text)
+		}
+	}
+	return texts
+}
+
+// readFirst has the human's words read before the Arbiter's COMPLETE counts, and says whether
+// there are any: it rules again when it has read them.
+func (st *step) readFirst() bool {
+	n := len(st.unreadWords())
+	if n == 0 {
+		return false
+	}
+	text := "The Arbiter ruled COMPLETE, and has yet to read your last word: it reads it first, and rules again."
+	if n > 1 {
+		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has yet to read %d words of yours: it reads them first, and rules again.", n)
+	}
+	st.emit(contract.Supervisor, contract.Notice{Text: text})
+	return true
+}
+
+// rulesReadNothing: the rules would complete over words that an Arbiter was to read which
+// cannot. The human has it started again, if there is one.
+func (st *step) rulesReadNothing(words []string) {
+	st.Held = true
+	st.ask("By the rules the task is complete, but the Arbiter rules no more and has not read what you said last: " +
+		headOf(strings.Join(words, "; "), 1000) + "\nSpeak, and it is asked; where it is parked, choose retry first.")
 }

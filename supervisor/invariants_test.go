@@ -119,7 +119,7 @@ func checkEffects(t *testing.T, before *State, out []Effect) {
 
 // stalled says whether nothing will ever happen by itself.
 func stalled(s *State) bool {
-	if s.Paused || s.Held || s.Question != nil || len(s.Agents) == 0 || s.Task == "" {
+	if s.Paused || s.Held || s.Question != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task == "" {
 		return false
 	}
 	for _, a := range s.Agents {

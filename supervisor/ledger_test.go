@@ -42,7 +42,9 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	p.proven(two)
 	p.rebirth(two, bridge.FateAbsent) // proven, and its history is gone with the process
 	p.verdict(two, report("question", "May I?", true))
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "They are at it."))
+	atIt := ruling("ADDRESS_HUMAN", "They are at it.")
+	atIt["report"] = true
+	p.verdict("arbiter", atIt)
 	p.say("for the other", contract.Note, two)
 	p.say("one more word", contract.Note, one)
 	p.say("and another", contract.Note, one)

@@ -24,8 +24,8 @@ func (st *step) reign(c bridge.Category, why string) bool {
 	st.Regency = why
 	st.callOffRenewal() // nobody speaks to it until it rules again
 	st.takeFromArbiter()
-	if st.Question != nil {
-		st.Question = nil // it was the Arbiter's
+	if !st.awaitsHuman() {
+		st.Question = nil
 	}
 	return true
 }
@@ -70,7 +70,7 @@ func (st *step) standIn() bool {
 	st.shelveAll(func(m *Mail) bool {
 		return st.withheld(m) && m.From != contract.Human && m.Kind != KindTask && !m.judged()
 	})
-	if st.Phase == machine.Error {
+	if st.Phase == machine.Error || st.awaitsHuman() {
 		return false // who broke waits, too; a rule says how it goes on
 	}
 	for i := range st.Agents {

@@ -132,7 +132,10 @@ func (st *step) unpark(id string) {
 	st.disinherit(id)
 	if a.Role == RoleArbiter && st.machined() {
 		if st.abdicate(); st.Held { // whoever brings it back has spoken
-			st.Exchanges, st.Ceiling, st.Held, st.Question = 0, 0, false, nil
+			st.Exchanges, st.Ceiling, st.Held = 0, 0, false
+			if !st.awaitsHuman() {
+				st.Question = nil
+			}
 		}
 		a = st.edit(id)
 	}

@@ -81,11 +81,11 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		st.Renewal = renewalGiven
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Message: v.Message, Document: v.Handoff})
 	case verdict.AddressHuman:
-		if st.AnyWorks() {
+		if v.Report && (st.AnyWorks() || st.awaitsHuman()) {
 			st.toHuman(KindReport, v.Message)
 			break
 		}
-		st.ask(v.Message)
+		st.question(Question{Text: v.Message, At: st.at, Arbiter: true})
 	case verdict.AddressOrchestrator, verdict.Retry:
 		st.address(from, v.To, v.Message, v.Decision == verdict.Retry)
 	case verdict.Continue:

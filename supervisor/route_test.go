@@ -271,18 +271,6 @@ func TestSuccessorWithoutTheArbiter(t *testing.T) {
 	p.contains("its brief", p.lastSent("orch-2"), "from: supervisor", "port 8080")
 }
 
-func TestReportToHumanIsAQuestionOnlyWhenNobodyWorks(t *testing.T) {
-	p := begin(t, nil)
-	p.summon("work")
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "It goes well."))
-	if m := last[contract.Message](p); m.Kind != KindReport || m.To != contract.Human {
-		t.Errorf("message %+v", m)
-	}
-	if p.s.Question != nil {
-		t.Error("a report became a question")
-	}
-}
-
 func TestInterjectionInThreeStrengths(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")

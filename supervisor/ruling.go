@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -32,7 +33,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	switch v.Decision {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
-		if v.To == "" && !st.AnyWorks() && len(st.Handoffs) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTaken() {
+		if v.To == "" && !st.AnyWorks() && len(st.Handoffs) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTaken() && !st.awaitsHuman() {
 			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
 		}
 	case verdict.Complete:
@@ -44,6 +45,9 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		}
 		if st.documentDue() {
 			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
+		}
+		if st.awaitsHuman() && (st.Renewal == renewalNone || st.anyWaits()) { // else there is nobody to wait with the answer
+			return bad("The human has not answered what you asked: %s\nWait for the answer with CONTINUE.", headOf(st.Question.Text, 2000))
 		}
 		if doubt := st.doubt(); doubt != "" {
 			return bad("%s", doubt)
@@ -57,6 +61,13 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		}
 	}
 	return nil
+}
+
+// anyWaits says whether an Orchestrator has asked and waits.
+func (s *State) anyWaits() bool {
+	return slices.ContainsFunc(s.Agents, func(a *Agent) bool {
+		return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
+	})
 }
 
 // nothingWanted says whether the task was dropped, and none was given in its place: what

@@ -258,8 +258,9 @@ type Entry struct {
 
 // Question waits for a human.
 type Question struct {
-	Text string
-	At   time.Time
+	Text    string
+	At      time.Time
+	Arbiter bool `json:",omitempty"` // asked it, and is to read the answer; else the supervisor did
 }
 
 // Permit is a permission request that waits for a human.

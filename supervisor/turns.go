@@ -128,6 +128,9 @@ func (st *step) ruled(id string, t bridge.Turn) {
 			return
 		}
 		a.Corrections, a.Fallbacks, st.Records = 0, 0, 0
+		if v.Decision == verdict.Complete && st.readFirst() {
+			return
+		}
 		st.routeArbiter(v)
 		return
 	}

@@ -1,0 +1,257 @@
+package supervisor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+const reserved = "May the old format go? You kept that for yourself."
+
+// reserves has an Orchestrator ask what only the human may decide, and the Arbiter pass it
+// on, while another Orchestrator works.
+func reserves(t *testing.T, change func(*Options)) (p *play, asks, works string) {
+	t.Helper()
+	p = begin(t, change)
+	asks, works = p.summon("this"), p.summon("that")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(asks, report("question", "May the old format go?", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
+	return p, asks, works
+}
+
+// stillAsks checks that the human's answer is awaited, and that nobody gave it.
+func (p *play) stillAsks(asks string) {
+	p.t.Helper()
+	if p.s.Ending != nil {
+		p.t.Fatalf("the run ended: %+v", p.s.Ending)
+	}
+	if q := p.s.Question; q == nil || !strings.Contains(q.Text, reserved) {
+		p.t.Fatalf("open is %+v", q)
+	}
+	if a := p.agent(asks); a.Standing != Waiting || strings.Contains(p.sentTo(asks), "best judgement") {
+		p.t.Errorf("%s is %s, and was told:\n%s", asks, a.Standing, p.sentTo(asks))
+	}
+}
+
+// TestAQuestionIsOpenWhoeverWorks: it is told as one, and stays open until it is answered.
+func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
+	babbles := func(p *play) {
+		for range 1 + maxCorrections {
+			p.turn("arbiter", bridge.Turn{Text: "hm"})
+		}
+	}
+	for name, then := range map[string]func(p *play, asks, works string){
+		"nothing else happens": func(*play, string, string) {},
+		"the other is done, and the Arbiter waits": func(p *play, _, works string) {
+			p.verdict(works, report("done", "that is done", true))
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		},
+		"the Arbiter would complete over it": func(p *play, asks, works string) {
+			p.verdict(works, report("done", "that is done", true))
+			p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+			p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "has not answered", "May the old format go?")
+			p.stillAsks(asks)
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		},
+		"the Arbiter gives no verdict": func(p *play, _, works string) {
+			p.verdict(works, report("done", "that is done", true))
+			babbles(p)
+		},
+		"the Arbiter gives no verdict while the other works": func(p *play, _, works string) {
+			p.verdict(works, report("question", "Which port?", true))
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", works))
+			p.verdict(works, report("introduction", "It listens.", true))
+			babbles(p)
+		},
+		"the Arbiter is down": func(p *play, asks, works string) {
+			p.crash("arbiter", 5)
+			p.stillAsks(asks)
+			p.verdict(works, report("done", "that is done", true))
+			p.stillAsks(asks)
+			p.mustCommand(contract.Choose{Option: "retry"})
+			p.settles()
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		},
+		"it asks something else": func(p *play, _, works string) {
+			p.verdict(works, report("question", "Which port?", true))
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?"))
+			p.contains("what is open", p.s.Question.Text, "And which port?")
+		},
+		"it is taken up again": func(p *play, _, _ string) {
+			p.do(Signalled{Signal: "INT"})
+			p.finished()
+			p.out = nil
+			p.do(Resumed{Options: p.s.Options})
+			for _, a := range p.s.Agents {
+				p.begun(a.ID)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, asks, works := reserves(t, nil)
+			if q := told[contract.Question](p); len(q) != 1 || q[0].Text != reserved {
+				t.Fatalf("questions: %+v", q)
+			}
+			if p.s.Phase != machine.Executing {
+				t.Errorf("%s, and %s works", p.s.Phase, works)
+			}
+			then(p, asks, works)
+			p.stillAsks(asks)
+			p.say("It may go.")
+			if p.s.Question != nil {
+				t.Errorf("still open: %+v", p.s.Question)
+			}
+			p.contains("what the Arbiter reads", p.lastSent("arbiter"), "kind: answer", "It may go.")
+			p.folds()
+		})
+	}
+}
+
+// TestADeciderDoesNotCompleteOverAQuestion: what the human was asked is not settled by a
+// decider that judges what another has done meanwhile.
+func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	asks := p.working()
+	p.verdict(asks, report("question", "May the old format go?", true))
+	p.mustCommand(contract.ForceAgent{Mode: "reviewer"})
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
+	works := p.working()
+	p.verdict(works, report("done", "that is done", true))
+	p.answers(p.asked(), "COMPLETE", "")
+	p.stillAsks(asks)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.stillAsks(asks)
+	p.say("It may go.")
+	for range 2 { // the document that it was given, and the answer
+		if p.agent("arbiter").Status == Busy {
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "It may go.", "to", asks))
+		}
+	}
+	p.contains("what it is told", p.sentTo(asks), "It may go.")
+	p.folds()
+}
+
+// TestAReportIsNoQuestion where somebody works, if the Arbiter says so; else the run would
+// wait for nobody.
+func TestAReportIsNoQuestion(t *testing.T) {
+	goesWell := ruling("ADDRESS_HUMAN", "It goes well.")
+	goesWell["report"] = true
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", goesWell)
+	if m := last[contract.Message](p); m.Kind != KindReport || m.To != contract.Human || m.Text != "It goes well." {
+		t.Errorf("message %+v", m)
+	}
+	if p.s.Question != nil || len(told[contract.Question](p)) > 0 {
+		t.Error("a report became a question")
+	}
+	p.verdict(id, report("question", "Which port?", true))
+	p.verdict("arbiter", goesWell)
+	if p.s.Question == nil {
+		t.Error("nobody works, and nobody is asked")
+	}
+}
+
+// TestAskedInVain: with no human there a second question does not end the work of others. It
+// ends the run when it is asked and nobody works.
+func TestAskedInVain(t *testing.T) {
+	p, asks, works := reserves(t, func(o *Options) { o.HumanPresent = false })
+	p.contains("the answer", p.lastSent("arbiter"), "No human is present")
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
+	p.stillAsks(asks)
+	if n := len(told[contract.Question](p)); n != 2 {
+		t.Errorf("%d questions", n)
+	}
+	p.verdict(works, report("done", "that is done", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
+	r, exit := p.finished()
+	if r.Status != contract.StatusNeedsInput || exit != contract.ExitNeedsInput {
+		t.Errorf("result %+v, exit %d", r, exit)
+	}
+	p.contains("the result", r.Summary, reserved, "What now?")
+	p.folds()
+}
+
+// TestCompleteWaitsForTheHumansWords that were accepted before it: they are read first.
+func TestCompleteWaitsForTheHumansWords(t *testing.T) {
+	for _, strength := range []string{contract.Note, contract.Steer, contract.Stop} {
+		p := begin(t, nil)
+		p.proven("arbiter")
+		p.say("And a test, please.", strength)
+		turn := p.agent("arbiter").Turn[:1]
+		raw := rulingTurn(ruling("COMPLETE", "It is done.", "summary", "s"))
+		raw.MessageIDs, raw.Outcome = turn, bridge.TurnDone
+		p.happen("arbiter", raw)
+		if p.s.Ending != nil {
+			t.Fatalf("%s: the run ended: %+v", strength, p.s.Ending)
+		}
+		p.contains(strength, p.lastSent("arbiter"), "And a test, please.")
+		p.contains("what is told", last[contract.Notice](p).Text, "COMPLETE")
+		p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
+		if r, _ := p.finished(); r.Status != contract.StatusComplete {
+			t.Errorf("result %+v", r)
+		}
+		p.folds()
+	}
+}
+
+// TestADeciderCompletesOverNoWords: the Arbiter, which reads them, has the next word.
+func TestADeciderCompletesOverNoWords(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
+	q := effects[Decide](p)[0].Question
+	p.say("And a test, please.")
+	q.Decision = decider.Decision{Decision: "COMPLETE", Summary: "all of it", Reason: "r", Source: decider.ByModel}
+	p.do(q)
+	if p.s.Ending != nil {
+		t.Fatalf("the run ended: %+v", p.s.Ending)
+	}
+	d := last[contract.Decision](p)
+	if !slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "not taken") }) {
+		t.Errorf("decision %+v", d)
+	}
+	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
+	if mode := p.agent(p.working()).Mode; mode != "tester" {
+		t.Errorf("a %s works", mode)
+	}
+	p.folds()
+}
+
+// TestTheRulesCompleteOverNoWords that the Arbiter could not read any more: the human is
+// asked to bring it back.
+func TestTheRulesCompleteOverNoWords(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.say("And a test, please.")
+	p.crash("arbiter", 5)
+	if p.s.Regency == "" {
+		t.Fatal("the Arbiter rules")
+	}
+	for n := 0; n < 8 && p.s.Question == nil && p.s.Ending == nil; n++ {
+		if n > 0 {
+			id = p.working()
+		}
+		p.verdict(id, report("done", "it is done", true))
+	}
+	if p.s.Ending != nil || p.s.Question == nil {
+		t.Fatalf("ending %+v, question %+v", p.s.Ending, p.s.Question)
+	}
+	p.contains("the question", p.s.Question.Text, "And a test, please.", "retry")
+	p.mustCommand(contract.Choose{Option: "retry"})
+	p.settles()
+	p.contains("what the Arbiter reads", p.sentTo("arbiter"), "And a test, please.")
+	p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
+	for p.s.Ending == nil && p.agent("arbiter").Status == Busy {
+		p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
+	}
+	if r, _ := p.finished(); r.Status != contract.StatusComplete {
+		t.Errorf("result %+v", r)
+	}
+	p.folds()
+}
