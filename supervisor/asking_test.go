@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 const reserved = "May the old format go? You kept that for yourself."
@@ -111,6 +112,25 @@ func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 			p.folds()
 		})
 	}
+}
+
+// TestAQuestionThatNobodyWaitsWith: the Arbiter is told once that it completes over its own,
+// and the human that it did.
+func TestAQuestionThatNobodyWaitsWith(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Shall there be tests?"))
+	p.verdict(id, report("done", "it is done, with tests", true))
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	p.contains("the correction", p.lastSent("arbiter"), "has not answered", "Shall there be tests?", "once more")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	if r, _ := p.finished(); r.Status != contract.StatusComplete || r.Summary != "s" {
+		t.Errorf("result %+v", r)
+	}
+	if !slices.ContainsFunc(told[contract.Notice](p), func(n contract.Notice) bool { return strings.Contains(n.Text, "Shall there be tests?") }) {
+		t.Error("the human is not told")
+	}
+	p.folds()
 }
 
 // TestADeciderDoesNotCompleteOverAQuestion: what the human was asked is not settled by a
@@ -237,7 +257,9 @@ func TestTheRulesCompleteOverNoWords(t *testing.T) {
 		if n > 0 {
 			id = p.working()
 		}
-		p.verdict(id, report("done", "it is done", true))
+		whole := report("done", "it is done", true)
+		whole["handoff"] = verdict.Document{Accomplished: []string{"all of it"}, KeyContext: "none"}
+		p.verdict(id, whole)
 	}
 	if p.s.Ending != nil || p.s.Question == nil {
 		t.Fatalf("ending %+v, question %+v", p.s.Ending, p.s.Question)

@@ -94,6 +94,10 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your answer: choose retry, and the Arbiter is started again to read it."})
 			return
 		}
+		if st.awaitsHuman() {
+			st.overruled(p, d, "the human has not answered what the Arbiter asked")
+			return
+		}
 		if problem := st.checkRuling(v); problem != nil {
 			st.overruled(p, d, problem.Error())
 			return

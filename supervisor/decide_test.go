@@ -173,8 +173,15 @@ func failedTool() *bridge.FailedTool {
 	return &bridge.FailedTool{Tool: "Bash", Attempted: "npm install jsonwebtoken", Command: "npm install jsonwebtoken", Message: "Command failed with exit code 1"}
 }
 
-// stumble has an Orchestrator stop at a tool that failed: it gives no verdict after it.
+// stumble has an Orchestrator ask for a word because its last tool call failed.
 func (p *play) stumble(id string) {
+	p.t.Helper()
+	raw, _ := json.Marshal(report("question", "It does not install.", true))
+	p.turn(id, bridge.Turn{Verdict: raw, Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
+}
+
+// breaksOff has an Orchestrator stop at a tool that failed, and give no verdict after it.
+func (p *play) breaksOff(id string) {
 	p.t.Helper()
 	p.turn(id, bridge.Turn{Text: "It does not install.", Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
 	for range maxCorrections {
@@ -186,7 +193,7 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.stumble(id)
+	p.breaksOff(id)
 	if p.s.Failures != 1 || p.s.TotalFailures != 1 || p.s.Phase != machine.Executing {
 		t.Errorf("%d failures in a row, %d in all, %s", p.s.Failures, p.s.TotalFailures, p.s.Phase)
 	}

@@ -169,20 +169,9 @@ func (st *step) execution(a *Agent) decision.Execution {
 	return e
 }
 
-// saidItself notes that an Orchestrator ended its turn with a word of its own: it did not
-// stop at the tool that failed last.
-func (st *step) saidItself(id string) {
-	a := st.edit(id)
-	if a.Work == nil || a.Work.Failed == nil {
-		return
-	}
-	w := *a.Work
-	w.Failed = nil
-	a.Work = &w
-}
-
 // stumbled records a failed tool as a failed execution: the Orchestrator's last call
-// failed, and it gave no verdict after it. It says whether that is so.
+// failed, and it asks for a word. It says whether that is so. One that asks by itself is
+// answered; a human is called only where it stopped without a verdict.
 func (st *step) stumbled(id, said string) bool {
 	a := st.edit(id)
 	if a.Work == nil || a.Work.Failed == nil || !st.machined() {
@@ -194,8 +183,11 @@ func (st *step) stumbled(id, said string) bool {
 		Category: decision.ToolCategory(t.Message, t.Denied), At: st.at, Files: a.Work.Files, InputSize: t.InputSize, OutputSize: t.Size,
 	}
 	st.completeWork(id, said)
-	st.Troubled = id
 	st.recordFailure(id, f, decision.StatusFailure)
+	if a.Fallbacks == 0 {
+		return true
+	}
+	st.Troubled = id
 	st.emit(id, contract.Error{
 		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool, headOf(strings.TrimSpace(t.Message), 500)),
 		RecoveryOptions: st.offer(f),

@@ -27,7 +27,7 @@ func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 		one, two := p.summon("one"), p.summon("two")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: contract.StepPending}, {Text: "b", Status: contract.StepPending}}})
-		p.stumble(one)
+		p.breaksOff(one)
 		p.mustCommand(contract.Choose{Option: option})
 		if a := p.agent(two); !a.Works() {
 			t.Errorf("%s: %s is %s, and was at work", option, two, a.Status)
@@ -166,7 +166,7 @@ func TestAnOverrideAnswersAQuestion(t *testing.T) {
 		p := begin(t, nil)
 		id := p.summon("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		p.stumble(id)
+		p.breaksOff(id)
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
 		if p.s.Question == nil {
 			t.Fatal("no question")

@@ -46,8 +46,8 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		if st.documentDue() {
 			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
 		}
-		if st.awaitsHuman() && (st.Renewal == renewalNone || st.anyWaits()) { // else there is nobody to wait with the answer
-			return bad("The human has not answered what you asked: %s\nWait for the answer with CONTINUE.", headOf(st.Question.Text, 2000))
+		if problem := st.unanswered(); problem != "" {
+			return bad("%s", problem)
 		}
 		if doubt := st.doubt(); doubt != "" {
 			return bad("%s", doubt)
@@ -61,6 +61,24 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		}
 	}
 	return nil
+}
+
+// unanswered says why the Arbiter may not complete over its question to the human; empty: it
+// may. Where an Orchestrator waits for the answer, so does the run. Else the Arbiter is told
+// once, unless it is about to be renewed: it knows whether the answer still matters.
+func (st *step) unanswered() string {
+	switch waits := st.anyWaits(); {
+	case !st.awaitsHuman():
+		return ""
+	case waits:
+		return "The human has not answered what you asked, and an Orchestrator waits for it: " + headOf(st.Question.Text, 2000) + "\nWait for the answer with CONTINUE."
+	case st.Renewal != renewalNone || st.Question.Recalled:
+		return ""
+	}
+	q := *st.Question
+	q.Recalled = true
+	st.Question = &q
+	return "The human has not answered what you asked: " + headOf(q.Text, 2000) + "\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
 }
 
 // anyWaits says whether an Orchestrator has asked and waits.

@@ -258,9 +258,10 @@ type Entry struct {
 
 // Question waits for a human.
 type Question struct {
-	Text    string
-	At      time.Time
-	Arbiter bool `json:",omitempty"` // asked it, and is to read the answer; else the supervisor did
+	Text     string
+	At       time.Time
+	Arbiter  bool `json:",omitempty"` // asked it, and is to read the answer; else the supervisor did
+	Recalled bool `json:",omitempty"` // the Arbiter was told that it completes over it
 }
 
 // Permit is a permission request that waits for a human.

@@ -16,6 +16,14 @@ import (
 // stumblesOnce summons a developer, by the Arbiter or by the rules, whose tool fails.
 func stumblesOnce(t *testing.T, name string) (p *play, id string) {
 	t.Helper()
+	p, id = worksOnce(t, name)
+	p.stumble(id)
+	return p, id
+}
+
+// worksOnce summons a developer, by the Arbiter or by another decider.
+func worksOnce(t *testing.T, name string) (p *play, id string) {
+	t.Helper()
 	p = begin(t, func(o *Options) { o.Decider = name })
 	if name == DeciderSession {
 		p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
@@ -24,9 +32,7 @@ func stumblesOnce(t *testing.T, name string) (p *play, id string) {
 		q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "r", Source: decider.ByModel}
 		p.do(q)
 	}
-	id = p.working()
-	p.stumble(id)
-	return p, id
+	return p, p.working()
 }
 
 // TestAFailedExecutionIsAPointOfDecision: what follows from it is decided on an input
@@ -116,7 +122,8 @@ func TestAQuestionIsNoPointOfDecision(t *testing.T) {
 
 // TestAHumanRulesOnAFailure before the decider has: nobody is asked once more.
 func TestAHumanRulesOnAFailure(t *testing.T) {
-	p, id := stumblesOnce(t, DeciderStateless)
+	p, id := worksOnce(t, DeciderStateless)
+	p.breaksOff(id)
 	asked := effects[Decide](p)
 	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
 		t.Fatal(why)

@@ -149,7 +149,6 @@ func (st *step) ruled(id string, t bridge.Turn) {
 	if !st.machined() {
 		st.Failures = 0
 	}
-	st.saidItself(id)
 	st.routeOrchestrator(id, v)
 }
 

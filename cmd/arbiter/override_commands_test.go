@@ -15,7 +15,7 @@ import (
 // and the Arbiter asks what is to be done.
 //
 //   - a developer is at a command that does not end; told to try again, it is done
-//   - a tester stops at a tool that fails, and asks; told to try again, it is done
+//   - a tester stops at a tool that fails, without a verdict; told to try again, it is done
 //   - a reviewer stops at one that timed out
 //   - a planner is done at once; told to try again, it is at a command, too
 //
@@ -40,7 +40,7 @@ actors:
     match: {role: orchestrator, contains: "Spin it otherwise|Spin it, tester"}
     otherwise:
       - {expect: "kind: retry", verdict: &done {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}}
-      - {expect: no wheel, verdict: {expects_response: true, kind: question, message: There is no wheel. What now?}}
+      - {expect: no wheel, say: There is no wheel.}
       - use: [{tool: Bash, input: {command: "echo no wheel; exit 3", description: Spin}}]
   - name: planner
     match: {role: orchestrator, contains: "Spin it, planner"}
@@ -51,7 +51,7 @@ actors:
     match: {role: orchestrator}
     otherwise:
       - {expect: "kind: retry", verdict: *done}
-      - {expect: timed out, verdict: {expects_response: true, kind: question, message: The wheel turns no more.}}
+      - {expect: timed out, say: The wheel turns no more.}
       - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
 `
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -110,8 +109,7 @@ func TestWorkflow(t *testing.T) {
 			if diff := cmp.Diff([]string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s)); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
-			e := collect[contract.Error](s)
-			if len(e) != 1 || e[0].Category != bridge.CatTool || !slices.Equal(e[0].RecoveryOptions, []string{"retry", "skip", "fallback"}) {
+			if e := collect[contract.Error](s); len(e) > 0 { // who asks how to go on is answered: nobody is called
 				t.Errorf("errors %+v", e)
 			}
 			s.files(map[string]bool{"loom.txt": true, "warp.txt": false})
