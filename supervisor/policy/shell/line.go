@@ -94,6 +94,10 @@ const (
 	maxCommands = 1000
 )
 
+// splitOperator finds a line that is continued within $x, << and the like, where the parser
+// takes what bash joins for two things.
+var splitOperator = regexp.MustCompile(`[$<>]\\\n`)
+
 var continuedComment = regexp.MustCompile(`(^|[\s;&|()])#[^\n]*\\\n`)
 
 // Parse reads a command line.
@@ -107,6 +111,8 @@ func Parse(source string, d Dialect) Line {
 		return broken("it has control characters")
 	case continuedComment.MatchString(source):
 		return broken("it has a comment that ends in a backslash") // which the parser takes to go on
+	case splitOperator.MatchString(source):
+		return broken("it continues on the next line within an operator")
 	case nesting(source) > maxNesting:
 		return broken("it is nested too deeply to be read")
 	}

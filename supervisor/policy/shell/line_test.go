@@ -65,7 +65,7 @@ func TestDialects(t *testing.T) {
 // TestDoubts: what the syntax tree does not show is in doubt; what it shows is not.
 func TestDoubts(t *testing.T) {
 	for _, line := range []string{
-		"a 'b", `a "b`, "a $(b", "a `b", "a\rb", "a \x00", "a \x01", "a \x7f", "a \xff", "a (", "a; ;", "a &&", "a \\", ">&-rm v", "a >&1-f", "<&-b c", "a @(b|c)", "!(a)",
+		"a 'b", `a "b`, "a $(b", "a `b", "a\rb", "a \x00", "a \x01", "a \x7f", "a \xff", "a (", "a; ;", "a &&", "a \\", ">&-rm v", "a >&1-f", "a $\\\n{x}", "a >\\\n>b", "a >&'b$(c)'", "a >&$x", "<&-b c", "a @(b|c)", "!(a)",
 		"a $((x))", "a $((1+x))", "a $[x]", "a ${x[y]}", "a ${x[$y]}", "a ${x:y}", "a ${!x}", "a ${x@P}", "a ${x:=y}", "((x))", "let x", "for ((x=0;;)); do a; done", "a # b\\\nc", "x[y]=1", "x=([y]=1)", "a {x}>b",
 		"[[ x -eq 1 ]]", "[[ $x -gt 1 ]]", "[[ -v x[y] ]]", "[[ -v $x ]]", "coproc X { a; }", "a >/dev/tcp/h/1", "a </dev/udp/h/1",
 		strings.Repeat("a ", maxSource), strings.Repeat("$(", maxNesting+1) + strings.Repeat(")", maxNesting+1), strings.Repeat("a;", maxCommands+1),

@@ -246,6 +246,8 @@ func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 			// Bash ends the redirection at >&- and >&1-, and the rest is a word of the command.
 			r.cut = "bash and the parser take >&- for different words"
 			return
+		case !plainName.MatchString(file.Source):
+			r.doubt("bash expands the file of >& twice")
 		}
 	case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrAll, syntax.AppAll, syntax.RdrClob:
 	default:
@@ -257,6 +259,8 @@ func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 	r.compound()
 	r.line.Redirects = append(r.line.Redirects, Redirect{File: file, Writes: writes})
 }
+
+var plainName = regexp.MustCompile(`^[\w./-]+$`)
 
 var leadingTabs = regexp.MustCompile(`(?m)^\t+`)
 
