@@ -70,8 +70,8 @@ func (st *step) take(f Fact) {
 		st.toolCalled(f)
 	case PermissionAsked:
 		st.permissionAsked(f)
-	case PermissionSettled:
-		st.settledByRule(f)
+	case Reconsidered:
+		st.reconsidered(f)
 	case PermissionWithdrawn:
 		st.permissionWithdrawn(f.Request)
 	case Rang:

@@ -177,12 +177,12 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 		t.Errorf("reconsidered %d times", n)
 	}
 	p.command(contract.Configure{Deny: "Bash(make)"})
-	late := PermissionSettled{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)", Changes: 1}
-	if p.do(late); len(p.s.Permits) != 1 {
+	of := Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
+	if p.do(Reconsidered{Settled: []Settlement{of}, Changes: 1}); len(p.s.Permits) != 1 {
 		t.Error("a rule that holds no more has settled it")
 	}
-	late.Behavior, late.Rule, late.Changes = bridge.Deny, "Bash(make)", 2
-	if p.do(late); len(p.s.Permits) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
+	of.Behavior, of.Rule = bridge.Deny, "Bash(make)"
+	if p.do(Reconsidered{Settled: []Settlement{of}, Changes: 2}); len(p.s.Permits) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
 		t.Errorf("open: %+v", p.s.Permits)
 	}
 	before := len(effects[Reconsider](p))
@@ -195,4 +195,32 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	if p.do(f); len(effects[Reconsider](p)) != before+1 {
 		t.Error("a request by the rules in force is looked at twice")
 	}
+}
+
+// TestRulesComeBeforeTheEndOfTheInput: who changes the rules and leaves has what waits decided
+// by them first; what they leave open is denied.
+func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
+	p := begin(t, nil)
+	one, two := p.summon("left half"), p.summon("right half")
+	p.do(asked(p, one, "p1", "ask"))
+	p.do(asked(p, two, "p2", "ask"))
+	p.command(contract.Configure{Allow: "Bash(make)"})
+	p.do(InputEnded{})
+	late := asked(p, two, "p3", "ask") // by the rules as they were
+	if p.do(late); len(p.s.Permits) != 3 {
+		t.Fatalf("open: %+v", p.s.Permits)
+	}
+	p.do(Reconsidered{Settled: []Settlement{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	if len(p.s.Permits) != 2 {
+		t.Fatalf("before the last one was held against them: %+v", p.s.Permits)
+	}
+	p.do(Reconsidered{Settled: []Settlement{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	var got []string
+	for _, b := range told[contract.Permission](p) {
+		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
+	}
+	if diff := cmp.Diff([]string{"p1 allow by rule", "p3 allow by rule", "p2 deny by nobody"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	p.folds()
 }

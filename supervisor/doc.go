@@ -36,7 +36,7 @@
 //	configure, model                   … settings that are changed while the run is played
 //	takeover, untaken, digest          … a session in the human's hands, what came of it
 //	permissions, orphans               what is answered to a request, and to one that an earlier life has left
-//	granted, rights                    what holds longer than an answer, who may do what
+//	granted, reconsider, rights        what holds longer than an answer, what else it answers, who may do what
 //	trust                              a workspace that changed
 //	ending                             the end of a run
 //

@@ -43,7 +43,7 @@ type (
 		Result  bridge.PermissionResult
 	}
 	// Reconsider holds the requests that wait for a human against mode, rules and grants
-	// → PermissionSettled for each that they decide now.
+	// → Reconsidered.
 	Reconsider struct{}
 	// RunCheck runs a check of a hand-off document, if the permission policy lets it,
 	// and the human where that asks → Checked.

@@ -27,7 +27,7 @@ var factKinds = map[string]reflect.Type{
 	"not_sent":             reflect.TypeFor[NotSent](),
 	"tool_called":          reflect.TypeFor[ToolCalled](),
 	"permission_asked":     reflect.TypeFor[PermissionAsked](),
-	"permission_settled":   reflect.TypeFor[PermissionSettled](),
+	"reconsidered":         reflect.TypeFor[Reconsidered](),
 	"permission_withdrawn": reflect.TypeFor[PermissionWithdrawn](),
 	"rang":                 reflect.TypeFor[Rang](),
 	"stopped":              reflect.TypeFor[Stopped](),

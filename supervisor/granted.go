@@ -46,14 +46,6 @@ func (st *step) grant(p Permit, c contract.Permit) {
 	}
 }
 
-// policyChanged has all that waits for a human held against mode, rules and grants as they
-// are now.
-func (st *step) policyChanged() {
-	if st.PolicyChanges++; len(st.Permits) > 0 {
-		st.do(Reconsider{})
-	}
-}
-
 // misgiven says why an answer is none to the request.
 func misgiven(p Permit, c contract.Permit) string {
 	switch {

@@ -122,6 +122,7 @@ func (l *Loop) vet(f Fact) Fact {
 // are now. It reads the file system, so it runs on a worker.
 func (l *Loop) reconsider() {
 	s := l.Snapshot()
+	f := Reconsidered{Changes: s.PolicyChanges}
 	for _, p := range s.Permits {
 		call := askedCall(p.Params, l.exact(p.Params))
 		if s.isCheck(p.Params.Request) {
@@ -131,11 +132,12 @@ func (l *Loop) reconsider() {
 		if d.Behavior == policy.Ask {
 			continue
 		}
-		l.Put(PermissionSettled{
-			Request: p.ID, Asked: p.Params.Request, Changes: s.PolicyChanges,
+		f.Settled = append(f.Settled, Settlement{
+			Request: p.ID, Asked: p.Params.Request,
 			Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
 		})
 	}
+	l.Put(f)
 }
 
 // suggest names rules that would cover a request, narrow ones first.

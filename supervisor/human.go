@@ -64,7 +64,7 @@ func (st *step) answerAlone() {
 // inputEnded says that no human will answer from now on.
 func (st *step) inputEnded() {
 	st.HumanPresent = false
-	st.denyPermits(contract.ByNobody, "no human is present to allow it")
+	st.denyAlone()
 	st.trustAlone()
 	arbiter, _ := st.agent(contract.Arbiter)
 	switch {

@@ -115,15 +115,10 @@ type (
 		// Changes is the State.PolicyChanges that the rules were looked up with.
 		Changes int `json:",omitempty"`
 	}
-	// PermissionSettled is what mode, rules and grants say of a request that waits, since
-	// they were changed. It ends a Reconsider effect, one for each request that is decided.
-	PermissionSettled struct {
-		Request  string // the Permit's id
-		Asked    string // its process's
-		Behavior string // allow, deny
-		By, Rule string
-		Reason   string
-		Changes  int // PermissionAsked's
+	// Reconsidered ends a Reconsider effect.
+	Reconsidered struct {
+		Settled []Settlement `json:",omitempty"`
+		Changes int          // PermissionAsked's
 	}
 	// Remembered ends a Remember effect. Failed says why it is not kept.
 	Remembered struct {
@@ -221,6 +216,15 @@ type (
 	OutputLost struct{ Message string }
 )
 
+// Settlement is what mode, rules and grants say of a request that waits for a human.
+type Settlement struct {
+	Request  string // the Permit's id
+	Asked    string // its process's
+	Behavior string // allow, deny
+	By, Rule string
+	Reason   string
+}
+
 func (Began) fact()               {}
 func (Resumed) fact()             {}
 func (BridgeBack) fact()          {}
@@ -246,7 +250,7 @@ func (TrustRecorded) fact()       {}
 func (NotSent) fact()             {}
 func (ToolCalled) fact()          {}
 func (PermissionAsked) fact()     {}
-func (PermissionSettled) fact()   {}
+func (Reconsidered) fact()        {}
 func (PermissionWithdrawn) fact() {}
 func (Rang) fact()                {}
 func (Stopped) fact()             {}

@@ -19,6 +19,9 @@ func checkRequests(t *testing.T, s *State) {
 		}
 		seen[p.ID] = true
 	}
+	if len(s.Permits) > 0 && !s.HumanPresent && s.Reconsidering == 0 {
+		t.Fatalf("requests wait for nobody: %v", seen)
+	}
 	if s.Ending != nil && len(seen) > 0 {
 		t.Fatalf("requests are open in a run that ends: %v", seen)
 	}
@@ -31,8 +34,8 @@ func requestFact(r *rand.Rand, s *State) Fact {
 		return PermissionWithdrawn{Request: "p1"}
 	}
 	p := s.Permits[r.IntN(len(s.Permits))]
-	return PermissionSettled{
+	settled := Settlement{
 		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
-		Changes: s.PolicyChanges - r.IntN(2),
 	}
+	return Reconsidered{Settled: []Settlement{settled}[r.IntN(2):], Changes: s.PolicyChanges - r.IntN(2)}
 }

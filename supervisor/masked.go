@@ -40,10 +40,12 @@ func (l *Loop) masked(f Fact) Fact {
 			}
 		}
 		return f
-	case PermissionSettled:
-		request, asked := f.Request, f.Asked
+	case Reconsidered:
+		settled := f.Settled
 		f = mask.In(f, l.redact)
-		f.Request, f.Asked = request, asked // who waits is found by them
+		for i, of := range settled {
+			f.Settled[i].Request, f.Settled[i].Asked = of.Request, of.Asked // who waits is found by them
+		}
 		return f
 	case ToolCalled:
 		ref, call := f.Params.AgentRef, f.Call

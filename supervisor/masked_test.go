@@ -72,8 +72,10 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		case PermissionAsked: // who waits is found by them
 			f.Params.AgentRef, f.Params.Request, f.Action = bridge.AgentRef{}, "", ""
 			got = f
-		case PermissionSettled:
-			f.Request, f.Asked = "", ""
+		case Reconsidered:
+			for i := range f.Settled {
+				f.Settled[i].Request, f.Settled[i].Asked = "", ""
+			}
 			got = f
 		case ToolCalled:
 			f.Params.AgentRef, f.Call = bridge.AgentRef{}, ""

@@ -39,11 +39,11 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 	case f.Behavior == "ask" && st.askedBefore(p):
 	case f.Behavior == "ask" && st.Options.Rules >= rulesOfHands && st.isOpen(p.ID):
 		st.decidePermit(p, bridge.Deny, contract.ByNobody, "another request goes by the same name")
-	case f.Behavior == "ask" && !st.HumanPresent:
+	case f.Behavior == "ask" && !st.HumanPresent && f.Changes == st.PolicyChanges:
 		st.decidePermit(p, bridge.Deny, contract.ByNobody, "no human is present to allow it")
 	case f.Behavior == "ask":
 		if st.open(p); f.Changes != st.PolicyChanges {
-			st.do(Reconsider{}) // the rules that want it asked for may be others by now
+			st.reconsider() // the rules that want it asked for may be others by now
 		}
 	default:
 		st.answerPermit(p, ruled{behavior: bridge.Deny, by: f.By, rule: f.Rule, reason: f.Reason, message: denial(f.Reason)})
@@ -144,21 +144,6 @@ func (st *step) permit(ref string, c contract.Permit) {
 	if c.Behavior == bridge.Allow {
 		st.grant(p, c)
 	}
-}
-
-// settledByRule answers a request that waits, now that mode, rules or grants are others. What
-// was found by an older state of them does not count: they are looked at once more.
-func (st *step) settledByRule(f PermissionSettled) {
-	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.ID == f.Request && p.Params.Request == f.Asked })
-	if i < 0 || f.Changes != st.PolicyChanges {
-		return
-	}
-	p, _ := st.takePermit(f.Request)
-	r := ruled{behavior: f.Behavior, by: f.By, rule: f.Rule, reason: f.Reason}
-	if f.Behavior == bridge.Deny {
-		r.message = denial(f.Reason)
-	}
-	st.answerPermit(p, r)
 }
 
 func (st *step) permitTimedOut(request string) {

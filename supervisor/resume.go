@@ -224,14 +224,14 @@ func (st *step) askAgain() {
 		st.emit(contract.Arbiter, contract.Question{Text: st.Question.Text})
 	}
 	waited := st.requests()
-	st.Permits, st.Orphans = nil, nil
+	st.Permits, st.Orphans, st.Reconsidering = nil, nil, 0
 	for _, p := range waited { // whoever asked is gone, and asks again if it is still needed
 		if a, ok := st.agent(p.Params.ID); ok && !a.Dismissed {
 			st.Orphans = append(st.Orphans, p)
 		}
 	}
+	st.denyAlone()
 	if !st.HumanPresent {
-		st.denyPermits(contract.ByNobody, "no human is present to allow it")
 		st.answerAlone()
 	}
 }

@@ -71,6 +71,7 @@ type State struct {
 	Orphans       []Permit   `json:",omitempty"`
 	Answered      []Answered // answers to orphans
 	PolicyChanges int        // how often mode, rules or grants were changed
+	Reconsidering int        `json:",omitempty"` // Reconsider effects that have not ended
 	Granted       []string   // actions a human allowed for the whole run
 	GrantedRules  []string   // rules, likewise
 	Asked         []Asked    // questions to a predecessor that is being started again
