@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,11 @@ type guise interface {
 	// asked waits for a request for what holds a text, and allow answers it.
 	asked(text string)
 	allow(text string)
+	// allowAll waits until requests for each of several texts are open, and answers one of
+	// them with a rule for the run.
+	allowAll(rule string, texts ...string)
+	// allowFromNowOn does so, and adds the rule to those of the run.
+	allowFromNowOn(rule string, texts ...string)
 	// end leaves a run that is complete, and returns its lines.
 	end() []contract.Line
 }
@@ -77,6 +84,26 @@ func (f *scripted) allow(text string) {
 	f.t.Helper()
 	ask := await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool { return strings.Contains(string(b.Input), text) })
 	f.run.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
+}
+
+// open waits for a request for each of several texts, and returns the last.
+func (f *scripted) open(texts []string) (last contract.PermissionRequest) {
+	f.t.Helper()
+	for _, text := range texts {
+		last = await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool { return strings.Contains(string(b.Input), text) })
+	}
+	return last
+}
+
+func (f *scripted) allowAll(rule string, texts ...string) {
+	f.t.Helper()
+	f.run.send(contract.Permit{Request: f.open(texts).Request, Behavior: "allow", Scope: contract.ScopeRun, Rule: rule})
+}
+
+func (f *scripted) allowFromNowOn(rule string, texts ...string) {
+	f.t.Helper()
+	f.open(texts)
+	f.run.send(contract.Configure{Allow: rule})
 }
 
 func (f *scripted) end() []contract.Line {
@@ -139,6 +166,39 @@ func (f *onScreen) allow(text string) {
 	f.asked(text)
 	f.pane.armed("y Allow once")
 	f.pane.press("y")
+}
+
+// open waits for a request for each of several texts; one of them is in front.
+func (f *onScreen) open(texts []string) {
+	f.t.Helper()
+	for _, text := range texts {
+		f.await("request for "+text, func(l contract.Line) bool {
+			b, ok := l.Body.(contract.PermissionRequest)
+			return ok && strings.Contains(string(b.Input), text)
+		})
+	}
+	f.pane.await(fmt.Sprintf("%d requests wait", len(texts)))
+	f.pane.armed("y Allow once")
+}
+
+func (f *onScreen) allowAll(rule string, texts ...string) {
+	f.t.Helper()
+	f.open(texts)
+	f.pane.press("a")
+	shown := f.pane.await(rule).Text()
+	choice := regexp.MustCompile(`(\d) ` + regexp.QuoteMeta(rule)).FindStringSubmatch(shown)
+	if choice == nil {
+		f.t.Fatalf("no letter chooses %s\n%s", rule, shown)
+	}
+	f.pane.press(choice[1])
+}
+
+func (f *onScreen) allowFromNowOn(rule string, texts ...string) {
+	f.t.Helper()
+	f.open(texts)
+	f.pane.press("Esc")
+	f.pane.await(fmt.Sprintf("%d permission requests wait", len(texts)))
+	f.pane.Type("/allow " + rule + "\n")
 }
 
 func (f *onScreen) end() []contract.Line {

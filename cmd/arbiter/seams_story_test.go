@@ -20,11 +20,15 @@ import (
 // by whatever face they were led.
 type tale map[string][]string
 
+// subagents is what the subagents of an agent are called in a tale, behind its id.
+const subagents = "'s subagents"
+
 // taleOf reduces the lines of a run, of all its lives, to its tale.
 func taleOf(lines []contract.Line) tale {
 	t := tale{}
 	work := "\x00"
 	asked := map[string]string{} // requests, by their names
+	by := map[string]string{}    // whose they are
 	add := func(who, format string, args ...any) {
 		t[who] = append(t[who], lasting(strings.ReplaceAll(fmt.Sprintf(format, args...), work, "WORK")))
 	}
@@ -40,10 +44,14 @@ func taleOf(lines []contract.Line) tale {
 			add(b.From, "hands to %s: %s, proofs %q, drawn up: %t", b.To, accomplished(b), b.Proofs, b.DrawnUp != "")
 		case contract.PermissionRequest:
 			asked[b.Request] = fmt.Sprintf("%s %s", b.Tool, commandOf(b.Input))
-			add(l.ID, "asks for %s, a subagent: %t", asked[b.Request], b.Subagent != "")
+			by[b.Request] = l.ID
+			if b.Subagent != "" { // several may work at the same time
+				by[b.Request] += subagents
+			}
+			add(by[b.Request], "asks for %s", asked[b.Request])
 		case contract.Permission:
 			if what, open := asked[b.Request]; open { // the others depend on what the CLI takes for harmless
-				add(l.ID, "%s of %s by %s", b.Behavior, what, b.By)
+				add(by[b.Request], "%s of %s by %s", b.Behavior, what, b.By)
 				delete(asked, b.Request)
 			}
 		case contract.Spawn:
@@ -65,7 +73,7 @@ func taleOf(lines []contract.Line) tale {
 	// Rulings that are about nobody in particular, and the supervisor's own words, follow what
 	// independent parties did.
 	for who, list := range t {
-		if who == "decisions about" || strings.HasPrefix(who, contract.Supervisor+" to ") {
+		if who == "decisions about" || strings.HasSuffix(who, subagents) || strings.HasPrefix(who, contract.Supervisor+" to ") {
 			slices.Sort(list)
 		}
 	}

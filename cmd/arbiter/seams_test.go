@@ -18,11 +18,12 @@ type seamPlay struct {
 	play  func() string
 	human func(h *dwelling, f guise)
 	first []string // what the tale has of the first Orchestrator
+	under []string // and of its subagents
 	// onScreen: with the real CLI, too, it is played on the screen.
 	onScreen bool
 }
 
-var seamPlays = []seamPlay{crossing, chairs, parked}
+var seamPlays = []seamPlay{crossing, chairs, parked, settled}
 
 // TestSeams plays what joins features by commands of a script and by keys on the screen, with
 // the real CLI and the stand-in: all are told the same tale.
@@ -72,6 +73,9 @@ func (play seamPlay) through(t *testing.T, who player, begin func(*testing.T, pl
 	h.once()
 	if diff := cmp.Diff(play.first, told["orch-1"]); diff != "" {
 		t.Errorf("the first Orchestrator (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(play.under, told["orch-1"+subagents]); diff != "" {
+		t.Errorf("its subagents (-want +got):\n%s", diff)
 	}
 	return told
 }
@@ -151,8 +155,59 @@ allow: [Write, "Bash(cat *)", Agent]
 		f.say("", "", "all is woven")
 	},
 	first: []string{
-		`spawned, generation 1, successor of "", resumed: false`, "asks for Bash touch east.txt, a subagent: false", "allow of Bash touch east.txt by human",
-		"asks for Bash touch looked.txt, a subagent: true", "allow of Bash touch looked.txt by human", "hands to orch-4: half of the east, proofs [], drawn up: false", "ends: succeeded by orch-4",
+		`spawned, generation 1, successor of "", resumed: false`, "asks for Bash touch east.txt", "allow of Bash touch east.txt by human",
+		"hands to orch-4: half of the east, proofs [], drawn up: false", "ends: succeeded by orch-4",
+	},
+	under: []string{"allow of Bash touch looked.txt by human", "asks for Bash touch looked.txt"},
+}
+
+// settled: four wait for the human at the same time, twice; one rule answers all of them, given
+// with an answer, and then as a rule of the run.
+var settled = seamPlay{
+	name: "four requests settled by one rule",
+	play: always(`name: settled
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin all four.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: All four are spun
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+        verdict: {decision: COMPLETE, message: It is done., summary: All four were spun., reason: r}
+  - name: weaver
+    match: {role: orchestrator}
+    steps:
+      - use:
+          - {tool: Agent, input: {description: North, subagent_type: general-purpose, prompt: Spin the north.}}
+          - {tool: Agent, input: {description: East, subagent_type: general-purpose, prompt: Spin the east.}}
+          - {tool: Agent, input: {description: South, subagent_type: general-purpose, prompt: Spin the south.}}
+          - {tool: Agent, input: {description: West, subagent_type: general-purpose, prompt: Spin the west.}}
+      - verdict:
+          expects_response: true
+          kind: done
+          message: All four are spun.
+          handoff: {accomplished: [all four], remaining: [], key_context: none}
+  - name: spinner
+    match: {role: subagent}
+    steps:
+      - expect: Spin the (?P<side>north|east|south|west)
+        use: [{tool: Bash, input: {command: "touch {{.side}}.txt", description: Spin}}]
+      - use: [{tool: Bash, input: {command: "mkdir {{.side}}", description: Keep}}]
+      - say: It is spun.
+`),
+	human: func(_ *dwelling, f guise) {
+		f.allowAll("Bash(touch *)", "touch north.txt", "touch east.txt", "touch south.txt", "touch west.txt")
+		f.allowFromNowOn("Bash(mkdir *)", "mkdir north", "mkdir east", "mkdir south", "mkdir west")
+	},
+	first: []string{
+		`spawned, generation 1, successor of "", resumed: false`, "hands to arbiter: all four, proofs [], drawn up: false", "ends: enough",
+	},
+	under: []string{
+		"allow of Bash mkdir east by rule", "allow of Bash mkdir north by rule", "allow of Bash mkdir south by rule", "allow of Bash mkdir west by rule",
+		"allow of Bash touch east.txt by human", "allow of Bash touch north.txt by human", "allow of Bash touch south.txt by human", "allow of Bash touch west.txt by human",
+		"asks for Bash mkdir east", "asks for Bash mkdir north", "asks for Bash mkdir south", "asks for Bash mkdir west",
+		"asks for Bash touch east.txt", "asks for Bash touch north.txt", "asks for Bash touch south.txt", "asks for Bash touch west.txt",
 	},
 }
 
