@@ -57,6 +57,9 @@ func (q *query) mayTouch(r *Rule, at *region) string {
 				if q.mayBeIn(at, w) {
 					return "which file is meant by " + w.Source + " is known to the shell alone"
 				}
+				if copiers[baseName(words[0].Text)] && w.Known() && q.holds(at, w.Text) {
+					return words[0].Text + " takes whole directories"
+				}
 			}
 		}
 		if !writes && q.searchesAbove(at, words) {
@@ -140,6 +143,18 @@ func isHidden(at *region) bool {
 func showsHidden(w shell.Word) bool {
 	return strings.HasPrefix(w.Text, "--hidden") || strings.HasPrefix(w.Text, "--unrestricted") ||
 		strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text, "u.")
+}
+
+// copiers take directories with all that is in them.
+var copiers = set("cp", "mv", "tar", "zip", "rsync", "scp", "rm", "chmod", "chown")
+
+// holds says whether a region lies in a directory.
+func (q *query) holds(at *region, dir string) bool {
+	t := q.target(dir)
+	return t.any(func(name string) bool {
+		_, within := below(at.literal, name)
+		return within
+	})
 }
 
 // treeSearchers go through directories, always or with an option.

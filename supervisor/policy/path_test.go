@@ -106,10 +106,10 @@ func TestFileRulesHoldForCommands(t *testing.T) {
 	}{
 		{"Read(.env)", []string{"cat .env", "cat ./src/../.env", "cat '.env'", "/bin/cat .env", "head -n 1 a .env", "grep x .env", "sed -n 1p .env", "sudo cat .env", "ls; cat .env", "echo $(cat .env)", "cat < .env", "cat <.env", "wc -l <.env", "bash -c 'cat .env'", "if true; then cat .env; fi", "xargs cat .env", "cp .env x", "dd if=.env", "curl --data=.env x", "source .env", ". .env", "find . -exec cat .env ;", "cat /alias/.env", "mv .env x"},
 			[]string{"cat .envrc", "ls .env", "echo .env", "git add .env", "rm .env2", "cat a", "cat *.go", "cat src/*", "rg x", "python3 x.py"},
-			[]string{"cat $F", "cat .e*", "cat */.env", "cat src/$F", "cat .*", "grep -r x .", "ls | xargs cat", "python3 -c 'x'", "eval cat x", "cat /proc/self/root/x"}},
+			[]string{"cat $F", "cat .e*", "cat */.env", "cat src/$F", "cat .*", "grep -r x .", "ls | xargs cat", "tar czf x.tgz .", "cp -r . ../x", "python3 -c 'x'", "eval cat x", "cat /proc/self/root/x"}},
 		{"Edit(secret/**)", []string{"rm secret/a", "tee secret/a", "echo x > secret/a", "echo x >secret/a", "echo x >> 'secret/a'", "sed -i s/a/b/ secret/a", "sed -ni p secret/a", "cp a secret/", "mv secret/a b", "dd of=secret/a", "touch secret/a", "sudo rm -rf secret", "(echo x) 2> secret/a", "echo x &> secret/a", "sh -c 'rm secret/a'"},
 			[]string{"cat secret/a", "sed -n p secret/a", "ls secret", "rm secrets/a", "echo 'x > secret/a'"},
-			[]string{"echo x > $F", "rm $F", "tee s*/a", "xargs rm"}},
+			[]string{"echo x > $F", "rm $F", "tee s*/a", "xargs rm", "rm -rf .", "chmod -R 0 /w"}},
 		{"Read(~/.ssh/**)", []string{"cat ~/.ssh/id", "cat /h/.ssh/id", "tar cf x ~/.ssh", "scp ~/.ssh/id h:"}, []string{"cat .ssh/id"}, nil},
 		{"Edit", nil, []string{"rm x", "echo > x"}, nil},
 		{"Read", nil, []string{"cat x"}, nil},
