@@ -1,12 +1,12 @@
 package supervisor
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // The bridge: what is lost with it, and how another takes its place.
@@ -87,7 +87,7 @@ func (st *step) bridgeBack(f BridgeBack) {
 	}
 	st.BridgeUp, st.Claude = true, f.Claude
 	if f.Swept > 0 {
-		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%d processes that the lost bridge left behind were ended", f.Swept)})
+		st.emit(contract.Supervisor, contract.Notice{Text: "ended what the lost bridge left behind: " + words.Count(f.Swept, "process")})
 	}
 	st.rereadTaken("the bridge was lost")
 	st.reviveAll()

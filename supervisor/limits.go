@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // limitWork sets the time limit of an Orchestrator's mode.
@@ -27,7 +28,7 @@ func (st *step) countTurn(id string) {
 	switch l := mode.Limits; {
 	case !ok || a.Limited != "":
 	case l.MaxTurns > 0 && a.Turns >= l.MaxTurns:
-		st.outOfLimits(id, fmt.Sprintf("it has answered %d messages, the most of a %s", a.Turns, a.Mode))
+		st.outOfLimits(id, fmt.Sprintf("it has answered %s, the most of a %s", words.Count(a.Turns, "message"), a.Mode))
 	case l.MaxCostUSD > 0 && a.CostUSD >= l.MaxCostUSD:
 		st.outOfLimits(id, fmt.Sprintf("it has cost $%.4f of the $%.4f of a %s", a.CostUSD, l.MaxCostUSD, a.Mode))
 	}
@@ -82,7 +83,7 @@ func (st *step) withReached(why string) string {
 				done++
 			}
 		}
-		fmt.Fprintf(&b, " Reached: %d of %d steps of the plan.", done, len(st.Plan))
+		fmt.Fprintf(&b, " Reached: %d of %s of the plan.", done, words.Count(len(st.Plan), "step"))
 		if i := st.stepAtHand(); i >= 0 {
 			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(headOf(firstLineOf(st.Plan[i].Text), 200), "."))
 		}

@@ -1,13 +1,13 @@
 package supervisor
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // machined says whether the run is moved by the task machine's table.
@@ -140,11 +140,11 @@ func (st *step) breach() *Ending {
 	opt := st.Options
 	if st.Phase == machine.Complete {
 		return &Ending{Status: contract.StatusLimit, Exit: contract.ExitLimit, Summary: st.withReached(
-			fmt.Sprintf("%d Orchestrators were summoned for this task, which is the most (--max-iterations)", st.Iterations))}
+			words.Count(st.Iterations, "Orchestrator") + " summoned for this task, which is the most (--max-iterations)")}
 	}
-	why := fmt.Sprintf("%d executions in a row failed", st.Failures)
+	why := words.Count(st.Failures, "execution") + " in a row failed"
 	if st.Failures < opt.MaxFailures {
-		why = fmt.Sprintf("%d executions of this task failed, which is the most (--max-total-failures)", st.TotalFailures)
+		why = words.Count(st.TotalFailures, "execution") + " of this task failed, which is the most (--max-total-failures)"
 	}
 	if st.LastError != nil {
 		why += "; the last: " + headOf(st.LastError.Message, 300)

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -10,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Sources of a decision.
@@ -298,15 +298,15 @@ func (st *step) exchange() {
 	switch {
 	case st.Ceiling == 0 && st.Exchanges >= limit:
 		st.Ceiling = 1
-		st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
-			"%d messages have passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it does not, COMPLETE with what there is, or ADDRESS_HUMAN.", st.Exchanges))
+		st.tell(contract.Arbiter, KindNotice, words.Count(st.Exchanges, "message")+
+			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
 	case st.Ceiling == 1 && st.Exchanges >= limit+limit/2+1:
 		st.Ceiling = 2
 		if !st.HumanPresent {
-			st.limitReached(fmt.Sprintf("the agents exchanged %d messages and no human is present", st.Exchanges))
+			st.limitReached("the agents exchanged " + words.Count(st.Exchanges, "message") + " and no human is present")
 			return
 		}
 		st.Held = true
-		st.ask(fmt.Sprintf("The agents have exchanged %d messages without you. Speak, and they go on.", st.Exchanges))
+		st.ask("The agents have exchanged " + words.Count(st.Exchanges, "message") + " without you. Speak, and they go on.")
 	}
 }

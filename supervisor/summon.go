@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Summoning an Orchestrator: what may keep it from that, and what it is given.
@@ -25,7 +26,7 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	case problem != "":
 		return problem
 	case st.living() >= st.Options.MaxOrchestrators:
-		return fmt.Sprintf("%d Orchestrators live already, which is the most (%s). Release one first.", st.living(), st.roll())
+		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.", words.Count(st.living(), "Orchestrator"), st.roll())
 	}
 	if problem := st.mayIterate(mode, by); problem != "" {
 		return problem
@@ -87,7 +88,7 @@ func (st *step) predecessor(id *string) (old Agent, problem string) {
 func (st *step) mayIterate(mode, by string) string {
 	if !st.machined() {
 		if st.Iterations >= st.Options.MaxIterations {
-			st.limitReached(fmt.Sprintf("%d Orchestrators were summoned, which is the most", st.Iterations))
+			st.limitReached(words.Count(st.Iterations, "Orchestrator") + " summoned, which is the most")
 			return "The run has reached its limit of iterations."
 		}
 		return ""
@@ -96,7 +97,7 @@ func (st *step) mayIterate(mode, by string) string {
 	switch {
 	case st.Phase == machine.Idle: // START_TASK comes first, and counts anew
 	case by == contract.Human && !st.wouldDo(machine.ForceAgent, o, machine.CountIteration):
-		return fmt.Sprintf("%d Orchestrators were summoned for this task, which is the most: raise it with --max-iterations.", st.Iterations)
+		return words.Count(st.Iterations, "Orchestrator") + " summoned for this task, which is the most: raise it with --max-iterations."
 	case by != contract.Human && st.wouldDo(machine.AgentSelected, o, machine.EndAtLimit):
 		st.fire(machine.AgentSelected, o)
 		return "The run has reached its limit of iterations."

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Levels of a context_warning.
@@ -110,7 +111,7 @@ func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 	}
 	if a.Demands >= maxDemands {
 		st.log(id, v.Kind, v.Message) // its last word
-		st.emit(id, contract.Notice{Text: fmt.Sprintf("%s was told to hand off %d times and did not; the supervisor does it in its place", a.Name, a.Demands)})
+		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.Demands, "time") + " and did not; the supervisor does it in its place"})
 		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
 		return true
 	}

@@ -315,7 +315,7 @@ func (st *step) executionFailed() bool {
 	if st.Failures < st.Options.MaxFailures {
 		return false
 	}
-	st.giveUp(bridge.CatCrash, fmt.Sprintf("%d executions in a row failed", st.Failures))
+	st.giveUp(bridge.CatCrash, words.Count(st.Failures, "execution")+" in a row failed")
 	return true
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // heaped follows how much memory is in use until it is stopped, and returns the most.
@@ -155,7 +156,7 @@ func TestMailboxIsBounded(t *testing.T) {
 				}
 			}
 		}
-		if want := fmt.Sprintf("%d events came faster", sent-kept); kept == 0 || decided != sent/1000 || !strings.HasPrefix(notice, want) {
+		if want := words.Count(sent-kept, "event") + " came faster"; kept == 0 || decided != sent/1000 || !strings.HasPrefix(notice, want) {
 			t.Errorf("%d kept, %d decisions, and %q is told, want %q", kept, decided, notice, want)
 		}
 		if m.bytes != 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/card"
 	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/chronicle"
@@ -96,13 +97,13 @@ func (f *focus) facts() string {
 	g := f.d.look.Glyphs
 	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", orders.Word(a.SessionID), g.Separator, a.Generation, g.Separator, a.CostUSD)
 	if a.Context.TurnsLeft > 0 {
-		text += fmt.Sprintf(" %s about %d turns before it must hand off", g.Separator, a.Context.TurnsLeft)
+		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator, words.Count(a.Context.TurnsLeft, "turn"))
 	}
 	if a.Predecessor != "" {
 		text += " " + g.Separator + " successor of " + f.d.name(a.Predecessor)
 	}
 	if a.Compactions > 0 {
-		text += fmt.Sprintf(" %s compacted %d times", g.Separator, a.Compactions)
+		text += fmt.Sprintf(" %s compacted %s", g.Separator, words.Count(a.Compactions, "time"))
 	}
 	return text
 }

@@ -1,11 +1,11 @@
 package tui
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // mailboxLimit is how many events may wait for the screen. Beyond it those that only
@@ -78,7 +78,7 @@ func (m *mailbox) take(most int) (batch []told, more bool) {
 	defer m.mu.Unlock()
 	if m.dropped > 0 && len(m.queue) < most {
 		m.queue = append(m.queue, told{at: time.Now(), e: contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-			Text: fmt.Sprintf("%d events came faster than they could be shown and are not kept here", m.dropped),
+			Text: words.Count(m.dropped, "event") + " came faster than the screen could show, left out here",
 		}}})
 		m.dropped = 0
 	}

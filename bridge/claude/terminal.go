@@ -40,9 +40,15 @@ type terminal struct {
 	host    bridge.Host
 
 	writing chan struct{} // holds a value while somebody writes: one at a time, in order
+	last    []byte        // what it showed last; the reader's, and life's when that has ended
 
 	leave
 }
+
+const (
+	shownBytes = 4 << 10 // kept of what a terminal shows
+	shownLines = 3       // given as the reason of a failure
+)
 
 // OpenPTY implements bridge.Terminals.
 func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.PTYOpenParams, host bridge.Host) (bridge.Terminal, error) {
@@ -186,6 +192,8 @@ func (t *terminal) read() {
 		n, err := t.master.Read(buf)
 		if n > 0 {
 			t.host.Emit(bridge.Event{Body: bridge.PTY{Data: append([]byte(nil), buf[:n]...)}})
+			t.last = append(t.last, buf[:n]...)
+			t.last = t.last[max(len(t.last)-shownBytes, 0):]
 		}
 		if err != nil {
 			return // EIO when nobody has the other end any more, or life has had enough
@@ -277,8 +285,23 @@ func (t *terminal) life(reads *sync.WaitGroup) {
 	_ = t.master.SetReadDeadline(time.Now().Add(drainGrace))
 	reads.Wait()
 	t.master.Close()
-	t.host.Emit(bridge.Event{Body: bridge.Done{SessionID: t.session, Exit: exitOf(t.child, expected, swept)}})
+	exit := exitOf(t.child, expected, swept)
+	if exit.Code != 0 && !expected {
+		exit.Stderr = t.shownLast()
+	}
+	t.host.Emit(bridge.Event{Body: bridge.Done{SessionID: t.session, Exit: exit}})
 	close(t.done)
+}
+
+// shownLast are the last lines that are not blank, as they were sent.
+func (t *terminal) shownLast() string {
+	var lines []string
+	for line := range strings.Lines(string(t.last)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, cut(line, stderrLine))
+		}
+	}
+	return strings.Join(lines[max(len(lines)-shownLines, 0):], "\n")
 }
 
 // ladder ends the program: as a terminal does that is closed, then by TERM.

@@ -66,6 +66,23 @@ func TestTerminalOutputIsWhole(t *testing.T) {
 	}
 }
 
+// TestTerminalSaysWhyItEnded: what a program showed last before it failed tells why. One that
+// ended well, or was asked to end, has nothing to explain.
+func TestTerminalSaysWhyItEnded(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		`printf '\033[31mNo conversation found\033[0m\n\nwith session ID: s\n'; exit 1`: "\x1b[31mNo conversation found\x1b[0m\nwith session ID: s",
+		`seq 1000; printf '\033[2J\033[5;1H'; echo last; exit 2`:                        "999\n1000\n\x1b[2J\x1b[5;1Hlast",
+		`echo fine`: "",
+		`exit 1`:    "",
+	} {
+		_, h, _ := atShell(t, script)
+		if done := await[bridge.Done](h, 1, nil); done.Exit.Stderr != want {
+			t.Errorf("%s: %q, want %q", script, done.Exit.Stderr, want)
+		}
+	}
+}
+
 // TestTerminalIsResized: the program is told, and reads the new size.
 func TestTerminalIsResized(t *testing.T) {
 	t.Parallel()

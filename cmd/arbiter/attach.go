@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 const (
@@ -185,7 +186,7 @@ func farewellOf(r control.AttachResult, ended control.Ended) string {
 		did = append(did, fmt.Sprintf("%d messages of yours", n))
 	}
 	if n := len(ended.Files); n > 0 {
-		did = append(did, fmt.Sprintf("%d files changed", n))
+		did = append(did, words.Count(n, "file")+" changed")
 	}
 	text := fmt.Sprintf("%s goes on.", sanitize.Line(r.Name, 60))
 	switch ended.Reason {

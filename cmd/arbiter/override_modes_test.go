@@ -185,7 +185,7 @@ actors:
       - FIRST
 `
 	for _, c := range []struct{ name, limit, first, why string }{
-		{"turns", "maxTurns: 1", "{verdict: {expects_response: false, kind: progress, message: On and on.}}", "it has answered 1 messages"},
+		{"turns", "maxTurns: 1", "{verdict: {expects_response: false, kind: progress, message: On and on.}}", "it has answered 1 message,"},
 		{"time", "timeout: 1s", "{use: [{tool: Bash, input: {command: exec sleep 1000, description: Sleep}}]}", "its time of 1s is over"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

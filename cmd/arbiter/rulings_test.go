@@ -128,7 +128,7 @@ var plays = []struct {
 		long: true,
 		steps: `
       - {use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: One.}}, {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Two.}}]}
-      - {expect: (?s)orch-1.*1 Orchestrators live already, use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]}
+      - {expect: (?s)orch-1.*1 Orchestrator alive already, use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]}
       - {expect: "Released: orch-1", use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Three.}}]}
       - {verdict: {decision: CONTINUE, message: m, reason: r}}
   - name: idle
@@ -138,7 +138,7 @@ var plays = []struct {
 		args: []string{"--max-orchestrators", "1", "--max-iterations", "1"},
 		exit: contract.ExitLimit,
 		check: func(t *testing.T, s *script, r contract.Result) {
-			if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "1 Orchestrators were summoned") {
+			if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "1 Orchestrator summoned") {
 				t.Errorf("result %+v", r)
 			}
 		},

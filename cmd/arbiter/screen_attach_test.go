@@ -103,3 +103,21 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 		})
 	}
 }
+
+// TestAttachmentSaysWhyItFailed: a Claude Code that ends at once has told why, and so is whoever attached, on the
+// screen and in another terminal.
+func TestAttachmentSaysWhyItFailed(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	h := settle(t, players(t)[0])
+	claude := sickClaude(t, sick{"orch-1.[24]": "sh:echo 'No conversation found with that id'; exit 1"})
+	p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, handOnScreen), "--task", "Weave")
+	p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
+	p.Type("/attach orch-1\n")
+	p.await("exit code 1", "No conversation found", "awaits a word")
+	second := h.open("attach", "orch-1")
+	second.await("exit code 1", "No conversation found")
+	h.left(second, contract.ExitComplete)
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitInterrupted)
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // sessionReport is what `sessions show --json` prints.
@@ -116,9 +117,9 @@ func (e env) printSession(r sessionReport, state string) {
 	}
 	line("run", "%s (%s)", r.Run, r.Status)
 	line("directory", "%s", r.CWD)
-	line("task", "%s", r.Task)
+	line("task", "%s", words.Title(r.Task))
 	line("began", "%s, last active %s, lives: %d", r.Began.Local().Format(time.DateTime), r.LastActive.Local().Format(time.DateTime), r.Lives)
-	line("state", "%s; %d iterations, %d crashes, $%.4f", r.Phase, r.Iterations, r.Crashes, r.CostUSD)
+	line("state", "%s; %s, %s, $%.4f", r.Phase, words.Count(r.Iterations, "iteration"), words.Count(r.Crashes, "crash"), r.CostUSD)
 	if r.Question != "" {
 		line("question", "%s", r.Question)
 	}

@@ -28,17 +28,17 @@ func TestWorkflowLimits(t *testing.T) {
 		{
 			name: "iterations", args: []string{"--max-iterations", "2"}, exit: contract.ExitLimit, status: contract.StatusLimit,
 			moves: []string{"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED complete"}, plan: "dpp",
-			told: []string{"2 Orchestrators were summoned", "--max-iterations", "1 of 3 steps", "At hand: tester: Prove that it weaves.", "Executions: 3, the last by orch-2 (developer, success): The loom is built"},
+			told: []string{"2 Orchestrators summoned", "--max-iterations", "1 of 3 steps", "At hand: tester: Prove that it weaves.", "Executions: 3, the last by orch-2 (developer, success): The loom is built"},
 		},
 		{
 			name: "failures in a row", args: []string{"--max-failures", "1"}, exit: contract.ExitFailed, status: contract.StatusFailed,
 			moves: []string{"selecting AGENT_SELECTED executing", "executing ARBITER_DECISION failed"}, plan: "app",
-			told: []string{"1 executions in a row failed", "warp.txt", "0 of 3 steps", "At hand: developer: Build the loom", "(developer, failure)"},
+			told: []string{"1 execution in a row failed", "warp.txt", "0 of 3 steps", "At hand: developer: Build the loom", "(developer, failure)"},
 		},
 		{
 			name: "failures in all", args: []string{"--max-total-failures", "1"}, exit: contract.ExitFailed, status: contract.StatusFailed,
 			moves: []string{"selecting AGENT_SELECTED executing", "executing ARBITER_DECISION failed"}, plan: "app",
-			told: []string{"1 executions of this task failed", "--max-total-failures", "0 of 3 steps"},
+			told: []string{"1 execution of this task failed", "--max-total-failures", "0 of 3 steps"},
 		},
 		{
 			name: "cost", args: []string{"--max-cost", "0.09"}, exit: contract.ExitLimit, status: contract.StatusLimit,

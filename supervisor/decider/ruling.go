@@ -63,13 +63,13 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 	gone := t.agent != "" && t.agent != modeless && !s.has(t.agent)
 	switch other := s.other(t.agent); {
 	case s.stretches() >= maxStretches:
-		return s.instead(other, t, fmt.Sprintf("%s has worked %d times under one summon, and failed at last", nameOf(t.agent), s.stretches()))
+		return s.instead(other, t, fmt.Sprintf("%s has worked %s under one summon, and failed at last", nameOf(t.agent), words.Count(s.stretches(), "time")))
 	case t.passes():
 		return retry(t, fmt.Sprintf("The provider failed under %s, and that passes: it tries again.", nameOf(t.agent))), true
 	case gone && other != "":
 		return s.instead(other, t, fmt.Sprintf("%s failed, and is not there any more", nameOf(t.agent)))
 	case again >= 2 && other != "":
-		return s.instead(other, t, fmt.Sprintf("%s has failed %d times in a row", nameOf(t.agent), again))
+		return s.instead(other, t, fmt.Sprintf("%s has failed %s in a row", nameOf(t.agent), words.Count(again, "time")))
 	case !t.retry && other != "":
 		return s.instead(other, t, fmt.Sprintf("%s failed (%s), where trying again helps nothing", nameOf(t.agent), t.category))
 	case s.limits.MaxConsecutiveFailures > 0 && s.limits.ConsecutiveFailures >= s.limits.MaxConsecutiveFailures-1 && other != "":
@@ -190,7 +190,7 @@ func (s standing) hand(name, current, reason string) (d Decision, whole bool) {
 			if name == "" {
 				return Decision{}, false
 			}
-			reason += fmt.Sprintf(" %s has worked %d times under one summon, and is followed by another.", current, n)
+			reason += fmt.Sprintf(" %s has worked %s under one summon, and is followed by another.", current, words.Count(n, "time"))
 			return Decision{Decision: SelectMode, Mode: name, Reason: reason, Message: s.brief(name), Source: ByRules}, false
 		}
 		reason += fmt.Sprintf(" %s has succeeded so far, and goes on.", name)

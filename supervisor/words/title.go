@@ -11,24 +11,42 @@ func Requirements(file, text string) string {
 	return fmt.Sprintf("Requirements (%s):\n\n%s", file, text)
 }
 
-// Title returns what a task is called where there is room for one line: its first line, or
-// the first heading of the requirements file that it begins with. A task without any text
-// has none.
+// headingWithin is how many lines of a file are looked at for its heading.
+const headingWithin = 200
+
+// Title returns what a task is called where there is room for one line: its first line or, if
+// it begins with a requirements file, the first heading of that, or else its first line. A task
+// without any text has none.
 func Title(task string) string {
-	fromFile := false
+	first, fromFile, fence, n := "", false, "", 0
 	for line := range strings.Lines(task) {
 		line = strings.TrimSpace(line)
-		if !fromFile && strings.HasPrefix(line, "Requirements (") && strings.HasSuffix(line, "):") {
+		if !fromFile && first == "" && strings.HasPrefix(line, "Requirements (") && strings.HasSuffix(line, "):") {
 			fromFile = true
 			continue
 		}
 		text := strings.TrimLeft(line, "#")
-		if line != text && !strings.HasPrefix(text, " ") {
-			text = line // no heading, but a word such as #42
+		heading := text != line && strings.HasPrefix(text, " ") && fence == ""
+		if !heading {
+			text = line // such as #42
 		}
-		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
-			return strings.TrimSpace(text)
+		if named := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }); named {
+			if heading && fromFile {
+				return strings.TrimSpace(text)
+			}
+			if first == "" {
+				first = strings.TrimSpace(text)
+			}
+		}
+		if n++; first != "" && (!fromFile || n >= headingWithin) {
+			break
+		}
+		switch {
+		case fence != "" && strings.HasPrefix(line, fence):
+			fence = ""
+		case fence == "" && (strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~")):
+			fence = line[:3]
 		}
 	}
-	return ""
+	return first
 }

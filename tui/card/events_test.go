@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"testing"
 	"time"
 	"unicode"
 
@@ -258,4 +259,15 @@ func cleaned(b contract.Body) contract.Body {
 	v.Set(reflect.ValueOf(b))
 	clean(v)
 	return v.Interface().(contract.Body)
+}
+
+// TestOneIsNotMany: one of a thing is called so.
+func TestOneIsNotMany(t *testing.T) {
+	handoff := contract.Handoff{From: "orch-1", To: "orch-2", Document: &verdict.Document{
+		Checks: []verdict.Check{{Command: "make", Expect: "ok"}, {Command: "make test", Expect: "ok"}},
+	}, Receipts: []verdict.Receipt{{Result: verdict.CheckPassed}, {Result: verdict.CheckFailed}}}
+	text := prose(contract.Event{ID: "orch-1", Body: handoff}, nil)
+	if !strings.Contains(text, "1 check passed, 1 check failed") {
+		t.Errorf("%q", text)
+	}
 }

@@ -172,14 +172,19 @@ func holdings(h contract.Handoff) string {
 			parts = append(parts, words.Number(n)+" "+what)
 		}
 	}
+	checks := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, words.Count(n, "check")+" "+what)
+		}
+	}
 	passed, failed, open := d.Tally(h.Receipts)
 	add(len(d.Accomplished), "accomplished")
 	add(len(d.Remaining), "remaining")
 	add(len(d.Decisions), "decided")
 	add(len(d.OpenQuestions), "open")
-	add(passed, "checks passed")
-	add(failed, "checks failed")
-	add(open, "checks unproven")
+	checks(passed, "passed")
+	checks(failed, "failed")
+	checks(open, "unproven")
 	if h.DrawnUp != "" {
 		parts = append(parts, "drawn up by the supervisor")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/card"
 )
 
@@ -60,10 +61,10 @@ func context(s *supervisor.State, id string) string {
 		}
 		fmt.Fprintf(&b, "%d of %d tokens, %.1f %%", a.Context.Tokens, a.Context.Window, a.Context.Pct)
 		if a.Context.TurnsLeft > 0 {
-			fmt.Fprintf(&b, ", about %d turns before it must hand off", a.Context.TurnsLeft)
+			fmt.Fprintf(&b, ", about %s before it must hand off", words.Count(a.Context.TurnsLeft, "turn"))
 		}
 		if a.Compactions > 0 {
-			fmt.Fprintf(&b, ", compacted %d times", a.Compactions)
+			fmt.Fprintf(&b, ", compacted %s", words.Count(a.Compactions, "time"))
 		}
 		b.WriteString("\n")
 	}
@@ -123,7 +124,7 @@ func permissions(s *supervisor.State) string {
 	list("Asked for by rules:", s.Options.Ask)
 	list("Allowed by rules:", s.Options.Allow)
 	list("Allowed by your answers, for this run:", s.GrantedRules)
-	fmt.Fprintf(&b, "Allowed by you for this run: %d actions. Waiting for you: %d.\n\nTo change it: /permissions MODE, /allow RULE, /ask RULE, /deny RULE. The Arbiter reads and rules; it changes nothing, whatever the rules say.", len(s.Granted), len(s.Permits))
+	fmt.Fprintf(&b, "Allowed by you for this run: %s. Waiting for you: %d.\n\nTo change it: /permissions MODE, /allow RULE, /ask RULE, /deny RULE. The Arbiter reads and rules; it changes nothing, whatever the rules say.", words.Count(len(s.Granted), "action"), len(s.Permits))
 	return b.String()
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Agents tells the modes of a run: when each is used, what it may do, where it comes
@@ -88,7 +89,7 @@ func codes(list []string) string {
 func limits(l agents.Limits) string {
 	var parts []string
 	if l.MaxTurns > 0 {
-		parts = append(parts, fmt.Sprintf("%d turns", l.MaxTurns))
+		parts = append(parts, words.Count(l.MaxTurns, "turn"))
 	}
 	if l.MaxCostUSD > 0 {
 		parts = append(parts, fmt.Sprintf("$%.2f", l.MaxCostUSD))

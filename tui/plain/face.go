@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Run is one life of a run, as far as this face needs it.
@@ -213,7 +214,7 @@ func (s *session) speak() {
 		s.say(text, urgent)
 	}
 	if lost > 0 {
-		s.say(fmt.Sprintf("%d events came too fast to be told.", lost), false)
+		s.say(words.Count(lost, "event")+" came too fast to be told.", false)
 	}
 }
 

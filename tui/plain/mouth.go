@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // How many bytes wait to be written: beyond the first nothing is taken that nobody
@@ -117,7 +118,7 @@ func (m *mouth) next() (text string, over bool) {
 		m.queue = m.queue[1:]
 		m.bytes -= len(text)
 	case m.lost > 0:
-		text = fmt.Sprintf("%d announcements were left out, because the output is read too slowly.\n", m.lost)
+		text = words.Count(m.lost, "announcement") + " left out, because the output is read too slowly.\n"
 		m.lost = 0
 	}
 	return text, m.closed

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Backlog is how many lines may wait for a slow reader before those that
@@ -80,7 +81,7 @@ func (l *Writer) run() {
 		batch, dropped, closed := l.take()
 		if dropped > 0 {
 			batch = append(batch, timedEvent{time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-				Text: fmt.Sprintf("%d events were left out here: stdout was not read in time", dropped),
+				Text: words.Count(dropped, "event") + " left out here: stdout was not read in time",
 			}}})
 		}
 		for _, t := range batch {
