@@ -75,7 +75,7 @@ func TestAnswers(t *testing.T) {
 		context(nil, ""):     {"no such agent"},
 		cost(s):              {"$1.2500", "$2.00 at most", "| Orchestrator I | $1.0000 |"},
 		cost(nil):            {"Nothing yet"},
-		permissions(s):       {"**ask**", "`Bash(git *)`", "1 actions"},
+		permissions(s):       {"**ask**", "`Bash(git *)`", "1 action."},
 		permissions(nil):     {"no run"},
 		task(s):              {"weave"},
 		task(nil):            {"no task"},
