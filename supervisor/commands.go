@@ -104,7 +104,7 @@ func (st *step) killCommand(ref, id string) {
 	a, ok := st.agent(id)
 	switch {
 	case !ok || !a.Alive():
-		st.reject(ref, "there is no living agent %q; alive: arbiter, %s", id, st.roll())
+		st.reject(ref, "there is no living agent %q; alive: %s", id, st.everyone())
 		return
 	case a.Role == RoleArbiter:
 		st.reject(ref, "without the Arbiter there is no run: use cancel")

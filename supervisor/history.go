@@ -12,6 +12,7 @@ const (
 	MessageWaiting   = "waiting"   // in a queue
 	MessageSent      = "sent"      // written to the agent, no proof yet
 	MessageDelivered = "delivered" // the agent proved to have it
+	MessageShelved   = "shelved"   // ruled on without its reader, who is told of it in passing
 	MessageReturned  = "returned"  // its reader was let go before it read it
 )
 
@@ -29,12 +30,21 @@ type MessageRecord struct {
 
 // Messages makes the ledger of a run from its replayed history.
 type Messages struct {
-	List []MessageRecord
-	byID map[string]int
+	List    []MessageRecord
+	byID    map[string]int
+	shelved int // messages so far
 }
 
 // Take notes one step of the history; wire ids are known by the state after it.
 func (m *Messages) Take(r Replayed, after *State) {
+	if after.Ledger.Shelved != m.shelved {
+		m.shelved = after.Ledger.Shelved
+		for _, e := range after.WorkLog {
+			if e.Shelved {
+				m.set(e.ID, func(x *MessageRecord) { x.Status = MessageShelved })
+			}
+		}
+	}
 	for _, e := range r.Effects {
 		switch e := e.(type) {
 		case Emit:
@@ -83,13 +93,15 @@ func (m *Messages) Close(s *State) {
 		}
 	}
 	for _, x := range s.WorkLog {
-		waiting[x.ID] = MessageWaiting
+		if !x.Shelved {
+			waiting[x.ID] = MessageWaiting
+		}
 	}
 	for i := range m.List {
 		x := &m.List[i]
 		if status, ok := waiting[x.ID]; ok {
 			x.Status = status
-		} else if x.Status != MessageDelivered && x.To != contract.Human {
+		} else if x.Status != MessageDelivered && x.Status != MessageShelved && x.To != contract.Human {
 			x.Status = MessageReturned
 		}
 	}

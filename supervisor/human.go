@@ -108,7 +108,7 @@ func (st *step) say(ref string, c contract.Say) {
 			st.reject(ref, "there is no living agent %q: it is parked; choose retry first", to)
 			return
 		}
-		st.reject(ref, "there is no living agent %q; alive: arbiter, %s", to, st.roll())
+		st.reject(ref, "there is no living agent %q; alive: %s", to, st.everyone())
 		return
 	}
 	st.accept(ref, "message to "+to)

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // ledger is what a play's history tells of its messages, by their text.
@@ -110,5 +112,42 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 	}
 	if r := p.ledger()["work"]; r.Status != MessageDelivered || r.Sent != 2 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestShelvedIsNotWaiting: what was ruled on without the Arbiter waits for nobody.
+func TestShelvedIsNotWaiting(t *testing.T) {
+	p := begin(t, func(o *Options) { o.Decider = DeciderRules })
+	p.decides(decider.Rules{})
+	id := p.working()
+	p.verdict(id, report("done", "the plan is done", true))
+	p.decides(decider.Rules{})
+	if p.s.Ledger.Shelved == 0 {
+		t.Fatal("nothing was shelved")
+	}
+	list := p.ledger()
+	for text, r := range list {
+		if r.To == contract.Arbiter && r.Status == MessageWaiting {
+			t.Errorf("%.40q is listed as waiting", text)
+		}
+	}
+	if r := list["Build it"]; r.Status != MessageShelved {
+		t.Errorf("the task is listed as %q", r.Status)
+	}
+}
+
+// TestWhoIsAlive: a refusal names who can be spoken to, and not somebody called none.
+func TestWhoIsAlive(t *testing.T) {
+	p := begin(t, nil)
+	for _, b := range []contract.CommandBody{
+		contract.Say{Text: "x", To: "orch-9"}, contract.Kill{ID: "orch-9"}, contract.Configure{ID: "orch-9", Model: "m"}, contract.Attach{ID: "orch-9"},
+	} {
+		if ok, why := p.command(b); ok || !strings.HasSuffix(why, "alive: arbiter") {
+			t.Errorf("%s: %q", b.CommandType(), why)
+		}
+	}
+	p.summon("build it")
+	if ok, why := p.command(contract.Kill{ID: "orch-9"}); ok || !strings.HasSuffix(why, "alive: arbiter, orch-1 working") {
+		t.Error(why)
 	}
 }

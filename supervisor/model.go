@@ -11,7 +11,7 @@ func (st *step) configureModel(ref string, c contract.Configure) {
 	id := orDefault(c.ID, contract.Arbiter)
 	a, ok := st.agent(id)
 	if !ok || !a.Alive() && a.Status != Parked {
-		st.reject(ref, "there is no living agent %q; alive: arbiter, %s", id, st.roll())
+		st.reject(ref, "there is no living agent %q; alive: %s", id, st.everyone())
 		return
 	}
 	f := Configured{Agent: a.AgentRef, Model: c.Model, All: c.ID == ""}

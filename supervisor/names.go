@@ -80,3 +80,11 @@ func (s *State) roll() string {
 	}
 	return strings.Join(list, ", ")
 }
+
+// everyone names all that can be spoken to, the Arbiter first, for the human.
+func (s *State) everyone() string {
+	if s.roll() == "none" {
+		return "arbiter"
+	}
+	return "arbiter, " + s.roll()
+}

@@ -35,7 +35,7 @@ func (st *step) shelveAll(taken func(*Mail) bool) {
 		if !taken(&m) {
 			continue
 		}
-		st.WorkLog = append(st.workLog(), Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: headOf(m.Text, shelvedText), At: m.At})
+		st.WorkLog = append(st.workLog(), Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: headOf(m.Text, shelvedText), At: m.At, Shelved: true})
 		st.Mail = slices.DeleteFunc(st.mail(), func(x Mail) bool { return x.ID == m.ID })
 		if !m.Told {
 			st.Ledger.Shelved++

@@ -255,6 +255,7 @@ type Entry struct {
 	At      time.Time
 	Carrier string // the message it travels with, once one is sent
 	Quiet   bool   // it was announced by another event
+	Shelved bool   `json:",omitempty"` // it was a message of its own, and was ruled on without its reader
 }
 
 // Question waits for a human.

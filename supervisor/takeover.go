@@ -97,7 +97,7 @@ func (st *step) attach(ref, id string) {
 func (st *step) mayNotTake(a *Agent, id string) string {
 	switch {
 	case a == nil, a.Status == Ended, a.Status == Stopping:
-		return fmt.Sprintf("there is no living agent %q; alive: arbiter, %s", id, st.roll())
+		return fmt.Sprintf("there is no living agent %q; alive: %s", id, st.everyone())
 	case a.Taken != nil:
 		return fmt.Sprintf("the session of %s was taken over already, at %s by %s; one person has it at a time: detach %s first",
 			id, a.Taken.Since.UTC().Format("15:04:05 MST"), a.Taken.Channel, id)

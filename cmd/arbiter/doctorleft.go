@@ -49,7 +49,7 @@ func (l *look) runs(dir string, o *doctor.Leftovers, used *[]string) error {
 			o.Live = append(o.Live, run)
 		case info.Damaged:
 			o.Damaged = append(o.Damaged, run)
-		case runStatus(info) == "interrupted":
+		case runStatus(info) == interrupted:
 			o.Resumable = append(o.Resumable, run)
 		}
 		if !info.Live {

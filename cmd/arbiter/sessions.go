@@ -21,6 +21,10 @@ import (
 // neverBegan is the status of a run that ended before it reached an agent.
 const neverBegan = "never_began"
 
+// interrupted is the status of a run that was left before its end: by a signal, a crash, or a
+// screen that was closed.
+const interrupted = "interrupted"
+
 // kept bounds what the state directory holds. Runs that can still come to an end are
 // never let go of by this.
 var kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
@@ -125,7 +129,7 @@ func runStatus(i journal.Info) string {
 	case i.Empty:
 		return neverBegan
 	}
-	return "interrupted"
+	return interrupted
 }
 
 type sessionLine struct {

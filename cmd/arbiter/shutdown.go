@@ -58,6 +58,8 @@ func (r *runtimeRun) shutdown(s *supervisor.State) (unfinished []string) {
 				return r.book.Finish(ctx, neverBegan)
 			case status == contract.StatusComplete:
 				return r.book.Finish(ctx, status)
+			case s.Ending.Exit == contract.ExitInterrupted, s.Ending.Exit == contract.ExitTerminated:
+				return r.book.Update(ctx, func(m *journal.Meta) { m.Status = interrupted })
 			default: // it may be taken up again, and is kept until somebody removes it
 				return r.book.Update(ctx, func(m *journal.Meta) { m.Status = status })
 			}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -75,6 +76,23 @@ func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 	_ = n.cmd.Wait()
 	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) || !strings.Contains(n.stderr.String(), "was given no task") {
 		t.Errorf("exit code %d, said %q", got, n.stderr.String())
+	}
+}
+
+// TestLeftIsNotCancelled: a run that was left by Ctrl+C is listed as one that was interrupted.
+func TestLeftIsNotCancelled(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	s.mustSignal(syscall.SIGINT)
+	s.finish(contract.ExitInterrupted)
+	out, _ := s.output(0, "sessions", "--json")
+	var list []sessionLine
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 1 || list[0].Status != interrupted || !list[0].Resumable {
+		t.Errorf("listed %+v", list)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -117,7 +118,7 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 }
 
 // body replaces the nil slices that the contract shows as lists, and what else
-// would be null. It works on copies.
+// would be null, and rounds money and percentages. It works on copies.
 func body(b Body) any {
 	switch b := b.(type) {
 	case Plan:
@@ -129,6 +130,25 @@ func body(b Body) any {
 		if b.MessageIDs == nil {
 			b.MessageIDs = []string{}
 		}
+		b.CostUSD = RoundUSD(b.CostUSD)
+		return b
+	case SubagentProgress:
+		b.CostUSD = RoundUSD(b.CostUSD)
+		return b
+	case Decision:
+		b.CostUSD = RoundUSD(b.CostUSD)
+		return b
+	case Result:
+		b.CostUSD = RoundUSD(b.CostUSD)
+		return b
+	case Assistant:
+		b.ContextPct = roundPct(b.ContextPct)
+		return b
+	case Context:
+		b.Pct = roundPct(b.Pct)
+		return b
+	case ContextWarning:
+		b.Pct = roundPct(b.Pct)
 		return b
 	case Error:
 		if b.RecoveryOptions == nil {
@@ -157,6 +177,12 @@ func body(b Body) any {
 	}
 	return b
 }
+
+// RoundUSD leaves out what is beyond a millionth of a dollar: noise of adding.
+func RoundUSD(usd float64) float64 { return math.Round(usd*1e6) / 1e6 }
+
+// roundPct leaves a hundredth of a percent.
+func roundPct(pct float64) float64 { return math.Round(pct*100) / 100 }
 
 func orEmpty(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {

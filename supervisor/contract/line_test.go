@@ -284,3 +284,20 @@ func BenchmarkEncodeLine(b *testing.B) {
 		}
 	}
 }
+
+// TestMoneyAndPercentagesAreRounded: sums of floating point numbers are shown as people mean them.
+func TestMoneyAndPercentagesAreRounded(t *testing.T) {
+	const usd, pct = 0.0053511999999999995, 0.9486666666666667
+	for _, b := range []Body{
+		Turn{CostUSD: usd}, Result{CostUSD: usd}, Decision{CostUSD: usd}, SubagentProgress{CostUSD: usd},
+		Context{Pct: pct}, ContextWarning{Pct: pct}, Assistant{ContextPct: pct},
+	} {
+		line, err := EncodeLine(nil, 1, time.Unix(1, 0), Event{ID: "a", Body: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(line); !strings.Contains(got, ":0.005351,") && !strings.Contains(got, ":0.005351}") && !strings.Contains(got, ":0.95,") && !strings.Contains(got, ":0.95}") {
+			t.Errorf("%s", got)
+		}
+	}
+}
