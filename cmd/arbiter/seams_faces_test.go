@@ -149,8 +149,8 @@ func (f *onScreen) say(to, strength, text string) {
 	switch {
 	case to == "":
 		f.pane.Type(text + "\n")
-	case strength == contract.Steer:
-		f.pane.Type("/steer " + to + " " + text + "\n")
+	case strength == contract.Steer || strength == contract.Stop:
+		f.pane.Type("/" + strength + " " + to + " " + text + "\n")
 	default:
 		f.pane.Type("/to " + to + " " + text + "\n")
 	}

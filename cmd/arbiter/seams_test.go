@@ -23,7 +23,7 @@ type seamPlay struct {
 	onScreen bool
 }
 
-var seamPlays = []seamPlay{crossing, chairs, parked, settled}
+var seamPlays = []seamPlay{crossing, chairs, parked, settled, asking, halting}
 
 // TestSeams plays what joins features by commands of a script and by keys on the screen, with
 // the real CLI and the stand-in: all are told the same tale.
