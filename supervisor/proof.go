@@ -20,18 +20,24 @@ func (s *State) proofWait() time.Duration { return s.scaled(proofWait) }
 // awaitProof looks at a message again when its proof is overdue.
 func (st *step) awaitProof(m Mail) { st.do(SetTimer{Key: proofKey(m.Wire), After: st.proofWait()}) }
 
+const saidEarlier = "Said before the word that you read last, which stopped you before you had this one:\n"
+
 // unread queues a message again that an interrupt overtook: it was delivered, but the
-// session does not have it. What the human stopped the turn with goes along with it, for
-// there is nothing left to stop.
+// session does not have it. Behind a word that the human stopped the turn with it goes into
+// that one's turn, and says that it is older.
 func (st *step) unread(id, wire string) {
 	public := st.publicIDs([]string{wire})[0]
 	st.requeue(wire)
-	for i := range st.Mail {
-		if m := &st.Mail[i]; m.To == id && !m.Sent && m.Strength == contract.Stop {
-			st.mail()[i].Strength = contract.Steer
-		}
-	}
 	st.emit(id, contract.Notice{Text: "message " + public + " was interrupted before it was read; it is sent again"})
+	mail := st.mail()
+	at := slices.IndexFunc(mail, func(m Mail) bool { return m.ID == public })
+	stop := slices.IndexFunc(mail, func(m Mail) bool { return m.To == id && !m.Sent && m.Strength == contract.Stop && m.ID != public })
+	if at < 0 || stop < at || mail[at].Content == "" {
+		return
+	}
+	m := mail[at]
+	m.Strength, m.Content = contract.Steer, saidEarlier+m.Content
+	st.Mail = slices.Insert(slices.Delete(mail, at, at+1), stop, m)
 }
 
 // provenLater starts the wait for words that were sent into a turn and did not end
