@@ -15,6 +15,9 @@ func (st *step) checksOf(h *Handover) int {
 	if st.Options.CheckTimeout <= 0 || h.Why != "" || st.Options.Rules < rulesOfHandover {
 		return 0
 	}
+	if h.Kind == handFinal {
+		return len(h.Document.Checks)
+	}
 	return min(len(h.Document.Checks), maxChecks)
 }
 
@@ -61,7 +64,7 @@ func (st *step) checked(f Checked) {
 	check := h.Document.Checks[f.Number-1]
 	r := receipt(check, f)
 	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
-	st.emit(h.Agent.ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r})
+	st.emit(st.author(h, f.Number-1).ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handFinal})
 	st.advance(f.Serial)
 }
 

@@ -212,7 +212,8 @@ func (st *step) reset(ref string) {
 	}
 	st.Question, st.Handoffs, st.Task = nil, nil, ""
 	st.forgetHandovers()
-	st.Proof, st.Rulings = Proof{}, nil // what was ruled was about another task
+	st.forgetProofs()
+	st.Rulings = nil // what was ruled was about another task
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."

@@ -38,7 +38,7 @@
 //	permissions, orphans               what is answered to a request, and to one that an earlier life has left
 //	granted, reconsider, rights        what holds longer than an answer, what else it answers, who may do what
 //	trust                              a workspace that changed
-//	ending                             the end of a run
+//	completion, ending                 the checks repeated before COMPLETE, the end of a run
 //
 // and the loop around it, with all that waits:
 //

@@ -52,6 +52,7 @@ type (
 		Agent          bridge.AgentRef // whose document it is: the permission is asked in its name
 		Request        string          // of the permission
 		Params         bridge.CheckParams
+		Again          bool // it has been run before, when the document was handed over
 	}
 	// Drop gives up a check, by its request, or all checks and what a decider is asked:
 	// what they have started is ended at once, and what came of them is not awaited.

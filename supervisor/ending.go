@@ -213,15 +213,6 @@ func (st *step) happenedLate(e bridge.Event) {
 	}
 }
 
-// checksRun is what was proved of the work, nil if nothing was to be.
-func (s *State) checksRun() *contract.Checks {
-	p := s.Proof
-	if s.Options.Rules < rulesOfHandover || p.Passed+p.Failed+p.Open == 0 {
-		return nil
-	}
-	return &contract.Checks{Passed: p.Passed, Failed: p.Failed, Unproven: p.Open}
-}
-
 // finish says the result, which is the last line, and ends the loop.
 func (st *step) finish() {
 	if st.Ending.Said {
@@ -241,7 +232,7 @@ func (st *step) finish() {
 		Status: st.Ending.Status, Summary: st.Ending.Summary,
 		CostUSD: st.CostUSD, Usage: st.Usage, Iterations: st.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
-		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.checksRun(), HalfDone: st.Ending.HalfDone,
+		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.checksRun(), Failing: st.failing(), HalfDone: st.Ending.HalfDone,
 	})
 	st.do(Finish{Exit: st.Ending.Exit})
 }

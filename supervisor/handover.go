@@ -23,6 +23,7 @@ type Handover struct {
 	Receipts []verdict.Receipt // of its checks so far
 	Request  string            // the check under way, as a permission request
 	Taken    bool              // a successor was summoned meanwhile
+	Authors  []bridge.AgentRef `json:",omitempty"` // of handFinal: whose each check is
 }
 
 // handKind says what becomes of a document.
@@ -35,6 +36,7 @@ const (
 	handLeft  handKind = "left"    // into the work log: it was let go before its work was done
 	handKill  handKind = "killed"  // to the Arbiter: the human ended it
 	handRenew handKind = "renew"   // from one Arbiter to the next
+	handFinal handKind = "final"   // to nobody: the checks of all documents, repeated before COMPLETE
 )
 
 const (
@@ -53,8 +55,16 @@ func (st *step) handOver(h Handover) {
 	}
 	st.Handovers = append(slices.Clone(st.Handovers), h)
 	if st.advance(h.Serial) {
-		st.do(SetTimer{Key: handoverKey(h.Serial), After: handoverPatience})
+		st.do(SetTimer{Key: handoverKey(h.Serial), After: st.patience(&h)})
 	}
+}
+
+// patience bounds a document's way; a repetition has it for each ten checks.
+func (s *State) patience(h *Handover) time.Duration {
+	if h.Kind != handFinal {
+		return handoverPatience
+	}
+	return handoverPatience * time.Duration(1+len(h.Document.Checks)/maxChecks)
 }
 
 // advance does the next thing on a document's way, and says whether it is still
@@ -77,7 +87,7 @@ func (st *step) advance(serial int) bool {
 		}
 		n := len(h.Receipts)
 		st.do(RunCheck{
-			Serial: serial, Number: n + 1, Agent: h.Agent, Request: h.Request,
+			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request, Again: h.Kind == handFinal,
 			Params: bridge.CheckParams{
 				Command: h.Document.Checks[n].Command, CWD: st.Options.CWD,
 				TimeoutMS: int(st.Options.CheckTimeout.Milliseconds()), Env: st.Options.Env,
@@ -100,6 +110,17 @@ func (st *step) advance(serial int) bool {
 	return false
 }
 
+// author is whose check the nth of a document is, counted from 0.
+func (s *State) author(h *Handover, n int) bridge.AgentRef {
+	if n >= len(h.Authors) {
+		return h.Agent
+	}
+	if a, ok := s.agent(h.Authors[n].ID); ok {
+		return a.AgentRef
+	}
+	return h.Authors[n]
+}
+
 // handover returns a writable document under way, or nil.
 func (st *step) handover(serial int) *Handover {
 	i := slices.IndexFunc(st.Handovers, func(h Handover) bool { return h.Serial == serial })
@@ -114,7 +135,7 @@ func (st *step) handover(serial int) *Handover {
 func (st *step) goOn() {
 	for _, h := range slices.Clone(st.Handovers) {
 		if st.advance(h.Serial) {
-			st.do(SetTimer{Key: handoverKey(h.Serial), After: handoverPatience})
+			st.do(SetTimer{Key: handoverKey(h.Serial), After: st.patience(&h)})
 		}
 	}
 }
@@ -122,6 +143,7 @@ func (st *step) goOn() {
 // forgetHandovers drops all documents under way but the Arbiter's own, which is renewed
 // all the same.
 func (st *step) forgetHandovers() {
+	st.Completing = nil
 	var kept []Handover
 	for _, h := range st.Handovers {
 		if h.Kind == handRenew {
@@ -134,7 +156,13 @@ func (st *step) forgetHandovers() {
 	st.Handovers = kept
 }
 
-// documentDue says whether a document is under way that somebody will be told of.
+// reportDue says whether a document is under way to the Arbiter.
+func (s *State) reportDue() bool {
+	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind != handLeft && h.Kind != handFinal })
+}
+
+// documentDue says whether a document is under way that somebody will be told of, or
+// documents are checked once more.
 func (s *State) documentDue() bool {
 	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind != handLeft })
 }
@@ -181,9 +209,15 @@ func (st *step) handedOver(h Handover) {
 		st.do(SetTimer{Key: handoverKey(h.Serial)})
 	}
 	id := h.Agent.ID
-	if h.Kind == handRenew {
+	switch h.Kind {
+	case handRenew:
 		st.renewed(h)
 		return
+	case handFinal:
+		st.repeated(h)
+		return
+	case handDone, handOff:
+		st.prove(h)
 	}
 	if a := st.edit(id); a != nil && a.Paper <= h.Serial { // it may have given another since
 		a.Document, a.Receipts, a.DrawnUp, a.Paper = h.Document, h.Receipts, h.Why, h.Serial

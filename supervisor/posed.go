@@ -21,7 +21,7 @@ func (st *step) record() decision.Record {
 func (s *State) Record() decision.Record {
 	o := &s.Options
 	r := decision.Record{
-		Task: s.Task, History: s.History, Error: s.LastError,
+		Task: s.Task, History: s.History, Error: s.LastError, Failed: s.failedChecks(),
 		Iteration: s.Iterations, MaxIterations: o.MaxIterations, Failures: s.Failures, MaxFailures: o.MaxFailures,
 		TotalFailures: s.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
 		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
@@ -101,9 +101,19 @@ func (st *step) poseTo(a *Agent, m Mail) {
 		st.Posed = nil
 	case st.Phase == machine.Selecting, st.Phase == machine.Error, st.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.Posed = st.pose(decision.PointSelect, "")
+	case st.Phase == machine.Evaluating && m.Kind == KindNotice && len(st.failedChecks()) > 0: // its COMPLETE was sent back
+		st.Posed = st.pose(decision.PointEvaluate, st.lastWorked())
 	default:
 		st.Posed = nil
 	}
+}
+
+// lastWorked is whose execution was the last; empty: nobody's.
+func (s *State) lastWorked() string {
+	if last := s.History.Last(1); len(last) > 0 {
+		return last[0].ID
+	}
+	return ""
 }
 
 // taskText is what `status` tells of the task as the machine sees it.

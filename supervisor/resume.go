@@ -134,7 +134,7 @@ func (st *step) sayAgain() {
 func (st *step) closeBooks() {
 	st.Task, st.Handoffs, st.Question = "", nil, nil
 	st.forgetHandovers()
-	st.Proof = Proof{}
+	st.forgetProofs()
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
 			st.edit(a.ID).Dismissed = true

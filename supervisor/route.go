@@ -101,11 +101,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 			st.tell(contract.Arbiter, KindCorrection, problem+" Rule again.")
 		}
 	case verdict.Complete:
-		if st.awaitsHuman() {
-			st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not answered: " + headOf(st.Question.Text, 1000)})
-		}
-		st.toHuman(KindComplete, v.Message)
-		st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Completed, machine.Complete)
+		st.complete(v)
 	}
 	if st.Ending == nil && !st.machined() {
 		st.resettle()

@@ -43,7 +43,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		if taken := st.takenNames(); taken != "" {
 			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
 		}
-		if st.documentDue() {
+		if st.reportDue() {
 			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
 		}
 		if problem := st.unanswered(); problem != "" {

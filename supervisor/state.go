@@ -68,25 +68,29 @@ type State struct {
 	Permits       []Permit // permission requests a human has to answer
 	// Orphans are requests of processes that are gone with an earlier life. Each is open
 	// again, under its id, when its agent asks for the same action again.
-	Orphans       []Permit   `json:",omitempty"`
-	Answered      []Answered // answers to orphans
-	PolicyChanges int        // how often mode, rules or grants were changed
-	Reconsidering int        `json:",omitempty"` // Reconsider effects that have not ended
-	Granted       []string   // actions a human allowed for the whole run
-	GrantedRules  []string   // rules, likewise
-	Asked         []Asked    // questions to a predecessor that is being started again
-	Offered       []string   // recovery options of the last error, until one is taken
-	Troubled      string     // whose error it was
-	Handoffs      []string   // the Orchestrators whose documents wait for a successor, oldest first
-	Handovers     []Handover // documents on their way, oldest first
-	Serial        int        // of the last of them
-	Proof         Proof      // of the last `done`
-	Rulings       []Ruling   // the ledger of decisions, oldest first
-	Renewal       string     // stage of the Arbiter's renewal
-	Renewals      int        // of the Arbiter so far
-	Records       int        // of them, in a row, those without a document of its own
-	RuledSince    int        // rulings since the last renewal
-	Short         int        // renewals in a row that were due again at once
+	Orphans       []Permit    `json:",omitempty"`
+	Answered      []Answered  // answers to orphans
+	PolicyChanges int         // how often mode, rules or grants were changed
+	Reconsidering int         `json:",omitempty"` // Reconsider effects that have not ended
+	Granted       []string    // actions a human allowed for the whole run
+	GrantedRules  []string    // rules, likewise
+	Asked         []Asked     // questions to a predecessor that is being started again
+	Offered       []string    // recovery options of the last error, until one is taken
+	Troubled      string      // whose error it was
+	Handoffs      []string    // the Orchestrators whose documents wait for a successor, oldest first
+	Handovers     []Handover  // documents on their way, oldest first
+	Serial        int         // of the last of them
+	Proof         Proof       // of the last `done`
+	Proofs        []Proved    // the checks of the task's documents, oldest first
+	Outworn       Proof       // of those before them
+	Completing    *Completing // a COMPLETE that waits for them to be repeated
+	SentBack      int         // how often one went back for them
+	Rulings       []Ruling    // the ledger of decisions, oldest first
+	Renewal       string      // stage of the Arbiter's renewal
+	Renewals      int         // of the Arbiter so far
+	Records       int         // of them, in a row, those without a document of its own
+	RuledSince    int         // rulings since the last renewal
+	Short         int         // renewals in a row that were due again at once
 
 	HumanPresent bool // somebody may answer
 	HumanSpoke   bool

@@ -148,10 +148,14 @@ func (l *Loop) check(ctx context.Context, port Port, e RunCheck) {
 		f.Failed = err.Error()
 		return
 	}
+	reason := "a check of its hand-off document, run by the supervisor"
+	if e.Again {
+		reason += " once more before the task is complete"
+	}
 	crashpoint.Here("loop.check")
 	asked := bridge.PermissionParams{
 		AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, CWD: e.Params.CWD,
-		Reason: "a check of its hand-off document, run by the supervisor",
+		Reason: reason,
 	}
 	answer, err := l.permission(ctx, asked, checkCall(asked, input))
 	switch {

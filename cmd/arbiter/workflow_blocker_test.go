@@ -38,13 +38,13 @@ const blocker = `
     steps:
       - use:
           - tool: Bash
-            input: {command: "printf 'selvage\\n' >> loom.txt", description: Sew the selvage}
+            input: {command: "printf 'selvage\\n' | cat - loom.txt > sewn && mv sewn loom.txt", description: Sew the selvage}
     otherwise:
       verdict:
         expects_response: true
         kind: done
         message: The selvage is sewn.
-        handoff: {accomplished: [the selvage is sewn], remaining: [], key_context: In the last line., files: [loom.txt]}
+        handoff: {accomplished: [the selvage is sewn], remaining: [], key_context: In the first line., files: [loom.txt]}
   - name: judge
     match: {role: main, contains: "(?s)# Open points, by the last document of each.*BLOCKER: the selvage is missing"}
     otherwise:

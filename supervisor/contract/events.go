@@ -164,6 +164,7 @@ type (
 		Number  int             `json:"number" jsonschema:"Which check of the document, counted from 1."`
 		Of      int             `json:"of" jsonschema:"How many it has."`
 		Receipt verdict.Receipt `json:"receipt" jsonschema:"The command, its exit code, the hash and size of its output, and what that proves."`
+		Again   bool            `json:"again,omitempty" jsonschema:"It is one of the checks of all documents of the task, which are run once more before COMPLETE takes effect; number and of count those."`
 	}
 	// Handoff passes a document on: to the successor, to the Arbiter when done, or
 	// from one Arbiter to the next.
@@ -281,12 +282,13 @@ type (
 		Crashes    int          `json:"crashes" jsonschema:"Processes that ended unasked."`
 		Session    string       `json:"session"`
 		Rehearsal  bool         `json:"rehearsal,omitempty"`
-		Checks     *Checks      `json:"checks,omitempty" jsonschema:"What the checks of the last done came to."`
+		Checks     *Checks      `json:"checks,omitempty" jsonschema:"What the checks of all documents of the task came to when they were last run."`
+		Failing    []string     `json:"failing,omitempty" jsonschema:"Those of them that failed: whose it is, the command and why. One that had held before is named in the summary, too."`
 		HalfDone   []string     `json:"half_done,omitempty" jsonschema:"What was being done when the run was stopped, and was not finished."`
 	}
 )
 
-// Checks counts what the checks of the last `done` came to when the supervisor ran them.
+// Checks counts what the checks of the documents of a task came to when the supervisor ran them last.
 type Checks struct {
 	Passed   int `json:"passed"`
 	Failed   int `json:"failed"`

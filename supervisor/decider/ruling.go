@@ -16,7 +16,7 @@ const maxStretches = 4
 // Select chooses the agent that works next. Clear says that nobody has to think about it;
 // a decision without one means that there is no agent.
 func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
-	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints, limits: in.Constraints}.whole()
+	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints, failed: in.FailedChecks, limits: in.Constraints}.whole()
 	if len(s.agents) == 0 {
 		return Decision{}, false
 	}
@@ -33,7 +33,7 @@ func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool
 	if n := len(history); last.Agent != "" && (n == 0 || !same(history[n-1], last)) {
 		history = append(history[:n:n], last)
 	}
-	s := standing{plan: in.Plan, history: history, agents: in.AvailableAgents, open: in.OpenPoints, limits: in.Constraints}.whole()
+	s := standing{plan: in.Plan, history: history, agents: in.AvailableAgents, open: in.OpenPoints, failed: in.FailedChecks, limits: in.Constraints}.whole()
 	if failed(last.Status) {
 		return s.recover(troubleIn(last))
 	}
@@ -114,6 +114,9 @@ func (t trouble) told() string {
 // onward rules on what is next where nothing is wrong. Current is who works and can go on,
 // empty where nobody does.
 func (s standing) onward(current string) (d Decision, clear bool) {
+	if len(s.failed) > 0 {
+		return s.mend(current)
+	}
 	if p := s.unsettled(); p != nil {
 		return s.settle(p, current)
 	}

@@ -23,6 +23,7 @@ type standing struct {
 	history []decision.ExecutionSummary
 	agents  []decision.AgentDescription
 	open    []decision.OpenPoint
+	failed  []decision.Check
 	limits  decision.Constraints
 }
 

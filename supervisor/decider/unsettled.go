@@ -36,6 +36,17 @@ func (s standing) settle(p *decision.OpenPoint, current string) (d Decision, cle
 	return d, false
 }
 
+// mend has somebody put right what keeps a COMPLETE from taking effect.
+func (s standing) mend(current string) (d Decision, clear bool) {
+	points := make([]string, len(s.failed))
+	for i, c := range s.failed {
+		points[i] = fmt.Sprintf("%s, of a document of %s: %s", c.Command, nameOf(c.Agent), c.Why)
+	}
+	d, _ = s.hand(s.mender(""), current, "Checks that proved the work fail at the end.")
+	d.Message, d.Aside = "The supervisor has run the checks of the task's documents once more, and these fail. Find out what broke them, and put it right:"+told(points), true
+	return d, false
+}
+
 // mender is who does what another has found: whoever does the work, else the finder.
 func (s standing) mender(finder string) string {
 	if name := s.worker(); name != "" {

@@ -13,11 +13,13 @@ const (
 // SelectAgentInput is what the choice of an agent is made from (SPEC-0006, «Arbiter Input
 // Types»). JSON names are the specification's.
 type SelectAgentInput struct {
-	Task            string             `json:"task"`
-	Plan            *Plan              `json:"plan"`
-	History         []ExecutionSummary `json:"history"`
-	LastError       *ErrorContext      `json:"lastError"`
-	OpenPoints      []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
+	Task       string             `json:"task"`
+	Plan       *Plan              `json:"plan"`
+	History    []ExecutionSummary `json:"history"`
+	LastError  *ErrorContext      `json:"lastError"`
+	OpenPoints []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
+	// FailedChecks, beyond it, too, are those that kept a COMPLETE from taking effect.
+	FailedChecks    []Check            `json:"failedChecks,omitempty"`
 	AvailableAgents []AgentDescription `json:"availableAgents"`
 	Constraints     Constraints        `json:"constraints"`
 }
@@ -29,6 +31,7 @@ type EvaluateProgressInput struct {
 	LastExecution ExecutionSummary   `json:"lastExecution"`
 	History       []ExecutionSummary `json:"history"`
 	OpenPoints    []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
+	FailedChecks  []Check            `json:"failedChecks,omitempty"`
 	// AvailableAgents is beyond the specification: an evaluation may choose the next one.
 	AvailableAgents []AgentDescription `json:"availableAgents"`
 	Constraints     Constraints        `json:"constraints"`

@@ -9,6 +9,7 @@ type Record struct {
 	Judged  string // [Evaluate]: whose last execution is judged, by [Execution].ID; empty: the last of all
 	History History
 	Error   *Failure           // the last error nobody has got over yet
+	Failed  []Check            // checks that a COMPLETE was sent back for, with nothing handed over since
 	Agents  []AgentDescription // RecentPerformance is filled in from History
 
 	Iteration, MaxIterations        int

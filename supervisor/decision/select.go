@@ -30,6 +30,7 @@ func Select(r Record) SelectAgentInput {
 		History:         past,
 		LastError:       errorContext(r),
 		OpenPoints:      openPoints(r),
+		FailedChecks:    r.Failed,
 		AvailableAgents: agents(r),
 		Constraints:     constraints(r),
 	}
@@ -43,6 +44,7 @@ func Evaluate(r Record) EvaluateProgressInput {
 		Plan:            plan(r.Steps),
 		History:         history(r.History, evaluateWindow),
 		OpenPoints:      openPoints(r),
+		FailedChecks:    r.Failed,
 		AvailableAgents: agents(r),
 		Constraints:     constraints(r),
 	}

@@ -187,8 +187,8 @@ func TestBadTemplatesAreTold(t *testing.T) {
 		{"select.md", "a\n\n{{shell .Task}}", `select.md:3: function "shell" not defined`},
 		{"state.md", "a\n{{.Nothing}}", "state.md:2:2: "},
 		{"brief.md", "{{.Plan.CurrentStepIndex}}", "there may be nothing to have a CurrentStepIndex: put it into {{with …}} … {{end}}"}, // a task that begins has no plan
-		{"brief.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, AvailableAgents, Constraints, Step, Mode, Reason, Message, Aside"},
-		{"select.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, AvailableAgents, Constraints"},
+		{"brief.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, FailedChecks, AvailableAgents, Constraints, Step, Mode, Reason, Message, Aside"},
+		{"select.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, FailedChecks, AvailableAgents, Constraints"},
 		{"evaluate.md", "{{range .History}}{{.Task}}{{end}}", "there is no Task here, but Agent, Iteration, Status, "},
 		{"select.md", "{{range .AvailableAgents}}{{.Tools.All}}{{end}}", "there is no All here, but Allowed, Blocked"},
 		{"select.md", "", "select.md renders nothing (remove the file"},

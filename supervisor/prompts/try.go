@@ -40,7 +40,7 @@ func (s *Set) parts(name string, in decision.SelectAgentInput) map[string]any {
 		parts[name] = selectData(in)
 	case evaluateFile:
 		parts[name] = evaluateData{
-			Task: in.Task, Plan: in.Plan, LastExecution: executed(), History: in.History, OpenPoints: in.OpenPoints,
+			Task: in.Task, Plan: in.Plan, LastExecution: executed(), History: in.History, OpenPoints: in.OpenPoints, FailedChecks: in.FailedChecks,
 			AvailableAgents: in.AvailableAgents, Constraints: in.Constraints,
 		}
 	case briefFile:
@@ -75,7 +75,7 @@ func midst() decision.SelectAgentInput {
 		{Index: 1, Description: "One.", Status: "complete", Mode: "developer", AgentUsed: "orch-1"}, {Index: 2, Description: "Two.", Status: "failed"},
 	}, CurrentStepIndex: 1}
 	in.History = []decision.ExecutionSummary{executed()}
-	in.OpenPoints = openPoints()
+	in.OpenPoints, in.FailedChecks = openPoints(), failedChecks()
 	in.LastError = &decision.ErrorContext{
 		Agent: "developer", Tool: "Bash", PlanStep: 2, Attempted: "Bash", Message: "exit status 1", Category: decision.ToolFailure,
 		RecoveryOptions: decision.RecoveryOptions(decision.Failure{Category: decision.ToolFailure}), Timestamp: "2026-01-01T00:00:00.000Z",
@@ -104,4 +104,8 @@ func executed() decision.ExecutionSummary {
 
 func openPoints() []decision.OpenPoint {
 	return []decision.OpenPoint{{Agent: "tester", Iteration: 1, Remaining: []string{"Two."}, OpenQuestions: []string{"Which?"}, Since: []string{"developer"}}}
+}
+
+func failedChecks() []decision.Check {
+	return []decision.Check{{Agent: "developer", Command: "make", Expect: "ok", Result: "failed", Why: "exit code 1, expected 0", Output: "no rule"}}
 }

@@ -242,7 +242,11 @@ func (o Options) stepMark(status string) (string, cell.Role) {
 }
 
 func checkNumber(b contract.Check) string {
-	return "Check " + strconv.Itoa(b.Number) + " of " + strconv.Itoa(b.Of)
+	text := "Check " + strconv.Itoa(b.Number) + " of " + strconv.Itoa(b.Of)
+	if b.Again {
+		text += ", once more before the end"
+	}
+	return text
 }
 
 // upper begins a sentence with a capital.

@@ -109,7 +109,7 @@ func TestFieldsAreKnown(t *testing.T) {
 	oneLine := map[string]bool{}
 	for _, name := range strings.Fields(`Session CWD ClaudeVersion Claude Scenario Permissions Version Log From To Trigger Name Mode
 		SessionID SuccessorOf MessageID Kind Tool ToolUse Subagent Description Type Status LastTool Outcome MessageIDs Source Level
-		Result SHA256 Files Proofs Decision Agent Request Behavior By Rule Ref Category RecoveryOptions Point Warnings HalfDone
+		Result SHA256 Files Proofs Decision Agent Request Behavior By Rule Ref Category RecoveryOptions Point Warnings HalfDone Failing
 		Action Sandbox Scope State Suggestions`) {
 		oneLine[name] = true
 	}

@@ -1,0 +1,296 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// checking is the check under way; false: none.
+func (p *play) checking() (RunCheck, bool) {
+	list := effects[RunCheck](p)
+	if len(list) == 0 {
+		return RunCheck{}, false
+	}
+	c := list[len(list)-1]
+	return c, slices.ContainsFunc(p.s.Handovers, func(h Handover) bool { return h.Request == c.Request })
+}
+
+// pass answers the checks under way, all of which pass.
+func (p *play) pass() {
+	for c, open := p.checking(); open; c, open = p.checking() {
+		p.do(Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: ok("ok")})
+	}
+}
+
+// repeat answers the checks that are run once more before COMPLETE takes effect, by the
+// commands of those that fail, and returns the commands in order.
+func (p *play) repeat(failing map[string]bool) (run []string) {
+	p.t.Helper()
+	for c, open := p.checking(); open; c, open = p.checking() {
+		if !c.Again {
+			p.t.Fatalf("%q is run for a document", c.Params.Command)
+		}
+		run = append(run, c.Params.Command)
+		r := ok("ok")
+		if failing[c.Params.Command] {
+			r = bridge.CheckResult{Exit: 2, Output: "it is gone", Bytes: 10}
+		}
+		p.do(Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: r})
+	}
+	if len(run) == 0 {
+		p.t.Fatal("no check is run once more")
+	}
+	return run
+}
+
+// overwritten is a run of two agents whose checks passed.
+func overwritten(t *testing.T, change func(*Options)) *play {
+	p := begin(t, change)
+	one, two := p.summon("parser"), p.summon("printer")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, proven("done", "make parser"))
+	p.pass()
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(two, proven("done", "make printer"))
+	p.pass()
+	return p
+}
+
+// TestChecksAreRepeatedBeforeComplete: those of all documents; where they hold the run is
+// complete, and the result counts them all.
+func TestChecksAreRepeatedBeforeComplete(t *testing.T) {
+	p := overwritten(t, nil)
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	if p.s.Ending != nil {
+		t.Fatal("it is complete before the checks were repeated")
+	}
+	first, _ := p.checking()
+	if diff := cmp.Diff([]string{"make parser", "make printer"}, p.repeat(nil)); diff != "" || first.Agent.ID != "orch-1" {
+		t.Errorf("repeated, in the name of %s (-want +got):\n%s", first.Agent.ID, diff)
+	}
+	r, exit := p.finished()
+	if r.Status != contract.StatusComplete || exit != contract.ExitComplete || r.Summary != "s" || len(r.Failing) > 0 ||
+		r.Checks == nil || *r.Checks != (contract.Checks{Passed: 2}) {
+		t.Errorf("result %+v, %+v, exit %d", r, r.Checks, exit)
+	}
+	again := 0
+	for _, c := range told[contract.Check](p) {
+		if c.Again {
+			again++
+		}
+	}
+	if again != 2 {
+		t.Errorf("%d checks are said to be repeated", again)
+	}
+	p.folds()
+}
+
+// TestWhatNoLongerHoldsGoesBack to the Arbiter, which has it put right, or rules again and
+// is taken at its word: then the result says what fails.
+func TestWhatNoLongerHoldsGoesBack(t *testing.T) {
+	for _, mended := range []bool{true, false} {
+		p := overwritten(t, nil)
+		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+		p.repeat(map[string]bool{"make parser": true})
+		if p.s.Ending != nil {
+			t.Fatalf("complete over a check that fails: %+v", p.s.Ending)
+		}
+		p.contains("what the Arbiter is told", p.lastSent("arbiter"), "COMPLETE did not take effect", "orch-1: `make parser`", "exit code 2", "rule COMPLETE again", "make parser: exit code 2")
+		if strings.Contains(p.lastSent("arbiter"), "make printer") {
+			t.Errorf("it is told of what holds:\n%s", p.lastSent("arbiter"))
+		}
+		p.contains("what faces are told", last[contract.Notice](p).Text, "orch-1: `make parser`")
+		want, failing := contract.Checks{Passed: 2}, map[string]bool{}
+		if mended {
+			p.verdict("arbiter", ruling("CONTINUE", "Mend the parser.", "to", "orch-1"))
+			p.verdict("orch-1", proven("done", "make parser"))
+			p.pass()
+		} else {
+			want, failing = contract.Checks{Passed: 1, Failed: 1}, map[string]bool{"make parser": true}
+		}
+		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "The parser is not wanted any more."))
+		p.repeat(failing)
+		r, exit := p.finished()
+		if r.Status != contract.StatusComplete || exit != contract.ExitComplete || *r.Checks != want {
+			t.Errorf("mended %v: %+v, %+v, exit %d", mended, r, *r.Checks, exit)
+		}
+		if mended != (len(r.Failing) == 0) || mended == strings.Contains(r.Summary, "orch-1: `make parser`") {
+			t.Errorf("mended %v: failing %q, summary %q", mended, r.Failing, r.Summary)
+		}
+		// The decision over it was made from an input that shows it.
+		var in decision.EvaluateProgressInput
+		if n := p.lastNote(); !mended {
+			if err := json.Unmarshal(n.Input, &in); err != nil || len(in.FailedChecks) != 1 || in.FailedChecks[0].Command != "make parser" {
+				t.Errorf("the input of the last decision: %+v, %v", in.FailedChecks, err)
+			}
+		}
+		p.folds()
+	}
+}
+
+// TestTheRulesNeverCompleteOverAFailedCheck: it is mended, or after a few times a human is
+// asked, or the run fails.
+func TestTheRulesNeverCompleteOverAFailedCheck(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		human   bool
+		mending int // the check holds from this COMPLETE on
+	}{{"mended", true, 2}, {"never, with a human", true, 99}, {"never, alone", false, 99}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, func(o *Options) { o.Decider, o.HumanPresent = DeciderRules, c.human })
+			completed, mended := 0, 0
+			for turns := 0; p.s.Ending == nil && p.s.Question == nil && turns < 60; turns++ {
+				if p.s.Deciding != nil {
+					if d := p.decides(decider.Rules{}); d.Decision.Decision == "COMPLETE" {
+						completed++
+						p.repeat(map[string]bool{"make it": completed < c.mending})
+					}
+					continue
+				}
+				id := p.working()
+				v := leaving()
+				if p.agent(id).Mode == "developer" {
+					if strings.Contains(p.lastSent(id), "these fail") {
+						mended++
+						p.contains("the brief", p.lastSent(id), "make it", "exit code 2")
+					} else {
+						d := v["handoff"].(verdict.Document)
+						d.Checks = []verdict.Check{{Command: "make it", Expect: "exit 0"}}
+						v["handoff"] = d
+					}
+				}
+				p.verdict(id, v)
+				p.pass()
+			}
+			if c.mending < 99 {
+				if r, _ := p.finished(); r.Status != contract.StatusComplete || mended != 1 || *r.Checks != (contract.Checks{Passed: 1}) {
+					t.Errorf("%+v, mended %d times", r, mended)
+				}
+				return
+			}
+			if completed != maxSentBack+1 || mended != maxSentBack {
+				t.Errorf("completed %d times, mended %d times", completed, mended)
+			}
+			if c.human {
+				if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "make it") {
+					t.Errorf("asked: %+v", p.s.Question)
+				}
+				return
+			}
+			r, exit := p.finished()
+			if r.Status != contract.StatusFailed || exit != contract.ExitFailed || !strings.Contains(r.Summary, "make it") {
+				t.Errorf("%+v, exit %d", r, exit)
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestAModelIsAskedAgainOverAFailedCheck: its input shows the check, and it may insist.
+func TestAModelIsAskedAgainOverAFailedCheck(t *testing.T) {
+	p := begin(t, stateless)
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	p.verdict(p.working(), proven("done", "make it"))
+	p.pass()
+	p.answers(p.asked(), "COMPLETE", "")
+	p.repeat(map[string]bool{"make it": true})
+	var in decision.EvaluateProgressInput
+	if err := json.Unmarshal(p.asked().Input, &in); err != nil {
+		t.Fatal(err)
+	}
+	if len(in.FailedChecks) != 1 || in.FailedChecks[0].Command != "make it" || in.FailedChecks[0].Agent != "developer" {
+		t.Errorf("what it is shown: %+v", in.FailedChecks)
+	}
+	p.answers(p.asked(), "COMPLETE", "")
+	p.repeat(map[string]bool{"make it": true})
+	if r, _ := p.finished(); r.Status != contract.StatusComplete || len(r.Failing) != 1 {
+		t.Errorf("%+v", r)
+	}
+	p.folds()
+}
+
+// TestACompleteIsOvertaken by what is said or begun while the checks are repeated.
+func TestACompleteIsOvertaken(t *testing.T) {
+	for name, meanwhile := range map[string]func(p *play){
+		"a word to the Arbiter": func(p *play) { p.say("Wait, there is more.") },
+		"work":                  func(p *play) { p.mustCommand(contract.ForceAgent{Mode: "tester"}) },
+	} {
+		p := overwritten(t, nil)
+		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+		meanwhile(p)
+		p.repeat(nil)
+		if p.s.Ending != nil {
+			t.Errorf("%s: complete all the same", name)
+		}
+		p.contains(name, last[contract.Notice](p).Text, "COMPLETE did not take effect: meanwhile")
+	}
+}
+
+// TestRepeatedChecksOverAResume: the rest is run by the next life.
+func TestRepeatedChecksOverAResume(t *testing.T) {
+	p := overwritten(t, nil)
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	c := p.check()
+	p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
+	p.do(Resumed{Options: p.s.Options})
+	p.back(bridge.FateAbsent)
+	if diff := cmp.Diff([]string{"make printer"}, p.repeat(nil)); diff != "" {
+		t.Errorf("repeated (-want +got):\n%s", diff)
+	}
+	if r, _ := p.finished(); r.Status != contract.StatusComplete || *r.Checks != (contract.Checks{Passed: 2}) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestWhatWasNotRunIsNotRepeated: it stays unproven, and so does what cannot be repeated.
+func TestWhatWasNotRunIsNotRepeated(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, proven("done", "make test", "curl localhost"))
+	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	c, _ := p.checking()
+	if c.Params.Command != "make test" {
+		t.Fatalf("%q is repeated", c.Params.Command)
+	}
+	p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
+	if r, _ := p.finished(); r.Status != contract.StatusComplete || *r.Checks != (contract.Checks{Unproven: 2}) {
+		t.Errorf("%+v, %+v", r, r.Checks)
+	}
+}
+
+// TestProofsAreBounded: what is left out of them is still counted.
+func TestProofsAreBounded(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for i := range 8 {
+		var commands []string
+		for k := range maxChecks {
+			commands = append(commands, "make "+orchID(i)+orchID(k))
+		}
+		p.verdict(one, proven("done", commands...))
+		p.pass()
+		p.verdict("arbiter", ruling("CONTINUE", "More.", "to", one))
+	}
+	p.verdict(one, report("done", "that was all", true))
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	if n := len(p.repeat(nil)); n != maxProofs {
+		t.Errorf("%d checks are repeated", n)
+	}
+	if r, _ := p.finished(); *r.Checks != (contract.Checks{Passed: 80}) {
+		t.Errorf("%+v", r.Checks)
+	}
+}
