@@ -145,6 +145,13 @@ const (
 	MaxTurnText = 4 << 20
 )
 
+// Spent tells what the running turn has cost so far, subagents included: an estimate of the
+// CLI's, which lags behind by the API call under way. The end of the turn tells it for good.
+type Spent struct {
+	CostUSD float64 `json:"cost_usd"`
+	Usage   Usage   `json:"usage"`
+}
+
 // TurnFiles bounds Turn.Files.
 const TurnFiles = 50
 
@@ -251,6 +258,7 @@ func (Context) eventName() string          { return "context" }
 func (ContextWarning) eventName() string   { return "context_warning" }
 func (Compact) eventName() string          { return "compact" }
 func (Turn) eventName() string             { return "turn" }
+func (Spent) eventName() string            { return "spent" }
 func (Tasks) eventName() string            { return "tasks" }
 func (Delivered) eventName() string        { return "delivered" }
 func (Retry) eventName() string            { return "retry" }
@@ -266,7 +274,7 @@ func (u Unknown) eventName() string        { return u.Name }
 var eventKinds = []eventKind{
 	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
 	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](), kindOf[ContextWarning](),
-	kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Delivered](), kindOf[Retry](), kindOf[Stderr](),
+	kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Spent](), kindOf[Delivered](), kindOf[Retry](), kindOf[Stderr](),
 	kindOf[Notice](), kindOf[PTY](), kindOf[Done](), kindOf[Error](),
 }
 

@@ -162,6 +162,7 @@ var sampleEvents = []EventBody{
 		NumTurns: 2, DurationMS: 3, Outcome: TurnFailed, Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r",
 		Unread: []string{"m"}, Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9}, Files: []string{"/w/a.go"}},
 	Tasks{[]Task{{"1", "look around", "in_progress"}}},
+	Spent{CostUSD: 0.5, Usage: Usage{1, 2, 3, 4}},
 	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"}, PTY{[]byte("\x1b[2J")},
 	Done{"s", Exit{-1, "killed", true, 2, "last words"}}, Error{CatProtocol, "what"},
 }

@@ -37,6 +37,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 		case a.Alive() && a.Status != Down:
 			a.Status, a.Since, a.Doing = Down, st.at, ""
 			st.cutOff(a)
+			st.bookLive(a)
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
 			st.withdrawPermits(a.ID)
 		}

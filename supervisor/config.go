@@ -34,8 +34,9 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 		c.Env = policy.GitEnvironment(c.Env)
 	}
 	if o.MaxCostUSD > 0 {
-		// A belt beside the braces: a single turn cannot run past what is left.
-		c.MaxBudgetUSD = max(o.MaxCostUSD-s.CostUSD, 0.01)
+		// The limit is shared: the run ends once all agents together have reached it. This
+		// stops a process whose costs are not told in time.
+		c.MaxBudgetUSD = max(o.MaxCostUSD-s.Spent(), 0.01)
 	}
 	if o.Rules >= rulesOfHandover {
 		hooks := s.HookConfig(a)

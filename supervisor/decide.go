@@ -113,8 +113,7 @@ func (st *step) answered(f Decided) {
 // overtaken by a ruling, decides nothing.
 func (st *step) decided(f Decided) {
 	st.answered(f)
-	if limit := st.Options.MaxCostUSD; f.Serial > 0 && limit > 0 && st.CostUSD >= limit {
-		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", st.CostUSD, limit))
+	if f.Serial > 0 && st.checkBudget() {
 		return
 	}
 	p := st.Deciding

@@ -28,6 +28,7 @@
 //	lifecycle, summon, modes, forget   the agents: their beginning and end, and what is kept of them
 //	restarts, revive, resume, bridge   what comes back, and how: an agent, a run, a bridge
 //	backoff                            how long an agent waits for another attempt
+//	spending                           what running turns have cost, and the limit they share
 //	watch, limits, thin, execution     looks from outside, limits, a full context, stretches of work
 //	handover, checks, bequest, drawup  a document's way, from its author to a successor
 //	renewal                            the Arbiter's own succession

@@ -230,7 +230,7 @@ func (st *step) finish() {
 	}
 	st.emit(contract.Supervisor, contract.Result{
 		Status: st.Ending.Status, Summary: st.Ending.Summary,
-		CostUSD: st.CostUSD, Usage: st.Usage, Iterations: st.Iterations,
+		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.checksRun(), Failing: st.failing(), HalfDone: st.Ending.HalfDone,
 	})

@@ -44,6 +44,8 @@ func (st *step) happened(e bridge.Event) {
 			st.edit(e.ID).At = nil
 		}
 		st.relay(e)
+	case bridge.Spent:
+		st.spending(e.ID, b)
 	case bridge.Tasks:
 		st.tasksChanged(e.ID, b)
 	case bridge.Retry:

@@ -252,6 +252,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	a.Status, a.Since, a.Doing = Ended, st.at, ""
 	st.cutOff(a)
+	st.bookLive(a)
 	if asked {
 		a.Turn = nil
 	}

@@ -69,6 +69,9 @@ func (st *step) resumed(f Resumed) {
 	st.noteAgain()
 	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Halted, st.Failures, st.ToldAlone, st.Records = false, false, 0, false, 0
+	for i := range st.Agents {
+		st.bookLive(st.edit(st.Agents[i].ID))
+	}
 	st.Asked, st.Distrust = nil, nil // whoever asked is gone, too
 	st.Short = 0                     // the limits may be others
 	e := st.sessionEvent()

@@ -213,7 +213,8 @@ type Agent struct {
 	Turns       int      // of this Orchestrator's, that answered a message
 	Limited     string   // which limit of its mode it has reached
 	CostUSD     float64
-	Delivered   int `json:",omitempty"` // messages and reports that it was proven to have read
+	Live        bridge.Spent // of the running turn so far; not in CostUSD yet
+	Delivered   int          `json:",omitempty"` // messages and reports that it was proven to have read
 }
 
 // Alive says whether the agent can still be spoken to.

@@ -62,8 +62,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	st.provenLater(a)
 	st.withdrawPermits(id)
-	if limit := st.Options.MaxCostUSD; limit > 0 && st.CostUSD >= limit {
-		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", st.CostUSD, limit))
+	if st.checkBudget() {
 		return
 	}
 	if !a.Alive() {
@@ -96,6 +95,7 @@ func (s *State) publicIDs(wires []string) []string {
 }
 
 func (st *step) bill(a *Agent, t bridge.Turn) {
+	a.Live = bridge.Spent{}
 	a.CostUSD += t.CostUSD
 	st.charge(t.Usage, t.CostUSD)
 }
@@ -103,10 +103,7 @@ func (st *step) bill(a *Agent, t bridge.Turn) {
 // charge adds to what the run has used.
 func (st *step) charge(u bridge.Usage, costUSD float64) {
 	st.CostUSD += costUSD
-	st.Usage.Input += u.Input
-	st.Usage.Output += u.Output
-	st.Usage.CacheRead += u.CacheRead
-	st.Usage.CacheCreation += u.CacheCreation
+	st.Usage = plus(st.Usage, u)
 }
 
 // ruled routes the verdict a turn ended in, or asks for it again.

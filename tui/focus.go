@@ -95,7 +95,7 @@ func (f *focus) facts() string {
 		return ""
 	}
 	g := f.d.look.Glyphs
-	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", orders.Word(a.SessionID), g.Separator, a.Generation, g.Separator, a.CostUSD)
+	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", orders.Word(a.SessionID), g.Separator, a.Generation, g.Separator, a.Spent())
 	if a.Context.TurnsLeft > 0 {
 		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator, words.Count(a.Context.TurnsLeft, "turn"))
 	}

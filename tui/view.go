@@ -190,10 +190,10 @@ var phaseWords = map[machine.State]struct {
 
 // status is the status line of a run.
 func status(s *supervisor.State, now time.Time) pages.StatusData {
-	p := phaseWords[s.Phase]
+	p, used := phaseWords[s.Phase], s.Used()
 	d := pages.StatusData{
-		Word: p.word, Tone: p.tone, CostUSD: s.CostUSD,
-		Tokens:   s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
+		Word: p.word, Tone: p.tone, CostUSD: s.Spent(),
+		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
 		Elapsed:  elapsed(s, now),
 		Restarts: s.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
 	}

@@ -11,10 +11,11 @@
 //
 // # Who owns which goroutine
 //
-// An agent has four that live as long as it does: life (stop.go), which waits
+// An agent has five that live as long as it does: life (stop.go), which waits
 // for the process, runs the stop ladder, joins the others and emits `done`; the
 // stdout reader, sole owner of the subagent books and the only one who emits
-// events about turns; the transcript's follower (follow.go); and the stderr drainer.
+// events about turns; the transcript's follower (follow.go); who asks what the turn has cost
+// (spending.go); and the stderr drainer.
 // All agents of a [Launcher] share one watcher of files, which is there while any
 // of them lives. Requests of the CLI
 // (permission, MCP) are answered by short ones that life cancels and waits for,

@@ -133,6 +133,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, program pinned, then pa
 		defer l.watching.release()
 		a.follow.run(a.ctx, watcher)
 	})
+	drains.Go(a.followSpending)
 	go a.life(&drains, pipes)
 	return a, nil
 }
@@ -168,6 +169,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 		a.reader.introduce(ctx)
 	} else {
 		// A resumed session has a context in use from the start.
+		a.recallSpending(ctx)
 		if err := a.takeUp(ctx); errCode(err) == bridge.CodeEnded {
 			return err
 		}

@@ -72,6 +72,8 @@ func (a *agent) life(drains *sync.WaitGroup, pipes *pipes) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
 		a.reader.deeds.settle(&turn) // the reader has ended
+		told := a.reader.spending.told
+		turn.CostUSD, turn.Usage = told.CostUSD, told.Usage
 		a.emit(turn)
 	}
 	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: a.exit(expected, swept)})

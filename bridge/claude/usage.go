@@ -220,6 +220,7 @@ func (r *reader) consulted(res controlResponse, asked int) {
 
 // read takes a message's usage into the books it belongs to.
 func (r *reader) read(f assistantFrame) {
+	r.spending.worked()
 	if f.Parent != "" {
 		r.subs.spoke(f)
 		r.progressed(f.Parent)

@@ -104,7 +104,7 @@ func (r *runtimeRun) decider() (decider.Decider, error) {
 	}
 	return buildDecider(o, r.cache, asker{
 		options:  o,
-		spent:    func() float64 { return r.loop.Snapshot().CostUSD },
+		spent:    func() float64 { return r.loop.Snapshot().Spent() },
 		confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
 		bridge:   r.asked,
 	})

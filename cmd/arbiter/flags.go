@@ -81,7 +81,7 @@ var settings = slices.Concat(
 		setting{name: "trust", kind: kindBool, usage: "load this workspace's own settings, hooks, agents, CLAUDE.md and .arbiter (configuration, agents, prompts)", flagged: true, env: "-"},
 	),
 	group("Limits",
-		setting{name: "max-cost", kind: kindNumber, value: 0.0, usage: "`DOLLARS` (US) for the whole run (0: no limit)"},
+		setting{name: "max-cost", kind: kindNumber, value: 0.0, usage: "`DOLLARS` (US) for the whole run, which all agents share (0: no limit)"},
 		setting{name: "timeout", kind: kindDuration, value: time.Duration(0), usage: "how long the whole run may take, such as 90m (0: no limit)"},
 		setting{name: "max-orchestrators", kind: kindInt, value: supervisor.DefaultMaxOrchestrators, usage: "Orchestrators alive at once"},
 		setting{name: "max-iterations", kind: kindInt, value: supervisor.DefaultMaxIterations, usage: "Orchestrators summoned in all"},

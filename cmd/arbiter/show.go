@@ -91,7 +91,7 @@ func (e env) showSession(c *cli.Context) error {
 	r := sessionReport{
 		sessionLine: lineOf(info), Phase: string(s.Phase), Task: s.Task, Plan: s.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Ledger,
-		CostUSD: contract.RoundUSD(s.CostUSD), Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.Lives,
+		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.Lives,
 		Damage: audit.Damage(recovery), Reports: append([]string{}, reports...), Log: filepath.Join(dir, blackbox.LogName),
 	}
 	r.Resumable = r.Resumable && s.Reached()

@@ -139,6 +139,12 @@ type (
 		Outcome    string       `json:"outcome" jsonschema:"done, interrupted, failed or lost."`
 		MessageIDs []string     `json:"message_ids" jsonschema:"The messages the turn answered."`
 	}
+	// Cost is what an agent's running turn has cost so far.
+	Cost struct {
+		CostUSD    float64      `json:"cost_usd" jsonschema:"Of the running turn so far, subagents included: an estimate, which the end of the turn replaces."`
+		Usage      bridge.Usage `json:"usage" jsonschema:"Tokens of the running turn so far, subagents included."`
+		RunCostUSD float64      `json:"run_cost_usd" jsonschema:"Of the whole run so far, all running turns included: what --max-cost bounds."`
+	}
 	// Context is a new reading, against the effective window.
 	Context struct {
 		Tokens    int     `json:"tokens" jsonschema:"Tokens in use."`
@@ -342,6 +348,7 @@ func (SubagentStop) EventName() string      { return "subagent_stop" }
 func (Turn) EventName() string              { return "turn" }
 func (SubagentProgress) EventName() string  { return "subagent_progress" }
 func (Context) EventName() string           { return "context" }
+func (Cost) EventName() string              { return "cost" }
 func (ContextWarning) EventName() string    { return "context_warning" }
 func (Compact) EventName() string           { return "compact" }
 func (Check) EventName() string             { return "check" }
@@ -384,6 +391,7 @@ var events = []struct {
 	{SubagentStop{}, "A subagent ended.", narrates},
 	{SubagentProgress{}, "What a running subagent has used, and does.", narrates | fine | aside},
 	{Turn{}, "An agent's turn ended.", fine},
+	{Cost{}, "What an agent's running turn has cost so far.", fine | aside},
 	{Context{}, "A new reading of an agent's context.", narrates | fine | aside},
 	{ContextWarning{}, "An agent's context reached a level.", talk},
 	{Compact{}, "An agent's context was compacted.", talk},

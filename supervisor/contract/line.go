@@ -132,6 +132,9 @@ func body(b Body) any {
 		}
 		b.CostUSD = RoundUSD(b.CostUSD)
 		return b
+	case Cost:
+		b.CostUSD, b.RunCostUSD = RoundUSD(b.CostUSD), RoundUSD(b.RunCostUSD)
+		return b
 	case SubagentProgress:
 		b.CostUSD = RoundUSD(b.CostUSD)
 		return b

@@ -132,6 +132,7 @@ func samples() map[string][]chronicle.Entry {
 			}()),
 			told("orch-1", contract.Turn{Outcome: "interrupted"}),
 		},
+		"cost":            {told("orch-1", contract.Cost{CostUSD: 0.25, RunCostUSD: 1.5})},
 		"context":         {told("orch-1", contract.Context{Tokens: 142_000, Window: 200_000, Pct: 71})},
 		"context_warning": {told("orch-1", contract.ContextWarning{Pct: 71.2, Level: "warn"}), told("orch-1", contract.ContextWarning{Pct: 86, Level: "critical"})},
 		"compact":         {told("orch-1", contract.Compact{Trigger: "auto", Blocked: true, PreTokens: 167_000}), told("orch-1", contract.Compact{Trigger: "manual", PreTokens: 167_000, PostTokens: 20_000})},

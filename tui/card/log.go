@@ -91,7 +91,7 @@ func logRole(b contract.Body) cell.Role {
 		return cell.Warn
 	case contract.Question, contract.PermissionRequest:
 		return cell.Alert
-	case contract.Delivered, contract.Context, contract.SubagentProgress, contract.Accepted, contract.Turn:
+	case contract.Delivered, contract.Context, contract.Cost, contract.SubagentProgress, contract.Accepted, contract.Turn:
 		return cell.Dim
 	}
 	return cell.Base

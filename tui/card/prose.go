@@ -51,6 +51,8 @@ func prose(e contract.Event, name func(string) string) string {
 		return "subagent: " + one(b.Description, maxTelling) + ": " + progress(b)
 	case contract.Turn:
 		return turn(b)
+	case contract.Cost:
+		return "cost of this turn so far: " + dollars(b.CostUSD) + ", of the run: " + dollars(b.RunCostUSD)
 	case contract.Context:
 		return "context: " + words.Tokens(b.Tokens) + " of " + words.Tokens(b.Window) + ", " + percent(b.Pct)
 	case contract.ContextWarning:

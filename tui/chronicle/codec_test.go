@@ -77,7 +77,7 @@ func TestEveryStringIsSanitised(t *testing.T) {
 			}
 		}
 		walkAll(reflect.ValueOf(e.Event.Body), "", check)
-		if seen == 0 && reflect.TypeOf(b).NumField() > 0 && b.EventName() != "context" {
+		if seen == 0 && reflect.TypeOf(b).NumField() > 0 && b.EventName() != "context" && b.EventName() != "cost" {
 			t.Errorf("%s: no string was found", b.EventName())
 		}
 	}

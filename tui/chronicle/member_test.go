@@ -37,6 +37,7 @@ func TestMembership(t *testing.T) {
 		{contract.Event{ID: o, Body: contract.SubagentProgress{}}, false, false, nil},
 		{contract.Event{ID: o, Body: contract.Turn{}}, false, true, nil},
 		{contract.Event{ID: o, Body: contract.Context{}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.Cost{}}, false, false, nil},
 		{contract.Event{ID: o, Body: contract.ContextWarning{}}, true, true, nil},
 		{contract.Event{ID: o, Body: contract.Compact{}}, true, true, nil},
 		{contract.Event{ID: o, Body: contract.Check{}}, false, true, nil},

@@ -88,14 +88,15 @@ func cost(s *supervisor.State) string {
 		return "Nothing yet."
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "**$%.4f** in all", s.CostUSD)
+	used := s.Used()
+	fmt.Fprintf(&b, "**$%.4f** in all", s.Spent())
 	if s.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, ", of $%.2f at most", s.Options.MaxCostUSD)
 	}
 	fmt.Fprintf(&b, "\n\n| tokens | |\n|---|--:|\n| in | %d |\n| read from the cache | %d |\n| written to the cache | %d |\n| out | %d |\n\n| agent | cost |\n|---|--:|\n",
-		s.Usage.Input, s.Usage.CacheRead, s.Usage.CacheCreation, s.Usage.Output)
+		used.Input, used.CacheRead, used.CacheCreation, used.Output)
 	for i := range s.Agents {
-		fmt.Fprintf(&b, "| %s | $%.4f |\n", Name(s, s.Agents[i].ID), s.Agents[i].CostUSD)
+		fmt.Fprintf(&b, "| %s | $%.4f |\n", Name(s, s.Agents[i].ID), s.Agents[i].Spent())
 	}
 	if s.Options.Rehearsal {
 		b.WriteString("\nA rehearsal: these are the prices of a scripted model, and nothing is paid.")

@@ -1,0 +1,37 @@
+package claude
+
+import (
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// TestLiveSpending: what a turn costs is told while it runs, never more than it comes to in
+// the end, and each turn begins from nothing, also after the session was resumed.
+func TestLiveSpending(t *testing.T) {
+	look := []call{{"Bash", map[string]any{"command": "ls", "description": "Look"}}}
+	holds := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	var script []reply
+	for _, hold := range holds {
+		script = append(script, reply{tools: look, usage: [3]int{3, 50_000, 1_000}}, reply{text: "done", hold: hold, usage: [3]int{3, 51_000, 1_000}})
+	}
+	s, _ := live(t, script...)
+	s.cfg.AllowedTools = []string{"Bash"}
+	s.launch()
+	for i, hold := range holds {
+		nth := i + 1
+		if i == 2 {
+			_ = s.agent.Stop(t.Context(), false)
+			s, nth = s.again().launch(), 1
+		}
+		id := s.send("go on")
+		told := await(s.host, nth, func(bridge.Spent) bool { return true })
+		if told.Usage.CacheRead != 50_000 || told.Usage.CacheCreation != 1_000 || told.Usage.Output == 0 || told.CostUSD <= 0 {
+			t.Errorf("turn %d: told %+v", i, told)
+		}
+		close(hold)
+		if turn := s.turnOf(id); turn.CostUSD <= told.CostUSD {
+			t.Errorf("turn %d cost %v, and %v was told before", i, turn.CostUSD, told.CostUSD)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// spendingPause is what passes between a sign of work and the question what the turn has
+// cost by then: the CLI books a message when it has ended, a moment after its frames. It
+// answers in milliseconds, and is asked once in this time at most.
+const spendingPause = time.Second
+
+// spending follows what the running turn has cost so far. The CLI tells at any time what the
+// session has cost; the share of the turn is the difference to the last result. But for ring
+// the reader owns it.
+type spending struct {
+	ring  chan struct{} // capacity 1: something was done that costs
+	known bool          // base is: what a resumed session had cost is asked for
+	base  totals        // of the session when the running turn began
+	told  bridge.Spent  // of the running turn
+	off   bool          // the CLI does not tell
+}
+
+// totals is what a session has used since it began.
+type totals struct {
+	usd   float64
+	usage bridge.Usage
+}
+
+func totalsOf(usd float64, models map[string]modelUsage) totals {
+	t := totals{usd: usd}
+	for _, u := range models {
+		t.usage.Input += u.InputTokens
+		t.usage.Output += u.OutputTokens
+		t.usage.CacheRead += u.CacheReadInputTokens
+		t.usage.CacheCreation += u.CacheCreationInputTokens
+	}
+	return t
+}
+
+func newSpending(resume bool) spending {
+	return spending{ring: make(chan struct{}, 1), known: !resume}
+}
+
+// worked notes that something was done that costs.
+func (s *spending) worked() {
+	select {
+	case s.ring <- struct{}{}:
+	default:
+	}
+}
+
+// since returns what was spent since the turn began, at a moment when the session had cost so
+// much. Whatever was spent before the first answer of a resumed session was before its turns.
+func (s *spending) since(now totals) bridge.Spent {
+	if !s.known {
+		s.known, s.base = true, now
+	}
+	return bridge.Spent{CostUSD: max(now.usd-s.base.usd, 0), Usage: bridge.Usage{
+		Input:         max(now.usage.Input-s.base.usage.Input, 0),
+		Output:        max(now.usage.Output-s.base.usage.Output, 0),
+		CacheRead:     max(now.usage.CacheRead-s.base.usage.CacheRead, 0),
+		CacheCreation: max(now.usage.CacheCreation-s.base.usage.CacheCreation, 0),
+	}}
+}
+
+// closed takes the figures of a result, from which the next turn is counted.
+func (s *spending) closed(f resultFrame) {
+	s.known, s.base, s.told = true, totalsOf(f.TotalCost, f.ModelUsage), bridge.Spent{}
+}
+
+// followSpending has the reader ask what the turn has cost, until the process has ended.
+func (a *agent) followSpending() {
+	for {
+		select {
+		case <-a.reader.spending.ring:
+		case <-a.ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(spendingPause):
+		case <-a.ctx.Done():
+			return
+		}
+		if a.turns.busy() {
+			a.calls.post(a.ctx, "get_usage", nil, a.reader.spent)
+		}
+	}
+}
+
+// recallSpending asks what a resumed session had cost before its first turn.
+func (a *agent) recallSpending(ctx context.Context) {
+	a.calls.ask(ctx, "get_usage", nil, a.reader.spent)
+}
+
+// spent takes the CLI's answer.
+func (r *reader) spent(res controlResponse) {
+	s := &r.spending
+	var u struct {
+		Session *struct {
+			CostUSD    float64               `json:"total_cost_usd"`
+			ModelUsage map[string]modelUsage `json:"model_usage"`
+		} `json:"session"`
+	}
+	if s.off || res.Error != "" || json.Unmarshal(res.Response, &u) != nil || u.Session == nil {
+		s.off = true // an older CLI: the cost is told with the turn's end
+		return
+	}
+	now := s.since(totalsOf(u.Session.CostUSD, u.Session.ModelUsage))
+	now.CostUSD += r.costs.carry
+	if now == s.told || !r.a.turns.busy() {
+		return
+	}
+	s.told = now
+	r.a.emit(now)
+}

@@ -1,0 +1,62 @@
+package supervisor
+
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Spent returns what the run has cost, the turns under way included.
+func (s *State) Spent() float64 {
+	usd := s.CostUSD
+	for _, a := range s.Agents {
+		usd += a.Live.CostUSD
+	}
+	return usd
+}
+
+// Used returns what the run has used, the turns under way included.
+func (s *State) Used() bridge.Usage {
+	all := s.Usage
+	for _, a := range s.Agents {
+		all = plus(all, a.Live.Usage)
+	}
+	return all
+}
+
+// Spent returns what an agent has cost, its running turn included.
+func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
+
+func plus(a, b bridge.Usage) bridge.Usage {
+	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead, CacheCreation: a.CacheCreation + b.CacheCreation}
+}
+
+// spending takes what a running turn has cost so far. All agents share the limit of the run.
+func (st *step) spending(id string, b bridge.Spent) {
+	a := st.edit(id)
+	if len(a.Turn) == 0 {
+		return // the end of its turn has told it
+	}
+	a.Live = b
+	st.emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: st.Spent()})
+	st.checkBudget()
+}
+
+// checkBudget ends the run once it has cost what it may, and says whether it did.
+func (st *step) checkBudget() bool {
+	limit, spent := st.Options.MaxCostUSD, st.Spent()
+	if limit <= 0 || spent < limit {
+		return false
+	}
+	st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", spent, limit))
+	return true
+}
+
+// bookLive charges what the turn of a process had cost that ended without telling it.
+func (st *step) bookLive(a *Agent) {
+	live := a.Live
+	a.Live = bridge.Spent{}
+	a.CostUSD += live.CostUSD
+	st.charge(live.Usage, live.CostUSD)
+}
