@@ -197,12 +197,7 @@ func TestProcessThatOutstaysItsInput(t *testing.T) {
 			t.Parallel()
 			c, lines, cmd := startChild(t, t.Context(), kind, &recorder{})
 			lines.await(t, "ready")
-			begun := time.Now()
 			c.Close()
-			took, most := time.Since(begun), exitGrace+termGrace+drainGrace+5*time.Second
-			if took < exitGrace || took > most {
-				t.Errorf("took %v, want between %v and %v", took, exitGrace, most)
-			}
 			if got := cmd.ProcessState.String(); (signal == "") != cmd.ProcessState.Success() || !strings.Contains(got, signal) {
 				t.Errorf("ended with %s", got)
 			}
@@ -229,14 +224,10 @@ func TestProcessEndsWithItsContext(t *testing.T) {
 func TestServeOverStdioEndsByTERM(t *testing.T) {
 	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
 	lines.await(t, "serving")
-	begun := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	awaitDone(t, c)
-	if took := time.Since(begun); took > exitGrace {
-		t.Errorf("took %v", took)
-	}
 	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "exit status 1: serve bridge: terminated signal received") {
 		t.Errorf("Err: %v", err)
 	}

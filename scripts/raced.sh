@@ -1,6 +1,5 @@
 # shellcheck shell=bash
-# Which tests run with the race detector, which without, and which by themselves; sourced
-# behind lib.sh, not run.
+# Which tests run with the race detector, and which without; sourced behind lib.sh, not run.
 
 all="$(cd "$root" && go list ./...)"
 
@@ -14,9 +13,6 @@ pure_tests='FuzzApply|TestEverySwallowedMessageIsNoticed|TestASignOfLifeIsEnough
 pure_tests+='|TestManyRandomRuns|TestSpoofs|TestASessionIsInOnePlace|TestModelOutput|FuzzModelOutput|TestModelOutputIsRecorded|TestTwoDaysOfHandingOn'
 pure_tests+='|TestCrashStates|TestEveryBitFlipped|TestSealedBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
-
-# These have a bound by the clock: nothing runs beside them.
-clocked='TestFloodOnTheScreen|TestRead100MB|TestStrangerHoldsThePipes'
 
 # The driver against the real CLI is raced by itself, now and then: for the most part it is
 # the CLI that runs, and what of it is ours runs with the detector against the stand-in.

@@ -202,12 +202,8 @@ func TestDeafStdin(t *testing.T) {
 func TestStubbornIsKilled(t *testing.T) {
 	s := fake(t, fakeStubborn)
 	s.turn(fakeTurn + "orphan")
-	began := time.Now()
 	if err := s.agent.Stop(context.Background(), true); err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("took %v", took)
 	}
 	if done := await[bridge.Done](s.host, 1, nil); done.Exit.Signal != "killed" || !done.Exit.Expected {
 		t.Errorf("done: %+v", done)
@@ -221,13 +217,12 @@ func TestOrderlyStopIsShortened(t *testing.T) {
 	go func() { orderly <- s.agent.Stop(context.Background(), false) }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	began := time.Now()
 	_ = s.agent.Stop(ctx, false) // its deadline leaves no time
 	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
 		t.Errorf("message while stopping: %v", err)
 	}
-	if err := <-orderly; err != nil || time.Since(began) > 3*time.Second {
-		t.Errorf("orderly stop: %v after %v", err, time.Since(began))
+	if err := <-orderly; err != nil || !s.agent.(*agent).hurried() {
+		t.Errorf("orderly stop: %v, hurried: %v", err, s.agent.(*agent).hurried())
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -125,12 +124,8 @@ func TestLiveStop(t *testing.T) {
 			s.launch()
 			id := s.send("go")
 			waitFile(t, filepath.Join(s.dir, "ready"))
-			began := time.Now()
 			if err := s.agent.Stop(context.Background(), now); err != nil {
 				t.Fatal(err)
-			}
-			if took := time.Since(began); now && took > 1500*time.Millisecond {
-				t.Errorf("stop took %v", took)
 			}
 			s.nobodyLeft()
 			turn := s.turnOf(id)

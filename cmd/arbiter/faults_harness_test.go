@@ -70,7 +70,7 @@ func spin(command string) string {
 }
 
 // scenarioFile writes a scenario.
-func scenarioFile(t *testing.T, text string) string {
+func scenarioFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "play.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -63,16 +63,15 @@ func (b *busy) stuck() {
 }
 
 // halt runs `arbiter halt` beside it.
-func (b *busy) halt(args ...string) (out string, code int, took time.Duration) {
+func (b *busy) halt(args ...string) (out string, code int) {
 	b.t.Helper()
 	cmd := exec.Command("arbiter", append([]string{"halt"}, args...)...)
 	cmd.Env, cmd.Dir = b.cmd.Env, b.home
-	began := time.Now()
 	raw, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		b.t.Fatal(err)
 	}
-	return string(raw), cmd.ProcessState.ExitCode(), time.Since(began)
+	return string(raw), cmd.ProcessState.ExitCode()
 }
 
 // agents are the run's processes but for the bridge.
@@ -105,9 +104,6 @@ func (b *busy) awaitStill(within time.Duration) {
 	}
 }
 
-// haltBound is what a halt may take on a machine that has other things to do.
-const haltBound = 10 * time.Second
-
 // TestHaltAndContinue: `arbiter halt` in another process stops every agent, the run says so, and continue goes on
 // to the end.
 func TestHaltAndContinue(t *testing.T) {
@@ -115,15 +111,15 @@ func TestHaltAndContinue(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
 			b := atWork(t, who)
-			out, code, took := b.halt(b.run[:8])
-			if code != 0 || !strings.Contains(out, "is halted. No agent is alive") || took > haltBound {
-				t.Errorf("exit %d after %s: %s", code, took, out)
+			out, code := b.halt(b.run[:8])
+			if code != 0 || !strings.Contains(out, "is halted. No agent is alive") {
+				t.Errorf("exit %d: %s", code, out)
 			}
 			b.awaitStill(0)
 			if by := await[contract.Halted](b.script, "the halt", nil); by.By != "socket" {
 				t.Errorf("it came by %q", by.By)
 			}
-			if out, code, _ := b.halt("--all"); code != 0 || !strings.Contains(out, "No agent is alive") {
+			if out, code := b.halt("--all"); code != 0 || !strings.Contains(out, "No agent is alive") {
 				t.Errorf("once more: %d, %s", code, out)
 			}
 			if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
@@ -142,7 +138,7 @@ func TestHaltWhereTheRunStandsStill(t *testing.T) {
 	for name, halt := range map[string]func(t *testing.T, b *busy){
 		"stdin": func(_ *testing.T, b *busy) { b.send(contract.Halt{}) },
 		"command": func(t *testing.T, b *busy) {
-			if out, code, _ := b.halt(b.run[:8]); code != 0 || !strings.Contains(out, "did not answer") {
+			if out, code := b.halt(b.run[:8]); code != 0 || !strings.Contains(out, "did not answer") {
 				t.Errorf("exit %d: %s", code, out)
 			}
 		},
@@ -152,7 +148,7 @@ func TestHaltWhereTheRunStandsStill(t *testing.T) {
 			b := atWork(t, players(t)[0])
 			b.stuck()
 			halt(t, b)
-			b.awaitStill(haltBound)
+			b.awaitStill(patience)
 		})
 	}
 }
@@ -163,9 +159,9 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	b := atWork(t, players(t)[0])
 	b.mustSignal(syscall.SIGSTOP)
 	awaitProcess(t, b.cmd.Process.Pid, "T")
-	out, code, took := b.halt(b.run[:8])
-	if code != 0 || !strings.Contains(out, "does not answer") || !strings.Contains(out, "Killed: ") || took > haltBound {
-		t.Errorf("exit %d after %s: %s", code, took, out)
+	out, code := b.halt(b.run[:8])
+	if code != 0 || !strings.Contains(out, "does not answer") || !strings.Contains(out, "Killed: ") {
+		t.Errorf("exit %d: %s", code, out)
 	}
 	if left := survivors(b.run); len(left) > 0 {
 		t.Errorf("alive: %v", left)
@@ -177,7 +173,7 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	if left := b.agents(); len(left) > 0 {
 		t.Errorf("alive after all: %v", left)
 	}
-	if out, code, _ := b.halt(b.run[:8]); code != int(contract.ExitUsage) && code != 0 {
+	if out, code := b.halt(b.run[:8]); code != int(contract.ExitUsage) && code != 0 {
 		t.Errorf("of a run that is over: %d, %s", code, out)
 	}
 	b.finish(contract.ExitFailed)
@@ -211,7 +207,7 @@ func TestHaltKey(t *testing.T) {
 				return s.Shows("All is still.") || name != "of a stuck run" && s.Shows("Everything is halted.")
 			})
 			b := &busy{script: &script{t: t}, run: h.runs()[0]}
-			b.awaitStill(haltBound)
+			b.awaitStill(patience)
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
@@ -113,12 +112,8 @@ func TestHookFailsSafe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
-			began := time.Now()
 			if code := run(append([]string{"arbiter", "hook", "--debug"}, c.args...), c.stdin, &out, &errs); code != 0 {
 				t.Errorf("exit %d", code)
-			}
-			if took := time.Since(began); took > hooksocket.Deadline+patience/4 {
-				t.Errorf("it took %s", took)
 			}
 			if out.Len() > 0 {
 				t.Errorf("stdout %q", out.String())

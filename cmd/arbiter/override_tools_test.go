@@ -5,7 +5,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -45,7 +44,6 @@ func TestATreeIsCutDown(t *testing.T) {
 				s.accepts(steps("card", "spin"))
 				s.at("orch-1")
 				until(t, "three sleepers", func() bool { return len(sleepers(s.run())) == 3 })
-				began := time.Now()
 				switch way {
 				case "cancel":
 					s.send(contract.Cancel{})
@@ -55,12 +53,6 @@ func TestATreeIsCutDown(t *testing.T) {
 					s.accepts(contract.Kill{ID: "orch-1"}, "orch-1")
 				}
 				until(t, "sleepers that are gone", func() bool { return len(sleepers(s.run())) == 0 })
-				// Within 2 s where nothing else is to be done: see scripts/chaos.
-				if took := time.Since(began); took > 10*time.Second {
-					t.Errorf("they lived on for %s", took)
-				} else {
-					t.Logf("gone within %s", took.Round(time.Millisecond))
-				}
 				if way == "kill" {
 					m := await(s, "what is left half-done", func(_ string, m contract.Message) bool {
 						return m.To == contract.Arbiter && strings.Contains(m.Text, "ended by the human")

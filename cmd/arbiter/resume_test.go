@@ -54,6 +54,17 @@ func (s *script) gone() {
 	_ = s.cmd.Wait()
 }
 
+// stateDir is where its runs are kept.
+func (s *script) stateDir() string {
+	for _, v := range s.cmd.Env {
+		if home, ok := strings.CutPrefix(v, "HOME="); ok {
+			return filepath.Join(home, ".local", "state", "arbiter")
+		}
+	}
+	s.t.Fatal("it has no home")
+	return ""
+}
+
 func (s *script) run() string { return collect[contract.Session](s)[0].Session }
 
 // spawns lists the spawn events of an agent.

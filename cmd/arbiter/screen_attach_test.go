@@ -91,7 +91,7 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 			if name == `Ctrl+\` {
 				p.await("halted")
 				b := &busy{script: &script{t: t}, run: h.runs()[0]}
-				b.awaitStill(haltBound)
+				b.awaitStill(patience)
 				p.Type("/continue\n")
 			}
 			if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {

@@ -37,7 +37,7 @@ var beside = []besides{
 		before, _ := childNamed(s.cmd.Process.Pid, "bridge")
 		s.send(contract.Halt{})
 		await[contract.Halted](s, "the halt", nil)
-		(&busy{script: s, run: s.run()}).awaitStill(haltBound)
+		(&busy{script: s, run: s.run()}).awaitStill(patience)
 		s.send(contract.Continue{})
 		if after, ok := childNamed(s.cmd.Process.Pid, "bridge"); !ok || after != before {
 			h.t.Errorf("the bridge had to be ended: it was %d, and is %d", before, after)

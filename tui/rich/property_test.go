@@ -2,6 +2,7 @@ package rich
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -95,22 +96,37 @@ func TestWidthIsNeverExceeded(t *testing.T) {
 	}
 }
 
-// TestTakesLinearTime holds much of each hostile text against a deadline that what
-// takes its square misses by far.
-func TestTakesLinearTime(t *testing.T) {
+// TestHostileTextsEnd lays much of each hostile text out: what takes the square of its length
+// does not end while tests run, and takes more memory. BenchmarkHostile measures the same.
+func TestHostileTextsEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
 	for name, src := range hostile(1 << 18) {
-		start := time.Now()
-		lines := Markdown(src, Options{Width: 80})
-		took := time.Since(start)
-		if took > 30*time.Second {
-			t.Errorf("%q: %v", name, took)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		Markdown(src, Options{Width: 80})
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<10*uint64(len(src)) {
+			t.Errorf("%q: %d bytes were allocated for %d", name, n, len(src))
 		}
-		if took > time.Second {
-			t.Logf("%q: %v, %d lines", name, took, len(lines))
+	}
+}
+
+// BenchmarkHostile is the hostile text that costs most for each of its bytes, and what a byte of
+// it costs in a text an eighth as long.
+func BenchmarkHostile(b *testing.B) {
+	dearest := func(n int) (most float64) {
+		for _, src := range hostile(n) {
+			began := time.Now()
+			Markdown(src, Options{Width: 80})
+			most = max(most, float64(time.Since(began).Nanoseconds())/float64(len(src)))
 		}
+		return most
+	}
+	for b.Loop() {
+		b.ReportMetric(dearest(1<<12), "short-ns/byte")
+		b.ReportMetric(dearest(1<<15), "long-ns/byte")
 	}
 }
 
