@@ -1,91 +1,309 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// overwriting is a play in which one agent proves its work and another breaks it. The
-// Arbiter has it put right when it is told that the check does not hold any more.
-const overwriting = `
-name: overwriting
-title: Two at one loom
-allow: [Write, "Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - expect: COMPLETE did not take effect
-        verdict: {decision: SELECT_MODE, mode: developer, message: Mend the weft., reason: It was broken.}
-      - expect: "The weft is mended|The dye is on"
-        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is dyed., reason: Both have proved it.}
-      - expect: "The weft is laid"
-        verdict: {decision: SELECT_MODE, mode: developer, message: Dye it., reason: The weft is there.}
-      - expect: "kind: task"
-        verdict: {decision: SELECT_MODE, mode: developer, message: Lay the weft., reason: It is first.}
-      - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
-  - name: weaver
-    match: {role: orchestrator, contains: "Lay the weft"}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf 'weft\\n' > cloth.txt", description: Lay it}}]
-    otherwise:
-      verdict: &laid
-        expects_response: true
-        kind: done
-        message: The weft is laid.
-        handoff: {accomplished: [the weft], remaining: [], key_context: In cloth.txt., checks: [{command: cat cloth.txt, expect: '"weft"'}]}
-  - name: dyer
-    match: {role: orchestrator, contains: "Dye it"}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf 'blue\\n' > cloth.txt", description: Dye it}}]
-    otherwise:
-      verdict:
-        expects_response: true
-        kind: done
-        message: The dye is on.
-        handoff: {accomplished: [the dye], remaining: [], key_context: In cloth.txt., checks: [{command: grep -c blue cloth.txt, expect: '"1"'}]}
-  - name: mender
-    match: {role: orchestrator, contains: "Mend the weft"}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf 'weft\\n' >> cloth.txt", description: Mend it}}]
-    otherwise:
-      verdict:
-        expects_response: true
-        kind: done
-        message: The weft is mended.
-        handoff: {accomplished: [the weft], remaining: [], key_context: In cloth.txt.}
-`
+// typist is somebody at a shell, in a directory with a few files and one run that was played.
+type typist struct {
+	t         *testing.T
+	dir, run  string
+	env       []string
+	completed *bufio.Reader // what the shell tells of its line
+}
 
-// TestWhatWasProvedIsProvedAgain before the task is complete: what one agent proved and
-// another broke goes back to the Arbiter, and the result counts the checks of both.
-func TestWhatWasProvedIsProvedAgain(t *testing.T) {
-	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", scenarioFile(t, overwriting), "--task", "Weave")...)
-			r := s.finish(contract.ExitComplete)
-			if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 2}) || len(r.Failing) > 0 {
-				t.Errorf("result %+v, %+v", r, r.Checks)
-			}
-			var again []string
-			for _, c := range collect[contract.Check](s) {
-				if c.Again {
-					again = append(again, c.Receipt.Command+" "+c.Receipt.Result)
-				}
-			}
-			want := []string{"cat cloth.txt failed", "grep -c blue cloth.txt passed", "cat cloth.txt passed", "grep -c blue cloth.txt passed"}
-			if !slices.Equal(again, want) {
-				t.Errorf("repeated %q, want %q\n%s", again, want, s.dump())
-			}
-			told := func(n contract.Notice) bool { return strings.Contains(n.Text, "orch-1: `cat cloth.txt`") }
-			if !slices.ContainsFunc(collect[contract.Notice](s), told) {
-				t.Errorf("nobody is told what no longer holds\n%s", s.dump())
-			}
-			s.replaysExactly()
+func newTypist(t *testing.T) *typist {
+	t.Helper()
+	s := start(t, nil, "--json", "--no-input", "--stand-in", "--task", "Do it")
+	s.finish(contract.ExitComplete)
+	p := &typist{t: t, dir: s.cmd.Dir, run: short(collect[contract.Session](s)[0].Session)}
+	p.env = append(slices.Clone(s.cmd.Env), "FIFO="+filepath.Join(p.dir, ".fifo"), "HISTFILE=", "INPUTRC=/dev/null")
+	for _, name := range []string{"sub/x", "such.md", "REQUIREMENTS.md", "run.audit"} {
+		path := filepath.Join(p.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// shell is the path of one. Where CI could have installed it, it has to be there.
+func shell(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if _, apt := exec.LookPath("apt-get"); apt == nil && os.Geteuid() == 0 && os.Getenv("CI") != "" {
+			t.Fatalf("no %s: run scripts/packages --install", name)
+		}
+		t.Skip(err)
+	}
+	return path
+}
+
+// sit opens a shell in a terminal and has it load its completion. Ctrl+X P tells of the line.
+func (p *typist) sit(setup string, command ...string) *pty.Terminal {
+	p.t.Helper()
+	fifo := filepath.Join(p.dir, ".fifo")
+	_ = os.Remove(fifo)
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	f, err := os.OpenFile(fifo, os.O_RDWR, 0) // of both ends, so that no end is seen
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { f.Close() })
+	if err := f.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		p.t.Fatal(err)
+	}
+	p.completed = bufio.NewReader(f)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	term, err := pty.Start(cmd, pty.Size{Columns: 200, Rows: 50})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(term.Close)
+	term.Type(setup + "\n")
+	if got := p.told(term); got != "ready" {
+		p.t.Fatalf("the shell says %q\n%s", got, term.Screen().Text())
+	}
+	return term
+}
+
+func (p *typist) told(term *pty.Terminal) string {
+	p.t.Helper()
+	line, err := p.completed.ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("the shell does not answer: %v\n%s", err, term.Screen().Text())
+	}
+	return strings.TrimSpace(line)
+}
+
+// halfLines are what is typed, and the line with all that may stand there, as each shell
+// makes it. RUN is the run.
+var halfLines = []struct{ typed, want string }{
+	{"arbiter sess", "arbiter sessions"},
+	{"arbiter sessions ", "arbiter sessions ls show rm"},
+	{"arbiter --resu", "arbiter --resume"},
+	{"arbiter --permissions a", "arbiter --permissions ask accept-edits allow-all"},
+	{"arbiter --theme=d", "arbiter --theme=dark"},
+	{"arbiter --notify bell,f", "arbiter --notify bell,finished"},
+	{"arbiter --cwd su", "arbiter --cwd sub/"},
+	{"arbiter --config su", "arbiter --config sub/ such.md"},
+	{"arbiter --config=suc", "arbiter --config=such.md"},
+	{"arbiter REQ", "arbiter REQUIREMENTS.md"},
+	{"arbiter logs RU", "arbiter logs RUN"},
+	{"arbiter nonsense ", "arbiter nonsense"},
+}
+
+// moreLines are further ones, as the program answers: what follows the last space.
+var moreLines = []struct{ typed, want string }{
+	{"arbiter sessions sh", "show"},
+	{"arbiter help gra", "grants"},
+	{"arbiter help sessions ", "ls show rm"},
+	{"arbiter --sandbox ", "off auto on"},
+	{"arbiter --sandbox=", "off auto on"},
+	{"arbiter --decider st", "stateless"},
+	{"arbiter --decider-effort ", "low medium high xhigh max"},
+	{"arbiter --scenario dia", "dialogue :files"},
+	{"arbiter --session ", "RUN"},
+	{"arbiter --session=", "RUN"},
+	{"arbiter --model s", "sonnet"},
+	{"arbiter logs RUN --ver", "--verify"},
+	{"arbiter logs --verify ru", ":files"},
+	{"arbiter replay --decider ru", "rules"},
+	{"arbiter replay RUN ", ""},
+	{"arbiter sessions rm RUN ", ""},
+	{"arbiter sessions show ", "RUN"},
+	{"arbiter halt ", ""},
+	{"arbiter attach ", ""},
+	{"arbiter attach --session ", ""},
+	{"arbiter agents show pl", "planner"},
+	{"arbiter agents check ", ":files"},
+	{"arbiter schema mach", "machine"},
+	{"arbiter schema machine --format m", "mermaid"},
+	{"arbiter scenarios gen", "generations"},
+	{"arbiter decide --template se", "select.md"},
+	{"arbiter decide --at l", "last"},
+	{"arbiter completion f", "fish"},
+	{"arbiter REQUIREMENTS.md --", ""},
+	{"arbiter --sandbox-write ", ":files"},
+	{"arbiter --state-dir ", ":dirs"},
+	{"arbiter --notify ", "bell desktop finished off"},
+	{"arbiter __", ":files"},
+}
+
+// TestCompletionOfEachKind asks the program itself.
+func TestCompletionOfEachKind(t *testing.T) {
+	p := newTypist(t)
+	p.move()
+	for _, c := range moreLines {
+		if got, want := offers(t, p.filled(c.typed)), p.filled(c.want); got != want {
+			t.Errorf("%q: %q, want %q", c.typed, got, want)
+		}
+	}
+}
+
+// move has this process live where the typist does.
+func (p *typist) move() {
+	for _, v := range p.env {
+		if name, value, _ := strings.Cut(v, "="); name == "HOME" {
+			p.t.Setenv(name, value)
+		}
+	}
+	p.t.Setenv("XDG_STATE_HOME", "")
+	p.t.Setenv("ARBITER_STATE_DIR", "")
+	p.t.Chdir(p.dir)
+}
+
+func (p *typist) filled(text string) string {
+	return strings.NewReplacer("RUN", p.run, "RU", p.run[:2]).Replace(text)
+}
+
+// compare types each line and looks at what the keys make of it. The words come in any order.
+func (p *typist) compare(term *pty.Terminal, keys string) {
+	p.t.Helper()
+	for _, c := range halfLines {
+		term.Send(p.filled(c.typed) + keys + "\x18p")
+		got := sortedWords(p.told(term))
+		if want := sortedWords(p.filled(c.want)); got != want {
+			p.t.Errorf("%q becomes %q, want %q", c.typed, got, want)
+		}
+		term.Send("\x15")
+	}
+	// In the middle of a line, what follows stays.
+	term.Send("arbiter --the dark" + strings.Repeat("\x02", 5) + "\t\x18p")
+	if got := strings.Join(strings.Fields(p.told(term)), " "); got != "arbiter --theme dark" {
+		p.t.Errorf("in the middle: %q", got)
+	}
+}
+
+func sortedWords(line string) string {
+	words := strings.Fields(line)
+	for i := range words {
+		words[i] = strings.TrimSuffix(words[i], "/") // each shell has its time for it
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// TestCompletionInShells: they make of each line what they are to make of it.
+func TestCompletionInShells(t *testing.T) {
+	p := newTypist(t)
+	for name, try := range map[string]func(*typist, string){"bash": (*typist).bash, "zsh": (*typist).zsh, "fish": (*typist).fish} {
+		t.Run(name, func(t *testing.T) {
+			path := shell(t, name)
+			own := *p
+			own.t = t
+			try(&own, path)
 		})
 	}
+}
+
+// bash has readline put all that may stand there into the line.
+func (p *typist) bash(path string) {
+	p.compare(p.sit(`bind 'set enable-bracketed-paste off'; bind -x '"\C-xp": printf "%s\n" "$READLINE_LINE" > "$FIFO"'; source <(arbiter completion bash); echo ready > "$FIFO"`,
+		path, "--norc", "--noprofile", "-i"), "\x1b*")
+}
+
+// zsh has a widget do the same.
+func (p *typist) zsh(path string) {
+	p.compare(p.sit(`autoload -Uz compinit; compinit -u -D; source <(arbiter completion zsh); told() { print -r -- "$BUFFER" > $FIFO }; zle -N told; bindkey -e; bindkey '^Xp' told; `+
+		`zle -C all complete-word _generic; bindkey '^Xa' all; zstyle ':completion:all::::' completer _all_matches _complete; zstyle ':completion:all:*' insert true; unset zle_bracketed_paste; echo ready > $FIFO`,
+		path, "-f", "-i"), "\x18a")
+}
+
+// fish tells what its engine would offer.
+func (p *typist) fish(path string) {
+	script := "arbiter completion fish | source\n"
+	for _, c := range halfLines {
+		script += fmt.Sprintf("complete -C '%s' | string replace -r '\\t.*' ''\necho ---\n", p.filled(c.typed))
+	}
+	cmd := exec.Command(path, "--no-config", "-c", script)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("%v: %s", err, out)
+	}
+	answers := strings.Split(string(out), "---\n")
+	if len(answers) != len(halfLines)+1 {
+		p.t.Fatalf("%d answers: %s", len(answers), out)
+	}
+	for i, c := range halfLines {
+		before := c.typed[:strings.LastIndexByte(c.typed, ' ')+1]
+		if got, want := sortedWords(p.filled(before)+answers[i]), sortedWords(p.filled(c.want)); got != want {
+			p.t.Errorf("%q becomes %q, want %q", c.typed, got, want)
+		}
+	}
+}
+
+// offers asks as bash does.
+func offers(t *testing.T, line string) string {
+	t.Helper()
+	var out, errs strings.Builder
+	if code := run([]string{"arbiter", manual.Ask, "bash", "=:", line}, strings.NewReader(""), &out, &errs); code != 0 || errs.String() != "" {
+		t.Errorf("%s: exit code %d, %s", line, code, errs.String())
+	}
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// TestCompletionIsSilent: whatever is half-typed, nothing is said and nothing is made.
+func TestCompletionIsSilent(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("ARBITER_STATE_DIR", "")
+	t.Chdir(home)
+	for _, line := range []string{
+		"", "arbiter", "arbiter logs ", "arbiter --state-dir /nowhere logs ", "arbiter --state-dir ~/x sessions rm ", "arbiter attach ", "arbiter grants rm ",
+		"arbiter agents show --cwd /nowhere ", "arbiter --cwd \x00 x", "arbiter '", "arbiter --session=", "arbiter attach --session nobody ",
+	} {
+		offers(t, line)
+	}
+	if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
+		t.Errorf("it made %v, %v", left, err)
+	}
+	if got := offers(t, "arbiter --allow Ba"); got != "Bash" {
+		t.Error(got)
+	}
+}
+
+// TestCompletionKnowsTheLiving: runs that live can be stopped, and their agents entered.
+func TestCompletionKnowsTheLiving(t *testing.T) {
+	b := atWork(t, players(t)[0])
+	(&typist{t: t, dir: t.TempDir(), env: b.cmd.Env}).move()
+	for line, want := range map[string]string{
+		"arbiter halt ":                           short(b.run),
+		"arbiter halt " + b.run[:12]:              b.run,
+		"arbiter attach --session ":               short(b.run),
+		"arbiter attach --session " + b.run + " ": "arbiter orch-1",
+		"arbiter attach ":                         "", // it plays elsewhere
+	} {
+		if got := offers(t, line); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+	t.Chdir(b.cmd.Dir)
+	if got := offers(t, "arbiter attach o"); got != "orch-1" {
+		t.Errorf("where it plays: %q", got)
+	}
+	b.send(contract.Cancel{})
+	b.finish(contract.ExitFailed)
 }

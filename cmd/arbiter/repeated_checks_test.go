@@ -1,0 +1,91 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// overwriting is a play in which one agent proves its work and another breaks it. The
+// Arbiter has it put right when it is told that the check does not hold any more.
+const overwriting = `
+name: overwriting
+title: Two at one loom
+allow: [Write, "Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      - expect: COMPLETE did not take effect
+        verdict: {decision: SELECT_MODE, mode: developer, message: Mend the weft., reason: It was broken.}
+      - expect: "The weft is mended|The dye is on"
+        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is dyed., reason: Both have proved it.}
+      - expect: "The weft is laid"
+        verdict: {decision: SELECT_MODE, mode: developer, message: Dye it., reason: The weft is there.}
+      - expect: "kind: task"
+        verdict: {decision: SELECT_MODE, mode: developer, message: Lay the weft., reason: It is first.}
+      - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
+  - name: weaver
+    match: {role: orchestrator, contains: "Lay the weft"}
+    steps:
+      - use: [{tool: Bash, input: {command: "printf 'weft\\n' > cloth.txt", description: Lay it}}]
+    otherwise:
+      verdict: &laid
+        expects_response: true
+        kind: done
+        message: The weft is laid.
+        handoff: {accomplished: [the weft], remaining: [], key_context: In cloth.txt., checks: [{command: cat cloth.txt, expect: '"weft"'}]}
+  - name: dyer
+    match: {role: orchestrator, contains: "Dye it"}
+    steps:
+      - use: [{tool: Bash, input: {command: "printf 'blue\\n' > cloth.txt", description: Dye it}}]
+    otherwise:
+      verdict:
+        expects_response: true
+        kind: done
+        message: The dye is on.
+        handoff: {accomplished: [the dye], remaining: [], key_context: In cloth.txt., checks: [{command: grep -c blue cloth.txt, expect: '"1"'}]}
+  - name: mender
+    match: {role: orchestrator, contains: "Mend the weft"}
+    steps:
+      - use: [{tool: Bash, input: {command: "printf 'weft\\n' >> cloth.txt", description: Mend it}}]
+    otherwise:
+      verdict:
+        expects_response: true
+        kind: done
+        message: The weft is mended.
+        handoff: {accomplished: [the weft], remaining: [], key_context: In cloth.txt.}
+`
+
+// TestWhatWasProvedIsProvedAgain before the task is complete: what one agent proved and
+// another broke goes back to the Arbiter, and the result counts the checks of both.
+func TestWhatWasProvedIsProvedAgain(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", scenarioFile(t, overwriting), "--task", "Weave")...)
+			r := s.finish(contract.ExitComplete)
+			if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 2}) || len(r.Failing) > 0 {
+				t.Errorf("result %+v, %+v", r, r.Checks)
+			}
+			var again []string
+			for _, c := range collect[contract.Check](s) {
+				if c.Again {
+					again = append(again, c.Receipt.Command+" "+c.Receipt.Result)
+				}
+			}
+			want := []string{"cat cloth.txt failed", "grep -c blue cloth.txt passed", "cat cloth.txt passed", "grep -c blue cloth.txt passed"}
+			if !slices.Equal(again, want) {
+				t.Errorf("repeated %q, want %q\n%s", again, want, s.dump())
+			}
+			told := func(n contract.Notice) bool { return strings.Contains(n.Text, "orch-1: `cat cloth.txt`") }
+			if !slices.ContainsFunc(collect[contract.Notice](s), told) {
+				t.Errorf("nobody is told what no longer holds\n%s", s.dump())
+			}
+			s.replaysExactly()
+		})
+	}
+}
