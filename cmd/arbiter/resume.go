@@ -37,14 +37,15 @@ func resumeRun(c choices) (*runtimeRun, error) {
 	if err := r.lockPlace(); err != nil {
 		return nil, err
 	}
+	// The run before its workspace: if it is live, that says who plays it.
+	if err := r.reopenBook(); err != nil {
+		r.close()
+		return nil, err
+	}
 	if info.Workspace != "" {
 		if err := r.lockWorkspace(info.Workspace); err != nil {
 			return nil, err
 		}
-	}
-	if err := r.reopenBook(); err != nil {
-		r.close()
-		return nil, err
 	}
 	if err := r.takeUp(); err != nil {
 		r.close()
