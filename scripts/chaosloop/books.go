@@ -123,7 +123,8 @@ func (r *round) checkNumbers(books []contract.Line) {
 // checkReceipts: the checks of a document come one after the other, each once, however
 // often somebody is killed; the last one is followed by the document, and where it
 // arrives, it has the receipts that were told. One author may have two on their way:
-// then the second waits for the first.
+// then the second waits for the first. Before the task is complete those of all documents
+// come once more, one after the other.
 func (r *round) checkReceipts(books []contract.Line) {
 	type paper struct {
 		author   string
@@ -131,6 +132,7 @@ func (r *round) checkReceipts(books []contract.Line) {
 		of       int
 	}
 	var running, whole []paper
+	again := 0 // how many of the repetition under way were told
 	bad := func(l contract.Line, why string) {
 		r.f.unkept++
 		r.fail("%s: %.400s", why, sameness(l))
@@ -139,6 +141,13 @@ func (r *round) checkReceipts(books []contract.Line) {
 		switch b := l.Body.(type) {
 		case contract.Check:
 			r.f.checks++
+			if b.Again {
+				if b.Number != again+1 && b.Number != 1 {
+					bad(l, "what comes before this check was not told")
+				}
+				again = b.Number
+				continue
+			}
 			n := slices.IndexFunc(running, func(p paper) bool { return p.author == l.ID && p.of == b.Of && len(p.receipts) == b.Number-1 })
 			if n < 0 {
 				if n = len(running); b.Number != 1 {

@@ -23,6 +23,12 @@ func check(n, all int, sum string) contract.Check {
 	return contract.Check{Number: n, Of: all, Receipt: verdict.Receipt{Command: "true", SHA256: sum}}
 }
 
+func again(n, all int) contract.Check {
+	c := check(n, all, "x")
+	c.Again = true
+	return c
+}
+
 func handoff(from, to string, sums ...string) contract.Handoff {
 	h := contract.Handoff{From: from, To: to, Document: &verdict.Document{}}
 	for _, sum := range sums {
@@ -67,6 +73,8 @@ func TestReceiptsAreKept(t *testing.T) {
 		"never ended":        {book(of("a", check(1, 2, "x"))), 1},
 		"one is lost":        {book(of("a", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x"))), 1},
 		"another's":          {book(of("a", check(1, 1, "x")), of("a", handoff("a", "arbiter", "y"))), 1},
+		"once more":          {book(of("a", again(1, 2)), of("b", again(2, 2)), of("a", again(1, 2)), of("b", again(2, 2))), 0},
+		"once more, a gap":   {book(of("a", again(1, 3)), of("b", again(3, 3))), 1},
 		"the document's way": {book(of("a", check(1, 1, "x")), of("a", contract.Spawn{})), 1},
 	} {
 		r := &round{f: newFigures()}
