@@ -31,6 +31,8 @@ type step struct {
 	channel string // of the command at hand
 	ordered bool   // by the human: the fact at hand is a command
 
+	interjected bool // the turn at hand answers a word that the human threw in
+
 	own             []*Agent // agents that are not shared with the old state
 	ownMail, ownLog bool
 }

@@ -158,6 +158,28 @@ func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
 	p.folds()
 }
 
+// TestAnAnswerToTheHumanIsNoQuestion while somebody works, unless it asks back.
+func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
+	back := ruling("ADDRESS_HUMAN", "Tell me which.")
+	back["report"] = false
+	for _, c := range []struct {
+		verdict map[string]any
+		asks    bool
+	}{
+		{ruling("ADDRESS_HUMAN", "It goes."), false}, {ruling("ADDRESS_HUMAN", "It goes. Shall the old one stay?"), true}, {back, true},
+	} {
+		p := begin(t, nil)
+		p.summon("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.say("How goes it?")
+		p.verdict("arbiter", c.verdict)
+		if asks := p.s.Question != nil; asks != c.asks || len(told[contract.Question](p)) > 0 != c.asks {
+			t.Errorf("%v: a question: %v", c.verdict, asks)
+		}
+		p.folds()
+	}
+}
+
 // TestAReportIsNoQuestion where somebody works, if the Arbiter says so; else the run would
 // wait for nobody.
 func TestAReportIsNoQuestion(t *testing.T) {

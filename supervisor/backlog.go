@@ -60,7 +60,7 @@ func (s *State) inLine(to string) int {
 // fallBehind puts a word of a human's into the backlog if enough wait before it. Words that
 // something is waiting for, or that do not wait for their turn, stay in reach.
 func (st *step) fallBehind(m Mail) bool {
-	plain := m.Kind == KindMessage || m.Kind == KindInterjection || m.Kind == KindInstruction
+	plain := m.Kind == KindMessage || m.Kind == KindInterjection || m.Kind == KindInstruction || m.Kind == KindAnswer
 	if m.From != contract.Human || !plain || m.Strength != "" && m.Strength != contract.Note {
 		return false
 	}

@@ -166,7 +166,7 @@ func (st *step) word(c contract.Say) {
 // yet, or not answered. The task itself is another's where another decides.
 func (s *State) unreadWords() []string {
 	var texts []string
-	for _, m := range slices.Concat(s.Mail, s.Underway) {
+	for _, m := range slices.Concat(s.Queue(), s.Underway) {
 		if m.From == contract.Human && m.To == contract.Arbiter && !(m.Kind == KindTask && s.withheld(&m)) {
 			texts = append(texts, m.Text)
 		}

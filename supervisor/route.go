@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -81,7 +82,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		st.Renewal = renewalGiven
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Message: v.Message, Document: v.Handoff})
 	case verdict.AddressHuman:
-		if v.Report && (st.AnyWorks() || st.awaitsHuman()) {
+		if st.isReport(v) && (st.AnyWorks() || st.awaitsHuman()) {
 			st.toHuman(KindReport, v.Message)
 			break
 		}
@@ -106,6 +107,15 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 	if st.Ending == nil && !st.machined() {
 		st.resettle()
 	}
+}
+
+// isReport says whether what the Arbiter tells the human expects no answer. Where it does not
+// say, only an answer to a word that the human threw in is one, if it does not ask back.
+func (st *step) isReport(v verdict.Arbiter) bool {
+	if v.Report != nil {
+		return *v.Report
+	}
+	return st.interjected && !strings.ContainsAny(v.Message, "?？")
 }
 
 // releaseFinished lets those go whose work is done, or has failed and is another's now,

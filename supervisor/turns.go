@@ -40,11 +40,13 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 			continue
 		}
 		st.delivered(m)
-		if i := onWire(st.Underway, m); i >= 0 && st.unreadable(a, t, st.Underway[i]) {
+		i := onWire(st.Underway, m)
+		if i >= 0 && st.unreadable(a, t, st.Underway[i]) {
 			st.setAside(st.Underway[i])
 			a = st.edit(id)
 			continue
 		}
+		st.interjected = st.interjected || i >= 0 && st.Underway[i].Kind == KindInterjection
 		if a.Role == RoleArbiter && (st.exhausts(t) || st.curbed(a, t)) {
 			st.requeue(m) // its successor rules on it
 			continue

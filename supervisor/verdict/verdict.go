@@ -28,7 +28,7 @@ type Arbiter struct {
 	To       string    `json:"to,omitempty"`      // agent id
 	Mode     string    `json:"mode,omitempty"`    // agent definition
 	Summary  string    `json:"summary,omitempty"` // never empty with COMPLETE
-	Report   bool      `json:"report,omitempty"`  // with ADDRESS_HUMAN: no answer is expected
+	Report   *bool     `json:"report,omitempty"`  // with ADDRESS_HUMAN: whether no answer is expected; nil: not said
 	Handoff  *Document `json:"handoff,omitempty"`
 }
 
