@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -154,14 +153,4 @@ func (d *desk) below(v *reader) string {
 		return fmt.Sprintf("%d new below %s G", n, d.look.Glyphs.Separator)
 	}
 	return "more below " + d.look.Glyphs.Separator + " G"
-}
-
-// firstLine is the first line of a text that says anything.
-func firstLine(s string) string {
-	for line := range strings.Lines(s) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
-	}
-	return ""
 }
