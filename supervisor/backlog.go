@@ -86,7 +86,7 @@ func (st *step) catchUp() {
 	}
 }
 
-// bringUp brings so many parts of an agent's backlog into reach, -1: all, and says whether
+// bringUp brings so many parts of an agent's backlog into reach, -1: all, and reports whether
 // nothing is left of it.
 func (st *step) bringUp(to string, parts int) bool {
 	i := st.behind(to)

@@ -182,7 +182,7 @@ func (p *Proved) text() string {
 	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, headOf(firstLineOf(p.Check.Command), 200), headOf(p.Receipt.Why, 200))
 }
 
-// broken says whether it held once and does not any more.
+// broken reports whether it held once and does not any more.
 func (p *Proved) broken() bool { return p.Held && p.Receipt.Result == verdict.CheckFailed }
 
 // noLongerHold are the checks that once did, by when they were last run.

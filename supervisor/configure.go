@@ -86,7 +86,7 @@ func (st *step) configureRule(ref, to, text string) {
 	st.policyChanged()
 }
 
-// sameRules says whether two options decide about permissions alike.
+// sameRules reports whether two options decide about permissions alike.
 func sameRules(a, b *Options) bool {
 	return a.Permissions == b.Permissions && slices.Equal(a.Allow, b.Allow) && slices.Equal(a.Ask, b.Ask) &&
 		slices.Equal(a.Deny, b.Deny)

@@ -170,7 +170,7 @@ func (st *step) execution(a *Agent) decision.Execution {
 }
 
 // stumbled records a failed tool as a failed execution: the Orchestrator's last call
-// failed, and it asks for a word. It says whether that is so. One that asks by itself is
+// failed, and it asks for a word. It reports whether that is so. One that asks by itself is
 // answered; a human is called only where it stopped without a verdict.
 func (st *step) stumbled(id, said string) bool {
 	a := st.edit(id)

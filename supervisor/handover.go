@@ -156,12 +156,12 @@ func (st *step) forgetHandovers() {
 	st.Handovers = kept
 }
 
-// reportDue says whether a document is under way to the Arbiter.
+// reportDue reports whether a document is under way to the Arbiter.
 func (s *State) reportDue() bool {
 	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind != handLeft && h.Kind != handFinal })
 }
 
-// documentDue says whether a document is under way that somebody will be told of, or
+// documentDue reports whether a document is under way that somebody will be told of, or
 // documents are checked once more.
 func (s *State) documentDue() bool {
 	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind != handLeft })

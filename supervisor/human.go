@@ -33,7 +33,7 @@ func (st *step) question(q Question) {
 	}
 }
 
-// awaitsHuman says whether a human who is there has yet to answer the Arbiter. Nobody else
+// awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else
 // settles what they were asked.
 func (s *State) awaitsHuman() bool {
 	return s.Question != nil && s.Question.Arbiter && s.HumanPresent
@@ -174,7 +174,7 @@ func (s *State) unreadWords() []string {
 	return texts
 }
 
-// readFirst has the human's words read before the Arbiter's COMPLETE counts, and says whether
+// readFirst has the human's words read before the Arbiter's COMPLETE counts, and reports whether
 // there are any: it rules again when it has read them.
 func (st *step) readFirst() bool {
 	n := len(st.unreadWords())

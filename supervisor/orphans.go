@@ -33,7 +33,7 @@ func (st *step) askedBefore(p Permit) bool {
 	return false
 }
 
-// isOpen says whether a request waits for a human, or to be asked again, under a name.
+// isOpen reports whether a request waits for a human, or to be asked again, under a name.
 func (s *State) isOpen(request string) bool {
 	_, known := s.request(request)
 	return known

@@ -142,7 +142,7 @@ func (s *State) stepEnded(id string) int {
 	return s.stepOf(id)
 }
 
-// modeEngagedBeside says whether another Orchestrator of a mode is at work, or has asked
+// modeEngagedBeside reports whether another Orchestrator of a mode is at work, or has asked
 // and waits.
 func (s *State) modeEngagedBeside(mode, id string) bool {
 	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.ID != id && a.Mode == mode && a.engaged() })

@@ -11,7 +11,7 @@ import (
 // startGap spreads the starts of Orchestrators when several come back at once.
 const startGap = 250 * time.Millisecond
 
-// Reached says whether the run was given something to do and an agent ever came up, or may
+// Reached reports whether the run was given something to do and an agent ever came up, or may
 // come up yet: a run that nobody spoke to, or that ended because no agent could start, is
 // not resumable.
 func (s *State) Reached() bool {

@@ -109,7 +109,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 	}
 }
 
-// isReport says whether what the Arbiter tells the human expects no answer. Where it does not
+// isReport reports whether what the Arbiter tells the human expects no answer. Where it does not
 // say, only an answer to a word that the human threw in is one, if it does not ask back.
 func (st *step) isReport(v verdict.Arbiter) bool {
 	if v.Report != nil {
@@ -191,7 +191,7 @@ func (s *State) engagedBeside(id string) bool {
 	return false
 }
 
-// engaged says whether it is an Orchestrator that works, or has asked and waits.
+// engaged reports whether it is an Orchestrator that works, or has asked and waits.
 func (a *Agent) engaged() bool {
 	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
 }

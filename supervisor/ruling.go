@@ -81,7 +81,7 @@ func (st *step) unanswered() string {
 	return "The human has not answered what you asked: " + headOf(q.Text, 2000) + "\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
 }
 
-// anyWaits says whether an Orchestrator has asked and waits.
+// anyWaits reports whether an Orchestrator has asked and waits.
 func (s *State) anyWaits() bool {
 	return slices.ContainsFunc(s.Agents, func(a *Agent) bool {
 		return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting

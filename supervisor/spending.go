@@ -43,7 +43,7 @@ func (st *step) spending(id string, b bridge.Spent) {
 	st.checkBudget()
 }
 
-// checkBudget ends the run once it has cost what it may, and says whether it did.
+// checkBudget ends the run once it has cost what it may, and reports whether it did.
 func (st *step) checkBudget() bool {
 	limit, spent := st.Options.MaxCostUSD, st.Spent()
 	if limit <= 0 || spent < limit {

@@ -86,7 +86,7 @@ func (d *desk) act(a keys.Action) bool {
 	return true
 }
 
-// outside lends the terminal to the host, and says whether it is ours again. Where it is gone,
+// outside lends the terminal to the host, and reports whether it is ours again. Where it is gone,
 // the face ends.
 func (d *desk) outside(do func(Host) error) bool {
 	var err error

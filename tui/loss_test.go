@@ -47,7 +47,7 @@ func (m *mortal) call() error {
 	return nil
 }
 
-// ended says whether it is gone.
+// ended reports whether it is gone.
 func (m *mortal) ended() bool { return m.life >= 0 && m.calls > m.life }
 
 // lend has somebody else use it, for as long as a few calls take.

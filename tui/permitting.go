@@ -222,7 +222,7 @@ func (d *desk) permitCommand(c composer.Command) bool {
 	return d.send(orders.Permit(c, request))
 }
 
-// refusing says whether the refusal of a request that waits was begun in its dialog.
+// refusing reports whether the refusal of a request that waits was begun in its dialog.
 func (d *desk) refusing() bool { return d.state != nil && d.asked(d.denied) }
 
 // askAllowAll has the risk accepted before everything is allowed.

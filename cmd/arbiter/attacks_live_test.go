@@ -46,7 +46,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// staysPut says whether a subagent can try a group: its cd does not outlast a command, and
+// staysPut reports whether a subagent can try a group: its cd does not outlast a command, and
 // it hands nothing off.
 func staysPut(g corpus.AttackGroup) bool {
 	return !slices.ContainsFunc(g.Attacks, func(a corpus.Attack) bool { return a.CWD != "" || a.Check != "" })

@@ -41,7 +41,7 @@ func (a Attack) Text() string {
 	return a.Tool
 }
 
-// Possible says whether this machine has what an attack takes.
+// Possible reports whether this machine has what an attack takes.
 func (a Attack) Possible() bool {
 	return !slices.ContainsFunc(a.Only, func(need string) bool {
 		switch need {

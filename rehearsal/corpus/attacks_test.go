@@ -36,7 +36,7 @@ func TestAttacksAreReal(t *testing.T) {
 	}
 }
 
-// triedBefore says whether the same was tried under other rules, of which bash knows nothing.
+// triedBefore reports whether the same was tried under other rules, of which bash knows nothing.
 func triedBefore(groups []AttackGroup, a Attack) bool {
 	return slices.ContainsFunc(groups, func(g AttackGroup) bool {
 		return slices.ContainsFunc(g.Attacks, func(b Attack) bool { return a.Line == b.Line && a.Check == b.Check && a.CWD == b.CWD })

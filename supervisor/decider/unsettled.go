@@ -18,7 +18,7 @@ func (s standing) unsettled() *decision.OpenPoint {
 	return &s.open[i]
 }
 
-// looks says whether an agent judges the work of others.
+// looks reports whether an agent judges the work of others.
 func looks(agent string) bool { return agent == tester || agent == reviewer }
 
 // settle has a point mended, and then looked at once more by the one who raised it. A

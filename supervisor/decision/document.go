@@ -165,7 +165,7 @@ func (d *Document) brief() *Document {
 	return b
 }
 
-// equal says whether both tell the same.
+// equal reports whether both tell the same.
 func (d *Document) equal(o *Document) bool {
 	if d == nil || o == nil {
 		return d == o

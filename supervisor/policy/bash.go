@@ -145,7 +145,7 @@ func (q *query) coveredRedirect(l list, r shell.Redirect) (string, bool) {
 	return file.covered(list{rules: l.rules, regions: l.regions})
 }
 
-// certain says whether it is known which file a word names.
+// certain reports whether it is known which file a word names.
 func (q *query) certain(w shell.Word) bool {
 	return w.Known() && !q.commands().moves && (w.Tilde || !strings.HasPrefix(w.Text, "~"))
 }
@@ -180,7 +180,7 @@ func (q *query) unwrapped(words []shell.Word) []shell.Word {
 	return nil
 }
 
-// insideFile says whether a name is of something in the working directory.
+// insideFile reports whether a name is of something in the working directory.
 func (q *query) insideFile(name string) bool {
 	t := q.target(name)
 	return t.sure && q.policy.CWD != "" && t.every(func(p string) bool { _, ok := q.fromCWD(p); return ok })

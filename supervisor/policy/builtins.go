@@ -145,7 +145,7 @@ func testInDoubt(args []shell.Word, _ shell.Command) string {
 	return ""
 }
 
-// operandOf says whether a word of a test stands beside an operator that is known, so that it
+// operandOf reports whether a word of a test stands beside an operator that is known, so that it
 // is none itself.
 func operandOf(args []shell.Word, i int) bool {
 	if i > 0 && testOperators[args[i-1].Text] {

@@ -69,7 +69,7 @@ func (q *query) mayTouch(r *Rule, at *region) string {
 	return ""
 }
 
-// touches says whether a command is known to read, or to write, the files it names.
+// touches reports whether a command is known to read, or to write, the files it names.
 func touches(words []shell.Word, writes bool) bool {
 	name := baseName(words[0].Text)
 	if writes {
@@ -83,7 +83,7 @@ func comparesFiles(words []shell.Word) bool {
 	return baseName(words[0].Text) == "git" && slices.ContainsFunc(words, func(w shell.Word) bool { return w.Text == "--no-index" })
 }
 
-// mayBeIn says whether a word that only the running shell knows may name a file of a region.
+// mayBeIn reports whether a word that only the running shell knows may name a file of a region.
 func (q *query) mayBeIn(at *region, w shell.Word) bool {
 	switch {
 	case strings.HasPrefix(w.Text, "/proc/"), strings.HasPrefix(w.Text, "/dev/fd/"):
@@ -109,7 +109,7 @@ func (q *query) mayBeIn(at *region, w shell.Word) bool {
 	return q.dirMeets(at, dir)
 }
 
-// dirMeets says whether a directory lies in a region or above it.
+// dirMeets reports whether a directory lies in a region or above it.
 func (q *query) dirMeets(at *region, dir string) bool {
 	if dir == "" {
 		dir = "."
@@ -125,14 +125,14 @@ func (q *query) dirMeets(at *region, dir string) bool {
 	return false
 }
 
-// meets says whether one of two directories lies in the other.
+// meets reports whether one of two directories lies in the other.
 func meets(a, b string) bool {
 	_, within := below(a, b)
 	_, above := below(b, a)
 	return within || above
 }
 
-// isHidden says whether a region is of names that begin with a dot, which patterns of file names
+// isHidden reports whether a region is of names that begin with a dot, which patterns of file names
 // and some searches leave out.
 func isHidden(at *region) bool {
 	segs := at.realSegs
@@ -148,7 +148,7 @@ func showsHidden(w shell.Word) bool {
 // copiers take directories with all that is in them.
 var copiers = set("cp", "mv", "tar", "zip", "rsync", "scp", "rm", "chmod", "chown")
 
-// holds says whether a region lies in a directory.
+// holds reports whether a region lies in a directory.
 func (q *query) holds(at *region, dir string) bool {
 	t := q.target(dir)
 	return t.any(func(name string) bool {
@@ -163,7 +163,7 @@ var (
 	grepLike      = set("grep", "egrep", "fgrep", "zgrep", "ugrep")
 )
 
-// searchesAbove says whether a command shows the contents of all files of a directory that a
+// searchesAbove reports whether a command shows the contents of all files of a directory that a
 // region lies in.
 func (q *query) searchesAbove(at *region, words []shell.Word) bool {
 	name := baseName(words[0].Text)

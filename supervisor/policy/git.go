@@ -104,7 +104,7 @@ func (q *query) gitReads(args []string) bool {
 	return q.readsBy(use, args)
 }
 
-// runsDrivers says whether a subcommand shows contents in the way that runs diff drivers: of
+// runsDrivers reports whether a subcommand shows contents in the way that runs diff drivers: of
 // the configuration's choice, and of the attributes'.
 func runsDrivers(sub string, operands, options []string) bool {
 	given := func(names ...string) bool {
@@ -127,7 +127,7 @@ func runsDrivers(sub string, operands, options []string) bool {
 	return false
 }
 
-// inOwnRepository says whether git, called in the request's directory, finds the repository
+// inOwnRepository reports whether git, called in the request's directory, finds the repository
 // that it finds in the workspace. On the way up from a directory it takes what only looks like a
 // repository for one, and that can be files like any other that an agent wrote.
 func (q *query) inOwnRepository() bool {

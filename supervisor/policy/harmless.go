@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// Harmless says whether a request changes nothing and shows nothing of outside the working
+// Harmless reports whether a request changes nothing and shows nothing of outside the working
 // directory. It holds in mode rules, where nobody is asked, and for checks; where the CLI asks,
 // its question is never answered by it.
 //

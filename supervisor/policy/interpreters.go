@@ -158,7 +158,7 @@ func gitInDoubt(args []shell.Word, _ shell.Command) string {
 	return ""
 }
 
-// readsConfig says whether git config only shows what is set.
+// readsConfig reports whether git config only shows what is set.
 func readsConfig(args []shell.Word) bool {
 	shows := set("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list")
 	return len(args) == 1 && !strings.HasPrefix(args[0].Text, "-") || slices.ContainsFunc(args, func(w shell.Word) bool { return shows[w.Text] })

@@ -189,7 +189,7 @@ func (q *query) pathCovered(r *Rule, at *region) bool {
 // searchers look through whole directories.
 var searchers = set("Grep", "Glob", "LS")
 
-// searches says whether a search may come by what an ask rule names: that lies below the
+// searches reports whether a search may come by what an ask rule names: that lies below the
 // directory where it begins, and is not left out by the pattern of names.
 func (q *query) searches(r *Rule, at *region) bool {
 	if at == nil {
@@ -212,7 +212,7 @@ func (q *query) searches(r *Rule, at *region) bool {
 	})
 }
 
-// leavesOut says whether a search's pattern of names has a last part that the name does not
+// leavesOut reports whether a search's pattern of names has a last part that the name does not
 // match, so that a file of that name is not looked into. A directory of that name could be.
 func (q *query) leavesOut(name string) bool {
 	if !strings.Contains(name, ".") {

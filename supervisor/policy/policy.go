@@ -125,7 +125,7 @@ func (p *Policy) alwaysAllowed(q *query) bool {
 	return own || subagent && !q.apart() && !p.leftToHuman(q)
 }
 
-// leftToHuman says whether the CLI asks for a tool that is harmless by arbiter's own lights: a
+// leftToHuman reports whether the CLI asks for a tool that is harmless by arbiter's own lights: a
 // rule of the user's own settings wants it so. A verdict is no tool: a turn has to end.
 func (p *Policy) leftToHuman(q *query) bool {
 	return q.asked && q.tool != VerdictTool && (p.Mode == ModeAsk || p.Mode == ModeAcceptEdits)

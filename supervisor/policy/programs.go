@@ -44,7 +44,7 @@ func optionsInDoubt(name string, args []shell.Word) string {
 	return ""
 }
 
-// isOption says whether a word is an option, with or without a value.
+// isOption reports whether a word is an option, with or without a value.
 func isOption(word, option string) bool {
 	switch {
 	case option == "+":

@@ -164,7 +164,7 @@ func (j *shellJudge) try(line string) {
 // forks finds lines that could go on for ever, or fork without an end.
 var forks = regexp.MustCompile(`\(\s*\)|function|while|until|for *\(\(`)
 
-// knownPrograms says whether each command's program is known, and is none that runs others by
+// knownPrograms reports whether each command's program is known, and is none that runs others by
 // its own lights: that is not the grammar's business.
 func knownPrograms(l shell.Line) bool {
 	for _, c := range l.Commands {
@@ -214,7 +214,7 @@ func commandsOf(l shell.Line) string {
 	return b.String()
 }
 
-// mayCall says whether words as they were read may be the words of a call.
+// mayCall reports whether words as they were read may be the words of a call.
 func mayCall(words []shell.Word, call []string) bool {
 	if len(words) == 0 {
 		return len(call) == 0

@@ -161,7 +161,7 @@ func baseName(word string) string {
 	return word
 }
 
-// isAssignment says whether a word sets a variable for the command behind it.
+// isAssignment reports whether a word sets a variable for the command behind it.
 func isAssignment(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
 	return ok && shell.IsName(strings.TrimSuffix(name, "+"))

@@ -54,7 +54,7 @@ func oneHole(s string) string {
 	return s
 }
 
-// bare adds unquoted text. It says whether that is a pattern of file names.
+// bare adds unquoted text. It reports whether that is a pattern of file names.
 func (r *reader) bare(s string, b, bare *strings.Builder) (glob bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
@@ -106,7 +106,7 @@ func (r *reader) single(q *syntax.SglQuoted, b *strings.Builder) {
 	b.WriteString(q.Value)
 }
 
-// double adds the text of "…". It says whether that may become several words: "$@".
+// double adds the text of "…". It reports whether that may become several words: "$@".
 func (r *reader) double(q *syntax.DblQuoted, b *strings.Builder) (splits bool) {
 	if q.Dollar {
 		r.compound()
@@ -138,7 +138,7 @@ func unescape(s, special string) string {
 	return b.String()
 }
 
-// expansion walks what the shell replaces by something. It says whether that may be several
+// expansion walks what the shell replaces by something. It reports whether that may be several
 // words, or none.
 func (r *reader) expansion(part syntax.WordPart, quoted bool) (splits bool) {
 	r.compound()
@@ -173,7 +173,7 @@ func (r *reader) expansion(part syntax.WordPart, quoted bool) (splits bool) {
 	}
 }
 
-// parameter walks ${…}. It says whether it is several words even in quotes.
+// parameter walks ${…}. It reports whether it is several words even in quotes.
 func (r *reader) parameter(p *syntax.ParamExp) (splits bool) {
 	switch {
 	case p.Flags != nil || p.NestedParam != nil || p.Modifiers != nil || p.Width || p.IsSet,
@@ -283,7 +283,7 @@ func (r *reader) number(x syntax.TestExpr) {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// IsName says whether a text can be a variable's name, without a subscript.
+// IsName reports whether a text can be a variable's name, without a subscript.
 func IsName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
