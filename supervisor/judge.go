@@ -52,7 +52,8 @@ func (l *Loop) judged(p bridge.JudgeParams) Judged {
 	if d.Behavior == "" || p.Tool == policy.VerdictTool { // which does nothing: a turn may always end
 		call := toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}
 		d = l.ruling(call)
-		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) && !l.rules.Load().ReadsUnseen(call.request()) {
+		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) &&
+			!l.rules.Load().ReadsUnseen(call.request()) {
 			// The CLI asks for what its default mode asks for; can_use_tool decides then.
 			d.Behavior = policy.Allow
 		}
@@ -117,7 +118,8 @@ func (c toolCall) request() policy.Request {
 func (l *Loop) ruling(c toolCall) policy.Decision {
 	tool, input := c.tool, c.input
 	if c.agent == contract.Arbiter && !arbiterMay(tool) {
-		return policy.Decision{Behavior: policy.Deny, By: contract.ByRole, Reason: "the Arbiter reads and rules; it changes nothing"}
+		return policy.Decision{Behavior: policy.Deny, By: contract.ByRole,
+			Reason: "the Arbiter reads and rules; it changes nothing"}
 	}
 	if rule, why := l.beyondMode(c); why != "" {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
@@ -135,7 +137,8 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 		return d
 	}
 	if rule, ok := l.granted(tool, request, input); ok {
-		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Rule: rule, Reason: "the human allowed it for this run"}
+		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Rule: rule,
+			Reason: "the human allowed it for this run"}
 	}
 	return d
 }

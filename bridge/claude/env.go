@@ -25,7 +25,8 @@ var (
 func toolShell() (string, error) {
 	path, err := exec.LookPath("bash")
 	if err != nil {
-		return "", claudeError(bridge.CatStart, "no bash is on PATH: Claude Code needs it to run commands by the permission rules; install bash")
+		return "", claudeError(bridge.CatStart,
+			"no bash is on PATH: Claude Code needs it to run commands by the permission rules; install bash")
 	}
 	return path, nil
 }

@@ -123,7 +123,8 @@ func (l list) allows(text string) (string, bool) {
 }
 
 // harmlessVariables change how programs write, not what they do.
-var harmlessVariables = set("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "LC_ALL", "LANG", "TZ")
+var harmlessVariables = set("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
+	"LC_ALL", "LANG", "TZ")
 
 // coveredAssignment: a variable of the line's own, which programs do not see, needs no rule.
 func coveredAssignment(l list, a shell.Assign) (string, bool) {
@@ -141,7 +142,8 @@ func (q *query) coveredRedirect(l list, r shell.Redirect) (string, bool) {
 	if r.Writes {
 		tool = "Edit"
 	}
-	file := &query{policy: q.policy, tool: tool, cwd: q.cwd, targets: []target{q.target(r.File.Text)}, haveTargets: true, roots: q.roots}
+	file := &query{policy: q.policy, tool: tool, cwd: q.cwd, targets: []target{q.target(r.File.Text)},
+		haveTargets: true, roots: q.roots}
 	return file.covered(list{rules: l.rules, regions: l.regions})
 }
 

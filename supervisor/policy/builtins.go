@@ -12,7 +12,8 @@ import (
 
 // evaluators are builtins that read an argument such as a[$(x)] as arithmetic, and so run what
 // stands in it even where it was quoted.
-var evaluators = set("test", "[", "[[", "printf", "read", "unset", "declare", "typeset", "local", "export", "readonly", "let", "mapfile",
+var evaluators = set("test", "[", "[[", "printf", "read", "unset", "declare", "typeset", "local", "export",
+	"readonly", "let", "mapfile",
 	"readarray", "wait", "getopts", "set")
 
 // doubtAbout says why the effect of a command is more than its words show; "" if it is not.
@@ -157,7 +158,8 @@ func operandOf(args []shell.Word, i int) bool {
 var (
 	binaryOperators = set("=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef")
 	testOperators   = set("=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef",
-		"-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-t", "-O", "-G", "-N", "-k", "-u", "-g")
+		"-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-t", "-O", "-G", "-N",
+		"-k", "-u", "-g")
 )
 
 func printfInDoubt(args []shell.Word, _ shell.Command) string {
@@ -263,21 +265,29 @@ func envInDoubt(args []shell.Word, _ shell.Command) string {
 }
 
 var (
-	interpretedNames = set("PATH", "IFS", "ENV", "HOME", "SHELL", "CDPATH", "GLOBIGNORE", "FIGNORE", "SHELLOPTS", "PROMPT_COMMAND",
-		"PAGER", "MANPAGER", "MANROFFSEQ", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "LESS", "CC", "CXX", "CPP", "LD", "AR",
-		"MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "GOFLAGS", "GOROOT", "GOTOOLDIR", "GOTOOLCHAIN", "GOENV", "GOPROXY",
+	interpretedNames = set("PATH", "IFS", "ENV", "HOME", "SHELL", "CDPATH", "GLOBIGNORE", "FIGNORE", "SHELLOPTS",
+		"PROMPT_COMMAND",
+		"PAGER", "MANPAGER", "MANROFFSEQ", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "LESS", "CC", "CXX",
+		"CPP", "LD", "AR",
+		"MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "GOFLAGS", "GOROOT", "GOTOOLDIR", "GOTOOLCHAIN", "GOENV",
+		"GOPROXY",
 		"NODE_OPTIONS", "NODE_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "JAVA_HOME",
-		"MAVEN_OPTS", "GRADLE_OPTS", "DOTNET_STARTUP_HOOKS", "GCONV_PATH", "LOCPATH", "TERMINFO", "TERMCAP", "HOSTALIASES", "TMPPREFIX",
-		"FZF_DEFAULT_COMMAND", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "TAPE", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "POSIXLY_CORRECT",
-		"OPENSSL_CONF", "OPENSSL_ENGINES", "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+		"MAVEN_OPTS", "GRADLE_OPTS", "DOTNET_STARTUP_HOOKS", "GCONV_PATH", "LOCPATH", "TERMINFO", "TERMCAP",
+		"HOSTALIASES", "TMPPREFIX",
+		"FZF_DEFAULT_COMMAND", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "TAPE", "RSYNC_RSH", "CVS_RSH", "SVN_SSH",
+		"POSIXLY_CORRECT",
+		"OPENSSL_CONF", "OPENSSL_ENGINES", "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY",
+		"ALL_PROXY",
 		"SUDO_ASKPASS", "SUDO_EDITOR", "XDG_CONFIG_HOME", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG")
 
-	interpretedPrefixes = []string{"BASH", "PS", "LD_", "DYLD_", "GIT_", "SSH_", "PYTHON", "PERL", "RUBY", "GEM_", "BUNDLE_", "LUA_",
+	interpretedPrefixes = []string{"BASH", "PS", "LD_", "DYLD_", "GIT_", "SSH_", "PYTHON", "PERL", "RUBY", "GEM_",
+		"BUNDLE_", "LUA_",
 		"PHP_", "CARGO_", "RUST", "npm_config_", "NPM_CONFIG_", "YARN_", "PIP_", "CGO_", "GCC_", "CLAUDE", "ZDOTDIR", "_"}
 )
 
 // isInterpreted finds variables that shells or programs take for something to run, or to find
 // what they run by.
 func isInterpreted(name string) bool {
-	return interpretedNames[name] || slices.ContainsFunc(interpretedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	return interpretedNames[name] || slices.ContainsFunc(interpretedPrefixes,
+		func(p string) bool { return strings.HasPrefix(name, p) })
 }

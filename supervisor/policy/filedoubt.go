@@ -80,7 +80,8 @@ func touches(words []shell.Word, writes bool) bool {
 
 // comparesFiles finds git diff --no-index, which reads its operands wherever they lie.
 func comparesFiles(words []shell.Word) bool {
-	return baseName(words[0].Text) == "git" && slices.ContainsFunc(words, func(w shell.Word) bool { return w.Text == "--no-index" })
+	return baseName(words[0].Text) == "git" && slices.ContainsFunc(words,
+		func(w shell.Word) bool { return w.Text == "--no-index" })
 }
 
 // mayBeIn reports whether a word that only the running shell knows may name a file of a region.
@@ -103,7 +104,8 @@ func (q *query) mayBeIn(at *region, w shell.Word) bool {
 	if isHidden(at) && strings.HasPrefix(last, string(hole)) && dir == w.Text[:len(w.Text)-len(last)] {
 		return false
 	}
-	if segs := at.realSegs; len(segs) > 1 && !hasMeta(segs[len(segs)-2]) && !mightWild(segs[len(segs)-2], last) && !strings.Contains(w.Text[:len(w.Text)-len(last)], string(hole)) {
+	if segs := at.realSegs; len(segs) > 1 && !hasMeta(segs[len(segs)-2]) && !mightWild(segs[len(segs)-2], last) &&
+		!strings.Contains(w.Text[:len(w.Text)-len(last)], string(hole)) {
 		return false // files of other names
 	}
 	return q.dirMeets(at, dir)
@@ -118,7 +120,9 @@ func (q *query) dirMeets(at *region, dir string) bool {
 		from := *q
 		from.cwd = place
 		t := from.target(dir)
-		if !t.sure || t.any(func(name string) bool { return meets(name, at.literal) || at.real != "" && meets(name, at.real) }) {
+		if !t.sure || t.any(func(name string) bool {
+			return meets(name, at.literal) || at.real != "" && meets(name, at.real)
+		}) {
 			return true
 		}
 	}
@@ -171,13 +175,16 @@ func (q *query) searchesAbove(at *region, words []shell.Word) bool {
 		return strings.HasPrefix(w.Text, "--recursive") || strings.HasPrefix(w.Text, "--dereference-r") ||
 			strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text, "rR")
 	}
-	if !treeSearchers[name] && !(name == "git" && len(words) > 1 && words[1].Text == "grep" && comparesFiles(words)) && !(grepLike[name] && slices.ContainsFunc(words[1:], recursive)) {
+	if !treeSearchers[name] && !(name == "git" && len(words) > 1 && words[1].Text == "grep" && comparesFiles(words)) &&
+		!(grepLike[name] && slices.ContainsFunc(words[1:], recursive)) {
 		return false
 	}
 	if treeSearchers[name] && isHidden(at) && !slices.ContainsFunc(words[1:], showsHidden) {
 		return false
 	}
-	operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w shell.Word) bool { return strings.HasPrefix(w.Text, "-") })
+	operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w shell.Word) bool {
+		return strings.HasPrefix(w.Text, "-")
+	})
 	if name == "git" {
 		operands = operands[1:]
 	}

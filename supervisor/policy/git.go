@@ -20,13 +20,18 @@ import (
 const (
 	gitStats = "stat stat= shortstat numstat summary name-only name-status raw no-patch "
 
-	gitDiffing = gitStats + "patch no-color color color= word-diff word-diff= unified= ignore-all-space ignore-space-change " +
-		"ignore-blank-lines diff-filter= find-renames find-copies no-renames minimal patience histogram check relative full-index " +
+	gitDiffing = gitStats + "patch no-color color color= word-diff word-diff= unified= ignore-all-space " +
+		"ignore-space-change " +
+		"ignore-blank-lines diff-filter= find-renames find-copies no-renames minimal patience histogram check " +
+		"relative full-index " +
 		"binary exit-code quiet no-ext-diff no-textconv no-prefix compact-summary abbrev= "
 
-	gitLogging = gitDiffing + "oneline graph all decorate decorate= no-decorate format= pretty pretty= since= after= until= before= " +
-		"author= committer= grep= abbrev-commit no-abbrev-commit date= merges no-merges first-parent reverse follow max-count= skip= " +
-		"branches remotes tags topo-order date-order relative-date no-walk source simplify-by-decoration left-right cherry-pick " +
+	gitLogging = gitDiffing + "oneline graph all decorate decorate= no-decorate format= pretty pretty= since= " +
+		"after= until= before= " +
+		"author= committer= grep= abbrev-commit no-abbrev-commit date= merges no-merges first-parent reverse follow " +
+		"max-count= skip= " +
+		"branches remotes tags topo-order date-order relative-date no-walk source simplify-by-decoration left-right " +
+		"cherry-pick " +
 		"cherry-mark ancestry-path not "
 
 	gitLogLetters = "pquszwbaRcmigEFPrt" + digits
@@ -36,21 +41,28 @@ const (
 // --no-index, --show-signature, -O, and options before the subcommand.
 var readingGit = map[string]reading{
 	"status": {short: "sbvz", optional: "u",
-		long: "short branch porcelain porcelain= long verbose untracked-files untracked-files= ignored ignored= ahead-behind " +
+		long: "short branch porcelain porcelain= long verbose untracked-files untracked-files= ignored ignored= " +
+			"ahead-behind " +
 			"no-ahead-behind renames no-renames show-stash column"},
 	"log":  {deep: true, short: gitLogLetters, value: "nSGL", optional: "UMC", long: gitLogging},
 	"show": {deep: true, short: gitLogLetters, value: "nSGL", optional: "UMC", long: gitLogging},
-	"diff": {deep: true, short: "pquszwbaRcmrt" + digits, value: "SG", optional: "UMC", long: gitDiffing + "cached staged merge-base"},
+	"diff": {deep: true, short: "pquszwbaRcmrt" + digits, value: "SG", optional: "UMC",
+		long: gitDiffing + "cached staged merge-base"},
 	"rev-parse": {short: "q",
-		long: "abbrev-ref show-toplevel show-prefix show-cdup git-dir git-common-dir absolute-git-dir is-inside-work-tree " +
-			"is-inside-git-dir is-bare-repository short short= verify quiet symbolic symbolic-full-name all branches tags remotes"},
-	"ls-files": {short: "cdmotuksvz", long: "cached deleted modified others ignored stage unmerged exclude-standard full-name error-unmatch"},
+		long: "abbrev-ref show-toplevel show-prefix show-cdup git-dir git-common-dir absolute-git-dir " +
+			"is-inside-work-tree " +
+			"is-inside-git-dir is-bare-repository short short= verify quiet symbolic symbolic-full-name all branches " +
+			"tags remotes"},
+	"ls-files": {short: "cdmotuksvz",
+		long: "cached deleted modified others ignored stage unmerged exclude-standard full-name error-unmatch"},
 	"blame": {deep: true, short: "lswcbtfnpe", value: "L", optional: "MC",
 		long: "porcelain line-porcelain date= abbrev= root show-name show-number show-email no-textconv"},
-	"describe": {long: "tags all always long dirty dirty= abbrev= exact-match contains match= exclude= candidates= first-parent"},
-	"remote":   {short: "v", long: "verbose", operands: none},
+	"describe": {long: "tags all always long dirty dirty= abbrev= exact-match contains match= exclude= " +
+		"candidates= first-parent"},
+	"remote": {short: "v", long: "verbose", operands: none},
 	"branch": {short: "arv", operands: words,
-		long: "all remotes verbose show-current list merged no-merged no-color color= sort= format= contains= merged= no-merged= " +
+		long: "all remotes verbose show-current list merged no-merged no-color color= sort= format= contains= " +
+			"merged= no-merged= " +
 			"points-at= abbrev= column"},
 	"tag": {short: "l", long: "list sort= format= contains= merged= no-merged= points-at=", operands: words},
 }
@@ -110,14 +122,18 @@ func runsDrivers(sub string, operands, options []string) bool {
 	given := func(names ...string) bool {
 		return slices.ContainsFunc(options, func(o string) bool { return slices.Contains(names, o) })
 	}
-	patch := given("-p", "-u", "-U", "-c", "-m", "-S", "-G", "-L", "-R", "--patch", "--unified", "--word-diff", "--check", "--quiet",
+	patch := given("-p", "-u", "-U", "-c", "-m", "-S", "-G", "-L", "-R", "--patch", "--unified", "--word-diff",
+		"--check", "--quiet",
 		"--exit-code", "--binary", "-q")
-	stats := given("-s", "--no-patch", "--stat", "--shortstat", "--numstat", "--summary", "--name-only", "--name-status", "--raw", "--compact-summary")
+	stats := given("-s", "--no-patch", "--stat", "--shortstat", "--numstat", "--summary", "--name-only",
+		"--name-status", "--raw", "--compact-summary")
 	switch sub {
 	case "log":
 		return patch && !given("--no-textconv")
 	case "show":
-		blobs := len(operands) > 0 && !slices.ContainsFunc(operands, func(s string) bool { return !strings.Contains(s, ":") })
+		blobs := len(operands) > 0 && !slices.ContainsFunc(operands, func(s string) bool {
+			return !strings.Contains(s, ":")
+		})
 		return (patch || !stats && !blobs) && !given("--no-textconv")
 	case "diff":
 		return (patch || !stats) && !(given("--no-textconv") && given("--no-ext-diff"))
@@ -143,7 +159,8 @@ func repository(dir string) (root string, ok bool) {
 		if exists(filepath.Join(dir, ".git")) {
 			return dir, true
 		}
-		if exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs")) {
+		if exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir,
+			"refs")) {
 			return "", false
 		}
 		if dir == filepath.Dir(dir) {

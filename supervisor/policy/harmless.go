@@ -68,7 +68,8 @@ func (q *query) readsBy(use reading, args []string) bool {
 	if !ok || use.most > 0 && len(operands) > use.most {
 		return false
 	}
-	if use.operands == patternThenFiles && len(operands) > 0 && !slices.ContainsFunc(options, func(o string) bool { return patternGiven[o] }) {
+	if use.operands == patternThenFiles && len(operands) > 0 && !slices.ContainsFunc(options,
+		func(o string) bool { return patternGiven[o] }) {
 		operands = operands[1:] // the pattern, but where an option gives one, or asks for names alone
 	}
 	if use.deep && q.mayBeClosed() {
@@ -151,10 +152,14 @@ func (q *query) nearCWD(dir string) bool {
 // findPredicates are find's tests and settings, with the number of their arguments.
 // What runs or writes something is not among them, and neither is -L.
 var findPredicates = map[string]int{
-	"-name": 1, "-iname": 1, "-path": 1, "-ipath": 1, "-wholename": 1, "-regex": 1, "-iregex": 1, "-regextype": 1, "-type": 1, "-maxdepth": 1, "-mindepth": 1,
-	"-size": 1, "-mtime": 1, "-mmin": 1, "-atime": 1, "-amin": 1, "-ctime": 1, "-cmin": 1, "-perm": 1, "-user": 1, "-group": 1, "-links": 1,
-	"-empty": 0, "-readable": 0, "-writable": 0, "-executable": 0, "-print": 0, "-print0": 0, "-ls": 0, "-prune": 0, "-quit": 0, "-true": 0, "-false": 0,
-	"-not": 0, "-a": 0, "-o": 0, "-and": 0, "-or": 0, "-depth": 0, "-xdev": 0, "-mount": 0, "!": 0, "(": 0, ")": 0, ",": 0,
+	"-name": 1, "-iname": 1, "-path": 1, "-ipath": 1, "-wholename": 1, "-regex": 1, "-iregex": 1, "-regextype": 1,
+	"-type": 1, "-maxdepth": 1, "-mindepth": 1,
+	"-size": 1, "-mtime": 1, "-mmin": 1, "-atime": 1, "-amin": 1, "-ctime": 1, "-cmin": 1, "-perm": 1, "-user": 1,
+	"-group": 1, "-links": 1,
+	"-empty": 0, "-readable": 0, "-writable": 0, "-executable": 0, "-print": 0, "-print0": 0, "-ls": 0, "-prune": 0,
+	"-quit": 0, "-true": 0, "-false": 0,
+	"-not": 0, "-a": 0, "-o": 0, "-and": 0, "-or": 0, "-depth": 0, "-xdev": 0, "-mount": 0, "!": 0, "(": 0, ")": 0,
+	",": 0,
 }
 
 func (q *query) findReads(args []string) bool {

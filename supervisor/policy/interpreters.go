@@ -10,7 +10,8 @@ import (
 
 // Programs that run code of other languages, or commands that their options name.
 
-var interpreters = set("python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "tclsh", "wish", "Rscript",
+var interpreters = set("python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit",
+	"tclsh", "wish", "Rscript",
 	"R", "julia", "osascript", "groovy", "scala", "ghci", "swift", "elixir", "erl", "irb", "ipython", "jshell")
 
 // isInterpreter finds them also under a name with a version: python3.12.
@@ -29,7 +30,8 @@ func codeInDoubt(name string, c shell.Command) string {
 			return ""
 		case w.Text == "-m" && i+1 < len(args) && args[i+1].Known(): // python -m pytest
 			return ""
-		case !w.Known(), w.Text == "-", inlineCode[w.Text], strings.HasPrefix(w.Text, "--eval"), strings.HasPrefix(w.Text, "--print"):
+		case !w.Known(), w.Text == "-", inlineCode[w.Text], strings.HasPrefix(w.Text, "--eval"), strings.HasPrefix(w.Text,
+			"--print"):
 			return why
 		case strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text, "ceErpFx"):
 			return why
@@ -44,7 +46,8 @@ var inlineCode = set("-c", "-e", "-E", "-r", "-p", "-pe", "-ne", "eval")
 
 // fileInDoubt: a shell runs a file whose name is unknown, such as <(curl …).
 func fileInDoubt(name string, args []shell.Word) string {
-	if slices.ContainsFunc(args, func(w shell.Word) bool { return !w.Known() && !w.Splits }) || len(args) > 0 && !args[0].Known() {
+	if slices.ContainsFunc(args, func(w shell.Word) bool { return !w.Known() && !w.Splits }) || len(args) > 0 &&
+		!args[0].Known() {
 		return name + " runs a file that only the running shell knows"
 	}
 	return ""
@@ -59,11 +62,13 @@ func awkInDoubt(args []shell.Word, _ shell.Command) string {
 			return "awk runs a program that only the running shell knows"
 		case w.Text == "-F" || w.Text == "-v":
 			i++
-		case w.Text == "-f" || strings.HasPrefix(w.Text, "-") && len(w.Text) > 1 && !strings.HasPrefix(w.Text, "-F") && !strings.HasPrefix(w.Text, "-v"):
+		case w.Text == "-f" || strings.HasPrefix(w.Text, "-") && len(w.Text) > 1 && !strings.HasPrefix(w.Text, "-F") &&
+			!strings.HasPrefix(w.Text, "-v"):
 			return "awk has options that are not known here"
 		case strings.HasPrefix(w.Text, "-"):
 		default:
-			if strings.Contains(w.Text, "system") || strings.Contains(w.Text, "getline") || strings.ContainsAny(w.Text, "|@>") && awkRuns.MatchString(w.Text) {
+			if strings.Contains(w.Text, "system") || strings.Contains(w.Text, "getline") || strings.ContainsAny(w.Text,
+				"|@>") && awkRuns.MatchString(w.Text) {
 				return "a program for awk can run commands"
 			}
 			return ""
@@ -90,7 +95,8 @@ func sedInDoubt(args []shell.Word, _ shell.Command) string {
 			}
 			given = true
 		case strings.HasPrefix(w.Text, "-"):
-			if strings.HasPrefix(w.Text, "-f") || strings.HasPrefix(w.Text, "--file") || strings.HasPrefix(w.Text, "-e") || strings.HasPrefix(w.Text, "--expression") {
+			if strings.HasPrefix(w.Text, "-f") || strings.HasPrefix(w.Text, "--file") || strings.HasPrefix(w.Text, "-e") ||
+				strings.HasPrefix(w.Text, "--expression") {
 				return why
 			}
 		case !given:
@@ -161,7 +167,8 @@ func gitInDoubt(args []shell.Word, _ shell.Command) string {
 // readsConfig reports whether git config only shows what is set.
 func readsConfig(args []shell.Word) bool {
 	shows := set("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list")
-	return len(args) == 1 && !strings.HasPrefix(args[0].Text, "-") || slices.ContainsFunc(args, func(w shell.Word) bool { return shows[w.Text] })
+	return len(args) == 1 && !strings.HasPrefix(args[0].Text, "-") || slices.ContainsFunc(args,
+		func(w shell.Word) bool { return shows[w.Text] })
 }
 
 // gitRuns are options of subcommands that name a program, beside those of all.

@@ -151,7 +151,8 @@ func (p Policy) ReadsUnseen(r Request) bool { return p.newQuery(r).readsUnseen()
 
 func (q *query) readsUnseen() bool {
 	about := func(r Rule) bool { return readers[r.tool] }
-	return q.tool == "Bash" && (slices.ContainsFunc(q.deny.rules, about) || slices.ContainsFunc(q.ask.rules, about)) && !q.harmless()
+	return q.tool == "Bash" && (slices.ContainsFunc(q.deny.rules, about) || slices.ContainsFunc(q.ask.rules, about)) &&
+		!q.harmless()
 }
 
 // Denied returns the first deny rule that any part of the request might be what it

@@ -12,18 +12,25 @@ import (
 // the name of another from being overlooked.
 
 // editorsOfText and debuggers run commands of their own language.
-var editorsOfText = set("vi", "vim", "nvim", "view", "ex", "ed", "emacs", "emacsclient", "gdb", "lldb", "expect", "sqlite3", "ftp", "sftp",
+var editorsOfText = set("vi", "vim", "nvim", "view", "ex", "ed", "emacs", "emacsclient", "gdb", "lldb", "expect",
+	"sqlite3", "ftp", "sftp",
 	"mail", "mutt", "nmap", "socat", "dc")
 
 // commandOptions are, by program, the options that name a command. One letter stands for a short
 // option, which may stand among others; the value is in the same word or in the next.
 var commandOptions = map[string][]string{
-	"tar":    {"--checkpoint-action", "--use-compress-program", "--to-command", "--rsh-command", "--info-script", "--new-volume-script", "I", "F"},
-	"bsdtar": {"--use-compress-program"}, "split": {"--filter"}, "sort": {"--compress-program"}, "rg": {"--pre", "--hostname-bin"},
-	"man": {"--pager", "--html", "--preprocessor", "P", "H"}, "zip": {"--unzip-command", "TT"}, "ssh": {"o", "F"}, "scp": {"o", "S", "F"},
-	"rsync": {"--rsh", "--rsync-path", "e"}, "make": {"--eval", "E"}, "gmake": {"--eval", "E"}, "go": {"-exec", "-toolexec", "-vettool"},
-	"cargo": {"--config"}, "npm": {"--script-shell", "--node-options"}, "wget": {"--use-askpass", "e"}, "curl": {"--config", "K"},
-	"psql": {"--command", "c"}, "mysql": {"--pager", "--execute", "e"}, "less": {"+"}, "more": {"+"}, "tcpdump": {"z"}, "zless": {"+"},
+	"tar": {"--checkpoint-action", "--use-compress-program", "--to-command", "--rsh-command", "--info-script",
+		"--new-volume-script", "I", "F"},
+	"bsdtar": {"--use-compress-program"}, "split": {"--filter"}, "sort": {"--compress-program"}, "rg": {"--pre",
+		"--hostname-bin"},
+	"man": {"--pager", "--html", "--preprocessor", "P", "H"}, "zip": {"--unzip-command", "TT"}, "ssh": {"o", "F"},
+	"scp":   {"o", "S", "F"},
+	"rsync": {"--rsh", "--rsync-path", "e"}, "make": {"--eval", "E"}, "gmake": {"--eval", "E"}, "go": {"-exec",
+		"-toolexec", "-vettool"},
+	"cargo": {"--config"}, "npm": {"--script-shell", "--node-options"}, "wget": {"--use-askpass", "e"},
+	"curl": {"--config", "K"},
+	"psql": {"--command", "c"}, "mysql": {"--pager", "--execute", "e"}, "less": {"+"}, "more": {"+"}, "tcpdump": {"z"},
+	"zless":     {"+"},
 	"git-shell": {"c"}, "docker": {"--entrypoint"}, "podman": {"--entrypoint"},
 }
 
@@ -51,19 +58,28 @@ func isOption(word, option string) bool {
 		return strings.HasPrefix(word, "+")
 	case strings.HasPrefix(option, "-"):
 		name, _, _ := strings.Cut(word, "=")
-		return name == option || len(name) > 5 && strings.HasPrefix(option, "--") && strings.HasPrefix(option, name) // GNU abbreviations
+		return name == option || len(name) > 5 && strings.HasPrefix(option, "--") && strings.HasPrefix(option,
+			name) // GNU abbreviations
 	}
 	return strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") && strings.Contains(word, option)
 }
 
 // gitCommands are git's own subcommands that do what their name says. Any other may be an alias,
 // which the configuration defines and which can run anything.
-var gitCommands = set("add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-attr",
-	"check-ignore", "check-ref-format", "checkout", "cherry", "cherry-pick", "clean", "clone", "commit", "commit-graph", "commit-tree",
-	"config", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree", "fetch", "fmt-merge-msg", "for-each-ref",
-	"format-patch", "fsck", "gc", "grep", "hash-object", "help", "init", "interpret-trailers", "log", "ls-files", "ls-remote", "ls-tree",
-	"mailinfo", "maintenance", "merge", "merge-base", "merge-file", "merge-tree", "mktree", "mv", "name-rev", "notes", "pack-refs", "patch-id",
-	"prune", "pull", "push", "range-diff", "read-tree", "rebase", "reflog", "remote", "repack", "replace", "rerere", "reset", "restore", "rev-list",
-	"rev-parse", "revert", "rm", "shortlog", "show", "show-branch", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace",
-	"submodule", "switch", "symbolic-ref", "tag", "update-index", "update-ref", "var", "verify-commit", "verify-tag", "version", "whatchanged",
+var gitCommands = set("add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle",
+	"cat-file", "check-attr",
+	"check-ignore", "check-ref-format", "checkout", "cherry", "cherry-pick", "clean", "clone", "commit",
+	"commit-graph", "commit-tree",
+	"config", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree", "fetch", "fmt-merge-msg",
+	"for-each-ref",
+	"format-patch", "fsck", "gc", "grep", "hash-object", "help", "init", "interpret-trailers", "log", "ls-files",
+	"ls-remote", "ls-tree",
+	"mailinfo", "maintenance", "merge", "merge-base", "merge-file", "merge-tree", "mktree", "mv", "name-rev", "notes",
+	"pack-refs", "patch-id",
+	"prune", "pull", "push", "range-diff", "read-tree", "rebase", "reflog", "remote", "repack", "replace", "rerere",
+	"reset", "restore", "rev-list",
+	"rev-parse", "revert", "rm", "shortlog", "show", "show-branch", "show-ref", "sparse-checkout", "stage", "stash",
+	"status", "stripspace",
+	"submodule", "switch", "symbolic-ref", "tag", "update-index", "update-ref", "var", "verify-commit", "verify-tag",
+	"version", "whatchanged",
 	"worktree", "write-tree")

@@ -49,7 +49,8 @@ func (p *Policy) newQuery(r Request) *query {
 }
 
 func (p *Policy) query(r Request, at *roots, deny, ask, allow list) *query {
-	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), asked: r.Asked, roots: at, deny: deny, ask: ask, allow: allow}
+	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), asked: r.Asked, roots: at, deny: deny, ask: ask,
+		allow: allow}
 	if err := json.Unmarshal(r.Input, &q.input); err != nil {
 		q.broken = len(r.Input) > 0
 	}

@@ -123,37 +123,52 @@ var readingCommands = map[string]reading{
 	"readlink": {short: "efmnqsvz"},
 
 	"ls": {short: "1aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ", value: "ITw",
-		long: "all almost-all human-readable recursive reverse size sort= time= time-style= color color= classify directory full-time group-directories-first inode no-group numeric-uid-gid file-type format= hide= ignore= si"},
-	"cat":       {short: "AbeEnstTuv"},
-	"tac":       {},
-	"rev":       {},
-	"nl":        {value: "bdfhilnsvw"},
-	"head":      {short: "qvz" + digits, value: "nc", long: "lines= bytes= quiet silent verbose"},
-	"tail":      {short: "qvzfF" + digits, value: "nc", long: "lines= bytes= quiet silent verbose follow retry"},
-	"wc":        {short: "clmwL", long: "lines words chars bytes max-line-length"},
-	"stat":      {short: "Ltf", value: "c", long: "format= printf= terse"},
-	"file":      {short: "bikN0", long: "brief mime mime-type mime-encoding"},
-	"du":        {short: "abchkmsxS0", value: "dt", long: "all bytes total human-readable summarize max-depth= apparent-size one-file-system si exclude= threshold="},
-	"df":        {short: "ahHiklPT", long: "all human-readable inodes total local"},
-	"tree":      {short: "adfipsughDFrtcnCASNQqvUxJX", value: "LPI", long: "dirsfirst noreport du prune gitignore ignore-case matchdirs"},
-	"sort":      {short: "bdfghiMnRrVzucCms", value: "kt", long: "reverse unique numeric-sort ignore-case human-numeric-sort version-sort check stable key= field-separator="},
-	"uniq":      {short: "cdDuiz", value: "fsw", long: "count repeated unique ignore-case", most: 1},
-	"cut":       {short: "nsz", value: "bcdf", long: "bytes= characters= delimiter= fields= only-delimited output-delimiter= complement"},
+		long: "all almost-all human-readable recursive reverse size sort= time= time-style= color color= classify " +
+			"directory full-time group-directories-first inode no-group numeric-uid-gid file-type format= hide= ignore= si"},
+	"cat":  {short: "AbeEnstTuv"},
+	"tac":  {},
+	"rev":  {},
+	"nl":   {value: "bdfhilnsvw"},
+	"head": {short: "qvz" + digits, value: "nc", long: "lines= bytes= quiet silent verbose"},
+	"tail": {short: "qvzfF" + digits, value: "nc", long: "lines= bytes= quiet silent verbose follow retry"},
+	"wc":   {short: "clmwL", long: "lines words chars bytes max-line-length"},
+	"stat": {short: "Ltf", value: "c", long: "format= printf= terse"},
+	"file": {short: "bikN0", long: "brief mime mime-type mime-encoding"},
+	"du": {short: "abchkmsxS0", value: "dt",
+		long: "all bytes total human-readable summarize max-depth= apparent-size one-file-system si exclude= threshold="},
+	"df": {short: "ahHiklPT", long: "all human-readable inodes total local"},
+	"tree": {short: "adfipsughDFrtcnCASNQqvUxJX", value: "LPI",
+		long: "dirsfirst noreport du prune gitignore ignore-case matchdirs"},
+	"sort": {short: "bdfghiMnRrVzucCms", value: "kt",
+		long: "reverse unique numeric-sort ignore-case human-numeric-sort version-sort check stable key= field-separator="},
+	"uniq": {short: "cdDuiz", value: "fsw", long: "count repeated unique ignore-case", most: 1},
+	"cut": {short: "nsz", value: "bcdf",
+		long: "bytes= characters= delimiter= fields= only-delimited output-delimiter= complement"},
 	"comm":      {short: "123z", most: 2},
 	"cmp":       {short: "bls", value: "in", long: "silent quiet print-bytes verbose", most: 2},
 	"md5sum":    {short: "btz"},
 	"sha256sum": {short: "btz"},
 	"diff": {deep: true, short: "abBcdeEiNnpqstTuwy", value: "UCWI", most: 2,
-		long: "no-dereference brief unified unified= context= side-by-side ignore-all-space ignore-space-change ignore-blank-lines ignore-case color color= suppress-common-lines report-identical-files minimal text width= label= strip-trailing-cr"},
+		long: "no-dereference brief unified unified= context= side-by-side ignore-all-space ignore-space-change " +
+			"ignore-blank-lines ignore-case color color= suppress-common-lines report-identical-files minimal text " +
+			"width= label= strip-trailing-cr"},
 
 	"grep":  grepping,
 	"egrep": grepping,
 	"fgrep": grepping,
 	"rg": {short: "FiSsvwxclnNHIoqUPap0.u", value: "egtTABCmMdjEr", operands: patternThenFiles, deep: true,
-		long: "files hidden no-ignore no-heading heading line-number no-line-number count count-matches files-with-matches files-without-match ignore-case smart-case case-sensitive fixed-strings word-regexp invert-match only-matching " +
-			"multiline multiline-dotall pcre2 json stats trim glob= iglob= type= type-not= max-count= max-depth= max-columns= context= after-context= before-context= regexp= replace= sort= sortr= color= vimgrep column no-messages quiet passthru null text type-list"},
+		long: "files hidden no-ignore no-heading heading line-number no-line-number count count-matches " +
+			"files-with-matches files-without-match ignore-case smart-case case-sensitive fixed-strings word-regexp " +
+			"invert-match only-matching " +
+			"multiline multiline-dotall pcre2 json stats trim glob= iglob= type= type-not= max-count= max-depth= " +
+			"max-columns= context= after-context= before-context= regexp= replace= sort= sortr= color= vimgrep column " +
+			"no-messages quiet passthru null text type-list"},
 }
 
-var grepping = reading{short: "EFGPivwxchHlLnoqsabTUrI" + digits, value: "eABCm", operands: patternThenFiles, deep: true,
-	long: "recursive ignore-case invert-match word-regexp line-regexp count files-with-matches files-without-match line-number with-filename no-filename only-matching quiet silent no-messages extended-regexp fixed-strings basic-regexp perl-regexp " +
-		"color color= include= exclude= exclude-dir= max-count= after-context= before-context= context= regexp= text null binary-files="}
+var grepping = reading{short: "EFGPivwxchHlLnoqsabTUrI" + digits, value: "eABCm", operands: patternThenFiles,
+	deep: true,
+	long: "recursive ignore-case invert-match word-regexp line-regexp count files-with-matches " +
+		"files-without-match line-number with-filename no-filename only-matching quiet silent no-messages " +
+		"extended-regexp fixed-strings basic-regexp perl-regexp " +
+		"color color= include= exclude= exclude-dir= max-count= after-context= before-context= context= regexp= " +
+		"text null binary-files="}

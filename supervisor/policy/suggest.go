@@ -64,22 +64,30 @@ func plainText(s string) bool {
 var (
 	// suited are programs whose subcommand says what they do, so that a rule about the
 	// two words means something.
-	suited = set("git", "go", "npm", "pnpm", "yarn", "bun", "deno", "cargo", "pip", "pip3", "uv", "poetry", "bundle", "gem", "composer", "mvn", "gradle", "./gradlew", "dotnet",
+	suited = set("git", "go", "npm", "pnpm", "yarn", "bun", "deno", "cargo", "pip", "pip3", "uv", "poetry", "bundle",
+		"gem", "composer", "mvn", "gradle", "./gradlew", "dotnet",
 		"make", "just", "task", "gh", "glab", "brew", "terraform", "systemctl", "rustup", "swift", "mix", "nx", "turbo")
 
 	// openEnded are subcommands that run or set what stands behind them.
-	openEnded = set("exec", "x", "dlx", "config", "run", "generate", "tool", "eval", "alias", "api", "filter-branch", "submodule", "bisect", "rebase", "push", "clean", "reset", "checkout", "restore", "rm", "publish", "env", "install", "edit", "set", "work", "apply", "destroy", "link", "start", "enable", "repl")
+	openEnded = set("exec", "x", "dlx", "config", "run", "generate", "tool", "eval", "alias", "api", "filter-branch",
+		"submodule", "bisect", "rebase", "push", "clean", "reset", "checkout", "restore", "rm", "publish", "env",
+		"install", "edit", "set", "work", "apply", "destroy", "link", "start", "enable", "repl")
 
 	// scripted are subcommands behind which the name of a script says what runs.
 	scripted = set("npm run", "pnpm run", "yarn run", "bun run", "npm run-script")
 
 	// unsuited are programs that do what their arguments say, whatever that is: of
 	// them only the exact command is suggested.
-	unsuited = set("rm", "rmdir", "mv", "cp", "dd", "ln", "tee", "install", "chmod", "chown", "chgrp", "chattr", "truncate", "shred", "mkfs", "mount", "umount", "kill", "pkill", "killall",
-		"curl", "wget", "scp", "rsync", "sftp", "ftp", "nc", "ncat", "socat", "telnet", "tar", "zip", "unzip", "sed", "awk", "gawk", "mawk", "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "less", "more", "man",
-		"python", "python2", "python3", "node", "nodejs", "perl", "ruby", "php", "lua", "tclsh", "Rscript", "R", "java", "osascript", "pwsh", "powershell", "cmd", "npx", "pnpx", "bunx", "uvx", "pipx", "tsx", "ts-node",
-		"docker", "podman", "kubectl", "helm", "ansible", "vagrant", "apt", "apt-get", "dnf", "yum", "pacman", "crontab", "at", "batch", "source", ".", "export", "cd", "set", "unset", "read", "let", "declare",
-		"sqlite3", "psql", "mysql", "redis-cli", "gdb", "lldb", "aws", "gcloud", "az", "openssl", "gpg", "ssh-keygen", "git-shell", "shutdown", "reboot", "passwd", "useradd", "usermod", "visudo", "iptables")
+	unsuited = set("rm", "rmdir", "mv", "cp", "dd", "ln", "tee", "install", "chmod", "chown", "chgrp", "chattr",
+		"truncate", "shred", "mkfs", "mount", "umount", "kill", "pkill", "killall",
+		"curl", "wget", "scp", "rsync", "sftp", "ftp", "nc", "ncat", "socat", "telnet", "tar", "zip", "unzip", "sed",
+		"awk", "gawk", "mawk", "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "less", "more", "man",
+		"python", "python2", "python3", "node", "nodejs", "perl", "ruby", "php", "lua", "tclsh", "Rscript", "R", "java",
+		"osascript", "pwsh", "powershell", "cmd", "npx", "pnpx", "bunx", "uvx", "pipx", "tsx", "ts-node",
+		"docker", "podman", "kubectl", "helm", "ansible", "vagrant", "apt", "apt-get", "dnf", "yum", "pacman", "crontab",
+		"at", "batch", "source", ".", "export", "cd", "set", "unset", "read", "let", "declare",
+		"sqlite3", "psql", "mysql", "redis-cli", "gdb", "lldb", "aws", "gcloud", "az", "openssl", "gpg", "ssh-keygen",
+		"git-shell", "shutdown", "reboot", "passwd", "useradd", "usermod", "visudo", "iptables")
 )
 
 // suggestCommands suggests the command as it is, and its first words.
@@ -99,7 +107,8 @@ func (q *query) suggestCommands() []string {
 		out = append(out, "Bash("+raw+")")
 	}
 	first := words[0].Text
-	if !words[0].Known() || words[0].Source != first || !plainWord(first) || strings.ContainsRune(first, '/') && first != "./gradlew" {
+	if !words[0].Known() || words[0].Source != first || !plainWord(first) || strings.ContainsRune(first, '/') &&
+		first != "./gradlew" {
 		return out
 	}
 	name := first
@@ -107,7 +116,8 @@ func (q *query) suggestCommands() []string {
 		return out // it was asked for because of what it reads, which a name does not bound
 	}
 	switch {
-	case wrappers[name], shells[name], isInterpreter(name), isLoader(name), finders[name], evaluators[name], unsuited[name], strings.ContainsAny(name, "."):
+	case wrappers[name], shells[name], isInterpreter(name), isLoader(name), finders[name], evaluators[name],
+		unsuited[name], strings.ContainsAny(name, "."):
 	case suited[name]:
 		if len(words) < 2 || !plainWord(words[1].Text) {
 			break
