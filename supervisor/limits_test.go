@@ -190,3 +190,20 @@ func TestPausesStayInReason(t *testing.T) {
 		p.proven("arbiter")
 	}
 }
+
+// TestRefusedSummonsAreCounted: an Arbiter that goes on to select modes although nobody more may
+// be summoned costs a turn each time, so that it comes to the limit of exchanges.
+func TestRefusedSummonsAreCounted(t *testing.T) {
+	p := begin(t, func(o *Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })
+	p.summon("work")
+	p.do(InputEnded{})
+	for range 40 {
+		if p.s.Ending != nil {
+			break
+		}
+		p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
+	}
+	if p.s.Ending == nil || p.s.Exchanges > 20 {
+		t.Errorf("the run goes on after %d exchanges", p.s.Exchanges)
+	}
+}

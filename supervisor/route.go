@@ -98,7 +98,12 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		if from == contract.Supervisor {
 			st.releaseFinished()
 		}
-		if problem := st.summon(v.Message, v.Mode, "", from); problem != "" && st.Ending == nil {
+		problem := st.summon(v.Message, v.Mode, "", from)
+		if problem == "" || st.Ending != nil {
+			break
+		}
+		// A turn of the Arbiter's each time: it must not go on like that without an end.
+		if st.exchange(); st.Ending == nil {
 			st.tell(contract.Arbiter, KindCorrection, problem+" Rule again.")
 		}
 	case verdict.Complete:
