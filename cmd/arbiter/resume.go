@@ -37,21 +37,29 @@ func resumeRun(c choices) (*runtimeRun, error) {
 	if err := r.lockPlace(); err != nil {
 		return nil, err
 	}
-	// The run before its workspace: if it is live, that says who plays it.
+	if info.Workspace != "" {
+		// Before anything of the run is touched: a copy of its state must not end its agents.
+		player := r.store.Player(info.Run)
+		if err := r.lockWorkspace(info.Workspace); err != nil {
+			if player != 0 {
+				return nil, playedElsewhere(info.Run, player)
+			}
+			return nil, err
+		}
+	}
 	if err := r.reopenBook(); err != nil {
 		r.close()
 		return nil, err
-	}
-	if info.Workspace != "" {
-		if err := r.lockWorkspace(info.Workspace); err != nil {
-			return nil, err
-		}
 	}
 	if err := r.takeUp(); err != nil {
 		r.close()
 		return nil, err
 	}
 	return r, nil
+}
+
+func playedElsewhere(run string, pid int) error {
+	return usagef("run %s is being played by process %d: end that first", short(run), pid)
 }
 
 // findRun chooses the run that is meant.
@@ -103,7 +111,7 @@ func (r *runtimeRun) reopenBook() error {
 	case errors.As(err, &tampered):
 		return tamperedf(tampered, r.choices.StateDir)
 	case errors.As(err, &held):
-		return usagef("run %s is being played by process %d: end that first", short(run), held.PID)
+		return playedElsewhere(run, held.PID)
 	case errors.As(err, &version):
 		return environmentf("run %s was written by another version of arbiter: %v; it was left as it is", short(run), err)
 	case err != nil:

@@ -115,7 +115,6 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 	}
 	for name, hup := range hups {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			h := settle(t, players(t)[0])
 			// It is stopped and continued with arbiter, outlives the signal, and tells the exit code.
 			code := filepath.Join(h.home, "code")

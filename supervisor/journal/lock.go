@@ -121,6 +121,23 @@ func lookAtLock(dir directory) (*HeldError, error) {
 	return nil, err
 }
 
+// Player returns the process that plays a run of this store; 0 if none does, or it is not known.
+func (s *Store) Player(run string) int {
+	if validID(run) != nil {
+		return 0
+	}
+	dir, err := s.runs.Dir(run)
+	if err != nil {
+		return 0
+	}
+	defer dir.Close()
+	held, err := lookAtLock(dir)
+	if err != nil || held == nil || held.Gone {
+		return 0
+	}
+	return held.PID
+}
+
 // Over says whether a run is of this store and nobody holds it, as of now and for certain:
 // one that cannot be looked at, or whose lock is missing, may be at work.
 func (s *Store) Over(run string) bool {
