@@ -44,6 +44,7 @@ func TestAnInterruptIsBehindTheMessage(t *testing.T) {
 // TestAMessageThatWasInterruptedUnread: an interrupt that comes while the user's own hooks
 // look at the message makes the CLI drop it. The turn says so.
 func TestAMessageThatWasInterruptedUnread(t *testing.T) {
+	onlyTheCLI(t, "runs no hooks of the user's settings")
 	t.Parallel()
 	s, model := stageFor(t, realSpec(t), verdictReply)
 	begun, goOn := filepath.Join(s.dir, "begun"), filepath.Join(s.dir, "go")
