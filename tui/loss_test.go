@@ -138,6 +138,7 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 		}()
 		time.Sleep(2 * frame)
 		for range 2 {
+			synctest.Wait()
 			if e := screen.PostEvent(tcell.NewEventKey(tcell.KeyRune, 'l', tcell.ModNone)); e != nil {
 				break // nobody takes events any more
 			}
