@@ -1,0 +1,172 @@
+package eventlog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"time"
+)
+
+// MaxLine bounds a line, in bytes: an input of the journal, every byte of it escaped, and
+// the members around it. What is longer is damage.
+const MaxLine = 6*16<<20 + 1<<10
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Chain is what a line is written behind: the number and sum of the line before it. The
+// zero Chain is that of an empty file.
+type Chain struct {
+	N   uint64
+	Sum uint32
+}
+
+// Content is what a line holds. One of Line and Record is a JSON object, the other nil.
+type Content struct {
+	Input  uint64 // the number of the journal's input it follows from; 0: none
+	At     time.Time
+	Line   json.RawMessage // an event, as contract.EncodeLine makes it; a line feed at its end is left out
+	Record json.RawMessage
+}
+
+// Entry is a line of the log.
+type Entry struct {
+	N uint64
+	Content
+	Position Position // where it begins
+}
+
+const (
+	sumPrefix = `{"sum":"`
+	sumEnd    = len(sumPrefix) + 8 + len(`"`) // what the sum is made of begins here
+)
+
+// Append adds a line to dst and moves the chain on. An error is a fault of the caller; dst
+// and the chain are then as they were.
+func (c *Chain) Append(dst []byte, x Content) ([]byte, error) {
+	name, object := "line", bytes.TrimSuffix(x.Line, []byte("\n"))
+	if x.Line == nil {
+		name, object = "record", x.Record
+	} else if x.Record != nil {
+		return dst, errors.New("append to the event log: a line and a record at once")
+	}
+	if len(object) < 2 || object[0] != '{' || object[len(object)-1] != '}' || bytes.IndexByte(object, '\n') >= 0 {
+		return dst, fmt.Errorf("append to the event log: the %s is no JSON object on one line", name)
+	}
+	if y := x.At.Year(); y < 1678 || y > 2261 {
+		return dst, fmt.Errorf("append to the event log: the year %d has no Unix time in nanoseconds", y)
+	}
+	start := len(dst)
+	dst = append(dst, sumPrefix+`00000000"`...)
+	dst = strconv.AppendUint(append(dst, `,"n":`...), c.N+1, 10)
+	dst = strconv.AppendUint(append(dst, `,"input":`...), x.Input, 10)
+	dst = strconv.AppendInt(append(dst, `,"at":`...), x.At.UnixNano(), 10)
+	dst = append(append(append(dst, `,"`...), name...), `":`...)
+	dst = append(append(dst, object...), '}')
+	if len(dst)-start > MaxLine {
+		return dst[:start], fmt.Errorf("append to the event log: a line of %d bytes is too long", len(dst)-start)
+	}
+	sum := crc32.Update(c.Sum, castagnoli, dst[start+sumEnd:])
+	hex.Encode(dst[start+len(sumPrefix):], binary.BigEndian.AppendUint32(nil, sum))
+	*c = Chain{N: c.N + 1, Sum: sum}
+	return append(dst, '\n'), nil
+}
+
+var (
+	errForm  = errors.New("it is not in the form of a line")
+	errSum   = errors.New("its checksum does not match")
+	errCount = errors.New("lines before it are missing, repeated or out of order")
+	errLong  = errors.New("it is too long")
+)
+
+// statedSum is the sum that a line has of itself, whether or not it is right.
+func statedSum(line []byte) (uint32, bool) {
+	if len(line) < sumEnd || string(line[:len(sumPrefix)]) != sumPrefix || line[sumEnd-1] != '"' {
+		return 0, false
+	}
+	var sum [4]byte
+	digits := line[len(sumPrefix) : sumEnd-1]
+	if _, err := hex.Decode(sum[:], digits); err != nil || bytes.ContainsAny(digits, "ABCDEF") {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(sum[:]), true
+}
+
+// parse reads a line, without its line feed, that stands behind one with the sum prev. The
+// entry's content is a part of line.
+func parse(line []byte, prev uint32) (Entry, error) {
+	sum, ok := statedSum(line)
+	if !ok {
+		return Entry{}, errForm
+	}
+	if crc32.Update(prev, castagnoli, line[sumEnd:]) != sum {
+		return Entry{}, errSum
+	}
+	var e Entry
+	p := parser{rest: line[sumEnd:], ok: true}
+	p.word(`,"n":`)
+	e.N = p.number()
+	p.word(`,"input":`)
+	e.Input = p.number()
+	p.word(`,"at":`)
+	e.At = time.Unix(0, p.signed())
+	p.word(`,"`)
+	name := "line"
+	if bytes.HasPrefix(p.rest, []byte("record")) {
+		name = "record"
+	}
+	p.word(name + `":`)
+	n := len(p.rest)
+	if !p.ok || n < 3 || p.rest[0] != '{' || string(p.rest[n-2:]) != "}}" {
+		return Entry{}, errForm
+	}
+	object := json.RawMessage(p.rest[: n-1 : n-1])
+	if name == "record" {
+		e.Record = object
+	} else {
+		e.Line = object
+	}
+	return e, nil
+}
+
+// parser takes the beginning of a line apart.
+type parser struct {
+	rest []byte
+	ok   bool
+}
+
+func (p *parser) word(w string) {
+	if !bytes.HasPrefix(p.rest, []byte(w)) {
+		p.ok = false
+		return
+	}
+	p.rest = p.rest[len(w):]
+}
+
+// token cuts off what is before the next comma.
+func (p *parser) token() string {
+	n := bytes.IndexByte(p.rest, ',')
+	if n < 0 {
+		p.ok = false
+		return ""
+	}
+	t := string(p.rest[:n])
+	p.rest = p.rest[n:]
+	return t
+}
+
+func (p *parser) number() uint64 {
+	v, err := strconv.ParseUint(p.token(), 10, 64)
+	p.ok = p.ok && err == nil
+	return v
+}
+
+func (p *parser) signed() int64 {
+	v, err := strconv.ParseInt(p.token(), 10, 64)
+	p.ok = p.ok && err == nil
+	return v
+}
