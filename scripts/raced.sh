@@ -5,10 +5,10 @@ all="$(cd "$root" && go list ./...)"
 
 # One goroutine, and no memory that another knows: there is nothing for a detector to
 # find, and it takes ten times as long. Of some packages that holds for some tests only.
-pure="$(cd "$root" && go list ./tui/card ./tui/cell ./tui/composer ./tui/keys ./tui/notify ./tui/orders ./tui/pages ./tui/rich ./tui/scroll ./cmd/arbiter/internal/manual \
+pure="$(cd "$root" && go list ./tui/eventview ./tui/render ./tui/editor ./tui/keys ./tui/notify ./tui/slash ./tui/pages ./tui/markdown ./tui/listview ./cmd/arbiter/internal/manual \
   ./supervisor/machine ./supervisor/decision ./supervisor/prompts ./supervisor/verdict ./supervisor/envelope ./supervisor/restart \
   ./supervisor/agents ./sanitize)"
-pure_of='./supervisor ./supervisor/journal ./tui ./tui/chronicle'
+pure_of='./supervisor ./supervisor/journal ./tui ./tui/history'
 pure_tests='FuzzApply|TestEverySwallowedMessageIsNoticed|TestASignOfLifeIsEnough|TestTheLedgerAddsUp|TestThoseLongGone'
 pure_tests+='|TestManyRandomRuns|TestSpoofs|TestASessionIsInOnePlace|TestModelOutput|FuzzModelOutput|TestModelOutputIsRecorded|TestTwoDaysOfHandingOn'
 pure_tests+='|TestCrashStates|TestEveryBitFlipped|TestSealedBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // act does what a key stands for wherever one is.
@@ -67,7 +67,7 @@ func (d *desk) act(a keys.Action) bool {
 	case keys.WayOut:
 		d.askWay()
 	case keys.Modes:
-		d.answer(orders.Answers["agents"], "")
+		d.answer(slash.Answers["agents"], "")
 	case keys.Summon:
 		d.chooseSummon()
 	case keys.SkipStep:

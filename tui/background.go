@@ -7,7 +7,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // askBackground asks a terminal for its background (OSC 11). Those that do not know the
@@ -29,7 +29,7 @@ func asksBackground(term string, tmux bool) bool {
 // reads it. It listens until it has heard one; then everything passes.
 type ear struct {
 	tcell.Tty
-	heard func(cell.RGB) // on the goroutine that reads
+	heard func(render.RGB) // on the goroutine that reads
 
 	mu     sync.Mutex
 	listen bool
@@ -93,7 +93,7 @@ func (e *ear) filter(in []byte, most int) []byte {
 	case end < 0:
 		return all // no answer, whatever it is
 	}
-	if rgb, ok := cell.ParseRGB(string(rest[:end])); ok {
+	if rgb, ok := render.ParseRGB(string(rest[:end])); ok {
 		e.mu.Lock()
 		e.listen = false
 		e.mu.Unlock()

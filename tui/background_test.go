@@ -5,7 +5,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // mouth is a terminal that says one piece after the other.
@@ -29,7 +29,7 @@ func (m *mouth) Read(p []byte) (int, error) {
 // TestBackgroundIsHeard: the answer is taken out, in whatever pieces it comes, and
 // everything else passes; after it nothing is held back any more.
 func TestBackgroundIsHeard(t *testing.T) {
-	white := cell.RGB{R: 255, G: 255, B: 255}
+	white := render.RGB{R: 255, G: 255, B: 255}
 	for _, tt := range []struct {
 		pieces []string
 		passes string
@@ -46,8 +46,8 @@ func TestBackgroundIsHeard(t *testing.T) {
 		{[]string{"\x1b]11;rgb:ffff/ffff/ffff\x1b\\", "\x1b]11;x"}, "\x1b]11;x", true},
 	} {
 		m := &mouth{pieces: append([]string(nil), tt.pieces...)}
-		var got []cell.RGB
-		e := &ear{Tty: m, heard: func(c cell.RGB) { got = append(got, c) }}
+		var got []render.RGB
+		e := &ear{Tty: m, heard: func(c render.RGB) { got = append(got, c) }}
 		e.ask()
 		if m.asked != askBackground {
 			t.Errorf("asked %q", m.asked)

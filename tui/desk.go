@@ -12,12 +12,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/notify"
-	"github.com/arbiter-cli/arbiter/tui/orders"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // screen is one of the pictures the desk shows. It belongs to tview's loop.
@@ -43,7 +43,7 @@ type mouseHandler = func(tview.MouseAction, *tcell.EventMouse, func(tview.Primit
 type desk struct {
 	*tview.Box
 	f     *Face
-	look  *cell.Look
+	look  *render.Look
 	run   Run
 	state *supervisor.State // the last snapshot; nil before the first run
 	found Findings
@@ -54,7 +54,7 @@ type desk struct {
 
 	screens    []screen // the one in sight is the last
 	weaving    *weaving
-	input      *composer.Composer
+	input      *editor.Composer
 	line       *pages.Status
 	reading    bool     // the keyboard belongs to the screen, not to the input
 	top        int      // row of the input line, as drawn last
@@ -72,8 +72,8 @@ type desk struct {
 	hunt       hunt
 	offer      offer // a list to choose from, over everything
 	trouble    trouble
-	way        int           // row of the ways out, as drawn last; -1: it was not
-	draft      *orders.Draft // the plan with a person's changes; nil: there are none
+	way        int          // row of the ways out, as drawn last; -1: it was not
+	draft      *slash.Draft // the plan with a person's changes; nil: there are none
 }
 
 // flash is an answer that stays for a moment.
@@ -84,10 +84,10 @@ type flash struct {
 
 const flashFor = 6 * time.Second
 
-func newDesk(f *Face, look *cell.Look) *desk {
+func newDesk(f *Face, look *render.Look) *desk {
 	d := &desk{Box: tview.NewBox(), f: f, look: look, force: contract.Note}
 	d.line = pages.NewStatus(look)
-	d.input = composer.New(look)
+	d.input = editor.New(look)
 	d.input.OnSend, d.input.OnCommand = d.say, d.slash
 	d.input.OnCopy, d.input.OnNotice = d.copy, d.flash
 	d.input.Completer = d.complete
@@ -286,7 +286,7 @@ func (d *desk) ring() {
 }
 
 // setLook changes how everything is drawn.
-func (d *desk) setLook(look *cell.Look) {
+func (d *desk) setLook(look *render.Look) {
 	d.look = look
 	d.line.SetLook(look)
 	d.input.SetLook(look)
@@ -300,7 +300,7 @@ func (d *desk) setLook(look *cell.Look) {
 }
 
 // background has the colours follow what the terminal said of its own.
-func (d *desk) background(c cell.RGB) {
+func (d *desk) background(c render.RGB) {
 	d.f.options.Around.Background = &c
 	if d.chosen {
 		return // a person did meanwhile
@@ -311,7 +311,7 @@ func (d *desk) background(c cell.RGB) {
 }
 
 // name is how a party is called.
-func (d *desk) name(id string) string { return orders.Name(d.state, id) }
+func (d *desk) name(id string) string { return slash.Name(d.state, id) }
 
 // copy puts a text on the terminal's clipboard, which is a person's act alone.
 func (d *desk) copy(text string) {

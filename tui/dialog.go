@@ -6,9 +6,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // dialog is a question to the person, over everything else.
@@ -133,7 +133,7 @@ func (d *desk) show(data pages.AskData, answer func(string)) *dialog {
 func (d *desk) tell(title, text string) {
 	text = sanitize.Text(text)
 	d.show(pages.AskData{
-		Title: title, Tone: cell.Alert, Body: func(width int) []cell.Line { return cell.WrapText(cell.Base, text, width) },
+		Title: title, Tone: render.Alert, Body: func(width int) []render.Line { return render.WrapText(render.Base, text, width) },
 		Choices: []pages.Choice{{Value: yes, Key: 'y', Label: "So be it"}},
 	}, func(string) {})
 }
@@ -149,12 +149,12 @@ func (d *desk) askLeave() {
 		d.f.Leave()
 		return
 	}
-	head := []cell.Line{cell.Of(cell.Base, "The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")}
+	head := []render.Line{render.Of(render.Base, "The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")}
 	if d.unsaved() {
-		head = append(head, cell.Of(cell.Warn, "But for your changes to the plan, which are not saved."))
+		head = append(head, render.Of(render.Warn, "But for your changes to the plan, which are not saved."))
 	}
 	d.show(pages.AskData{
-		Title: "Leave?", Tone: cell.Alert, Head: head,
+		Title: "Leave?", Tone: render.Alert, Head: head,
 		Choices: []pages.Choice{
 			{Value: no, Key: 'n', Label: "Stay"},
 			{Value: yes, Key: 'y', Label: "Leave"},
@@ -201,8 +201,8 @@ func (d *desk) askKill(id string) {
 		return
 	}
 	d.show(pages.AskData{
-		Title: "End " + d.name(id) + "?", Tone: cell.Danger,
-		Head: []cell.Line{cell.Of(cell.Base, "Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
+		Title: "End " + d.name(id) + "?", Tone: render.Danger,
+		Head: []render.Line{render.Of(render.Base, "Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
 		Choices: []pages.Choice{
 			{Value: no, Key: 'n', Label: "Let it work"},
 			{Value: yes, Key: 'y', Label: "End it", Grave: true},

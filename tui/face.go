@@ -12,11 +12,11 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/chronicle"
-	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // Options are how a face begins, and how it looks.
@@ -25,8 +25,8 @@ type Options struct {
 	Screen  tcell.Screen // nil: the terminal's own
 	Scratch string       // directory for what is scrolled back to; empty: memory only
 
-	Theme  string // a name of cell.ThemeNames
-	Around cell.Surroundings
+	Theme  string // a name of render.ThemeNames
+	Around render.Surroundings
 	ASCII  bool // no glyphs beyond ASCII
 	Still  bool // reduced motion
 	Mouse  bool
@@ -43,8 +43,8 @@ type Face struct {
 	options Options
 	screen  *terminal
 	app     *tview.Application
-	book    *chronicle.Chronicle
-	kin     card.Kin // who is whose subagent
+	book    *history.Chronicle
+	kin     eventview.Kin // who is whose subagent
 	box     *mailbox
 	pump    *pump
 	desk    *desk
@@ -88,7 +88,7 @@ func New(o Options) (*Face, error) {
 		orders: make(chan order, 64), quit: make(chan struct{}),
 	}
 	if o.Screen != nil {
-		f.screen = &terminal{Screen: composer.Screen(o.Screen)}
+		f.screen = &terminal{Screen: editor.Screen(o.Screen)}
 	} else {
 		var err error
 		if f.screen, err = newScreen(); err != nil {
@@ -106,7 +106,7 @@ func New(o Options) (*Face, error) {
 // when it returns, and no goroutine of the face is left. A run that was begun goes on:
 // its end is the host's.
 func (f *Face) Run(ctx context.Context) error {
-	book, err := chronicle.Open(chronicle.Options{Dir: f.options.Scratch})
+	book, err := history.Open(history.Options{Dir: f.options.Scratch})
 	if err != nil {
 		return fmt.Errorf("open a place for what is scrolled back to: %w", err)
 	}
@@ -201,22 +201,22 @@ func (f *Face) open() (err error) {
 		f.app.SetBeforeDrawFunc(func(tcell.Screen) bool { painting(); return false })
 	}
 	f.app.SetRoot(f.desk, true)
-	if f.options.Around.ColorFGBG == "" && (f.options.Theme == cell.Auto || f.options.Theme == "") {
-		f.screen.askBackground(func(c cell.RGB) { f.post(func() { f.desk.background(c) }) })
+	if f.options.Around.ColorFGBG == "" && (f.options.Theme == render.Auto || f.options.Theme == "") {
+		f.screen.askBackground(func(c render.RGB) { f.post(func() { f.desk.background(c) }) })
 	}
 	opened = true
 	return nil
 }
 
 // newLook is how everything is drawn.
-func newLook(o Options, colors int) (*cell.Look, error) {
-	theme, err := cell.NewTheme(cell.ResolveTheme(o.Theme, o.Around), colors)
+func newLook(o Options, colors int) (*render.Look, error) {
+	theme, err := render.NewTheme(render.ResolveTheme(o.Theme, o.Around), colors)
 	if err != nil {
 		return nil, err
 	}
-	look := &cell.Look{Theme: theme, Glyphs: cell.Unicode, Still: o.Still}
+	look := &render.Look{Theme: theme, Glyphs: render.Unicode, Still: o.Still}
 	if o.ASCII {
-		look.Glyphs = cell.ASCII
+		look.Glyphs = render.ASCII
 	}
 	return look, nil
 }

@@ -9,12 +9,12 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/chronicle"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/orders"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // focus is one agent from near: all that it says and does, its subagents as a tree.
@@ -33,9 +33,9 @@ func (d *desk) focusOn(id string) {
 		return
 	}
 	f := &focus{d: d, id: id, line: pages.NewRoster(d.look)}
-	f.stream = d.reader(&source{thread: d.f.book.Agent(id), render: card.Stream, live: func() []chronicle.Live {
+	f.stream = d.reader(&source{thread: d.f.book.Agent(id), render: eventview.Stream, live: func() []history.Live {
 		if l, ok := d.f.book.Live(id); ok {
-			return []chronicle.Live{l}
+			return []history.Live{l}
 		}
 		return nil
 	}})
@@ -69,18 +69,18 @@ func (f *focus) renew() {
 }
 
 func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
-	c := cell.On(s, x, y, w, h, f.d.look)
+	c := render.On(s, x, y, w, h, f.d.look)
 	row := f.line.Rows(h)
 	f.line.SetRect(x, y, w, row)
 	f.line.Draw(s)
 	if facts := f.facts(); facts != "" && h-row > 6 {
-		c.Text(0, row, cell.Shorten(facts, w, f.d.look.Glyphs.Ellipsis), cell.Dim)
+		c.Text(0, row, render.Shorten(facts, w, f.d.look.Glyphs.Ellipsis), render.Dim)
 		row++
 	}
 	if h-row > 3 {
-		c.Rule(row, cell.Frame)
+		c.Rule(row, render.Frame)
 		if note := f.d.below(f.stream); note != "" {
-			c.Sub(0, row, w-2, 1).Right(0, cell.Of(cell.Dim, " "+note+" "))
+			c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
 		}
 		row++
 	}
@@ -95,7 +95,7 @@ func (f *focus) facts() string {
 		return ""
 	}
 	g := f.d.look.Glyphs
-	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", orders.Word(a.SessionID), g.Separator, a.Generation, g.Separator, a.Spent())
+	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", slash.Word(a.SessionID), g.Separator, a.Generation, g.Separator, a.Spent())
 	if a.Context.TurnsLeft > 0 {
 		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator, words.Count(a.Context.TurnsLeft, "turn"))
 	}

@@ -4,10 +4,10 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/orders"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // oracle is the picture before anything was begun. No model is called, and no process
@@ -58,42 +58,42 @@ func (o *oracle) renew() {
 // findings are what a person should know before anything is begun.
 func findings(f Findings) []pages.Finding {
 	var list []pages.Finding
-	add := func(label, text string, tone cell.Role) {
+	add := func(label, text string, tone render.Role) {
 		list = append(list, pages.Finding{Label: label, Text: sanitize.Line(text, 200), Tone: tone})
 	}
 	switch {
 	case f.Rehearsal && f.Claude == "":
-		add("claude", "a stand-in plays", cell.Warn)
+		add("claude", "a stand-in plays", render.Warn)
 	case f.Claude == "":
-		add("claude", f.Problem, cell.Bad)
+		add("claude", f.Problem, render.Bad)
 	default:
-		add("claude", f.Claude, cell.Base)
+		add("claude", f.Claude, render.Base)
 	}
 	switch {
 	case f.Rehearsal:
-		add("model", "a scripted one; nothing is spent", cell.Warn)
+		add("model", "a scripted one; nothing is spent", render.Warn)
 	case f.Login == LoginNo:
-		add("login", "none", cell.Bad)
+		add("login", "none", render.Bad)
 	case f.Login == LoginYes:
-		add("login", f.Account, cell.Base)
+		add("login", f.Account, render.Base)
 	}
 	if f.Model != "" && !f.Rehearsal {
-		add("model", f.Model, cell.Base)
+		add("model", f.Model, render.Base)
 	}
 	if f.Rehearsal {
-		add("workspace", "a scratch one", cell.Base)
+		add("workspace", "a scratch one", render.Base)
 		return list
 	}
-	add("workspace", f.CWD, cell.Base)
+	add("workspace", f.CWD, render.Base)
 	heldFindings(f, add)
 	if f.Trusted {
-		add("trusted", "its settings and agents are loaded", cell.Base)
+		add("trusted", "its settings and agents are loaded", render.Base)
 	} else if f.Trust.Changed {
-		add("not trusted", "it is not as you trusted it (arbiter trust)", cell.Warn)
+		add("not trusted", "it is not as you trusted it (arbiter trust)", render.Warn)
 	} else if f.Trust.Problem != "" {
-		add("not trusted", f.Trust.Problem, cell.Warn)
+		add("not trusted", f.Trust.Problem, render.Warn)
 	} else {
-		add("not trusted", "its own settings are not loaded (--trust)", cell.Dim)
+		add("not trusted", "its own settings are not loaded (--trust)", render.Dim)
 	}
 	return list
 }
@@ -102,17 +102,17 @@ func findings(f Findings) []pages.Finding {
 func runRows(runs []RunInfo) []pages.Run {
 	var list []pages.Run
 	for _, r := range runs {
-		tone := cell.Base
+		tone := render.Base
 		switch r.Status {
 		case "complete":
-			tone = cell.Good
+			tone = render.Good
 		case "failed", "damaged":
-			tone = cell.Bad
+			tone = render.Bad
 		case "interrupted", "needs_input", "limit", "cancelled":
-			tone = cell.Warn
+			tone = render.Warn
 		}
 		list = append(list, pages.Run{
-			ID: r.ID, Title: sanitize.Line(r.Title, 300), Status: orders.Word(r.Status), Tone: tone,
+			ID: r.ID, Title: sanitize.Line(r.Title, 300), Status: slash.Word(r.Status), Tone: tone,
 			LastActive: r.LastActive, Bytes: r.Bytes, Rehearsal: r.Rehearsal,
 		})
 	}
@@ -141,7 +141,7 @@ func (f *firstScreen) renew() {
 	}
 	f.lack = lack
 	data := pages.FirstRunData{
-		Lack: lack, Version: orders.Word(f.d.found.Claude), Path: orders.Word(f.d.found.Path), Problem: sanitize.Line(f.d.found.Problem, 500), Busy: f.busy,
+		Lack: lack, Version: slash.Word(f.d.found.Claude), Path: slash.Word(f.d.found.Path), Problem: sanitize.Line(f.d.found.Problem, 500), Busy: f.busy,
 	}
 	if t := f.d.begun.trouble; t.Message != "" {
 		data.Problem = sanitize.Line(t.Message, 500)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // maxInput is how much of the window the input takes at most.
@@ -38,11 +38,11 @@ func (d *desk) Draw(s tcell.Screen) {
 	if hint := d.wayHint(); hint != "" && rows > 0 && body > 5 {
 		body--
 		d.way = y + body
-		d.drawWays(cell.On(s, x, d.way, w, 1, d.look), hint)
+		d.drawWays(render.On(s, x, d.way, w, 1, d.look), hint)
 	}
 	if rows > 0 && h >= roomy {
 		body--
-		cell.On(s, x, y+body, w, 1, d.look).Clear(cell.Base)
+		render.On(s, x, y+body, w, 1, d.look).Clear(render.Base)
 	}
 	if body > 0 {
 		d.screen().draw(s, x, y, w, body)
@@ -71,12 +71,12 @@ func (d *desk) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 	if len(lines) == 0 {
 		return
 	}
-	c := cell.On(s, x, y+bottom-len(lines), w, len(lines), d.look)
-	c.Clear(cell.StatusBar)
+	c := render.On(s, x, y+bottom-len(lines), w, len(lines), d.look)
+	c.Clear(render.StatusBar)
 	for i, l := range lines {
 		c.Line(0, i, l)
 		if i == at {
-			c.Restyle(0, i, w, cell.Selection)
+			c.Restyle(0, i, w, render.Selection)
 		}
 	}
 }

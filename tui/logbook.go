@@ -10,10 +10,10 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/chronicle"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // logbook is every event, one line each or as it was told.
@@ -21,7 +21,7 @@ type logbook struct {
 	d      *desk
 	view   *reader
 	raw    bool
-	filter chronicle.Filter
+	filter history.Filter
 	typing bool // the filter is being written
 	text   string
 	seen   uint64 // of the chronicle, when the filter last went through it
@@ -40,11 +40,11 @@ func (l *logbook) source() *source {
 	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
 		thread = l.d.f.book.Filter(l.filter)
 	}
-	return &source{thread: thread, render: func(e chronicle.Entry, o card.Options) card.Card { return card.Log(e, o, l.raw) }}
+	return &source{thread: thread, render: func(e history.Entry, o eventview.Options) eventview.Card { return eventview.Log(e, o, l.raw) }}
 }
 
 // pick shows what another filter picks.
-func (l *logbook) pick(f chronicle.Filter) {
+func (l *logbook) pick(f history.Filter) {
 	l.filter, l.seen = f, 0
 	l.view.show(l.source())
 	l.renew()
@@ -68,14 +68,14 @@ func (l *logbook) renew() {
 }
 
 func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
-	c := cell.On(s, x, y, w, h, l.d.look)
-	at := c.Text(0, 0, "THE LOGBOOK", cell.Title)
+	c := render.On(s, x, y, w, h, l.d.look)
+	at := c.Text(0, 0, "THE LOGBOOK", render.Title)
 	l.drawFilter(c, at+2)
 	row := 1
 	if h > 4 {
-		c.Rule(row, cell.Frame)
+		c.Rule(row, render.Frame)
 		if note := l.d.below(l.view); note != "" {
-			c.Sub(0, row, w-2, 1).Right(0, cell.Of(cell.Dim, " "+note+" "))
+			c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
 		}
 		row++
 	}
@@ -84,10 +84,10 @@ func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
 }
 
 // drawFilter tells what is in sight, or what is being written.
-func (l *logbook) drawFilter(c cell.Canvas, x int) {
+func (l *logbook) drawFilter(c render.Canvas, x int) {
 	if l.typing {
-		x = c.Text(x, 0, "filter: ", cell.Dim)
-		x = c.Text(x, 0, l.text, cell.Input)
+		x = c.Text(x, 0, "filter: ", render.Dim)
+		x = c.Text(x, 0, l.text, render.Input)
 		c.Cursor(x, 0)
 		return
 	}
@@ -101,7 +101,7 @@ func (l *logbook) drawFilter(c cell.Canvas, x int) {
 	if n, err := l.d.f.book.Lost(); err != nil {
 		text += fmt.Sprintf("; %d of the oldest are gone: %v", n, err)
 	}
-	c.Text(x, 0, text, cell.Dim)
+	c.Text(x, 0, text, render.Dim)
 }
 
 func (l *logbook) describe() string {
@@ -125,7 +125,7 @@ func (l *logbook) act(a keys.Action, _ string) bool {
 		case l.view.Selecting():
 			l.view.SelectClear()
 		case l.describe() != "":
-			l.pick(chronicle.Filter{})
+			l.pick(history.Filter{})
 		default:
 			l.d.back()
 		}
@@ -175,8 +175,8 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 }
 
 // parseFilter reads words: an agent, kinds of events, and what else must be found.
-func parseFilter(text string) chronicle.Filter {
-	var f chronicle.Filter
+func parseFilter(text string) history.Filter {
+	var f history.Filter
 	var words []string
 	for _, w := range strings.Fields(text) {
 		switch {

@@ -8,25 +8,25 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/composer"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // offer is a list to choose from, over everything.
 type offer struct {
 	title  string
-	picker *composer.Picker
+	picker *editor.Picker
 }
 
 func (o *offer) open() bool { return o.picker != nil }
 
 // choose opens a list; chosen is called after it was closed.
-func (d *desk) choose(title, empty string, items []composer.Item, chosen func(value any)) {
-	p := composer.NewPicker(d.look)
+func (d *desk) choose(title, empty string, items []editor.Item, chosen func(value any)) {
+	p := editor.NewPicker(d.look)
 	p.SetEmpty(empty)
 	p.SetItems(items)
-	p.OnChoose = func(i composer.Item) { d.offer = offer{}; chosen(i.Value) }
+	p.OnChoose = func(i editor.Item) { d.offer = offer{}; chosen(i.Value) }
 	p.OnCancel = func() { d.offer = offer{} }
 	p.Focus(func(tview.Primitive) {})
 	d.offer = offer{title: title, picker: p}
@@ -54,9 +54,9 @@ func (o *offer) draw(d *desk, s tcell.Screen, x, y, w, h int) {
 	s.HideCursor()
 	width, height := min(w, 90), min(h, max(h*3/4, 8))
 	left, top := x+(w-width)/2, y+(h-height)/3
-	c := cell.On(s, left, top, width, height, d.look)
-	c.Clear(cell.Base)
-	inside := c.Frame(cell.Of(cell.Title, o.title), cell.FrameFocus)
+	c := render.On(s, left, top, width, height, d.look)
+	c.Clear(render.Base)
+	inside := c.Frame(render.Of(render.Title, o.title), render.FrameFocus)
 	ix, iy := inside.Origin()
 	iw, ih := inside.Size()
 	o.picker.SetRect(ix, iy, iw, ih)
@@ -66,13 +66,13 @@ func (o *offer) draw(d *desk, s tcell.Screen, x, y, w, h int) {
 // offerDocuments has a file of requirements chosen.
 func (d *desk) offerDocuments(list []Document) {
 	d.word = flash{}
-	items := make([]composer.Item, 0, len(list))
+	items := make([]editor.Item, 0, len(list))
 	for _, f := range list {
 		note := words.Bytes(f.Bytes)
 		if f.Title != "" {
 			note = sanitize.Line(f.Title, 60) + "  " + note
 		}
-		items = append(items, composer.Item{Text: f.Path, Note: note, Value: f.Path})
+		items = append(items, editor.Item{Text: f.Path, Note: note, Value: f.Path})
 	}
 	d.choose("Requirements", "There is no Markdown file in this workspace.", items, func(v any) { d.give(v.(string)) })
 }
@@ -86,7 +86,7 @@ func (d *desk) give(path string) {
 				d.flash(err.Error())
 				return
 			}
-			if !d.say(words.Requirements(orders.Word(path), text)) {
+			if !d.say(words.Requirements(slash.Word(path), text)) {
 				d.flash("Not sent: " + d.word.text)
 			}
 		})
@@ -94,35 +94,35 @@ func (d *desk) give(path string) {
 }
 
 // complete answers what the input wants completed.
-func (d *desk) complete(c composer.Context) []composer.Candidate {
+func (d *desk) complete(c editor.Context) []editor.Candidate {
 	switch {
-	case c.Kind == composer.File, c.Want == composer.WantPath, c.Want == composer.WantFile:
+	case c.Kind == editor.File, c.Want == editor.WantPath, c.Want == editor.WantFile:
 		d.f.work(func(ctx context.Context) {
-			var list []composer.Candidate
+			var list []editor.Candidate
 			for _, path := range d.f.options.Host.Files(ctx, c.Prefix) {
-				list = append(list, composer.Candidate{Text: path, Open: path[len(path)-1] == '/'})
+				list = append(list, editor.Candidate{Text: path, Open: path[len(path)-1] == '/'})
 			}
 			d.f.post(func() { d.input.SetCandidates(c.Generation, list) })
 		})
 		return nil
-	case c.Want == composer.WantAgent:
+	case c.Want == editor.WantAgent:
 		return d.agentCandidates()
-	case c.Want == composer.WantRule:
+	case c.Want == editor.WantRule:
 		return d.ruleCandidates()
-	case c.Want == composer.WantMode:
+	case c.Want == editor.WantMode:
 		return d.modeCandidates()
-	case c.Want == composer.WantTheme:
+	case c.Want == editor.WantTheme:
 		return themeCandidates()
-	case c.Want == composer.WantRun:
-		var list []composer.Candidate
+	case c.Want == editor.WantRun:
+		var list []editor.Candidate
 		for _, r := range d.found.Runs {
-			list = append(list, composer.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)})
+			list = append(list, editor.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)})
 		}
 		return list
-	case c.Want == composer.WantOption:
+	case c.Want == editor.WantOption:
 		return d.wayCandidates()
-	case c.Want == composer.WantModel:
-		return []composer.Candidate{{Text: "opus"}, {Text: "sonnet"}, {Text: "haiku"}}
+	case c.Want == editor.WantModel:
+		return []editor.Candidate{{Text: "opus"}, {Text: "sonnet"}, {Text: "haiku"}}
 	}
 	return nil
 }

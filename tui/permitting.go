@@ -9,11 +9,11 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/composer"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // Values of answers to a permission request, beside yes and no.
@@ -119,10 +119,10 @@ func (d *desk) widen(from *dialog, p supervisor.Permit, c contract.Permit) {
 		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:", "Rules that deny, or ask, still win."
 	}
 	data := pages.AskData{
-		Title: title, Tone: cell.Alert,
-		Head:    []cell.Line{cell.Of(cell.Base, until)},
+		Title: title, Tone: render.Alert,
+		Head:    []render.Line{render.Of(render.Base, until)},
 		Choices: []pages.Choice{{Value: "", Key: '1', Label: "This exact action"}},
-		Body:    func(width int) []cell.Line { return d.actionLines(&p, width) },
+		Body:    func(width int) []render.Line { return d.actionLines(&p, width) },
 		Note:    "Esc: not now. A rule allows all that it covers. " + note,
 	}
 	for i, rule := range p.Suggestions {
@@ -143,21 +143,21 @@ func (d *desk) widen(from *dialog, p supervisor.Permit, c contract.Permit) {
 // permitData is what a person has to know to decide: who asks, for what exactly, why, and
 // where it would be done.
 func (d *desk) permitData(p *supervisor.Permit) pages.AskData {
-	tool := orders.Word(p.Params.Tool)
-	head := []cell.Line{append(d.petitioner(p), cell.Span{Text: " wants to use ", Role: cell.Base}, cell.Span{Text: tool, Role: cell.Strong})}
+	tool := slash.Word(p.Params.Tool)
+	head := []render.Line{append(d.petitioner(p), render.Span{Text: " wants to use ", Role: render.Base}, render.Span{Text: tool, Role: render.Strong})}
 	for _, reason := range slices.Compact([]string{sanitize.Line(p.Why, 300), sanitize.Line(p.Params.Reason, 500)}) {
 		if reason != "" {
-			head = append(head, cell.Line{{Text: "why    ", Role: cell.Dim}, {Text: reason, Role: cell.Base}})
+			head = append(head, render.Line{{Text: "why    ", Role: render.Dim}, {Text: reason, Role: render.Base}})
 		}
 	}
 	where := sanitize.Line(d.state.Options.CWD, 300)
 	if d.state.Options.Sandbox == nil {
 		where += "  (no sandbox)"
 	}
-	head = append(head, cell.Line{{Text: "where  ", Role: cell.Dim}, {Text: where, Role: cell.Base}})
+	head = append(head, render.Line{{Text: "where  ", Role: render.Dim}, {Text: where, Role: render.Base}})
 	data := pages.AskData{
-		Title: "A hand asks leave", Tone: cell.Alert, Head: head,
-		Body: func(width int) []cell.Line { return d.actionLines(p, width) },
+		Title: "A hand asks leave", Tone: render.Alert, Head: head,
+		Body: func(width int) []render.Line { return d.actionLines(p, width) },
 		Choices: []pages.Choice{
 			{Value: yes, Key: 'y', Label: "Allow once"},
 			{Value: forRun, Key: 'a', Label: "Allow for the run", Whole: true},
@@ -185,28 +185,28 @@ func (d *desk) permitNotes(p *supervisor.Permit) (note, unread string) {
 }
 
 // petitioner says who asks.
-func (d *desk) petitioner(p *supervisor.Permit) cell.Line {
+func (d *desk) petitioner(p *supervisor.Permit) render.Line {
 	id := p.Params.ID
-	l := cell.Line{{Text: d.name(id), Role: cell.Speaker(id)}}
+	l := render.Line{{Text: d.name(id), Role: render.Speaker(id)}}
 	for i := range d.agents() {
 		if a := d.state.Agents[i]; a.ID == id && a.Mode != "" {
-			l = append(l, cell.Span{Text: " (" + orders.Word(a.Mode) + ")", Role: cell.Dim})
+			l = append(l, render.Span{Text: " (" + slash.Word(a.Mode) + ")", Role: render.Dim})
 		}
 	}
 	if p.Params.Subagent != "" {
-		l = append(l, cell.Span{Text: ", for a subagent of its own,", Role: cell.Warn})
+		l = append(l, render.Span{Text: ", for a subagent of its own,", Role: render.Warn})
 	}
 	return l
 }
 
 // actionLines are the exact command or change, whole.
-func (d *desk) actionLines(p *supervisor.Permit, width int) []cell.Line {
-	return card.Action(orders.Word(p.Params.Tool), json.RawMessage(p.Params.Input), card.Options{Width: width, Look: d.look, Open: true, Now: now(), Name: d.name})
+func (d *desk) actionLines(p *supervisor.Permit, width int) []render.Line {
+	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input), eventview.Options{Width: width, Look: d.look, Open: true, Now: now(), Name: d.name})
 }
 
 // permitCommand answers the permission request that waits, or the one whose refusal was
 // begun in its dialog. With several it would not be sure which one was meant.
-func (d *desk) permitCommand(c composer.Command) bool {
+func (d *desk) permitCommand(c editor.Command) bool {
 	if d.state == nil || len(d.state.Permits) == 0 {
 		d.flash("Nobody asks leave.")
 		return false
@@ -219,7 +219,7 @@ func (d *desk) permitCommand(c composer.Command) bool {
 		return false
 	}
 	d.denied = ""
-	return d.send(orders.Permit(c, request))
+	return d.send(slash.Permit(c, request))
 }
 
 // refusing reports whether the refusal of a request that waits was begun in its dialog.
@@ -238,13 +238,13 @@ func (d *desk) askAllowAll(c contract.Configure) bool {
 }
 
 // ruleCandidates complete /allow.
-func (d *desk) ruleCandidates() []composer.Candidate {
+func (d *desk) ruleCandidates() []editor.Candidate {
 	if d.state == nil || len(d.state.Permits) == 0 {
 		return nil
 	}
-	var list []composer.Candidate
+	var list []editor.Candidate
 	for _, rule := range d.state.Permits[0].Suggestions {
-		list = append(list, composer.Candidate{Text: sanitize.Line(rule, 300)})
+		list = append(list, editor.Candidate{Text: sanitize.Line(rule, 300)})
 	}
 	return list
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/orders"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // planScreen is the plan in full, to be read and changed. What is changed belongs to
@@ -22,7 +22,7 @@ import (
 type planScreen struct {
 	d    *desk
 	page *pages.Plan
-	line *composer.Composer // a step's text that is being written; nil: none is
+	line *editor.Composer // a step's text that is being written; nil: none is
 }
 
 func newPlan(d *desk) *planScreen { return &planScreen{d: d, page: pages.NewPlan(d.look)} }
@@ -68,9 +68,9 @@ func (p *planScreen) renew() {
 }
 
 // follow is the draft of the plan, with what the run did to its plan meanwhile.
-func (d *desk) follow() *orders.Draft {
+func (d *desk) follow() *slash.Draft {
 	if d.draft == nil {
-		d.draft = orders.NewDraft(d.state.Plan)
+		d.draft = slash.NewDraft(d.state.Plan)
 	}
 	if d.draft.Follow(d.state.Plan) {
 		if len(d.draft.Clashes()) > 0 {
@@ -150,11 +150,11 @@ func (p *planScreen) edit(a keys.Action) {
 
 // write has the text of a step written: of a new one at that place, or of that one.
 func (p *planScreen) write(text string, at int, add bool) {
-	was := orders.NewDraft(p.d.draft.Steps())
-	p.line = composer.New(p.d.look)
+	was := slash.NewDraft(p.d.draft.Steps())
+	p.line = editor.New(p.d.look)
 	p.line.Plain, p.line.MaxBytes = true, 16<<10
 	p.line.OnCopy, p.line.OnNotice = p.d.copy, p.d.flash
-	p.line.SetTo("step", "", cell.SpeakerHuman)
+	p.line.SetTo("step", "", render.SpeakerHuman)
 	p.line.SetPlaceholder("What is to be done. Enter keeps it, Esc does not.")
 	p.line.SetText(text)
 	p.line.Focus(func(tview.Primitive) {})
@@ -183,7 +183,7 @@ func (p *planScreen) write(text string, at int, add bool) {
 
 // place is where a step is that was at a place when its text began to be written: the
 // plan may have changed meanwhile. -1: it is gone.
-func (p *planScreen) place(was *orders.Draft, at int, add bool) int {
+func (p *planScreen) place(was *slash.Draft, at int, add bool) int {
 	before, now := was.Steps(), p.d.follow().Steps()
 	find := func(i int) int {
 		if i < len(now) && now[i].Text == before[i].Text {
@@ -228,8 +228,8 @@ func (p *planScreen) paste(text string) {
 
 // chooseMode has the mode chosen that a step is meant for.
 func (p *planScreen) chooseMode(at int) {
-	was := orders.NewDraft(p.d.draft.Steps())
-	items := append([]composer.Item{{Text: "(any)", Note: "whoever is chosen", Value: ""}}, modeItems(p.d.state)...)
+	was := slash.NewDraft(p.d.draft.Steps())
+	items := append([]editor.Item{{Text: "(any)", Note: "whoever is chosen", Value: ""}}, modeItems(p.d.state)...)
 	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run knows no modes.", items, func(v any) {
 		if at := p.place(was, at, false); at >= 0 {
 			p.d.draft.SetMode(at, v.(string))
@@ -249,7 +249,7 @@ func (p *planScreen) save(then func()) {
 		then()
 	case len(draft.Clashes()) > 0:
 		d.show(pages.AskData{
-			Title: "Others changed it, too", Tone: cell.Danger, Body: clashLines(draft),
+			Title: "Others changed it, too", Tone: render.Danger, Body: clashLines(draft),
 			Choices: []pages.Choice{
 				{Value: no, Key: 'n', Label: "Go on changing it"},
 				{Value: yes, Key: 's', Label: "Save mine", Grave: true},
@@ -268,11 +268,11 @@ func (p *planScreen) save(then func()) {
 	}
 }
 
-func clashLines(draft *orders.Draft) func(int) []cell.Line {
+func clashLines(draft *slash.Draft) func(int) []render.Line {
 	clashes := draft.Clashes()
-	return func(width int) (lines []cell.Line) {
+	return func(width int) (lines []render.Line) {
 		for _, c := range clashes {
-			lines = append(lines, cell.WrapText(cell.Base, sanitize.Line(c, 400)+".", width)...)
+			lines = append(lines, render.WrapText(render.Base, sanitize.Line(c, 400)+".", width)...)
 		}
 		return lines
 	}
@@ -304,8 +304,8 @@ func (p *planScreen) leave(then func()) {
 		return
 	}
 	p.d.show(pages.AskData{
-		Title: "The plan was changed", Tone: cell.Alert,
-		Head: []cell.Line{cell.Of(cell.Base, "Nothing of it is saved yet.")},
+		Title: "The plan was changed", Tone: render.Alert,
+		Head: []render.Line{render.Of(render.Base, "Nothing of it is saved yet.")},
 		Choices: []pages.Choice{
 			{Value: yes, Key: 's', Label: "Save"},
 			{Value: why, Key: 'd', Label: "Drop the changes", Grave: true},
@@ -322,10 +322,10 @@ func (p *planScreen) leave(then func()) {
 	})
 }
 
-func modeItems(s *supervisor.State) []composer.Item {
-	var items []composer.Item
-	for _, m := range orders.Modes(s) {
-		items = append(items, composer.Item{Text: orders.Word(m.Name), Note: orders.Word(m.Description), Value: m.Name})
+func modeItems(s *supervisor.State) []editor.Item {
+	var items []editor.Item
+	for _, m := range slash.Modes(s) {
+		items = append(items, editor.Item{Text: slash.Word(m.Name), Note: slash.Word(m.Description), Value: m.Name})
 	}
 	return items
 }

@@ -5,23 +5,23 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/chronicle"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/scroll"
+	"github.com/arbiter-cli/arbiter/tui/listview"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // reader is a window on a thread of the chronicle.
 type reader struct {
-	*scroll.View
+	*listview.View
 	src *source
 }
 
 // reader makes one.
 func (d *desk) reader(src *source) *reader {
-	src.look, src.name, src.parent = func() *cell.Look { return d.look }, d.name, d.f.kin.Parent
-	r := &reader{View: scroll.New(d.look), src: src}
+	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.name, d.f.kin.Parent
+	r := &reader{View: listview.New(d.look), src: src}
 	r.OnCopy(d.copy)
 	r.SetSource(src)
 	return r
@@ -63,12 +63,12 @@ func (r *reader) words() string {
 			return result.Text
 		}
 	}
-	text, _ := card.Plain(e, r.src.name)
+	text, _ := eventview.Plain(e, r.src.name)
 	return text
 }
 
 // outcome is what ended an entry, if it is of that kind.
-func outcome[B contract.Body](e chronicle.Entry) (B, bool) {
+func outcome[B contract.Body](e history.Entry) (B, bool) {
 	var none B
 	if e.Outcome == nil {
 		return none, false

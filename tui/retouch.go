@@ -6,7 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // retouch is a word of the person's that waits, while it is being changed.
@@ -23,7 +23,7 @@ func (d *desk) recall() bool {
 	if d.state == nil || d.run == nil || d.over() {
 		return false
 	}
-	list := orders.Waiting(d.state)
+	list := slash.Waiting(d.state)
 	at := len(list) - 1
 	if d.touch.id != "" {
 		at = slices.IndexFunc(list, func(m supervisor.Mail) bool { return m.ID == d.touch.id }) - 1
@@ -103,7 +103,7 @@ func (d *desk) heedSent() {
 	if d.touch.id == "" || d.state == nil {
 		return
 	}
-	if !slices.ContainsFunc(orders.Waiting(d.state), func(m supervisor.Mail) bool { return m.ID == d.touch.id }) {
+	if !slices.ContainsFunc(slash.Waiting(d.state), func(m supervisor.Mail) bool { return m.ID == d.touch.id }) {
 		d.touch.id, d.touch.was = "", ""
 		d.flash("That word is on its way already. What stands here would be another one.")
 	}

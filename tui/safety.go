@@ -2,8 +2,8 @@ package tui
 
 import (
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // allowAll is the permissions mode in which nobody is asked.
@@ -11,46 +11,46 @@ const allowAll = "allow-all"
 
 // held says in a few words how a run's agents are held: what they may do, what confines
 // them, and whether what the workspace brings along is loaded.
-func held(o *supervisor.Options, g *cell.Glyphs) cell.Line {
-	sep := cell.Span{Text: " " + g.Separator + " ", Role: cell.Dim}
-	mode := cell.Span{Text: orders.Word(o.Permissions), Role: cell.Dim}
+func held(o *supervisor.Options, g *render.Glyphs) render.Line {
+	sep := render.Span{Text: " " + g.Separator + " ", Role: render.Dim}
+	mode := render.Span{Text: slash.Word(o.Permissions), Role: render.Dim}
 	if o.Permissions == allowAll {
-		mode.Role = cell.Danger
+		mode.Role = render.Danger
 	}
-	confined := cell.Span{Text: "sandbox", Role: cell.Dim}
+	confined := render.Span{Text: "sandbox", Role: render.Dim}
 	if o.Sandbox == nil {
-		confined = cell.Span{Text: "no sandbox", Role: cell.Dim}
+		confined = render.Span{Text: "no sandbox", Role: render.Dim}
 		if o.Permissions == allowAll || o.SandboxReason != "" {
-			confined.Role = cell.Warn
+			confined.Role = render.Warn
 		}
 	}
-	trusted := cell.Span{Text: "trusted", Role: cell.Dim}
+	trusted := render.Span{Text: "trusted", Role: render.Dim}
 	if !o.Trusted {
 		trusted.Text = "not trusted"
 	}
 	if mode.Text == "" {
-		return cell.Line{confined, sep, trusted}
+		return render.Line{confined, sep, trusted}
 	}
-	return cell.Line{mode, sep, confined, sep, trusted}
+	return render.Line{mode, sep, confined, sep, trusted}
 }
 
 // heldFindings are the same before anything was begun.
-func heldFindings(f Findings, add func(label, text string, tone cell.Role)) {
+func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	switch f.Permissions {
 	case "":
 	case allowAll:
-		add("permissions", "everything is allowed, and nobody is asked", cell.Danger)
+		add("permissions", "everything is allowed, and nobody is asked", render.Danger)
 	default:
-		add("permissions", f.Permissions, cell.Base)
+		add("permissions", f.Permissions, render.Base)
 	}
 	switch f.Sandbox {
 	case "":
 	case "off":
-		add("sandbox", "none (--sandbox auto)", cell.Dim)
+		add("sandbox", "none (--sandbox auto)", render.Dim)
 	case "auto":
-		add("sandbox", "bubblewrap, if it holds", cell.Base)
+		add("sandbox", "bubblewrap, if it holds", render.Base)
 	default:
-		add("sandbox", "bubblewrap, or no agent starts", cell.Base)
+		add("sandbox", "bubblewrap, or no agent starts", render.Base)
 	}
 }
 
@@ -69,12 +69,12 @@ func (d *desk) dangers() []string {
 }
 
 // inHand says how the session of an agent stands that a human has taken over.
-func inHand(t *supervisor.Taken) (string, cell.Role) {
+func inHand(t *supervisor.Taken) (string, render.Role) {
 	switch t.Stage {
 	case supervisor.TakenOpen:
-		return "in your hands", cell.Alert
+		return "in your hands", render.Alert
 	case supervisor.TakenClosing, supervisor.TakenReading:
-		return "is given back", cell.Warn
+		return "is given back", render.Warn
 	}
-	return "is being handed over", cell.Warn
+	return "is being handed over", render.Warn
 }

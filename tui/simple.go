@@ -6,17 +6,17 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/listview"
+	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/pages"
-	"github.com/arbiter-cli/arbiter/tui/rich"
-	"github.com/arbiter-cli/arbiter/tui/scroll"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // painted is what pages have in common.
 type painted interface {
 	tview.Primitive
-	SetLook(*cell.Look)
+	SetLook(*render.Look)
 }
 
 // paint draws a page into a rectangle.
@@ -145,25 +145,25 @@ type textScreen struct {
 	d     *desk
 	title string
 	text  func(*supervisor.State) string
-	view  *scroll.View
+	view  *listview.View
 }
 
 func newText(d *desk, title string, text func(*supervisor.State) string) *textScreen {
-	t := &textScreen{d: d, title: title, text: text, view: scroll.New(d.look)}
+	t := &textScreen{d: d, title: title, text: text, view: listview.New(d.look)}
 	t.view.SetSource(t)
 	t.view.Top()
 	t.view.OnCopy(d.copy)
 	return t
 }
 
-// Len, Stamp, Block and Tail implement scroll.Source: one block.
-func (t *textScreen) Len() int                  { return 1 }
-func (t *textScreen) Stamp(int) uint64          { return 0 }
-func (t *textScreen) Tail(_ int) []scroll.Block { return nil }
+// Len, Stamp, Block and Tail implement listview.Source: one block.
+func (t *textScreen) Len() int                    { return 1 }
+func (t *textScreen) Stamp(int) uint64            { return 0 }
+func (t *textScreen) Tail(_ int) []listview.Block { return nil }
 
-func (t *textScreen) Block(_, width int, _ bool) scroll.Block {
-	return scroll.Block{
-		Gutter: cell.Frame, Lines: rich.Markdown(sanitize.Text(t.text(t.d.state)), rich.Options{Width: width, Look: t.d.look}),
+func (t *textScreen) Block(_, width int, _ bool) listview.Block {
+	return listview.Block{
+		Gutter: render.Frame, Lines: markdown.Markdown(sanitize.Text(t.text(t.d.state)), markdown.Options{Width: width, Look: t.d.look}),
 	}
 }
 
@@ -173,9 +173,9 @@ func (t *textScreen) renew()                { t.view.SetLook(t.d.look) }
 func (t *textScreen) mouse() mouseHandler   { return t.view.MouseHandler() }
 
 func (t *textScreen) draw(s tcell.Screen, x, y, w, h int) {
-	c := cell.On(s, x, y, w, h, t.d.look)
-	c.Text(0, 0, t.title, cell.Title)
-	c.Rule(1, cell.Frame)
+	c := render.On(s, x, y, w, h, t.d.look)
+	c.Text(0, 0, t.title, render.Title)
+	c.Rule(1, render.Frame)
 	t.view.SetRect(x, y+2, w, max(h-2, 0))
 	t.view.Draw(s)
 }

@@ -8,26 +8,26 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/composer"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // slashHere are the slash commands of the screen itself.
-var slashHere map[string]func(d *desk, c composer.Command) bool
+var slashHere map[string]func(d *desk, c editor.Command) bool
 
 func init() { // not at once: they lead back to the desk
-	always := func(do func(d *desk)) func(*desk, composer.Command) bool {
-		return func(d *desk, _ composer.Command) bool { do(d); return true }
+	always := func(do func(d *desk)) func(*desk, editor.Command) bool {
+		return func(d *desk, _ editor.Command) bool { do(d); return true }
 	}
-	slashHere = map[string]func(d *desk, c composer.Command) bool{
+	slashHere = map[string]func(d *desk, c editor.Command) bool{
 		"plan":    always(func(d *desk) { d.open(newPlan(d)) }),
 		"allow":   (*desk).permitCommand,
 		"deny":    (*desk).permitCommand,
-		"focus":   func(d *desk, c composer.Command) bool { d.focusOn(c.Arg(0)); return true },
+		"focus":   func(d *desk, c editor.Command) bool { d.focusOn(c.Arg(0)); return true },
 		"logbook": always((*desk).openLogbook),
 		"halt":    always((*desk).halt),
-		"attach": func(d *desk, c composer.Command) bool {
+		"attach": func(d *desk, c editor.Command) bool {
 			d.f.post(func() { d.attach(c.Arg(0)) }) // when the command is out of the input
 			return true
 		},
@@ -45,15 +45,15 @@ func init() { // not at once: they lead back to the desk
 }
 
 // slash executes what was written with a slash.
-func (d *desk) slash(c composer.Command) bool {
+func (d *desk) slash(c editor.Command) bool {
 	if c.Name == "deny" && d.refusing() {
 		return d.permitCommand(c) // whatever the reason reads like
 	}
-	body, ok, err := orders.For(d.state, c)
-	told, answered := orders.Answers[c.Name]
+	body, ok, err := slash.For(d.state, c)
+	told, answered := slash.Answers[c.Name]
 	switch {
 	case err != nil:
-		d.flash(composer.Sentence(err.Error()))
+		d.flash(editor.Sentence(err.Error()))
 		return false
 	case !ok && answered:
 		d.answer(told, c.Arg(0))
@@ -73,7 +73,7 @@ func (d *desk) slash(c composer.Command) bool {
 }
 
 // answer shows a text that a command is answered with.
-func (d *desk) answer(t orders.Told, arg string) {
+func (d *desk) answer(t slash.Told, arg string) {
 	d.open(newText(d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
 
@@ -111,7 +111,7 @@ func (d *desk) order(body contract.CommandBody) bool {
 }
 
 // resumeCommand takes a run up again.
-func (d *desk) resumeCommand(c composer.Command) bool {
+func (d *desk) resumeCommand(c editor.Command) bool {
 	if d.run != nil && !d.over() {
 		d.flash("A run is being played. Leave it first: /quit.")
 		return false
@@ -131,7 +131,7 @@ func (d *desk) resumeCommand(c composer.Command) bool {
 	return false
 }
 
-func (d *desk) fileCommand(c composer.Command) bool {
+func (d *desk) fileCommand(c editor.Command) bool {
 	if c.Arg(0) == "" {
 		d.documents()
 	} else {
@@ -141,7 +141,7 @@ func (d *desk) fileCommand(c composer.Command) bool {
 }
 
 // saveCommand writes the conversation into a file.
-func (d *desk) saveCommand(c composer.Command) bool {
+func (d *desk) saveCommand(c editor.Command) bool {
 	name := c.Arg(0)
 	if name == "" {
 		name = "arbiter-" + time.Now().Format("2006-01-02-150405") + ".md"
@@ -162,7 +162,7 @@ func (d *desk) saveCommand(c composer.Command) bool {
 }
 
 // themeCommand changes the colours.
-func (d *desk) themeCommand(c composer.Command) bool {
+func (d *desk) themeCommand(c editor.Command) bool {
 	o := d.f.options
 	o.Theme = c.Arg(0)
 	look, err := newLook(o, d.f.screen.Colors())
@@ -175,7 +175,7 @@ func (d *desk) themeCommand(c composer.Command) bool {
 	return true
 }
 
-func (d *desk) searchCommand(c composer.Command) bool {
+func (d *desk) searchCommand(c editor.Command) bool {
 	d.hunt.begin(d.weaving.talk)
 	d.hunt.typing, d.hunt.text = false, c.Rest
 	d.read()
@@ -190,28 +190,28 @@ func (d *desk) agents() []*supervisor.Agent {
 	return d.state.Agents
 }
 
-func (d *desk) agentCandidates() []composer.Candidate {
-	var list []composer.Candidate
+func (d *desk) agentCandidates() []editor.Candidate {
+	var list []editor.Candidate
 	for i := range d.agents() {
 		if a := d.agents()[i]; a.Alive() {
-			list = append(list, composer.Candidate{Text: a.ID, Note: d.name(a.ID)})
+			list = append(list, editor.Candidate{Text: a.ID, Note: d.name(a.ID)})
 		}
 	}
 	return list
 }
 
-func (d *desk) modeCandidates() []composer.Candidate {
-	var list []composer.Candidate
-	for _, m := range orders.Modes(d.state) {
-		list = append(list, composer.Candidate{Text: m.Name, Note: orders.Word(m.Description)})
+func (d *desk) modeCandidates() []editor.Candidate {
+	var list []editor.Candidate
+	for _, m := range slash.Modes(d.state) {
+		list = append(list, editor.Candidate{Text: m.Name, Note: slash.Word(m.Description)})
 	}
 	return list
 }
 
-func themeCandidates() []composer.Candidate {
-	var list []composer.Candidate
-	for _, name := range cell.ThemeNames() {
-		list = append(list, composer.Candidate{Text: name})
+func themeCandidates() []editor.Candidate {
+	var list []editor.Candidate
+	for _, name := range render.ThemeNames() {
+		list = append(list, editor.Candidate{Text: name})
 	}
 	return list
 }
@@ -219,5 +219,5 @@ func themeCandidates() []composer.Candidate {
 // names is how everybody is called, for a worker.
 func (d *desk) names() func(string) string {
 	s := d.state
-	return func(id string) string { return orders.Name(s, id) }
+	return func(id string) string { return slash.Name(s, id) }
 }

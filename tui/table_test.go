@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // TestEveryKeyMeansSomething: what the table of keys promises for a screen is done
@@ -68,7 +68,7 @@ func TestHelpListsEveryKey(t *testing.T) {
 			}
 		}
 		if c == keys.Insert || c == keys.Normal {
-			for _, s := range composer.Commands {
+			for _, s := range editor.Commands {
 				if !slices.Contains(listed, s.Usage()+" "+s.Help) {
 					t.Errorf("the help of %q lacks %s", c, s.Usage())
 				}
@@ -79,10 +79,10 @@ func TestHelpListsEveryKey(t *testing.T) {
 
 // TestEverySlashCommandIsDone: one that the editor takes has somebody who does it.
 func TestEverySlashCommandIsDone(t *testing.T) {
-	for _, s := range composer.Commands {
-		_, order, _ := orders.For(nil, composer.Command{Name: s.Name, Rest: "set x"})
+	for _, s := range editor.Commands {
+		_, order, _ := slash.For(nil, editor.Command{Name: s.Name, Rest: "set x"})
 		_, here := slashHere[s.Name]
-		_, told := orders.Answers[s.Name]
+		_, told := slash.Answers[s.Name]
 		if !order && !here && !told {
 			t.Errorf("nobody does /%s", s.Name)
 		}
@@ -90,13 +90,13 @@ func TestEverySlashCommandIsDone(t *testing.T) {
 			t.Errorf("/%s is done twice", s.Name)
 		}
 	}
-	for name := range orders.Answers {
-		if _, ok := composer.Lookup(name); !ok {
+	for name := range slash.Answers {
+		if _, ok := editor.Lookup(name); !ok {
 			t.Errorf("/%s cannot be written", name)
 		}
 	}
 	for name := range slashHere {
-		if _, ok := composer.Lookup(name); !ok {
+		if _, ok := editor.Lookup(name); !ok {
 			t.Errorf("/%s cannot be written", name)
 		}
 	}

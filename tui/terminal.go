@@ -9,8 +9,8 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/gdamore/tcell/v2/terminfo"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // terminal is the screen with what tview leaves out: whether it could be opened and taken
@@ -66,12 +66,12 @@ func screenOn(tty tcell.Tty, kind *terminfo.Terminfo) (*terminal, error) {
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
-	return &terminal{Screen: composer.Screen(s), pastes: g, ear: e, tty: checked}, nil
+	return &terminal{Screen: editor.Screen(s), pastes: g, ear: e, tty: checked}, nil
 }
 
 // askBackground asks the terminal what its background is, if it is one that can be
 // asked; heard is called on another goroutine, if at all.
-func (t *terminal) askBackground(heard func(cell.RGB)) {
+func (t *terminal) askBackground(heard func(render.RGB)) {
 	if t.ear != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
 		t.ear.heard = heard
 		t.ear.ask()

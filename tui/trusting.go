@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/orders"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // quit is the answer that leaves the program.
@@ -29,9 +29,9 @@ func (d *desk) askTrust() {
 	items := f.Trust.Items
 	// No key alone trusts: a task may begin with any letter.
 	g := d.show(pages.AskData{
-		Title: "Trust this workspace?", Tone: cell.Alert,
-		Head: []cell.Line{cell.Of(cell.Base, head), cell.Of(cell.Dim, sanitize.Line(f.CWD, 200))},
-		Body: func(width int) []cell.Line { return trustLines(items, width) },
+		Title: "Trust this workspace?", Tone: render.Alert,
+		Head: []render.Line{render.Of(render.Base, head), render.Of(render.Dim, sanitize.Line(f.CWD, 200))},
+		Body: func(width int) []render.Line { return trustLines(items, width) },
 		Choices: []pages.Choice{
 			{Value: no, Key: 'w', Label: "Go on without"},
 			{Value: yes, Label: "Trust it, as it is now", Grave: true},
@@ -66,25 +66,25 @@ func (d *desk) answerTrust(value string) {
 }
 
 // trustLines are the items, file by file; those that changed are marked.
-func trustLines(items []TrustItem, width int) []cell.Line {
-	var lines []cell.Line
+func trustLines(items []TrustItem, width int) []render.Line {
+	var lines []render.Line
 	file := ""
 	for _, i := range items {
 		if i.File != file {
 			file = i.File
-			lines = append(lines, cell.WrapText(cell.Strong, sanitize.Line(file, 300), width)...)
+			lines = append(lines, render.WrapText(render.Strong, sanitize.Line(file, 300), width)...)
 		}
-		text := orders.Word(i.Kind)
+		text := slash.Word(i.Kind)
 		if i.Name != "" {
 			text += " " + sanitize.Line(i.Name, 120)
 		}
 		text += ": " + sanitize.Line(i.What, 300)
-		role := cell.Base
+		role := render.Base
 		if i.How != "" {
-			role, text = cell.Warn, fmt.Sprintf("%s: %s", orders.Word(i.How), text)
+			role, text = render.Warn, fmt.Sprintf("%s: %s", slash.Word(i.How), text)
 		}
-		for _, l := range cell.WrapText(role, text, max(width-2, 1)) {
-			lines = append(lines, append(cell.Line{{Text: "  ", Role: cell.Base}}, l...))
+		for _, l := range render.WrapText(role, text, max(width-2, 1)) {
+			lines = append(lines, append(render.Line{{Text: "  ", Role: render.Base}}, l...))
 		}
 	}
 	return lines

@@ -10,10 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // This file projects a snapshot onto what the pages show. It is the edge at which
@@ -24,14 +24,14 @@ func roster(s *supervisor.State, now time.Time) []pages.Agent {
 	const past = 2
 	gone := 0
 	for i := range s.Agents {
-		if orders.Over(s.Agents[i]) {
+		if slash.Over(s.Agents[i]) {
 			gone++
 		}
 	}
 	var list []pages.Agent
 	for i := range s.Agents {
 		a := s.Agents[i]
-		if orders.Over(a) {
+		if slash.Over(a) {
 			if gone--; gone >= past {
 				continue
 			}
@@ -49,40 +49,40 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 		text, tone = inHand(a.Taken)
 		since = a.Taken.Since
 	case s.Halted && (a.Status == supervisor.Down || a.Status == supervisor.Restarting):
-		text, tone = "halted", cell.Bad
+		text, tone = "halted", render.Bad
 	case s.Distrust != nil && a.Status == supervisor.Down:
-		text, tone = "needs your trust", cell.Alert
+		text, tone = "needs your trust", render.Alert
 	}
 	stall := a.Waiting()
 	if a.Taken != nil || s.Halted || s.Distrust != nil || s.Ending != nil {
 		stall = nil
 	}
 	line := pages.Agent{
-		ID: a.ID, Name: orders.Word(a.Name), Mode: orders.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy && stall == nil,
+		ID: a.ID, Name: slash.Word(a.Name), Mode: slash.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy && stall == nil,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.Warned,
-		Age: max(now.Sub(since), 0), Past: orders.Over(a) || a.Status == supervisor.Ended,
+		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == supervisor.Ended,
 	}
 	switch {
 	case stall != nil:
 		line.Doing = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt)
 		if word := stall.Trouble(); word != "" {
-			line.State, line.Tone = word, cell.Warn
+			line.State, line.Tone = word, render.Warn
 		}
 	case a.Status == supervisor.Busy:
-		line.Doing = card.ToolName(a.Doing)
+		line.Doing = eventview.ToolName(a.Doing)
 	}
 	for i := range s.Permits {
 		if s.Permits[i].Params.ID == a.ID {
-			line.Bell, line.State, line.Tone = true, "asks leave", cell.Alert
+			line.Bell, line.State, line.Tone = true, "asks leave", render.Alert
 			line.Age = max(now.Sub(s.Permits[i].At), 0)
 		}
 	}
 	if s.Question != nil && a.Role == supervisor.RoleArbiter {
-		line.Bell, line.State, line.Tone = true, "asks you", cell.Alert
+		line.Bell, line.State, line.Tone = true, "asks you", render.Alert
 		line.Age = max(now.Sub(s.Question.At), 0)
 	}
 	if a.Role == supervisor.RoleArbiter && s.Regency != "" && s.Ending == nil && !line.Bell {
-		line.State, line.Tone = "rules no more", cell.Warn
+		line.State, line.Tone = "rules no more", render.Warn
 		line.Doing = sanitize.Line(s.Regency, 200)
 	}
 	if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Parked {
@@ -92,53 +92,53 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 }
 
 // stateWord says how an agent stands, in a word or two.
-func stateWord(a *supervisor.Agent) (string, cell.Role) {
+func stateWord(a *supervisor.Agent) (string, render.Role) {
 	switch a.Status {
 	case supervisor.Starting:
-		return "wakes", cell.Dim
+		return "wakes", render.Dim
 	case supervisor.Down:
-		return "returns", cell.Warn
+		return "returns", render.Warn
 	case supervisor.Restarting:
-		return "starts anew", cell.Warn
+		return "starts anew", render.Warn
 	case supervisor.Parked:
-		return "parked", cell.Bad
+		return "parked", render.Bad
 	case supervisor.Busy:
 		if a.Role == supervisor.RoleArbiter {
-			return "ponders", cell.Active
+			return "ponders", render.Active
 		}
-		return "weaves", cell.Active
+		return "weaves", render.Active
 	case supervisor.Stopping:
-		return "departs", cell.Dim
+		return "departs", render.Dim
 	case supervisor.Ended:
 		switch a.Standing {
 		case supervisor.Finished:
-			return "done, gone", cell.Dim
+			return "done, gone", render.Dim
 		case supervisor.HandedOff:
-			return "handed on, gone", cell.Dim
+			return "handed on, gone", render.Dim
 		}
-		return "gone", cell.Dim
+		return "gone", render.Dim
 	}
 	if a.Role == supervisor.RoleArbiter {
-		return "listens", cell.Dim
+		return "listens", render.Dim
 	}
 	switch a.Standing {
 	case supervisor.Finished:
-		return "done", cell.Good
+		return "done", render.Good
 	case supervisor.HandedOff:
-		return "handed on", cell.Dim
+		return "handed on", render.Dim
 	case supervisor.Waiting:
-		return "awaits a word", cell.Pending
+		return "awaits a word", render.Pending
 	}
-	return "listens", cell.Dim
+	return "listens", render.Dim
 }
 
 // steps are steps of a plan, or of an agent's own list, as the pages show them.
 func steps(s *supervisor.State, plan []contract.Step) []pages.Step {
 	var list []pages.Step
 	for _, p := range plan {
-		step := pages.Step{Text: beginning(p.Text, mostOfStep), Status: p.Status, Mode: orders.Word(p.Mode)}
+		step := pages.Step{Text: beginning(p.Text, mostOfStep), Status: p.Status, Mode: slash.Word(p.Mode)}
 		if p.Agent != "" {
-			step.Agent = orders.Name(s, p.Agent)
+			step.Agent = slash.Name(s, p.Agent)
 		}
 		list = append(list, step)
 	}
@@ -167,7 +167,7 @@ func tasks(s *supervisor.State) []pages.Tasks {
 	var list []pages.Tasks
 	for _, t := range s.Tasks {
 		if len(t.Items) > 0 {
-			list = append(list, pages.Tasks{Agent: orders.Name(s, t.Agent), Tone: cell.Speaker(t.Agent), Items: steps(s, t.Items)})
+			list = append(list, pages.Tasks{Agent: slash.Name(s, t.Agent), Tone: render.Speaker(t.Agent), Items: steps(s, t.Items)})
 		}
 	}
 	return list
@@ -176,16 +176,16 @@ func tasks(s *supervisor.State) []pages.Tasks {
 // phaseWords are the oracle's words for the states of the machine.
 var phaseWords = map[machine.State]struct {
 	word string
-	tone cell.Role
+	tone render.Role
 }{
-	machine.Idle:       {"Listening", cell.StatusBarStrong},
-	machine.Selecting:  {"Choosing", cell.StatusBarStrong},
-	machine.Executing:  {"Weaving", cell.StatusBarStrong},
-	machine.Evaluating: {"Weighing", cell.StatusBarStrong},
-	machine.Error:      {"Mending", cell.Warn},
-	machine.Complete:   {"It is done", cell.Good},
-	machine.Failed:     {"It failed", cell.Bad},
-	machine.Cancelled:  {"Stopped", cell.Warn},
+	machine.Idle:       {"Listening", render.StatusBarStrong},
+	machine.Selecting:  {"Choosing", render.StatusBarStrong},
+	machine.Executing:  {"Weaving", render.StatusBarStrong},
+	machine.Evaluating: {"Weighing", render.StatusBarStrong},
+	machine.Error:      {"Mending", render.Warn},
+	machine.Complete:   {"It is done", render.Good},
+	machine.Failed:     {"It failed", render.Bad},
+	machine.Cancelled:  {"Stopped", render.Warn},
 }
 
 // status is the status line of a run.
@@ -202,18 +202,18 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 	}
 	switch {
 	case s.Ending != nil && !s.Ending.Said:
-		d.Word, d.Tone = "Ending", cell.Warn
+		d.Word, d.Tone = "Ending", render.Warn
 	case s.Halted:
-		d.Word, d.Tone = "Halted", cell.Bad
+		d.Word, d.Tone = "Halted", render.Bad
 	case s.Distrust != nil:
-		d.Word, d.Tone = "Blocked: the workspace has changed", cell.Warn
+		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
 	case s.Paused:
-		d.Word, d.Tone = "Paused", cell.Warn
+		d.Word, d.Tone = "Paused", render.Warn
 	case s.Held:
-		d.Word, d.Tone = "Held", cell.Warn
+		d.Word, d.Tone = "Held", render.Warn
 	default:
 		if b := stalled(s); b != nil {
-			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), cell.Warn
+			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
 		}
 	}
 	d.Awaited, d.Human, d.Waiting = awaited(s, now)
@@ -232,7 +232,7 @@ func deciderWord(decider string) string {
 	case supervisor.DeciderRules:
 		return "the rules decide"
 	}
-	return "decides: " + orders.Word(decider)
+	return "decides: " + slash.Word(decider)
 }
 
 // elapsed is how long the run has been played, in all its lives.
@@ -290,7 +290,7 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 		if b := a.Waiting(); b != nil && b.Trouble() != "" {
 			continue
 		}
-		busy = append(busy, orders.Name(s, a.ID))
+		busy = append(busy, slash.Name(s, a.ID))
 		if first.IsZero() || a.Since.Before(first) {
 			first = a.Since
 		}

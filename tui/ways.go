@@ -8,10 +8,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/composer"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // trouble is the last error that has ways out, as long as they can be taken.
@@ -69,16 +69,16 @@ func (d *desk) wayHint() string {
 }
 
 // drawWays draws what is in the way, and how to get out of it.
-func (d *desk) drawWays(c cell.Canvas, hint string) {
+func (d *desk) drawWays(c render.Canvas, hint string) {
 	w, _ := c.Size()
-	c.Clear(cell.Base)
+	c.Clear(render.Base)
 	mark := d.look.Glyphs.Failed + " "
-	room := w - cell.Width(mark) - cell.Width(hint) - 2
-	l := cell.Line{{Text: mark, Role: cell.Bad}}
+	room := w - render.Width(mark) - render.Width(hint) - 2
+	l := render.Line{{Text: mark, Role: render.Bad}}
 	if room >= 12 {
-		l = append(l, cell.Span{Text: cell.Shorten(orders.Word(d.trouble.text), room, d.look.Glyphs.Ellipsis) + "  ", Role: cell.Base})
+		l = append(l, render.Span{Text: render.Shorten(slash.Word(d.trouble.text), room, d.look.Glyphs.Ellipsis) + "  ", Role: render.Base})
 	}
-	l = append(l, cell.Span{Text: hint, Role: cell.Key})
+	l = append(l, render.Span{Text: hint, Role: render.Key})
 	c.Line(0, 0, l.Shorten(w, d.look.Glyphs.Ellipsis))
 }
 
@@ -90,8 +90,8 @@ func (d *desk) askWay() {
 		return
 	}
 	data := pages.AskData{
-		Title: "Ways out", Tone: cell.Alert, Head: []cell.Line{{{Text: d.name(d.trouble.id), Role: cell.Speaker(d.trouble.id)}}},
-		Body: func(width int) []cell.Line { return d.troubleLines(width, d.trouble.text, outside) },
+		Title: "Ways out", Tone: render.Alert, Head: []render.Line{{{Text: d.name(d.trouble.id), Role: render.Speaker(d.trouble.id)}}},
+		Body: func(width int) []render.Line { return d.troubleLines(width, d.trouble.text, outside) },
 		Note: "Esc: not now. /choose takes one later.",
 	}
 	var used []rune
@@ -122,18 +122,18 @@ func (d *desk) askWay() {
 }
 
 // troubleLines are what went wrong, and what a person can do outside of the run.
-func (d *desk) troubleLines(width int, text string, outside []string) []cell.Line {
-	lines := cell.WrapText(cell.Base, sanitize.Text(text), width)
+func (d *desk) troubleLines(width int, text string, outside []string) []render.Line {
+	lines := render.WrapText(render.Base, sanitize.Text(text), width)
 	for i, o := range outside {
 		if i == 0 {
 			lines = append(lines, nil)
 		}
-		for j, l := range cell.WrapText(cell.Strong, sanitize.Line(o, 400), max(width-2, 1)) {
-			head := cell.Span{Text: "  ", Role: cell.Base}
+		for j, l := range render.WrapText(render.Strong, sanitize.Line(o, 400), max(width-2, 1)) {
+			head := render.Span{Text: "  ", Role: render.Base}
 			if j == 0 {
-				head = cell.Span{Text: d.look.Glyphs.Prompt + " ", Role: cell.Dim}
+				head = render.Span{Text: d.look.Glyphs.Prompt + " ", Role: render.Dim}
 			}
-			lines = append(lines, append(cell.Line{head}, l...))
+			lines = append(lines, append(render.Line{head}, l...))
 		}
 	}
 	return lines
@@ -148,13 +148,13 @@ func (d *desk) take(option string) bool {
 }
 
 // wayCandidates complete /choose.
-func (d *desk) wayCandidates() []composer.Candidate {
+func (d *desk) wayCandidates() []editor.Candidate {
 	if d.state == nil {
 		return nil
 	}
-	var list []composer.Candidate
+	var list []editor.Candidate
 	for _, o := range d.state.Offered {
-		list = append(list, composer.Candidate{Text: orders.Word(o), Note: wayWords[o]})
+		list = append(list, editor.Candidate{Text: slash.Word(o), Note: wayWords[o]})
 	}
 	return list
 }
@@ -176,7 +176,7 @@ func (d *desk) grave(title, text, label string, do func()) bool {
 		return false
 	}
 	d.show(pages.AskData{
-		Title: title, Tone: cell.Danger, Head: []cell.Line{cell.Of(cell.Base, text)},
+		Title: title, Tone: render.Danger, Head: []render.Line{render.Of(render.Base, text)},
 		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "No"}, {Value: yes, Key: 'y', Label: label, Grave: true}},
 	}, func(value string) {
 		if value == yes {
@@ -197,8 +197,8 @@ func (d *desk) chooseSummon() {
 
 // modeCommand summons, if the run knows the mode.
 func (d *desk) modeCommand(mode string) bool {
-	if !orders.HasMode(d.state, mode) {
-		d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", orders.Word(mode)))
+	if !slash.HasMode(d.state, mode) {
+		d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", slash.Word(mode)))
 		return false
 	}
 	return d.send(contract.ForceAgent{Mode: mode})

@@ -8,11 +8,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/chronicle"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // sideBySide is the width from which on the plan stands beside the agents.
@@ -28,17 +28,17 @@ type weaving struct {
 
 func newWeaving(d *desk) *weaving {
 	w := &weaving{d: d, roster: pages.NewRoster(d.look), strip: pages.NewPlanStrip(d.look)}
-	w.talk = d.reader(&source{thread: d.f.book.Talk(), render: card.Talk, live: d.speaking})
+	w.talk = d.reader(&source{thread: d.f.book.Talk(), render: eventview.Talk, live: d.speaking})
 	return w
 }
 
 // speaking is the text that is arriving from those who speak to others: the words of
 // verdicts. What an agent thinks aloud is seen when one looks at it alone.
-func (d *desk) speaking() []chronicle.Live {
+func (d *desk) speaking() []history.Live {
 	if d.state == nil {
 		return nil
 	}
-	var list []chronicle.Live
+	var list []history.Live
 	for i := range d.state.Agents {
 		l, ok := d.f.book.Live(d.state.Agents[i].ID)
 		if !ok || d.state.Agents[i].Status != supervisor.Busy {
@@ -56,7 +56,7 @@ func (w *weaving) writes() bool          { return true }
 
 // renew implements screen.
 func (w *weaving) renew() {
-	for _, p := range []interface{ SetLook(*cell.Look) }{w.roster, w.strip, w.talk} {
+	for _, p := range []interface{ SetLook(*render.Look) }{w.roster, w.strip, w.talk} {
 		p.SetLook(w.d.look)
 	}
 	s := w.d.state
@@ -72,7 +72,7 @@ func (w *weaving) renew() {
 // draw implements screen: the task, the agents and the plan above, the conversation
 // in what is left. On a wide window the plan stands beside the agents.
 func (w *weaving) draw(s tcell.Screen, x, y, width, height int) {
-	c := cell.On(s, x, y, width, height, w.d.look)
+	c := render.On(s, x, y, width, height, w.d.look)
 	row := w.title(c)
 	top := max(height-row, 0) / 2 // the conversation keeps the other half
 	agents := w.roster.Rows(max(top, 1))
@@ -107,12 +107,12 @@ func (w *weaving) draw(s tcell.Screen, x, y, width, height int) {
 }
 
 // title draws the name of the picture and the task, and says how many rows that took.
-func (w *weaving) title(c cell.Canvas) int {
+func (w *weaving) title(c render.Canvas) int {
 	width, height := c.Size()
 	if height < 4 {
 		return 0
 	}
-	head := cell.Line{{Text: "THE WEAVING", Role: cell.Title}}
+	head := render.Line{{Text: "THE WEAVING", Role: render.Title}}
 	x := c.Line(0, 0, head)
 	task := ""
 	if w.d.state != nil {
@@ -124,22 +124,22 @@ func (w *weaving) title(c cell.Canvas) int {
 	}
 	if task != "" && width-x > 8 {
 		g := w.d.look.Glyphs
-		c.Line(x, 0, cell.Line{
-			{Text: "  ", Role: cell.Base}, {Text: cell.Shorten(task, width-x-2, g.Ellipsis), Role: cell.Strong},
+		c.Line(x, 0, render.Line{
+			{Text: "  ", Role: render.Base}, {Text: render.Shorten(task, width-x-2, g.Ellipsis), Role: render.Strong},
 		})
 	}
 	return 1
 }
 
 // rule parts the conversation from what stands above, and says what is out of sight.
-func (w *weaving) rule(c cell.Canvas, row int) {
-	c.Rule(row, cell.Frame)
+func (w *weaving) rule(c render.Canvas, row int) {
+	c.Rule(row, render.Frame)
 	if note := w.d.below(w.talk); note != "" {
-		c.Sub(0, row, c0(c)-2, 1).Right(0, cell.Of(cell.Dim, " "+note+" "))
+		c.Sub(0, row, c0(c)-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
 	}
 }
 
-func c0(c cell.Canvas) int { w, _ := c.Size(); return w }
+func c0(c render.Canvas) int { w, _ := c.Size(); return w }
 
 // act implements screen.
 func (w *weaving) act(a keys.Action, _ string) bool {

@@ -8,23 +8,23 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/cell"
-	"github.com/arbiter-cli/arbiter/tui/composer"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/notify"
-	"github.com/arbiter-cli/arbiter/tui/orders"
 	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // prompt says at the input whom one speaks to, and what may be said.
 func (d *desk) prompt() {
-	to, role := d.to, cell.SpeakerHuman
+	to, role := d.to, render.SpeakerHuman
 	label, force := "", d.strength()
 	if d.touch.id != "" {
-		label, force, role = "changing your word that waits", "", cell.SpeakerHuman
+		label, force, role = "changing your word that waits", "", render.SpeakerHuman
 	} else if to != "" {
-		label, role = "to "+d.name(to), cell.Speaker(to)
+		label, role = "to "+d.name(to), render.Speaker(to)
 	}
 	d.input.SetTo(label, force, role)
 	d.input.SetPlaceholder(d.placeholder())
@@ -50,9 +50,9 @@ func (d *desk) placeholder() string {
 		return "Speak again, or depart."
 	case s == nil:
 		return ""
-	case s.Halted && len(orders.Waiting(s)) == 0:
+	case s.Halted && len(slash.Waiting(s)) == 0:
 		return "Everything is halted. /continue"
-	case len(orders.Waiting(s)) > 0:
+	case len(slash.Waiting(s)) > 0:
 		return waitingHint(s)
 	case s.Question != nil:
 		return "The Arbiter awaits your answer."
@@ -67,7 +67,7 @@ func (d *desk) placeholder() string {
 // waitingHint says that words of the person's can still be changed.
 func waitingHint(s *supervisor.State) string {
 	text := "A word of yours waits"
-	if n := len(orders.Waiting(s)); n > 1 {
+	if n := len(slash.Waiting(s)); n > 1 {
 		text = fmt.Sprintf("%d words of yours wait", n)
 	}
 	if s.Halted {
@@ -78,7 +78,7 @@ func waitingHint(s *supervisor.State) string {
 
 // statusData is the status line.
 func (d *desk) statusData() pages.StatusData {
-	data := pages.StatusData{Word: "The oracle", Tone: cell.StatusBarStrong, Hint: "F1 help"}
+	data := pages.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
 	if d.state != nil {
 		data = status(d.state, now())
 		data.Hint = "F1 help"
@@ -147,7 +147,7 @@ func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
 	}
 	if writes {
 		g := pages.HelpGroup{Title: "Commands"}
-		for _, s := range composer.Commands {
+		for _, s := range editor.Commands {
 			g.Rows = append(g.Rows, pages.HelpRow{Keys: s.Usage(), Text: s.Help})
 		}
 		groups = append(groups, g)
@@ -164,7 +164,7 @@ func (f *Face) conversation(ctx context.Context, name func(string) string) strin
 			break
 		}
 		if e, ok := thread.Entry(i); ok {
-			if text, ok := card.Plain(e, name); ok {
+			if text, ok := eventview.Plain(e, name); ok {
 				b.WriteString(text)
 				b.WriteString("\n\n")
 			}
@@ -175,7 +175,7 @@ func (f *Face) conversation(ctx context.Context, name func(string) string) strin
 
 // moment is what the title tells, and what a person may be called for.
 func (d *desk) moment() notify.Moment {
-	m := notify.Moment{Where: filepath.Base(d.found.CWD), ASCII: d.look.Glyphs == cell.ASCII}
+	m := notify.Moment{Where: filepath.Base(d.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
 	s := d.state
 	if d.found.CWD == "" || s == nil {
 		m.Where = ""
@@ -205,7 +205,7 @@ func neededBy(s *supervisor.State) string {
 	case s.Ending != nil:
 		return ""
 	case len(s.Permits) > 0:
-		return orders.Name(s, s.Permits[0].Params.ID) + " asks leave"
+		return slash.Name(s, s.Permits[0].Params.ID) + " asks leave"
 	case s.Question != nil:
 		return "The Arbiter asks"
 	case s.Distrust != nil:

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -31,7 +31,7 @@ type agent struct {
 	info        bridge.SpawnResult // set before Launch returns
 	program     pinned
 
-	child  *leash.Child
+	child  *proctree.Child
 	in     *stdin
 	stderr *stderrLog
 	calls  *calls

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // versionTimeout bounds `claude --version`; old CLIs on node need a second.
@@ -99,7 +99,7 @@ func ask(ctx context.Context, p program, args ...string) ([]byte, error) {
 	cmd := exec.Command(p.Path, append(append([]string(nil), p.Args...), args...)...)
 	cmd.Env = environ(os.Environ(), nil)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	child, err := leash.Start(cmd, leash.Mark{})
+	child, err := proctree.Start(cmd, proctree.Mark{})
 	if err != nil {
 		return nil, claudeError(bridge.CatClaudeMissing, "run the Claude CLI: %v", err)
 	}

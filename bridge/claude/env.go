@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/inherit"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
 var (
@@ -34,7 +34,7 @@ func toolShell() (string, error) {
 // environ builds a child's environment: what may be inherited, what the
 // configuration adds, and what the driver forces. The leash adds its mark.
 func environ(inherited []string, extra map[string]string) []string {
-	env := inherit.From(inherited, extra)
+	env := childenv.From(inherited, extra)
 	for _, entry := range envDefaults {
 		name, value, _ := strings.Cut(entry, "=")
 		if _, set := env[name]; !set {
@@ -45,5 +45,5 @@ func environ(inherited []string, extra map[string]string) []string {
 		name, value, _ := strings.Cut(entry, "=")
 		env[name] = value
 	}
-	return inherit.List(env)
+	return childenv.List(env)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // patience is how long a test waits before it calls a wait hopeless.
@@ -220,7 +220,7 @@ func (s *stageOf) turnOf(id string) bridge.Turn {
 // nobody can tell list none.
 func (s *stageOf) nobodyLeft() {
 	s.t.Helper()
-	if left := leash.Survivors(s.run); len(left) > 0 {
+	if left := proctree.Survivors(s.run); len(left) > 0 {
 		s.t.Errorf("processes are left: %v", left)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // Launcher starts Claude CLIs. Its host process should have called
-// leash.Become, else orphans are found by their mark alone.
+// proctree.Become, else orphans are found by their mark alone.
 type Launcher struct {
 	versions *buildCache[cachedVersion]
 	pins     *pins
@@ -49,7 +49,7 @@ func NewLauncher(cacheDir string) *Launcher {
 }
 
 // Sweep implements bridge.Launcher.
-func (l *Launcher) Sweep(run string) int { return leash.Sweep(run, "") }
+func (l *Launcher) Sweep(run string) int { return proctree.Sweep(run, "") }
 
 // Launch implements bridge.Launcher.
 func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.SpawnParams, host bridge.Host) (bridge.Agent, error) {
@@ -72,7 +72,7 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	p.Config.Resume = then.resumed
 	launch := launchPlan(p.Config)
 	cmd := command(info, spec, launch.args, p.Config.CWD, env)
-	a, err := l.start(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, l.pins.of(spec.Path, info), then, p, host)
+	a, err := l.start(cmd, proctree.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, l.pins.of(spec.Path, info), then, p, host)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func command(info bridge.ClaudeInfo, spec bridge.ClaudeSpec, args []string, dir 
 }
 
 // start starts the process and the agent's goroutines.
-func (l *Launcher) start(cmd *exec.Cmd, mark leash.Mark, program pinned, then past, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
+func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then past, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)

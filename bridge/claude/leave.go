@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // leave is the end of a process as it is asked for, by anybody and as often as they
@@ -28,7 +28,7 @@ func (l *leave) Done() <-chan struct{} { return l.done }
 
 // ask asks for the end and waits for it. When ctx ends first, its error is returned and
 // KILL was sent; where its deadline leaves no time for the orderly part, that is cut short.
-func (l *leave) ask(ctx context.Context, child *leash.Child, now bool) error {
+func (l *leave) ask(ctx context.Context, child *proctree.Child, now bool) error {
 	if now {
 		l.quicken()
 	}
@@ -51,14 +51,14 @@ func (l *leave) quicken() { l.hurryOnce.Do(func() { close(l.hurry) }) }
 func (l *leave) hurried() bool { return isClosed(l.hurry) }
 
 // terminate sends a signal that asks a process to end.
-func terminate(child *leash.Child, sig syscall.Signal) {
+func terminate(child *proctree.Child, sig syscall.Signal) {
 	_ = child.Signal(sig)             // a failure shows in the wait for the end
 	_ = child.Signal(syscall.SIGCONT) // a stopped process does not see it
 }
 
 // ended waits for the end of a process, for at most d or until cut is closed, and says
 // whether it came.
-func ended(child *leash.Child, d time.Duration, cut <-chan struct{}) bool {
+func ended(child *proctree.Child, d time.Duration, cut <-chan struct{}) bool {
 	late := time.NewTimer(d)
 	defer late.Stop()
 	select {

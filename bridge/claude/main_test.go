@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
@@ -61,7 +61,7 @@ func run(m *testing.M) int {
 		os.Setenv(name, value)
 	}
 	wirecase.HeedSignals()
-	release, err := leash.Become()
+	release, err := proctree.Become()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 var _ bridge.Querier = (*Launcher)(nil)
@@ -50,7 +50,7 @@ func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
 	defer cancel()
 	cmd := command(info, spec, launch.args, p.CWD, append(l.environ(p.Env), queryEnv...))
-	q, err := startQuery(cmd, leash.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)}, p.Sandbox, input)
+	q, err := startQuery(cmd, proctree.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)}, p.Sandbox, input)
 	if err != nil {
 		return none, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}

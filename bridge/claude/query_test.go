@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -46,7 +46,7 @@ func newAsking(t *testing.T, spec bridge.ClaudeSpec, model *api) *asking {
 func (q *asking) ask(ctx context.Context) (bridge.QueryResult, error) {
 	q.t.Helper()
 	r, err := q.l.Query(ctx, q.run, q.spec, q.QueryParams)
-	if left := leash.Survivors(q.run); len(left) > 0 {
+	if left := proctree.Survivors(q.run); len(left) > 0 {
 		q.t.Errorf("processes are left: %v", left)
 	}
 	if found, _ := filepath.Glob(filepath.Join(q.home, ".claude", "projects", "*", "*.jsonl")); len(found) > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -21,7 +21,7 @@ const (
 // queryRun is one process that answers one prompt. Three goroutines serve it, who
 // writes its input and who drain its outputs; end waits for them.
 type queryRun struct {
-	child  *leash.Child
+	child  *proctree.Child
 	pipes  *pipes
 	stderr *stderrLog
 	begun  time.Time
@@ -40,7 +40,7 @@ type hearing struct {
 	model   string    // that spoke last
 }
 
-func startQuery(cmd *exec.Cmd, mark leash.Mark, confined *bridge.SandboxConfig, input []byte) (*queryRun, error) {
+func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfig, input []byte) (*queryRun, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/inherit"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -68,10 +68,10 @@ var fateNames = map[transcript.State]string{
 }
 
 // configDir is where a CLI with this environment keeps its sessions.
-func configDir(env []string, cwd string) string { return inherit.ConfigDir(env, cwd) }
+func configDir(env []string, cwd string) string { return childenv.ConfigDir(env, cwd) }
 
 // lookup finds a variable in an environment.
-func lookup(env []string, name string) string { return inherit.Lookup(env, name) }
+func lookup(env []string, name string) string { return childenv.Lookup(env, name) }
 
 // refusedSession says whether the CLI ended because it can neither resume nor
 // begin the session it was given: then only another id helps.

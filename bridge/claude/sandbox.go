@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
@@ -44,14 +44,14 @@ func (l *Launcher) environ(extra map[string]string) []string {
 const shellPrefix = "CLAUDE_CODE_SHELL_PREFIX"
 
 // startConfined starts cmd, in a sandbox where there is one.
-func startConfined(cmd *exec.Cmd, mark leash.Mark, cfg *bridge.SandboxConfig) (*leash.Child, error) {
+func startConfined(cmd *exec.Cmd, mark proctree.Mark, cfg *bridge.SandboxConfig) (*proctree.Child, error) {
 	if cfg == nil {
-		return leash.Start(cmd, mark)
+		return proctree.Start(cmd, mark)
 	}
 	if err := sandbox.Wrap(cmd, cfg); err != nil {
 		return nil, err
 	}
-	return leash.StartMonitored(cmd, mark)
+	return proctree.StartMonitored(cmd, mark)
 }
 
 // Sandbox implements bridge.Sandboxer.
@@ -61,13 +61,13 @@ func (l *Launcher) Sandbox(ctx context.Context, run string, p bridge.SandboxPara
 	}
 	return sandbox.Trial(ctx, p.Config, sandbox.Place{
 		CWD: p.CWD, Env: l.environ(p.Env), Self: []string{l.self, sandbox.Command},
-		Mark: leash.Mark{Run: run, Agent: "canary." + strconv.FormatInt(l.queries.Add(1), 10)},
+		Mark: proctree.Mark{Run: run, Agent: "canary." + strconv.FormatInt(l.queries.Add(1), 10)},
 	})
 }
 
 // within shows temporary directories of a sandbox from outside, as long as its process
 // lives: they are private to it.
-func (f files) within(child *leash.Child) files {
+func (f files) within(child *proctree.Child) files {
 	pid := child.Confined()
 	if pid == 0 {
 		return f

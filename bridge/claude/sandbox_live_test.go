@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
@@ -163,7 +163,7 @@ func TestLiveKeys(t *testing.T) {
 func TestSandboxedStart(t *testing.T) {
 	cmd := exec.Command("/bin/true")
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + t.TempDir()}
-	if _, err := startConfined(cmd, leash.Mark{}, &bridge.SandboxConfig{Program: "/nowhere/bwrap"}); err == nil {
+	if _, err := startConfined(cmd, proctree.Mark{}, &bridge.SandboxConfig{Program: "/nowhere/bwrap"}); err == nil {
 		t.Fatal("started")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // The steps of the stop ladder. End of input alone is no stop: the CLI may run
@@ -153,7 +153,7 @@ func (a *agent) exit(expected bool, swept int) bridge.Exit {
 }
 
 // exitOf tells how a child ended that has ended.
-func exitOf(child *leash.Child, expected bool, swept int) bridge.Exit {
+func exitOf(child *proctree.Child, expected bool, swept int) bridge.Exit {
 	e := bridge.Exit{Expected: expected, Swept: swept}
 	state := child.State()
 	e.Code = state.ExitCode()

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 var _ bridge.Terminals = (*Launcher)(nil)
@@ -35,7 +35,7 @@ const defaultTerm = "xterm-256color"
 type terminal struct {
 	session string
 	started bridge.SpawnResult // how it was started
-	child   *leash.Child
+	child   *proctree.Child
 	master  *os.File
 	host    bridge.Host
 
@@ -73,7 +73,7 @@ func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSp
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t, err := startTerminal(cmd, leash.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, p, host)
+	t, err := startTerminal(cmd, proctree.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, p, host)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "open a terminal: %v", err)
 	}
@@ -152,7 +152,7 @@ func terminalEnv(agent []string, term string) []string {
 	return append(env, "TERM="+cmp.Or(term, defaultTerm))
 }
 
-func startTerminal(cmd *exec.Cmd, mark leash.Mark, p bridge.PTYOpenParams, host bridge.Host) (*terminal, error) {
+func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, host bridge.Host) (*terminal, error) {
 	master, slave, err := openPTY(p.Cols, p.Rows)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // atShell has a shell in a terminal, for what no CLI would do.
@@ -22,7 +22,7 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Env, cmd.Dir = terminalEnv(environ(nil, map[string]string{"PATH": "/usr/bin:/bin"}), "xterm"), t.TempDir()
 	host := newHost(t)
-	term, err := startTerminal(cmd, leash.Mark{Run: run, Agent: "orch-1.2"}, bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host)
+	term, err := startTerminal(cmd, proctree.Mark{Run: run, Agent: "orch-1.2"}, bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 		if err := term.Stop(ctx, true); err != nil {
 			t.Error(err)
 		}
-		if left := leash.Survivors(run); len(left) > 0 {
+		if left := proctree.Survivors(run); len(left) > 0 {
 			t.Errorf("left over: %v", left)
 		}
 	})

@@ -9,7 +9,7 @@
 // agents, which run as the same user. So each connection is looked at before a byte of it
 // counts ([Identify]): the kernel tells the peer's user and process, and its line of
 // parents is followed up to the first process. Whoever descends from the arbiter that
-// serves, or bears the mark of a run (leash.EnvRun) that this arbiter does not bear itself,
+// serves, or bears the mark of a run (proctree.EnvRun) that this arbiter does not bear itself,
 // in its own environment or in that of any of its parents, is an agent's process; who cannot
 // be looked at is taken for one. Such a peer gets one answer, [CodeRefused], whatever it
 // asks. A process handle of the kernel's, where there is one, makes sure that the peer

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // Peer is who is at the other end of a connection.
@@ -51,13 +51,13 @@ func Identify(conn *net.UnixConn) Peer {
 		p.Trouble = "it is in another world of processes"
 		return p
 	}
-	line, err := leash.Lineage(c.pid)
+	line, err := proctree.Lineage(c.pid)
 	if err != nil {
 		p.Trouble = err.Error()
 		return p
 	}
 	p.Name = line[0].Name
-	p.Trouble, p.Agent = judge(line, os.Getpid(), leash.Marks())
+	p.Trouble, p.Agent = judge(line, os.Getpid(), proctree.Marks())
 	if p.Trouble == "" && !c.lives() {
 		p.Trouble = "it has ended"
 	}
@@ -66,7 +66,7 @@ func Identify(conn *net.UnixConn) Peer {
 
 // judge says what is wrong with a line of processes, the peer first, before the arbiter
 // of that number, which was itself started with those marks.
-func judge(line []leash.Kin, arbiter int, marks []string) (trouble, agent string) {
+func judge(line []proctree.Kin, arbiter int, marks []string) (trouble, agent string) {
 	if line[0].PID == arbiter {
 		return "", ""
 	}

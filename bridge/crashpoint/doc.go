@@ -7,7 +7,7 @@
 // SIGKILL, so that no deferred call, no buffer and no exit handler can tidy up:
 //
 //	ARBITER_CRASH_AT=journal.append.written:3           the third time, in any process
-//	ARBITER_CRASH_AT=bridge/leash.swept:1               in the process whose Role is bridge
+//	ARBITER_CRASH_AT=bridge/proctree.swept:1               in the process whose Role is bridge
 //	ARBITER_CRASH_AT=panic:arbiter/loop.applied:2       a panic instead
 //
 // ARBITER_CRASH_LOG names a file to which each process appends each place it

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/inherit"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
 // baits are what a canary is tempted with: decoys and sockets in what is hidden, and
@@ -43,7 +43,7 @@ func bait(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*baits, error) {
 		b.mayWrite = append(b.mayWrite, file(path))
 	}
 	closed := []string{"/", "/etc", "/usr", "/var", "/proc/sys/kernel"}
-	if home := inherit.Lookup(cmd.Env, "HOME"); home != "" {
+	if home := childenv.Lookup(cmd.Env, "HOME"); home != "" {
 		closed = append(closed, home)
 	}
 	for _, path := range m.paths(readOnly, guarded, hidden, secret) {

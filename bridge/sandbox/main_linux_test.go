@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 func TestMain(m *testing.M) {
@@ -109,7 +109,7 @@ func (w *world) trial(t testing.TB, program string) bridge.SandboxResult {
 	}
 	cfg := w.cfg
 	cfg.Program = program
-	r, err := Trial(ctx, cfg, Place{CWD: w.work, Env: w.env, Mark: leash.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"}, Self: []string{self, Command}})
+	r, err := Trial(ctx, cfg, Place{CWD: w.work, Env: w.env, Mark: proctree.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"}, Self: []string{self, Command}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // trialTimeout bounds a canary; it takes 20 ms.
@@ -27,7 +27,7 @@ const (
 type Place struct {
 	CWD  string
 	Env  []string // NAME=value, as the agent's process gets it
-	Mark leash.Mark
+	Mark proctree.Mark
 	Self []string // the program that becomes a canary, with its arguments
 }
 
@@ -71,7 +71,7 @@ func try(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
 }
 
 // run runs the canary to its end, and leaves nothing of it.
-func run(ctx context.Context, cmd *exec.Cmd, mark leash.Mark, e errand) (findings, error) {
+func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e errand) (findings, error) {
 	var f findings
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
@@ -81,7 +81,7 @@ func run(ctx context.Context, cmd *exec.Cmd, mark leash.Mark, e errand) (finding
 	}
 	out, complaints := &bounded{}, &bounded{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(order), out, complaints
-	child, err := leash.StartMonitored(cmd, mark)
+	child, err := proctree.StartMonitored(cmd, mark)
 	if err != nil {
 		return f, fmt.Errorf("bubblewrap does not start: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/inherit"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
 // dropped are variables that lead to what is hidden.
@@ -19,7 +19,7 @@ var dropped = []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADD
 // Wrap has cmd run inside a sandbox: its path, arguments and environment become those
 // of bubblewrap, and it gets a session, so that it has no terminal to type into. A nil
 // cfg leaves cmd as it is. Dir and Env are to be set before, and cmd is to be started by
-// [leash.StartMonitored]. Errors say what cannot be confined.
+// [proctree.StartMonitored]. Errors say what cannot be confined.
 func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	if cfg == nil {
 		return nil
@@ -56,8 +56,8 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 	if cmd.Dir == "" || cmd.Env == nil {
 		return nil, errors.New("no directory or no environment given")
 	}
-	env := func(name string) string { return inherit.Lookup(cmd.Env, name) }
-	config := inherit.ConfigDir(cmd.Env, cmd.Dir)
+	env := func(name string) string { return childenv.Lookup(cmd.Env, name) }
+	config := childenv.ConfigDir(cmd.Env, cmd.Dir)
 	home := env("HOME")
 	if !filepath.IsAbs(home) || config == "" {
 		return nil, errors.New("no home directory is known: set HOME")

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // aside is a bridge beside any run, leashed like a run's, through which commands put
@@ -80,7 +80,7 @@ func (a *aside) cost() float64 {
 func (a *aside) close() {
 	if a.client != nil {
 		_ = a.client.Close() // how the bridge ended is nothing to whoever asked
-		leash.Sweep(a.mark, "")
+		proctree.Sweep(a.mark, "")
 	}
 	if a.stage != nil {
 		a.stage.close()

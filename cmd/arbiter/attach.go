@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/bridge/lend"
+	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -62,7 +62,7 @@ func (e env) attach(c *cli.Context) error {
 	if c.IsSet("session") && c.String("session") == "" {
 		return usagef("--session is empty")
 	}
-	cols, rows, err := lend.Size(os.Stdin)
+	cols, rows, err := ptyproxy.Size(os.Stdin)
 	if err != nil {
 		return environmentf("attach shows a session in a terminal, and stdin is none")
 	}
@@ -94,7 +94,7 @@ func (e env) attach(c *cli.Context) error {
 	if err != nil {
 		return notAttached(ctx, err)
 	}
-	return e.show(ctx, r, lend.Loan{Detach: key}, remoteClient{client}, client.Detach)
+	return e.show(ctx, r, ptyproxy.Loan{Detach: key}, remoteClient{client}, client.Detach)
 }
 
 // progress says how far an attachment is.
@@ -152,19 +152,19 @@ func notAttached(ctx context.Context, err error) error {
 }
 
 // show has a session in the terminal until it ends, or is given back.
-func (e env) show(ctx context.Context, r control.AttachResult, loan lend.Loan, remote lend.Remote, detach func(time.Duration) (control.Ended, bool)) error {
+func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Loan, remote ptyproxy.Remote, detach func(time.Duration) (control.Ended, bool)) error {
 	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n", sanitize.Line(r.Name, 60), sanitize.Line(r.Agent, 40), short(r.Run), cmp.Or(loan.Detach, ']'))
 	err := loan.Join(ctx, os.Stdin, remote)
-	if errors.Is(err, lend.ErrDetached) {
+	if errors.Is(err, ptyproxy.ErrDetached) {
 		fmt.Fprintln(e.stderr, "\nThe session is being given back …")
 	}
 	ended, told := detach(givenBack)
 	switch {
-	case errors.Is(err, lend.ErrGone):
+	case errors.Is(err, ptyproxy.ErrGone):
 		return &exitError{code: contract.ExitTerminated, text: "the terminal is gone; the session was given back"}
 	case ctx.Err() != nil:
 		return bySignal(ctx, "the session was given back")
-	case err != nil && !errors.Is(err, lend.ErrDetached):
+	case err != nil && !errors.Is(err, ptyproxy.ErrDetached):
 		return environmentf("%v", err)
 	case !told:
 		return &exitError{code: contract.ExitFailed, text: "it is not known what became of the session: arbiter does not say"}
@@ -203,5 +203,5 @@ func farewellOf(r control.AttachResult, ended control.Ended) string {
 // remoteClient is a connection as a terminal elsewhere.
 type remoteClient struct{ *control.Client }
 
-// Leave implements lend.Remote.
+// Leave implements ptyproxy.Remote.
 func (r remoteClient) Leave() { r.EndView() }

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
 // crowdPlayer is the CLI of a crowd: the first Orchestrator hops, all others are
 // stand-ins who work by a script.
 func crowdPlayer() {
-	if agent, _, _ := strings.Cut(os.Getenv(leash.EnvAgent), "."); agent == "orch-1" {
+	if agent, _, _ := strings.Cut(os.Getenv(proctree.EnvAgent), "."); agent == "orch-1" {
 		hopper()
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
@@ -20,7 +20,7 @@ type bridgeStart struct {
 	cwd     string
 	claude  string // empty: claude on PATH
 	debug   bool
-	pidns   leash.Mode
+	pidns   proctree.Mode
 	stage   *stage   // nil unless this is a rehearsal
 	lock    *os.File // that it holds, too; nil for none
 	handler bridge.Handler
@@ -48,18 +48,18 @@ func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*brid
 	if b.stage != nil {
 		cmd.Env, claude = append([]string(nil), b.stage.env...), b.stage.claude
 	}
-	if err := leash.Adopt(); err != nil {
+	if err := proctree.Adopt(); err != nil {
 		b.log.Warn("leash", "error", err) // what a killed bridge leaves is then found by its mark alone
 	}
-	if err := leash.KeepFiles(); err != nil {
+	if err := proctree.KeepFiles(); err != nil {
 		b.log.Warn("leash", "error", err) // agents have open what this process was started with
 	}
 	// The bridge bears the mark, too: one that hangs is swept with the rest.
-	cmd.Env = append(cmd.Env, leash.Mark{Run: b.run}.Env()...)
+	cmd.Env = append(cmd.Env, proctree.Mark{Run: b.run}.Env()...)
 	if b.lock != nil {
-		leash.Inherit(cmd, b.lock)
+		proctree.Inherit(cmd, b.lock)
 	}
-	isolation := leash.Isolate(ctx, cmd, b.pidns)
+	isolation := proctree.Isolate(ctx, cmd, b.pidns)
 	client, err := bridge.StartProcess(ctx, cmd, b.handler, b.log)
 	if err != nil {
 		return failed(bridge.CatInternal, "the bridge did not start: %v", err)

@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 
 	"github.com/urfave/cli/v2"
 
@@ -84,7 +84,7 @@ func (e env) decideOn(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := rulings.ParseQuestion(raw)
+	q, err := decisionlog.ParseQuestion(raw)
 	if err != nil {
 		return usagef("--input %s: %v", c.String("input"), err)
 	}
@@ -174,7 +174,7 @@ func (o *sideDecider) asker(options supervisor.Options) decider.Asker {
 
 // ask puts one question. An error that is an *exitError ends the command; of another
 // only this question failed.
-func (o *sideDecider) ask(ctx context.Context, q rulings.Question) (decider.Decision, error) {
+func (o *sideDecider) ask(ctx context.Context, q decisionlog.Question) (decider.Decision, error) {
 	d, err := q.Ask(ctx, o.decider)
 	var asked *askError
 	switch {

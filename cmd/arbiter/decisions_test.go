@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -334,7 +334,7 @@ func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &x); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, rulings.Text(x.Recorded))
+		got = append(got, decisionlog.Text(x.Recorded))
 	}
 	if text := strings.Join(got, ", "); text != "SELECT_MODE planner, CONTINUE" {
 		t.Errorf("compared are %s:\n%s", text, raw)

@@ -5,7 +5,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -61,7 +61,7 @@ func (l *look) runs(dir string, o *doctor.Leftovers, used *[]string) error {
 			}
 		}
 	}
-	for _, strays := range leash.Strays(over(store)) {
+	for _, strays := range proctree.Strays(over(store)) {
 		for _, p := range strays {
 			o.Processes = append(o.Processes, doctor.Process{PID: p.PID, Name: p.Name})
 		}

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
-	"github.com/arbiter-cli/arbiter/bridge/inherit"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -52,7 +52,7 @@ func (l *look) around(ctx context.Context) doctor.Surroundings {
 	} else {
 		s.Config.Problem = "no place for a configuration: " + err.Error()
 	}
-	if dir := inherit.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
+	if dir := childenv.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
 		s.Sessions = doctor.LookAt(dir)
 	} else {
 		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
@@ -207,7 +207,7 @@ func loginHints() []string {
 			found = append(found, name)
 		}
 	}
-	file := filepath.Join(inherit.ConfigDir(os.Environ(), "/"), ".credentials.json")
+	file := filepath.Join(childenv.ConfigDir(os.Environ(), "/"), ".credentials.json")
 	if _, err := os.Stat(file); err == nil {
 		found = append(found, file)
 	}
@@ -239,7 +239,7 @@ func (l *look) confinement(ctx context.Context) (doctor.Isolation, doctor.Sandbo
 		box.Reason = err.Error()
 		return doctor.Isolation{Why: err.Error()}, box
 	}
-	isolation := leash.Isolate(ctx, exec.Command(self, "bridge"), cmp.Or(l.choices.PIDNS, leash.ModeAuto))
+	isolation := proctree.Isolate(ctx, exec.Command(self, "bridge"), cmp.Or(l.choices.PIDNS, proctree.ModeAuto))
 	cfg, reason := (&runtimeRun{choices: l.choices}).sandbox()
 	if box.Installed = reason == ""; box.Installed {
 		ctx, cancel := context.WithTimeout(ctx, trialDeadline)
@@ -253,5 +253,5 @@ func (l *look) confinement(ctx context.Context) (doctor.Isolation, doctor.Sandbo
 		}
 	}
 	box.Reason = reason
-	return doctor.Isolation{Had: isolation.Kind != leash.NoNamespace, Why: isolation.Why}, box
+	return doctor.Isolation{Had: isolation.Kind != proctree.NoNamespace, Why: isolation.Why}, box
 }

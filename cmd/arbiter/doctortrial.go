@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
@@ -54,7 +54,7 @@ func (l *look) play(ctx context.Context) (seen doctor.Observed, err error) {
 	defer func() {
 		if client != nil {
 			_ = client.Close() // how the bridge ended is nothing to whoever asked
-			leash.Sweep(mark, "")
+			proctree.Sweep(mark, "")
 		}
 	}()
 	_, _, failed := start.open(ctx, func(c *bridge.Client) { client = c })

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 
 	"github.com/urfave/cli/v2"
 
@@ -67,7 +67,7 @@ func (e env) explain(c *cli.Context) error {
 	if c.IsSet("at") {
 		return e.explainMoment(c, store, info.Run)
 	}
-	list, recovery, err := rulings.Read(store.Store, info.Run)
+	list, recovery, err := decisionlog.Read(store.Store, info.Run)
 	if err != nil {
 		return environmentf("read run %s: %v", short(info.Run), err)
 	}
@@ -139,7 +139,7 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 }
 
 // outlineOf is a decision without what it was made from.
-func outlineOf(run string, r rulings.Ruling) explanation {
+func outlineOf(run string, r decisionlog.Ruling) explanation {
 	x := explanation{
 		Run: run, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point, About: r.About, Source: r.By(),
 		Failed: r.Failed, Summoned: r.Summoned,
@@ -152,7 +152,7 @@ func outlineOf(run string, r rulings.Ruling) explanation {
 	return x
 }
 
-func explainRuling(run string, r rulings.Ruling, set *prompts.Set) explanation {
+func explainRuling(run string, r decisionlog.Ruling, set *prompts.Set) explanation {
 	x := outlineOf(run, r)
 	x.Input = r.Input
 	if x.Decision != nil {
@@ -161,17 +161,17 @@ func explainRuling(run string, r rulings.Ruling, set *prompts.Set) explanation {
 	if len(r.Input) == 0 || r.Decision.Prompt != "" || r.Decision.Source == decider.BySession {
 		return x
 	}
-	q, err := rulings.QuestionOf(r.Point, r.Input)
+	q, err := decisionlog.QuestionOf(r.Point, r.Input)
 	if err != nil {
 		x.Rendered = &rendered{Problem: err.Error()}
 		return x
 	}
-	x.Rendered = render(q, set)
+	x.Rendered = renderTemplates(q, set)
 	return x
 }
 
-// render makes the prompt of a question.
-func render(q rulings.Question, set *prompts.Set) *rendered {
+// renderTemplates makes the prompt of a question.
+func renderTemplates(q decisionlog.Question, set *prompts.Set) *rendered {
 	system, prompt, err := q.Prompt(set)
 	r := &rendered{System: system, Prompt: prompt}
 	if err != nil {
@@ -220,12 +220,12 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 		return usagef("run %s has %d records, and no record %d", short(run), last.Seq, upTo)
 	}
 	in := fold.State.SelectInput()
-	questions := []rulings.Question{{Select: &in}}
+	questions := []decisionlog.Question{{Select: &in}}
 	if in, ok := fold.State.EvaluateInput(); ok {
-		questions = append(questions, rulings.Question{Evaluate: &in})
+		questions = append(questions, decisionlog.Question{Evaluate: &in})
 	}
 	for _, q := range questions {
-		x := explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: render(q, set)}
+		x := explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: renderTemplates(q, set)}
 		if x.Input, err = json.Marshal(q.Input()); err != nil {
 			return err // our own types
 		}

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
-func (e env) listRulings(c *cli.Context, run string, list []rulings.Ruling) error {
+func (e env) listRulings(c *cli.Context, run string, list []decisionlog.Ruling) error {
 	if c.Bool("json") {
 		all := []explanation{}
 		for _, r := range list {
@@ -38,7 +38,7 @@ func (e env) listRulings(c *cli.Context, run string, list []rulings.Ruling) erro
 			why = r.Failed
 		}
 		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Record, r.At.Local().Format(time.TimeOnly), sanitize.Line(string(r.Point), 20),
-			sanitize.Line(r.By(), 20), sanitize.Line(rulings.Text(r.Decision), 40), summonedText(r.Summoned), sanitize.Line(why, 80))
+			sanitize.Line(r.By(), 20), sanitize.Line(decisionlog.Text(r.Decision), 40), summonedText(r.Summoned), sanitize.Line(why, 80))
 	}
 	return w.Flush()
 }
@@ -96,7 +96,7 @@ func printDecision(w io.Writer, d decider.Decision) {
 	}
 	word(w, "by", "%s", by)
 	if d.Decision != "" {
-		word(w, "decided", "%s", rulings.Text(d))
+		word(w, "decided", "%s", decisionlog.Text(d))
 	}
 	for _, x := range []struct{ name, text string }{{"reason", d.Reason}, {"message", d.Message}, {"summary", d.Summary}} {
 		if x.text != "" {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/cell"
 	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // face is how the screen looks and calls.
@@ -26,8 +26,8 @@ func readFace(c *cli.Context) (face, error) {
 	f := face{
 		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"), Mouse: !c.Bool("no-mouse"),
 	}
-	if _, err := cell.NewTheme(f.Theme, cell.TrueColor); err != nil {
-		return f, usagef("--theme %q: use one of %s", f.Theme, strings.Join(cell.ThemeNames(), ", "))
+	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
+		return f, usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
 	}
 	f.Notify.Terminal = notify.Detect(os.Getenv)
 	for word := range strings.SplitSeq(c.String("notify"), ",") {
@@ -75,7 +75,7 @@ func (e env) oracle(c choices) error {
 	h := newHost(e, c)
 	options := tui.Options{
 		Host: h, Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
-		Around: cell.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Painting: painting,
+		Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Painting: painting,
 	}
 	// Beside the runs, because /tmp may be memory; the files have no names.
 	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // kind is the type of a setting's value.
@@ -77,7 +77,7 @@ var settings = slices.Concat(
 		setting{name: "sandbox", kind: kindText, value: sandboxOff, usage: choice(sandboxOff, sandboxAuto, sandboxOn) + "agents run inside bubblewrap (Linux), with a writable workspace, the rest read-only, and no access to credentials. on: a run whose sandbox does not hold is refused; auto: it goes on, and says unsandboxed"},
 		setting{name: "sandbox-write", kind: kindList, usage: "`PATH` that agents in a sandbox may write to beside the workspace, such as ~/.cache/go-build"},
 		setting{name: "sandbox-hide", kind: kindList, usage: "`PATH` that agents in a sandbox do not see"},
-		setting{name: "pid-namespace", kind: kindText, value: string(leash.ModeAuto), usage: choice(string(leash.ModeAuto), string(leash.ModeAlways), string(leash.ModeNever)) + "agents live in a PID namespace of their own (Linux), so that none outlives arbiter. auto: where that needs no user namespace; always: also there (sudo does not work in it)"},
+		setting{name: "pid-namespace", kind: kindText, value: string(proctree.ModeAuto), usage: choice(string(proctree.ModeAuto), string(proctree.ModeAlways), string(proctree.ModeNever)) + "agents live in a PID namespace of their own (Linux), so that none outlives arbiter. auto: where that needs no user namespace; always: also there (sudo does not work in it)"},
 		setting{name: "trust", kind: kindBool, usage: "load this workspace's own settings, hooks, agents, CLAUDE.md and .arbiter (configuration, agents, prompts)", flagged: true, env: "-"},
 	),
 	group("Limits",
@@ -104,7 +104,7 @@ var settings = slices.Concat(
 		setting{name: "max-output", kind: kindInt, value: supervisor.DefaultMaxOutput >> 20, usage: "`MIB` that the output files of one agent's tasks may have; beyond it the agent is started again (0: no limit)"},
 	),
 	group("The screen",
-		setting{name: "theme", kind: kindText, value: cell.Auto, usage: choice(cell.ThemeNames()...) + "its colours"},
+		setting{name: "theme", kind: kindText, value: render.Auto, usage: choice(render.ThemeNames()...) + "its colours"},
 		setting{name: "ascii", kind: kindBool, usage: "draw with nothing beyond ASCII (by itself where the locale is no UTF-8)"},
 		setting{name: "reduced-motion", kind: kindBool, usage: "nothing moves but what carries news"},
 		setting{name: "no-mouse", kind: kindBool, usage: "leave the mouse to the terminal"},

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -138,9 +138,9 @@ func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
 
 // anAgents says whether this process belongs to an agent, of that arbiter or of any.
 func anAgents(arbiter int) bool {
-	line, err := leash.Lineage(os.Getpid())
+	line, err := proctree.Lineage(os.Getpid())
 	if err != nil {
 		return !errors.Is(err, errors.ErrUnsupported)
 	}
-	return slices.ContainsFunc(line, func(k leash.Kin) bool { return k.PID == arbiter || len(k.Runs) > 0 })
+	return slices.ContainsFunc(line, func(k proctree.Kin) bool { return k.PID == arbiter || len(k.Runs) > 0 })
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/blackbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -261,7 +261,7 @@ wait; cat later
 	if n != 1 {
 		t.Errorf("the human was told %d times", n)
 	}
-	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, blackbox.LogName))
+	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, crashlog.LogName))
 	if strings.Count(string(log), "control: refused") < 3 {
 		t.Errorf("the log says:\n%.3000s", log)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -42,7 +42,7 @@ type bridgePID struct {
 // not answer to.
 func (r *runtimeRun) noteBridge(pid int) {
 	r.bridgePID.Store(int64(pid))
-	line, err := leash.Lineage(pid)
+	line, err := proctree.Lineage(pid)
 	if err == nil {
 		var raw []byte
 		if raw, err = json.Marshal(bridgePID{Run: r.choices.Options.Run, PID: pid, Start: line[0].Start}); err == nil {
@@ -136,7 +136,7 @@ func (r *runtimeRun) haltBridge() (how string, swept int) {
 		r.attached.Go(func() { _ = client.Close() }) // how it ended is told by watchBridge
 		return "bridge", 0
 	}
-	swept = leash.Sweep(r.choices.Options.Run, "") // the bridge bears the mark, too
+	swept = proctree.Sweep(r.choices.Options.Run, "") // the bridge bears the mark, too
 	r.attached.Go(func() { _ = client.Close() })
 	return "killed", swept
 }
@@ -160,9 +160,9 @@ func (r *runtimeRun) awaitStill(ctx context.Context, and, unwanted func() bool) 
 }
 
 // agentsAlive are the run's processes but for the bridge itself.
-func (r *runtimeRun) agentsAlive() []leash.Process {
-	var alive []leash.Process
-	for _, p := range leash.Survivors(r.choices.Options.Run) {
+func (r *runtimeRun) agentsAlive() []proctree.Process {
+	var alive []proctree.Process
+	for _, p := range proctree.Survivors(r.choices.Options.Run) {
 		if int64(p.PID) != r.bridgePID.Load() {
 			alive = append(alive, p)
 		}
@@ -172,7 +172,7 @@ func (r *runtimeRun) agentsAlive() []leash.Process {
 
 // killBridge kills the bridge of a run whose arbiter does not answer, and whatever
 // bears its mark. The arbiter, should it ever go on, starts nothing in its place.
-func killBridge(dir, run string) (killed int, left []leash.Process, err error) {
+func killBridge(dir, run string) (killed int, left []proctree.Process, err error) {
 	if err := writePrivate(filepath.Join(dir, haltNote), nil); err != nil {
 		return 0, nil, fmt.Errorf("leave a note: %w", err)
 	}
@@ -189,11 +189,11 @@ func killBridge(dir, run string) (killed int, left []leash.Process, err error) {
 	if err == nil && note.PID != 0 {
 		killed++
 	}
-	if errors.Is(err, leash.ErrAnother) {
+	if errors.Is(err, proctree.ErrAnother) {
 		err = nil
 	}
-	killed += leash.Sweep(run, "") // also where the note was not to be read
-	if left = leash.Survivors(run); len(left) == 0 {
+	killed += proctree.Sweep(run, "") // also where the note was not to be read
+	if left = proctree.Survivors(run); len(left) == 0 {
 		err = nil
 	}
 	return killed, left, err
@@ -202,7 +202,7 @@ func killBridge(dir, run string) (killed int, left []leash.Process, err error) {
 func endBridge(note bridgePID) error {
 	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
 	defer cancel()
-	return leash.End(ctx, note.PID, note.Start)
+	return proctree.End(ctx, note.PID, note.Start)
 }
 
 // haltOnStdin has the command `halt` not wait for the loop: it may be stuck.

@@ -19,8 +19,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
-	"github.com/arbiter-cli/arbiter/bridge/witness"
+	"github.com/arbiter-cli/arbiter/bridge/evidence"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/standin"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -147,11 +147,11 @@ func (e env) bridge(c *cli.Context) error {
 	crashpoint.Role("bridge")
 	// Before anything else: the namespace is entered with nothing open, and the lock
 	// must not reach a child.
-	isolation, err := leash.EnterNamespace()
+	isolation, err := proctree.EnterNamespace()
 	if err != nil {
 		return &exitError{code: contract.ExitFailed, text: err.Error()}
 	}
-	holdErr := leash.HoldInherited()
+	holdErr := proctree.HoldInherited()
 	level := slog.LevelInfo
 	if c.Bool("debug") {
 		level = slog.LevelDebug
@@ -161,7 +161,7 @@ func (e env) bridge(c *cli.Context) error {
 		log.Warn("leash", "error", holdErr)
 	}
 	log.Debug("leash", "namespace", isolation.String())
-	if release, err := leash.Become(); err != nil {
+	if release, err := proctree.Become(); err != nil {
 		log.Warn("leash", "error", err) // orphans are then found by their mark alone
 	} else {
 		defer release()
@@ -170,7 +170,7 @@ func (e env) bridge(c *cli.Context) error {
 	if self, err := os.Executable(); err == nil {
 		launcher.ToolShell(self)
 	}
-	server := bridge.NewServer(launcher, bridge.ServerOptions{Version: version(), Logger: log, Witness: witness.New(log)})
+	server := bridge.NewServer(launcher, bridge.ServerOptions{Version: version(), Logger: log, Witness: evidence.New(log)})
 	err = server.Serve(c.Context, bridge.Stdio())
 	var unstopped *bridge.UnstoppedError
 	if errors.As(err, &unstopped) {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/blackbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 
 	"github.com/urfave/cli/v2"
 )
@@ -27,7 +27,7 @@ func (e env) logs(c *cli.Context) error {
 	}
 	defer store.Close()
 	found := false
-	for _, name := range []string{blackbox.LogName + ".1", blackbox.LogName} {
+	for _, name := range []string{crashlog.LogName + ".1", crashlog.LogName} {
 		f, err := os.Open(filepath.Join(store.Dir(info.Run), name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

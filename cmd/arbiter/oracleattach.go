@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/bridge/lend"
+	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
@@ -17,7 +17,7 @@ func (h *host) Attach(agent string) error {
 	if l == nil {
 		return errors.New("nothing runs")
 	}
-	cols, rows, err := lend.Size(os.Stdin)
+	cols, rows, err := ptyproxy.Size(os.Stdin)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (h *host) Attach(agent string) error {
 		return err
 	}
 	remote := newRemoteHere(a)
-	err = h.env.show(h.ctx, a.Result(), lend.Loan{}, remote, func(within time.Duration) (control.Ended, bool) {
+	err = h.env.show(h.ctx, a.Result(), ptyproxy.Loan{}, remote, func(within time.Duration) (control.Ended, bool) {
 		ctx, cancel := context.WithTimeout(h.ctx, within)
 		defer cancel()
 		ended := a.Detach(ctx)
@@ -71,7 +71,7 @@ func newRemoteHere(a *attachment) remoteHere {
 	return remoteHere{a, ctx, cancel}
 }
 
-// Read, Write, Resize and Leave implement lend.Remote.
+// Read, Write, Resize and Leave implement ptyproxy.Remote.
 func (r remoteHere) Read(p []byte) (int, error) { return r.Take(r.ctx, p) }
 
 func (r remoteHere) Write(p []byte) (int, error) {

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge/inherit"
-	"github.com/arbiter-cli/arbiter/bridge/lend"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 )
 
 // Edit implements tui.Host: $VISUAL, else $EDITOR, else vi.
@@ -81,7 +81,7 @@ func (h *host) watchTerminal(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		if _, _, err := lend.Size(os.Stdin); err != nil {
+		if _, _, err := ptyproxy.Size(os.Stdin); err != nil {
 			h.recall()
 			return
 		}
@@ -104,10 +104,10 @@ func (h *host) Login() error {
 	path := cmp.Or(h.choices.Claude, "claude")
 	cmd := exec.Command(path, "auth", "login")
 	cmd.Dir = h.choices.Place
-	cmd.Env = inherit.List(inherit.From(os.Environ(), h.choices.Options.Env))
+	cmd.Env = childenv.List(childenv.From(os.Environ(), h.choices.Options.Env))
 	fmt.Fprint(h.env.stderr, "\nclaude logs in. Ctrl+] comes back to arbiter.\n\n")
-	exit, err := lend.Run(h.ctx, cmd, os.Stdin)
-	if errors.Is(err, lend.ErrDetached) || h.ctx.Err() != nil {
+	exit, err := ptyproxy.Run(h.ctx, cmd, os.Stdin)
+	if errors.Is(err, ptyproxy.ErrDetached) || h.ctx.Err() != nil {
 		return nil // whether it was done is looked for anyway
 	}
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/composer"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/plain"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // plainHost lends a host to the face of plain lines.
@@ -38,7 +38,7 @@ func (l *life) InputEnded() { l.loop.Put(supervisor.InputEnded{}) }
 // Run implements plain.Commands: the slash commands of the screen, as far as they
 // mean something without one.
 func (p plainHost) Run(line string) (handled bool, say string) {
-	c, err := composer.ParseSlash(line)
+	c, err := editor.ParseSlash(line)
 	if err != nil {
 		return true, err.Error()
 	}
@@ -47,9 +47,9 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	if l != nil {
 		s = l.Snapshot()
 	}
-	body, ok, err := orders.For(s, c)
+	body, ok, err := slash.For(s, c)
 	here := plainHere[c.Name]
-	told, answered := orders.Answers[c.Name]
+	told, answered := slash.Answers[c.Name]
 	switch {
 	case !ok && answered:
 		return true, told.Text(s, c.Arg(0))
@@ -58,7 +58,7 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	case l == nil:
 		return true, "There is no run yet. Say what is to be done, and one begins."
 	case err != nil:
-		return true, sanitize.Line(composer.Sentence(err.Error()), 500)
+		return true, sanitize.Line(editor.Sentence(err.Error()), 500)
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
 	case !l.Put(contract.Command{Ref: "plain", Body: body}):
@@ -69,34 +69,34 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 
 // plainHere are the slash commands that plain lines answer by themselves. There is no life,
 // and no state, before the first run.
-var plainHere map[string]func(l *life, s *supervisor.State, c composer.Command) string
+var plainHere map[string]func(l *life, s *supervisor.State, c editor.Command) string
 
 func init() { // not at once: help leads back to it
-	played := func(do func(l *life, c composer.Command) string) func(*life, *supervisor.State, composer.Command) string {
-		return func(l *life, _ *supervisor.State, c composer.Command) string {
+	played := func(do func(l *life, c editor.Command) string) func(*life, *supervisor.State, editor.Command) string {
+		return func(l *life, _ *supervisor.State, c editor.Command) string {
 			if l == nil {
 				return "There is no run yet. Say what is to be done, and one begins."
 			}
 			return do(l, c)
 		}
 	}
-	permit := played(func(*life, composer.Command) string {
+	permit := played(func(*life, editor.Command) string {
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
-	plainHere = map[string]func(*life, *supervisor.State, composer.Command) string{
-		"help": func(*life, *supervisor.State, composer.Command) string { return plainHelp() },
-		"quit": func(l *life, _ *supervisor.State, _ composer.Command) string {
+	plainHere = map[string]func(*life, *supervisor.State, editor.Command) string{
+		"help": func(*life, *supervisor.State, editor.Command) string { return plainHelp() },
+		"quit": func(l *life, _ *supervisor.State, _ editor.Command) string {
 			if l == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
 			l.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
 		},
-		"plan":  func(_ *life, s *supervisor.State, _ composer.Command) string { return orders.Plan(s) },
-		"halt":  played(func(l *life, _ composer.Command) string { return l.Halt() }),
+		"plan":  func(_ *life, s *supervisor.State, _ editor.Command) string { return slash.Plan(s) },
+		"halt":  played(func(l *life, _ editor.Command) string { return l.Halt() }),
 		"allow": permit,
 		"deny":  permit,
-		"attach": played(func(l *life, c composer.Command) string {
+		"attach": played(func(l *life, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " + short(l.ID()) + stateForCommand(l.run.choices.StateDir)
 		}),
 	}
@@ -106,7 +106,7 @@ func init() { // not at once: help leads back to it
 func plainHelp() string {
 	var b strings.Builder
 	b.WriteString("What you write is said to the Arbiter. Commands:\n")
-	for _, spec := range composer.Commands {
+	for _, spec := range editor.Commands {
 		if !spec.Screen {
 			fmt.Fprintf(&b, "%s: %s.\n", spec.Usage(), spec.Help)
 		}
@@ -121,9 +121,9 @@ func (e env) plain(c choices) error {
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Face.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {
 			if l := h.present(); l != nil {
-				return orders.Name(l.Snapshot(), id)
+				return slash.Name(l.Snapshot(), id)
 			}
-			return orders.Name(nil, id)
+			return slash.Name(nil, id)
 		},
 	}
 	if c.Resume {

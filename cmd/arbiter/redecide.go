@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/rulings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 
 	"github.com/urfave/cli/v2"
 
@@ -75,14 +75,14 @@ func (e env) replayDecisions(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, recovery, err := rulings.Read(store.Store, info.Run)
+	list, recovery, err := decisionlog.Read(store.Store, info.Run)
 	store.Close()
 	if err != nil {
 		return environmentf("replay run %s: %v", short(info.Run), err)
 	}
 	e.tellDamage(recovery)
 	for _, n := range only {
-		if !slices.ContainsFunc(list, func(r rulings.Ruling) bool { return r.Number == n }) {
+		if !slices.ContainsFunc(list, func(r decisionlog.Ruling) bool { return r.Number == n }) {
 			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)", short(info.Run), n, short(info.Run), stateForCommand(store.root))
 		}
 	}
@@ -99,7 +99,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 			continue
 		}
 		was, comparable := r.Amounts()
-		q, err := rulings.QuestionOf(r.Point, r.Input)
+		q, err := decisionlog.QuestionOf(r.Point, r.Input)
 		if err != nil || !comparable || r.Unused {
 			t.Skipped++
 			continue
@@ -130,7 +130,7 @@ func (t *tally) judge(x remade, now decider.Decision, err error) remade {
 		t.Failed++
 		x.Failed = err.Error()
 		return x
-	case rulings.Same(x.Recorded, now):
+	case decisionlog.Same(x.Recorded, now):
 		t.Same++
 		x.Same = true
 	default:
@@ -149,7 +149,7 @@ func (e env) printRemade(c *cli.Context, x remade) error {
 	}
 	fmt.Fprintf(e.stdout, "%d %s (record %d)\n", x.Number, sanitize.Line(string(x.Point), 20), x.Record)
 	line := func(name string, d decider.Decision) {
-		fmt.Fprintf(e.stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(rulings.Text(d), 60), sanitize.Line(string(d.Source), 20), sanitize.Line(d.Reason, 300))
+		fmt.Fprintf(e.stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(decisionlog.Text(d), 60), sanitize.Line(string(d.Source), 20), sanitize.Line(d.Reason, 300))
 	}
 	line("recorded", x.Recorded)
 	if x.Now == nil {

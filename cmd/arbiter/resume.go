@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -100,7 +100,7 @@ func (r *runtimeRun) reopenBook() error {
 	var held *journal.HeldError
 	if errors.As(err, &held) && held.Gone {
 		// Its arbiter is dead, and its bridge has outlived the time it has to end.
-		if n := leash.Sweep(run, ""); n > 0 {
+		if n := proctree.Sweep(run, ""); n > 0 {
 			r.tellOf("ended what still held the run: %s", words.Count(n, "process"))
 		}
 		book, recovery, err = r.store.Open(run, lockPatience, r.bookOptions())
@@ -121,7 +121,7 @@ func (r *runtimeRun) reopenBook() error {
 	crashpoint.Here("resume.locked")
 	// Until a moment ago the last bridge may have held the run, so that it was spared
 	// when the strays of dead runs were ended.
-	if n := leash.Sweep(run, ""); n > 0 {
+	if n := proctree.Sweep(run, ""); n > 0 {
 		r.tellOf("ended what the last life had left behind: %s", words.Count(n, "process"))
 	}
 	for _, d := range recovery.Damage {

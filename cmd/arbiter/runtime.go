@@ -11,14 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/blackbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -43,9 +43,9 @@ type runtimeRun struct {
 	// workspace is the lock of that directory itself; nil where it is shared, or cannot be locked
 	workspace *journal.WorkspaceLock
 	log       *slog.Logger
-	logFile   *blackbox.Log
+	logFile   *crashlog.Log
 	stage     *stage // nil unless this is a rehearsal
-	reporter  *blackbox.Reporter
+	reporter  *crashlog.Reporter
 	mask      func(string) string // masks secrets
 	loop      *supervisor.Loop
 	hooks     *hooksocket.Server // nil where there is no socket to be had
@@ -224,7 +224,7 @@ func (r *runtimeRun) lockScratch() error {
 func (r *runtimeRun) furnish(script *play) error {
 	var err error
 	r.mask = secrets.Masker(r.choices.Options.Env)
-	if r.logFile, err = blackbox.OpenLog(r.book.Dir(), r.mask); err != nil {
+	if r.logFile, err = crashlog.OpenLog(r.book.Dir(), r.mask); err != nil {
 		return environmentf("log: %v", err)
 	}
 	r.choices.Options.Log = r.logFile.Path()
@@ -252,8 +252,8 @@ func (r *runtimeRun) recorded() supervisor.Options {
 }
 
 // newReporter makes a writer of crash reports into the run's directory.
-func (r *runtimeRun) newReporter() *blackbox.Reporter {
-	return blackbox.NewReporter(blackbox.Options{Dir: r.book.Dir(), Version: version(), Mask: r.mask, Log: r.log})
+func (r *runtimeRun) newReporter() *crashlog.Reporter {
+	return crashlog.NewReporter(crashlog.Options{Dir: r.book.Dir(), Version: version(), Mask: r.mask, Log: r.log})
 }
 
 // ready makes the loop of a run, which tells sink, and opens what others reach it by.
@@ -326,7 +326,7 @@ func (r *runtimeRun) reopen(ctx context.Context) (supervisor.Port, bridge.Claude
 	if err := r.bridge().Close(); err != nil {
 		r.log.Warn("bridge", "error", err)
 	}
-	swept := leash.Sweep(r.choices.Options.Run, "")
+	swept := proctree.Sweep(r.choices.Options.Run, "")
 	port, claude, failed := r.open(ctx)
 	return port, claude, swept, failed
 }

@@ -9,8 +9,8 @@ import (
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/composer"
-	"github.com/arbiter-cli/arbiter/tui/orders"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
 // TestPlainFromTheFirstWordToTheEnd: the same play in lines of prose, in a terminal: a
@@ -108,9 +108,9 @@ func TestPlainInput(t *testing.T) {
 // TestPlainHelp: what is listed without a screen is done without one, and nothing that is
 // done in the same way is left out.
 func TestPlainHelp(t *testing.T) {
-	for _, s := range composer.Commands {
-		_, told := orders.Answers[s.Name]
-		_, body, _ := orders.For(nil, composer.Command{Name: s.Name, Rest: "set"})
+	for _, s := range editor.Commands {
+		_, told := slash.Answers[s.Name]
+		_, body, _ := slash.For(nil, editor.Command{Name: s.Name, Rest: "set"})
 		listed := strings.Contains(plainHelp(), s.Usage()+": "+s.Help)
 		if listed && !told && !body && plainHere[s.Name] == nil || !listed && (told || body) {
 			t.Errorf("%s: listed %v", s.Usage(), listed)

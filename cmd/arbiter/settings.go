@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -41,7 +41,7 @@ type choices struct {
 	AcceptPrefix bool
 	Share        bool   // another run may work in the same directory
 	Place        string // the directory the run belongs to
-	PIDNS        leash.Mode
+	PIDNS        proctree.Mode
 	Trusting     trusting        // of that place; a rehearsal's workspace is trusted always
 	given        map[string]bool // settings named on the command line or in the environment
 	StateDir     string
@@ -104,7 +104,7 @@ func readChoices(c *cli.Context) (choices, error) {
 	if s.Face, err = readFace(c); err != nil {
 		return s, err
 	}
-	s.PIDNS = leash.Mode(c.String("pid-namespace"))
+	s.PIDNS = proctree.Mode(c.String("pid-namespace"))
 	if problem := s.contradiction(c); problem != "" {
 		return s, usagef("%s", problem)
 	}
@@ -130,7 +130,7 @@ func (s choices) contradiction(c *cli.Context) string {
 		{c.IsSet("session") && strings.TrimSpace(s.Session) == "", "--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
 		{s.JSON && s.Plain, "--json and --plain are two faces: choose one"},
 		{s.Resume && s.Rehearse, "--resume takes a rehearsal up as one by itself: leave --rehearse, --scenario and --stand-in out"},
-		{!slices.Contains([]leash.Mode{leash.ModeAuto, leash.ModeAlways, leash.ModeNever}, s.PIDNS), fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
+		{!slices.Contains([]proctree.Mode{proctree.ModeAuto, proctree.ModeAlways, proctree.ModeNever}, s.PIDNS), fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
 		{s.Rehearse && c.IsSet("cwd"), "--cwd does not go with --rehearse: a rehearsal has a scratch workspace of its own"},
 	} {
 		if x.wrong {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/blackbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 
@@ -92,7 +92,7 @@ func (e env) showSession(c *cli.Context) error {
 		sessionLine: lineOf(info), Phase: string(s.Phase), Task: s.Task, Plan: s.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Ledger,
 		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.Lives,
-		Damage: audit.Damage(recovery), Reports: append([]string{}, reports...), Log: filepath.Join(dir, blackbox.LogName),
+		Damage: audit.Damage(recovery), Reports: append([]string{}, reports...), Log: filepath.Join(dir, crashlog.LogName),
 	}
 	r.Resumable = r.Resumable && s.Reached()
 	if q := s.OpenQuestion(); q != nil {

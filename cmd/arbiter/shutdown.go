@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -40,10 +40,10 @@ func (r *runtimeRun) shutdown(s *supervisor.State) (unfinished []string) {
 		}},
 		{"processes left behind", 6 * time.Second, func(context.Context) error {
 			// A bridge that was killed could sweep nothing.
-			if n := leash.Sweep(run, ""); n > 0 {
+			if n := proctree.Sweep(run, ""); n > 0 {
 				r.log.Warn("swept", "processes", n)
 			}
-			if left := leash.Survivors(run); len(left) > 0 {
+			if left := proctree.Survivors(run); len(left) > 0 {
 				return fmt.Errorf("still alive: %v", left)
 			}
 			return nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -15,7 +15,7 @@ import (
 // nobody would know whose they are.
 func endStrays(store *journal.Store) (told string) {
 	total, runs := 0, 0
-	for _, n := range leash.SweepStrays(over(store)) {
+	for _, n := range proctree.SweepStrays(over(store)) {
 		total += n
 		runs++
 	}

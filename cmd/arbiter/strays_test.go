@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge/leash"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -34,7 +34,7 @@ func TestWhatCannotBeLookedAtIsNotOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := exec.Command("/bin/sleep", "1000")
-	agent.Env = leash.Mark{Run: id, Agent: "orch-1.1"}.Env()
+	agent.Env = proctree.Mark{Run: id, Agent: "orch-1.1"}.Env()
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}

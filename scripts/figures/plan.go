@@ -53,7 +53,7 @@ var plan = []run{
 	{"cmd/arbiter", "Stop20", "5x", "1x", []row{
 		{what: "the orderly end of a run with 20 agents", ours: "Stop20 stop-20-ms", base: "Stop20 stop-1-ms", than: "1 agent"},
 	}},
-	{"bridge/leash", "ArbiterKilled", "20x", "3x", []row{
+	{"bridge/proctree", "ArbiterKilled", "20x", "3x", []row{
 		{what: "arbiter killed, until nothing is alive, p99", ours: "ArbiterKilled/never p99-ms", most: 2000},
 	}},
 	{"transcript", "Newest", "20x", "5x", []row{
@@ -153,7 +153,7 @@ var plan = []run{
 		{what: "a process in the sandbox", ours: "Sandboxed ns/op", base: "Plain ns/op", than: "a plain one"},
 		{what: "the sandbox's trial", ours: "Trial ns/op", base: "Sandboxed ns/op", than: "one process in it"},
 	}},
-	{"bridge/leash", "Look|StraysNone|Probe", "50x", "5x", []row{
+	{"bridge/proctree", "Look|StraysNone|Probe", "50x", "5x", []row{
 		{what: "all processes looked at", ours: "Look ns/op"},
 		{what: "a search for strays that finds none", ours: "StraysNone ns/op", base: "Look ns/op", than: "the look"},
 		{what: "a PID namespace tried", ours: "Probe ns/op"},
@@ -189,35 +189,35 @@ var plan = []run{
 	{"tui", "Scrollback", "1x", "", []row{
 		{what: "the heap with 1,000,000 messages", ours: "Scrollback MB-at-1,000,000", base: "Scrollback MB-at-100,000", than: "100,000 messages", times: 1.2},
 	}},
-	{"tui/chronicle", "Add|Read", "0.2s", "", []row{
+	{"tui/history", "Add|Read", "0.2s", "", []row{
 		{what: "an event kept for the screen", ours: "Add/work ns/event"},
 		{what: "a result of 100 MB kept", ours: "Add/result_100MB ns/op", base: "Add/result_10KB ns/op", than: "one of 10 KB"},
 		{what: "an entry in the midst of a million", ours: "Read/entry/in_the_middle/all ns/op", base: "Read/entry/near_the_end/all ns/op", than: "near the end"},
 		{what: "a search through a million", ours: "Read/find/1M/ascii/all ns/op"},
 	}},
-	{"tui/rich", "Hostile", "3x", "1x", []row{
+	{"tui/markdown", "Hostile", "3x", "1x", []row{
 		{what: "hostile Markdown, a byte of 32 KB", ours: "Hostile long-ns/byte", base: "Hostile short-ns/byte", than: "of 4 KB", times: 4},
 	}},
-	{"tui/rich", "Markdown10KB|Highlight10KB|Diff1000Lines|Stream100KB|StreamDelta", "0.5s", "2x", []row{
+	{"tui/markdown", "Markdown10KB|Highlight10KB|Diff1000Lines|Stream100KB|StreamDelta", "0.5s", "2x", []row{
 		{what: "Markdown of 100 KB that streams, a delta", ours: "Stream100KB µs/delta", base: "Stream100KB anew-µs/delta", than: "laid out anew"},
 		{what: "Markdown of 10 KB", ours: "Markdown10KB ns/op"},
 		{what: "10 KB of Go highlighted", ours: "Highlight10KB ns/op"},
 		{what: "a diff of 1,000 lines", ours: "Diff1000Lines ns/op"},
 		{what: "a delta to a table of 13 KB", ours: "StreamDelta/table_of_13_KB ns/op"},
 	}},
-	{"tui/card", "Folded256KiB|Unfolded256KiB|FoldedWriteOf1MiB|FoldedMessageOf1MiB", "0.5s", "10x", []row{
+	{"tui/eventview", "Folded256KiB|Unfolded256KiB|FoldedWriteOf1MiB|FoldedMessageOf1MiB", "0.5s", "10x", []row{
 		{what: "256 KB of output, folded", ours: "Folded256KiB ns/op", base: "Unfolded256KiB ns/op", than: "unfolded"},
 		{what: "a Write of 1 MB, folded", ours: "FoldedWriteOf1MiB ns/op"},
 		{what: "a message of 1 MB, folded", ours: "FoldedMessageOf1MiB ns/op"},
 	}},
-	{"tui/cell", "Wrap", "1s", "100x", []row{{what: "a line of 10 KB wrapped", ours: "Wrap ns/op"}}},
-	{"tui/scroll", "Draw|PageUp|Flood|DrawHugeBlock", "0.5s", "20x", []row{
+	{"tui/render", "Wrap", "1s", "100x", []row{{what: "a line of 10 KB wrapped", ours: "Wrap ns/op"}}},
+	{"tui/listview", "Draw|PageUp|Flood|DrawHugeBlock", "0.5s", "20x", []row{
 		{what: "a window of 1,000,000 blocks drawn", ours: "Draw/1000000 ns/op", base: "Draw/1000 ns/op", than: "of 1,000"},
 		{what: "a page up in it", ours: "PageUp/1000000 ns/op", base: "PageUp/1000 ns/op", than: "of 1,000"},
 		{what: "500 blocks between two frames", ours: "Flood/reading=false ns/op", base: "Draw/1000 ns/op", than: "none"},
 		{what: "a block of 10,000 rows", ours: "DrawHugeBlock ns/op", base: "Draw/1000 ns/op", than: "blocks of 3"},
 	}},
-	{"tui/composer", "Key|Paste10MB|PickerFilter", "0.5s", "5x", []row{
+	{"tui/editor", "Key|Paste10MB|PickerFilter", "0.5s", "5x", []row{
 		{what: "a key in 100 KB of lines, drawn", ours: "Key/100KB_of_lines ns/op", base: "Key/empty ns/op", than: "in nothing"},
 		{what: "a paste of 10 MB", ours: "Paste10MB/clean ns/op"},
 		{what: "5,000 paths filtered", ours: "PickerFilter ns/op"},

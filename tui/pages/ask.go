@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // deaf is how long a dialog that came by itself takes no decision: keys on their way
@@ -23,8 +23,8 @@ type Ask struct {
 	focus int
 	armed time.Time
 
-	body  []cell.Line // laid out for the width
-	read  bool        // it was in sight to its end
+	body  []render.Line // laid out for the width
+	read  bool          // it was in sight to its end
 	width int
 	spots []spot // where the choices are, as last drawn
 }
@@ -33,7 +33,7 @@ type Ask struct {
 type spot struct{ x, y, w int }
 
 // NewAsk is a dialog that asks nothing.
-func NewAsk(look *cell.Look) *Ask { return &Ask{page: newPage(look)} }
+func NewAsk(look *render.Look) *Ask { return &Ask{page: newPage(look)} }
 
 // Set replaces the question. It can be answered at once; see Arm.
 func (a *Ask) Set(d AskData) {
@@ -46,7 +46,7 @@ func (a *Ask) Set(d AskData) {
 func (a *Ask) Annotate(note, unread string) { a.data.Note, a.data.Unread = note, unread }
 
 // SetLook replaces the look.
-func (a *Ask) SetLook(look *cell.Look) { a.look, a.width = look, -1 }
+func (a *Ask) SetLook(look *render.Look) { a.look, a.width = look, -1 }
 
 // Arm says that the dialog came by itself at a time: decisions are refused until the
 // keyboard was quiet for a moment. Whoever is in the middle of a word goes on typing
@@ -131,7 +131,7 @@ func (a *Ask) Draw(screen tcell.Screen) {
 		return
 	}
 	for y := range h {
-		c.Restyle(0, y, w, cell.Dim)
+		c.Restyle(0, y, w, render.Dim)
 	}
 	framed := w >= 24 && h >= 7
 	inner := w
@@ -155,24 +155,24 @@ func (a *Ask) Draw(screen tcell.Screen) {
 		outer += 4
 	}
 	box := c.Sub((w-outer)/2, max((h-rows)/2, 0), outer, min(rows, h))
-	box.Clear(cell.Base)
+	box.Clear(render.Base)
 	outside := box
 	if framed {
 		tone := a.data.Tone
-		if tone == cell.Base {
-			tone = cell.FrameFocus
+		if tone == render.Base {
+			tone = render.FrameFocus
 		}
-		title := cell.Title
-		if tone == cell.Danger {
-			tone, title = cell.Bad, cell.Danger
+		title := render.Title
+		if tone == render.Danger {
+			tone, title = render.Bad, render.Danger
 		}
-		box = box.Frame(cell.Of(title, a.data.Title), tone)
+		box = box.Frame(render.Of(title, a.data.Title), tone)
 		bw, bh := box.Size()
 		box = box.Sub(1, 0, bw-2, bh)
 	}
 	a.paint(box, head, body, note, choices)
 	if n := a.below(); framed && n > 0 {
-		more := cell.Of(cell.Key, " "+words.Count(n, "more line")+" "+a.look.Glyphs.More+" ")
+		more := render.Of(render.Key, " "+words.Count(n, "more line")+" "+a.look.Glyphs.More+" ")
 		ow, oh := outside.Size()
 		outside.Line(max(ow-2-more.Width(), 1), oh-1, more)
 	}
@@ -180,7 +180,7 @@ func (a *Ask) Draw(screen tcell.Screen) {
 
 // parts are the lines of the dialog, cut to the height: choices are kept before all,
 // then of the body at least some rows, then the head, then the note.
-func (a *Ask) parts(inner, h int, framed bool) (head, body, note []cell.Line, choices [][]int) {
+func (a *Ask) parts(inner, h int, framed bool) (head, body, note []render.Line, choices [][]int) {
 	if a.width != inner {
 		a.width, a.body = inner, nil
 		if a.data.Body != nil {
@@ -190,16 +190,16 @@ func (a *Ask) parts(inner, h int, framed bool) (head, body, note []cell.Line, ch
 	if framed {
 		h -= 2
 	} else {
-		head = cell.Wrap(cell.Of(cell.Title, a.data.Title), inner)
+		head = render.Wrap(render.Of(render.Title, a.data.Title), inner)
 	}
 	for _, l := range a.data.Head {
-		head = append(head, cell.Wrap(l, inner)...)
+		head = append(head, render.Wrap(l, inner)...)
 	}
 	switch {
 	case a.data.Unread != "" && !a.read:
-		note = cell.WrapText(cell.Warn, a.data.Unread, inner)
+		note = render.WrapText(render.Warn, a.data.Unread, inner)
 	case a.data.Note != "":
-		note = cell.WrapText(cell.Dim, a.data.Note, inner)
+		note = render.WrapText(render.Dim, a.data.Note, inner)
 	}
 	choices = a.rows(inner, h)
 	room := max(h-len(choices), 0)
@@ -211,7 +211,7 @@ func (a *Ask) parts(inner, h int, framed bool) (head, body, note []cell.Line, ch
 			head = append(head, nil)
 		}
 		if len(note) > 0 {
-			note = append([]cell.Line{nil}, note...)
+			note = append([]render.Line{nil}, note...)
 		}
 		note = append(note, nil)
 	}
@@ -249,23 +249,23 @@ func (a *Ask) rows(inner, h int) (rows [][]int) {
 }
 
 // label is a choice as it is drawn.
-func (a *Ask) label(i int) cell.Line {
+func (a *Ask) label(i int) render.Line {
 	ch := a.data.Choices[i]
-	role, keyRole, mark := cell.Choice, cell.ChoiceKey, " "
+	role, keyRole, mark := render.Choice, render.ChoiceKey, " "
 	switch {
 	case i == a.focus && ch.Grave:
-		role, keyRole, mark = cell.Danger, cell.Danger, a.look.Glyphs.Chosen
+		role, keyRole, mark = render.Danger, render.Danger, a.look.Glyphs.Chosen
 	case i == a.focus:
-		role, keyRole, mark = cell.ChoiceFocus, cell.ChoiceFocus, a.look.Glyphs.Chosen
+		role, keyRole, mark = render.ChoiceFocus, render.ChoiceFocus, a.look.Glyphs.Chosen
 	}
-	l := cell.Of(role, mark)
+	l := render.Of(role, mark)
 	if ch.Key != 0 {
-		l = append(l, cell.Span{Text: string(unicode.ToLower(ch.Key)), Role: keyRole}, cell.Span{Text: " ", Role: role})
+		l = append(l, render.Span{Text: string(unicode.ToLower(ch.Key)), Role: keyRole}, render.Span{Text: " ", Role: role})
 	}
-	return append(l, cell.Span{Text: ch.Label + " ", Role: role})
+	return append(l, render.Span{Text: ch.Label + " ", Role: role})
 }
 
-func (a *Ask) paint(box cell.Canvas, head, body, note []cell.Line, choices [][]int) {
+func (a *Ask) paint(box render.Canvas, head, body, note []render.Line, choices [][]int) {
 	w, h := box.Size()
 	left, top := box.Origin()
 	y := box.Lines(0, head)
@@ -292,7 +292,7 @@ func (a *Ask) paint(box cell.Canvas, head, body, note []cell.Line, choices [][]i
 			at := x
 			x = box.Line(x, y, a.label(n))
 			if early || a.barred(n) {
-				box.Restyle(at, y, x-at, cell.Dim)
+				box.Restyle(at, y, x-at, render.Dim)
 			}
 			a.spots[n] = spot{left + at, top + y, max(min(x, w)-at, 0)}
 			x += 2

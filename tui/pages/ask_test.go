@@ -7,12 +7,12 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 func askAt(t *testing.T, w, h int) (*Ask, tcell.SimulationScreen) {
 	s := screenOf(t, w, h)
-	a := NewAsk(look(t, "dark", cell.Unicode))
+	a := NewAsk(look(t, "dark", render.Unicode))
 	a.SetRect(0, 0, w, h)
 	a.Set(permit())
 	return a, s
@@ -153,7 +153,7 @@ func TestAskSaysThatThereIsMore(t *testing.T) {
 func TestAskLaysItsBodyOutOnce(t *testing.T) {
 	a, s := askAt(t, 80, 24)
 	calls, d := 0, permit()
-	d.Body = func(int) []cell.Line { calls++; return nil }
+	d.Body = func(int) []render.Line { calls++; return nil }
 	a.Set(d)
 	for range 3 {
 		a.Draw(s)

@@ -3,7 +3,7 @@ package pages
 import (
 	"time"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // Step is a step of the plan. Status is one of pending, active, done, failed, skipped.
@@ -16,9 +16,9 @@ type Step struct {
 
 // Tasks is a list that an agent keeps for itself.
 type Tasks struct {
-	Agent string    // as it is called
-	Tone  cell.Role // of its name
-	Items []Step    // pending, active or done
+	Agent string      // as it is called
+	Tone  render.Role // of its name
+	Items []Step      // pending, active or done
 }
 
 // Agent is one line of the roster.
@@ -26,9 +26,9 @@ type Agent struct {
 	ID    string // rules the colour of the name
 	Name  string // "Orchestrator II"
 	Mode  string
-	State string    // a word: "weaves", "waits", "is gone"
-	Tone  cell.Role // of State
-	Busy  bool      // a turn runs: moves
+	State string      // a word: "weaves", "waits", "is gone"
+	Tone  render.Role // of State
+	Busy  bool        // a turn runs: moves
 
 	Known  bool // there is a reading of the context
 	Tokens int
@@ -44,10 +44,10 @@ type Agent struct {
 
 // StatusData is what the status line tells.
 type StatusData struct {
-	Word    string    // the state of the machine: "weaving"
-	Tone    cell.Role // of Word: Warn and Bad stand out
-	Awaited string    // who is awaited: "Orchestrator II"; empty: nobody
-	Human   bool      // a human is awaited: shown before all else
+	Word    string      // the state of the machine: "weaving"
+	Tone    render.Role // of Word: Warn and Bad stand out
+	Awaited string      // who is awaited: "Orchestrator II"; empty: nobody
+	Human   bool        // a human is awaited: shown before all else
 	Waiting time.Duration
 
 	CostUSD  float64
@@ -65,13 +65,13 @@ type StatusData struct {
 // Finding is one thing a person should know before anything is begun.
 type Finding struct {
 	Label, Text string
-	Tone        cell.Role
+	Tone        render.Role
 }
 
 // Run is a run that can be taken up again.
 type Run struct {
 	ID, Title, Status string
-	Tone              cell.Role // of Status
+	Tone              render.Role // of Status
 	LastActive        time.Time
 	Bytes             int64
 	Rehearsal         bool
@@ -109,10 +109,10 @@ type Choice struct {
 // AskData is a dialog.
 type AskData struct {
 	Title string
-	Tone  cell.Role // of frame and title: Alert, Danger …; FrameFocus if it is not given
-	Head  []cell.Line
+	Tone  render.Role // of frame and title: Alert, Danger …; FrameFocus if it is not given
+	Head  []render.Line
 	// Body are the lines for a width; it is asked again when the width is another one.
-	Body    func(width int) []cell.Line
+	Body    func(width int) []render.Line
 	Choices []Choice
 	Focus   int    // the choice at hand at first
 	Note    string // below: what is at stake, or how many more wait

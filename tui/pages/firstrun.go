@@ -5,7 +5,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // Lack is what keeps a run from being begun.
@@ -56,7 +56,7 @@ type wayRow struct {
 }
 
 // NewFirstRun is a first run that lacks everything.
-func NewFirstRun(look *cell.Look) *FirstRun {
+func NewFirstRun(look *render.Look) *FirstRun {
 	f := &FirstRun{page: newPage(look)}
 	f.Set(FirstRunData{})
 	return f
@@ -153,22 +153,22 @@ func (f *FirstRun) Draw(screen tcell.Screen) {
 		}
 		part.Line(0, y+i-skip, l)
 		if i == f.at {
-			part.Restyle(0, y+i-skip, tw, cell.Selection)
+			part.Restyle(0, y+i-skip, tw, render.Selection)
 		}
 	}
 }
 
 // wayLines are the ways, one a row.
-func (f *FirstRun) wayLines(w int, explained bool) []cell.Line {
-	var lines []cell.Line
+func (f *FirstRun) wayLines(w int, explained bool) []render.Line {
+	var lines []render.Line
 	for i, way := range f.ways {
 		mark := "  "
 		if i == f.at {
 			mark = f.look.Glyphs.Chosen + " "
 		}
-		l := cell.Line{{Text: mark, Role: cell.Active}, {Text: string(way.key), Role: cell.Key}, {Text: "  " + pad(way.label, 11, ""), Role: cell.Strong}}
+		l := render.Line{{Text: mark, Role: render.Active}, {Text: string(way.key), Role: render.Key}, {Text: "  " + pad(way.label, 11, ""), Role: render.Strong}}
 		if explained && w >= 60 {
-			l = append(l, cell.Span{Text: cell.Shorten(way.text, w-l.Width(), f.look.Glyphs.Ellipsis), Role: cell.Dim})
+			l = append(l, render.Span{Text: render.Shorten(way.text, w-l.Width(), f.look.Glyphs.Ellipsis), Role: render.Dim})
 		}
 		lines = append(lines, l)
 	}
@@ -176,11 +176,11 @@ func (f *FirstRun) wayLines(w int, explained bool) []cell.Line {
 }
 
 // body explains what is lacking.
-func (f *FirstRun) body(w int) (lines []cell.Line) {
-	say := func(r cell.Role, s string) { lines = append(lines, cell.WrapText(r, s, w)...) }
+func (f *FirstRun) body(w int) (lines []render.Line) {
+	say := func(r render.Role, s string) { lines = append(lines, render.WrapText(r, s, w)...) }
 	gap := func() { lines = append(lines, nil) }
 	command := "  " + install
-	if cell.Width(command) > w {
+	if render.Width(command) > w {
 		command = install // in one piece, if it can be
 	}
 	d := f.data
@@ -190,36 +190,36 @@ func (f *FirstRun) body(w int) (lines []cell.Line) {
 	}
 	switch d.Lack {
 	case LoggedOut:
-		say(cell.Title, "I do not know you yet.")
+		say(render.Title, "I do not know you yet.")
 		gap()
-		say(cell.Base, version+" is here, but nobody is logged in. Log in with your Claude account, or set ANTHROPIC_API_KEY and start again.")
+		say(render.Base, version+" is here, but nobody is logged in. Log in with your Claude account, or set ANTHROPIC_API_KEY and start again.")
 	case OddClaude:
-		say(cell.Title, "This voice does not answer.")
+		say(render.Title, "This voice does not answer.")
 		gap()
-		say(cell.Base, version+" was found, but Arbiter cannot drive it. Install the present version:")
+		say(render.Base, version+" was found, but Arbiter cannot drive it. Install the present version:")
 		gap()
-		say(cell.Code, command)
+		say(render.Code, command)
 		gap()
 	default:
-		say(cell.Title, "I have no voice yet.")
+		say(render.Title, "I have no voice yet.")
 		gap()
-		say(cell.Base, "Arbiter works through Claude Code, the program claude, and found none. Install it:")
+		say(render.Base, "Arbiter works through Claude Code, the program claude, and found none. Install it:")
 		gap()
-		say(cell.Code, command)
+		say(render.Code, command)
 		gap()
 	}
 	if d.Problem != "" {
-		say(cell.Warn, d.Problem)
+		say(render.Warn, d.Problem)
 	}
 	if d.Path != "" {
-		say(cell.Dim, "Found at "+d.Path)
+		say(render.Dim, "Found at "+d.Path)
 	}
 	if d.Lack != LoggedOut {
-		say(cell.Dim, "If it is somewhere else, name it: arbiter --claude PATH, or set ARBITER_CLAUDE.")
+		say(render.Dim, "If it is somewhere else, name it: arbiter --claude PATH, or set ARBITER_CLAUDE.")
 	}
 	if d.Busy {
 		gap()
-		say(cell.Emphasis, "Patience.")
+		say(render.Emphasis, "Patience.")
 	}
 	return lines
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // look is a way a page is drawn in goldens.
-func look(t testing.TB, theme string, g *cell.Glyphs) *cell.Look {
-	th, err := cell.NewTheme(theme, cell.TrueColor)
+func look(t testing.TB, theme string, g *render.Glyphs) *render.Look {
+	th, err := render.NewTheme(theme, render.TrueColor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cell.Look{Theme: th, Glyphs: g}
+	return &render.Look{Theme: th, Glyphs: g}
 }
 
 // began is when a bubble's clock begins.
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var runs = []Run{
-	{ID: "r-1", Title: "Give the invoices a total in every currency", Status: "needs input", Tone: cell.Alert, LastActive: began.Add(-3 * time.Minute), Bytes: 1_204_332},
-	{ID: "r-2", Title: "請求書に通貨ごとの合計を出す 🧾 そして監査記録も書く", Status: "stopped", Tone: cell.Dim, LastActive: began.Add(-5 * time.Hour), Bytes: 48_119, Rehearsal: true},
-	{ID: "r-3", Title: "مرحبا بالعالم — a title that is written from the right", Status: "limit", Tone: cell.Warn, LastActive: began.Add(-26 * time.Hour), Bytes: 83_400_120},
-	{ID: "r-4", Title: "", Status: "failed", Tone: cell.Bad, LastActive: began.AddDate(0, -2, -3), Bytes: 312},
+	{ID: "r-1", Title: "Give the invoices a total in every currency", Status: "needs input", Tone: render.Alert, LastActive: began.Add(-3 * time.Minute), Bytes: 1_204_332},
+	{ID: "r-2", Title: "請求書に通貨ごとの合計を出す 🧾 そして監査記録も書く", Status: "stopped", Tone: render.Dim, LastActive: began.Add(-5 * time.Hour), Bytes: 48_119, Rehearsal: true},
+	{ID: "r-3", Title: "مرحبا بالعالم — a title that is written from the right", Status: "limit", Tone: render.Warn, LastActive: began.Add(-26 * time.Hour), Bytes: 83_400_120},
+	{ID: "r-4", Title: "", Status: "failed", Tone: render.Bad, LastActive: began.AddDate(0, -2, -3), Bytes: 312},
 }
 
 var steps = []Step{
@@ -43,24 +43,24 @@ var steps = []Step{
 	{Text: "Verify the whole with fresh eyes", Status: "pending"},
 }
 
-var tasks = []Tasks{{Agent: "Orchestrator II", Tone: cell.SpeakerOrch2, Items: []Step{
+var tasks = []Tasks{{Agent: "Orchestrator II", Tone: render.SpeakerOrch2, Items: []Step{
 	{Text: "Look the law of Switzerland up", Status: "done"}, {Text: "Round to five Rappen", Status: "active"}, {Text: "Prove it", Status: "pending"},
 }}}
 
 var agents = []Agent{
-	{ID: "arbiter", Name: "Arbiter", State: "listens", Tone: cell.Dim, Known: true, Tokens: 48_212, Window: 300_000, Pct: 16.07, Age: 4 * time.Minute},
-	{ID: "orch-1", Name: "Orchestrator I", Mode: "plan", State: "handed on", Tone: cell.Dim, Known: true, Tokens: 255_120, Window: 300_000, Pct: 85.04, Level: "critical", Age: 41 * time.Minute, Past: true},
-	{ID: "orch-2", Name: "Orchestrator II", Mode: "implement", State: "weaves", Tone: cell.Active, Busy: true, Known: true, Tokens: 214_800, Window: 300_000, Pct: 71.6, Level: "warn", Doing: "Agent: write the rounding tests for the Swiss franc", Age: 52 * time.Second},
-	{ID: "orch-3", Name: "Orchestrator III", Mode: "verify", State: "asks leave", Tone: cell.Alert, Bell: true, Known: true, Tokens: 9_120, Window: 300_000, Pct: 3.04, Doing: "Bash: go test ./...", Age: 12 * time.Second},
-	{ID: "orch-4", Name: "Orchestrator IV", Mode: "研究", State: "wakes", Tone: cell.Dim},
+	{ID: "arbiter", Name: "Arbiter", State: "listens", Tone: render.Dim, Known: true, Tokens: 48_212, Window: 300_000, Pct: 16.07, Age: 4 * time.Minute},
+	{ID: "orch-1", Name: "Orchestrator I", Mode: "plan", State: "handed on", Tone: render.Dim, Known: true, Tokens: 255_120, Window: 300_000, Pct: 85.04, Level: "critical", Age: 41 * time.Minute, Past: true},
+	{ID: "orch-2", Name: "Orchestrator II", Mode: "implement", State: "weaves", Tone: render.Active, Busy: true, Known: true, Tokens: 214_800, Window: 300_000, Pct: 71.6, Level: "warn", Doing: "Agent: write the rounding tests for the Swiss franc", Age: 52 * time.Second},
+	{ID: "orch-3", Name: "Orchestrator III", Mode: "verify", State: "asks leave", Tone: render.Alert, Bell: true, Known: true, Tokens: 9_120, Window: 300_000, Pct: 3.04, Doing: "Bash: go test ./...", Age: 12 * time.Second},
+	{ID: "orch-4", Name: "Orchestrator IV", Mode: "研究", State: "wakes", Tone: render.Dim},
 }
 
 var findings = []Finding{
-	{"claude", "2.1.329", cell.Base},
-	{"login", "ada@example.org", cell.Good},
-	{"workspace", "~/src/invoices", cell.Base},
-	{"trust", "not trusted yet: you will be asked", cell.Warn},
-	{"model", "opus", cell.Base},
+	{"claude", "2.1.329", render.Base},
+	{"login", "ada@example.org", render.Good},
+	{"workspace", "~/src/invoices", render.Base},
+	{"trust", "not trusted yet: you will be asked", render.Warn},
+	{"model", "opus", render.Base},
 }
 
 var helpGroups = []HelpGroup{
@@ -74,12 +74,12 @@ var helpGroups = []HelpGroup{
 // permit asks for a command.
 func permit() AskData {
 	return AskData{
-		Title: "Leave is asked", Tone: cell.Alert,
-		Head: []cell.Line{{{Text: "Orchestrator III", Role: cell.Speaker("orch-3")}, {Text: " wants to run a command:", Role: cell.Base}}},
-		Body: func(w int) (lines []cell.Line) {
-			lines = cell.WrapText(cell.Code, "go test ./... && rm -rf build/cache", w)
+		Title: "Leave is asked", Tone: render.Alert,
+		Head: []render.Line{{{Text: "Orchestrator III", Role: render.Speaker("orch-3")}, {Text: " wants to run a command:", Role: render.Base}}},
+		Body: func(w int) (lines []render.Line) {
+			lines = render.WrapText(render.Code, "go test ./... && rm -rf build/cache", w)
 			for i := range 12 {
-				lines = append(lines, cell.WrapText(cell.Dim, fmt.Sprintf("line %d of the reason, which is [red]long[-] and 全角", i+1), w)...)
+				lines = append(lines, render.WrapText(render.Dim, fmt.Sprintf("line %d of the reason, which is [red]long[-] and 全角", i+1), w)...)
 			}
 			return lines
 		},
@@ -109,7 +109,7 @@ func (p *weaving) Draw(s tcell.Screen) {
 	}
 }
 
-func newWeaving(l *cell.Look) *weaving {
+func newWeaving(l *render.Look) *weaving {
 	p := &weaving{tview.NewBox(), NewRoster(l), NewPlanStrip(l), NewStatus(l)}
 	p.roster.Set(agents)
 	p.roster.Select("orch-3")
@@ -120,56 +120,56 @@ func newWeaving(l *cell.Look) *weaving {
 }
 
 // everyPage are the pages as goldens and fuzzing see them.
-var everyPage = map[string]func(*cell.Look) tview.Primitive{
-	"oracle": func(l *cell.Look) tview.Primitive {
+var everyPage = map[string]func(*render.Look) tview.Primitive{
+	"oracle": func(l *render.Look) tview.Primitive {
 		p := NewOracle(l)
 		p.Set(OracleData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: len(runs), Newest: runs[0], Hint: "Ctrl+R", Now: began})
 		return p
 	},
-	"oracle-bare": func(l *cell.Look) tview.Primitive {
+	"oracle-bare": func(l *render.Look) tview.Primitive {
 		p := NewOracle(l)
 		p.Set(OracleData{Words: []string{"Patience."}, Now: began, Warnings: []string{"REHEARSAL", "ALLOW ALL"}})
 		return p
 	},
-	"firstrun": func(l *cell.Look) tview.Primitive { return NewFirstRun(l) },
-	"login": func(l *cell.Look) tview.Primitive {
+	"firstrun": func(l *render.Look) tview.Primitive { return NewFirstRun(l) },
+	"login": func(l *render.Look) tview.Primitive {
 		p := NewFirstRun(l)
 		p.Set(FirstRunData{Lack: LoggedOut, Version: "2.1.329", Path: "/usr/local/bin/claude", Busy: true})
 		p.Down(2)
 		return p
 	},
-	"sessions": func(l *cell.Look) tview.Primitive {
+	"sessions": func(l *render.Look) tview.Primitive {
 		p := NewSessions(l)
 		p.Set(runs, began)
 		p.Down(1)
 		return p
 	},
-	"plan": func(l *cell.Look) tview.Primitive {
+	"plan": func(l *render.Look) tview.Primitive {
 		p := NewPlan(l)
 		p.Set(PlanData{Task: "Give the invoices a total in every currency they have lines in.", Steps: steps, Tasks: tasks})
 		return p
 	},
-	"help": func(l *cell.Look) tview.Primitive {
+	"help": func(l *render.Look) tview.Primitive {
 		p := NewHelp(l)
 		p.Set("the weaving", helpGroups)
 		return p
 	},
-	"ask": func(l *cell.Look) tview.Primitive {
+	"ask": func(l *render.Look) tview.Primitive {
 		p := NewAsk(l)
 		p.Set(permit())
 		return p
 	},
-	"weaving": func(l *cell.Look) tview.Primitive { return newWeaving(l) },
+	"weaving": func(l *render.Look) tview.Primitive { return newWeaving(l) },
 }
 
 func TestGolden(t *testing.T) {
 	for name, page := range everyPage {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 12}, {200, 50}} {
-			for how, l := range map[string]*cell.Look{
-				"":       look(t, "dark", cell.Unicode),
-				"-ascii": look(t, "dark", cell.ASCII),
-				"-mono":  look(t, "mono", cell.Unicode),
-				"-light": look(t, "light", cell.Unicode),
+			for how, l := range map[string]*render.Look{
+				"":       look(t, "dark", render.Unicode),
+				"-ascii": look(t, "dark", render.ASCII),
+				"-mono":  look(t, "mono", render.Unicode),
+				"-light": look(t, "light", render.Unicode),
 			} {
 				if how != "" && size[0] > 80 || how != "" && how != "-ascii" && size[0] != 80 {
 					continue

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // helpWide is how wide a column of help is at least, where there is more than one.
@@ -20,7 +20,7 @@ type Help struct {
 }
 
 // NewHelp is a help that knows nothing.
-func NewHelp(look *cell.Look) *Help { return &Help{page: newPage(look)} }
+func NewHelp(look *render.Look) *Help { return &Help{page: newPage(look)} }
 
 // Set replaces the help, and goes to its top.
 func (p *Help) Set(title string, groups []HelpGroup) {
@@ -35,7 +35,7 @@ func (p *Help) Draw(screen tcell.Screen) {
 	if p.title != "" {
 		title += " " + p.look.Glyphs.Separator + " " + p.title
 	}
-	body := header(c, title, cell.Line{{Text: "Esc", Role: cell.Key}, {Text: " back", Role: cell.Dim}})
+	body := header(c, title, render.Line{{Text: "Esc", Role: render.Key}, {Text: " back", Role: render.Dim}})
 	w, h := body.Size()
 	n := max(min((w+2)/(helpWide+2), 3, len(p.groups)), 1)
 	wide := (w - 1 - 2*(n-1)) / n
@@ -54,8 +54,8 @@ func (p *Help) Draw(screen tcell.Screen) {
 }
 
 // deal lays the groups out in columns of about the same height, in their order.
-func (p *Help) deal(n, wide int) [][]cell.Line {
-	var blocks [][]cell.Line
+func (p *Help) deal(n, wide int) [][]render.Line {
+	var blocks [][]render.Line
 	total := 0
 	for _, g := range p.groups {
 		b := p.group(g, wide)
@@ -64,7 +64,7 @@ func (p *Help) deal(n, wide int) [][]cell.Line {
 	}
 	// The lowest height at which all groups find room in n columns.
 	for height := (total + n - 1) / n; ; height++ {
-		columns, at := make([][]cell.Line, n), 0
+		columns, at := make([][]render.Line, n), 0
 		for _, b := range blocks {
 			if len(columns[at]) > 0 && len(columns[at])+len(b)-1 > height {
 				at++
@@ -81,24 +81,24 @@ func (p *Help) deal(n, wide int) [][]cell.Line {
 }
 
 // group is a group as lines, a blank one at the end.
-func (p *Help) group(g HelpGroup, wide int) []cell.Line {
+func (p *Help) group(g HelpGroup, wide int) []render.Line {
 	keys := 0
 	for _, r := range g.Rows {
-		keys = max(keys, cell.Width(r.Keys))
+		keys = max(keys, render.Width(r.Keys))
 	}
 	keys = max(min(keys, wide*2/5), 1)
-	lines := []cell.Line{cell.Of(cell.Heading, g.Title)}
+	lines := []render.Line{render.Of(render.Heading, g.Title)}
 	for _, r := range g.Rows {
-		text := cell.WrapText(cell.Base, r.Text, max(wide-keys-2, 1))
+		text := render.WrapText(render.Base, r.Text, max(wide-keys-2, 1))
 		// Keys that do not fit stand above what they do.
-		if cell.Width(r.Keys) > keys {
-			lines = append(lines, cell.Of(cell.Key, r.Keys).Shorten(wide, p.look.Glyphs.Ellipsis))
+		if render.Width(r.Keys) > keys {
+			lines = append(lines, render.Of(render.Key, r.Keys).Shorten(wide, p.look.Glyphs.Ellipsis))
 		} else {
-			text[0] = append(cell.Of(cell.Key, pad(r.Keys, keys, "")+"  "), text[0]...)
+			text[0] = append(render.Of(render.Key, pad(r.Keys, keys, "")+"  "), text[0]...)
 		}
 		for i, l := range text {
-			if i > 0 || cell.Width(r.Keys) > keys {
-				l = append(cell.Of(cell.Base, strings.Repeat(" ", keys+2)), l...)
+			if i > 0 || render.Width(r.Keys) > keys {
+				l = append(render.Of(render.Base, strings.Repeat(" ", keys+2)), l...)
 			}
 			lines = append(lines, l)
 		}

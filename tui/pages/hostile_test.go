@@ -12,7 +12,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // hostile are strings that try to leave their place, or to be taken for markup.
@@ -23,10 +23,10 @@ var hostile = []string{
 
 // dread makes every page with a text in every place of it, and numbers that no one
 // would expect.
-func dread(l *cell.Look, text string, random *rand.Rand) []tview.Primitive {
+func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	many := random.IntN(40)
 	o := NewOracle(l)
-	o.Set(OracleData{Words: []string{text, text}, Findings: []Finding{{text, text, cell.Good}, {"", text, cell.Bad}, {text, "", cell.Base}},
+	o.Set(OracleData{Words: []string{text, text}, Findings: []Finding{{text, text, render.Good}, {"", text, render.Bad}, {text, "", render.Base}},
 		Threads: many, Newest: Run{ID: text, Title: text}, Hint: text, Warnings: []string{text, "ALLOW ALL"}})
 	f := NewFirstRun(l)
 	f.Set(FirstRunData{Lack: Lack(random.IntN(5)), Version: text, Path: text, Problem: text, Busy: many%2 == 0})
@@ -48,18 +48,18 @@ func dread(l *cell.Look, text string, random *rand.Rand) []tview.Primitive {
 	s.Set(list, time.Unix(1e9, 0))
 	s.Down(random.IntN(50))
 	p := NewPlan(l)
-	p.Set(PlanData{Task: text, Steps: steps, Tasks: []Tasks{{text, cell.Dim, steps}}, Notes: []string{text}, Dirty: true})
+	p.Set(PlanData{Task: text, Steps: steps, Tasks: []Tasks{{text, render.Dim, steps}}, Notes: []string{text}, Dirty: true})
 	p.Down(random.IntN(50))
 	h := NewHelp(l)
 	h.Set(text, groups)
 	a := NewAsk(l)
-	a.Set(AskData{Title: text, Tone: cell.Role(random.IntN(3)), Head: []cell.Line{cell.Of(cell.Base, text)}, Choices: choices[:min(many, 7)], Focus: random.IntN(9) - 1, Note: text,
-		Body: func(w int) []cell.Line { return cell.WrapText(cell.Code, text, w) }})
+	a.Set(AskData{Title: text, Tone: render.Role(random.IntN(3)), Head: []render.Line{render.Of(render.Base, text)}, Choices: choices[:min(many, 7)], Focus: random.IntN(9) - 1, Note: text,
+		Body: func(w int) []render.Line { return render.WrapText(render.Code, text, w) }})
 	r := NewRoster(l)
 	r.Set(agents)
 	r.Select(fmt.Sprint(random.IntN(40)))
 	strip := NewPlanStrip(l)
-	strip.Set(steps, []Tasks{{text, cell.Dim, steps}})
+	strip.Set(steps, []Tasks{{text, render.Dim, steps}})
 	st := NewStatus(l)
 	st.Set(StatusData{Word: text, Awaited: text, Human: many%2 == 0, Waiting: time.Duration(random.Int64()), CostUSD: math.Inf(1), Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
 		Restarts: many, Mode: text, Hint: text, Flash: []string{"", text}[many%2], Warnings: []string{text, "REHEARSAL"}[:many%3%3]})
@@ -142,7 +142,7 @@ func screenOf(t testing.TB, w, h int) tcell.SimulationScreen {
 
 func TestAnySize(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
-	looks := []*cell.Look{look(t, "dark", cell.Unicode), look(t, "mono", cell.ASCII)}
+	looks := []*render.Look{look(t, "dark", render.Unicode), look(t, "mono", render.ASCII)}
 	for i, size := range [][2]int{{0, 0}, {1, 1}, {0, 9}, {9, 0}, {2, 2}, {3, 30}, {400, 1}, {400, 2}, {1, 120}, {12, 5}, {23, 7}, {24, 7}, {40, 12}, {59, 13}, {60, 14}, {71, 8}, {72, 8}, {80, 24}, {400, 120}} {
 		s := screenOf(t, size[0]+6, size[1]+4)
 		for j, text := range hostile {
@@ -163,7 +163,7 @@ func FuzzPages(f *testing.F) {
 	for i, text := range hostile {
 		f.Add(text, uint16(i*7), uint16(i*3), uint64(i))
 	}
-	looks := []*cell.Look{look(f, "dark", cell.Unicode), look(f, "mono", cell.ASCII)}
+	looks := []*render.Look{look(f, "dark", render.Unicode), look(f, "mono", render.ASCII)}
 	f.Fuzz(func(t *testing.T, text string, w, h uint16, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		columns, rows := int(w%90), int(h%30)

@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 func drawAt(t *testing.T, p tview.Primitive, w, h int) (string, tcell.SimulationScreen) {
@@ -18,7 +18,7 @@ func drawAt(t *testing.T, p tview.Primitive, w, h int) (string, tcell.Simulation
 }
 
 func TestSessionsChooses(t *testing.T) {
-	p := NewSessions(look(t, "dark", cell.Unicode))
+	p := NewSessions(look(t, "dark", render.Unicode))
 	if _, ok := p.Chosen(); ok {
 		t.Error("a run was chosen among none")
 	}
@@ -51,7 +51,7 @@ func TestSessionsChooses(t *testing.T) {
 // What is drawn at a place is what a click there chooses, in every shape of the list.
 func TestSessionsAt(t *testing.T) {
 	for _, size := range [][2]int{{100, 20}, {80, 6}, {50, 20}, {50, 9}, {30, 5}} {
-		p := NewSessions(look(t, "dark", cell.Unicode))
+		p := NewSessions(look(t, "dark", render.Unicode))
 		p.Set(runs, began)
 		p.Down(2)
 		got, _ := drawAt(t, p, size[0], size[1])
@@ -73,7 +73,7 @@ func TestSessionsAt(t *testing.T) {
 }
 
 func TestFirstRunWays(t *testing.T) {
-	p := NewFirstRun(look(t, "dark", cell.Unicode))
+	p := NewFirstRun(look(t, "dark", render.Unicode))
 	for lack, want := range map[Lack][]Way{
 		NoClaude:  {WayRetry, WayRehearse, WayQuit},
 		OddClaude: {WayRetry, WayRehearse, WayQuit},
@@ -112,7 +112,7 @@ func TestFirstRunWays(t *testing.T) {
 func TestFirstRunIsNeverStuck(t *testing.T) {
 	for h := 1; h < 30; h++ {
 		for at := range 4 {
-			p := NewFirstRun(look(t, "dark", cell.Unicode))
+			p := NewFirstRun(look(t, "dark", render.Unicode))
 			p.Set(FirstRunData{Lack: LoggedOut})
 			p.Down(at)
 			got, s := drawAt(t, p, 40, h)
@@ -125,7 +125,7 @@ func TestFirstRunIsNeverStuck(t *testing.T) {
 }
 
 func TestOracleThreads(t *testing.T) {
-	p := NewOracle(look(t, "dark", cell.Unicode))
+	p := NewOracle(look(t, "dark", render.Unicode))
 	p.Set(OracleData{Words: []string{"Speak, mortal."}, Threads: 2, Newest: runs[0], Hint: "Ctrl+R", Now: began})
 	got, _ := drawAt(t, p, 80, 20)
 	found := false
@@ -149,7 +149,7 @@ func TestOracleThreads(t *testing.T) {
 // The words and the warnings are the last to go.
 func TestOracleInSmallRooms(t *testing.T) {
 	for h := 3; h < 40; h++ {
-		p := NewOracle(look(t, "dark", cell.Unicode))
+		p := NewOracle(look(t, "dark", render.Unicode))
 		p.Set(OracleData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: runs[0], Now: began, Warnings: []string{"ALLOW ALL"}})
 		got, s := drawAt(t, p, 60, h)
 		if !strings.Contains(got, "Speak, mortal.") || !strings.Contains(got, "ALLOW ALL") {
@@ -161,7 +161,7 @@ func TestOracleInSmallRooms(t *testing.T) {
 
 func TestHelpShowsAll(t *testing.T) {
 	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 40}, {200, 50}} {
-		p := NewHelp(look(t, "dark", cell.Unicode))
+		p := NewHelp(look(t, "dark", render.Unicode))
 		p.Set("", helpGroups)
 		seen := ""
 		for range 40 {
@@ -181,7 +181,7 @@ func TestHelpShowsAll(t *testing.T) {
 }
 
 func TestPlanScrolls(t *testing.T) {
-	p := NewPlan(look(t, "dark", cell.Unicode))
+	p := NewPlan(look(t, "dark", render.Unicode))
 	p.Set(PlanData{Task: "the task", Steps: steps})
 	p.Down(1000) // more than there is, before it was drawn
 	got, _ := drawAt(t, p, 40, 10)

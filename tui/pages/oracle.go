@@ -6,7 +6,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 const (
@@ -21,13 +21,13 @@ type Oracle struct {
 	page
 	data    OracleData
 	threads int // the row of the threads, as last drawn; -1: not drawn
-	sigil   []cell.Line
+	sigil   []render.Line
 	size    [2]int
-	drawn   *cell.Glyphs
+	drawn   *render.Glyphs
 }
 
 // NewOracle is an oracle that has nothing to say yet.
-func NewOracle(look *cell.Look) *Oracle { return &Oracle{page: newPage(look), threads: -1} }
+func NewOracle(look *render.Look) *Oracle { return &Oracle{page: newPage(look), threads: -1} }
 
 // Set replaces what is shown.
 func (o *Oracle) Set(d OracleData) { o.data = d }
@@ -42,7 +42,7 @@ func (o *Oracle) top() int { _, y, _, _ := o.GetRect(); return y }
 
 // section is a block of centred lines.
 type section struct {
-	lines []cell.Line
+	lines []render.Line
 	block bool // the lines keep their places towards each other
 }
 
@@ -85,7 +85,7 @@ func (o *Oracle) Draw(screen tcell.Screen) {
 }
 
 // art is the sigil, computed once for a size.
-func (o *Oracle) art(w, h int) []cell.Line {
+func (o *Oracle) art(w, h int) []render.Line {
 	if size := [2]int{w, h}; size != o.size || o.drawn != o.look.Glyphs {
 		o.sigil, o.size, o.drawn = o.look.Sigil(w, h), size, o.look.Glyphs
 	}
@@ -147,79 +147,79 @@ func margin(h int) int {
 	return 0
 }
 
-func (o *Oracle) motto(w int) []cell.Line {
-	if whole := motto + " " + yet; cell.Width(whole) <= w {
-		return []cell.Line{cell.Of(cell.Motto, whole)}
+func (o *Oracle) motto(w int) []render.Line {
+	if whole := motto + " " + yet; render.Width(whole) <= w {
+		return []render.Line{render.Of(render.Motto, whole)}
 	}
-	return []cell.Line{cell.Of(cell.Motto, motto), cell.Of(cell.Motto, yet)}
+	return []render.Line{render.Of(render.Motto, motto), render.Of(render.Motto, yet)}
 }
 
-func (o *Oracle) title(w int) []cell.Line {
-	if wide := spaced(name); cell.Width(wide)+4 <= w {
-		return []cell.Line{cell.Of(cell.Title, wide)}
+func (o *Oracle) title(w int) []render.Line {
+	if wide := spaced(name); render.Width(wide)+4 <= w {
+		return []render.Line{render.Of(render.Title, wide)}
 	}
-	return []cell.Line{cell.Of(cell.Title, name)}
+	return []render.Line{render.Of(render.Title, name)}
 }
 
-func (o *Oracle) words(w int) (lines []cell.Line) {
+func (o *Oracle) words(w int) (lines []render.Line) {
 	for _, s := range o.data.Words {
-		lines = append(lines, cell.Wrap(cell.Of(cell.Emphasis, s), min(w, 72))...)
+		lines = append(lines, render.Wrap(render.Of(render.Emphasis, s), min(w, 72))...)
 	}
 	return lines
 }
 
-func (o *Oracle) alarms() []cell.Line {
-	var l cell.Line
+func (o *Oracle) alarms() []render.Line {
+	var l render.Line
 	for i, s := range o.data.Warnings {
 		if i > 0 {
-			l = append(l, cell.Span{Text: " ", Role: cell.Base})
+			l = append(l, render.Span{Text: " ", Role: render.Base})
 		}
-		l = append(l, cell.Span{Text: " " + s + " ", Role: cell.Danger})
+		l = append(l, render.Span{Text: " " + s + " ", Role: render.Danger})
 	}
 	if l == nil {
 		return nil
 	}
-	return []cell.Line{l}
+	return []render.Line{l}
 }
 
 // brief is the findings in one line, or two.
-func (o *Oracle) brief(w int) []cell.Line {
-	var l cell.Line
+func (o *Oracle) brief(w int) []render.Line {
+	var l render.Line
 	for i, f := range o.data.Findings {
 		if i > 0 {
-			l = append(l, cell.Span{Text: " " + o.look.Glyphs.Separator + " ", Role: cell.Dim})
+			l = append(l, render.Span{Text: " " + o.look.Glyphs.Separator + " ", Role: render.Dim})
 		}
-		l = append(l, cell.Span{Text: f.Label + " ", Role: cell.Dim}, cell.Span{Text: f.Text, Role: f.Tone})
+		l = append(l, render.Span{Text: f.Label + " ", Role: render.Dim}, render.Span{Text: f.Text, Role: f.Tone})
 	}
 	if l == nil {
 		return nil
 	}
-	lines := cell.Wrap(l, min(w, 90))
+	lines := render.Wrap(l, min(w, 90))
 	if len(lines) > 2 {
 		lines = lines[:2]
-		lines[1] = append(lines[1].Shorten(w-1, ""), cell.Span{Text: o.look.Glyphs.Ellipsis, Role: cell.Dim})
+		lines[1] = append(lines[1].Shorten(w-1, ""), render.Span{Text: o.look.Glyphs.Ellipsis, Role: render.Dim})
 	}
 	return lines
 }
 
 // table is the findings, one a line.
-func (o *Oracle) table(w int) (lines []cell.Line) {
+func (o *Oracle) table(w int) (lines []render.Line) {
 	label := 0
 	for _, f := range o.data.Findings {
-		label = max(label, cell.Width(f.Label))
+		label = max(label, render.Width(f.Label))
 	}
 	label = min(label, w/3)
 	e := o.look.Glyphs.Ellipsis
 	for _, f := range o.data.Findings {
-		lines = append(lines, cell.Line{
-			{Text: padLeft(f.Label, label, e) + "  ", Role: cell.Dim},
-			{Text: cell.Shorten(f.Text, max(min(w-label-6, 64), 0), e), Role: f.Tone},
+		lines = append(lines, render.Line{
+			{Text: padLeft(f.Label, label, e) + "  ", Role: render.Dim},
+			{Text: render.Shorten(f.Text, max(min(w-label-6, 64), 0), e), Role: f.Tone},
 		})
 	}
 	return lines
 }
 
-func (o *Oracle) threadLines(w int) []cell.Line {
+func (o *Oracle) threadLines(w int) []render.Line {
 	d, g := o.data, o.look.Glyphs
 	if d.Threads == 0 {
 		return nil
@@ -228,26 +228,26 @@ func (o *Oracle) threadLines(w int) []cell.Line {
 	if d.Threads > 1 {
 		head = fmt.Sprintf("%d threads can be taken up again", d.Threads)
 	}
-	first := cell.Of(cell.Active, g.Current+" ")
-	first = append(first, cell.Span{Text: head, Role: cell.Base})
+	first := render.Of(render.Active, g.Current+" ")
+	first = append(first, render.Span{Text: head, Role: render.Base})
 	if w < 60 {
 		first[1].Text = words.Count(d.Threads, "thread") + " to take up"
 	}
 	if d.Hint != "" {
-		first = append(first, cell.Span{Text: "  " + d.Hint, Role: cell.Key})
+		first = append(first, render.Span{Text: "  " + d.Hint, Role: render.Key})
 	}
 	when := ago(d.Newest.LastActive, d.Now)
 	if when != "" {
 		when = " " + g.Separator + " " + when
 	}
-	title := cell.Shorten(d.Newest.Title, max(min(w-cell.Width(when), 60), 0), g.Ellipsis)
+	title := render.Shorten(d.Newest.Title, max(min(w-render.Width(when), 60), 0), g.Ellipsis)
 	if title == "" {
-		return []cell.Line{first}
+		return []render.Line{first}
 	}
-	return []cell.Line{first, cell.Of(cell.Dim, title+when)}
+	return []render.Line{first, render.Of(render.Dim, title+when)}
 }
 
 // isThreads says whether a section is the one about runs to resume.
 func (o *Oracle) isThreads(s section) bool {
-	return o.data.Threads > 0 && len(s.lines[0]) > 1 && s.lines[0][0].Role == cell.Active
+	return o.data.Threads > 0 && len(s.lines[0]) > 1 && s.lines[0][0].Role == render.Active
 }

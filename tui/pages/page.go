@@ -4,31 +4,31 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // page is what all pages have.
 type page struct {
 	*tview.Box
-	look *cell.Look
+	look *render.Look
 }
 
-func newPage(look *cell.Look) page { return page{tview.NewBox(), look} }
+func newPage(look *render.Look) page { return page{tview.NewBox(), look} }
 
 // SetLook replaces the look.
-func (p *page) SetLook(look *cell.Look) { p.look = look }
+func (p *page) SetLook(look *render.Look) { p.look = look }
 
 // canvas is the page's rectangle, blank.
-func (p *page) canvas(screen tcell.Screen) cell.Canvas {
+func (p *page) canvas(screen tcell.Screen) render.Canvas {
 	c := p.over(screen)
-	c.Clear(cell.Base)
+	c.Clear(render.Base)
 	return c
 }
 
 // over is the page's rectangle with what is there already.
-func (p *page) over(screen tcell.Screen) cell.Canvas {
+func (p *page) over(screen tcell.Screen) render.Canvas {
 	x, y, w, h := p.GetRect()
-	return cell.On(screen, x, y, w, h, p.look)
+	return render.On(screen, x, y, w, h, p.look)
 }
 
 // local turns a place on the screen into one of the page.
@@ -39,7 +39,7 @@ func (p *page) local(x, y int) (int, int) {
 
 // column is the part of a canvas that text is read in: not wider than the eye likes,
 // with margins where there is room for them.
-func column(c cell.Canvas, most int) cell.Canvas {
+func column(c render.Canvas, most int) render.Canvas {
 	w, h := c.Size()
 	margin := 0
 	if w >= 60 {
@@ -50,16 +50,16 @@ func column(c cell.Canvas, most int) cell.Canvas {
 }
 
 // header draws a page's title over a rule, and returns what is left below.
-func header(c cell.Canvas, title string, right cell.Line) cell.Canvas {
+func header(c render.Canvas, title string, right render.Line) render.Canvas {
 	w, h := c.Size()
 	if h < 4 {
 		return c
 	}
-	x := c.Text(0, 0, title, cell.Title)
+	x := c.Text(0, 0, title, render.Title)
 	if free := w - x - 2; right.Width() <= free {
 		c.Right(0, right)
 	}
-	c.Rule(1, cell.Frame)
+	c.Rule(1, render.Frame)
 	gap := 2
 	if h >= 14 {
 		gap = 3
@@ -95,16 +95,16 @@ func (s *scroller) fit(rows, view int) {
 func (s *scroller) below() int { return max(s.rows-s.view-s.top, 0) }
 
 // marks say in the rightmost column that there is more above and below.
-func (s *scroller) marks(c cell.Canvas) {
+func (s *scroller) marks(c render.Canvas) {
 	w, h := c.Size()
 	if h < 1 || w < 4 {
 		return
 	}
 	if s.top > 0 {
-		c.Text(w-1, 0, c.Look.Glyphs.Less, cell.Key)
+		c.Text(w-1, 0, c.Look.Glyphs.Less, render.Key)
 	}
 	if s.below() > 0 {
-		c.Text(w-1, h-1, c.Look.Glyphs.More, cell.Key)
+		c.Text(w-1, h-1, c.Look.Glyphs.More, render.Key)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // Plan is the plan in full, one step of it at hand, and below it what agents keep in
@@ -31,7 +31,7 @@ type PlanData struct {
 }
 
 // NewPlan is a plan of nothing.
-func NewPlan(look *cell.Look) *Plan { return &Plan{page: newPage(look)} }
+func NewPlan(look *render.Look) *Plan { return &Plan{page: newPage(look)} }
 
 // Set replaces what it shows. The step at hand stays that of its number.
 func (p *Plan) Set(d PlanData) {
@@ -107,13 +107,13 @@ func (p *Plan) At(x, y int) (int, bool) {
 func (p *Plan) Draw(screen tcell.Screen) {
 	c := column(p.canvas(screen), 110)
 	done, _ := count(p.data.Steps)
-	var right cell.Line
+	var right render.Line
 	if p.data.Dirty {
-		right = append(right, cell.Span{Text: "changed, not saved  ", Role: cell.Warn})
+		right = append(right, render.Span{Text: "changed, not saved  ", Role: render.Warn})
 	}
 	if n := len(p.data.Steps); n > 0 {
 		right = append(right, p.look.Meter(12, float64(done)/float64(n)*100, "")...)
-		right = append(right, cell.Span{Text: fmt.Sprintf("  %d of %d", done, n), Role: cell.Dim})
+		right = append(right, render.Span{Text: fmt.Sprintf("  %d of %d", done, n), Role: render.Dim})
 	}
 	if cw, _ := c.Size(); p.data.Dirty && right.Width() > cw-len("THE PLAN")-2 {
 		right = right[:1]
@@ -127,7 +127,7 @@ func (p *Plan) Draw(screen tcell.Screen) {
 	body.Lines(0, lines[p.top:min(p.top+p.view, len(lines))])
 	if p.at < len(p.rows) {
 		for y := max(p.rows[p.at][0]-p.top, 0); y < min(p.rows[p.at][1]-p.top, p.view); y++ {
-			body.Restyle(0, y, w-1, cell.Selection)
+			body.Restyle(0, y, w-1, render.Selection)
 		}
 	}
 	p.marks(body)
@@ -150,19 +150,19 @@ func (p *Plan) follow() {
 }
 
 // lines are the rows of the page; where each step stands is noted.
-func (p *Plan) lines(w int) (lines []cell.Line) {
+func (p *Plan) lines(w int) (lines []render.Line) {
 	p.rows = p.rows[:0]
 	for _, note := range p.data.Notes {
-		lines = append(lines, cell.WrapText(cell.Warn, note, max(w, 1))...)
+		lines = append(lines, render.WrapText(render.Warn, note, max(w, 1))...)
 	}
 	if len(lines) > 0 {
 		lines = append(lines, nil)
 	}
 	if p.data.Task != "" {
-		lines = append(append(lines, cell.WrapText(cell.Emphasis, p.data.Task, max(w, 1))...), nil)
+		lines = append(append(lines, render.WrapText(render.Emphasis, p.data.Task, max(w, 1))...), nil)
 	}
 	if len(p.data.Steps) == 0 {
-		lines = append(lines, cell.Of(cell.Dim, "No plan is laid yet."))
+		lines = append(lines, render.Of(render.Dim, "No plan is laid yet."))
 	}
 	digits := len(fmt.Sprint(len(p.data.Steps)))
 	for i, s := range p.data.Steps {
@@ -177,24 +177,24 @@ func (p *Plan) lines(w int) (lines []cell.Line) {
 }
 
 // step is one step: what it is, the mode it is meant for, who works on it.
-func (p *Plan) step(i int, s Step, digits, w int) (lines []cell.Line) {
+func (p *Plan) step(i int, s Step, digits, w int) (lines []render.Line) {
 	indent := digits + 6
 	mark, role := stepMark(p.look.Glyphs, s.Status)
-	text := cell.Of(stepText(s.Status), s.Text)
+	text := render.Of(stepText(s.Status), s.Text)
 	if about := about(s, " "+p.look.Glyphs.Separator+" "); about != "" {
-		text = append(text, cell.Span{Text: "  " + about, Role: cell.Dim})
+		text = append(text, render.Span{Text: "  " + about, Role: render.Dim})
 	}
 	if s.Touched {
-		text = append(text, cell.Span{Text: "  changed", Role: cell.Warn})
+		text = append(text, render.Span{Text: "  changed", Role: render.Warn})
 	}
-	chosen := cell.Span{Text: "  ", Role: cell.Base}
+	chosen := render.Span{Text: "  ", Role: render.Base}
 	if i == p.at {
-		chosen = cell.Span{Text: p.look.Glyphs.Chosen + " ", Role: cell.Active}
+		chosen = render.Span{Text: p.look.Glyphs.Chosen + " ", Role: render.Active}
 	}
-	for j, l := range cell.Wrap(text, max(w-indent, 1)) {
-		head := cell.Line{{Text: strings.Repeat(" ", indent), Role: cell.Base}}
+	for j, l := range render.Wrap(text, max(w-indent, 1)) {
+		head := render.Line{{Text: strings.Repeat(" ", indent), Role: render.Base}}
 		if j == 0 {
-			head = cell.Line{chosen, {Text: mark + " ", Role: role}, {Text: fmt.Sprintf("%*d  ", digits, i+1), Role: cell.Dim}}
+			head = render.Line{chosen, {Text: mark + " ", Role: role}, {Text: fmt.Sprintf("%*d  ", digits, i+1), Role: render.Dim}}
 		}
 		lines = append(lines, append(head, l...))
 	}
@@ -210,15 +210,15 @@ func about(s Step, separator string) string {
 }
 
 // tasks is an agent's own list, indented and dim.
-func (p *Plan) tasks(t Tasks, w int) []cell.Line {
+func (p *Plan) tasks(t Tasks, w int) []render.Line {
 	done, _ := count(t.Items)
-	lines := []cell.Line{nil, append(cell.Line{{Text: t.Agent, Role: t.Tone}}, cell.Span{Text: fmt.Sprintf("  its own list, %d of %d", done, len(t.Items)), Role: cell.Dim})}
+	lines := []render.Line{nil, append(render.Line{{Text: t.Agent, Role: t.Tone}}, render.Span{Text: fmt.Sprintf("  its own list, %d of %d", done, len(t.Items)), Role: render.Dim})}
 	for _, s := range t.Items {
 		mark, role := stepMark(p.look.Glyphs, s.Status)
-		for j, l := range cell.WrapText(cell.Dim, s.Text, max(w-6, 1)) {
-			head := cell.Line{{Text: "      ", Role: cell.Base}}
+		for j, l := range render.WrapText(render.Dim, s.Text, max(w-6, 1)) {
+			head := render.Line{{Text: "      ", Role: render.Base}}
 			if j == 0 {
-				head = cell.Line{{Text: "    ", Role: cell.Base}, {Text: mark + " ", Role: role}}
+				head = render.Line{{Text: "    ", Role: render.Base}, {Text: mark + " ", Role: role}}
 			}
 			lines = append(lines, append(head, l...))
 		}

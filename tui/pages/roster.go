@@ -8,7 +8,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // Roster is one line per agent.
@@ -20,7 +20,7 @@ type Roster struct {
 }
 
 // NewRoster is a roster of nobody.
-func NewRoster(look *cell.Look) *Roster { return &Roster{page: newPage(look)} }
+func NewRoster(look *render.Look) *Roster { return &Roster{page: newPage(look)} }
 
 // Set replaces the agents, in the order they are drawn.
 func (r *Roster) Set(agents []Agent) { r.agents = agents }
@@ -91,12 +91,12 @@ func (r *Roster) Draw(screen tcell.Screen) {
 	for y, a := range shown {
 		c.Line(0, y, r.line(a, t).Shorten(w, ""))
 		if a.ID == r.selected {
-			c.Restyle(0, y, w, cell.Selection)
+			c.Restyle(0, y, w, render.Selection)
 		}
 		r.rows = append(r.rows, a.ID)
 	}
 	if hidden > 0 {
-		c.Line(2, len(shown), cell.Of(cell.Dim, fmt.Sprintf("and %d more", hidden)))
+		c.Line(2, len(shown), render.Of(render.Dim, fmt.Sprintf("and %d more", hidden)))
 	}
 }
 
@@ -149,10 +149,10 @@ const steady = 80
 func (r *Roster) measure(agents []Agent, w int) (t table) {
 	var want table
 	for _, a := range agents {
-		want.name = max(want.name, cell.Width(a.Name))
-		want.mode = max(want.mode, cell.Width(a.Mode))
-		want.state = max(want.state, cell.Width(a.State))
-		want.doing = max(want.doing, cell.Width(a.Doing))
+		want.name = max(want.name, render.Width(a.Name))
+		want.mode = max(want.mode, render.Width(a.Mode))
+		want.state = max(want.state, render.Width(a.State))
+		want.doing = max(want.doing, render.Width(a.Doing))
 		want.tokens = max(want.tokens, len(r.tokens(a)))
 		want.age = max(want.age, len(age(a)))
 	}
@@ -195,54 +195,54 @@ func (r *Roster) measure(agents []Agent, w int) (t table) {
 	return t
 }
 
-func (r *Roster) line(a Agent, t table) cell.Line {
+func (r *Roster) line(a Agent, t table) render.Line {
 	g, e := r.look.Glyphs, r.look.Glyphs.Ellipsis
-	var l cell.Line
-	put := func(columns int, text string, role cell.Role) {
+	var l render.Line
+	put := func(columns int, text string, role render.Role) {
 		if columns > 0 {
-			l = append(l, cell.Span{Text: text, Role: role}, cell.Span{Text: "  ", Role: cell.Base})
+			l = append(l, render.Span{Text: text, Role: role}, render.Span{Text: "  ", Role: render.Base})
 		}
 	}
-	soft := func(role cell.Role) cell.Role {
+	soft := func(role render.Role) render.Role {
 		if a.Past {
-			return cell.Dim
+			return render.Dim
 		}
 		return role
 	}
-	mark, role := g.Pending, cell.Pending
+	mark, role := g.Pending, render.Pending
 	switch {
 	case a.Past:
 		mark = g.Skipped
 	case a.Bell:
-		mark, role = "?", cell.Alert
+		mark, role = "?", render.Alert
 	case a.Busy:
-		mark, role = r.look.Spin(time.Now()), cell.Active
+		mark, role = r.look.Spin(time.Now()), render.Active
 	}
-	l = append(l, cell.Span{Text: mark + " ", Role: role})
-	put(t.name, pad(a.Name, t.name, e), soft(cell.Speaker(a.ID)))
-	put(t.mode, pad(a.Mode, t.mode, e), cell.Dim)
+	l = append(l, render.Span{Text: mark + " ", Role: role})
+	put(t.name, pad(a.Name, t.name, e), soft(render.Speaker(a.ID)))
+	put(t.mode, pad(a.Mode, t.mode, e), render.Dim)
 	put(t.state, pad(a.State, t.state, e), soft(a.Tone))
 	if t.meter > 0 {
 		l = append(l, r.meter(a, t.meter)...)
-		l = append(l, cell.Span{Text: " ", Role: cell.Base})
+		l = append(l, render.Span{Text: " ", Role: render.Base})
 	}
 	if t.pct > 0 {
 		put(t.pct, r.pct(a), soft(levelRole(a.Level)))
 	}
-	put(t.tokens, padLeft(r.tokens(a), t.tokens, e), cell.Dim)
-	put(t.doing, pad(a.Doing, t.doing, e), soft(cell.Base))
-	put(t.age, padLeft(age(a), t.age, e), cell.Dim)
+	put(t.tokens, padLeft(r.tokens(a), t.tokens, e), render.Dim)
+	put(t.doing, pad(a.Doing, t.doing, e), soft(render.Base))
+	put(t.age, padLeft(age(a), t.age, e), render.Dim)
 	return l
 }
 
-func (r *Roster) meter(a Agent, columns int) cell.Line {
+func (r *Roster) meter(a Agent, columns int) render.Line {
 	if !a.Known {
 		return r.look.Meter(columns, 0, "")
 	}
 	l := r.look.Meter(columns, a.Pct, a.Level)
 	if a.Past {
 		for i := range l {
-			l[i].Role = cell.MeterEmpty
+			l[i].Role = render.MeterEmpty
 		}
 	}
 	return l
@@ -273,12 +273,12 @@ func age(a Agent) string {
 }
 
 // levelRole is how a percentage of a level is written.
-func levelRole(level string) cell.Role {
+func levelRole(level string) render.Role {
 	switch level {
 	case "":
-		return cell.Base
+		return render.Base
 	case "warn", "warning":
-		return cell.Warn
+		return render.Warn
 	}
-	return cell.Bad
+	return render.Bad
 }

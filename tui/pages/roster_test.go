@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 func rosterRows(t *testing.T, list []Agent, selected string, w, h int) ([]string, *Roster) {
 	s := screenOf(t, w, h)
 	defer s.Fini()
-	l := look(t, "dark", cell.Unicode)
+	l := look(t, "dark", render.Unicode)
 	l.Still = true
 	r := NewRoster(l)
 	r.SetRect(0, 0, w, h)
@@ -41,7 +41,7 @@ func TestRosterIsAligned(t *testing.T) {
 		rows, _ := rosterRows(t, agents, "", w, len(agents))
 		column := -1
 		for _, row := range rows[:4] {
-			at := cell.Width(row[:strings.Index(row, "%")])
+			at := render.Width(row[:strings.Index(row, "%")])
 			if column >= 0 && at != column {
 				t.Fatalf("%d columns: the percentages are at %d and %d:\n%s", w, column, at, strings.Join(rows, "\n"))
 			}
@@ -63,7 +63,7 @@ func TestRosterIsSteady(t *testing.T) {
 			list[1].State, list[2].State = "listens", "weaves"
 			list[3].State = "listens"
 			rows, _ := rosterRows(t, list, "", w, len(list))
-			at := cell.Width(rows[2][:strings.Index(rows[2], "%")])
+			at := render.Width(rows[2][:strings.Index(rows[2], "%")])
 			if column >= 0 && at != column {
 				t.Fatalf("%d columns: with %q the percentage is at %d, not at %d:\n%s", w, doing, at, column, strings.Join(rows, "\n"))
 			}
@@ -100,7 +100,7 @@ func TestRosterShowsWhoMatters(t *testing.T) {
 }
 
 func TestRosterMoves(t *testing.T) {
-	r := NewRoster(look(t, "dark", cell.Unicode))
+	r := NewRoster(look(t, "dark", render.Unicode))
 	if _, ok := r.Move(1); ok {
 		t.Error("somebody was found among nobody")
 	}
@@ -136,7 +136,7 @@ func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
 			list[current].Status = "active"
 			for h := 1; h < 9; h++ {
 				s := screenOf(t, 30, h)
-				p := NewPlanStrip(look(t, "dark", cell.Unicode))
+				p := NewPlanStrip(look(t, "dark", render.Unicode))
 				p.SetRect(0, 0, 30, h)
 				p.Set(list, nil)
 				p.Draw(s)

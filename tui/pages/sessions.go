@@ -6,7 +6,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // Sessions is the list of runs that can be taken up again.
@@ -20,7 +20,7 @@ type Sessions struct {
 }
 
 // NewSessions is a list of no runs.
-func NewSessions(look *cell.Look) *Sessions { return &Sessions{page: newPage(look)} }
+func NewSessions(look *render.Look) *Sessions { return &Sessions{page: newPage(look)} }
 
 // Set replaces the runs, the last active first. The one that was chosen stays chosen.
 func (s *Sessions) Set(runs []Run, now time.Time) {
@@ -59,10 +59,10 @@ func (s *Sessions) At(x, y int) (Run, bool) {
 func (s *Sessions) Draw(screen tcell.Screen) {
 	c := column(s.canvas(screen), 140)
 	s.lines = 0
-	body := header(c, "THREADS", cell.Of(cell.Dim, words.Count(len(s.runs), "thread")))
+	body := header(c, "THREADS", render.Of(render.Dim, words.Count(len(s.runs), "thread")))
 	w, h := body.Size()
 	if len(s.runs) == 0 {
-		body.Line(0, 0, cell.Of(cell.Emphasis, "No thread waits here.").Shorten(w, s.look.Glyphs.Ellipsis))
+		body.Line(0, 0, render.Of(render.Emphasis, "No thread waits here.").Shorten(w, s.look.Glyphs.Ellipsis))
 		return
 	}
 	s.lines = 1
@@ -86,29 +86,29 @@ func (s *Sessions) Draw(screen tcell.Screen) {
 	s.scroller.marks(body)
 }
 
-func (s *Sessions) mark(n int) cell.Span {
+func (s *Sessions) mark(n int) render.Span {
 	if n == s.at {
-		return cell.Span{Text: s.look.Glyphs.Chosen + " ", Role: cell.Active}
+		return render.Span{Text: s.look.Glyphs.Chosen + " ", Role: render.Active}
 	}
-	return cell.Span{Text: "  ", Role: cell.Base}
+	return render.Span{Text: "  ", Role: render.Base}
 }
 
 // title is a run's title, and that it is a rehearsal.
-func (s *Sessions) title(r Run, columns int) cell.Line {
+func (s *Sessions) title(r Run, columns int) render.Line {
 	title, e := r.Title, s.look.Glyphs.Ellipsis
 	if title == "" {
 		title = r.ID
 	}
 	const tag = " rehearsal"
 	if !r.Rehearsal || columns < 24 {
-		return cell.Of(cell.Base, pad(title, columns, e))
+		return render.Of(render.Base, pad(title, columns, e))
 	}
-	title = cell.Shorten(title, columns-len(tag), e)
-	return cell.Line{{Text: title, Role: cell.Base}, {Text: pad(tag, columns-cell.Width(title), ""), Role: cell.Warn}}
+	title = render.Shorten(title, columns-len(tag), e)
+	return render.Line{{Text: title, Role: render.Base}, {Text: pad(tag, columns-render.Width(title), ""), Role: render.Warn}}
 }
 
 // flat draws a run in one row: title, status, when, size.
-func (s *Sessions) flat(c cell.Canvas, n int) {
+func (s *Sessions) flat(c render.Canvas, n int) {
 	r, e := s.runs[n], s.look.Glyphs.Ellipsis
 	w, _ := c.Size()
 	status, when, size := 0, 0, 0
@@ -121,27 +121,27 @@ func (s *Sessions) flat(c cell.Canvas, n int) {
 	if w >= 72 {
 		size = 9
 	}
-	l := append(cell.Line{s.mark(n)}, s.title(r, max(w-3-status-when-size, 1))...)
+	l := append(render.Line{s.mark(n)}, s.title(r, max(w-3-status-when-size, 1))...)
 	l = append(l,
-		cell.Span{Text: padLeft(r.Status, status, e), Role: r.Tone},
-		cell.Span{Text: padLeft(ago(r.LastActive, s.now), when, e), Role: cell.Dim},
-		cell.Span{Text: padLeft(words.Bytes(r.Bytes), size, ""), Role: cell.Dim})
+		render.Span{Text: padLeft(r.Status, status, e), Role: r.Tone},
+		render.Span{Text: padLeft(ago(r.LastActive, s.now), when, e), Role: render.Dim},
+		render.Span{Text: padLeft(words.Bytes(r.Bytes), size, ""), Role: render.Dim})
 	c.Line(0, 0, l)
 	if n == s.at {
-		c.Restyle(0, 0, w-1, cell.Selection)
+		c.Restyle(0, 0, w-1, render.Selection)
 	}
 }
 
 // tall draws a run in two rows, for narrow windows.
-func (s *Sessions) tall(c cell.Canvas, n int) {
+func (s *Sessions) tall(c render.Canvas, n int) {
 	r, g := s.runs[n], s.look.Glyphs
 	w, _ := c.Size()
-	c.Line(0, 0, append(cell.Line{s.mark(n)}, s.title(r, max(w-3, 1))...))
+	c.Line(0, 0, append(render.Line{s.mark(n)}, s.title(r, max(w-3, 1))...))
 	sep := " " + g.Separator + " "
 	x := c.Text(2, 1, r.Status, r.Tone)
-	c.Text(x, 1, sep+ago(r.LastActive, s.now)+sep+words.Bytes(r.Bytes), cell.Dim)
+	c.Text(x, 1, sep+ago(r.LastActive, s.now)+sep+words.Bytes(r.Bytes), render.Dim)
 	if n == s.at {
-		c.Restyle(0, 0, w-1, cell.Selection)
-		c.Restyle(0, 1, w-1, cell.Selection)
+		c.Restyle(0, 0, w-1, render.Selection)
+		c.Restyle(0, 1, w-1, render.Selection)
 	}
 }

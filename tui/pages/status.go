@@ -8,7 +8,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // Status is the one-line status bar.
@@ -18,7 +18,7 @@ type Status struct {
 }
 
 // NewStatus is a bar that says nothing.
-func NewStatus(look *cell.Look) *Status { return &Status{page: newPage(look)} }
+func NewStatus(look *render.Look) *Status { return &Status{page: newPage(look)} }
 
 // Set replaces what it says.
 func (s *Status) Set(d StatusData) { s.data = d }
@@ -28,7 +28,7 @@ func (s *Status) Set(d StatusData) { s.data = d }
 type piece struct {
 	rank  int
 	right bool
-	line  cell.Line
+	line  render.Line
 }
 
 // The order in which parts go when the bar is narrow, the last first.
@@ -51,33 +51,33 @@ const (
 
 func (s *Status) pieces(narrow bool) (p []piece) {
 	d, sep := s.data, s.look.Glyphs.Separator
-	add := func(rank int, right bool, spans ...cell.Span) {
+	add := func(rank int, right bool, spans ...render.Span) {
 		p = append(p, piece{rank, right, spans})
 	}
-	text := func(rank int, right bool, r cell.Role, format string, args ...any) {
-		add(rank, right, cell.Span{Text: fmt.Sprintf(format, args...), Role: r})
+	text := func(rank int, right bool, r render.Role, format string, args ...any) {
+		add(rank, right, render.Span{Text: fmt.Sprintf(format, args...), Role: r})
 	}
 	for _, w := range d.Warnings {
-		text(rankWarning, false, cell.Danger, " %s ", w)
+		text(rankWarning, false, render.Danger, " %s ", w)
 	}
 	if d.Human {
 		who := "A word is awaited"
 		if d.Waiting >= time.Minute {
 			who += " " + sep + " " + elapsed(d.Waiting)
 		}
-		text(rankHuman, false, cell.StatusBarAlert, " ? %s ", who)
+		text(rankHuman, false, render.StatusBarAlert, " ? %s ", who)
 	}
 	if d.Regent != "" {
-		text(rankRegent, false, cell.StatusBarAlert, " %s ", d.Regent)
+		text(rankRegent, false, render.StatusBarAlert, " %s ", d.Regent)
 	}
 	if d.Word != "" {
 		switch d.Tone { // as it is drawn on the bar
-		case cell.Warn, cell.Alert:
-			text(rankWord, false, cell.StatusBarAlert, " %s ", d.Word)
-		case cell.Bad:
-			text(rankWord, false, cell.Danger, " %s ", d.Word)
+		case render.Warn, render.Alert:
+			text(rankWord, false, render.StatusBarAlert, " %s ", d.Word)
+		case render.Bad:
+			text(rankWord, false, render.Danger, " %s ", d.Word)
 		default:
-			text(rankWord, false, cell.StatusBarStrong, "%s", d.Word)
+			text(rankWord, false, render.StatusBarStrong, "%s", d.Word)
 		}
 	}
 	if d.Awaited != "" && !d.Human {
@@ -85,42 +85,42 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 		if narrow {
 			who = short(who)
 		}
-		l := append(s.look.Await(time.Now(), cell.StatusBarDim, cell.StatusBarStrong), cell.Span{Text: " " + who, Role: cell.StatusBar})
+		l := append(s.look.Await(time.Now(), render.StatusBarDim, render.StatusBarStrong), render.Span{Text: " " + who, Role: render.StatusBar})
 		add(rankAwaited, false, l...)
 		if d.Waiting >= time.Minute {
-			text(rankWaiting, false, cell.StatusBarDim, "%s", elapsed(d.Waiting))
+			text(rankWaiting, false, render.StatusBarDim, "%s", elapsed(d.Waiting))
 		}
 	}
 	if d.Flash != "" {
-		text(rankFlash, true, cell.StatusBarStrong, "%s", d.Flash)
+		text(rankFlash, true, render.StatusBarStrong, "%s", d.Flash)
 	} else {
 		s.figures(text)
 	}
 	if d.Mode != "" {
-		text(rankMode, true, cell.StatusBarStrong, "%s", d.Mode)
+		text(rankMode, true, render.StatusBarStrong, "%s", d.Mode)
 	}
 	if d.Hint != "" {
-		text(rankHint, true, cell.StatusBarDim, "%s", d.Hint)
+		text(rankHint, true, render.StatusBarDim, "%s", d.Hint)
 	}
 	return p
 }
 
-func (s *Status) figures(text func(rank int, right bool, r cell.Role, format string, args ...any)) {
+func (s *Status) figures(text func(rank int, right bool, r render.Role, format string, args ...any)) {
 	d := s.data
 	if d.Restarts > 0 {
-		text(rankRestarts, true, cell.StatusBar, "%s", words.Count(d.Restarts, "restart"))
+		text(rankRestarts, true, render.StatusBar, "%s", words.Count(d.Restarts, "restart"))
 	}
 	if d.Decider != "" {
-		text(rankDecider, true, cell.StatusBarDim, "%s", d.Decider)
+		text(rankDecider, true, render.StatusBarDim, "%s", d.Decider)
 	}
 	if d.Tokens > 0 {
-		text(rankTokens, true, cell.StatusBarDim, "%s tok", words.Tokens(d.Tokens))
+		text(rankTokens, true, render.StatusBarDim, "%s tok", words.Tokens(d.Tokens))
 	}
 	if d.CostUSD > 0 || d.Elapsed > 0 {
-		text(rankCost, true, cell.StatusBar, "$%.2f", d.CostUSD)
+		text(rankCost, true, render.StatusBar, "$%.2f", d.CostUSD)
 	}
 	if d.Elapsed > 0 {
-		text(rankElapsed, true, cell.StatusBarDim, "%s", Clock(d.Elapsed))
+		text(rankElapsed, true, render.StatusBarDim, "%s", Clock(d.Elapsed))
 	}
 }
 
@@ -136,7 +136,7 @@ func width(p []piece) int {
 // Draw implements tview.Primitive.
 func (s *Status) Draw(screen tcell.Screen) {
 	c := s.over(screen)
-	c.Clear(cell.StatusBar)
+	c.Clear(render.StatusBar)
 	w, h := c.Size()
 	if h == 0 || w < 2 {
 		return
@@ -162,7 +162,7 @@ func (s *Status) Draw(screen tcell.Screen) {
 	s.paint(c, p)
 }
 
-func (s *Status) paint(c cell.Canvas, p []piece) {
+func (s *Status) paint(c render.Canvas, p []piece) {
 	w, _ := c.Size()
 	left, right := 1, w-1
 	if len(p) == 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 var full = StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417, Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second,
@@ -14,7 +14,7 @@ var full = StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * 
 func bar(t *testing.T, d StatusData, w int) string {
 	s := screenOf(t, w, 1)
 	defer s.Fini()
-	l := look(t, "dark", cell.Unicode)
+	l := look(t, "dark", render.Unicode)
 	l.Still = true
 	p := NewStatus(l)
 	p.SetRect(0, 0, w, 1)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // mostTasks is how many agents' own lists are told of beside the plan.
@@ -20,7 +20,7 @@ type PlanStrip struct {
 }
 
 // NewPlanStrip is a strip of no plan.
-func NewPlanStrip(look *cell.Look) *PlanStrip { return &PlanStrip{page: newPage(look)} }
+func NewPlanStrip(look *render.Look) *PlanStrip { return &PlanStrip{page: newPage(look)} }
 
 // Set replaces the plan and the agents' own lists.
 func (p *PlanStrip) Set(steps []Step, tasks []Tasks) { p.steps, p.tasks = steps, tasks }
@@ -47,7 +47,7 @@ func (p *PlanStrip) Draw(screen tcell.Screen) {
 }
 
 // plan draws the steps.
-func (p *PlanStrip) plan(c cell.Canvas) {
+func (p *PlanStrip) plan(c render.Canvas) {
 	w, h := c.Size()
 	n := len(p.steps)
 	if n == 0 || h <= 0 {
@@ -55,7 +55,7 @@ func (p *PlanStrip) plan(c cell.Canvas) {
 	}
 	_, current := count(p.steps)
 	if h == 1 && n > 1 {
-		c.Line(0, 0, append(cell.Of(cell.Dim, fmt.Sprintf("%d/%d ", current+1, n)), p.step(current, w)...).Shorten(w, p.look.Glyphs.Ellipsis))
+		c.Line(0, 0, append(render.Of(render.Dim, fmt.Sprintf("%d/%d ", current+1, n)), p.step(current, w)...).Shorten(w, p.look.Glyphs.Ellipsis))
 		return
 	}
 	// What is over is of less interest than what comes: one of it above the current.
@@ -68,20 +68,20 @@ func (p *PlanStrip) plan(c cell.Canvas) {
 		switch hidden := n - top - h; {
 		case i == 0 && top > 0 && top != current:
 			l = p.step(top, w-6)
-			c.Right(i, cell.Of(cell.Dim, fmt.Sprintf("%s%d", p.look.Glyphs.Less, top)))
+			c.Right(i, render.Of(render.Dim, fmt.Sprintf("%s%d", p.look.Glyphs.Less, top)))
 		case i == h-1 && hidden > 0 && top+i != current:
 			l = p.step(top+i, w-6)
-			c.Right(i, cell.Of(cell.Dim, fmt.Sprintf("%s%d", p.look.Glyphs.More, hidden)))
+			c.Right(i, render.Of(render.Dim, fmt.Sprintf("%s%d", p.look.Glyphs.More, hidden)))
 		}
 		c.Line(0, i, l)
 	}
 }
 
 // step is one step in one row.
-func (p *PlanStrip) step(i, w int) cell.Line {
+func (p *PlanStrip) step(i, w int) render.Line {
 	s, e := p.steps[i], p.look.Glyphs.Ellipsis
 	mark, role := stepMark(p.look.Glyphs, s.Status)
-	l := cell.Line{{Text: mark + " ", Role: role}}
+	l := render.Line{{Text: mark + " ", Role: role}}
 	tail := ""
 	if w >= 48 {
 		switch {
@@ -91,20 +91,20 @@ func (p *PlanStrip) step(i, w int) cell.Line {
 			tail = s.Mode
 		}
 		if tail != "" {
-			tail = "  " + cell.Shorten(tail, w/3, e)
+			tail = "  " + render.Shorten(tail, w/3, e)
 		}
 	}
 	return append(l,
-		cell.Span{Text: cell.Shorten(s.Text, max(w-2-cell.Width(tail), 0), e), Role: stepText(s.Status)},
-		cell.Span{Text: tail, Role: cell.Dim})
+		render.Span{Text: render.Shorten(s.Text, max(w-2-render.Width(tail), 0), e), Role: stepText(s.Status)},
+		render.Span{Text: tail, Role: render.Dim})
 }
 
 // list is an agent's own list in one row: how far it is, and what is at hand.
-func (p *PlanStrip) list(t Tasks, w int) cell.Line {
+func (p *PlanStrip) list(t Tasks, w int) render.Line {
 	done, current := count(t.Items)
-	l := cell.Line{{Text: "  " + short(t.Agent), Role: t.Tone}, {Text: fmt.Sprintf(" %d/%d", done, len(t.Items)), Role: cell.Dim}}
+	l := render.Line{{Text: "  " + short(t.Agent), Role: t.Tone}, {Text: fmt.Sprintf(" %d/%d", done, len(t.Items)), Role: render.Dim}}
 	if current >= 0 && t.Items[current].Status != "done" {
-		l = append(l, cell.Span{Text: "  " + t.Items[current].Text, Role: cell.Dim})
+		l = append(l, render.Span{Text: "  " + t.Items[current].Text, Role: render.Dim})
 	}
 	return l.Shorten(w, p.look.Glyphs.Ellipsis)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/cell"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // elapsed is a duration in few characters: "8s", "12m", "3h 05m", "2d 4h".
@@ -71,39 +71,39 @@ func spaced(s string) string {
 }
 
 // stepMark is the glyph and the role of a step.
-func stepMark(g *cell.Glyphs, status string) (string, cell.Role) {
+func stepMark(g *render.Glyphs, status string) (string, render.Role) {
 	switch status {
 	case "done":
-		return g.Done, cell.Good
+		return g.Done, render.Good
 	case "active":
-		return g.Current, cell.Active
+		return g.Current, render.Active
 	case "failed":
-		return g.Failed, cell.Bad
+		return g.Failed, render.Bad
 	case "skipped":
-		return g.Skipped, cell.Pending
+		return g.Skipped, render.Pending
 	}
-	return g.Pending, cell.Pending
+	return g.Pending, render.Pending
 }
 
 // stepText is the role of a step's text.
-func stepText(status string) cell.Role {
+func stepText(status string) render.Role {
 	switch status {
 	case "active":
-		return cell.Strong
+		return render.Strong
 	case "done", "skipped":
-		return cell.Dim
+		return render.Dim
 	}
-	return cell.Base
+	return render.Base
 }
 
 // pad is s in exactly so many columns.
 func pad(s string, columns int, ellipsis string) string {
-	s = cell.Shorten(s, columns, ellipsis)
-	return s + strings.Repeat(" ", max(columns-cell.Width(s), 0))
+	s = render.Shorten(s, columns, ellipsis)
+	return s + strings.Repeat(" ", max(columns-render.Width(s), 0))
 }
 
 // padLeft is s at the right end of so many columns.
 func padLeft(s string, columns int, ellipsis string) string {
-	s = cell.Shorten(s, columns, ellipsis)
-	return strings.Repeat(" ", max(columns-cell.Width(s), 0)) + s
+	s = render.Shorten(s, columns, ellipsis)
+	return strings.Repeat(" ", max(columns-render.Width(s), 0)) + s
 }

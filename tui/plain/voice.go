@@ -9,8 +9,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/card"
-	"github.com/arbiter-cli/arbiter/tui/chronicle"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
 // voice decides what is said of an event, and remembers what was said, so that nothing
@@ -61,7 +61,7 @@ func newVoice(f *Face) *voice {
 // tell puts an event into words; nothing if it is not worth any. Urgent is what
 // somebody waits for.
 func (v *voice) tell(at time.Time, e contract.Event) (text string, urgent bool) {
-	text, ok := card.Plain(chronicle.Entry{At: at, Event: e}, v.name)
+	text, ok := eventview.Plain(history.Entry{At: at, Event: e}, v.name)
 	if !ok {
 		return "", false
 	}
@@ -92,7 +92,7 @@ func (v *voice) tell(at time.Time, e contract.Event) (text string, urgent bool) 
 		}
 	case contract.Handoff:
 		if !v.verbose {
-			return card.HandoffLine(b, v.name), false // its author's word has told it
+			return eventview.HandoffLine(b, v.name), false // its author's word has told it
 		}
 	case contract.Decision:
 		if !v.verbose && (b.Source == "" || b.Source == "session" || b.Source == contract.Human) {
@@ -194,7 +194,7 @@ func (v *voice) progress() string {
 	var lines []string
 	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
 		u := v.used[agent]
-		name := card.Name(agent)
+		name := eventview.Name(agent)
 		if v.name != nil {
 			name = v.name(agent)
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge/inherit"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -46,7 +46,7 @@ func checkEnvironment(s Surroundings) []Finding {
 			if !slices.Contains(s.Variables, name) && !internal.MatchString(name) {
 				l.add(name, Warn, "no setting is called so", "unset "+words.Quote(name))
 			}
-		case strings.HasPrefix(name, "CLAUDE_CODE_") && inherit.Allowed(name) && name != "CLAUDE_CODE_SHELL_PREFIX":
+		case strings.HasPrefix(name, "CLAUDE_CODE_") && childenv.Allowed(name) && name != "CLAUDE_CODE_SHELL_PREFIX":
 			handed = append(handed, name)
 		}
 	}

@@ -1,0 +1,97 @@
+// Package childenv says what of our environment a child may have, and where a
+// Claude CLI with such an environment keeps its sessions. It is one list for all
+// that the bridge starts. It has no state and starts nothing.
+package childenv
+
+import (
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Names and prefixes a child may inherit. Everything else stays behind: our own
+// variables, other tools' secrets, and what an enclosing session left.
+var (
+	names = []string{
+		"HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "TMPDIR", "TZ",
+		"LANG", "LANGUAGE", "SSH_AUTH_SOCK",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+		"CLOUD_ML_REGION", "CLAUDE_CONFIG_DIR",
+	}
+	prefixes = []string{"LC_", "ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "CLAUDE_CODE_"}
+
+	// Markers of a session around us, and switches that would undo what the
+	// driver relies on: a turn must not start by itself after a resume.
+	never = []string{"CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN",
+		// One list of tasks for all agents would be nobody's.
+		"CLAUDE_CODE_TASK_LIST_ID"}
+)
+
+// Allowed says whether a child may inherit the variable of that name.
+func Allowed(name string) bool {
+	if slices.Contains(names, name) {
+		return true
+	}
+	if slices.Contains(never, name) || strings.HasSuffix(name, "_ENTRYPOINT") ||
+		strings.HasSuffix(name, "_SESSION_ID") || strings.Contains(name, "_MESSAGING_") {
+		return false
+	}
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// From is what of an environment (NAME=value entries) a child may inherit, and
+// what is added to it. The caller owns the map.
+func From(inherited []string, extra map[string]string) map[string]string {
+	env := map[string]string{}
+	for _, entry := range inherited {
+		if name, value, ok := strings.Cut(entry, "="); ok && Allowed(name) {
+			env[name] = value
+		}
+	}
+	for name, value := range extra {
+		env[name] = value
+	}
+	return env
+}
+
+// List renders an environment as sorted NAME=value entries.
+func List(env map[string]string) []string {
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ConfigDir is where a CLI with this environment and working directory keeps its
+// sessions; empty if that cannot be told.
+func ConfigDir(env []string, cwd string) string {
+	if dir := Lookup(env, "CLAUDE_CONFIG_DIR"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(cwd, dir)
+		}
+		return dir
+	}
+	home := Lookup(env, "HOME")
+	if home == "" {
+		me, err := user.Current()
+		if err != nil {
+			return ""
+		}
+		home = me.HomeDir
+	}
+	return filepath.Join(home, ".claude")
+}
+
+// Lookup finds a variable in an environment; empty if it is not there.
+func Lookup(env []string, name string) string {
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

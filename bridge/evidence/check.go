@@ -1,0 +1,70 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// Check implements [bridge.Witness]. A time limit that is reached is a result and
+// no error: TERM, KILL a second later, TimedOut.
+func (w *Witness) Check(ctx context.Context, run string, p bridge.CheckParams) (bridge.CheckResult, error) {
+	var none bridge.CheckResult
+	select { // its time limit begins when it does
+	case w.slots <- struct{}{}:
+		defer func() { <-w.slots }()
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	cmd := exec.Command(w.shell, "-c", p.Command)
+	cmd.Dir = p.CWD
+	cmd.Env = environ(os.Environ(), p.Env)
+	begun := time.Now()
+	said := newCapture(bridge.CheckOutputCap)
+	c, err := w.start(cmd, run, p.Sandbox, said, nil)
+	if err != nil {
+		return none, startError(w.shell, p.CWD, err)
+	}
+	cut := c.await(ctx, limitOf(p))
+	took := time.Since(begun)
+	left := c.sweep()
+	switch {
+	case left != nil:
+		return none, left
+	case cut != nil && !errors.Is(cut, errLimit):
+		return none, cut
+	}
+	r := bridge.CheckResult{TimedOut: cut != nil, DurationMS: took.Milliseconds(),
+		Bytes: said.bytes, SHA256: said.digest(), Output: said.tail()}
+	r.Exit, r.Signal = ending(c.child.State())
+	return r, nil
+}
+
+func limitOf(p bridge.CheckParams) time.Duration {
+	if p.TimeoutMS > 0 {
+		return time.Duration(p.TimeoutMS) * time.Millisecond
+	}
+	return bridge.DefaultCheckTimeoutMS * time.Millisecond
+}
+
+// codeInvalidParams is JSON-RPC's.
+const codeInvalidParams = -32602
+
+// startError says what keeps a command from being started: its directory, most
+// often. It says nothing about the claim that it was to prove.
+func startError(shell, cwd string, err error) error {
+	if info, statErr := os.Stat(cwd); statErr != nil {
+		return &bridge.RPCError{Code: codeInvalidParams, Message: fmt.Sprintf("the directory %s is not there: %v", cwd, statErr)}
+	} else if !info.IsDir() {
+		return &bridge.RPCError{Code: codeInvalidParams, Message: cwd + " is no directory"}
+	}
+	return &bridge.RPCError{Code: bridge.CodeUnsupported, Message: fmt.Sprintf("no command can be run by %s: %v", shell, err)}
+}

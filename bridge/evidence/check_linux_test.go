@@ -1,0 +1,239 @@
+package evidence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+func sum(s string) string {
+	h := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(h[:])
+}
+
+func TestWhatACheckTells(t *testing.T) {
+	cases := []struct {
+		name, command string
+		exit          int
+		signal, said  string
+	}{
+		{"success", "true", 0, "", ""},
+		{"failure", "exit 3", 3, "", ""},
+		{"no such command", "no-such-command 2>/dev/null", 127, "", ""},
+		{"both outputs in order", "echo one; echo two >&2; echo three", 0, "", "one\ntwo\nthree\n"},
+		{"ended by a signal", "echo before; kill -9 $$", -1, "killed", "before\n"},
+		{"nothing on stdin", "cat; echo read", 0, "", "read\n"},
+		{"no terminal", "(: < /dev/tty) 2> /dev/null || echo none", 0, "", "none\n"},
+	}
+	b := newBench(t)
+	for _, c := range cases {
+		r := b.check(bridge.CheckParams{Command: c.command})
+		if r.Exit != c.exit || r.Signal != c.signal || r.Output != c.said || r.TimedOut {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+		if r.Bytes != int64(len(c.said)) || r.SHA256 != sum(c.said) {
+			t.Errorf("%s: %d bytes, hash %s", c.name, r.Bytes, r.SHA256)
+		}
+	}
+	where, err := filepath.EvalSymlinks(b.cwd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := b.check(bridge.CheckParams{Command: "pwd -P"}); r.Output != where+"\n" {
+		t.Errorf("it ran in %q", r.Output)
+	}
+}
+
+// Of a large output the end is kept, from a whole rune on; the hash is of all.
+func TestLongOutput(t *testing.T) {
+	b := newBench(t)
+	r := b.check(bridge.CheckParams{Command: `i=0; while [ $i -lt 3000 ]; do printf '€'; i=$((i+1)); done; printf x`})
+	all := strings.Repeat("€", 3000) + "x"
+	if r.Bytes != int64(len(all)) || r.SHA256 != sum(all) {
+		t.Errorf("%d bytes, hash %s", r.Bytes, r.SHA256)
+	}
+	if len(r.Output) > bridge.CheckOutputCap || len(r.Output) < bridge.CheckOutputCap-3 ||
+		!strings.HasSuffix(all, r.Output) || !strings.HasPrefix(r.Output, "€") {
+		t.Errorf("%d bytes of output, beginning with %.20q", len(r.Output), r.Output)
+	}
+}
+
+func TestOutputThatIsNoText(t *testing.T) {
+	b := newBench(t)
+	r := b.check(bridge.CheckParams{Command: `head -c 100000 /dev/zero | tr '\0' '\377'; printf 'end\n'`})
+	if !utf8.ValidString(r.Output) || len(r.Output) > bridge.CheckOutputCap || !strings.HasSuffix(r.Output, "\uFFFDend\n") {
+		t.Errorf("%d bytes, ending in %q", len(r.Output), r.Output[max(0, len(r.Output)-20):])
+	}
+	if r.Bytes != 100004 || r.SHA256 != sum(strings.Repeat("\xff", 100000)+"end\n") {
+		t.Errorf("%d bytes, hash %s", r.Bytes, r.SHA256)
+	}
+}
+
+// A gigabyte costs time and no memory.
+func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a gigabyte is hashed")
+	}
+	b := newBench(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := b.check(bridge.CheckParams{Command: "yes | head -c 1073741824"})
+	runtime.ReadMemStats(&after)
+	if r.Bytes != 1<<30 || r.Exit != 0 || len(r.Output) != bridge.CheckOutputCap {
+		t.Errorf("%d bytes, %d kept, exit %d", r.Bytes, len(r.Output), r.Exit)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
+		t.Errorf("%d bytes were allocated on the way", grown)
+	}
+}
+
+// A flood without an end is ended by its time.
+func TestEndlessFlood(t *testing.T) {
+	r := newBench(t).check(bridge.CheckParams{Command: "yes", TimeoutMS: 200})
+	if !r.TimedOut || r.Signal != "terminated" || r.Bytes == 0 || len(r.Output) != bridge.CheckOutputCap {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A child that ignores TERM in a session of its own, orphaned, and one that has
+// cleared its environment besides.
+func TestTimeLimitReachesWhatEscaped(t *testing.T) {
+	b := newBench(t)
+	r := b.check(bridge.CheckParams{TimeoutMS: 500, Command: `trap '' TERM
+		setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' &
+		env -i setsid sh -c 'echo $$ > bare; exec sleep 1000' &
+		while :; do sleep 1; done`})
+	if !r.TimedOut || r.Exit != -1 || r.Signal != "killed" {
+		t.Errorf("%+v", r)
+	}
+	b.gone("escaped")
+	b.gone("bare")
+}
+
+func TestTimeLimitOfACommandThatObeys(t *testing.T) {
+	b := newBench(t)
+	r := b.check(bridge.CheckParams{TimeoutMS: 100, Command: `trap 'echo bye; exit 7' TERM; sleep 1000 & wait`})
+	if !r.TimedOut || r.Exit != 7 || r.Output != "bye\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A daemon holds the pipe; the check ends when its command does.
+func TestDaemonLeftBehind(t *testing.T) {
+	b := newBench(t)
+	r := b.check(bridge.CheckParams{Command: `setsid sh -c 'echo $$ > daemon; exec sleep 1000' & while ! [ -s daemon ]; do :; done; echo up`})
+	if r.Exit != 0 || r.Output != "up\n" || r.TimedOut {
+		t.Errorf("%+v", r)
+	}
+	b.gone("daemon")
+}
+
+func TestCancelledInMidRun(t *testing.T) {
+	b := newBench(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	over := b.start(ctx, bridge.CheckParams{Command: `trap '' TERM; setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 1000; sleep 1000`})
+	b.up("escaped")
+	cancel()
+	if err := b.ended(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	b.nobodyLeft()
+	b.gone("escaped")
+}
+
+func TestTwoAtATime(t *testing.T) {
+	b := newBench(t)
+	hold := func(name string) <-chan error {
+		return b.start(t.Context(), bridge.CheckParams{Command: "echo > up." + name + "; while ! [ -e go." + name + " ]; do sleep 0.01; done"})
+	}
+	one, two := hold("1"), hold("2")
+	b.up("up.1")
+	b.up("up.2")
+	ctx, cancel := context.WithCancel(t.Context())
+	given := b.start(ctx, bridge.CheckParams{Command: "echo > up.given"})
+	three := hold("3")
+	cancel()
+	if err := b.ended(given); !errors.Is(err, context.Canceled) {
+		t.Errorf("one that was given up while it waited: %v", err)
+	}
+	if b.there("up.3") || b.there("up.given") {
+		t.Error("three run at a time")
+	}
+	b.touch("go.1")
+	if err := b.ended(one); err != nil {
+		t.Error(err)
+	}
+	b.up("up.3")
+	b.touch("go.2")
+	b.touch("go.3")
+	for _, over := range []<-chan error{two, three} {
+		if err := b.ended(over); err != nil {
+			t.Error(err)
+		}
+	}
+	if b.there("up.given") {
+		t.Error("what was given up ran all the same")
+	}
+}
+
+func TestWhatCannotBeRun(t *testing.T) {
+	b := newBench(t)
+	b.touch("file")
+	for name, p := range map[string]bridge.CheckParams{
+		"no directory": {Command: "true", CWD: filepath.Join(b.cwd, "gone")},
+		"a file":       {Command: "true", CWD: filepath.Join(b.cwd, "file")},
+	} {
+		_, err := b.Check(t.Context(), b.run, p)
+		var typed *bridge.RPCError
+		if !errors.As(err, &typed) || typed.Code != codeInvalidParams || !strings.Contains(err.Error(), p.CWD) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b.shell = filepath.Join(b.cwd, "no-shell")
+	_, err := b.Check(t.Context(), b.run, bridge.CheckParams{Command: "true", CWD: b.cwd})
+	var typed *bridge.RPCError
+	if !errors.As(err, &typed) || typed.Code != bridge.CodeUnsupported || !strings.Contains(err.Error(), b.shell) {
+		t.Errorf("no shell: %v", err)
+	}
+	if free := cap(b.slots) - len(b.slots); free != maxChecks {
+		t.Errorf("%d places are free afterwards, of %d", free, maxChecks)
+	}
+}
+
+func TestCredentialsStayBehind(t *testing.T) {
+	secrets := []string{
+		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "GOOGLE_APPLICATION_CREDENTIALS",
+		"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "GITHUB_TOKEN", "OPENAI_API_KEY", "my_token", "ARBITER_AGENT",
+	}
+	extra := map[string]string{"PLAIN": "yes"}
+	for _, name := range secrets {
+		if name != "my_token" { // the environment is inherited, what is added is checked alike
+			t.Setenv(name, "secret")
+		}
+		extra[name] = "secret"
+	}
+	t.Setenv("LC_TEST", "kept")
+	t.Setenv("UNHEARD_OF", "lost")
+	b := newBench(t)
+	for _, given := range []map[string]string{nil, extra} {
+		r := b.check(bridge.CheckParams{Command: "env", Env: given})
+		if strings.Contains(r.Output, "secret") || strings.Contains(r.Output, "UNHEARD_OF") {
+			t.Errorf("the environment is\n%s", r.Output)
+		}
+		if !strings.Contains(r.Output, "LC_TEST=kept\n") || !strings.Contains(r.Output, "ARBITER_RUN="+b.run+"\n") {
+			t.Errorf("the environment lacks something:\n%s", r.Output)
+		}
+		if strings.Contains(r.Output, "PLAIN=yes\n") != (given != nil) {
+			t.Errorf("what was added:\n%s", r.Output)
+		}
+	}
+}

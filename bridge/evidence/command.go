@@ -1,0 +1,175 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+)
+
+// How a command is ended.
+const (
+	termGrace   = time.Second            // after TERM at the time limit
+	cancelGrace = 300 * time.Millisecond // after TERM when nobody waits any more
+	killTimeout = 5 * time.Second        // until nothing is left
+	tailGrace   = 300 * time.Millisecond // for what is still in the pipe then
+	// Descendants are noted at growing intervals, so that those are known that clear
+	// their environment and are orphaned later.
+	readSize  = 64 << 10 // at a time: a pipe's whole buffer (Linux)
+	firstLook = 50 * time.Millisecond
+	lastLook  = 2 * time.Second
+)
+
+// command is one that runs for us. What it says is read by the sinks.
+type command struct {
+	child *proctree.Child
+	pipes []*os.File // our ends
+	sinks sync.WaitGroup
+}
+
+// start starts cmd in a session of its own, so that it has no terminal to ask
+// on, with nothing on stdin. Without complain both outputs go to said through one
+// pipe, as on a screen.
+func (w *Witness) start(cmd *exec.Cmd, run string, confined *bridge.SandboxConfig, said, complain io.Writer) (*command, error) {
+	c := &command{}
+	outputs := []*os.File{}
+	defer func() {
+		for _, f := range outputs {
+			f.Close()
+		}
+	}()
+	for _, sink := range []io.Writer{said, complain} {
+		if sink == nil {
+			continue
+		}
+		r, theirs, err := os.Pipe()
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.pipes, outputs = append(c.pipes, r), append(outputs, theirs)
+	}
+	cmd.Stdout, cmd.Stderr = outputs[0], outputs[len(outputs)-1]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	mark := proctree.Mark{Run: run, Agent: "witness." + strconv.FormatInt(w.count.Add(1), 10)}
+	begin := proctree.Start
+	if confined != nil {
+		begin = proctree.StartMonitored
+		if err := sandbox.Wrap(cmd, confined); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	child, err := begin(cmd, mark)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	c.child = child
+	for i, sink := range []io.Writer{said, complain}[:len(c.pipes)] {
+		c.sinks.Go(func() { drain(c.pipes[i], sink) })
+	}
+	return c, nil
+}
+
+// drain reads r to its end, or until its deadline. It reads on when the sink has
+// had enough: a writer that nobody reads would never end.
+func drain(r io.Reader, sink io.Writer) {
+	buf := make([]byte, readSize)
+	for {
+		n, err := r.Read(buf)
+		_, _ = sink.Write(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *command) close() {
+	for _, f := range c.pipes {
+		f.Close()
+	}
+}
+
+// errLimit says that a command was ended because its time was over.
+var errLimit = errors.New("the time limit")
+
+// await waits for the command's end, or brings it about when the time limit is
+// over (errLimit) or ctx ends (its error).
+func (c *command) await(ctx context.Context, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	interval := firstLook
+	look := time.NewTimer(interval)
+	defer look.Stop()
+	for {
+		select {
+		case <-c.child.Done():
+			return nil
+		case <-timer.C:
+			c.terminate(termGrace)
+			return errLimit
+		case <-ctx.Done():
+			c.terminate(cancelGrace)
+			return ctx.Err()
+		case <-look.C:
+			c.child.Remember()
+			interval = min(2*interval, lastLook)
+			look.Reset(interval)
+		}
+	}
+}
+
+// terminate asks the command's group to end, and waits for the command.
+func (c *command) terminate(grace time.Duration) {
+	c.child.Remember() // before it is asked to end: its orphans are then known
+	_ = c.child.Signal(unix.SIGTERM)
+	_ = c.child.Signal(unix.SIGCONT) // a stopped process does not see TERM
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case <-c.child.Done():
+	case <-late.C:
+	}
+}
+
+// sweep ends the command and all that it has started, and waits for the sinks. Who
+// cannot be ended (a process of another user) may go on to hold the pipe: it is read
+// a moment longer, and no more.
+func (c *command) sweep() error {
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	_, err := c.child.Kill(ctx)
+	for _, f := range c.pipes {
+		_ = f.SetReadDeadline(time.Now().Add(tailGrace)) // pipes have deadlines
+	}
+	c.sinks.Wait()
+	c.close()
+	if err != nil {
+		return fmt.Errorf("something of it is left: %w", err)
+	}
+	return nil
+}
+
+// ending is the exit code and, of a command that a signal ended, the signal's name.
+func ending(state *os.ProcessState) (exit int, signal string) {
+	if state == nil {
+		return -1, ""
+	}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return -1, status.Signal().String()
+	}
+	return state.ExitCode(), ""
+}

@@ -1,0 +1,211 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// Bounds of what is told of a repository.
+const (
+	gitLimit    = 5 * time.Second // of each call
+	gitOutput   = 256 << 10       // that is kept of each call; what says more is ended
+	maxStatus   = 200             // lines
+	maxStat     = 8 << 10         // bytes
+	maxCommits  = 10
+	maxLine     = 300 // bytes of a commit's or a status's line
+	gitComplain = 2 << 10
+)
+
+// gitFlags keep git from changing anything, and from running what a repository's
+// configuration names.
+var gitFlags = []string{
+	"--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
+	"-c", "core.quotePath=false", "-c", "log.showSignature=false", "-c", "color.ui=false",
+}
+
+var gitEnv = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "LC_ALL=C"}
+
+// repository asks git about one directory and collects what went wrong.
+type repository struct {
+	w       *Witness
+	ctx     context.Context
+	cwd     string
+	env     []string
+	confine *bridge.SandboxConfig // nil does not
+	trouble []string
+	// bare lets git take cwd itself for a repository. Its configuration could be a file of
+	// the work tree then, so that nothing is to be asked that runs what that names.
+	bare bool
+}
+
+func (w *Witness) repository(ctx context.Context, p bridge.SurveyParams) *repository {
+	r := &repository{w: w, ctx: ctx, cwd: p.CWD, confine: p.Sandbox}
+	var extra map[string]string
+	if r.confine != nil {
+		extra = p.Env // which says where the agents' home is
+	}
+	r.env = append(environ(os.Environ(), extra), gitEnv...)
+	return r
+}
+
+// gitState describes the repository that cwd lies in; nil outside of one.
+func (w *Witness) gitState(ctx context.Context, p bridge.SurveyParams) (*bridge.GitState, []string) {
+	r := w.repository(ctx, p)
+	r.bare = true
+	place, err := r.git("rev-parse", "--absolute-git-dir", "--is-inside-work-tree")
+	if err != nil {
+		if !strings.Contains(err.Error(), "not a git repository") {
+			r.note("rev-parse", err)
+		}
+		return nil, r.trouble
+	}
+	dir, inside, _ := strings.Cut(place, "\n")
+	g := &bridge.GitState{Operation: operation(dir)}
+	g.Branch, _ = r.git("symbolic-ref", "--quiet", "--short", "HEAD") // none when HEAD is detached
+	g.Head, _ = r.git("rev-parse", "--quiet", "--verify", "HEAD")     // none before the first commit
+	if g.Head != "" {
+		g.Commits = r.lines(maxCommits, "log", "-n", fmt.Sprint(maxCommits), "--no-decorate", "--format=%h %s")
+	}
+	if inside != "true" {
+		return g, r.trouble // bare, or inside of .git: there are no files
+	}
+	r.bare = false
+	g.Status = r.lines(maxStatus, "status", "--porcelain", "--ignore-submodules=dirty")
+	if g.Head != "" {
+		stat, err := r.git("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100", "--stat-count=80", "HEAD")
+		r.note("diff", err)
+		g.Stat = lastBytes(stat, maxStat) // its end is the sum
+	}
+	return g, r.trouble
+}
+
+func (r *repository) note(call string, err error) {
+	if err != nil {
+		r.trouble = append(r.trouble, fmt.Sprintf("git %s: %v", call, err))
+	}
+}
+
+// lines is what a call says, so many lines of it at most.
+func (r *repository) lines(max int, args ...string) []string {
+	out, err := r.git(args...)
+	r.note(args[0], err)
+	if out == "" {
+		return nil
+	}
+	all := strings.Split(out, "\n")
+	if len(all) > max {
+		r.note(args[0], fmt.Errorf("more than %d lines", max))
+		all = all[:max]
+	}
+	for i, line := range all {
+		all[i] = firstBytes(line, maxLine)
+	}
+	return all
+}
+
+// errMore says that a call had more to say than is kept.
+var errMore = errors.New("too much output")
+
+// git runs one call and returns what it said, as text, without the last line end.
+// With errMore, what was read is returned, up to its last line end.
+func (r *repository) git(args ...string) (string, error) {
+	flags := slices.Clone(gitFlags)
+	if !r.bare {
+		flags = append(flags, "-c", "safe.bareRepository=explicit")
+	}
+	cmd := exec.Command(r.w.git, append(flags, args...)...)
+	if cmd.Err != nil {
+		return "", cmd.Err
+	}
+	cmd.Dir = r.cwd
+	cmd.Env = slices.Clone(r.env)
+	ctx, enough := context.WithCancel(r.ctx)
+	defer enough()
+	said, complaint := &head{max: gitOutput, full: enough}, &head{max: gitComplain}
+	c, err := r.w.start(cmd, "", r.confine, said, complaint)
+	if err != nil {
+		return "", startError(r.w.git, r.cwd, err)
+	}
+	cut := c.await(ctx, gitLimit)
+	left := c.sweep()
+	switch {
+	case r.ctx.Err() != nil:
+		return "", r.ctx.Err()
+	case said.more:
+		return text(said.data[:bytes.LastIndexByte(said.data, '\n')+1]), errMore
+	case errors.Is(cut, errLimit):
+		return "", fmt.Errorf("no answer within %v", gitLimit)
+	case left != nil:
+		return "", left
+	}
+	if exit, signal := ending(c.child.State()); exit != 0 {
+		if why := text(complaint.data); why != "" {
+			return "", errors.New(why)
+		}
+		return "", fmt.Errorf("exit %d %s", exit, signal)
+	}
+	return text(said.data), nil
+}
+
+// head keeps the beginning of what is written, and tells once when there is more.
+type head struct {
+	max  int
+	full func() // may be nil
+	data []byte
+	more bool
+}
+
+// Write implements io.Writer.
+func (h *head) Write(p []byte) (int, error) {
+	room := min(h.max-len(h.data), len(p))
+	h.data = append(h.data, p[:room]...)
+	if room < len(p) && !h.more {
+		h.more = true
+		if h.full != nil {
+			h.full()
+		}
+	}
+	return len(p), nil
+}
+
+// text is valid UTF-8 without the last line end.
+func text(b []byte) string {
+	return strings.TrimRight(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\n")
+}
+
+// firstBytes is the beginning of s, of max bytes at most, up to a whole rune.
+func firstBytes(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max] + "…"
+}
+
+// operations are what git has begun and not finished, by the file that says so.
+var operations = []struct{ file, name string }{
+	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
+	{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
+}
+
+func operation(gitDir string) string {
+	for _, o := range operations {
+		if _, err := os.Lstat(filepath.Join(gitDir, o.file)); err == nil {
+			return o.name
+		}
+	}
+	return ""
+}

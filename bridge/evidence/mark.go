@@ -1,0 +1,215 @@
+package evidence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// Bounds of marks and of what is told since.
+const (
+	maxSummed  = 16 << 20 // bytes of a file that are read; a longer one is told by size and time
+	maxChanged = 200      // files
+	maxTyped   = 10       // messages
+	typedBytes = 1 << 10  // of each
+)
+
+// mark notes how a session and its repository stand.
+func (w *Witness) mark(ctx context.Context, p bridge.SurveyParams) (*bridge.SurveyMark, []string) {
+	m := &bridge.SurveyMark{AtMS: time.Now().UnixMilli()}
+	if path, ok := transcriptOf(p); ok {
+		m.Transcript = transcript.Length(path)
+	}
+	r := w.repository(ctx, p)
+	root, inside := r.root()
+	if !inside {
+		return m, r.trouble
+	}
+	m.Git = true
+	m.Head, _ = r.git("rev-parse", "--quiet", "--verify", "HEAD")
+	dirty, partial := r.dirty(bridge.MarkFiles)
+	m.Partial = partial
+	for _, path := range dirty {
+		m.Dirty = append(m.Dirty, bridge.DirtyFile{Path: path, Sum: sumOf(filepath.Join(root, path))})
+	}
+	return m, r.trouble
+}
+
+// since tells what is different from a mark.
+func (w *Witness) since(ctx context.Context, p bridge.SurveyParams) (*bridge.Changes, []string) {
+	c := &bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}
+	files := map[string]bool{}
+	trouble := sinceSession(ctx, p, c, files)
+	r := w.repository(ctx, p)
+	r.since(p.Since, c, files)
+	c.Files = append(c.Files, slices.Sorted(maps.Keys(files))...)
+	if n := len(c.Files); n > maxChanged {
+		c.Files = c.Files[:maxChanged]
+		trouble = append(trouble, fmt.Sprintf("%d more files were changed", n-maxChanged))
+	}
+	return c, append(trouble, r.trouble...)
+}
+
+func transcriptOf(p bridge.SurveyParams) (path string, ok bool) {
+	env := childenv.List(childenv.From(os.Environ(), p.Env))
+	return transcript.Locate(childenv.ConfigDir(env, p.CWD), p.SessionID)
+}
+
+// sinceSession tells what the session's transcript says.
+func sinceSession(ctx context.Context, p bridge.SurveyParams, c *bridge.Changes, files map[string]bool) (trouble []string) {
+	path, ok := transcriptOf(p)
+	if !ok {
+		return []string{"transcript: there is none of this session"}
+	}
+	s, err := transcript.ReadSince(ctx, path, p.Since.Transcript, time.UnixMilli(p.Since.AtMS), transcript.DigestLimits{
+		Said: maxTyped, TextBytes: typedBytes, Files: maxChanged,
+	})
+	trouble = s.Trouble
+	if err != nil {
+		return append(trouble, fmt.Sprintf("transcript: %v", err))
+	}
+	c.Words, c.Typed, c.Said = s.Words, append(c.Typed, s.Typed...), append(c.Said, s.Said...)
+	for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {
+		c.Tools = append(c.Tools, bridge.ToolCount{Tool: tool, Count: s.Tools[tool]})
+	}
+	for _, f := range s.Files {
+		files[within(p.CWD, f)] = true
+	}
+	return trouble
+}
+
+// since tells what of the repository is different. A file that was not as in the mark's
+// commit is compared with itself; of any other the commits tell, and its state now.
+func (r *repository) since(m *bridge.SurveyMark, c *bridge.Changes, files map[string]bool) {
+	root, inside := r.root()
+	if !inside {
+		if m.Git {
+			r.note("rev-parse", errors.New("the repository is gone"))
+		}
+		return
+	}
+	was := map[string]string{}
+	for _, d := range m.Dirty {
+		was[d.Path] = d.Sum
+	}
+	now, _ := r.dirty(bridge.MarkFiles)
+	head, _ := r.git("rev-parse", "--quiet", "--verify", "HEAD")
+	if m.Git && head != m.Head {
+		now = append(now, r.moved(m.Head, head, c)...)
+	}
+	told := func(path string) { files[within(r.cwd, filepath.Join(root, path))] = true }
+	for path, before := range was {
+		if sumOf(filepath.Join(root, path)) != before {
+			told(path)
+		}
+	}
+	for _, path := range now {
+		if _, known := was[path]; !known && !m.Partial {
+			told(path)
+		}
+	}
+	if m.Partial {
+		r.note("status", errors.New("more files differed from their commit than could be noted: not all that changed is told"))
+	}
+}
+
+// moved lists the files that two commits differ in, and notes what was committed.
+func (r *repository) moved(from, to string, c *bridge.Changes) []string {
+	if to == "" {
+		c.Moved = true
+		return nil
+	}
+	if from == "" {
+		c.Commits = r.lines(maxCommits, "log", "-n", fmt.Sprint(maxCommits), "--no-decorate", "--format=%h %s")
+		list, _ := r.paths("ls-tree", "-r", "-z", "--name-only", "--full-tree", to)
+		return list
+	}
+	if _, err := r.git("merge-base", "--is-ancestor", from, to); err != nil {
+		c.Moved = true
+	}
+	c.Commits = r.lines(maxCommits, "log", "-n", fmt.Sprint(maxCommits), "--no-decorate", "--format=%h %s", from+".."+to)
+	list, _ := r.paths("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=dirty", "--name-only", "-z", from, to)
+	return list
+}
+
+// root is the top of the work tree that cwd lies in.
+func (r *repository) root() (dir string, inside bool) {
+	dir, err := r.git("rev-parse", "--show-toplevel")
+	if err != nil {
+		if said := err.Error(); !strings.Contains(said, "not a git repository") && !strings.Contains(said, "must be run in a work tree") && !strings.Contains(said, "cannot use bare repository") {
+			r.note("rev-parse", err)
+		}
+		return "", false
+	}
+	return dir, true
+}
+
+// dirty lists what differs from HEAD, untracked files one by one, from the root on.
+func (r *repository) dirty(max int) (paths []string, more bool) {
+	entries, cut := r.paths("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
+	for _, e := range entries {
+		if len(e) > 3 {
+			paths = append(paths, e[3:])
+		}
+	}
+	if len(paths) > max {
+		return paths[:max], true
+	}
+	return paths, cut
+}
+
+// paths is what a call lists, each ended by NUL. Of a list that is too long nothing is known.
+func (r *repository) paths(args ...string) (list []string, cut bool) {
+	out, err := r.git(args...)
+	r.note(args[0], err)
+	if err != nil {
+		return nil, true
+	}
+	if out = strings.TrimSuffix(out, "\x00"); out == "" {
+		return nil, false
+	}
+	return strings.Split(out, "\x00"), false
+}
+
+// sumOf tells a file's content from another's; empty if there is none.
+func sumOf(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSummed {
+		target, _ := os.Readlink(path)
+		return fmt.Sprintf("%v %d %d %s", info.Mode(), info.Size(), info.ModTime().UnixNano(), target)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Sprintf("%v %d %d", info.Mode(), info.Size(), info.ModTime().UnixNano())
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxSummed)); err != nil {
+		return fmt.Sprintf("%v %d %d", info.Mode(), info.Size(), info.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// within names a path from a directory on, if it lies there.
+func within(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsAbs(path) && rel != ".." && !strings.HasPrefix(rel, "../") {
+		return rel
+	}
+	return path
+}

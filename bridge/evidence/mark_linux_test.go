@@ -1,0 +1,133 @@
+package evidence
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+func (b *bench) mark() *bridge.SurveyMark {
+	b.t.Helper()
+	r, err := b.Survey(b.t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd, Mark: true, Env: map[string]string{"HOME": os.Getenv("HOME")}})
+	if err != nil || r.Mark == nil || len(r.Trouble) > 0 {
+		b.t.Fatalf("mark: %+v, %v", r, err)
+	}
+	return r.Mark
+}
+
+func (b *bench) since(m *bridge.SurveyMark) (*bridge.Changes, []string) {
+	b.t.Helper()
+	r, err := b.Survey(b.t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd, Since: m, Env: map[string]string{"HOME": os.Getenv("HOME")}})
+	if err != nil || r.Changes == nil {
+		b.t.Fatalf("since: %+v, %v", r, err)
+	}
+	return r.Changes, r.Trouble
+}
+
+// says appends to the session's transcript.
+func (b *bench) says(lines ...string) {
+	b.t.Helper()
+	dir := filepath.Join(os.Getenv("HOME"), ".claude", "projects", "p")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, session+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer f.Close()
+	for i, line := range lines {
+		fmt.Fprintf(f, `{"uuid":"u-%d-%d","sessionId":%q,"timestamp":"2027-01-01T00:00:00.000Z",%s}`+"\n", os.Getpid(), i, session, line)
+	}
+}
+
+func typedLine(source, text string) string {
+	return fmt.Sprintf(`"type":"user","promptSource":%q,"message":{"role":"user","content":%q}`, source, text)
+}
+
+// TestSinceAMark tells exactly what is different, whatever was dirty before.
+func TestSinceAMark(t *testing.T) {
+	b := newBench(t)
+	b.repo()
+	b.write("sub/same.txt", "s\n")
+	b.write("dirty.txt", "d\n")
+	b.write("gone.txt", "g\n")
+	b.commit("second")
+	b.write("dirty.txt", "changed before\n")
+	b.write("untracked.txt", "there before\n")
+	b.write("restored.txt", "there before\n")
+	b.says(typedLine("sdk", "an earlier word"), typedLine("typed", "an earlier takeover"))
+	m := b.mark()
+
+	quiet, trouble := b.since(m)
+	if diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}, quiet); diff != "" || trouble != nil {
+		t.Fatalf("nothing happened: %s %v", diff, trouble)
+	}
+
+	b.write("a.txt", "two\n")
+	b.write("new ä.txt", "n\n")
+	b.write("untracked.txt", "changed\n")
+	if err := os.Remove(filepath.Join(b.cwd, "gone.txt")); err != nil {
+		t.Fatal(err)
+	}
+	b.write("committed.txt", "c\n")
+	b.git("add", "committed.txt", "dirty.txt")
+	b.git("commit", "-q", "-m", "third")
+	b.says(typedLine("typed", "use port 9090"), typedLine("typed", "<command-name>/exit</command-name>"), typedLine("sdk", "not typed"),
+		`"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"text","text":"Done."},{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/elsewhere/x.go"}}]}`,
+		`"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}`)
+	c, trouble := b.since(m)
+	want := &bridge.Changes{Words: 1, Typed: []string{"use port 9090"}, Said: []string{"Done."}, Tools: []bridge.ToolCount{{Tool: "Write", Count: 1}},
+		Files: []string{"/elsewhere/x.go", "a.txt", "committed.txt", "gone.txt", "new ä.txt", "untracked.txt"}}
+	commits := c.Commits
+	c.Commits = nil
+	if diff := cmp.Diff(want, c); diff != "" || len(commits) != 1 || trouble != nil {
+		t.Errorf("-want +got:\n%s%v %v", diff, commits, trouble)
+	}
+
+	b.git("reset", "-q", "--hard", "HEAD~2")
+	if c, _ := b.since(m); !c.Moved {
+		t.Errorf("HEAD went back: %+v", c)
+	}
+}
+
+// TestSinceAMarkWithoutGit: the transcript alone tells.
+func TestSinceAMarkWithoutGit(t *testing.T) {
+	b := newBench(t)
+	t.Setenv("HOME", t.TempDir())
+	b.says(typedLine("sdk", "hi"))
+	m := b.mark()
+	if m.Git || m.Transcript == 0 || m.AtMS == 0 {
+		t.Errorf("%+v", m)
+	}
+	b.says(fmt.Sprintf(`"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":%q}}]}`, filepath.Join(b.cwd, "x.go")),
+		`"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}`)
+	c, trouble := b.since(m)
+	if !cmp.Equal(c.Files, []string{"x.go"}) || trouble != nil || c.Words != 0 {
+		t.Errorf("%+v %v", c, trouble)
+	}
+}
+
+// TestAMarkIsBounded, and says so.
+func TestAMarkIsBounded(t *testing.T) {
+	b := newBench(t)
+	b.repo()
+	for i := range bridge.MarkFiles + 1 {
+		b.write(fmt.Sprintf("many/%d", i), "x")
+	}
+	b.says(typedLine("sdk", "hi"))
+	m := b.mark()
+	if len(m.Dirty) != bridge.MarkFiles || !m.Partial {
+		t.Errorf("%d files, partial %v", len(m.Dirty), m.Partial)
+	}
+	b.write(m.Dirty[0].Path, "y")
+	c, trouble := b.since(m)
+	if !cmp.Equal(c.Files, []string{m.Dirty[0].Path}) || len(trouble) == 0 {
+		t.Errorf("%+v %v", c.Files, trouble)
+	}
+}

@@ -1,0 +1,92 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+// noAgents is a launcher without a CLI.
+type noAgents struct{}
+
+func (noAgents) Detect(context.Context, bridge.ClaudeSpec) (bridge.ClaudeInfo, error) {
+	return bridge.ClaudeInfo{Path: "/none", Version: "0"}, nil
+}
+
+func (noAgents) Launch(context.Context, string, bridge.ClaudeSpec, bridge.SpawnParams, bridge.Host) (bridge.Agent, error) {
+	return nil, errors.New("no agents here")
+}
+
+func (noAgents) Sweep(run string) int { return proctree.Sweep(run, "") }
+
+// noHandler hears nothing and allows nothing.
+type noHandler struct{}
+
+func (noHandler) Event(bridge.Event) {}
+
+func (noHandler) ToolCall(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	return bridge.ToolCallResult{}, errors.New("no tools")
+}
+
+func (noHandler) Permission(context.Context, bridge.PermissionParams) (bridge.PermissionResult, error) {
+	return bridge.PermissionResult{}, errors.New("nobody is there")
+}
+
+func (noHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
+	return bridge.JudgeResult{}, errors.New("nobody is there")
+}
+
+// stubborn ignores TERM, here and in a session of its own.
+const stubborn = `trap '' TERM; setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' & while :; do sleep 1; done`
+
+// Whatever ends the conversation, the check's processes are gone within two seconds.
+func TestCheckEndsWithTheConnection(t *testing.T) {
+	ends := map[string]func(*bridge.Client, context.CancelFunc){
+		"client closes":    func(c *bridge.Client, _ context.CancelFunc) { c.Close() },
+		"context is ended": func(_ *bridge.Client, stop context.CancelFunc) { stop() },
+		"shutdown": func(c *bridge.Client, _ context.CancelFunc) {
+			r, err := c.Shutdown(context.Background(), bridge.ShutdownParams{})
+			if err != nil || len(r.Unstopped) > 0 || r.Swept > 0 {
+				t.Errorf("shutdown: %+v, %v", r, err)
+			}
+			c.Close()
+		},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			near, far := net.Pipe()
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			served := make(chan error, 1)
+			go func() {
+				served <- bridge.NewServer(noAgents{}, bridge.ServerOptions{Witness: b.Witness}).Serve(ctx, far)
+			}()
+			c := bridge.NewClient(near, noHandler{}, nil)
+			defer c.Close()
+			if _, err := c.Initialize(ctx, bridge.InitializeParams{Client: "test", Run: b.run}); err != nil {
+				t.Fatal(err)
+			}
+			over := make(chan error, 1)
+			go func() {
+				_, err := c.Check(t.Context(), bridge.CheckParams{Command: stubborn, CWD: b.cwd})
+				over <- err
+			}()
+			b.up("escaped")
+			end(c, stop)
+			var unstopped *bridge.UnstoppedError
+			if err := b.ended(served); errors.As(err, &unstopped) {
+				t.Errorf("Serve: %v", err)
+			}
+			b.nobodyLeft()
+			b.gone("escaped")
+			if err := b.ended(over); err == nil {
+				t.Error("the check succeeded")
+			}
+		})
+	}
+}

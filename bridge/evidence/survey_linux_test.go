@@ -1,0 +1,378 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+)
+
+const session = "11111111-1111-4111-8111-111111111111"
+
+// repo is a repository on branch main, with one commit.
+func (b *bench) repo() {
+	b.t.Helper()
+	b.t.Setenv("HOME", b.t.TempDir())
+	b.git("init", "-q", "-b", "main")
+	b.git("config", "user.name", "A")
+	b.git("config", "user.email", "a@example.com")
+	b.write("a.txt", "one\n")
+	b.commit("first")
+}
+
+func (b *bench) git(args ...string) string {
+	b.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = b.cwd
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		b.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (b *bench) write(name, text string) {
+	b.t.Helper()
+	path := filepath.Join(b.cwd, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) commit(message string) {
+	b.t.Helper()
+	b.git("add", "-A")
+	b.git("commit", "-q", "-m", message)
+}
+
+// state surveys the repository, sees that nothing in it was changed by that, and
+// returns it with what was not seen of it.
+func (b *bench) state() (*bridge.GitState, []string) {
+	b.t.Helper()
+	before := tree(b.t, b.cwd)
+	r, err := b.Survey(b.t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, tree(b.t, b.cwd)); diff != "" {
+		b.t.Errorf("the survey changed files:\n%s", diff)
+	}
+	if len(r.Trouble) == 0 || !strings.HasPrefix(r.Trouble[0], "transcript: ") {
+		b.t.Errorf("there is no transcript, and it says %q", r.Trouble)
+	}
+	return r.Git, r.Trouble[1:]
+}
+
+// tree is all files below a directory, with size, mode and time.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			files[path] = fmt.Sprint(info.Size(), info.Mode(), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestSurveyOfARepository(t *testing.T) {
+	b := newBench(t)
+	b.repo()
+	for i := range 12 {
+		b.write("a.txt", fmt.Sprintf("%d\n", i))
+		b.commit(fmt.Sprintf("change %d", i))
+	}
+	b.write("a.txt", "changed\n")
+	b.write("dé/new.txt", "new\n")
+	g, trouble := b.state()
+	if g == nil || len(trouble) > 0 {
+		t.Fatalf("%+v, %q", g, trouble)
+	}
+	if len(g.Commits) != maxCommits || !strings.HasSuffix(g.Commits[0], " change 11") || !strings.HasPrefix(g.Head, strings.Fields(g.Commits[0])[0]) {
+		t.Errorf("head %s, commits %q", g.Head, g.Commits)
+	}
+	g.Head, g.Commits = "", nil
+	want := &bridge.GitState{Branch: "main", Status: []string{" M a.txt", "?? dé/"},
+		Stat: " a.txt | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)"}
+	if diff := cmp.Diff(want, g); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	b.git("checkout", "-q", "--detach")
+	if g, _ := b.state(); g.Branch != "" || g.Head == "" {
+		t.Errorf("with a detached head: %+v", g)
+	}
+}
+
+func TestSurveyWithoutARepository(t *testing.T) {
+	b := newBench(t)
+	if g, trouble := b.state(); g != nil || len(trouble) > 0 {
+		t.Errorf("%+v, %q", g, trouble)
+	}
+	b.cwd = filepath.Join(b.cwd, "gone")
+	r, err := b.Survey(t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd})
+	if err != nil || r.Git != nil || len(r.Trouble) != 2 || !strings.Contains(r.Trouble[1], "gone is not there") {
+		t.Errorf("of a directory that has gone: %+v, %v", r, err)
+	}
+}
+
+func TestSurveyOfEmptyAndBareRepositories(t *testing.T) {
+	b := newBench(t)
+	b.t.Setenv("HOME", b.t.TempDir())
+	b.git("init", "-q", "-b", "main")
+	b.write("a.txt", "one\n")
+	g, trouble := b.state()
+	if diff := cmp.Diff(&bridge.GitState{Branch: "main", Status: []string{"?? a.txt"}}, g); diff != "" || len(trouble) > 0 {
+		t.Errorf("before the first commit: %q, -want +got:\n%s", trouble, diff)
+	}
+	b = newBench(t)
+	b.repo()
+	source := b.cwd
+	b.cwd = t.TempDir()
+	b.git("clone", "-q", "--bare", source, ".")
+	if g, trouble := b.state(); g == nil || g.Branch != "main" || len(g.Commits) != 1 || g.Status != nil || len(trouble) > 0 {
+		t.Errorf("bare: %+v, %q", g, trouble)
+	}
+}
+
+func TestSurveyInTheMiddleOfAMerge(t *testing.T) {
+	b := newBench(t)
+	b.repo()
+	b.git("checkout", "-q", "-b", "other")
+	b.write("a.txt", "theirs\n")
+	b.commit("theirs")
+	b.git("checkout", "-q", "main")
+	b.write("a.txt", "ours\n")
+	b.commit("ours")
+	cmd := exec.Command("git", "merge", "-q", "other")
+	cmd.Dir = b.cwd
+	if cmd.Run() == nil {
+		t.Fatal("the merge has no conflict")
+	}
+	g, trouble := b.state()
+	if g == nil || g.Operation != "merge" || !cmp.Equal(g.Status, []string{"UU a.txt"}) || len(trouble) > 0 {
+		t.Errorf("%+v, %q", g, trouble)
+	}
+}
+
+// Another git may be at work: its lock is neither waited for nor taken away.
+func TestSurveyBesideALock(t *testing.T) {
+	b := newBench(t)
+	b.repo()
+	b.write("a.txt", "changed\n")
+	b.write(".git/index.lock", "")
+	g, trouble := b.state()
+	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || len(trouble) > 0 {
+		t.Errorf("%+v, %q", g, trouble)
+	}
+}
+
+func TestSurveyIsBounded(t *testing.T) {
+	b := newBench(t)
+	b.repo()
+	for i := range maxStatus + 50 {
+		b.write(fmt.Sprintf("f%03d-%s", i, strings.Repeat("x", 60)), "1\n")
+	}
+	b.commit(strings.Repeat("a long message ", 100))
+	for i := range maxStatus + 50 {
+		b.write(fmt.Sprintf("f%03d-%s", i, strings.Repeat("x", 60)), "2\n")
+	}
+	g, trouble := b.state()
+	if len(g.Status) != maxStatus || len(g.Stat) > maxStat || len(g.Commits[0]) > maxLine+len("…") {
+		t.Errorf("%d lines of status, %d bytes of stat, %d of a commit", len(g.Status), len(g.Stat), len(g.Commits[0]))
+	}
+	if !strings.HasSuffix(g.Stat, "250 files changed, 250 insertions(+), 250 deletions(-)") {
+		t.Errorf("the sum is missing: %q", g.Stat[max(0, len(g.Stat)-100):])
+	}
+	if !cmp.Equal(trouble, []string{"git status: more than 200 lines"}) {
+		t.Errorf("%q", trouble)
+	}
+}
+
+// A call that says more than is kept is ended, and what was kept is told.
+func TestEndlessStatus(t *testing.T) {
+	b := newBench(t)
+	b.fake(`case "$*" in
+*rev-parse*git-dir*) printf '%s/.git\ntrue\n' "$PWD";;
+*'status --porcelain'*) yes ' M a.txt';;
+esac`)
+	g, trouble := b.state()
+	if g == nil || len(g.Status) != maxStatus || g.Status[maxStatus-1] != " M a.txt" ||
+		!cmp.Equal(trouble, []string{"git status: too much output", "git status: more than 200 lines"}) {
+		t.Errorf("%+v, %q", g, trouble)
+	}
+}
+
+// fake puts a script in git's place.
+func (b *bench) fake(script string) {
+	b.t.Helper()
+	b.Witness.git = filepath.Join(b.t.TempDir(), "git")
+	if err := os.WriteFile(b.Witness.git, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestGitThatDoesNotWork(t *testing.T) {
+	cases := []struct{ name, script, trouble string }{
+		{"complains", `echo "fatal: detected dubious ownership" >&2; exit 128`, "git rev-parse: fatal: detected dubious ownership"},
+		{"fails without a word", `exit 9`, "git rev-parse: exit 9 "},
+		{"dies", `kill -9 $$`, "git rev-parse: exit -1 killed"},
+	}
+	for _, c := range cases {
+		b := newBench(t)
+		b.fake(c.script)
+		if g, trouble := b.state(); g != nil || !cmp.Equal(trouble, []string{c.trouble}) {
+			t.Errorf("one that %s: %+v, %q", c.name, g, trouble)
+		}
+	}
+	b := newBench(t)
+	b.Witness.git = "no-such-git"
+	if g, trouble := b.state(); g != nil || len(trouble) != 1 || !strings.Contains(trouble[0], "executable file not found") {
+		t.Errorf("one that is missing: %+v, %q", g, trouble)
+	}
+}
+
+// What a repository's configuration wants to be run is not run.
+func TestRepositoryThatWantsThingsRun(t *testing.T) {
+	b := newBench(t)
+	b.repo()
+	b.write("trap", "#!/bin/sh\necho > "+b.cwd+"/sprung\nexit 0\n")
+	if err := os.Chmod(filepath.Join(b.cwd, "trap"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.write(".gitattributes", "*.txt diff=trap\n")
+	b.commit("trap")
+	trap := filepath.Join(b.cwd, "trap")
+	for _, key := range []string{"core.fsmonitor", "core.pager", "diff.external", "diff.trap.textconv", "diff.trap.command", "core.editor"} {
+		b.git("config", key, trap)
+	}
+	b.git("config", "core.hooksPath", b.cwd)
+	b.write("a.txt", "changed\n")
+	g, trouble := b.state()
+	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || !strings.Contains(g.Stat, "a.txt") || len(trouble) > 0 {
+		t.Errorf("%+v, %q", g, trouble)
+	}
+	if b.there("sprung") {
+		t.Error("it was run")
+	}
+}
+
+func TestSurveyThatIsGivenUp(t *testing.T) {
+	b := newBench(t)
+	b.fake("echo > " + b.cwd + "/up; sleep 1000")
+	over := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := b.Survey(ctx, bridge.SurveyParams{SessionID: session, CWD: b.cwd})
+		over <- err
+	}()
+	b.up("up")
+	cancel()
+	if err := b.ended(over); !errors.Is(err, ctx.Err()) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The transcript is looked for where the session's own environment says.
+func TestSurveyOfATranscript(t *testing.T) {
+	b := newBench(t)
+	t.Setenv("CLAUDE_CONFIG_DIR", b.t.TempDir())
+	line := func(id, parent, kind, rest string) string {
+		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%s,"sessionId":%q,"timestamp":"2026-01-01T00:00:00Z","isSidechain":false,"message":%s}`+"\n",
+			kind, id, parent, session, rest)
+	}
+	b.write("config/projects/-w/"+session+".jsonl",
+		line("u1", "null", "user", `{"role":"user","content":"go"}`)+
+			line("a1", `"u1"`, "assistant", `{"id":"m1","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"I test."},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"go test"}}]}`)+
+			line("u2", `"a1"`, "user", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"FAIL","is_error":true}]}`))
+	r, err := b.Survey(t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd, Env: map[string]string{"CLAUDE_CONFIG_DIR": "config"}})
+	want := bridge.SurveyResult{Said: []string{"I test."}, Files: []string{}, Commands: []bridge.Deed{{Command: "go test", Outcome: "failed"}}}
+	if diff := cmp.Diff(want, r); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}
+
+// TestSurveyRunsNothingThatWasPlanted: neither a work tree that poses as a bare repository,
+// nor, where agents are in a sandbox, a configuration that an agent wrote, gets a program
+// run outside of it.
+func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
+	out := t.TempDir()
+	ran := func(name string) bool {
+		_, err := os.Stat(filepath.Join(out, name))
+		return err == nil
+	}
+	plant := func(b *bench, config, name string) {
+		b.write(".gitattributes", "* filter=x\n")
+		b.write(config, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = "+b.cwd+"\n[filter \"x\"]\n\tclean = touch "+filepath.Join(out, name)+"; cat\n")
+	}
+	look := func(b *bench, p bridge.SurveyParams) (trouble []string) {
+		p.SessionID, p.CWD = session, b.cwd
+		for _, mark := range []bool{false, true} {
+			p.Mark = mark
+			r, err := b.Survey(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trouble = append(trouble, r.Trouble...)
+		}
+		return trouble
+	}
+	b := newBench(t)
+	b.repo()
+	for _, name := range []string{"HEAD", "config", "index", "objects", "refs"} {
+		if err := os.Rename(filepath.Join(b.cwd, ".git", name), filepath.Join(b.cwd, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant(b, "config", "bare")
+	b.write("a.txt", "two\n")
+	look(b, bridge.SurveyParams{})
+	if ran("bare") {
+		t.Error("a work tree that poses as a bare repository had its filter run")
+	}
+	b.git("status") // the trap is one
+	if !ran("bare") {
+		t.Error("nothing was planted")
+	}
+
+	b = newBench(t)
+	b.repo()
+	b.write("a.txt", "two\n")
+	plant(b, ".git/config", "filter")
+	program, err := sandbox.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	trouble := look(b, bridge.SurveyParams{Sandbox: &bridge.SandboxConfig{Program: program}, Env: map[string]string{"HOME": t.TempDir()}})
+	if slices.ContainsFunc(trouble, func(s string) bool { return strings.HasPrefix(s, "git ") }) {
+		t.Errorf("inside, git did not work: %q", trouble)
+	}
+	if ran("filter") {
+		t.Error("a filter was run outside of the sandbox")
+	}
+	b.git("status")
+	if !ran("filter") {
+		t.Error("nothing was planted")
+	}
+}

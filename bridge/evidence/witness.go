@@ -1,0 +1,36 @@
+package evidence
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// maxChecks is how many checks run at a time: they are builds and tests, beside
+// agents that build and test, too.
+const maxChecks = 2
+
+// Witness implements [bridge.Witness] on this machine. Its host process should have
+// called proctree.Become, as for agents. It is safe for concurrent use.
+type Witness struct {
+	log   *slog.Logger
+	shell string
+	git   string        // a name to look up on PATH, or a path
+	slots chan struct{} // holds one value for each check that runs
+	count atomic.Int64  // of commands, for their marks
+}
+
+var _ bridge.Witness = (*Witness)(nil)
+
+// New returns a witness. log may be nil.
+//
+// Checks are run by bash, as the commands of agents are: the author has tried the line there, and
+// the permission rules read it by that grammar. Where /bin/sh is another shell, it would run
+// other words than were judged.
+func New(log *slog.Logger) *Witness {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Witness{log: log, shell: "bash", git: "git", slots: make(chan struct{}, maxChecks)}
+}

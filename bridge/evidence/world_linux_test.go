@@ -1,0 +1,131 @@
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+// patience is how long a test waits before it calls a wait hopeless.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	release, err := proctree.Become()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	code := m.Run()
+	release()
+	os.Exit(code)
+}
+
+// bench is a witness with a run and a directory of its own.
+type bench struct {
+	*Witness
+	t   *testing.T
+	run string
+	cwd string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{Witness: New(nil), t: t, run: fmt.Sprintf("witness-%d-%s", os.Getpid(), filepath.Base(t.Name())), cwd: t.TempDir()}
+	t.Cleanup(func() { proctree.Sweep(b.run, "") })
+	return b
+}
+
+// check runs a command that can be run, and sees that nothing of it is left.
+func (b *bench) check(p bridge.CheckParams) bridge.CheckResult {
+	b.t.Helper()
+	if p.CWD == "" {
+		p.CWD = b.cwd
+	}
+	r, err := b.Check(b.t.Context(), b.run, p)
+	if err != nil {
+		b.t.Fatalf("%s: %v", p.Command, err)
+	}
+	b.nobodyLeft()
+	return r
+}
+
+func (b *bench) nobodyLeft() {
+	b.t.Helper()
+	if left := proctree.Survivors(b.run); len(left) > 0 {
+		b.t.Errorf("left: %v", left)
+	}
+}
+
+// up waits for a file that a command makes when it stands as the test wants it.
+func (b *bench) up(name string) {
+	b.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(filepath.Join(b.cwd, name)); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			b.t.Fatalf("no %s after %v", name, patience)
+		}
+	}
+}
+
+// start runs a check beside the test.
+func (b *bench) start(ctx context.Context, p bridge.CheckParams) <-chan error {
+	over := make(chan error, 1)
+	p.CWD = b.cwd
+	go func() {
+		_, err := b.Check(ctx, b.run, p)
+		over <- err
+	}()
+	return over
+}
+
+func (b *bench) ended(over <-chan error) error {
+	b.t.Helper()
+	select {
+	case err := <-over:
+		return err
+	case <-time.After(patience):
+		b.t.Fatal("the check does not end")
+		return nil
+	}
+}
+
+// gone sees that the process whose pid is in the file does not live any more.
+func (b *bench) gone(name string) {
+	b.t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.cwd, name))
+	if err != nil {
+		b.t.Errorf("it never stood: %v", err)
+		return
+	}
+	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/stat")
+	if err == nil && !strings.Contains(string(stat), ") Z ") {
+		b.t.Errorf("%s lives: %s", name, stat)
+	}
+}
+
+func (b *bench) there(name string) bool {
+	_, err := os.Stat(filepath.Join(b.cwd, name))
+	return err == nil
+}
+
+func (b *bench) touch(name string) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.cwd, name), nil, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}

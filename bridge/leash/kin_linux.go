@@ -1,3 +1,0 @@
-package leash
-
-func procAt(pid int) (proc, error) { return readProc(pid) }

@@ -1,4 +1,0 @@
-package leash
-
-// orphans adds nobody: orphans go to launchd, among everybody else's.
-func (snapshot) orphans(victims) {}

@@ -1,0 +1,205 @@
+package proctree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// waitDelay bounds cmd.Wait when a grandchild holds a pipe that os/exec copies.
+const waitDelay = 2 * time.Second
+
+// Child is a process started by [Start]. Its methods are safe for concurrent use.
+type Child struct {
+	cmd  *exec.Cmd
+	mark Mark
+	done chan struct{} // closed when the process was waited for
+	// monitored says that the process only waits for the one it confines.
+	monitored bool
+
+	mu     sync.Mutex
+	waited bool // the pid may belong to somebody else from now on
+
+	err error // of cmd.Wait; set before done is closed
+
+	// hunt is held while the tree is killed, for as long as that takes. It orders
+	// killers, and guards known; Signal does not wait for it.
+	hunt  sync.Mutex
+	known map[procKey]bool // descendants seen so far
+}
+
+// Start starts cmd in a process group of its own (unless it asks for a session),
+// with the mark added to its environment. The caller sets cmd.Env: nil would
+// inherit everything, so it is refused.
+func Start(cmd *exec.Cmd, mark Mark) (*Child, error) { return start(cmd, mark, false) }
+
+func start(cmd *exec.Cmd, mark Mark, monitored bool) (*Child, error) {
+	if cmd.Env == nil {
+		return nil, errors.New("start child: no environment given")
+	}
+	if mark.Run != "" {
+		cmd.Env = append(cmd.Env, mark.Env()...)
+	}
+	ownGroup(cmd)
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = waitDelay
+	}
+	if err := children.start(cmd, monitored); err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	c := &Child{cmd: cmd, mark: mark, done: make(chan struct{}), monitored: monitored}
+	go c.wait()
+	return c, nil
+}
+
+// wait is the only caller of cmd.Wait. Where it can be, the child is marked as
+// waited for while it is still a zombie, so that no signal goes to a pid that was
+// used again.
+func (c *Child) wait() {
+	var err error
+	zombie := awaitExit(c.cmd.Process.Pid)
+	if !zombie {
+		err = c.cmd.Wait()
+	}
+	c.mu.Lock()
+	c.waited = true
+	c.mu.Unlock()
+	if zombie {
+		err = c.cmd.Wait()
+	}
+	c.err = err
+	children.forget(c.cmd.Process.Pid)
+	close(c.done)
+}
+
+// over says whether the process has ended.
+func (c *Child) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waited
+}
+
+// PID of the process; its group has the same number.
+func (c *Child) PID() int { return c.cmd.Process.Pid }
+
+// Done is closed when the process has ended and was waited for.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Wait blocks until Done and returns what cmd.Wait returned.
+func (c *Child) Wait() error {
+	<-c.done
+	return c.err
+}
+
+// State is the exit status; nil before Done.
+func (c *Child) State() *os.ProcessState {
+	select {
+	case <-c.done:
+		return c.cmd.ProcessState
+	default:
+		return nil
+	}
+}
+
+// Confines says whether the child was started by [StartMonitored]: its exit code is
+// then that of another, 128 and the signal's number where a signal ended that.
+func (c *Child) Confines() bool { return c.monitored }
+
+// Remember notes who descends from the child now, so that Kill finds them also
+// when they have been orphaned and bear no mark. Call it before the child is
+// asked to end.
+func (c *Child) Remember() { c.remember() }
+
+// Signal sends sig to the child's process group; of one that is monitored, to those the
+// monitor waits for, unless it is KILL. A child that has ended is no error.
+func (c *Child) Signal(sig syscall.Signal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waited {
+		return nil
+	}
+	if c.monitored && sig != syscall.SIGKILL && c.passBy(sig) {
+		return nil
+	}
+	err := syscall.Kill(-c.cmd.Process.Pid, sig)
+	if err == nil || errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return fmt.Errorf("signal group %d: %w", c.cmd.Process.Pid, err)
+}
+
+// Kill ends the child and all that descends from it or bears its mark, and
+// returns how many others than the child itself had to be killed. It returns
+// when none is left, or with an error when ctx ends first.
+func (c *Child) Kill(ctx context.Context) (others int, err error) {
+	others, err = c.killTree(ctx)
+	if err != nil {
+		return others, fmt.Errorf("kill process %d: %w", c.PID(), err)
+	}
+	select {
+	case <-c.done:
+		return others, nil
+	case <-ctx.Done():
+		return others, fmt.Errorf("kill process %d: %w", c.PID(), ctx.Err())
+	}
+}
+
+// procKey names one process for good: a pid alone may be used again.
+type procKey struct {
+	pid   int
+	start uint64 // clock ticks since boot
+}
+
+// registry knows the direct children that are waited for by their own
+// goroutine. A start holds the lock, so that the reaper never sees a child
+// which is not registered yet.
+type registry struct {
+	mu     sync.Mutex
+	pids   map[int]bool
+	tether *tether // nil while there are no children
+}
+
+var children = registry{pids: map[int]bool{}}
+
+func (r *registry) start(cmd *exec.Cmd, monitored bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.slip()
+	if err := r.begin(cmd, monitored); err != nil {
+		return err
+	}
+	r.pids[cmd.Process.Pid] = true
+	return nil
+}
+
+// begin starts cmd on the tether, but for one that only waits: it must not end before the
+// one it confines.
+func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
+	if monitored {
+		return cmd.Start()
+	}
+	if r.tether == nil {
+		r.tether = newTether()
+	}
+	return r.tether.start(cmd)
+}
+
+func (r *registry) forget(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pids, pid)
+	r.slip()
+}
+
+// slip ends the tether when nobody is on it.
+func (r *registry) slip() {
+	if len(r.pids) == 0 && r.tether != nil {
+		r.tether.end()
+		r.tether = nil
+	}
+}

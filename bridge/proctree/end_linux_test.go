@@ -1,0 +1,224 @@
+package proctree_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+// curtain starts an arbiter and returns when it said its line.
+func curtain(t testing.TB, cmd *exec.Cmd) (*proctree.Child, state) {
+	t.Helper()
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = w, &stderr
+	cmd.WaitDelay = time.Second
+	c, err := proctree.Start(cmd, proctree.Mark{})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.SetReadDeadline(time.Now().Add(3 * proctree.Patience)); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	var s state
+	if err == nil {
+		err = json.Unmarshal([]byte(line), &s)
+	}
+	if err != nil {
+		_ = c.Signal(syscall.SIGKILL)
+		_ = c.Wait()
+		t.Fatalf("the arbiter did not get as far: %v\n%s", err, stderr.String())
+	}
+	return c, s
+}
+
+func home(t testing.TB, cmd *exec.Cmd, dir string) *exec.Cmd {
+	t.Helper()
+	cmd.Env = append(cmd.Env, "HOME="+dir, "TMPDIR="+dir)
+	return cmd
+}
+
+// modes are those that can be had here.
+func modes(t testing.TB) []proctree.Mode {
+	t.Helper()
+	cmd := proctree.Again(os.Args[0], "bridge")
+	if got := proctree.Isolate(t.Context(), cmd, proctree.ModeAlways); got.Kind == proctree.NoNamespace {
+		t.Logf("without a namespace: %v", got)
+		return []proctree.Mode{proctree.ModeNever}
+	}
+	return []proctree.Mode{proctree.ModeNever, proctree.ModeAlways}
+}
+
+const agents = 8
+
+// collapse has an arbiter with deaf agents killed, and measures how long anything
+// of it lives on.
+func collapse(t testing.TB, dir string, mode proctree.Mode, run string, kill func(s state, arbiter int)) time.Duration {
+	t.Helper()
+	c, s := curtain(t, home(t, fakeAgents(dir, run, mode, agents).command(proctree.Again(os.Args[0], "arbiter")), dir))
+	defer proctree.Sweep(run, "")
+	if n := len(proctree.Survivors(run)); n != 2*agents { // the agents, and of those that escaped the ones with a mark
+		t.Fatalf("%d processes stand, want %d", n, 2*agents)
+	}
+	begun := time.Now()
+	kill(s, c.PID())
+	_ = c.Wait()
+	if err := proctree.Until("nothing of the run is alive", func() bool {
+		return !proctree.Exists(s.Bridge) && len(proctree.Survivors(run)) == 0
+	}); err != nil {
+		t.Errorf("%v: %v", err, proctree.Survivors(run))
+	}
+	return time.Since(begun)
+}
+
+func killArbiter(_ state, pid int) { _ = unix.Kill(pid, unix.SIGKILL) }
+
+// TestArbiterKilled: the bridge ends all, the deaf and the escaped ones too.
+func TestArbiterKilled(t *testing.T) {
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			took := collapse(t, t.TempDir(), mode, t.Name(), killArbiter)
+			t.Logf("%d deaf agents and %d escaped from them were gone after %v", agents, 2*agents, took)
+			if n := orphans(); n != 0 {
+				t.Errorf("%d without a mark are left", n)
+			}
+		})
+	}
+}
+
+// orphans counts the escaped ones without a mark that became this process's.
+func orphans() int {
+	n := 0
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		line, _ := os.ReadFile(dir + "/cmdline")
+		env, _ := os.ReadFile(dir + "/environ")
+		if bytes.Contains(line, []byte("\x00escaped\x00")) && bytes.HasPrefix(line, []byte(os.Args[0])) && bytes.HasPrefix(env, []byte("HIDDEN=1")) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestBothKilled: with a namespace nothing outlives the bridge. Without one the
+// next start finds what bears a mark, and says how many.
+func TestBothKilled(t *testing.T) {
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			c, s := curtain(t, home(t, fakeAgents(t.TempDir(), t.Name(), mode, agents).command(proctree.Again(os.Args[0], "arbiter")), t.TempDir()))
+			t.Cleanup(func() { proctree.Sweep(t.Name(), "") })
+			bridge, err := unix.PidfdOpen(s.Bridge, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(bridge)
+			for _, pid := range []int{c.PID(), s.Bridge} {
+				if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = c.Wait()
+			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(bridge), Events: unix.POLLIN}}, int(proctree.Patience.Milliseconds())); err != nil && err != unix.EINTR {
+				t.Fatal(err)
+			}
+			want := map[string]int{t.Name(): 3 * agents} // those without a mark are their living parents' children
+			if s.Isolation != proctree.NoNamespace {
+				want = nil
+			}
+			swept := proctree.SweepStrays(func(run string) bool { return run == t.Name() })
+			if len(swept) != len(want) || swept[t.Name()] != want[t.Name()] {
+				t.Errorf("swept %v, want %v", swept, want)
+			}
+			if left := proctree.Survivors(t.Name()); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// BenchmarkArbiterKilled tells how long anything outlives a killed arbiter; run it
+// with -benchtime=50x.
+func BenchmarkArbiterKilled(b *testing.B) {
+	for _, mode := range modes(b) {
+		b.Run(string(mode), func(b *testing.B) {
+			var took []time.Duration
+			dir := b.TempDir()
+			for i := 0; b.Loop(); i++ {
+				took = append(took, collapse(b, dir, mode, fmt.Sprintf("%s %d", b.Name(), i), killArbiter))
+			}
+			slices.Sort(took)
+			for name, at := range map[string]int{"p50-ms": 50, "p99-ms": 99, "max-ms": 100} {
+				b.ReportMetric(float64(took[(len(took)-1)*at/100].Microseconds())/1000, name)
+			}
+		})
+	}
+}
+
+// TestAgentsDoNotHoldTheLock, nor do they learn of what the bridge was told.
+func TestAgentsDoNotHoldTheLock(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			p := fakeAgents(t.TempDir(), t.Name(), mode, 1)
+			p.Lock = file
+			c, s := curtain(t, home(t, p.command(proctree.Again(os.Args[0], "arbiter")), t.TempDir()))
+			t.Cleanup(func() {
+				killArbiter(s, c.PID())
+				_ = c.Wait()
+				if err := proctree.Until("the bridge has ended", func() bool { return !proctree.Exists(s.Bridge) }); err != nil {
+					t.Error(err)
+				}
+			})
+			if !holds(t, s.Bridge, file) {
+				t.Error("the bridge does not hold the lock: the test could not fail")
+			}
+			left := proctree.Survivors(t.Name())
+			if len(left) != 2 {
+				t.Fatalf("stand: %v", left)
+			}
+			for _, p := range left {
+				if holds(t, p.PID, file) {
+					t.Errorf("%+v holds the lock", p)
+				}
+				for _, name := range []string{proctree.EnvLock, proctree.EnvNamespace} {
+					if value, there := entry(proctree.Environ(p.PID), name); there {
+						t.Errorf("%+v was told %s=%s", p, name, value)
+					}
+				}
+			}
+		})
+	}
+}
+
+func holds(t *testing.T, pid int, file string) bool {
+	t.Helper()
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(fds, func(fd string) bool {
+		to, err := os.Readlink(fd)
+		return err == nil && to == file
+	})
+}

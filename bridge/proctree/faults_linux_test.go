@@ -1,0 +1,340 @@
+package proctree
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["tree"] = tree
+	roles["flood"] = flood
+	roles["starved"] = starved
+	roles["family"] = func([]string) { // deaf, with one in a session of its own
+		below("deaf", &syscall.SysProcAttr{Setsid: true}, nil)
+		syscall.Exec(os.Args[0], []string{os.Args[0], roleArg, "deaf"}, os.Environ())
+	}
+}
+
+// tree is a process, below it one that ends at once, below that a tree one less
+// deep, in a session of its own: each of the pipes is held by all. All are deaf to being
+// asked, as they are when the leash is killed.
+func tree(args []string) {
+	signal.Ignore(syscall.SIGTERM)
+	depth, _ := strconv.Atoi(args[0])
+	if depth == 0 {
+		fmt.Println("up", os.Getpid())
+		hang()
+	}
+	cmd := exec.Command(os.Args[0], roleArg, "tree", strconv.Itoa(depth-1))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if len(args) == 1 { // fork once more
+		cmd.Args = []string{os.Args[0], roleArg, "tree", args[0], "between"}
+	}
+	if err := cmd.Start(); err != nil {
+		fmt.Println("failed", err)
+	}
+	if len(args) == 1 {
+		hang()
+	}
+}
+
+// flood starts short processes in sessions of their own and waits for none: when
+// it ends, they are somebody else's zombies.
+func flood(args []string) {
+	n, _ := strconv.Atoi(args[0])
+	for range n {
+		cmd := exec.Command("/bin/true")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			fmt.Println("failed", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// TestDeepTreeThatKeepsThePipes: who escapes by forking twice into a new session
+// is found, and output that is held open by others does not hold up the end.
+func TestDeepTreeThatKeepsThePipes(t *testing.T) {
+	for _, leader := range []string{"killed", "ended by itself"} {
+		t.Run(leader, func(t *testing.T) {
+			out, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			cmd := again(os.Args[0], "tree", "5")
+			cmd.Stdout = struct{ *os.File }{w} // no *os.File for os/exec: it copies, and Wait waits for that
+			c, err := Start(cmd, Mark{Run: t.Name()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { kill(t, c); w.Close() })
+			if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(Survivors(t.Name())); n != 6 {
+				t.Fatalf("%d processes stand, want 6", n)
+			}
+			if leader != "killed" {
+				if err := unix.Kill(c.PID(), unix.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Wait(); !errors.Is(err, exec.ErrWaitDelay) && c.State().Success() {
+					t.Errorf("wait: %v", err)
+				}
+			}
+			if n := kill(t, c); n != 5 {
+				t.Errorf("%d others killed, want 5", n)
+			}
+			if left := Survivors(t.Name()); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// TestHoppingProcess: one that is always somebody else by the time it is looked at,
+// since it starts the next and ends.
+func TestHoppingProcess(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hop")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nsetsid \"$0\" &\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(file)
+	cmd.Env = []string{"PATH=/bin:/usr/bin"}
+	c, err := Start(cmd, Mark{Run: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Sweep(t.Name(), "") })
+	<-c.Done() // it hops by now
+	begun := time.Now()
+	kill(t, c)
+	t.Logf("caught after %v", time.Since(begun))
+	for range 200 { // one that got away shows up in one of many looks
+		if left := Survivors(t.Name()); len(left) > 0 {
+			t.Fatalf("%v hop on", left)
+		}
+	}
+}
+
+// TestZombieFlood: orphans that are dead by then are reaped, and nobody's exit
+// status is taken meanwhile.
+func TestZombieFlood(t *testing.T) {
+	const many = 1000
+	c, err := Start(again(os.Args[0], "flood", strconv.Itoa(many)), Mark{Run: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kill(t, c) })
+	for over := false; !over; {
+		select {
+		case <-c.Done():
+			over = true
+		default:
+		}
+		own := exec.Command("/bin/sh", "-c", "exit 7")
+		own.Env = []string{}
+		leashed, err := Start(own, Mark{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = leashed.Wait(); leashed.State().ExitCode() != 7 {
+			t.Fatalf("a child of ours: %v", leashed.State())
+		}
+		plain := exec.Command("/bin/sh", "-c", "exit 8")
+		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {
+			t.Fatalf("a child that knows no leash: %v", err)
+		}
+	}
+	if !c.State().Success() {
+		t.Fatalf("the flood: %v", c.State())
+	}
+	begun := time.Now()
+	if err := until("no zombie is left", func() bool { return zombies() == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d zombies were gone %v after their parent", many, time.Since(begun))
+}
+
+// starved starts a child where the system refuses: nothing may stay behind, and
+// the next start works.
+func starved(args []string) {
+	verdict(func() error {
+		resource, limit, want := unix.RLIMIT_NOFILE, uint64(openFiles()), error(syscall.EMFILE)
+		if args[0] == "nproc" {
+			if os.Getuid() == 0 {
+				return errors.New("root has no such limit")
+			}
+			spareThreads()
+			resource, limit, want = unix.RLIMIT_NPROC, 1, syscall.EAGAIN
+		}
+		start := func() (*Child, error) {
+			cmd := exec.Command("/bin/true")
+			cmd.Env = []string{}
+			return Start(cmd, Mark{Run: "r"})
+		}
+		if c, err := start(); err != nil || c.Wait() != nil { // the poller and the like are there now
+			return fmt.Errorf("a first start: %w", err)
+		}
+		files, goroutines := openFiles(), runtime.NumGoroutine()
+		var err error
+		if lerr := limited(resource, limit, func() { _, err = start() }); lerr != nil {
+			return lerr
+		}
+		if !errors.Is(err, want) {
+			return fmt.Errorf("start with too little: %v, want %v", err, want)
+		}
+		if n := len(children.pids); n != 0 {
+			return fmt.Errorf("%d children are registered", n)
+		}
+		if err := until("the goroutine that starts has ended", func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
+			return err
+		}
+		if f := openFiles(); f > files {
+			return fmt.Errorf("%d files, before there were %d", f, files)
+		}
+		c, err := start()
+		if err != nil {
+			return err
+		}
+		return c.Wait()
+	}())
+}
+
+// spareThreads has the runtime make threads it will find idle later: it dies where
+// it needs one and gets none.
+func spareThreads() {
+	const threads = 32
+	var ready, done sync.WaitGroup
+	ready.Add(threads)
+	for range threads {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			ready.Wait()
+		})
+	}
+	done.Wait()
+}
+
+func TestForkFails(t *testing.T) {
+	t.Run("no descriptors", func(t *testing.T) { judged(t, again(os.Args[0], "starved", "nofile")) })
+	t.Run("no processes", func(t *testing.T) { judged(t, unprivileged(t, "starved", "nproc")) })
+}
+
+// TestChildOutlivesTheThreadThatStartedIt: the signal that Linux can send to
+// children at their parent's end is sent at the end of the parent's thread.
+func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
+	var c *Child
+	var thread int
+	for c == nil {
+		started := make(chan error, 1)
+		go func() {
+			runtime.LockOSThread() // for good: the thread ends with this goroutine
+			if thread = unix.Gettid(); thread == os.Getpid() {
+				started <- nil // that one stays
+				return
+			}
+			cmd := again(os.Args[0], "sleeper")
+			var err error
+			c, err = Start(cmd, Mark{Run: t.Name()})
+			started <- err
+		}()
+		if err := <-started; err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { kill(t, c) })
+	if err := until("the thread is gone", func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread))
+		return errors.Is(err, os.ErrNotExist)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if c.State() != nil || !alive(c.PID()) {
+		t.Errorf("the child ended: %v", c.State())
+	}
+}
+
+// TestStopOfTwenty: deaf children with escaped ones, all ended at once.
+func TestStopOfTwenty(t *testing.T) {
+	var twenty []*Child
+	for i := range 20 {
+		c, _, _ := begin(t, "family", Mark{Run: t.Name(), Agent: fmt.Sprintf("orch-%d.1", i)})
+		twenty = append(twenty, c)
+	}
+	begun := time.Now()
+	var kills sync.WaitGroup
+	for _, c := range twenty {
+		kills.Go(func() {
+			if n := kill(t, c); n != 1 {
+				t.Errorf("%d others killed", n)
+			}
+		})
+	}
+	kills.Wait()
+	t.Logf("20 children and 20 escaped were gone after %v", time.Since(begun))
+	if left := Survivors(t.Name()); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestHundredStartAndStopTogether also starts the next generation of each while
+// the last one is killed, which must not touch it.
+func TestHundredStartAndStopTogether(t *testing.T) {
+	goroutines := runtime.NumGoroutine()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	start := func(i, generation int) (*Child, error) {
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.Env = []string{}
+		return Start(cmd, Mark{Run: t.Name(), Agent: fmt.Sprintf("orch-%d.%d", i, generation)})
+	}
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			old, err := start(i, 1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			killed := make(chan error, 1)
+			go func() { _, err := old.Kill(ctx); killed <- err }()
+			young, err := start(i, 10) // a mark that begins like the other
+			if err := errors.Join(err, <-killed); err != nil {
+				t.Error(err)
+				return
+			}
+			if young.State() != nil || !alive(young.PID()) {
+				t.Errorf("orch-%d.10 was killed with orch-%d.1: %v", i, i, young.State())
+			}
+			if _, err := young.Kill(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if left := Survivors(t.Name()); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if err := until("all goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
+		t.Error(err)
+	}
+}

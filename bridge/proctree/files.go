@@ -1,0 +1,27 @@
+//go:build unix
+
+package proctree
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// KeepFiles keeps from children whatever this process has open beside the standard streams:
+// what it opened itself is theirs anyway only by [Inherit], but whoever started it may have
+// left it a file, a socket or another program's lock.
+func KeepFiles() error {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return fmt.Errorf("find the open files: %w", err)
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd) // the directory's own is closed again
+		}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+//go:build linux || darwin
+
+package proctree
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	sweepTimeout = 5 * time.Second
+	killPause    = time.Millisecond // between looks
+	freezeRounds = 16               // a storm that outruns these is killed as far as seen
+
+	// A look takes a while, in which one that forks and ends can be missed in all
+	// its shapes, and one in the middle of exec has no environment. So it takes
+	// several looks that find nobody: two if nothing like that can have been, more
+	// and at growing intervals, 60 ms in all, where it can.
+	calmLooks = 2
+	busyLooks = 6
+)
+
+// victims is a set of living processes.
+type victims map[procKey]proc
+
+// finder selects victims from a snapshot.
+type finder func(snapshot) victims
+
+// remember notes who descends from the child now. Orphans whose environment
+// bears no mark are known by that alone once their parent has died.
+func (c *Child) remember() {
+	s := look()
+	c.hunt.Lock()
+	defer c.hunt.Unlock()
+	c.note(s)
+}
+
+// note adds the child and its descendants to known, and returns the living of them.
+// Called with hunt held.
+func (c *Child) note(s snapshot) victims {
+	if c.known == nil {
+		c.known = map[procKey]bool{}
+	}
+	if p, ok := s.byPID[c.cmd.Process.Pid]; ok && !c.over() {
+		c.known[p.key()] = true
+	}
+	return s.descendants(c.known)
+}
+
+// killTree ends the child's descendants, remembered or present, and the bearers
+// of its mark.
+func (c *Child) killTree(ctx context.Context) (int, error) {
+	c.hunt.Lock()
+	defer c.hunt.Unlock()
+	killed, err := killAll(ctx, func(s snapshot) victims {
+		found := c.note(s)
+		if c.mark.Run != "" {
+			s.bearers(c.mark, found)
+		}
+		return found
+	})
+	others := 0
+	for key := range killed {
+		if key.pid != c.cmd.Process.Pid {
+			others++
+		}
+	}
+	return others, err
+}
+
+// Sweep kills whoever bears the mark of run, and of that agent unless it is
+// empty. Without an agent it also kills adopted orphans that cleared their
+// environment: then no agent is left whose child they could be. It returns how
+// many there were.
+func Sweep(run, agent string) int {
+	if run == "" {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
+	defer cancel()
+	known := map[procKey]bool{}
+	killed, _ := killAll(ctx, func(s snapshot) victims { // what outlives the deadline shows in Survivors
+		found := s.descendants(known)
+		s.bearers(Mark{Run: run, Agent: agent}, found)
+		if agent == "" {
+			s.orphans(found)
+		}
+		for key := range found {
+			known[key] = true
+		}
+		return found
+	})
+	reap()
+	return len(killed)
+}
+
+// Survivors lists who still bears the mark of run.
+func Survivors(run string) []Process {
+	found := victims{}
+	look().bearers(Mark{Run: run}, found)
+	var left []Process
+	for _, p := range found {
+		left = append(left, p.process())
+	}
+	return left
+}
+
+// killAll kills what find selects until it selects nobody, and returns who that
+// was. Those we may not signal (another user's) are left out.
+func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err error) {
+	killed, immune := map[procKey]bool{}, map[procKey]bool{}
+	calm, busy := 0, 0
+	for {
+		found, unsure := freeze(find)
+		left := 0
+		for key, p := range found {
+			if errors.Is(p.signal(unix.SIGKILL), unix.EPERM) {
+				immune[key] = true
+			}
+			if immune[key] {
+				continue
+			}
+			left++
+			killed[key] = true
+		}
+		switch {
+		case left > 0:
+			calm, busy = 0, 0
+		case unsure:
+			busy++
+		default:
+			calm++
+		}
+		if calm == calmLooks || calm+busy == busyLooks {
+			return killed, nil
+		}
+		select {
+		case <-ctx.Done():
+			return killed, ctx.Err()
+		case <-time.After(killPause << busy):
+		}
+	}
+}
+
+// freeze stops what find selects until a look finds nobody new, so that nobody
+// forks between the look and the kill. unsure says whether somebody may have been
+// missed in the last look.
+func freeze(find finder) (found victims, unsure bool) {
+	stopped := map[procKey]bool{}
+	for range freezeRounds {
+		s := glimpse()
+		found = find(s)
+		unsure = s.unsure(found)
+		grew := false
+		for key, p := range found {
+			if !stopped[key] {
+				stopped[key], grew = true, true
+				_ = p.signal(unix.SIGSTOP) // ended meanwhile: the next look tells
+			}
+		}
+		if !grew {
+			break
+		}
+	}
+	return found, unsure
+}
+
+// descendants returns the living among known and below them, and adds each to
+// known: the children of one that dies are still found through it.
+func (s snapshot) descendants(known map[procKey]bool) victims {
+	member := map[int]bool{}
+	for key := range known {
+		if p, ok := s.byPID[key.pid]; ok && p.start == key.start {
+			member[key.pid] = true
+		}
+	}
+	for grew := len(member) > 0; grew; {
+		grew = false
+		for pid, p := range s.byPID {
+			if !member[pid] && member[p.ppid] {
+				member[pid], grew = true, true
+			}
+		}
+	}
+	found := victims{}
+	for pid := range member {
+		if p := s.byPID[pid]; s.prey(p) {
+			known[p.key()] = true
+			found[p.key()] = p
+		}
+	}
+	return found
+}
+
+// bearers adds the living that bear m.
+func (s snapshot) bearers(m Mark, found victims) {
+	for pid, p := range s.byPID {
+		if s.prey(p) && s.bears(pid, m) {
+			found[p.key()] = p
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package proctree
+
+func procAt(pid int) (proc, error) { return readProc(pid) }

@@ -1,0 +1,62 @@
+package proctree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestLineage: the line goes from a process over this one to the first, with the marks on
+// the way.
+func TestLineage(t *testing.T) {
+	child := amid(t, EnvAgent+"=orch-1", EnvRun+"=two")
+	line, err := Lineage(child.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := line[0], line[len(line)-1]
+	if first.PID != child.PID() || !slices.Equal(first.Runs, []string{"two"}) || !slices.Equal(first.Agents, []string{"orch-1"}) || first.Bare || first.Name != "sleep" {
+		t.Errorf("the process itself: %+v", first)
+	}
+	if line[1].PID != os.Getpid() || last.PID != 1 && len(line) < 2 {
+		t.Errorf("its line: %+v", line)
+	}
+	for i := 1; i < len(line); i++ {
+		if line[i].Start > line[i-1].Start {
+			t.Errorf("%d is younger than its child", line[i].PID)
+		}
+	}
+	if runs := entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun); !slices.Equal(runs, []string{"one", "two"}) {
+		t.Errorf("several marks: %q", runs)
+	}
+	if _, err := Lineage(1 << 30); err == nil {
+		t.Error("there is a line of nobody")
+	}
+}
+
+// TestEndHitsNobodyElse: a number that is another's now is not killed.
+func TestEndHitsNobodyElse(t *testing.T) {
+	child := amid(t)
+	line, err := Lineage(child.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := End(ctx, child.PID(), line[0].Start+1); !errors.Is(err, ErrAnother) {
+		t.Errorf("a recycled number: %v", err)
+	}
+	if child.State() != nil {
+		t.Fatal("it was killed")
+	}
+	if err := End(ctx, child.PID(), line[0].Start); err != nil {
+		t.Errorf("the process itself: %v", err)
+	}
+	<-child.Done()
+	if err := End(ctx, child.PID(), line[0].Start); !errors.Is(err, ErrAnother) {
+		t.Errorf("one that has ended: %v", err)
+	}
+}

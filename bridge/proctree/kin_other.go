@@ -1,0 +1,32 @@
+//go:build unix && !linux && !darwin
+
+package proctree
+
+import (
+	"context"
+	"errors"
+)
+
+// Kin is a process in the line of another.
+type Kin struct {
+	PID          int
+	Start        uint64
+	Name         string
+	Runs, Agents []string
+	Bare         bool
+}
+
+// The errors of other systems.
+var (
+	ErrMoved   = errors.New("its line of parents does not stand still")
+	ErrAnother = errors.New("it has ended")
+)
+
+// Lineage cannot be had here.
+func Lineage(int) ([]Kin, error) { return nil, errors.ErrUnsupported }
+
+// Marks finds none here.
+func Marks() []string { return nil }
+
+// End cannot be done here: nobody knows whose number it is.
+func End(context.Context, int, uint64) error { return errors.ErrUnsupported }

@@ -1,0 +1,396 @@
+package proctree
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long a test waits before it calls a wait hopeless.
+const patience = 30 * time.Second
+
+// roleArg makes the test binary a child; the role says how it behaves. Each
+// writes a line when it stands as the test wants it.
+const roleArg = "leash-test-child"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == roleArg {
+		role(os.Args[2], os.Args[3:])
+		os.Exit(0)
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	release, err := Become()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer release()
+	return m.Run()
+}
+
+// roles are those that the files with the tests about them add.
+var roles = map[string]func(args []string){}
+
+func role(name string, args []string) {
+	if play, ok := roles[name]; ok {
+		play(args)
+		return
+	}
+	switch name {
+	case "sleeper":
+		fmt.Println("up", os.Getpid())
+		hang()
+	case "deaf": // to every signal that can be ignored
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		fmt.Println("up", os.Getpid())
+		hang()
+	case "spinner": // deaf, and busy
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		fmt.Println("up", os.Getpid())
+		for n := uint(1); n != 0; n |= 1 { // busy for good
+		}
+	case "parent": // of one in a session of its own; dies when told
+		below("sleeper", &syscall.SysProcAttr{Setsid: true}, nil)
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	case "hider": // like parent, but the child bears no mark
+		below("sleeper", &syscall.SysProcAttr{Setsid: true}, []string{"HIDDEN=1"})
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	case "storm": // forks faster than one look at /proc takes
+		fmt.Println("up", os.Getpid())
+		for {
+			cmd := exec.Command("/bin/sleep", "1000")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			_ = cmd.Start()
+		}
+	case "leash": // holds one that reads nothing, and would not notice its end
+		cmd := exec.Command(os.Args[0], roleArg, "sleeper")
+		cmd.Env, cmd.Stdout = []string{"HIDDEN=1"}, os.Stdout // it says when it stands
+		if _, err := Start(cmd, Mark{}); err != nil {
+			fmt.Println("failed", err)
+		}
+		hang()
+	case "litter": // leaves a dead orphan
+		below("nothing", &syscall.SysProcAttr{Setsid: true}, nil)
+	}
+}
+
+// hang does nothing for good. An empty select would count as a deadlock.
+func hang() {
+	for {
+		_ = unix.Pause()
+	}
+}
+
+// below starts one more role and passes on what it says.
+func below(name string, attr *syscall.SysProcAttr, env []string) {
+	cmd := exec.Command(os.Args[0], roleArg, name)
+	cmd.SysProcAttr, cmd.Env = attr, env
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		fmt.Println("failed", err)
+		return
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if line == "" { // it ended: it is a zombie until we do too
+		line = fmt.Sprintln("up", cmd.Process.Pid)
+	}
+	fmt.Print(line)
+}
+
+// begin starts a child in a role and returns the pid it named.
+func begin(t *testing.T, name string, mark Mark) (c *Child, named int, stdin *os.File) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], roleArg, name)
+	cmd.Env = []string{"PATH=/bin:/usr/bin"}
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdin, cmd.Stdout = inR, outW
+	c, err = Start(cmd, mark)
+	inR.Close()
+	outW.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		kill(t, c)
+		Sweep(mark.Run, "")
+		inW.Close()
+		outR.Close()
+	})
+	if err := outR.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(outR).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%s did not come up: %v", name, err)
+	}
+	if named, err = strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "up"))); err != nil {
+		t.Fatalf("%s said %q", name, line)
+	}
+	return c, named, inW
+}
+
+func kill(t *testing.T, c *Child) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	n, err := c.Kill(ctx)
+	if err != nil {
+		t.Errorf("kill: %v", err)
+	}
+	return n
+}
+
+// gone waits until pid is no process at all, not even a zombie.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for unix.Kill(pid, 0) == nil {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			p, err := readProc(pid)
+			t.Fatalf("process %d is still there: %+v, %v", pid, p, err)
+		}
+	}
+}
+
+func alive(pid int) bool {
+	p, err := readProc(pid)
+	return err == nil && !p.zombie()
+}
+
+// TestEndsWithTheLeash: whatever ends the leash, its children are asked to end, though
+// nobody is left to look for them and they bear no mark.
+func TestEndsWithTheLeash(t *testing.T) {
+	c, child, _ := begin(t, "leash", Mark{Run: t.Name()})
+	if child == c.PID() || !alive(child) {
+		t.Fatalf("the child is %d, its leash %d", child, c.PID())
+	}
+	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, child)
+}
+
+func TestSignalReachesTheGroup(t *testing.T) {
+	c, pid, _ := begin(t, "sleeper", Mark{Run: t.Name()})
+	if pid != c.PID() || c.State() != nil {
+		t.Errorf("pid %d, want %d; state %v", pid, c.PID(), c.State())
+	}
+	if err := c.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err == nil || c.State() == nil {
+		t.Errorf("wait: %v, state %v", err, c.State())
+	}
+	if err := c.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("signal after the end: %v", err)
+	}
+}
+
+func TestKillReachesOtherSessions(t *testing.T) {
+	c, grandchild, _ := begin(t, "parent", Mark{Run: t.Name(), Agent: "a.1"})
+	if n := kill(t, c); n != 1 {
+		t.Errorf("%d others killed", n)
+	}
+	gone(t, grandchild)
+	if n := kill(t, c); n != 0 {
+		t.Errorf("%d others killed the second time", n)
+	}
+}
+
+func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
+	for _, name := range []string{"deaf", "spinner"} {
+		for _, stopped := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stopped: %v", name, stopped), func(t *testing.T) {
+				c, _, _ := begin(t, name, Mark{Run: t.Name()})
+				sig := syscall.SIGTERM
+				if stopped {
+					sig = syscall.SIGSTOP
+				}
+				if err := c.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				kill(t, c)
+				if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGKILL {
+					t.Errorf("ended by %v", ws)
+				}
+			})
+		}
+	}
+}
+
+// A stopped process does not see TERM before CONT.
+func TestStoppedChildEndsByTermAndCont(t *testing.T) {
+	c, _, _ := begin(t, "sleeper", Mark{Run: t.Name()})
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGCONT} {
+		if err := c.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-c.Done():
+	case <-time.After(patience):
+		t.Fatal("it did not end")
+	}
+	if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGTERM {
+		t.Errorf("ended by %v", ws)
+	}
+}
+
+func TestOrphanIsFoundByItsMark(t *testing.T) {
+	c, orphan, stdin := begin(t, "parent", Mark{Run: t.Name(), Agent: "a.1"})
+	_, other, _ := begin(t, "sleeper", Mark{Run: t.Name(), Agent: "a.2"})
+	stdin.Close()
+	<-c.Done()
+	if left := Survivors(t.Name()); len(left) != 2 {
+		t.Errorf("survivors: %v", left)
+	}
+	if n := kill(t, c); n != 1 {
+		t.Errorf("%d others killed", n)
+	}
+	gone(t, orphan)
+	if !alive(other) {
+		t.Error("another agent's process was killed too")
+	}
+	if n := Sweep("another run", ""); n != 0 || !alive(other) {
+		t.Errorf("sweeping another run killed %d", n)
+	}
+	if n := Sweep(t.Name(), "a.2"); n != 1 {
+		t.Errorf("sweeping the agent killed %d", n)
+	}
+	gone(t, other)
+}
+
+func TestOrphanWithoutAMark(t *testing.T) {
+	t.Run("remembered", func(t *testing.T) {
+		c, orphan, stdin := begin(t, "hider", Mark{Run: t.Name(), Agent: "a.1"})
+		c.Remember()
+		stdin.Close()
+		<-c.Done()
+		if n := kill(t, c); n != 1 {
+			t.Errorf("%d others killed", n)
+		}
+		gone(t, orphan)
+	})
+	t.Run("adopted", func(t *testing.T) {
+		c, orphan, stdin := begin(t, "hider", Mark{Run: t.Name(), Agent: "a.1"})
+		stdin.Close()
+		<-c.Done()
+		if n := kill(t, c); n != 0 || !alive(orphan) {
+			t.Errorf("%d others killed, and whose they were was not known", n)
+		}
+		if n := Sweep(t.Name(), ""); n != 1 {
+			t.Errorf("the run's sweep killed %d", n)
+		}
+		gone(t, orphan)
+	})
+}
+
+func TestForkStorm(t *testing.T) {
+	c, _, _ := begin(t, "storm", Mark{Run: t.Name()})
+	for deadline := time.Now().Add(patience); len(Survivors(t.Name())) < 100; {
+		if c.State() != nil || time.Now().After(deadline) {
+			t.Fatal("the storm did not rise")
+		}
+	}
+	if n := kill(t, c); n < 50 {
+		t.Errorf("%d others killed", n)
+	}
+	if left := Survivors(t.Name()); len(left) > 0 {
+		t.Errorf("%d survivors", len(left))
+	}
+}
+
+func TestOrphansAreReaped(t *testing.T) {
+	c, orphan, _ := begin(t, "litter", Mark{Run: t.Name()})
+	<-c.Done()
+	gone(t, orphan)
+}
+
+func TestReaperStealsNoStatus(t *testing.T) {
+	for range 20 {
+		cmd := exec.Command("/bin/sh", "-c", "exit 7")
+		cmd.Env = []string{}
+		c, err := Start(cmd, Mark{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := exec.Command("/bin/sh", "-c", "exit 8") // of somebody who knows no leash
+		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {
+			t.Fatalf("plain child: %v", err)
+		}
+		if _ = c.Wait(); c.State().ExitCode() != 7 {
+			t.Fatalf("child: %v", c.State())
+		}
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	if _, err := Start(exec.Command("/bin/true"), Mark{}); err == nil {
+		t.Error("started with an inherited environment")
+	}
+	cmd := exec.Command("/no/such/program")
+	cmd.Env = []string{}
+	if _, err := Start(cmd, Mark{}); err == nil {
+		t.Error("started nothing")
+	}
+}
+
+func TestRecycledPidIsNotHit(t *testing.T) {
+	c, pid, _ := begin(t, "sleeper", Mark{Run: t.Name()})
+	p, err := readProc(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.start++ // as if another process had had this pid
+	if err := p.signal(unix.SIGKILL); err != unix.ESRCH || c.State() != nil {
+		t.Errorf("signal: %v, state %v", err, c.State())
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	p, err := parseStat(42, []byte("42 (a) b (c)) S 1 40 40 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 987654 0 0\n"))
+	if err != nil || p != (proc{pid: 42, ppid: 1, pgrp: 40, start: 987654, state: 'S', name: "a) b (c)"}) {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	for _, bad := range []string{"", "42", "42 (x", "42 (x) S 1", "42 (x) S a b c d e f g h i j k l m n o p q r s t"} {
+		if _, err := parseStat(42, []byte(bad)); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+func TestOwnAncestorsAreSpared(t *testing.T) {
+	s := look()
+	for pid := os.Getpid(); pid > 1; pid = s.byPID[pid].ppid {
+		if s.prey(s.byPID[pid]) {
+			t.Errorf("process %d above us may be killed", pid)
+		}
+	}
+}

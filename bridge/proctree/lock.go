@@ -1,0 +1,60 @@
+//go:build unix
+
+package proctree
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// EnvLock names the descriptor of an inherited lock file.
+const EnvLock = "ARBITER_LOCK_FD"
+
+// Inherit makes the process that cmd will start hold f open too. f is locked with
+// flock, and such a lock lasts until the last copy of its descriptor is closed: as
+// long as either process lives the lock is taken. So the parent lets go of it by
+// closing f, never by unlocking, which would free it for both. f stays the
+// caller's.
+func Inherit(cmd *exec.Cmd, f *os.File) {
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", EnvLock, 2+len(cmd.ExtraFiles)))
+}
+
+// HoldInherited keeps the lock file that [Inherit] handed to this process open
+// until it ends, and keeps it from children, which would hold the lock for as
+// long as one of them lives. Call it before any child is started and after
+// [EnterNamespace]. Without a lock it does nothing.
+func HoldInherited() error {
+	value, given := os.LookupEnv(EnvLock)
+	if !given {
+		return nil
+	}
+	_ = os.Unsetenv(EnvLock) // the name is well-formed
+	fd, err := strconv.Atoi(value)
+	if err == nil && fd < 3 {
+		err = errors.New("it is a standard stream")
+	}
+	var info unix.Stat_t
+	if err == nil {
+		err = unix.Fstat(fd, &info)
+	}
+	if err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errors.New("it is not a regular file") // and so somebody else's
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC)
+	}
+	if err != nil {
+		return fmt.Errorf("hold the inherited lock, descriptor %q: %w", value, err)
+	}
+	// No os.File is made of it: the collector would close that.
+	return nil
+}

@@ -1,0 +1,118 @@
+package proctree
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["locked"] = func([]string) { // holds what it inherited, and starts one more
+		if err := HoldInherited(); err != nil {
+			fmt.Println("failed", err)
+			return
+		}
+		if value, there := os.LookupEnv(EnvLock); there {
+			fmt.Println("failed", EnvLock, value)
+			return
+		}
+		cmd := exec.Command("/bin/sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			fmt.Println("failed", err)
+			return
+		}
+		fmt.Println("up", cmd.Process.Pid)
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	}
+}
+
+// take opens file and locks it; a lock in other hands is unix.EWOULDBLOCK.
+func take(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// TestLockIsHeldByBoth: it stays taken when its owner lets go, until the process
+// that inherited it ends; who that has started does not prolong it.
+func TestLockIsHeldByBoth(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	lock, err := take(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	other, err := os.Open(os.DevNull) // the number is right with others before it, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	cmd := again(os.Args[0], "locked")
+	cmd.ExtraFiles = []*os.File{other}
+	Inherit(cmd, lock)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout = w
+	c, err := Start(cmd, Mark{Run: t.Name()})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kill(t, c) })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "up") {
+		t.Fatalf("it said %q, %v", line, err)
+	}
+	lock.Close()
+	if _, err := take(file); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("the lock can be taken while the other lives: %v", err)
+	}
+	stdin.Close()
+	<-c.Done()
+	if len(Survivors(t.Name())) == 0 {
+		t.Error("nobody outlived it: the test could not fail")
+	}
+	again, err := take(file)
+	if err != nil {
+		t.Fatalf("take it when the other has ended: %v", err)
+	}
+	again.Close()
+}
+
+func TestHoldInheritedRefuses(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	for _, value := range []string{"", "x", "1", "-3", "99999", fmt.Sprint(r.Fd())} {
+		t.Setenv(EnvLock, value)
+		if err := HoldInherited(); err == nil {
+			t.Errorf("%q was held", value)
+		}
+		if err := HoldInherited(); err != nil {
+			t.Errorf("without the variable: %v", err)
+		}
+	}
+}

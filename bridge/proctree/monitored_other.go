@@ -1,0 +1,16 @@
+//go:build !linux && !darwin
+
+package proctree
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// StartMonitored is Start: nobody is confined here.
+func StartMonitored(cmd *exec.Cmd, mark Mark) (*Child, error) { return Start(cmd, mark) }
+
+// Confined is not known here.
+func (c *Child) Confined() int { return 0 }
+
+func (c *Child) passBy(syscall.Signal) bool { return false }

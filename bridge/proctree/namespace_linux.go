@@ -1,0 +1,194 @@
+package proctree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	probeTimeout = 5 * time.Second
+	// probePassed is what a probe exits with. Not 0: a program that knows nothing
+	// of probes may exit so, too.
+	probePassed = 86
+	probeFailed = 87
+
+	// What EnvNamespace says before the kind.
+	sayEnter  = "enter:"
+	sayProbe  = "probe:"
+	sayInside = "inside:" // entered already, and started anew without privileges
+)
+
+// Isolate makes cmd, which starts this program or a copy of it, the first process
+// of a PID namespace of its own, if that can be had. When such a process ends,
+// however it does, the kernel kills all others in the namespace before anybody
+// can wait for it. KILL and STOP sent from inside do not reach it. The program
+// must call [EnterNamespace] before anything else.
+//
+// Whether it works is tried first, by starting cmd's program for a moment: clone
+// is refused in many containers, and so is a new /proc where theirs is masked.
+// What does not work is no error, cmd then stays as it is. The result says what is
+// used, and why there is no namespace.
+//
+// In the namespace there are processes of the namespace only, and mounts made in
+// there are not seen outside. HOME, files, network, terminal and descriptors are
+// the same.
+func Isolate(ctx context.Context, cmd *exec.Cmd, want Mode) Isolation {
+	var kind Kind
+	switch {
+	case want == ModeNever:
+		return Isolation{NoNamespace, "not wanted"}
+	case privileged():
+		kind = PIDNamespace
+	case want == ModeAlways:
+		kind = UserNamespace
+	default:
+		return Isolation{NoNamespace, "it would take a user namespace, in which sudo does not work"}
+	}
+	if err := probe(ctx, cmd, kind); err != nil {
+		return Isolation{NoNamespace, err.Error()}
+	}
+	enclose(cmd, kind, sayEnter)
+	return Isolation{Kind: kind}
+}
+
+// privileged says whether namespaces can be made without a user namespace.
+func privileged() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// probe lets cmd's program enter such a namespace and exit.
+func probe(ctx context.Context, cmd *exec.Cmd, kind Kind) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	try := exec.CommandContext(ctx, cmd.Path)
+	try.Args, try.Dir, try.Env = cmd.Args, cmd.Dir, slices.Clone(cmd.Env)
+	if cmd.SysProcAttr != nil {
+		try.SysProcAttr = &syscall.SysProcAttr{Credential: cmd.SysProcAttr.Credential}
+	}
+	enclose(try, kind, sayProbe)
+	var reason strings.Builder
+	try.Stderr = &reason
+	err := try.Run()
+	switch {
+	case try.ProcessState != nil && try.ProcessState.ExitCode() == probePassed:
+		return nil
+	case try.ProcessState != nil && try.ProcessState.ExitCode() == probeFailed:
+		return errors.New(strings.TrimSpace(reason.String()))
+	case err == nil:
+		return errors.New("the program does not enter namespaces")
+	}
+	return fmt.Errorf("start in a namespace: %w", err)
+}
+
+// enclose sets cmd up.
+func enclose(cmd *exec.Cmd, kind Kind, say string) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, EnvNamespace+"="+say+string(kind))
+	attr := cmd.SysProcAttr
+	attr.Cloneflags |= unix.CLONE_NEWPID | unix.CLONE_NEWNS
+	if kind != UserNamespace {
+		return
+	}
+	attr.Cloneflags |= unix.CLONE_NEWUSER
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	// Who is not root loses all capabilities at exec, those for mounting too.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+}
+
+// EnterNamespace is called first thing by a program that [Isolate] may have
+// started: it gives a new PID namespace a /proc of its own, without which no
+// search would find anybody. It tells what this process is isolated by. After an
+// error the process cannot do as a leash.
+//
+// A probe ends here. In a user namespace the program is started anew, in the same
+// process: what mounting took must not be left to agents, and a Go program cannot
+// take it from its threads one by one.
+func EnterNamespace() (Isolation, error) {
+	say := os.Getenv(EnvNamespace)
+	if say == "" {
+		return Isolation{NoNamespace, "not asked for"}, nil
+	}
+	_ = os.Unsetenv(EnvNamespace) // the name is well-formed
+	if os.Getpid() != 1 {
+		return Isolation{NoNamespace, "not asked for"}, fmt.Errorf("enter namespace: %s=%q, but this is process %d", EnvNamespace, say, os.Getpid())
+	}
+	if kind, ok := strings.CutPrefix(say, sayInside); ok {
+		return Isolation{Kind: Kind(kind)}, nil
+	}
+	err := freshProc()
+	if _, ok := strings.CutPrefix(say, sayProbe); ok {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(probeFailed)
+		}
+		os.Exit(probePassed)
+	}
+	kind := Kind(strings.TrimPrefix(say, sayEnter))
+	if err == nil && kind == UserNamespace {
+		err = startAnew()
+	}
+	if err != nil {
+		return Isolation{NoNamespace, err.Error()}, fmt.Errorf("enter namespace: %w", err)
+	}
+	return Isolation{Kind: kind}, nil
+}
+
+// freshProc mounts the namespace's own /proc.
+func freshProc() error {
+	// The old /proc still knows us by our number outside.
+	outside, err := os.Readlink("/proc/self")
+	if err != nil {
+		return fmt.Errorf("look at /proc: %w", err)
+	}
+	// Mounts go on to come in, an automounter's for one, and none goes out.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("keep mounts to ourselves: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	if self, err := os.Readlink("/proc/self"); err != nil || self != "1" {
+		return fmt.Errorf("the new /proc is not the namespace's: self is %q, %v", self, err)
+	}
+	// Numbers start at 1 in every namespace, and the CLI names files after its own
+	// that all of a user's sessions share (observed with CLI 2.1.329:
+	// <config>/sessions/<pid>.json, overwritten). So they go on from our number
+	// outside. Where that is refused those files are less reliable, no more.
+	_ = os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(outside), 0)
+	return nil
+}
+
+// startAnew drops all capabilities and executes this program again. It returns
+// only if that failed.
+func startAnew() error {
+	runtime.LockOSThread() // capabilities are a thread's, and exec takes those of its caller
+	defer runtime.UnlockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	env := append(os.Environ(), EnvNamespace+"="+sayInside+string(UserNamespace))
+	return fmt.Errorf("start anew: %w", syscall.Exec("/proc/self/exe", os.Args, env))
+}

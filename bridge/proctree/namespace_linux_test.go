@@ -1,0 +1,194 @@
+package proctree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["holder"] = holder
+	roles["inside"] = func(args []string) { verdict(inside(Kind(args[0]))) }
+	roles["asks"] = asks
+}
+
+// isolated makes cmd one that runs in a PID namespace, or skips the test where
+// none can be had.
+func isolated(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	if got := Isolate(t.Context(), cmd, ModeAuto); got.Kind == NoNamespace {
+		t.Skip(got)
+	}
+	return cmd
+}
+
+// held is how many a holder holds.
+const held = 5
+
+// holder is a leash: of a tree, and of an orphan that bears no mark.
+func holder([]string) {
+	_, err := EnterNamespace()
+	if err == nil {
+		_, err = Become()
+	}
+	if err == nil {
+		err = hold()
+	}
+	if err != nil {
+		fmt.Println("failed", err)
+		return
+	}
+	fmt.Println("up", os.Getpid())
+	hang()
+}
+
+func hold() error {
+	out, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd := again(os.Args[0], "tree", "3")
+	cmd.Stdout = w
+	if _, err := Start(cmd, Mark{Run: "held", Agent: "a.1"}); err != nil {
+		return err
+	}
+	if _, err := out.Read(make([]byte, 100)); err != nil { // the deepest is up
+		return err
+	}
+	c, err := startQuietly("hider")
+	if err != nil {
+		return err
+	}
+	_ = c.Wait() // without input it ends at once
+	return until("those between have ended", func() bool { return ours() == held })
+}
+
+func startQuietly(name string, args ...string) (*Child, error) {
+	cmd := again(os.Args[0], name, args...)
+	return Start(cmd, Mark{Run: "held", Agent: "a.1"})
+}
+
+// TestNothingOutlivesTheFirstProcess: when the leash can be waited for, all it
+// held is gone, marked or not.
+func TestNothingOutlivesTheFirstProcess(t *testing.T) {
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := isolated(t, again(os.Args[0], "holder"))
+	cmd.Stdout, cmd.Stderr = w, os.Stderr
+	c, err := Start(cmd, Mark{})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kill(t, c) })
+	said := make([]byte, 100)
+	if n, err := out.Read(said); err != nil || string(said[:n]) != "up 1\n" {
+		t.Fatalf("the holder said %q, %v", said[:n], err)
+	}
+	namespace, err := namespaceOf(c.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := insiders(namespace); n != held+1 {
+		t.Fatalf("%d processes stand in the namespace, want %d", n, held+1)
+	}
+	if err := unix.Kill(c.PID(), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if n := insiders(namespace); n != 0 {
+		t.Errorf("%d processes outlived the leash", n)
+	}
+}
+
+// inside checks what a namespace changes, and what not.
+func inside(want Kind) error {
+	got, err := EnterNamespace()
+	if err != nil || got.Kind != want {
+		return fmt.Errorf("entered %v, %w", got, err)
+	}
+	if _, there := os.LookupEnv(EnvNamespace); there {
+		return fmt.Errorf("%s is left in the environment", EnvNamespace)
+	}
+	if want == UserNamespace && privileged() {
+		return errors.New("what mounting took was kept")
+	}
+	release, err := Become()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if n := len(look().byPID); n != 1 {
+		return fmt.Errorf("%d processes are seen", n)
+	}
+	c, err := startQuietly("hider")
+	if err != nil {
+		return err
+	}
+	if c.PID() < 100 {
+		return fmt.Errorf("numbers start anew: %d", c.PID())
+	}
+	_ = c.Wait()
+	if n := Sweep("held", ""); n != 1 {
+		return fmt.Errorf("%d swept, want the orphan", n)
+	}
+	return until("the orphan is reaped", func() bool { return len(look().byPID) == 1 })
+}
+
+func TestInsideANamespace(t *testing.T) {
+	judged(t, isolated(t, again(os.Args[0], "inside", string(PIDNamespace))))
+}
+
+// asks isolates a role, as an unprivileged arbiter would, and is judged by it.
+func asks(args []string) {
+	cmd := again(os.Args[0], "inside", string(UserNamespace))
+	if got := Isolate(context.Background(), cmd, ModeAuto); !privileged() && got.Kind != NoNamespace {
+		verdict(fmt.Errorf("%s made %v", ModeAuto, got))
+	}
+	got := Isolate(context.Background(), cmd, ModeAlways)
+	if got.Kind == NoNamespace {
+		fmt.Println("skip:", got)
+		return
+	}
+	if got.Kind != UserNamespace {
+		verdict(fmt.Errorf("%s made %v", ModeAlways, got))
+	}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		os.Exit(1)
+	}
+}
+
+func TestInsideAUserNamespace(t *testing.T) {
+	judged(t, unprivileged(t, "asks"))
+}
+
+// Who sets the variable by hand gets an error, and no process without a /proc.
+func TestEnterWithoutBeingFirst(t *testing.T) {
+	t.Setenv(EnvNamespace, sayEnter+string(PIDNamespace))
+	if got, err := EnterNamespace(); err == nil || got.Kind != NoNamespace {
+		t.Errorf("entered %v, %v", got, err)
+	}
+	if got, err := EnterNamespace(); err != nil || got.Kind != NoNamespace {
+		t.Errorf("not asked, entered %v, %v", got, err)
+	}
+}
+
+func BenchmarkProbe(b *testing.B) {
+	if !privileged() {
+		b.Skip("not privileged")
+	}
+	for b.Loop() {
+		if got := Isolate(b.Context(), again(os.Args[0], "fine"), ModeAuto); got.Kind != PIDNamespace {
+			b.Fatal(got)
+		}
+	}
+}

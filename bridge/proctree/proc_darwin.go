@@ -1,0 +1,59 @@
+package proctree
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// stateZombie is SZOMB of <sys/proc.h>.
+const stateZombie = 5
+
+// processes asks sysctl.
+func processes() map[int]proc {
+	all := map[int]proc{}
+	list, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return all
+	}
+	for i := range list {
+		p := procOf(&list[i])
+		all[p.pid] = p
+	}
+	return all
+}
+
+// lastBorn is not known here.
+func lastBorn() int { return 0 }
+
+func (snapshot) chase(int) {}
+
+func procOf(k *unix.KinfoProc) proc {
+	p := proc{
+		pid: int(k.Proc.P_pid), ppid: int(k.Eproc.Ppid), pgrp: int(k.Eproc.Pgid),
+		start: uint64(k.Proc.P_starttime.Sec)*1_000_000 + uint64(k.Proc.P_starttime.Usec),
+		state: 'S', name: unix.ByteSliceToString(k.Proc.P_comm[:]),
+	}
+	if k.Proc.P_stat == stateZombie {
+		p.state = 'Z'
+	}
+	return p
+}
+
+// environ is what pid was started with, NUL after each entry. It is nil if that is
+// not to be had: the system hides the environments of its own programs.
+func environ(pid int) []byte {
+	args, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil {
+		return nil
+	}
+	return environOf(args)
+}
+
+// signal sends sig to p. Between the comparison and the signal the pid could be
+// used again: there is no handle to hold a process by.
+func (p proc) signal(sig unix.Signal) error {
+	now, err := unix.SysctlKinfoProc("kern.proc.pid", p.pid)
+	if err != nil || procOf(now).key() != p.key() {
+		return unix.ESRCH
+	}
+	return unix.Kill(p.pid, sig)
+}

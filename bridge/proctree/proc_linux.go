@@ -1,0 +1,175 @@
+package proctree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// flagKernel is PF_KTHREAD of the kernel's <linux/sched.h>.
+const flagKernel = 0x0020_0000
+
+// processes reads /proc. Who ends meanwhile is left out.
+func processes() map[int]proc {
+	all := map[int]proc{}
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return all
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // what was read counts
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, err := readProc(pid); err == nil {
+			all[pid] = p
+		}
+	}
+	return all
+}
+
+// lastBorn is the last pid that was given in our namespace, to a process or a
+// thread; 0 if that is not to be had.
+func lastBorn() int {
+	load, err := readSmall("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(load[bytes.LastIndexByte(load, ' ')+1:])))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// chaseRounds bounds a chase: a storm always has somebody new.
+const chaseRounds = 20
+
+// chase adds who was born after the process last, until nobody is.
+func (s snapshot) chase(last int) {
+	for range chaseRounds {
+		now := lastBorn()
+		if now <= last { // or the numbers have begun anew: the next look lists them
+			return
+		}
+		for pid := last + 1; pid <= now; pid++ {
+			p, err := readProc(pid)
+			if err != nil {
+				continue
+			}
+			env := environ(pid)
+			if fd, err := unix.PidfdOpen(pid, 0); err == nil { // else it is a thread
+				unix.Close(fd)
+				s.byPID[pid], s.env[pid] = p, env
+			}
+		}
+		last = now
+	}
+}
+
+func readProc(pid int) (proc, error) {
+	data, err := readSmall("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return proc{}, err
+	}
+	return parseStat(pid, data)
+}
+
+// readSmall reads a file that fits into one buffer, with the three system calls
+// that takes: a look reads hundreds of them.
+func readSmall(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 1024)
+	n, err := unix.Read(fd, buf)
+	if err != nil {
+		return nil, err
+	}
+	return buf[:n], nil
+}
+
+// environ is what pid was started with, NUL after each entry. It is nil if that is
+// not ours to read, and empty if there is none, or none just now.
+func environ(pid int) []byte {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if len(env) == 0 {
+		return []byte{}
+	}
+	return env
+}
+
+// parseStat reads proc_pid_stat(5). The name may hold blanks and brackets, so
+// fields are counted from the last bracket.
+func parseStat(pid int, data []byte) (proc, error) {
+	bad := fmt.Errorf("parse stat of process %d", pid)
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 0 || end < open {
+		return proc{}, bad
+	}
+	f := bytes.Fields(data[end+1:])
+	if len(f) < 20 || len(f[0]) != 1 {
+		return proc{}, bad
+	}
+	p := proc{pid: pid, state: f[0][0], name: string(data[open+1 : end])}
+	flags, err := strconv.ParseUint(string(f[6]), 10, 64)
+	if err != nil {
+		return proc{}, bad
+	}
+	p.kernel = flags&flagKernel != 0
+	if p.ppid, err = strconv.Atoi(string(f[1])); err != nil {
+		return proc{}, bad
+	}
+	if p.pgrp, err = strconv.Atoi(string(f[2])); err != nil {
+		return proc{}, bad
+	}
+	if p.start, err = strconv.ParseUint(string(f[19]), 10, 64); err != nil {
+		return proc{}, bad
+	}
+	return p, nil
+}
+
+// signal sends sig to p and to nobody who got its pid later: the pidfd is opened
+// first and the start time compared after that.
+func (p proc) signal(sig unix.Signal) error {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
+		return err
+	}
+	now, rerr := readProc(p.pid)
+	same := rerr == nil && now.start == p.start
+	if err != nil { // a kernel before 5.3: the best that is left
+		if !same {
+			return unix.ESRCH
+		}
+		return unix.Kill(p.pid, sig)
+	}
+	defer unix.Close(fd)
+	if !same {
+		return unix.ESRCH
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+// awaitExit returns when a child of ours has ended, and leaves it a zombie. false:
+// that could not be waited for.
+func awaitExit(pid int) bool {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package proctree
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// subreaper says that orphans of ours come to us, so that reaping is ours too.
+var subreaper atomic.Bool
+
+// Become makes this process the subreaper of its descendants and starts to reap
+// adopted orphans. release undoes it and waits for the reaper.
+func Become() (release func(), err error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("become subreaper: %w", err)
+	}
+	subreaper.Store(true)
+	// One slot is enough: a reap looks at all children, so signals that arrive
+	// while one is waiting add nothing.
+	sigs := make(chan os.Signal, 1)
+	signal.Notify(sigs, unix.SIGCHLD)
+	quit := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			reap()
+			select {
+			case <-sigs:
+			case <-quit:
+				return
+			}
+		}
+	})
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			signal.Stop(sigs)
+			close(quit)
+			wg.Wait()
+			subreaper.Store(false)
+			_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+		})
+	}, nil
+}
+
+// Adopt makes this process the subreaper of its descendants and leaves the dead
+// among the orphans alone until a [Sweep]. It is for the process above the leash,
+// which starts that by other means than [Start]: should the leash be killed, what
+// it held comes here, and Sweep ends it, marked or not. Call Sweep when the leash
+// has been waited for, and before the next one is started: an unregistered child
+// in a group of its own passes for an orphan.
+func Adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	subreaper.Store(true)
+	return nil
+}
+
+func adopted(p proc) bool {
+	return p.ppid == os.Getpid() && p.pgrp != unix.Getpgrp()
+}
+
+// reap waits for dead orphans, each by its pid.
+func reap() {
+	if !subreaper.Load() || !anyZombie() {
+		return
+	}
+	children.mu.Lock()
+	defer children.mu.Unlock()
+	for pid, p := range look().byPID {
+		if p.zombie() && adopted(p) && !children.pids[pid] {
+			var status unix.WaitStatus
+			_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil) // gone already is as good
+		}
+	}
+}
+
+// anyZombie says whether some child can be waited for, and leaves it as it is.
+func anyZombie() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0
+}
+
+func (r *registry) has(pid int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pids[pid]
+}
+
+// orphans adds adopted processes: children of this one which nobody here
+// started. Children that os/exec started without a group of their own share
+// ours and are left to their waiters.
+func (s snapshot) orphans(found victims) {
+	if !subreaper.Load() {
+		return
+	}
+	for _, p := range s.byPID {
+		if s.prey(p) && adopted(p) && !children.has(p.pid) {
+			found[p.key()] = p
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package proctree
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// tether starts children on one thread, which lives as long as any of them does: the
+// kernel's signal to children at their parent's end is sent when the thread that forked
+// them ends, and Go's threads come and go.
+type tether struct {
+	forks chan func()
+	done  chan struct{}
+}
+
+func newTether() *tether {
+	t := &tether{forks: make(chan func()), done: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for fork := range t.forks {
+			fork()
+		}
+	}()
+	return t
+}
+
+// start starts cmd, and has the kernel ask it to end (TERM) when this process is no more,
+// killed or not. It is asked: a CLI that is killed leaves its tools behind, and one that is
+// asked ends them (observed with CLI 2.1.329).
+func (t *tether) start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	started := make(chan error)
+	t.forks <- func() { started <- cmd.Start() }
+	return <-started
+}
+
+// end is for when all that were started have ended.
+func (t *tether) end() {
+	close(t.forks)
+	<-t.done
+}

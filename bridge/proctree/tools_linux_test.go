@@ -1,0 +1,182 @@
+package proctree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const nobody = 65534
+
+// again makes a command of a role of this test binary, with nothing in its
+// environment that a test did not put there.
+func again(program, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, append([]string{roleArg, name}, args...)...)
+	cmd.Env = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"} // else each takes a second to exit under -race
+	return cmd
+}
+
+// judged runs a role that says "ok", or what went wrong, and ends.
+func judged(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var out words
+	cmd.Stdout, cmd.Stderr = &out, &out
+	c, err := Start(cmd, Mark{Run: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kill(t, c); Sweep(t.Name(), "") })
+	select {
+	case <-c.Done():
+	case <-time.After(patience):
+		t.Fatalf("it does not end; it said %s", out.String())
+	}
+	said := strings.TrimSpace(out.String())
+	if reason, ok := strings.CutPrefix(said, "skip: "); ok {
+		t.Skip(reason)
+	}
+	if said != "ok" || !c.State().Success() {
+		t.Errorf("%v: %s", c.State(), said)
+	}
+}
+
+// words collects output; os/exec copies into it from a goroutine of its own.
+type words struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (w *words) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all.Write(b)
+}
+
+func (w *words) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all.String()
+}
+
+// verdict ends a role that [judged] runs.
+func verdict(err error) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("ok")
+}
+
+// publicly makes file available to every user of the machine, and returns its
+// path there: what the go command builds lies in a directory of the caller's.
+func publicly(t *testing.T, file string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "leash-public-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "program")
+	err = os.Link(file, link)
+	if errors.Is(err, syscall.EXDEV) || errors.Is(err, fs.ErrPermission) {
+		var data []byte
+		if data, err = os.ReadFile(file); err == nil {
+			err = os.WriteFile(link, data, 0o755)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// unprivileged makes a command of a role that runs as nobody, or as the one who
+// runs the test where that is not root.
+func unprivileged(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() != 0 {
+		return again(self, name, args...)
+	}
+	cmd := again(publicly(t, self), name, args...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	return cmd
+}
+
+// until polls a condition of the system's that nothing announces.
+func until(what string, holds func() bool) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return fmt.Errorf("waited in vain until %s", what)
+		}
+	}
+	return nil
+}
+
+// insiders counts the living processes of a PID namespace, as told by the link
+// /proc/<pid>/ns/pid.
+func insiders(namespace string) int {
+	n := 0
+	for pid, p := range look().byPID {
+		link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+		if err == nil && link == namespace && !p.zombie() {
+			n++
+		}
+	}
+	return n
+}
+
+func namespaceOf(pid int) (string, error) {
+	return os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+}
+
+// zombies counts our dead children.
+func zombies() int {
+	n := 0
+	for _, p := range look().byPID {
+		if p.ppid == os.Getpid() && p.zombie() {
+			n++
+		}
+	}
+	return n
+}
+
+func openFiles() int {
+	names, _ := os.ReadDir("/proc/self/fd")
+	return len(names)
+}
+
+// limited calls f with a lower soft limit.
+func limited(resource int, cur uint64, f func()) error {
+	var was unix.Rlimit
+	if err := unix.Getrlimit(resource, &was); err != nil {
+		return err
+	}
+	if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: cur, Max: was.Max}); err != nil {
+		return err
+	}
+	f()
+	return unix.Setrlimit(resource, &was)
+}

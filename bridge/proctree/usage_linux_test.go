@@ -1,0 +1,29 @@
+package proctree
+
+import (
+	"sync"
+	"testing"
+)
+
+// TestUsageBesideTheHunt: who is consumed by whom may be asked while somebody notes the
+// descendants, and ends them.
+func TestUsageBesideTheHunt(t *testing.T) {
+	c, _, _ := begin(t, "hider", Mark{Run: t.Name()})
+	if u := c.Usage(); u.Processes != 2 || u.RSS == 0 {
+		t.Errorf("usage: %+v", u)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 10 {
+				c.Usage()
+				c.Remember()
+			}
+		})
+	}
+	kill(t, c)
+	all.Wait()
+	if u := c.Usage(); u != (Usage{}) {
+		t.Errorf("of nobody: %+v", u)
+	}
+}

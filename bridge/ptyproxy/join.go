@@ -1,0 +1,158 @@
+//go:build linux || darwin
+
+package ptyproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Size is that of a terminal, in cells.
+func Size(tty *os.File) (cols, rows int, err error) {
+	user, err := borrow(tty)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer unix.Close(user.fd)
+	size, err := user.size()
+	if err != nil {
+		return 0, 0, fmt.Errorf("ask for the terminal's size: %w", err)
+	}
+	return int(size.Col), int(size.Row), nil
+}
+
+// Join shows a program in tty that runs in a terminal elsewhere, until it ends (nil), the
+// user takes the terminal back ([ErrDetached]), it is gone ([ErrGone]), or ctx ends. The
+// terminal is then as it was before; the program is ended by nobody. Other errors mean
+// that it was not shown at all.
+func (l Loan) Join(ctx context.Context, tty *os.File, remote Remote) (err error) {
+	user, err := borrow(tty)
+	if err != nil {
+		return fmt.Errorf("lend the terminal: %w", err)
+	}
+	defer func() { err = errors.Join(err, user.giveBack()) }()
+	c, err := connect(remote)
+	if err != nil {
+		return fmt.Errorf("lend the terminal: %w", err)
+	}
+	defer c.close()
+	if err := user.raw(); err != nil {
+		return fmt.Errorf("lend the terminal: %w", err)
+	}
+	p, err := newPump(user.fd, c.near, l.key())
+	if err != nil {
+		return fmt.Errorf("lend the terminal: %w", err)
+	}
+	defer p.close()
+	// A program that is left goes on, and does not put the window's title back.
+	p.toUser, p.last = append(p.toUser, "\x1b[22;2t"...), "\x1b[23;2t"
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.run()
+	}()
+	err = attend(ctx, c.done, p, user, func() {
+		if size, err := user.size(); err == nil { // else it is gone: the pump finds out
+			remote.Resize(int(size.Col), int(size.Row))
+		}
+	})
+	if err != nil {
+		p.enter(ending)
+		c.leave()
+	}
+	l.deliver(p, ended)
+	return err
+}
+
+func (u *userTTY) size() (*unix.Winsize, error) {
+	return unix.IoctlGetWinsize(u.fd, unix.TIOCGWINSZ)
+}
+
+// cable makes a remote terminal look like one of ours to the pump: a socket, whose far end two
+// goroutines carry to the remote and back.
+type cable struct {
+	remote Remote
+	near   int
+	far    *os.File
+	done   chan struct{} // closed when the remote has ended, and all it sent is on its way
+	once   sync.Once
+	work   sync.WaitGroup
+}
+
+func connect(remote Remote) (*cable, error) {
+	// The library has no flag for it that macOS knows, and a child must not have it open.
+	syscall.ForkLock.RLock()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(ends[0])
+		unix.CloseOnExec(ends[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, fmt.Errorf("make a socket: %w", err)
+	}
+	for _, fd := range ends {
+		if err := unix.SetNonblock(fd, true); err != nil {
+			unix.Close(ends[0])
+			unix.Close(ends[1])
+			return nil, fmt.Errorf("set up a socket: %w", err)
+		}
+	}
+	c := &cable{remote: remote, near: ends[0], far: os.NewFile(uintptr(ends[1]), "remote"), done: make(chan struct{})}
+	c.work.Go(c.show)
+	c.work.Go(c.typed)
+	return c, nil
+}
+
+// show carries what the remote sends.
+func (c *cable) show() {
+	defer close(c.done)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := c.remote.Read(buf)
+		if n > 0 {
+			if _, err := c.far.Write(buf[:n]); err != nil {
+				return // nobody looks any more
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// typed carries what the user types.
+func (c *cable) typed() {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := c.far.Read(buf)
+		if n > 0 {
+			if _, err := c.remote.Write(buf[:n]); err != nil {
+				return // Read tells, too
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// leave has both goroutines end.
+func (c *cable) leave() {
+	c.once.Do(func() {
+		c.remote.Leave()
+		c.far.Close()
+	})
+}
+
+func (c *cable) close() {
+	c.leave()
+	c.work.Wait()
+	unix.Close(c.near)
+}

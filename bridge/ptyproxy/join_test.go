@@ -1,0 +1,133 @@
+//go:build linux || darwin
+
+package ptyproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
+)
+
+// far is a Remote that plays a part: it tells what it is typed and its sizes.
+type far struct {
+	part  string
+	out   chan string
+	left  chan struct{}
+	rest  string
+	mu    sync.Mutex
+	floor int // lines of a flood so far
+}
+
+func newFar(part string) *far {
+	return &far{part: part, out: make(chan string, 64), left: make(chan struct{})}
+}
+
+func (f *far) Read(p []byte) (int, error) {
+	for f.rest == "" {
+		f.mu.Lock()
+		if f.part == "flood" && f.floor < floodLines {
+			f.rest = fmt.Sprintf("line %06d.\r\n", f.floor)
+			f.floor++
+		}
+		over := f.part == "flood" && f.floor == floodLines && f.rest == ""
+		f.mu.Unlock()
+		if over {
+			return 0, io.EOF
+		}
+		if f.rest != "" {
+			break
+		}
+		select {
+		case f.rest = <-f.out:
+			if f.rest == "end" {
+				return 0, io.EOF
+			}
+		case <-f.left:
+			return 0, errors.New("nobody looks")
+		}
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
+
+func (f *far) Write(p []byte) (int, error) {
+	if string(p) == "q" {
+		f.out <- "\x1b[?1049h\x1b[?25lthe last\x1b]2;cut"
+		f.out <- "end"
+		return len(p), nil
+	}
+	f.out <- fmt.Sprintf("got %x\r\n", p)
+	return len(p), nil
+}
+
+func (f *far) Resize(cols, rows int) {
+	if f.part != "flood" {
+		f.out <- fmt.Sprintf("size %dx%d\r\n", cols, rows)
+	}
+}
+
+func (f *far) Leave() { close(f.left) }
+
+// joiner is the lender for a terminal elsewhere.
+func joiner(ctx context.Context, l Loan) error {
+	return l.Join(ctx, os.Stdin, newFar(strings.TrimPrefix(os.Getenv(partEnv), "far ")))
+}
+
+// TestJoin: a program elsewhere gets every byte and every size, and the terminal is as it was after its end.
+func TestJoin(t *testing.T) {
+	l := lendTo(t, "far away")
+	l.await("size 80x24")
+	l.Type("\x03\x1a\x1c")
+	l.await("got 031a1c")
+	if err := l.Resize(terminal.Size{Columns: 100, Rows: 30}); err != nil {
+		t.Fatal(err)
+	}
+	l.await("size 100x30")
+	l.Type("q")
+	l.end("exit 0 <nil>")
+}
+
+// TestJoinDetach: the key takes the terminal back, also from one that shows nothing.
+func TestJoinDetach(t *testing.T) {
+	l := lendTo(t, "far away")
+	l.await("size 80x24")
+	l.Type("\x1d")
+	l.end("exit 0 " + ErrDetached.Error())
+}
+
+// TestJoinDeadline: the end of the context ends it.
+func TestJoinDeadline(t *testing.T) {
+	l := lendTo(t, "far away", timeoutEnv+"=200ms")
+	l.end("exit 0 " + context.DeadlineExceeded.Error())
+}
+
+// TestJoinDeliversAll: nothing of what comes before the end is lost.
+func TestJoinDeliversAll(t *testing.T) {
+	l := lendTo(t, "far flood")
+	l.await(fmt.Sprintf("line %06d.", floodLines-1))
+	l.end("exit 0 <nil>")
+	if n := strings.Count(string(l.Output()), "line "); n != floodLines {
+		t.Errorf("%d lines were shown, want %d", n, floodLines)
+	}
+}
+
+// TestJoinGone: a terminal that is closed is told.
+func TestJoinGone(t *testing.T) {
+	l := lendTo(t, "far away")
+	l.await("size 80x24")
+	l.HangUp()
+	if _, err := l.Exit(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.report(); got != "exit 0 "+ErrGone.Error() {
+		t.Errorf("the lender reports %q", got)
+	}
+}

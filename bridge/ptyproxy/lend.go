@@ -1,0 +1,177 @@
+//go:build linux || darwin
+
+package ptyproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+const killTimeout = 5 * time.Second
+
+// Run lends with the defaults. See [Loan.Run].
+func Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, err error) {
+	return Loan{}.Run(ctx, cmd, tty)
+}
+
+// Run runs cmd in tty until it ends, and returns its exit status as shells count it.
+// The environment of cmd must be given. It is ended when ctx is, when the user takes
+// the terminal back ([ErrDetached]), and when the terminal is gone ([ErrGone]); exit
+// is then what it made of that. Other errors mean that it was not started.
+func (l Loan) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, err error) {
+	user, err := borrow(tty)
+	if err != nil {
+		return -1, fmt.Errorf("lend the terminal: %w", err)
+	}
+	defer func() { err = errors.Join(err, user.giveBack()) }()
+	master, child, err := start(cmd, user)
+	if err != nil {
+		return -1, fmt.Errorf("lend the terminal: %w", err)
+	}
+	defer master.file.Close()
+	if err := user.raw(); err != nil {
+		return l.endUnheard(child), fmt.Errorf("lend the terminal: %w", err)
+	}
+	p, err := newPump(user.fd, master.fd, l.key())
+	if err != nil {
+		return l.endUnheard(child), fmt.Errorf("lend the terminal: %w", err)
+	}
+	defer p.close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.run()
+	}()
+	if err = attend(ctx, child.Done(), p, user, func() { user.tellSize(master) }); err != nil {
+		p.enter(ending)
+		l.end(child)
+	}
+	l.deliver(p, ended)
+	return status(child), err
+}
+
+// deliver returns when the pump has delivered what the child sent last and has ended.
+// A slow terminal gets the time it needs; one that stands still gets no more.
+func (l Loan) deliver(p *pump, ended <-chan struct{}) {
+	p.enter(delivering)
+	for before := int64(-1); ; {
+		select {
+		case <-ended:
+			return
+		case <-time.After(l.grace()):
+		}
+		now := p.shown.Load()
+		if now == before {
+			p.enter(over)
+		}
+		before = now
+	}
+}
+
+// attend returns nil when the program has ended, and else why it is to end.
+func attend(ctx context.Context, done <-chan struct{}, p *pump, user *userTTY, tellSize func()) error {
+	sigs := make(chan os.Signal, 4) // more of the same add nothing
+	signal.Notify(sigs, unix.SIGWINCH, unix.SIGCONT)
+	defer signal.Stop(sigs)
+	tellSize() // what changed before signals were listened to
+	for {
+		select {
+		case <-done:
+			return nil
+		case s := <-sigs:
+			if s == unix.SIGCONT {
+				_ = user.raw() // a shell we were stopped under has changed it
+			}
+			tellSize()
+		case <-p.detached:
+			return ErrDetached
+		case <-p.gone:
+			return ErrGone
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// end ends the child and returns when it has ended, or will not.
+func (l Loan) end(child *proctree.Child) {
+	child.Remember()
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		_ = child.Signal(sig)             // Kill tells who could not be signalled
+		_ = child.Signal(syscall.SIGCONT) // one that is stopped hears nothing
+		select {
+		case <-child.Done():
+			return
+		case <-time.After(l.grace()):
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	_, _ = child.Kill(ctx) // status says -1 of one that is still there
+}
+
+// endUnheard ends a child that nobody listens to.
+func (l Loan) endUnheard(child *proctree.Child) int {
+	l.end(child)
+	return status(child)
+}
+
+// masterTTY is our end of the child's terminal. Asking a file for its number makes it
+// blocking, so it is asked once.
+type masterTTY struct {
+	file *os.File
+	fd   int
+}
+
+// start starts cmd in a new terminal that is like the user's.
+func start(cmd *exec.Cmd, user *userTTY) (_ *masterTTY, _ *proctree.Child, err error) {
+	file, slave, err := pty.Open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a pseudo terminal: %w", err)
+	}
+	defer slave.Close()
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
+	master := &masterTTY{file, int(file.Fd())}
+	if err := unix.SetNonblock(master.fd, true); err != nil {
+		return nil, nil, fmt.Errorf("set up a pseudo terminal: %w", err)
+	}
+	user.tellSize(master)
+	settings := user.saved
+	if err := unix.IoctlSetTermios(int(slave.Fd()), setTermios, &settings); err != nil {
+		return nil, nil, fmt.Errorf("set up a pseudo terminal: %w", err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	child, err := proctree.Start(cmd, proctree.Mark{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return master, child, nil
+}
+
+// status is the exit status as shells count it; -1 of a child that has not ended.
+func status(child *proctree.Child) int {
+	state := child.State()
+	if state == nil {
+		return -1
+	}
+	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return state.ExitCode()
+}

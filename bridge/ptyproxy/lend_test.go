@@ -1,0 +1,317 @@
+//go:build linux || darwin
+
+package ptyproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
+)
+
+var size = terminal.Size{Columns: 80, Rows: 24}
+
+// tenancy is a terminal in which a lender lends to a borrower.
+type tenancy struct {
+	*terminal.Terminal
+	t      *testing.T
+	ctx    context.Context
+	result string // file in which the lender says how it went
+}
+
+// lendTo starts a lender whose borrower plays a part.
+func lendTo(t *testing.T, part string, env ...string) *tenancy {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	l := &tenancy{t: t, ctx: ctx, result: filepath.Join(t.TempDir(), "result")}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", roleEnv + "=lender", partEnv + "=" + part, resultEnv + "=" + l.result}, env...)
+	term, err := terminal.Start(cmd, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(term.Close)
+	l.Terminal = term
+	return l
+}
+
+func (l *tenancy) await(texts ...string) terminal.Screen {
+	l.t.Helper()
+	s, err := l.Wait(l.ctx, terminal.Shows(texts...))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return s
+}
+
+// end waits for the lender's report, and checks that the terminal is as it was.
+func (l *tenancy) end(want string) {
+	l.t.Helper()
+	s := l.await("lender: ")
+	line, err := l.Line()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if line != l.Before() {
+		l.t.Errorf("the terminal has\n%v\nand had\n%v", line, l.Before())
+	}
+	if left := s.Leftovers(); left != nil {
+		l.t.Errorf("left behind: %q", left)
+	}
+	// Who types now types to the lender.
+	l.Type("over\n")
+	l.await("lender was told over")
+	if _, err := l.Exit(l.ctx); err != nil {
+		l.t.Fatal(err)
+	}
+	if got := l.report(); got != want {
+		l.t.Errorf("the lender reports %q, want %q", got, want)
+	}
+}
+
+func (l *tenancy) report() string {
+	text, err := os.ReadFile(l.result)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestLine(t *testing.T) {
+	l := lendTo(t, "line")
+	l.await("size 80x24", "name?")
+	l.Type("Pythia\n")
+	l.await("hail Pythia")
+	l.end("exit 7 <nil>")
+}
+
+// TestKeysAreTheChilds: what interrupts, stops or ends is a byte like any other.
+func TestKeysAreTheChilds(t *testing.T) {
+	l := lendTo(t, "raw")
+	l.await("ready")
+	for key, want := range map[string]string{"Ctrl+C": "03", "Ctrl+Z": "1a", "Ctrl+\\": "1c", "Ctrl+D": "04", "Ctrl+S": "13", "é": "c3a9", "Up": "1b5b41"} {
+		if err := l.Press(key); err != nil {
+			t.Fatal(err)
+		}
+		l.await("got " + want)
+	}
+	l.Type("q")
+	l.end("exit 0 <nil>")
+}
+
+func TestSizeFollows(t *testing.T) {
+	l := lendTo(t, "sizes")
+	l.await("size 80x24")
+	for _, s := range []terminal.Size{{Columns: 100, Rows: 30}, {Columns: 20, Rows: 5}, {Columns: 300, Rows: 90}} {
+		if err := l.Resize(s); err != nil {
+			t.Fatal(err)
+		}
+		l.await(fmt.Sprintf("size %dx%d", s.Columns, s.Rows))
+	}
+	l.Type("q\n")
+	l.end("exit 0 <nil>")
+}
+
+// TestTakenBack: the user gets the terminal back from one that hangs, in every way a
+// terminal sends the key, and what the program left on is off.
+func TestTakenBack(t *testing.T) {
+	for name, key := range map[string]string{
+		"control character":  "\x1d",
+		"extended keyboard":  "\x1b[93;5u",
+		"with caps lock":     "\x1b[93;69u",
+		"modifyOtherKeys":    "\x1b[27;5;93~",
+		"after an escape":    "\x1b\x1d",
+		"in a paste, alone":  "",
+		"behind other bytes": "abc\x1d",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := lendTo(t, "hang", graceEnv+"=50ms")
+			s := l.await("I stay")
+			if !s.Alt() || !s.Mouse() || s.Cursor.Visible || s.Keyboard == 0 {
+				t.Fatalf("the borrower's modes did not arrive: %+v", s.Modes)
+			}
+			if key == "" {
+				l.Send("\x1b[200~text")
+				l.await("heard 10")
+				key = "\x1d"
+			}
+			l.Send(key)
+			l.end("exit 137 " + ErrDetached.Error())
+		})
+	}
+}
+
+func TestAnotherKeyTakesBack(t *testing.T) {
+	l := lendTo(t, "raw", keyEnv+"=^")
+	l.await("ready")
+	l.Send("\x1d")
+	l.await("got 1d")
+	l.Send("\x1e")
+	l.end("exit 129 " + ErrDetached.Error())
+}
+
+// TestEndsInOrder: the first signal is that of a terminal that hangs up.
+func TestEndsInOrder(t *testing.T) {
+	l := lendTo(t, "farewell")
+	l.await("ready")
+	l.Send("\x1d")
+	l.await("farewell")
+	l.end("exit 3 " + ErrDetached.Error())
+}
+
+func TestEndsWithItsContext(t *testing.T) {
+	l := lendTo(t, "raw", timeoutEnv+"=300ms")
+	l.end("exit 129 context deadline exceeded")
+}
+
+// TestAllOutputArrives: also what is sent right before the end.
+func TestAllOutputArrives(t *testing.T) {
+	l := lendTo(t, "flood")
+	l.end("exit 0 <nil>")
+	out := string(l.Output())
+	for i := range floodLines {
+		line := fmt.Sprintf("line %06d.", i)
+		at := strings.Index(out, line)
+		if at < 0 {
+			t.Fatalf("%s is missing", line)
+		}
+		out = out[at+len(line):]
+	}
+}
+
+// TestLargePaste: nothing of it is lost to one that is slow to read.
+func TestLargePaste(t *testing.T) {
+	l := lendTo(t, "count")
+	l.await("ready")
+	l.Send(strings.Repeat("x", 3<<20) + "q")
+	l.await(fmt.Sprintf("read %d", 3<<20+1))
+	l.end("exit 0 <nil>")
+}
+
+// TestTakenBackFromTheDeaf: what was typed before and never read does not keep the key
+// from being heard.
+func TestTakenBackFromTheDeaf(t *testing.T) {
+	l := lendTo(t, "deaf", graceEnv+"=50ms")
+	l.await("ready")
+	l.Send(strings.Repeat("x", 500<<10) + "\x1d")
+	l.end("exit 137 " + ErrDetached.Error())
+}
+
+func TestTerminalVanishes(t *testing.T) {
+	l := lendTo(t, "hang", graceEnv+"=50ms", "ARBITER_TEST_DEAF=1")
+	l.await("I stay")
+	l.HangUp()
+	if _, err := l.Exit(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.report(); !strings.Contains(got, ErrGone.Error()) {
+		t.Errorf("the lender reports %q, want %q", got, ErrGone)
+	}
+}
+
+// TestOneLeftBehind: a process that the program leaves behind keeps its terminal open,
+// and not the user's.
+func TestOneLeftBehind(t *testing.T) {
+	l := lendTo(t, "leave")
+	l.await("gone")
+	l.end("exit 0 <nil>")
+}
+
+// TestStalledTerminal: one that takes no output does not keep the loan from ending.
+func TestStalledTerminal(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	before, err := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := reopen(int(slave.Fd()))
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("a terminal cannot be opened again here")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil { // until it takes no more
+		_, err = unix.Write(fd, []byte("full "))
+	}
+	unix.Close(fd)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	started := filepath.Join(t.TempDir(), "started")
+	if err := unix.Mkfifo(started, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=endless", resultEnv + "=" + started}
+	done := make(chan error)
+	go func() {
+		_, err := Loan{Grace: 50 * time.Millisecond}.Run(ctx, cmd, slave)
+		done <- err
+	}()
+	if _, err := os.ReadFile(started); err != nil { // it sends by then
+		t.Fatal(err)
+	}
+	cancel(why)
+	select {
+	case err := <-done:
+		if !errors.Is(err, why) {
+			t.Errorf("it ended with %v, want %v", err, why)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the loan does not end")
+	}
+	after, err := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *after != *before {
+		t.Errorf("the terminal has %+v and had %+v", after, before)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{}
+	if _, err := Run(t.Context(), cmd, file); !errors.Is(err, unix.ENOTTY) {
+		t.Errorf("a file was lent: %v", err)
+	}
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	before, _ := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
+	for name, cmd := range map[string]*exec.Cmd{
+		"no program":     {Path: "/nowhere/claude", Env: []string{}},
+		"no environment": {Path: os.Args[0]},
+	} {
+		if exit, err := Run(t.Context(), cmd, slave); err == nil || exit != -1 {
+			t.Errorf("%s: %d, %v", name, exit, err)
+		}
+	}
+	after, _ := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
+	if *after != *before {
+		t.Error("the terminal was changed")
+	}
+}

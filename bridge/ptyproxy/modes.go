@@ -1,0 +1,151 @@
+package ptyproxy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// modes follows what a program switches in the terminal, so that what it left on can
+// be switched off: one that is killed cleans up nothing.
+type modes struct {
+	state byte // of the bytes: 0 text, else the kind of sequence
+	csi   []byte
+	on    []int // private modes that are on and are off by default, in order
+	off   []int // the other way round
+
+	keyboard  int  // levels of the extended keyboard that were pushed
+	flags     bool // it was set without a push
+	otherKeys bool
+	keypad    bool
+	shape     bool // of the cursor
+	used      bool // anything was sent at all
+}
+
+const (
+	inText   = 0
+	inEscape = 'e'
+	inCSI    = '['
+	inString = 's'
+	inEnd    = '\\' // ESC in a string
+	maxCSI   = 128
+)
+
+// look follows the bytes.
+func (m *modes) look(p []byte) {
+	m.used = m.used || len(p) > 0
+	for _, c := range p {
+		switch {
+		case c == 0x18 || c == 0x1a:
+			m.state = inText
+		case m.state == inString || m.state == inEnd:
+			switch {
+			case c == 0x07, m.state == inEnd && c == '\\':
+				m.state = inText
+			case c == 0x1b:
+				m.state = inEnd
+			default:
+				m.state = inString
+			}
+		case c == 0x1b:
+			m.state = inEscape
+		case m.state == inEscape:
+			m.escape(c)
+		case m.state == inCSI:
+			m.csi = append(m.csi, c)
+			if c >= 0x40 && c <= 0x7e {
+				m.state = inText
+				m.control(string(m.csi[:len(m.csi)-1]), c)
+			} else if len(m.csi) > maxCSI {
+				m.state = inText
+			}
+		}
+	}
+}
+
+func (m *modes) escape(c byte) {
+	m.state = inText
+	switch {
+	case c == '[':
+		m.state, m.csi = inCSI, m.csi[:0]
+	case strings.IndexByte("]PX^_", c) >= 0:
+		m.state = inString
+	case c == '=' || c == '>':
+		m.keypad = c == '='
+	case c == 'c': // everything is as at the beginning
+		*m = modes{used: true}
+	case c < 0x30: // one of an intermediate, such as ESC ( B
+		m.state = inEscape
+	}
+}
+
+// control follows one control sequence.
+func (m *modes) control(params string, final byte) {
+	switch {
+	case (final == 'h' || final == 'l') && strings.HasPrefix(params, "?"):
+		for p := range strings.SplitSeq(params[1:], ";") {
+			if n, err := strconv.Atoi(p); err == nil {
+				m.set(n, final == 'h')
+			}
+		}
+	case final == 'u' && strings.HasPrefix(params, ">"):
+		m.keyboard++
+	case final == 'u' && strings.HasPrefix(params, "<"):
+		n, _ := strconv.Atoi(params[1:])
+		m.keyboard = max(m.keyboard-max(n, 1), 0)
+	case final == 'u' && strings.HasPrefix(params, "="):
+		m.flags = !strings.HasPrefix(params, "=0")
+	case final == 'm' && strings.HasPrefix(params, ">4"):
+		m.otherKeys = params != ">4" && params != ">4;0"
+	case final == 'q' && strings.HasSuffix(params, " "):
+		m.shape = params != " " && params != "0 "
+	}
+}
+
+// set follows a private mode. Two are on in a terminal that was told nothing: lines
+// wrap, and the cursor is seen.
+func (m *modes) set(mode int, on bool) {
+	list := &m.on
+	if mode == 7 || mode == 25 {
+		list, on = &m.off, !on
+	}
+	*list = slices.DeleteFunc(*list, func(n int) bool { return n == mode })
+	if on {
+		*list = append(*list, mode)
+	}
+}
+
+// undo is what puts the terminal back as it was.
+func (m *modes) undo() string {
+	if !m.used {
+		return ""
+	}
+	var b strings.Builder
+	if m.state != inText {
+		b.WriteString("\x18\x1b\\") // it was cut off in the middle
+	}
+	if m.keyboard > 0 {
+		fmt.Fprintf(&b, "\x1b[<%du", m.keyboard)
+	}
+	if m.flags {
+		b.WriteString("\x1b[=0u")
+	}
+	if m.otherKeys {
+		b.WriteString("\x1b[>4;0m")
+	}
+	if m.keypad {
+		b.WriteString("\x1b>")
+	}
+	if m.shape {
+		b.WriteString("\x1b[0 q")
+	}
+	b.WriteString("\x1b[m")
+	for _, mode := range slices.Backward(m.on) {
+		fmt.Fprintf(&b, "\x1b[?%dl", mode)
+	}
+	for _, mode := range m.off {
+		fmt.Fprintf(&b, "\x1b[?%dh", mode)
+	}
+	return b.String()
+}

@@ -1,0 +1,200 @@
+//go:build linux || darwin
+
+package ptyproxy
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxInput is what may wait for a child that does not read: a large paste. While
+	// that much waits, no key is heard.
+	maxInput = 1 << 20
+	// maxOutput is what may wait for a terminal that is slow. While that much waits,
+	// the child waits too.
+	maxOutput = 64 << 10
+)
+
+// phase is how far the loan has come. It only grows.
+type phase int32
+
+const (
+	lent       phase = iota
+	ending           // the child is to end: its output is shown, and never waits
+	delivering       // it has ended: what it sent is shown
+	over
+)
+
+// port is one end of the pump.
+type port struct {
+	fd      int
+	in, out bool // asked for, and after await: possible
+	closed  bool
+}
+
+// pump carries bytes between the user's terminal and the child's. All but enter
+// belongs to the goroutine that runs it.
+type pump struct {
+	detached chan struct{} // one slot: the key was pressed
+	gone     chan struct{} // one slot: the user's terminal is no more
+
+	user, master, wake port
+	waker, wakeRead    *os.File
+	phase              atomic.Int32
+	shown              atomic.Int64 // bytes that the user's terminal took
+
+	toChild, toUser []byte
+	last            string // that the user's terminal is sent
+	key             keyWatch
+	modes           modes
+	buf             [32 << 10]byte
+}
+
+func newPump(user, master int, key byte) (*pump, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make a pipe: %w", err)
+	}
+	return &pump{
+		detached: make(chan struct{}, 1), gone: make(chan struct{}, 1),
+		user: port{fd: user}, master: port{fd: master}, wake: port{fd: int(r.Fd())},
+		wakeRead: r, waker: w, key: keyWatch{letter: key},
+	}, nil
+}
+
+func (p *pump) close() {
+	p.waker.Close()
+	p.wakeRead.Close()
+}
+
+// enter brings the pump into a phase.
+func (p *pump) enter(ph phase) {
+	p.phase.Store(int32(ph))
+	_, _ = p.waker.Write([]byte{0}) // a few bytes a loan, fewer than a pipe holds
+}
+
+// run carries until all is delivered, or over.
+func (p *pump) run() {
+	undone := false
+	for {
+		ph := phase(p.phase.Load())
+		if ph == delivering && !undone {
+			undone = true
+			p.drain()
+			p.toUser = append(append(p.toUser, p.modes.undo()...), p.last...)
+		}
+		if ph == over || ph == delivering && (len(p.toUser) == 0 || p.user.closed) {
+			return
+		}
+		p.wake.in = true
+		p.user.in = ph == lent && !p.user.closed && len(p.toChild) < maxInput
+		p.user.out = len(p.toUser) > 0 && !p.user.closed
+		p.master.in = ph < delivering && !p.master.closed && (len(p.toUser) < maxOutput || ph == ending)
+		p.master.out = ph == lent && len(p.toChild) > 0 && !p.master.closed
+		if err := await([]*port{&p.wake, &p.user, &p.master}); err != nil {
+			p.lose()
+			return
+		}
+		p.step()
+	}
+}
+
+// step does what can be done without waiting.
+func (p *pump) step() {
+	if p.wake.in {
+		_, _ = unix.Read(p.wake.fd, p.buf[:64])
+	}
+	if p.user.in {
+		p.hear()
+	}
+	if p.master.out {
+		p.toChild = p.send(&p.master, p.toChild)
+	}
+	if p.master.in {
+		p.fetch()
+	}
+	if p.user.out {
+		before := len(p.toUser)
+		p.toUser = p.send(&p.user, p.toUser)
+		p.shown.Add(int64(before - len(p.toUser)))
+		if p.user.closed {
+			p.lose()
+		}
+	}
+}
+
+// hear takes what is typed.
+func (p *pump) hear() {
+	n, err := unix.Read(p.user.fd, p.buf[:])
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+	case err != nil || n == 0: // raw, no read is empty but after a hang-up
+		p.user.closed = true
+		p.lose()
+	default:
+		typed, pressed := p.key.look(p.buf[:n])
+		p.toChild = append(p.toChild, typed...)
+		if pressed {
+			notify(p.detached)
+		}
+	}
+}
+
+// fetch takes what the child sends. It reports whether there may be more. EIO is the
+// end: nobody has the child's terminal open.
+func (p *pump) fetch() bool {
+	n, err := unix.Read(p.master.fd, p.buf[:])
+	switch {
+	case err == unix.EINTR:
+		return true
+	case err == unix.EAGAIN:
+		return false
+	case err != nil || n == 0:
+		p.master.closed = true
+		return false
+	}
+	p.modes.look(p.buf[:n])
+	if len(p.toUser) < maxOutput || phase(p.phase.Load()) == delivering {
+		p.toUser = append(p.toUser, p.buf[:n]...)
+	} // else the user's terminal stands still, and the child must be able to end
+	return true
+}
+
+// drain takes what a child that has ended left behind, no more than its terminal holds:
+// one that it started may go on sending.
+func (p *pump) drain() {
+	for range 16 {
+		if p.master.closed || !p.fetch() {
+			return
+		}
+	}
+}
+
+// send writes what can be written and returns the rest.
+func (p *pump) send(to *port, bytes []byte) []byte {
+	n, err := unix.Write(to.fd, bytes)
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return bytes
+	case err != nil:
+		to.closed = true
+		return nil
+	case n == len(bytes):
+		return nil
+	}
+	return bytes[n:]
+}
+
+// lose tells that the user's terminal is no more.
+func (p *pump) lose() { notify(p.gone) }
+
+func notify(slot chan struct{}) {
+	select {
+	case slot <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,80 @@
+//go:build linux || darwin
+
+package ptyproxy
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// userTTY is the user's terminal while it is lent.
+type userTTY struct {
+	fd    int // ours; non-blocking where it can be
+	saved unix.Termios
+}
+
+// borrow takes note of the terminal's settings. What is set non-blocking is another
+// opening of the same terminal: the user's shell shares the one we were given.
+func borrow(tty *os.File) (*userTTY, error) {
+	conn, err := tty.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	u := &userTTY{fd: -1}
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		saved, err := unix.IoctlGetTermios(int(fd), getTermios)
+		if err != nil {
+			failed = fmt.Errorf("%s is no terminal: %w", tty.Name(), err)
+			return
+		}
+		u.saved = *saved
+		if u.fd, err = reopen(int(fd)); err != nil {
+			u.fd, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+		}
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// raw has the terminal pass everything on as it is typed and sent.
+func (u *userTTY) raw() error {
+	t := u.saved
+	t.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	t.Oflag &^= unix.OPOST
+	t.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	t.Cflag &^= unix.CSIZE | unix.PARENB
+	t.Cflag |= unix.CS8
+	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(u.fd, setTermios, &t); err != nil {
+		return fmt.Errorf("set the terminal raw: %w", err)
+	}
+	return nil
+}
+
+// giveBack restores the settings. A terminal that is gone has none to restore.
+func (u *userTTY) giveBack() error {
+	defer unix.Close(u.fd)
+	err := unix.IoctlSetTermios(u.fd, setTermios, &u.saved)
+	if err != nil && err != unix.EIO {
+		return fmt.Errorf("restore the terminal: %w", err)
+	}
+	return nil
+}
+
+// tellSize gives the child's terminal the size of the user's. The kernel tells the
+// child if it is another one.
+func (u *userTTY) tellSize(master *masterTTY) {
+	size, err := unix.IoctlGetWinsize(u.fd, unix.TIOCGWINSZ)
+	if err != nil {
+		return // gone: the pump finds out
+	}
+	_ = unix.IoctlSetWinsize(master.fd, unix.TIOCSWINSZ, size) // it is ours and open
+}

@@ -1,0 +1,170 @@
+package crashlog
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+const (
+	keptEvents    = 100 // in a crash report
+	maxReports    = 20  // of one life of a run
+	reportBacklog = 8
+)
+
+// Reporter writes a file for each crash, of arbiter or of an agent: what is
+// known of it and the last events, with secrets masked. It keeps the events itself
+// and writes on a goroutine of its own.
+type Reporter struct {
+	o    Options
+	jobs chan report
+	done chan struct{}
+	once sync.Once
+
+	mu      sync.Mutex
+	last    []timedEvent // a ring
+	next    int
+	reports int
+	paths   []string
+}
+
+// Options are what a reporter is made with.
+type Options struct {
+	Dir     string // a run's
+	Version string // of this program
+	Mask    func(string) string
+	Log     *slog.Logger
+}
+
+type timedEvent struct {
+	at time.Time
+	e  contract.Event
+}
+
+type report struct {
+	at     time.Time
+	who    string
+	text   string
+	events []timedEvent
+}
+
+// NewReporter starts one; its owner closes it.
+func NewReporter(o Options) *Reporter {
+	c := &Reporter{o: o, jobs: make(chan report, reportBacklog), done: make(chan struct{})}
+	go c.run()
+	return c
+}
+
+// Sink notes every event on its way to a face.
+func (c *Reporter) Sink(next supervisor.Sink) supervisor.Sink {
+	return func(at time.Time, e contract.Event) {
+		c.note(at, e)
+		next(at, e)
+	}
+}
+
+func (c *Reporter) note(at time.Time, e contract.Event) {
+	c.mu.Lock()
+	if len(c.last) < keptEvents {
+		c.last = append(c.last, timedEvent{at, e})
+	} else {
+		c.last[c.next] = timedEvent{at, e}
+		c.next = (c.next + 1) % keptEvents
+	}
+	c.mu.Unlock()
+	switch b := e.Body.(type) {
+	case contract.Done:
+		if b.Reason == string(restart.Crash) {
+			c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
+		}
+	}
+}
+
+// Panicked reports a panic of ours.
+func (c *Reporter) Panicked(f *supervisor.Fault) {
+	c.write(time.Now(), "arbiter-program", "panic: "+f.Panic+"\n\n"+string(f.Stack))
+}
+
+// write hands a report to the writer; where too many wait, it is left out.
+func (c *Reporter) write(at time.Time, who, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reports >= maxReports {
+		return
+	}
+	events := append(append([]timedEvent(nil), c.last[c.next:]...), c.last[:c.next]...)
+	select {
+	case c.jobs <- report{at: at, who: who, text: text, events: events}:
+		c.reports++
+	default:
+	}
+}
+
+func (c *Reporter) run() {
+	defer close(c.done)
+	for r := range c.jobs {
+		path, err := r.save(c.o)
+		if err != nil {
+			c.o.Log.Warn("crash report", "error", err)
+			continue
+		}
+		c.o.Log.Warn("crash", "who", r.who, "report", path)
+		c.mu.Lock()
+		c.paths = append(c.paths, path)
+		c.mu.Unlock()
+	}
+}
+
+// Close writes what waits. Nothing is noted after it.
+func (c *Reporter) Close() {
+	c.once.Do(func() {
+		c.mu.Lock()
+		c.reports = maxReports
+		close(c.jobs)
+		c.mu.Unlock()
+	})
+	<-c.done
+}
+
+// Written lists the reports of this life.
+func (c *Reporter) Written() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.paths...)
+}
+
+func (r report) save(o Options) (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", o.Version, r.who, r.at.UTC().Format(time.RFC3339Nano), r.text)
+	for i, e := range r.events {
+		line, err := contract.EncodeLine(nil, uint64(i+1), e.at, e.e)
+		if err != nil {
+			line = fmt.Appendf(nil, "(%v)\n", err)
+		}
+		b.Write(line)
+	}
+	for n := 0; ; n++ {
+		// Two in one instant do not overwrite each other.
+		name := fmt.Sprintf("crash-%s-%s-%d.txt", r.at.UTC().Format("20060102T150405"), r.who, n)
+		f, err := os.OpenFile(filepath.Join(o.Dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if os.IsExist(err) && n < 1000 {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.WriteString(o.Mask(b.String()))
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		return f.Name(), err
+	}
+}

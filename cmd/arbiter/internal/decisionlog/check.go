@@ -1,0 +1,140 @@
+package decisionlog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// The words that an input of one's own may use; those of a recorded one are others' business.
+var (
+	inputStatuses   = []decision.Status{decision.StatusSuccess, decision.StatusFailure, decision.StatusTimeout, decision.StatusCancelled}
+	inputSteps      = []string{"pending", "in_progress", "complete", "failed", "skipped"}
+	inputCategories = []decision.Category{
+		decision.ToolFailure, decision.ProviderError, decision.ValidationError, decision.TimeoutError,
+		decision.PermissionError, decision.AgentError, decision.UnknownError,
+	}
+)
+
+// check says what is missing or makes no sense: half an input is decided on as if it were
+// a whole one.
+func (q Question) check() error {
+	if in := q.Evaluate; in != nil {
+		if err := checkExecution("lastExecution", in.LastExecution); err != nil {
+			return err
+		}
+		return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
+	}
+	in := q.Select
+	if e := in.LastError; e != nil {
+		if err := oneOf("lastError.category", e.Category, inputCategories); err != nil {
+			return err
+		}
+	}
+	return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
+}
+
+func checkInput(task string, plan *decision.Plan, history []decision.ExecutionSummary, agents []decision.AgentDescription) error {
+	if strings.TrimSpace(task) == "" {
+		return errors.New("the member task is missing or empty")
+	}
+	if plan != nil {
+		if n := len(plan.Steps); plan.CurrentStepIndex < 0 || plan.CurrentStepIndex > n {
+			return fmt.Errorf("plan.currentStepIndex: %d, want 0 to %d: it is counted from 0, and %d when all steps are over", plan.CurrentStepIndex, n, n)
+		}
+		for i, s := range plan.Steps {
+			if err := oneOf(fmt.Sprintf("plan.steps[%d].status", i), s.Status, inputSteps); err != nil {
+				return err
+			}
+		}
+	}
+	for i, e := range history {
+		if err := checkExecution(fmt.Sprintf("history[%d]", i), e); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	for i, a := range agents {
+		switch {
+		case a.Name == "":
+			return fmt.Errorf("availableAgents[%d].name is missing", i)
+		case seen[a.Name]:
+			return fmt.Errorf("availableAgents[%d].name: there are two %q", i, a.Name)
+		}
+		seen[a.Name] = true
+	}
+	return nil
+}
+
+func checkExecution(where string, e decision.ExecutionSummary) error {
+	if e.Agent == "" {
+		return errors.New(where + ".agent is missing")
+	}
+	if err := oneOf(where+".status", e.Status, inputStatuses); err != nil {
+		return err
+	}
+	if e.Error == nil {
+		return nil
+	}
+	return oneOf(where+".error.category", e.Error.Category, inputCategories)
+}
+
+func oneOf[T ~string](where string, value T, known []T) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	return fmt.Errorf("%s: %q, want one of %s", where, value, strings.Join(words, ", "))
+}
+
+// jsonProblem tells in words of JSON what encoding/json says of Go's types.
+func jsonProblem(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	want := "an object"
+	switch wrong.Type.Kind() {
+	case reflect.Slice, reflect.Array:
+		want = "a list"
+	case reflect.String:
+		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+	case reflect.Float64:
+		want = "a number"
+	}
+	where := ""
+	if wrong.Field != "" {
+		where = wrong.Field + ": "
+	}
+	return fmt.Errorf("%swant %s, not %s", where, want, jsonKind(wrong.Value))
+}
+
+// jsonKind names what encoding/json calls array, bool, number, object or string.
+func jsonKind(value string) string {
+	switch value {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "string":
+		return "a text"
+	case "bool":
+		return "true or false"
+	}
+	if _, digits, ok := strings.Cut(value, " "); ok { // number 1.5
+		return digits
+	}
+	return "a " + value
+}

@@ -1,0 +1,125 @@
+package editor
+
+import "strings"
+
+// Want is what kind of argument a slash command takes: what is offered for it, and where
+// it ends. The help shows its kind, or its label where it has one.
+type Want string
+
+// The kinds of arguments.
+const (
+	WantAgent  Want = "AGENT"
+	WantMode   Want = "MODE"
+	WantText   Want = "TEXT" // all the rest, over many lines
+	WantOption Want = "OPTION"
+	WantModel  Want = "MODEL"
+	WantTheme  Want = "THEME"
+	WantRun    Want = "RUN"
+	WantPath   Want = "PATH"
+	WantFile   Want = "FILE"   // that need not exist
+	WantPlan   Want = "CHANGE" // of the plan
+	WantScope  Want = "SCOPE"  // run or always
+	WantRule   Want = "RULE"   // of permissions: all the rest
+	WantLeave  Want = "LEAVE"  // a mode of permissions
+	WantRisk   Want = "RISK"   // i-accept-the-risk
+)
+
+// Spec is one slash command.
+type Spec struct {
+	Name    string // without the slash
+	Args    string // as the help shows them
+	Help    string
+	Aliases []string
+	Screen  bool // it needs one: plain lines do without it, or do it in another way
+	params  []param
+}
+
+type param struct {
+	want     Want
+	label    string // as the help shows it
+	optional bool
+}
+
+// Commands are all the slash commands, in the order of the help.
+var Commands = []Spec{
+	spec("task", "", "the task in full"),
+	spec("note", "TEXT", "tell the Arbiter with its next turn; behind an agent's id, as in /note orch-1 TEXT: that agent"),
+	spec("steer", "TEXT", "tell the Arbiter now, within its running turn, or the agent whose id stands first"),
+	spec("stop", "[TEXT]", "interrupt the running turn, then say TEXT, to the agent whose id stands first"),
+	spec("reword", "TEXT", "change your last word that waits"),
+	spec("withdraw", "", "take your last word that waits back"),
+	spec("to", "AGENT TEXT", "tell one agent"),
+	spec("summon", "MODE", "summon an Orchestrator under a mode", "mode"),
+	spec("interrupt", "[AGENT]", "stop the running turn of one agent, or of all"),
+	spec("kill", "AGENT", "end an agent"),
+	onScreen("attach", "AGENT", "take an agent's session into this terminal"),
+	spec("halt", "", "stop every agent at once"),
+	spec("pause", "", "hold all messages back"),
+	spec("continue", "", "let them go again"),
+	spec("plan", "[CHANGE]", "the plan in full; CHANGE: add TEXT, set and a step a line, or a step's number and done, start, skip, fail, pending, up, down, delete, text … or mode …"),
+	spec("agents", "", "the modes of this run: when to use them, tools, how they have done"),
+	spec("skip", "", "skip the step at hand"),
+	spec("retry", "", "ask the last agent to try again"),
+	spec("reset", "", "release the Orchestrators and return to idle"),
+	spec("choose", "OPTION", "take one of the ways out that were offered"),
+	onScreen("allow", "[run|always=SCOPE] [RULE]", "allow what is asked for: once, for the whole run, or always here; RULE: all that it covers, also where nothing is asked for"),
+	onScreen("deny", "[TEXT|RULE=TEXT]", "deny what is asked for, and say why; or from now on all that RULE may be about"),
+	spec("ask", "RULE", "from now on, have what RULE may be about asked for"),
+	spec("context", "[AGENT]", "how full the contexts are"),
+	spec("cost", "", "what it has cost"),
+	spec("model", "NAME=MODEL [AGENT]", "change the model"),
+	spec("permissions", "[MODE=LEAVE] [i-accept-the-risk=RISK]", "what is allowed, asked and denied; MODE: change it"),
+	onScreen("focus", "AGENT", "look at one agent"),
+	onScreen("logbook", "", "every event"),
+	onScreen("sessions", "", "runs that can be taken up"),
+	onScreen("resume", "[RUN]", "take up the latest run, or that one"),
+	onScreen("file", "[PATH]", "give a file of requirements; without PATH: choose one"),
+	onScreen("save", "[FILE]", "save the conversation"),
+	onScreen("theme", "THEME", "change the colours"),
+	onScreen("search", "TEXT", "search the conversation"),
+	onScreen("copy", "", "copy what is selected, or the last answer"),
+	onScreen("edit", "", "write in the external editor"),
+	spec("cancel", "", "end the run"),
+	spec("help", "", "help for this screen"),
+	spec("quit", "", "leave"),
+}
+
+// spec reads the arguments out of how they are shown, so that the two agree: a kind, or a
+// label=KIND, in brackets if it may be left out.
+func spec(name, args, help string, aliases ...string) Spec {
+	s := Spec{Name: name, Help: help, Aliases: aliases}
+	for word := range strings.FieldsSeq(args) {
+		label, want, labelled := strings.Cut(strings.Trim(word, "[]"), "=")
+		if !labelled {
+			want = label
+		}
+		s.params = append(s.params, param{Want(want), label, word[0] == '['})
+		s.Args = strings.TrimLeft(s.Args+" "+strings.Replace(word, "="+want, "", 1), " ")
+	}
+	return s
+}
+
+func onScreen(name, args, help string) Spec {
+	s := spec(name, args, help)
+	s.Screen = true
+	return s
+}
+
+// Lookup finds a command by its name or an alias, whatever the case.
+func Lookup(name string) (Spec, bool) {
+	name = strings.ToLower(name)
+	for _, s := range Commands {
+		if s.Name == name {
+			return s, true
+		}
+		for _, a := range s.Aliases {
+			if a == name {
+				return s, true
+			}
+		}
+	}
+	return Spec{}, false
+}
+
+// Usage is the command as it is written: "/to AGENT TEXT".
+func (s Spec) Usage() string { return strings.TrimRight("/"+s.Name+" "+s.Args, " ") }

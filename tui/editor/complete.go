@@ -1,0 +1,292 @@
+package editor
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Kind is what is being completed.
+type Kind uint8
+
+// The kinds. Names of commands are known here; the others are asked for.
+const (
+	Nothing  Kind = iota
+	Name          // of a slash command
+	Argument      // of one; Want says which
+	File          // behind an @
+)
+
+// Context is what candidates are asked for.
+type Context struct {
+	Generation uint64 // for SetCandidates
+	Kind       Kind
+	Command    string // with Argument
+	Want       Want
+	Prefix     string // what is written of it so far
+	from, to   int    // where, as bytes of the text
+}
+
+// Candidate is what a word may become.
+type Candidate struct {
+	Text string // all of it, without the slash or the @
+	Note string // what it is
+	Open bool   // more may follow it directly: a directory
+}
+
+// candidates bounds what a popup holds.
+const candidates = 1000
+
+type popup struct {
+	generation uint64 // of the context at hand
+	ctx        Context
+	list       []Candidate
+	selected   int
+	moved      bool // the person chose
+}
+
+// context finds out what the cursor stands behind.
+func (c *Composer) context() Context {
+	raw, at := c.ed.text, c.ed.at
+	if c.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
+		return Context{}
+	}
+	if ctx, ok := fileContext(raw[:at]); ok {
+		return ctx
+	}
+	if !slash(raw) || c.Plain {
+		return Context{}
+	}
+	name := firstWord(raw[1:])
+	if at <= 1+len(name) {
+		return Context{Kind: Name, Prefix: raw[1:at], from: 1, to: at}
+	}
+	s, ok := Lookup(name)
+	if !ok || strings.Contains(raw[:at], chipOpen) {
+		return Context{}
+	}
+	rest := strings.TrimLeft(raw[1+len(name):at], " ")
+	for i, p := range s.params {
+		last := i == len(s.params)-1
+		done, after := "", ""
+		if rest != "" {
+			done, after = take(p.want, rest, last)
+		}
+		if after != "" || done != "" && !last && strings.HasSuffix(rest, " ") {
+			rest = after
+			continue
+		}
+		if p.want == WantText || strings.Contains(rest, "\n") {
+			return Context{}
+		}
+		return Context{Kind: Argument, Command: s.Name, Want: p.want, Prefix: strings.TrimLeft(rest, `"'`), from: at - len(rest), to: at}
+	}
+	return Context{}
+}
+
+// fileContext is a path behind an @ that begins a word: @path, or @"a path".
+func fileContext(head string) (Context, bool) {
+	i := strings.LastIndexByte(head, '@')
+	if i < 0 || i > 0 && !unicode.IsSpace(rune(head[i-1])) && !strings.ContainsRune("([{\"'", rune(head[i-1])) {
+		return Context{}, false
+	}
+	path := head[i+1:]
+	if quoted := strings.HasPrefix(path, `"`); quoted {
+		path = path[1:]
+		if strings.ContainsAny(path, "\"\n") {
+			return Context{}, false
+		}
+	} else if strings.ContainsFunc(path, unicode.IsSpace) {
+		return Context{}, false
+	}
+	return Context{Kind: File, Prefix: path, from: i + 1, to: len(head)}, !strings.Contains(path, chipOpen)
+}
+
+// complete looks what there is to complete now. It opens the popup if asked to, and
+// closes it where there is nothing.
+func (c *Composer) complete(open bool) {
+	if !open && !c.PopupOpen() {
+		c.closePopup()
+		return
+	}
+	ctx := c.context()
+	if ctx.Kind == Nothing {
+		c.closePopup()
+		return
+	}
+	c.popup.generation++
+	ctx.Generation = c.popup.generation
+	c.popup = popup{generation: ctx.Generation, ctx: ctx}
+	switch {
+	case ctx.Kind == Name:
+		c.SetCandidates(ctx.Generation, names())
+	case ctx.Want == WantScope:
+		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"}, {Text: "always", Note: "in this workspace, in later runs too"}})
+	case ctx.Want == WantLeave:
+		c.SetCandidates(ctx.Generation, permissionModes)
+	case ctx.Want == WantRisk:
+		c.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
+	case ctx.Want == WantPlan:
+		c.SetCandidates(ctx.Generation, []Candidate{
+			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"}, {Text: "set", Note: "replace it, one step a line"},
+		})
+	case c.Completer != nil:
+		c.SetCandidates(ctx.Generation, c.Completer(ctx))
+	}
+}
+
+func names() []Candidate {
+	list := make([]Candidate, len(Commands))
+	for i, s := range Commands {
+		list[i] = Candidate{Text: s.Name, Note: strings.TrimSpace(s.Args + "  " + s.Help)}
+	}
+	return list
+}
+
+// SetCandidates gives the answer to a Context. One that comes too late is dropped.
+// Candidates that cannot be written, such as names with control characters, are left
+// out.
+func (c *Composer) SetCandidates(generation uint64, list []Candidate) {
+	p := &c.popup
+	if generation != p.generation || p.ctx.Kind == Nothing {
+		return
+	}
+	var chosen string
+	if p.moved && p.selected < len(p.list) {
+		chosen = p.list[p.selected].Text
+	}
+	var clean []Candidate
+	for _, one := range list {
+		if one.Text == "" || sanitize.Line(one.Text, 0) != one.Text || len(clean) == candidates {
+			continue
+		}
+		one.Note = sanitize.Line(one.Note, 200)
+		clean = append(clean, one)
+	}
+	p.list, p.selected = nil, 0
+	for i, k := range rank(p.ctx.Prefix, len(clean), func(i int) string { return clean[i].Text }) {
+		p.list = append(p.list, clean[k])
+		if p.moved && clean[k].Text == chosen {
+			p.selected = i
+		}
+	}
+}
+
+// PopupOpen says whether there are candidates to be shown.
+func (c *Composer) PopupOpen() bool { return len(c.popup.list) > 0 && c.search == nil }
+
+func (c *Composer) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
+
+// choose moves the selection of the popup.
+func (c *Composer) choose(by int) {
+	p := &c.popup
+	p.moved = true
+	p.selected = (p.selected + by + len(p.list)) % len(p.list)
+}
+
+// accept writes the selected candidate.
+func (c *Composer) accept() {
+	p := c.popup
+	one := p.list[p.selected]
+	text := one.Text
+	if p.ctx.Kind == File && strings.ContainsFunc(text, unicode.IsSpace) {
+		text = `"` + text
+		if !one.Open {
+			text += `"`
+		}
+	}
+	if p.ctx.Kind == Argument && p.ctx.Want == WantAgent && p.ctx.Command == "to" && strings.Contains(text, " ") {
+		text = `"` + text + `"`
+	}
+	follow := c.ed.text[p.ctx.to:]
+	if !one.Open && follow == "" {
+		text += " "
+	}
+	c.ed.replace(p.ctx.from, p.ctx.to, text, false)
+	if !one.Open && follow != "" && follow[0] == ' ' {
+		c.ed.at = c.ed.right(c.ed.at)
+	}
+	c.closePopup()
+	c.complete(one.Open || p.ctx.Kind == Name)
+	c.changed()
+}
+
+// exact says whether what is written already is a candidate.
+func (p *popup) exact() bool {
+	if p.ctx.Kind == Name {
+		_, ok := Lookup(p.ctx.Prefix)
+		return ok
+	}
+	for _, one := range p.list {
+		if one.Text == p.ctx.Prefix {
+			return true
+		}
+	}
+	return false
+}
+
+// Popup is the list of candidates, as many as fit, and which line is the selected
+// one. No lines: there is nothing to complete.
+func (c *Composer) Popup(width, rows int) (lines []render.Line, selected int) {
+	if !c.PopupOpen() || rows <= 0 || width <= 0 {
+		return nil, 0
+	}
+	p := &c.popup
+	first := max(0, min(p.selected-rows/2, len(p.list)-rows))
+	end := min(first+rows, len(p.list))
+	wide := 0
+	for _, one := range p.list[first:end] {
+		wide = max(wide, render.Width(one.Text)+1)
+	}
+	wide = max(min(wide, max(width*2/3, width-30)), 1)
+	sign := map[Kind]string{Name: "/", File: "@"}[p.ctx.Kind]
+	for _, one := range p.list[first:end] {
+		lines = append(lines, c.popupLine(one, sign, wide, width))
+	}
+	return lines, p.selected - first
+}
+
+func (c *Composer) popupLine(one Candidate, sign string, wide, width int) render.Line {
+	_, at, _ := match(c.popup.ctx.Prefix, one.Text)
+	if wide <= len(sign) {
+		sign = ""
+	}
+	name := render.Shorten(one.Text, wide-len(sign), c.look.Glyphs.Ellipsis)
+	line := append(render.Of(render.Dim, sign), marked(name, at, render.Base)...)
+	if one.Note == "" || width-wide < 6 {
+		return line
+	}
+	pad := strings.Repeat(" ", max(wide-line.Width(), 0)+2)
+	note := render.Shorten(one.Note, width-wide-2, c.look.Glyphs.Ellipsis)
+	return append(line, render.Span{Text: pad + note, Role: render.Dim})
+}
+
+// marked is a text whose letters at some places are shown as found.
+func marked(text string, at []int, role render.Role) render.Line {
+	var line render.Line
+	add := func(s string, r render.Role) {
+		if n := len(line); n > 0 && line[n-1].Role == r {
+			line[n-1].Text += s
+		} else {
+			line = append(line, render.Span{Text: s, Role: r})
+		}
+	}
+	i := 0
+	for text != "" {
+		cluster, rest, _, _ := uniseg.FirstGraphemeClusterInString(text, -1)
+		mark := role
+		for range cluster {
+			if len(at) > 0 && at[0] == i {
+				mark, at = render.Match, at[1:]
+			}
+			i++
+		}
+		add(cluster, mark)
+		text = rest
+	}
+	return line
+}

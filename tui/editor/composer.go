@@ -1,0 +1,247 @@
+package editor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// MaxBytes is how long a message may be, unless [Composer.MaxBytes] says otherwise.
+const MaxBytes = 1 << 20
+
+// Composer is the input line. The callbacks may be nil; they run on the goroutine
+// that gave the key.
+type Composer struct {
+	*tview.Box
+
+	// OnSend takes a message, and OnCommand a slash command. They report false if it
+	// was not taken: then the text stays.
+	OnSend    func(text string) (sent bool)
+	OnCommand func(cmd Command) (done bool)
+	OnCopy    func(text string)
+	OnNotice  func(text string) // a refusal, to be shown to the person
+	OnChange  func()            // the text is another one: the rows it needs may be, too
+	// Completer answers at once, later through SetCandidates, or both.
+	Completer func(Context) []Candidate
+	MaxBytes  int
+	Plain     bool // what is written is text alone: a slash begins no command
+
+	look        *render.Look
+	placeholder string
+	to          string
+	strength    string
+	toRole      render.Role
+
+	ed        editor
+	top       int // the first row shown
+	shown     view
+	hist      history
+	search    *search
+	popup     popup
+	chips     map[int]chip
+	lastChip  int
+	chipBytes int
+	killed    string // what was last cut with a key, raw
+	joiner    string // waits for what it joins
+	dragging  bool
+}
+
+// New is an empty composer.
+func New(look *render.Look) *Composer {
+	c := &Composer{Box: tview.NewBox(), MaxBytes: MaxBytes, look: look, toRole: render.SpeakerHuman, chips: map[int]chip{}}
+	c.ed.anchor, c.ed.want = -1, -1
+	c.ed.starts = []int{0}
+	c.ed.chipWidth = func(id int) int { return len(c.chips[id].label) } // labels are ASCII
+	return c
+}
+
+// SetLook changes how it is drawn.
+func (c *Composer) SetLook(look *render.Look) { c.look = look }
+
+// SetPlaceholder is what stands there while nothing is written.
+func (c *Composer) SetPlaceholder(text string) { c.placeholder = sanitize.Line(text, 400) }
+
+// SetTo says whom one speaks to and how strongly: "to Orchestrator II", "steer". Both
+// empty is the plain prompt. The role is that party's.
+func (c *Composer) SetTo(label, strength string, role render.Role) {
+	c.to, c.strength, c.toRole = sanitize.Line(label, 80), sanitize.Line(strength, 20), role
+}
+
+// Text is what is written, with the pastes in full.
+func (c *Composer) Text() string { return c.expand(c.ed.text) }
+
+// Empty says whether nothing is written.
+func (c *Composer) Empty() bool { return c.ed.text == "" }
+
+// SetText replaces what is written; the cursor is at its end. A text that is longer
+// than a message may be becomes a chip. It can be undone.
+func (c *Composer) SetText(text string) {
+	c.settle(false)
+	if text = sanitize.Text(text); len(text) > c.MaxBytes {
+		if !c.room(len(text)) {
+			return
+		}
+		text = c.newChip(text)
+	}
+	c.ed.replace(0, len(c.ed.text), text, false)
+	c.changed()
+}
+
+// Insert writes at the cursor, as if it were pasted in short: a path that was picked.
+func (c *Composer) Insert(text string) {
+	c.settle(true)
+	c.insert(sanitize.Text(text), false)
+	c.complete(false)
+	c.changed()
+}
+
+// Clear empties the input; it can be undone, and Up leads to what was sent before.
+func (c *Composer) Clear() {
+	c.SetText("")
+	c.hist.leave()
+}
+
+// Seed puts texts into the history, the oldest first.
+func (c *Composer) Seed(texts []string) {
+	for _, t := range texts {
+		c.hist.add(t)
+	}
+}
+
+// settle ends what is under way, so that the text is the text.
+func (c *Composer) settle(keep bool) {
+	if c.search != nil {
+		c.searchEnd(keep)
+	}
+	c.closePopup()
+}
+
+// insert replaces the selection, if there is room.
+func (c *Composer) insert(s string, typed bool) {
+	if len(c.ed.text)+len(s) > c.MaxBytes {
+		c.notice(c.tooLong(len(c.ed.text) + len(s)))
+		return
+	}
+	from, to := c.ed.selected()
+	c.ed.replace(from, to, s, typed)
+}
+
+func (c *Composer) changed() {
+	if c.OnChange != nil {
+		c.OnChange()
+	}
+}
+
+func (c *Composer) notice(text string) {
+	if c.OnNotice != nil {
+		c.OnNotice(text)
+	}
+}
+
+func (c *Composer) tooLong(n int) string {
+	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. Nothing is lost.", words.Bytes(n), words.Bytes(c.MaxBytes))
+}
+
+// Send sends what is written, or executes it where it is a slash command. It reports
+// whether the text was taken; if not, it stays as it is.
+func (c *Composer) Send() bool {
+	c.settle(true)
+	raw := c.ed.text
+	n := c.expandedSize(raw)
+	if n > c.MaxBytes {
+		c.notice(c.tooLong(n))
+		return false
+	}
+	text := strings.TrimRight(c.expand(raw), " \t\n")
+	if strings.TrimSpace(text) == "" {
+		return false
+	}
+	said := text
+	switch {
+	case c.Plain:
+		if c.OnSend == nil || !c.OnSend(text) {
+			return false
+		}
+	case slash(raw) && strings.Contains(firstWord(raw), chipOpen):
+		c.notice("A paste is no command: write a space between the command and the paste, or begin with \"//\" to send it as text.")
+		return false
+	case slash(raw):
+		cmd, err := ParseSlash(text)
+		if err != nil {
+			c.notice(Sentence(err.Error()))
+			return false
+		}
+		if c.OnCommand == nil || !c.OnCommand(cmd) {
+			return false
+		}
+	default:
+		if strings.HasPrefix(raw, "//") {
+			text = literal(text)
+		}
+		if c.OnSend == nil || !c.OnSend(text) {
+			return false
+		}
+	}
+	// A callback may have written the next text already.
+	if c.ed.text == raw {
+		c.ed.reset("")
+	}
+	c.hist.add(said)
+	c.prune()
+	c.changed()
+	return true
+}
+
+// Sentence begins with a capital and ends as sentences do.
+func Sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	if last := s[len(s)-1]; last != '.' && last != '?' && last != '"' {
+		s += "."
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Copy hands out the selection, with its pastes in full, and Cut also removes it.
+func (c *Composer) Copy() string {
+	from, to := c.ed.selected()
+	text := c.expand(c.ed.text[from:to])
+	if text != "" && c.OnCopy != nil {
+		c.OnCopy(text)
+	}
+	return text
+}
+
+func (c *Composer) Cut() string {
+	text := c.Copy()
+	from, to := c.ed.selected()
+	c.kill(from, to)
+	return text
+}
+
+// Selection is the text that is marked.
+func (c *Composer) Selection() string {
+	from, to := c.ed.selected()
+	return c.expand(c.ed.text[from:to])
+}
+
+// kill deletes and remembers it for Ctrl+Y.
+func (c *Composer) kill(from, to int) {
+	if from == to {
+		return
+	}
+	c.killed = c.ed.text[from:to]
+	c.delete(from, to)
+}
+
+func (c *Composer) delete(from, to int) {
+	c.ed.replace(from, to, "", false)
+	c.complete(true)
+	c.changed()
+}

@@ -1,0 +1,212 @@
+package editor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// gutter is what stands left of the text: the prompt and a space.
+const gutter = 2
+
+// view is where the text was drawn last, for the mouse.
+type view struct{ x, y, w, h int }
+
+// Rows is how many rows the composer would like to have at a width, and max at most.
+func (c *Composer) Rows(width, max int) int {
+	c.ed.lay(textWidth(width))
+	rows := len(c.ed.starts)
+	if c.headed() {
+		rows++
+	}
+	return min(rows, max)
+}
+
+func textWidth(width int) int {
+	if width > 2*gutter {
+		return width - gutter
+	}
+	return max(width, 1)
+}
+
+// headed says whether there is a row above the text.
+func (c *Composer) headed() bool { return c.search != nil || c.to != "" || c.strength != "" }
+
+// header is the row above the text: whom one speaks to and how strongly, or the
+// search. Of the first the name is shortened, never the strength.
+func (c *Composer) header(width int) render.Line {
+	if c.search != nil {
+		return c.searchLine()
+	}
+	if c.strength == "" {
+		return render.Of(c.toRole, render.Shorten(c.to, width, c.look.Glyphs.Ellipsis))
+	}
+	end := render.Of(strengthRole(c.strength), c.strength)
+	if c.to == "" {
+		return end
+	}
+	end = append(render.Of(render.Dim, " "+c.look.Glyphs.Separator+" "), end...)
+	return append(render.Of(c.toRole, render.Shorten(c.to, width-end.Width(), c.look.Glyphs.Ellipsis)), end...)
+}
+
+func (c *Composer) searchLine() render.Line {
+	s := c.search
+	line := render.Line{{Text: "history: ", Role: render.Key}, {Text: s.needle, Role: render.Strong}}
+	switch {
+	case s.failed && s.at >= 0:
+		return append(line, render.Span{Text: "  no further one", Role: render.Warn})
+	case s.failed:
+		return append(line, render.Span{Text: "  not found", Role: render.Warn})
+	case s.at >= 0:
+		return append(line, render.Span{Text: fmt.Sprintf("  %d of %d", s.at+1, len(c.hist.entries)), Role: render.Dim})
+	}
+	return append(line, render.Span{Text: "  type what you look for", Role: render.Placeholder})
+}
+
+func strengthRole(s string) render.Role {
+	switch s {
+	case "stop":
+		return render.Bad
+	case "steer":
+		return render.Warn
+	}
+	return render.Dim
+}
+
+// Draw draws the composer into its rectangle.
+func (c *Composer) Draw(screen tcell.Screen) {
+	x, y, w, h := c.GetRect()
+	canvas := render.On(screen, x, y, w, h, c.look)
+	if w, h = canvas.Size(); w == 0 || h == 0 {
+		c.shown = view{}
+		return
+	}
+	canvas.Clear(render.Input)
+	switch {
+	case c.headed() && h > 1:
+		c.drawHeader(canvas.Sub(0, 0, w, 1), c.header(w))
+		canvas = canvas.Sub(0, 1, w, h-1)
+		h--
+	case c.headed(): // one row for both: the header has the left half at most
+		header := c.header(max(w/2-1, 0))
+		left := min(header.Width()+1, w/2)
+		if c.search != nil {
+			left = max(left, 1) // where the cursor is
+		}
+		c.drawHeader(canvas.Sub(0, 0, left, 1), header)
+		canvas = canvas.Sub(left, 0, w-left, 1)
+		w -= left
+	}
+	if w > 2*gutter {
+		canvas.Text(0, 0, c.look.Glyphs.Prompt, c.toRole)
+		canvas = canvas.Sub(gutter, 0, w-gutter, h)
+	}
+	c.drawText(canvas)
+}
+
+// drawHeader draws the row above the text; the cursor is there while one searches.
+func (c *Composer) drawHeader(canvas render.Canvas, line render.Line) {
+	w, _ := canvas.Size()
+	at := -1
+	if c.search != nil {
+		at = line[:2].Width()
+		if over := at + 1 - w; over > 0 { // the end of the needle is what counts
+			canvas = canvas.Sub(0, 0, w, 1)
+			needle := c.search.needle
+			for over > 0 && needle != "" {
+				p := c.ed.walk(needle)
+				head := p.next()
+				needle = needle[len(head.text):]
+				over -= head.width
+			}
+			line[1].Text = needle
+			at = line[:2].Width()
+		}
+	}
+	canvas.Line(0, 0, line)
+	if at >= 0 && c.HasFocus() {
+		canvas.Cursor(min(at, w-1), 0)
+	}
+}
+
+// drawText draws the rows around the cursor.
+func (c *Composer) drawText(canvas render.Canvas) {
+	w, h := canvas.Size()
+	x, y := canvas.Origin()
+	c.shown = view{x, y, w, h}
+	if w == 0 || h == 0 {
+		return
+	}
+	ed := &c.ed
+	ed.lay(w)
+	if ed.text == "" && c.placeholder != "" {
+		canvas.Text(0, 0, render.Shorten(c.placeholder, w, c.look.Glyphs.Ellipsis), render.Placeholder)
+	}
+	row := ed.row(ed.at)
+	c.top = max(min(c.top, row, len(ed.starts)-h), 0)
+	c.top = max(c.top, row-h+1)
+	marks := c.marks()
+	for i := range h {
+		if c.top+i < len(ed.starts) {
+			c.drawRow(canvas.Sub(0, i, w, 1), c.top+i, marks)
+		}
+	}
+	if c.HasFocus() && c.search == nil {
+		canvas.Cursor(min(ed.column(ed.at), w-1), row-c.top)
+	}
+}
+
+// marks are the parts of the text that are drawn in another role.
+type marks struct{ from, until, hit, hitEnd, name int }
+
+func (c *Composer) marks() (m marks) {
+	text := c.ed.text
+	m.from, m.until = c.ed.selected()
+	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !c.Plain {
+		if _, ok := Lookup(word[1:]); ok {
+			m.name = len(word)
+		}
+	}
+	if s := c.search; s != nil && s.at >= 0 {
+		at, size := indexFold(text, s.needle)
+		m.hit, m.hitEnd = at, at+size
+	}
+	return m
+}
+
+func (m marks) role(at int, p piece) render.Role {
+	switch {
+	case at >= m.from && at < m.until:
+		return render.Selection
+	case at >= m.hit && at < m.hitEnd:
+		return render.Match
+	case p.id > 0:
+		return render.Code
+	case at < m.name:
+		return render.Key
+	}
+	return render.Input
+}
+
+func (c *Composer) drawRow(canvas render.Canvas, row int, m marks) {
+	ed := &c.ed
+	at, to, _ := ed.bounds(row)
+	w, x := ed.walk(ed.text[at:to]), 0
+	for w.rest != "" {
+		p := w.next()
+		n := min(p.columns(x), ed.columns)
+		switch role := m.role(at, p); {
+		case p.id > 0:
+			canvas.Text(x, 0, render.Shorten(c.chips[p.id].label, n, c.look.Glyphs.Ellipsis), role)
+		case p.text == "\t":
+			canvas.Text(x, 0, strings.Repeat(" ", n), role)
+		case n > 0:
+			canvas.Text(x, 0, p.text, role)
+		}
+		x += n
+		at += len(p.text)
+	}
+}

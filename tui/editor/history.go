@@ -1,0 +1,82 @@
+package editor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+)
+
+// Bounds of what is remembered.
+const (
+	historyEntries = 1000
+	historyBytes   = 4 << 20
+)
+
+// history is what was sent before, and the unsent text while one looks at it. What is
+// changed in an old entry stays until something is sent.
+type history struct {
+	entries []string // oldest first
+	bytes   int
+	at      int            // the entry shown; len(entries): the unsent text
+	drafts  map[int]string // what was changed, raw, by entry
+}
+
+// add puts one at the end and forgets the drafts.
+func (h *history) add(text string) {
+	if text = sanitize.Text(text); strings.TrimSpace(text) != "" && (len(h.entries) == 0 || h.entries[len(h.entries)-1] != text) {
+		h.entries = append(h.entries, text)
+		h.bytes += len(text)
+		drop := 0
+		for len(h.entries)-drop > historyEntries || h.bytes > historyBytes && len(h.entries)-drop > 1 {
+			h.bytes -= len(h.entries[drop])
+			drop++
+		}
+		h.entries = slices.Delete(h.entries, 0, drop)
+	}
+	h.leave()
+}
+
+// leave goes back to the unsent text, which is a new one.
+func (h *history) leave() { h.at, h.drafts = len(h.entries), nil }
+
+// show is the text of an entry as it was last seen.
+func (h *history) show(i int) string {
+	if draft, ok := h.drafts[i]; ok {
+		return draft
+	}
+	if i < len(h.entries) {
+		return h.entries[i]
+	}
+	return ""
+}
+
+// turn goes to another entry: raw is what stands in the editor now.
+func (h *history) turn(to int, raw string) (string, bool) {
+	if to < 0 || to > len(h.entries) || to == h.at {
+		return "", false
+	}
+	if raw != h.show(h.at) {
+		if h.drafts == nil {
+			h.drafts = map[int]string{}
+		}
+		h.drafts[h.at] = raw
+	}
+	h.at = to
+	return h.show(to), true
+}
+
+// find looks for the next entry before from (or after it) that holds the needle, case
+// aside.
+func (h *history) find(needle string, from, by int) (int, bool) {
+	needle = strings.ToLower(needle)
+	for i := from; i >= 0 && i < len(h.entries); i += by {
+		if strings.Contains(strings.ToLower(h.entries[i]), needle) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Browsing says whether something that was written before is shown.
+func (c *Composer) Browsing() bool { return c.hist.at < len(c.hist.entries) || c.search != nil }

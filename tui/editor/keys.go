@@ -1,0 +1,226 @@
+package editor
+
+import (
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+)
+
+// InputHandler gives keys to the composer.
+func (c *Composer) InputHandler() func(*tcell.EventKey, func(tview.Primitive)) {
+	return c.WrapInputHandler(func(e *tcell.EventKey, _ func(tview.Primitive)) { c.Key(e) })
+}
+
+// PasteHandler gives pastes to it.
+func (c *Composer) PasteHandler() func(string, func(tview.Primitive)) {
+	return c.WrapPasteHandler(func(text string, _ func(tview.Primitive)) { c.Paste(text) })
+}
+
+// Escape ends the innermost of what is under way: the search, the popup, the
+// selection. It reports whether there was anything to end.
+func (c *Composer) Escape() bool {
+	switch {
+	case c.search != nil:
+		c.searchEnd(false)
+	case c.PopupOpen():
+		c.closePopup()
+	case c.ed.anchor >= 0:
+		c.ed.anchor = -1
+	default:
+		return false
+	}
+	return true
+}
+
+// Key takes a key and reports whether it meant something here. What does not is the
+// owner's: Esc with nothing to end, Enter with nothing written, Ctrl+C, Up where
+// there is no older entry.
+func (c *Composer) Key(e *tcell.EventKey) bool {
+	key, mod := normal(e)
+	if key != tcell.KeyRune {
+		c.joiner = ""
+	}
+	if c.search != nil {
+		if done, taken := c.searchKey(key, mod, e.Rune()); done {
+			return taken
+		}
+	}
+	if c.PopupOpen() && c.popupKey(key, mod) {
+		return true
+	}
+	switch key {
+	case tcell.KeyRune:
+		if mod&(tcell.ModAlt|tcell.ModMeta) != 0 {
+			return c.altKey(e.Rune())
+		}
+		if mod&tcell.ModCtrl != 0 {
+			return false
+		}
+		c.typed(e.Rune())
+		return true
+	case tcell.KeyEnter:
+		if mod&(tcell.ModShift|tcell.ModAlt|tcell.ModCtrl) != 0 {
+			return c.newline()
+		}
+		if strings.TrimSpace(c.ed.text) == "" {
+			return false
+		}
+		c.Send()
+		return true
+	case tcell.KeyCtrlJ:
+		return c.newline()
+	case tcell.KeyTab:
+		return c.tab()
+	case tcell.KeyEscape:
+		return c.Escape()
+	case tcell.KeyCtrlR:
+		c.Search()
+		return true
+	case tcell.KeyCtrlUnderscore:
+		c.ed.undo()
+		return c.turned()
+	}
+	return c.moveKey(key, mod) || c.deleteKey(key, mod)
+}
+
+// normal undoes what terminals and the screen library make of keys: Alt+Enter comes
+// as Ctrl+Alt+M, and Ctrl+_ also as the letter with Ctrl.
+func normal(e *tcell.EventKey) (tcell.Key, tcell.ModMask) {
+	key, mod := e.Key(), e.Modifiers()
+	if key == tcell.KeyBackspace2 {
+		key = tcell.KeyBackspace
+	}
+	if key == tcell.KeyRune && mod&tcell.ModCtrl != 0 {
+		switch e.Rune() {
+		case 'm', 'M', 'j', 'J':
+			if mod&tcell.ModAlt != 0 {
+				return tcell.KeyEnter, tcell.ModAlt
+			}
+		case 'h', 'H':
+			if mod&tcell.ModAlt != 0 {
+				return tcell.KeyBackspace, tcell.ModAlt
+			}
+		case '_', '/', '-':
+			return tcell.KeyCtrlUnderscore, mod
+		}
+	}
+	return key, mod
+}
+
+// typed writes a character. What is no character on its own waits for, or belongs to,
+// what stands before: it is judged together with that.
+func (c *Composer) typed(r rune) {
+	if r == '\u200d' || r == '\u200c' {
+		c.joiner = string(r)
+		return
+	}
+	from, _ := c.ed.selected()
+	before := c.ed.text[max(c.ed.lineStart(from), from-64):from]
+	if i := strings.LastIndex(before, chipClose); i >= 0 {
+		before = before[i+len(chipClose):]
+	}
+	before = strings.ToValidUTF8(before, "")
+	s := c.joiner + string(r)
+	c.joiner = ""
+	clean, ok := strings.CutPrefix(sanitize.Text(before+s), before)
+	if !ok {
+		clean = sanitize.Text(string(r))
+	}
+	if clean == "" {
+		return
+	}
+	c.insert(clean, true)
+	c.complete(true)
+	c.changed()
+}
+
+func (c *Composer) newline() bool {
+	c.insert("\n", true)
+	c.closePopup()
+	c.changed()
+	return true
+}
+
+// tab completes; with nothing to complete it is the owner's.
+func (c *Composer) tab() bool {
+	c.complete(true)
+	if len(c.popup.list) == 1 {
+		c.accept()
+	}
+	return c.popup.ctx.Kind != Nothing || !c.Empty()
+}
+
+// popupKey takes a key while candidates are shown. Enter writes a candidate only if
+// that cannot surprise: the name of a command that is not complete, or what was
+// chosen with the arrows.
+func (c *Composer) popupKey(key tcell.Key, mod tcell.ModMask) bool {
+	switch {
+	case key == tcell.KeyUp || key == tcell.KeyBacktab || key == tcell.KeyCtrlP:
+		c.choose(-1)
+	case key == tcell.KeyDown || key == tcell.KeyCtrlN:
+		c.choose(1)
+	case key == tcell.KeyTab:
+		c.accept()
+	case key == tcell.KeyEnter && mod == 0 && !c.popup.exact() && (c.popup.moved || c.popup.ctx.Kind == Name):
+		c.accept()
+	default:
+		return false
+	}
+	return true
+}
+
+// searchKey takes a key while the history is searched; done says that it is dealt
+// with. Keys that are about the text keep what was found, and go on.
+func (c *Composer) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
+	switch {
+	case key == tcell.KeyRune && mod&^tcell.ModShift == 0:
+		c.searchType(string(r))
+	case key == tcell.KeyBackspace:
+		c.searchErase()
+	case key == tcell.KeyCtrlR || key == tcell.KeyUp:
+		c.searchNext(-1)
+	case key == tcell.KeyCtrlS || key == tcell.KeyDown:
+		c.searchNext(1)
+	case key == tcell.KeyEscape || key == tcell.KeyCtrlG || key == tcell.KeyCtrlC:
+		c.searchEnd(false)
+	case key == tcell.KeyEnter || key == tcell.KeyTab:
+		c.searchEnd(true)
+	default:
+		c.searchEnd(true)
+		return false, false
+	}
+	return true, true
+}
+
+func (c *Composer) altKey(r rune) bool {
+	ed := &c.ed
+	switch r {
+	case 'b', 'B':
+		ed.move(ed.wordLeft(ed.at, letters), false)
+	case 'f', 'F':
+		ed.move(ed.wordRight(ed.at, letters), false)
+	case 'd', 'D':
+		c.kill(ed.at, ed.wordRight(ed.at, letters))
+	case '_', '/':
+		ed.redo()
+		return c.turned()
+	case 'w', 'W':
+		c.Copy()
+	case 'x', 'X':
+		c.Cut()
+	default:
+		return false
+	}
+	c.complete(false)
+	return true
+}
+
+// turned follows an undo or a redo.
+func (c *Composer) turned() bool {
+	c.closePopup()
+	c.changed()
+	return true
+}

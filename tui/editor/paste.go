@@ -1,0 +1,156 @@
+package editor
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// What a paste may be before it becomes a chip, and what all of them may be together.
+const (
+	pasteLines = 8
+	pasteRunes = 1000
+	pasteBytes = 64 << 20
+)
+
+// chip is a paste that is not shown.
+type chip struct {
+	text  string
+	label string
+}
+
+// Paste takes what was pasted: into the text, or as a chip where it is long. Nothing
+// of it is executed, and it never sends.
+func (c *Composer) Paste(text string) {
+	text = sanitize.Text(text)
+	switch {
+	case text == "":
+		return
+	case c.search != nil:
+		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		c.searchType(line)
+		return
+	case long(text):
+		c.pasteChip(text)
+	default:
+		c.insert(text, false)
+	}
+	c.complete(false)
+	c.changed()
+}
+
+func long(text string) bool {
+	return strings.Count(strings.TrimSuffix(text, "\n"), "\n") >= pasteLines ||
+		len(text) > pasteRunes && utf8.RuneCountInString(text) > pasteRunes
+}
+
+func (c *Composer) pasteChip(text string) {
+	if c.room(len(text)) {
+		c.insert(c.newChip(text), false)
+	}
+}
+
+// room says whether a text can be kept as a chip, and tells the person if not.
+func (c *Composer) room(n int) bool {
+	if c.chipBytes+n > pasteBytes {
+		c.prune()
+	}
+	if c.chipBytes+n <= pasteBytes {
+		return true
+	}
+	c.notice(fmt.Sprintf("That text is too large (%s; %s more can be held): save it to a file and name the file with @.", words.Bytes(n), words.Bytes(pasteBytes-c.chipBytes)))
+	return false
+}
+
+// newChip keeps a text and is what stands for it.
+func (c *Composer) newChip(text string) string {
+	c.lastChip++
+	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	word := "lines"
+	if lines == 1 {
+		word = "line"
+	}
+	label := fmt.Sprintf("[paste %d: %s %s, %s]", c.lastChip, words.Number(lines), word, words.Bytes(len(text)))
+	c.chips[c.lastChip] = chip{text: text, label: label}
+	c.chipBytes += len(text)
+	return chipText(c.lastChip)
+}
+
+// prune forgets the chips that stand nowhere any more, and with them what could be
+// undone.
+func (c *Composer) prune() {
+	used := map[int]bool{}
+	mark := func(raw string) {
+		for {
+			i := strings.Index(raw, chipOpen)
+			if i < 0 {
+				return
+			}
+			cluster, id, ok := chipAt(raw[i:])
+			if !ok {
+				cluster = chipOpen
+			}
+			used[id] = true
+			raw = raw[i+len(cluster):]
+		}
+	}
+	mark(c.ed.text)
+	mark(c.killed)
+	for _, draft := range c.hist.drafts {
+		mark(draft)
+	}
+	if c.search != nil {
+		mark(c.search.kept.text)
+	}
+	for id, chip := range c.chips {
+		if !used[id] {
+			c.chipBytes -= len(chip.text)
+			delete(c.chips, id)
+		}
+	}
+	c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
+}
+
+// expand puts the pastes where their chips stand.
+func (c *Composer) expand(raw string) string {
+	if !strings.Contains(raw, chipOpen) {
+		return raw
+	}
+	var b strings.Builder
+	b.Grow(len(raw) + c.expandedSize(raw))
+	for raw != "" {
+		i := strings.Index(raw, chipOpen)
+		if i < 0 {
+			break
+		}
+		b.WriteString(raw[:i])
+		cluster, id, ok := chipAt(raw[i:])
+		if !ok {
+			cluster = chipOpen
+		}
+		b.WriteString(c.chips[id].text)
+		raw = raw[i+len(cluster):]
+	}
+	b.WriteString(raw)
+	return b.String()
+}
+
+// expandedSize is how many bytes the expanded text has.
+func (c *Composer) expandedSize(raw string) int {
+	n := len(raw)
+	for {
+		i := strings.Index(raw, chipOpen)
+		if i < 0 {
+			return n
+		}
+		cluster, id, ok := chipAt(raw[i:])
+		if !ok {
+			cluster = chipOpen
+		}
+		n += len(c.chips[id].text) - len(cluster)
+		raw = raw[i+len(cluster):]
+	}
+}

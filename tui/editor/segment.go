@@ -1,0 +1,95 @@
+package editor
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+// A chip is written into the text as its number between two noncharacters, which
+// sanitised text never holds.
+const (
+	chipOpen  = "\ufdd0"
+	chipClose = "\ufdd1"
+)
+
+// tabStop is how many columns a tab reaches over at most, as in package cell.
+const tabStop = 4
+
+func chipText(id int) string { return chipOpen + strconv.Itoa(id) + chipClose }
+
+// chipAt is the chip that s begins with: its text and its number.
+func chipAt(s string) (cluster string, id int, ok bool) {
+	if !strings.HasPrefix(s, chipOpen) {
+		return "", 0, false
+	}
+	end := strings.Index(s[:min(len(s), 32)], chipClose)
+	if end < 0 {
+		return "", 0, false
+	}
+	id, err := strconv.Atoi(s[len(chipOpen):end])
+	return s[:end+len(chipClose)], id, err == nil
+}
+
+// walker goes through a text cluster by cluster. Where it is begun is taken for the
+// beginning of a cluster.
+type walker struct {
+	rest  string
+	state int
+	label func(id int) int // columns of a chip
+}
+
+// piece is one cluster: what the cursor steps over.
+type piece struct {
+	text  string
+	width int  // columns; a tab's depends on where it stands
+	id    int  // of a chip, else 0
+	ends  bool // a line may be broken after it
+}
+
+func (e *editor) walk(s string) walker { return walker{rest: s, state: -1, label: e.chipWidth} }
+
+// next takes the next cluster; rest must not be empty.
+func (w *walker) next() piece {
+	s := w.rest
+	if c := s[0]; c < 0x80 && (len(s) == 1 || s[1] < 0x80) {
+		w.rest, w.state = s[1:], -1
+		p := piece{text: s[:1], width: 1}
+		switch {
+		case c < ' ' || c == 0x7f:
+			p.width = 0
+			p.ends = c == '\t'
+		case c == ' ':
+			p.ends = len(s) == 1 || s[1] != ' '
+		case c == '-':
+			p.ends = len(s) > 1 && (s[1]|0x20 >= 'a' && s[1]|0x20 <= 'z')
+		}
+		return p
+	}
+	if cluster, id, ok := chipAt(s); ok {
+		w.rest, w.state = s[len(cluster):], -1
+		return piece{text: cluster, width: w.label(id), id: id, ends: true}
+	}
+	cluster, rest, bounds, state := uniseg.StepString(s, w.state)
+	if at := strings.Index(cluster, chipOpen); at > 0 { // after a mark that is put before others
+		w.rest, w.state = s[at:], -1
+		return piece{text: s[:at], width: uniseg.StringWidth(s[:at]), ends: true}
+	}
+	w.rest, w.state = rest, state
+	return piece{
+		text: cluster, width: bounds >> uniseg.ShiftWidth,
+		ends: bounds&uniseg.MaskLine == uniseg.LineCanBreak || strings.HasPrefix(rest, chipOpen),
+	}
+}
+
+// columns is how wide a cluster is that begins in a column.
+func (p piece) columns(at int) int {
+	if p.text == "\t" {
+		return tabStop - at%tabStop
+	}
+	return p.width
+}
+
+// blank says whether a cluster may hang over the right edge unseen.
+func (p piece) blank() bool { return p.text == " " || p.text == "\t" }

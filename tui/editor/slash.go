@@ -1,0 +1,210 @@
+package editor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Command is a slash command that was written as it should be.
+type Command struct {
+	Name string   // "summon", also where "/mode" was written
+	Args []string // what was given, in the order of the help; a TEXT is the last of them
+	Rest string   // all that stands behind the name
+}
+
+// Arg is an argument, or nothing if it was not given.
+func (c Command) Arg(i int) string {
+	if i < len(c.Args) {
+		return c.Args[i]
+	}
+	return ""
+}
+
+// refused says why a text that begins with a slash is no command, and what to do about
+// it. The text is neither executed nor sent.
+func refused(hint, problem string, args ...any) error {
+	return fmt.Errorf(problem+" – %s", append(args, hint)...)
+}
+
+const literally = `to send it as text, begin with "//"`
+
+// slash says whether a text asks for a command: it begins with one slash. One that
+// begins with two is text with one slash; see literal.
+func slash(text string) bool {
+	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
+}
+
+// literal is the text to send where a text is no command.
+func literal(text string) string {
+	if strings.HasPrefix(text, "//") {
+		return text[1:]
+	}
+	return text
+}
+
+// ParseSlash reads a slash command.
+func ParseSlash(text string) (Command, error) {
+	if !slash(text) {
+		return Command{}, refused("a command begins with one slash, such as /help", "this is no command")
+	}
+	name := firstWord(text[1:])
+	s, ok := Lookup(name)
+	if !ok {
+		return Command{}, unknown(name)
+	}
+	rest := strings.TrimSpace(text[1+len(name):])
+	c := Command{Name: s.Name, Rest: rest}
+	for i, p := range s.params {
+		if rest == "" {
+			if p.optional {
+				break
+			}
+			return Command{}, missing(s, p, i)
+		}
+		if p.want == WantScope && looksLikeRule(rest) {
+			c.Args = append(c.Args, "") // it is left out
+			continue
+		}
+		var arg string
+		arg, rest = take(p.want, rest, i == len(s.params)-1)
+		if problem := p.check(arg); problem != "" {
+			return Command{}, refused("write "+s.Usage(), "/%s: %s", s.Name, problem)
+		}
+		c.Args = append(c.Args, arg)
+		if p.want == WantPlan && rest != "" {
+			if c.Args[0] == "show" {
+				break
+			}
+			c.Args = append(c.Args, rest)
+			rest = ""
+		}
+	}
+	if c.Name == "plan" && c.Arg(0) != "" && c.Arg(0) != "show" && c.Arg(1) == "" {
+		return Command{}, unfinished(c.Arg(0))
+	}
+	if rest != "" {
+		return Command{}, surplus(s, rest)
+	}
+	return c, nil
+}
+
+// take cuts an argument off. The last one is all the rest, so that names and paths
+// with spaces need no quotes.
+func take(w Want, rest string, last bool) (arg, after string) {
+	if w == WantText || w == WantRule {
+		return rest, ""
+	}
+	if quote := rest[0]; quote == '"' || quote == '\'' {
+		if end := strings.IndexByte(rest[1:], quote); end > 0 {
+			return rest[1 : 1+end], strings.TrimSpace(rest[end+2:])
+		}
+	}
+	if last && (w == WantAgent || w == WantPath || w == WantFile || w == WantMode || w == WantOption || w == WantTheme) && !strings.Contains(rest, "\n") {
+		return rest, ""
+	}
+	word := firstWord(rest)
+	after = strings.TrimSpace(rest[len(word):])
+	if w == WantAgent && strings.EqualFold(word, "orchestrator") && after != "" { // its number belongs to the name
+		number := firstWord(after)
+		word, after = word+" "+number, strings.TrimSpace(after[len(number):])
+	}
+	return word, after
+}
+
+// looksLikeRule tells a permission rule from another word: tools have names of their own.
+func looksLikeRule(text string) bool {
+	return text[0] >= 'A' && text[0] <= 'Z' || strings.HasPrefix(text, "mcp__")
+}
+
+// permissionModes are those of a run, and what each means.
+var permissionModes = []Candidate{
+	{Text: "ask", Note: "you are asked for what Claude Code itself would ask for"},
+	{Text: "rules", Note: "nobody is asked: what no rule allows is denied"},
+	{Text: "accept-edits", Note: "as ask, but edits inside of the workspace are allowed"},
+	{Text: "allow-all", Note: "everything is allowed"},
+}
+
+// acceptRisk goes with allow-all.
+const acceptRisk = "i-accept-the-risk"
+
+// check is what is wrong with an argument that must be one of a few words.
+func (p param) check(arg string) string {
+	switch p.want {
+	case WantPlan:
+		if n, err := strconv.Atoi(arg); arg != "show" && arg != "set" && arg != "add" && (err != nil || n < 1) {
+			return fmt.Sprintf("%q is none of show, add, set, nor the number of a step", short(arg))
+		}
+	case WantScope:
+		if arg != "run" && arg != "always" {
+			return fmt.Sprintf("%q is not known here, only run and always are", short(arg))
+		}
+	case WantLeave:
+		if !slices.ContainsFunc(permissionModes, func(m Candidate) bool { return m.Text == arg }) {
+			return fmt.Sprintf("%q is none of ask, rules, accept-edits, allow-all", short(arg))
+		}
+	case WantRisk:
+		if arg != acceptRisk {
+			return fmt.Sprintf("%q is not known here, only %s is", short(arg), acceptRisk)
+		}
+	}
+	return ""
+}
+
+// unfinished is a change of the plan that does not say what is to be changed.
+func unfinished(verb string) error {
+	switch verb {
+	case "set":
+		return refused("write them behind it, one step a line (Ctrl+J)", "/plan set: the steps are missing")
+	case "add":
+		return refused("write what is to be done behind it", "/plan add: the step is missing")
+	}
+	return refused("write /plan "+verb+" done, start, skip, fail, pending, up, down, delete, text … or mode …", "/plan %s: the change is missing", verb)
+}
+
+func unknown(name string) error {
+	hint := literally + "; /help lists the commands"
+	if near := suggest(name); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "? Otherwise, " + literally
+	}
+	return refused(hint, "%q is no command", short("/"+name))
+}
+
+func missing(s Spec, p param, at int) error {
+	behind := ""
+	if at > 0 {
+		behind = fmt.Sprintf(" behind %s", s.params[at-1].label)
+	}
+	return refused("write "+s.Usage(), "/%s: %s is missing%s", s.Name, p.label, behind)
+}
+
+func surplus(s Spec, rest string) error {
+	if len(s.params) == 0 {
+		return refused("write "+s.Usage()+" alone; "+literally, "/%s takes nothing, but %q stands behind it", s.Name, short(rest))
+	}
+	return refused("write "+s.Usage()+"; "+literally, "/%s: %q is too much", s.Name, short(rest))
+}
+
+// firstWord is what stands before the first space.
+func firstWord(s string) string {
+	if n := strings.IndexFunc(s, unicode.IsSpace); n >= 0 {
+		return s[:n]
+	}
+	return s
+}
+
+// short is the beginning of the first line, to be shown in an error.
+func short(s string) string {
+	line, _, cut := strings.Cut(s, "\n")
+	const most = 40
+	if utf8.RuneCountInString(line) > most {
+		line, cut = string([]rune(line)[:most]), true
+	}
+	if cut {
+		line += "…"
+	}
+	return line
+}

@@ -1,0 +1,20 @@
+package eventview
+
+import (
+	"encoding/json"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Action is what a tool is asked to do, whole and exact: what a person reads who is to
+// allow it.
+func Action(tool string, input json.RawMessage, o Options) []render.Line {
+	lines := o.input(tool, input)
+	if concealed(input) {
+		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, unseen)...)
+	}
+	for i, l := range lines {
+		lines[i] = clip(l, o.width())
+	}
+	return lines
+}

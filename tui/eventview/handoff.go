@@ -1,0 +1,239 @@
+package eventview
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// handoff is the card of a document that passes from one to another.
+func (o Options) handoff(h contract.Handoff) (lines []render.Line, foldable bool) {
+	d := h.Document
+	if d == nil {
+		return o.sentence(render.Dim, "", "There is no document."), false
+	}
+	lines = o.tally(h)
+	if h.DrawnUp != "" {
+		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, "Drawn up by the supervisor in its author's place: "+one(h.DrawnUp, maxWords))...)
+	}
+	if d.Empty() {
+		return lines, false
+	}
+	if o.Open {
+		return append(lines, o.document(h)...), true
+	}
+	shown, _ := o.body(render.Base, firstOf(d.KeyContext, strings.Join(d.Accomplished, "\n")), foldBrief)
+	return append(lines, shown...), true
+}
+
+// tally counts what the document holds and what its checks and claims came to.
+func (o Options) tally(h contract.Handoff) []render.Line {
+	d, g := h.Document, o.Look.Glyphs
+	var parts []render.Line
+	add := func(n int, r render.Role, mark, text string) {
+		if n == 0 {
+			return
+		}
+		l := render.Line{{Text: words.Number(n) + " " + text, Role: r}}
+		if mark != "" {
+			l = append(render.Line{{Text: mark + " ", Role: r}}, l...)
+		}
+		parts = append(parts, l)
+	}
+	add(len(d.Accomplished), render.Base, "", "accomplished")
+	add(len(d.Remaining), render.Base, "", "remaining")
+	add(len(d.Decisions), render.Base, "", "decided")
+	if n := len(d.OpenQuestions); n == 1 {
+		add(n, render.Warn, "", "open question")
+	} else {
+		add(n, render.Warn, "", "open questions")
+	}
+	lines := o.joined(parts)
+
+	passed, failed, open := d.Tally(h.Receipts)
+	parts = nil
+	add(passed, render.Good, g.Done, "passed")
+	add(failed, render.Bad, g.Failed, "failed")
+	add(open, render.Pending, g.Pending, "unproven")
+	lines = append(lines, o.labelled("checks", parts)...)
+
+	counts := map[string]int{}
+	for i := range d.Claims {
+		counts[proofOf(h, i)]++
+	}
+	parts = nil
+	add(counts[verdict.Verified], render.Good, g.Done, verdict.Verified)
+	add(counts[verdict.Refuted], render.Bad, g.Failed, verdict.Refuted)
+	add(counts[verdict.Unverified], render.Pending, g.Pending, verdict.Unverified)
+	return append(lines, o.labelled("claims", parts)...)
+}
+
+func (o Options) labelled(label string, parts []render.Line) []render.Line {
+	if len(parts) == 0 {
+		return nil
+	}
+	parts[0] = append(render.Line{{Text: label + "  ", Role: render.Dim}}, parts[0]...)
+	return o.joined(parts)
+}
+
+// proofOf is what is proven of a claim; what nobody has proven is not.
+func proofOf(h contract.Handoff, i int) string {
+	if i < len(h.Proofs) {
+		switch p := h.Proofs[i]; p {
+		case verdict.Verified, verdict.Refuted:
+			return p
+		}
+	}
+	return verdict.Unverified
+}
+
+// document is the whole of it.
+func (o Options) document(h contract.Handoff) []render.Line {
+	d := h.Document
+	var lines []render.Line
+	title := func(text string) {
+		lines = append(lines, render.Line{})
+		lines = append(lines, render.Wrap(render.Of(render.Heading, text), o.width())...)
+	}
+	items := func(name string, list []string) {
+		if len(list) == 0 {
+			return
+		}
+		title(name)
+		for _, item := range list {
+			lines = append(lines, o.item(render.Span{Text: o.Look.Glyphs.Bullet, Role: render.Dim}, item)...)
+		}
+	}
+	items("Accomplished", d.Accomplished)
+	items("Remaining", d.Remaining)
+	if strings.TrimSpace(d.KeyContext) != "" {
+		title("Key context")
+		lines = append(lines, o.markdown(render.Base, strings.Trim(d.KeyContext, "\n"))...)
+	}
+	if len(d.Decisions) > 0 {
+		title("Decisions")
+	}
+	for _, x := range d.Decisions {
+		lines = append(lines, o.item(render.Span{Text: o.Look.Glyphs.Bullet, Role: render.Dim}, x.Choice)...)
+		lines = append(lines, o.aside("rejected: ", x.Rejected)...)
+		lines = append(lines, o.aside("why: ", x.Why)...)
+	}
+	items("Constraints", d.Constraints)
+	items("Files", d.Files)
+	if n := max(len(d.Checks), len(h.Receipts)); n > 0 {
+		title("Checks")
+		for i := range n {
+			lines = append(lines, o.checked(d, h.Receipts, i)...)
+		}
+	}
+	items("Open questions", d.OpenQuestions)
+	if len(d.Claims) > 0 {
+		title("Claims")
+	}
+	for i, c := range d.Claims {
+		proof := proofOf(h, i)
+		lines = append(lines, o.item(o.proofMark(proof), c.Claim)...)
+		said := "not said to be verified"
+		if c.Verified {
+			said = "said to be verified"
+		}
+		lines = append(lines, o.aside(proof+"; ", said)...)
+	}
+	return lines
+}
+
+func (o Options) proofMark(proof string) render.Span {
+	switch proof {
+	case verdict.Verified:
+		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
+	case verdict.Refuted:
+		return render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}
+	}
+	return render.Span{Text: o.Look.Glyphs.Pending, Role: render.Pending}
+}
+
+// item is one entry of a list.
+func (o Options) item(mark render.Span, text string) []render.Line {
+	return o.behind(mark, o.within(markWidth(mark.Text)).markdown(render.Base, strings.Trim(text, "\n")))
+}
+
+// aside is what is said of an item, below it.
+func (o Options) aside(label, text string) []render.Line {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil
+	}
+	return inset(render.WrapText(render.Dim, label+text, o.within(o.step()).width()), o.step())
+}
+
+// checked is a check of the document with what came of it.
+func (o Options) checked(d *verdict.Document, receipts []verdict.Receipt, i int) []render.Line {
+	var r verdict.Receipt
+	ran := i < len(receipts)
+	if ran {
+		r = receipts[i]
+	}
+	if i < len(d.Checks) {
+		r.Command, r.Expect = firstOf(d.Checks[i].Command, r.Command), firstOf(d.Checks[i].Expect, r.Expect)
+	}
+	if !ran {
+		r.Result, r.Exit = verdict.CheckUnrun, -1
+	}
+	return o.receipt(r)
+}
+
+// receipt is what came of one check.
+func (o Options) receipt(r verdict.Receipt) []render.Line {
+	mark := o.resultMark(r.Result)
+	code := o.within(markWidth(mark.Text)).highlight("sh", r.Command)
+	lines := o.behind(mark, code)
+	lines = append(lines, o.aside("expected: ", r.Expect)...)
+	lines = append(lines, o.aside("", outcome(r))...)
+	lines = append(lines, o.aside("", r.Why)...)
+	if r.Result != verdict.CheckPassed && r.Output != "" {
+		inner := o.within(o.step())
+		inner.Open = true // the end of an output is bounded where it is kept
+		rows, _ := inner.output(render.Dim, r.Output, 0)
+		lines = append(lines, inset(rows, o.step())...)
+	}
+	return lines
+}
+
+func (o Options) resultMark(result string) render.Span {
+	switch result {
+	case verdict.CheckPassed:
+		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
+	case verdict.CheckFailed:
+		return render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}
+	}
+	return render.Span{Text: o.Look.Glyphs.Pending, Role: render.Pending}
+}
+
+// outcome is how a check ended: its exit code, and what it wrote.
+func outcome(r verdict.Receipt) string {
+	text := one(r.Result, maxName)
+	if r.Result == verdict.CheckUnrun || r.Result == "" {
+		return "not run"
+	}
+	if r.SHA256 == "" {
+		return text
+	}
+	if r.Exit >= 0 {
+		text += ", exit " + words.Number(r.Exit)
+	} else {
+		text += ", ended by a signal"
+	}
+	text += after(", ", millis(r.DurationMS)) + ", " + words.Number(r.Bytes) + " bytes"
+	return text + ", sha256 " + one(r.SHA256, 13)
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if strings.TrimSpace(t) != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,259 @@
+package eventview
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/history"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// trouble is a card of an error, with what can be done.
+func (o Options) trouble(e history.Entry, b contract.Error) Card {
+	c := begin(e.Event.ID)
+	c.Gutter = render.Bad
+	tail := render.Of(render.Dim, category(string(b.Category)))
+	c.Head = o.titled(render.Line{{Text: o.name(e.Event.ID), Role: render.Bad}}, tail, e.At)
+	lines, foldable := o.words(render.Base, strings.Trim(b.Message, "\n"), foldBody)
+	c.Lines, c.Foldable = o.behind(render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}, o.fit(lines)), foldable
+	var options []render.Line
+	for _, option := range b.RecoveryOptions {
+		if text := one(option, 200); text != "" {
+			options = append(options, render.Line{{Text: o.Look.Glyphs.Prompt + " ", Role: render.Dim}, {Text: text, Role: render.Strong}})
+		}
+	}
+	c.Lines = append(c.Lines, o.joined(options)...)
+	return c
+}
+
+// fit wraps lines again for the room beside a mark.
+func (o Options) fit(lines []render.Line) []render.Line {
+	width := o.within(markWidth(o.Look.Glyphs.Failed)).width()
+	var out []render.Line
+	for _, l := range lines {
+		out = append(out, render.Wrap(l, width)...)
+	}
+	return out
+}
+
+// category names a kind of trouble.
+func category(c string) string { return strings.ReplaceAll(one(c, maxName), "_", " ") }
+
+// result is the end of a run.
+func (o Options) result(e history.Entry, b contract.Result) Card {
+	c := begin(e.Event.ID)
+	g := o.Look.Glyphs
+	role, mark := render.Warn, g.Skipped
+	switch b.Status {
+	case contract.StatusComplete:
+		role, mark = render.Good, g.Done
+	case contract.StatusFailed:
+		role, mark = render.Bad, g.Failed
+	case contract.StatusNeedsInput:
+		role, mark = render.Alert, g.Pending
+	}
+	c.Gutter = role
+	c.Head = o.titled(render.Line{{Text: mark + " " + ending(b.Status), Role: role}}, nil, e.At)
+	c.Lines, c.Foldable = o.body(render.Base, b.Summary, 2*foldBody)
+	c.Lines = append(c.Lines, o.halfDone(b)...)
+	c.Lines = append(c.Lines, o.joined(o.account(b))...)
+	if k := b.Checks; k != nil {
+		var parts []render.Line
+		add := func(n int, r render.Role, mark, text string) {
+			if n > 0 {
+				parts = append(parts, render.Of(r, mark+" "+words.Number(n)+" "+text))
+			}
+		}
+		add(k.Passed, render.Good, g.Done, "passed")
+		add(k.Failed, render.Bad, g.Failed, "failed")
+		add(k.Unproven, render.Pending, g.Pending, "unproven")
+		c.Lines = append(c.Lines, o.labelled("checks", parts)...)
+	}
+	return c
+}
+
+// halfDone is what was cut off in its midst, all of it: somebody has to look after it.
+func (o Options) halfDone(b contract.Result) (lines []render.Line) {
+	if len(b.HalfDone) > 0 {
+		lines = o.sentence(render.Warn, "", "Left half-done:")
+	}
+	for _, text := range b.HalfDone {
+		lines = append(lines, o.sentence(render.Base, o.Look.Glyphs.Bullet, one(text, 2*maxWords))...)
+	}
+	return lines
+}
+
+// account is what a run has cost.
+func (o Options) account(b contract.Result) []render.Line {
+	var parts []render.Line
+	for _, text := range spent(b) {
+		parts = append(parts, render.Of(render.Dim, text))
+	}
+	if b.Rehearsal {
+		parts = append(parts, render.Of(render.Danger, "a rehearsal"))
+	}
+	return parts
+}
+
+func spent(b contract.Result) []string {
+	parts := []string{dollars(b.CostUSD)}
+	if t := millis(b.DurationMS); t != "" {
+		parts = append(parts, t)
+	}
+	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
+		parts = append(parts, words.Tokens(in)+" tokens in", words.Tokens(b.Usage.Output)+" out")
+	}
+	parts = append(parts, words.Count(b.Iterations, "iteration"))
+	if b.Crashes > 0 {
+		if b.Crashes == 1 {
+			parts = append(parts, "1 crash survived")
+		} else {
+			parts = append(parts, words.Number(b.Crashes)+" crashes survived")
+		}
+	}
+	return parts
+}
+
+// session is the first word of a run's life.
+func (o Options) session(e contract.Event, s contract.Session) Card {
+	c := begin(e.ID)
+	c.Lines = render.Wrap(render.Of(render.Motto, opening(s)), o.width())
+	var parts []render.Line
+	for _, text := range []string{after("Claude Code ", one(s.ClaudeVersion, maxName)), one(s.CWD, 400), after("run ", one(s.Session, maxName))} {
+		if text != "" {
+			parts = append(parts, render.Of(render.Dim, text))
+		}
+	}
+	for _, text := range safety(s) {
+		parts = append(parts, render.Of(render.Dim, text))
+	}
+	for _, text := range dangers(s) {
+		parts = append(parts, render.Of(render.Danger, text))
+	}
+	c.Lines = append(c.Lines, o.joined(parts)...)
+	return c
+}
+
+func opening(s contract.Session) string {
+	if s.Resumed {
+		return "The thread continues."
+	}
+	return "The weaving begins."
+}
+
+// dangers are what a person should not forget for a moment.
+func dangers(s contract.Session) []string {
+	var list []string
+	if s.Rehearsal {
+		list = append(list, "rehearsal"+after(": ", one(s.Scenario, maxName)))
+	}
+	if s.StandIn {
+		list = append(list, "a stand-in, no real CLI")
+	}
+	if s.Permissions == "allow-all" {
+		list = append(list, "everything is allowed")
+	}
+	if unconfined(s) {
+		list = append(list, "unsandboxed"+after(": ", one(s.SandboxReason, maxName)))
+	}
+	return list
+}
+
+// plan is the whole plan, folded to what is done and what is at hand.
+func (o Options) plan(e contract.Event, p contract.Plan) Card {
+	c := begin(e.ID)
+	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {
+		c.Lines = o.sentence(render.Dim, "", "The plan is empty.")
+		c.Foldable = len(p.Tasks) > 0
+		return c
+	}
+	c.Foldable = true
+	done := 0
+	var now []contract.Step
+	for _, s := range p.Steps {
+		switch s.Status {
+		case contract.StepDone:
+			done++
+		case contract.StepActive:
+			now = append(now, s)
+		}
+	}
+	c.Lines = o.sentence(render.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+words.Count(len(p.Steps), "step")+" done")
+	steps := now
+	if o.Open {
+		steps = p.Steps
+	} else if len(steps) > foldBrief {
+		steps = steps[:foldBrief]
+	}
+	for _, s := range steps {
+		text := one(s.Text, maxWords) + after(" (", closed(worker(s, o.Name)))
+		mark, role := o.stepMark(s.Status)
+		lines := render.WrapText(render.Base, text, o.within(markWidth(mark)).width())
+		c.Lines = append(c.Lines, o.behind(render.Span{Text: mark, Role: role}, lines)...)
+	}
+	if o.Open {
+		for _, t := range p.Tasks {
+			c.Lines = append(c.Lines, o.sentence(render.Dim, "", o.name(t.Agent)+" keeps a list of its own: "+tally(t))...)
+		}
+	}
+	return c
+}
+
+// worker is the mode a step is meant for and who works on it, as far as they are said.
+func worker(s contract.Step, name func(string) string) string {
+	mode := one(s.Mode, maxName)
+	if s.Agent == "" {
+		return mode
+	}
+	return mode + after(map[bool]string{true: ", "}[mode != ""], called(name, s.Agent))
+}
+
+// tally says how far an agent's own list is, and what of it is at hand.
+func tally(t contract.Tasks) string {
+	done, now := 0, ""
+	for _, s := range t.Items {
+		switch {
+		case s.Status == contract.StepDone:
+			done++
+		case s.Status == contract.StepActive && now == "":
+			now = one(s.Text, maxTelling)
+		}
+	}
+	return words.Number(done) + " of " + words.Number(len(t.Items)) + " done" + after("; now: ", now)
+}
+
+func (o Options) stepMark(status string) (string, render.Role) {
+	g := o.Look.Glyphs
+	switch status {
+	case contract.StepDone:
+		return g.Done, render.Good
+	case contract.StepActive:
+		return g.Current, render.Active
+	case contract.StepFailed:
+		return g.Failed, render.Bad
+	case contract.StepSkipped:
+		return g.Skipped, render.Dim
+	}
+	return g.Pending, render.Pending
+}
+
+func checkNumber(b contract.Check) string {
+	text := "Check " + strconv.Itoa(b.Number) + " of " + strconv.Itoa(b.Of)
+	if b.Again {
+		text += ", once more before the end"
+	}
+	return text
+}
+
+// upper begins a sentence with a capital.
+func upper(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+// lower begins a sentence of ours with a small letter.
+func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -1,0 +1,228 @@
+package eventview
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/history"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Stream is an entry of what one agent does.
+func Stream(e history.Entry, o Options) Card {
+	return o.stream(e).finish(o)
+}
+
+func (o Options) stream(e history.Entry) Card {
+	switch b := e.Event.Body.(type) {
+	case contract.Assistant:
+		c := o.under(e.Event, b.Subagent)
+		o = o.inside(c.Indent)
+		if b.Subagent == "" {
+			c.Head = o.head(e.Event.ID, "", nil, e.At)
+		}
+		c.Lines, c.Foldable = o.body(render.Base, b.Text, foldBody)
+		return c
+	case contract.ToolUse:
+		return o.toolUse(e, b)
+	case contract.ToolResult:
+		c := o.under(e.Event, b.Subagent)
+		o = o.inside(c.Indent)
+		c.Lines, c.Foldable = o.toolResult(b)
+		return c
+	case contract.ToolCall:
+		c := begin(e.Event.ID)
+		const mark = 2
+		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter}, []render.Line{o.call(b.Tool, b.Input, o.within(mark).width())})
+		if c.Foldable = len(b.Input) > len("{}"); o.Open {
+			c.Lines = append(c.Lines, inset(o.within(o.step()).input(b.Tool, b.Input), o.step())...)
+		}
+		return c
+	case contract.SubagentStart:
+		return o.subagent(e, b)
+	case contract.SubagentStop:
+		c := o.under(e.Event, b.ToolUse)
+		text, role := ended(b)
+		mark := o.Look.Glyphs.Done
+		if role == render.Bad {
+			mark = o.Look.Glyphs.Failed
+		}
+		c.Lines = o.inside(c.Indent).sentence(role, mark, one(b.Description, maxTelling)+": "+text)
+		return c
+	case contract.SubagentProgress:
+		c := o.under(e.Event, b.ToolUse)
+		c.Lines = o.inside(c.Indent).sentence(render.Dim, o.Look.Glyphs.Current, one(b.Description, maxTelling)+": "+progress(b))
+		return c
+	case contract.Turn:
+		c := begin(e.Event.ID)
+		c.Lines = []render.Line{o.rule(turn(b))}
+		return c
+	}
+	return o.talk(e)
+}
+
+// under is a card that stands where its subagent does.
+func (o Options) under(e contract.Event, subagent string) Card {
+	c := begin(e.ID)
+	c.Indent = o.depth(subagent)
+	return c
+}
+
+// toolUse is a tool's call on one line, and what came of it.
+func (o Options) toolUse(e history.Entry, b contract.ToolUse) Card {
+	c := o.under(e.Event, b.Subagent)
+	o = o.inside(c.Indent)
+	g := o.Look.Glyphs
+	result, over := contract.ToolResult{}, false
+	if e.Outcome != nil {
+		result, over = e.Outcome.Body.(contract.ToolResult)
+	}
+	mark, tail := render.Span{Text: g.Current, Role: render.Active}, render.Span{}
+	if over {
+		mark = render.Span{Text: g.Done, Role: render.Dim}
+		if took := e.OutcomeAt.Sub(e.At); took >= 1e9 && !e.OutcomeAt.IsZero() {
+			tail = render.Span{Text: span(took), Role: render.Dim}
+		}
+		if result.IsError {
+			mark = render.Span{Text: g.Failed, Role: render.Bad}
+			tail = render.Span{Text: exit(result.Text), Role: render.Bad}
+		}
+	}
+	room := o.within(markWidth(mark.Text)).width()
+	free := room
+	if n := render.Width(tail.Text); n > 0 && n+2 < room/2 {
+		free -= n + 2
+	} else {
+		tail = render.Span{}
+	}
+	l := o.call(b.Tool, b.Input, free)
+	if tail.Text != "" {
+		l = append(l, render.Span{Text: spaces(room - l.Width() - render.Width(tail.Text)), Role: render.Base}, tail)
+	}
+	c.Lines = o.behind(mark, []render.Line{l})
+	c.Foldable = len(b.Input) > len("{}")
+	inner := o.within(o.step())
+	if o.Open {
+		c.Lines = append(c.Lines, inset(inner.input(b.Tool, b.Input), o.step())...)
+	}
+	if over {
+		lines, foldable := inner.toolResult(result)
+		if o.Open && len(lines) > 0 && c.Foldable {
+			c.Lines = append(c.Lines, o.rule(""))
+		}
+		c.Lines = append(c.Lines, inset(lines, o.step())...)
+		c.Foldable = c.Foldable || foldable
+	}
+	return c
+}
+
+// toolResult is what a tool has answered.
+func (o Options) toolResult(b contract.ToolResult) (lines []render.Line, foldable bool) {
+	role := render.Dim
+	if o.Open {
+		role = render.Base
+	}
+	if b.IsError {
+		role = render.Bad
+	}
+	return o.output(role, b.Text, foldResult)
+}
+
+// exit says how a tool failed, on a word: its exit code where it tells one. The CLI
+// begins the result of a failed command with "Exit code N" (observed with 2.1.329).
+func exit(text string) string {
+	first, _, _ := strings.Cut(text[:min(len(text), 64)], "\n")
+	if code, ok := strings.CutPrefix(first, "Exit code "); ok && ascii(code, len(code)) && len(code) > 0 && len(code) < 6 {
+		return "exit " + code
+	}
+	return "failed"
+}
+
+// subagent is the life of a subagent on one line.
+func (o Options) subagent(e history.Entry, b contract.SubagentStart) Card {
+	c := o.under(e.Event, b.ToolUse)
+	o = o.inside(c.Indent)
+	g := o.Look.Glyphs
+	mark, text, role := render.Span{Text: g.Current, Role: render.Active}, "at work", render.Dim
+	if e.Progress != nil {
+		text = progress(*e.Progress)
+	}
+	if e.Outcome != nil {
+		if stop, ok := e.Outcome.Body.(contract.SubagentStop); ok {
+			mark = render.Span{Text: g.Done, Role: render.Dim}
+			if text, role = ended(stop); role == render.Bad {
+				mark = render.Span{Text: g.Failed, Role: render.Bad}
+			}
+			if e.Progress != nil && e.Progress.ToolUses > 0 {
+				text += ", " + words.Count(e.Progress.ToolUses, "tool")
+			}
+		}
+	}
+	l := render.Line{{Text: firstOf(one(b.Description, maxTelling), "a subagent"), Role: render.Strong}}
+	if kind := one(b.Type, maxName); kind != "" {
+		l = append(l, render.Span{Text: " (" + kind + ")", Role: render.Dim})
+	}
+	l = append(l, render.Span{Text: "  " + text, Role: role})
+	c.Lines = o.behind(mark, render.Wrap(l, o.within(markWidth(mark.Text)).width()))
+	return c
+}
+
+// ended says how a subagent ended.
+func ended(b contract.SubagentStop) (string, render.Role) {
+	text, role := one(b.Status, maxName), render.Dim
+	switch b.Status {
+	case "", "completed", "done", "success":
+		text = "done"
+	case "failed", "error", "killed":
+		role = render.Bad
+	}
+	if b.Tokens > 0 {
+		text += ", " + words.Tokens(b.Tokens) + " tokens"
+	}
+	return text, role
+}
+
+// progress is what a subagent has done so far.
+func progress(p contract.SubagentProgress) string {
+	parts := []string{words.Tokens(p.Tokens) + " tokens", words.Count(p.ToolUses, "tool")}
+	if last := ToolName(p.LastTool); last != "" {
+		parts = append(parts, "last "+last)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// turn says what a turn has used.
+func turn(b contract.Turn) string {
+	var parts []string
+	if b.Outcome != "" && b.Outcome != "done" {
+		parts = append(parts, "turn "+one(b.Outcome, maxName))
+	} else {
+		parts = append(parts, "turn")
+	}
+	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
+		parts = append(parts, words.Tokens(in)+" in", words.Tokens(b.Usage.Output)+" out")
+	}
+	if b.CostUSD > 0 {
+		parts = append(parts, dollars(b.CostUSD))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rule is a thin line with a word in it.
+func (o Options) rule(word string) render.Line {
+	width, bar := o.width(), o.Look.Glyphs.Horizontal
+	if render.Width(bar) != 1 {
+		bar = "-"
+	}
+	if word == "" || width < render.Width(word)+8 {
+		if word != "" {
+			return o.shorten(render.Of(render.Dim, word), width)
+		}
+		return render.Of(render.Frame, strings.Repeat(bar, width))
+	}
+	right := width - render.Width(word) - 6
+	return render.Line{
+		{Text: strings.Repeat(bar, 4), Role: render.Frame}, {Text: " " + word + " ", Role: render.Dim}, {Text: strings.Repeat(bar, right), Role: render.Frame},
+	}
+}

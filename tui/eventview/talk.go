@@ -1,0 +1,308 @@
+package eventview
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/history"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Talk is an entry of the conversation.
+func Talk(e history.Entry, o Options) Card { return o.talk(e).finish(o) }
+
+func (o Options) talk(e history.Entry) Card {
+	g := o.Look.Glyphs
+	switch b := e.Event.Body.(type) {
+	case contract.Message:
+		return o.message(e, b)
+	case contract.Question:
+		c := begin(e.Event.ID)
+		role, open := render.Base, e.Outcome == nil
+		if open {
+			role, c.Gutter = render.Alert, render.Alert
+			o.Open = true // what is asked stands at its end
+		}
+		c.Head = o.titled(render.Line{{Text: o.name(e.Event.ID) + " asks", Role: role}}, nil, e.At)
+		c.Lines, c.Foldable = o.body(render.Base, b.Text, 3*foldBody)
+		c.Foldable = c.Foldable && !open
+		return c
+	case contract.Decision:
+		return o.decision(e.Event, b)
+	case contract.Handoff:
+		c := begin(b.From)
+		c.Head = o.head(b.From, b.To, render.Of(render.Dim, "hand-off"), e.At)
+		c.Lines, c.Foldable = o.handoff(b)
+		return c
+	case contract.Spawn:
+		return o.spawn(e.Event, b)
+	case contract.PermissionRequest:
+		return o.permission(e, b)
+	case contract.Permission:
+		r, mark := render.Bad, g.Failed
+		if b.Behavior == "allow" {
+			r, mark = render.Good, g.Done
+		}
+		text := answered(b)
+		if tool := ToolName(b.Tool); tool != "" {
+			text = tool + ": " + lower(text)
+		}
+		return o.quiet(e.Event, r, mark, text)
+	case contract.Error:
+		return o.trouble(e, b)
+	case contract.Result:
+		return o.result(e, b)
+	case contract.Session:
+		return o.session(e.Event, b)
+	case contract.Plan:
+		return o.plan(e.Event, b)
+	case contract.Check:
+		c := begin(e.Event.ID)
+		inner := o
+		if !o.Open {
+			b.Receipt.Output = ""
+		}
+		c.Lines = append(o.sentence(render.Dim, "", checkNumber(b)), inner.receipt(b.Receipt)...)
+		c.Foldable = b.Receipt.Output != "" || o.Open
+		return c
+	case contract.ContextWarning:
+		r := render.Warn
+		if b.Level == "critical" {
+			r = render.Bad
+		}
+		return o.quiet(e.Event, r, "", "Context thins. "+o.name(e.Event.ID)+": "+percent(b.Pct))
+	case contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall, contract.Turn, contract.SubagentStart, contract.SubagentProgress:
+		return o.stream(e)
+	case contract.Takeover:
+		r := render.Warn
+		if b.State == "failed" {
+			r = render.Bad
+		}
+		return o.taking(e.Event, b, r)
+	case contract.Halted:
+		c := o.quiet(e.Event, render.Danger, g.Failed, prose(e.Event, o.Name))
+		c.Gutter = render.Bad
+		return c
+	case contract.Rejected:
+		return o.quiet(e.Event, render.Warn, g.Failed, one(b.Message, maxWords))
+	}
+	return o.quiet(e.Event, render.Dim, "", prose(e.Event, o.Name))
+}
+
+// message is a card of what one party says to another.
+func (o Options) message(e history.Entry, m contract.Message) Card {
+	c := begin(m.From)
+	if e.Edited != nil {
+		m = *e.Edited
+	}
+	var tail render.Line
+	if kind := one(m.Kind, maxName); kind != "" && kind != "message" {
+		tail = append(tail, render.Span{Text: kind, Role: render.Dim})
+	}
+	if m.Edited {
+		tail = append(tail, render.Span{Text: after(map[bool]string{true: " "}[len(tail) > 0], "edited"), Role: render.Dim})
+	}
+	if m.To != contract.Human {
+		if mark := o.taken(e); mark.Text != "" {
+			if len(tail) > 0 {
+				tail = append(tail, render.Span{Text: " ", Role: render.Dim})
+			}
+			tail = append(tail, mark)
+		}
+	}
+	c.Head = o.head(m.From, m.To, tail, e.At)
+	role, keep := render.Base, foldBody
+	if m.From == contract.Supervisor { // the machine's own words: by the way
+		role, keep = render.Dim, foldBrief
+	}
+	if m.From == contract.Human || m.To == contract.Human && m.Kind != "report" {
+		keep = 3 * foldBody // written by the reader, or for the reader
+	}
+	if withdrawn(e) {
+		c.Lines, c.Foldable = o.words(render.Strike, m.Text, foldBrief)
+		return c
+	}
+	c.Lines, c.Foldable = o.body(role, m.Text, keep)
+	return c
+}
+
+// taken marks whether a message was taken up.
+func (o Options) taken(e history.Entry) render.Span {
+	if e.Outcome == nil {
+		text := o.Look.Glyphs.Pending
+		if m, ok := e.Event.Body.(contract.Message); ok && m.From == contract.Human {
+			text += " waits"
+		}
+		return render.Span{Text: text, Role: render.Pending}
+	}
+	if withdrawn(e) {
+		return render.Span{Text: "taken back", Role: render.Warn}
+	}
+	if _, ok := e.Outcome.Body.(contract.Delivered); ok {
+		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Dim}
+	}
+	return render.Span{}
+}
+
+// withdrawn says whether a message was taken back before it was sent.
+func withdrawn(e history.Entry) bool {
+	if e.Outcome == nil {
+		return false
+	}
+	_, ok := e.Outcome.Body.(contract.Withdrawn)
+	return ok
+}
+
+// decision is a card of one line or two.
+func (o Options) decision(e contract.Event, d contract.Decision) Card {
+	c := begin(e.ID)
+	r := render.SpeakerArbiter
+	if e.ID != contract.Arbiter {
+		r = render.Speaker(e.ID)
+	}
+	l := render.Line{{Text: o.plainly(ruling(o.Name, d)), Role: r}}
+	if who := authority(d.Source); who != "" {
+		l = append(l, render.Span{Text: "  " + who, Role: render.Warn})
+	}
+	if d.Number > 0 {
+		l = append(l, render.Span{Text: "  " + decisionNumber(d), Role: render.Dim})
+	}
+	mark := render.Span{Text: o.Look.Glyphs.Current, Role: r}
+	if d.Decision == "COMPLETE" {
+		mark = render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
+	}
+	room := o.within(markWidth(mark.Text))
+	lines := render.Wrap(l, room.width())
+	if reason := strings.Trim(d.Reason, "\n"); strings.TrimSpace(reason) != "" {
+		more, foldable := room.words(render.Dim, reason, 2)
+		lines, c.Foldable = append(lines, more...), foldable
+	}
+	if why := strings.Join(warnings(d), "\n"); why != "" {
+		more, foldable := room.words(render.Warn, why, foldBrief)
+		lines, c.Foldable = append(lines, more...), c.Foldable || foldable
+	}
+	c.Lines = o.behind(mark, lines)
+	return c
+}
+
+// decisionNumber is what a decision can be asked for under.
+func decisionNumber(d contract.Decision) string { return "no. " + words.Number(d.Number) }
+
+// warnings are what went wrong before a decision, each a sentence.
+func warnings(d contract.Decision) []string {
+	var list []string
+	for _, w := range d.Warnings {
+		if text := one(w, maxWords); text != "" {
+			list = append(list, stop(upper(text)))
+		}
+	}
+	return list
+}
+
+// words wraps plain text, folded to keep lines unless the card is open.
+func (o Options) words(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
+	if !o.Open && len(text) > wholeBytes {
+		head := beginning(text, keep)
+		lines = render.WrapText(r, head, o.width())
+		rest := text[len(head):]
+		return append(lines[:min(keep, len(lines))], o.more(strings.Count(rest, "\n"), len(rest))), true
+	}
+	lines = render.WrapText(r, text, o.width())
+	if len(lines) <= keep+foldSlack {
+		return lines, false
+	}
+	if o.Open {
+		return lines, true
+	}
+	return append(lines[:keep], o.more(len(lines)-keep, 0)), true
+}
+
+// plainly replaces what a terminal of ASCII does not have in our own words.
+func (o Options) plainly(text string) string {
+	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
+}
+
+func (o Options) spawn(e contract.Event, s contract.Spawn) Card {
+	c := begin(e.ID)
+	r := render.Speaker(e.ID)
+	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(summoned(e, s, o.Name)))
+	c.Lines = lines
+	if strings.TrimSpace(s.Prompt) != "" && !s.Resumed {
+		c.Foldable = true // its brief comes as a message, too
+		if o.Open {
+			c.Lines = append(c.Lines, o.markdown(render.Dim, strings.Trim(s.Prompt, "\n"))...)
+		}
+	}
+	return c
+}
+
+// summoned announces an agent.
+func summoned(e contract.Event, s contract.Spawn, name func(string) string) string {
+	who := one(s.Name, maxName)
+	if who == "" {
+		who = called(name, e.ID)
+	}
+	switch {
+	case s.Resumed:
+		return who + " takes up its thread again" + after(" – ", one(s.Mode, maxName))
+	case e.ID == contract.Arbiter:
+		return Name(contract.Arbiter) + " wakes."
+	}
+	text := who + " is summoned" + after(" – ", one(s.Mode, maxName))
+	if s.SuccessorOf != "" {
+		text += ", successor of " + called(name, s.SuccessorOf)
+	}
+	return text
+}
+
+// permission asks for leave, and tells what came of it.
+func (o Options) permission(e history.Entry, p contract.PermissionRequest) Card {
+	c := begin(e.Event.ID)
+	decided, open := contract.Permission{}, true
+	if e.Outcome != nil {
+		if d, ok := e.Outcome.Body.(contract.Permission); ok {
+			decided, open = d, false
+		}
+	}
+	role := render.Base
+	if open {
+		role, c.Gutter = render.Alert, render.Alert
+	}
+	who := o.name(e.Event.ID)
+	if p.Subagent != "" {
+		who = "A subagent of " + who
+	}
+	c.Head = o.titled(render.Line{{Text: who + " asks leave to use " + ToolName(p.Tool), Role: role}}, nil, e.At)
+	inner := o.within(o.step())
+	if !o.Open && !open && len(p.Input) > wholeBytes {
+		inner.most = foldResult + foldSlack + 1
+	}
+	shown := inner.input(p.Tool, p.Input)
+	// Somebody has to judge what is open, to its end.
+	if c.Foldable = !open && (len(shown) > foldResult+foldSlack || inner.most > 0); c.Foldable && !o.Open {
+		n := len(shown) - foldResult
+		if inner.most > 0 {
+			n = 0
+		}
+		keep := min(foldResult, len(shown))
+		shown = append(shown[:keep:keep], inner.more(n, len(p.Input)))
+	}
+	c.Lines = inset(shown, o.step())
+	if concealed(p.Input) {
+		c.Lines = append(c.Lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, unseen)...)
+	}
+	if why := one(p.Reason, maxWords); why != "" {
+		c.Lines = append(c.Lines, o.sentence(render.Dim, "", "Why it asks: "+why)...)
+	}
+	g := o.Look.Glyphs
+	switch {
+	case open:
+		c.Lines = append(c.Lines, o.sentence(render.Alert, g.Pending, "It waits for your word.")...)
+	case decided.Behavior == "allow":
+		c.Lines = append(c.Lines, o.sentence(render.Good, g.Done, answered(decided))...)
+	default:
+		c.Lines = append(c.Lines, o.sentence(render.Bad, g.Failed, answered(decided))...)
+	}
+	return c
+}

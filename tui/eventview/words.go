@@ -1,0 +1,185 @@
+package eventview
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Name is how a party is called where nobody knows better.
+func Name(id string) string {
+	switch id {
+	case contract.Arbiter:
+		return "The Arbiter"
+	case contract.Human:
+		return "You"
+	case contract.Supervisor:
+		return "The supervisor"
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(id, "orch-")); err == nil && n > 0 && n < 4000 && strings.HasPrefix(id, "orch-") {
+		return "Orchestrator " + contract.Roman(n)
+	}
+	return one(id, maxName)
+}
+
+func (o Options) name(id string) string { return called(o.Name, id) }
+
+func called(name func(string) string, id string) string {
+	if name == nil {
+		return Name(id)
+	}
+	if n := one(name(id), maxName); n != "" {
+		return n
+	}
+	return Name(id)
+}
+
+// one is a text on one line.
+func one(s string, max int) string { return strings.TrimSpace(sanitize.Line(s, max)) }
+
+// ruling says a decision in the oracle's voice.
+func ruling(name func(string) string, d contract.Decision) string {
+	to := called(name, d.To)
+	switch d.Decision {
+	case verdict.Complete:
+		return "It is done."
+	case verdict.SelectMode:
+		return "Another is summoned" + after(" – ", one(d.Mode, maxName)) + "."
+	case verdict.Continue:
+		if d.To != "" {
+			return "The thread continues with " + to + "."
+		}
+		return "The thread continues."
+	case verdict.Retry:
+		if d.To != "" {
+			return "Let it be tried again by " + to + "."
+		}
+		return "Let it be tried again."
+	case verdict.AddressHuman:
+		return "A word for you."
+	case verdict.AddressOrchestrator:
+		if d.To != "" {
+			return "A word for " + to + "."
+		}
+		return "A word is sent."
+	case verdict.Handoff:
+		return "Another shall hold the vision."
+	}
+	return one(d.Decision, maxName)
+}
+
+// authority says who ruled, where it was not the Arbiter's own session.
+func authority(source string) string {
+	switch source {
+	case "", "session":
+		return ""
+	case "rules":
+		return "by the rules"
+	case "fallback":
+		return "by the rules, for want of a valid verdict"
+	case "human":
+		return "by the human"
+	case "model":
+		return "by a model asked once"
+	case "cache":
+		return "as it was ruled before"
+	}
+	return "by " + one(source, maxName)
+}
+
+// ending says a result's status in the oracle's voice, and plainly.
+func ending(status string) string {
+	switch status {
+	case contract.StatusComplete:
+		return "It is done."
+	case contract.StatusFailed:
+		return "It has failed."
+	case contract.StatusCancelled:
+		return "It is ended before its time."
+	case contract.StatusNeedsInput:
+		return "It waits for a human's word."
+	case contract.StatusLimit:
+		return "The limit is reached."
+	}
+	return "It has ended: " + one(status, maxName) + "."
+}
+
+// decider says who decided a permission.
+func decider(p contract.Permission) string {
+	text := contract.DecidedBy(p.By)
+	switch p.By {
+	case contract.Human:
+		switch p.Scope {
+		case contract.ScopeRun:
+			text += ", for this run"
+		case contract.ScopeAlways:
+			text += ", always here"
+		}
+		return text + after(", as ", one(p.Rule, 200))
+	case contract.ByRule:
+		if r := one(p.Rule, 200); r != "" {
+			return "by the rule " + r
+		}
+	}
+	return firstOf(text, "by "+one(p.By, maxName))
+}
+
+// answered says how a permission was decided.
+func answered(p contract.Permission) string {
+	word := "Denied"
+	if p.Behavior == "allow" {
+		word = "Allowed"
+	}
+	return word + " " + decider(p)
+}
+
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
+func percent(pct float64) string {
+	if math.IsNaN(pct) || math.IsInf(pct, 0) {
+		return "? %"
+	}
+	return strconv.FormatFloat(math.Round(pct), 'f', 0, 64) + " %"
+}
+
+func dollars(usd float64) string {
+	if math.IsNaN(usd) || math.IsInf(usd, 0) {
+		return "$?"
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// span says how long something took.
+func span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return ""
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < 10*time.Second:
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+func millis(ms int64) string {
+	if ms > math.MaxInt64/int64(time.Millisecond) || ms < 0 {
+		return ""
+	}
+	return span(time.Duration(ms) * time.Millisecond)
+}

@@ -1,0 +1,304 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"hash/crc32"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Options says where a chronicle is kept.
+type Options struct {
+	Dir    string // for the scratch files; empty: memory only
+	Memory int    // bytes kept hot, 2 MiB at least; 0: 4 MiB
+	Disk   int64  // bytes of events the files may take, as if the disk were full then; 0: 4 GiB
+}
+
+const (
+	leastMemory   = 2 << 20
+	defaultMemory = 4 << 20
+	defaultDisk   = 4 << 30
+
+	eventsChunk = 256 << 10
+	indexChunk  = 512 * recordSize
+	listChunk   = 512 * numberSize
+	listMemory  = 4096 * numberSize
+
+	numberSize = 8 // of an entry's number in a thread
+	maxAgents  = 4096
+)
+
+// Chronicle is all that was told.
+type Chronicle struct {
+	disk    disk
+	health  *health
+	events  *tape // payloads
+	index   *tape // records
+	area    *area // of the threads
+	talk    *Thread
+	lives   lives
+	version atomic.Uint64
+
+	// The writer's own.
+	buf    []byte
+	open   openSet
+	oldest int   // no entry before it is in memory only, and the lost ones are counted
+	hole   int64 // the end of what was lost of the events, when it was last looked at
+
+	mu       sync.Mutex
+	closed   bool
+	types    []reflect.Type // of bodies, by kind
+	kinds    map[reflect.Type]uint8
+	ids      map[string]uint16 // of parties, from 1
+	agents   map[string]*Thread
+	progress map[int]progress // of running subagents, by their entry
+	edits    map[int]edit     // of messages, by their first entry
+	lost     int
+}
+
+// progress is the latest word of a running subagent.
+type progress struct {
+	serial uint64
+	event  contract.SubagentProgress
+}
+
+// Open begins a chronicle. A directory that cannot be used is no error: all is then
+// kept in memory, as on a disk that is full.
+func Open(o Options) (*Chronicle, error) {
+	if o.Memory < 0 || o.Disk < 0 {
+		return nil, fmt.Errorf("open chronicle: %d bytes of memory, %d of disk", o.Memory, o.Disk)
+	}
+	d, err := scratch(o.Dir)
+	if d.events != nil {
+		d.events = capped{d.events, cmp.Or(o.Disk, defaultDisk)}
+	}
+	o.Memory = cmp.Or(o.Memory, defaultMemory)
+	return begin(d, err, max(o.Memory, leastMemory)), nil
+}
+
+func begin(d disk, trouble error, memory int) *Chronicle {
+	h := &health{write: trouble}
+	c := &Chronicle{
+		disk: d, health: h,
+		events: newTape(d.events, h, eventsChunk, memory/4*3),
+		index:  newTape(d.index, h, indexChunk, memory/4),
+		area:   &area{disk: d.lists},
+		types:  []reflect.Type{nil},
+		kinds:  make(map[reflect.Type]uint8), ids: make(map[string]uint16),
+		agents: make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
+	}
+	c.talk = c.newThread()
+	return c
+}
+
+// Close gives the files up. Nothing can be read afterwards.
+func (c *Chronicle) Close() error {
+	c.mu.Lock()
+	done := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if done || c.disk.close == nil {
+		return nil
+	}
+	if err := c.disk.close(); err != nil {
+		return fmt.Errorf("close chronicle: %w", err)
+	}
+	return nil
+}
+
+// Version grows with every event, also with one that only is text arriving.
+func (c *Chronicle) Version() uint64 { return c.version.Load() }
+
+// Live is the text of an agent that is arriving. It is over when the event comes that
+// holds it.
+func (c *Chronicle) Live(agent string) (Live, bool) { return c.lives.get(agent) }
+
+// Lost is how many entries could not be kept, and what is wrong with the disk now.
+func (c *Chronicle) Lost() (int, error) {
+	c.mu.Lock()
+	lost := c.lost
+	c.mu.Unlock()
+	return lost, c.health.trouble()
+}
+
+// Add takes an event up. Only one goroutine calls it. It may wait for the disk.
+func (c *Chronicle) Add(at time.Time, e contract.Event) {
+	v := reflect.Indirect(reflect.ValueOf(e.Body))
+	if !v.IsValid() || c.over() {
+		return
+	}
+	defer c.version.Add(1)
+	if d, ok := v.Interface().(contract.Delta); ok {
+		c.lives.delta(at, lineID(e.ID), d)
+		return
+	}
+	c.buf = encodeEvent(c.buf[:0], e.ID, v)
+	// What is linked and sorted is what is kept, not what came.
+	if told, err := c.decode(v.Type(), string(c.buf)); err == nil {
+		c.keep(at, told, v.Type())
+	}
+}
+
+func (c *Chronicle) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// keep stores an event whose payload is in buf.
+func (c *Chronicle) keep(at time.Time, e contract.Event, typ reflect.Type) {
+	n := int(c.index.end / recordSize)
+	r := record{size: len(c.buf), sum: crc32.Checksum(c.buf, castagnoli), at: at, kind: c.kind(typ)}
+	all := parties(e)
+	r.agent = c.party(all[0])
+	if len(all) > 1 {
+		r.peer = c.party(all[1])
+	}
+	var ended []int
+	if k, ok := closes(e); ok {
+		ended = c.open.end(k)
+	}
+	_, speaks := e.Body.(contract.Message) // an answer is read for itself, too
+	if r.outcome = len(ended) > 0 && !speaks; r.outcome {
+		r.link = int64(ended[0]) + 1
+	}
+	r.off = c.events.append(c.buf)
+	b := r.encode()
+	c.index.append(b[:])
+	if c.events.flushed == c.events.end {
+		c.index.flush() // an event on disk that the index does not know is lost as well
+	}
+	for _, owner := range ended {
+		c.conclude(owner, n)
+	}
+	if !r.outcome && !c.edited(e, n) {
+		c.enter(e, all, n)
+	}
+	if p, ok := e.Body.(contract.SubagentProgress); ok {
+		c.progressed(e.ID, p)
+	}
+	if k, ok := opens(e); ok && !reworded(e) {
+		c.forget(c.open.add(k, n))
+	}
+	c.lives.told(e)
+	c.count(n)
+}
+
+// enter makes an entry part of its threads.
+func (c *Chronicle) enter(e contract.Event, all []string, n int) {
+	if inTalk(e) {
+		c.talk.add(n)
+	}
+	if !inStream(e) {
+		return
+	}
+	for _, id := range all {
+		if agentic(id) {
+			if t := c.agent(id); t != nil {
+				t.add(n)
+			}
+		}
+	}
+}
+
+// conclude links an entry to its outcome.
+func (c *Chronicle) conclude(owner, outcome int) {
+	r, ok := c.record(owner)
+	if !ok {
+		return // lost
+	}
+	r.link = int64(outcome) + 1
+	b := r.encode()
+	c.index.rewrite(int64(owner)*recordSize, b[:])
+	c.forget([]int{owner})
+}
+
+func (c *Chronicle) progressed(agent string, p contract.SubagentProgress) {
+	entries := c.open.waiting(key{subagents, agent, subagentID(p.ToolUse, p.Description)})
+	if len(entries) == 0 {
+		return
+	}
+	n := entries[len(entries)-1]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.progress[n] = progress{c.progress[n].serial + 1, p}
+}
+
+func (c *Chronicle) forget(entries []int) {
+	if len(entries) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range entries {
+		delete(c.progress, n)
+	}
+}
+
+// count finds out what was lost with the entry n.
+func (c *Chronicle) count(n int) {
+	if c.events.whole() && c.index.whole() && c.events.holeTo == c.hole {
+		if c.events.flushed == c.events.end {
+			c.oldest = n + 1
+		}
+		return
+	}
+	c.hole = c.events.holeTo
+	lost := 0
+	for ; c.oldest < n; c.oldest++ {
+		r, ok := c.record(c.oldest)
+		on := gone
+		if ok {
+			on = c.events.where(r.off, int64(r.size))
+		}
+		if on == inMemory {
+			break
+		}
+		if on == gone {
+			lost++
+		}
+	}
+	if lost > 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.lost += lost
+	}
+}
+
+// eventName is the name of the events with bodies of a type.
+func eventName(typ reflect.Type) string {
+	if typ == reflect.TypeFor[contract.Unknown]() {
+		return "unknown"
+	}
+	return reflect.Zero(typ).Interface().(contract.Body).EventName()
+}
+
+// kind is the number of a type of bodies.
+func (c *Chronicle) kind(typ reflect.Type) uint8 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.kinds[typ]
+	if !ok && len(c.types) < 256 {
+		k = uint8(len(c.types))
+		c.kinds[typ], c.types = k, append(c.types, typ)
+	}
+	return k
+}
+
+// party is the number of an id, 0 if there are too many.
+func (c *Chronicle) party(id string) uint16 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.ids[id]
+	if !ok && len(c.ids) < maxAgents && len(id) <= maxID {
+		n = uint16(len(c.ids) + 1)
+		c.ids[strings.Clone(id)] = n // the id alone: it is a part of its event's text
+	}
+	return n
+}

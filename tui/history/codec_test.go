@@ -1,0 +1,227 @@
+package history
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// TestEveryEventIsKept tells every event, empty and filled, with plain text, and reads
+// it again from the file.
+func TestEveryEventIsKept(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir()})
+	var want []contract.Event
+	for _, b := range bodies {
+		full := filled(b, func(name string) string { return name + ", a text – 日本" })
+		for _, b := range []contract.Body{b, full} {
+			if _, ok := b.(contract.Delta); !ok {
+				want = append(want, contract.Event{ID: "orch-1", Body: b})
+			}
+			c.Add(someTime, contract.Event{ID: "orch-1", Body: b})
+		}
+	}
+	filler := contract.Event{ID: "orch-1", Body: contract.Notice{Text: strings.Repeat("x", 100_000)}}
+	for range 60 {
+		c.Add(someTime, filler)
+	}
+	if c.events.base() < 1<<20 {
+		t.Fatal("all is still in memory")
+	}
+	for i, w := range want {
+		e, ok := c.All().Entry(i)
+		if diff := cmp.Diff(w, e.Event); diff != "" || !ok || !e.At.Equal(someTime) {
+			t.Errorf("%s (%v, %s), -told +kept:\n%s", w.Body.EventName(), ok, e.At, diff)
+		}
+	}
+}
+
+// TestEveryStringIsSanitised puts what terminals act on into every string of every
+// event.
+func TestEveryStringIsSanitised(t *testing.T) {
+	const hostile = "a\x1b]52;c;x\ab\x1b[31mc\r\nd\u202ee\U000e0041\u0300\u0300\u0300\u0300\u0300\u0300f\x9b\xff[red]\u2028g"
+	c := open(t, Options{})
+	for _, b := range bodies {
+		if _, ok := b.(contract.Delta); ok {
+			continue // TestGrowing
+		}
+		c.Add(someTime, contract.Event{ID: hostile, Body: filled(b, func(string) string { return hostile })})
+		e, ok := c.All().Entry(c.All().Len() - 1)
+		if !ok {
+			t.Fatalf("%s was lost", b.EventName())
+		}
+		if e.Event.ID != sanitize.Line(hostile, 64) {
+			t.Errorf("%s: id %q", b.EventName(), e.Event.ID)
+		}
+		seen := 0
+		check := func(name string) func(string, bool) bool {
+			return func(s string, raw bool) bool {
+				seen++
+				want := sanitize.Line(hostile, 0)
+				if prose[name] {
+					want = sanitize.Text(hostile)
+				}
+				if raw {
+					want = `{"a":"` + "\x1b[31m" + `\u001b"}`
+				}
+				if s != want {
+					t.Errorf("%s.%s: %q, want %q", b.EventName(), name, s, want)
+				}
+				return false
+			}
+		}
+		walkAll(reflect.ValueOf(e.Event.Body), "", check)
+		if seen == 0 && reflect.TypeOf(b).NumField() > 0 && b.EventName() != "context" && b.EventName() != "cost" {
+			t.Errorf("%s: no string was found", b.EventName())
+		}
+	}
+}
+
+// walkAll is eachText without leaving ids out, with the names of fields.
+func walkAll(v reflect.Value, name string, check func(name string) func(string, bool) bool) {
+	switch {
+	case v.Kind() == reflect.String:
+		check(name)(v.String(), false)
+	case v.Type() == rawMessage:
+		check(name)(string(v.Bytes()), true)
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			walkAll(v.Field(i), v.Type().Field(i).Name, check)
+		}
+	case v.Kind() == reflect.Pointer:
+		walkAll(v.Elem(), name, check)
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			walkAll(v.Index(i), name, check)
+		}
+	}
+}
+
+// TestFieldsAreKnown has every name of a string field decided upon: a new one has to
+// be put on one of the lists.
+func TestFieldsAreKnown(t *testing.T) {
+	oneLine := map[string]bool{}
+	for _, name := range strings.Fields(`Session CWD ClaudeVersion Claude Scenario Permissions Version Log From To Trigger Name Mode
+		SessionID SuccessorOf MessageID Kind Tool ToolUse Subagent Description Type Status LastTool Outcome MessageIDs Source Level
+		Result SHA256 Files Proofs Decision Agent Request Behavior By Rule Ref Category RecoveryOptions Point Warnings HalfDone Failing
+		Action Sandbox Scope State Suggestions`) {
+		oneLine[name] = true
+	}
+	seen := map[string]bool{}
+	for _, b := range bodies {
+		filled(b, func(name string) string {
+			seen[name] = true
+			return name
+		})
+	}
+	for name := range seen {
+		if prose[name] == oneLine[name] {
+			t.Errorf("is %s one line, or prose?", name)
+		}
+	}
+	for name := range prose {
+		if !seen[name] {
+			t.Errorf("no event has a field %s", name)
+		}
+	}
+}
+
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	c := open(t, Options{})
+	huge := strings.Repeat("a line of text\n", 1<<20)
+	many := make([]string, 1<<20)
+	steps := make([]contract.Step, 1<<20)
+	rawStrings, err := json.Marshal(map[string]string{"file_path": "/a", "content": huge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rawNumbers := json.RawMessage(`{"a":[1` + strings.Repeat(",1", 1<<20) + `]}`)
+	for name, b := range map[string]contract.Body{
+		"text":         contract.ToolResult{ToolUse: "t", Text: huge, Subagent: "s"},
+		"no UTF-8":     contract.Notice{Text: strings.Repeat("\xff", 1<<20)},
+		"one line":     contract.Done{Reason: "x", SessionID: huge},
+		"lists":        contract.Handoff{From: "a", Document: &verdict.Document{Accomplished: many, Files: many, Decisions: make([]verdict.Decision, 1<<20)}},
+		"steps":        contract.Plan{Steps: steps},
+		"raw strings":  contract.ToolUse{Tool: "Write", Input: rawStrings, ToolUse: "t"},
+		"raw numbers":  contract.ToolUse{Tool: "Write", Input: rawNumbers, ToolUse: "t"},
+		"raw rubbish":  contract.ToolUse{Tool: "Write", Input: json.RawMessage(huge)},
+		"raw unclosed": contract.ToolUse{Tool: "Write", Input: json.RawMessage(`"` + huge)},
+		"raw escapes":  contract.ToolUse{Tool: "Write", Input: json.RawMessage(`"` + strings.Repeat(`\ud83d\ude00\\\"`, 1<<17) + `"`)},
+	} {
+		c.Add(someTime, contract.Event{ID: "orch-1", Body: b})
+		r, _ := c.record(c.len() - 1)
+		if r.size > kept+64<<10 || name != "lists" && name != "one line" && name != "raw numbers" && name != "raw rubbish" && name != "steps" && r.size < kept/2 {
+			t.Errorf("%s: %d bytes were kept", name, r.size)
+		}
+		e, ok := c.All().Entry(c.len() - 1)
+		if !ok {
+			t.Fatalf("%s was lost", name)
+		}
+		switch b := e.Event.Body.(type) {
+		case contract.ToolResult:
+			if !strings.Contains(b.Text, "bytes left out …\na line") || !strings.HasPrefix(b.Text, "a line") || b.Subagent != "s" {
+				t.Errorf("%s: %.40q … %q", name, b.Text, b.Subagent)
+			}
+		case contract.ToolUse:
+			if name != "raw rubbish" && name != "raw unclosed" && !json.Valid(b.Input) {
+				t.Errorf("%s became no JSON: %.80s", name, b.Input)
+			}
+			if !strings.Contains(string(b.Input), "left out") {
+				t.Errorf("%s: no note", name)
+			}
+		case contract.Handoff:
+			if last := b.Document.Accomplished[len(b.Document.Accomplished)-1]; !strings.HasSuffix(last, "more left out …") {
+				t.Errorf("%s ends in %q", name, last)
+			}
+		}
+	}
+}
+
+func TestShortenKeepsRunesAndIsLinear(t *testing.T) {
+	for n := range 2000 {
+		s := strings.Repeat("日本é😀\n", 300)
+		if got := shorten(s, n); strings.ContainsRune(got, '\ufffd') || len(got) > n+noteRoom {
+			t.Fatalf("%d: %q", n, got)
+		}
+		raw := []byte(`{"k":"` + strings.Repeat(`日\u00e9\ud83d\ude00\n`, 200) + `","l":"x"}`)
+		if got := shortenJSON(raw, n); !json.Valid(got) || strings.ContainsRune(string(got), '\ufffd') || n > 2*noteRoom && len(got) > max(n, noteRoom) {
+			t.Fatalf("%d: %d, %q", n, len(got), got)
+		}
+		var back map[string]string
+		if err := json.Unmarshal(shortenJSON(raw, n), &back); err != nil || strings.ContainsRune(back["k"], '\ufffd') {
+			t.Fatalf("%d: %v, %q", n, err, back["k"])
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, b := range bodies {
+		f.Add(encodeEvent(nil, "x", reflect.ValueOf(filled(b, strings.ToLower))))
+	}
+	c := begin(disk{}, nil, leastMemory)
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		for _, b := range bodies {
+			_, _ = c.decode(reflect.TypeOf(b), string(payload)) // no panic, and no memory beyond the payload's
+		}
+	})
+}
+
+func FuzzShortenJSON(f *testing.F) {
+	f.Add([]byte(`{"a":"`+strings.Repeat("x", 500)+`"}`), 300)
+	f.Add([]byte(`"`+strings.Repeat(`\ud83d\ude00`, 50)+`"`), 300)
+	f.Fuzz(func(t *testing.T, raw []byte, n int) {
+		got := shortenJSON(raw, n)
+		if json.Valid(raw) && !json.Valid(got) {
+			t.Errorf("%q became %q", raw, got)
+		}
+		if len(got) > max(n, noteRoom) {
+			t.Errorf("%d bytes, not %d", len(got), n)
+		}
+	})
+}

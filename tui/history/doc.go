@@ -1,0 +1,21 @@
+// Package history keeps all that the faces of a run were told, however much it is,
+// and lets a screen read any part of it: every event in order, the conversation, the
+// stream of one agent, what a filter picks, and the text that is arriving just now.
+//
+// One goroutine, the writer, calls [Chronicle.Add]. Any goroutine reads at the same
+// time; reading sees whole entries only. Nothing is held in memory but the most
+// recent bytes and what is still open: events lie in a file of their own, and the
+// threads over them in files of records of a fixed size. The files are scratch. They
+// have no name from the start, so that nothing of them is left behind, not even by a
+// crash. No lock is held while a file is read or written.
+//
+// A disk that is full, or fails, or has given as much as it may, stops nothing: what is new is then kept in rings in
+// memory, the oldest of it is lost, and [Chronicle.Lost] says so. The disk is tried
+// again from time to time.
+//
+// Here is the edge for events: every string of an event passes package sanitize on
+// its way in, whatever the event. Only json.RawMessage stays as it is; whoever
+// decodes it sanitises what comes out.
+//
+// The package starts no goroutine. Close comes last.
+package history

@@ -1,0 +1,22 @@
+package history
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Entry is an event as it was told, with what became of it.
+type Entry struct {
+	N     int // its number among all events, from 0
+	At    time.Time
+	Event contract.Event
+	// Outcome is the event that ended this one: a tool_result, a subagent_stop, a
+	// permission, a delivered, the answer to a question. It is nil as long as there is none.
+	Outcome   *contract.Event
+	OutcomeAt time.Time
+	// Edited is what a message says since it was changed, nil if it was not.
+	Edited *contract.Message
+	// Progress is the latest word of a running subagent, on its subagent_start.
+	Progress *contract.SubagentProgress
+}

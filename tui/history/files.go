@@ -1,0 +1,65 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// disk is the files of a chronicle; each may be nil.
+type disk struct {
+	events, index, lists file
+	close                func() error
+}
+
+// errEnough is met by a flood that would fill the disk.
+var errEnough = errors.New("the files are as large as they may be")
+
+// capped is a file that grows to a size and no further.
+type capped struct {
+	file
+	most int64
+}
+
+func (c capped) WriteAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > c.most {
+		return 0, errEnough
+	}
+	return c.file.WriteAt(p, off)
+}
+
+// scratch makes the files of a chronicle in a directory. They lose their names at
+// once.
+func scratch(dir string) (disk, error) {
+	if dir == "" {
+		return disk{}, nil
+	}
+	var files []*os.File
+	var named []string
+	closeAll := func() error {
+		var errs []error
+		for _, f := range files {
+			errs = append(errs, f.Close())
+		}
+		for _, name := range named {
+			if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+		return errors.Join(errs...)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return disk{}, fmt.Errorf("make a place for what is told: %w", err)
+	}
+	for range 3 {
+		f, err := os.CreateTemp(dir, "chronicle-*")
+		if err != nil {
+			return disk{}, errors.Join(fmt.Errorf("make a file for what is told: %w", err), closeAll())
+		}
+		files = append(files, f)
+		if os.Remove(f.Name()) != nil {
+			named = append(named, f.Name()) // not every system lets go of a name in use
+		}
+	}
+	return disk{files[0], files[1], files[2], closeAll}, nil
+}

@@ -1,0 +1,79 @@
+package history
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// Filter picks events. An empty field picks all.
+type Filter struct {
+	Agent string   // id of a party to the event
+	Kinds []string // names of events; "unknown" are those this version does not know
+	Text  string   // found in it, whatever the case
+}
+
+// picker fills the thread of a filter. What it picked lies on the disk like any thread.
+type picker struct {
+	filter Filter
+	needle needle
+
+	mu   sync.Mutex // one follows at a time; readers need it not
+	next int        // the first entry not looked at
+}
+
+// Filter is the thread of what a filter picks. It is empty until it is followed.
+func (c *Chronicle) Filter(f Filter) *Thread {
+	if f.Agent == "" && len(f.Kinds) == 0 && f.Text == "" {
+		return c.All()
+	}
+	f.Kinds = slices.Clone(f.Kinds)
+	t := c.newThread()
+	t.picker = &picker{filter: f, needle: newNeedle(f.Text)}
+	if s, ok := t.list.disk.(*strip); ok {
+		runtime.AddCleanup(t, func(s *strip) { s.release() }, s)
+	}
+	return t
+}
+
+// looks is how many entries are looked at between two looks at a context.
+const looks = 256
+
+func (p *picker) follow(ctx context.Context, t *Thread) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	end := t.c.len() // before the lookup, so that what it knows holds for all of them
+	party, kinds := t.c.lookup(p.filter)
+	for s := newScanner(t.c, false); p.next < end; p.next++ {
+		if p.next%looks == 0 && ctx.Err() != nil {
+			return false
+		}
+		r, ok := s.record(p.next)
+		if !ok {
+			continue
+		}
+		if p.filter.Agent != "" && (party == 0 || r.agent != party && r.peer != party) {
+			continue
+		}
+		if len(p.filter.Kinds) > 0 && !kinds[r.kind] {
+			continue
+		}
+		if p.filter.Text != "" && !s.matches(r, &p.needle) {
+			continue
+		}
+		t.add(p.next)
+	}
+	return true
+}
+
+// lookup translates a filter into what the index has. It holds for all entries there
+// are at the time.
+func (c *Chronicle) lookup(f Filter) (party uint16, kinds [256]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, typ := range c.types {
+		kinds[k] = k > 0 && slices.Contains(f.Kinds, eventName(typ))
+	}
+	return c.ids[f.Agent], kinds
+}

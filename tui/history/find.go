@@ -1,0 +1,189 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Find looks for an entry of a thread that has a text, whatever the case, from the
+// entry from on, itself included, forwards or back. What became of the entry counts as
+// part of it. It takes time in proportion to what it looks at; it gives up when ctx
+// ends.
+func (c *Chronicle) Find(ctx context.Context, t *Thread, text string, from int, back bool) (i int, ok bool) {
+	if text == "" {
+		return 0, false
+	}
+	needle := newNeedle(text)
+	step, end := 1, t.Len()
+	if back {
+		step, end = -1, -1
+		from = min(from, t.Len()-1)
+	} else {
+		from = max(from, 0)
+	}
+	s, outcomes := newScanner(c, back), newScanner(c, false)
+	for i := from; (i-end)*step < 0; i += step {
+		if i%looks == 0 && ctx.Err() != nil {
+			return 0, false
+		}
+		n, ok := t.number(i)
+		if !ok {
+			continue
+		}
+		r, ok := s.record(n)
+		if !ok {
+			continue
+		}
+		if s.matches(r, &needle) {
+			return i, true
+		}
+		if t.list == nil || r.link == 0 || r.outcome {
+			continue // among all, an outcome is found by itself
+		}
+		if r, ok := outcomes.record(int(r.link - 1)); ok && outcomes.matches(r, &needle) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// needle is a text that is looked for.
+type needle struct {
+	lower   string
+	escaped string // as it stands in JSON, if that is different
+	ascii   bool
+	scratch []byte
+}
+
+func newNeedle(text string) needle {
+	n := needle{lower: strings.ToLower(text), ascii: true}
+	var quoted strings.Builder
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(n.lower) == nil {
+		line := strings.TrimSuffix(quoted.String(), "\n")
+		if inner := line[1 : len(line)-1]; inner != n.lower {
+			n.escaped = inner
+		}
+	}
+	for i := range len(text) {
+		n.ascii = n.ascii && text[i] < utf8.RuneSelf
+	}
+	return n
+}
+
+// maybe says whether a payload may have the text. It is quick, and right when it says
+// no.
+func (n *needle) maybe(payload []byte) bool {
+	if n.ascii {
+		n.scratch = append(n.scratch[:0], payload...)
+		for i, b := range n.scratch {
+			if b-'A' < 26 {
+				n.scratch[i] = b | 0x20
+			}
+		}
+	} else {
+		n.scratch = append(n.scratch[:0], bytes.ToLower(payload)...)
+	}
+	return bytes.Contains(n.scratch, []byte(n.lower)) || n.escaped != "" && bytes.Contains(n.scratch, []byte(n.escaped))
+}
+
+// in says whether an event has the text.
+func (n *needle) in(e contract.Event) bool {
+	return eachText(reflect.ValueOf(e.Body), func(s string, raw bool) bool {
+		s = strings.ToLower(s)
+		return strings.Contains(s, n.lower) || raw && n.escaped != "" && strings.Contains(s, n.escaped)
+	})
+}
+
+// scanner reads many entries in order.
+type scanner struct {
+	c      *Chronicle
+	index  window
+	events window
+}
+
+func newScanner(c *Chronicle, back bool) *scanner {
+	return &scanner{c: c, index: window{tape: c.index, back: back}, events: window{tape: c.events, back: back}}
+}
+
+func (s *scanner) record(n int) (record, bool) {
+	if b, err := s.index.at(int64(n)*recordSize, recordSize); err == nil {
+		if r, ok := decodeRecord(b); ok {
+			return r, true
+		}
+	}
+	return s.c.record(n)
+}
+
+func (s *scanner) matches(r record, n *needle) bool {
+	payload, err := s.events.at(r.off, r.size)
+	if err != nil || !n.maybe(payload) {
+		return false
+	}
+	e, err := s.c.decodeRecorded(r, payload)
+	return err == nil && n.in(e)
+}
+
+// Sizes of a window, when it jumps and when it goes on.
+const (
+	leastWindow = 8 << 10
+	mostWindow  = 256 << 10
+)
+
+// window reads a tape in order, forwards or back, much at a time if it pays.
+type window struct {
+	tape *tape
+	back bool
+	buf  []byte
+	off  int64 // of buf
+	size int
+}
+
+// at is n bytes at off, good until the next call.
+func (w *window) at(off int64, n int) ([]byte, error) {
+	end := off + int64(n)
+	if off >= w.off && end <= w.off+int64(len(w.buf)) {
+		return w.buf[off-w.off:][:n], nil
+	}
+	// Close by what it had: it goes on.
+	if near := int64(len(w.buf)); near > 0 && end > w.off-near && off < w.off+2*near {
+		w.size = min(2*w.size, mostWindow)
+	} else {
+		w.size = leastWindow
+	}
+	from, to := off, end
+	if w.back {
+		from = max(min(from, end-int64(w.size)), 0)
+	} else {
+		to = min(max(to, off+int64(w.size)), w.tape.len())
+	}
+	if to >= end {
+		if err := w.load(from, to); err == nil {
+			return w.buf[off-w.off:][:n], nil
+		}
+	}
+	if err := w.load(off, end); err != nil { // a part of the rest was lost
+		return nil, err
+	}
+	return w.buf, nil
+}
+
+func (w *window) load(from, to int64) error {
+	n := int(to - from)
+	if cap(w.buf) < n {
+		w.buf = make([]byte, n)
+	}
+	w.buf, w.off = w.buf[:n], from
+	err := w.tape.readAt(w.buf, from)
+	if err != nil {
+		w.buf = w.buf[:0]
+	}
+	return err
+}

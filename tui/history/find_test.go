@@ -1,0 +1,263 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func TestFind(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir()})
+	tell(c, "orch-1",
+		contract.Notice{Text: "The Weaving begins."},
+		contract.ToolUse{Tool: "Bash", ToolUse: "toolu_7", Input: json.RawMessage(`{"command":"say \"hi\"\n<ok> ÄRGER\\"}`)},
+		contract.ToolResult{ToolUse: "toolu_7", Text: "All Is Woven"},
+		contract.Assistant{Text: "Größe: ÄRGER, 日本, " + strings.Repeat("ab", 3000)},
+	)
+	for _, tt := range []struct {
+		thread *Thread
+		text   string
+		from   int
+		back   bool
+		want   int // -1: not found
+	}{
+		{c.All(), "weaving", 0, false, 0}, {c.All(), "WEAVING", 3, true, 0}, {c.All(), "weaving", 1, false, -1}, {c.All(), "weaving", 0, true, 0},
+		{c.All(), "ärger", 0, false, 1}, {c.All(), "ÄRGER", 99, true, 3}, {c.All(), "ÄRGER", -5, true, -1}, {c.All(), "größe", -5, false, 3}, {c.All(), "日本", 0, false, 3},
+		{c.All(), `say "HI"`, 0, false, 1}, {c.All(), "\"\n<OK>", 0, false, 1}, {c.All(), `ger\`, 0, false, 1}, {c.All(), "bash", 0, false, 1},
+		{c.All(), "woven", 0, false, 2}, {c.Agent("orch-1"), "woven", 0, false, 1}, {c.Agent("orch-1"), "woven", 2, true, 1},
+		{c.All(), "toolu_7", 0, false, -1}, {c.All(), "", 0, false, -1}, {c.All(), "nowhere", 0, false, -1}, {c.Agent("nobody"), "x", 0, true, -1},
+		{c.All(), "\x00", 0, false, -1}, {c.All(), "woven\x02", 0, false, -1},
+	} {
+		i, ok := c.Find(t.Context(), tt.thread, tt.text, tt.from, tt.back)
+		if !ok {
+			i = -1
+		}
+		if i != tt.want {
+			t.Errorf("%q from %d, back %v: %d, want %d", tt.text, tt.from, tt.back, i, tt.want)
+		}
+	}
+}
+
+// many fills a chronicle with n entries of all sorts and returns their texts.
+func many(c *Chronicle, n int) []string {
+	d := rand.New(rand.NewPCG(1, 2))
+	var texts []string
+	for i := range n {
+		text := fmt.Sprintf("word%d %s", d.IntN(n), strings.Repeat("y", d.IntN(300)))
+		id := fmt.Sprintf("orch-%d", d.IntN(3))
+		switch d.IntN(3) {
+		case 0:
+			tell(c, id, contract.Notice{Text: text})
+		case 1:
+			tell(c, id, contract.Assistant{Text: text})
+		case 2:
+			tell(c, id, contract.Message{MessageID: fmt.Sprint(i), From: id, To: "arbiter", Text: text})
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// TestFindAgreesWithLooking compares with reading every entry, in both directions.
+func TestFindAgreesWithLooking(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
+	texts := many(c, 20_000)
+	for i := range 60 {
+		text := fmt.Sprintf("WORD%d ", i*300)
+		var want, forth, back []int
+		for at, s := range texts {
+			if strings.Contains(s, strings.ToLower(text)) {
+				want = append(want, at)
+			}
+		}
+		for at, ok := c.Find(t.Context(), c.All(), text, 0, false); ok; at, ok = c.Find(t.Context(), c.All(), text, at+1, false) {
+			forth = append(forth, at)
+		}
+		for at, ok := c.Find(t.Context(), c.All(), text, 20_000, true); ok; at, ok = c.Find(t.Context(), c.All(), text, at-1, true) {
+			back = append([]int{at}, back...)
+		}
+		if diff := cmp.Diff(want, forth); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+		if diff := cmp.Diff(want, back); diff != "" {
+			t.Errorf("%s, back: %s", text, diff)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
+	first := c.Filter(Filter{Agent: "orch-1"})
+	if first.Follow(t.Context()); first.Len() != 0 {
+		t.Error("something was picked before anything was told")
+	}
+	many(c, 20_000)
+	for _, f := range []Filter{
+		{}, {Agent: "orch-1"}, {Agent: "arbiter"}, {Agent: "nobody"}, {Kinds: []string{"notice", "message"}}, {Kinds: []string{"nothing"}},
+		{Text: "WORD77"}, {Agent: "orch-2", Kinds: []string{"assistant"}, Text: "1 Y"},
+	} {
+		var want []int
+		for i := range c.All().Len() {
+			e, _ := c.All().Entry(i)
+			m, _ := e.Event.Body.(contract.Message)
+			text := fmt.Sprint(e.Event.Body)
+			if (f.Agent == "" || e.Event.ID == f.Agent || m.To == f.Agent) &&
+				(f.Kinds == nil || strings.Contains(strings.Join(f.Kinds, " "), e.Event.Body.EventName())) &&
+				strings.Contains(strings.ToLower(text), strings.ToLower(f.Text)) {
+				want = append(want, i)
+			}
+		}
+		th := c.Filter(f)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if th.picker != nil && th.Follow(ended) {
+			t.Errorf("%+v: it was followed to the end in no time", f)
+		}
+		for range 2 { // the second time there is nothing to do
+			if !th.Follow(t.Context()) {
+				t.Errorf("%+v: not up to date", f)
+			}
+		}
+		var got []int
+		for i := range th.Len() {
+			e, _ := th.Entry(i)
+			got = append(got, e.N)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%+v: %s", f, diff)
+		}
+	}
+	if first.Follow(t.Context()); first.Len() == 0 {
+		t.Error("an old filter does not see what is new")
+	}
+	tell(c, "x", contract.Unknown{Name: "new"})
+	unknown := c.Filter(Filter{Kinds: []string{"unknown"}})
+	if unknown.Follow(t.Context()); unknown.Len() != 1 {
+		t.Errorf("%d unknown events", unknown.Len())
+	}
+}
+
+// TestFiltersGiveTheirRoomBack: typing into a filter makes many of them.
+func TestFiltersGiveTheirRoomBack(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir()})
+	notices(c, 5000)
+	for range 200 {
+		f := c.Filter(Filter{Kinds: []string{"notice"}})
+		if f.Follow(t.Context()); f.Len() != 5000 {
+			t.Fatal(f.Len())
+		}
+		runtime.GC()
+	}
+	c.area.mu.Lock()
+	defer c.area.mu.Unlock()
+	if c.area.next > 100*5000*numberSize {
+		t.Errorf("%d bytes on disk", c.area.next)
+	}
+}
+
+// countdown is a context that ends after a number of looks at it.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestFindCancels(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir()})
+	many(c, 5000)
+	tell(c, "x", contract.Notice{Text: "the needle"})
+	for _, back := range []bool{false, true} {
+		from := 0
+		if back {
+			from = 4999
+		}
+		ctx := &countdown{t.Context(), 3}
+		if i, ok := c.Find(ctx, c.All(), "not there", from, back); ok || ctx.left != -1 {
+			t.Errorf("found at %d, %v; looked %d times too often", i, ok, -1-ctx.left)
+		}
+	}
+	if i, ok := c.Find(t.Context(), c.All(), "the needle", 0, false); !ok || i != 5000 {
+		t.Errorf("found at %d, %v", i, ok)
+	}
+}
+
+// TestReadingWhileAdding has all kinds of readers at work during a flood.
+func TestReadingWhileAdding(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	reader := func(f func(d *rand.Rand)) {
+		readers.Go(func() {
+			d := rand.New(rand.NewPCG(1, 2))
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					f(d)
+				}
+			}
+		})
+	}
+	check := func(th *Thread) func(*rand.Rand) {
+		return func(d *rand.Rand) {
+			n := th.Len()
+			if n == 0 {
+				return
+			}
+			i := n - 1 - d.IntN(min(n, 1+d.IntN(n)))
+			th.Stamp(i)
+			e, ok := th.Entry(i)
+			if !ok {
+				t.Errorf("entry %d of %d is not there", i, n)
+				return
+			}
+			if use, is := e.Event.Body.(contract.ToolUse); is && e.Outcome != nil {
+				if r := e.Outcome.Body.(contract.ToolResult); r.ToolUse != use.ToolUse {
+					t.Errorf("%s has the result of %s", use.ToolUse, r.ToolUse)
+				}
+			}
+		}
+	}
+	reader(check(c.All()))
+	reader(check(c.Talk()))
+	reader(check(c.Agent("orch-1")))
+	filtered := c.Filter(Filter{Kinds: []string{"tool_use"}})
+	reader(func(d *rand.Rand) {
+		filtered.Follow(t.Context())
+		check(filtered)(d)
+	})
+	reader(func(d *rand.Rand) { c.Find(t.Context(), c.All(), "nowhere", c.All().Len(), true) })
+	reader(func(*rand.Rand) {
+		c.Live("orch-1")
+		c.Version()
+		if n, err := c.Lost(); n > 0 || err != nil {
+			t.Errorf("%d lost: %v", n, err)
+		}
+	})
+	for i := range 5000 {
+		id := fmt.Sprintf("orch-%d", i%3)
+		tell(c, id, contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint("t", i), Input: json.RawMessage(`{"a":1}`)},
+			contract.Delta{Text: "some text"}, contract.Notice{Text: strings.Repeat("x", i%500)})
+		if i >= 1000 {
+			tell(c, id, contract.ToolResult{ToolUse: fmt.Sprint("t", i-1000), Text: "ok"})
+		}
+	}
+	close(stop)
+	readers.Wait()
+}

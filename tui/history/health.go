@@ -1,0 +1,60 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// again is how long a disk that failed is left alone.
+const again = 5 * time.Second
+
+// health is what is known of the disk.
+type health struct {
+	mu    sync.Mutex
+	write error // the last write failed
+	next  time.Time
+	read  error // something that was written could not be read
+}
+
+// may says whether a write is worth a try.
+func (h *health) may() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.write == nil || !time.Now().Before(h.next)
+}
+
+func (h *health) failed(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.write, h.next = err, time.Now().Add(again)
+}
+
+func (h *health) worked() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.write = nil
+}
+
+func (h *health) unreadable(err error) {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.read = err
+}
+
+func (h *health) trouble() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.write != nil:
+		return fmt.Errorf("keep what was told: %w", h.write)
+	case h.read != nil:
+		return fmt.Errorf("read what was told: %w", h.read)
+	}
+	return nil
+}

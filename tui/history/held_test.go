@@ -1,0 +1,38 @@
+package history
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestWhatIsOpenHoldsNoText: that a call or a message is still waited for holds its
+// name in memory, not all that was said with it.
+func TestWhatIsOpenHoldsNoText(t *testing.T) {
+	c, err := Open(Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	inUse := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := inUse()
+	text := strings.Repeat("x", 64<<10)
+	for i := range 2000 {
+		agent := fmt.Sprint("orch-", i)
+		c.Add(time.Now(), contract.Event{ID: agent, Body: contract.ToolUse{Tool: "Write", ToolUse: fmt.Sprint("t", i), Input: []byte(`{"content":"` + text + `"}`)}})
+		c.Add(time.Now(), contract.Event{ID: agent, Body: contract.Message{MessageID: fmt.Sprint("m", i), From: agent, To: "arbiter", Text: text}})
+	}
+	if held := inUse() - before; held > 32<<20 {
+		t.Errorf("%d MB are held", held>>20)
+	}
+	runtime.KeepAlive(c)
+}

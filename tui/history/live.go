@@ -1,0 +1,100 @@
+package history
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Live is text that is arriving.
+type Live struct {
+	Agent string
+	Text  string // prose; of much, the end
+	// Verdict says that a verdict is arriving; Message is its member `message` as far
+	// as it came.
+	Verdict bool
+	Message string
+	Began   time.Time
+}
+
+// arriving is the text of one agent that is arriving.
+type arriving struct {
+	began   time.Time
+	prose   growing
+	verdict *messageReader // nil: none
+	message growing
+}
+
+// lives are the texts that are arriving.
+type lives struct {
+	mu      sync.Mutex
+	byAgent map[string]*arriving
+}
+
+func (l *lives) get(agent string) (Live, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, ok := l.byAgent[agent]
+	if !ok {
+		return Live{}, false
+	}
+	return Live{Agent: agent, Text: a.prose.text(), Verdict: a.verdict != nil, Message: a.message.text(), Began: a.began}, true
+}
+
+func (l *lives) delta(at time.Time, agent string, d contract.Delta) {
+	if d.Text == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, ok := l.byAgent[agent]
+	if !ok {
+		if len(l.byAgent) >= maxAgents {
+			return
+		}
+		if l.byAgent == nil {
+			l.byAgent = make(map[string]*arriving)
+		}
+		a = &arriving{began: at}
+		l.byAgent[agent] = a
+	}
+	if !d.Verdict {
+		a.prose.add(d.Text)
+		return
+	}
+	if a.verdict == nil || a.verdict.closed && strings.HasPrefix(strings.TrimLeft(d.Text, " \t\r\n"), "{") {
+		a.verdict, a.message = new(messageReader), growing{} // perhaps a better one than before
+	}
+	a.verdict.feed(d.Text)
+	if a.verdict.begun {
+		a.message, a.verdict.begun = growing{}, false
+	}
+	a.message.add(string(a.verdict.out))
+	a.verdict.out = a.verdict.out[:0]
+}
+
+// told ends what an event holds, or shows to be over.
+func (l *lives) told(e contract.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.byAgent[e.ID]
+	switch b := e.Body.(type) {
+	case contract.Assistant:
+		if a != nil && b.Subagent == "" { // only the main thread's text is told as it arrives
+			a.prose = growing{}
+		}
+	case contract.Message:
+		if a != nil && a.verdict != nil && b.From == e.ID && !a.message.empty() && strings.HasPrefix(b.Text, strings.TrimSpace(a.message.text())) {
+			a.verdict, a.message = nil, growing{}
+		}
+	case contract.Turn, contract.Done, contract.Spawn, contract.Restart:
+		delete(l.byAgent, e.ID)
+	case contract.Session, contract.Result:
+		clear(l.byAgent)
+	}
+	if a != nil && a.verdict == nil && a.prose.empty() {
+		delete(l.byAgent, e.ID)
+	}
+}

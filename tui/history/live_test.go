@@ -1,0 +1,242 @@
+package history
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func TestLive(t *testing.T) {
+	c := open(t, Options{})
+	prose := func(s string) contract.Body { return contract.Delta{Text: s} }
+	verdict := func(s string) contract.Body { return contract.Delta{Text: s, Verdict: true} }
+	type want struct {
+		text, message string
+		verdict       bool
+	}
+	for i, step := range []struct {
+		id   string
+		body contract.Body
+		want *want // of arbiter
+	}{
+		{"arbiter", prose("The wea"), &want{text: "The wea"}},
+		{"orch-1", prose("Another"), &want{text: "The wea"}},
+		{"arbiter", prose("ving\x1b["), &want{text: "The weaving"}},
+		{"arbiter", prose("31m begins."), &want{text: "The weaving begins."}},
+		{"arbiter", contract.Assistant{Text: "of a subagent", Subagent: "t"}, &want{text: "The weaving begins."}},
+		{"arbiter", contract.ToolUse{}, &want{text: "The weaving begins."}},
+		{"arbiter", contract.Assistant{Text: "The weaving begins."}, nil},
+		{"arbiter", prose("Now"), &want{text: "Now"}},
+		{"arbiter", verdict(`{"decision":"COMPLETE","mess`), &want{text: "Now", verdict: true}},
+		{"arbiter", contract.Assistant{Text: "Now"}, &want{verdict: true}},
+		{"arbiter", contract.Message{From: "arbiter", Text: "of a tool"}, &want{verdict: true}},
+		{"arbiter", verdict(`age":"It is`), &want{message: "It is", verdict: true}},
+		{"arbiter", contract.Message{From: "orch-1", Text: "It is"}, &want{message: "It is", verdict: true}},
+		{"arbiter", verdict(`\u0020\ud83d`), &want{message: "It is ", verdict: true}},
+		{"arbiter", verdict(`\ude00\n\u001b[31mdone.","reason":"r"}`), &want{message: "It is 😀\ndone.", verdict: true}},
+		{"arbiter", verdict("\n"), &want{message: "It is 😀\ndone.", verdict: true}},
+		{"arbiter", verdict(` {"message":"Once m`), &want{message: "Once m", verdict: true}},
+		{"arbiter", contract.Turn{}, nil},
+		{"arbiter", verdict(`{"message":"Spe`), &want{message: "Spe", verdict: true}},
+		{"arbiter", contract.Message{From: "arbiter", Text: "Speak."}, nil},
+		{"arbiter", prose("x"), &want{text: "x"}},
+		{"arbiter", contract.Restart{}, nil},
+		{"arbiter", prose(""), nil},
+		{"arbiter", prose("x"), &want{text: "x"}},
+		{"supervisor", contract.Result{}, nil},
+	} {
+		before := c.Version()
+		c.Add(someTime, contract.Event{ID: step.id, Body: step.body})
+		if c.Version() <= before {
+			t.Errorf("%d: the version is %d as before", i, before)
+		}
+		l, ok := c.Live("arbiter")
+		if !ok {
+			if step.want != nil {
+				t.Errorf("%d: nothing arrives", i)
+			}
+			continue
+		}
+		if step.want == nil {
+			t.Errorf("%d: %+v", i, l)
+			continue
+		}
+		w := Live{Agent: "arbiter", Text: step.want.text, Verdict: step.want.verdict, Message: step.want.message, Began: someTime}
+		if diff := cmp.Diff(w, l); diff != "" {
+			t.Errorf("%d (-want +got):\n%s", i, diff)
+		}
+	}
+	if _, ok := c.Live("orch-1"); ok {
+		t.Error("the run is over, and something arrives")
+	}
+}
+
+// TestLiveIsBounded lets text arrive that never ends.
+func TestLiveIsBounded(t *testing.T) {
+	for name, piece := range map[string]string{
+		"lines": strings.Repeat("a line of text\n", 100), "one line": strings.Repeat("no end ", 100), "Han": strings.Repeat("日本", 500),
+		"marks": strings.Repeat("\u0300", 900), "escape": "\x1b]" + strings.Repeat("x", 900), "huge": strings.Repeat("x", 3<<20),
+	} {
+		c := open(t, Options{})
+		for range 2000 {
+			tell(c, "o", contract.Delta{Text: piece})
+			tell(c, "p", contract.Delta{Text: piece, Verdict: true})
+			if len(piece) > 1<<20 && c.Version() > 20 {
+				break
+			}
+		}
+		l, _ := c.Live("o")
+		if n := len(l.Text); n > liveKept+tailKept || n < liveKept/2 && name != "marks" && name != "escape" {
+			t.Errorf("%s: %d bytes", name, n)
+		}
+		if !utf8.ValidString(l.Text) {
+			t.Errorf("%s: not valid", name)
+		}
+		a := c.lives.byAgent["o"]
+		if n := cap(a.prose.done) + cap(a.prose.tail); n > 8<<20 {
+			t.Errorf("%s: %d bytes are held", name, n)
+		}
+	}
+}
+
+// TestGrowing cuts hostile texts into pieces: what is shown is what it would be of the
+// whole.
+func TestGrowing(t *testing.T) {
+	texts := []string{
+		"a\x1b[31mb\x1b]0;title\x07c\x1bPq\x1b\\d\ne\r\nf\rg\u202eh\u009b31mi\x1b]8;;http://x\nj",
+		"e\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301x\u200d👩\u200d🚀👩\u200d" + "日本\xff\xe6\x97",
+		strings.Repeat("a long line without an end, and ", 1000) + "\n" + strings.Repeat("日本語", 5000) + "é",
+	}
+	d := rand.New(rand.NewPCG(1, 2))
+	for round := range 200 {
+		for i, text := range texts {
+			if i == 2 && round >= 10 {
+				break
+			}
+			var g growing
+			for at := 0; at < len(text); {
+				n := min(1+d.IntN(1+d.IntN(500)), len(text)-at)
+				g.add(text[at : at+n])
+				at += n
+				if s := g.text(); i < 2 && s != sanitize.Text(text[:whole([]byte(text[:at]))]) {
+					t.Fatalf("%q became %q", text[:at], s)
+				}
+			}
+			if want := sanitize.Text(text[:whole([]byte(text))]); g.text() != want {
+				t.Fatalf("text %d: %q, want %q", i, g.text(), want)
+			}
+		}
+	}
+}
+
+func TestPartialMessage(t *testing.T) {
+	for in, want := range map[string]string{
+		``: ``, `{`: ``, `{"mess`: ``, `{"message`: ``, `{"message"`: ``, `{"message":`: ``, `{"message": "`: ``,
+		`{"message": "Spe`:                  "Spe",
+		`{"message":"a\`:                    "a",
+		`{"message":"a\n`:                   "a\n",
+		`{"message":"a\u`:                   "a",
+		`{"message":"a\u00e`:                "a",
+		`{"message":"a\u00e9`:               "aé",
+		`{"message":"a\ud83d`:               "a",
+		`{"message":"a\ud83d\`:              "a",
+		`{"message":"a\ud83d\ude`:           "a",
+		`{"message":"a\ud83d\ude00`:         "a😀",
+		`{"message":"a\ud83dx`:              "a\ufffdx",
+		`{"message":"a\ud83d"`:              "a\ufffd",
+		`{"message":"a\ude00x`:              "a\ufffdx",
+		`{"message":"a\ud83d\ud83d\ude00`:   "a\ufffd😀",
+		`{"message":"a\uzz`:                 "a\ufffdzz",
+		"{\"message\":\"a\xe6\x97":          "a",
+		"{\"message\":\"a\xe6\x97\xa5":      "a日",
+		"{\"message\":\"a\xe6\x97b":         "a\ufffd\ufffdb",
+		`{"message":"\"\\\/\b\f\t."`:        "\"\\/\t.",
+		`{"message":"\u001b[31mred\u009b1m`: "red",
+		`{"a":{"message":"no"},"b":["message","no",{"message":"no"}],"c":"message","message":"yes","d":"`: "yes",
+		`{"a":"\"message\":\"no\"","message":"yes"}`:                                                      "yes",
+		`{"\u006dessage":"yes"}`:            "yes",
+		`{"message":"one","message":"two"}`: "two",
+		`{"message":null,"x":"no"}`:         "",
+		`{"message":{"x":"no"},"y":"no"}`:   "",
+		`{"message":["no"]}`:                "",
+		`{"message":"one"}{"message":"no"}`: "one",
+		`[{"message":"no"}]`:                "",
+		`"message"`:                         "",
+		`x{"message":"no"}`:                 "",
+		" \n{\n \"message\" :\t\"yes":       "yes",
+		`{"messages":"no"}`:                 "",
+		`{"Message":"no"}`:                  "",
+	} {
+		if got := partialMessage(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzPartialMessage(f *testing.F) {
+	f.Add("a\"b\\c\n\U0001f600é\x1b[31m", "k")
+	f.Add(strings.Repeat("x", 100), "message")
+	f.Fuzz(func(t *testing.T, message, other string) {
+		line, err := json.Marshal(map[string]any{"a": other, other + ".": map[string]string{"message": other}, "message": message})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want struct{ Message string }
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := partialMessage(string(line)); got != sanitize.Text(want.Message) {
+			t.Fatalf("%s: %q", line, got)
+		}
+		// Byte by byte it is the same, and no moment shows half of anything.
+		var r messageReader
+		for i := range line {
+			r.feed(string(line[i : i+1]))
+			part := string(r.out[:whole(r.out)])
+			if !strings.HasPrefix(want.Message, part) || !utf8.ValidString(part) {
+				t.Fatalf("%s: %q is shown", line[:i+1], part)
+			}
+			if got := partialMessage(string(line[:i+1])); len(line) < 300 && got != sanitize.Text(part) {
+				t.Fatalf("%s: %q, then %q", line[:i+1], part, got)
+			}
+		}
+		partialMessage(message) // no panic
+		partialMessage(other + message)
+	})
+}
+
+// TestPartialMessageIsIncremental lets 1 MB arrive in pieces of a few bytes: what is read anew with
+// each of them would take the square of that in memory.
+func TestPartialMessageIsIncremental(t *testing.T) {
+	c := open(t, Options{})
+	tell(c, "o", contract.Delta{Text: `{"message":"`, Verdict: true})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 200_000 {
+		tell(c, "o", contract.Delta{Text: `word\n`, Verdict: true})
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+		t.Errorf("%d MB were allocated for 1 MB", n>>20)
+	}
+	if l, ok := c.Live("o"); !ok || !strings.HasSuffix(l.Message, "word\nword\n") {
+		t.Errorf("%d bytes", len(l.Message))
+	}
+}
+
+// partialMessage is the top-level string member "message" of a JSON object that is
+// still arriving, as far as it came: escapes are decoded, and a rune or an escape of
+// which a part is missing is left out.
+func partialMessage(json string) string {
+	var r messageReader
+	r.feed(json)
+	return sanitize.Text(string(r.out[:whole(r.out)]))
+}

@@ -1,0 +1,67 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// patience is how many attempts API trouble is nobody's concern.
+const patience = 3
+
+// continues is the kind of the supervisor's word to an agent that reported and goes on.
+const continues = "continue"
+
+// Kinds of messages to the Arbiter that answer what it asked.
+const (
+	answer = "answer"
+	task   = "task"
+)
+
+// inTalk says whether an event is part of the conversation.
+func inTalk(e contract.Event) bool {
+	switch b := e.Body.(type) {
+	case contract.Message:
+		return b.From != contract.Supervisor || b.Kind != continues
+	case contract.Spawn:
+		return !b.Resumed // the same agent, of whom it was told why it came back
+	case contract.Retry:
+		return b.Attempt >= patience
+	case contract.Done:
+		return e.ID != contract.Arbiter
+	}
+	return contract.Talk(e.Body)
+}
+
+// inStream says whether an event is part of the streams of the agents it concerns. A
+// tool's result is if nobody knows its call.
+func inStream(e contract.Event) bool {
+	if b, ok := e.Body.(contract.Permission); ok {
+		return b.Behavior != "allow" // nobody asked: a rule allowed what the call tells
+	}
+	return !contract.Aside(e.Body)
+}
+
+// parties are the ids an event is about, the one it names first.
+func parties(e contract.Event) []string {
+	all := []string{e.ID}
+	add := func(id string) {
+		if id != "" && !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	switch b := e.Body.(type) {
+	case contract.Message:
+		add(b.From)
+		add(b.To)
+	case contract.Handoff:
+		add(b.From)
+		add(b.To)
+	case contract.Decision:
+		add(b.To)
+	}
+	return all
+}
+
+// agentic says whether an id may be an agent's.
+func agentic(id string) bool { return id != "" && id != contract.Human && id != contract.Supervisor }

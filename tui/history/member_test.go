@@ -1,0 +1,224 @@
+package history
+
+import (
+	"reflect"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func TestMembership(t *testing.T) {
+	const a, o = contract.Arbiter, "orch-1"
+	tests := []struct {
+		e            contract.Event
+		talk, stream bool
+		parties      []string
+	}{
+		{contract.Event{ID: o, Body: contract.Session{}}, true, false, nil},
+		{contract.Event{ID: contract.Supervisor, Body: contract.State{}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.Spawn{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Spawn{Resumed: true}}, false, true, nil},
+		{contract.Event{ID: contract.Human, Body: contract.Message{From: contract.Human, To: a, Kind: "task"}}, true, true, []string{contract.Human, a}},
+		{contract.Event{ID: o, Body: contract.Message{From: o, To: a, Kind: "done"}}, true, true, []string{o, a}},
+		{contract.Event{ID: o, Body: contract.Message{From: o, To: a, Kind: "continue"}}, true, true, []string{o, a}},
+		{contract.Event{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: o, Kind: "continue"}}, false, true, []string{contract.Supervisor, o}},
+		{contract.Event{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: o, Kind: "correction"}}, true, true, []string{contract.Supervisor, o}},
+		{contract.Event{ID: o, Body: contract.Delivered{}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.Assistant{}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.Delta{}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.ToolUse{}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.ToolResult{}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.ToolCall{}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.SubagentStart{}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.SubagentStop{}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.SubagentProgress{}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.Turn{}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.Context{}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.Cost{}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.ContextWarning{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Compact{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Check{}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.Handoff{From: o, To: "orch-2"}}, true, true, []string{o, "orch-2"}},
+		{contract.Event{ID: o, Body: contract.Handoff{From: o, To: a}}, true, true, []string{o, a}},
+		{contract.Event{ID: a, Body: contract.Decision{}}, true, true, nil},
+		{contract.Event{ID: a, Body: contract.Decision{To: o}}, true, true, []string{a, o}},
+		{contract.Event{ID: a, Body: contract.Plan{}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.PermissionRequest{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Permission{Behavior: "allow"}}, false, false, nil},
+		{contract.Event{ID: o, Body: contract.Permission{Behavior: "deny"}}, false, true, nil},
+		{contract.Event{ID: a, Body: contract.Question{}}, true, true, nil},
+		{contract.Event{ID: contract.Human, Body: contract.Accepted{}}, false, false, nil},
+		{contract.Event{ID: contract.Human, Body: contract.Rejected{}}, true, false, nil},
+		{contract.Event{ID: o, Body: contract.Retry{Attempt: 1}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.Retry{Attempt: 2}}, false, true, nil},
+		{contract.Event{ID: o, Body: contract.Retry{Attempt: 3}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Restart{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Error{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Notice{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Done{}}, true, true, nil},
+		{contract.Event{ID: a, Body: contract.Done{}}, false, true, nil},
+		{contract.Event{ID: contract.Supervisor, Body: contract.Result{}}, true, false, nil},
+		{contract.Event{ID: o, Body: contract.Takeover{}}, true, true, nil},
+		{contract.Event{ID: contract.Human, Body: contract.Withdrawn{}}, true, false, nil},
+		{contract.Event{ID: contract.Human, Body: contract.Halted{}}, true, false, nil},
+		{contract.Event{ID: o, Body: contract.Unknown{}}, false, true, nil},
+	}
+	seen := map[reflect.Type]bool{}
+	for _, tt := range tests {
+		seen[reflect.TypeOf(tt.e.Body)] = true
+		if tt.parties == nil {
+			tt.parties = []string{tt.e.ID}
+		}
+		if got := inTalk(tt.e); got != tt.talk {
+			t.Errorf("%+v: in the talk: %v", tt.e, got)
+		}
+		if got := inStream(tt.e); got != tt.stream {
+			t.Errorf("%+v: in the stream: %v", tt.e, got)
+		}
+		if diff := cmp.Diff(tt.parties, parties(tt.e)); diff != "" {
+			t.Errorf("%+v: parties (-want +got):\n%s", tt.e, diff)
+		}
+	}
+	for _, b := range bodies {
+		if !seen[reflect.TypeOf(b)] {
+			t.Errorf("%s is not decided upon", b.EventName())
+		}
+	}
+}
+
+func TestThreads(t *testing.T) {
+	c := open(t, Options{Dir: t.TempDir()})
+	tell(c, contract.Arbiter, contract.Session{Session: "run"})                                                          // 0
+	tell(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter, Kind: "task"}) // 1
+	tell(c, contract.Arbiter, contract.Delivered{MessageID: "m1"}, contract.Delta{Text: "x"}, contract.Decision{To: "orch-1"})
+	tell(c, "orch-1", // from 4
+		contract.Spawn{Name: "Orchestrator I"},
+		contract.ToolUse{Tool: "Agent", ToolUse: "t1"},
+		contract.SubagentStart{ToolUse: "t1"},
+		contract.ToolUse{Tool: "Read", ToolUse: "t2", Subagent: "t1"},
+		contract.ToolResult{ToolUse: "t2", Subagent: "t1"},
+		contract.SubagentProgress{ToolUse: "t1", Tokens: 5}, // 9
+		contract.SubagentStop{ToolUse: "t1"},
+		contract.ToolResult{ToolUse: "t1"},
+		contract.PermissionRequest{Request: "p1"},
+		contract.PermissionRequest{Request: "p1"},             // asked again
+		contract.Permission{Request: "p1", Behavior: "allow"}, // 14
+		contract.Permission{Request: "p2", Behavior: "allow"},
+		contract.ToolResult{ToolUse: "t2"}, // a second one
+		contract.Message{MessageID: "m2", From: "orch-1", To: contract.Arbiter, Kind: "done"},
+	)
+	tell(c, "orch-2", contract.ToolUse{ToolUse: "t9"})
+	tell(c, "orch-3", contract.ToolResult{ToolUse: "t9"}) // of another
+	for name, tt := range map[string]struct {
+		thread *Thread
+		want   []string
+	}{
+		"all": {c.All(), []string{
+			"0 arbiter session", "1 human message > delivered", "2 arbiter delivered", "3 arbiter decision", "4 orch-1 spawn",
+			"5 orch-1 tool_use > tool_result", "6 orch-1 subagent_start > subagent_stop", "7 orch-1 tool_use > tool_result", "8 orch-1 tool_result",
+			"9 orch-1 subagent_progress", "10 orch-1 subagent_stop", "11 orch-1 tool_result", "12 orch-1 permission_request > permission",
+			"13 orch-1 permission_request > permission", "14 orch-1 permission", "15 orch-1 permission", "16 orch-1 tool_result",
+			"17 orch-1 message", "18 orch-2 tool_use", "19 orch-3 tool_result",
+		}},
+		"talk": {c.Talk(), []string{
+			"0 arbiter session", "1 human message > delivered", "3 arbiter decision", "4 orch-1 spawn",
+			"12 orch-1 permission_request > permission", "13 orch-1 permission_request > permission", "17 orch-1 message",
+		}},
+		"arbiter": {c.Agent(contract.Arbiter), []string{"1 human message > delivered", "3 arbiter decision", "17 orch-1 message"}},
+		"orch-1": {c.Agent("orch-1"), []string{
+			"3 arbiter decision", "4 orch-1 spawn", "5 orch-1 tool_use > tool_result", "6 orch-1 subagent_start > subagent_stop",
+			"7 orch-1 tool_use > tool_result", "12 orch-1 permission_request > permission", "13 orch-1 permission_request > permission",
+			"16 orch-1 tool_result", "17 orch-1 message",
+		}},
+		"orch-2": {c.Agent("orch-2"), []string{"18 orch-2 tool_use"}},
+		"orch-3": {c.Agent("orch-3"), []string{"19 orch-3 tool_result"}},
+		"human":  {c.Agent(contract.Human), nil},
+		"nobody": {c.Agent("nobody"), nil},
+	} {
+		if diff := cmp.Diff(tt.want, shape(t, tt.thread)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	e, _ := c.All().Entry(5)
+	if o, ok := c.All().Entry(11); !ok || !e.OutcomeAt.Equal(o.At) {
+		t.Errorf("the outcome came at %s, not %s", e.OutcomeAt, o.At)
+	}
+	if _, ok := c.All().Entry(20); ok {
+		t.Error("an entry beyond the last")
+	}
+	if _, ok := c.Talk().Entry(-1); ok {
+		t.Error("an entry before the first")
+	}
+	if lost, err := c.Lost(); lost != 0 || err != nil {
+		t.Error(lost, err)
+	}
+}
+
+// TestStampsChange looks at an entry that is in memory, and at one that is on disk.
+func TestStampsChange(t *testing.T) {
+	for _, filler := range []int{0, 60_000} {
+		c := open(t, Options{Dir: t.TempDir()})
+		tell(c, "orch-1", contract.SubagentStart{ToolUse: "t"})
+		for range filler {
+			c.Add(someTime, contract.Event{ID: "orch-2", Body: contract.Notice{Text: "x"}})
+		}
+		th, seen := c.Agent("orch-1"), map[uint64]bool{}
+		look := func(what string, changed bool) {
+			t.Helper()
+			if s := th.Stamp(0); s == 0 || seen[s] == changed {
+				t.Errorf("%d fillers, %s: stamp %d, changed %v", filler, what, s, !seen[s])
+			} else {
+				seen[s] = true
+			}
+		}
+		look("first", true)
+		look("no change", false)
+		tell(c, "orch-1", contract.Notice{})
+		look("another entry", false)
+		tell(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 7, LastTool: "Re\x1bad"})
+		look("progress", true)
+		if e, _ := th.Entry(0); e.Progress == nil || e.Progress.Tokens != 7 || e.Progress.LastTool != "Read" && e.Progress.LastTool != "Red" {
+			t.Errorf("progress: %+v", e.Progress)
+		}
+		tell(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 8})
+		look("more progress", true)
+		tell(c, "orch-1", contract.SubagentStop{ToolUse: "t"})
+		look("outcome", true)
+		tell(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 9})
+		look("late progress", false)
+		if e, _ := th.Entry(0); e.Progress != nil || e.Outcome == nil || len(c.progress) != 0 {
+			t.Errorf("at the end: %+v", e)
+		}
+		if th.Stamp(5) != 0 {
+			t.Error("an entry that is not there has a stamp")
+		}
+	}
+}
+
+// TestOpenIsBounded begins more than is remembered.
+func TestOpenIsBounded(t *testing.T) {
+	c := open(t, Options{})
+	for i := range 2 * maxOpen {
+		id := strconv.Itoa(i)
+		tell(c, "o", contract.ToolUse{ToolUse: id}, contract.SubagentStart{ToolUse: id}, contract.SubagentProgress{ToolUse: id},
+			contract.Message{MessageID: id, To: "o"}, contract.PermissionRequest{Request: id}, contract.PermissionRequest{Request: "same"})
+	}
+	if n := len(c.open.byKey); n > 4*maxOpen+1 {
+		t.Errorf("%d are open", n)
+	}
+	if n := len(c.progress); n > maxOpen {
+		t.Errorf("%d words of subagents", n)
+	}
+	if n := len(c.open.waiting(key{class: requests, id: "same"})); n != maxWaiting {
+		t.Errorf("%d wait for one answer", n)
+	}
+	for i := range 2 * maxAgents {
+		tell(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
+	}
+	if len(c.agents) > maxAgents || len(c.ids) > maxAgents || len(c.lives.byAgent) > maxAgents {
+		t.Errorf("%d agents, %d ids, %d live", len(c.agents), len(c.ids), len(c.lives.byAgent))
+	}
+}

@@ -1,0 +1,61 @@
+package history
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"time"
+)
+
+// recordSize is the size of an entry of the index.
+const recordSize = 48
+
+// record is what the index says of an event.
+type record struct {
+	off  int64 // where its payload is
+	size int
+	sum  uint32 // of the payload
+	at   time.Time
+	// link is the number of the outcome plus one, or, of an outcome, of what it ended.
+	link    int64
+	outcome bool
+	kind    uint8
+	agent   uint16 // whom it is about
+	peer    uint16 // the other party, 0: none
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (r record) encode() (b [recordSize]byte) {
+	binary.LittleEndian.PutUint64(b[0:], uint64(r.off))
+	binary.LittleEndian.PutUint64(b[8:], uint64(r.link))
+	binary.LittleEndian.PutUint64(b[16:], uint64(r.at.Unix()))
+	binary.LittleEndian.PutUint32(b[24:], uint32(r.at.Nanosecond()))
+	binary.LittleEndian.PutUint32(b[28:], uint32(r.size))
+	binary.LittleEndian.PutUint32(b[32:], r.sum)
+	binary.LittleEndian.PutUint16(b[36:], r.agent)
+	binary.LittleEndian.PutUint16(b[38:], r.peer)
+	b[40] = r.kind
+	if r.outcome {
+		b[41] = 1
+	}
+	binary.LittleEndian.PutUint32(b[44:], crc32.Checksum(b[:44], castagnoli))
+	return b
+}
+
+// decodeRecord reports false for what is no record, or one that is being rewritten.
+func decodeRecord(b []byte) (record, bool) {
+	if crc32.Checksum(b[:44], castagnoli) != binary.LittleEndian.Uint32(b[44:]) {
+		return record{}, false
+	}
+	return record{
+		off:     int64(binary.LittleEndian.Uint64(b[0:])),
+		link:    int64(binary.LittleEndian.Uint64(b[8:])),
+		at:      time.Unix(int64(binary.LittleEndian.Uint64(b[16:])), int64(binary.LittleEndian.Uint32(b[24:]))),
+		size:    int(binary.LittleEndian.Uint32(b[28:])),
+		sum:     binary.LittleEndian.Uint32(b[32:]),
+		agent:   binary.LittleEndian.Uint16(b[36:]),
+		peer:    binary.LittleEndian.Uint16(b[38:]),
+		kind:    b[40],
+		outcome: b[41] == 1,
+	}, true
+}

@@ -1,0 +1,109 @@
+package history
+
+import (
+	"context"
+	"encoding/binary"
+	"runtime"
+	"strings"
+)
+
+// Thread is a sequence of entries, in the order they were told.
+type Thread struct {
+	c      *Chronicle
+	list   *tape   // the numbers of its entries; nil: it has all
+	picker *picker // of a filter, else nil
+}
+
+func (c *Chronicle) newThread() *Thread {
+	var f file
+	if c.area.disk != nil {
+		f = &strip{area: c.area}
+	}
+	return &Thread{c: c, list: newTape(f, c.health, listChunk, listMemory)}
+}
+
+// All has every event but those that are text arriving.
+func (c *Chronicle) All() *Thread { return &Thread{c: c} }
+
+// Talk is the conversation.
+func (c *Chronicle) Talk() *Thread { return c.talk }
+
+// Agent is the stream of one agent: what it does and says, and what is said to it. It
+// is empty as long as there was nothing.
+func (c *Chronicle) Agent(id string) *Thread {
+	if t := c.agent(id); t != nil {
+		return t
+	}
+	return c.newThread()
+}
+
+// agent finds or begins the thread of an agent; nil if there are too many.
+func (c *Chronicle) agent(id string) *Thread {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, ok := c.agents[id]
+	if !ok && len(c.agents) < maxAgents && len(id) <= maxID {
+		t = c.newThread()
+		c.agents[strings.Clone(id)] = t
+	}
+	return t
+}
+
+func (t *Thread) add(n int) {
+	var b [numberSize]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(n))
+	t.list.append(b[:])
+}
+
+// number is the number among all of the entry i.
+func (t *Thread) number(i int) (int, bool) {
+	if i < 0 || i >= t.Len() {
+		return 0, false
+	}
+	if t.list == nil {
+		return i, true
+	}
+	var b [numberSize]byte
+	err := t.list.readAt(b[:], int64(i)*numberSize)
+	runtime.KeepAlive(t) // a filter's thread gives its room on the disk back when nobody has it
+	return int(binary.LittleEndian.Uint64(b[:])), err == nil
+}
+
+// Len is how many entries there are. It only grows.
+func (t *Thread) Len() int {
+	if t.list == nil {
+		return t.c.len()
+	}
+	return int(t.list.len() / numberSize)
+}
+
+// Entry reads an entry, from the disk if it is an old one. It reports false for one
+// that could not be kept.
+func (t *Thread) Entry(i int) (Entry, bool) {
+	n, ok := t.number(i)
+	if !ok {
+		return Entry{}, false
+	}
+	return t.c.entry(n)
+}
+
+// Stamp changes when the entry does: its outcome came, or a subagent went on. It is 0
+// if nothing is known of it.
+func (t *Thread) Stamp(i int) uint64 {
+	n, ok := t.number(i)
+	if !ok {
+		return 0
+	}
+	return t.c.stamp(n)
+}
+
+// Follow brings the thread of a filter up to date and reports whether it is; other
+// threads are always. It may take time, so that a screen has a worker call it, after
+// which there may be more entries. It stops early when ctx ends.
+func (t *Thread) Follow(ctx context.Context) bool {
+	if t.picker == nil {
+		return true
+	}
+	defer runtime.KeepAlive(t)
+	return t.picker.follow(ctx, t)
+}

@@ -1,0 +1,249 @@
+package listview
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// draw fills the canvas. Each cell is written once, but for what is highlighted.
+func (v *View) draw(c render.Canvas) {
+	v.shown = v.shown[:0]
+	p, ok := v.top, v.total() > 0 && v.rows(v.top.block) > 0
+	if !ok && v.total() > 0 {
+		// The top lies in a run of blocks without rows.
+		if i, found := v.below(p.block); found {
+			p, ok = pos{i, 0}, true
+		}
+	}
+	_, h := c.Size()
+	for y := range min(v.high, h) {
+		if !ok {
+			blank(c, 0, y)
+			continue
+		}
+		v.shown = append(v.shown, p)
+		v.drawRow(c, y, p)
+		var missing int
+		p, missing = v.down(p, 1)
+		ok = missing == 0 && v.rows(p.block) > 0
+	}
+	v.note()
+	v.drawBar(c)
+}
+
+// note takes down what the reader cannot have missed.
+func (v *View) note() {
+	if v.follow {
+		v.seen = v.n
+		return
+	}
+	if len(v.shown) == 0 {
+		return
+	}
+	last := v.shown[len(v.shown)-1]
+	if last.row == v.rows(last.block)-1 {
+		last.block++
+	}
+	v.seen = max(v.seen, min(last.block, v.n))
+}
+
+// drawRow draws one row of one block.
+func (v *View) drawRow(c render.Canvas, y int, p pos) {
+	b := v.block(p.block)
+	if p.row < 0 {
+		x := c.Text(0, y, strings.Repeat(" ", gutterWidth), render.Base)
+		if i, ok := v.above(p.block); ok {
+			deep := min(levels(v.width, v.block(i).Indent), levels(v.width, b.Indent))
+			for range deep {
+				x = c.Text(x, y, c.Look.Glyphs.Vertical+" ", render.Dim)
+			}
+		}
+		blank(c, x, y)
+		return
+	}
+	v.drawGutter(c.Sub(0, y, 1, 1), p, b)
+	c.Text(1, y, " ", render.Base)
+	x := v.drawTree(c, gutterWidth, y, p, b)
+	room := v.room(b)
+	line := v.text(p)
+	text := c.Sub(x, y, room, 1)
+	end := text.Line(0, 0, line)
+	w, _ := text.Size()
+	blank(c, x+min(end, w), y)
+	v.highlight(text, p, line)
+}
+
+// drawGutter draws the mark at the left: whose block it is, whether it folds, whether
+// the cursor is on it.
+func (v *View) drawGutter(c render.Canvas, p pos, b *Block) {
+	g, role := c.Look.Glyphs, b.Gutter
+	glyph := g.Gutter
+	if p.block == v.Marked() {
+		glyph = g.GutterMarked
+	}
+	if p.row == 0 {
+		mark := b.Mark
+		if mark == "" && b.Foldable {
+			if mark = g.Folded; b.Open {
+				mark = g.Unfolded
+			}
+		}
+		if mark != "" {
+			if glyph = mark; p.block == v.Marked() {
+				role = render.Selection
+			}
+		}
+	}
+	c.Text(0, 0, " ", render.Base)
+	c.Text(0, 0, glyph, role)
+}
+
+// drawTree draws the marks of the levels a block stands under, and returns the column
+// its text begins at.
+func (v *View) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
+	g := c.Look.Glyphs
+	deep := levels(v.width, b.Indent)
+	for level := 1; level <= deep; level++ {
+		mark := g.Vertical
+		if level == deep {
+			last := v.lastLeaf(p.block, b.Indent)
+			switch {
+			case p.row == 0 && last:
+				mark = g.LastLeaf
+			case p.row == 0:
+				mark = g.Branch
+			case last:
+				mark = " "
+			}
+		}
+		x = c.Text(x, y, mark+" ", render.Dim)
+	}
+	return x
+}
+
+// lastLeaf says whether no block of the same level follows at once.
+func (v *View) lastLeaf(i, indent int) bool {
+	for j := i + 1; j < min(v.total(), i+neighbours); j++ {
+		if b := v.block(j); b.rows() > 0 {
+			return b.Indent < indent
+		}
+	}
+	return true
+}
+
+// room is how many columns the text of a block has.
+func (v *View) room(b *Block) int { return max(v.width-Inset(v.width, b.Indent), 1) }
+
+// text is the text of a row, as it is drawn.
+func (v *View) text(p pos) render.Line {
+	b := v.block(p.block)
+	switch {
+	case p.row < 0 || p.row >= b.rows():
+		return nil
+	case p.row < b.head():
+		return headLine(b.Head, v.room(b), v.look.Glyphs.Ellipsis)
+	}
+	return b.line(p.row)
+}
+
+// headLine puts a head into so many columns: its last span at the right edge. Where
+// both do not fit, the right one goes rather than that the left loses half of itself.
+func headLine(head render.Line, columns int, ellipsis string) render.Line {
+	if len(head) < 2 {
+		return shorten(head, columns, ellipsis)
+	}
+	left, right := head[:len(head)-1], head[len(head)-1]
+	right.Text = strings.TrimSpace(right.Text)
+	have, need := left.Width(), render.Width(right.Text)
+	if free := columns - need - 1; need > 0 && free >= (have+1)/2 && free > 0 {
+		line := append(render.Line(nil), shorten(left, free, ellipsis)...)
+		gap := max(columns-need-line.Width(), 1)
+		return append(line, render.Span{Text: strings.Repeat(" ", gap), Role: render.Base}, right)
+	}
+	return shorten(left, columns, ellipsis)
+}
+
+// shorten cuts a line with an ellipsis where it is too wide.
+func shorten(l render.Line, columns int, ellipsis string) render.Line {
+	if l.Width() <= columns {
+		return l
+	}
+	var out render.Line
+	free := columns - render.Width(ellipsis)
+	for _, s := range l {
+		text, n := render.Clip(s.Text, free)
+		if text != "" {
+			out = append(out, render.Span{Text: text, Role: s.Role})
+		}
+		if free -= n; len(text) < len(s.Text) {
+			if columns >= render.Width(ellipsis) {
+				out = append(out, render.Span{Text: ellipsis, Role: s.Role})
+			}
+			break
+		}
+	}
+	return out
+}
+
+// highlight gives matches and the selection their roles.
+func (v *View) highlight(text render.Canvas, p pos, line render.Line) {
+	for _, m := range v.matches(line) {
+		role := render.Match
+		if v.search.at == (spot{p, m.from}) {
+			role = render.MatchAt
+		}
+		text.Restyle(m.from, 0, m.to-m.from, role)
+	}
+	if from, to := v.selected(p, line); from < to {
+		text.Restyle(from, 0, to-from, render.Selection)
+	}
+}
+
+// selected is what is highlighted of a row: what would be copied.
+func (v *View) selected(p pos, line render.Line) (from, to int) {
+	from, to = v.sel.columns(p)
+	if from >= to || p.row < v.block(p.block).head() && v.sel.from.pos != v.sel.to.pos {
+		return 0, 0
+	}
+	return snap(line, from, to)
+}
+
+// drawBar draws where in the whole the window is, by blocks: rows are not known.
+func (v *View) drawBar(c render.Canvas) {
+	w, h := c.Size()
+	if v.barWidth(w) == 0 || len(v.shown) == 0 {
+		return
+	}
+	first, last := v.shown[0], v.shown[len(v.shown)-1]
+	if at, _ := v.up(first, 1); at == first && v.isLast(last) {
+		return
+	}
+	total := float64(v.total())
+	from, to := v.share(first, 0)/total, v.share(last, 1)/total
+	size := max(min(int(float64(h)*(to-from)+0.5), h-1), 1)
+	y := 0
+	switch {
+	case v.isLast(last):
+		y = h - size
+	case from > 0:
+		y = min(max(int(float64(h-size)*from/max(1-(to-from), 1e-9)+0.5), min(1, h-size-1)), h-size-1)
+	}
+	for i := range size {
+		c.Text(w-1, max(y, 0)+i, c.Look.Glyphs.Vertical, render.Frame)
+	}
+}
+
+// share is a place in the whole, in blocks.
+func (v *View) share(p pos, extra int) float64 {
+	return float64(p.block) + float64(max(p.row, 0)+extra)/float64(max(v.rows(p.block), 1))
+}
+
+var blanks = strings.Repeat(" ", 256)
+
+// blank fills a row from a column on.
+func blank(c render.Canvas, x, y int) {
+	for w, _ := c.Size(); x < w; {
+		x = c.Text(x, y, blanks[:min(w-x, len(blanks))], render.Base)
+	}
+}

@@ -1,0 +1,136 @@
+package listview
+
+import "unicode/utf8"
+
+// maxMoved is how many new blocks are searched for the one a live block became.
+const maxMoved = 64
+
+// home is where the reader was before the window changed its size: the text at the top
+// rather than the row, since another width breaks the text elsewhere.
+type home struct {
+	at     pos
+	lines  int // of the block
+	before int // characters in the lines above
+	total  int // in all of them
+	now    int // the same in the layout that is shown
+}
+
+// keep takes down the reader's place before a change of size. A place that is known
+// already stays, through any number of changes, unless the block itself changed.
+func (v *View) keep() {
+	if v.home != nil && (v.home.at.block >= v.total() || v.measure(v.home.at).total == v.home.now) {
+		return
+	}
+	v.home = v.measure(v.top)
+}
+
+// measure takes down a place in the present layout.
+func (v *View) measure(p pos) *home {
+	h := &home{at: p}
+	if p.block >= v.total() || p.block < v.n && p.block >= v.source.Len() {
+		return h
+	}
+	b := v.block(p.block)
+	h.lines = len(b.Lines)
+	for i := range b.Lines {
+		n := characters(b, i)
+		if i < p.row-b.head() {
+			h.before += n
+		}
+		h.total += n
+	}
+	h.now = h.total
+	return h
+}
+
+// place finds a home again in the present layout.
+func (v *View) place(h *home) pos {
+	p := v.fit(h.at)
+	if v.total() == 0 || p.block != h.at.block {
+		return p
+	}
+	b := v.block(p.block)
+	ends := make([]int, len(b.Lines)) // characters up to the end of each line
+	total := 0
+	for i := range b.Lines {
+		total += characters(b, i)
+		ends[i] = total
+	}
+	h.now = total
+	line := h.at.row - b.head()
+	if line <= 0 || len(ends) == 0 || len(ends) == h.lines && total == h.total {
+		return p
+	}
+	if h.total == 0 {
+		line = line * len(ends) / max(h.lines, 1)
+	} else {
+		before := h.before
+		if total != h.total {
+			before = int(int64(before) * int64(total) / int64(h.total))
+		}
+		for line = 0; line < len(ends)-1 && ends[line] <= before; line++ {
+		}
+	}
+	return v.fit(pos{p.block, line + b.head()})
+}
+
+// characters counts what is no blank in a line: breaks of layout drop and add blanks.
+func characters(b *Block, line int) int {
+	n := 0
+	for _, s := range b.Lines[line] {
+		n += utf8.RuneCountInString(s.Text)
+		for i := range len(s.Text) {
+			if s.Text[i] == ' ' {
+				n--
+			}
+		}
+	}
+	return n
+}
+
+// remap follows live blocks to where they went when blocks were added.
+func (v *View) remap(old int, tail []Block) {
+	moved := map[int]int{}
+	find := func(p *pos) {
+		if p.block < old || p.block >= old+len(tail) {
+			return
+		}
+		to, ok := moved[p.block]
+		if !ok {
+			to = v.heir(old, p.block, tail[p.block-old].Key)
+			moved[p.block] = to
+		}
+		p.block = to
+	}
+	find(&v.top)
+	if v.home != nil {
+		find(&v.home.at)
+	}
+	find(&v.sel.from.pos)
+	find(&v.sel.to.pos)
+	find(&v.mouse.from.pos)
+	find(&v.mouse.at)
+	find(&v.search.at.pos)
+	for i := range v.shown {
+		find(&v.shown[i])
+	}
+}
+
+// heir is what became of the live block i: the same one further down, or the settled
+// block of the same key, or whatever stands where it stood.
+func (v *View) heir(old, i int, key string) int {
+	if key == "" {
+		return i
+	}
+	for j := range v.tail {
+		if v.tail[j].Key == key {
+			return v.n + j
+		}
+	}
+	for j := old; j < min(v.n, old+maxMoved); j++ {
+		if v.block(j).Key == key {
+			return j
+		}
+	}
+	return i
+}

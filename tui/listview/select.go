@@ -1,0 +1,212 @@
+package listview
+
+import "strings"
+
+// Bounds of what is copied in one go: the text goes through the terminal.
+const (
+	maxCopyBytes  = 1 << 20
+	maxCopyBlocks = 20_000
+)
+
+// spot is a cell of the text: a column of a row.
+type spot struct {
+	pos
+	col int
+}
+
+func (s spot) before(t spot) bool {
+	return s.pos.before(t.pos) || s.pos == t.pos && s.col < t.col
+}
+
+// selection is what lies between two spots, both included, in the order they were
+// chosen in.
+type selection struct {
+	on       bool
+	lines    bool // whole rows
+	from, to spot
+}
+
+func (s selection) ordered() (a, b spot) {
+	if s.to.before(s.from) {
+		return s.to, s.from
+	}
+	return s.from, s.to
+}
+
+// columns is the part of a row that is selected.
+func (s selection) columns(p pos) (from, to int) {
+	if !s.on {
+		return 0, 0
+	}
+	a, b := s.ordered()
+	if p.before(a.pos) || b.pos.before(p) {
+		return 0, 0
+	}
+	from, to = 0, maxColumn
+	if !s.lines && p == a.pos {
+		from = a.col
+	}
+	if !s.lines && p == b.pos {
+		to = b.col + 1
+	}
+	return from, to
+}
+
+const maxColumn = 1 << 30
+
+// Selecting says whether something is selected.
+func (v *View) Selecting() bool { return v.sel.on }
+
+// SelectStart begins a selection of whole rows: at the block under the cursor if it is
+// in the window, else at the last row in the window.
+func (v *View) SelectStart() {
+	v.update()
+	if v.total() == 0 {
+		return
+	}
+	last, _ := v.down(v.top, v.high-1)
+	at := last
+	if i := v.cursor; i >= v.top.block && i <= last.block && i < v.n {
+		at = pos{i, min(v.block(i).head(), max(v.rows(i)-1, 0))}
+		if at.before(v.top) {
+			at = v.top
+		}
+	}
+	v.mouse.resume = v.follow
+	v.stay()
+	v.sel = selection{on: true, lines: true, from: spot{pos: at}, to: spot{pos: at}}
+}
+
+// Extend moves the selection's end by n rows, and the window with it.
+func (v *View) Extend(n int) {
+	if !v.sel.on {
+		v.SelectStart()
+	}
+	v.update()
+	if !v.sel.on {
+		return
+	}
+	v.sel.lines = true
+	n = max(min(n, maxStep), -maxStep)
+	to := v.fit(v.sel.to.pos)
+	if n > 0 {
+		to, _ = v.down(to, n)
+	} else {
+		to, _ = v.up(to, -n)
+	}
+	v.sel.to = spot{pos: to}
+	if to.before(v.top) {
+		v.leave(to)
+	} else if q, _ := v.down(v.top, v.high-1); q.before(to) {
+		p, _ := v.up(to, v.high-1)
+		v.leave(p)
+	}
+}
+
+// SelectClear ends the selection.
+func (v *View) SelectClear() {
+	v.sel = selection{}
+	if v.mouse.resume {
+		v.follow, v.home, v.mouse.resume = true, nil, false
+	}
+}
+
+// Copy is the text that is selected, less gutters and heads. Rows that layout alone
+// broke are one line again.
+func (v *View) Copy() string {
+	text, _ := v.Selected()
+	return text
+}
+
+// Selected is what Copy gives, and whether that is all that is selected: there is a
+// bound to it.
+func (v *View) Selected() (text string, whole bool) {
+	if !v.sel.on {
+		return "", true
+	}
+	if v.update(); v.total() == 0 {
+		return "", true
+	}
+	a, b := v.sel.ordered()
+	a.pos, b.pos = v.fit(a.pos), v.fit(b.pos)
+	if a.pos == b.pos {
+		// A single row may be a head: somebody wants a name.
+		from, to := v.sel.columns(a.pos)
+		return strings.TrimRight(slice(v.text(a.pos), from, to), " "), true
+	}
+	var c clipboard
+	for i, n := a.block, 0; i <= b.block && i < v.total(); n++ {
+		if n >= maxCopyBlocks || c.Len() > maxCopyBytes {
+			return c.text(), false
+		}
+		first, last := 0, v.rows(i)-1
+		if i == a.block {
+			first = a.row
+		}
+		if i == b.block {
+			last = min(last, b.row)
+		}
+		if !v.copyRows(&c, i, first, last) {
+			return c.text(), false
+		}
+		next, ok := v.below(i)
+		if ok && next <= b.block && v.gap(next) > 0 {
+			c.blank()
+		}
+		i = next
+	}
+	return c.text(), true
+}
+
+// copyRows takes rows of a block, and says whether there was room for all of them.
+func (v *View) copyRows(c *clipboard, i, first, last int) bool {
+	b := v.block(i)
+	for row := max(first, b.head()); row <= last; row++ {
+		if c.Len() > maxCopyBytes {
+			return false
+		}
+		from, to := v.sel.columns(pos{i, row})
+		c.row(slice(b.line(row), from, to))
+		if row < last && b.soft(row) {
+			next := b.line(row + 1).Text()
+			c.join(b.line(row).Text(), next, v.width-Inset(v.width, b.Indent))
+		}
+	}
+	return true
+}
+
+// clipboard puts rows together.
+type clipboard struct {
+	strings.Builder
+	sep  string // what stands before the next row
+	some bool
+	trim bool // the next row goes on with the last one
+}
+
+func (c *clipboard) row(text string) {
+	if c.some {
+		c.WriteString(c.sep)
+	}
+	if c.trim {
+		text = strings.TrimLeft(text, " ")
+	}
+	c.WriteString(strings.TrimRight(text, " "))
+	c.some, c.trim, c.sep = true, false, "\n"
+}
+
+// blank sets the next row apart.
+func (c *clipboard) blank() {
+	if c.some {
+		c.sep = "\n\n"
+	}
+}
+
+// join has the next row go on with the last one.
+func (c *clipboard) join(row, next string, columns int) {
+	c.sep, c.trim = " ", true
+	if glued(row, next, columns) {
+		c.sep = ""
+	}
+}
+
+func (c *clipboard) text() string { return c.String() }

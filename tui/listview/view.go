@@ -1,0 +1,157 @@
+package listview
+
+import (
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// View is a window on a [Source]. It takes no keys: its methods are what keys are
+// bound to. Of the Box it uses the rectangle and the focus; it draws no border.
+type View struct {
+	*tview.Box
+	look   *render.Look
+	source Source
+	bar    bool
+	onCopy func(string)
+
+	cache cache
+	n     int     // blocks of the source, when it was last asked
+	tail  []Block // live blocks, the same
+	width int     // of a block
+	wide  int     // of the window
+	high  int     // of the window
+
+	top    pos // the first row of the window
+	follow bool
+	home   *home // the reader's place, kept over changes of the window's size
+	seen   int   // blocks the reader cannot have missed
+
+	all   bool         // everything that folds is open, but for
+	folds map[int]bool // blocks that were folded or unfolded one by one
+
+	cursor int // the block that is marked, or -1
+	sel    selection
+	search search
+	mouse  mouse
+	shown  []pos // what the rows of the window show since it was last drawn
+}
+
+// New makes a view of nothing that follows the end.
+func New(look *render.Look) *View {
+	v := &View{Box: tview.NewBox(), look: look, bar: true}
+	v.SetSource(none{})
+	return v
+}
+
+// SetSource shows something else, from its end.
+func (v *View) SetSource(s Source) {
+	if s == nil {
+		s = none{}
+	}
+	v.source, v.n, v.tail = s, 0, nil
+	v.cache.reset()
+	v.top, v.follow, v.home, v.seen = pos{}, true, nil, 0
+	v.all, v.folds = false, map[int]bool{}
+	v.cursor, v.sel, v.shown = -1, selection{}, nil
+	v.search.at = none3
+	v.mouse = mouse{}
+	v.width = 0
+}
+
+// SetLook changes how everything is drawn.
+func (v *View) SetLook(look *render.Look) {
+	v.look = look
+	v.Refresh()
+}
+
+// Refresh forgets what was laid out: for when something changed that no stamp tells,
+// such as a name.
+func (v *View) Refresh() { v.cache.reset() }
+
+// SetBar says whether a bar at the right edge shows where one is. It does, at first.
+func (v *View) SetBar(on bool) { v.bar = on }
+
+// OnCopy has f called with what the user selected with the mouse, when the button is
+// let go.
+func (v *View) OnCopy(f func(text string)) { v.onCopy = f }
+
+// Width is the width blocks are laid out for, at the view's present size.
+func (v *View) Width() int {
+	_, _, w, _ := v.GetInnerRect()
+	return v.blockWidth(w)
+}
+
+func (v *View) blockWidth(w int) int { return max(w-gutterWidth-v.barWidth(w), 1) }
+
+// barWidth is what is kept free at the right edge, so that the text does not wrap anew
+// when the bar appears.
+func (v *View) barWidth(w int) int {
+	switch {
+	case !v.bar || w < 12:
+		return 0
+	case w < 24:
+		return 1
+	}
+	return 2
+}
+
+// update asks the source how much there is, and the box how large the window is. What
+// follows in the same call sees one state of things.
+func (v *View) update() {
+	_, _, w, h := v.GetInnerRect()
+	if w <= 0 || h <= 0 {
+		// A window of nothing leaves everything as it was.
+		w, h = v.wide, v.high
+		if w <= 0 || h <= 0 {
+			w, h = 80, 24
+		}
+	}
+	width := v.blockWidth(w)
+	first := v.width == 0
+	resized := !first && (width != v.width || h != v.high)
+	if resized && !v.follow {
+		v.keep()
+	}
+	if width != v.width && !first {
+		v.SelectClear()
+		v.mouse.drag = false
+	}
+	v.cache.next()
+	n, tail := v.source.Len(), v.source.Tail(width)
+	old, oldTail := v.n, v.tail
+	v.n, v.tail, v.width, v.wide, v.high = n, tail, width, w, h
+	if !first && len(oldTail) > 0 {
+		v.remap(old, oldTail)
+	}
+	switch {
+	case v.follow && (first || resized):
+		v.top = v.end()
+	case resized:
+		v.top = v.clamp(v.place(v.home))
+	default:
+		v.top = v.fit(v.top)
+	}
+}
+
+// settle is the top of what is to be drawn now.
+func (v *View) settle() {
+	if v.follow {
+		v.top = v.end()
+		return
+	}
+	v.top = v.clamp(v.top)
+}
+
+// Draw draws the window.
+func (v *View) Draw(screen tcell.Screen) {
+	x, y, w, h := v.GetInnerRect()
+	if w <= 0 || h <= 0 {
+		v.shown = v.shown[:0]
+		return
+	}
+	v.update()
+	v.settle()
+	v.draw(render.On(screen, x, y, w, h, v.look))
+}

@@ -1,0 +1,73 @@
+package markdown
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// coder lays out a block of code line by line. A copy goes on by itself.
+type coder struct {
+	lay   layout
+	lang  *language
+	state state
+}
+
+// codeBlock lays a whole block out.
+func (l layout) codeBlock(info, text string) []render.Line {
+	c := coder{lay: l, lang: find(fenceMark{info: info}.lang())}
+	var out []render.Line
+	if info != "" {
+		out = c.label(info, l.width)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		out = append(out, c.row(line, false, l.width)...)
+	}
+	return out
+}
+
+// bar is what stands before a row of code: its first, and those it goes on in.
+func (c *coder) bar(width int) (first, rest string) {
+	if width < roomy {
+		return "", ""
+	}
+	g := c.lay.glyphs
+	return g.Vertical + " ", g.Vertical + g.Ellipsis
+}
+
+// label is the row that names the language.
+func (c *coder) label(info string, width int) []render.Line {
+	bar, _ := c.bar(width)
+	text := render.Shorten(strings.ReplaceAll(info, "\t", " "), width-render.Width(bar), c.lay.glyphs.Ellipsis)
+	return prefixed([]render.Line{render.Of(render.Dim, text)}, render.Of(render.Frame, bar), nil)
+}
+
+// row lays a line of code out. It is never wrapped at words, but cut at the edge.
+func (c *coder) row(text string, goesOn bool, width int) []render.Line {
+	l := c.lay
+	first, rest := c.bar(width)
+	l.width = width - render.Width(first)
+	var line render.Line
+	line, c.state = c.lang.line(strings.TrimRight(text, "\r"), c.state)
+	lines := l.fit(render.Cut(line, l.width))
+	if goesOn {
+		first = rest
+	}
+	return prefixed(lines, render.Of(render.Frame, first), render.Of(render.Frame, rest))
+}
+
+// Highlight gives each line of code its roles. Lines are not wrapped; their tabs are
+// tabs still.
+func Highlight(lang, src string) []render.Line {
+	var (
+		out  []render.Line
+		l    = find(lang)
+		s    state
+		line render.Line
+	)
+	for text := range strings.SplitSeq(src, "\n") {
+		line, s = l.line(strings.TrimRight(text, "\r"), s)
+		out = append(out, line)
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package markdown
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// maxDiffRows is how many lines of source a difference shows.
+const maxDiffRows = 2000
+
+// Diff shows what an edit takes away and puts in, with so many lines of what stays
+// around each change. What is not shown is counted.
+func Diff(old, new, lang string, o Options, context int) []render.Line {
+	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}}
+	a, b := sourceLines(old), sourceLines(new)
+	edits := compare(a, b)
+	if len(edits) == 1 && edits[0].op == same {
+		return d.lay.fit(render.Wrap(render.Of(render.Dim, "(no line differs)"), d.lay.width))
+	}
+	d.after = roles(lang, new, len(b))
+	for i, e := range edits {
+		switch e.op {
+		case removed:
+			d.rows(render.DiffRemove, "- ", a[e.a:e.a+e.n])
+		case added:
+			d.rows(render.DiffAdd, "+ ", b[e.b:e.b+e.n])
+		case same:
+			d.around(e, max(context, 0), i == 0, i == len(edits)-1)
+		}
+	}
+	if d.left > 0 {
+		d.note(d.left, "more")
+	}
+	return d.out
+}
+
+// sourceLines splits a text. A newline at its end does not begin another line.
+func sourceLines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}
+
+// roles is the text with the roles of its language.
+func roles(lang, src string, n int) []render.Line {
+	if n == 0 || find(lang) == nil {
+		return nil
+	}
+	return Highlight(lang, src)[:n]
+}
+
+// differ lays edits out.
+type differ struct {
+	lay         layout
+	after       []render.Line // the new text with its roles, if its language is known
+	out         []render.Line
+	shown, left int // lines
+}
+
+// rows shows lines that are only in one of the texts.
+func (d *differ) rows(role render.Role, sign string, lines []string) {
+	for _, text := range lines {
+		d.row(role, sign, render.Of(role, strings.TrimSuffix(text, "\r")))
+	}
+}
+
+// around shows so many lines of what stays beside a change, and counts the others.
+func (d *differ) around(e edit, context int, first, last bool) {
+	head, tail := min(context, e.n), min(context, e.n)
+	if first {
+		head = 0
+	}
+	if last {
+		tail = 0
+	}
+	if head+tail+1 >= e.n {
+		head = e.n - tail // a note would take as much room
+	}
+	skipped := e.n - head - tail
+	for i := range head {
+		d.context(e, i)
+	}
+	if skipped > 0 && d.left == 0 {
+		d.note(skipped, "")
+	}
+	for i := e.n - tail; i < e.n; i++ {
+		d.context(e, i)
+	}
+}
+
+func (d *differ) context(e edit, i int) {
+	line := render.Of(render.Code, e.text[i])
+	if d.after != nil && e.b+i < len(d.after) {
+		line = d.after[e.b+i]
+	}
+	d.row(render.Dim, "  ", line)
+}
+
+// row shows one line behind its sign.
+func (d *differ) row(role render.Role, sign string, line render.Line) {
+	if d.shown++; d.shown > maxDiffRows {
+		d.left++
+		return
+	}
+	l := d.lay
+	if l.width < roomy {
+		sign = sign[:1]
+	}
+	if l.width < 3 {
+		sign = ""
+	}
+	l.width -= len(sign)
+	rest := strings.Repeat(" ", max(len(sign)-1, 0)) + l.glyphs.Ellipsis
+	if sign == "" {
+		rest = ""
+	}
+	rows := prefixed(l.fit(render.Cut(line, l.width)), render.Of(role, sign), render.Of(render.Dim, rest))
+	d.out = append(d.out, rows...)
+}
+
+// note says how many lines are not shown.
+func (d *differ) note(n int, more string) {
+	g := d.lay.glyphs
+	text := fmt.Sprintf("%s %d lines", g.Ellipsis, n)
+	if n == 1 {
+		text = g.Ellipsis + " 1 line"
+	}
+	text = render.Shorten(strings.TrimSpace(text+" "+more), d.lay.width, g.Ellipsis)
+	d.out = append(d.out, render.Of(render.DiffHunk, text))
+}

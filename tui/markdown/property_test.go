@@ -1,0 +1,442 @@
+package markdown
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+// hostile are texts that want more time, more room or another place than theirs.
+func hostile(n int) map[string]string {
+	m := map[string]string{
+		"no spaces":      strings.Repeat("x", n),
+		"no spaces, CJK": strings.Repeat("語", n/3),
+		"no spaces, RTL": strings.Repeat("ע", n/2),
+		"emoji":          strings.Repeat("👩‍👩‍👧", n/18),
+		"flags":          strings.Repeat("🇩🇪", n/8),
+		"marks":          strings.Repeat("e\u0301\u0301\u0301\u0301", n/9),
+		"tabs":           strings.Repeat("\t", n),
+		"tabs in code":   "```\n" + strings.Repeat("\t", n) + "\n```",
+		"lines":          strings.Repeat("\n", n),
+		"short lines":    strings.Repeat("a\n", n/2),
+		"fences":         strings.Repeat("```\n", n/4),
+		"one fence":      "```go\n" + strings.Repeat("/*\"`'\n", n/6),
+		"long code":      "```go\n" + strings.Repeat("x(\"y\") ", n/7),
+		"table":          "|a|b|\n|-|-|\n" + strings.Repeat("|1|`2`|\n", n/8),
+		"wide table":     strings.Repeat("|a", n/4) + "\n" + strings.Repeat("|-", n/4) + "\n" + strings.Repeat("|\n", 100),
+		"broad rows":     strings.Repeat("|a", 40) + "\n" + strings.Repeat("|-", 40) + "\n" + strings.Repeat("x\n", n/2),
+		"rows of rows":   strings.Repeat("a|b\n-|-\n", n/8),
+		"nested list":    nestedList(n),
+		"items":          strings.Repeat("- a\n", n/4),
+		"loose items":    strings.Repeat("1. a\n\n", n/6),
+		"one long item":  "- a\n" + strings.Repeat("  - *b*\n", n/8),
+		"one long quote": strings.Repeat("> *a* b\n", n/8),
+		"definitions":    strings.Repeat("[a]: b\n", n/7),
+		"HTML":           strings.Repeat("<div>\n", n/6),
+		"indented code":  strings.Repeat("    a\n", n/6),
+		"lazy":           "> " + strings.Repeat("a\n", n/2),
+	}
+	for _, s := range []string{
+		"> ", "- ", "1. ", "* ", "*", "**", "_", "`", "``", "~~", "[", "]", "![", "](", "[]()", "<", "<!--", "<a", "&", "&amp;", "\\", "#", "-", "=", "|", "|-", "*a ", "a* ", "*a_ ", "**a *b ", "_a ",
+		"`a``", "[a](", "[a](b ", "[a][", "~~a ", "http://", "http://a.b(", "www.", "<http://a", "a@b ", "**`", "*[", "- > ", "> - ", "+ 1. > ", "<?", "<![CDATA[", "&#1;", "[red]", "[:::https://x]", "[[", `["r"]`, ":-|", "- [ ] ", "-\t", ">\t",
+	} {
+		m[s] = strings.Repeat(s, n/len(s))
+	}
+	return m
+}
+
+// nestedList is a list in a list in a list.
+func nestedList(n int) string {
+	var b strings.Builder
+	for depth := 0; b.Len() < n; depth++ {
+		b.WriteString(strings.Repeat("  ", depth) + "- a\n")
+	}
+	return b.String()
+}
+
+// narrow fails if a line is wider than it may be.
+func narrow(t testing.TB, lines []render.Line, width int) {
+	t.Helper()
+	for i, l := range lines {
+		if w := l.Width(); w > width {
+			t.Fatalf("line %d takes %d of %d columns: %q", i, w, width, l)
+		}
+		if strings.ContainsAny(l.Text(), "\n\t\r\x1b") {
+			t.Fatalf("line %d: %q", i, l)
+		}
+	}
+}
+
+func TestWidthIsNeverExceeded(t *testing.T) {
+	texts := hostile(1500)
+	for name, src := range sources(t) {
+		texts[name] = src
+	}
+	for name, src := range texts {
+		src = sanitize.Text(src)
+		for _, width := range []int{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, 20, 40, 80, 200} {
+			o := Options{Width: width}
+			lines := Markdown(src, o)
+			narrow(t, lines, max(width, 1))
+			narrow(t, new(Stream).Set(src, o), max(width, 1))
+			narrow(t, Diff(src[:len(src)/2], src[len(src)/3:], "go", o, 1), max(width, 1))
+			if width > 3 && strings.TrimSpace(src) != "" && len(lines) == 0 {
+				t.Errorf("%s: nothing of it is shown", name)
+			}
+		}
+	}
+}
+
+// TestHostileTextsEnd lays much of each hostile text out: what takes the square of its length
+// does not end while tests run, and takes more memory. BenchmarkHostile measures the same.
+func TestHostileTextsEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for name, src := range hostile(1 << 18) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		Markdown(src, Options{Width: 80})
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<10*uint64(len(src)) {
+			t.Errorf("%q: %d bytes were allocated for %d", name, n, len(src))
+		}
+	}
+}
+
+// BenchmarkHostile is the hostile text that costs most for each of its bytes, and what a byte of
+// it costs in a text an eighth as long.
+func BenchmarkHostile(b *testing.B) {
+	dearest := func(n int) (most float64) {
+		for _, src := range hostile(n) {
+			began := time.Now()
+			Markdown(src, Options{Width: 80})
+			most = max(most, float64(time.Since(began).Nanoseconds())/float64(len(src)))
+		}
+		return most
+	}
+	for b.Loop() {
+		b.ReportMetric(dearest(1<<12), "short-ns/byte")
+		b.ReportMetric(dearest(1<<15), "long-ns/byte")
+	}
+}
+
+// TestMegabyteLine streams one long line, in prose and in code.
+func TestMegabyteLine(t *testing.T) {
+	for _, begin := range []string{"", "- ", "> ", "# ", "|", "```\n"} {
+		src := begin + strings.Repeat("x", 1<<20)
+		o := Options{Width: 80}
+		var s Stream
+		for at := 0; at < len(src); at += 1 << 14 {
+			s.Set(src[:at], o)
+		}
+		lines := s.End(src, o)
+		narrow(t, lines, 80)
+		if got := strings.Count(plainText(lines), "x"); got != 1<<20 {
+			t.Errorf("%q: %d of it are shown", begin, got)
+		}
+	}
+}
+
+// TestNesting: what is 10,000 deep is shown, and shown soon.
+func TestNesting(t *testing.T) {
+	const deep = 10_000
+	for name, src := range map[string]string{
+		"quotes":   strings.Repeat(">", deep) + " bottom",
+		"lists":    strings.Repeat("- ", deep) + "bottom",
+		"emphasis": strings.Repeat("*", deep) + "bottom" + strings.Repeat("*", deep),
+		"strong":   strings.Repeat("**a ", deep) + "bottom" + strings.Repeat("**", deep),
+		"links":    strings.Repeat("[", deep) + "bottom" + strings.Repeat("](x)", deep),
+		"mixed":    strings.Repeat("> - 1. ", deep) + "bottom",
+	} {
+		for _, width := range []int{1, 10, 80} {
+			lines := Markdown(src, Options{Width: width})
+			narrow(t, lines, width)
+			var all strings.Builder
+			for _, l := range lines {
+				all.WriteString(strings.TrimSpace(l.Text()))
+			}
+			if !strings.Contains(all.String(), "bottom") {
+				t.Errorf("%s: the bottom is not shown", name)
+			}
+		}
+	}
+}
+
+// TestWordsStayInOrder: of plain prose every word is shown, in its order.
+func TestWordsStayInOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	letters := []rune("abcdefgäß語字ע.,;?!'\"()-:/")
+	for range 300 {
+		var b strings.Builder
+		for range r.IntN(3000) {
+			switch n := r.IntN(60); {
+			case n < 1:
+				b.WriteString("\n\n")
+			case n < 4:
+				b.WriteString("\n")
+			default:
+				b.WriteString(" ")
+			}
+			b.WriteByte(byte('a' + r.IntN(26))) // what begins a word is no marker
+			for range r.IntN(12) {
+				b.WriteRune(letters[r.IntN(len(letters))])
+			}
+		}
+		src := b.String()
+		want := joined(src)
+		if got := joined(plainText(Markdown(src, Options{Width: 200}))); got != want {
+			t.Fatal(cmp.Diff(want, got))
+		}
+	}
+}
+
+// joined is a text without blanks.
+func joined(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// TestStreamIsMarkdown: whatever the pieces in which a text arrives, at its end it
+// looks like the whole.
+func TestStreamIsMarkdown(t *testing.T) {
+	check := func(name, src string, width int, deltas ...int) {
+		t.Helper()
+		r := rand.New(rand.NewPCG(3, 4))
+		o := Options{Width: width}
+		want := dump(Markdown(src, o))
+		for _, most := range deltas {
+			var s Stream
+			for at := 0; at < len(src); {
+				at = min(at+1+r.IntN(most), len(src))
+				lines := s.Set(src[:at], o)
+				narrow(t, lines[max(len(lines)-50, 0):], width)
+			}
+			if got := dump(s.End(src, o)); got != want {
+				t.Fatalf("%q in pieces of up to %d at width %d:\n%s", name, most, width, cmp.Diff(want, got))
+			}
+		}
+	}
+	for name, src := range sources(t) {
+		check(name, src, 1, 1, 7)
+		check(name, src, 30, 1, 7, 300)
+	}
+	for name, src := range hostile(400) {
+		check(name, src, 1, 2, 50)
+		check(name, src, 30, 1, 7)
+	}
+	for name, src := range hostile(30_000) {
+		check(name, src, 30, 5000)
+	}
+}
+
+// TestMixtures puts everything Markdown has into any order.
+func TestMixtures(t *testing.T) {
+	tokens := []string{
+		"\n", "\n", "\n", "\n\n", " ", "  ", "    ", "\t", "a", "word", "語", "ע", "👩‍👩‍👧", "\u0301", "*", "**", "_", "~~", "`", "``", "```", "```go", "~~~", "> ", ">", "- ", "-", "+ ", "1. ", "2) ", "10. ", "# ", "### ", "---", "===", "***",
+		"|", "|-|", "|-|-|", "|a|b|", ":-:", "[", "](", "](x)", "]", ")", "![", "<", ">", "<b>", "<div>", "<!--", "-->", "&amp;", "&#27;", "\\", "http://a.b/c", "[ ] ", "[x] ", "[red]", "\"", "'", "/*", "*/", "//",
+	}
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 3000 {
+		var b strings.Builder
+		for range r.IntN(80) {
+			b.WriteString(tokens[r.IntN(len(tokens))])
+		}
+		src := sanitize.Text(b.String())
+		width := 1 + r.IntN(30)
+		o := Options{Width: width}
+		want := Markdown(src, o)
+		narrow(t, want, width)
+		var s Stream
+		for at := 0; at < len(src); at += 1 + r.IntN(12) {
+			narrow(t, s.Set(src[:at], o), width)
+		}
+		if d := cmp.Diff(dump(want), dump(s.End(src, o))); d != "" {
+			t.Fatalf("%q: %s", src, d)
+		}
+	}
+}
+
+// TestStreamIsMarkdownOnceClosed: after a blank line, what has come is final.
+func TestStreamIsMarkdownOnceClosed(t *testing.T) {
+	for name, src := range sources(t) {
+		var s Stream
+		o := Options{Width: 60}
+		for i := range len(src) {
+			got := s.Set(src[:i], o)
+			if !strings.HasSuffix(src[:i], "\n\n") {
+				continue
+			}
+			if d := cmp.Diff(dump(Markdown(src[:i], o)), dump(got)); d != "" {
+				t.Fatalf("%s after %d bytes:\n%s", name, i, d)
+			}
+		}
+	}
+}
+
+// TestStreamOfAnotherText begins anew when the text or the options are others.
+func TestStreamOfAnotherText(t *testing.T) {
+	var s Stream
+	for _, c := range []struct {
+		src   string
+		width int
+	}{{"# a\n\nb\n\nc", 20}, {"# a\n\nb\n\nc *d* e f g", 20}, {"# a\n\nb\n\nc *d* e f g", 8}, {"# x\n\nb\n\nc", 8}, {"", 8}, {"y", 8}} {
+		o := Options{Width: c.width}
+		if d := cmp.Diff(dump(Markdown(c.src, o)), dump(s.Set(c.src, o))); d != "" {
+			t.Errorf("%q: %s", c.src, d)
+		}
+	}
+}
+
+// TestHope: what is open while it arrives looks as if it were closed.
+func TestHope(t *testing.T) {
+	for src, want := range map[string]string{
+		"a **bo":               "a «b|bo»",
+		"a **bold*":            "a «b|bold»",
+		"a **":                 "a",
+		"a *":                  "a",
+		"2 * 3":                "2 * 3",
+		"a *b **c":             "a «i|b »«bi|c»",
+		"a `co":                "a «code|co»",
+		"a ``co`":              "a «code|co»",
+		"a `":                  "a",
+		"a ~~b":                "a «s|b»",
+		"a `**b":               "a «code|**b»",
+		"snake_case_na":        "snake_case_na",
+		"[a](https://x.ex":     "«a|a» («a|https://x.ex»)",
+		"**b** c":              "«b|b» c",
+		"- *a":                 "«dim|• »«i|a»",
+		"> **a":                "«q|│ »«b|a»",
+		"# a *b":               "«h1|a b»",
+		"a\n-":                 "a",
+		"a\n#":                 "a",
+		"a\n``":                "a",
+		"a\n\n12":              "a",
+		"```go\nx":             "«frame|│ »«dim|go»\n«frame|│ »«code|x»",
+		"```\nx\n``":           "«frame|│ »«code|x»",
+		"a|b\n-":               "a|b",
+		"|a|b|\n|-":            "«b|a»  «b|b»\n«frame|─  ─»",
+		"|a|b|\n|:--|-":        "«b|a»  «b|b»\n«frame|─  ─»",
+		"|a|b|\n|-|-|\n|**c":   "«b|a»  «b|b»\n«frame|─  ─»\n«b|c»",
+		"a **b\n\nc":           "a **b\n\nc",
+		"    code *a":          "«frame|│ »«code|code *a»",
+		"<b>*a":                "<b>*a",
+		"a \\*b":               "a *b",
+		"1. a\n   ```\n   x*y": "«dim|1. »a\n   «frame|│ »«code|x*y»",
+	} {
+		var s Stream
+		got := strings.TrimRight(dump(s.Set(src, Options{Width: 40})), "\n")
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%q: %s", src, d)
+		}
+	}
+}
+
+func TestDiff(t *testing.T) {
+	old := "package x\n\nfunc a() {\n\treturn 1\n}\n\n// b\n// c\n// d\n// e\nfunc b() {}\n"
+	edited := "package x\n\nfunc a() {\n\treturn 2 // two\n}\n\n// b\n// c\n// d\n// e\nfunc b() {}\nfunc c() {}\n"
+	tuitest.File(t, "diff", dump(Diff(old, edited, "go", Options{Width: 24}, 2))+
+		dump(Diff("", "a\nb\n", "", Options{Width: 24}, 2))+dump(Diff("a\nb", "", "", Options{Width: 24}, 2))+
+		dump(Diff("a\nb\n", "a\nb\n", "", Options{Width: 24}, 2)))
+}
+
+// TestCompare: the edits make one text of the other, and are few where few suffice.
+func TestCompare(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	text := func(n, kinds int) []string {
+		s := make([]string, n)
+		for i := range s {
+			s[i] = string(rune('a' + r.IntN(kinds)))
+		}
+		return s
+	}
+	for range 5000 {
+		a := text(r.IntN(40), 1+r.IntN(20))
+		b := slices.Clone(a)
+		changes := r.IntN(6)
+		for range changes {
+			if len(b) == 0 || r.IntN(2) == 0 {
+				b = slices.Insert(b, r.IntN(len(b)+1), text(1, 20)...)
+			} else {
+				i := r.IntN(len(b))
+				b = slices.Delete(b, i, i+1)
+			}
+		}
+		var gotA, gotB []string
+		for _, e := range compare(a, b) {
+			switch e.op {
+			case removed:
+				gotA = append(gotA, a[e.a:e.a+e.n]...)
+			case added:
+				gotB = append(gotB, b[e.b:e.b+e.n]...)
+			case same:
+				gotA, gotB = append(gotA, e.text...), append(gotB, e.text...)
+				if !slices.Equal(e.text, b[e.b:e.b+e.n]) {
+					t.Fatalf("%q %q: not the same: %v", a, b, e)
+				}
+			}
+		}
+		if !slices.Equal(a, gotA) || !slices.Equal(b, gotB) {
+			t.Fatalf("%q, %q became %q, %q", a, b, gotA, gotB)
+		}
+	}
+}
+
+// TestDiffOfMuch is bounded in what it shows, and in time.
+func TestDiffOfMuch(t *testing.T) {
+	o := Options{Width: 40}
+	lines := Diff(strings.Repeat("a\n", 200_000), strings.Repeat("b\n", 200_000), "", o, 3)
+	if len(lines) != maxDiffRows+1 || lines[maxDiffRows].Text() != "… 398000 lines more" {
+		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1].Text())
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	shuffled := make([]string, 100_000)
+	for i := range shuffled {
+		shuffled[i] = strings.Repeat("x", r.IntN(300))
+	}
+	before := strings.Join(shuffled, "\n")
+	r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	narrow(t, Diff(before, strings.Join(shuffled, "\n"), "go", o, 3), 40)
+}
+
+func FuzzMarkdown(f *testing.F) {
+	for _, src := range sources(f) {
+		f.Add(src, 30, 7)
+	}
+	for _, src := range hostile(60) {
+		f.Add(src, 9, 3)
+	}
+	f.Fuzz(func(t *testing.T, src string, width, step int) {
+		src = sanitize.Text(src)
+		width, step = 1+(width&0xff), 1+(step&0x3f)
+		if len(src) > 8<<10 {
+			return
+		}
+		step = max(step, len(src)/64)
+		o := Options{Width: width}
+		want := Markdown(src, o)
+		narrow(t, want, width)
+		var s Stream
+		for at := step; at < len(src); at += step {
+			narrow(t, s.Set(src[:at], o), width)
+		}
+		if d := cmp.Diff(dump(want), dump(s.End(src, o))); d != "" {
+			t.Fatal(d)
+		}
+		narrow(t, Diff(src, src[len(src)/2:], "go", o, 1), width)
+		for i := range languages {
+			lang := strings.Fields(languages[i].names)[0]
+			for j, line := range Highlight(lang, src) {
+				if want := strings.TrimRight(strings.Split(src, "\n")[j], "\r"); line.Text() != want {
+					t.Fatalf("%s: %q became %q", lang, want, line.Text())
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package render
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+// Look is how everything is drawn: the same for all of a screen, replaced as a whole.
+type Look struct {
+	Theme  *Theme
+	Glyphs *Glyphs
+	Still  bool // no motion but what carries news
+}
+
+// Canvas is a rectangle of a screen. What is drawn on it stays inside of it.
+type Canvas struct {
+	Look       *Look
+	screen     tcell.Screen
+	x, y, w, h int
+}
+
+// On is a canvas of a rectangle of the screen; what of it lies outside is cut off.
+func On(screen tcell.Screen, x, y, w, h int, look *Look) Canvas {
+	sw, sh := screen.Size()
+	return Canvas{Look: look, screen: screen, w: sw, h: sh}.Sub(x, y, w, h)
+}
+
+// Size is how many columns and rows there are.
+func (c Canvas) Size() (columns, rows int) { return c.w, c.h }
+
+// Origin is where the canvas lies on the screen.
+func (c Canvas) Origin() (x, y int) { return c.x, c.y }
+
+// Sub is a part of the canvas.
+func (c Canvas) Sub(x, y, w, h int) Canvas {
+	if x < 0 {
+		x, w = 0, w+x
+	}
+	if y < 0 {
+		y, h = 0, h+y
+	}
+	x, y = min(x, c.w), min(y, c.h)
+	s := c
+	s.x, s.y = c.x+x, c.y+y
+	s.w, s.h = max(min(w, c.w-x), 0), max(min(h, c.h-y), 0)
+	return s
+}
+
+// Clear fills the canvas with blanks in a role.
+func (c Canvas) Clear(r Role) {
+	style := c.Look.Theme.Style(r)
+	for y := range c.h {
+		c.part(0, y)
+		for x := range c.w {
+			c.screen.Put(c.x+x, c.y+y, " ", style)
+		}
+	}
+}
+
+// part makes a blank of a wide character that begins left of the column and reaches
+// over it: otherwise the terminal draws it over what is put there now. It may be left
+// of the canvas.
+func (c Canvas) part(x, y int) {
+	if x += c.x; x == 0 {
+		return
+	}
+	if _, style, width := c.screen.Get(x-1, c.y+y); width > 1 {
+		c.screen.Put(x-1, c.y+y, " ", style)
+	}
+}
+
+// Text draws s from column x of row y on and returns the column after it. What does
+// not fit is not drawn; a wide character that would be cut in two is a blank.
+func (c Canvas) Text(x, y int, s string, r Role) int {
+	if y < 0 || y >= c.h {
+		return x + Width(s)
+	}
+	style, start := c.Look.Theme.Style(r), x
+	if s != "" && x < c.w {
+		c.part(max(x, 0), y)
+	}
+	for s != "" && x < c.w {
+		var cluster string
+		var width int
+		cluster, s, width = first(s)
+		if cluster == "\t" {
+			cluster, width = "", tabStop-(x-start)%tabStop
+		}
+		if width == 0 || control(cluster) {
+			continue
+		}
+		c.put(x, y, cluster, width, style)
+		x += width
+	}
+	return x
+}
+
+// put draws a cluster; as much of it as there is room for is blank if it is cut, and so
+// is one that is none.
+func (c Canvas) put(x, y int, cluster string, width int, style tcell.Style) {
+	whole := x >= 0 && x+width <= c.w && cluster != ""
+	switch {
+	case whole && width > 2: // the dashes of two and three ems, which terminals take for one column
+		cluster, whole = "—", false
+	case whole && !utf8.ValidString(cluster): // a terminal may take such a byte for a control
+		cluster = "\ufffd"
+	case !whole:
+		cluster = " "
+	}
+	for i := max(x, 0); i < min(x+width, c.w); i++ {
+		if whole && i > x {
+			cluster = " " // what is behind a wide character, once that is gone
+		}
+		c.screen.Put(c.x+i, c.y+y, cluster, style)
+	}
+}
+
+// control says whether a cluster holds what a terminal would act on. Nothing that was
+// sanitised does.
+func control(cluster string) bool {
+	return strings.IndexFunc(cluster, func(r rune) bool { return r < ' ' || r >= 0x7f && r <= 0x9f }) >= 0
+}
+
+// Line draws a line from column x of row y on and returns the column after it.
+func (c Canvas) Line(x, y int, l Line) int {
+	for _, s := range l {
+		x = c.Text(x, y, s.Text, s.Role)
+	}
+	return x
+}
+
+// Lines draws one line a row from row y on, and returns the row after them.
+func (c Canvas) Lines(y int, lines []Line) int {
+	for _, l := range lines {
+		c.Line(0, y, l)
+		y++
+	}
+	return y
+}
+
+// Center draws a line in the middle of a row.
+func (c Canvas) Center(y int, l Line) { c.Line(max((c.w-l.Width())/2, 0), y, l) }
+
+// Right draws a line at the right end of a row and returns the column it begins at.
+func (c Canvas) Right(y int, l Line) int {
+	x := max(c.w-l.Width(), 0)
+	c.Line(x, y, l)
+	return x
+}
+
+// Rule draws a horizontal line across row y.
+func (c Canvas) Rule(y int, r Role) { c.Text(0, y, strings.Repeat(c.Look.Glyphs.Horizontal, c.w), r) }
+
+// Frame draws a border with a title around the canvas, and returns the inside.
+func (c Canvas) Frame(title Line, r Role) Canvas {
+	if c.w < 2 || c.h < 2 {
+		return c.Sub(0, 0, 0, 0)
+	}
+	g := c.Look.Glyphs
+	bar := strings.Repeat(g.Horizontal, c.w-2)
+	c.Text(0, 0, g.TopLeft+bar+g.TopRight, r)
+	c.Text(0, c.h-1, g.BottomLeft+bar+g.BottomRight, r)
+	for y := 1; y < c.h-1; y++ {
+		c.Text(0, y, g.Vertical, r)
+		c.Text(c.w-1, y, g.Vertical, r)
+	}
+	if len(title) > 0 && c.w > 6 {
+		title = title.Shorten(c.w-6, g.Ellipsis)
+		head := c.Sub(2, 0, min(title.Width()+2, c.w-4), 1)
+		x := head.Text(0, 0, " ", r)
+		head.Text(head.Line(x, 0, title), 0, " ", r)
+	}
+	return c.Sub(1, 1, c.w-2, c.h-2)
+}
+
+// Restyle gives n columns of row y another role and leaves their text.
+func (c Canvas) Restyle(x, y, n int, r Role) {
+	style := c.Look.Theme.Style(r)
+	for i := max(x, 0); i < min(x+n, c.w) && y >= 0 && y < c.h; {
+		text, _, width := c.screen.Get(c.x+i, c.y+y)
+		if i+width > c.w {
+			break
+		}
+		c.screen.Put(c.x+i, c.y+y, text, style)
+		for j := 1; j < width; j++ {
+			c.screen.Put(c.x+i+j, c.y+y, " ", style)
+		}
+		i += max(width, 1)
+	}
+}
+
+// Cursor puts the terminal's cursor at a cell, if it is one of the canvas.
+func (c Canvas) Cursor(x, y int) {
+	if x >= 0 && y >= 0 && x < c.w && y < c.h {
+		c.screen.ShowCursor(c.x+x, c.y+y)
+	}
+}

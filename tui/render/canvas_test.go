@@ -1,0 +1,218 @@
+package render
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+func testLook(t testing.TB, g *Glyphs) *Look {
+	theme, err := NewTheme("dark", TrueColor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Look{Theme: theme, Glyphs: g}
+}
+
+func testScreen(t testing.TB, w, h int) tcell.SimulationScreen {
+	s := tcell.NewSimulationScreen("UTF-8")
+	if err := s.Init(); err != nil {
+		t.Fatal(err)
+	}
+	s.SetSize(w, h)
+	t.Cleanup(s.Fini)
+	return s
+}
+
+// row is what is in a row of the screen, a wide character once.
+func row(s tcell.Screen, y int) string {
+	w, _ := s.Size()
+	var b strings.Builder
+	for x := 0; x < w; {
+		text, _, width := s.Get(x, y)
+		b.WriteString(text)
+		x += max(width, 1)
+	}
+	return b.String()
+}
+
+// columnsOf is how many columns the characters of a row take.
+func columnsOf(s tcell.Screen, y int) (n int) {
+	w, _ := s.Size()
+	for n < w {
+		_, _, width := s.Get(n, y)
+		n += max(width, 1)
+	}
+	return n
+}
+
+// hostile is text that tries to leave its place.
+var hostile = []string{
+	"plain", "", "世界", "a世b界c", "👩‍👩‍👧‍👦 family", "🇩🇪🇫🇷", "e\u0301e\u0301", "שלום עולם", "مرحبا", "\u202egnirts\u202c",
+	"\x1b[31mred\x1b[0m", "\x1b]0;title\a", "\x9b31m", "\u009b31m", "\xff\xfe", "a\tb\tc", "one\ntwo\rthree", "\x00\x07\x08\x7f",
+	"[red]tag[-] [\"r\"]", "⸺⸻", "\u0301\u0301", strings.Repeat("a\u0301\u0302\u0303\u0304\u0305", 9), "ＦＵＬＬ", "ﷺ", "☺️", "0️⃣", "\u200b\u200d\ufeff", "각각", "\U000e0041", "क्षि", "ก็็็",
+}
+
+func TestCanvasStaysInside(t *testing.T) {
+	s, look := testScreen(t, 14, 5), testLook(t, Unicode)
+	for _, text := range hostile {
+		for w := range 9 {
+			for x := -4; x < 10; x++ {
+				fill(s, "#")
+				c := On(s, 3, 2, w, 1, look)
+				c.Clear(Base)
+				c.Text(x, 0, text, Strong)
+				c.Line(x, 1, Of(Base, text))
+				c.Line(x, -1, Of(Base, text))
+				for y := range 5 {
+					for X := range 14 {
+						got, _, _ := s.Get(X, y)
+						if inside := y == 2 && X >= 3 && X < 3+w; !inside && got != "#" {
+							t.Fatalf("%q at %d in %d columns: %q was drawn at %d,%d", text, x, w, got, X, y)
+						}
+						if strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) {
+							t.Fatalf("%q was drawn as %q", text, got)
+						}
+					}
+				}
+				if y2 := row(s, 2); Width(y2) != 14 {
+					t.Fatalf("%q at %d in %d columns: the row is %q, %d columns", text, x, w, y2, Width(y2))
+				}
+			}
+		}
+	}
+}
+
+func fill(s tcell.Screen, with string) {
+	w, h := s.Size()
+	for y := range h {
+		for x := range w {
+			s.Put(x, y, with, tcell.StyleDefault)
+		}
+	}
+}
+
+func TestCanvasText(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		x    int
+		want string
+		end  int
+	}{
+		{"abc", 1, ".abc....", 4},
+		{"世界", 0, "世界....", 4},
+		{"世界", -1, " 界.....", 3},
+		{"abcdefghij", 0, "abcdefgh", 8},
+		{"abcdefg世", 0, "abcdefg ", 9},
+		{"a\tb", 0, "a   b...", 5},
+		{"a\x1b[1mb", 0, "a[1mb...", 5},
+		{"\xffa", 0, "\ufffda......", 2},
+		{"⸺!", 0, "——!.....", 3},
+		{"[red]x", 0, "[red]x..", 6},
+	} {
+		s := testScreen(t, 8, 1)
+		fill(s, ".")
+		end := On(s, 0, 0, 8, 1, testLook(t, Unicode)).Text(c.x, 0, c.text, Base)
+		if got := row(s, 0); got != c.want && !strings.HasPrefix(c.text, "⸺") {
+			t.Errorf("Text(%d, %q) drew %q, want %q", c.x, c.text, got, c.want)
+		}
+		if n := c.x + Width(c.text); end != c.end && c.end != n && !strings.HasPrefix(c.text, "⸺") {
+			t.Errorf("Text(%d, %q) ended at %d, want %d", c.x, c.text, end, c.end)
+		}
+	}
+}
+
+// What is drawn over one half of a wide character takes the other one away: a terminal
+// would draw the whole of it over what came later.
+func TestCanvasPartsWideCharacters(t *testing.T) {
+	look := testLook(t, Unicode)
+	for x, want := range map[int]string{0: "AB世世", 1: " AB 世", 2: "世AB世", 3: "世 AB "} {
+		s := testScreen(t, 6, 1)
+		c := On(s, 0, 0, 6, 1, look)
+		c.Text(0, 0, "世世世", Base)
+		c.Sub(x, 0, 2, 1).Text(0, 0, "AB", Base)
+		if got := row(s, 0); got != want {
+			t.Errorf("over column %d: %q, want %q", x, got, want)
+		}
+	}
+	s := testScreen(t, 6, 1)
+	c := On(s, 0, 0, 6, 1, look)
+	c.Text(0, 0, "世世世", Base)
+	c.Sub(1, 0, 4, 1).Clear(Base)
+	if got := row(s, 0); got != "      " {
+		t.Errorf("cleared: %q", got)
+	}
+}
+
+func TestCanvasFrame(t *testing.T) {
+	s := testScreen(t, 12, 3)
+	c := On(s, 0, 0, 12, 3, testLook(t, Unicode))
+	in := c.Frame(Of(Title, "a long title"), Frame)
+	in.Text(0, 0, "inside of it", Base)
+	for y, want := range []string{"╭─ a lon… ─╮", "│inside of │", "╰──────────╯"} {
+		if got := row(s, y); got != want {
+			t.Errorf("row %d is %q, want %q", y, got, want)
+		}
+	}
+	for w := range 8 {
+		for h := range 5 {
+			in := On(testScreen(t, 8, 5), 0, 0, w, h, testLook(t, ASCII)).Frame(Of(Title, "世界世界"), Frame)
+			if iw, ih := in.Size(); iw > max(w-2, 0) || ih > max(h-2, 0) {
+				t.Errorf("a frame of %dx%d has room for %dx%d", w, h, iw, ih)
+			}
+		}
+	}
+}
+
+func TestRestyleKeepsText(t *testing.T) {
+	s := testScreen(t, 8, 1)
+	look := testLook(t, Unicode)
+	c := On(s, 0, 0, 8, 1, look)
+	c.Text(0, 0, "a世b", Base)
+	c.Restyle(-3, 0, 99, Selection)
+	c.Restyle(0, 7, 3, Selection)
+	if got := row(s, 0); got != "a世b    " {
+		t.Errorf("the row is %q", got)
+	}
+	for x := range 8 {
+		if _, style, _ := s.Get(x, 0); style != look.Theme.Style(Selection) {
+			t.Errorf("column %d was left out", x)
+		}
+	}
+}
+
+func FuzzCanvas(f *testing.F) {
+	for i, text := range hostile {
+		f.Add(text, i-5, i%7, uint64(i))
+	}
+	look := testLook(f, Unicode)
+	f.Fuzz(func(t *testing.T, text string, x, w int, seed uint64) {
+		const columns = 24
+		s := testScreen(t, columns, 3)
+		fill(s, "#")
+		x, w = x%40, (w%columns+columns)%columns
+		random := rand.New(rand.NewPCG(seed, 1))
+		c := On(s, 4, 1, w, 1, look)
+		c.Clear(Base)
+		for range 4 {
+			c.Sub(random.IntN(8)-2, 0, random.IntN(12), 1).Text(x, 0, text, Role(random.IntN(int(roles))))
+			c.Restyle(random.IntN(8)-2, 0, random.IntN(12), Selection)
+		}
+		for y := range 3 {
+			// Neighbours are measured apart: the terminal is told each one's place.
+			if got := row(s, y); columnsOf(s, y) != columns || strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) {
+				t.Fatalf("row %d is %q", y, got)
+			}
+			for X := range columns {
+				got, _, _ := s.Get(X, y)
+				if inside := y == 1 && X >= 4 && X < 4+w; !inside && got != "#" {
+					t.Fatalf("%q at %d,%d", got, X, y)
+				}
+			}
+		}
+	})
+}

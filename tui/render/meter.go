@@ -1,0 +1,81 @@
+package render
+
+import (
+	"math"
+	"strings"
+	"time"
+)
+
+// Meter is a bar of so many columns, filled by a percentage. The level is that of the
+// context: "", "warn" or "critical". What is not nothing shows, and what is not all
+// leaves a rest.
+func (l *Look) Meter(columns int, pct float64, level string) Line {
+	if columns <= 0 {
+		return nil
+	}
+	if math.IsNaN(pct) {
+		pct = 0
+	}
+	role := Meter
+	switch level {
+	case "":
+	case "warn", "warning":
+		role = MeterWarn
+	default:
+		role = MeterBad
+	}
+	g := l.Glyphs
+	steps := len(g.Parts) + 1
+	filled := int(math.Round(max(min(pct, 100), 0) / 100 * float64(columns*steps)))
+	if pct > 0 {
+		filled = max(filled, 1)
+	}
+	if pct < 100 {
+		filled = min(filled, columns*steps-1)
+	}
+	whole, part := filled/steps, filled%steps
+	bar, rest := strings.Repeat(g.Full, whole), columns-whole
+	if part > 0 {
+		bar += g.Parts[part-1]
+		rest--
+	}
+	line := Line{}
+	if bar != "" {
+		line = append(line, Span{bar, role})
+	}
+	if rest > 0 {
+		line = append(line, Span{strings.Repeat(g.Empty, rest), MeterEmpty})
+	}
+	return line
+}
+
+// Times between two pictures of what moves.
+const (
+	SpinEvery  = 120 * time.Millisecond
+	AwaitEvery = 400 * time.Millisecond
+)
+
+// Spin is the picture of a spinner at a time. Still, it is a mark that does not move.
+func (l *Look) Spin(now time.Time) string {
+	if l.Still {
+		return l.Glyphs.Current
+	}
+	return l.Glyphs.Spinner[picture(now, SpinEvery)%len(l.Glyphs.Spinner)]
+}
+
+// Await is a quiet row of three dots, one of them lit, that goes to and fro.
+func (l *Look) Await(now time.Time, quiet, lit Role) Line {
+	dot := l.Glyphs.Dot
+	if l.Still {
+		return Of(lit, dot+dot+dot)
+	}
+	at := [...]int{0, 1, 2, 1}[picture(now, AwaitEvery)%4]
+	line := Line{{dot, quiet}, {dot, quiet}, {dot, quiet}}
+	line[at] = Span{l.Glyphs.DotLit, lit}
+	return line
+}
+
+// picture is the number of the picture that is due.
+func picture(now time.Time, every time.Duration) int {
+	return int(now.UnixMilli() / every.Milliseconds() % 1_000_000)
+}

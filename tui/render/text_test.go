@@ -1,0 +1,166 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rivo/uniseg"
+)
+
+func TestWidth(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "abc": 3, "世界": 4, "e\u0301": 1, "ae\u0301b": 3, "👩‍👩‍👧‍👦": 2, "🇩🇪": 2, "a\tb": 5, "\ta": 5, "abcd\te": 9, "a\x00b": 2, "⸺": 3, "⸻": 4, "ＦＵ": 4, "ﾊ": 1,
+	} {
+		if got := Width(text); got != want {
+			t.Errorf("Width(%q) = %d, want %d", text, got, want)
+		}
+		if got, n := Clip(text, want); got != text || n != want {
+			t.Errorf("Clip(%q, %d) = %q, %d", text, want, got, n)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{"abcdef", 6, "abcdef"}, {"abcdef", 5, "abcd…"}, {"abcdef", 1, "…"}, {"abcdef", 0, ""}, {"abcdef", -1, ""},
+		{"世界世界", 5, "世界…"}, {"世界世界", 6, "世界…"}, {"", 0, ""}, {"e\u0301e\u0301e\u0301", 2, "e\u0301…"},
+	} {
+		if got := Shorten(c.text, c.columns, "…"); got != c.want {
+			t.Errorf("Shorten(%q, %d) = %q, want %q", c.text, c.columns, got, c.want)
+		}
+		if got := Of(Base, c.text).Shorten(c.columns, "…").Text(); got != c.want {
+			t.Errorf("Line.Shorten(%q, %d) = %q, want %q", c.text, c.columns, got, c.want)
+		}
+	}
+	l := Line{{"abc", Strong}, {"def", Dim}, {"ghi", Bad}}
+	if diff := cmp.Diff(Line{{"abc", Strong}, {"d…", Dim}}, l.Shorten(5, "…")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Line{{"abc", Strong}, {"…", Dim}}, l.Shorten(4, "…")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		columns int
+		want    []string
+	}{
+		{"", 5, []string{""}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one two three", 100, []string{"one two three"}},
+		{"one  two", 4, []string{"one", "two"}},
+		{"abcdefgh", 3, []string{"abc", "def", "gh"}},
+		{"ab abcdefgh", 4, []string{"ab", "abcd", "efgh"}},
+		{"世界世界", 5, []string{"世界", "世界"}},
+		{"  indented text", 10, []string{"  indented", "text"}},
+		{"        indented", 10, []string{"     inden", "ted"}},
+		{"      short", 8, []string{"    shor", "t"}},
+		{"a\tb", 10, []string{"a   b"}},
+		{"well-known", 6, []string{"well-", "known"}},
+		{"trailing   ", 20, []string{"trailing"}},
+		{"x", 0, []string{"x"}},
+	} {
+		var got []string
+		for _, l := range Wrap(Of(Base, c.text), c.columns) {
+			got = append(got, l.Text())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("Wrap(%q, %d) (-want +got):\n%s", c.text, c.columns, diff)
+		}
+	}
+}
+
+func TestWrapKeepsRoles(t *testing.T) {
+	got := Wrap(Line{{"bold", Strong}, {"tail and ", Base}, {"more", Code}, {".", Base}}, 9)
+	want := []Line{{{"bold", Strong}, {"tail", Base}}, {{"and ", Base}, {"more", Code}}, {{".", Base}}}
+	if diff := cmp.Diff(want[:1], got[:1]); diff != "" {
+		t.Errorf("a word of two roles was taken apart (-want +got):\n%s", diff)
+	}
+	for _, l := range got {
+		if l.Width() > 9 {
+			t.Errorf("%v is too wide", l)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	var got []string
+	for _, l := range Cut(Line{{"  if a {", Code}, {"\tb 世界", CodeName}}, 6) {
+		got = append(got, l.Text())
+	}
+	if diff := cmp.Diff([]string{"  if a", " {  b ", "世界"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// squeeze is a text without what wrapping may drop or replace.
+func squeeze(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '\t' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func FuzzWrap(f *testing.F) {
+	for i, text := range hostile {
+		f.Add(text, text, i%9)
+		f.Add("a word "+text+" and  more of them", " "+text, 7)
+	}
+	f.Fuzz(func(t *testing.T, a, b string, columns int) {
+		columns %= 50
+		l := Line{{a, Base}, {b, Strong}}
+		for how, lines := range map[string][]Line{"wrapped": Wrap(l, columns), "cut": Cut(l, columns)} {
+			var all strings.Builder
+			for _, line := range lines {
+				all.WriteString(line.Text())
+				clusters := visible(line.Text())
+				if w := line.Width(); w > max(columns, 1) && clusters > 1 && utf8.ValidString(a+b) && !joinsAtEdge(line, max(columns, 1)) {
+					t.Fatalf("%s: %q takes %d columns of %d", how, line.Text(), w, columns)
+				}
+			}
+			if got, want := squeeze(all.String()), squeeze(a+b); got != want && utf8.ValidString(a) && utf8.ValidString(b) {
+				t.Fatalf("%s: %q became %q", how, want, got)
+			}
+		}
+		head, n := Clip(a, columns)
+		if n > max(columns, 0) || !strings.HasPrefix(a, head) || Width(head) != n {
+			t.Fatalf("Clip(%q, %d) = %q, %d", a, columns, head, n)
+		}
+		if s := l.Shorten(columns, "…"); l.Width() > columns && s.Width() > max(columns, 0) {
+			t.Fatalf("Shorten(%q, %d) = %q", l.Text(), columns, s.Text())
+		}
+	})
+}
+
+// visible counts the clusters that take columns: one alone may be too wide.
+func visible(s string) (n int) {
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		if g.Width() > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// joinsAtEdge says whether the line is too wide only because what was measured apart
+// became one cluster of more columns: a mark or a selector that follows from another
+// span, or after a break.
+func joinsAtEdge(l Line, columns int) bool {
+	w := 0
+	for _, s := range l {
+		for _, r := range s.Text {
+			w += Width(string(r))
+		}
+	}
+	return w <= columns
+}

@@ -1,0 +1,171 @@
+package render
+
+import "github.com/gdamore/tcell/v2"
+
+// ink is one colour, for each depth of colour there is.
+type ink struct {
+	rgb  int32 // own: the terminal's default
+	ansi int   // of the sixteen; own: the terminal's default
+	dim  bool  // with the sixteen: drawn dim, for want of a colour between
+}
+
+const own = -1
+
+// asIs is the terminal's own colour.
+var asIs = ink{rgb: own, ansi: own}
+
+// palette is what a theme is mixed from.
+type palette struct {
+	name string
+
+	text, dim, frame                 ink
+	gold, bright, violet, teal, blue ink
+	green, orange, red, rose, cyan   ink
+	bar, barText, barDim, barStrong  ink
+	mark, markText                   ink // of a selection
+	found, foundText                 ink // of a search
+	here, hereText                   ink // of the match at hand
+	alarm, alarmText                 ink // of what must not be overlooked
+}
+
+// The sixteen colours by index.
+const (
+	aBlack = iota
+	aMaroon
+	aGreen
+	aOlive
+	aNavy
+	aPurple
+	aTeal
+	aSilver
+	aGray
+	aRed
+	aLime
+	aYellow
+	aBlue
+	aFuchsia
+	aAqua
+	aWhite
+)
+
+func hue(rgb int32, ansi int) ink { return ink{rgb: rgb, ansi: ansi} }
+
+// muted is a colour that sixteen colours do not hold: the terminal's own, drawn dim.
+// Its bright black is no substitute: some palettes make it the background.
+func muted(rgb int32) ink { return ink{rgb: rgb, ansi: own, dim: true} }
+
+var palettes = []palette{
+	{
+		name: "dark",
+		text: asIs, dim: muted(0x9a9586), frame: muted(0x837d6e),
+		gold: hue(0xd9b45b, aYellow), bright: hue(0xf2d98d, aYellow), violet: hue(0xbfa3ec, aFuchsia),
+		teal: hue(0x7fc8b8, aAqua), blue: hue(0x93b7ec, aBlue), green: hue(0x9ccf7f, aLime),
+		orange: hue(0xe8a55f, aYellow), red: hue(0xf48a7e, aRed), rose: hue(0xe8a0bb, aFuchsia), cyan: hue(0x82cfe0, aAqua),
+		bar: hue(0x2a2833, aSilver), barText: hue(0xd5d0c2, aBlack), barDim: hue(0xb0aa9b, aBlack), barStrong: hue(0xf0cf7a, aBlack),
+		mark: hue(0x3d4a66, aSilver), markText: hue(0xf4f1e8, aBlack),
+		found: hue(0x5a4a1c, aOlive), foundText: hue(0xf6e6b4, aBlack),
+		here: hue(0xe3b94f, aYellow), hereText: hue(0x1a1710, aBlack),
+		alarm: hue(0xb3322c, aMaroon), alarmText: hue(0xffffff, aWhite),
+	},
+	{
+		name: "light",
+		text: asIs, dim: muted(0x67625a), frame: muted(0x827c70),
+		gold: hue(0x7a5600, aPurple), bright: hue(0x6a4a00, aPurple), violet: hue(0x6a3fae, aPurple),
+		teal: hue(0x00645a, aTeal), blue: hue(0x1f55a8, aNavy), green: hue(0x2c6812, aGreen),
+		orange: hue(0x944700, aPurple), red: hue(0xb0241d, aMaroon), rose: hue(0x9e2f5e, aPurple), cyan: hue(0x00657a, aTeal),
+		bar: hue(0xe6e0d2, aNavy), barText: hue(0x35322b, aSilver), barDim: hue(0x5c574c, aSilver), barStrong: hue(0x644600, aWhite),
+		mark: hue(0xc9d8f0, aNavy), markText: hue(0x14181f, aWhite),
+		found: hue(0xf3e2a6, aTeal), foundText: hue(0x2b2300, aWhite),
+		here: hue(0xe0b040, aPurple), hereText: hue(0x1a1400, aWhite),
+		alarm: hue(0xb3261e, aMaroon), alarmText: hue(0xffffff, aWhite),
+	},
+	{
+		name: "high-contrast-dark",
+		text: hue(0xffffff, own), dim: hue(0xd0d0d0, aSilver), frame: hue(0xc0c0c0, aSilver),
+		gold: hue(0xffd75f, aYellow), bright: hue(0xffff87, aYellow), violet: hue(0xd7afff, aFuchsia),
+		teal: hue(0x5fffd7, aAqua), blue: hue(0xafd7ff, aAqua), green: hue(0x87ff5f, aLime),
+		orange: hue(0xffaf5f, aYellow), red: hue(0xff9a94, aRed), rose: hue(0xffafd7, aFuchsia), cyan: hue(0x87ffff, aAqua),
+		bar: hue(0xffffff, aWhite), barText: hue(0x000000, aBlack), barDim: hue(0x000000, aBlack), barStrong: hue(0x000000, aBlack),
+		mark: hue(0xffff00, aYellow), markText: hue(0x000000, aBlack),
+		found: hue(0x00d7ff, aAqua), foundText: hue(0x000000, aBlack),
+		here: hue(0xff87ff, aFuchsia), hereText: hue(0x000000, aBlack),
+		alarm: hue(0x9e0000, aMaroon), alarmText: hue(0xffffff, aWhite),
+	},
+	{
+		name: "high-contrast-light",
+		text: hue(0x000000, own), dim: hue(0x303030, aGray), frame: hue(0x404040, aBlack),
+		gold: hue(0x4f3600, aPurple), bright: hue(0x3f2b00, aPurple), violet: hue(0x4a1a8c, aPurple),
+		teal: hue(0x004a42, aNavy), blue: hue(0x00327a, aNavy), green: hue(0x114a00, aGreen),
+		orange: hue(0x6b2f00, aPurple), red: hue(0x8a0000, aMaroon), rose: hue(0x730038, aPurple), cyan: hue(0x00465a, aNavy),
+		bar: hue(0x000000, aBlack), barText: hue(0xffffff, aSilver), barDim: hue(0xffffff, aSilver), barStrong: hue(0xffffff, aWhite),
+		mark: hue(0x00327a, aNavy), markText: hue(0xffffff, aWhite),
+		found: hue(0x4f3600, aPurple), foundText: hue(0xffffff, aWhite),
+		here: hue(0x000000, aBlack), hereText: hue(0xffff5f, aYellow),
+		alarm: hue(0x8a0000, aMaroon), alarmText: hue(0xffffff, aWhite),
+	},
+}
+
+// mixer makes styles of inks for one depth of colour.
+type mixer struct{ colors int }
+
+// on is a style of one ink on another.
+func (m mixer) on(fg, bg ink) tcell.Style {
+	s := tcell.StyleDefault
+	for _, x := range []struct {
+		ink ink
+		set func(tcell.Style, tcell.Color) tcell.Style
+	}{{fg, tcell.Style.Foreground}, {bg, tcell.Style.Background}} {
+		switch {
+		case m.colors >= Colors256 && x.ink.rgb == own, m.colors < Colors256 && x.ink.ansi == own:
+		case m.colors >= TrueColor:
+			s = x.set(s, tcell.NewHexColor(x.ink.rgb))
+		case m.colors >= Colors256:
+			s = x.set(s, nearest(x.ink.rgb))
+		default:
+			s = x.set(s, tcell.PaletteColor(x.ink.ansi))
+		}
+	}
+	if m.colors < Colors256 && fg.dim {
+		s = s.Dim(true)
+	}
+	if m.colors < Colors16 {
+		s = eight(s, fg.ansi, bg.ansi)
+	}
+	return s
+}
+
+// eight makes do with the first eight colours: a bright one is its sister, bold.
+func eight(s tcell.Style, fg, bg int) tcell.Style {
+	if fg >= aGray {
+		s = s.Foreground(tcell.PaletteColor(fg - aGray)).Bold(true)
+	}
+	if bg >= aGray {
+		s = s.Background(tcell.PaletteColor(bg - aGray))
+	}
+	return s
+}
+
+// ink is a style of one ink on the terminal's own background.
+func (m mixer) ink(fg ink) tcell.Style { return m.on(fg, asIs) }
+
+// levels are the values of a component in the colour cube of 256 colours.
+var levels = [6]int32{0, 0x5f, 0x87, 0xaf, 0xd7, 0xff}
+
+// nearest is the colour of the cube or the grey ramp that is nearest. The first
+// sixteen are left out: each terminal has its own idea of them.
+func nearest(rgb int32) tcell.Color {
+	best, distance := 16, int32(1<<30)
+	try := func(i int, r, g, b int32) {
+		dr, dg, db := rgb>>16&0xff-r, rgb>>8&0xff-g, rgb&0xff-b
+		if d := 3*dr*dr + 4*dg*dg + 2*db*db; d < distance {
+			best, distance = i, d
+		}
+	}
+	for i := range 216 {
+		try(16+i, levels[i/36], levels[i/6%6], levels[i%6])
+	}
+	for i := range int32(24) {
+		try(232+int(i), 8+10*i, 8+10*i, 8+10*i)
+	}
+	return tcell.PaletteColor(best)
+}

@@ -1,0 +1,138 @@
+package slash
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+)
+
+// Told is a slash command that is answered with a text, on a screen under a title.
+type Told struct {
+	Title string
+	Text  func(s *supervisor.State, arg string) string
+}
+
+// Answers are those commands, by name. They mean something before the first run, too.
+var Answers = map[string]Told{
+	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return task(s) }},
+	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return Agents(s) }},
+	"context":     {"HOW FULL", context},
+	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return cost(s) }},
+	"permissions": {"WHAT IS ALLOWED", func(s *supervisor.State, _ string) string { return permissions(s) }},
+}
+
+// Word makes a short text from outside fit for one line.
+func Word(s string) string { return sanitize.Line(s, 200) }
+
+// Name is how a party is called.
+func Name(s *supervisor.State, id string) string {
+	if s != nil && id != contract.Arbiter {
+		for i := range s.Agents {
+			if s.Agents[i].ID == id {
+				return Word(s.Agents[i].Name)
+			}
+		}
+	}
+	return eventview.Name(id) // one that was forgotten long ago
+}
+
+// Over says whether an agent's work is behind it.
+func Over(a *supervisor.Agent) bool {
+	return a.Role == supervisor.RoleOrchestrator && (a.Status == supervisor.Ended || a.Status == supervisor.Stopping || a.Standing == supervisor.HandedOff)
+}
+
+// context tells how full the contexts are, of one agent or of all that live.
+func context(s *supervisor.State, id string) string {
+	var b strings.Builder
+	for i := range members(s) {
+		a := s.Agents[i]
+		if id != "" && a.ID != id || id == "" && Over(a) {
+			continue
+		}
+		fmt.Fprintf(&b, "- **%s** ", Name(s, a.ID))
+		if a.Context.Window == 0 {
+			b.WriteString("nothing is known yet\n")
+			continue
+		}
+		fmt.Fprintf(&b, "%d of %d tokens, %.1f %%", a.Context.Tokens, a.Context.Window, a.Context.Pct)
+		if a.Context.TurnsLeft > 0 {
+			fmt.Fprintf(&b, ", about %s before it must hand off", words.Count(a.Context.TurnsLeft, "turn"))
+		}
+		if a.Compactions > 0 {
+			fmt.Fprintf(&b, ", compacted %s", words.Count(a.Compactions, "time"))
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "There is no such agent."
+	}
+	fmt.Fprintf(&b, "\nAn agent is warned at %g %% and told to hand off at %g %%.", s.Options.ContextWarn, s.Options.ContextCritical)
+	return b.String()
+}
+
+func members(s *supervisor.State) []*supervisor.Agent {
+	if s == nil {
+		return nil
+	}
+	return s.Agents
+}
+
+// cost tells what a run has cost.
+func cost(s *supervisor.State) string {
+	if s == nil {
+		return "Nothing yet."
+	}
+	var b strings.Builder
+	used := s.Used()
+	fmt.Fprintf(&b, "**$%.4f** in all", s.Spent())
+	if s.Options.MaxCostUSD > 0 {
+		fmt.Fprintf(&b, ", of $%.2f at most", s.Options.MaxCostUSD)
+	}
+	fmt.Fprintf(&b, "\n\n| tokens | |\n|---|--:|\n| in | %d |\n| read from the cache | %d |\n| written to the cache | %d |\n| out | %d |\n\n| agent | cost |\n|---|--:|\n",
+		used.Input, used.CacheRead, used.CacheCreation, used.Output)
+	for i := range s.Agents {
+		fmt.Fprintf(&b, "| %s | $%.4f |\n", Name(s, s.Agents[i].ID), s.Agents[i].Spent())
+	}
+	if s.Options.Rehearsal {
+		b.WriteString("\nA rehearsal: these are the prices of a scripted model, and nothing is paid.")
+	}
+	return b.String()
+}
+
+// permissions tells what is allowed, asked for and denied.
+func permissions(s *supervisor.State) string {
+	if s == nil {
+		return "There is no run yet."
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Mode: **%s**\n\n", Word(s.Options.Permissions))
+	list := func(title string, rules []string) {
+		fmt.Fprintf(&b, "%s\n\n", title)
+		for _, r := range rules {
+			fmt.Fprintf(&b, "- `%s`\n", Word(r))
+		}
+		if len(rules) == 0 {
+			b.WriteString("- none\n")
+		}
+		b.WriteString("\n")
+	}
+	list("Denied by rules:", s.Options.Deny)
+	list("Asked for by rules:", s.Options.Ask)
+	list("Allowed by rules:", s.Options.Allow)
+	list("Allowed by your answers, for this run:", s.GrantedRules)
+	fmt.Fprintf(&b, "Allowed by you for this run: %s. Waiting for you: %d.\n\nTo change it: /permissions MODE, /allow RULE, /ask RULE, /deny RULE. The Arbiter reads and rules; it changes nothing, whatever the rules say.", words.Count(len(s.Granted), "action"), len(s.Permits))
+	return b.String()
+}
+
+// task is the task in full.
+func task(s *supervisor.State) string {
+	if s == nil || s.Task == "" {
+		return "There is no task yet."
+	}
+	return sanitize.Text(s.Task)
+}

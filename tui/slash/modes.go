@@ -1,0 +1,132 @@
+package slash
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Agents tells the modes of a run: when each is used, what it may do, where it comes
+// from, and how it has done.
+func Agents(s *supervisor.State) string {
+	var b strings.Builder
+	for _, m := range Modes(s) {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n", Word(m.Name), plainText(sanitize.Text(m.Description)))
+		field := func(name, value string) {
+			if value != "" {
+				fmt.Fprintf(&b, "- %s: %s\n", name, value)
+			}
+		}
+		field("tools", tools(m))
+		field("model", code(orElse(m.Model, "the run's")))
+		field("effort", code(m.Effort))
+		field("limits", limits(m.Limits))
+		field("from", code(orElse(m.Source, "built-in")))
+		field("of late", performance(s, m.Name))
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "This run knows no modes."
+	}
+	return b.String()
+}
+
+// plainText keeps what somebody wrote as a description from becoming a heading of ours.
+func plainText(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i, l := range lines {
+		if t := strings.TrimLeft(l, " \t"); strings.HasPrefix(t, "#") {
+			lines[i] = `\` + t
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func orElse(text, other string) string {
+	if strings.TrimSpace(text) == "" {
+		return other
+	}
+	return text
+}
+
+// code is a word that is shown as it is.
+func code(text string) string {
+	text = strings.ReplaceAll(Word(text), "`", "'")
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+func tools(m agents.Agent) string {
+	list := "all"
+	if m.Tools != nil {
+		list = "none"
+		if len(m.Tools) > 0 {
+			list = codes(m.Tools)
+		}
+	}
+	if len(m.DisallowedTools) > 0 {
+		list += ", but not " + codes(m.DisallowedTools)
+	}
+	return list
+}
+
+func codes(list []string) string {
+	var out []string
+	for _, one := range list {
+		out = append(out, code(one))
+	}
+	return strings.Join(out, ", ")
+}
+
+func limits(l agents.Limits) string {
+	var parts []string
+	if l.MaxTurns > 0 {
+		parts = append(parts, words.Count(l.MaxTurns, "turn"))
+	}
+	if l.MaxCostUSD > 0 {
+		parts = append(parts, fmt.Sprintf("$%.2f", l.MaxCostUSD))
+	}
+	if l.Timeout > 0 {
+		parts = append(parts, l.Timeout.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// performance is how a mode has done in this task, empty where it did nothing.
+func performance(s *supervisor.State, mode string) string {
+	if s == nil {
+		return ""
+	}
+	p := s.History.Performance(mode)
+	if p == nil || math.IsNaN(p.SuccessRate) { // it was only ever cancelled
+		return ""
+	}
+	text := fmt.Sprintf("%.0f %% succeeded", p.SuccessRate)
+	if p.IterationAverage > 0 {
+		text += fmt.Sprintf(", %.1f executions to a success", p.IterationAverage)
+	}
+	if p.LastSuccess != "" {
+		text += "; last success " + whenText(p.LastSuccess)
+	}
+	if p.LastFailure != "" {
+		text += "; last failure " + whenText(p.LastFailure)
+	}
+	return text
+}
+
+// whenText tells a moment as a person here reads it.
+func whenText(stamp string) string {
+	at, err := time.Parse(time.RFC3339, stamp)
+	if err != nil {
+		return Word(stamp)
+	}
+	return at.Local().Format(time.DateTime)
+}

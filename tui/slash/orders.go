@@ -1,0 +1,157 @@
+package slash
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+)
+
+// For is the command for a run that a slash command stands for as the run is now, if it is
+// one; an error says why it cannot be.
+func For(s *supervisor.State, c editor.Command) (body contract.CommandBody, is bool, err error) {
+	switch c.Name {
+	case "reword", "withdraw":
+		body, err = touch(s, c)
+		return body, true, err
+	case "permissions":
+		if c.Arg(0) == "" {
+			return nil, false, nil
+		}
+		return contract.Configure{Permissions: c.Arg(0), AcceptRisk: c.Arg(1) != ""}, true, nil
+	case "allow", "ask", "deny":
+		return rule(c)
+	case "plan":
+		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
+			body, err = Amend(s, c)
+			return body, true, err
+		}
+	}
+	body, is = of(c)
+	return body, is, nil
+}
+
+// of is the command for a run that a slash command stands for however the run is.
+func of(c editor.Command) (contract.CommandBody, bool) {
+	switch c.Name {
+	case "note":
+		return say(c, contract.Note), true
+	case "steer":
+		return say(c, contract.Steer), true
+	case "stop":
+		return say(c, contract.Stop), true
+	case "to":
+		return contract.Say{To: c.Arg(0), Text: c.Arg(1)}, true
+	case "summon":
+		return contract.ForceAgent{Mode: c.Arg(0)}, true
+	case "interrupt":
+		return contract.Interrupt{ID: c.Arg(0)}, true
+	case "kill":
+		return contract.Kill{ID: c.Arg(0)}, true
+	case "pause":
+		return contract.Pause{}, true
+	case "continue":
+		return contract.Continue{}, true
+	case "skip":
+		return contract.SkipStep{}, true
+	case "retry":
+		return contract.RetryLast{}, true
+	case "reset":
+		return contract.Reset{}, true
+	case "choose":
+		return contract.Choose{Option: c.Rest}, true
+	case "model":
+		return contract.Configure{Model: c.Arg(0), ID: c.Arg(1)}, true
+	case "cancel":
+		return contract.Cancel{}, true
+	case "plan":
+		return plan(c)
+	}
+	return nil, false
+}
+
+// plan is a new plan, one step a line.
+func plan(c editor.Command) (contract.CommandBody, bool) {
+	text, set := strings.CutPrefix(c.Rest, "set")
+	if !set {
+		return nil, false
+	}
+	steps := []contract.Step{}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "-*")); line != "" {
+			steps = append(steps, contract.Step{Text: line, Status: contract.StepPending})
+		}
+	}
+	return contract.SetPlan{Steps: steps}, true
+}
+
+// Permit answers a permission request: /allow, /allow run RULE, /allow always, /deny TEXT.
+func Permit(c editor.Command, request *supervisor.Permit) contract.Permit {
+	p := contract.Permit{Request: request.ID, Behavior: "allow", Action: request.Hash()}
+	if c.Name == "deny" {
+		p.Behavior, p.Message = "deny", c.Rest
+		return p
+	}
+	p.Scope, p.Rule = c.Arg(0), c.Arg(1)
+	return p
+}
+
+// rule is a permission rule more: /ask RULE, and /allow RULE or /deny RULE where what stands
+// behind them is a rule. Else those two answer a permission request.
+func rule(c editor.Command) (body contract.CommandBody, is bool, err error) {
+	text := c.Rest
+	if c.Name == "allow" {
+		text = c.Arg(1)
+		if c.Arg(0) != "" || text == "" {
+			return nil, false, nil // it is about the request that waits
+		}
+	}
+	r, err := policy.ParseRule(text)
+	switch {
+	case c.Name == "deny" && (err != nil || !r.Known()):
+		return nil, false, nil // it says why
+	case err == nil && !r.Known():
+		err = fmt.Errorf("no tool has the name of the rule %s: write one such as Bash(go test *)", text)
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	configure := contract.Configure{}
+	switch c.Name {
+	case "allow":
+		configure.Allow = text
+	case "ask":
+		configure.Ask = text
+	case "deny":
+		configure.Deny = text
+	}
+	return configure, true, nil
+}
+
+var agentID = regexp.MustCompile(`^(?:arbiter|orch-[1-9][0-9]{0,5})$`)
+
+// addressed tells the agent that a text begins with the id of from the rest; empty: it
+// begins with none.
+func addressed(text string) (to, rest string) {
+	word := text
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		word = text[:i]
+	}
+	if !agentID.MatchString(word) {
+		return "", text
+	}
+	return word, strings.TrimSpace(text[len(word):])
+}
+
+// say is a word of a strength, to the Arbiter or to the agent that is named first.
+func say(c editor.Command, strength string) contract.CommandBody {
+	to, text := addressed(c.Rest)
+	if text == "" && strength == contract.Stop {
+		return contract.Interrupt{ID: to}
+	}
+	return contract.Say{To: to, Text: text, Strength: strength}
+}
