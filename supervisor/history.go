@@ -28,53 +28,41 @@ type MessageRecord struct {
 	Sent   int       `json:"sent"` // how often it was written
 }
 
-// Messages makes the ledger of a run from its replayed history.
+// Messages makes the ledger of a run from what its event log tells, in order.
 type Messages struct {
-	List    []MessageRecord
-	byID    map[string]int
-	shelved int // messages so far
+	List []MessageRecord
+	byID map[string]int
 }
 
-// Take notes one step of the history; wire ids are known by the state after it.
-func (m *Messages) Take(r Replayed, after *State) {
-	if after.Ledger.Shelved != m.shelved {
-		m.shelved = after.Ledger.Shelved
-		for _, e := range after.WorkLog {
-			if e.Shelved {
-				m.set(e.ID, func(x *MessageRecord) { x.Status = MessageShelved })
-			}
-		}
+// Said begins with a message.
+func (m *Messages) Said(at time.Time, b contract.Message) {
+	if m.byID == nil {
+		m.byID = map[string]int{}
 	}
-	for _, e := range r.Effects {
-		switch e := e.(type) {
-		case Emit:
-			m.emitted(r.Input.At, e.Event)
-		case Send:
-			if sent, ok := after.SentAs(e.Params.MessageID); ok {
-				m.set(sent.ID, func(x *MessageRecord) {
-					x.Sent++
-					if x.Status != MessageDelivered { // sent to a process that knows nothing of it, it stays so
-						x.Status = MessageSent
-					}
-				})
-			}
-		}
-	}
+	m.byID[b.MessageID] = len(m.List)
+	m.List = append(m.List, MessageRecord{
+		ID: b.MessageID, At: at, From: b.From, To: b.To, Kind: b.Kind, Text: b.Text, Status: MessageSaid,
+	})
 }
 
-func (m *Messages) emitted(at time.Time, e contract.Event) {
-	switch b := e.Body.(type) {
-	case contract.Message:
-		if m.byID == nil {
-			m.byID = map[string]int{}
+// Sent notes that a message was written to its reader, once more.
+func (m *Messages) Sent(id string) {
+	m.set(id, func(x *MessageRecord) {
+		x.Sent++
+		if x.Status != MessageDelivered { // sent to a process that knows nothing of it, it stays so
+			x.Status = MessageSent
 		}
-		m.byID[b.MessageID] = len(m.List)
-		m.List = append(m.List, MessageRecord{
-			ID: b.MessageID, At: at, From: b.From, To: b.To, Kind: b.Kind, Text: b.Text, Status: MessageSaid,
-		})
-	case contract.Delivered:
-		m.set(b.MessageID, func(x *MessageRecord) { x.Status = MessageDelivered })
-	}
+	})
+}
+
+// Delivered notes that its reader proved to have it.
+func (m *Messages) Delivered(id string) {
+	m.set(id, func(x *MessageRecord) { x.Status = MessageDelivered })
+}
+
+// Shelved notes that a message was ruled on without its reader.
+func (m *Messages) Shelved(id string) {
+	m.set(id, func(x *MessageRecord) { x.Status = MessageShelved })
 }
 
 func (m *Messages) set(id string, change func(*MessageRecord)) {

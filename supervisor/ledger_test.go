@@ -151,3 +151,27 @@ func TestWhoIsAlive(t *testing.T) {
 		t.Error(why)
 	}
 }
+
+// Take notes a step as the records of the event log tell it.
+func (m *Messages) Take(r Replayed, after *State) {
+	for _, e := range after.WorkLog {
+		if e.Shelved {
+			m.Shelved(e.ID)
+		}
+	}
+	for _, e := range r.Effects {
+		switch e := e.(type) {
+		case Emit:
+			switch b := e.Event.Body.(type) {
+			case contract.Message:
+				m.Said(r.Input.At, b)
+			case contract.Delivered:
+				m.Delivered(b.MessageID)
+			}
+		case Send:
+			if sent, ok := after.SentAs(e.Params.MessageID); ok {
+				m.Sent(sent.ID)
+			}
+		}
+	}
+}

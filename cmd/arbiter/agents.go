@@ -154,7 +154,7 @@ func addPerformance(c *cli.Context, list []agentLine) error {
 	if err != nil {
 		return err
 	}
-	s, _, _, err := history(store, info.Run)
+	s, _, err := lastState(store, info.Run)
 	if err != nil {
 		return environmentf("read run %s: %v", short(info.Run), err)
 	}

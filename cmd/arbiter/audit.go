@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -37,6 +36,11 @@ func (e env) audit(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
+	log, err := e.told(store, info.Run)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	w := bufio.NewWriter(e.stdout)
 	emit := func(l audit.Line) error { return audit.Print(w, l) }
 	if c.Bool("json") {
@@ -45,14 +49,11 @@ func (e env) audit(c *cli.Context) error {
 			return err
 		}
 	}
-	tampered, err := audit.Of(store.Store, info.Run, c.Bool("text"), emit)
+	err = audit.Of(c.Context, log.Log, info.Run, c.Bool("text"), emit)
 	if err = errors.Join(err, w.Flush()); err != nil {
 		return environmentf("audit run %s: %v", short(info.Run), err)
 	}
-	if tampered != nil {
-		return tamperedf(tampered, store.root)
-	}
-	return nil
+	return log.tampered(store)
 }
 
 // verifyAudit checks a file. A break is a failure, with its line.
@@ -80,14 +81,19 @@ func (e env) verifyAudit(c *cli.Context) error {
 	with := "its run is not here: nothing but the chain was checked"
 	switch _, err := store.Find(a.Run); {
 	case err == nil:
-		if err := a.Against(store.Store); err != nil {
+		log, err := e.told(store, a.Run)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		if err := a.Against(c.Context, log.Log); err != nil {
 			return brokenf(err)
 		}
 		with = "it agrees with the journal"
 	case !errors.Is(err, journal.ErrNotFound):
 		return environmentf("find run %s: %v", short(a.Run), err)
 	}
-	fmt.Fprintf(e.stdout, "%d lines of run %s hold; %s; %s\n", a.Len(), short(a.Run), with, sanitize.Line(a.Seals(), 200))
+	fmt.Fprintf(e.stdout, "%d lines of run %s hold; %s\n", a.Len(), short(a.Run), with)
 	return nil
 }
 

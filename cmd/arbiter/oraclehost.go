@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -178,22 +180,20 @@ func (h *host) Recall(ctx context.Context, run string, sink supervisor.Sink) err
 	if err != nil {
 		return err
 	}
-	var fold supervisor.Fold
-	_, err = store.Read(info.Run, func(r journal.Record) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		step, err := fold.Replay(r)
-		if err != nil {
-			return err
-		}
-		for _, e := range step.Effects {
-			if emit, ok := e.(supervisor.Emit); ok {
-				sink(step.Input.At, emit.Event)
+	log, _, err := audit.Folded(store, info.Run)
+	if err == nil {
+		defer log.Close()
+		_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+			if e.Line == nil {
+				return nil
 			}
-		}
-		return nil
-	})
+			told, err := contract.DecodeLine(e.Line)
+			if err == nil {
+				sink(e.At, told.Event)
+			}
+			return err
+		})
+	}
 	if err != nil {
 		return environmentf("what was said in run %s cannot be read: %v", short(run), err)
 	}

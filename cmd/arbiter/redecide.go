@@ -75,12 +75,11 @@ func (e env) replayDecisions(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, recovery, err := decisionlog.Read(store.Store, info.Run)
+	list, err := e.rulingsOf(c.Context, store, info.Run)
 	store.Close()
 	if err != nil {
-		return environmentf("replay run %s: %v", short(info.Run), err)
+		return err
 	}
-	e.tellDamage(recovery)
 	for _, n := range only {
 		if !slices.ContainsFunc(list, func(r decisionlog.Ruling) bool { return r.Number == n }) {
 			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)", short(info.Run), n, short(info.Run), stateForCommand(store.root))

@@ -1,19 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // replay prints what the run's faces were told, line for line.
@@ -33,24 +26,18 @@ func (e env) replay(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	p := replayer{w: e.stdout, pace: pace}
-	recovery, err := store.Read(info.Run, p.take)
-	var tampered *journal.TamperedError
-	if errors.As(err, &tampered) {
-		return tamperedf(tampered, store.root)
+	log, err := e.told(store, info.Run)
+	if err != nil {
+		return err
 	}
+	defer log.Close()
+	p := replayer{w: e.stdout, pace: pace}
+	health, err := log.Each(c.Context, eventlog.Position{}, p.take)
 	if err != nil {
 		return environmentf("replay run %s: %v", short(info.Run), err)
 	}
-	e.tellDamage(recovery)
-	return nil
-}
-
-// tellDamage says on stderr what a crash does not explain.
-func (e env) tellDamage(r journal.Recovery) {
-	if list := audit.Damage(r); len(list) > 0 {
-		fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(list, "; "))
-	}
+	e.tellDamage(health)
+	return log.tampered(store)
 }
 
 // longestPause bounds the pause between two events of a replay: nobody watches a
@@ -61,37 +48,17 @@ const longestPause = 10 * time.Second
 type replayer struct {
 	w    io.Writer
 	pace float64 // 0: without pauses
-
-	fold supervisor.Fold
-	seq  uint64
 	last time.Time
-	line []byte
 }
 
-// take plays one record of the journal.
-func (p *replayer) take(r journal.Record) error {
-	step, err := p.fold.Replay(r)
-	if err != nil {
-		return err
+// take prints an event.
+func (p *replayer) take(e eventlog.Entry) error {
+	if e.Line == nil {
+		return nil
 	}
-	for _, e := range step.Effects {
-		emit, ok := e.(supervisor.Emit)
-		if !ok {
-			continue
-		}
-		if _, life := emit.Event.Body.(contract.Session); life {
-			p.seq = 0 // each life of the run counts its own lines
-		}
-		p.seq++
-		p.pause(step.Input.At)
-		if p.line, err = contract.EncodeLine(p.line[:0], p.seq, step.Input.At, emit.Event); err != nil {
-			return err
-		}
-		if _, err := p.w.Write(p.line); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.pause(e.At)
+	_, err := p.w.Write(append(e.Line, '\n'))
+	return err
 }
 
 func (p *replayer) pause(at time.Time) {

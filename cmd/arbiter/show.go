@@ -15,7 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -55,24 +54,6 @@ func (a agentReport) condition() string {
 	return a.Status + " " + a.Standing
 }
 
-// history folds a run and its ledger.
-func history(store *runs, run string) (supervisor.State, supervisor.Messages, journal.Recovery, error) {
-	var fold supervisor.Fold
-	var ledger supervisor.Messages
-	recovery, err := store.Read(run, func(r journal.Record) error {
-		if r.Kind == journal.Narration {
-			return nil
-		}
-		step, err := fold.Replay(r)
-		if err == nil {
-			ledger.Take(step, &fold.State)
-		}
-		return err
-	})
-	ledger.Close(&fold.State)
-	return fold.State, ledger, recovery, err
-}
-
 func (e env) showSession(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usagef("sessions show: name one run (arbiter sessions lists them)")
@@ -82,17 +63,27 @@ func (e env) showSession(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	s, ledger, recovery, err := history(store, info.Run)
+	s, recovery, err := lastState(store, info.Run)
 	if err != nil {
 		return environmentf("read run %s: %v", short(info.Run), err)
 	}
+	log, _, err := audit.Folded(store.Store, info.Run)
+	if err != nil {
+		return environmentf("read run %s: %v", short(info.Run), err)
+	}
+	defer log.Close()
+	ledger, health, err := audit.Ledger(c.Context, log)
+	if err != nil {
+		return environmentf("read run %s: %v", short(info.Run), err)
+	}
+	ledger.Close(&s)
 	dir := store.Dir(info.Run)
 	reports, _ := filepath.Glob(filepath.Join(dir, "crash-*.txt"))
 	r := sessionReport{
 		sessionLine: lineOf(info), Phase: string(s.Phase), Task: s.Task, Plan: s.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Ledger,
 		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.Lives,
-		Damage: audit.Damage(recovery), Reports: append([]string{}, reports...), Log: filepath.Join(dir, crashlog.LogName),
+		Damage: append(audit.JournalDamage(recovery), audit.Damage(health)...), Reports: append([]string{}, reports...), Log: filepath.Join(dir, crashlog.LogName),
 	}
 	r.Resumable = r.Resumable && s.Reached()
 	if q := s.OpenQuestion(); q != nil {

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -14,57 +13,62 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 const testRun = "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001"
 
-// recorded is a store with a run of these facts.
-func recorded(t *testing.T, facts ...supervisor.Fact) *journal.Store {
+// memory is the file of a log.
+type memory struct{ *bytes.Reader }
+
+func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
+func (m memory) Close() error         { return nil }
+
+// recorded is the event log of a run of these facts.
+func recorded(t *testing.T, facts ...supervisor.Fact) *eventlog.Log {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	store, err := journal.OpenStore(t.TempDir())
-	must(err)
-	t.Cleanup(func() { store.Close() })
-	book, err := store.Create(journal.Meta{Run: testRun, CWD: t.TempDir()}, journal.Options{})
-	must(err)
+	var (
+		state   supervisor.State
+		telling supervisor.Telling
+		chain   eventlog.Chain
+		raw     []byte
+	)
 	for i, f := range facts {
-		raw, err := supervisor.EncodeInput(supervisor.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Fact: f})
-		must(err)
-		_, err = book.Append(journal.Fact, raw)
-		must(err)
+		in := supervisor.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Fact: f}
+		after, effects := supervisor.Apply(state, in)
+		for _, told := range Told(&state, supervisor.Replayed{Input: in, Effects: effects}, &after) {
+			content, err := telling.Content(uint64(i+1), in.At, told)
+			if err == nil {
+				raw, err = chain.Append(raw, content)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		state = after
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	must(book.Finish(ctx, contract.StatusComplete))
-	must(book.Close())
-	return store
+	return eventlog.New(memory{bytes.NewReader(raw)})
 }
 
 // TestAuditIsTamperProof: whatever is done to an export, it is seen, with its line.
 func TestAuditIsTamperProof(t *testing.T) {
-	store := recorded(t,
+	log := recorded(t,
 		supervisor.Began{Options: supervisor.Options{Run: testRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff", HumanPresent: true}.WithDefaults()},
 		supervisor.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}}, Channel: supervisor.ChannelStdin},
 		supervisor.Signalled{Signal: "INT"},
 	)
 	var lines []string
-	tampered, err := Of(store, testRun, true, func(l Line) error {
+	err := Of(t.Context(), log, testRun, true, func(l Line) error {
 		lines = append(lines, string(l.Raw)+"\n")
 		return nil
 	})
-	if err != nil || tampered != nil || len(lines) < 8 {
-		t.Fatalf("%d lines, %v, %v", len(lines), tampered, err)
+	if err != nil || len(lines) < 8 {
+		t.Fatalf("%d lines, %v", len(lines), err)
 	}
 	verify := func(lines []string) error {
 		a, err := Read(strings.NewReader(strings.Join(lines, "")))
 		if err == nil {
-			err = a.Against(store)
+			err = a.Against(t.Context(), log)
 		}
 		return err
 	}

@@ -2,10 +2,10 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,13 +15,15 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // The audit of a run is a list of JSON objects, one a line, each with its keys sorted and
 // no space between: `hash` is the SHA-256 of the object without it, `prev` the hash of the
 // line before, of the first the SHA-256 of the run's id. The first line, `audit`, says what
-// it is of, the last, `end`, how much it is and how far the journal's seals vouch for it.
+// it is of, the last, `end`, how much it is and what of the event log is damaged. An export
+// that is kept elsewhere shows later whether the run's own files were changed since.
 const version = 1
 
 // auditor makes the lines of an audit.
@@ -30,13 +32,16 @@ type auditor struct {
 	text bool // what was said is in it
 	prev string
 	n    int
-	fold supervisor.Fold
 	emit func(Line) error
+
+	last   uint64 // the youngest input
+	input  uint64 // that origin is of
+	origin supervisor.Origin
 }
 
 // Line is a line, for the eye and as it is hashed.
 type Line struct {
-	Seq    uint64 // of the journal's record
+	Seq    uint64 // of the journal's input
 	At     time.Time
 	Origin supervisor.Origin
 	Deed   Deed
@@ -55,51 +60,53 @@ func (a *auditor) begin() error {
 	return a.add(Line{Deed: Deed{What: "audit", Detail: map[string]any{"run": a.run, "v": version, "with_text": a.text}}})
 }
 
-// take writes the lines of one record.
-func (a *auditor) take(r journal.Record) error {
-	before := a.fold.State
-	step, err := a.fold.Replay(r)
+// take writes the lines of one entry of the log. What the loop said by itself is none of an
+// input, and not told of.
+func (a *auditor) take(e eventlog.Entry) error {
+	if e.Input == 0 {
+		return nil
+	}
+	a.last = max(a.last, e.Input)
+	line := Line{Seq: e.Input, At: e.At}
+	if e.Input == a.input {
+		line.Origin = a.origin
+	}
+	if e.Line != nil {
+		if !audited[contract.EventNameOf(e.Line)] {
+			return nil
+		}
+		told, err := contract.DecodeLine(e.Line)
+		if err != nil {
+			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
+		}
+		for _, line.Deed = range deedsOfEvent(told.Event) {
+			if err := a.add(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	r, err := DecodeRecord(e)
 	if err != nil {
 		return err
 	}
-	origin := step.Input.From
-	if origin.By == "" { // of a journal that is older than origins are
-		origin = before.Origin(step.Input.Fact)
-	}
-	for _, deed := range Deeds(step, &a.fold.State) {
-		if err := a.add(Line{Seq: r.Seq, At: step.Input.At, Origin: origin, Deed: deed}); err != nil {
-			return err
-		}
+	switch r.Kind {
+	case KindOrigin:
+		a.input, a.origin = e.Input, supervisor.Origin{By: r.By, Session: r.Session, Gen: r.Generation, Channel: r.Channel}
+	case KindAudit:
+		line.Deed = r.Deed()
+		return a.add(line)
 	}
 	return nil
 }
 
 // finish writes the last line.
-func (a *auditor) finish(rec journal.Recovery, tampered *journal.TamperedError) error {
-	detail := map[string]any{"lines": a.n, "records": rec.Records, "head": a.prev, "seals": sealState(rec)}
-	if tampered != nil {
-		detail["tampered_from"] = tampered.Record
-	}
-	if list := Damage(rec); len(list) > 0 {
+func (a *auditor) finish(h eventlog.Health) error {
+	detail := map[string]any{"lines": a.n, "records": a.last, "head": a.prev}
+	if list := Damage(h); len(list) > 0 {
 		detail["damage"] = list
 	}
 	return a.add(Line{Deed: Deed{What: "end", Detail: detail}})
-}
-
-// sealState says how far a journal's seals vouch for it.
-func sealState(rec journal.Recovery) string {
-	s := rec.Seals
-	switch {
-	case rec.Records == 0:
-		return "nothing to seal"
-	case s.Sealed == 0 && s.Unknown == 0:
-		return "not sealed (old)"
-	case s.Sealed == 0:
-		return fmt.Sprintf("sealed up to %d with a key that is not here: not verified", s.Unknown)
-	case s.Unknown > 0:
-		return fmt.Sprintf("sealed up to %d; up to %d with a key that is not here: not verified", s.Sealed, s.Unknown)
-	}
-	return fmt.Sprintf("sealed up to %d", s.Sealed)
 }
 
 // add completes a line and hands it on.
@@ -180,19 +187,18 @@ func lineHash(fields map[string]any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Of makes the whole audit of a run, line by line; with text what was said is in it. What
-// was tampered with ends it: that is told in its last line, and returned.
-func Of(store *journal.Store, run string, text bool, emit func(Line) error) (*journal.TamperedError, error) {
+// Of makes the whole audit of a run from its event log, line by line; with text what was
+// said is in it.
+func Of(ctx context.Context, log *eventlog.Log, run string, text bool, emit func(Line) error) error {
 	a := &auditor{run: run, text: text, prev: firstLink(run), emit: emit}
 	if err := a.begin(); err != nil {
-		return nil, err
+		return err
 	}
-	rec, err := store.Read(run, a.take)
-	var tampered *journal.TamperedError
-	if err != nil && !errors.As(err, &tampered) {
-		return nil, err
+	health, err := log.Each(ctx, eventlog.Position{}, a.take)
+	if err != nil {
+		return err
 	}
-	return tampered, a.finish(rec, tampered)
+	return a.finish(health)
 }
 
 // Print writes a line for people.
@@ -252,14 +258,11 @@ func pairs(detail map[string]any) string {
 	return strings.Join(list, " ")
 }
 
-// Damage describes what of a journal a crash does not explain.
-func Damage(r journal.Recovery) []string {
+// Damage describes what of an event log a crash does not explain.
+func Damage(h eventlog.Health) []string {
 	list := []string{}
-	for _, d := range r.Damage {
-		if d.Torn && !d.Unsealed || d.Mended {
-			continue
-		}
-		list = append(list, sanitize.Line(fmt.Sprintf("%s at %d: %s", d.Segment, d.Offset, d.Reason), 300))
+	for _, d := range h.Damage {
+		list = append(list, sanitize.Line(d.String(), 300))
 	}
 	return list
 }

@@ -1,5 +1,5 @@
-// Package audit reads a run's history once more, fact by fact, for people: what was done,
-// and by whom. It decides nothing and changes nothing; the history is a [supervisor.Fold]'s.
+// Package audit says what of a run's history the event log takes up for people who ask what
+// was done, and by whom, and reads it back. It decides nothing and changes nothing.
 package audit
 
 import (
@@ -26,17 +26,6 @@ type Text string
 
 // Sum is the SHA-256 of a text, in hexadecimal.
 func (t Text) Sum() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(t))) }
-
-// Deeds are those of one step of a run's history: what was put on record, and then what
-// it led to, in their order. After is the state after it.
-func Deeds(r supervisor.Replayed, after *supervisor.State) []Deed {
-	var list deeds
-	list.fact(r.Input.Fact)
-	for _, e := range r.Effects {
-		list.effect(e, after)
-	}
-	return list
-}
 
 type deeds []Deed
 
@@ -71,7 +60,8 @@ func haltedText(halted bool) string {
 	return ""
 }
 
-func (d *deeds) fact(f supervisor.Fact) {
+// deedsOfFact are what an input is by itself.
+func deedsOfFact(f supervisor.Fact) (d deeds) {
 	switch f := f.(type) {
 	case supervisor.Began:
 		d.life("begun", f.Options, f.Claude)
@@ -123,6 +113,7 @@ func (d *deeds) fact(f supervisor.Fact) {
 				"signal", x.Exit.Signal, "expected", x.Exit.Expected, "swept", x.Exit.Swept)
 		}
 	}
+	return d
 }
 
 // life is what a life of the run is held to.
@@ -174,7 +165,8 @@ func (d *deeds) command(c contract.Command) {
 	d.add("command", "", detail...)
 }
 
-func (d *deeds) effect(e supervisor.Effect, after *supervisor.State) {
+// deedsOfEffect are what is done because of an input; after is the state behind it.
+func deedsOfEffect(e supervisor.Effect, after *supervisor.State) (d deeds) {
 	switch e := e.(type) {
 	case supervisor.Spawn:
 		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID, "resume", e.Params.Config.Resume)
@@ -199,13 +191,12 @@ func (d *deeds) effect(e supervisor.Effect, after *supervisor.State) {
 		d.add("bridge_dropped", "")
 	case supervisor.Finish:
 		d.add("finished", "", "exit", int(e.Exit))
-	case supervisor.Emit:
-		d.told(e.Event)
 	}
+	return d
 }
 
-// told is what the faces were told, where nothing else says it.
-func (d *deeds) told(e contract.Event) {
+// deedsOfEvent are what the frontends were told, where nothing else says it.
+func deedsOfEvent(e contract.Event) (d deeds) {
 	switch b := e.Body.(type) {
 	case contract.Message:
 		d.add("message", "", "message_id", b.MessageID, "from", b.From, "to", b.To, "kind", b.Kind, "text", Text(b.Text), "edited", b.Edited)
@@ -227,4 +218,16 @@ func (d *deeds) told(e contract.Event) {
 	case contract.Result:
 		d.add("result", "", "status", b.Status, "summary", Text(b.Summary), "iterations", b.Iterations, "crashes", b.Crashes)
 	}
+	return d
 }
+
+// audited are the names of the events that deedsOfEvent tells of.
+var audited = func() map[string]bool {
+	names := map[string]bool{}
+	for _, body := range contract.Events() {
+		if len(deedsOfEvent(contract.Event{Body: body})) > 0 {
+			names[body.EventName()] = true
+		}
+	}
+	return names
+}()

@@ -3,12 +3,13 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Broken says which line of an audit does not hold.
@@ -30,11 +31,8 @@ type Chain struct {
 // Len is how many lines it has.
 func (a Chain) Len() int { return len(a.lines) + 1 }
 
-// Seals says how far the journal's seals vouched for it.
-func (a Chain) Seals() string { return fmt.Sprint(a.last["seals"]) }
-
-// maxLine bounds a line of an audit, in bytes: twice what a record can hold.
-const maxLine = 2 * journal.MaxPayload
+// maxLine bounds a line of an audit, in bytes: twice what the event log can hold.
+const maxLine = 2 * eventlog.MaxLine
 
 // Read reads an exported audit and holds each line against the one before.
 func Read(r io.Reader) (a Chain, err error) {
@@ -111,11 +109,11 @@ func (a *Chain) head(what string, fields map[string]any) error {
 	return nil
 }
 
-// Against compares an audit with the journal of its run, as far as the audit goes: the
+// Against compares an audit with the event log of its run, as far as the audit goes: the
 // run may have gone on since.
-func (a Chain) Against(store *journal.Store) error {
+func (a Chain) Against(ctx context.Context, log *eventlog.Log) error {
 	i := 0
-	_, err := Of(store, a.Run, a.text, func(l Line) error {
+	err := Of(ctx, log, a.Run, a.text, func(l Line) error {
 		if i < len(a.lines) && !bytes.Equal(l.Raw, a.lines[i]) {
 			return &Broken{i + 1, fmt.Sprintf("the journal says otherwise (record %d, %s)", l.Seq, l.Deed.What)}
 		}

@@ -117,6 +117,15 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	return append(dst, "}\n"...), nil
 }
 
+// EventNameOf is the name of the event of a line that EncodeLine made, without decoding it;
+// empty: it is none.
+func EventNameOf(line []byte) string {
+	// In a JSON string every quote has a backslash before it: no id can hold this.
+	_, rest, _ := bytes.Cut(line, []byte(`,"event":"`))
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(name)
+}
+
 // body replaces the nil slices that the contract shows as lists, and what else
 // would be null, and rounds money and percentages. It works on copies.
 func body(b Body) any {

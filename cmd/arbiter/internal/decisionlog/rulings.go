@@ -1,24 +1,24 @@
-// Package decisionlog reads the decisions of a run from its journal, and the inputs that they
+// Package decisionlog reads the decisions of a run from its event log, and the inputs that they
 // were made on, so that they can be explained, compared and made again. It decides nothing.
 package decisionlog
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Ruling is a decision as the journal has it.
+// Ruling is a decision as the event log has it.
 type Ruling struct {
-	Record uint64 // of the journal
+	Record uint64 // of the journal: the input
 	At     time.Time
 	supervisor.Decided
 	// Summoned are the modes that the Arbiter's session had summoned by its tool in the
@@ -59,57 +59,44 @@ func (r *Ruling) By() string {
 	return string(r.Decision.Source)
 }
 
-// The records that are decoded, by what stands behind their time.
-var (
-	decidedMark = []byte(`"fact":"decided"`)
-	calledMark  = []byte(`"fact":"tool_called"`)
-)
-
-// list collects decisions from the records of a journal.
+// list collects decisions from the records of an event log.
 type list struct {
 	rulings  []Ruling
 	summoned []string // since the Arbiter's session last ruled
-	fold     supervisor.Fold
-	astray   bool // the fold has failed
 }
 
-// take looks at one record.
-func (l *list) take(r journal.Record) error {
-	asked := l.fold.State.Deciding
-	if !l.astray && l.fold.Take(r) != nil {
-		l.astray = true // what can be read is told all the same
-	}
-	head := r.Payload[:min(len(r.Payload), 64)]
-	if r.Kind == journal.Narration || !bytes.Contains(head, decidedMark) && !bytes.Contains(head, calledMark) {
+// take looks at one line of the log.
+func (l *list) take(e eventlog.Entry) error {
+	if e.Record == nil {
 		return nil
 	}
-	in, err := supervisor.DecodeInput(r.Payload)
+	r, err := audit.DecodeRecord(e)
 	if err != nil {
-		return fmt.Errorf("record %d: %w", r.Seq, err)
+		return err
 	}
-	switch f := in.Fact.(type) {
-	case supervisor.ToolCalled:
+	switch {
+	case r.Kind == audit.KindAudit && r.What == "tool_called" && r.About == contract.Arbiter:
+		deed := r.Deed()
+		input, _ := deed.Detail["input"].(audit.Text)
 		var spawn struct{ Mode string }
-		if f.Params.ID == contract.Arbiter && f.Params.Tool == "spawn_orchestrator" && json.Unmarshal(f.Params.Input, &spawn) == nil {
+		if deed.Detail["tool"] == "spawn_orchestrator" && json.Unmarshal([]byte(input), &spawn) == nil {
 			l.summoned = append(l.summoned, spawn.Mode)
 		}
-	case supervisor.Decided:
-		late := !l.astray && f.Serial != 0 && (asked == nil || asked.Serial != f.Serial)
-		one := Ruling{Record: r.Seq, At: in.At, Decided: f}
-		if f.Decision.Source == decider.BySession {
+	case r.Kind == audit.KindDecision && r.Decided != nil:
+		one := Ruling{Record: e.Input, At: e.At, Decided: *r.Decided, Unused: r.Unused}
+		if r.Decided.Decision.Source == decider.BySession {
 			one.Summoned, l.summoned = l.summoned, nil
 		}
-		one.Unused = late
 		l.rulings = append(l.rulings, one)
 	}
 	return nil
 }
 
 // Read lists the decisions of a run, in order.
-func Read(store *journal.Store, run string) ([]Ruling, journal.Recovery, error) {
+func Read(ctx context.Context, log *eventlog.Log) ([]Ruling, eventlog.Health, error) {
 	var l list
-	recovery, err := store.Read(run, l.take)
-	return l.rulings, recovery, err
+	health, err := log.Each(ctx, eventlog.Position{}, l.take)
+	return l.rulings, health, err
 }
 
 // Same says whether two decisions come to the same: reasons and words are not

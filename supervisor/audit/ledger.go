@@ -1,0 +1,56 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// Ledger lists the messages of a run, and what became of them as far as the event log tells;
+// [supervisor.Messages.Close] adds what the last state knows.
+func Ledger(ctx context.Context, log *eventlog.Log) (ledger supervisor.Messages, h eventlog.Health, err error) {
+	h, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+		if e.Record != nil {
+			return ledgerRecord(&ledger, e)
+		}
+		switch contract.EventNameOf(e.Line) {
+		case contract.Message{}.EventName(), contract.Delivered{}.EventName():
+		default:
+			return nil
+		}
+		told, err := contract.DecodeLine(e.Line)
+		if err != nil {
+			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
+		}
+		switch b := told.Body.(type) {
+		case contract.Message:
+			ledger.Said(e.At, b)
+		case contract.Delivered:
+			ledger.Delivered(b.MessageID)
+		}
+		return nil
+	})
+	return ledger, h, err
+}
+
+// ledgerRecord takes up what a record tells of messages.
+func ledgerRecord(ledger *supervisor.Messages, e eventlog.Entry) error {
+	r, err := DecodeRecord(e)
+	if err != nil {
+		return err
+	}
+	switch r.Kind {
+	case KindShelved:
+		for _, id := range r.MessageIDs {
+			ledger.Shelved(id)
+		}
+	case KindAudit:
+		if id, _ := r.Detail["message_id"].(string); r.What == "sent" {
+			ledger.Sent(id)
+		}
+	}
+	return nil
+}

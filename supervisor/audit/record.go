@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// The kinds of records; package eventlog says what is in them.
+const (
+	KindOrigin   = "origin"
+	KindAudit    = "audit"
+	KindDecision = "decision"
+	KindShelved  = "shelved"
+)
+
+// Record is one as the event log has it; which members it has is its kind's.
+type Record struct {
+	Kind string `json:"kind"`
+
+	By         string `json:"by,omitempty"`
+	Session    string `json:"session,omitempty"`
+	Generation int    `json:"generation,omitempty"`
+	Channel    string `json:"channel,omitempty"`
+
+	What   string         `json:"what,omitempty"`
+	About  string         `json:"about,omitempty"`
+	Detail map[string]any `json:"detail,omitempty"`
+
+	Decided *supervisor.Decided `json:"decided,omitempty"`
+	Unused  bool                `json:"unused,omitempty"`
+
+	MessageIDs []string `json:"message_ids,omitempty"`
+}
+
+func (r Record) encode() json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // a prompt and an input are shown by their bytes
+	if err := e.Encode(r); err != nil {
+		panic(err) // our own types
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// DecodeRecord reads one. Numbers in its detail are json.Number.
+func DecodeRecord(e eventlog.Entry) (r Record, err error) {
+	d := json.NewDecoder(bytes.NewReader(e.Record))
+	d.UseNumber()
+	if err := d.Decode(&r); err != nil {
+		return Record{}, fmt.Errorf("read line %d of the event log: %w", e.N, err)
+	}
+	return r, nil
+}
+
+// written is what stands in a record for a text that somebody wrote.
+type written struct {
+	Text string `json:"text"`
+}
+
+// recordOf is a deed as a record.
+func recordOf(d Deed) json.RawMessage {
+	detail := make(map[string]any, len(d.Detail))
+	for name, value := range d.Detail {
+		if text, ok := value.(Text); ok {
+			value = written{string(text)}
+		}
+		detail[name] = value
+	}
+	return Record{Kind: KindAudit, What: d.What, About: d.About, Detail: detail}.encode()
+}
+
+// Deed is what a record of [KindAudit] tells.
+func (r Record) Deed() Deed {
+	d := Deed{What: r.What, About: r.About, Detail: make(map[string]any, len(r.Detail))}
+	for name, value := range r.Detail {
+		switch v := value.(type) {
+		case map[string]any:
+			text, _ := v["text"].(string)
+			value = Text(text)
+		case []any:
+			list := make([]string, len(v))
+			for i := range v {
+				list[i] = fmt.Sprint(v[i])
+			}
+			value = list
+		}
+		d.Detail[name] = value
+	}
+	return d
+}
+
+// Told is a [supervisor.Teller]: the events of a step as they are, and between them the
+// records of what an audit, an explanation of decisions and a ledger of messages need.
+func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.State) []supervisor.Told {
+	var told []supervisor.Told
+	audited := false
+	add := func(r json.RawMessage) { told = append(told, supervisor.Told{Record: r}) }
+	take := func(list deeds) {
+		for _, d := range list {
+			add(recordOf(d))
+			audited = true
+		}
+	}
+	take(deedsOfFact(step.Input.Fact))
+	if f, ok := step.Input.Fact.(supervisor.Decided); ok {
+		unused := f.Serial != 0 && (before.Deciding == nil || before.Deciding.Serial != f.Serial)
+		add(Record{Kind: KindDecision, Decided: &f, Unused: unused}.encode())
+	}
+	if ids := shelved(before, after); len(ids) > 0 {
+		add(Record{Kind: KindShelved, MessageIDs: ids}.encode())
+	}
+	for _, e := range step.Effects {
+		if emit, ok := e.(supervisor.Emit); ok {
+			told = append(told, supervisor.Told{Event: emit.Event})
+			audited = audited || len(deedsOfEvent(emit.Event)) > 0
+			continue
+		}
+		take(deedsOfEffect(e, after))
+	}
+	if !audited {
+		return told
+	}
+	from := step.Input.From
+	if from.By == "" {
+		from = before.Origin(step.Input.Fact)
+	}
+	origin := Record{Kind: KindOrigin, By: from.By, Session: from.Session, Generation: from.Gen, Channel: from.Channel}
+	return append([]supervisor.Told{{Record: origin.encode()}}, told...)
+}
+
+// shelved are the messages that a step has ruled on without their reader.
+func shelved(before, after *supervisor.State) (ids []string) {
+	if before.Ledger.Shelved == after.Ledger.Shelved {
+		return nil
+	}
+	was := map[string]bool{}
+	for _, e := range before.WorkLog {
+		was[e.ID] = e.Shelved
+	}
+	for _, e := range after.WorkLog {
+		if e.Shelved && !was[e.ID] {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
