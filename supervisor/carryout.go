@@ -38,9 +38,9 @@ func (st *step) byRules(point decision.Point, about, why string) {
 	var rules decider.Rules
 	var d decider.Decision
 	if point == decision.PointSelect {
-		d, _ = rules.Select(p.sel)
+		d, _ = rules.Select(p.Select)
 	} else {
-		d, _ = rules.Evaluate(p.eval)
+		d, _ = rules.Evaluate(p.Evaluate)
 	}
 	if d.Decision == "" {
 		st.unruled(why + ", and there is no agent that a rule could choose")
@@ -124,7 +124,7 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 	}
 	st.shelve(p, d)
 	if !d.Aside {
-		defer st.assign(&v, len(p.sel.OpenPoints) > 0)
+		defer st.assign(&v, len(p.Select.OpenPoints) > 0)
 	}
 	st.carry(v, ruledBy{source: string(d.Source), point: p.Point, cost: d.Usage.CostUSD, warnings: d.Warnings})
 }

@@ -16,7 +16,7 @@
 //
 //	state, options, inputs, effects    what a run knows, is begun with, is told and wants done
 //	apply, happened, timers, fold      the fold itself, and its three great switches
-//	facts, origin, history             a fact in the journal, who it is from, what became of messages
+//	facts, origin, history, snapshot   a fact and a state in the journal, who it is from, what became of messages
 //	phase, points, posed, decide       the task machine, and who decides at its points …
 //	reading                            … what the Arbiter has read when it does
 //	carryout, fallback, regency        … what follows, and the rules in the Arbiter's place

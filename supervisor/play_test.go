@@ -48,6 +48,7 @@ func (p *play) do(f Fact) []Effect {
 	}
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
+	goesOnTheSame(p.t, &p.s, Input{At: p.at, Fact: f}, &s, out)
 	p.s = s
 	p.out = append(p.out, out...)
 	checkInvariants(p.t, &p.s)

@@ -58,8 +58,8 @@ type Posed struct {
 	Input  json.RawMessage
 	Heard  []string `json:",omitempty"` // messages that had ended executions by then
 
-	sel  decision.SelectAgentInput
-	eval decision.EvaluateProgressInput
+	Select   decision.SelectAgentInput
+	Evaluate decision.EvaluateProgressInput `json:",omitzero"` // at PointEvaluate
 }
 
 // pose builds the input of the point at which the task stands.
@@ -72,11 +72,11 @@ func (st *step) pose(point decision.Point, about string) *Posed {
 	}
 	r := st.record()
 	r.Judged = about
-	p.sel = decision.Select(r)
-	var input any = p.sel
+	p.Select = decision.Select(r)
+	var input any = p.Select
 	if point == decision.PointEvaluate {
-		p.eval = decision.Evaluate(r)
-		input = p.eval
+		p.Evaluate = decision.Evaluate(r)
+		input = p.Evaluate
 	}
 	var err error
 	p.Input, err = marshal(input)
@@ -147,10 +147,10 @@ func (s *State) stateText(p *Posed) string {
 	if err != nil {
 		return ""
 	}
-	if len(p.sel.History) == 0 && p.sel.LastError == nil {
+	if len(p.Select.History) == 0 && p.Select.LastError == nil {
 		return ""
 	}
-	text, err := set.State(prompts.State{Input: p.sel, Point: p.Point})
+	text, err := set.State(prompts.State{Input: p.Select, Point: p.Point})
 	if err != nil {
 		return ""
 	}

@@ -1,0 +1,125 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// restored is a state as a snapshot brings it back. It must be equal: nothing may be lost,
+// and the bytes must not change when it is encoded again.
+func restored(t *testing.T, s *State) State {
+	t.Helper()
+	raw, err := EncodeState(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeState(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := EncodeState(&back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(raw) != string(again) {
+		t.Fatalf("the snapshot holds another state:\n%s", cmp.Diff(string(raw), string(again)))
+	}
+	return back
+}
+
+// goesOnTheSame holds a step from a restored state to the one from the state itself.
+func goesOnTheSame(t *testing.T, before *State, in Input, after *State, out []Effect) {
+	t.Helper()
+	next, effects := Apply(restored(t, before), in)
+	if a, b := fingerprint(t, after), fingerprint(t, &next); a != b {
+		t.Fatalf("after a snapshot %T leads to another state:\n%s", in.Fact, cmp.Diff(a, b))
+	}
+	if !cmp.Equal(out, effects, cmpopts.EquateEmpty(), cmp.Exporter(func(reflect.Type) bool { return true })) {
+		t.Fatalf("after a snapshot %T leads to other effects:\n%+v\n%+v", in.Fact, out, effects)
+	}
+}
+
+// TestStateIsAllEncoded: a snapshot holds every field of the state. What encoding/json
+// leaves out, or cannot bring back, has a codec of its own.
+func TestStateIsAllEncoded(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	codec := reflect.TypeFor[json.Unmarshaler]()
+	var walk func(typ reflect.Type, path string)
+	walk = func(typ reflect.Type, path string) {
+		if seen[typ] || reflect.PointerTo(typ).Implements(codec) {
+			return
+		}
+		seen[typ] = true
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			walk(typ.Elem(), path)
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				f := typ.Field(i)
+				if !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-" {
+					t.Errorf("%s.%s (%s) is not in a snapshot", path, f.Name, typ)
+				}
+				walk(f.Type, path+"."+f.Name)
+			}
+		case reflect.Interface, reflect.Func, reflect.Chan, reflect.Array:
+			t.Errorf("%s is a %s: a snapshot does not bring it back", path, typ)
+		}
+	}
+	walk(reflect.TypeFor[State](), "State")
+	if len(seen) < 30 {
+		t.Errorf("only %d types were looked at", len(seen))
+	}
+}
+
+// TestFullStateRoundTrips: a state with a value in each field comes back equal.
+func TestFullStateRoundTrips(t *testing.T) {
+	var s State
+	n := 0
+	fill(reflect.ValueOf(&s).Elem(), &n)
+	s.History = decision.History{}
+	at := time.Unix(1_800_000_000, 7)
+	for i := range 80 {
+		e := decision.Execution{
+			Agent: []string{"developer", "tester"}[i%2], ID: orchID(i), Iteration: i, StartedAt: at, CompletedAt: at.Add(time.Duration(i) * time.Second),
+			Status: decision.StatusSuccess, Output: strings.Repeat("word ", i), Files: []string{"a.go"}, Tokens: decision.Tokens{Input: i, Total: i},
+			Document: &decision.Document{Remaining: []string{"x"}, KeyContext: strings.Repeat("k", 400)},
+		}
+		if i%7 == 0 {
+			e.Status, e.Error = decision.StatusFailure, &decision.Failure{Agent: "tester", Message: "m", At: at}
+		}
+		s.History = s.History.Add(e)
+	}
+	back := restored(t, &s)
+	if diff := cmp.Diff(s, back, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+		t.Error(diff)
+	}
+	if next, same := s.History.Add(decision.Execution{}), back.History.Add(decision.Execution{}); !next.Equal(same) {
+		t.Error("the history goes on otherwise")
+	}
+}
+
+func TestSnapshotOfAnotherVersion(t *testing.T) {
+	for _, c := range []struct{ raw, want string }{
+		{`{"v":0,"state":{}}`, "older"}, {`{"v":2,"state":{"Options":7}}`, "newer"},
+	} {
+		_, err := DecodeState([]byte(c.raw))
+		var version *VersionError
+		if !errors.As(err, &version) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.raw, err)
+		}
+	}
+	for _, raw := range []string{"", "{}", `{"v":1,"state":`, `{"v":1,"state":{"Options":7}}`, "\x00\x01"} {
+		if _, err := DecodeState([]byte(raw)); err == nil {
+			t.Errorf("%q decodes", raw)
+		}
+	}
+}
