@@ -1,0 +1,390 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// frozenPlay has a question, a permission that is given and one that is refused, a plan, a
+// hand-off with checks, a takeover, words that are held back, a death and a resume. One agent
+// at a time has something to do, so that it is the same in each run.
+const frozenPlay = `name: frozen
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - expect: kind. task
+        verdict: {decision: ADDRESS_HUMAN, message: What shall it be called?, reason: The task names no name.}
+      - expect: (?s)kind. answer.*call it dawn
+        use:
+          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: Write dawn}, {text: Finish dawn}]}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Begin dawn.}}
+      - expect: orch-1
+        verdict: {decision: CONTINUE, message: The weaving begins., reason: One is summoned.}
+      - expect: (?s)orch-1.*With a newline
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: With one., reason: It asked.}
+      - expect: (?s)kind. handoff.*the rest of dawn
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Take up the rest of dawn.}}]
+      - expect: orch-2
+        verdict: {decision: CONTINUE, message: Another is summoned., reason: The first handed on.}
+      - expect: (?s)orch-2.*Which colour
+        verdict: {decision: ADDRESS_HUMAN, message: Which colour shall it have?, reason: It asked.}
+      - expect: took the session of
+        verdict: {decision: ADDRESS_HUMAN, message: "Once more: which colour?", reason: The human was there.}
+      - expect: (?s)the red one
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: Take the red one., reason: The human has spoken.}
+      - expect: (?s)kind. done.*Dawn is red
+        verdict: {decision: COMPLETE, message: It is done., summary: Dawn is written and red., reason: It was proved.}
+  - name: first
+    match: {role: orchestrator, contains: Begin dawn}
+    steps:
+      - expect: Begin dawn
+        say: I begin.
+        use: [{tool: Bash, input: {command: echo dawn > dawn.txt, description: Write it}}]
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/dusk.txt", content: dusk}}]
+      - verdict: {kind: question, expects_response: true, message: "With a newline, or without?"}
+      - expect: With one
+        use: [{tool: mcp__arbiter__update_plan, input: {index: 1, status: done}}]
+      - verdict:
+          kind: handoff
+          expects_response: true
+          message: The first half stands.
+          handoff:
+            accomplished: [dawn.txt is begun]
+            remaining: [the rest of dawn]
+            key_context: A newline ends it.
+            decisions: [{choice: a newline, rejected: none, why: the Arbiter said so}]
+            constraints: [nothing but dawn.txt]
+            files: [dawn.txt]
+            checks: [{command: cat dawn.txt, expect: "` + "`dawn`" + `"}, {command: grep red dawn.txt, expect: "` + "`red`" + `"}]
+            open_questions: [which colour]
+            claims: [{claim: it is written, verified: true, check: 1}, {claim: it is red, verified: true, check: 2}]
+  - name: second
+    match: {role: orchestrator, contains: Take up the rest}
+    steps:
+      - expect: (?s)Handed over by Orchestrator I .*it is red — REFUTED
+        verdict: {kind: question, expects_response: true, message: Which colour?}
+      - expect: Take the red one
+        use: [{tool: Bash, input: {command: echo red >> dawn.txt, description: Colour it}}]
+      - verdict:
+          kind: done
+          expects_response: true
+          message: Dawn is red.
+          handoff:
+            accomplished: [dawn.txt is red]
+            remaining: []
+            key_context: none
+            checks: [{command: cat dawn.txt, expect: "` + "`red`" + `"}]
+            claims: [{claim: it is red, verified: true, check: 1}]
+  - name: person
+    match: {role: any}
+    otherwise: {say: I shall remember it.}
+`
+
+// frozenRun plays it over two lives, with a takeover in the first, and words that were
+// accepted right before its death.
+func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
+	t.Helper()
+	h := build(t, who, frozenPlay)
+	s := h.script("--allow", "Bash(cat *)")
+	await[contract.Question](s, "the name asked for", nil)
+	s.send(contract.Say{Text: "call it dawn"})
+	bash := await(s, "a request for Bash", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
+	s.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
+	write := await(s, "a request for Write", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
+	s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
+	await(s, "the colour asked for", func(_ string, q contract.Question) bool { return q.Text == "Which colour shall it have?" })
+	p := h.take("orch-2")
+	p.Type("my word is sesame")
+	p.await("my word is sesame")
+	p.Type("\r")
+	p.await("I shall remember it.")
+	h.giveBack(p)
+	await(s, "the end of the takeover", func(_ string, b contract.Takeover) bool { return b.State == "ended" })
+	again := 0
+	s.see("Orchestrator II, ready once more", func(l contract.Line) bool {
+		if b, ok := l.Body.(contract.Takeover); ok && b.State == "ended" {
+			again++
+		}
+		_, measured := l.Body.(contract.Context)
+		return again > 0 && measured && l.ID == "orch-2"
+	})
+	await(s, "the colour asked for again", func(_ string, q contract.Question) bool { return q.Text == "Once more: which colour?" })
+	s.send(contract.Say{To: "orch-9", Text: "is anybody there?"})
+	await[contract.Rejected](s, "a refusal", nil)
+	s.say("pause", `{"type":"pause","ref":"pause"}`)
+	s.say("last", `{"type":"message","ref":"last","text":"the red one"}`)
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.gone()
+	awaitGone(t, s.run())
+	n := s.again("--json", "--resume")
+	bash = await(n, "a request for Bash", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
+	n.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
+	await[contract.Result](n, "the result", nil)
+	n.finish(contract.ExitComplete)
+	return h, []*script{s, n}
+}
+
+// say sends a command as a line, and waits until it is accepted.
+func (s *script) say(ref, line string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.stdin, line+"\n"); err != nil {
+		s.t.Fatal(err)
+	}
+	await(s, "an answer to "+ref, func(_ string, b contract.Accepted) bool { return b.Ref == ref })
+}
+
+// TestFrozenRun: what a run tells a script, and what is found in its state afterwards, by every
+// command that reads it.
+func TestFrozenRun(t *testing.T) {
+	t.Parallel()
+	h, lives := frozenRun(t, players(t)[0])
+	h.sound(lives...) // replay prints what was printed, to the byte
+	s := lives[len(lives)-1]
+	run := s.run()
+	f := freezer{home: h.home, named: map[string]string{run: "RUN", h.claude: "CLAUDE"}}
+	read := func(args ...string) string {
+		out, errs := s.output(0, append(args, run)...)
+		if errs != "" {
+			t.Errorf("arbiter %s: %s", strings.Join(args, " "), errs)
+		}
+		return out
+	}
+	replayed := read("replay")
+	lines, err := contractLinesOf(replayed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.name(lines)
+	var events strings.Builder
+	for n, life := range livesOf(lines) {
+		fmt.Fprintf(&events, "# life %d\n%s\n", n+1, f.events(t, life))
+	}
+	frozen(t, "run-events.txt", events.String())
+	frozen(t, "run-show.txt", f.text(read("sessions", "show")))
+	frozen(t, "run-show.json", f.json(t, read("sessions", "show", "--json")))
+	list, _ := s.output(0, "sessions", "--json")
+	frozen(t, "run-list.json", f.json(t, list))
+	frozen(t, "run-decisions.txt", f.text(read("decide", "--explain")))
+	frozen(t, "run-decisions.json", f.json(t, read("decide", "--explain", "--json")))
+	frozen(t, "run-decision.txt", f.text(read("decide", "--explain", "--number", "4")))
+	frozen(t, "run-audit.txt", f.audit(t, read("logs", "--audit", "--json")))
+	f.sameAudit(t, read("logs", "--audit"), read("logs", "--audit", "--json"))
+	for line := range strings.Lines(read("logs")) {
+		var l struct {
+			Time            time.Time
+			Level, Msg, Run string
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Time.IsZero() || l.Level == "" || l.Msg == "" || l.Run != run {
+			t.Errorf("a line of the log, %v: %s", err, line)
+		}
+	}
+}
+
+// freezer puts names in the place of what differs between two runs of one play.
+type freezer struct {
+	home  string
+	named map[string]string
+}
+
+// name gives sessions, messages and requests the names of whose they are.
+func (f *freezer) name(lines []contract.Line) {
+	count := map[string]int{}
+	for _, l := range lines {
+		id, what := "", ""
+		switch b := l.Body.(type) {
+		case contract.Spawn:
+			id, what = b.SessionID, "SESSION-"+l.ID
+		case contract.Message:
+			id, what = b.MessageID, "MESSAGE-"+b.From+"-"+b.To
+		case contract.PermissionRequest:
+			id, what = b.Request, "REQUEST-"+l.ID
+		case contract.ToolUse:
+			id, what = b.ToolUse, "TOOL-"+l.ID
+		}
+		if id != "" && f.named[id] == "" {
+			count[what]++
+			f.named[id] = fmt.Sprintf("%s-%d", what, count[what])
+		}
+	}
+}
+
+var (
+	idInText   = regexp.MustCompile(`\b(?:perm-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\btoolu_[0-9A-Z]+\b`)
+	fleetingIn = []struct {
+		found *regexp.Regexp
+		put   string
+	}{
+		{regexp.MustCompile(`⟦[0-9a-z]+ `), "⟦DELIMITER "},
+		{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.0-9Z]*`), "TIME"},
+		{regexp.MustCompile(`\d\d:\d\d:\d\d`), "TIME"},
+		{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "HASH"},
+		{regexp.MustCompile(`\$\d+\.\d+`), "COST"},
+		{regexp.MustCompile(`\b[0-9.]+(ms|s| seconds?)\b`), "SPAN"},
+		{regexp.MustCompile(`"(duration_ms|timeElapsedMs|costUsd|total|input|output|estimatedTokensUsed|estimatedTimeRemaining)": [0-9.]+`), `"$1": FIGURE`},
+		{regexp.MustCompile(`about \d+ tokens, [0-9.]+ USD`), "about N tokens, N USD"},
+		{regexp.MustCompile(`(?m)^(\d+ +)\d+ +(TIME)`), "${1}RECORD $2"},
+		{regexp.MustCompile(`record \d+`), "record RECORD"},
+	}
+)
+
+func (f *freezer) text(text string) string {
+	text = strings.ReplaceAll(text, f.home, "HOME")
+	for from, to := range f.named {
+		if !idInText.MatchString(from) {
+			text = strings.ReplaceAll(text, from, to)
+		}
+	}
+	text = idInText.ReplaceAllStringFunc(text, func(id string) string {
+		if name := f.named[id]; name != "" {
+			return name
+		}
+		return "ID"
+	})
+	for from, to := range f.named {
+		if to == "RUN" {
+			text = strings.ReplaceAll(text, short(from), "SHORT-RUN")
+		}
+	}
+	for _, p := range fleetingIn {
+		text = p.found.ReplaceAllString(text, p.put)
+	}
+	return text
+}
+
+// figureSource is where a figure was read, which depends on who is quicker.
+var figureSource = regexp.MustCompile(`"source":"(cli|stream|transcript)"`)
+
+// measured are fields whose values are measured, or depend on the machine.
+var measured = regexp.MustCompile(`^(time|seq|cost_usd|run_cost_usd|usage|tokens|pct|context_pct|duration_ms|record|timeElapsedMs|` +
+	`began|last_active|.*bytes|.*sha256|hash|prev|claude_identity|argv|version|arbiter_version|action|pid|message_time|at)$`)
+
+// value is what a JSON text holds, without what differs.
+func (f *freezer) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return f.text(v)
+	case []any:
+		for i := range v {
+			v[i] = f.value(v[i])
+		}
+	case map[string]any:
+		for name, member := range v {
+			if v[name] = f.value(member); measured.MatchString(name) {
+				v[name] = "…"
+			}
+		}
+	}
+	return v
+}
+
+func (f *freezer) decoded(t *testing.T, raw string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(raw), &v); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return f.value(v)
+}
+
+func (f *freezer) encoded(t *testing.T, v any, indent string) string {
+	t.Helper()
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func (f *freezer) json(t *testing.T, raw string) string {
+	t.Helper()
+	return f.encoded(t, f.decoded(t, raw), "  ")
+}
+
+// events are a life's lines by agent and event, in their order: what different agents do at
+// once has none. Of what comes as often as the machine likes one line is enough.
+func (f *freezer) events(t *testing.T, life []contract.Line) string {
+	t.Helper()
+	of := map[string][]string{}
+	for _, l := range life {
+		raw, err := contract.EncodeLine(nil, l.Seq, l.Time, l.Event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := l.ID + " " + l.Body.EventName()
+		line := f.encoded(t, f.decoded(t, string(raw)), "")
+		switch l.Body.(type) {
+		case contract.Delta:
+			continue
+		case contract.Context, contract.Cost:
+			if len(of[name]) > 0 {
+				continue
+			}
+			line = figureSource.ReplaceAllString(line, `"source":"…"`)
+		}
+		of[name] = append(of[name], line)
+	}
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		for _, line := range of[name] {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// audit are the lines of an audit, sorted, without the chain that joins them.
+func (f *freezer) audit(t *testing.T, raw string) string {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(raw) {
+		v := f.decoded(t, line).(map[string]any)
+		if v["what"] == "end" {
+			continue // figures of the journal
+		}
+		for _, name := range []string{"hash", "prev", "seq", "time"} {
+			delete(v, name)
+		}
+		lines = append(lines, f.encoded(t, v, ""))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// sameAudit: what people read of an audit is what a program does.
+func (f *freezer) sameAudit(t *testing.T, text, raw string) {
+	t.Helper()
+	people := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	programs := strings.Split(strings.TrimSuffix(raw, "\n"), "\n")
+	if len(people) != len(programs) {
+		t.Fatalf("%d lines for people, %d for programs", len(people), len(programs))
+	}
+	for i, line := range programs {
+		var l struct{ By, Channel, What, About string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		who := l.By
+		if l.Channel != "" {
+			who += "@" + l.Channel
+		}
+		if !strings.Contains(people[i], who) || !strings.Contains(people[i], " "+l.What+" ") || !strings.Contains(people[i], l.About) {
+			t.Errorf("line %d is for people\n%s\nand for programs\n%s", i+1, people[i], line)
+		}
+	}
+}
