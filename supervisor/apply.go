@@ -15,7 +15,7 @@ func Apply(s State, in Input) (State, []Effect) {
 	st := &step{State: s, at: in.At}
 	st.take(in.Fact)
 	st.settle()
-	if len(st.out) > 0 && !Narrates(in.Fact) && !st.narrated(in.Fact) {
+	if len(st.out) > 0 && !Narrates(in.Fact) {
 		st.LastAt = in.At
 	}
 	return st.State, st.out
@@ -145,16 +145,6 @@ func (st *step) do(e Effect) { st.out = append(st.out, e) }
 // emit tells every face.
 func (st *step) emit(id string, body contract.Body) {
 	st.do(Emit{contract.Event{ID: id, Body: body}})
-}
-
-// move takes the machine of a life with older rules to a state and says so. A move that
-// its table lacks is a fault of ours; tests forbid it, and at run time it is refused.
-func (st *step) move(by machine.Trigger, to machine.State) {
-	if !machine.Could(st.Phase, by, to) {
-		st.emit(contract.Supervisor, contract.Notice{Text: "no move from " + string(st.Phase) + " by " + string(by) + " to " + string(to)})
-		return
-	}
-	st.shift(by, to)
 }
 
 // shift changes the state of the task and says so.

@@ -92,13 +92,3 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 		})
 	}
 }
-
-// TestOldApprovalsFoldAsTheyDid: a history of before channels were known holds what it held.
-func TestOldApprovalsFoldAsTheyDid(t *testing.T) {
-	p := spoofed(t)
-	p.s.Options.Rules = rulesOfMachine
-	p.do(answerBy("", contract.Permit{Request: "p1", Behavior: bridge.Allow}))
-	if list := effects[AnswerPermission](p); len(list) != 1 || list[0].Result.Behavior != bridge.Allow {
-		t.Errorf("answers: %+v", list)
-	}
-}

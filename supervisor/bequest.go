@@ -14,7 +14,7 @@ func (s *State) bequest() string {
 // to be summoned: the line is no longer than what is remembered.
 func (s *State) waitsForAnHeir(id string) bool {
 	at := slices.Index(s.Handoffs, id)
-	return at == 0 || at > 0 && at < recordsKept && s.Options.Rules >= rulesOfLeave
+	return at == 0 || at > 0 && at < recordsKept
 }
 
 // overtakes says whether a document is ready before an earlier one of its author.
@@ -25,30 +25,22 @@ func (st *step) overtakes(h *Handover) bool {
 // bequeath lets a document go to the next Orchestrator summoned, after those that wait
 // already: the Arbiter reads of them in that order.
 func (st *step) bequeath(h Handover) {
-	switch id := h.Agent.ID; {
-	case st.Options.Rules < rulesOfHandover:
-		st.Handoffs = []string{id}
-	case !h.Taken && !slices.Contains(st.Handoffs, id):
+	if id := h.Agent.ID; !h.Taken && !slices.Contains(st.Handoffs, id) {
 		st.Handoffs = append(slices.Clip(st.Handoffs), id)
 	}
 }
 
 // bequeathed: a successor to this one was summoned, or is not wanted any more.
 func (st *step) bequeathed(id string) {
-	if st.Options.Rules >= rulesOfHandover {
-		st.Handovers = slices.Clone(st.Handovers)
-		for i := range st.Handovers {
-			st.Handovers[i].Taken = st.Handovers[i].Taken || st.Handovers[i].Agent.ID == id
-		}
+	st.Handovers = slices.Clone(st.Handovers)
+	for i := range st.Handovers {
+		st.Handovers[i].Taken = st.Handovers[i].Taken || st.Handovers[i].Agent.ID == id
 	}
 	st.Handoffs = without(st.Handoffs, id)
 }
 
 // disinherit: one that was given up comes back, and nobody succeeds it.
 func (st *step) disinherit(id string) {
-	if st.Options.Rules < rulesOfHandover {
-		return
-	}
 	st.bequeathed(id)
 	st.Handovers = slices.DeleteFunc(slices.Clone(st.Handovers), func(h Handover) bool {
 		gone := h.Agent.ID == id && h.Kind == handGone

@@ -36,7 +36,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 			st.drop(a.ID)
 		case a.Alive() && a.Status != Down:
 			a.Status, a.Since, a.Doing = Down, st.at, ""
-			st.cutOff(a)
+			markCut(a)
 			st.bookLive(a)
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
 			st.withdrawPermits(a.ID)

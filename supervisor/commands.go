@@ -70,7 +70,7 @@ func (st *step) commanded(c contract.Command) {
 		st.configureCommand(c.Ref, b)
 	case contract.Cancel:
 		st.accept(c.Ref, "cancelled")
-		st.end(contract.StatusCancelled, "cancelled by the human", contract.ExitFailed, machine.Cancel, machine.Cancelled)
+		st.end(contract.StatusCancelled, "cancelled by the human", contract.ExitFailed, machine.Cancel)
 	case contract.Malformed:
 		st.reject(c.Ref, "%s", b.Problem)
 	default:
@@ -112,7 +112,7 @@ func (st *step) killCommand(ref, id string) {
 	}
 	st.accept(ref, "killed "+id)
 	notice := a.Name + " (" + id + ") was ended by the human. Its files remain."
-	if left := st.halfDoneBy(&a); left != "" && st.machined() {
+	if left := st.halfDoneBy(&a); left != "" {
 		notice += "\nLeft half-done: " + left + "."
 	}
 	if st.release(id, "killed by the human", true); st.unfinished(&a) {
@@ -120,11 +120,7 @@ func (st *step) killCommand(ref, id string) {
 	} else {
 		st.tell(contract.Arbiter, KindNotice, notice)
 	}
-	if st.machined() {
-		st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
-		return
-	}
-	st.resettle()
+	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }
 
 func (st *step) forceAgent(ref, mode string) {
@@ -144,13 +140,11 @@ func (st *step) forceAgent(ref, mode string) {
 	last, _ := st.Last()
 	st.accept(ref, "summoned "+last.ID+" as "+mode)
 	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human", Source: sourceHuman}
-	if st.machined() {
-		st.Decisions++
-		forced.Number, forced.Point = st.Decisions, string(decision.PointTalk)
-		st.note(Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
-			Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
-		}})
-	}
+	st.Decisions++
+	forced.Number, forced.Point = st.Decisions, string(decision.PointTalk)
+	st.note(Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
+		Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
+	}})
 	st.emit(contract.Human, forced)
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task as its brief.", last.Name, last.ID, mode))
 }
@@ -158,7 +152,7 @@ func (st *step) forceAgent(ref, mode string) {
 // overrule lets go of what the human or another decider is asked: the human has ruled.
 // What was to be judged goes into the Arbiter's work log.
 func (st *step) overrule() {
-	if st.machined() && !st.Held {
+	if !st.Held {
 		st.Question = nil
 	}
 	if st.Deciding == nil {
@@ -189,10 +183,6 @@ func (st *step) retry(ref string, a Agent) bool {
 	st.accept(ref, "retry: "+a.ID)
 	st.edit(a.ID).Standing = Working
 	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry, Text: "Try again, another way if the first one failed."})
-	if !st.machined() {
-		st.move(machine.Retry, machine.Executing)
-		return true
-	}
 	st.overrule()
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
 	st.shelveAll(func(m *Mail) bool { return m.From == a.ID && m.judged() && st.withheld(m) }) // the human has judged
@@ -204,9 +194,6 @@ func (st *step) retry(ref string, a Agent) bool {
 func (st *step) reset(ref string) {
 	st.accept(ref, "reset")
 	half := st.halfDone()
-	if !st.machined() {
-		st.stopWorkers()
-	}
 	if a, ok := st.agent(contract.Arbiter); ok && a.Status == Busy {
 		st.do(Interrupt{Agent: a.AgentRef})
 	}
@@ -217,16 +204,12 @@ func (st *step) reset(ref string) {
 	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
-	if st.machined() {
-		st.fire(machine.Reset, occasion{})
-		st.takeBack(func(m Mail) bool {
-			return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.isOrchestrator(m.From))
-		})
-		if len(half) > 0 {
-			notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
-		}
-	} else {
-		st.move(machine.Reset, machine.Idle)
+	st.fire(machine.Reset, occasion{})
+	st.takeBack(func(m Mail) bool {
+		return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.isOrchestrator(m.From))
+	})
+	if len(half) > 0 {
+		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
 	}
 	st.tell(contract.Arbiter, KindNotice, notice)
 }

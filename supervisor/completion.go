@@ -259,7 +259,7 @@ func (st *step) concluded(v verdict.Arbiter) {
 		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not answered: " + headOf(st.Question.Text, 1000)})
 	}
 	st.toHuman(KindComplete, v.Message)
-	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Completed, machine.Complete)
+	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Decision)
 }
 
 // checksRun is what was proved of the work, nil if nothing was to be.

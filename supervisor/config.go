@@ -28,7 +28,8 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 	if o.Trusted {
 		c.SettingSources = []string{"user", "project"}
 	}
-	c.StrictMCP = !o.Trusted && o.Rules >= rulesOfHands
+	c.StrictMCP = !o.Trusted
+	c.Judged = true
 	c.Sandbox = o.Sandbox
 	if o.Permissions == string(policy.ModeRules) {
 		c.Env = policy.GitEnvironment(c.Env)
@@ -38,11 +39,8 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 		// stops a process whose costs are not told in time.
 		c.MaxBudgetUSD = max(o.MaxCostUSD-s.Spent(), 0.01)
 	}
-	if o.Rules >= rulesOfHandover {
-		hooks := s.HookConfig(a)
-		c.Hooks = &hooks
-	}
-	c.Judged = o.Rules >= rulesOfHands
+	hooks := s.HookConfig(a)
+	c.Hooks = &hooks
 	if a.Role == RoleArbiter {
 		s.configArbiter(&c)
 	} else {
@@ -74,12 +72,10 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 		CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
 		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
 	}
-	if s.machined() {
-		p.Decider = map[string]string{
-			DeciderStateless: "a model that knows nothing but the state of the task", DeciderRules: "deterministic rules",
-			DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but the state of the task",
-		}[s.Options.Decider]
-	}
+	p.Decider = map[string]string{
+		DeciderStateless: "a model that knows nothing but the state of the task", DeciderRules: "deterministic rules",
+		DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but the state of the task",
+	}[s.Options.Decider]
 	for _, m := range s.Modes() {
 		p.Modes = append(p.Modes, prompts.Mode{Name: m.Name, Description: m.Description})
 	}
@@ -128,12 +124,12 @@ func (s *State) render(m Mail) string {
 	for _, a := range m.Attached {
 		e.Parts = append(e.Parts, envelope.Part{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text, Untrusted: !a.Trusted})
 	}
-	if p := s.Posed; p != nil && m.To == contract.Arbiter && s.machined() {
+	if p := s.Posed; p != nil && m.To == contract.Arbiter {
 		if text := s.stateText(p); text != "" {
 			e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor, Text: text})
 		}
 	}
-	if to.Role == RoleOrchestrator && to.thin() && s.Options.Rules >= rulesOfHandover {
+	if to.Role == RoleOrchestrator && to.thin() {
 		e.Parts = append(e.Parts, envelope.Part{Title: "context", From: contract.Supervisor, Text: to.demand()})
 	}
 	return e.Render()

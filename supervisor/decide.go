@@ -20,13 +20,13 @@ import (
 
 // asksOther says whether another than the Arbiter's session decides at the points.
 func (s *State) asksOther() bool {
-	return s.machined() && s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.Yielded
+	return s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.Yielded
 }
 
 // adjudicate sees that each point of decision finds its decider, where that is not the
 // Arbiter in its own turn.
 func (st *step) adjudicate() {
-	if !st.machined() || st.Regency == "" && !st.asksOther() {
+	if st.Regency == "" && !st.asksOther() {
 		return
 	}
 	// The rules decide at once, and may then be asked again: each decision summons,

@@ -9,19 +9,14 @@ import (
 
 // end ends the run: what is open is closed, the agents are stopped, and when
 // they are gone `result` is said. Only inputs that takeEnding knows matter now.
-func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigger, to machine.State) {
+func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigger) {
 	if st.Ending != nil {
 		return
 	}
 	e := Ending{Status: status, Summary: summary, Exit: exit}
-	if !st.machined() {
-		st.move(by, to)
-		st.wind(e)
-		return
-	}
 	o := occasion{ending: &e}
-	if by == machine.Completed {
-		by, o.ruling.Decision = machine.Decision, verdict.Complete
+	if by == machine.Decision {
+		o.ruling.Decision = verdict.Complete
 	}
 	if status == contract.StatusCancelled {
 		e.HalfDone = st.halfDone()
@@ -59,10 +54,8 @@ func (st *step) wind(e Ending) {
 }
 
 func (st *step) limitReached(summary string) {
-	if st.machined() {
-		summary = st.withReached(summary)
-	}
-	st.end(contract.StatusLimit, summary, contract.ExitLimit, machine.LimitReached, machine.Complete)
+	summary = st.withReached(summary)
+	st.end(contract.StatusLimit, summary, contract.ExitLimit, machine.LimitReached)
 }
 
 // giveUp ends the run after a failure; the category decides the exit code.
@@ -71,7 +64,7 @@ func (st *step) giveUp(c bridge.Category, summary string) {
 	if environmental(c) {
 		exit = contract.ExitEnvironment
 	}
-	st.end(contract.StatusFailed, summary, exit, machine.GiveUp, machine.Failed)
+	st.end(contract.StatusFailed, summary, exit, machine.GiveUp)
 }
 
 // concernsAll says whether a failure of one agent is one of every agent: nothing
@@ -114,7 +107,7 @@ func (st *step) noBridge(f NoBridge) {
 // outputLost ends a run whose events nobody can read any more: it could not be
 // steered, and would go on costing.
 func (st *step) outputLost(f OutputLost) {
-	st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed, machine.Cancel, machine.Cancelled)
+	st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed, machine.Cancel)
 }
 
 func (st *step) signalled(f Signalled) {
@@ -122,7 +115,7 @@ func (st *step) signalled(f Signalled) {
 	if f.Signal == "INT" {
 		exit = contract.ExitInterrupted
 	}
-	st.end(contract.StatusCancelled, "stopped by SIG"+f.Signal, exit, machine.Cancel, machine.Cancelled)
+	st.end(contract.StatusCancelled, "stopped by SIG"+f.Signal, exit, machine.Cancel)
 	if f.Fast {
 		st.do(Shutdown{Fast: true})
 	}

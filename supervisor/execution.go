@@ -42,8 +42,8 @@ func (st *step) beginWork(id string) {
 }
 
 // worked adds what a turn of an Orchestrator used and touched.
-func (st *step) worked(a *Agent, t bridge.Turn) {
-	if a.Work == nil || !st.machined() {
+func worked(a *Agent, t bridge.Turn) {
+	if a.Work == nil {
 		return
 	}
 	w := *a.Work
@@ -144,7 +144,7 @@ func (st *step) recordFailure(id string, f *decision.Failure, status decision.St
 // abandonWork ends an execution that nobody wants to go on with.
 func (st *step) abandonWork(id string) {
 	a := st.edit(id)
-	if a == nil || a.Work == nil || !st.machined() {
+	if a == nil || a.Work == nil {
 		return
 	}
 	e := st.execution(a)
@@ -174,7 +174,7 @@ func (st *step) execution(a *Agent) decision.Execution {
 // answered; a human is called only where it stopped without a verdict.
 func (st *step) stumbled(id, said string) bool {
 	a := st.edit(id)
-	if a.Work == nil || a.Work.Failed == nil || !st.machined() {
+	if a.Work == nil || a.Work.Failed == nil {
 		return false
 	}
 	t := a.Work.Failed

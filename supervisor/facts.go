@@ -14,7 +14,6 @@ import (
 )
 
 // factKinds is the one place that knows the names under which facts are recorded.
-// A name stays as it is: an older journal must fold to the same history.
 var factKinds = map[string]reflect.Type{
 	"began":                reflect.TypeFor[Began](),
 	"resumed":              reflect.TypeFor[Resumed](),
@@ -61,7 +60,7 @@ var factNames = func() map[reflect.Type]string {
 type record struct {
 	At      int64           `json:"at"` // Unix time in nanoseconds
 	Fact    string          `json:"fact"`
-	By      string          `json:"by,omitempty"` // the origin; absent in older journals
+	By      string          `json:"by,omitempty"` // the origin
 	Session string          `json:"session,omitempty"`
 	Gen     int             `json:"gen,omitempty"`
 	Channel string          `json:"channel,omitempty"`

@@ -22,7 +22,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	a.Fallbacks++
 	said := strings.TrimSpace(t.Text)
 	if said == "" {
-		said = st.saidIn(t)
+		said = saidIn(t)
 	}
 	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
 	switch {
@@ -39,7 +39,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 		st.broken(id, bridge.CatVerdict, trouble)
 		return
 	}
-	if a.Role == RoleOrchestrator && st.machined() {
+	if a.Role == RoleOrchestrator {
 		trouble += "; its last words go to the Arbiter as a question"
 	} else {
 		trouble += "; the rules decide"
@@ -56,9 +56,9 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 }
 
 // saidIn is what a verdict says that cannot be acted on.
-func (st *step) saidIn(t bridge.Turn) string {
+func saidIn(t bridge.Turn) string {
 	var v struct{ Message string }
-	if st.machined() && json.Unmarshal(t.Verdict, &v) == nil && strings.TrimSpace(v.Message) != "" {
+	if json.Unmarshal(t.Verdict, &v) == nil && strings.TrimSpace(v.Message) != "" {
 		return strings.TrimSpace(v.Message)
 	}
 	return strings.TrimSpace(string(t.Verdict))
@@ -68,7 +68,7 @@ func (st *step) saidIn(t bridge.Turn) string {
 // long: a human takes it up again, or the run ends.
 func (st *step) leaderless(trouble, said string) {
 	if !st.HumanPresent {
-		if st.reign(bridge.CatVerdict, trouble) {
+		if st.reign(trouble) {
 			return
 		}
 		st.fail(contract.Arbiter, bridge.CatVerdict, trouble, []string{})

@@ -19,14 +19,11 @@ const (
 // forget drops what those left that were gone long before the last ones, and in the end
 // themselves: every search and every snapshot goes through all agents.
 func (st *step) forget() {
-	if st.Options.Rules < rulesOfHandover {
-		return
-	}
 	gone, keep := 0, make([]*Agent, 0, len(st.Agents))
 	for i := len(st.Agents) - 1; i >= 0; i-- {
 		a := st.Agents[i]
 		if a.Role == RoleOrchestrator && a.gone() && !st.waitsForAnHeir(a.ID) && !st.handingOver(a.ID) {
-			if gone++; gone > recordsKept && st.Options.Rules >= rulesOfLeave {
+			if gone++; gone > recordsKept {
 				st.Handoffs = without(st.Handoffs, a.ID) // whoever is summoned would be refused its document
 			}
 			switch {

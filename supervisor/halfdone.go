@@ -29,7 +29,7 @@ func (s *State) doings() *Doings {
 	return d
 }
 
-// wereAt has agents be at what the fact says; an older one says nothing.
+// wereAt has agents be at what the fact says; nil says nothing.
 func (st *step) wereAt(d *Doings) {
 	if d == nil {
 		return
@@ -43,12 +43,9 @@ func (st *step) wereAt(d *Doings) {
 	}
 }
 
-// cutOff keeps what an agent was at whose process ended in the middle of it.
-func (st *step) cutOff(a *Agent) {
-	switch {
-	case st.Options.Rules < rulesOfLeave:
-		a.At = nil
-	case a.At != nil:
+// markCut keeps what an agent was at whose process ended in the middle of it.
+func markCut(a *Agent) {
+	if a.At != nil {
 		at := *a.At
 		at.Cut = true
 		a.At = &at
@@ -56,12 +53,12 @@ func (st *step) cutOff(a *Agent) {
 }
 
 // midTurn says whether an agent's turn runs, or is to go on with another process.
-func (s *State) midTurn(a *Agent) bool {
+func midTurn(a *Agent) bool {
 	switch a.Status {
 	case Busy, Restarting:
 		return true
 	case Down, Starting:
-		return len(a.Turn) > 0 && s.Options.Rules >= rulesOfLeave
+		return len(a.Turn) > 0
 	}
 	return false
 }
@@ -94,7 +91,7 @@ func (st *step) halfDone() []string {
 
 // halfDoneBy tells it of one; empty: nothing.
 func (st *step) halfDoneBy(a *Agent) string {
-	if a.Role != RoleOrchestrator || !st.midTurn(a) {
+	if a.Role != RoleOrchestrator || !midTurn(a) {
 		return ""
 	}
 	text := a.Name + " (" + a.ID + ")"

@@ -205,9 +205,7 @@ func (st *step) handoverLate(of string) {
 
 // handedOver delivers a document.
 func (st *step) handedOver(h Handover) {
-	if st.Options.Rules >= rulesOfHandover {
-		st.do(SetTimer{Key: handoverKey(h.Serial)})
-	}
+	st.do(SetTimer{Key: handoverKey(h.Serial)})
 	id := h.Agent.ID
 	switch h.Kind {
 	case handRenew:
@@ -222,16 +220,16 @@ func (st *step) handedOver(h Handover) {
 	if a := st.edit(id); a != nil && a.Paper <= h.Serial { // it may have given another since
 		a.Document, a.Receipts, a.DrawnUp, a.Paper = h.Document, h.Receipts, h.Why, h.Serial
 	}
-	if st.machined() && (h.Kind == handDone || h.Kind == handOff) {
+	if h.Kind == handDone || h.Kind == handOff {
 		st.settleWork(h)
 		st.planFrom(h)
 	}
-	text, attached := st.documented(h)
+	text, attached := documented(h)
 	switch h.Kind {
 	case handDone:
 		passed, failed, open := h.Document.Tally(h.Receipts)
 		st.Proof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
-		st.emit(id, st.handoffEvent(id, contract.Arbiter, h))
+		st.emit(id, handoffEvent(id, contract.Arbiter, h))
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text, Attached: attached})
 	case handOff:
@@ -252,19 +250,14 @@ func (st *step) handedOver(h Handover) {
 }
 
 // handoffEvent tells the faces that a document is passed on.
-func (s *State) handoffEvent(from, to string, h Handover) contract.Handoff {
-	e := contract.Handoff{From: from, To: to, Document: h.Document, Receipts: h.Receipts, DrawnUp: h.Why}
-	if s.Options.Rules >= rulesOfHandover {
-		e.Proofs = h.Document.Proofs(h.Receipts)
+func handoffEvent(from, to string, h Handover) contract.Handoff {
+	return contract.Handoff{
+		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts), DrawnUp: h.Why,
 	}
-	return e
 }
 
 // documentText renders a document for a model.
-func (s *State) documentText(d *verdict.Document, receipts []verdict.Receipt, drawnUp string) string {
-	if s.Options.Rules < rulesOfHandover {
-		return d.Markdown()
-	}
+func documentText(d *verdict.Document, receipts []verdict.Receipt, drawnUp string) string {
 	text := d.Proven(receipts)
 	if drawnUp != "" {
 		return "# Record, drawn up by the supervisor\n\n" + text

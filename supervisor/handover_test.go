@@ -300,23 +300,6 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestNoHandoverBeforeTheRulesKnewOfIt(t *testing.T) {
-	p := begin(t, nil)
-	p.s.Options.Rules = 0
-	one := p.summon("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.verdict(one, proven("done", "make test"))
-	if strings.Contains(p.lastSent("arbiter"), "UNVERIFIED") {
-		t.Error("an old journal reads another history")
-	}
-	p.happen(one, bridge.Context{Tokens: 180, Window: 200, Pct: 90})
-	p.happen("arbiter", bridge.Context{Tokens: 180, Window: 200, Pct: 90})
-	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "More.", "to", one))
-	if strings.Contains(p.lastSent(one), "hand") || p.s.Renewal != renewalNone {
-		t.Error("an old journal is told to hand off")
-	}
-}
-
 // TestAskingOneThatIsComingBack: a question to a predecessor whose process is being
 // started again waits for it.
 func TestAskingOneThatIsComingBack(t *testing.T) {

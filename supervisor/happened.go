@@ -101,11 +101,7 @@ func (st *step) relay(e bridge.Event) {
 	case bridge.Context:
 		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft, Source: b.Source})
 	case bridge.Compact:
-		c := contract.Compact{Trigger: b.Trigger}
-		if st.Options.Rules >= rulesOfHandover { // an older life said no more
-			c.Blocked, c.PreTokens, c.PostTokens = b.Blocked, b.PreTokens, b.PostTokens
-		}
-		st.emit(e.ID, c)
+		st.emit(e.ID, contract.Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens, PostTokens: b.PostTokens})
 	case bridge.Retry:
 		st.emit(e.ID, contract.Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason})
 	case bridge.Error:
@@ -132,17 +128,6 @@ func Narrates(f Fact) bool {
 		return true
 	}
 	return false
-}
-
-// narrated says whether a fact only told in a life with older rules, in which a
-// compaction changed nothing.
-func (s *State) narrated(f Fact) bool {
-	h, ok := f.(Happened)
-	if !ok || s.Options.Rules >= rulesOfHandover {
-		return false
-	}
-	_, compact := h.Event.Body.(bridge.Compact)
-	return compact
 }
 
 // recorded says whether a fact belongs into the journal at all: pieces of text do

@@ -53,7 +53,7 @@ func (st *step) answerAlone() {
 		return
 	}
 	if st.ToldAlone {
-		st.end(contract.StatusNeedsInput, st.Question.Text, contract.ExitNeedsInput, machine.GiveUp, machine.Failed)
+		st.end(contract.StatusNeedsInput, st.Question.Text, contract.ExitNeedsInput, machine.GiveUp)
 		return
 	}
 	st.ToldAlone = true
@@ -71,7 +71,7 @@ func (st *step) inputEnded() {
 	case arbiter.Status == Parked && st.Regency == "":
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task == "" && !st.HumanSpoke:
-		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp, machine.Failed)
+		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp)
 	case st.Paused: // the run ends when its turns have, with the question open: see endUncontinued
 	case st.Ceiling > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
@@ -96,7 +96,7 @@ func (st *step) endUncontinued() {
 	if st.Halted {
 		how = "halted"
 	}
-	st.end(contract.StatusNeedsInput, "the run was "+how+" by a human, and none is present to continue it: resume it to go on", contract.ExitNeedsInput, machine.GiveUp, machine.Failed)
+	st.end(contract.StatusNeedsInput, "the run was "+how+" by a human, and none is present to continue it: resume it to go on", contract.ExitNeedsInput, machine.GiveUp)
 }
 
 // say routes a human's word.
@@ -141,13 +141,13 @@ func (st *step) word(c contract.Say) {
 		e.Standing = Working
 		st.executing()
 		st.beginWork(to)
-	case st.Task == "" && st.machined() && !st.AnyWorks(): // also if it answers what is wanted
+	case st.Task == "" && !st.AnyWorks(): // also if it answers what is wanted
 		m.Kind = KindTask
 		st.Task, st.Question = c.Text, nil
 	case st.Question != nil:
 		m.Kind = KindAnswer
 		st.Question = nil
-		if st.machined() && st.Task == "" {
+		if st.Task == "" {
 			st.Task = c.Text // asked what is wanted, after a reset
 		}
 	case st.AnyWorks():

@@ -15,9 +15,6 @@ import (
 // checkStep holds for every step from one state to the next.
 func checkStep(t *testing.T, before, after *State, f Fact, out []Effect) {
 	t.Helper()
-	if !after.machined() {
-		return
-	}
 	checkMoves(t, before, after, f, out)
 	checkNumbers(t, before, after, f, out)
 	if after.TotalFailures < after.Failures {

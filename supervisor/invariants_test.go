@@ -159,9 +159,6 @@ func FuzzApply(f *testing.F) {
 func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := randomOptions(r)
-	if r.IntN(8) == 0 {
-		o.Rules = r.IntN(rulesOfMachine) // taken up by a newer version
-	}
 	var s State
 	at := time.Unix(1_800_000_000, 0)
 	facts := []Fact{Began{Options: o}}
@@ -252,7 +249,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	if a.Taken != nil && r.IntN(3) > 0 {
 		return takenFact(r, a)
 	}
-	if len(s.Agents) > 0 && s.Options.Rules >= rulesOfHands && r.IntN(8) == 0 {
+	if len(s.Agents) > 0 && r.IntN(8) == 0 {
 		return handsFact(r, s, a)
 	}
 	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: ref, Body: b}} }
@@ -264,7 +261,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		case a.Status == Down:
 			return Rang{Key: restartKey(ref)}
 		}
-		if s.Options.Rules >= rulesOfHands && r.IntN(4) == 0 {
+		if r.IntN(4) == 0 {
 			return NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
 		}
 		cats := []bridge.Category{bridge.CatTimeout, bridge.CatResume, bridge.CatStart}

@@ -50,8 +50,6 @@ func (st *step) confinement() (what, why string) {
 	switch o := st.Options; {
 	case o.Sandbox != nil:
 		return "bubblewrap", ""
-	case o.Rules < rulesOfHands:
-		return "", ""
 	case o.SandboxReason != "":
 		return "unsandboxed", o.SandboxReason
 	}
@@ -74,7 +72,7 @@ func (st *step) enlist(a Agent, prompt string) {
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
 	})
-	if !st.BridgeUp && st.machined() || st.Halted || st.Distrust != nil { // it starts with the others
+	if !st.BridgeUp || st.Halted || st.Distrust != nil { // it starts with the others
 		e := st.edit(a.ID)
 		e.Status, e.Fresh = Down, true
 		return
@@ -84,11 +82,7 @@ func (st *step) enlist(a Agent, prompt string) {
 
 // startTask begins a task.
 func (st *step) startTask() {
-	if st.machined() {
-		st.fire(machine.StartTask, occasion{})
-		return
-	}
-	st.move(machine.StartTask, machine.Selecting)
+	st.fire(machine.StartTask, occasion{})
 }
 
 func (st *step) spawned(f Spawned) {
@@ -96,7 +90,7 @@ func (st *step) spawned(f Spawned) {
 	if a == nil || a.Generation != f.Agent.Generation || a.Status != Starting {
 		return
 	}
-	if why := st.otherSession(a, f.Result.SessionID); why != "" {
+	if why := otherSession(a, f.Result.SessionID); why != "" {
 		st.disowned(a, why)
 		st.relaunch(a.ID, restart.Crash, why)
 		return
@@ -107,7 +101,7 @@ func (st *step) spawned(f Spawned) {
 	}
 	st.watch(a, st.every())
 	st.putAsked(a.ID)
-	if len(st.Plan) > 0 && st.Options.Rules >= rulesOfHandover {
+	if len(st.Plan) > 0 {
 		st.remind(a) // the plan may have changed since its start was begun
 	}
 	if a.Generation > 1 {
@@ -120,11 +114,11 @@ func (st *step) notSpawned(f NotSpawned) {
 	if a == nil || a.Generation != f.Agent.Generation || a.Status == Ended || a.Status == InHand {
 		return
 	}
-	if a.Status == Parked && st.Options.Rules >= rulesOfHandover {
+	if a.Status == Parked {
 		return // it was given up, and its process was ended for that
 	}
 	asked := a.Status == Stopping
-	if f.Category == bridge.CatTrust && !asked && st.Options.Rules >= rulesOfHands {
+	if f.Category == bridge.CatTrust && !asked {
 		st.distrusted(a.ID, f)
 		return
 	}
@@ -160,7 +154,7 @@ func (st *step) buried(id, why string) {
 	a := *st.edit(id)
 	st.edit(id).Dismissed = true
 	st.dropTasks(id)
-	why = st.cited(why)
+	why = cited(why)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.drop(id) {
 		if m.Kind != KindContinue && m.Kind != KindCorrection {
@@ -213,11 +207,10 @@ func (st *step) release(id, reason string, now bool) {
 	}
 	st.withdrawPermits(id)
 	st.drop(id)
-	switch {
-	case !down:
-		st.do(Kill{Agent: a.AgentRef, Now: now})
-	case st.Options.Rules >= rulesOfLeave: // its process has ended, and no other follows
+	if down { // its process has ended, and no other follows
 		st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
+	} else {
+		st.do(Kill{Agent: a.AgentRef, Now: now})
 	}
 }
 
@@ -233,7 +226,7 @@ func (st *step) releasePredecessor(id string) {
 // ended handles the end of an incarnation's process.
 func (st *step) ended(id string, d bridge.Done) {
 	a := st.edit(id)
-	if why := st.otherSession(a, d.SessionID); why != "" {
+	if why := otherSession(a, d.SessionID); why != "" {
 		st.disowned(a, why) // it has ended none the less: the pipe is its
 	}
 	switch a.Status {
@@ -251,7 +244,7 @@ func (st *step) ended(id string, d bridge.Done) {
 		class, cause = a.Class, a.Cause
 	}
 	a.Status, a.Since, a.Doing = Ended, st.at, ""
-	st.cutOff(a)
+	markCut(a)
 	st.bookLive(a)
 	if asked {
 		a.Turn = nil

@@ -20,7 +20,7 @@ func (st *step) limitWork(id string) {
 // countTurn counts a turn of an Orchestrator against the limits of its mode.
 func (st *step) countTurn(id string) {
 	a := st.edit(id)
-	if a.Role != RoleOrchestrator || !st.machined() {
+	if a.Role != RoleOrchestrator {
 		return
 	}
 	a.Turns++

@@ -122,7 +122,7 @@ func (st *step) send(i int, steer bool) {
 		}
 	}
 	a := st.edit(m.To)
-	if a.Role == RoleOrchestrator && a.thin() && m.Content == "" && st.Options.Rules >= rulesOfHandover {
+	if a.Role == RoleOrchestrator && a.thin() && m.Content == "" {
 		a.Demands++ // render says it
 	}
 	if !steer {

@@ -66,10 +66,6 @@ type Options struct {
 	DeciderTimeout time.Duration `json:",omitempty"` // for one answer
 	DecisionCache  bool          `json:",omitempty"` // the same input is not asked twice, over all runs
 
-	// Rules is the version of the rules of play. A journal folds by those that its
-	// lives were begun with, so that it folds to the same history for ever.
-	Rules int
-
 	HumanPresent bool // somebody can answer (until the input ends)
 	Partial      bool // stream text as it arrives
 
@@ -79,16 +75,6 @@ type Options struct {
 	Script    string // where it was found
 	StandIn   bool
 }
-
-// Versions of the rules of play.
-const (
-	rulesOfHandover = 1 // checks, records drawn up by the supervisor, renewal of the Arbiter
-	rulesOfMachine  = 2 // the task machine's table, executions, deciders
-	rulesOfHands    = 3 // who may do what, takeover, trust
-	rulesOfLeave    = 4 // whoever is let go has its end told, waits in line or for a human, or is told what nobody refused
-	// CurrentRules are those that a new life is begun with.
-	CurrentRules = rulesOfLeave
-)
 
 // Deciders, as Options.Decider names them.
 const (
@@ -131,6 +117,5 @@ func (o Options) WithDefaults() Options {
 	o.Decider = cmp.Or(o.Decider, DeciderSession)
 	o.DeciderTimeout = cmp.Or(o.DeciderTimeout, DefaultDeciderTimeout)
 	o.Permissions = cmp.Or(o.Permissions, "ask")
-	o.Rules = CurrentRules
 	return o
 }

@@ -20,7 +20,7 @@ const Unknown = "unknown"
 // state, and from nothing that a fact tells of itself: what an agent writes cannot
 // change it.
 type Origin struct {
-	By      string // an agent's id, human, supervisor; unknown; empty in older journals
+	By      string // an agent's id, human, supervisor; unknown
 	Session string // Claude's, of an agent in its present incarnation
 	Gen     int    // generation of an agent
 	Channel string // by which a human's word came: one of the Channel… constants
@@ -176,8 +176,8 @@ func (l *Loop) unknown(f Fact) bool {
 
 // otherSession says why a process is not the one that was asked for, by the session it
 // names; empty: it is, or it names none.
-func (st *step) otherSession(a *Agent, session string) string {
-	if st.Options.Rules < rulesOfHands || session == "" || strings.EqualFold(session, a.SessionID) {
+func otherSession(a *Agent, session string) string {
+	if session == "" || strings.EqualFold(session, a.SessionID) {
 		return ""
 	}
 	return fmt.Sprintf("its process speaks for session %.100q, and not for %s", session, a.SessionID)
@@ -190,7 +190,7 @@ func (st *step) disowned(a *Agent, why string) {
 
 // signed adds which process a message is of, if an agent sent it.
 func (s *State) signed(m contract.Message) contract.Message {
-	if a, ok := s.agent(m.From); ok && s.Options.Rules >= rulesOfHands {
+	if a, ok := s.agent(m.From); ok {
 		m.SessionID, m.Generation = a.SessionID, a.Generation
 	}
 	return m
@@ -199,7 +199,7 @@ func (s *State) signed(m contract.Message) contract.Message {
 // handed tells that an agent was proven to have read a message.
 func (st *step) handed(to, from, id string) {
 	d := contract.Delivered{MessageID: id}
-	if a := st.edit(to); a != nil && st.Options.Rules >= rulesOfHands {
+	if a := st.edit(to); a != nil {
 		a.Delivered++
 		d.From, d.SessionID, d.Generation, d.Sequence = from, a.SessionID, a.Generation, a.Delivered
 	}

@@ -146,17 +146,6 @@ func TestOriginsAreNotOfText(t *testing.T) {
 	}
 }
 
-// TestOldRecordsHaveNoSender: a journal of before decodes as it did.
-func TestOldRecordsHaveNoSender(t *testing.T) {
-	in, err := DecodeInput([]byte(`{"at":1,"fact":"rang","data":{"Key":"x"}}`))
-	if err != nil || in.From != (Origin{}) || in.Fact != (Rang{Key: "x"}) {
-		t.Errorf("%+v, %v", in, err)
-	}
-	if raw, err := EncodeInput(in); err != nil || string(raw) != `{"at":1,"fact":"rang","data":{"Key":"x"}}` {
-		t.Errorf("%s, %v", raw, err)
-	}
-}
-
 // TestRecordsSayWhoTheyAreFrom: in a whole run of the loop every record has a sender, of
 // agents with session and generation, and strangers are heard by nobody.
 func TestRecordsSayWhoTheyAreFrom(t *testing.T) {

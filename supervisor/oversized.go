@@ -47,9 +47,9 @@ func tooLarge(b contract.CommandBody) string {
 
 // unreadable reports whether a turn failed because its message was too large: the model said
 // nothing before the prompt was too long, and there had been room in its context.
-func (s *State) unreadable(a *Agent, t bridge.Turn, m Mail) bool {
+func unreadable(a *Agent, t bridge.Turn, m Mail) bool {
 	ours := m.From == contract.Supervisor && ofSession(m) || m.Kind == KindTask && len(m.Content) < beginningKept
-	return a.Role == RoleArbiter && s.exhausts(t) && t.Category == bridge.CatPromptTooLong &&
+	return a.Role == RoleArbiter && exhausts(t) && t.Category == bridge.CatPromptTooLong &&
 		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.thin() && !ours
 }
 
@@ -124,7 +124,7 @@ func (st *step) dropTask(m Mail) {
 	st.fire(machine.Reset, occasion{})
 	st.Task, st.Question = "", nil
 	if !st.HumanPresent {
-		st.end(contract.StatusNeedsInput, text, contract.ExitNeedsInput, machine.GiveUp, machine.Failed)
+		st.end(contract.StatusNeedsInput, text, contract.ExitNeedsInput, machine.GiveUp)
 		return
 	}
 	st.ask(text)

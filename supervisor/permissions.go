@@ -20,7 +20,7 @@ func (st *step) permissionAsked(f PermissionAsked) {
 		st.decidePermit(p, bridge.Deny, contract.ByHalt, "the human stopped everything")
 	case st.isCheck(p.Params.Request): // whoever wrote the document need not be there
 		st.judge(f, p)
-	case !ok || a.Generation != f.Params.Generation || !a.Alive() || !a.Up() && st.Options.Rules >= rulesOfHands:
+	case !ok || a.Generation != f.Params.Generation || !a.Alive() || !a.Up():
 		st.decidePermit(p, bridge.Deny, contract.ByShutdown, "the agent is ending")
 	default:
 		st.judge(f, p)
@@ -37,7 +37,7 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 	case f.Behavior == "ask" && slices.Contains(st.Granted, f.Hash()):
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: contract.Human, scope: contract.ScopeRun})
 	case f.Behavior == "ask" && st.askedBefore(p):
-	case f.Behavior == "ask" && st.Options.Rules >= rulesOfHands && st.isOpen(p.ID):
+	case f.Behavior == "ask" && st.isOpen(p.ID):
 		st.decidePermit(p, bridge.Deny, contract.ByNobody, "another request goes by the same name")
 	case f.Behavior == "ask" && !st.HumanPresent && f.Changes == st.PolicyChanges:
 		st.decidePermit(p, bridge.Deny, contract.ByNobody, "no human is present to allow it")
@@ -116,7 +116,7 @@ func (st *step) takePermit(request string) (Permit, bool) {
 
 // permit carries out a human's answer.
 func (st *step) permit(ref string, c contract.Permit) {
-	if !st.approves(st.channel) {
+	if !approves(st.channel) {
 		st.reject(ref, "permission is given by stdin, the screen or the control socket only")
 		return
 	}
@@ -177,8 +177,8 @@ func (st *step) withdrawPermits(agent string) {
 	}
 }
 
-// Hash names the exact action that is asked for. Older journals hold the input as it was,
-// which has the same.
+// Hash names the exact action that is asked for: Action, or where that is empty the input,
+// from which then nothing was masked.
 func (f PermissionAsked) Hash() string {
 	if f.Action != "" {
 		return f.Action

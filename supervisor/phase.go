@@ -10,9 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// machined says whether the run is moved by the task machine's table.
-func (s *State) machined() bool { return s.Options.Rules >= rulesOfMachine }
-
 // occasion is what a trigger brings along.
 type occasion struct {
 	agent       string            // whom it is about

@@ -15,9 +15,6 @@ import (
 func (st *step) setPlan(steps []contract.Step) {
 	st.Plan = steps
 	st.emit(contract.Supervisor, contract.Plan{Steps: steps, Tasks: st.Tasks})
-	if st.Options.Rules < rulesOfHandover {
-		return
-	}
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Status == Ready || a.Status == Busy {
 			st.remind(a)
@@ -29,7 +26,7 @@ func (st *step) setPlan(steps []contract.Step) {
 func (st *step) sameAgents(steps []contract.Step) []contract.Step {
 	for i := range steps {
 		for _, was := range st.Plan {
-			if st.machined() && steps[i].Agent == "" && was.Text == steps[i].Text {
+			if steps[i].Agent == "" && was.Text == steps[i].Text {
 				steps[i].Agent, steps[i].Mode = was.Agent, orDefault(steps[i].Mode, was.Mode)
 			}
 		}
@@ -66,11 +63,7 @@ func (st *step) skipStep(ref, agent string) bool {
 		return false
 	}
 	st.accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, st.Plan[i].Text))
-	if st.machined() {
-		st.fire(machine.SkipStep, occasion{agent: agent})
-		return true
-	}
-	st.skip(i)
+	st.fire(machine.SkipStep, occasion{agent: agent})
 	return true
 }
 
@@ -94,7 +87,7 @@ func (st *step) skip(i int) {
 	plan[i].Status = contract.StepSkipped
 	st.setPlan(plan)
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, plan[i].Text))
-	if a, ok := st.agent(plan[i].Agent); ok && a.Works() && st.machined() {
+	if a, ok := st.agent(plan[i].Agent); ok && a.Works() {
 		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction, Strength: contract.Steer,
 			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.", i+1, plan[i].Text)})
 	}

@@ -76,7 +76,7 @@ func (m *Mail) point() decision.Point {
 // withheld says whether a message waits for a decision that the Arbiter does not make.
 func (s *State) withheld(m *Mail) bool {
 	switch {
-	case m.To != contract.Arbiter || m.Sent || !s.machined():
+	case m.To != contract.Arbiter || m.Sent:
 		return false
 	case s.Regency != "":
 		return true

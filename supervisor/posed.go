@@ -89,7 +89,7 @@ func (st *step) pose(point decision.Point, about string) *Posed {
 // poseTo notes what the Arbiter is shown with a message, where its ruling on it is one of
 // the task machine's decisions.
 func (st *step) poseTo(a *Agent, m Mail) {
-	if a.Role != RoleArbiter || !st.machined() || st.asksOther() {
+	if a.Role != RoleArbiter || st.asksOther() {
 		return
 	}
 	switch {

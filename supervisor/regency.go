@@ -13,8 +13,8 @@ import (
 
 // reign has the rules decide until the Arbiter can rule again, and says so. It says
 // whether it does: without a task there is nothing that rules could decide.
-func (st *step) reign(c bridge.Category, why string) bool {
-	if !st.machined() || st.Task == "" || !st.Phase.Live() || st.Phase == machine.Idle {
+func (st *step) reign(why string) bool {
+	if st.Task == "" || !st.Phase.Live() || st.Phase == machine.Idle {
 		return false
 	}
 	if st.Regency == "" {

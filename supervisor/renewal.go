@@ -65,7 +65,7 @@ func (st *step) askRenewal() {
 	if st.Renewal == renewalAsked && !st.renewalOpen() {
 		st.Renewal = renewalNone // its turn ended with the run, or came to nothing
 	}
-	if st.Renewal != renewalNone || st.Paused || st.Held || len(st.Agents) == 0 || st.Options.Rules < rulesOfHandover {
+	if st.Renewal != renewalNone || st.Paused || st.Held || len(st.Agents) == 0 {
 		return
 	}
 	if st.Regency != "" {
@@ -170,7 +170,7 @@ func (st *step) renewByRecord(why string) {
 // session, under the same id, in the next generation.
 func (st *step) renewed(h Handover) {
 	a := st.edit(contract.Arbiter)
-	st.emit(a.ID, st.handoffEvent(a.ID, a.ID, h))
+	st.emit(a.ID, handoffEvent(a.ID, a.ID, h))
 	a.Inheritance = st.inheritance(h)
 	a.Document, a.Receipts, a.DrawnUp = h.Document, h.Receipts, h.Why // should its heir's history be lost
 	a.Fresh, a.Spoken = true, false
@@ -197,7 +197,7 @@ func (s *State) inheritance(h Handover) string {
 	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
 		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is what it left, and the supervisor's record. " +
 		"Then comes the message that is yours to rule on.\n\n")
-	b.WriteString(s.documentText(h.Document, h.Receipts, h.Why))
+	b.WriteString(documentText(h.Document, h.Receipts, h.Why))
 	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", orNothing(s.Task), planText(s.Plan), s.muster())
 	if s.Question != nil {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)

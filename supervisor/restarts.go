@@ -86,7 +86,7 @@ func (st *step) park(id string, class restart.Class, reason string) {
 		st.buried(id, "is "+reason)
 		return
 	}
-	if st.reign(category, "it is "+reason) {
+	if st.reign("it is " + reason) {
 		return
 	}
 	if !st.HumanPresent {
@@ -130,7 +130,7 @@ func (st *step) unpark(id string) {
 	a := st.edit(id)
 	a.Status, a.Since, a.Dismissed = Down, st.at, false
 	st.disinherit(id)
-	if a.Role == RoleArbiter && st.machined() {
+	if a.Role == RoleArbiter {
 		if st.abdicate(); st.Held { // whoever brings it back has spoken
 			st.Exchanges, st.Ceiling, st.Held = 0, 0, false
 			if !st.awaitsHuman() {
@@ -139,7 +139,7 @@ func (st *step) unpark(id string) {
 		}
 		a = st.edit(id)
 	}
-	st.Waking = st.Waking || a.Role == RoleArbiter && st.Options.Rules >= rulesOfHandover
+	st.Waking = st.Waking || a.Role == RoleArbiter
 	st.revive(id)
 }
 
@@ -228,7 +228,7 @@ func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
 		}
 	}
 	st.emit(a.ID, contract.Retry{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: reason})
-	if a.Role == RoleOrchestrator && st.machined() {
+	if a.Role == RoleOrchestrator {
 		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
 	}
 	if a.Status == Ready { // not after its process has ended

@@ -96,19 +96,15 @@ func (st *step) resumed(f Resumed) {
 	if crashed {
 		st.Crashes++ // of arbiter itself
 	}
-	if st.machined() {
-		if !was.Live() {
-			was = st.resumePhase() // an older life ended it
-		}
-		st.Deciding = nil
-		if completed || st.asksOther() {
-			st.Posed = nil // else the Arbiter goes on with the turn it was shown it in
-		}
-		st.abdicate() // another life of the Arbiter's, too
-		st.fire(machine.Resume, occasion{completed: completed, was: was})
-	} else {
-		st.move(machine.Resume, st.resumePhase())
+	if !was.Live() {
+		was = st.resumePhase()
 	}
+	st.Deciding = nil
+	if completed || st.asksOther() {
+		st.Posed = nil // else the Arbiter goes on with the turn it was shown it in
+	}
+	st.abdicate() // another life of the Arbiter's, too
+	st.fire(machine.Resume, occasion{completed: completed, was: was})
 	if st.outOfBounds() {
 		return
 	}
@@ -195,7 +191,7 @@ func (st *step) callBack() {
 			continue
 		}
 		a.Status, a.Since, a.At, a.Backoff = Down, st.at, nil, nil
-		if a.Role == RoleOrchestrator && a.Limited == "" && st.machined() {
+		if a.Role == RoleOrchestrator && a.Limited == "" {
 			st.limitWork(a.ID) // timers ended with the process; another life has all its time
 		}
 	}

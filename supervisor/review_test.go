@@ -400,32 +400,3 @@ func TestOneThatComesBackHasNoHeir(t *testing.T) {
 		}
 	}
 }
-
-// TestAnOlderLifeFoldsAsItDid: what newer rules say otherwise is as it was under older ones.
-func TestAnOlderLifeFoldsAsItDid(t *testing.T) {
-	p := begin(t, nil)
-	p.s.Options.Rules = 0
-	one := p.summon("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.full(one, 75)
-	at := p.s.LastAt
-	p.happen(one, bridge.Compact{Trigger: "auto", PreTokens: 9, PostTokens: 3})
-	if c := last[contract.Compact](p); c != (contract.Compact{Trigger: "auto"}) {
-		t.Errorf("compact %+v", c)
-	}
-	if p.s.LastAt != at {
-		t.Error("a compaction counted for nothing")
-	}
-	warned := len(told[contract.ContextWarning](p))
-	p.s.Agents[1].Fresh = true
-	p.crash(one, 1)
-	p.full(one, 75)
-	if n := len(told[contract.ContextWarning](p)); n != warned {
-		t.Errorf("warned %d times", n)
-	}
-	p.do(Happened{bridge.Event{AgentRef: p.agent(one).AgentRef, Body: bridge.Notice{Text: "n"}}})
-	p.verdict(one, proven("done", "make"))
-	if m := last[contract.Message](p); !strings.HasSuffix(m.Text, "\n") {
-		t.Errorf("the message ends in %q", m.Text[len(m.Text)-10:])
-	}
-}

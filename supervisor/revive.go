@@ -38,9 +38,6 @@ func (st *step) revive(id string) {
 
 // emptied begins the account of a context that is new.
 func (st *step) emptied(a *Agent) {
-	if st.Options.Rules < rulesOfHandover {
-		return // an older life went on with the old account
-	}
 	a.Context, a.Warned, a.Told, a.Telling, a.Cornered, a.Demands = bridge.Context{}, "", "", "", false, 0
 	if a.Role == RoleArbiter {
 		st.callOffRenewal()
@@ -120,11 +117,8 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 			st.tell(id, KindRetry, cutOffByHuman)
 			break
 		}
-		text := "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "
-		if st.Options.Rules >= rulesOfLeave {
-			text += refusedByNobody
-		}
-		st.tell(id, KindRetry, text+"Then go on with the last message and end the turn with your verdict.")
+		st.tell(id, KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "+
+			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
 	case state == unanswered && back:
 		st.tell(id, KindRetry, cutOffByHuman)
 	case state == unanswered:
@@ -148,20 +142,14 @@ func (st *step) recall(id string) {
 	if a.Role == RoleArbiter {
 		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", orNothing(st.Task), planText(st.Plan), st.roll())
 		if a.Document != nil {
-			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", st.documentText(a.Document, a.Receipts, a.DrawnUp))
+			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", documentText(a.Document, a.Receipts, a.DrawnUp))
 		}
-		if st.Options.Rules >= rulesOfHandover {
-			b.WriteString("\n## The ledger of decisions\n\n" + st.ledgerText())
-		}
+		b.WriteString("\n## The ledger of decisions\n\n" + st.ledgerText())
 	} else {
 		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", orNothing(a.Brief), planText(st.Plan))
 	}
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
-	room := recallChars - b.Len()
-	if st.Options.Rules >= rulesOfHandover {
-		room = max(room, recordTalk)
-	}
-	b.WriteString(st.recollect(id, room))
+	b.WriteString(st.recollect(id, max(recallChars-b.Len(), recordTalk)))
 	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message follows this one, say where you stand.")
 	st.tell(id, KindRetry, b.String())
 }
@@ -174,7 +162,7 @@ func (s *State) recollect(id string, room int) string {
 		if m.From != id && m.To != id || m.Kind == KindRenewal || m.Kind == KindRelief {
 			continue
 		}
-		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind, s.quoted(m.Text))
+		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind, quoteLines(m.Text))
 		if len(part) > room {
 			part = "\n(earlier words are left out)\n"
 			room = 0
@@ -186,5 +174,5 @@ func (s *State) recollect(id string, room int) string {
 	for i := len(parts) - 1; i >= 0; i-- {
 		b.WriteString(parts[i])
 	}
-	return s.quotation() + b.String()
+	return quotation() + b.String()
 }

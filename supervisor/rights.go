@@ -154,9 +154,6 @@ func (s *State) partyNamed(id string) Party {
 
 // mayWrite says whether one may send a message to another.
 func (s *State) mayWrite(from, to string) bool {
-	if s.Options.Rules < rulesOfHands {
-		return true
-	}
 	what := toHuman
 	if to != contract.Human {
 		switch s.partyNamed(to) {
@@ -173,9 +170,6 @@ func (s *State) mayWrite(from, to string) bool {
 
 // barred answers a command of somebody who may not give it, and says whether it did.
 func (st *step) barred(f Commanded) bool {
-	if st.Options.Rules < rulesOfHands {
-		return false
-	}
 	who, what := partyBy(f.Channel), methodOf(f.Command.Body)
 	switch {
 	case who == nobody && what == malformed:
@@ -188,8 +182,8 @@ func (st *step) barred(f Commanded) bool {
 }
 
 // approves says whether an answer to a permission request is a human's.
-func (st *step) approves(channel string) bool {
-	return st.Options.Rules < rulesOfHands || may(partyBy(channel), MethodApprove)
+func approves(channel string) bool {
+	return may(partyBy(channel), MethodApprove)
 }
 
 // mayNot says to a model that a tool is not for it.
@@ -225,8 +219,8 @@ func (s *State) exactly(f Fact) Fact {
 }
 
 // mayRule says why an agent's verdict is not for it to give; nil: it is.
-func (st *step) mayRule(a *Agent, of, what string) error {
-	if st.Options.Rules < rulesOfHands || may(partyOf(a, ""), Method(of+what)) {
+func mayRule(a *Agent, of, what string) error {
+	if may(partyOf(a, ""), Method(of+what)) {
 		return nil
 	}
 	return &verdict.Problem{Text: fmt.Sprintf("%s is not for you to decide. Give your verdict again.", what)}

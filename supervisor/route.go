@@ -37,10 +37,6 @@ type ruledBy struct {
 // rule carries out what the Arbiter ruled in its session, or the rules in that one's
 // place, and has it recorded with what it was made from.
 func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
-	if !st.machined() {
-		st.carry(v, ruledBy{source: source})
-		return
-	}
 	st.Decisions++
 	by := ruledBy{source: source, point: decision.PointTalk, warnings: warnings}
 	f := Decided{Number: st.Decisions, Decision: decider.Decision{
@@ -61,18 +57,16 @@ func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 // carry carries out a decision, whoever made it.
 func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 	d := contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: by.source}
-	if st.machined() {
-		d.Number, d.Point, d.CostUSD, d.Warnings = st.Decisions, string(by.point), by.cost, by.warnings
-	}
+	d.Number, d.Point, d.CostUSD, d.Warnings = st.Decisions, string(by.point), by.cost, by.warnings
 	st.emit(contract.Arbiter, d)
 	st.enter(v, by.source)
-	if st.machined() && v.Decision != verdict.Complete {
+	if v.Decision != verdict.Complete {
 		if st.fire(machine.Decision, occasion{ruling: v}); st.Ending != nil {
 			return
 		}
 	}
 	from := contract.Arbiter
-	if by.source != sourceSession && st.machined() {
+	if by.source != sourceSession {
 		from = contract.Supervisor
 	}
 	switch v.Decision {
@@ -108,9 +102,6 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		}
 	case verdict.Complete:
 		st.complete(v)
-	}
-	if st.Ending == nil && !st.machined() {
-		st.resettle()
 	}
 }
 
@@ -152,32 +143,14 @@ func (st *step) succession(v verdict.Arbiter) {
 	}
 }
 
-// resettle brings the machine to where the Orchestrators stand after a ruling.
-func (st *step) resettle() {
-	to := machine.Selecting
-	switch {
-	case st.engaged():
-		to = machine.Executing
-	case st.Phase == machine.Idle:
-		to = machine.Idle
-	case st.awaitsRuling():
-		to = machine.Evaluating
-	}
-	st.move(machine.Decision, to)
-}
-
 // executing brings the machine to where an Orchestrator has something to do.
 func (st *step) executing() {
 	if st.Phase == machine.Idle {
 		st.startTask()
 	}
-	if st.machined() {
-		if st.Phase != machine.Evaluating || !st.beingRuled() {
-			st.fire(machine.AgentMessage, occasion{})
-		}
-		return
+	if st.Phase != machine.Evaluating || !st.beingRuled() {
+		st.fire(machine.AgentMessage, occasion{})
 	}
-	st.move(machine.AgentSelected, machine.Executing)
 }
 
 // engaged says whether an Orchestrator works, or has asked and waits.
@@ -231,9 +204,7 @@ func (st *step) address(from, to, text string, retry bool) {
 		kind = KindAnswer
 	}
 	a.Standing = Working
-	if st.machined() {
-		st.beginWork(to)
-	}
+	st.beginWork(to)
 	st.exchange()
 	st.post(Mail{From: from, To: to, Kind: kind, Text: text})
 }
@@ -241,10 +212,8 @@ func (st *step) address(from, to, text string, retry bool) {
 // routeOrchestrator carries an Orchestrator's verdict on.
 func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	a := st.edit(id)
-	if st.machined() {
-		a.Standing = Waiting
-	}
-	if st.Phase == machine.Idle || st.Phase == machine.Selecting || st.machined() && st.Phase == machine.Evaluating {
+	a.Standing = Waiting
+	if st.Phase == machine.Idle || st.Phase == machine.Selecting || st.Phase == machine.Evaluating {
 		st.executing() // it had been done, and was asked where it stands
 	}
 	if v.Kind != verdict.KindQuestion {
@@ -295,11 +264,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 
 // completed: an Orchestrator said `done` or `handoff`.
 func (st *step) completed(id, said string) {
-	if st.machined() {
-		st.fire(machine.AgentComplete, occasion{agent: id, output: said})
-		return
-	}
-	st.move(machine.AgentComplete, machine.Evaluating)
+	st.fire(machine.AgentComplete, occasion{agent: id, output: said})
 }
 
 // exchange counts a message between agents, and stops talk that no human hears.

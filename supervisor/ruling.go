@@ -54,9 +54,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		}
 	case verdict.SelectMode:
 		if _, ok := st.modeNamed(v.Mode); !ok {
-			if st.machined() {
-				st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
-			}
+			st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
 			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(st.modeNames(), ", "))
 		}
 	}
@@ -91,5 +89,5 @@ func (s *State) anyWaits() bool {
 // nothingWanted says whether the task was dropped, and none was given in its place: what
 // the Arbiter still rules is about that one.
 func (s *State) nothingWanted() bool {
-	return s.machined() && s.Phase == machine.Idle && s.Task == "" && !s.AnyWorks()
+	return s.Phase == machine.Idle && s.Task == "" && !s.AnyWorks()
 }

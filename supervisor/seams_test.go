@@ -56,23 +56,17 @@ func TestNothingAfterTheResult(t *testing.T) {
 }
 
 // TestWhatNobodyRefused: a process that was cut off is told that what its broken pipe refused
-// was nobody's word. An older life was not.
+// was nobody's word.
 func TestWhatNobodyRefused(t *testing.T) {
-	for rules, want := range map[int]bool{rulesOfLeave: true, rulesOfHands: false} {
-		p := begin(t, nil)
-		p.s.Options.Rules = rules
-		one := p.summon("build it")
-		p.do(asked(p, one, "p1", "ask"))
-		p.do(PermissionWithdrawn{Request: "p1"})
-		p.rebirth(one, bridge.FateBegun)
-		p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "end the turn with your verdict")
-		if strings.Contains(p.lastSent(one), "nobody refused them") != want {
-			t.Errorf("rules %d: %s", rules, p.lastSent(one))
-		}
-		p.do(asked(p, one, "p2", "ask"))
-		if len(p.s.Permits) != 1 || p.s.Permits[0].ID != "p2" {
-			t.Errorf("rules %d: it is not asked again: %+v", rules, p.s.Permits)
-		}
+	p := begin(t, nil)
+	one := p.summon("build it")
+	p.do(asked(p, one, "p1", "ask"))
+	p.do(PermissionWithdrawn{Request: "p1"})
+	p.rebirth(one, bridge.FateBegun)
+	p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "nobody refused them", "end the turn with your verdict")
+	p.do(asked(p, one, "p2", "ask"))
+	if len(p.s.Permits) != 1 || p.s.Permits[0].ID != "p2" {
+		t.Errorf("it is not asked again: %+v", p.s.Permits)
 	}
 }
 
@@ -88,20 +82,13 @@ func TestWhoeverIsLetGoEnds(t *testing.T) {
 		"none after a crash":             {func(p *play) { p.dies("orch-1") }, func(*play) {}},
 		"its own":                        {func(*play) {}, func(p *play) { p.ends("orch-1") }},
 	} {
-		for _, rules := range []int{rulesOfLeave, rulesOfHands} {
-			p := working(t)
-			p.s.Options.Rules = rules
-			c.before(p)
-			p.out = nil
-			p.command(contract.Kill{ID: "orch-1"})
-			c.after(p)
-			ends, want := told[contract.Done](p), 1
-			if rules < rulesOfLeave && strings.HasPrefix(name, "none") {
-				want = 0
-			}
-			if len(ends) != want || want == 1 && ends[0].Reason != "killed by the human" {
-				t.Errorf("%s, rules %d: %+v", name, rules, ends)
-			}
+		p := working(t)
+		c.before(p)
+		p.out = nil
+		p.command(contract.Kill{ID: "orch-1"})
+		c.after(p)
+		if ends := told[contract.Done](p); len(ends) != 1 || ends[0].Reason != "killed by the human" {
+			t.Errorf("%s: %+v", name, ends)
 		}
 	}
 }

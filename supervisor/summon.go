@@ -40,9 +40,6 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		st.Posed = posed
 	}
 	st.Summoned++
-	if !st.machined() {
-		st.Iterations++
-	}
 	a := Agent{
 		AgentRef: bridge.AgentRef{ID: orchID(st.Summoned), Generation: 1},
 		Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode,
@@ -57,8 +54,8 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	st.enlist(a, brief)
 	text, attached := brief, []Attached(nil)
 	if old.Document != nil {
-		text, attached = st.handedOn(brief, &old)
-		st.emit(old.ID, st.handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.DrawnUp}))
+		text, attached = handedOn(brief, &old)
+		st.emit(old.ID, handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.DrawnUp}))
 	}
 	st.bequeathed(successorOf)
 	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company, Attached: attached})
@@ -86,13 +83,6 @@ func (st *step) predecessor(id *string) (old Agent, problem string) {
 // mayIterate says why no further Orchestrator may be summoned. A limit of the run ends it,
 // but not on the human's own word.
 func (st *step) mayIterate(mode, by string) string {
-	if !st.machined() {
-		if st.Iterations >= st.Options.MaxIterations {
-			st.limitReached(words.Count(st.Iterations, "Orchestrator") + " summoned, which is the most")
-			return "The run has reached its limit of iterations."
-		}
-		return ""
-	}
 	o := occasion{mode: mode}
 	switch {
 	case st.Phase == machine.Idle: // START_TASK comes first, and counts anew
@@ -107,10 +97,6 @@ func (st *step) mayIterate(mode, by string) string {
 
 // selected enters `executing` by a summon.
 func (st *step) selected(id, mode, by string) {
-	if !st.machined() {
-		st.move(machine.AgentSelected, machine.Executing)
-		return
-	}
 	on := machine.AgentSelected
 	if by == contract.Human {
 		on = machine.ForceAgent
@@ -121,25 +107,23 @@ func (st *step) selected(id, mode, by string) {
 }
 
 // inherited is a document as a successor receives it.
-func (s *State) inherited(old *Agent) string {
+func inherited(old *Agent) string {
 	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
-	if s.Options.Rules >= rulesOfHandover {
-		switch {
-		case old.DrawnUp != "":
-			text = "It could not hand off itself. "
-		case len(old.Receipts) > 0:
-			text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
-		}
-		text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, what was rejected, what is next (kind question). " +
-			"The Arbiter examines you, and then you begin.\n\n"
+	switch {
+	case old.DrawnUp != "":
+		text = "It could not hand off itself. "
+	case len(old.Receipts) > 0:
+		text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
 	}
-	return text + s.documentText(old.Document, old.Receipts, old.DrawnUp)
+	text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, what was rejected, what is next (kind question). " +
+		"The Arbiter examines you, and then you begin.\n\n"
+	return text + documentText(old.Document, old.Receipts, old.DrawnUp)
 }
 
 // unfinished says whether an Orchestrator, as it was before its end, leaves work
 // behind that nobody has told of.
 func (s *State) unfinished(was *Agent) bool {
-	return s.Options.Rules >= rulesOfHandover && s.Ending == nil && was.Role == RoleOrchestrator && was.Spoken &&
+	return s.Ending == nil && was.Role == RoleOrchestrator && was.Spoken &&
 		(was.Standing == Working || was.Standing == Waiting)
 }
 

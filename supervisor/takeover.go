@@ -171,9 +171,7 @@ func (st *step) returned(id, release string) {
 	} else {
 		st.revive(id)
 	}
-	if st.Options.Rules >= rulesOfLeave {
-		st.Waking, st.Back = true, id // the Arbiter may have waited for just that
-	}
+	st.Waking, st.Back = true, id // the Arbiter may have waited for just that
 	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.anyTaken() && st.elapsed() >= t {
 		st.timeIsOver() // it had waited for that
 	}

@@ -15,7 +15,7 @@ var taskStatuses = map[string]string{"pending": contract.StepPending, "in_progre
 // the plan moves the plan, all of it is shown beside it.
 func (st *step) tasksChanged(id string, b bridge.Tasks) {
 	a, _ := st.agent(id)
-	if a.Role != RoleOrchestrator || !st.machined() {
+	if a.Role != RoleOrchestrator {
 		return
 	}
 	list := contract.Tasks{Agent: id, Items: []contract.Step{}}

@@ -53,9 +53,6 @@ func (st *step) measured(e bridge.Event, c bridge.Context) {
 // compacted takes a compaction that happened, or was prevented at the last moment.
 func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	st.relay(e)
-	if st.Options.Rules < rulesOfHandover {
-		return
-	}
 	a := st.edit(e.ID)
 	if c.Blocked {
 		if a.Cornered {
@@ -106,7 +103,7 @@ func (a *Agent) demand() string {
 // that does not heed.
 func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 	a := st.edit(id)
-	if st.Options.Rules < rulesOfHandover || !a.thin() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
+	if !a.thin() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
 		return false
 	}
 	if a.Demands >= maxDemands {
@@ -127,9 +124,8 @@ func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 }
 
 // exhausts says whether a turn shows that its agent can speak no more.
-func (s *State) exhausts(t bridge.Turn) bool {
-	return s.Options.Rules >= rulesOfHandover && t.Outcome == bridge.TurnFailed &&
-		(t.Category == bridge.CatPromptTooLong || t.Category == bridge.CatCompaction)
+func exhausts(t bridge.Turn) bool {
+	return t.Outcome == bridge.TurnFailed && (t.Category == bridge.CatPromptTooLong || t.Category == bridge.CatCompaction)
 }
 
 // exhausted handles a turn that failed because the context is full, or refills as
@@ -141,8 +137,6 @@ func (st *step) exhausted(id string, t bridge.Turn) {
 		why = "its context fills as fast as it is compacted"
 	}
 	switch {
-	case st.Options.Rules < rulesOfHandover:
-		st.broken(id, t.Category, t.Error)
 	case a.Role == RoleArbiter:
 		st.emit(id, contract.Notice{Text: a.Name + " can rule no more: " + why + "; another takes its place by the supervisor's record"})
 		st.renewByRecord(why)

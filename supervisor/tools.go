@@ -168,7 +168,7 @@ func (st *step) summoned(in spawnInput) (Agent, bool) {
 }
 
 func (st *step) toolSpawn(in spawnInput) (string, error) {
-	if a, again := st.summoned(in); again && st.Options.Rules >= rulesOfHandover {
+	if a, again := st.summoned(in); again {
 		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.", a.ID, a.Name), nil
 	}
 	if st.nothingWanted() {
@@ -322,9 +322,7 @@ func (st *step) statusText() string {
 		fmt.Fprintf(&b, " of $%.4f", st.Options.MaxCostUSD)
 	}
 	b.WriteString("\n")
-	if st.machined() {
-		b.WriteString(st.taskText())
-	}
+	b.WriteString(st.taskText())
 	if !st.HumanPresent {
 		b.WriteString("no human is present\n")
 	}

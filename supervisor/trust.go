@@ -32,7 +32,7 @@ func (st *step) trustRecorded(f TrustRecorded) {
 // has looked at it. Where nobody can, the run goes on without the workspace's settings.
 func (st *step) distrusted(id string, f NotSpawned) {
 	a := st.edit(id)
-	a.Status, a.Since, a.Doing, a.At, a.Watch = Down, st.at, "", nil, Watch{}
+	a.Status, a.Since, a.Doing, a.At, a.Watch, a.Backoff = Down, st.at, "", nil, Watch{}, nil
 	st.failTaken(a, f.Message)
 	a.Fresh = a.Fresh || a.Generation == 1 // there is no session yet
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})

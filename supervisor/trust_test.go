@@ -196,21 +196,6 @@ func TestDistrustResumed(t *testing.T) {
 	p.folds()
 }
 
-// TestOldLivesFold: in a life with older rules a refused start is what it was.
-func TestOldLivesFold(t *testing.T) {
-	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
-	o := Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it"}.WithDefaults()
-	o.Rules = rulesOfMachine
-	p.do(Began{Options: o})
-	if p.spawns("arbiter")[0].Config.StrictMCP != true {
-		t.Fatal("the Arbiter's own")
-	}
-	p.refused("arbiter", "h2")
-	if p.s.Ending == nil {
-		t.Error("it goes on")
-	}
-}
-
 // TestGate: the loop asks before each start that loads the workspace, and no other.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

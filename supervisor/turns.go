@@ -22,7 +22,7 @@ const maxCorrections = 2
 func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.edit(id)
 	st.bill(a, t)
-	st.worked(a, t)
+	worked(a, t)
 	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: st.publicIDs(t.MessageIDs)})
 	switch {
 	case t.Outcome == bridge.TurnLost:
@@ -41,13 +41,13 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		}
 		st.delivered(m)
 		i := onWire(st.Underway, m)
-		if i >= 0 && st.unreadable(a, t, st.Underway[i]) {
+		if i >= 0 && unreadable(a, t, st.Underway[i]) {
 			st.setAside(st.Underway[i])
 			a = st.edit(id)
 			continue
 		}
 		st.interjected = st.interjected || i >= 0 && st.Underway[i].Kind == KindInterjection
-		if a.Role == RoleArbiter && (st.exhausts(t) || st.curbed(a, t)) {
+		if a.Role == RoleArbiter && (exhausts(t) || st.curbed(a, t)) {
 			st.requeue(m) // its successor rules on it
 			continue
 		}
@@ -117,7 +117,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 			err = oversizeVerdict(t.Oversize)
 		}
 		if err == nil {
-			err = st.mayRule(a, ofVerdict, v.Decision)
+			err = mayRule(a, ofVerdict, v.Decision)
 		}
 		if err == nil {
 			err = st.checkRuling(v)
@@ -138,16 +138,13 @@ func (st *step) ruled(id string, t bridge.Turn) {
 		err = oversizeVerdict(t.Oversize)
 	}
 	if err == nil {
-		err = st.mayRule(a, ofWord, v.Kind)
+		err = mayRule(a, ofWord, v.Kind)
 	}
 	if err != nil {
 		st.correct(id, err, t)
 		return
 	}
 	a.Corrections, a.Fallbacks = 0, 0
-	if !st.machined() {
-		st.Failures = 0
-	}
 	st.routeOrchestrator(id, v)
 }
 
@@ -269,7 +266,7 @@ func recovery(c bridge.Category, of Role) []string {
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.edit(id)
 	st.fail(id, c, message, st.recoveryOf(a, c, message))
-	if a.Role == RoleArbiter && !environmental(c) && st.reign(c, "it could not go on: "+message) {
+	if a.Role == RoleArbiter && !environmental(c) && st.reign("it could not go on: "+message) {
 		return
 	}
 	if a.Role == RoleArbiter || c == bridge.CatAuth {
@@ -281,12 +278,12 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 		return
 	}
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
-		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, st.cited(message), c))
+		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, cited(message), c))
 }
 
 // recoveryOf lists what can be done about an agent's failure.
 func (st *step) recoveryOf(a *Agent, c bridge.Category, message string) []string {
-	if options := recovery(c, RoleArbiter); !st.machined() || a.Role == RoleArbiter || len(options) > 0 {
+	if options := recovery(c, RoleArbiter); a.Role == RoleArbiter || len(options) > 0 {
 		return recovery(c, a.Role)
 	}
 	return st.offer(st.agentFailure(a.ID, c, message))
@@ -295,27 +292,8 @@ func (st *step) recoveryOf(a *Agent, c bridge.Category, message string) []string
 // agentFailed takes the machine to where an agent broke, and says whether that ended
 // the run.
 func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
-	if !st.machined() {
-		if st.executionFailed() {
-			return true
-		}
-		if a, _ := st.agent(id); !a.Alive() {
-			st.move(machine.AgentError, machine.Error)
-		}
-		return false
-	}
 	st.fire(machine.AgentError, occasion{agent: id, failure: st.agentFailure(id, c, message)})
 	return st.Ending != nil
-}
-
-// executionFailed counts a failure and says whether it ended the run.
-func (st *step) executionFailed() bool {
-	st.Failures++
-	if st.Failures < st.Options.MaxFailures {
-		return false
-	}
-	st.giveUp(bridge.CatCrash, words.Count(st.Failures, "execution")+" in a row failed")
-	return true
 }
 
 // fail reports trouble once, with what can be done.

@@ -40,7 +40,7 @@ func newPuppet(t *testing.T, host *theatre, task string, sink supervisor.Sink) *
 	p := &puppet{t: t, host: host, sink: sink, changed: make(chan struct{}, 1), done: make(chan struct{})}
 	o := supervisor.Options{
 		Run: puppetRun, Delimiter: "7f3a9c", CWD: "/home/weaver/loom", HumanPresent: true, Task: task, Permissions: "ask", Version: "1.0.0",
-		Rules: supervisor.CurrentRules, CheckTimeout: -1,
+		CheckTimeout: -1,
 	}
 	if host.options != nil {
 		host.options(&o)

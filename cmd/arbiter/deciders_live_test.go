@@ -145,10 +145,6 @@ func TestTheDeciderIsNamedAnew(t *testing.T) {
 	if d := cmp.Diff(of(now), of(mergeOptions(begun, choices{Options: now, given: given}))); d != "" {
 		t.Errorf("all was named: %s", d)
 	}
-	old := mergeOptions(supervisor.Options{}, choices{Options: now})
-	if old.Decider != supervisor.DeciderSession || old.DeciderTimeout != supervisor.DefaultDeciderTimeout {
-		t.Errorf("an old run: %v", of(old))
-	}
 }
 
 // TestBrokenAgentFilesAreTold leaves a broken file out, and says so in the run.

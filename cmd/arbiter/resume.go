@@ -235,12 +235,6 @@ func (r *runtimeRun) trustAgain() (trusting, error) {
 func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
 	o, now := old, c.Options
 	o.Version, o.Task, o.HumanPresent, o.Partial = now.Version, now.Task, !c.NoInput, now.Partial
-	if o.Rules = supervisor.CurrentRules; o.CheckTimeout == 0 { // the run is older than checks are
-		o.CheckTimeout = supervisor.DefaultCheckTimeout
-	}
-	if o.Decider == "" { // and older than deciders are
-		o.Decider, o.DeciderTimeout = supervisor.DeciderSession, supervisor.DefaultDeciderTimeout
-	}
 	takeOver(&o, &now, c.given)
 	if c.given["claude"] {
 		o.Claude = c.Claude

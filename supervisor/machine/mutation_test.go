@@ -64,7 +64,7 @@ func mutants() []mutant {
 }
 
 func overlap(a, b Row) bool {
-	return a.On == b.On && slices.ContainsFunc(a.From, func(s State) bool { return has(b.From, s) })
+	return a.On == b.On && slices.ContainsFunc(a.From, func(s State) bool { return slices.Contains(b.From, s) })
 }
 
 type part struct {
@@ -98,7 +98,7 @@ func parts(r Row) []part {
 		r.To = Failed
 	})
 	for _, s := range all {
-		if !has(r.From, s) {
+		if !slices.Contains(r.From, s) {
 			add("more state "+string(s), func(r *Row) { r.From = append(slices.Clone(r.From), s) })
 		}
 	}

@@ -62,7 +62,4 @@ const (
 
 	// Always is no event: its rows are looked at whenever their state was entered.
 	Always Trigger = ""
-
-	// Completed was the trigger of a ruling COMPLETE in the older table.
-	Completed Trigger = "COMPLETE"
 )

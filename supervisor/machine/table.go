@@ -1,5 +1,7 @@
 package machine
 
+import "slices"
+
 // Action is what a move does beside changing the state, by the name the graph shows.
 // The supervisor carries them out; those of SPEC-0003 that only log are events here.
 type Action string
@@ -108,7 +110,7 @@ type Move struct {
 func Next(from State, on Trigger, s Situation) (Move, bool) {
 	for i := range Table {
 		r := &Table[i]
-		if r.On != on || !has(r.From, from) || !r.holds(s) {
+		if r.On != on || !slices.Contains(r.From, from) || !r.holds(s) {
 			continue
 		}
 		m := Move{To: r.To, Do: r.Do}

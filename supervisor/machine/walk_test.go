@@ -150,7 +150,7 @@ func TestTheWalkCoversEverything(t *testing.T) {
 			taken[at][s.index] = true
 		}
 		for i, r := range Table {
-			if r.On != s.on || !has(r.From, s.from) {
+			if r.On != s.on || !slices.Contains(r.From, s.from) {
 				continue
 			}
 			note(guards, i, r, s.in)
