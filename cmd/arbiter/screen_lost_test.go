@@ -115,10 +115,13 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 	}
 	for name, hup := range hups {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := settle(t, players(t)[0])
-			// It is stopped and continued with arbiter, outlives the signal, and tells the exit code.
+			// It is stopped and continued with arbiter, outlives the signals, and tells the exit code. Bash
+			// ends a job that it takes for stopped with TERM, too: also right after it has continued it by
+			// HUP and CONT, unless it was told so meanwhile.
 			code := filepath.Join(h.home, "code")
-			witness := program(t, "witness", fmt.Sprintf("[ -n \"$UNTOLD\" ] || trap : HUP\narbiter \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))
+			witness := program(t, "witness", fmt.Sprintf("trap : TERM\n[ -n \"$UNTOLD\" ] || trap : HUP\narbiter \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))
 			h.env = append(h.env, "PS1=shell> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1", "UNTOLD="+hup)
 			p := h.run(exec.Command("/bin/sh", "-c", hup+` exec "$0" --norc --noprofile -i`, bash))
 			p.await("shell>")
