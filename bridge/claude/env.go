@@ -32,7 +32,7 @@ func toolShell() (string, error) {
 }
 
 // environ builds a child's environment: what may be inherited, what the
-// configuration adds, and what the driver forces. The leash adds its mark.
+// configuration adds, and what the driver forces. The subreaper adds its mark.
 func environ(inherited []string, extra map[string]string) []string {
 	env := childenv.From(inherited, extra)
 	for _, entry := range envDefaults {

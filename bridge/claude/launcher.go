@@ -19,7 +19,7 @@ import (
 )
 
 // Launcher starts Claude CLIs. Its host process should have called
-// proctree.Become, else orphans are found by their mark alone.
+// proctree.BecomeSubreaper, else orphans are found by their mark alone.
 type Launcher struct {
 	versions *buildCache[cachedVersion]
 	pins     *pins

@@ -61,7 +61,7 @@ func run(m *testing.M) int {
 		os.Setenv(name, value)
 	}
 	wirecase.HeedSignals()
-	release, err := proctree.Become()
+	release, err := proctree.BecomeSubreaper()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2

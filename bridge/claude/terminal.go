@@ -159,7 +159,7 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	}
 	defer slave.Close()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	// Its own session, with this as its controlling terminal: the leash takes Setsid for a
+	// Its own session, with this as its controlling terminal: the subreaper takes Setsid for a
 	// group of its own.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	child, err := startConfined(cmd, mark, p.Config.Sandbox)

@@ -66,11 +66,11 @@ func Identify(conn *net.UnixConn) Peer {
 
 // judge says what is wrong with a line of processes, the peer first, before the arbiter
 // of that number, which was itself started with those marks.
-func judge(line []proctree.Kin, arbiter int, marks []string) (trouble, agent string) {
+func judge(line []proctree.Ancestor, arbiter int, marks []string) (trouble, agent string) {
 	if line[0].PID == arbiter {
 		return "", ""
 	}
-	if line[0].Bare {
+	if line[0].Unreadable {
 		trouble = "its environment is not to be read"
 	}
 	for i, k := range line {

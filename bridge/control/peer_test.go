@@ -10,19 +10,19 @@ import (
 // TestJudge: by descent or by mark, of itself or of any above it, an agent's process is one.
 func TestJudge(t *testing.T) {
 	const arbiter, run = 100, "run-1"
-	plain := func(pids ...int) (line []proctree.Kin) {
+	plain := func(pids ...int) (line []proctree.Ancestor) {
 		for _, pid := range pids {
-			line = append(line, proctree.Kin{PID: pid})
+			line = append(line, proctree.Ancestor{PID: pid})
 		}
 		return line
 	}
-	marked := func(at int, runs []string, agents []string, pids ...int) []proctree.Kin {
+	marked := func(at int, runs []string, agents []string, pids ...int) []proctree.Ancestor {
 		line := plain(pids...)
 		line[at].Runs, line[at].Agents = runs, agents
 		return line
 	}
 	for name, tt := range map[string]struct {
-		line  []proctree.Kin
+		line  []proctree.Ancestor
 		marks []string
 		free  bool
 		agent string
@@ -38,8 +38,8 @@ func TestJudge(t *testing.T) {
 		"another run's agent":                            {line: marked(1, []string{"run-2"}, nil, 300, 250, 1)},
 		"a person within an outer agent, as we are":      {line: marked(1, []string{"outer"}, nil, 300, 250, 1), marks: []string{"outer"}, free: true},
 		"our agent within an outer one":                  {line: marked(0, []string{"outer", run}, nil, 300, 1), marks: []string{"outer"}},
-		"one that hides its environment":                 {line: []proctree.Kin{{PID: 300, Bare: true}, {PID: 1}}},
-		"a person's shell under a system we cannot read": {line: []proctree.Kin{{PID: 300}, {PID: 1, Bare: true}}, free: true},
+		"one that hides its environment":                 {line: []proctree.Ancestor{{PID: 300, Unreadable: true}, {PID: 1}}},
+		"a person's shell under a system we cannot read": {line: []proctree.Ancestor{{PID: 300}, {PID: 1, Unreadable: true}}, free: true},
 	} {
 		trouble, agent := judge(tt.line, arbiter, tt.marks)
 		if (trouble == "") != tt.free || agent != tt.agent {

@@ -17,14 +17,14 @@
 //
 // # Goroutines
 //
-// A command has one that reads its output, beside leash's own. Check and Survey
+// A command has one that reads its output, beside proctree's own. Check and Survey
 // wait for theirs; the package keeps none.
 //
 // # Limits
 //
 // What has cleared its environment and was orphaned between two looks (50 ms apart
 // at first, 2 s in the end) is nobody's descendant any more; the sweep at the end
-// of the run finds it, where the leash is a subreaper. Filters that a repository configures
+// of the run finds it, where the subreaper is a subreaper. Filters that a repository configures
 // (filter.*.clean) are run by git status, as they are for the user. A command may
 // read the files that the user may, those with credentials, too.
 package evidence

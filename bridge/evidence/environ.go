@@ -15,7 +15,7 @@ var (
 	secretPrefixes = []string{"ANTHROPIC_", "AWS_", "GOOGLE_", "CLAUDE_CODE_"}
 	secretSuffixes = []string{"_TOKEN", "_API_KEY"}
 	secretNames    = []string{"TOKEN", "API_KEY"}
-	// The leash's own: a command that bore another's mark would be ended with that.
+	// The proctree's own: a command that bore another's mark would be ended with that.
 	reservedPrefix = "ARBITER_"
 )
 

@@ -12,7 +12,7 @@ import (
 const maxChecks = 2
 
 // Witness implements [bridge.Witness] on this machine. Its host process should have
-// called proctree.Become, as for agents. It is safe for concurrent use.
+// called proctree.BecomeSubreaper, as for agents. It is safe for concurrent use.
 type Witness struct {
 	log   *slog.Logger
 	shell string

@@ -17,7 +17,7 @@ import (
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
-	release, err := proctree.Become()
+	release, err := proctree.BecomeSubreaper()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)

@@ -18,12 +18,12 @@ func init() {
 	roles["above"] = func([]string) { verdict(above()) }
 }
 
-// attacked is a leash whose agent tries to kill it.
+// attacked is a subreaper whose agent tries to kill it.
 func attacked() error {
 	if _, err := EnterNamespace(); err != nil {
 		return err
 	}
-	release, err := Become()
+	release, err := BecomeSubreaper()
 	if err != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func attacked() error {
 	return nil
 }
 
-// TestAgentCannotKillItsLeash: the first process of a namespace takes neither KILL
+// TestAgentCannotKillItsSubreaper: the first process of a namespace takes neither KILL
 // nor STOP from inside.
-func TestAgentCannotKillItsLeash(t *testing.T) {
+func TestAgentCannotKillItsSubreaper(t *testing.T) {
 	judged(t, isolated(t, again(os.Args[0], "attacked")))
 }
 
@@ -50,7 +50,7 @@ func reuse() error {
 	if _, err := EnterNamespace(); err != nil {
 		return err
 	}
-	release, err := Become()
+	release, err := BecomeSubreaper()
 	if err != nil {
 		return err
 	}
@@ -130,9 +130,9 @@ func TestPidReuse(t *testing.T) {
 	judged(t, isolated(t, again(os.Args[0], "reuse")))
 }
 
-// above starts a leash as arbiter does where there are no namespaces, and kills it.
+// above starts a subreaper as arbiter does where there are no namespaces, and kills it.
 func above() error {
-	if err := Adopt(); err != nil {
+	if err := AdoptOrphans(); err != nil {
 		return err
 	}
 	cmd := again(os.Args[0], "holder")
@@ -154,7 +154,7 @@ func above() error {
 		return err
 	}
 	if err := cmd.Wait(); cmd.ProcessState == nil {
-		return fmt.Errorf("the leash's exit status was taken: %w", err)
+		return fmt.Errorf("the subreaper's exit status was taken: %w", err)
 	}
 	if n := Sweep("held", ""); n != held {
 		return fmt.Errorf("%d swept, want %d", n, held)
@@ -167,13 +167,13 @@ func above() error {
 
 // ours counts who descends from this process.
 func ours() int {
-	s := look()
+	s := scan()
 	me := s.byPID[os.Getpid()]
 	return len(s.descendants(map[procKey]bool{me.key(): true}))
 }
 
-// TestKilledLeashIsSweptFromAbove: without a namespace, who bears no mark is found
+// TestKilledSubreaperIsSweptFromAbove: without a namespace, who bears no mark is found
 // by having been adopted.
-func TestKilledLeashIsSweptFromAbove(t *testing.T) {
+func TestKilledSubreaperIsSweptFromAbove(t *testing.T) {
 	judged(t, again(os.Args[0], "above"))
 }

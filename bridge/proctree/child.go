@@ -27,10 +27,10 @@ type Child struct {
 
 	err error // of cmd.Wait; set before done is closed
 
-	// hunt is held while the tree is killed, for as long as that takes. It orders
+	// killing is held while the tree is killed, for as long as that takes. It orders
 	// killers, and guards known; Signal does not wait for it.
-	hunt  sync.Mutex
-	known map[procKey]bool // descendants seen so far
+	killing sync.Mutex
+	known   map[procKey]bool // descendants seen so far
 }
 
 // Start starts cmd in a process group of its own (unless it asks for a session),
@@ -123,7 +123,7 @@ func (c *Child) Signal(sig syscall.Signal) error {
 	if c.waited {
 		return nil
 	}
-	if c.monitored && sig != syscall.SIGKILL && c.passBy(sig) {
+	if c.monitored && sig != syscall.SIGKILL && c.signalConfined(sig) {
 		return nil
 	}
 	err := syscall.Kill(-c.cmd.Process.Pid, sig)
@@ -159,9 +159,9 @@ type procKey struct {
 // goroutine. A start holds the lock, so that the reaper never sees a child
 // which is not registered yet.
 type registry struct {
-	mu     sync.Mutex
-	pids   map[int]bool
-	tether *tether // nil while there are no children
+	mu    sync.Mutex
+	pids  map[int]bool
+	forks *forkThread // nil while there are no children
 }
 
 var children = registry{pids: map[int]bool{}}
@@ -169,7 +169,7 @@ var children = registry{pids: map[int]bool{}}
 func (r *registry) start(cmd *exec.Cmd, monitored bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	defer r.slip()
+	defer r.stopIdle()
 	if err := r.begin(cmd, monitored); err != nil {
 		return err
 	}
@@ -177,29 +177,29 @@ func (r *registry) start(cmd *exec.Cmd, monitored bool) error {
 	return nil
 }
 
-// begin starts cmd on the tether, but for one that only waits: it must not end before the
+// begin starts cmd on the fork thread, but for one that only waits: it must not end before the
 // one it confines.
 func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
 	if monitored {
 		return cmd.Start()
 	}
-	if r.tether == nil {
-		r.tether = newTether()
+	if r.forks == nil {
+		r.forks = newForkThread()
 	}
-	return r.tether.start(cmd)
+	return r.forks.start(cmd)
 }
 
 func (r *registry) forget(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pids, pid)
-	r.slip()
+	r.stopIdle()
 }
 
-// slip ends the tether when nobody is on it.
-func (r *registry) slip() {
-	if len(r.pids) == 0 && r.tether != nil {
-		r.tether.end()
-		r.tether = nil
+// stopIdle ends the fork thread when no child is left.
+func (r *registry) stopIdle() {
+	if len(r.pids) == 0 && r.forks != nil {
+		r.forks.end()
+		r.forks = nil
 	}
 }

@@ -10,16 +10,16 @@
 //
 //   - the process group of the child ([Child.Signal]);
 //   - ancestry: all that descends from the child now ([Child.Kill]). A process
-//     that called [Become] is a subreaper, so orphans stay below it;
+//     that called [BecomeSubreaper] is a subreaper, so orphans stay below it;
 //   - a mark in the environment (ARBITER_RUN, ARBITER_AGENT), inherited by all
 //     that did not clear it ([Sweep], [Survivors]). It also finds, at the next
 //     start, what outlived a run whose processes were all killed ([SweepStrays]);
 //   - the kernel's word to children at their parent's end (Linux,
-//     PR_SET_PDEATHSIG): killed with all that is above it, the leash still has its
+//     PR_SET_PDEATHSIG): killed with all that is above it, the subreaper still has its
 //     children asked to end. They are started on one thread that lives as long as
 //     they do, for it is that thread's end which sends the signal;
-//   - a PID namespace around the leash, where it can be had ([Isolate],
-//     [EnterNamespace]): with the leash all others end, at once.
+//   - a PID namespace around the subreaper, where it can be had ([Isolate],
+//     [EnterNamespace]): with the subreaper all others end, at once.
 //
 // Killing stops a tree first (SIGSTOP until no new member shows up) and kills it
 // then, again until nothing is left, so that a fork storm cannot outrun it; who was
@@ -27,12 +27,12 @@
 // that starts the next and ends. A process is identified by pid and start time, and
 // signalled through a pidfd where the kernel has them: a recycled pid is never hit.
 //
-// [Inherit] and [HoldInherited] let the leash keep its run's lock for as long as
+// [InheritLock] and [HoldInheritedLock] let the subreaper keep its run's lock for as long as
 // it lives, so that the lock tells whether the old one is gone.
 //
 // # In a PID namespace
 //
-// The leash is process 1 there. KILL and STOP from inside do not reach it; other
+// The subreaper is process 1 there. KILL and STOP from inside do not reach it; other
 // signals do, and one that ends it ends all. Agents see the namespace's processes
 // only: they cannot look at, debug or stop what else the user runs, and mounts
 // they make are gone with them. Pids that a bridge reports are the namespace's.
@@ -43,16 +43,16 @@
 //
 // Each Child has one goroutine, the only one that calls cmd.Wait; it ends when
 // the child has. One more, with a thread to itself, starts children; it ends with the
-// last of them. [Become] starts one that reaps adopted orphans, each by its
+// last of them. [BecomeSubreaper] starts one that reaps adopted orphans, each by its
 // pid, never by wait4(-1), which would steal exit statuses from os/exec; the
-// function Become returns stops it and waits for it. A process that has become
+// function BecomeSubreaper returns stops it and waits for it. A process that has become
 // the subreaper must start every child that gets a process group of its own
-// through [Start], so that the reaper can tell children from orphans. [Adopt] is
+// through [Start], so that the reaper can tell children from orphans. [AdoptOrphans] is
 // for the process above, and starts none.
 //
 // # Limits
 //
-// Without a namespace, if the leash and the process above it are killed together, its
+// Without a namespace, if the subreaper and the process above it are killed together, its
 // children are asked to end, and a CLI then ends its tools within seconds. What they have
 // daemonised, what heeds no TERM and what a sandbox's monitor confines lives on: what bears
 // the mark is found at the next start, what cleared its environment is not found again. A process of another user (by sudo) can be neither read nor
@@ -66,7 +66,7 @@
 // ([Child.Remember]); an orphan goes to launchd and is found by its mark, where the
 // system shows the environment (of the user's own processes, not of the system's
 // programs). Between looking at a process and signalling it there is a moment in
-// which its pid could be used again. Become, Adopt and Isolate do nothing.
+// which its pid could be used again. BecomeSubreaper, AdoptOrphans and Isolate do nothing.
 //
 // On other systems there are process groups alone: Kill reaches the group, and the
 // searches find nobody.

@@ -31,7 +31,7 @@ func init() {
 
 // tree is a process, below it one that ends at once, below that a tree one less
 // deep, in a session of its own: each of the pipes is held by all. All are deaf to being
-// asked, as they are when the leash is killed.
+// asked, as they are when the subreaper is killed.
 func tree(args []string) {
 	signal.Ignore(syscall.SIGTERM)
 	depth, _ := strconv.Atoi(args[0])
@@ -150,16 +150,16 @@ func TestZombieFlood(t *testing.T) {
 		}
 		own := exec.Command("/bin/sh", "-c", "exit 7")
 		own.Env = []string{}
-		leashed, err := Start(own, Mark{})
+		ours, err := Start(own, Mark{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _ = leashed.Wait(); leashed.State().ExitCode() != 7 {
-			t.Fatalf("a child of ours: %v", leashed.State())
+		if _ = ours.Wait(); ours.State().ExitCode() != 7 {
+			t.Fatalf("a child of ours: %v", ours.State())
 		}
 		plain := exec.Command("/bin/sh", "-c", "exit 8")
 		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {
-			t.Fatalf("a child that knows no leash: %v", err)
+			t.Fatalf("a child that is not in the registry: %v", err)
 		}
 	}
 	if !c.State().Success() {

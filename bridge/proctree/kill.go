@@ -19,28 +19,28 @@ const (
 	// its shapes, and one in the middle of exec has no environment. So it takes
 	// several looks that find nobody: two if nothing like that can have been, more
 	// and at growing intervals, 60 ms in all, where it can.
-	calmLooks = 2
-	busyLooks = 6
+	calmScans = 2
+	busyScans = 6
 )
 
-// victims is a set of living processes.
-type victims map[procKey]proc
+// procSet is a set of living processes.
+type procSet map[procKey]proc
 
-// finder selects victims from a snapshot.
-type finder func(snapshot) victims
+// finder selects processes from a snapshot.
+type finder func(snapshot) procSet
 
 // remember notes who descends from the child now. Orphans whose environment
 // bears no mark are known by that alone once their parent has died.
 func (c *Child) remember() {
-	s := look()
-	c.hunt.Lock()
-	defer c.hunt.Unlock()
+	s := scan()
+	c.killing.Lock()
+	defer c.killing.Unlock()
 	c.note(s)
 }
 
 // note adds the child and its descendants to known, and returns the living of them.
-// Called with hunt held.
-func (c *Child) note(s snapshot) victims {
+// Called with killing held.
+func (c *Child) note(s snapshot) procSet {
 	if c.known == nil {
 		c.known = map[procKey]bool{}
 	}
@@ -53,9 +53,9 @@ func (c *Child) note(s snapshot) victims {
 // killTree ends the child's descendants, remembered or present, and the bearers
 // of its mark.
 func (c *Child) killTree(ctx context.Context) (int, error) {
-	c.hunt.Lock()
-	defer c.hunt.Unlock()
-	killed, err := killAll(ctx, func(s snapshot) victims {
+	c.killing.Lock()
+	defer c.killing.Unlock()
+	killed, err := killAll(ctx, func(s snapshot) procSet {
 		found := c.note(s)
 		if c.mark.Run != "" {
 			s.bearers(c.mark, found)
@@ -82,7 +82,7 @@ func Sweep(run, agent string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
 	known := map[procKey]bool{}
-	killed, _ := killAll(ctx, func(s snapshot) victims { // what outlives the deadline shows in Survivors
+	killed, _ := killAll(ctx, func(s snapshot) procSet { // what outlives the deadline shows in Survivors
 		found := s.descendants(known)
 		s.bearers(Mark{Run: run, Agent: agent}, found)
 		if agent == "" {
@@ -99,8 +99,8 @@ func Sweep(run, agent string) int {
 
 // Survivors lists who still bears the mark of run.
 func Survivors(run string) []Process {
-	found := victims{}
-	look().bearers(Mark{Run: run}, found)
+	found := procSet{}
+	scan().bearers(Mark{Run: run}, found)
 	var left []Process
 	for _, p := range found {
 		left = append(left, p.process())
@@ -134,7 +134,7 @@ func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err err
 		default:
 			calm++
 		}
-		if calm == calmLooks || calm+busy == busyLooks {
+		if calm == calmScans || calm+busy == busyScans {
 			return killed, nil
 		}
 		select {
@@ -148,10 +148,10 @@ func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err err
 // freeze stops what find selects until a look finds nobody new, so that nobody
 // forks between the look and the kill. unsure says whether somebody may have been
 // missed in the last look.
-func freeze(find finder) (found victims, unsure bool) {
+func freeze(find finder) (found procSet, unsure bool) {
 	stopped := map[procKey]bool{}
 	for range freezeRounds {
-		s := glimpse()
+		s := sharedScanFully()
 		found = find(s)
 		unsure = s.unsure(found)
 		grew := false
@@ -170,7 +170,7 @@ func freeze(find finder) (found victims, unsure bool) {
 
 // descendants returns the living among known and below them, and adds each to
 // known: the children of one that dies are still found through it.
-func (s snapshot) descendants(known map[procKey]bool) victims {
+func (s snapshot) descendants(known map[procKey]bool) procSet {
 	member := map[int]bool{}
 	for key := range known {
 		if p, ok := s.byPID[key.pid]; ok && p.start == key.start {
@@ -185,9 +185,9 @@ func (s snapshot) descendants(known map[procKey]bool) victims {
 			}
 		}
 	}
-	found := victims{}
+	found := procSet{}
 	for pid := range member {
-		if p := s.byPID[pid]; s.prey(p) {
+		if p := s.byPID[pid]; s.killable(p) {
 			known[p.key()] = true
 			found[p.key()] = p
 		}
@@ -196,9 +196,9 @@ func (s snapshot) descendants(known map[procKey]bool) victims {
 }
 
 // bearers adds the living that bear m.
-func (s snapshot) bearers(m Mark, found victims) {
+func (s snapshot) bearers(m Mark, found procSet) {
 	for pid, p := range s.byPID {
-		if s.prey(p) && s.bears(pid, m) {
+		if s.killable(p) && s.bears(pid, m) {
 			found[p.key()] = p
 		}
 	}

@@ -93,7 +93,7 @@ actors:
 
 func ownedByNobody(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "leash-nobody-")
+	dir, err := os.MkdirTemp("", "proctree-nobody-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,12 @@ import (
 // EnvLock names the descriptor of an inherited lock file.
 const EnvLock = "ARBITER_LOCK_FD"
 
-// Inherit makes the process that cmd will start hold f open too. f is locked with
+// InheritLock makes the process that cmd will start hold f open too. f is locked with
 // flock, and such a lock lasts until the last copy of its descriptor is closed: as
 // long as either process lives the lock is taken. So the parent lets go of it by
 // closing f, never by unlocking, which would free it for both. f stays the
 // caller's.
-func Inherit(cmd *exec.Cmd, f *os.File) {
+func InheritLock(cmd *exec.Cmd, f *os.File) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
@@ -28,11 +28,11 @@ func Inherit(cmd *exec.Cmd, f *os.File) {
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", EnvLock, 2+len(cmd.ExtraFiles)))
 }
 
-// HoldInherited keeps the lock file that [Inherit] handed to this process open
+// HoldInheritedLock keeps the lock file that [InheritLock] handed to this process open
 // until it ends, and keeps it from children, which would hold the lock for as
 // long as one of them lives. Call it before any child is started and after
 // [EnterNamespace]. Without a lock it does nothing.
-func HoldInherited() error {
+func HoldInheritedLock() error {
 	value, given := os.LookupEnv(EnvLock)
 	if !given {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 func init() {
 	roles["locked"] = func([]string) { // holds what it inherited, and starts one more
-		if err := HoldInherited(); err != nil {
+		if err := HoldInheritedLock(); err != nil {
 			fmt.Println("failed", err)
 			return
 		}
@@ -62,7 +62,7 @@ func TestLockIsHeldByBoth(t *testing.T) {
 	defer other.Close()
 	cmd := again(os.Args[0], "locked")
 	cmd.ExtraFiles = []*os.File{other}
-	Inherit(cmd, lock)
+	InheritLock(cmd, lock)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -108,10 +108,10 @@ func TestHoldInheritedRefuses(t *testing.T) {
 	defer w.Close()
 	for _, value := range []string{"", "x", "1", "-3", "99999", fmt.Sprint(r.Fd())} {
 		t.Setenv(EnvLock, value)
-		if err := HoldInherited(); err == nil {
+		if err := HoldInheritedLock(); err == nil {
 			t.Errorf("%q was held", value)
 		}
-		if err := HoldInherited(); err != nil {
+		if err := HoldInheritedLock(); err != nil {
 			t.Errorf("without the variable: %v", err)
 		}
 	}

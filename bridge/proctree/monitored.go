@@ -16,9 +16,9 @@ func StartMonitored(cmd *exec.Cmd, mark Mark) (*Child, error) {
 	return start(cmd, mark, true)
 }
 
-// passBy sends sig to the members of the child's group but for the child itself, and
+// signalConfined sends sig to the members of the child's group but for the child itself, and
 // says whether there was one.
-func (c *Child) passBy(sig syscall.Signal) bool {
+func (c *Child) signalConfined(sig syscall.Signal) bool {
 	found := false
 	for _, p := range members(c.cmd.Process.Pid) {
 		if p.pid != c.cmd.Process.Pid && !p.zombie() {

@@ -13,4 +13,4 @@ func StartMonitored(cmd *exec.Cmd, mark Mark) (*Child, error) { return Start(cmd
 // Confined is not known here.
 func (c *Child) Confined() int { return 0 }
 
-func (c *Child) passBy(syscall.Signal) bool { return false }
+func (c *Child) signalConfined(syscall.Signal) bool { return false }

@@ -23,9 +23,9 @@ const (
 	probeFailed = 87
 
 	// What EnvNamespace says before the kind.
-	sayEnter  = "enter:"
-	sayProbe  = "probe:"
-	sayInside = "inside:" // entered already, and started anew without privileges
+	stageEnter  = "enter:"
+	stageProbe  = "probe:"
+	stageInside = "inside:" // entered already, and started anew without privileges
 )
 
 // Isolate makes cmd, which starts this program or a copy of it, the first process
@@ -57,7 +57,7 @@ func Isolate(ctx context.Context, cmd *exec.Cmd, want Mode) Isolation {
 	if err := probe(ctx, cmd, kind); err != nil {
 		return Isolation{NoNamespace, err.Error()}
 	}
-	enclose(cmd, kind, sayEnter)
+	addNamespaces(cmd, kind, stageEnter)
 	return Isolation{Kind: kind}
 }
 
@@ -80,7 +80,7 @@ func probe(ctx context.Context, cmd *exec.Cmd, kind Kind) error {
 	if cmd.SysProcAttr != nil {
 		try.SysProcAttr = &syscall.SysProcAttr{Credential: cmd.SysProcAttr.Credential}
 	}
-	enclose(try, kind, sayProbe)
+	addNamespaces(try, kind, stageProbe)
 	var reason strings.Builder
 	try.Stderr = &reason
 	err := try.Run()
@@ -95,8 +95,8 @@ func probe(ctx context.Context, cmd *exec.Cmd, kind Kind) error {
 	return fmt.Errorf("start in a namespace: %w", err)
 }
 
-// enclose sets cmd up.
-func enclose(cmd *exec.Cmd, kind Kind, say string) {
+// addNamespaces sets cmd up.
+func addNamespaces(cmd *exec.Cmd, kind Kind, say string) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -119,7 +119,7 @@ func enclose(cmd *exec.Cmd, kind Kind, say string) {
 // EnterNamespace is called first thing by a program that [Isolate] may have
 // started: it gives a new PID namespace a /proc of its own, without which no
 // search would find anybody. It tells what this process is isolated by. After an
-// error the process cannot do as a leash.
+// error the process cannot do as a subreaper.
 //
 // A probe ends here. In a user namespace the program is started anew, in the same
 // process: what mounting took must not be left to agents, and a Go program cannot
@@ -133,20 +133,20 @@ func EnterNamespace() (Isolation, error) {
 	if os.Getpid() != 1 {
 		return Isolation{NoNamespace, "not asked for"}, fmt.Errorf("enter namespace: %s=%q, but this is process %d", EnvNamespace, say, os.Getpid())
 	}
-	if kind, ok := strings.CutPrefix(say, sayInside); ok {
+	if kind, ok := strings.CutPrefix(say, stageInside); ok {
 		return Isolation{Kind: Kind(kind)}, nil
 	}
-	err := freshProc()
-	if _, ok := strings.CutPrefix(say, sayProbe); ok {
+	err := mountProc()
+	if _, ok := strings.CutPrefix(say, stageProbe); ok {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(probeFailed)
 		}
 		os.Exit(probePassed)
 	}
-	kind := Kind(strings.TrimPrefix(say, sayEnter))
+	kind := Kind(strings.TrimPrefix(say, stageEnter))
 	if err == nil && kind == UserNamespace {
-		err = startAnew()
+		err = reexec()
 	}
 	if err != nil {
 		return Isolation{NoNamespace, err.Error()}, fmt.Errorf("enter namespace: %w", err)
@@ -154,8 +154,8 @@ func EnterNamespace() (Isolation, error) {
 	return Isolation{Kind: kind}, nil
 }
 
-// freshProc mounts the namespace's own /proc.
-func freshProc() error {
+// mountProc mounts the namespace's own /proc.
+func mountProc() error {
 	// The old /proc still knows us by our number outside.
 	outside, err := os.Readlink("/proc/self")
 	if err != nil {
@@ -179,9 +179,9 @@ func freshProc() error {
 	return nil
 }
 
-// startAnew drops all capabilities and executes this program again. It returns
+// reexec drops all capabilities and executes this program again. It returns
 // only if that failed.
-func startAnew() error {
+func reexec() error {
 	runtime.LockOSThread() // capabilities are a thread's, and exec takes those of its caller
 	defer runtime.UnlockOSThread()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -189,6 +189,6 @@ func startAnew() error {
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		return fmt.Errorf("drop capabilities: %w", err)
 	}
-	env := append(os.Environ(), EnvNamespace+"="+sayInside+string(UserNamespace))
+	env := append(os.Environ(), EnvNamespace+"="+stageInside+string(UserNamespace))
 	return fmt.Errorf("start anew: %w", syscall.Exec("/proc/self/exe", os.Args, env))
 }

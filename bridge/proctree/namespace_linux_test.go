@@ -30,11 +30,11 @@ func isolated(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 // held is how many a holder holds.
 const held = 5
 
-// holder is a leash: of a tree, and of an orphan that bears no mark.
+// holder is a subreaper: of a tree, and of an orphan that bears no mark.
 func holder([]string) {
 	_, err := EnterNamespace()
 	if err == nil {
-		_, err = Become()
+		_, err = BecomeSubreaper()
 	}
 	if err == nil {
 		err = hold()
@@ -73,7 +73,7 @@ func startQuietly(name string, args ...string) (*Child, error) {
 	return Start(cmd, Mark{Run: "held", Agent: "a.1"})
 }
 
-// TestNothingOutlivesTheFirstProcess: when the leash can be waited for, all it
+// TestNothingOutlivesTheFirstProcess: when the subreaper can be waited for, all it
 // held is gone, marked or not.
 func TestNothingOutlivesTheFirstProcess(t *testing.T) {
 	out, w, err := os.Pipe()
@@ -105,7 +105,7 @@ func TestNothingOutlivesTheFirstProcess(t *testing.T) {
 	}
 	_ = c.Wait()
 	if n := insiders(namespace); n != 0 {
-		t.Errorf("%d processes outlived the leash", n)
+		t.Errorf("%d processes outlived the subreaper", n)
 	}
 }
 
@@ -121,12 +121,12 @@ func inside(want Kind) error {
 	if want == UserNamespace && privileged() {
 		return errors.New("what mounting took was kept")
 	}
-	release, err := Become()
+	release, err := BecomeSubreaper()
 	if err != nil {
 		return err
 	}
 	defer release()
-	if n := len(look().byPID); n != 1 {
+	if n := len(scan().byPID); n != 1 {
 		return fmt.Errorf("%d processes are seen", n)
 	}
 	c, err := startQuietly("hider")
@@ -140,7 +140,7 @@ func inside(want Kind) error {
 	if n := Sweep("held", ""); n != 1 {
 		return fmt.Errorf("%d swept, want the orphan", n)
 	}
-	return until("the orphan is reaped", func() bool { return len(look().byPID) == 1 })
+	return until("the orphan is reaped", func() bool { return len(scan().byPID) == 1 })
 }
 
 func TestInsideANamespace(t *testing.T) {
@@ -173,7 +173,7 @@ func TestInsideAUserNamespace(t *testing.T) {
 
 // Who sets the variable by hand gets an error, and no process without a /proc.
 func TestEnterWithoutBeingFirst(t *testing.T) {
-	t.Setenv(EnvNamespace, sayEnter+string(PIDNamespace))
+	t.Setenv(EnvNamespace, stageEnter+string(PIDNamespace))
 	if got, err := EnterNamespace(); err == nil || got.Kind != NoNamespace {
 		t.Errorf("entered %v, %v", got, err)
 	}

@@ -1,4 +1,4 @@
 package proctree
 
 // orphans adds nobody: orphans go to launchd, among everybody else's.
-func (snapshot) orphans(victims) {}
+func (snapshot) orphans(procSet) {}

@@ -31,7 +31,7 @@ type snapshot struct {
 	env    map[int][]byte // what environ has read so far
 }
 
-func look() snapshot {
+func scan() snapshot {
 	s := snapshot{byPID: processes(), spared: map[int]bool{1: true}, env: map[int][]byte{}}
 	for pid := os.Getpid(); pid > 1 && !s.spared[pid]; pid = s.byPID[pid].ppid {
 		s.spared[pid] = true
@@ -39,10 +39,10 @@ func look() snapshot {
 	return s
 }
 
-// prey says whether p is alive and may be killed at all.
-func (s snapshot) prey(p proc) bool { return !p.zombie() && !p.kernel && !s.spared[p.pid] }
+// killable says whether p is alive and may be killed at all.
+func (s snapshot) killable(p proc) bool { return !p.zombie() && !p.kernel && !s.spared[p.pid] }
 
-// environ is [environ], read once. [watch] has read it of all that are prey, so that
+// environ is [environ], read once. [scanFully] has read it of all that may be killed, so that
 // a snapshot of its can be shared.
 func (s snapshot) environ(pid int) []byte {
 	env, read := s.env[pid]

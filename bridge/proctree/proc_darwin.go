@@ -21,10 +21,10 @@ func processes() map[int]proc {
 	return all
 }
 
-// lastBorn is not known here.
-func lastBorn() int { return 0 }
+// lastPID is not known here.
+func lastPID() int { return 0 }
 
-func (snapshot) chase(int) {}
+func (snapshot) scanNewborn(int) {}
 
 func procOf(k *unix.KinfoProc) proc {
 	p := proc{

@@ -35,9 +35,9 @@ func processes() map[int]proc {
 	return all
 }
 
-// lastBorn is the last pid that was given in our namespace, to a process or a
+// lastPID is the last pid that was given in our namespace, to a process or a
 // thread; 0 if that is not to be had.
-func lastBorn() int {
+func lastPID() int {
 	load, err := readSmall("/proc/loadavg")
 	if err != nil {
 		return 0
@@ -49,13 +49,13 @@ func lastBorn() int {
 	return pid
 }
 
-// chaseRounds bounds a chase: a storm always has somebody new.
-const chaseRounds = 20
+// newbornRounds bounds it: a fork storm always has somebody new.
+const newbornRounds = 20
 
-// chase adds who was born after the process last, until nobody is.
-func (s snapshot) chase(last int) {
-	for range chaseRounds {
-		now := lastBorn()
+// scanNewborn adds who was born after the process last, until nobody is.
+func (s snapshot) scanNewborn(last int) {
+	for range newbornRounds {
+		now := lastPID()
 		if now <= last { // or the numbers have begun anew: the next look lists them
 			return
 		}

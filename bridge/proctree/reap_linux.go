@@ -13,9 +13,9 @@ import (
 // subreaper says that orphans of ours come to us, so that reaping is ours too.
 var subreaper atomic.Bool
 
-// Become makes this process the subreaper of its descendants and starts to reap
+// BecomeSubreaper makes this process the subreaper of its descendants and starts to reap
 // adopted orphans. release undoes it and waits for the reaper.
-func Become() (release func(), err error) {
+func BecomeSubreaper() (release func(), err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become subreaper: %w", err)
 	}
@@ -48,13 +48,13 @@ func Become() (release func(), err error) {
 	}, nil
 }
 
-// Adopt makes this process the subreaper of its descendants and leaves the dead
-// among the orphans alone until a [Sweep]. It is for the process above the leash,
-// which starts that by other means than [Start]: should the leash be killed, what
-// it held comes here, and Sweep ends it, marked or not. Call Sweep when the leash
+// AdoptOrphans makes this process the subreaper of its descendants and leaves the dead
+// among the orphans alone until a [Sweep]. It is for the process above the subreaper,
+// which starts that by other means than [Start]: should the subreaper be killed, what
+// it held comes here, and Sweep ends it, marked or not. Call Sweep when the subreaper
 // has been waited for, and before the next one is started: an unregistered child
 // in a group of its own passes for an orphan.
-func Adopt() error {
+func AdoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
 	}
@@ -73,7 +73,7 @@ func reap() {
 	}
 	children.mu.Lock()
 	defer children.mu.Unlock()
-	for pid, p := range look().byPID {
+	for pid, p := range scan().byPID {
 		if p.zombie() && adopted(p) && !children.pids[pid] {
 			var status unix.WaitStatus
 			_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil) // gone already is as good
@@ -97,12 +97,12 @@ func (r *registry) has(pid int) bool {
 // orphans adds adopted processes: children of this one which nobody here
 // started. Children that os/exec started without a group of their own share
 // ours and are left to their waiters.
-func (s snapshot) orphans(found victims) {
+func (s snapshot) orphans(found procSet) {
 	if !subreaper.Load() {
 		return
 	}
 	for _, p := range s.byPID {
-		if s.prey(p) && adopted(p) && !children.has(p.pid) {
+		if s.killable(p) && adopted(p) && !children.has(p.pid) {
 			found[p.key()] = p
 		}
 	}

@@ -2,11 +2,11 @@
 
 package proctree
 
-// Become does nothing here: there are no subreapers.
-func Become() (release func(), err error) { return func() {}, nil }
+// BecomeSubreaper does nothing here: there are no subreapers.
+func BecomeSubreaper() (release func(), err error) { return func() {}, nil }
 
-// Adopt does nothing here: there are no subreapers.
-func Adopt() error { return nil }
+// AdoptOrphans does nothing here: there are no subreapers.
+func AdoptOrphans() error { return nil }
 
 // reap does nothing: orphans go to the system's first process.
 func reap() {}

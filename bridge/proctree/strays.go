@@ -19,8 +19,8 @@ import (
 // our pipeline.
 func Strays(dead func(run string) bool) map[string][]Process {
 	list := map[string][]Process{}
-	s := look()
-	for key, run := range newInquest(s, dead).strays(s) {
+	s := scan()
+	for key, run := range newStrayFinder(s, dead).strays(s) {
 		list[run] = append(list[run], s.byPID[key.pid].process())
 	}
 	return list
@@ -30,8 +30,8 @@ func Strays(dead func(run string) bool) map[string][]Process {
 // how many there were of each run. Where there is none it costs one look at all
 // processes. Those we may not signal are left out.
 func SweepStrays(dead func(run string) bool) map[string]int {
-	s := look()
-	in := newInquest(s, dead)
+	s := scan()
+	in := newStrayFinder(s, dead)
 	runs := in.strays(s)
 	if len(runs) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func SweepStrays(dead func(run string) bool) map[string]int {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
 	known := map[procKey]bool{}
-	killed, _ := killAll(ctx, func(s snapshot) victims { // what outlives the deadline shows in the next sweep
+	killed, _ := killAll(ctx, func(s snapshot) procSet { // what outlives the deadline shows in the next sweep
 		for key, run := range in.strays(s) {
 			runs[key], known[key] = run, true
 		}
@@ -70,14 +70,14 @@ func (s snapshot) attribute(key procKey, runs map[procKey]string) {
 	}
 }
 
-// inquest remembers what dead said.
-type inquest struct {
+// strayFinder remembers what dead said.
+type strayFinder struct {
 	dead  func(string) bool
 	rules map[string]bool
 }
 
-func newInquest(s snapshot, dead func(string) bool) *inquest {
-	in := &inquest{dead: dead, rules: map[string]bool{}}
+func newStrayFinder(s snapshot, dead func(string) bool) *strayFinder {
+	in := &strayFinder{dead: dead, rules: map[string]bool{}}
 	for pid := range s.spared {
 		for _, run := range runsOf(s.environ(pid)) {
 			in.rules[run] = false
@@ -86,7 +86,7 @@ func newInquest(s snapshot, dead func(string) bool) *inquest {
 	return in
 }
 
-func (in *inquest) over(run string) bool {
+func (in *strayFinder) over(run string) bool {
 	rule, known := in.rules[run]
 	if !known {
 		rule = in.dead(run)
@@ -96,10 +96,10 @@ func (in *inquest) over(run string) bool {
 }
 
 // strays are those of s that belong to dead runs only, with the run.
-func (in *inquest) strays(s snapshot) map[procKey]string {
+func (in *strayFinder) strays(s snapshot) map[procKey]string {
 	found := map[procKey]string{}
 	for pid, p := range s.byPID {
-		if !s.prey(p) {
+		if !s.killable(p) {
 			continue
 		}
 		runs := runsOf(s.environ(pid))

@@ -16,7 +16,7 @@ func init() {
 }
 
 // amid starts a sleeper whose environment is env and nothing else, as a program
-// that knows no leash might leave it.
+// that is not in the registry might leave it.
 func amid(t *testing.T, env ...string) *Child {
 	t.Helper()
 	cmd := exec.Command("/bin/sleep", "1000")
@@ -145,9 +145,9 @@ func TestNestedRunSparesTheOuter(t *testing.T) {
 
 func BenchmarkLook(b *testing.B) {
 	for b.Loop() {
-		look()
+		scan()
 	}
-	b.ReportMetric(float64(len(look().byPID)), "processes")
+	b.ReportMetric(float64(len(scan().byPID)), "processes")
 }
 
 func BenchmarkStraysNone(b *testing.B) {
@@ -156,5 +156,5 @@ func BenchmarkStraysNone(b *testing.B) {
 			b.Fatal(n)
 		}
 	}
-	b.ReportMetric(float64(len(look().byPID)), "processes")
+	b.ReportMetric(float64(len(scan().byPID)), "processes")
 }

@@ -81,7 +81,7 @@ func verdict(err error) {
 // path there: what the go command builds lies in a directory of the caller's.
 func publicly(t *testing.T, file string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "leash-public-")
+	dir, err := os.MkdirTemp("", "proctree-public-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func until(what string, holds func() bool) error {
 // /proc/<pid>/ns/pid.
 func insiders(namespace string) int {
 	n := 0
-	for pid, p := range look().byPID {
+	for pid, p := range scan().byPID {
 		link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
 		if err == nil && link == namespace && !p.zombie() {
 			n++
@@ -155,7 +155,7 @@ func namespaceOf(pid int) (string, error) {
 // zombies counts our dead children.
 func zombies() int {
 	n := 0
-	for _, p := range look().byPID {
+	for _, p := range scan().byPID {
 		if p.ppid == os.Getpid() && p.zombie() {
 			n++
 		}

@@ -14,10 +14,10 @@ const clockTick = 10 * time.Millisecond
 // Usage adds up the child, what descends from it and who bears its mark. It reads
 // and signals nobody; what ends meanwhile does not count.
 func (c *Child) Usage() Usage {
-	s := look()
-	c.hunt.Lock()
+	s := scan()
+	c.killing.Lock()
 	found := c.note(s) // orphans without a mark are found by later looks too
-	c.hunt.Unlock()
+	c.killing.Unlock()
 	if c.mark.Run != "" {
 		s.bearers(c.mark, found)
 	}

@@ -11,7 +11,7 @@
 // # Goroutines, order, shutdown
 //
 // One goroutine, the pump, waits in poll(2) for both terminals and alone touches their
-// bytes; another, of package leash, waits for the process. [Loan.Run] listens for
+// bytes; another, of package proctree, waits for the process. [Loan.Run] listens for
 // signals, the detach key and the context, ends the process in order if it must
 // (SIGHUP, SIGTERM, SIGKILL), has the pump deliver what the program sent last, waits
 // for it and restores the terminal, on every path. Nothing blocks in a read or a write

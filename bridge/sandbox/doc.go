@@ -40,7 +40,7 @@
 // Bubblewrap stays as a monitor above the one process that it confines, in the same
 // process group; that ends it by TERM, so signals are to go to the others of the group
 // ([proctree.StartMonitored]). There is no PID namespace: the CLI names files after its
-// pid, which sessions share (observed with CLI 2.1.329), and the leash, the marks in
+// pid, which sessions share (observed with CLI 2.1.329), and the subreaper, the marks in
 // the environment and the account of CPU and memory work as they do without a sandbox.
 // --die-with-parent is not used: it is tied to the thread that forked, and Go's come
 // and go.

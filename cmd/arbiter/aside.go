@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// aside is a bridge beside any run, leashed like a run's, through which commands put
+// aside is a bridge beside any run, its processes owned as a run's are, through which commands put
 // questions to models. It keeps nothing.
 type aside struct {
 	mark   string

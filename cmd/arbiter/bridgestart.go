@@ -48,16 +48,16 @@ func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*brid
 	if b.stage != nil {
 		cmd.Env, claude = append([]string(nil), b.stage.env...), b.stage.claude
 	}
-	if err := proctree.Adopt(); err != nil {
-		b.log.Warn("leash", "error", err) // what a killed bridge leaves is then found by its mark alone
+	if err := proctree.AdoptOrphans(); err != nil {
+		b.log.Warn("become subreaper failed", "error", err) // what a killed bridge leaves is then found by its mark alone
 	}
 	if err := proctree.KeepFiles(); err != nil {
-		b.log.Warn("leash", "error", err) // agents have open what this process was started with
+		b.log.Warn("close inherited files failed", "error", err) // agents have open what this process was started with
 	}
 	// The bridge bears the mark, too: one that hangs is swept with the rest.
 	cmd.Env = append(cmd.Env, proctree.Mark{Run: b.run}.Env()...)
 	if b.lock != nil {
-		proctree.Inherit(cmd, b.lock)
+		proctree.InheritLock(cmd, b.lock)
 	}
 	isolation := proctree.Isolate(ctx, cmd, b.pidns)
 	client, err := bridge.StartProcess(ctx, cmd, b.handler, b.log)

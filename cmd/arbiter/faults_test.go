@@ -299,7 +299,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestKilledArbiterLeavesNothing: the bridge is the leash.
+// TestKilledArbiterLeavesNothing: the bridge is the subreaper.
 func TestKilledArbiterLeavesNothing(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

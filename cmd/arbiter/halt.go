@@ -142,5 +142,5 @@ func anAgents(arbiter int) bool {
 	if err != nil {
 		return !errors.Is(err, errors.ErrUnsupported)
 	}
-	return slices.ContainsFunc(line, func(k proctree.Kin) bool { return k.PID == arbiter || len(k.Runs) > 0 })
+	return slices.ContainsFunc(line, func(k proctree.Ancestor) bool { return k.PID == arbiter || len(k.Runs) > 0 })
 }

@@ -189,7 +189,7 @@ func killBridge(dir, run string) (killed int, left []proctree.Process, err error
 	if err == nil && note.PID != 0 {
 		killed++
 	}
-	if errors.Is(err, proctree.ErrAnother) {
+	if errors.Is(err, proctree.ErrEnded) {
 		err = nil
 	}
 	killed += proctree.Sweep(run, "") // also where the note was not to be read

@@ -151,18 +151,18 @@ func (e env) bridge(c *cli.Context) error {
 	if err != nil {
 		return &exitError{code: contract.ExitFailed, text: err.Error()}
 	}
-	holdErr := proctree.HoldInherited()
+	holdErr := proctree.HoldInheritedLock()
 	level := slog.LevelInfo
 	if c.Bool("debug") {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
 	if holdErr != nil {
-		log.Warn("leash", "error", holdErr)
+		log.Warn("hold inherited lock failed", "error", holdErr)
 	}
-	log.Debug("leash", "namespace", isolation.String())
-	if release, err := proctree.Become(); err != nil {
-		log.Warn("leash", "error", err) // orphans are then found by their mark alone
+	log.Debug("process isolation", "namespace", isolation.String())
+	if release, err := proctree.BecomeSubreaper(); err != nil {
+		log.Warn("become subreaper failed", "error", err) // orphans are then found by their mark alone
 	} else {
 		defer release()
 	}

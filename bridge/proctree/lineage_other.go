@@ -7,23 +7,23 @@ import (
 	"errors"
 )
 
-// Kin is a process in the line of another.
-type Kin struct {
+// Ancestor is a process in the line of another.
+type Ancestor struct {
 	PID          int
 	Start        uint64
 	Name         string
 	Runs, Agents []string
-	Bare         bool
+	Unreadable   bool
 }
 
 // The errors of other systems.
 var (
-	ErrMoved   = errors.New("its line of parents does not stand still")
-	ErrAnother = errors.New("it has ended")
+	ErrLineageChanged = errors.New("its line of parents does not stand still")
+	ErrEnded          = errors.New("it has ended")
 )
 
 // Lineage cannot be had here.
-func Lineage(int) ([]Kin, error) { return nil, errors.ErrUnsupported }
+func Lineage(int) ([]Ancestor, error) { return nil, errors.ErrUnsupported }
 
 // Marks finds none here.
 func Marks() []string { return nil }

@@ -21,7 +21,7 @@ const patience = 30 * time.Second
 
 // roleArg makes the test binary a child; the role says how it behaves. Each
 // writes a line when it stands as the test wants it.
-const roleArg = "leash-test-child"
+const roleArg = "proctree-test-child"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == roleArg {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	release, err := Become()
+	release, err := BecomeSubreaper()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
@@ -75,7 +75,7 @@ func role(name string, args []string) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			_ = cmd.Start()
 		}
-	case "leash": // holds one that reads nothing, and would not notice its end
+	case "subreaper": // holds one that reads nothing, and would not notice its end
 		cmd := exec.Command(os.Args[0], roleArg, "sleeper")
 		cmd.Env, cmd.Stdout = []string{"HIDDEN=1"}, os.Stdout // it says when it stands
 		if _, err := Start(cmd, Mark{}); err != nil {
@@ -184,12 +184,12 @@ func alive(pid int) bool {
 	return err == nil && !p.zombie()
 }
 
-// TestEndsWithTheLeash: whatever ends the leash, its children are asked to end, though
+// TestEndsWithTheSubreaper: whatever ends the subreaper, its children are asked to end, though
 // nobody is left to look for them and they bear no mark.
-func TestEndsWithTheLeash(t *testing.T) {
-	c, child, _ := begin(t, "leash", Mark{Run: t.Name()})
+func TestEndsWithTheSubreaper(t *testing.T) {
+	c, child, _ := begin(t, "subreaper", Mark{Run: t.Name()})
 	if child == c.PID() || !alive(child) {
-		t.Fatalf("the child is %d, its leash %d", child, c.PID())
+		t.Fatalf("the child is %d, its subreaper %d", child, c.PID())
 	}
 	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -341,7 +341,7 @@ func TestReaperStealsNoStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain := exec.Command("/bin/sh", "-c", "exit 8") // of somebody who knows no leash
+		plain := exec.Command("/bin/sh", "-c", "exit 8") // of somebody who is not in the registry
 		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {
 			t.Fatalf("plain child: %v", err)
 		}
@@ -387,9 +387,9 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestOwnAncestorsAreSpared(t *testing.T) {
-	s := look()
+	s := scan()
 	for pid := os.Getpid(); pid > 1; pid = s.byPID[pid].ppid {
-		if s.prey(s.byPID[pid]) {
+		if s.killable(s.byPID[pid]) {
 			t.Errorf("process %d above us may be killed", pid)
 		}
 	}

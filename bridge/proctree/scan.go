@@ -7,56 +7,56 @@ import (
 	"sync"
 )
 
-// watch is look with all environments read, and then with those who were born
+// scanFully is look with all environments read, and then with those who were born
 // since it began: who forks and ends at once is gone when its turn has come, and
 // the next in its place was not listed. Nothing slow follows, so that who is found
 // can still be stopped.
-func watch() snapshot {
-	last := lastBorn()
-	s := look()
+func scanFully() snapshot {
+	last := lastPID()
+	s := scan()
 	for pid, p := range s.byPID {
-		if s.prey(p) {
+		if s.killable(p) {
 			s.environ(pid)
 		}
 	}
-	s.chase(last)
+	s.scanNewborn(last)
 	return s
 }
 
-// glances lets those who hunt at the same time share what they see: when twenty
+// scans lets those who search at the same time share what they see: when twenty
 // children are killed at once, twenty times the same would be looked at else.
-var glances struct {
+var scans struct {
 	turn sync.Mutex // held during a look
 
 	mu   sync.Mutex
-	next *glance // not begun yet
+	next *sharedScan // not begun yet
 }
 
-type glance struct {
+type sharedScan struct {
 	done chan struct{}
 	seen snapshot // nobody changes it once done is closed
 }
 
-// glimpse returns a watch that began after the call.
-func glimpse() snapshot {
-	glances.mu.Lock()
-	mine := glances.next
+// sharedScanFully returns a watch that began after the call.
+func sharedScanFully() snapshot {
+	scans.mu.Lock()
+	mine := scans.next
 	first := mine == nil
 	if first {
-		mine = &glance{done: make(chan struct{})}
-		glances.next = mine
+		mine = &sharedScan{done: make(chan struct{})}
+		scans.next = mine
 	}
-	glances.mu.Unlock()
+	scans.mu.Unlock()
 	if !first {
 		<-mine.done
 		return mine.seen
 	}
-	glances.turn.Lock()
-	defer glances.turn.Unlock()
-	glances.mu.Lock()
-	glances.next = nil // it begins: who comes later is not served by it
-	glances.mu.Unlock()
-	mine.seen = watch()
+	scans.turn.Lock()
+	defer scans.turn.Unlock()
+	scans.mu.Lock()
+	scans.next = nil // it begins: who comes later is not served by it
+	scans.mu.Unlock()
+	mine.seen = scanFully()
 	close(mine.done)
 	return mine.seen
 }
@@ -65,10 +65,10 @@ func glimpse() snapshot {
 // environment in this moment may be in the middle of exec, or have ended since it
 // was listed and left a child that was not. Who is older than this process does not
 // count: there are daemons without an environment.
-func (s snapshot) unsure(found victims) bool {
+func (s snapshot) unsure(found procSet) bool {
 	born := s.byPID[os.Getpid()].start
 	for pid, p := range s.byPID {
-		if _, known := found[p.key()]; known || !s.prey(p) || p.start < born {
+		if _, known := found[p.key()]; known || !s.killable(p) || p.start < born {
 			continue
 		}
 		if env := s.environ(pid); env != nil && len(env) == 0 {

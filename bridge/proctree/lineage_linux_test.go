@@ -18,7 +18,7 @@ func TestLineage(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, last := line[0], line[len(line)-1]
-	if first.PID != child.PID() || !slices.Equal(first.Runs, []string{"two"}) || !slices.Equal(first.Agents, []string{"orch-1"}) || first.Bare || first.Name != "sleep" {
+	if first.PID != child.PID() || !slices.Equal(first.Runs, []string{"two"}) || !slices.Equal(first.Agents, []string{"orch-1"}) || first.Unreadable || first.Name != "sleep" {
 		t.Errorf("the process itself: %+v", first)
 	}
 	if line[1].PID != os.Getpid() || last.PID != 1 && len(line) < 2 {
@@ -46,7 +46,7 @@ func TestEndHitsNobodyElse(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := End(ctx, child.PID(), line[0].Start+1); !errors.Is(err, ErrAnother) {
+	if err := End(ctx, child.PID(), line[0].Start+1); !errors.Is(err, ErrEnded) {
 		t.Errorf("a recycled number: %v", err)
 	}
 	if child.State() != nil {
@@ -56,7 +56,7 @@ func TestEndHitsNobodyElse(t *testing.T) {
 		t.Errorf("the process itself: %v", err)
 	}
 	<-child.Done()
-	if err := End(ctx, child.PID(), line[0].Start); !errors.Is(err, ErrAnother) {
+	if err := End(ctx, child.PID(), line[0].Start); !errors.Is(err, ErrEnded) {
 		t.Errorf("one that has ended: %v", err)
 	}
 }

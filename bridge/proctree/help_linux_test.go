@@ -77,7 +77,7 @@ func arbiter(arg string) error {
 		if err != nil {
 			return err
 		}
-		proctree.Inherit(cmd, lock)
+		proctree.InheritLock(cmd, lock)
 	}
 	turns := &turnHandler{turn: make(chan bridge.Turn, 1)}
 	c, err := bridge.StartProcess(context.Background(), cmd, turns, slog.New(slog.NewTextHandler(os.Stderr, nil)))
@@ -165,10 +165,10 @@ func serve() error {
 	if _, err := proctree.EnterNamespace(); err != nil {
 		return err
 	}
-	if err := proctree.HoldInherited(); err != nil {
+	if err := proctree.HoldInheritedLock(); err != nil {
 		return err
 	}
-	release, err := proctree.Become()
+	release, err := proctree.BecomeSubreaper()
 	if err != nil {
 		return err
 	}

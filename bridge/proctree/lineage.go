@@ -12,54 +12,54 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kin is a process in the line of another: PID and Start together name it for good.
-type Kin struct {
+// Ancestor is a process in the line of another: PID and Start together name it for good.
+type Ancestor struct {
 	PID   int
 	Start uint64 // ticks of some clock of the kernel's
 	Name  string // the kernel's short name
 	// Runs and Agents are those whose marks it was started with.
 	Runs, Agents []string
-	// Bare says that its environment is not ours to read.
-	Bare bool
+	// Unreadable says that its environment is not ours to read.
+	Unreadable bool
 }
 
-// ErrMoved says that a line changed each time it was looked at.
-var ErrMoved = errors.New("its line of parents does not stand still")
+// ErrLineageChanged says that a line changed each time it was looked at.
+var ErrLineageChanged = errors.New("its line of parents does not stand still")
 
-// lineLooks bounds how often a line is looked at until two looks agree.
-const lineLooks = 5
+// lineageAttempts bounds how often a line is looked at until two looks agree.
+const lineageAttempts = 5
 
 // Lineage is the line of a process: itself, its parent, and so on up to the first
 // process, or to one whose parent is outside of what can be seen from here. Parents end
 // and leave their children to others while one looks, so two looks must agree.
-func Lineage(pid int) ([]Kin, error) {
+func Lineage(pid int) ([]Ancestor, error) {
 	var before []proc
-	for range lineLooks {
-		line, err := lineOf(pid)
+	for range lineageAttempts {
+		line, err := parentChain(pid)
 		switch {
-		case errors.Is(err, ErrMoved):
+		case errors.Is(err, ErrLineageChanged):
 			before = nil
 			continue
 		case err != nil:
 			return nil, err
 		case before != nil && slices.EqualFunc(before, line, func(a, b proc) bool { return a.key() == b.key() }):
-			return kinOf(line), nil
+			return ancestors(line), nil
 		}
 		before = line
 	}
-	return nil, fmt.Errorf("process %d: %w", pid, ErrMoved)
+	return nil, fmt.Errorf("process %d: %w", pid, ErrLineageChanged)
 }
 
-func lineOf(pid int) (line []proc, err error) {
+func parentChain(pid int) (line []proc, err error) {
 	for next := pid; next > 0; {
 		p, err := procAt(next)
 		switch {
 		case err != nil && len(line) == 0:
 			return nil, fmt.Errorf("process %d cannot be looked at: %w", pid, err)
 		case err != nil:
-			return nil, ErrMoved // the parent has ended, and another has taken its place
+			return nil, ErrLineageChanged // the parent has ended, and another has taken its place
 		case len(line) > 0 && p.start > line[len(line)-1].start, len(line) > 1000:
-			return nil, ErrMoved // no parent is younger than its child: the number is another's now
+			return nil, ErrLineageChanged // no parent is younger than its child: the number is another's now
 		}
 		line = append(line, p)
 		if next == 1 {
@@ -70,11 +70,11 @@ func lineOf(pid int) (line []proc, err error) {
 	return line, nil
 }
 
-func kinOf(line []proc) []Kin {
-	list := make([]Kin, len(line))
+func ancestors(line []proc) []Ancestor {
+	list := make([]Ancestor, len(line))
 	for i, p := range line {
 		env := environ(p.pid)
-		list[i] = Kin{PID: p.pid, Start: p.start, Name: p.name, Runs: runsOf(env), Agents: entriesOf(env, EnvAgent), Bare: env == nil}
+		list[i] = Ancestor{PID: p.pid, Start: p.start, Name: p.name, Runs: runsOf(env), Agents: entriesOf(env, EnvAgent), Unreadable: env == nil}
 	}
 	return list
 }
@@ -82,15 +82,15 @@ func kinOf(line []proc) []Kin {
 // Marks are the runs whose marks this process was started with.
 func Marks() []string { return runsOf(environ(unix.Getpid())) }
 
-// ErrAnother says that a process has ended, whoever has its number now.
-var ErrAnother = errors.New("it has ended")
+// ErrEnded says that a process has ended, whoever has its number now.
+var ErrEnded = errors.New("it has ended")
 
 // End kills one process, and nobody who got its number later, and waits for its end.
-// A process that is no more is [ErrAnother].
+// A process that is no more is [ErrEnded].
 func End(ctx context.Context, pid int, start uint64) error {
 	p, err := procAt(pid)
 	if err != nil || p.start != start || p.zombie() {
-		return ErrAnother
+		return ErrEnded
 	}
 	if err := p.signal(unix.SIGKILL); err != nil {
 		return fmt.Errorf("kill process %d: %w", pid, err)

@@ -6,16 +6,16 @@ import (
 	"syscall"
 )
 
-// tether starts children on one thread, which lives as long as any of them does: the
+// forkThread starts children on one thread, which lives as long as any of them does: the
 // kernel's signal to children at their parent's end is sent when the thread that forked
 // them ends, and Go's threads come and go.
-type tether struct {
+type forkThread struct {
 	forks chan func()
 	done  chan struct{}
 }
 
-func newTether() *tether {
-	t := &tether{forks: make(chan func()), done: make(chan struct{})}
+func newForkThread() *forkThread {
+	t := &forkThread{forks: make(chan func()), done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
 		runtime.LockOSThread()
@@ -30,7 +30,7 @@ func newTether() *tether {
 // start starts cmd, and has the kernel ask it to end (TERM) when this process is no more,
 // killed or not. It is asked: a CLI that is killed leaves its tools behind, and one that is
 // asked ends them (observed with CLI 2.1.329).
-func (t *tether) start(cmd *exec.Cmd) error {
+func (t *forkThread) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
 	started := make(chan error)
 	t.forks <- func() { started <- cmd.Start() }
@@ -38,7 +38,7 @@ func (t *tether) start(cmd *exec.Cmd) error {
 }
 
 // end is for when all that were started have ended.
-func (t *tether) end() {
+func (t *forkThread) end() {
 	close(t.forks)
 	<-t.done
 }
