@@ -220,9 +220,9 @@ func (c *Client) Check(ctx context.Context, p CheckParams) (CheckResult, error) 
 	return call[CheckResult](ctx, c, MethodCheck, p)
 }
 
-// Survey looks at a session's work from outside; the session may have ended.
-func (c *Client) Survey(ctx context.Context, p SurveyParams) (SurveyResult, error) {
-	return call[SurveyResult](ctx, c, MethodSurvey, p)
+// Inspect looks at a session's work from outside; the session may have ended.
+func (c *Client) Inspect(ctx context.Context, p InspectParams) (InspectResult, error) {
+	return call[InspectResult](ctx, c, MethodInspect, p)
 }
 
 // Query puts one prompt to a model by a process of its own. When ctx ends first that

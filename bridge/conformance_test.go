@@ -59,7 +59,7 @@ func replay(t *testing.T, archive *txtar.Archive) {
 	output, far := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- NewServer(scriptedLauncher(), ServerOptions{Version: "test", Witness: &fakeWitness{}}).Serve(t.Context(), duplex{input, far})
+		served <- NewServer(scriptedLauncher(), ServerOptions{Version: "test", Evidence: &fakeCollector{}}).Serve(t.Context(), duplex{input, far})
 		far.Close()
 	}()
 	var said sink

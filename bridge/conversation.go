@@ -22,9 +22,9 @@ type conversation struct {
 	version   string
 	p         *peer
 	agents    *registry
-	witness   Witness   // may be nil
-	querier   Querier   // may be nil
-	terminals Terminals // may be nil
+	collector EvidenceCollector // may be nil
+	querier   Querier           // may be nil
+	terminals Terminals         // may be nil
 	inquiries *inquiries
 
 	mu    sync.Mutex
@@ -46,8 +46,8 @@ func (c *conversation) capabilities() (names []string) {
 	for _, m := range methodKinds {
 		served := m.from != "bridge"
 		switch m.name {
-		case MethodCheck, MethodSurvey:
-			served = c.witness != nil
+		case MethodCheck, MethodInspect:
+			served = c.collector != nil
 		case MethodQuery:
 			served = c.querier != nil
 		case MethodSandbox:
@@ -63,7 +63,7 @@ func (c *conversation) capabilities() (names []string) {
 }
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
-	c := &conversation{launcher: s.launcher, version: s.opts.Version, witness: s.opts.Witness, inquiries: newInquiries()}
+	c := &conversation{launcher: s.launcher, version: s.opts.Version, collector: s.opts.Evidence, inquiries: newInquiries()}
 	c.querier, _ = s.launcher.(Querier)
 	c.terminals, _ = s.launcher.(Terminals)
 	methods := map[string]handlerFunc{
@@ -71,7 +71,7 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		MethodSpawn:      method(c.spawn),
 		MethodKill:       method(c.kill),
 		MethodCheck:      method(c.check),
-		MethodSurvey:     method(c.survey),
+		MethodInspect:    method(c.inspect),
 		MethodQuery:      method(c.query),
 		MethodSandbox:    method(c.sandbox),
 		MethodShutdown:   method(c.shutdown),

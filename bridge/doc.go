@@ -19,8 +19,8 @@
 // bridge's end server.go serves one connection, conversation.go is the methods,
 // agents.go, incarnation.go and host.go keep who lives. writer.go is the way out.
 // What starts a process and is no agent goes through inquiries.go: what is found out
-// about work without asking agents (`check`, `survey`) through witness.go to a
-// [Witness], of which bridge/evidence is the real one, and single prompts (`query`)
+// about work without asking agents (`check`, `survey`) through collector.go to a
+// [EvidenceCollector], of which bridge/evidence is the real one, and single prompts (`query`)
 // through querier.go to a [Querier], which a launcher may be.
 //
 // # Order

@@ -31,36 +31,36 @@ type CheckResult struct {
 	Output     string `json:"output,omitempty"` // its end, CheckOutputCap at most
 }
 
-// SurveyParams asks what can be seen of a session's work from outside: its
+// InspectParams asks what can be seen of a session's work from outside: its
 // transcript and the repository in its working directory.
-type SurveyParams struct {
+type InspectParams struct {
 	SessionID string            `json:"session_id"`
 	CWD       string            `json:"cwd"`
 	Env       map[string]string `json:"env,omitempty"` // as the session had it: says where it keeps its transcript
 	// Mark asks for nothing but a mark of how things stand; Since for nothing but what is
 	// different from such a mark.
-	Mark  bool        `json:"mark,omitempty"`
-	Since *SurveyMark `json:"since,omitempty"`
+	Mark  bool         `json:"mark,omitempty"`
+	Since *InspectMark `json:"since,omitempty"`
 	// Sandbox confines what is run to look at the repository: its configuration may name
 	// programs, and an agent may have written it. Nil does not.
 	Sandbox *SandboxConfig `json:"sandbox,omitempty"`
 }
 
-// SurveyResult is what was found; what could not be seen is absent, and Trouble
+// InspectResult is what was found; what could not be seen is absent, and Trouble
 // says why.
-type SurveyResult struct {
-	Git      *GitState `json:"git,omitempty"` // nil outside of a repository
-	Said     []string  `json:"said"`          // the last texts of the main thread, oldest first, bounded
-	Files    []string  `json:"files"`         // that its tools wrote, subagents' too, the last written last
-	Commands []Deed    `json:"commands"`      // that it ran last, oldest first, bounded
-	Trouble  []string  `json:"trouble,omitempty"`
+type InspectResult struct {
+	Git      *GitState    `json:"git,omitempty"` // nil outside of a repository
+	Said     []string     `json:"said"`          // the last texts of the main thread, oldest first, bounded
+	Files    []string     `json:"files"`         // that its tools wrote, subagents' too, the last written last
+	Commands []RanCommand `json:"commands"`      // that it ran last, oldest first, bounded
+	Trouble  []string     `json:"trouble,omitempty"`
 
-	Mark    *SurveyMark `json:"mark,omitempty"`    // SurveyParams.Mark
-	Changes *Changes    `json:"changes,omitempty"` // SurveyParams.Since
+	Mark    *InspectMark `json:"mark,omitempty"`    // InspectParams.Mark
+	Changes *Changes     `json:"changes,omitempty"` // InspectParams.Since
 }
 
-// SurveyMark is how a session and its repository stood at a time.
-type SurveyMark struct {
+// InspectMark is how a session and its repository stood at a time.
+type InspectMark struct {
 	AtMS       int64  `json:"at_ms"`      // Unix time
 	Transcript int64  `json:"transcript"` // bytes of it
 	Git        bool   `json:"git,omitempty"`
@@ -71,7 +71,7 @@ type SurveyMark struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// MarkFiles bounds SurveyMark.Dirty.
+// MarkFiles bounds InspectMark.Dirty.
 const MarkFiles = 500
 
 // DirtyFile is one that differs from its commit. Sum tells its content from another's;
@@ -99,8 +99,8 @@ type ToolCount struct {
 	Count int    `json:"count"`
 }
 
-// Deed is a command that a session ran.
-type Deed struct {
+// RanCommand is a command that a session ran.
+type RanCommand struct {
 	Command string `json:"command"`
 	// Outcome is done, failed, or unknown (it has no result).
 	Outcome  string `json:"outcome"`

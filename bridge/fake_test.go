@@ -205,22 +205,22 @@ func newRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {
 func bareRig(t *testing.T, l *fakeLauncher) *rig { return joinedRig(t, l, &recorder{}) }
 
 func joinedRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {
-	return joinedRigWith(t, l, h, &fakeWitness{})
+	return joinedRigWith(t, l, h, &fakeCollector{})
 }
 
-func joinedRigWith(t *testing.T, l *fakeLauncher, h *recorder, w Witness) *rig {
+func joinedRigWith(t *testing.T, l *fakeLauncher, h *recorder, w EvidenceCollector) *rig {
 	r := joinedRigOf(t, l, h, w)
 	r.l = l
 	return r
 }
 
-func joinedRigOf(t *testing.T, l Launcher, h *recorder, w Witness) *rig {
+func joinedRigOf(t *testing.T, l Launcher, h *recorder, w EvidenceCollector) *rig {
 	near, far := net.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
 	r := &rig{h: h, ctx: t.Context(), served: make(chan error, 1), stop: stop}
 	log := testLog(t)
 	go func() {
-		r.served <- NewServer(l, ServerOptions{Version: "test", Logger: log, Witness: w}).Serve(ctx, far)
+		r.served <- NewServer(l, ServerOptions{Version: "test", Logger: log, Evidence: w}).Serve(ctx, far)
 	}()
 	r.Client = NewClient(near, h, log)
 	return r

@@ -8,7 +8,7 @@ import (
 )
 
 // inquiries are a conversation's requests that start processes and are no agents:
-// checks, surveys and queries. They end with it: end comes before the wait for
+// checks, inspections and queries. They end with it: end comes before the wait for
 // agents, so that both end at the same time.
 type inquiries struct {
 	ctx    context.Context

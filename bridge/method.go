@@ -134,7 +134,7 @@ func (p CheckParams) check() error {
 	return checkPlace(p.CWD, p.Env)
 }
 
-func (p SurveyParams) check() error {
+func (p InspectParams) check() error {
 	if err := required("session_id", p.SessionID); err != nil {
 		return err
 	}

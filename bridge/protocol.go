@@ -22,7 +22,7 @@ const (
 	MethodConfigure  = "configure"
 	MethodProbe      = "probe"
 	MethodCheck      = "check"
-	MethodSurvey     = "survey"
+	MethodInspect    = "survey"
 	MethodQuery      = "query"
 	MethodSandbox    = "sandbox"
 	MethodShutdown   = "shutdown"
@@ -159,7 +159,7 @@ type SpawnParams struct {
 	AgentRef
 	Config AgentConfig `json:"config"`
 	// Pending are ids of messages an earlier incarnation was sent and whose turn
-	// was not seen to end. With Config.Resume the result tells the fate of each.
+	// was not seen to end. With Config.Resume the result tells the delivery status of each.
 	Pending []string `json:"pending,omitempty"`
 }
 
@@ -172,8 +172,8 @@ type SpawnResult struct {
 	Tokens        int    `json:"tokens,omitempty"` // context in use already (after a resume)
 	// Resumed says that Config.Resume found a history to go on from. Without one
 	// the session was begun anew under the same id.
-	Resumed bool   `json:"resumed,omitempty"`
-	Fates   []Fate `json:"fates,omitempty"` // of SpawnParams.Pending, in that order
+	Resumed    bool             `json:"resumed,omitempty"`
+	Deliveries []DeliveryStatus `json:"fates,omitempty"` // of SpawnParams.Pending, in that order
 
 	// Argv is how it was started. An argument of more than 256 bytes is replaced by
 	// "sha256:<hex> (<n> bytes)", a secret by "[the value of <name>]".
@@ -186,23 +186,23 @@ type SpawnResult struct {
 	ClaudeSHA256 string `json:"claude_sha256,omitempty"`
 }
 
-// Fate is what a session's transcript says about a message after its process
+// DeliveryStatus is what a session's transcript says about a message after its process
 // has gone.
-type Fate struct {
+type DeliveryStatus struct {
 	MessageID string `json:"message_id"`
-	// Fate is one of the Fate… constants.
-	Fate string `json:"fate"`
-	// Verdict is what the message's turn ended in (FateRuled only).
+	// Status is one of the DeliveryStatus… constants.
+	Status string `json:"fate"`
+	// Verdict is what the message's turn ended in (DeliveryRuled only).
 	Verdict json.RawMessage `json:"verdict,omitempty"`
 }
 
-// Fates of a message.
+// Delivery statuses of a message.
 const (
-	FateAbsent = "absent" // the transcript does not know it: it was never taken up
-	FateSeen   = "seen"   // it is in the history, and nothing was answered
-	FateBegun  = "begun"  // the model began to answer; tool calls may have been made
-	FateRuled  = "ruled"  // its turn ended in a verdict
-	FateEnded  = "ended"  // its turn ended without one (interrupt, API error, plain text)
+	DeliveryAbsent = "absent" // the transcript does not know it: it was never taken up
+	DeliverySeen   = "seen"   // it is in the history, and nothing was answered
+	DeliveryBegun  = "begun"  // the model began to answer; tool calls may have been made
+	DeliveryRuled  = "ruled"  // its turn ended in a verdict
+	DeliveryEnded  = "ended"  // its turn ended without one (interrupt, API error, plain text)
 )
 
 // MessageParams sends one message, which starts a turn. While a turn runs it is

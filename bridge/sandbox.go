@@ -29,7 +29,7 @@ type SandboxParams struct {
 	Env    map[string]string `json:"env,omitempty"` // added after the allow-list
 }
 
-// SandboxResult is what a canary inside could do, seen from outside.
+// SandboxResult is what a probe inside could do, seen from outside.
 type SandboxResult struct {
 	Holds   bool   `json:"holds"`
 	Reason  string `json:"reason,omitempty"`  // what did not hold, or why it cannot be had
@@ -38,7 +38,7 @@ type SandboxResult struct {
 
 // Sandboxer tries sandboxes. A [Server] whose [Launcher] is one, too, serves `sandbox`.
 type Sandboxer interface {
-	// Sandbox runs a canary in a sandbox, under the run's mark. One that cannot be had or
+	// Sandbox runs a probe in a sandbox, under the run's mark. One that cannot be had or
 	// does not hold is a result and no error. Nothing of it is left when it returns.
 	Sandbox(ctx context.Context, run string, p SandboxParams) (SandboxResult, error)
 }
@@ -83,7 +83,7 @@ func (c *conversation) sandbox(ctx context.Context, p SandboxParams) (SandboxRes
 	})
 }
 
-// Sandbox tries a sandbox with a canary. When ctx ends first, that is ended.
+// Sandbox tries a sandbox with a probe. When ctx ends first, that is ended.
 func (c *Client) Sandbox(ctx context.Context, p SandboxParams) (SandboxResult, error) {
 	return call[SandboxResult](ctx, c, MethodSandbox, p)
 }

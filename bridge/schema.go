@@ -34,7 +34,7 @@ var methodKinds = []methodKind{
 	request[ConfigureParams, Empty](MethodConfigure, "client"),
 	request[ProbeParams, ProbeResult](MethodProbe, "client"),
 	request[CheckParams, CheckResult](MethodCheck, "client"),
-	request[SurveyParams, SurveyResult](MethodSurvey, "client"),
+	request[InspectParams, InspectResult](MethodInspect, "client"),
 	request[QueryParams, QueryResult](MethodQuery, "client"),
 	request[SandboxParams, SandboxResult](MethodSandbox, "client"),
 	request[ShutdownParams, ShutdownResult](MethodShutdown, "client"),

@@ -226,7 +226,7 @@ func TestTrafficConformsToSchema(t *testing.T) {
 		near, far := net.Pipe()
 		l := &fakeLauncher{}
 		served := make(chan error, 1)
-		go func() { served <- NewServer(l, ServerOptions{Witness: &fakeWitness{}}).Serve(t.Context(), far) }()
+		go func() { served <- NewServer(l, ServerOptions{Evidence: &fakeCollector{}}).Serve(t.Context(), far) }()
 		h := &recorder{permission: func(ctx context.Context, _ PermissionParams) (PermissionResult, error) {
 			return PermissionResult{Behavior: Allow}, nil
 		}, judge: func(context.Context, JudgeParams) (JudgeResult, error) {
@@ -333,7 +333,7 @@ func converse(t *testing.T, r *rig) {
 		t.Errorf("got %v", err)
 	}
 	do("check", errOf(r.Check(r.ctx, oneCheck)))
-	do("survey", errOf(r.Survey(r.ctx, oneSurvey)))
+	do("survey", errOf(r.Inspect(r.ctx, oneInspection)))
 	do("query", errOf(r.Query(r.ctx, oneQuery)))
 	do("sandbox", errOf(r.Sandbox(r.ctx, oneTrial)))
 	pty := AgentRef{"b", 1}

@@ -25,8 +25,8 @@ type ServerOptions struct {
 	// WriteTimeout is how long the client may read nothing before the connection
 	// is given up; 0 means DefaultWriteTimeout.
 	WriteTimeout time.Duration
-	// Witness serves `check` and `survey`; nil refuses them with CodeUnsupported.
-	Witness Witness
+	// Evidence serves `check` and `survey`; nil refuses them with CodeUnsupported.
+	Evidence EvidenceCollector
 }
 
 // Server serves the protocol over the agents of a [Launcher].

@@ -62,11 +62,11 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 func TestPendingMessagesOfASpawn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := &fakeLauncher{}
-		fates := []Fate{{MessageID: "m-1", Fate: FateRuled, Verdict: json.RawMessage(`{"kind":"done"}`)}, {MessageID: "m-2", Fate: FateAbsent}}
+		deliveries := []DeliveryStatus{{MessageID: "m-1", Status: DeliveryRuled, Verdict: json.RawMessage(`{"kind":"done"}`)}, {MessageID: "m-2", Status: DeliveryAbsent}}
 		l.launch = func(_ context.Context, p SpawnParams, h Host) (Agent, error) {
 			a := l.add(p, h)
 			if len(p.Pending) == 2 {
-				a.info.Resumed, a.info.Fates = true, fates
+				a.info.Resumed, a.info.Deliveries = true, deliveries
 			}
 			return a, nil
 		}
@@ -83,8 +83,8 @@ func TestPendingMessagesOfASpawn(t *testing.T) {
 		}
 		p.Pending = []string{"m-1", "m-2"}
 		res, err := r.Spawn(r.ctx, p)
-		if diff := cmp.Diff(fates, res.Fates); err != nil || diff != "" || !res.Resumed {
-			t.Errorf("spawn: %+v, %v, fates -want +got:\n%s", res, err, diff)
+		if diff := cmp.Diff(deliveries, res.Deliveries); err != nil || diff != "" || !res.Resumed {
+			t.Errorf("spawn: %+v, %v, deliveries -want +got:\n%s", res, err, diff)
 		}
 	})
 }

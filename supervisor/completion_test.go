@@ -243,7 +243,7 @@ func TestRepeatedChecksOverAResume(t *testing.T) {
 	c := p.check()
 	p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
 	p.do(Resumed{Options: p.s.Options})
-	p.back(bridge.FateAbsent)
+	p.back(bridge.DeliveryAbsent)
 	if diff := cmp.Diff([]string{"make printer"}, p.repeat(nil)); diff != "" {
 		t.Errorf("repeated (-want +got):\n%s", diff)
 	}

@@ -22,7 +22,7 @@ const (
 // drawUp writes the document of an Orchestrator that can no longer speak: from the
 // journal, its transcript and the repository. Nothing in it is that one's word
 // but what it says it quotes.
-func (s *State) drawUp(a Agent, why string, seen bridge.SurveyResult) *verdict.Document {
+func (s *State) drawUp(a Agent, why string, seen bridge.InspectResult) *verdict.Document {
 	d := &verdict.Document{}
 	if a.Document != nil && a.DrawnUp == "" { // what it had said itself earlier still counts
 		*d = *a.Document // its lists are another state's, too: nothing may be appended in place
@@ -64,7 +64,7 @@ func (s *State) drawUp(a Agent, why string, seen bridge.SurveyResult) *verdict.D
 }
 
 // recordContext is what else can be said of an agent's work.
-func (s *State) recordContext(a Agent, why string, seen bridge.SurveyResult) string {
+func (s *State) recordContext(a Agent, why string, seen bridge.InspectResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
 	if a.Document != nil && a.Document.KeyContext != "" && a.DrawnUp == "" {

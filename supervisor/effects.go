@@ -60,7 +60,7 @@ type (
 	// Survey looks at an agent's work from outside → Surveyed.
 	Survey struct {
 		Serial int
-		Params bridge.SurveyParams
+		Params bridge.InspectParams
 	}
 	// Configure changes what an agent is reminded of after a compaction.
 	Configure struct{ Params bridge.ConfigureParams }

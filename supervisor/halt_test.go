@@ -58,7 +58,7 @@ func TestHalt(t *testing.T) {
 	if n := len(effects[Spawn](p)); n != 3 {
 		t.Fatalf("%d starts", n)
 	}
-	p.back(bridge.FateBegun)
+	p.back(bridge.DeliveryBegun)
 	if p.agent("arbiter").Status != Busy || p.agent(one).Status != Busy {
 		t.Errorf("the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
 	}

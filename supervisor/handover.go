@@ -76,7 +76,7 @@ func (st *step) advance(serial int) bool {
 		return false
 	case h.Document == nil:
 		a, _ := st.agent(h.Agent.ID)
-		st.do(Survey{Serial: serial, Params: bridge.SurveyParams{SessionID: a.SessionID, CWD: st.Options.CWD, Env: st.Options.Env, Sandbox: st.Options.Sandbox}})
+		st.do(Survey{Serial: serial, Params: bridge.InspectParams{SessionID: a.SessionID, CWD: st.Options.CWD, Env: st.Options.Env, Sandbox: st.Options.Sandbox}})
 		return true
 	case len(h.Receipts) < st.checksOf(h) && st.Halted:
 		return true // until the human says so

@@ -13,7 +13,7 @@ import (
 )
 
 // survey answers the surveys that are under way.
-func (p *play) survey(r bridge.SurveyResult) {
+func (p *play) survey(r bridge.InspectResult) {
 	p.t.Helper()
 	n := 0
 	for _, h := range p.s.Handovers {
@@ -181,7 +181,7 @@ func TestChecksOverAResume(t *testing.T) {
 	if len(again) != 1 || again[0].Number != 2 || again[0].Serial != c.Serial {
 		t.Fatalf("after the resume %+v", again)
 	}
-	p.back(bridge.FateAbsent)
+	p.back(bridge.DeliveryAbsent)
 	p.do(Checked{Serial: c.Serial, Number: 2, Result: ok("ok")})
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "2 passed, 0 failed, 0 prove nothing")
 	two := p.summon("go on")
@@ -191,9 +191,9 @@ func TestChecksOverAResume(t *testing.T) {
 	}
 }
 
-var traces = bridge.SurveyResult{
+var traces = bridge.InspectResult{
 	Said: []string{"I look.", "I nearly have it."}, Files: []string{"/w/a.go"},
-	Commands: []bridge.Deed{{Command: "go test ./...", Outcome: "failed"}, {Command: "git commit", Outcome: "unknown", Subagent: true}},
+	Commands: []bridge.RanCommand{{Command: "go test ./...", Outcome: "failed"}, {Command: "git commit", Outcome: "unknown", Subagent: true}},
 	Git:      &bridge.GitState{Branch: "main", Head: "0123456789abcdef", Commits: []string{"0123456 half"}, Status: []string{" M a.go"}, Stat: " a.go | 2 +-"},
 }
 
@@ -356,7 +356,7 @@ func TestARecordLeavesTheDocumentAlone(t *testing.T) {
 	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"), Files: append(make([]string, 0, 8), "a.go")}
 	s := &State{Plan: []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}}
 	a := Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Document: own}
-	d := s.drawUp(a, "it was killed", bridge.SurveyResult{Files: []string{"b.go"}})
+	d := s.drawUp(a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
 	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
 		t.Fatalf("record %+v", d)
 	}

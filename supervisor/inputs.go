@@ -170,7 +170,7 @@ type (
 	// Surveyed ends a Survey effect. Failed says why nothing was seen.
 	Surveyed struct {
 		Serial int
-		Result bridge.SurveyResult
+		Result bridge.InspectResult
 		Failed string
 	}
 	// Configured ends a SetModel effect. Failed says why the model stays as it was.

@@ -67,7 +67,7 @@ func renewingFact(r *rand.Rand, s *State) Fact {
 	case a.Status == Restarting && r.IntN(3) > 0:
 		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 	case a.Status == Starting && r.IntN(3) > 0:
-		return Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.Fresh, Fates: randomFates(r, a)}}
+		return Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.Fresh, Deliveries: randomFates(r, a)}}
 	case s.Renewal == renewalAsked && a.Status == Busy:
 		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
 			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}

@@ -79,9 +79,9 @@ func takenFact(r *rand.Rand, a Agent) Fact {
 	}
 	switch a.Taken.Stage {
 	case TakenLooking:
-		return Surveyed{Serial: a.Taken.Serial, Result: bridge.SurveyResult{Mark: &bridge.SurveyMark{Transcript: 1}}, Failed: failed}
+		return Surveyed{Serial: a.Taken.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 1}}, Failed: failed}
 	case TakenReading:
-		return Surveyed{Serial: a.Taken.Serial, Result: bridge.SurveyResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
+		return Surveyed{Serial: a.Taken.Serial, Result: bridge.InspectResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
 	case TakenOpening:
 		if r.IntN(3) > 0 {
 			return PTYOpened{Agent: a.AgentRef, Failed: failed}
@@ -151,7 +151,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case a.Status == Starting && r.IntN(8) == 0:
 			step(NotSpawned{Agent: a.AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]})
 		case a.Status == Starting:
-			step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Fates: randomFates(r, a)}})
+			step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomFates(r, a)}})
 		case a.Status == Down:
 			step(Rang{Key: restartKey(a.AgentRef)})
 		case a.Status == Busy && k < 12:
@@ -196,7 +196,7 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)
 			case a.Status == Starting:
 				step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
 			case a.Taken != nil && (a.Taken.Stage == TakenLooking || a.Taken.Stage == TakenReading):
-				step(Surveyed{Serial: a.Taken.Serial, Result: bridge.SurveyResult{Mark: aMark, Changes: &bridge.Changes{}}})
+				step(Surveyed{Serial: a.Taken.Serial, Result: bridge.InspectResult{Mark: aMark, Changes: &bridge.Changes{}}})
 			case a.Taken != nil && a.Taken.Stage == TakenOpen:
 				command(contract.Detach{ID: a.ID})
 			case running && (a.Status == Restarting || a.Status == Stopping || a.Taken != nil):

@@ -257,7 +257,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	case 0, 1:
 		switch {
 		case a.Status == Starting && r.IntN(6) > 0:
-			return Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Fates: randomFates(r, a)}}
+			return Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomFates(r, a)}}
 		case a.Status == Down:
 			return Rang{Key: restartKey(ref)}
 		}
@@ -337,17 +337,17 @@ func randomProgress(r *rand.Rand, h Handover) Fact {
 		return Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
 	}
 	if h.Document == nil {
-		return Surveyed{Serial: h.Serial, Result: bridge.SurveyResult{Said: []string{"s"}, Files: []string{"f"}}, Failed: failed}
+		return Surveyed{Serial: h.Serial, Result: bridge.InspectResult{Said: []string{"s"}, Files: []string{"f"}}, Failed: failed}
 	}
 	return Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
 }
 
-func randomFates(r *rand.Rand, a Agent) []bridge.Fate {
-	var list []bridge.Fate
+func randomFates(r *rand.Rand, a Agent) []bridge.DeliveryStatus {
+	var list []bridge.DeliveryStatus
 	for _, id := range a.Turn {
-		fates := []string{bridge.FateAbsent, bridge.FateSeen, bridge.FateBegun, bridge.FateRuled, bridge.FateEnded, ""}
-		f := bridge.Fate{MessageID: id, Fate: fates[r.IntN(len(fates))]}
-		if f.Fate == bridge.FateRuled {
+		fates := []string{bridge.DeliveryAbsent, bridge.DeliverySeen, bridge.DeliveryBegun, bridge.DeliveryRuled, bridge.DeliveryEnded, ""}
+		f := bridge.DeliveryStatus{MessageID: id, Status: fates[r.IntN(len(fates))]}
+		if f.Status == bridge.DeliveryRuled {
 			f.Verdict = randomTurn(r, a).Verdict
 		}
 		list = append(list, f)

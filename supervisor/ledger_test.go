@@ -39,10 +39,10 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	p := begin(t, nil)
 	one, two := p.summon("left half"), p.summon("right half")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.rebirth(one, bridge.FateAbsent) // unproven, and sent again
+	p.rebirth(one, bridge.DeliveryAbsent) // unproven, and sent again
 	p.verdict(one, report("progress", "left: half is there", false))
 	p.proven(two)
-	p.rebirth(two, bridge.FateAbsent) // proven, and its history is gone with the process
+	p.rebirth(two, bridge.DeliveryAbsent) // proven, and its history is gone with the process
 	p.verdict(two, report("question", "May I?", true))
 	atIt := ruling("ADDRESS_HUMAN", "They are at it.")
 	atIt["report"] = true
@@ -104,7 +104,7 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.proven(id)
-	p.rebirth(id, bridge.FateAbsent)
+	p.rebirth(id, bridge.DeliveryAbsent)
 	p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
 	want := Ledger{Posted: 2, Sent: 3, Seen: 1, Requeued: 1} // the task is still unproven
 	if p.s.Ledger != want {

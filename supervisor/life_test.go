@@ -48,8 +48,8 @@ func (p *play) remembers(id, fate string) bridge.SpawnResult {
 	p.t.Helper()
 	r := bridge.SpawnResult{Resumed: true}
 	for _, wire := range p.agent(id).Turn {
-		f := bridge.Fate{MessageID: wire, Fate: fate}
-		r.Fates = append(r.Fates, f)
+		f := bridge.DeliveryStatus{MessageID: wire, Status: fate}
+		r.Deliveries = append(r.Deliveries, f)
 	}
 	return r
 }
@@ -144,12 +144,12 @@ func timer(out []Effect, key string) time.Duration {
 
 // ruledFate is a history in which the first open message has its verdict and the
 // others are as they are.
-func ruledFate(verdict map[string]any, wire string) bridge.Fate {
+func ruledFate(verdict map[string]any, wire string) bridge.DeliveryStatus {
 	raw, err := json.Marshal(verdict)
 	if err != nil {
 		panic(err)
 	}
-	return bridge.Fate{MessageID: wire, Fate: bridge.FateRuled, Verdict: raw}
+	return bridge.DeliveryStatus{MessageID: wire, Status: bridge.DeliveryRuled, Verdict: raw}
 }
 
 // folds holds the state of a play against what its journal folds to.

@@ -135,7 +135,7 @@ func TestKillTellsWhatIsHalfDone(t *testing.T) {
 	p.at = p.at.Add(time.Minute)
 	p.mustCommand(contract.Kill{ID: id})
 	p.folds() // also without what only tells what it was at
-	p.do(Surveyed{Serial: p.s.Serial, Result: bridge.SurveyResult{}})
+	p.do(Surveyed{Serial: p.s.Serial, Result: bridge.InspectResult{}})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)
 	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m", "step 1 of the plan: Spin the thread")
@@ -200,7 +200,7 @@ func TestADecisionOverAResume(t *testing.T) {
 	p := begin(t, nil)
 	p.proven("arbiter")
 	p.resume("")
-	p.back(bridge.FateSeen)
+	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("SELECT_MODE", "Do it.", "mode", "developer"))
 	n := effects[Note](p)
 	if len(n) != 1 || n[0].Decision.Number != 1 || n[0].Decision.Point != "select" || len(n[0].Decision.Input) == 0 {

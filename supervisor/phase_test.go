@@ -151,9 +151,9 @@ func TestWhatAnEndLeftHalfDone(t *testing.T) {
 	}{
 		"a crash":    {(*play).dies, at},
 		"the bridge": {func(p *play, _ string) { p.do(BridgeLost{Message: "gone"}) }, at},
-		"it is back": {func(p *play, id string) { p.rebirth(id, bridge.FateBegun) }, at},
+		"it is back": {func(p *play, id string) { p.rebirth(id, bridge.DeliveryBegun) }, at},
 		"another thing": {func(p *play, id string) {
-			p.rebirth(id, bridge.FateBegun)
+			p.rebirth(id, bridge.DeliveryBegun)
 			p.happen(id, bridge.ToolUse{Tool: "Read", ToolUse: "t2", Input: json.RawMessage(`{"file_path":"a"}`)})
 		}, "was at Read `a` for"},
 		"a halt": {func(p *play, id string) {

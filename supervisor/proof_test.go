@@ -38,7 +38,7 @@ func TestASwallowedMessage(t *testing.T) {
 	}
 	p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
-	p.comes("arbiter", p.remembers("arbiter", bridge.FateAbsent))
+	p.comes("arbiter", p.remembers("arbiter", bridge.DeliveryAbsent))
 	third := p.sends("arbiter")[2]
 	if third.MessageID == first.MessageID || third.Content != first.Content || third.Generation != 2 {
 		t.Errorf("to the next process: %+v", third)

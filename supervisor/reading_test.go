@@ -51,7 +51,7 @@ func TestWhatWasSentTwiceWasReadOnce(t *testing.T) {
 	p.verdict(id, report("done", "all of it", true))
 	a := p.agent("arbiter")
 	p.happen("arbiter", bridge.Delivered{MessageID: a.Turn[0], Proof: "lifecycle"})
-	p.rebirth("arbiter", bridge.FateAbsent)
+	p.rebirth("arbiter", bridge.DeliveryAbsent)
 	p.verdict("arbiter", ruling("CONTINUE", "More.", "to", id))
 	if got := p.lastNote().Decision.Prompt; strings.Count(got, "kind: done") != 1 {
 		t.Errorf("recorded as read:\n%s", got)

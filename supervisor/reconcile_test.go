@@ -37,11 +37,11 @@ func TestFates(t *testing.T) {
 		resent bool
 		told   string // part of the notice; empty: none
 	}{
-		{bridge.FateAbsent, true, ""},
+		{bridge.DeliveryAbsent, true, ""},
 		{"", true, ""}, // the history says nothing about it
-		{bridge.FateSeen, false, "before you could answer the last message"},
-		{bridge.FateBegun, false, "in the middle of your last turn"},
-		{bridge.FateEnded, false, "in the middle of your last turn"},
+		{bridge.DeliverySeen, false, "before you could answer the last message"},
+		{bridge.DeliveryBegun, false, "in the middle of your last turn"},
+		{bridge.DeliveryEnded, false, "in the middle of your last turn"},
 	} {
 		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
 			for _, proven := range []bool{false, true} {
@@ -92,7 +92,7 @@ func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
 		p, id, m := openTurn(t, RoleArbiter)
 		cost := p.s.CostUSD
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Fates: []bridge.Fate{ruledFate(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
 		if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
 			t.Errorf("questions: %v", q)
 		}
@@ -112,7 +112,7 @@ func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
 		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.proven(id)
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Fates: []bridge.Fate{ruledFate(report("done", "all of it", true), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(report("done", "all of it", true), p.agent(id).Turn[0])}})
 		if p.agent(id).Standing != Finished || len(p.sends(id)) != 1 {
 			t.Errorf("standing %s, sends %d", p.agent(id).Standing, len(p.sends(id)))
 		}
@@ -122,7 +122,7 @@ func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
 	t.Run("an invalid one is asked for again", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleArbiter)
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Fates: []bridge.Fate{ruledFate(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
 		p.contains("the correction", p.lastSent(id), "kind: correction", "orch-9")
 	})
 }
@@ -134,10 +134,10 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 		fates  []string // of the brief and of the steered word
 		resent []string // parts of what is sent then, in order
 	}{
-		{"neither is known", []string{bridge.FateAbsent, bridge.FateAbsent}, []string{"kind: brief", "mind the tests"}},
-		{"the word did not arrive", []string{bridge.FateBegun, bridge.FateAbsent}, []string{"in the middle of your last turn", "mind the tests"}},
-		{"both were seen", []string{bridge.FateSeen, bridge.FateSeen}, []string{"before you could answer"}},
-		{"the word was begun on", []string{bridge.FateBegun, bridge.FateBegun}, []string{"in the middle of your last turn"}},
+		{"neither is known", []string{bridge.DeliveryAbsent, bridge.DeliveryAbsent}, []string{"kind: brief", "mind the tests"}},
+		{"the word did not arrive", []string{bridge.DeliveryBegun, bridge.DeliveryAbsent}, []string{"in the middle of your last turn", "mind the tests"}},
+		{"both were seen", []string{bridge.DeliverySeen, bridge.DeliverySeen}, []string{"before you could answer"}},
+		{"the word was begun on", []string{bridge.DeliveryBegun, bridge.DeliveryBegun}, []string{"in the middle of your last turn"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, id, _ := openTurn(t, RoleOrchestrator)
@@ -149,7 +149,7 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 			p.dies(id)
 			h := bridge.SpawnResult{Resumed: true}
 			for i, wire := range p.agent(id).Turn {
-				h.Fates = append(h.Fates, bridge.Fate{MessageID: wire, Fate: c.fates[i]})
+				h.Deliveries = append(h.Deliveries, bridge.DeliveryStatus{MessageID: wire, Status: c.fates[i]})
 			}
 			n := len(p.sends(id))
 			p.comes(id, h)
@@ -174,7 +174,7 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 // TestReportsTravelOnce: a message that carried reports died with its process. They
 // go with it again, or are over with it.
 func TestReportsTravelOnce(t *testing.T) {
-	for fate, again := range map[string]bool{bridge.FateAbsent: true, bridge.FateSeen: false, bridge.FateBegun: false} {
+	for fate, again := range map[string]bool{bridge.DeliveryAbsent: true, bridge.DeliverySeen: false, bridge.DeliveryBegun: false} {
 		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.verdict(id, report("progress", "half is there", false))
 		p.verdict(id, report("question", "Which port?", true))
@@ -205,14 +205,14 @@ func TestReportsTravelOnce(t *testing.T) {
 // TestACrashDuringTheNotice: the process that was told to look dies, too.
 func TestACrashDuringTheNotice(t *testing.T) {
 	p, id, _ := openTurn(t, RoleOrchestrator)
-	p.rebirth(id, bridge.FateBegun)
+	p.rebirth(id, bridge.DeliveryBegun)
 	notice := p.sends(id)[len(p.sends(id))-1]
-	p.rebirth(id, bridge.FateAbsent)
+	p.rebirth(id, bridge.DeliveryAbsent)
 	again := p.sends(id)[len(p.sends(id))-1]
 	if again.Content != notice.Content || again.MessageID == notice.MessageID {
 		t.Errorf("after the second death: %+v", again)
 	}
-	p.rebirth(id, bridge.FateSeen)
+	p.rebirth(id, bridge.DeliverySeen)
 	p.contains("after the third", p.lastSent(id), "before you could answer")
 	p.verdict(id, report("done", "all of it", true))
 	if n := len(told[contract.Message](p)); n < 4 {
@@ -276,7 +276,7 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 		p.verdict(id, report("done", "all of it", true))
 		p.proven("arbiter")
 		p.resume("")
-		p.comes("arbiter", p.remembers("arbiter", bridge.FateBegun))
+		p.comes("arbiter", p.remembers("arbiter", bridge.DeliveryBegun))
 		p.comes(id, bridge.SpawnResult{Resumed: false})
 		p.contains("the record", p.lastSent(id), "history is lost", "say where you stand")
 		p.verdict(id, report(kind, "all of it, as I see", true))
@@ -346,7 +346,7 @@ func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 func TestASummonIsNotDoubled(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
-	p.rebirth("arbiter", bridge.FateBegun)
+	p.rebirth("arbiter", bridge.DeliveryBegun)
 	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`)
 	if p.s.Summoned != 1 || !strings.Contains(a.Text, one) || !strings.Contains(a.Text, "already") {
 		t.Fatalf("%d summoned: %s", p.s.Summoned, a.Text)

@@ -140,32 +140,32 @@ func TestRenewalOverAResume(t *testing.T) {
 		then func(p *play)
 	}{
 		{"before it is asked", func(*play, string) {}, func(p *play) {
-			p.back(bridge.FateAbsent)
+			p.back(bridge.DeliveryAbsent)
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.renewNow("kept")
 		}},
 		{"asked, and not read", func(p *play, _ string) { p.verdict("arbiter", ruling("CONTINUE", "Patience.")) }, func(p *play) {
-			p.back(bridge.FateAbsent)
+			p.back(bridge.DeliveryAbsent)
 			p.renewNow("kept")
 		}},
 		{"asked, and begun", func(p *play, _ string) { p.verdict("arbiter", ruling("CONTINUE", "Patience.")) }, func(p *play) {
-			p.back(bridge.FateBegun)
+			p.back(bridge.DeliveryBegun)
 			p.contains("the Arbiter", p.lastSent("arbiter"), "kind: retry")
 			p.renewNow("kept")
 		}},
 		{"given, and its process ends", func(p *play, _ string) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.verdict("arbiter", handoffRuling("kept"))
-		}, func(p *play) { p.back(bridge.FateAbsent) }},
+		}, func(p *play) { p.back(bridge.DeliveryAbsent) }},
 		{"its successor starts", func(p *play, _ string) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.verdict("arbiter", handoffRuling("kept"))
 			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
-		}, func(p *play) { p.back(bridge.FateAbsent) }},
+		}, func(p *play) { p.back(bridge.DeliveryAbsent) }},
 		{"its successor has read nothing", func(p *play, _ string) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.renewNow("kept")
-		}, func(p *play) { p.back(bridge.FateAbsent) }},
+		}, func(p *play) { p.back(bridge.DeliveryAbsent) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, one := begun(t)

@@ -112,7 +112,7 @@ func TestAParkedAgentComesBackOnAWord(t *testing.T) {
 		if ok, why := p.command(word); !ok {
 			t.Fatalf("%s: %s", name, why)
 		}
-		p.comes("arbiter", bridge.SpawnResult{Resumed: true, Fates: []bridge.Fate{{MessageID: p.agent("arbiter").Turn[0], Fate: bridge.FateBegun}}})
+		p.comes("arbiter", bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
 		p.contains("it is told", p.lastSent("arbiter"), "in the middle of your last turn")
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Here again."))
 		p.folds()
@@ -161,7 +161,7 @@ func TestALateWordOfAnEarlierProcess(t *testing.T) {
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	old := p.agent(id)
-	p.rebirth(id, bridge.FateAbsent)
+	p.rebirth(id, bridge.DeliveryAbsent)
 	before := fingerprint(t, &p.s)
 	for _, f := range []Fact{
 		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}},

@@ -52,7 +52,7 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 			if s := told[contract.Session](p); len(s) != 1 || !s[0].Resumed {
 				t.Errorf("session %+v", s)
 			}
-			p.back(bridge.FateSeen)
+			p.back(bridge.DeliverySeen)
 			if p.agent(two).Status != Ended || len(p.spawns(two)) != 0 {
 				t.Errorf("the one that was let go is %s", p.agent(two).Status)
 			}
@@ -130,7 +130,7 @@ func TestTimeoutCountsLivesAndNotThePauses(t *testing.T) {
 	if left < 39*time.Minute || left > 40*time.Minute {
 		t.Fatalf("in the second life %s are left", left)
 	}
-	p.back(bridge.FateSeen)
+	p.back(bridge.DeliverySeen)
 	p.at = p.at.Add(8*time.Hour + 10*time.Minute)
 	p.do(Woke{Slept: 8 * time.Hour})
 	p.stopped()
@@ -138,7 +138,7 @@ func TestTimeoutCountsLivesAndNotThePauses(t *testing.T) {
 	if left = timer(out, timeoutKey); left < 29*time.Minute || left > 30*time.Minute {
 		t.Errorf("in the third life %s are left", left)
 	}
-	p.back(bridge.FateSeen)
+	p.back(bridge.DeliverySeen)
 	p.do(Signalled{Signal: "INT"})
 	p.do(Stopped{})
 	if r := last[contract.Result](p); r.DurationMS < 30*60_000 || r.DurationMS > 32*60_000 {
@@ -163,7 +163,7 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 			if r := told[contract.PermissionRequest](p); len(r) != 0 || len(p.s.Permits) != 0 {
 				t.Errorf("nobody has asked again, and %+v, open %+v", r, p.s.Permits)
 			}
-			p.back(bridge.FateBegun)
+			p.back(bridge.DeliveryBegun)
 			p.proven(id)
 			p.do(asked(p, id, "p9", "ask"))
 			if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" || r[0].Tool != "Bash" {
@@ -187,7 +187,7 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 			if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
 				t.Errorf("%s: questions %v", name, q)
 			}
-			p.back(bridge.FateSeen)
+			p.back(bridge.DeliverySeen)
 			if len(p.sends("arbiter")) != 0 {
 				t.Errorf("%s: the Arbiter was told to rule, though it waits: %s", name, p.lastSent("arbiter"))
 			}
@@ -201,7 +201,7 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
 		p.stopped()
 		p.resume("8080")
-		p.back(bridge.FateSeen)
+		p.back(bridge.DeliverySeen)
 		p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
 	})
 	t.Run("after a life without a bridge", func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 		p.resume("")
 		p.stopped() // and what was open is remembered over another life
 		p.resume("")
-		p.back(bridge.FateBegun)
+		p.back(bridge.DeliveryBegun)
 		p.verdict(id, report("done", "all of it", true))
 		if r := told[contract.PermissionRequest](p); len(r) != 0 {
 			t.Errorf("asked again: %+v", r)
@@ -267,7 +267,7 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 		if ok, why := p.command(contract.Permit{Request: "p1", Behavior: behavior, Message: "so be it"}); !ok {
 			t.Fatal(why)
 		}
-		p.back(bridge.FateBegun)
+		p.back(bridge.DeliveryBegun)
 		ask := func(id, request, command string) (answer string) {
 			f := asked(p, id, request, "ask")
 			f.Params.Input = json.RawMessage(`{"command":"` + command + `"}`)
@@ -302,13 +302,13 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	id, other := p.summon("left half"), p.summon("right half")
 	p.do(asked(p, id, "p1", "ask"))
 	p.resume("")
-	p.back(bridge.FateBegun)
+	p.back(bridge.DeliveryBegun)
 	p.do(asked(p, id, "p9", "ask"))
 	if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" {
 		t.Errorf("requests %v", r)
 	}
 	p.resume("")
-	p.back(bridge.FateBegun)
+	p.back(bridge.DeliveryBegun)
 	p.do(asked(p, other, "p7", "ask")) // the same action, and not its request
 	p.do(asked(p, id, "p9", "ask"))
 	if r := told[contract.PermissionRequest](p); len(r) != 2 || r[0].Request != "p7" || r[1].Request != "p1" {
@@ -335,7 +335,7 @@ func TestACompletedRun(t *testing.T) {
 	t.Run("another task", func(t *testing.T) {
 		p, id := complete()
 		p.resume("")
-		p.back(bridge.FateSeen)
+		p.back(bridge.DeliverySeen)
 		if p.s.Phase != machine.Idle || p.s.Task != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != Ended {
 			t.Errorf("%s, task %q, %s is %s", p.s.Phase, p.s.Task, id, p.agent(id).Status)
 		}
@@ -438,7 +438,7 @@ func TestHeldStaysHeld(t *testing.T) {
 	exchanges := p.s.Exchanges
 	p.stopped()
 	p.resume("")
-	p.back(bridge.FateSeen)
+	p.back(bridge.DeliverySeen)
 	if !p.s.Held || p.s.Exchanges != exchanges || p.s.Question == nil {
 		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Held, p.s.Exchanges, exchanges, p.s.Question)
 	}

@@ -42,7 +42,7 @@ func TestRenewalThatNobodyAnswered(t *testing.T) {
 		o := p.s.Options
 		o.MaxCostUSD = 100
 		p.do(Resumed{Options: o, Salt: "/2", Word: "Now paint it."})
-		p.back(bridge.FateAbsent)
+		p.back(bridge.DeliveryAbsent)
 		p.contains("the Arbiter", p.lastSent("arbiter"), "kind: renewal")
 		p.verdict("arbiter", handoffRuling("kept"))
 		p.succeeds()
@@ -75,7 +75,7 @@ func TestTakenUpAtItsEnd(t *testing.T) {
 	o := p.s.Options
 	o.MaxCostUSD = 100
 	p.do(Resumed{Options: o, Salt: "/2"})
-	p.back(bridge.FateAbsent)
+	p.back(bridge.DeliveryAbsent)
 	p.renewNow("kept")
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "nothing is under way")
 }
@@ -156,7 +156,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 		p.do(Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
 		a := p.agent("arbiter")
 		p.do(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
-			Fates: []bridge.Fate{{MessageID: a.Turn[0], Fate: bridge.FateBegun}}}})
+			Deliveries: []bridge.DeliveryStatus{{MessageID: a.Turn[0], Status: bridge.DeliveryBegun}}}})
 		p.contains("first", p.lastSent("arbiter"), "kind: retry")
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
 		p.contains("then", p.lastSent("arbiter"), "kind: renewal")
@@ -205,7 +205,7 @@ func TestExhaustedAndTakenUp(t *testing.T) {
 	p.turn("arbiter", outOfRoom)
 	p.stopped()
 	p.do(Resumed{Options: p.s.Options, Salt: "/2", Word: "Again."})
-	p.back(bridge.FateAbsent)
+	p.back(bridge.DeliveryAbsent)
 	p.turn("arbiter", outOfRoom)
 	if p.s.Ending != nil {
 		t.Error("it ends at once")

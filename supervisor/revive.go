@@ -65,22 +65,22 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	a := st.edit(id)
 	turn, spoken, lost, returned := a.Turn, a.Spoken, a.Fresh || a.Spoken && !r.Resumed, a.Returned
 	a.Turn, a.Fresh = nil, false
-	fates := map[string]bridge.Fate{}
+	fates := map[string]bridge.DeliveryStatus{}
 	if !lost {
-		for _, f := range r.Fates {
+		for _, f := range r.Deliveries {
 			fates[f.MessageID] = f
 		}
 	}
 	state, open, over := heard, []string(nil), []string(nil)
-	var ruled *bridge.Fate
+	var ruled *bridge.DeliveryStatus
 	for _, wire := range turn {
 		f := fates[wire]
-		switch f.Fate {
-		case bridge.FateSeen:
+		switch f.Status {
+		case bridge.DeliverySeen:
 			state = max(state, unanswered)
-		case bridge.FateBegun, bridge.FateEnded:
+		case bridge.DeliveryBegun, bridge.DeliveryEnded:
 			state = max(state, cutOff)
-		case bridge.FateRuled:
+		case bridge.DeliveryRuled:
 			ruled = &f
 			state = heard
 		default: // absent, or its history is lost

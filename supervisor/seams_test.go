@@ -62,7 +62,7 @@ func TestWhatNobodyRefused(t *testing.T) {
 	one := p.summon("build it")
 	p.do(asked(p, one, "p1", "ask"))
 	p.do(PermissionWithdrawn{Request: "p1"})
-	p.rebirth(one, bridge.FateBegun)
+	p.rebirth(one, bridge.DeliveryBegun)
 	p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "nobody refused them", "end the turn with your verdict")
 	p.do(asked(p, one, "p2", "ask"))
 	if len(p.s.Permits) != 1 || p.s.Permits[0].ID != "p2" {

@@ -108,7 +108,7 @@ func (p *play) begun(id string) {
 	a := p.agent(id)
 	r := bridge.SpawnResult{Window: 200_000, Resumed: true}
 	for _, m := range a.Turn {
-		r.Fates = append(r.Fates, bridge.Fate{MessageID: m, Fate: bridge.FateBegun})
+		r.Deliveries = append(r.Deliveries, bridge.DeliveryStatus{MessageID: m, Status: bridge.DeliveryBegun})
 	}
 	p.do(Spawned{Agent: a.AgentRef, Result: r})
 }

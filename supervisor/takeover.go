@@ -17,11 +17,11 @@ type Taken struct {
 	Since   time.Time
 	Channel string // by which it was asked for
 	Stage   TakenStage
-	Serial  int                // of the survey that is awaited
-	Mark    *bridge.SurveyMark // how things stood when it began
-	Why     string             // it ends, or ended
-	Release string             // why the agent is let go once it is given back
-	Trouble []string           // what could not be noted when it began
+	Serial  int                 // of the survey that is awaited
+	Mark    *bridge.InspectMark // how things stood when it began
+	Why     string              // it ends, or ended
+	Release string              // why the agent is let go once it is given back
+	Trouble []string            // what could not be noted when it began
 }
 
 // TakenStage is how far a takeover has got.
@@ -195,12 +195,12 @@ func (st *step) takenDown(id string) {
 		t := a.retake()
 		st.Serial++
 		t.Stage, t.Serial = TakenLooking, st.Serial
-		st.lookAt(a, bridge.SurveyParams{Mark: true})
+		st.lookAt(a, bridge.InspectParams{Mark: true})
 	}
 }
 
 // lookAt has the session and the repository looked at.
-func (st *step) lookAt(a *Agent, p bridge.SurveyParams) {
+func (st *step) lookAt(a *Agent, p bridge.InspectParams) {
 	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, st.Options.CWD, st.Options.Env, st.Options.Sandbox
 	st.do(Survey{Serial: a.Taken.Serial, Params: p})
 }
@@ -233,7 +233,7 @@ func (st *step) openTaken(a *Agent, f Surveyed) {
 	t := a.retake()
 	t.Mark, t.Trouble, t.Stage = f.Result.Mark, f.Result.Trouble, TakenOpening
 	if f.Failed != "" || t.Mark == nil {
-		t.Mark = &bridge.SurveyMark{AtMS: st.at.UnixMilli(), Partial: true}
+		t.Mark = &bridge.InspectMark{AtMS: st.at.UnixMilli(), Partial: true}
 		t.Trouble = append(t.Trouble[:len(t.Trouble):len(t.Trouble)], orDefault(f.Failed, "how things stood at first could not be noted"))
 	}
 	a.Generation++
@@ -301,5 +301,5 @@ func (st *step) readTaken(a *Agent) {
 	t := a.retake()
 	st.Serial++
 	t.Stage, t.Serial = TakenReading, st.Serial
-	st.lookAt(a, bridge.SurveyParams{Since: t.Mark})
+	st.lookAt(a, bridge.InspectParams{Since: t.Mark})
 }

@@ -231,7 +231,7 @@ func TestALookWakesNobody(t *testing.T) {
 	p.command(contract.Detach{ID: "orch-1"})
 	p.ends("orch-1")
 	p.out = nil
-	p.seen("orch-1", bridge.SurveyResult{Changes: &bridge.Changes{}})
+	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 	for _, m := range p.s.Mail {
 		if m.To == contract.Arbiter {
 			t.Errorf("the Arbiter is woken: %+v", m)

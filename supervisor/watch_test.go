@@ -84,7 +84,7 @@ func TestNoSignOfLife(t *testing.T) {
 		t.Fatalf("kills %v", k)
 	}
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
-	p.comes(id, p.remembers(id, bridge.FateBegun))
+	p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 	p.contains("after the restart", p.lastSent(id), "in the middle of your last turn")
 	if p.agent(id).Watch.Hung || p.s.Crashes != 0 {
 		t.Errorf("hung %v, %d crashes", p.agent(id).Watch.Hung, p.s.Crashes)
@@ -124,7 +124,7 @@ func TestTheArbiterWithoutALife(t *testing.T) {
 		t.Errorf("ended after %d looks", looks)
 	}
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
-	p.comes("arbiter", p.remembers("arbiter", bridge.FateSeen))
+	p.comes("arbiter", p.remembers("arbiter", bridge.DeliverySeen))
 	p.contains("afterwards", p.lastSent("arbiter"), "before you could answer")
 	p.folds()
 }
@@ -290,7 +290,7 @@ func TestResources(t *testing.T) {
 			if r := last[contract.Restart](p); !strings.Contains(r.Reason, c.want) {
 				t.Errorf("restart %+v", r)
 			}
-			p.comes(id, p.remembers(id, bridge.FateBegun))
+			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 			p.contains("afterwards", p.lastSent(id), "in the middle of your last turn")
 			p.folds()
 		})
@@ -306,7 +306,7 @@ func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
 		out := p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 		if p.agent(id).Status == Down {
 			p.at = p.at.Add(timer(out, restartKey(p.agent(id).AgentRef)))
-			p.comes(id, p.remembers(id, bridge.FateBegun))
+			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 			starts = append(starts, p.at)
 		}
 	}
@@ -318,7 +318,7 @@ func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
 	if len(starts) > 20 {
 		t.Errorf("%d starts", len(starts))
 	}
-	p.survey(bridge.SurveyResult{})
+	p.survey(bridge.InspectResult{})
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "is gone", "task output")
 }
 

@@ -23,7 +23,7 @@ const (
 type agent struct {
 	ref  bridge.AgentRef
 	cfg  bridge.AgentConfig // Resume says whether there was anything to resume
-	past past               // set before Launch returns
+	past history            // set before Launch returns
 
 	directories callDirectories
 	version     string // the CLI's, as Detect found it
@@ -61,7 +61,7 @@ type agent struct {
 	started time.Time
 	last    atomic.Int64 // when the last frame came, as a time.Duration since started
 
-	leave
+	exiting
 	closing sync.Once // of turns, when the end is asked for
 
 	muted        atomic.Bool            // the launch failed: nobody hears of this agent
@@ -79,7 +79,7 @@ func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.Fil
 		in: newStdin(in), turns: newTurns(), gauge: newGauge(p.Config), adviser: newAdviser(p.Config.Hooks),
 		silent: make(chan struct{}), settled: make(chan struct{}),
 		foreign: make(chan struct{}),
-		leave:   newLeave(),
+		exiting: newExiting(),
 		noticed: map[string]bool{},
 	}
 	a.calls, a.asks = newCalls(a.in), newAsks(a.in)

@@ -41,7 +41,7 @@ func (r *reader) replayed(id string) {
 	}
 }
 
-// lifecycle follows a message's fate. `completed` and `cancelled` normally
+// lifecycle follows the delivery of a message. `completed` and `cancelled` normally
 // accompany a result, which counts; without a start they are all that comes.
 func (r *reader) lifecycle(f lifecycleFrame) {
 	switch f.State {
@@ -65,7 +65,7 @@ func (r *reader) idle() {
 	if ids := r.a.turns.resultless(); len(ids) > 0 {
 		turn := bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, CostUSD: r.costs.take(),
 			Category: bridge.CatProtocol, Error: "the CLI ended the turn without a result"}
-		r.deeds.settle(&turn)
+		r.calls.settle(&turn)
 		r.a.emit(turn)
 	}
 }

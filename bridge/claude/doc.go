@@ -34,7 +34,7 @@
 //
 // # What was done
 //
-// The reader keeps the books of a turn's tool calls (deeds.go) and of the session's
+// The reader keeps the books of a turn's tool calls (toolcalls.go) and of the session's
 // list of tasks (tasks.go). The former are told with the turn, also with one that is
 // lost; the latter is told whenever it has changed, and read from the CLI's files
 // before a session is gone on with.
@@ -50,7 +50,7 @@
 //
 // # Resume
 //
-// Before a process resumes a session, its transcript is read for the fate of the
+// Before a process resumes a session, its transcript is read for the delivery status of the
 // messages whose end was not seen (resume.go). A process whose frames name
 // another session is ended, and nothing it says from there on is routed.
 //

@@ -50,7 +50,7 @@ type (
 		DurationMS                          int64
 		SessionID                           string
 	}
-	// lifecycleFrame tells the fate of a message: queued, started, completed, cancelled.
+	// lifecycleFrame tells the delivery status of a message: queued, started, completed, cancelled.
 	lifecycleFrame struct{ UUID, State, SessionID string }
 	// stateFrame tells what the session does: running, requires_action, idle.
 	stateFrame struct{ State string }

@@ -90,7 +90,7 @@ func command(info bridge.ClaudeInfo, spec bridge.ClaudeSpec, args []string, dir 
 }
 
 // start starts the process and the agent's goroutines.
-func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then past, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
+func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then history, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
@@ -160,7 +160,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	}
 	info := a.info // how it was started
 	info.SessionID, info.PID, info.ClaudeVersion = a.cfg.SessionID, a.child.PID(), hello.Version
-	info.Resumed, info.Fates = a.past.resumed, a.past.fates
+	info.Resumed, info.Deliveries = a.past.resumed, a.past.deliveries
 	info.ClaudeSHA256 = a.program.pins.known(a.program.now)
 	if !a.cfg.Resume {
 		// Asked before the first message goes out, the CLI names its window before the

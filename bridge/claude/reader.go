@@ -36,13 +36,13 @@ type reader struct {
 	asking   consulting
 	bill     bill
 	spending spending
-	deeds    *deeds
+	calls    *toolCalls
 	tasks    taskList
 	blocked  bool // a compaction is being kept from happening: the CLI will say that it failed
 }
 
 func newReader(a *agent) *reader {
-	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume), spending: newSpending(a.cfg.Resume), deeds: newDeeds(),
+	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume), spending: newSpending(a.cfg.Resume), calls: newToolCalls(),
 		verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{}, echoed: map[string]bool{}}
 }
 
@@ -229,7 +229,7 @@ func (r *reader) toolUse(b block, parent string) {
 	if r.a.tools != nil && parent != "" && strings.HasPrefix(b.Name, mcpPrefix) {
 		r.a.tools.within.note(b.ID, parent)
 	}
-	r.deeds.call(b, parent)
+	r.calls.call(b, parent)
 	r.a.emit(bridge.ToolUse{Tool: b.Name, Input: b.Input, ToolUse: b.ID, Subagent: parent})
 }
 
@@ -255,7 +255,7 @@ func (r *reader) user(f userFrame) {
 		content := flatten(b.Content)
 		r.a.emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: cut(content, bridge.ToolResultCap),
 			IsError: b.IsError, Subagent: f.Parent})
-		c, known := r.deeds.result(b, content, slices.Contains(f.Denied, b.ToolUseID))
+		c, known := r.calls.result(b, content, slices.Contains(f.Denied, b.ToolUseID))
 		if known && c.main && !b.IsError && isTaskTool(c.tool) && r.tasks.apply(c, f.Result) {
 			r.a.emit(bridge.Tasks{Items: slices.Clone(r.tasks.items)})
 		}

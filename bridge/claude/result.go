@@ -45,7 +45,7 @@ func (r *reader) result(f resultFrame) {
 	for _, id := range ids {
 		delete(r.echoed, id)
 	}
-	r.deeds.settle(&turn)
+	r.calls.settle(&turn)
 	a.emit(turn)
 	if o.outcome == bridge.TurnFailed {
 		a.gauge.failed()

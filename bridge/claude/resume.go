@@ -11,24 +11,24 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// past is what was found of a session before its process was started.
-type past struct {
-	resumed bool
-	path    string // of its transcript, if it is resumed
-	fates   []bridge.Fate
+// history is what was found of a session before its process was started.
+type history struct {
+	resumed    bool
+	path       string // of its transcript, if it is resumed
+	deliveries []bridge.DeliveryStatus
 }
 
 // lookBack finds out how a session that is to be resumed can go on. One without a
 // transcript never got as far as a message (the file appears with the first,
 // observed with CLI 2.1.329), and is begun anew under its id. It must run before the
 // process does: the CLI writes to the file as soon as it resumes.
-func lookBack(ctx context.Context, env []string, p bridge.SpawnParams) (past, error) {
-	none := past{fates: make([]bridge.Fate, len(p.Pending))}
+func lookBack(ctx context.Context, env []string, p bridge.SpawnParams) (history, error) {
+	none := history{deliveries: make([]bridge.DeliveryStatus, len(p.Pending))}
 	for i, id := range p.Pending {
-		none.fates[i] = bridge.Fate{MessageID: id, Fate: bridge.FateAbsent}
+		none.deliveries[i] = bridge.DeliveryStatus{MessageID: id, Status: bridge.DeliveryAbsent}
 	}
 	if !p.Config.Resume {
-		return past{}, nil
+		return history{}, nil
 	}
 	path, ok := transcript.Locate(configDir(env, p.Config.CWD), p.Config.SessionID)
 	if !ok {
@@ -36,14 +36,14 @@ func lookBack(ctx context.Context, env []string, p bridge.SpawnParams) (past, er
 	}
 	found, err := transcript.ReadFates(ctx, path, p.Pending)
 	if ctx.Err() != nil {
-		return past{}, fmt.Errorf("read the session's transcript: %w", ctx.Err())
+		return history{}, fmt.Errorf("read the session's transcript: %w", ctx.Err())
 	}
 	if err != nil { // the CLI would hang on a FIFO, and start afresh on an unreadable file
-		return past{}, claudeError(bridge.CatResume, "session %s cannot be resumed: %v", p.Config.SessionID, err)
+		return history{}, claudeError(bridge.CatResume, "session %s cannot be resumed: %v", p.Config.SessionID, err)
 	}
-	then := past{resumed: true, path: path, fates: none.fates}
+	then := history{resumed: true, path: path, deliveries: none.deliveries}
 	for i, f := range found {
-		then.fates[i] = bridge.Fate{MessageID: f.ID, Fate: fateNames[f.State], Verdict: f.Verdict}
+		then.deliveries[i] = bridge.DeliveryStatus{MessageID: f.ID, Status: deliveryNames[f.State], Verdict: f.Verdict}
 	}
 	return then, nil
 }
@@ -62,9 +62,9 @@ func (a *agent) takeUp(ctx context.Context) error {
 	return err
 }
 
-var fateNames = map[transcript.State]string{
-	transcript.Absent: bridge.FateAbsent, transcript.Seen: bridge.FateSeen, transcript.Begun: bridge.FateBegun,
-	transcript.Ruled: bridge.FateRuled, transcript.Ended: bridge.FateEnded,
+var deliveryNames = map[transcript.State]string{
+	transcript.Absent: bridge.DeliveryAbsent, transcript.Seen: bridge.DeliverySeen, transcript.Begun: bridge.DeliveryBegun,
+	transcript.Ruled: bridge.DeliveryRuled, transcript.Ended: bridge.DeliveryEnded,
 }
 
 // configDir is where a CLI with this environment keeps its sessions.

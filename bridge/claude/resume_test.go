@@ -101,22 +101,22 @@ func TestFateAfterCrash(t *testing.T) {
 		want   []string // any of them
 	}{
 		{"just written", func(held chan struct{}) []reply { return []reply{{hold: held}} },
-			func(*stageOf, *api, string) {}, []string{bridge.FateAbsent, bridge.FateSeen}},
+			func(*stageOf, *api, string) {}, []string{bridge.DeliveryAbsent, bridge.DeliverySeen}},
 		{"the API waits", func(held chan struct{}) []reply { return []reply{{hold: held}} },
-			func(s *stageOf, _ *api, id string) { s.written(`"uuid":"` + id + `"`) }, []string{bridge.FateSeen}},
+			func(s *stageOf, _ *api, id string) { s.written(`"uuid":"` + id + `"`) }, []string{bridge.DeliverySeen}},
 		{"a tool runs", func(chan struct{}) []reply { return []reply{longTool} },
 			func(s *stageOf, _ *api, id string) {
 				waitFile(s.t, filepath.Join(s.dir, "ready"))
 				s.written(`"tool_use"`)
-			}, []string{bridge.FateBegun}},
+			}, []string{bridge.DeliveryBegun}},
 		{"the API waits after a tool", func(held chan struct{}) []reply { return []reply{{tools: []call{bash("echo hi")}}, {hold: held}} },
-			func(s *stageOf, model *api, id string) { s.written(`"tool_result"`) }, []string{bridge.FateBegun}},
+			func(s *stageOf, model *api, id string) { s.written(`"tool_result"`) }, []string{bridge.DeliveryBegun}},
 		{"a verdict", func(chan struct{}) []reply { return []reply{verdictReply} },
-			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.FateRuled}},
+			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryRuled}},
 		{"no verdict", func(chan struct{}) []reply { return []reply{{text: "a"}, {text: "b"}} },
-			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.FateEnded}},
+			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryEnded}},
 		{"an API error", func(chan struct{}) []reply { return []reply{{status: 400, kind: "invalid_request_error", say: "x"}} },
-			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.FateEnded}},
+			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryEnded}},
 		{"an interrupt", func(chan struct{}) []reply { return []reply{longTool} },
 			func(s *stageOf, _ *api, id string) {
 				waitFile(s.t, filepath.Join(s.dir, "ready"))
@@ -125,7 +125,7 @@ func TestFateAfterCrash(t *testing.T) {
 				}
 				s.turnOf(id)
 				s.written("[Request interrupted by user")
-			}, []string{bridge.FateEnded}},
+			}, []string{bridge.DeliveryEnded}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
@@ -149,25 +149,25 @@ func TestFateAfterCrash(t *testing.T) {
 				}
 				t.Cleanup(next.stopNow)
 				info := next.agent.Info()
-				if len(info.Fates) != 2 || info.Fates[0].MessageID != id || info.Fates[1].Fate != bridge.FateAbsent {
-					t.Fatalf("fates: %+v", info.Fates)
+				if len(info.Deliveries) != 2 || info.Deliveries[0].MessageID != id || info.Deliveries[1].Status != bridge.DeliveryAbsent {
+					t.Fatalf("fates: %+v", info.Deliveries)
 				}
-				got := info.Fates[0]
-				if !strings.Contains(" "+strings.Join(test.want, " ")+" ", " "+got.Fate+" ") {
-					t.Errorf("fate %s, want one of %v; transcript:\n%.3000s", got.Fate, test.want, s.transcript())
+				got := info.Deliveries[0]
+				if !strings.Contains(" "+strings.Join(test.want, " ")+" ", " "+got.Status+" ") {
+					t.Errorf("fate %s, want one of %v; transcript:\n%.3000s", got.Status, test.want, s.transcript())
 				}
-				if want := map[bool]string{true: `{"message":"m"}`}[got.Fate == bridge.FateRuled]; string(got.Verdict) != want {
+				if want := map[bool]string{true: `{"message":"m"}`}[got.Status == bridge.DeliveryRuled]; string(got.Verdict) != want {
 					t.Errorf("verdict %s, want %s", got.Verdict, want)
 				}
-				if info.Resumed != (got.Fate != bridge.FateAbsent) && got.Fate != bridge.FateAbsent {
+				if info.Resumed != (got.Status != bridge.DeliveryAbsent) && got.Status != bridge.DeliveryAbsent {
 					t.Errorf("resumed: %v", info.Resumed)
 				}
 				// What the transcript is said to know is what the model gets to see.
 				if turn := next.turn("NEXT"); string(turn.Verdict) != `{"message":"m"}` {
 					t.Errorf("turn after it: %+v", turn)
 				}
-				if seen := strings.Contains(model.lastRequest(), "THE-MESSAGE"); seen != (got.Fate != bridge.FateAbsent) {
-					t.Errorf("the model sees the message: %v; its fate was %s", seen, got.Fate)
+				if seen := strings.Contains(model.lastRequest(), "THE-MESSAGE"); seen != (got.Status != bridge.DeliveryAbsent) {
+					t.Errorf("the model sees the message: %v; its fate was %s", seen, got.Status)
 				}
 			})
 		})
@@ -191,8 +191,8 @@ func TestFateOfFoldedMessage(t *testing.T) {
 		close(held)
 		model.reset(verdictReply)
 		next := s.again(first, second).launch()
-		want := []bridge.Fate{{MessageID: first, Fate: bridge.FateBegun}, {MessageID: second, Fate: bridge.FateSeen}}
-		if diff := cmp.Diff(want, next.agent.Info().Fates); diff != "" {
+		want := []bridge.DeliveryStatus{{MessageID: first, Status: bridge.DeliveryBegun}, {MessageID: second, Status: bridge.DeliverySeen}}
+		if diff := cmp.Diff(want, next.agent.Info().Deliveries); diff != "" {
 			t.Errorf("fates (-want +got):\n%s", diff)
 		}
 		next.turn("go on")
@@ -215,9 +215,9 @@ func TestFateOnAnAbandonedBranch(t *testing.T) {
 		s.crash()
 		next := s.again(first, lost, kept).launch()
 		ruled := json.RawMessage(`{"message":"m"}`)
-		want := []bridge.Fate{{MessageID: first, Fate: bridge.FateRuled, Verdict: ruled},
-			{MessageID: lost, Fate: bridge.FateAbsent}, {MessageID: kept, Fate: bridge.FateRuled, Verdict: ruled}}
-		if diff := cmp.Diff(want, next.agent.Info().Fates); diff != "" {
+		want := []bridge.DeliveryStatus{{MessageID: first, Status: bridge.DeliveryRuled, Verdict: ruled},
+			{MessageID: lost, Status: bridge.DeliveryAbsent}, {MessageID: kept, Status: bridge.DeliveryRuled, Verdict: ruled}}
+		if diff := cmp.Diff(want, next.agent.Info().Deliveries); diff != "" {
 			t.Errorf("fates (-want +got):\n%s", diff)
 		}
 		next.turn("NEXT")
@@ -236,8 +236,8 @@ func TestResumeOfNothing(t *testing.T) {
 		next := s.again("m-1").launch()
 		info := next.agent.Info()
 		want := bridge.SpawnResult{SessionID: s.cfg.SessionID, PID: info.PID, ClaudeVersion: info.ClaudeVersion,
-			Fates: []bridge.Fate{{MessageID: "m-1", Fate: bridge.FateAbsent}},
-			Argv:  info.Argv, CWD: s.cfg.CWD, PermissionMode: "default", Env: info.Env, ClaudeSHA256: info.ClaudeSHA256}
+			Deliveries: []bridge.DeliveryStatus{{MessageID: "m-1", Status: bridge.DeliveryAbsent}},
+			Argv:       info.Argv, CWD: s.cfg.CWD, PermissionMode: "default", Env: info.Env, ClaudeSHA256: info.ClaudeSHA256}
 		if diff := cmp.Diff(want, info); diff != "" {
 			t.Errorf("info (-want +got):\n%s", diff)
 		}
@@ -351,9 +351,9 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 				found := move(t, path)
 				next := s.again(first, second).launch()
 				info := next.agent.Info()
-				ruled := map[bool]string{true: bridge.FateRuled, false: bridge.FateAbsent}
-				if info.Resumed != found || len(info.Fates) != 2 || info.Fates[0].Fate != ruled[found] ||
-					info.Fates[1].Fate != ruled[found && name == "another project"] {
+				ruled := map[bool]string{true: bridge.DeliveryRuled, false: bridge.DeliveryAbsent}
+				if info.Resumed != found || len(info.Deliveries) != 2 || info.Deliveries[0].Status != ruled[found] ||
+					info.Deliveries[1].Status != ruled[found && name == "another project"] {
 					t.Errorf("info: %+v", info)
 				}
 				if turn := next.turn("NEXT"); turn.Verdict == nil {

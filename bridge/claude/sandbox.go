@@ -18,7 +18,7 @@ var _ bridge.Sandboxer = (*Launcher)(nil)
 
 // ToolShell names the program that the CLI's tools, hooks and MCP servers are started
 // by, which keeps what the CLI logs in with out of their environment
-// ([sandbox.ToolShell]); and the program that becomes a canary with that argument.
+// ([sandbox.ToolShell]); and the program that becomes a probe with that argument.
 // Without it neither is to be had.
 func (l *Launcher) ToolShell(self string) { l.self = self }
 
@@ -59,8 +59,8 @@ func (l *Launcher) Sandbox(ctx context.Context, run string, p bridge.SandboxPara
 	if l.self == "" {
 		return bridge.SandboxResult{}, &bridge.RPCError{Code: bridge.CodeUnsupported, Message: "this bridge has no canary"}
 	}
-	return sandbox.Trial(ctx, p.Config, sandbox.Place{
-		CWD: p.CWD, Env: l.environ(p.Env), Self: []string{l.self, sandbox.Command},
+	return sandbox.Verify(ctx, p.Config, sandbox.Place{
+		CWD: p.CWD, Env: l.environ(p.Env), Self: []string{l.self, sandbox.ProbeCommand},
 		Mark: proctree.Mark{Run: run, Agent: "canary." + strconv.FormatInt(l.queries.Add(1), 10)},
 	})
 }

@@ -71,7 +71,7 @@ func (a *agent) life(drains *sync.WaitGroup, pipes *pipes) {
 		if isClosed(a.foreign) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
-		a.reader.deeds.settle(&turn) // the reader has ended
+		a.reader.calls.settle(&turn) // the reader has ended
 		told := a.reader.spending.told
 		turn.CostUSD, turn.Usage = told.CostUSD, told.Usage
 		a.emit(turn)

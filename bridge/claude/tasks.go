@@ -57,7 +57,7 @@ func taskStatus(s string) string {
 
 // apply takes a call that succeeded, and says whether it has changed the list.
 // result is the CLI's tool_use_result, which may be absent.
-func (l *taskList) apply(c deed, result json.RawMessage) bool {
+func (l *taskList) apply(c toolCall, result json.RawMessage) bool {
 	before := slices.Clone(l.items)
 	switch c.tool {
 	case "TodoWrite":

@@ -37,7 +37,7 @@ func TestTaskList(t *testing.T) {
 		{"TodoWrite", `{}`, ``, false, " x in_progress,  y pending"},
 		{"TodoWrite", `{"todos":[]}`, ``, true, ""},
 	} {
-		changed := l.apply(deed{tool: step.tool, input: json.RawMessage(step.input)}, json.RawMessage(step.result))
+		changed := l.apply(toolCall{tool: step.tool, input: json.RawMessage(step.input)}, json.RawMessage(step.result))
 		var got []string
 		for _, item := range l.items {
 			got = append(got, item.ID+" "+item.Text+" "+item.Status)
@@ -59,7 +59,7 @@ func TestTaskListIsBounded(t *testing.T) {
 	result, _ := json.Marshal(map[string]any{"tasks": tasks})
 	for _, tool := range []string{"TodoWrite", "TaskList"} {
 		var l taskList
-		l.apply(deed{tool: tool, input: input}, result)
+		l.apply(toolCall{tool: tool, input: input}, result)
 		if len(l.items) != maxTasks || len(l.items[0].Text) != maxTaskText {
 			t.Errorf("%s: %d items", tool, len(l.items))
 		}

@@ -42,7 +42,7 @@ type terminal struct {
 	writing chan struct{} // holds a value while somebody writes: one at a time, in order
 	last    []byte        // what it showed last; the reader's, and life's when that has ended
 
-	leave
+	exiting
 }
 
 const (
@@ -169,7 +169,7 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	}
 	t := &terminal{
 		session: p.Config.SessionID, child: child, master: master, host: host, writing: make(chan struct{}, 1),
-		leave: newLeave(),
+		exiting: newExiting(),
 	}
 	recordStart(&t.started, cmd, p.Config)
 	var reads sync.WaitGroup

@@ -30,7 +30,7 @@ func (s Size) check() error {
 }
 
 // attach opens an agent's session for this connection.
-func (c *client) attach(p AttachParams) (*opened, error) {
+func (c *client) attach(p AttachParams) (*attached, error) {
 	if p.Agent == "" {
 		return nil, badParams("agent is missing")
 	}
@@ -56,11 +56,11 @@ func (c *client) attach(p AttachParams) (*opened, error) {
 	c.attached = a
 	r := a.Result()
 	r.V = Version
-	return &opened{r, a}, nil
+	return &attached{r, a}, nil
 }
 
-// show carries the output until it ends, and says how it did.
-func (c *client) show(a Attachment) {
+// copyOutput carries the output until it ends, and says how it did.
+func (c *client) copyOutput(a Attachment) {
 	buf := make([]byte, chunk)
 	for {
 		n, err := a.Take(c.ctx, buf)
@@ -70,7 +70,7 @@ func (c *client) show(a Attachment) {
 		if err == nil {
 			continue
 		}
-		ended := c.giveBack(a)
+		ended := c.detach(a)
 		if errors.Is(err, ErrBehind) {
 			ended.Reason, ended.Dropped = err.Error()+"; the session was given back", true
 		} else if !errors.Is(err, io.EOF) && ended.Reason == "" {
@@ -81,8 +81,8 @@ func (c *client) show(a Attachment) {
 	}
 }
 
-// carry takes what is typed, or another size.
-func (c *client) carry(req *jsonrpc2.Request) error {
+// input takes what is typed, or another size.
+func (c *client) input(req *jsonrpc2.Request) error {
 	c.mu.Lock()
 	a := c.attached
 	c.mu.Unlock()
@@ -112,13 +112,13 @@ func (c *client) leave() {
 	a := c.attached
 	c.mu.Unlock()
 	if a != nil {
-		c.giveBack(a)
+		c.detach(a)
 	}
 }
 
-// giveBack is not called off with the connection: that has gone, perhaps, and the
+// detach is not called off with the connection: that has gone, perhaps, and the
 // session must come back all the same.
-func (c *client) giveBack(a Attachment) Ended {
+func (c *client) detach(a Attachment) Ended {
 	ctx, cancel := context.WithTimeout(context.Background(), returning)
 	defer cancel()
 	ended := a.Detach(ctx)

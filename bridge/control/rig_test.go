@@ -18,7 +18,7 @@ import (
 // patience is a failure's deadline, never a measure.
 const patience = 30 * time.Second
 
-// household is a House of tests.
+// household is a Service of tests.
 type household struct {
 	mu       sync.Mutex
 	refused  []string

@@ -23,8 +23,8 @@ const (
 	hearRefused = time.Second
 )
 
-// House is the arbiter behind a server. Its methods are called by several goroutines.
-type House interface {
+// Service is the arbiter behind a server. Its methods are called by several goroutines.
+type Service interface {
 	// Status does not wait for anything.
 	Status() Status
 	// Command hands a command in and waits until it is durable or refused.
@@ -52,7 +52,7 @@ type Attachment interface {
 
 // Server serves a control socket.
 type Server struct {
-	house    House
+	house    Service
 	log      *slog.Logger
 	identify func(*net.UnixConn) Peer
 	listener *net.UnixListener
@@ -66,11 +66,11 @@ type Server struct {
 }
 
 // Serve serves on a listener, which it owns from now on.
-func Serve(l *net.UnixListener, house House, log *slog.Logger) *Server {
+func Serve(l *net.UnixListener, house Service, log *slog.Logger) *Server {
 	return serve(l, house, log, Identify)
 }
 
-func serve(l *net.UnixListener, house House, log *slog.Logger, identify func(*net.UnixConn) Peer) *Server {
+func serve(l *net.UnixListener, house Service, log *slog.Logger, identify func(*net.UnixConn) Peer) *Server {
 	s := &Server{house: house, log: log, identify: identify, listener: l, slots: make(chan struct{}, connections)}
 	s.quit, s.stop = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
@@ -180,7 +180,7 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 	<-c.ready
 	switch req.Method {
 	case MethodWrite, MethodResize:
-		err := c.carry(req)
+		err := c.input(req)
 		c.answer(req, Head{V: Version}, err)
 		return
 	case MethodStatus, MethodCommand, MethodAttach, MethodDetach, MethodHalt:
@@ -200,17 +200,17 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 	c.work.Go(func() {
 		defer func() { <-c.requests }()
 		result, err := c.serve(req)
-		if a, ok := result.(*opened); ok && err == nil {
+		if a, ok := result.(*attached); ok && err == nil {
 			c.answer(req, a.AttachResult, nil)
-			c.show(a.Attachment) // what it shows comes behind the answer
+			c.copyOutput(a.Attachment) // what it shows comes behind the answer
 			return
 		}
 		c.answer(req, result, err)
 	})
 }
 
-// opened is the result of attach, with what was attached.
-type opened struct {
+// attached is the result of attach, with what was attached.
+type attached struct {
 	AttachResult
 	Attachment
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Check implements [bridge.Witness]. A time limit that is reached is a result and
+// Check implements [bridge.Collector]. A time limit that is reached is a result and
 // no error: TERM, KILL a second later, TimedOut.
-func (w *Witness) Check(ctx context.Context, run string, p bridge.CheckParams) (bridge.CheckResult, error) {
+func (w *Collector) Check(ctx context.Context, run string, p bridge.CheckParams) (bridge.CheckResult, error) {
 	var none bridge.CheckResult
 	select { // its time limit begins when it does
 	case w.slots <- struct{}{}:

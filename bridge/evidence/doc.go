@@ -1,7 +1,7 @@
 // Package evidence finds out about work without asking the agents that did it: it
-// runs the commands that are to prove a claim ([Witness.Check]), and reads what a
-// session has left behind, its transcript and its repository ([Witness.Survey]).
-// It is the bridge's [bridge.Witness].
+// runs the commands that are to prove a claim ([Collector.Check]), and reads what a
+// session has left behind, its transcript and its repository ([Collector.Inspect]).
+// It is the bridge's [bridge.Collector].
 //
 // A check is a stranger's command. It runs in a session of its own, without a
 // terminal, without the agents' credentials, under a mark; when it ends, or is
@@ -10,14 +10,14 @@
 // only the end is kept, so that a flood costs time and no memory. Two run at a
 // time; the others wait.
 //
-// A survey changes nothing. git is run without its optional locks, hooks,
+// An inspection changes nothing. git is run without its optional locks, hooks,
 // monitors, pagers, external diffs and lazy fetches, never in a bare repository that
 // happens to lie there, and each call has a limit in time and size. Where agents are in
 // a sandbox, git is, too: they may have written what it is configured with.
 //
 // # Goroutines
 //
-// A command has one that reads its output, beside proctree's own. Check and Survey
+// A command has one that reads its output, beside proctree's own. Check and Inspect
 // wait for theirs; the package keeps none.
 //
 // # Limits

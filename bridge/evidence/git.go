@@ -38,7 +38,7 @@ var gitEnv = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_L
 
 // repository asks git about one directory and collects what went wrong.
 type repository struct {
-	w       *Witness
+	w       *Collector
 	ctx     context.Context
 	cwd     string
 	env     []string
@@ -49,7 +49,7 @@ type repository struct {
 	bare bool
 }
 
-func (w *Witness) repository(ctx context.Context, p bridge.SurveyParams) *repository {
+func (w *Collector) repository(ctx context.Context, p bridge.InspectParams) *repository {
 	r := &repository{w: w, ctx: ctx, cwd: p.CWD, confine: p.Sandbox}
 	var extra map[string]string
 	if r.confine != nil {
@@ -60,7 +60,7 @@ func (w *Witness) repository(ctx context.Context, p bridge.SurveyParams) *reposi
 }
 
 // gitState describes the repository that cwd lies in; nil outside of one.
-func (w *Witness) gitState(ctx context.Context, p bridge.SurveyParams) (*bridge.GitState, []string) {
+func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*bridge.GitState, []string) {
 	r := w.repository(ctx, p)
 	r.bare = true
 	place, err := r.git("rev-parse", "--absolute-git-dir", "--is-inside-work-tree")

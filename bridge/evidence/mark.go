@@ -28,8 +28,8 @@ const (
 )
 
 // mark notes how a session and its repository stand.
-func (w *Witness) mark(ctx context.Context, p bridge.SurveyParams) (*bridge.SurveyMark, []string) {
-	m := &bridge.SurveyMark{AtMS: time.Now().UnixMilli()}
+func (w *Collector) mark(ctx context.Context, p bridge.InspectParams) (*bridge.InspectMark, []string) {
+	m := &bridge.InspectMark{AtMS: time.Now().UnixMilli()}
 	if path, ok := transcriptOf(p); ok {
 		m.Transcript = transcript.Length(path)
 	}
@@ -49,7 +49,7 @@ func (w *Witness) mark(ctx context.Context, p bridge.SurveyParams) (*bridge.Surv
 }
 
 // since tells what is different from a mark.
-func (w *Witness) since(ctx context.Context, p bridge.SurveyParams) (*bridge.Changes, []string) {
+func (w *Collector) since(ctx context.Context, p bridge.InspectParams) (*bridge.Changes, []string) {
 	c := &bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}
 	files := map[string]bool{}
 	trouble := sinceSession(ctx, p, c, files)
@@ -63,13 +63,13 @@ func (w *Witness) since(ctx context.Context, p bridge.SurveyParams) (*bridge.Cha
 	return c, append(trouble, r.trouble...)
 }
 
-func transcriptOf(p bridge.SurveyParams) (path string, ok bool) {
+func transcriptOf(p bridge.InspectParams) (path string, ok bool) {
 	env := childenv.List(childenv.From(os.Environ(), p.Env))
 	return transcript.Locate(childenv.ConfigDir(env, p.CWD), p.SessionID)
 }
 
 // sinceSession tells what the session's transcript says.
-func sinceSession(ctx context.Context, p bridge.SurveyParams, c *bridge.Changes, files map[string]bool) (trouble []string) {
+func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes, files map[string]bool) (trouble []string) {
 	path, ok := transcriptOf(p)
 	if !ok {
 		return []string{"transcript: there is none of this session"}
@@ -93,7 +93,7 @@ func sinceSession(ctx context.Context, p bridge.SurveyParams, c *bridge.Changes,
 
 // since tells what of the repository is different. A file that was not as in the mark's
 // commit is compared with itself; of any other the commits tell, and its state now.
-func (r *repository) since(m *bridge.SurveyMark, c *bridge.Changes, files map[string]bool) {
+func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[string]bool) {
 	root, inside := r.root()
 	if !inside {
 		if m.Git {

@@ -11,18 +11,18 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-func (b *bench) mark() *bridge.SurveyMark {
+func (b *bench) mark() *bridge.InspectMark {
 	b.t.Helper()
-	r, err := b.Survey(b.t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd, Mark: true, Env: map[string]string{"HOME": os.Getenv("HOME")}})
+	r, err := b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd, Mark: true, Env: map[string]string{"HOME": os.Getenv("HOME")}})
 	if err != nil || r.Mark == nil || len(r.Trouble) > 0 {
 		b.t.Fatalf("mark: %+v, %v", r, err)
 	}
 	return r.Mark
 }
 
-func (b *bench) since(m *bridge.SurveyMark) (*bridge.Changes, []string) {
+func (b *bench) since(m *bridge.InspectMark) (*bridge.Changes, []string) {
 	b.t.Helper()
-	r, err := b.Survey(b.t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd, Since: m, Env: map[string]string{"HOME": os.Getenv("HOME")}})
+	r, err := b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd, Since: m, Env: map[string]string{"HOME": os.Getenv("HOME")}})
 	if err != nil || r.Changes == nil {
 		b.t.Fatalf("since: %+v, %v", r, err)
 	}

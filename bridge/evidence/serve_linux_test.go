@@ -64,7 +64,7 @@ func TestCheckEndsWithTheConnection(t *testing.T) {
 			defer stop()
 			served := make(chan error, 1)
 			go func() {
-				served <- bridge.NewServer(noAgents{}, bridge.ServerOptions{Witness: b.Witness}).Serve(ctx, far)
+				served <- bridge.NewServer(noAgents{}, bridge.ServerOptions{Evidence: b.Collector}).Serve(ctx, far)
 			}()
 			c := bridge.NewClient(near, noHandler{}, nil)
 			defer c.Close()

@@ -1,8 +1,8 @@
-// Package ptyproxy lends the user's terminal to a program, such as `claude` for its log-in,
-// and gets it back.
+// Package ptyproxy runs a program in a pseudo-terminal behind the user's, such as `claude` for its log-in,
+// and restores the terminal afterwards.
 //
 // The program does not get the terminal itself: it gets one of its own, whose bytes are
-// carried both ways (lend.go, pump.go). So it can be ended from outside, it cannot
+// carried both ways (proxy.go, pump.go). So it can be ended from outside, it cannot
 // change the settings of the user's terminal, stop us with a signal of its keyboard or
 // read what is typed after its end; and a key, Ctrl+], takes the terminal back from one
 // that hangs (key.go). What it switched on in the terminal and did not switch off –
@@ -11,7 +11,7 @@
 // # Goroutines, order, shutdown
 //
 // One goroutine, the pump, waits in poll(2) for both terminals and alone touches their
-// bytes; another, of package proctree, waits for the process. [Loan.Run] listens for
+// bytes; another, of package proctree, waits for the process. [Proxy.Run] listens for
 // signals, the detach key and the context, ends the process in order if it must
 // (SIGHUP, SIGTERM, SIGKILL), has the pump deliver what the program sent last, waits
 // for it and restores the terminal, on every path. Nothing blocks in a read or a write

@@ -15,7 +15,7 @@ import (
 
 // Size is that of a terminal, in cells.
 func Size(tty *os.File) (cols, rows int, err error) {
-	user, err := borrow(tty)
+	user, err := openTTY(tty)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -31,23 +31,23 @@ func Size(tty *os.File) (cols, rows int, err error) {
 // user takes the terminal back ([ErrDetached]), it is gone ([ErrGone]), or ctx ends. The
 // terminal is then as it was before; the program is ended by nobody. Other errors mean
 // that it was not shown at all.
-func (l Loan) Join(ctx context.Context, tty *os.File, remote Remote) (err error) {
-	user, err := borrow(tty)
+func (l Proxy) Join(ctx context.Context, tty *os.File, remote Remote) (err error) {
+	user, err := openTTY(tty)
 	if err != nil {
-		return fmt.Errorf("lend the terminal: %w", err)
+		return fmt.Errorf("proxy the terminal: %w", err)
 	}
-	defer func() { err = errors.Join(err, user.giveBack()) }()
+	defer func() { err = errors.Join(err, user.restore()) }()
 	c, err := connect(remote)
 	if err != nil {
-		return fmt.Errorf("lend the terminal: %w", err)
+		return fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer c.close()
 	if err := user.raw(); err != nil {
-		return fmt.Errorf("lend the terminal: %w", err)
+		return fmt.Errorf("proxy the terminal: %w", err)
 	}
 	p, err := newPump(user.fd, c.near, l.key())
 	if err != nil {
-		return fmt.Errorf("lend the terminal: %w", err)
+		return fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer p.close()
 	// A program that is left goes on, and does not put the window's title back.
@@ -57,7 +57,7 @@ func (l Loan) Join(ctx context.Context, tty *os.File, remote Remote) (err error)
 		defer close(ended)
 		p.run()
 	}()
-	err = attend(ctx, c.done, p, user, func() {
+	err = waitOrDetach(ctx, c.done, p, user, func() {
 		if size, err := user.size(); err == nil { // else it is gone: the pump finds out
 			remote.Resize(int(size.Col), int(size.Row))
 		}
@@ -74,9 +74,9 @@ func (u *userTTY) size() (*unix.Winsize, error) {
 	return unix.IoctlGetWinsize(u.fd, unix.TIOCGWINSZ)
 }
 
-// cable makes a remote terminal look like one of ours to the pump: a socket, whose far end two
+// remoteLink makes a remote terminal look like one of ours to the pump: a socket, whose far end two
 // goroutines carry to the remote and back.
-type cable struct {
+type remoteLink struct {
 	remote Remote
 	near   int
 	far    *os.File
@@ -85,7 +85,7 @@ type cable struct {
 	work   sync.WaitGroup
 }
 
-func connect(remote Remote) (*cable, error) {
+func connect(remote Remote) (*remoteLink, error) {
 	// The library has no flag for it that macOS knows, and a child must not have it open.
 	syscall.ForkLock.RLock()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -104,14 +104,14 @@ func connect(remote Remote) (*cable, error) {
 			return nil, fmt.Errorf("set up a socket: %w", err)
 		}
 	}
-	c := &cable{remote: remote, near: ends[0], far: os.NewFile(uintptr(ends[1]), "remote"), done: make(chan struct{})}
-	c.work.Go(c.show)
-	c.work.Go(c.typed)
+	c := &remoteLink{remote: remote, near: ends[0], far: os.NewFile(uintptr(ends[1]), "remote"), done: make(chan struct{})}
+	c.work.Go(c.copyOutput)
+	c.work.Go(c.copyInput)
 	return c, nil
 }
 
-// show carries what the remote sends.
-func (c *cable) show() {
+// copyOutput carries what the remote sends.
+func (c *remoteLink) copyOutput() {
 	defer close(c.done)
 	buf := make([]byte, 32<<10)
 	for {
@@ -127,8 +127,8 @@ func (c *cable) show() {
 	}
 }
 
-// typed carries what the user types.
-func (c *cable) typed() {
+// copyInput carries what the user types.
+func (c *remoteLink) copyInput() {
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := c.far.Read(buf)
@@ -144,14 +144,14 @@ func (c *cable) typed() {
 }
 
 // leave has both goroutines end.
-func (c *cable) leave() {
+func (c *remoteLink) leave() {
 	c.once.Do(func() {
 		c.remote.Leave()
 		c.far.Close()
 	})
 }
 
-func (c *cable) close() {
+func (c *remoteLink) close() {
 	c.leave()
 	c.work.Wait()
 	unix.Close(c.near)

@@ -76,14 +76,14 @@ func (f *far) Resize(cols, rows int) {
 
 func (f *far) Leave() { close(f.left) }
 
-// joiner is the lender for a terminal elsewhere.
-func joiner(ctx context.Context, l Loan) error {
+// joiner is the proxy for a terminal elsewhere.
+func joiner(ctx context.Context, l Proxy) error {
 	return l.Join(ctx, os.Stdin, newFar(strings.TrimPrefix(os.Getenv(partEnv), "far ")))
 }
 
 // TestJoin: a program elsewhere gets every byte and every size, and the terminal is as it was after its end.
 func TestJoin(t *testing.T) {
-	l := lendTo(t, "far away")
+	l := proxyTo(t, "far away")
 	l.await("size 80x24")
 	l.Type("\x03\x1a\x1c")
 	l.await("got 031a1c")
@@ -97,7 +97,7 @@ func TestJoin(t *testing.T) {
 
 // TestJoinDetach: the key takes the terminal back, also from one that shows nothing.
 func TestJoinDetach(t *testing.T) {
-	l := lendTo(t, "far away")
+	l := proxyTo(t, "far away")
 	l.await("size 80x24")
 	l.Type("\x1d")
 	l.end("exit 0 " + ErrDetached.Error())
@@ -105,13 +105,13 @@ func TestJoinDetach(t *testing.T) {
 
 // TestJoinDeadline: the end of the context ends it.
 func TestJoinDeadline(t *testing.T) {
-	l := lendTo(t, "far away", timeoutEnv+"=200ms")
+	l := proxyTo(t, "far away", timeoutEnv+"=200ms")
 	l.end("exit 0 " + context.DeadlineExceeded.Error())
 }
 
 // TestJoinDeliversAll: nothing of what comes before the end is lost.
 func TestJoinDeliversAll(t *testing.T) {
-	l := lendTo(t, "far flood")
+	l := proxyTo(t, "far flood")
 	l.await(fmt.Sprintf("line %06d.", floodLines-1))
 	l.end("exit 0 <nil>")
 	if n := strings.Count(string(l.Output()), "line "); n != floodLines {
@@ -121,13 +121,13 @@ func TestJoinDeliversAll(t *testing.T) {
 
 // TestJoinGone: a terminal that is closed is told.
 func TestJoinGone(t *testing.T) {
-	l := lendTo(t, "far away")
+	l := proxyTo(t, "far away")
 	l.await("size 80x24")
 	l.HangUp()
 	if _, err := l.Exit(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.report(); got != "exit 0 "+ErrGone.Error() {
-		t.Errorf("the lender reports %q", got)
+		t.Errorf("the proxy reports %q", got)
 	}
 }

@@ -32,16 +32,16 @@ const (
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
-	case "lender":
-		os.Exit(lender())
+	case "proxy":
+		os.Exit(proxyMain())
 	case "borrower":
 		os.Exit(borrower(os.Getenv(partEnv)))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// lender lends its terminal, writes down how that went, and reads a line.
-func lender() int {
+// proxyMain runs a program in its terminal, writes down how that went, and reads a line.
+func proxyMain() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // it is to outlive its terminal, to report
 	ctx := context.Background()
 	if d, err := time.ParseDuration(os.Getenv(timeoutEnv)); err == nil {
@@ -49,7 +49,7 @@ func lender() int {
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
-	var l Loan
+	var l Proxy
 	l.Grace, _ = time.ParseDuration(os.Getenv(graceEnv))
 	if key := os.Getenv(keyEnv); key != "" {
 		l.Detach = key[0]
@@ -69,12 +69,12 @@ func lender() int {
 	if err := os.WriteFile(os.Getenv(resultEnv), fmt.Appendf(nil, "exit %d %v", exit, err), 0o600); err != nil {
 		return 1
 	}
-	fmt.Println("lender: listens")
+	fmt.Println("proxy: listens")
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
 		return 1
 	}
-	fmt.Println("lender was told", strings.TrimSpace(line))
+	fmt.Println("proxy was told", strings.TrimSpace(line))
 	return 0
 }
 

@@ -19,11 +19,11 @@ const (
 	maxOutput = 64 << 10
 )
 
-// phase is how far the loan has come. It only grows.
+// phase is how far a run of the proxy has come. It only grows.
 type phase int32
 
 const (
-	lent       phase = iota
+	proxying   phase = iota
 	ending           // the child is to end: its output is shown, and never waits
 	delivering       // it has ended: what it sent is shown
 	over
@@ -74,7 +74,7 @@ func (p *pump) close() {
 // enter brings the pump into a phase.
 func (p *pump) enter(ph phase) {
 	p.phase.Store(int32(ph))
-	_, _ = p.waker.Write([]byte{0}) // a few bytes a loan, fewer than a pipe holds
+	_, _ = p.waker.Write([]byte{0}) // a few bytes a run, fewer than a pipe holds
 }
 
 // run carries until all is delivered, or over.
@@ -91,12 +91,12 @@ func (p *pump) run() {
 			return
 		}
 		p.wake.in = true
-		p.user.in = ph == lent && !p.user.closed && len(p.toChild) < maxInput
+		p.user.in = ph == proxying && !p.user.closed && len(p.toChild) < maxInput
 		p.user.out = len(p.toUser) > 0 && !p.user.closed
 		p.master.in = ph < delivering && !p.master.closed && (len(p.toUser) < maxOutput || ph == ending)
-		p.master.out = ph == lent && len(p.toChild) > 0 && !p.master.closed
+		p.master.out = ph == proxying && len(p.toChild) > 0 && !p.master.closed
 		if err := await([]*port{&p.wake, &p.user, &p.master}); err != nil {
-			p.lose()
+			p.userGone()
 			return
 		}
 		p.step()
@@ -109,32 +109,32 @@ func (p *pump) step() {
 		_, _ = unix.Read(p.wake.fd, p.buf[:64])
 	}
 	if p.user.in {
-		p.hear()
+		p.readUser()
 	}
 	if p.master.out {
 		p.toChild = p.send(&p.master, p.toChild)
 	}
 	if p.master.in {
-		p.fetch()
+		p.readChild()
 	}
 	if p.user.out {
 		before := len(p.toUser)
 		p.toUser = p.send(&p.user, p.toUser)
 		p.shown.Add(int64(before - len(p.toUser)))
 		if p.user.closed {
-			p.lose()
+			p.userGone()
 		}
 	}
 }
 
-// hear takes what is typed.
-func (p *pump) hear() {
+// readUser takes what is typed.
+func (p *pump) readUser() {
 	n, err := unix.Read(p.user.fd, p.buf[:])
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 	case err != nil || n == 0: // raw, no read is empty but after a hang-up
 		p.user.closed = true
-		p.lose()
+		p.userGone()
 	default:
 		typed, pressed := p.key.look(p.buf[:n])
 		p.toChild = append(p.toChild, typed...)
@@ -144,9 +144,9 @@ func (p *pump) hear() {
 	}
 }
 
-// fetch takes what the child sends. It reports whether there may be more. EIO is the
+// readChild takes what the child sends. It reports whether there may be more. EIO is the
 // end: nobody has the child's terminal open.
-func (p *pump) fetch() bool {
+func (p *pump) readChild() bool {
 	n, err := unix.Read(p.master.fd, p.buf[:])
 	switch {
 	case err == unix.EINTR:
@@ -168,7 +168,7 @@ func (p *pump) fetch() bool {
 // one that it started may go on sending.
 func (p *pump) drain() {
 	for range 16 {
-		if p.master.closed || !p.fetch() {
+		if p.master.closed || !p.readChild() {
 			return
 		}
 	}
@@ -189,8 +189,8 @@ func (p *pump) send(to *port, bytes []byte) []byte {
 	return bytes[n:]
 }
 
-// lose tells that the user's terminal is no more.
-func (p *pump) lose() { notify(p.gone) }
+// userGone tells that the user's terminal is no more.
+func (p *pump) userGone() { notify(p.gone) }
 
 func notify(slot chan struct{}) {
 	select {

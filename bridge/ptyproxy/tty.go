@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTTY is the user's terminal while it is lent.
+// userTTY is the user's terminal while a program has it.
 type userTTY struct {
 	fd    int // ours; non-blocking where it can be
 	saved unix.Termios
 }
 
-// borrow takes note of the terminal's settings. What is set non-blocking is another
+// openTTY takes note of the terminal's settings. What is set non-blocking is another
 // opening of the same terminal: the user's shell shares the one we were given.
-func borrow(tty *os.File) (*userTTY, error) {
+func openTTY(tty *os.File) (*userTTY, error) {
 	conn, err := tty.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func (u *userTTY) raw() error {
 	return nil
 }
 
-// giveBack restores the settings. A terminal that is gone has none to restore.
-func (u *userTTY) giveBack() error {
+// restore restores the settings. A terminal that is gone has none to restore.
+func (u *userTTY) restore() error {
 	defer unix.Close(u.fd)
 	err := unix.IoctlSetTermios(u.fd, setTermios, &u.saved)
 	if err != nil && err != unix.EIO {
@@ -69,9 +69,9 @@ func (u *userTTY) giveBack() error {
 	return nil
 }
 
-// tellSize gives the child's terminal the size of the user's. The kernel tells the
+// copySize gives the child's terminal the size of the user's. The kernel tells the
 // child if it is another one.
-func (u *userTTY) tellSize(master *masterTTY) {
+func (u *userTTY) copySize(master *masterTTY) {
 	size, err := unix.IoctlGetWinsize(u.fd, unix.TIOCGWINSZ)
 	if err != nil {
 		return // gone: the pump finds out

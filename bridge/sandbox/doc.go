@@ -45,9 +45,9 @@
 // --die-with-parent is not used: it is tied to the thread that forked, and Go's come
 // and go.
 //
-// # The canary
+// # The probe
 //
-// [Trial] runs a canary behind the same command line. What it says counts only
+// [Verify] runs a probe behind the same command line. What it says counts only
 // together with what is seen from outside: the file it had to write is there, those it
 // could not are not, and its mounts and capabilities are not ours. Nothing of the
 // package keeps a goroutine.

@@ -17,8 +17,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == Command {
-		if err := Canary(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 2 && os.Args[1] == ProbeCommand {
+		if err := RunProbe(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -109,7 +109,7 @@ func (w *world) trial(t testing.TB, program string) bridge.SandboxResult {
 	}
 	cfg := w.cfg
 	cfg.Program = program
-	r, err := Trial(ctx, cfg, Place{CWD: w.work, Env: w.env, Mark: proctree.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"}, Self: []string{self, Command}})
+	r, err := Verify(ctx, cfg, Place{CWD: w.work, Env: w.env, Mark: proctree.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"}, Self: []string{self, ProbeCommand}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func Main() (code int) {
 }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) == 2 && args[1] == sandbox.Command {
+	if len(args) == 2 && args[1] == sandbox.ProbeCommand {
 		return canary(stdin, stdout, stderr)
 	}
 	if sandbox.IsToolShell(args) {

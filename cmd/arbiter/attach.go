@@ -94,7 +94,7 @@ func (e env) attach(c *cli.Context) error {
 	if err != nil {
 		return notAttached(ctx, err)
 	}
-	return e.show(ctx, r, ptyproxy.Loan{Detach: key}, remoteClient{client}, client.Detach)
+	return e.show(ctx, r, ptyproxy.Proxy{Detach: key}, remoteClient{client}, client.Detach)
 }
 
 // progress says how far an attachment is.
@@ -152,7 +152,7 @@ func notAttached(ctx context.Context, err error) error {
 }
 
 // show has a session in the terminal until it ends, or is given back.
-func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Loan, remote ptyproxy.Remote, detach func(time.Duration) (control.Ended, bool)) error {
+func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Proxy, remote ptyproxy.Remote, detach func(time.Duration) (control.Ended, bool)) error {
 	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n", sanitize.Line(r.Name, 60), sanitize.Line(r.Agent, 40), short(r.Run), cmp.Or(loan.Detach, ']'))
 	err := loan.Join(ctx, os.Stdin, remote)
 	if errors.Is(err, ptyproxy.ErrDetached) {

@@ -46,8 +46,8 @@ func (still) PTYOpen(context.Context, bridge.PTYOpenParams) (bridge.PTYOpenResul
 	return bridge.PTYOpenResult{}, nil
 }
 func (still) PTYClose(context.Context, bridge.AgentRef) error { return nil }
-func (still) Survey(context.Context, bridge.SurveyParams) (bridge.SurveyResult, error) {
-	return bridge.SurveyResult{}, errStill
+func (still) Survey(context.Context, bridge.InspectParams) (bridge.InspectResult, error) {
+	return bridge.InspectResult{}, errStill
 }
 func (still) Probe(context.Context, bridge.AgentRef) (bridge.ProbeResult, error) {
 	return bridge.ProbeResult{Answered: true}, nil

@@ -37,10 +37,10 @@ func (r *runtimeRun) closeControl() {
 	r.controls = nil
 }
 
-// controlHouse has a run speak for itself. It implements control.House.
+// controlHouse has a run speak for itself. It implements control.Service.
 type controlHouse struct{ run *runtimeRun }
 
-// Status implements control.House.
+// Status implements control.Service.
 func (h controlHouse) Status() control.Status {
 	s := h.run.loop.Snapshot()
 	st := control.Status{
@@ -55,7 +55,7 @@ func (h controlHouse) Status() control.Status {
 	return st
 }
 
-// Command implements control.House. The answer is found by a ref of ours: two clients may
+// Command implements control.Service. The answer is found by a ref of ours: two clients may
 // use the same.
 func (h controlHouse) Command(ctx context.Context, line json.RawMessage) (control.CommandResult, error) {
 	c := contract.ParseCommand(line)
@@ -96,7 +96,7 @@ func (h controlHouse) Command(ctx context.Context, line json.RawMessage) (contro
 	}
 }
 
-// Attach implements control.House.
+// Attach implements control.Service.
 func (h controlHouse) Attach(ctx context.Context, who string, p control.AttachParams, say func(string)) (control.Attachment, error) {
 	a, err := h.run.attach(ctx, supervisor.ChannelSocket, who, p, say)
 	if err != nil {
@@ -105,12 +105,12 @@ func (h controlHouse) Attach(ctx context.Context, who string, p control.AttachPa
 	return a, nil
 }
 
-// Halt implements control.House.
+// Halt implements control.Service.
 func (h controlHouse) Halt(context.Context) control.HaltResult {
 	return h.run.halt(supervisor.ChannelSocket)
 }
 
-// Refused implements control.House: the human is told once. That is an event of the agent
+// Refused implements control.Service: the human is told once. That is an event of the agent
 // whose process it was, as if its bridge had seen it.
 func (h controlHouse) Refused(p control.Peer, method string) {
 	if h.run.warned.Swap(true) {

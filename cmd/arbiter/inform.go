@@ -170,7 +170,7 @@ func (e env) bridge(c *cli.Context) error {
 	if self, err := os.Executable(); err == nil {
 		launcher.ToolShell(self)
 	}
-	server := bridge.NewServer(launcher, bridge.ServerOptions{Version: version(), Logger: log, Witness: evidence.New(log)})
+	server := bridge.NewServer(launcher, bridge.ServerOptions{Version: version(), Logger: log, Evidence: evidence.New(log)})
 	err = server.Serve(c.Context, bridge.Stdio())
 	var unstopped *bridge.UnstoppedError
 	if errors.As(err, &unstopped) {

@@ -35,7 +35,7 @@ func (h *host) Attach(agent string) error {
 		return err
 	}
 	remote := newRemoteHere(a)
-	err = h.env.show(h.ctx, a.Result(), ptyproxy.Loan{}, remote, func(within time.Duration) (control.Ended, bool) {
+	err = h.env.show(h.ctx, a.Result(), ptyproxy.Proxy{}, remote, func(within time.Duration) (control.Ended, bool) {
 		ctx, cancel := context.WithTimeout(h.ctx, within)
 		defer cancel()
 		ended := a.Detach(ctx)

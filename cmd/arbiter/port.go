@@ -55,7 +55,7 @@ func (p port) Check(ctx context.Context, params bridge.CheckParams) (bridge.Chec
 }
 
 // Survey implements supervisor.Port.
-func (p port) Survey(ctx context.Context, params bridge.SurveyParams) (bridge.SurveyResult, error) {
+func (p port) Survey(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
 	params.Env = secrets.Revealed(params.Env, p.env)
-	return p.Client.Survey(ctx, params)
+	return p.Client.Inspect(ctx, params)
 }

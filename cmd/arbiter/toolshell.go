@@ -22,7 +22,7 @@ func toolShell(command string, stderr io.Writer) int {
 
 // canary is the hidden command that tries to break out of a sandbox.
 func canary(stdin io.Reader, stdout, stderr io.Writer) int {
-	if err := sandbox.Canary(stdin, stdout); err != nil {
+	if err := sandbox.RunProbe(stdin, stdout); err != nil {
 		fmt.Fprintln(stderr, "arbiter: canary:", err)
 		return 1
 	}

@@ -241,7 +241,7 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err != nil {
 		return
 	}
-	t.hold(ctx, canTellFate, len(info.Fates) == 1 && info.Fates[0].Fate == bridge.FateRuled, "it does not know that the turn ended in a verdict")
+	t.hold(ctx, canTellFate, len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled, "it does not know that the turn ended in a verdict")
 	patient, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()
 	var turn bridge.Turn

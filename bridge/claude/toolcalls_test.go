@@ -15,14 +15,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// do plays a call and its result.
-func (d *deeds) do(name, input, parent, result string, failed bool) {
+// perform plays a call and its result.
+func (d *toolCalls) perform(name, input, parent, result string, failed bool) {
 	id := fmt.Sprintf("toolu_%d", len(d.open)+d.tools+len(d.files)+1)
 	d.call(block{ID: id, Name: name, Input: json.RawMessage(input)}, parent)
 	d.result(block{ToolUseID: id, IsError: failed}, result, false)
 }
 
-func settled(d *deeds) bridge.Turn {
+func settled(d *toolCalls) bridge.Turn {
 	var turn bridge.Turn
 	d.settle(&turn)
 	return turn
@@ -31,42 +31,42 @@ func settled(d *deeds) bridge.Turn {
 func TestDeeds(t *testing.T) {
 	const sub = "toolu_agent"
 	for name, tc := range map[string]struct {
-		play func(*deeds)
+		play func(*toolCalls)
 		want bridge.Turn
 	}{
-		"nothing": {func(*deeds) {}, bridge.Turn{}},
-		"a failure that was not followed up": {func(d *deeds) {
-			d.do("Read", `{"file_path":"/w/a"}`, "", "text", false)
-			d.do("Bash", `{"command":"go test","description":"run"}`, "", "FAIL", true)
+		"nothing": {func(*toolCalls) {}, bridge.Turn{}},
+		"a failure that was not followed up": {func(d *toolCalls) {
+			d.perform("Read", `{"file_path":"/w/a"}`, "", "text", false)
+			d.perform("Bash", `{"command":"go test","description":"run"}`, "", "FAIL", true)
 		}, bridge.Turn{Tools: 2, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "go test", Command: "go test", Message: "FAIL", InputSize: 41, Size: 4}}},
-		"one that was": {func(d *deeds) {
-			d.do("Bash", `{"command":"go test"}`, "", "FAIL", true)
-			d.do("Bash", `{"command":"go vet"}`, "", "", false)
+		"one that was": {func(d *toolCalls) {
+			d.perform("Bash", `{"command":"go test"}`, "", "FAIL", true)
+			d.perform("Bash", `{"command":"go vet"}`, "", "", false)
 		}, bridge.Turn{Tools: 2}},
-		"one with another call on its way": {func(d *deeds) {
-			d.do("Bash", `{"command":"go test"}`, "", "FAIL", true)
+		"one with another call on its way": {func(d *toolCalls) {
+			d.perform("Bash", `{"command":"go test"}`, "", "FAIL", true)
 			d.call(block{ID: "x", Name: "Bash", Input: json.RawMessage(`{"command":"sleep"}`)}, "")
 		}, bridge.Turn{Tools: 2}},
-		"our own tools are nothing": {func(d *deeds) {
-			d.do("Grep", `{"pattern":"x","path":"/w"}`, "", "bad", true)
-			d.do(mcpPrefix+"report", `{}`, "", "no", true)
+		"our own tools are nothing": {func(d *toolCalls) {
+			d.perform("Grep", `{"pattern":"x","path":"/w"}`, "", "bad", true)
+			d.perform(mcpPrefix+"report", `{}`, "", "no", true)
 		}, bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Grep", Attempted: "x", Message: "bad", InputSize: 27, Size: 3}}},
-		"a subagent's count for files alone": {func(d *deeds) {
-			d.do("Edit", `{"file_path":"/w/s"}`, sub, "ok", false)
-			d.do("Bash", `{"command":"x"}`, sub, "FAIL", true)
+		"a subagent's count for files alone": {func(d *toolCalls) {
+			d.perform("Edit", `{"file_path":"/w/s"}`, sub, "ok", false)
+			d.perform("Bash", `{"command":"x"}`, sub, "FAIL", true)
 		}, bridge.Turn{Files: []string{"/w/s"}}},
-		"files": {func(d *deeds) {
-			d.do("Write", `{"file_path":"/w/a","content":"x"}`, "", "ok", false)
-			d.do("Edit", `{"file_path":"/w/a"}`, "", "ok", false)
-			d.do("MultiEdit", `{"file_path":"/w/b"}`, "", "ok", false)
-			d.do("NotebookEdit", `{"notebook_path":"/w/n"}`, "", "ok", false)
-			d.do("Write", `{"file_path":"/w/no"}`, "", "no", true)
-			d.do("Read", `{"file_path":"/w/r"}`, "", "ok", false)
+		"files": {func(d *toolCalls) {
+			d.perform("Write", `{"file_path":"/w/a","content":"x"}`, "", "ok", false)
+			d.perform("Edit", `{"file_path":"/w/a"}`, "", "ok", false)
+			d.perform("MultiEdit", `{"file_path":"/w/b"}`, "", "ok", false)
+			d.perform("NotebookEdit", `{"notebook_path":"/w/n"}`, "", "ok", false)
+			d.perform("Write", `{"file_path":"/w/no"}`, "", "no", true)
+			d.perform("Read", `{"file_path":"/w/r"}`, "", "ok", false)
 		}, bridge.Turn{Tools: 6, Files: []string{"/w/a", "/w/b", "/w/n"}}},
-		"odd input": {func(d *deeds) { d.do("New", `[1]`, "", "no", true) },
+		"odd input": {func(d *toolCalls) { d.perform("New", `[1]`, "", "no", true) },
 			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "New", Attempted: "[1]", Message: "no", InputSize: 3, Size: 2}}},
 	} {
-		d := newDeeds()
+		d := newToolCalls()
 		tc.play(d)
 		if diff := cmp.Diff(tc.want, settled(d)); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", name, diff)
@@ -78,12 +78,12 @@ func TestDeeds(t *testing.T) {
 }
 
 func TestDeedsAreBounded(t *testing.T) {
-	d := newDeeds()
+	d := newToolCalls()
 	for i := range 2 * bridge.TurnFiles {
-		d.do("Write", fmt.Sprintf(`{"file_path":"/w/%d"}`, i), "", "", false)
+		d.perform("Write", fmt.Sprintf(`{"file_path":"/w/%d"}`, i), "", "", false)
 	}
 	command, _ := json.Marshal(map[string]string{"command": strings.Repeat("ü", 1001)})
-	d.do("Bash", string(command), "", "x"+strings.Repeat("€", 1000), true)
+	d.perform("Bash", string(command), "", "x"+strings.Repeat("€", 1000), true)
 	turn := settled(d)
 	if f := turn.Failed; len(turn.Files) != bridge.TurnFiles || f == nil || f.Size != 3001 || f.InputSize != len(command) {
 		t.Fatalf("%+v", turn)
@@ -122,7 +122,7 @@ func TestLiveDeeds(t *testing.T) {
 		want := bridge.Turn{Tools: 3, Files: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")},
 			Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "echo out; exit 3", Command: "echo out; exit 3",
 				Message: "Exit code 3\nout", InputSize: 50, Size: 15}}
-		if diff := cmp.Diff(want, deedsOf(turn)); diff != "" {
+		if diff := cmp.Diff(want, toolCallsOf(turn)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		turn = s.turn("two")
@@ -169,12 +169,12 @@ func TestDeedsOfALostTurn(t *testing.T) {
 		if turn.Outcome != bridge.TurnLost {
 			t.Errorf("%s: %+v", name, turn)
 		}
-		if diff := cmp.Diff(tc.want, deedsOf(turn)); diff != "" {
+		if diff := cmp.Diff(tc.want, toolCallsOf(turn)); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", name, diff)
 		}
 	}
 }
 
-func deedsOf(t bridge.Turn) bridge.Turn {
+func toolCallsOf(t bridge.Turn) bridge.Turn {
 	return bridge.Turn{Tools: t.Tools, Failed: t.Failed, Files: t.Files}
 }

@@ -21,22 +21,22 @@ import (
 
 var size = terminal.Size{Columns: 80, Rows: 24}
 
-// tenancy is a terminal in which a lender lends to a borrower.
+// tenancy is a terminal in which a proxy runs a program.
 type tenancy struct {
 	*terminal.Terminal
 	t      *testing.T
 	ctx    context.Context
-	result string // file in which the lender says how it went
+	result string // file in which the proxy says how it went
 }
 
-// lendTo starts a lender whose borrower plays a part.
-func lendTo(t *testing.T, part string, env ...string) *tenancy {
+// proxyTo starts a proxy whose program plays a part.
+func proxyTo(t *testing.T, part string, env ...string) *tenancy {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	l := &tenancy{t: t, ctx: ctx, result: filepath.Join(t.TempDir(), "result")}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", roleEnv + "=lender", partEnv + "=" + part, resultEnv + "=" + l.result}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", roleEnv + "=proxy", partEnv + "=" + part, resultEnv + "=" + l.result}, env...)
 	term, err := terminal.Start(cmd, size)
 	if err != nil {
 		t.Fatal(err)
@@ -55,10 +55,10 @@ func (l *tenancy) await(texts ...string) terminal.Screen {
 	return s
 }
 
-// end waits for the lender's report, and checks that the terminal is as it was.
+// end waits for the proxy's report, and checks that the terminal is as it was.
 func (l *tenancy) end(want string) {
 	l.t.Helper()
-	s := l.await("lender: ")
+	s := l.await("proxy: ")
 	line, err := l.Line()
 	if err != nil {
 		l.t.Fatal(err)
@@ -69,14 +69,14 @@ func (l *tenancy) end(want string) {
 	if left := s.Leftovers(); left != nil {
 		l.t.Errorf("left behind: %q", left)
 	}
-	// Who types now types to the lender.
+	// Who types now types to the proxy.
 	l.Type("over\n")
-	l.await("lender was told over")
+	l.await("proxy was told over")
 	if _, err := l.Exit(l.ctx); err != nil {
 		l.t.Fatal(err)
 	}
 	if got := l.report(); got != want {
-		l.t.Errorf("the lender reports %q, want %q", got, want)
+		l.t.Errorf("the proxy reports %q, want %q", got, want)
 	}
 }
 
@@ -89,7 +89,7 @@ func (l *tenancy) report() string {
 }
 
 func TestLine(t *testing.T) {
-	l := lendTo(t, "line")
+	l := proxyTo(t, "line")
 	l.await("size 80x24", "name?")
 	l.Type("Pythia\n")
 	l.await("hail Pythia")
@@ -98,7 +98,7 @@ func TestLine(t *testing.T) {
 
 // TestKeysAreTheChilds: what interrupts, stops or ends is a byte like any other.
 func TestKeysAreTheChilds(t *testing.T) {
-	l := lendTo(t, "raw")
+	l := proxyTo(t, "raw")
 	l.await("ready")
 	for key, want := range map[string]string{"Ctrl+C": "03", "Ctrl+Z": "1a", "Ctrl+\\": "1c", "Ctrl+D": "04", "Ctrl+S": "13", "é": "c3a9", "Up": "1b5b41"} {
 		if err := l.Press(key); err != nil {
@@ -111,7 +111,7 @@ func TestKeysAreTheChilds(t *testing.T) {
 }
 
 func TestSizeFollows(t *testing.T) {
-	l := lendTo(t, "sizes")
+	l := proxyTo(t, "sizes")
 	l.await("size 80x24")
 	for _, s := range []terminal.Size{{Columns: 100, Rows: 30}, {Columns: 20, Rows: 5}, {Columns: 300, Rows: 90}} {
 		if err := l.Resize(s); err != nil {
@@ -136,7 +136,7 @@ func TestTakenBack(t *testing.T) {
 		"behind other bytes": "abc\x1d",
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := lendTo(t, "hang", graceEnv+"=50ms")
+			l := proxyTo(t, "hang", graceEnv+"=50ms")
 			s := l.await("I stay")
 			if !s.Alt() || !s.Mouse() || s.Cursor.Visible || s.Keyboard == 0 {
 				t.Fatalf("the borrower's modes did not arrive: %+v", s.Modes)
@@ -153,7 +153,7 @@ func TestTakenBack(t *testing.T) {
 }
 
 func TestAnotherKeyTakesBack(t *testing.T) {
-	l := lendTo(t, "raw", keyEnv+"=^")
+	l := proxyTo(t, "raw", keyEnv+"=^")
 	l.await("ready")
 	l.Send("\x1d")
 	l.await("got 1d")
@@ -163,7 +163,7 @@ func TestAnotherKeyTakesBack(t *testing.T) {
 
 // TestEndsInOrder: the first signal is that of a terminal that hangs up.
 func TestEndsInOrder(t *testing.T) {
-	l := lendTo(t, "farewell")
+	l := proxyTo(t, "farewell")
 	l.await("ready")
 	l.Send("\x1d")
 	l.await("farewell")
@@ -171,13 +171,13 @@ func TestEndsInOrder(t *testing.T) {
 }
 
 func TestEndsWithItsContext(t *testing.T) {
-	l := lendTo(t, "raw", timeoutEnv+"=300ms")
+	l := proxyTo(t, "raw", timeoutEnv+"=300ms")
 	l.end("exit 129 context deadline exceeded")
 }
 
 // TestAllOutputArrives: also what is sent right before the end.
 func TestAllOutputArrives(t *testing.T) {
-	l := lendTo(t, "flood")
+	l := proxyTo(t, "flood")
 	l.end("exit 0 <nil>")
 	out := string(l.Output())
 	for i := range floodLines {
@@ -192,7 +192,7 @@ func TestAllOutputArrives(t *testing.T) {
 
 // TestLargePaste: nothing of it is lost to one that is slow to read.
 func TestLargePaste(t *testing.T) {
-	l := lendTo(t, "count")
+	l := proxyTo(t, "count")
 	l.await("ready")
 	l.Send(strings.Repeat("x", 3<<20) + "q")
 	l.await(fmt.Sprintf("read %d", 3<<20+1))
@@ -202,33 +202,33 @@ func TestLargePaste(t *testing.T) {
 // TestTakenBackFromTheDeaf: what was typed before and never read does not keep the key
 // from being heard.
 func TestTakenBackFromTheDeaf(t *testing.T) {
-	l := lendTo(t, "deaf", graceEnv+"=50ms")
+	l := proxyTo(t, "deaf", graceEnv+"=50ms")
 	l.await("ready")
 	l.Send(strings.Repeat("x", 500<<10) + "\x1d")
 	l.end("exit 137 " + ErrDetached.Error())
 }
 
 func TestTerminalVanishes(t *testing.T) {
-	l := lendTo(t, "hang", graceEnv+"=50ms", "ARBITER_TEST_DEAF=1")
+	l := proxyTo(t, "hang", graceEnv+"=50ms", "ARBITER_TEST_DEAF=1")
 	l.await("I stay")
 	l.HangUp()
 	if _, err := l.Exit(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.report(); !strings.Contains(got, ErrGone.Error()) {
-		t.Errorf("the lender reports %q, want %q", got, ErrGone)
+		t.Errorf("the proxy reports %q, want %q", got, ErrGone)
 	}
 }
 
 // TestOneLeftBehind: a process that the program leaves behind keeps its terminal open,
 // and not the user's.
 func TestOneLeftBehind(t *testing.T) {
-	l := lendTo(t, "leave")
+	l := proxyTo(t, "leave")
 	l.await("gone")
 	l.end("exit 0 <nil>")
 }
 
-// TestStalledTerminal: one that takes no output does not keep the loan from ending.
+// TestStalledTerminal: one that takes no output does not keep the proxy from ending.
 func TestStalledTerminal(t *testing.T) {
 	master, slave, err := pty.Open()
 	if err != nil {
@@ -260,7 +260,7 @@ func TestStalledTerminal(t *testing.T) {
 	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=endless", resultEnv + "=" + started}
 	done := make(chan error)
 	go func() {
-		_, err := Loan{Grace: 50 * time.Millisecond}.Run(ctx, cmd, slave)
+		_, err := Proxy{Grace: 50 * time.Millisecond}.Run(ctx, cmd, slave)
 		done <- err
 	}()
 	if _, err := os.ReadFile(started); err != nil { // it sends by then
@@ -273,7 +273,7 @@ func TestStalledTerminal(t *testing.T) {
 			t.Errorf("it ended with %v, want %v", err, why)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("the loan does not end")
+		t.Fatal("the proxy does not end")
 	}
 	after, err := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
 	if err != nil {

@@ -16,19 +16,19 @@ const (
 	maxMessage   = 2000
 )
 
-// deeds are the tool calls of the turn under way. The reader owns them; once it has
+// toolCalls are the tool calls of the turn under way. The reader owns them; once it has
 // ended, life does.
-type deeds struct {
-	open   map[string]deed // whose result is to come, by tool use id
-	tools  int             // of the main thread
-	last   string          // tool use id of the main thread's last call
+type toolCalls struct {
+	open   map[string]toolCall // whose result is to come, by tool use id
+	tools  int                 // of the main thread
+	last   string              // tool use id of the main thread's last call
 	failed *bridge.FailedTool
 	files  []string
 }
 
-// deed is a call. The whole input is kept of task tools alone: others have written
+// toolCall is a call. The whole input is kept of task tools alone: others have written
 // files of megabytes.
-type deed struct {
+type toolCall struct {
 	tool      string
 	main      bool
 	attempted string
@@ -38,14 +38,14 @@ type deed struct {
 	input     json.RawMessage
 }
 
-func newDeeds() *deeds { return &deeds{open: map[string]deed{}} }
+func newToolCalls() *toolCalls { return &toolCalls{open: map[string]toolCall{}} }
 
 // call notes a call. Our own tools are no work of the agent's.
-func (d *deeds) call(b block, parent string) {
+func (d *toolCalls) call(b block, parent string) {
 	if strings.HasPrefix(b.Name, mcpPrefix) {
 		return
 	}
-	c := deed{tool: b.Name, main: parent == "", size: len(b.Input)}
+	c := toolCall{tool: b.Name, main: parent == "", size: len(b.Input)}
 	input, _ := split(b.Input) // one that is no object has no members
 	c.attempted = attempted(input, b.Input)
 	switch b.Name {
@@ -88,7 +88,7 @@ func text(o object, name string) string {
 }
 
 // result notes what a call came to, and returns the call.
-func (d *deeds) result(b block, content string, denied bool) (c deed, known bool) {
+func (d *toolCalls) result(b block, content string, denied bool) (c toolCall, known bool) {
 	c, known = d.open[b.ToolUseID]
 	if !known {
 		return c, false
@@ -113,7 +113,7 @@ func switchedOff(content string) bool {
 }
 
 // settle tells a turn what was done in it, and begins the next.
-func (d *deeds) settle(t *bridge.Turn) {
+func (d *toolCalls) settle(t *bridge.Turn) {
 	t.Tools, t.Failed, t.Files = d.tools, d.failed, d.files
-	*d = *newDeeds()
+	*d = *newToolCalls()
 }

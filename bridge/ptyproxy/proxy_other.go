@@ -15,12 +15,12 @@ func Run(context.Context, *exec.Cmd, *os.File) (int, error) {
 }
 
 // Run says that it cannot be done here.
-func (Loan) Run(context.Context, *exec.Cmd, *os.File) (int, error) {
+func (Proxy) Run(context.Context, *exec.Cmd, *os.File) (int, error) {
 	return -1, errors.ErrUnsupported
 }
 
 // Join says that it cannot be done here.
-func (Loan) Join(context.Context, *os.File, Remote) error { return errors.ErrUnsupported }
+func (Proxy) Join(context.Context, *os.File, Remote) error { return errors.ErrUnsupported }
 
 // Size says that it cannot be done here.
 func Size(*os.File) (cols, rows int, err error) { return 0, 0, errors.ErrUnsupported }

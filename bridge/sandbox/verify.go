@@ -16,9 +16,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// trialTimeout bounds a canary; it takes 20 ms.
+// probeTimeout bounds a probe; it takes 20 ms.
 const (
-	trialTimeout = 20 * time.Second
+	probeTimeout = 20 * time.Second
 	killTimeout  = 5 * time.Second
 	outputCap    = 1 << 20
 )
@@ -28,18 +28,18 @@ type Place struct {
 	CWD  string
 	Env  []string // NAME=value, as the agent's process gets it
 	Mark proctree.Mark
-	Self []string // the program that becomes a canary, with its arguments
+	Self []string // the program that becomes a probe, with its arguments
 }
 
-// Trial runs a canary in the sandbox of cfg and says whether it holds. That it does not,
+// Verify runs a probe in the sandbox of cfg and says whether it holds. That it does not,
 // or cannot be had, is a result and no error.
-func Trial(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.SandboxResult, error) {
+func Verify(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.SandboxResult, error) {
 	v, err := version(ctx, cfg.Program)
 	if err != nil {
 		return bridge.SandboxResult{Version: v, Reason: err.Error()}, ctx.Err()
 	}
 	r := bridge.SandboxResult{Version: v}
-	if err := try(ctx, cfg, p); err != nil {
+	if err := verifyOnce(ctx, cfg, p); err != nil {
 		r.Reason = err.Error()
 		return r, ctx.Err()
 	}
@@ -47,8 +47,8 @@ func Trial(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.Sandb
 	return r, nil
 }
 
-// try returns why the sandbox does not hold.
-func try(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
+// verifyOnce returns why the sandbox does not hold.
+func verifyOnce(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
 	cmd := exec.Command(p.Self[0], p.Self[1:]...)
 	cmd.Dir, cmd.Env = p.CWD, p.Env
 	m, err := plan(cmd, cfg)
@@ -58,22 +58,22 @@ func try(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
 	if err := Wrap(cmd, &cfg); err != nil {
 		return err
 	}
-	b, err := bait(m, cmd, cfg)
+	b, err := newProbePlan(m, cmd, cfg)
 	if err != nil {
 		return err
 	}
 	defer b.remove()
-	said, err := run(ctx, cmd, p.Mark, b.errand)
+	said, err := run(ctx, cmd, p.Mark, b.task)
 	if err != nil {
 		return err
 	}
-	return b.judge(said)
+	return b.verify(said)
 }
 
-// run runs the canary to its end, and leaves nothing of it.
-func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e errand) (findings, error) {
-	var f findings
-	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
+// run runs the probe to its end, and leaves nothing of it.
+func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e probeTask) (probeReport, error) {
+	var f probeReport
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	order, err := json.Marshal(e)
 	if err != nil {
@@ -95,13 +95,13 @@ func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e errand) (find
 		return f, err
 	}
 	if ctx.Err() != nil {
-		return f, errors.New("the canary came to no end")
+		return f, errors.New("the probe came to no end")
 	}
 	if err := child.Wait(); err != nil {
 		return f, fmt.Errorf("bubblewrap cannot confine here (%w): %s", err, strings.TrimSpace(complaints.text(500)))
 	}
 	if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Nonce != e.Nonce {
-		return f, errors.New("the canary was not run: what should have run it said nothing of it")
+		return f, errors.New("the probe was not run: what should have run it said nothing of it")
 	}
 	return f, nil
 }
@@ -118,14 +118,14 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 func (b *bounded) text(limit int) string { return string(b.Bytes()[:min(limit, b.Len())]) }
 
-// judge holds what the canary says against what is seen from outside.
-func (b *baits) judge(f findings) error {
+// verify holds what the probe says against what is seen from outside.
+func (b *probePlan) verify(f probeReport) error {
 	ours, err := os.Readlink("/proc/self/ns/mnt")
 	switch {
 	case err != nil:
 		return fmt.Errorf("our own namespace cannot be told: %w", err)
 	case f.Mounts == "" || f.Mounts == ours:
-		return errors.New("the canary ran in no mount namespace of its own")
+		return errors.New("the probe ran in no mount namespace of its own")
 	case strings.Trim(f.Capabilities, "0") != "" || f.Capabilities == "":
 		return fmt.Errorf("capabilities are left inside: %q", f.Capabilities)
 	case f.Parent != "":
@@ -135,7 +135,7 @@ func (b *baits) judge(f findings) error {
 	}
 	for _, path := range b.mustWrite {
 		text, err := os.ReadFile(path)
-		if !f.Wrote[path] || err != nil || string(text) != b.errand.Nonce {
+		if !f.Wrote[path] || err != nil || string(text) != b.task.Nonce {
 			return fmt.Errorf("%s cannot be written to inside", filepath.Dir(path))
 		}
 	}
@@ -150,12 +150,12 @@ func (b *baits) judge(f findings) error {
 			return fmt.Errorf("%s is not private inside", filepath.Dir(path))
 		}
 	}
-	for _, path := range b.errand.Read {
+	for _, path := range b.task.Read {
 		if seen, tried := f.Read[path]; seen != "" || !tried {
 			return fmt.Errorf("%s can be looked into inside", path)
 		}
 	}
-	for _, path := range b.errand.Connect {
+	for _, path := range b.task.Connect {
 		if connected, tried := f.Connected[path]; connected || !tried {
 			return fmt.Errorf("%s can be connected to inside", path)
 		}

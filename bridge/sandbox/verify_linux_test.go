@@ -44,7 +44,7 @@ exec ` + real + ` "${a[@]}" "$@"
 		"it has no permission":        {"#!/bin/sh\n" + says + "echo bwrap: No permissions to create new namespace >&2; exit 1", "No permissions"},
 		"it does nothing":             {"#!/bin/sh\n" + says + "exit 0", "was not run"},
 		"it says something":           {"#!/bin/sh\n" + says + `echo '{"nonce":"x"}'`, "was not run"},
-		"it repeats the errand":       {"#!/bin/sh\n" + says + "cat", "was not run"},
+		"it repeats the task":         {"#!/bin/sh\n" + says + "cat", "was not run"},
 		"it confines nothing":         {"#!/bin/sh\n" + says + rest + `exec "$@"`, "no mount namespace"},
 		"it makes but a namespace":    {"#!/bin/sh\n" + says + rest + `exec ` + real + ` --dev-bind / / --unshare-user --cap-drop ALL -- "$@"`, "can be written to"},
 		"it hides and lets write":     {filter(`if [ "$1" = --ro-bind ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`), "can be written to"},

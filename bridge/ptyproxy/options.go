@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Loan says how the terminal is lent.
-type Loan struct {
+// Proxy says how a program is run behind the user's terminal.
+type Proxy struct {
 	// Detach is the letter that takes the terminal back together with Ctrl: one of
 	// those between @ and _. 0 is ].
 	Detach byte
@@ -37,6 +37,6 @@ type Remote interface {
 	Leave()
 }
 
-func (l Loan) grace() time.Duration { return cmp.Or(l.Grace, 2*time.Second) }
+func (l Proxy) grace() time.Duration { return cmp.Or(l.Grace, 2*time.Second) }
 
-func (l Loan) key() byte { return cmp.Or(l.Detach, ']') }
+func (l Proxy) key() byte { return cmp.Or(l.Detach, ']') }

@@ -14,10 +14,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
-// baits are what a canary is tempted with: decoys and sockets in what is hidden, and
+// probePlan is what a probe is given: decoys and sockets in what is hidden, and
 // names of files that it may or must not write.
-type baits struct {
-	errand       errand
+type probePlan struct {
+	task         probeTask
 	mustWrite    []string
 	mustNotWrite []string
 	mayWrite     []string // in what is private
@@ -28,10 +28,10 @@ type baits struct {
 // maxSocketName is how long the name of a unix socket may be.
 const maxSocketName = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// bait lays out baits for the plan m of cmd.
-func bait(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*baits, error) {
-	b := &baits{errand: errand{Nonce: rand.Text()}}
-	name := ".arbiter-canary-" + b.errand.Nonce[:8]
+// newProbePlan lays out a probe's task for the plan m of cmd.
+func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*probePlan, error) {
+	b := &probePlan{task: probeTask{Nonce: rand.Text()}}
+	name := ".arbiter-canary-" + b.task.Nonce[:8]
 	file := func(dir string) string { return filepath.Join(dir, name) }
 	for _, path := range m.paths(writable) {
 		// The names are those under which the mounts are made.
@@ -58,23 +58,23 @@ func bait(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*baits, error) {
 	}
 	for _, path := range m.paths(hidden, secret) {
 		if !b.shows(m, path) {
-			b.errand.Read = append(b.errand.Read, path)
+			b.task.Read = append(b.task.Read, path)
 		}
 	}
-	b.errand.Read = append(b.errand.Read, fmt.Sprintf("/proc/%d/root", os.Getpid()))
+	b.task.Read = append(b.task.Read, fmt.Sprintf("/proc/%d/root", os.Getpid()))
 	for _, dir := range cfg.Hide {
 		b.decoy(m, dir, file)
 	}
-	b.errand.Write = slices.Concat(b.mustWrite, b.mustNotWrite, b.mayWrite)
+	b.task.Write = slices.Concat(b.mustWrite, b.mustNotWrite, b.mayWrite)
 	return b, nil
 }
 
 // within: a mount inside of a repository or the configuration is not written to, but for
 // the outermost: files there mean something.
-func (b *baits) within(m mounts, path string) bool { return m.above(path) == writable }
+func (b *probePlan) within(m mounts, path string) bool { return m.above(path) == writable }
 
 // shows says that something is shown inside of an empty directory.
-func (b *baits) shows(m mounts, dir string) bool {
+func (b *probePlan) shows(m mounts, dir string) bool {
 	for path := range m {
 		if path != dir && under(path, dir) {
 			return true
@@ -85,31 +85,31 @@ func (b *baits) shows(m mounts, dir string) bool {
 
 // decoy puts a file and a socket into a directory that is ours to write and hidden
 // inside.
-func (b *baits) decoy(m mounts, dir string, file func(string) string) {
+func (b *probePlan) decoy(m mounts, dir string, file func(string) string) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !m[real].dir {
 		return
 	}
 	path := file(real) + ".decoy"
-	if writeNew(path, b.errand.Nonce) != nil {
+	if writeNew(path, b.task.Nonce) != nil {
 		return // who cannot put one there has nothing to lose there
 	}
 	b.decoys = append(b.decoys, path)
-	b.errand.Read = append(b.errand.Read, path)
+	b.task.Read = append(b.task.Read, path)
 	if socket := file(real) + ".s"; len(socket) <= maxSocketName {
 		if l, err := net.Listen("unix", socket); err == nil {
 			b.sockets = append(b.sockets, l)
-			b.errand.Connect = append(b.errand.Connect, socket)
+			b.task.Connect = append(b.task.Connect, socket)
 		}
 	}
 }
 
 // remove takes away whatever was laid out or written.
-func (b *baits) remove() {
+func (b *probePlan) remove() {
 	for _, l := range b.sockets {
 		l.Close()
 	}
-	for _, path := range slices.Concat(b.decoys, b.errand.Write) {
+	for _, path := range slices.Concat(b.decoys, b.task.Write) {
 		_ = os.Remove(path) // most of them were never there
 	}
 }

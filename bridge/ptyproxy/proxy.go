@@ -20,32 +20,32 @@ import (
 
 const killTimeout = 5 * time.Second
 
-// Run lends with the defaults. See [Loan.Run].
+// Run runs a program with the defaults. See [Proxy.Run].
 func Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, err error) {
-	return Loan{}.Run(ctx, cmd, tty)
+	return Proxy{}.Run(ctx, cmd, tty)
 }
 
 // Run runs cmd in tty until it ends, and returns its exit status as shells count it.
 // The environment of cmd must be given. It is ended when ctx is, when the user takes
 // the terminal back ([ErrDetached]), and when the terminal is gone ([ErrGone]); exit
 // is then what it made of that. Other errors mean that it was not started.
-func (l Loan) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, err error) {
-	user, err := borrow(tty)
+func (l Proxy) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, err error) {
+	user, err := openTTY(tty)
 	if err != nil {
-		return -1, fmt.Errorf("lend the terminal: %w", err)
+		return -1, fmt.Errorf("proxy the terminal: %w", err)
 	}
-	defer func() { err = errors.Join(err, user.giveBack()) }()
+	defer func() { err = errors.Join(err, user.restore()) }()
 	master, child, err := start(cmd, user)
 	if err != nil {
-		return -1, fmt.Errorf("lend the terminal: %w", err)
+		return -1, fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer master.file.Close()
 	if err := user.raw(); err != nil {
-		return l.endUnheard(child), fmt.Errorf("lend the terminal: %w", err)
+		return l.endSilently(child), fmt.Errorf("proxy the terminal: %w", err)
 	}
 	p, err := newPump(user.fd, master.fd, l.key())
 	if err != nil {
-		return l.endUnheard(child), fmt.Errorf("lend the terminal: %w", err)
+		return l.endSilently(child), fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer p.close()
 	ended := make(chan struct{})
@@ -53,7 +53,7 @@ func (l Loan) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, e
 		defer close(ended)
 		p.run()
 	}()
-	if err = attend(ctx, child.Done(), p, user, func() { user.tellSize(master) }); err != nil {
+	if err = waitOrDetach(ctx, child.Done(), p, user, func() { user.copySize(master) }); err != nil {
 		p.enter(ending)
 		l.end(child)
 	}
@@ -63,7 +63,7 @@ func (l Loan) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, e
 
 // deliver returns when the pump has delivered what the child sent last and has ended.
 // A slow terminal gets the time it needs; one that stands still gets no more.
-func (l Loan) deliver(p *pump, ended <-chan struct{}) {
+func (l Proxy) deliver(p *pump, ended <-chan struct{}) {
 	p.enter(delivering)
 	for before := int64(-1); ; {
 		select {
@@ -79,8 +79,8 @@ func (l Loan) deliver(p *pump, ended <-chan struct{}) {
 	}
 }
 
-// attend returns nil when the program has ended, and else why it is to end.
-func attend(ctx context.Context, done <-chan struct{}, p *pump, user *userTTY, tellSize func()) error {
+// waitOrDetach returns nil when the program has ended, and else why it is to end.
+func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *userTTY, tellSize func()) error {
 	sigs := make(chan os.Signal, 4) // more of the same add nothing
 	signal.Notify(sigs, unix.SIGWINCH, unix.SIGCONT)
 	defer signal.Stop(sigs)
@@ -105,7 +105,7 @@ func attend(ctx context.Context, done <-chan struct{}, p *pump, user *userTTY, t
 }
 
 // end ends the child and returns when it has ended, or will not.
-func (l Loan) end(child *proctree.Child) {
+func (l Proxy) end(child *proctree.Child) {
 	child.Remember()
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
 		_ = child.Signal(sig)             // Kill tells who could not be signalled
@@ -121,8 +121,8 @@ func (l Loan) end(child *proctree.Child) {
 	_, _ = child.Kill(ctx) // status says -1 of one that is still there
 }
 
-// endUnheard ends a child that nobody listens to.
-func (l Loan) endUnheard(child *proctree.Child) int {
+// endSilently ends a child that nobody listens to.
+func (l Proxy) endSilently(child *proctree.Child) int {
 	l.end(child)
 	return status(child)
 }
@@ -150,7 +150,7 @@ func start(cmd *exec.Cmd, user *userTTY) (_ *masterTTY, _ *proctree.Child, err e
 	if err := unix.SetNonblock(master.fd, true); err != nil {
 		return nil, nil, fmt.Errorf("set up a pseudo terminal: %w", err)
 	}
-	user.tellSize(master)
+	user.copySize(master)
 	settings := user.saved
 	if err := unix.IoctlSetTermios(int(slave.Fd()), setTermios, &settings); err != nil {
 		return nil, nil, fmt.Errorf("set up a pseudo terminal: %w", err)

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Command is the hidden command under which arbiter is a canary.
-const Command = "canary"
+// ProbeCommand is the hidden command under which arbiter is a probe.
+const ProbeCommand = "canary"
 
-// errand is what a canary is to try.
-type errand struct {
+// probeTask is what a probe is to try.
+type probeTask struct {
 	Nonce   string   `json:"nonce"`
 	Write   []string `json:"write"`   // files to write the nonce into
 	Read    []string `json:"read"`    // files and directories to look into
 	Connect []string `json:"connect"` // unix sockets
 }
 
-// findings are what became of it.
-type findings struct {
+// probeReport are what became of it.
+type probeReport struct {
 	Nonce        string            `json:"nonce"`
 	Wrote        map[string]bool   `json:"wrote"`
 	Read         map[string]string `json:"read"`   // what was found there; "" for nothing
@@ -35,14 +35,14 @@ type findings struct {
 
 const connectTimeout = time.Second
 
-// Canary reads an errand, tries all of it and says how far it came. It does no harm
+// RunProbe reads a task, tries all of it and says how far it came. It does no harm
 // where nothing holds it: the files it writes are new.
-func Canary(in io.Reader, out io.Writer) error {
-	var e errand
+func RunProbe(in io.Reader, out io.Writer) error {
+	var e probeTask
 	if err := json.NewDecoder(in).Decode(&e); err != nil {
-		return fmt.Errorf("read the errand: %w", err)
+		return fmt.Errorf("read the task: %w", err)
 	}
-	f := findings{Nonce: e.Nonce, Wrote: map[string]bool{}, Read: map[string]string{}, Connected: map[string]bool{}}
+	f := probeReport{Nonce: e.Nonce, Wrote: map[string]bool{}, Read: map[string]string{}, Connected: map[string]bool{}}
 	for _, path := range e.Write {
 		f.Wrote[path] = writeNew(path, e.Nonce) == nil
 	}

@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bench is a witness with a run and a directory of its own.
+// bench is a collector with a run and a directory of its own.
 type bench struct {
-	*Witness
+	*Collector
 	t   *testing.T
 	run string
 	cwd string
@@ -37,7 +37,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{Witness: New(nil), t: t, run: fmt.Sprintf("witness-%d-%s", os.Getpid(), filepath.Base(t.Name())), cwd: t.TempDir()}
+	b := &bench{Collector: New(nil), t: t, run: fmt.Sprintf("evidence-%d-%s", os.Getpid(), filepath.Base(t.Name())), cwd: t.TempDir()}
 	t.Cleanup(func() { proctree.Sweep(b.run, "") })
 	return b
 }

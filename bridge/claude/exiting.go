@@ -9,26 +9,26 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// leave is the end of a process as it is asked for, by anybody and as often as they
+// exiting is the end of a process as it is asked for, by anybody and as often as they
 // like: in order, or in a hurry. Who owns the process brings it about, and says when it is
 // done.
-type leave struct {
+type exiting struct {
 	stopOnce, hurryOnce sync.Once
 	stopping            chan struct{} // closed when somebody asked for the end
 	hurry               chan struct{} // closed when it has to be quick
 	done                chan struct{} // closed after the done event
 }
 
-func newLeave() leave {
-	return leave{stopping: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{})}
+func newExiting() exiting {
+	return exiting{stopping: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{})}
 }
 
 // Done implements bridge.Agent and bridge.Terminal.
-func (l *leave) Done() <-chan struct{} { return l.done }
+func (l *exiting) Done() <-chan struct{} { return l.done }
 
 // ask asks for the end and waits for it. When ctx ends first, its error is returned and
 // KILL was sent; where its deadline leaves no time for the orderly part, that is cut short.
-func (l *leave) ask(ctx context.Context, child *proctree.Child, now bool) error {
+func (l *exiting) ask(ctx context.Context, child *proctree.Child, now bool) error {
 	if now {
 		l.quicken()
 	}
@@ -46,9 +46,9 @@ func (l *leave) ask(ctx context.Context, child *proctree.Child, now bool) error 
 }
 
 // quicken makes the ladder, running or to come, a short one.
-func (l *leave) quicken() { l.hurryOnce.Do(func() { close(l.hurry) }) }
+func (l *exiting) quicken() { l.hurryOnce.Do(func() { close(l.hurry) }) }
 
-func (l *leave) hurried() bool { return isClosed(l.hurry) }
+func (l *exiting) hurried() bool { return isClosed(l.hurry) }
 
 // terminate sends a signal that asks a process to end.
 func terminate(child *proctree.Child, sig syscall.Signal) {

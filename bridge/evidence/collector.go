@@ -11,9 +11,9 @@ import (
 // agents that build and test, too.
 const maxChecks = 2
 
-// Witness implements [bridge.Witness] on this machine. Its host process should have
+// Collector implements [bridge.EvidenceCollector] on this machine. Its host process should have
 // called proctree.BecomeSubreaper, as for agents. It is safe for concurrent use.
-type Witness struct {
+type Collector struct {
 	log   *slog.Logger
 	shell string
 	git   string        // a name to look up on PATH, or a path
@@ -21,16 +21,16 @@ type Witness struct {
 	count atomic.Int64  // of commands, for their marks
 }
 
-var _ bridge.Witness = (*Witness)(nil)
+var _ bridge.EvidenceCollector = (*Collector)(nil)
 
-// New returns a witness. log may be nil.
+// New returns a collector. log may be nil.
 //
 // Checks are run by bash, as the commands of agents are: the author has tried the line there, and
 // the permission rules read it by that grammar. Where /bin/sh is another shell, it would run
 // other words than were judged.
-func New(log *slog.Logger) *Witness {
+func New(log *slog.Logger) *Collector {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Witness{log: log, shell: "bash", git: "git", slots: make(chan struct{}, maxChecks)}
+	return &Collector{log: log, shell: "bash", git: "git", slots: make(chan struct{}, maxChecks)}
 }

@@ -64,7 +64,7 @@ func (b *bench) commit(message string) {
 func (b *bench) state() (*bridge.GitState, []string) {
 	b.t.Helper()
 	before := tree(b.t, b.cwd)
-	r, err := b.Survey(b.t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd})
+	r, err := b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestSurveyWithoutARepository(t *testing.T) {
 		t.Errorf("%+v, %q", g, trouble)
 	}
 	b.cwd = filepath.Join(b.cwd, "gone")
-	r, err := b.Survey(t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd})
+	r, err := b.Inspect(t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd})
 	if err != nil || r.Git != nil || len(r.Trouble) != 2 || !strings.Contains(r.Trouble[1], "gone is not there") {
 		t.Errorf("of a directory that has gone: %+v, %v", r, err)
 	}
@@ -227,8 +227,8 @@ esac`)
 // fake puts a script in git's place.
 func (b *bench) fake(script string) {
 	b.t.Helper()
-	b.Witness.git = filepath.Join(b.t.TempDir(), "git")
-	if err := os.WriteFile(b.Witness.git, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+	b.Collector.git = filepath.Join(b.t.TempDir(), "git")
+	if err := os.WriteFile(b.Collector.git, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -247,7 +247,7 @@ func TestGitThatDoesNotWork(t *testing.T) {
 		}
 	}
 	b := newBench(t)
-	b.Witness.git = "no-such-git"
+	b.Collector.git = "no-such-git"
 	if g, trouble := b.state(); g != nil || len(trouble) != 1 || !strings.Contains(trouble[0], "executable file not found") {
 		t.Errorf("one that is missing: %+v, %q", g, trouble)
 	}
@@ -284,7 +284,7 @@ func TestSurveyThatIsGivenUp(t *testing.T) {
 	over := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		_, err := b.Survey(ctx, bridge.SurveyParams{SessionID: session, CWD: b.cwd})
+		_, err := b.Inspect(ctx, bridge.InspectParams{SessionID: session, CWD: b.cwd})
 		over <- err
 	}()
 	b.up("up")
@@ -306,8 +306,8 @@ func TestSurveyOfATranscript(t *testing.T) {
 		line("u1", "null", "user", `{"role":"user","content":"go"}`)+
 			line("a1", `"u1"`, "assistant", `{"id":"m1","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"I test."},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"go test"}}]}`)+
 			line("u2", `"a1"`, "user", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"FAIL","is_error":true}]}`))
-	r, err := b.Survey(t.Context(), bridge.SurveyParams{SessionID: session, CWD: b.cwd, Env: map[string]string{"CLAUDE_CONFIG_DIR": "config"}})
-	want := bridge.SurveyResult{Said: []string{"I test."}, Files: []string{}, Commands: []bridge.Deed{{Command: "go test", Outcome: "failed"}}}
+	r, err := b.Inspect(t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd, Env: map[string]string{"CLAUDE_CONFIG_DIR": "config"}})
+	want := bridge.InspectResult{Said: []string{"I test."}, Files: []string{}, Commands: []bridge.RanCommand{{Command: "go test", Outcome: "failed"}}}
 	if diff := cmp.Diff(want, r); err != nil || diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
@@ -326,11 +326,11 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 		b.write(".gitattributes", "* filter=x\n")
 		b.write(config, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = "+b.cwd+"\n[filter \"x\"]\n\tclean = touch "+filepath.Join(out, name)+"; cat\n")
 	}
-	look := func(b *bench, p bridge.SurveyParams) (trouble []string) {
+	look := func(b *bench, p bridge.InspectParams) (trouble []string) {
 		p.SessionID, p.CWD = session, b.cwd
 		for _, mark := range []bool{false, true} {
 			p.Mark = mark
-			r, err := b.Survey(t.Context(), p)
+			r, err := b.Inspect(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -347,7 +347,7 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 	}
 	plant(b, "config", "bare")
 	b.write("a.txt", "two\n")
-	look(b, bridge.SurveyParams{})
+	look(b, bridge.InspectParams{})
 	if ran("bare") {
 		t.Error("a work tree that poses as a bare repository had its filter run")
 	}
@@ -364,7 +364,7 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	trouble := look(b, bridge.SurveyParams{Sandbox: &bridge.SandboxConfig{Program: program}, Env: map[string]string{"HOME": t.TempDir()}})
+	trouble := look(b, bridge.InspectParams{Sandbox: &bridge.SandboxConfig{Program: program}, Env: map[string]string{"HOME": t.TempDir()}})
 	if slices.ContainsFunc(trouble, func(s string) bool { return strings.HasPrefix(s, "git ") }) {
 		t.Errorf("inside, git did not work: %q", trouble)
 	}

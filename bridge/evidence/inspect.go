@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// Survey implements [bridge.Witness]. It fails only when ctx ends.
-func (w *Witness) Survey(ctx context.Context, p bridge.SurveyParams) (bridge.SurveyResult, error) {
-	r := bridge.SurveyResult{Said: []string{}, Files: []string{}, Commands: []bridge.Deed{}}
+// Inspect implements [bridge.EvidenceCollector]. It fails only when ctx ends.
+func (w *Collector) Inspect(ctx context.Context, p bridge.InspectParams) (bridge.InspectResult, error) {
+	r := bridge.InspectResult{Said: []string{}, Files: []string{}, Commands: []bridge.RanCommand{}}
 	switch {
 	case p.Mark:
 		r.Mark, r.Trouble = w.mark(ctx, p)
@@ -22,13 +22,13 @@ func (w *Witness) Survey(ctx context.Context, p bridge.SurveyParams) (bridge.Sur
 		r.Git, r.Trouble = git, append(r.Trouble, trouble...)
 	}
 	if err := ctx.Err(); err != nil {
-		return bridge.SurveyResult{}, err
+		return bridge.InspectResult{}, err
 	}
 	return r, nil
 }
 
 // readPast puts what the session's transcript says into r.
-func readPast(ctx context.Context, p bridge.SurveyParams, r *bridge.SurveyResult) (trouble []string) {
+func readPast(ctx context.Context, p bridge.InspectParams, r *bridge.InspectResult) (trouble []string) {
 	path, ok := transcriptOf(p)
 	if !ok {
 		return []string{"transcript: there is none of this session"}
@@ -40,7 +40,7 @@ func readPast(ctx context.Context, p bridge.SurveyParams, r *bridge.SurveyResult
 	}
 	r.Said, r.Files = append(r.Said, d.Said...), append(r.Files, d.Files...)
 	for _, c := range d.Commands {
-		r.Commands = append(r.Commands, bridge.Deed{Command: c.Command, Outcome: string(c.Outcome), Subagent: c.Subagent})
+		r.Commands = append(r.Commands, bridge.RanCommand{Command: c.Command, Outcome: string(c.Outcome), Subagent: c.Subagent})
 	}
 	return trouble
 }

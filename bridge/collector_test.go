@@ -13,12 +13,12 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// fakeWitness says what it was asked, or what it is told to.
-type fakeWitness struct {
+// fakeCollector says what it was asked, or what it is told to.
+type fakeCollector struct {
 	check func(ctx context.Context, run string, p CheckParams) (CheckResult, error)
 }
 
-func (w *fakeWitness) Check(ctx context.Context, run string, p CheckParams) (CheckResult, error) {
+func (w *fakeCollector) Check(ctx context.Context, run string, p CheckParams) (CheckResult, error) {
 	if w.check != nil {
 		return w.check(ctx, run, p)
 	}
@@ -33,22 +33,22 @@ func (w *fakeWitness) Check(ctx context.Context, run string, p CheckParams) (Che
 		Output: run + ": " + p.Command + " in " + p.CWD + p.Env["X"]}, nil
 }
 
-func (w *fakeWitness) Survey(_ context.Context, p SurveyParams) (SurveyResult, error) {
-	return SurveyResult{
+func (w *fakeCollector) Inspect(_ context.Context, p InspectParams) (InspectResult, error) {
+	return InspectResult{
 		Git:      &GitState{Branch: "main", Head: "c0ffee", Commits: []string{"c0ffee one"}, Status: []string{" M a.go"}, Stat: "a.go | 2 +-"},
 		Said:     []string{"of " + p.SessionID},
 		Files:    []string{"/w/a.go"},
-		Commands: []Deed{{Command: "go test", Outcome: "failed", Subagent: true}},
+		Commands: []RanCommand{{Command: "go test", Outcome: "failed", Subagent: true}},
 		Trouble:  []string{"git log: no commits yet"},
 	}, nil
 }
 
 var (
-	oneCheck  = CheckParams{Command: "make", CWD: "/w", TimeoutMS: 5, Env: map[string]string{"X": "!"}}
-	oneSurvey = SurveyParams{SessionID: "s-1", CWD: "/w", Env: map[string]string{"HOME": "/h"}}
+	oneCheck      = CheckParams{Command: "make", CWD: "/w", TimeoutMS: 5, Env: map[string]string{"X": "!"}}
+	oneInspection = InspectParams{SessionID: "s-1", CWD: "/w", Env: map[string]string{"HOME": "/h"}}
 )
 
-func witnessRig(t *testing.T, w Witness) *rig {
+func collectorRig(t *testing.T, w EvidenceCollector) *rig {
 	t.Helper()
 	r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, w)
 	if _, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}); err != nil {
@@ -57,19 +57,19 @@ func witnessRig(t *testing.T, w Witness) *rig {
 	return r
 }
 
-func TestCheckAndSurveyReachTheWitness(t *testing.T) {
+func TestCheckAndInspectReachTheCollector(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w := &fakeWitness{}
-		r := witnessRig(t, w)
+		w := &fakeCollector{}
+		r := collectorRig(t, w)
 		defer r.leave(t)
 		checked, err := r.Check(r.ctx, oneCheck)
 		wantCheck, _ := w.Check(r.ctx, "run-1", oneCheck)
 		if diff := cmp.Diff(wantCheck, checked); err != nil || diff != "" {
 			t.Errorf("check: %v, -want +got:\n%s", err, diff)
 		}
-		surveyed, err := r.Survey(r.ctx, oneSurvey)
-		wantSurvey, _ := w.Survey(r.ctx, oneSurvey)
-		if diff := cmp.Diff(wantSurvey, surveyed); err != nil || diff != "" {
+		inspected, err := r.Inspect(r.ctx, oneInspection)
+		wantInspection, _ := w.Inspect(r.ctx, oneInspection)
+		if diff := cmp.Diff(wantInspection, inspected); err != nil || diff != "" {
 			t.Errorf("survey: %v, -want +got:\n%s", err, diff)
 		}
 		if _, err := r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"}); err == nil || !strings.Contains(err.Error(), "no such directory: /x") {
@@ -78,9 +78,9 @@ func TestCheckAndSurveyReachTheWitness(t *testing.T) {
 	})
 }
 
-func TestParametersOfTheWitnessAreChecked(t *testing.T) {
+func TestParametersOfTheCollectorAreChecked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := witnessRig(t, &fakeWitness{})
+		r := collectorRig(t, &fakeCollector{})
 		defer r.leave(t)
 		for name, p := range map[string]CheckParams{
 			"no command": {CWD: "/w"}, "no directory": {Command: "make"}, "a relative directory": {Command: "make", CWD: "w"},
@@ -94,17 +94,17 @@ func TestParametersOfTheWitnessAreChecked(t *testing.T) {
 				t.Errorf("check with %s: %v", name, err)
 			}
 		}
-		for name, p := range map[string]SurveyParams{
+		for name, p := range map[string]InspectParams{
 			"no session": {CWD: "/w"}, "no directory": {SessionID: "s"}, "a relative directory": {SessionID: "s", CWD: "."},
 		} {
-			if _, err := r.Survey(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
+			if _, err := r.Inspect(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
 				t.Errorf("survey with %s: %v", name, err)
 			}
 		}
 	})
 }
 
-func TestWithoutAWitness(t *testing.T) {
+func TestWithoutACollector(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, nil)
 		defer r.leave(t)
@@ -113,14 +113,14 @@ func TestWithoutAWitness(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, method := range res.Capabilities {
-			if method == MethodCheck || method == MethodSurvey {
+			if method == MethodCheck || method == MethodInspect {
 				t.Errorf("it claims to serve %s", method)
 			}
 		}
 		if _, err := r.Check(r.ctx, oneCheck); codeOf(err) != CodeUnsupported {
 			t.Errorf("check: %v", err)
 		}
-		if _, err := r.Survey(r.ctx, oneSurvey); codeOf(err) != CodeUnsupported {
+		if _, err := r.Inspect(r.ctx, oneInspection); codeOf(err) != CodeUnsupported {
 			t.Errorf("survey: %v", err)
 		}
 	})
@@ -128,13 +128,13 @@ func TestWithoutAWitness(t *testing.T) {
 
 func TestCheckEndsWithItsCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w, ended := &fakeWitness{}, make(chan struct{})
+		w, ended := &fakeCollector{}, make(chan struct{})
 		w.check = func(ctx context.Context, _ string, _ CheckParams) (CheckResult, error) {
 			<-ctx.Done() // by the cancel notification
 			close(ended)
 			return CheckResult{}, ctx.Err()
 		}
-		r := witnessRig(t, w)
+		r := collectorRig(t, w)
 		defer r.leave(t)
 		ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
 		defer cancel()
@@ -157,7 +157,7 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				w := &fakeWitness{}
+				w := &fakeCollector{}
 				cancelled := make(chan time.Duration, 1)
 				begun := time.Now()
 				swept := -1
@@ -167,7 +167,7 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 					time.Sleep(300 * time.Millisecond) // its processes end
 					return CheckResult{}, ctx.Err()
 				}
-				r := witnessRig(t, w)
+				r := collectorRig(t, w)
 				over := make(chan error, 1)
 				go func() { over <- errOf(r.Check(r.ctx, oneCheck)) }()
 				slow := r.spawn(t, "slow", 1)
@@ -216,12 +216,12 @@ func TestCheckThatTheSweepEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var once sync.Once
 		swept := make(chan struct{})
-		w := &fakeWitness{check: func(context.Context, string, CheckParams) (CheckResult, error) {
+		w := &fakeCollector{check: func(context.Context, string, CheckParams) (CheckResult, error) {
 			<-swept
 			time.Sleep(50 * time.Millisecond)
 			return CheckResult{}, nil
 		}}
-		r := witnessRig(t, w)
+		r := collectorRig(t, w)
 		r.l.sweep = func(string) int {
 			once.Do(func() { close(swept) })
 			return 1
@@ -239,11 +239,11 @@ func TestCheckThatTheSweepEnds(t *testing.T) {
 func TestCheckThatDoesNotEndIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
-		w := &fakeWitness{check: func(context.Context, string, CheckParams) (CheckResult, error) {
+		w := &fakeCollector{check: func(context.Context, string, CheckParams) (CheckResult, error) {
 			<-release
 			return CheckResult{}, nil
 		}}
-		r := witnessRig(t, w)
+		r := collectorRig(t, w)
 		go r.Check(r.ctx, oneCheck)
 		synctest.Wait()
 		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
