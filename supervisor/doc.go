@@ -15,8 +15,14 @@
 // Where what is. What Apply goes by:
 //
 //	state, options, inputs, effects    what a run knows, is begun with, is told and wants done
+//	rosterstate, conversationstate     … the parts of what it knows: its agents, its messages
+//	taskstate, decisionstate           … the task, what is to be decided
+//	handoffstate, contextstate         … documents, full contexts
+//	permissionstate, humanstate        … what was asked for, and what the human was asked
+//	lifecyclestate                     … processes and the bridge
 //	apply, happened, timers, fold      the fold itself, and its three great switches
 //	facts, origin, history, snapshot   a fact and a state in the journal, who it is from, what became of messages
+//	told                               what the event log takes up of a step
 //	phase, points, posed, decide       the task machine, and who decides at its points …
 //	reading                            … what the Arbiter has read when it does
 //	carryout, fallback, regency        … what follows, and the rules in the Arbiter's place

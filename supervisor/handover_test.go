@@ -354,8 +354,8 @@ func TestCompletingOverFailedChecks(t *testing.T) {
 // and stays as it was.
 func TestARecordLeavesTheDocumentAlone(t *testing.T) {
 	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"), Files: append(make([]string, 0, 8), "a.go")}
-	s := &State{Plan: []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}}
-	a := Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Document: own}
+	s := &State{TaskState: TaskState{Plan: []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}}}
+	a := Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}}, AgentHandoff: AgentHandoff{Document: own}}
 	d := s.drawUp(a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
 	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
 		t.Fatalf("record %+v", d)

@@ -42,11 +42,12 @@ func court(t testing.TB, p policy.Policy, change func(*State)) *Loop {
 	p.Resolve = func(path string) (string, error) { return path, nil }
 	l := NewLoop(p, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
 	s := State{
-		Options: Options{Run: testRun, CWD: "/w"}.WithDefaults(), BridgeUp: true,
-		Agents: []*Agent{
-			{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Role: RoleArbiter, Status: Busy},
-			{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Role: RoleOrchestrator, Name: "Orchestrator I", Status: Busy},
-		},
+		Options:        Options{Run: testRun, CWD: "/w"}.WithDefaults(),
+		LifecycleState: LifecycleState{BridgeUp: true},
+		RosterState: RosterState{Agents: []*Agent{
+			{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Role: RoleArbiter}, AgentProcess: AgentProcess{Status: Busy}},
+			{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Role: RoleOrchestrator, Name: "Orchestrator I"}, AgentProcess: AgentProcess{Status: Busy}},
+		}},
 	}
 	if change != nil {
 		change(&s)

@@ -58,7 +58,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	for text, r := range p.ledger() {
 		got[text], sent[text] = r.Status, r.Sent
 	}
-	company := "right half" + (&State{Agents: p.s.Agents[:2]}).company("orch-2")
+	company := "right half" + (&State{RosterState: RosterState{Agents: p.s.Agents[:2]}}).company("orch-2")
 	want := map[string]string{
 		"Build it": MessageDelivered, "left half": MessageDelivered, company: MessageDelivered,
 		"left: half is there": MessageDelivered, "May I?": MessageDelivered, "They are at it.": MessageSaid,

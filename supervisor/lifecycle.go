@@ -26,8 +26,7 @@ func (st *step) began(f Began) {
 		st.do(SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
 	st.enlist(Agent{
-		AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
-		Role:     RoleArbiter, Name: "The Arbiter",
+		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1}, Role: RoleArbiter, Name: "The Arbiter"},
 	}, f.Options.Task)
 	if f.Options.Task != "" {
 		st.giveTask(f.Options.Task)

@@ -297,7 +297,7 @@ func TestLoopTurnsItsOwnPanicIntoAnExit(t *testing.T) {
 func TestThoseGoneCostNothing(t *testing.T) {
 	s, _ := Apply(State{}, Input{At: time.Unix(1, 0), Fact: Began{Options: Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
 	for i := range namesKept {
-		s.Agents = append(s.Agents, &Agent{AgentRef: bridge.AgentRef{ID: orchID(i + 1), Generation: 1}, Status: Ended, Dismissed: true})
+		s.Agents = append(s.Agents, &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: orchID(i + 1), Generation: 1}}, AgentProcess: AgentProcess{Status: Ended, Dismissed: true}})
 	}
 	for range talkKept {
 		s.Talk = append(s.Talk, &contract.Message{})
@@ -335,7 +335,7 @@ func BenchmarkApply(b *testing.B) {
 		b.ReportAllocs()
 		late := s
 		for i := range namesKept {
-			late.Agents = append(slices.Clip(late.Agents), &Agent{AgentRef: bridge.AgentRef{ID: orchID(i + 1), Generation: 1}, Status: Ended, Dismissed: true})
+			late.Agents = append(slices.Clip(late.Agents), &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: orchID(i + 1), Generation: 1}}, AgentProcess: AgentProcess{Status: Ended, Dismissed: true}})
 		}
 		in := Input{At: time.Unix(2, 0), Fact: Happened{bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
 		for b.Loop() {

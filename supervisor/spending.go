@@ -7,6 +7,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
+// SpendingState counts what the turns of a run that are over have used.
+type SpendingState struct {
+	Usage   bridge.Usage
+	CostUSD float64
+}
+
+// AgentSpending counts what an agent has cost.
+type AgentSpending struct {
+	CostUSD float64
+	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
+}
+
 // Spent returns what the run has cost, the turns under way included.
 func (s *State) Spent() float64 {
 	usd := s.CostUSD

@@ -41,9 +41,11 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	}
 	st.Summoned++
 	a := Agent{
-		AgentRef: bridge.AgentRef{ID: orchID(st.Summoned), Generation: 1},
-		Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode,
-		Standing: Working, Predecessor: successorOf, Brief: brief,
+		AgentIdentity: AgentIdentity{
+			AgentRef: bridge.AgentRef{ID: orchID(st.Summoned), Generation: 1},
+			Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode, Predecessor: successorOf, Brief: brief,
+		},
+		AgentWork: AgentWork{Standing: Working},
 	}
 	if ruler := *st.Agents[0]; len(ruler.Redo) > 0 {
 		a.Within = ruler.Redo[0]

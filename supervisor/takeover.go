@@ -10,6 +10,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
+// AgentTakeover follows an agent's session in the hands of a human.
+type AgentTakeover struct {
+	Taken    *Taken `json:",omitempty"` // a human has its session, or is about to
+	Returned string `json:",omitempty"` // told with the next message: a human had its session
+}
+
 // Taken is a takeover: a human has, or is about to have, an agent's session in a
 // terminal. The agent has one process at a time: its own until TakenStopping is over, the
 // terminal's from TakenOpening to TakenClosing, none between.

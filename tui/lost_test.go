@@ -61,7 +61,7 @@ func TestLastWordsBeforeTheEnd(t *testing.T) {
 		s.Settle()
 		p := s.host.present()
 		p.mu.Lock()
-		p.over, p.state = true, supervisor.State{Task: "Weave"}
+		p.over, p.state = true, supervisor.State{TaskState: supervisor.TaskState{Task: "Weave"}}
 		close(p.done)
 		p.mu.Unlock()
 		s.host.mu.Lock()

@@ -16,13 +16,16 @@ import (
 func TestHookAgents(t *testing.T) {
 	state := &supervisor.State{
 		Options: supervisor.Options{ContextWarn: 60, ContextCritical: 80},
-		Agents: []*supervisor.Agent{
-			{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Role: supervisor.RoleArbiter, SessionID: "a", Status: supervisor.Ready,
-				Context: bridge.Context{Window: 300_000}, Told: "warn"},
-			{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "b", Status: supervisor.Ended},
-			{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "c", Status: supervisor.Parked},
-			{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1}, Role: supervisor.RoleOrchestrator, Status: supervisor.Starting},
-		},
+		RosterState: supervisor.RosterState{Agents: []*supervisor.Agent{
+			{
+				AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Role: supervisor.RoleArbiter, SessionID: "a"},
+				AgentProcess:  supervisor.AgentProcess{Status: supervisor.Ready},
+				AgentContext:  supervisor.AgentContext{Context: bridge.Context{Window: 300_000}, Told: "warn"},
+			},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "b"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Ended}},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "c"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Parked}},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1}, Role: supervisor.RoleOrchestrator}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Starting}},
+		}},
 	}
 	want := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000, Spent: "warn",
 		Policy: hooks.Policy{Role: hooks.RoleArbiter, Warn: 60, Critical: 80, KeepContext: true}}

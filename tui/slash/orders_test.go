@@ -62,12 +62,12 @@ func TestPermit(t *testing.T) {
 
 // TestAnswers: what is read off a state is true to it, and safe to be shown.
 func TestAnswers(t *testing.T) {
-	s := &supervisor.State{Task: "weave\x1b[2J", CostUSD: 1.25, Granted: []string{"a"}}
+	s := &supervisor.State{TaskState: supervisor.TaskState{Task: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, PermissionState: supervisor.PermissionState{Granted: []string{"a"}}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn, s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
 	s.Agents = []*supervisor.Agent{
-		{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: supervisor.RoleArbiter, CostUSD: 0.25},
-		{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator I", Status: supervisor.Ended, CostUSD: 1},
-		{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator II", Status: supervisor.Busy, Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25, TurnsLeft: 9}},
+		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: supervisor.RoleArbiter}, AgentSpending: supervisor.AgentSpending{CostUSD: 0.25}},
+		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator I"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Ended}, AgentSpending: supervisor.AgentSpending{CostUSD: 1}},
+		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator II"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Busy}, AgentContext: supervisor.AgentContext{Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25, TurnsLeft: 9}}},
 	}
 	for text, want := range map[string][]string{
 		context(s, ""):       {"The Arbiter** nothing is known yet", "50000 of 200000 tokens, 25.0 %, about 9 turns", "70 %", "85 %"},

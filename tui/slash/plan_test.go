@@ -15,7 +15,7 @@ import (
 )
 
 func TestAmend(t *testing.T) {
-	s := &supervisor.State{Plan: laid("+read *build ship:tester")}
+	s := &supervisor.State{TaskState: supervisor.TaskState{Plan: laid("+read *build ship:tester")}}
 	s.Options.Modes = []agents.Agent{{Name: "tester"}, {Name: "weaver"}}
 	for typed, want := range map[string]string{
 		"/plan add prove":       "+read *build ship:tester prove",

@@ -1,0 +1,26 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// SuccessionState follows the renewal of the Arbiter.
+type SuccessionState struct {
+	Renewal    string // stage of the Arbiter's renewal
+	Renewals   int    // of the Arbiter so far
+	Records    int    // of them, in a row, those without a document of its own
+	RuledSince int    // rulings since the last renewal
+	Short      int    // renewals in a row that were due again at once
+}
+
+// AgentContext follows how full the context of an agent is, and what was done about it.
+type AgentContext struct {
+	Context     bridge.Context
+	Warned      string // the level of context_warning reached last
+	Told        string // the level its model was told in a turn that is over
+	Telling     string // the same in the running turn: a crash may have lost it
+	Cornered    bool   // a compaction was prevented: there is no room left
+	Curbed      bool   // its turn is being stopped for that
+	Compactions int
+	Demands     int // how often it was told to hand off
+}

@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// LifecycleState follows the bridge, the restarts, and the end of the run.
+type LifecycleState struct {
+	Claude     bridge.ClaudeInfo
+	BridgeUp   bool // there is one to speak to
+	BridgeGone bool // the one on its way is lost already
+	BridgeMute int  // looks in a row that the bridge did not answer
+	MuteAt     time.Time
+	Restarts   restart.History
+	Crashes    int    // processes that ended unasked
+	Waking     bool   // agents come back; then see that the talk goes on
+	Back       string `json:",omitempty"` // whose session a human gave back meanwhile
+	Ending     *Ending
+}
+
+// AgentProcess follows the process of an agent.
+type AgentProcess struct {
+	Status    Status
+	Since     time.Time     // of Status
+	Goodbye   string        // why we are ending it: released, killed, shutdown …
+	Dismissed bool          // its end was its own, not the run's: it does not come back
+	Spoken    bool          // its session has a history
+	Fresh     bool          // its next process begins a new session
+	Class     restart.Class // why it is Restarting
+	Cause     string        // the same in words
+	Watch     Watch
+	Backoff   *Backoff `json:",omitempty"` // it waits for another attempt
+}
+
+// Status is where an agent's process stands.
+type Status string
+
+// The statuses of an agent.
+const (
+	Starting   Status = "starting"
+	Down       Status = "down"       // the process is gone; another follows
+	Restarting Status = "restarting" // it is being ended, and another follows
+	Parked     Status = "parked"     // it failed too often; a human has to say so
+	Ready      Status = "ready"      // no turn runs
+	Busy       Status = "busy"       // a turn runs
+	InHand     Status = "taken"      // a human has its session (Agent.Taken)
+	Stopping   Status = "stopping"
+	Ended      Status = "ended"
+)
+
+// Ending is set once the run is over and its agents are being stopped.
+type Ending struct {
+	Status  string
+	Summary string
+	Exit    contract.Exit
+	Said    bool          // `result` was said
+	Was     machine.State // where the task stood
+	// HalfDone is what was being done when the run was stopped.
+	HalfDone []string
+	// What was open is asked again when the run is taken up again.
+	Question *Question
+	Permits  []Permit
+}

@@ -1,0 +1,29 @@
+package supervisor
+
+import (
+	"reflect"
+	"testing"
+)
+
+// maxFields is how many fields a part of the state may have. One that needs more is about
+// more than one thing.
+const maxFields = 12
+
+// TestPartsAreSmall: State and Agent consist of embedded parts, and each of them can be
+// taken in at a glance.
+func TestPartsAreSmall(t *testing.T) {
+	for _, whole := range []reflect.Type{reflect.TypeFor[State](), reflect.TypeFor[Agent]()} {
+		if n := whole.NumField(); n > maxFields {
+			t.Errorf("%s has %d fields, at most %d are allowed", whole.Name(), n, maxFields)
+		}
+		for part := range whole.Fields() {
+			switch n := part.Type.NumField(); {
+			case part.Type == reflect.TypeFor[Options]():
+			case !part.Anonymous:
+				t.Errorf("%s.%s belongs into a part", whole.Name(), part.Name)
+			case n > maxFields:
+				t.Errorf("%s has %d fields, at most %d are allowed", part.Name, n, maxFields)
+			}
+		}
+	}
+}

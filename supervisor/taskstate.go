@@ -1,0 +1,40 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// TaskState says where the task stands, and what its executions came to.
+type TaskState struct {
+	Task          string // what the human wants, as first said
+	Phase         machine.State
+	Plan          []contract.Step
+	Tasks         []contract.Tasks  // what agents keep in lists of their own
+	Iterations    int               // entries into `executing` by a summon, for this task
+	Failures      int               // failed executions in a row
+	TotalFailures int               // failed executions of this task
+	History       decision.History  // of its executions
+	LastError     *decision.Failure // that nobody has got over yet
+}
+
+// AgentWork says what an Orchestrator has to do, and how far it has come.
+type AgentWork struct {
+	Standing Standing
+	Work     *Work  // the execution under way
+	Assigned int    // the step of the plan it was chosen for, counted from 1; 0: none
+	Turns    int    // of this Orchestrator's, that answered a message
+	Limited  string // which limit of its mode it has reached
+}
+
+// Standing is where an Orchestrator stands with the Arbiter.
+type Standing string
+
+// The standings of an Orchestrator.
+const (
+	Working   Standing = "working"    // it has something to do
+	Waiting   Standing = "waiting"    // for the Arbiter's word
+	Finished  Standing = "done"       // it said `done`
+	HandedOff Standing = "handed_off" // it said `handoff`
+)
