@@ -11,7 +11,7 @@ import (
 )
 
 // act does what a key stands for wherever one is.
-func (d *desk) act(a keys.Action) bool {
+func (d *app) act(a keys.Action) bool {
 	switch a {
 	case keys.Leave:
 		if d.writing() && !d.input.Empty() {
@@ -24,15 +24,15 @@ func (d *desk) act(a keys.Action) bool {
 	case keys.Redraw:
 		d.f.screen.Sync()
 	case keys.OpenHelp:
-		d.open(newHelp(d))
+		d.open(newHelpScreen(d))
 	case keys.OpenFocus:
 		d.focusOn(d.liveliest())
 	case keys.OpenLogbook:
 		d.openLogbook()
 	case keys.OpenPlan:
-		d.open(newPlan(d))
+		d.open(newPlanScreen(d))
 	case keys.OpenRuns:
-		d.open(newRuns(d))
+		d.open(newSessionsScreen(d))
 	case keys.Back:
 		d.back()
 	case keys.Write:
@@ -88,7 +88,7 @@ func (d *desk) act(a keys.Action) bool {
 
 // outside lends the terminal to the host, and reports whether it is ours again. Where it is gone,
 // the face ends.
-func (d *desk) outside(do func(Host) error) bool {
+func (d *app) outside(do func(Host) error) bool {
 	var err error
 	d.f.app.Suspend(func() { err = do(d.f.options.Host) })
 	if d.f.screen.gone() != nil {
@@ -103,7 +103,7 @@ func (d *desk) outside(do func(Host) error) bool {
 }
 
 // edit has the text edited elsewhere.
-func (d *desk) edit() {
+func (d *app) edit() {
 	text := d.input.Text()
 	d.outside(func(h Host) error {
 		edited, err := h.Edit(text)
@@ -117,14 +117,14 @@ func (d *desk) edit() {
 }
 
 // interrupt stops the running turn of an agent, or of all.
-func (d *desk) interrupt(id string) {
+func (d *app) interrupt(id string) {
 	if d.send(contract.Interrupt{ID: id}) {
 		d.flash("Let it rest.")
 	}
 }
 
 // pause holds the run, or lets it go on.
-func (d *desk) pause() {
+func (d *app) pause() {
 	if d.state != nil && d.state.Paused {
 		d.send(contract.Continue{})
 	} else {
@@ -133,7 +133,7 @@ func (d *desk) pause() {
 }
 
 // stronger goes to the next strength of the next word.
-func (d *desk) stronger() {
+func (d *app) stronger() {
 	switch d.force {
 	case contract.Note:
 		d.force = contract.Steer
@@ -146,7 +146,7 @@ func (d *desk) stronger() {
 }
 
 // strength is that of the next word: none is said where it makes no difference.
-func (d *desk) strength() string {
+func (d *app) strength() string {
 	if d.force == contract.Note {
 		return ""
 	}
@@ -155,7 +155,7 @@ func (d *desk) strength() string {
 
 // judgeNext opens the permission request that has waited longest, also one that was
 // put aside; where one is open already, the next one.
-func (d *desk) judgeNext() {
+func (d *app) judgeNext() {
 	if d.state == nil || len(d.state.Permits) == 0 {
 		d.flash("Nobody asks leave.")
 		return
@@ -170,15 +170,15 @@ func (d *desk) judgeNext() {
 }
 
 // openLogbook shows every event.
-func (d *desk) openLogbook() {
+func (d *app) openLogbook() {
 	d.open(newLogbook(d))
 }
 
 // documents offers the files that may hold requirements.
-func (d *desk) documents() {
+func (d *app) documents() {
 	d.flash("Looking for files …")
 	d.f.work(func(ctx context.Context) {
 		list := d.f.options.Host.Documents(ctx)
-		d.f.post(func() { d.offerDocuments(list) })
+		d.f.post(func() { d.pickDocument(list) })
 	})
 }

@@ -25,9 +25,9 @@ func asksBackground(term string, tmux bool) bool {
 	return term != "" && (tmux || !strings.HasPrefix(term, "screen"))
 }
 
-// ear takes the answer out of what the terminal sends, before the screen's library
+// backgroundReader takes the answer out of what the terminal sends, before the screen's library
 // reads it. It listens until it has heard one; then everything passes.
-type ear struct {
+type backgroundReader struct {
 	tcell.Tty
 	heard func(render.RGB) // on the goroutine that reads
 
@@ -44,21 +44,21 @@ var answerBegins = []byte("\x1b]11;")
 const longestAnswer = 64
 
 // ask writes the question and listens from now on.
-func (e *ear) ask() {
+func (e *backgroundReader) ask() {
 	e.mu.Lock()
 	e.listen = true
 	e.mu.Unlock()
 	_, _ = e.Tty.Write([]byte(askBackground)) // a terminal that is gone is found out elsewhere
 }
 
-func (e *ear) listening() bool {
+func (e *backgroundReader) listening() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.listen
 }
 
 // Read implements tcell.Tty.
-func (e *ear) Read(b []byte) (int, error) {
+func (e *backgroundReader) Read(b []byte) (int, error) {
 	n, err := e.Tty.Read(b[:max(len(b)-len(e.held), 1)]) // what is held may have to go before it
 	if n == 0 || !e.listening() && len(e.held) == 0 {
 		return n, err
@@ -67,7 +67,7 @@ func (e *ear) Read(b []byte) (int, error) {
 }
 
 // filter is what passes of what was read; no more than most, of which there is room.
-func (e *ear) filter(in []byte, most int) []byte {
+func (e *backgroundReader) filter(in []byte, most int) []byte {
 	all := append(e.held, in...)
 	e.held = nil
 	at := bytes.Index(all, answerBegins)

@@ -47,7 +47,7 @@ func TestBackgroundIsHeard(t *testing.T) {
 	} {
 		m := &mouth{pieces: append([]string(nil), tt.pieces...)}
 		var got []render.RGB
-		e := &ear{Tty: m, heard: func(c render.RGB) { got = append(got, c) }}
+		e := &backgroundReader{Tty: m, heard: func(c render.RGB) { got = append(got, c) }}
 		e.ask()
 		if m.asked != askBackground {
 			t.Errorf("asked %q", m.asked)

@@ -116,7 +116,7 @@ func event(i int) contract.Event {
 }
 
 // benchFace is a face at work on a screen of 120×40.
-func benchFace(b testing.TB, task string) (*Face, *watched, *theatre, func()) {
+func benchFace(b testing.TB, task string) (*Frontend, *watched, *theatre, func()) {
 	b.Helper()
 	screen := newWatched()
 	host := &theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}
@@ -156,7 +156,7 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	for _, rate := range []int{0, 10_000} {
 		b.Run(fmt.Sprintf("events=%d", rate), func(b *testing.B) {
 			f, screen, host, end := benchFace(b, "Weave")
-			typist := newTypist(screen, func() int { return len(f.desk.input.Text()) })
+			typist := newTypist(screen, func() int { return len(f.root.input.Text()) })
 			stop := flood(rate, func(i int) { host.begunRun().sink(time.Now(), event(i)) })
 			paints, began := screen.paints.Load(), time.Now()
 			all := pressKeys(b, typist)
@@ -223,7 +223,7 @@ func BenchmarkScrollback(b *testing.B) {
 		defer end()
 		tell(f, n)
 		done := make(chan struct{})
-		f.post(func() { f.desk.weaving.talk.Top(); f.desk.weaving.talk.GoTo(rand.IntN(n)); close(done) })
+		f.post(func() { f.root.runScreen.talk.Top(); f.root.runScreen.talk.GoTo(rand.IntN(n)); close(done) })
 		<-done
 		var m runtime.MemStats
 		runtime.GC()
@@ -240,7 +240,7 @@ func BenchmarkScrollback(b *testing.B) {
 }
 
 // tell puts so many messages into the conversation, and waits until they are there.
-func tell(f *Face, n int) {
+func tell(f *Frontend, n int) {
 	for i := range n {
 		f.box.recall(nil, time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The thread goes on, and on."}})
 	}
@@ -256,7 +256,7 @@ func BenchmarkResize(b *testing.B) {
 	const messages = 100_000
 	f, screen, _, end := benchFace(b, "Weave")
 	tell(f, messages)
-	f.post(func() { f.desk.weaving.talk.GoTo(messages / 2) })
+	f.post(func() { f.root.runScreen.talk.GoTo(messages / 2) })
 	all := resizes(b, screen)
 	end()
 

@@ -107,7 +107,7 @@ func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
 
 // asking is the dialog in sight, nil if there is none: a page that was opened over one hides
 // it, and leads back to it.
-func (d *desk) asking() *dialog {
+func (d *app) asking() *dialog {
 	if d.tab == nil || len(d.screens) > d.tab.depth {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (d *desk) asking() *dialog {
 }
 
 // show opens a dialog.
-func (d *desk) show(data pages.AskData, answer func(string)) *dialog {
+func (d *app) show(data pages.AskData, answer func(string)) *dialog {
 	g := &dialog{ask: pages.NewAsk(d.look), depth: len(d.screens)}
 	g.ask.Set(data)
 	g.close = func() {
@@ -130,7 +130,7 @@ func (d *desk) show(data pages.AskData, answer func(string)) *dialog {
 }
 
 // tell shows what has to be read, and stays until it was.
-func (d *desk) tell(title, text string) {
+func (d *app) tell(title, text string) {
 	text = sanitize.Text(text)
 	d.show(pages.AskData{
 		Title: title, Tone: render.Alert, Body: func(width int) []render.Line { return render.WrapText(render.Base, text, width) },
@@ -139,7 +139,7 @@ func (d *desk) tell(title, text string) {
 }
 
 // askLeave asks whether to leave while work goes on.
-func (d *desk) askLeave() {
+func (d *app) askLeave() {
 	if d.leaving {
 		d.run.Stop() // in a hurry
 		d.flash("In haste, then.")
@@ -168,7 +168,7 @@ func (d *desk) askLeave() {
 }
 
 // leave stops the run in order; the screen stays until it has ended.
-func (d *desk) leave() {
+func (d *app) leave() {
 	if d.run == nil || d.over() {
 		d.f.Leave()
 		return
@@ -181,7 +181,7 @@ func (d *desk) leave() {
 }
 
 // over says whether the present run has ended, and all that belonged to it.
-func (d *desk) over() bool {
+func (d *app) over() bool {
 	select {
 	case <-d.run.Done():
 		return true
@@ -191,7 +191,7 @@ func (d *desk) over() bool {
 }
 
 // askKill asks whether to end an Orchestrator.
-func (d *desk) askKill(id string) {
+func (d *app) askKill(id string) {
 	switch {
 	case id == "":
 		d.flash("Mark an Orchestrator first: Tab.")

@@ -2,8 +2,8 @@
 // a keyboard that becomes commands. It starts no process and opens no terminal of its
 // own; what it needs of the program around it is a [Host].
 //
-// Three goroutines, all waited for by [Face.Run]: tview's loop, which alone draws and
-// takes keys; the pump, which alone writes the chronicle and asks the loop to draw, at
+// Three goroutines, all waited for by [Frontend.Run]: tview's loop, which alone draws and
+// takes keys; the pump, which alone writes the history and asks the loop to draw, at
 // most every [frame]; and a worker for what may take time (beginning a run, searching
 // a long history). Events come in through a mailbox that never blocks the run.
 package tui

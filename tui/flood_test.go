@@ -44,7 +44,7 @@ func TestFlood(t *testing.T) {
 	}
 	f, screen, host, end := benchFace(t, "Weave")
 	run := host.begunRun()
-	typist := newTypist(screen, func() int { return len(f.desk.input.Text()) })
+	typist := newTypist(screen, func() int { return len(f.root.input.Text()) })
 	const piece, rate, presses = 32 << 10, 100 << 20, 100
 	var before runtime.MemStats
 	runtime.GC()
@@ -143,7 +143,7 @@ func TestMailboxIsBounded(t *testing.T) {
 		}
 		kept, decided, notice := 0, 0, ""
 		for more := true; more; {
-			var batch []told
+			var batch []queuedEvent
 			batch, more = m.take(batchSize)
 			for _, e := range batch {
 				switch b := e.e.Body.(type) {

@@ -11,24 +11,24 @@ import (
 // readBy is how long a terminal gets to read what it was sent last.
 const readBy = 50 * time.Millisecond
 
-// keeper keeps what the terminal is sent last, when it is left. Once its settings are
+// noFlush keeps what the terminal is sent last, when it is left. Once its settings are
 // the shell's again, a Ctrl+C – a second one, typed in impatience – has the kernel throw
 // away all output that was not read yet, and with it what switches the alternate screen
 // and the mouse off (seen on Linux 6.18, on a pseudo terminal). Nobody can ask it whether
 // something is left; so for a moment it is told to throw nothing away.
-type keeper struct {
+type noFlush struct {
 	tcell.Tty
 	line func() (*os.File, error) // the terminal, to be closed
 	was  *unix.Termios            // its settings before, while they are others
 }
 
-func keep(tty tcell.Tty) *keeper {
-	return &keeper{Tty: tty, line: func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }}
+func keep(tty tcell.Tty) *noFlush {
+	return &noFlush{Tty: tty, line: func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }}
 }
 
 // Start implements tcell.Tty. The library takes the settings that it finds for those to
 // go back to.
-func (k *keeper) Start() error {
+func (k *noFlush) Start() error {
 	k.set(func(now *unix.Termios) {
 		was := *now
 		k.was = &was
@@ -38,7 +38,7 @@ func (k *keeper) Start() error {
 }
 
 // Stop implements tcell.Tty.
-func (k *keeper) Stop() error {
+func (k *noFlush) Stop() error {
 	err := k.Tty.Stop()
 	if k.was == nil || k.was.Lflag&unix.NOFLSH != 0 {
 		return err
@@ -51,7 +51,7 @@ func (k *keeper) Stop() error {
 
 // set changes the settings. A terminal that cannot be asked stays as it is: it is left
 // as any program leaves it.
-func (k *keeper) set(change func(*unix.Termios)) {
+func (k *noFlush) set(change func(*unix.Termios)) {
 	f, err := k.line()
 	if err != nil {
 		return

@@ -64,7 +64,7 @@ func TestNothingIsThrownAway(t *testing.T) {
 		}
 		was := *now()
 		inner := &lineTty{keeps: func() bool { return now().Lflag&unix.NOFLSH != 0 }}
-		k := &keeper{Tty: inner, line: line}
+		k := &noFlush{Tty: inner, line: line}
 		for range 2 { // suspended, and taken up again
 			inner.start, inner.stop = false, false
 			if err := k.Start(); err != nil {

@@ -19,7 +19,7 @@ import (
 
 // focus is one agent from near: all that it says and does, its subagents as a tree.
 type focus struct {
-	d      *desk
+	d      *app
 	id     string
 	line   *pages.Roster
 	stream *reader
@@ -27,7 +27,7 @@ type focus struct {
 }
 
 // focusOn looks at one agent.
-func (d *desk) focusOn(id string) {
+func (d *app) focusOn(id string) {
 	if d.state == nil || !slices.ContainsFunc(d.state.Agents, func(a *supervisor.Agent) bool { return a.ID == id }) {
 		d.flash("There is no " + d.name(id) + " here.")
 		return

@@ -12,8 +12,8 @@ import (
 // terminal. Calls may take time unless they say otherwise; the face makes them from
 // a worker.
 type Host interface {
-	// Survey finds out what a person should know before anything is begun.
-	Survey(ctx context.Context) Findings
+	// Inspect finds out what a person should know before anything is begun.
+	Inspect(ctx context.Context) Findings
 	// Trust records that the workspace is trusted, as it was surveyed last, and loads what
 	// it brings along into the next run; it fails if it is not as it was. Without notes
 	// that the person goes on without; it does not block.

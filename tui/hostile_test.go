@@ -60,10 +60,10 @@ func (s *scene) talkRows() []string {
 	if to > 0 && strings.HasPrefix(rows[to-1], "to ") {
 		to-- // whom one speaks to
 	}
-	if list, _ := s.face.desk.input.Popup(80, 8); len(list) > 0 {
+	if list, _ := s.face.root.input.Popup(80, 8); len(list) > 0 {
 		return nil // it lies over the conversation
 	}
-	if s.face.desk.tab != nil || s.face.desk.offer.open() || !s.face.desk.screen().writes() || from < 0 || to <= from {
+	if s.face.root.tab != nil || s.face.root.picker.open() || !s.face.root.screen().writes() || from < 0 || to <= from {
 		return nil
 	}
 	return rows[from+1 : to]

@@ -20,7 +20,7 @@ const maxInput = 3 // one row of so many
 const roomy = 30
 
 // Draw implements tview.Primitive.
-func (d *desk) Draw(s tcell.Screen) {
+func (d *app) Draw(s tcell.Screen) {
 	x, y, w, h := d.GetRect()
 	s.HideCursor()
 	if w <= 0 || h <= 0 {
@@ -58,7 +58,7 @@ func (d *desk) Draw(s tcell.Screen) {
 	if len(status.Warnings) > 0 && bottom > 3 {
 		h = bottom // what must not be forgotten is not covered, and not dimmed
 	}
-	d.offer.draw(d, s, x, y, w, h)
+	d.picker.draw(d, s, x, y, w, h)
 	if g := d.asking(); g != nil {
 		s.HideCursor()
 		g.draw(s, x, y, w, h)
@@ -66,7 +66,7 @@ func (d *desk) Draw(s tcell.Screen) {
 }
 
 // drawPopup draws the list of completions above the input.
-func (d *desk) drawPopup(s tcell.Screen, x, y, w, bottom int) {
+func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 	lines, at := d.input.Popup(w, min(bottom, 8))
 	if len(lines) == 0 {
 		return
@@ -82,15 +82,15 @@ func (d *desk) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 }
 
 // key is told every key press. Pastes come apart from them.
-func (d *desk) key(e *tcell.EventKey) {
+func (d *app) key(e *tcell.EventKey) {
 	key := keys.Name(e)
 	if a, _ := keys.Look(keys.Everywhere, key); a == keys.Halt { // before all else: it must not be anybody's text or answer
 		d.halt()
 		return
 	}
 	switch {
-	case d.offer.open():
-		d.offer.key(d, e, key)
+	case d.picker.open():
+		d.picker.key(d, e, key)
 		return
 	case d.asking() != nil:
 		g := d.asking()
@@ -114,10 +114,10 @@ func (d *desk) key(e *tcell.EventKey) {
 	case d.fields(e, key):
 		return
 	case d.writing():
-		if d.retouchKey(key) || d.input.Key(e) {
+		if d.queuedEditKey(key) || d.input.Key(e) {
 			return
 		}
-	case d.hunt.key(d, e, key):
+	case d.search.key(d, e, key):
 		return
 	}
 	if p, ok := d.screen().(presser); ok && d.asking() == nil && e.Key() == tcell.KeyRune && p.press(e.Rune()) {
@@ -136,7 +136,7 @@ func (d *desk) key(e *tcell.EventKey) {
 }
 
 // field is the text of its own that the screen in sight has written, nil for none.
-func (d *desk) field() *planScreen {
+func (d *app) field() *planScreen {
 	if p, ok := d.screen().(*planScreen); ok && p.line != nil {
 		return p
 	}
@@ -144,7 +144,7 @@ func (d *desk) field() *planScreen {
 }
 
 // fields gives a key to that text.
-func (d *desk) fields(e *tcell.EventKey, key string) bool {
+func (d *app) fields(e *tcell.EventKey, key string) bool {
 	p := d.field()
 	return p != nil && p.key(e, key)
 }
@@ -168,7 +168,7 @@ func agentKey(c keys.Context, key string) (string, bool) {
 }
 
 // PasteHandler implements tview.Primitive.
-func (d *desk) PasteHandler() func(string, func(tview.Primitive)) {
+func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 	return func(text string, _ func(tview.Primitive)) {
 		if d.f.screen.pastes != nil {
 			p, ok := d.f.screen.pastes.take()
@@ -178,12 +178,12 @@ func (d *desk) PasteHandler() func(string, func(tview.Primitive)) {
 		}
 		switch {
 		case text == "":
-		case d.offer.open():
-			d.offer.paste(text)
+		case d.picker.open():
+			d.picker.paste(text)
 		case d.asking() == nil && d.field() != nil:
 			d.field().paste(text)
-		case d.asking() == nil && d.hunt.typing:
-			d.hunt.text = sanitize.Line(d.hunt.text+text, 200)
+		case d.asking() == nil && d.search.typing:
+			d.search.text = sanitize.Line(d.search.text+text, 200)
 		case d.screen().writes():
 			d.write()
 			d.input.Paste(text)
@@ -192,15 +192,15 @@ func (d *desk) PasteHandler() func(string, func(tview.Primitive)) {
 }
 
 // MouseHandler implements tview.Primitive.
-func (d *desk) MouseHandler() mouseHandler {
+func (d *app) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
 		_, y := e.Position()
 		switch {
-		case d.asking() == nil && !d.offer.open() && y == d.way && a == tview.MouseLeftClick:
+		case d.asking() == nil && !d.picker.open() && y == d.way && a == tview.MouseLeftClick:
 			d.askWay()
 			return true, nil
-		case d.offer.open():
-			return d.offer.mouse(d, a, e)
+		case d.picker.open():
+			return d.picker.mouse(d, a, e)
 		case d.asking() != nil:
 			return d.asking().mouse(a, e), nil
 		case y >= d.top && d.screen().writes():

@@ -18,17 +18,17 @@ import (
 
 // logbook is every event, one line each or as it was told.
 type logbook struct {
-	d      *desk
+	d      *app
 	view   *reader
 	raw    bool
 	filter history.Filter
 	typing bool // the filter is being written
 	text   string
-	seen   uint64 // of the chronicle, when the filter last went through it
+	seen   uint64 // of the history, when the filter last went through it
 	busy   bool   // it does
 }
 
-func newLogbook(d *desk) *logbook {
+func newLogbook(d *app) *logbook {
 	l := &logbook{d: d}
 	l.view = d.reader(l.source())
 	return l
@@ -40,7 +40,7 @@ func (l *logbook) source() *source {
 	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
 		thread = l.d.f.book.Filter(l.filter)
 	}
-	return &source{thread: thread, render: func(e history.Entry, o eventview.Options) eventview.Card { return eventview.Log(e, o, l.raw) }}
+	return &source{thread: thread, render: func(e history.Entry, o eventview.Options) eventview.View { return eventview.Log(e, o, l.raw) }}
 }
 
 // pick shows what another filter picks.

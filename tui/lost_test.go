@@ -30,7 +30,7 @@ func TestWordIsNotLost(t *testing.T) {
 func TestPastIsToldOnce(t *testing.T) {
 	play(t, 100, 30, func(_ *Options, h *theatre) {
 		h.refuse = errors.New("run 0199f00d is being played by process 12")
-		h.past = []told{{at: time.Now(), e: contract.Event{ID: contract.Human, Body: contract.Message{
+		h.past = []queuedEvent{{at: time.Now(), e: contract.Event{ID: contract.Human, Body: contract.Message{
 			From: contract.Human, To: contract.Arbiter, Kind: "task", Text: "Weave a cloak",
 		}}}}
 	}, func(s *scene) {
@@ -71,7 +71,7 @@ func TestLastWordsBeforeTheEnd(t *testing.T) {
 			for _, b := range []contract.Body{contract.Session{}, contract.Error{Category: "claude_missing", Message: "there is no claude"}} {
 				s.face.box.put(time.Now(), contract.Event{ID: contract.Supervisor, Body: b})
 			}
-			s.face.post(s.face.desk.gone)
+			s.face.post(s.face.root.gone)
 		})
 		s.Settle()
 		s.Expect("found none", "Rehearse")

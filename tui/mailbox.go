@@ -12,8 +12,8 @@ import (
 // narrate are left out, and counted: a run is never held by a face.
 const mailboxLimit = 20_000
 
-// told is an event on its way to the chronicle.
-type told struct {
+// queuedEvent is an event on its way to the history.
+type queuedEvent struct {
 	at    time.Time
 	e     contract.Event
 	again bool // it happened in an earlier life
@@ -22,7 +22,7 @@ type told struct {
 // mailbox is what lies between the run's goroutine, which must not wait, and the pump.
 type mailbox struct {
 	mu      sync.Mutex
-	queue   []told
+	queue   []queuedEvent
 	bytes   int // of their texts, about
 	dropped int
 	wake    chan struct{} // capacity 1: there is something to take
@@ -37,9 +37,9 @@ func newMailbox() *mailbox {
 const mailboxBytes = 32 << 20
 
 // put is a supervisor.Sink: it never blocks.
-func (m *mailbox) put(at time.Time, e contract.Event) { m.push(told{at: at, e: e}) }
+func (m *mailbox) put(at time.Time, e contract.Event) { m.push(queuedEvent{at: at, e: e}) }
 
-func (m *mailbox) push(t told) {
+func (m *mailbox) push(t queuedEvent) {
 	e := t.e
 	size := weight(e.Body)
 	m.mu.Lock()
@@ -61,7 +61,7 @@ func (m *mailbox) recall(cancel <-chan struct{}, at time.Time, e contract.Event)
 		full := len(m.queue) >= mailboxLimit/2 || m.bytes > mailboxBytes/2
 		m.mu.Unlock()
 		if !full {
-			m.push(told{at: at, e: e, again: true})
+			m.push(queuedEvent{at: at, e: e, again: true})
 			return true
 		}
 		select {
@@ -73,11 +73,11 @@ func (m *mailbox) recall(cancel <-chan struct{}, at time.Time, e contract.Event)
 }
 
 // take empties the mailbox, up to a number of events.
-func (m *mailbox) take(most int) (batch []told, more bool) {
+func (m *mailbox) take(most int) (batch []queuedEvent, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dropped > 0 && len(m.queue) < most {
-		m.queue = append(m.queue, told{at: time.Now(), e: contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+		m.queue = append(m.queue, queuedEvent{at: time.Now(), e: contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 			Text: words.Count(m.dropped, "event") + " came faster than the screen could show, left out here",
 		}}})
 		m.dropped = 0

@@ -259,7 +259,7 @@ func TestWhoCannotBegin(t *testing.T) {
 // TestResume: what was said before is there again, with the run.
 func TestResume(t *testing.T) {
 	past := func(o *Options, h *theatre) {
-		h.past = []told{
+		h.past = []queuedEvent{
 			{at: time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC), e: contract.Event{ID: "human", Body: contract.Message{MessageID: "m1", From: "human", To: "arbiter", Kind: "task", Text: "What was asked long ago"}}},
 		}
 		o.Begin = &Begin{Resume: puppetRun}
@@ -397,7 +397,7 @@ func TestLogbook(t *testing.T) {
 
 // TestBellOnce: a person is called once for each time they are needed.
 func TestBellOnce(t *testing.T) {
-	var f *Face
+	var f *Frontend
 	play(t, 80, 24, nil, func(s *scene) {
 		f = s.face
 		s.weave()

@@ -18,14 +18,14 @@ import (
 )
 
 // planScreen is the plan in full, to be read and changed. What is changed belongs to
-// the desk, so that it outlives the screen: it is the run's once it is saved.
+// the app, so that it outlives the screen: it is the run's once it is saved.
 type planScreen struct {
-	d    *desk
+	d    *app
 	page *pages.Plan
-	line *editor.Composer // a step's text that is being written; nil: none is
+	line *editor.Editor // a step's text that is being written; nil: none is
 }
 
-func newPlan(d *desk) *planScreen { return &planScreen{d: d, page: pages.NewPlan(d.look)} }
+func newPlanScreen(d *app) *planScreen { return &planScreen{d: d, page: pages.NewPlan(d.look)} }
 
 func (p *planScreen) context() keys.Context { return keys.Plan }
 func (p *planScreen) writes() bool          { return false }
@@ -68,7 +68,7 @@ func (p *planScreen) renew() {
 }
 
 // follow is the draft of the plan, with what the run did to its plan meanwhile.
-func (d *desk) follow() *slash.Draft {
+func (d *app) follow() *slash.Draft {
 	if d.draft == nil {
 		d.draft = slash.NewDraft(d.state.Plan)
 	}
@@ -83,7 +83,7 @@ func (d *desk) follow() *slash.Draft {
 }
 
 // unsaved says whether the plan was changed here and that was not saved.
-func (d *desk) unsaved() bool { return d.draft != nil && d.draft.Changed() }
+func (d *app) unsaved() bool { return d.draft != nil && d.draft.Changed() }
 
 // statusOf is what a key marks a step as.
 var statusOf = map[keys.Action]string{

@@ -9,15 +9,15 @@ import (
 // paints at once.
 const frame = 33 * time.Millisecond
 
-// batchSize is how much is put into the chronicle before one looks at the clock, so
+// batchSize is how much is put into the history before one looks at the clock, so
 // that a flood cannot keep the screen from being painted.
 const batchSize = 200
 
-// pump carries what happens outside to the screen: events into the chronicle, and a
+// pump carries what happens outside to the screen: events into the history, and a
 // word to tview's loop that there is something new. It alone does either.
 type pump struct {
 	box     *mailbox
-	add     func(told)
+	add     func(queuedEvent)
 	changed func() <-chan struct{} // of the present run; nil without one
 	again   chan struct{}          // capacity 1: another run, or another reason to look
 	draw    func()                 // asks the loop to draw, and waits until it did
@@ -54,7 +54,7 @@ func (p *pump) flow(ctx context.Context) bool {
 		began := time.Now()
 		more := true
 		for more && time.Since(began) < frame {
-			var batch []told
+			var batch []queuedEvent
 			batch, more = p.box.take(batchSize)
 			for _, t := range batch {
 				p.add(t)

@@ -15,13 +15,13 @@ import (
 func pumped(events int, each time.Duration) (frames []time.Time) {
 	box := newMailbox()
 	for range events {
-		box.push(told{e: contract.Event{Body: contract.Accepted{}}})
+		box.push(queuedEvent{e: contract.Event{Body: contract.Accepted{}}})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	added, all := 0, make(chan struct{})
 	p := &pump{
 		box: box, changed: func() <-chan struct{} { return nil }, again: make(chan struct{}, 1), motion: func() time.Duration { return 0 },
-		add: func(told) {
+		add: func(queuedEvent) {
 			time.Sleep(each)
 			if added++; added == events {
 				close(all)

@@ -208,8 +208,8 @@ type theatre struct {
 	t       *testing.T
 	found   Findings
 	options func(*supervisor.Options)
-	past    []told // of a run that can be taken up
-	refuse  error  // of Begin
+	past    []queuedEvent // of a run that can be taken up
+	refuse  error         // of Begin
 	edit    func(string) (string, error)
 	login   func() error
 	files   []string                       // of the workspace; nil: a few
@@ -226,7 +226,7 @@ type theatre struct {
 	mistrust         error // of Trust
 }
 
-func (h *theatre) Survey(context.Context) Findings { h.mu.Lock(); defer h.mu.Unlock(); return h.found }
+func (h *theatre) Inspect(context.Context) Findings { h.mu.Lock(); defer h.mu.Unlock(); return h.found }
 
 func (h *theatre) Trust(context.Context) error {
 	h.mu.Lock()

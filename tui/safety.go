@@ -55,7 +55,7 @@ func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 }
 
 // dangers are what must be in sight before anything was begun.
-func (d *desk) dangers() []string {
+func (d *app) dangers() []string {
 	if d.rehearse {
 		return []string{"REHEARSAL"}
 	}

@@ -19,7 +19,7 @@ import (
 type scene struct {
 	*tuitest.Stage
 	host *theatre
-	face *Face
+	face *Frontend
 }
 
 // play shows a face and plays with it.

@@ -14,38 +14,38 @@ import (
 )
 
 // slashHere are the slash commands of the screen itself.
-var slashHere map[string]func(d *desk, c editor.Command) bool
+var slashHere map[string]func(d *app, c editor.Command) bool
 
-func init() { // not at once: they lead back to the desk
-	always := func(do func(d *desk)) func(*desk, editor.Command) bool {
-		return func(d *desk, _ editor.Command) bool { do(d); return true }
+func init() { // not at once: they lead back to the app
+	always := func(do func(d *app)) func(*app, editor.Command) bool {
+		return func(d *app, _ editor.Command) bool { do(d); return true }
 	}
-	slashHere = map[string]func(d *desk, c editor.Command) bool{
-		"plan":    always(func(d *desk) { d.open(newPlan(d)) }),
-		"allow":   (*desk).permitCommand,
-		"deny":    (*desk).permitCommand,
-		"focus":   func(d *desk, c editor.Command) bool { d.focusOn(c.Arg(0)); return true },
-		"logbook": always((*desk).openLogbook),
-		"halt":    always((*desk).halt),
-		"attach": func(d *desk, c editor.Command) bool {
+	slashHere = map[string]func(d *app, c editor.Command) bool{
+		"plan":    always(func(d *app) { d.open(newPlanScreen(d)) }),
+		"allow":   (*app).permitCommand,
+		"deny":    (*app).permitCommand,
+		"focus":   func(d *app, c editor.Command) bool { d.focusOn(c.Arg(0)); return true },
+		"logbook": always((*app).openLogbook),
+		"halt":    always((*app).halt),
+		"attach": func(d *app, c editor.Command) bool {
 			d.f.post(func() { d.attach(c.Arg(0)) }) // when the command is out of the input
 			return true
 		},
-		"sessions": always(func(d *desk) { d.open(newRuns(d)) }),
-		"resume":   (*desk).resumeCommand,
-		"file":     (*desk).fileCommand,
-		"save":     (*desk).saveCommand,
-		"theme":    (*desk).themeCommand,
-		"search":   (*desk).searchCommand,
-		"copy":     always(func(d *desk) { d.copy(d.weaving.talk.words()) }),
-		"edit":     always(func(d *desk) { d.f.post(d.edit) }), // when the command is out of the input
-		"help":     always(func(d *desk) { d.open(newHelp(d)) }),
-		"quit":     always((*desk).askLeave),
+		"sessions": always(func(d *app) { d.open(newSessionsScreen(d)) }),
+		"resume":   (*app).resumeCommand,
+		"file":     (*app).fileCommand,
+		"save":     (*app).saveCommand,
+		"theme":    (*app).themeCommand,
+		"search":   (*app).searchCommand,
+		"copy":     always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
+		"edit":     always(func(d *app) { d.f.post(d.edit) }), // when the command is out of the input
+		"help":     always(func(d *app) { d.open(newHelpScreen(d)) }),
+		"quit":     always((*app).askLeave),
 	}
 }
 
 // slash executes what was written with a slash.
-func (d *desk) slash(c editor.Command) bool {
+func (d *app) slash(c editor.Command) bool {
 	if c.Name == "deny" && d.refusing() {
 		return d.permitCommand(c) // whatever the reason reads like
 	}
@@ -68,17 +68,17 @@ func (d *desk) slash(c editor.Command) bool {
 	if !d.order(body) {
 		return false
 	}
-	d.weaving.talk.Bottom()
+	d.runScreen.talk.Bottom()
 	return true
 }
 
 // answer shows a text that a command is answered with.
-func (d *desk) answer(t slash.Told, arg string) {
-	d.open(newText(d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
+func (d *app) answer(t slash.Told, arg string) {
+	d.open(newTextScreen(d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
 
 // meant addresses what names nobody to the agent that is being written to.
-func (d *desk) meant(body contract.CommandBody) contract.CommandBody {
+func (d *app) meant(body contract.CommandBody) contract.CommandBody {
 	switch b := body.(type) {
 	case contract.Say:
 		b.To = cmp.Or(b.To, d.to)
@@ -92,7 +92,7 @@ func (d *desk) meant(body contract.CommandBody) contract.CommandBody {
 
 // order sends what was asked for with a slash. What cannot be taken back is asked
 // about first.
-func (d *desk) order(body contract.CommandBody) bool {
+func (d *app) order(body contract.CommandBody) bool {
 	switch b := body.(type) {
 	case contract.Cancel:
 		return d.askEnd("End the run?", func() { d.send(b) })
@@ -111,7 +111,7 @@ func (d *desk) order(body contract.CommandBody) bool {
 }
 
 // resumeCommand takes a run up again.
-func (d *desk) resumeCommand(c editor.Command) bool {
+func (d *app) resumeCommand(c editor.Command) bool {
 	if d.run != nil && !d.over() {
 		d.flash("A run is being played. Leave it first: /quit.")
 		return false
@@ -131,7 +131,7 @@ func (d *desk) resumeCommand(c editor.Command) bool {
 	return false
 }
 
-func (d *desk) fileCommand(c editor.Command) bool {
+func (d *app) fileCommand(c editor.Command) bool {
 	if c.Arg(0) == "" {
 		d.documents()
 	} else {
@@ -141,7 +141,7 @@ func (d *desk) fileCommand(c editor.Command) bool {
 }
 
 // saveCommand writes the conversation into a file.
-func (d *desk) saveCommand(c editor.Command) bool {
+func (d *app) saveCommand(c editor.Command) bool {
 	name := c.Arg(0)
 	if name == "" {
 		name = "arbiter-" + time.Now().Format("2006-01-02-150405") + ".md"
@@ -162,7 +162,7 @@ func (d *desk) saveCommand(c editor.Command) bool {
 }
 
 // themeCommand changes the colours.
-func (d *desk) themeCommand(c editor.Command) bool {
+func (d *app) themeCommand(c editor.Command) bool {
 	o := d.f.options
 	o.Theme = c.Arg(0)
 	look, err := newLook(o, d.f.screen.Colors())
@@ -175,22 +175,22 @@ func (d *desk) themeCommand(c editor.Command) bool {
 	return true
 }
 
-func (d *desk) searchCommand(c editor.Command) bool {
-	d.hunt.begin(d.weaving.talk)
-	d.hunt.typing, d.hunt.text = false, c.Rest
+func (d *app) searchCommand(c editor.Command) bool {
+	d.search.begin(d.runScreen.talk)
+	d.search.typing, d.search.text = false, c.Rest
 	d.read()
-	d.hunt.next(d, d.weaving.talk, true)
+	d.search.next(d, d.runScreen.talk, true)
 	return true
 }
 
-func (d *desk) agents() []*supervisor.Agent {
+func (d *app) agents() []*supervisor.Agent {
 	if d.state == nil {
 		return nil
 	}
 	return d.state.Agents
 }
 
-func (d *desk) agentCandidates() []editor.Candidate {
+func (d *app) agentCandidates() []editor.Candidate {
 	var list []editor.Candidate
 	for i := range d.agents() {
 		if a := d.agents()[i]; a.Alive() {
@@ -200,7 +200,7 @@ func (d *desk) agentCandidates() []editor.Candidate {
 	return list
 }
 
-func (d *desk) modeCandidates() []editor.Candidate {
+func (d *app) modeCandidates() []editor.Candidate {
 	var list []editor.Candidate
 	for _, m := range slash.Modes(d.state) {
 		list = append(list, editor.Candidate{Text: m.Name, Note: slash.Word(m.Description)})
@@ -217,7 +217,7 @@ func themeCandidates() []editor.Candidate {
 }
 
 // names is how everybody is called, for a worker.
-func (d *desk) names() func(string) string {
+func (d *app) names() func(string) string {
 	s := d.state
 	return func(id string) string { return slash.Name(s, id) }
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// source shows a thread of the chronicle as blocks. It belongs to tview's loop.
+// source shows a thread of the history as blocks. It belongs to tview's loop.
 type source struct {
 	thread *history.Thread
 	look   func() *render.Look
 	name   func(id string) string
 	parent func(subagent string) string
-	render func(history.Entry, eventview.Options) eventview.Card
+	render func(history.Entry, eventview.Options) eventview.View
 	live   func() []history.Live       // what is arriving
 	grows  map[string]*markdown.Stream // its layout, by agent
 }
@@ -67,7 +67,7 @@ func (s *source) options(width int) eventview.Options {
 }
 
 // block is a card as the scrolling view takes it.
-func block(c eventview.Card, open bool) listview.Block {
+func block(c eventview.View, open bool) listview.Block {
 	return listview.Block{
 		Gutter: c.Gutter, Mark: c.Mark, Head: c.Head, Lines: c.Lines, Indent: c.Indent, Foldable: c.Foldable, Open: open,
 	}

@@ -19,7 +19,7 @@ type slow struct {
 
 func (s slow) Inputs() []string { <-s.answer; return s.theatre.Inputs() }
 
-func (s slow) Survey(ctx context.Context) Findings { <-s.answer; return s.theatre.Survey(ctx) }
+func (s slow) Inspect(ctx context.Context) Findings { <-s.answer; return s.theatre.Inspect(ctx) }
 
 // colourless is a terminal that breaks us before there is a picture.
 type colourless struct {
@@ -61,7 +61,7 @@ func TestFirstFrameWaitsForNobody(t *testing.T) {
 	var first, again sync.Once
 	screen.painted = func() {
 		first.Do(func() { close(painted) })
-		if f.desk.input.Text() == "An older word" {
+		if f.root.input.Text() == "An older word" {
 			again.Do(func() { close(recalled) })
 		}
 	}

@@ -18,7 +18,7 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 	}
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
-		d := s.face.desk
+		d := s.face.root
 		for c, way := range ways {
 			for _, b := range slices.Concat(keys.Own(c), keys.Reading(c), keys.Own(keys.Everywhere)) {
 				for _, key := range b.Keys {
@@ -26,8 +26,8 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 						continue // the context has another use for it
 					}
 					s.do(func() {
-						d.tab, d.offer, d.hunt = nil, offer{}, hunt{}
-						d.base(d.weaving)
+						d.tab, d.picker, d.search = nil, pickerPopup{}, searchBar{}
+						d.base(d.runScreen)
 						d.write()
 					})
 					if way != "" {

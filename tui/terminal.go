@@ -19,7 +19,7 @@ type terminal struct {
 	tcell.Screen
 	failed error
 	pastes *guard // nil for a screen that is not the terminal's own, and so are
-	ear    *ear
+	ear    *backgroundReader
 	tty    *checkedTTY
 	title  string
 	wrote  func(sequence string) // of tests
@@ -56,7 +56,7 @@ func newScreen() (*terminal, error) {
 
 // screenOn is the screen of a terminal of that kind.
 func screenOn(tty tcell.Tty, kind *terminfo.Terminfo) (*terminal, error) {
-	e := &ear{Tty: tty}
+	e := &backgroundReader{Tty: tty}
 	g := newGuard(e)
 	checked := &checkedTTY{Tty: g}
 	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(checked, kind)

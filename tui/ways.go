@@ -30,7 +30,7 @@ var wayWords = map[string]string{
 }
 
 // troubled takes an error's ways out over.
-func (d *desk) troubled(id string, e contract.Error) {
+func (d *app) troubled(id string, e contract.Error) {
 	if len(e.RecoveryOptions) == 0 {
 		return
 	}
@@ -38,10 +38,10 @@ func (d *desk) troubled(id string, e contract.Error) {
 }
 
 // relieved forgets the trouble: it was got over, or a way was taken.
-func (d *desk) relieved() { d.trouble = trouble{} }
+func (d *app) relieved() { d.trouble = trouble{} }
 
 // ways are what can be chosen now, and what a person can do outside of the run.
-func (d *desk) ways() (choices, outside []string) {
+func (d *app) ways() (choices, outside []string) {
 	if d.state == nil || d.state.Ending != nil || len(d.trouble.from) == 0 || !slices.Equal(d.trouble.from, d.state.Offered) {
 		return nil, nil
 	}
@@ -56,7 +56,7 @@ func (d *desk) ways() (choices, outside []string) {
 }
 
 // wayHint is the word above the input that there are ways out; empty: there are none.
-func (d *desk) wayHint() string {
+func (d *app) wayHint() string {
 	choices, outside := d.ways()
 	if d.trouble.seen || len(choices)+len(outside) == 0 {
 		return ""
@@ -69,7 +69,7 @@ func (d *desk) wayHint() string {
 }
 
 // drawWays draws what is in the way, and how to get out of it.
-func (d *desk) drawWays(c render.Canvas, hint string) {
+func (d *app) drawWays(c render.Canvas, hint string) {
 	w, _ := c.Size()
 	c.Clear(render.Base)
 	mark := d.look.Glyphs.Failed + " "
@@ -83,7 +83,7 @@ func (d *desk) drawWays(c render.Canvas, hint string) {
 }
 
 // askWay asks which way out to take. It is opened by a person, never by itself.
-func (d *desk) askWay() {
+func (d *app) askWay() {
 	choices, outside := d.ways()
 	if len(choices)+len(outside) == 0 {
 		d.flash("No way out is offered: nothing is in the way.")
@@ -122,7 +122,7 @@ func (d *desk) askWay() {
 }
 
 // troubleLines are what went wrong, and what a person can do outside of the run.
-func (d *desk) troubleLines(width int, text string, outside []string) []render.Line {
+func (d *app) troubleLines(width int, text string, outside []string) []render.Line {
 	lines := render.WrapText(render.Base, sanitize.Text(text), width)
 	for i, o := range outside {
 		if i == 0 {
@@ -140,7 +140,7 @@ func (d *desk) troubleLines(width int, text string, outside []string) []render.L
 }
 
 // take takes a way out. Ending the run is asked about.
-func (d *desk) take(option string) bool {
+func (d *app) take(option string) bool {
 	if option == "cancel" || option == "abort" {
 		return d.askEnd("End the run?", func() { d.send(contract.Choose{Option: option}) })
 	}
@@ -148,7 +148,7 @@ func (d *desk) take(option string) bool {
 }
 
 // wayCandidates complete /choose.
-func (d *desk) wayCandidates() []editor.Candidate {
+func (d *app) wayCandidates() []editor.Candidate {
 	if d.state == nil {
 		return nil
 	}
@@ -160,17 +160,17 @@ func (d *desk) wayCandidates() []editor.Candidate {
 }
 
 // askEnd asks before the run is ended.
-func (d *desk) askEnd(title string, do func()) bool {
+func (d *app) askEnd(title string, do func()) bool {
 	return d.grave(title, "Every agent is stopped in the midst of what it does, with all that its tools have started. What is in the files stays; what was left half-done is said at the end.", "End it", do)
 }
 
 // askReset asks before the task is dropped.
-func (d *desk) askReset() bool {
+func (d *app) askReset() bool {
 	return d.grave("Reset?", "Every Orchestrator is released, and the task and the plan are dropped. The Arbiter stays, and asks what is wanted. Files stay as they are.", "Reset", func() { d.send(contract.Reset{}) })
 }
 
 // grave asks before something is done that cannot be taken back.
-func (d *desk) grave(title, text, label string, do func()) bool {
+func (d *app) grave(title, text, label string, do func()) bool {
 	if d.run == nil || d.over() {
 		d.flash("There is no run.")
 		return false
@@ -187,7 +187,7 @@ func (d *desk) grave(title, text, label string, do func()) bool {
 }
 
 // chooseSummon has the mode chosen that another Orchestrator is summoned under.
-func (d *desk) chooseSummon() {
+func (d *app) chooseSummon() {
 	if d.run == nil || d.over() {
 		d.flash("There is no run. Speak, and one begins.")
 		return
@@ -196,7 +196,7 @@ func (d *desk) chooseSummon() {
 }
 
 // modeCommand summons, if the run knows the mode.
-func (d *desk) modeCommand(mode string) bool {
+func (d *app) modeCommand(mode string) bool {
 	if !slash.HasMode(d.state, mode) {
 		d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", slash.Word(mode)))
 		return false

@@ -18,10 +18,10 @@ import (
 )
 
 // prompt says at the input whom one speaks to, and what may be said.
-func (d *desk) prompt() {
+func (d *app) prompt() {
 	to, role := d.to, render.SpeakerHuman
 	label, force := "", d.strength()
-	if d.touch.id != "" {
+	if d.queued.id != "" {
 		label, force, role = "changing your word that waits", "", render.SpeakerHuman
 	} else if to != "" {
 		label, role = "to "+d.name(to), render.Speaker(to)
@@ -36,7 +36,7 @@ func (d *desk) prompt() {
 }
 
 // placeholder is what stands at an empty input.
-func (d *desk) placeholder() string {
+func (d *app) placeholder() string {
 	switch s := d.state; {
 	case d.reading && d.screen().writes():
 		return "i: write " + d.look.Glyphs.Separator + " ?: help"
@@ -77,7 +77,7 @@ func waitingHint(s *supervisor.State) string {
 }
 
 // statusData is the status line.
-func (d *desk) statusData() pages.StatusData {
+func (d *app) statusData() pages.StatusData {
 	data := pages.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
 	if d.state != nil {
 		data = status(d.state, now())
@@ -99,8 +99,8 @@ func (d *desk) statusData() pages.StatusData {
 		data.Mode = "FILTER"
 	}
 	data.Flash = d.word.text
-	if d.hunt.typing {
-		data.Flash = "/" + d.hunt.text
+	if d.search.typing {
+		data.Flash = "/" + d.search.text
 	}
 	if n := d.waiting(); n > 0 && d.asking() == nil && data.Flash == "" {
 		data.Flash = fmt.Sprintf("%d permission requests wait: Alt+p", n)
@@ -112,7 +112,7 @@ func (d *desk) statusData() pages.StatusData {
 }
 
 // waiting counts the permission requests.
-func (d *desk) waiting() int {
+func (d *app) waiting() int {
 	if d.state == nil {
 		return 0
 	}
@@ -156,7 +156,7 @@ func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
 }
 
 // conversation is all that was said, as Markdown.
-func (f *Face) conversation(ctx context.Context, name func(string) string) string {
+func (f *Frontend) conversation(ctx context.Context, name func(string) string) string {
 	var b strings.Builder
 	thread := f.book.Talk()
 	for i := range thread.Len() {
@@ -174,7 +174,7 @@ func (f *Face) conversation(ctx context.Context, name func(string) string) strin
 }
 
 // moment is what the title tells, and what a person may be called for.
-func (d *desk) moment() notify.Moment {
+func (d *app) moment() notify.Moment {
 	m := notify.Moment{Where: filepath.Base(d.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
 	s := d.state
 	if d.found.CWD == "" || s == nil {

@@ -26,7 +26,7 @@ import (
 func Main() (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(prose{os.Stderr}, "arbiter: a fault of arbiter itself: %v\n%s\n", p, debug.Stack())
+			fmt.Fprintf(stderrWriter{os.Stderr}, "arbiter: a fault of arbiter itself: %v\n%s\n", p, debug.Stack())
 			code = int(contract.ExitBug)
 		}
 	}()
@@ -35,7 +35,7 @@ func Main() (code int) {
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[1] == sandbox.ProbeCommand {
-		return canary(stdin, stdout, stderr)
+		return sandboxProbe(stdin, stdout, stderr)
 	}
 	if sandbox.IsToolShell(args) {
 		return toolShell(args[1], stderr)
@@ -48,7 +48,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		// Before anything that takes time: a session waits for it at every call.
 		return hooksocket.Answer(args[2:], stdin, stdout, stderr)
 	}
-	stderr = prose{stderr}
+	stderr = stderrWriter{stderr}
 	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
 	if len(args) > 1 && args[1] == manual.Ask {
 		return e.complete(args[2:])
@@ -131,7 +131,7 @@ still going on. With none: 0, or what kept it from beginning (2, 5).`),
 		Writer:                    e.stdout,
 		ErrWriter:                 e.stderr,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the default one calls os.Exit
-		OnUsageError:              misused,
+		OnUsageError:              usageProblem,
 	}
 	return app
 }
@@ -169,7 +169,7 @@ func (e env) commands() []*cli.Command {
 	})
 	for _, c := range list {
 		for _, c := range append([]*cli.Command{c}, c.Subcommands...) {
-			c.OnUsageError, c.HideHelp = misused, true
+			c.OnUsageError, c.HideHelp = usageProblem, true
 		}
 	}
 	return list
@@ -187,5 +187,5 @@ func (e env) main(c *cli.Context) error {
 	case s.Plain:
 		return e.plain(s)
 	}
-	return e.oracle(s)
+	return e.screenCommand(s)
 }

@@ -171,12 +171,12 @@ func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Pro
 	case ended.Dropped, ended.Lost:
 		return &exitError{code: contract.ExitFailed, text: ended.Reason}
 	}
-	fmt.Fprintln(e.stderr, farewellOf(r, ended))
+	fmt.Fprintln(e.stderr, detachNotice(r, ended))
 	return nil
 }
 
-// farewellOf is what was done, in a line.
-func farewellOf(r control.AttachResult, ended control.Ended) string {
+// detachNotice is what was done, in a line.
+func detachNotice(r control.AttachResult, ended control.Ended) string {
 	var did []string
 	switch n := ended.Words; n {
 	case 0:

@@ -19,8 +19,8 @@ type attachment struct {
 	run     *runtimeRun
 	channel string
 	result  control.AttachResult
-	hold    *hold
-	watch   *listener
+	hold    *claim
+	watch   *subscription
 	over    chan struct{} // closed when the session was given back
 	ended   control.Ended // once over is closed
 	asked   sync.Once     // to give it back
@@ -34,7 +34,7 @@ func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.
 		return nil, err
 	}
 	ref := r.newRef()
-	w := r.board.watch(func(e contract.Event) bool {
+	w := r.board.subscribe(func(e contract.Event) bool {
 		switch b := e.Body.(type) {
 		case contract.Accepted:
 			return b.Ref == ref

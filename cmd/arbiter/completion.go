@@ -81,7 +81,7 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 		o.Files = h.Flag != nil // of one's own
 	case "NAME": // of a mode
 		place := cmp.Or(h.Given["cwd"], ".")
-		if abs, err := filepath.Abs(homely(place)); err == nil {
+		if abs, err := filepath.Abs(shortenHome(place)); err == nil {
 			_, trusted := h.Given["trust"]
 			for _, a := range agents.Discover(agents.UserPlaces(abs, trusted, os.Getenv)).Agents {
 				o.Words = append(o.Words, manual.Entry{Term: a.Name, Text: sanitize.Line(a.Description, 200)})
@@ -112,8 +112,8 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 	return o
 }
 
-// homely is a path as it is typed, ~ being the home.
-func homely(path string) string {
+// shortenHome is a path as it is typed, ~ being the home.
+func shortenHome(path string) string {
 	if rest, ok := cutHome(path); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)
@@ -125,7 +125,7 @@ func homely(path string) string {
 // statePlace is the state directory that a line means; empty if there is none yet:
 // completing a line makes nothing.
 func statePlace(h manual.Half) string {
-	dir, err := statePath(homely(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
+	dir, err := statePath(shortenHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
 	if err != nil {
 		return ""
 	}
@@ -204,7 +204,7 @@ func offeredAgents(h manual.Half) (list []manual.Entry) {
 
 func offeredGrants(h manual.Half) (list []manual.Entry) {
 	dir := statePlace(h)
-	place, err := filepath.Abs(homely(cmp.Or(h.Given["cwd"], ".")))
+	place, err := filepath.Abs(shortenHome(cmp.Or(h.Given["cwd"], ".")))
 	if dir == "" || err != nil {
 		return nil
 	}

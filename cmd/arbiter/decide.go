@@ -126,7 +126,7 @@ func (e env) readInput(path string) (raw []byte, err error) {
 type sideDecider struct {
 	decider decider.Decider
 	name    string
-	aside   *aside // nil for rules alone
+	aside   *sideBridge // nil for rules alone
 }
 
 // openDecider makes the decider that the settings name. Errors are *exitError.
@@ -151,7 +151,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 		if s.Debug {
 			log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		}
-		if o.aside, err = openAside(ctx, &s, log); err != nil {
+		if o.aside, err = openSideBridge(ctx, &s, log); err != nil {
 			return nil, err
 		}
 	}

@@ -330,7 +330,7 @@ func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(raw), "\n")
 	var got []string
 	for _, line := range lines[:len(lines)-1] {
-		var x remade
+		var x redecision
 		if err := json.Unmarshal([]byte(line), &x); err != nil {
 			t.Fatal(err)
 		}
@@ -368,8 +368,8 @@ func TestReplayDecisions(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("%d lines:\n%s", len(lines), raw)
 	}
-	var x remade
-	var sum tally
+	var x redecision
+	var sum replayTally
 	for i, v := range []any{nil, &x, &sum} {
 		if v == nil {
 			continue

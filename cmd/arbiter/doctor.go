@@ -61,7 +61,7 @@ func (e env) doctor(c *cli.Context) error {
 	}
 	ctx, stop := interruptible(c.Context, false)
 	defer stop()
-	l := look{c: c}
+	l := inspection{c: c}
 	findings := doctor.Examine(l.around(ctx))
 	if !c.Bool("no-trial") && l.found.Path != "" {
 		findings = append(findings, l.trial(ctx)...)

@@ -13,7 +13,7 @@ import (
 )
 
 // leftovers looks for what is left of runs that are over.
-func (l *look) leftovers(state doctor.Place) (o doctor.Leftovers) {
+func (l *inspection) leftovers(state doctor.Place) (o doctor.Leftovers) {
 	used := doctor.WorkingDirs()
 	if dir := l.choices.StateDir; dir != "" {
 		o.Named, o.NamedToResume = stateForCommand(dir), stateForResume(dir)
@@ -30,7 +30,7 @@ func (l *look) leftovers(state doctor.Place) (o doctor.Leftovers) {
 }
 
 // runs looks at those of the state directory.
-func (l *look) runs(dir string, o *doctor.Leftovers, used *[]string) error {
+func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error {
 	store, err := journal.OpenStore(dir)
 	if err != nil {
 		return err

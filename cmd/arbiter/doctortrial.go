@@ -16,7 +16,7 @@ import (
 )
 
 // trial has the CLI that was found show what it can, as the bridge drives it.
-func (l *look) trial(ctx context.Context) []doctor.Finding {
+func (l *inspection) trial(ctx context.Context) []doctor.Finding {
 	seen, err := l.play(ctx)
 	if err != nil {
 		seen = doctor.Unstarted(err)
@@ -25,7 +25,7 @@ func (l *look) trial(ctx context.Context) []doctor.Finding {
 }
 
 // play sets the stage in a scratch directory, of which nothing stays.
-func (l *look) play(ctx context.Context) (seen doctor.Observed, err error) {
+func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error) {
 	dir, err := os.MkdirTemp("", "arbiter-doctor-")
 	if err != nil {
 		return nil, err

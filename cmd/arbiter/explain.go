@@ -74,7 +74,7 @@ func (e env) explain(c *cli.Context) error {
 		return err
 	}
 	if !c.IsSet("number") {
-		return e.listRulings(c, info.Run, list)
+		return e.listDecisions(c, info.Run, list)
 	}
 	set, err := templatesHere(c)
 	if err != nil {
@@ -83,7 +83,7 @@ func (e env) explain(c *cli.Context) error {
 	var found []explanation
 	for _, r := range list {
 		if r.Number == c.Int("number") && (!r.Unused || !c.Bool("json")) {
-			found = append(found, explainRuling(info.Run, r, set))
+			found = append(found, explainDecision(info.Run, r, set))
 		}
 	}
 	if len(found) == 0 {
@@ -168,7 +168,7 @@ func outlineOf(run string, r decisionlog.Ruling) explanation {
 	return x
 }
 
-func explainRuling(run string, r decisionlog.Ruling, set *prompts.Set) explanation {
+func explainDecision(run string, r decisionlog.Ruling, set *prompts.Set) explanation {
 	x := outlineOf(run, r)
 	x.Input = r.Input
 	if x.Decision != nil {

@@ -23,7 +23,7 @@ func stick() {
 	if mark == "" {
 		return
 	}
-	telling = func() {
+	broadcasting = func() {
 		if _, err := os.Stat(mark); err == nil {
 			select {}
 		}

@@ -43,8 +43,8 @@ func (e env) headless(c choices) (err error) {
 	var loop *supervisor.Loop
 	out := ndjson.New(e.stdout, ndjson.Backlog, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
 	loop = r.ready(out.Put)
-	e.greet(r)
-	stopSignals := heedSignals(func(name string, n int) bool {
+	e.printStart(r)
+	stopSignals := handleSignals(func(name string, n int) bool {
 		loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
@@ -59,12 +59,12 @@ func (e env) headless(c choices) (err error) {
 		fmt.Fprintln(e.stderr, "arbiter: stdout:", err)
 		exit = contract.ExitFailed
 	}
-	e.farewell(r, loop.Snapshot(), unfinished)
+	e.printEnd(r, loop.Snapshot(), unfinished)
 	empty = loop.Snapshot().Pointless() && len(unfinished) == 0
 	if exit == contract.ExitComplete {
 		return nil
 	}
-	return &exitError{code: exit, text: lastWord(exit, loop.Snapshot())}
+	return &exitError{code: exit, text: exitText(exit, loop.Snapshot())}
 }
 
 // discard removes a closed run that nobody gave a task: a list of runs is not to fill with
@@ -87,8 +87,8 @@ func (e env) bug(r *runtimeRun, p any) error {
 	return &exitError{code: contract.ExitBug, text: fmt.Sprintf("a fault of arbiter: %v", p)}
 }
 
-// lastWord is the line on stderr that explains a run that did not complete.
-func lastWord(exit contract.Exit, s *supervisor.State) string {
+// exitText is the line on stderr that explains a run that did not complete.
+func exitText(exit contract.Exit, s *supervisor.State) string {
 	if s.Ending == nil || exit == contract.ExitBug {
 		return exit.String()
 	}

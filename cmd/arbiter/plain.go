@@ -28,12 +28,12 @@ func (p plainHost) Begin(ctx context.Context, task string, sink supervisor.Sink)
 	if err != nil {
 		return nil, err
 	}
-	p.env.greet(p.present().run)
-	return r.(*life), nil
+	p.env.printStart(p.present().run)
+	return r.(*session), nil
 }
 
 // InputEnded implements plain.Run.
-func (l *life) InputEnded() { l.loop.Put(supervisor.InputEnded{}) }
+func (l *session) InputEnded() { l.loop.Put(supervisor.InputEnded{}) }
 
 // Run implements plain.Commands: the slash commands of the screen, as far as they
 // mean something without one.
@@ -69,34 +69,34 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 
 // plainHere are the slash commands that plain lines answer by themselves. There is no life,
 // and no state, before the first run.
-var plainHere map[string]func(l *life, s *supervisor.State, c editor.Command) string
+var plainHere map[string]func(l *session, s *supervisor.State, c editor.Command) string
 
 func init() { // not at once: help leads back to it
-	played := func(do func(l *life, c editor.Command) string) func(*life, *supervisor.State, editor.Command) string {
-		return func(l *life, _ *supervisor.State, c editor.Command) string {
+	played := func(do func(l *session, c editor.Command) string) func(*session, *supervisor.State, editor.Command) string {
+		return func(l *session, _ *supervisor.State, c editor.Command) string {
 			if l == nil {
 				return "There is no run yet. Say what is to be done, and one begins."
 			}
 			return do(l, c)
 		}
 	}
-	permit := played(func(*life, editor.Command) string {
+	permit := played(func(*session, editor.Command) string {
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
-	plainHere = map[string]func(*life, *supervisor.State, editor.Command) string{
-		"help": func(*life, *supervisor.State, editor.Command) string { return plainHelp() },
-		"quit": func(l *life, _ *supervisor.State, _ editor.Command) string {
+	plainHere = map[string]func(*session, *supervisor.State, editor.Command) string{
+		"help": func(*session, *supervisor.State, editor.Command) string { return plainHelp() },
+		"quit": func(l *session, _ *supervisor.State, _ editor.Command) string {
 			if l == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
 			l.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
 		},
-		"plan":  func(_ *life, s *supervisor.State, _ editor.Command) string { return slash.Plan(s) },
-		"halt":  played(func(l *life, _ editor.Command) string { return l.Halt() }),
+		"plan":  func(_ *session, s *supervisor.State, _ editor.Command) string { return slash.Plan(s) },
+		"halt":  played(func(l *session, _ editor.Command) string { return l.Halt() }),
 		"allow": permit,
 		"deny":  permit,
-		"attach": played(func(l *life, c editor.Command) string {
+		"attach": played(func(l *session, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " + short(l.ID()) + stateForCommand(l.run.choices.StateDir)
 		}),
 	}
@@ -117,7 +117,7 @@ func plainHelp() string {
 // plain is the same run as lines of prose.
 func (e env) plain(c choices) error {
 	h := plainHost{host: newHost(e, c)}
-	f := plain.Face{
+	f := plain.Frontend{
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Face.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {
 			if l := h.present(); l != nil {
@@ -135,7 +135,7 @@ func (e env) plain(c choices) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := h.heedSignals(cancel, nil)
+	stop := h.handleSignals(cancel, nil)
 	defer stop()
 	failed := f.Run(ctx, e.stdin, e.stdout, h)
 	outcome := h.end("INT")

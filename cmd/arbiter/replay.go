@@ -31,7 +31,7 @@ func (e env) replay(c *cli.Context) error {
 		return err
 	}
 	defer log.Close()
-	p := replayer{w: e.stdout, pace: pace}
+	p := eventPlayer{w: e.stdout, pace: pace}
 	health, err := log.Each(c.Context, eventlog.Position{}, p.take)
 	if err != nil {
 		return environmentf("replay run %s: %v", short(info.Run), err)
@@ -44,15 +44,15 @@ func (e env) replay(c *cli.Context) error {
 // night go by.
 const longestPause = 10 * time.Second
 
-// replayer plays a run's events again.
-type replayer struct {
+// eventPlayer plays a run's events again.
+type eventPlayer struct {
 	w    io.Writer
 	pace float64 // 0: without pauses
 	last time.Time
 }
 
 // take prints an event.
-func (p *replayer) take(e eventlog.Entry) error {
+func (p *eventPlayer) take(e eventlog.Entry) error {
 	if e.Line == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (p *replayer) take(e eventlog.Entry) error {
 	return err
 }
 
-func (p *replayer) pause(at time.Time) {
+func (p *eventPlayer) pause(at time.Time) {
 	if p.pace > 0 && !p.last.IsZero() {
 		if d := time.Duration(float64(at.Sub(p.last)) / p.pace); d > 0 {
 			time.Sleep(min(d, longestPause))

@@ -217,7 +217,7 @@ func (r *runtimeRun) takeUp() error {
 // trustAgain decides about the workspace anew: the run may belong to another place than
 // the one that was looked at, and what its last life trusted is trusted as long as it is
 // the same.
-func (r *runtimeRun) trustAgain() (trusting, error) {
+func (r *runtimeRun) trustAgain() (trustState, error) {
 	t, err := trustIn(r.choices.Place, r.choices.StateDir, r.choices.Trusting.ByFlag)
 	old := r.resumed.Options
 	if err != nil || t.Trusted || !old.Trusted || old.Rehearsal {

@@ -53,7 +53,7 @@ type runtimeRun struct {
 	decides   decider.Decider
 	grants    *grants.Store // nil where nothing is kept
 
-	board         board
+	board         broadcaster
 	terminals     terminals
 	tokens        hooksocket.Tokens
 	controls      *control.Server // nil where there is no socket to be had
@@ -305,7 +305,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
 	start := bridgeStart{
 		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude, debug: r.choices.Debug, pidns: r.choices.PIDNS,
-		stage: r.stage, lock: r.book.LockFile(), handler: ear{r.loop, &r.terminals}, log: r.log, started: r.noteBridge,
+		stage: r.stage, lock: r.book.LockFile(), handler: terminalTap{r.loop, &r.terminals}, log: r.log, started: r.noteBridge,
 	}
 	client, claude, failed := start.open(ctx, func(c *bridge.Client) { r.keep(c, false) })
 	if failed != nil {

@@ -42,7 +42,7 @@ type choices struct {
 	Share        bool   // another run may work in the same directory
 	Place        string // the directory the run belongs to
 	PIDNS        proctree.Mode
-	Trusting     trusting        // of that place; a rehearsal's workspace is trusted always
+	Trusting     trustState      // of that place; a rehearsal's workspace is trusted always
 	given        map[string]bool // settings named on the command line or in the environment
 	StateDir     string
 	Sandbox      confinement
@@ -193,7 +193,7 @@ func readTask(c *cli.Context) (string, error) {
 	if c.IsSet("task") && task == "" {
 		return "", usagef("%s is empty", from)
 	}
-	if c.NArg() > 1 && !misspelt(c) {
+	if c.NArg() > 1 && !suggestion(c) {
 		if i := slices.IndexFunc(c.Args().Slice(), isFlag); i > 0 {
 			return "", usagef("flags go before the requirements file: %s stands behind %s", c.Args().Get(i), c.Args().First())
 		}

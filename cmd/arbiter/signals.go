@@ -14,13 +14,13 @@ import (
 // signalNames are those of the signals that end a run.
 var signalNames = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
 
-// heedSignals hands signals on, by their names (INT, TERM, HUP) and their number: the first
+// handleSignals hands signals on, by their names (INT, TERM, HUP) and their number: the first
 // asks for an orderly end, the second for a fast one, the third does not ask. One that heed
 // says was meant for somebody else does not count. QUIT, which is Ctrl+\ in a terminal that
 // is not ours at the moment, halts; halt does not block. Without one it does what it does.
 // Last, if any, is called before the end at the third. Who started us may have had us ignore
 // some (nohup, a script that puts us behind itself): those stay ignored.
-func heedSignals(heed func(name string, n int) bool, halt, last func()) (stop func()) {
+func handleSignals(heed func(name string, n int) bool, halt, last func()) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) {
@@ -88,7 +88,7 @@ func interruptible(ctx context.Context, quit bool) (context.Context, func()) {
 	if quit {
 		halt = func() { end("INT", 0) }
 	}
-	stop := heedSignals(end, halt, nil)
+	stop := handleSignals(end, halt, nil)
 	return ctx, func() { stop(); cancel(nil) }
 }
 

@@ -18,11 +18,11 @@ import (
 // holds that stream.
 type terminals struct {
 	mu    sync.Mutex
-	holds map[string]*hold // by agent
+	holds map[string]*claim // by agent
 }
 
-// hold is one attachment, from before its terminal is open to after its end.
-type hold struct {
+// claim is one attachment, from before its terminal is open to after its end.
+type claim struct {
 	who   string
 	since time.Time
 	term  string
@@ -35,22 +35,22 @@ type hold struct {
 }
 
 // claim reserves an agent for somebody.
-func (t *terminals) claim(agent, who string, size control.Size, term string) (*hold, error) {
+func (t *terminals) claim(agent, who string, size control.Size, term string) (*claim, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if h := t.holds[agent]; h != nil {
 		return nil, fmt.Errorf("%s is attached already: %s has it since %s", agent, h.who, h.since.Local().Format("15:04:05"))
 	}
 	if t.holds == nil {
-		t.holds = map[string]*hold{}
+		t.holds = map[string]*claim{}
 	}
-	h := &hold{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
+	h := &claim{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
 	t.holds[agent] = h
 	return h, nil
 }
 
 // release lets go of an agent.
-func (t *terminals) release(agent string, h *hold) {
+func (t *terminals) release(agent string, h *claim) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.holds[agent] == h {
@@ -58,7 +58,7 @@ func (t *terminals) release(agent string, h *hold) {
 	}
 }
 
-func (t *terminals) of(agent string) *hold {
+func (t *terminals) of(agent string) *claim {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.holds[agent]
@@ -72,14 +72,14 @@ func (t *terminals) holder(agent string) string {
 	return ""
 }
 
-// ear is what a bridge speaks to: the loop, but for what terminals show.
-type ear struct {
+// terminalTap is what a bridge speaks to: the loop, but for what terminals show.
+type terminalTap struct {
 	*supervisor.Loop
 	terminals *terminals
 }
 
 // Event implements bridge.Handler.
-func (e ear) Event(ev bridge.Event) {
+func (e terminalTap) Event(ev bridge.Event) {
 	b, ok := ev.Body.(bridge.PTY)
 	if !ok {
 		e.Loop.Event(ev)
@@ -91,7 +91,7 @@ func (e ear) Event(ev bridge.Event) {
 }
 
 // opened notes what is written to, and tells of a size that changed meanwhile.
-func (h *hold) opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
+func (h *claim) opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
 	h.mu.Lock()
 	h.ref, h.client = p.AgentRef, c
 	now := h.size
@@ -106,7 +106,7 @@ var errNotOpen = errors.New("the terminal is not open")
 // typing bounds how long a terminal may take nothing of what is typed.
 const typing = 10 * time.Second
 
-func (h *hold) write(ctx context.Context, p []byte) error {
+func (h *claim) write(ctx context.Context, p []byte) error {
 	h.mu.Lock()
 	ref, client := h.ref, h.client
 	h.mu.Unlock()
@@ -125,7 +125,7 @@ func (h *hold) write(ctx context.Context, p []byte) error {
 	return nil
 }
 
-func (h *hold) resize(ctx context.Context, s control.Size) error {
+func (h *claim) resize(ctx context.Context, s control.Size) error {
 	h.mu.Lock()
 	h.size = s
 	ref, client := h.ref, h.client
@@ -139,4 +139,4 @@ func (h *hold) resize(ctx context.Context, s control.Size) error {
 }
 
 // over ends what is shown, in order.
-func (h *hold) over() { h.feed.End(io.EOF) }
+func (h *claim) over() { h.feed.End(io.EOF) }

@@ -20,8 +20,8 @@ func toolShell(command string, stderr io.Writer) int {
 	return 126
 }
 
-// canary is the hidden command that tries to break out of a sandbox.
-func canary(stdin io.Reader, stdout, stderr io.Writer) int {
+// sandboxProbe is the hidden command that tries to break out of a sandbox.
+func sandboxProbe(stdin io.Reader, stdout, stderr io.Writer) int {
 	if err := sandbox.RunProbe(stdin, stdout); err != nil {
 		fmt.Fprintln(stderr, "arbiter: canary:", err)
 		return 1

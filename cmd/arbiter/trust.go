@@ -97,7 +97,7 @@ func (e env) trust(c *cli.Context) error {
 }
 
 // recordTrust keeps what was listed, if it is still that.
-func (e env) recordTrust(c *cli.Context, place string, t trusting) error {
+func (e env) recordTrust(c *cli.Context, place string, t trustState) error {
 	t.Trusted = true
 	if err := t.unchanged(place); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (e env) revoke(state, place string) error {
 	return nil
 }
 
-func (e env) trustJSON(t trusting) error {
+func (e env) trustJSON(t trustState) error {
 	r := trustReport{
 		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
 		Items: append([]trust.Item{}, t.Listing.Items...), Changes: append([]trust.Change{}, t.Changed...),
@@ -168,7 +168,7 @@ func escaped(s string) string {
 }
 
 // listTrust prints what is there, file by file. Every text is a stranger's.
-func (e env) listTrust(t trusting) {
+func (e env) listTrust(t trustState) {
 	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
 	for _, line := range trustLines(t) {
 		fmt.Fprintln(e.stdout, line)
@@ -186,7 +186,7 @@ func (e env) listTrust(t trusting) {
 }
 
 // trustLines are the items, each marked by what became of it since it was trusted.
-func trustLines(t trusting) []string {
+func trustLines(t trustState) []string {
 	type key struct{ kind, file, name string }
 	how := map[key]string{}
 	var lines []string

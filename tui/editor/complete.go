@@ -50,7 +50,7 @@ type popup struct {
 }
 
 // context finds out what the cursor stands behind.
-func (c *Composer) context() Context {
+func (c *Editor) context() Context {
 	raw, at := c.ed.text, c.ed.at
 	if c.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
 		return Context{}
@@ -108,7 +108,7 @@ func fileContext(head string) (Context, bool) {
 
 // complete looks what there is to complete now. It opens the popup if asked to, and
 // closes it where there is nothing.
-func (c *Composer) complete(open bool) {
+func (c *Editor) complete(open bool) {
 	if !open && !c.PopupOpen() {
 		c.closePopup()
 		return
@@ -150,7 +150,7 @@ func names() []Candidate {
 // SetCandidates gives the answer to a Context. One that comes too late is dropped.
 // Candidates that cannot be written, such as names with control characters, are left
 // out.
-func (c *Composer) SetCandidates(generation uint64, list []Candidate) {
+func (c *Editor) SetCandidates(generation uint64, list []Candidate) {
 	p := &c.popup
 	if generation != p.generation || p.ctx.Kind == Nothing {
 		return
@@ -177,19 +177,19 @@ func (c *Composer) SetCandidates(generation uint64, list []Candidate) {
 }
 
 // PopupOpen says whether there are candidates to be shown.
-func (c *Composer) PopupOpen() bool { return len(c.popup.list) > 0 && c.search == nil }
+func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 && c.search == nil }
 
-func (c *Composer) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
+func (c *Editor) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
 
 // choose moves the selection of the popup.
-func (c *Composer) choose(by int) {
+func (c *Editor) choose(by int) {
 	p := &c.popup
 	p.moved = true
 	p.selected = (p.selected + by + len(p.list)) % len(p.list)
 }
 
 // accept writes the selected candidate.
-func (c *Composer) accept() {
+func (c *Editor) accept() {
 	p := c.popup
 	one := p.list[p.selected]
 	text := one.Text
@@ -231,7 +231,7 @@ func (p *popup) exact() bool {
 
 // Popup is the list of candidates, as many as fit, and which line is the selected
 // one. No lines: there is nothing to complete.
-func (c *Composer) Popup(width, rows int) (lines []render.Line, selected int) {
+func (c *Editor) Popup(width, rows int) (lines []render.Line, selected int) {
 	if !c.PopupOpen() || rows <= 0 || width <= 0 {
 		return nil, 0
 	}
@@ -250,7 +250,7 @@ func (c *Composer) Popup(width, rows int) (lines []render.Line, selected int) {
 	return lines, p.selected - first
 }
 
-func (c *Composer) popupLine(one Candidate, sign string, wide, width int) render.Line {
+func (c *Editor) popupLine(one Candidate, sign string, wide, width int) render.Line {
 	_, at, _ := match(c.popup.ctx.Prefix, one.Text)
 	if wide <= len(sign) {
 		sign = ""

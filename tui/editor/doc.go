@@ -4,7 +4,7 @@
 //
 // The editor is an own one. What is written is kept as one string; a paste that is
 // too long to read stands in it as a chip, which is one character to the cursor and
-// all of its text to [Composer.Text]. The widget library's text area was tried and
+// all of its text to [Editor.Text]. The widget library's text area was tried and
 // left: keys and pastes of clean text make it panic where wide clusters and several
 // edits meet.
 //

@@ -15,8 +15,8 @@ const gutter = 2
 // view is where the text was drawn last, for the mouse.
 type view struct{ x, y, w, h int }
 
-// Rows is how many rows the composer would like to have at a width, and max at most.
-func (c *Composer) Rows(width, max int) int {
+// Rows is how many rows the editor would like to have at a width, and max at most.
+func (c *Editor) Rows(width, max int) int {
 	c.ed.lay(textWidth(width))
 	rows := len(c.ed.starts)
 	if c.headed() {
@@ -33,11 +33,11 @@ func textWidth(width int) int {
 }
 
 // headed says whether there is a row above the text.
-func (c *Composer) headed() bool { return c.search != nil || c.to != "" || c.strength != "" }
+func (c *Editor) headed() bool { return c.search != nil || c.to != "" || c.strength != "" }
 
 // header is the row above the text: whom one speaks to and how strongly, or the
 // search. Of the first the name is shortened, never the strength.
-func (c *Composer) header(width int) render.Line {
+func (c *Editor) header(width int) render.Line {
 	if c.search != nil {
 		return c.searchLine()
 	}
@@ -52,7 +52,7 @@ func (c *Composer) header(width int) render.Line {
 	return append(render.Of(c.toRole, render.Shorten(c.to, width-end.Width(), c.look.Glyphs.Ellipsis)), end...)
 }
 
-func (c *Composer) searchLine() render.Line {
+func (c *Editor) searchLine() render.Line {
 	s := c.search
 	line := render.Line{{Text: "history: ", Role: render.Key}, {Text: s.needle, Role: render.Strong}}
 	switch {
@@ -76,8 +76,8 @@ func strengthRole(s string) render.Role {
 	return render.Dim
 }
 
-// Draw draws the composer into its rectangle.
-func (c *Composer) Draw(screen tcell.Screen) {
+// Draw draws the editor into its rectangle.
+func (c *Editor) Draw(screen tcell.Screen) {
 	x, y, w, h := c.GetRect()
 	canvas := render.On(screen, x, y, w, h, c.look)
 	if w, h = canvas.Size(); w == 0 || h == 0 {
@@ -108,7 +108,7 @@ func (c *Composer) Draw(screen tcell.Screen) {
 }
 
 // drawHeader draws the row above the text; the cursor is there while one searches.
-func (c *Composer) drawHeader(canvas render.Canvas, line render.Line) {
+func (c *Editor) drawHeader(canvas render.Canvas, line render.Line) {
 	w, _ := canvas.Size()
 	at := -1
 	if c.search != nil {
@@ -133,7 +133,7 @@ func (c *Composer) drawHeader(canvas render.Canvas, line render.Line) {
 }
 
 // drawText draws the rows around the cursor.
-func (c *Composer) drawText(canvas render.Canvas) {
+func (c *Editor) drawText(canvas render.Canvas) {
 	w, h := canvas.Size()
 	x, y := canvas.Origin()
 	c.shown = view{x, y, w, h}
@@ -162,7 +162,7 @@ func (c *Composer) drawText(canvas render.Canvas) {
 // marks are the parts of the text that are drawn in another role.
 type marks struct{ from, until, hit, hitEnd, name int }
 
-func (c *Composer) marks() (m marks) {
+func (c *Editor) marks() (m marks) {
 	text := c.ed.text
 	m.from, m.until = c.ed.selected()
 	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !c.Plain {
@@ -191,7 +191,7 @@ func (m marks) role(at int, p piece) render.Role {
 	return render.Input
 }
 
-func (c *Composer) drawRow(canvas render.Canvas, row int, m marks) {
+func (c *Editor) drawRow(canvas render.Canvas, row int, m marks) {
 	ed := &c.ed
 	at, to, _ := ed.bounds(row)
 	w, x := ed.walk(ed.text[at:to]), 0

@@ -3,7 +3,7 @@ package editor
 import "github.com/gdamore/tcell/v2"
 
 // moveKey takes the keys that move the cursor; with Shift they mark.
-func (c *Composer) moveKey(key tcell.Key, mod tcell.ModMask) bool {
+func (c *Editor) moveKey(key tcell.Key, mod tcell.ModMask) bool {
 	ed := &c.ed
 	extend, word := mod&tcell.ModShift != 0, mod&(tcell.ModCtrl|tcell.ModAlt|tcell.ModMeta) != 0
 	from, to := ed.selected()
@@ -50,7 +50,7 @@ func (c *Composer) moveKey(key tcell.Key, mod tcell.ModMask) bool {
 }
 
 // vertical moves by a row; at the first and last it goes through the history.
-func (c *Composer) vertical(by int, extend bool) bool {
+func (c *Editor) vertical(by int, extend bool) bool {
 	ed := &c.ed
 	switch {
 	case !extend:
@@ -75,7 +75,7 @@ func (c *Composer) vertical(by int, extend bool) bool {
 }
 
 // deleteKey takes the keys that delete.
-func (c *Composer) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
+func (c *Editor) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
 	ed := &c.ed
 	from, to := ed.selected()
 	marked, word := from != to, mod&(tcell.ModAlt|tcell.ModMeta) != 0

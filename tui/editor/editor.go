@@ -1,189 +1,247 @@
 package editor
 
 import (
-	"slices"
-	"sort"
+	"fmt"
 	"strings"
+
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// editor is the text, the cursor in it, and where its rows begin.
-type editor struct {
-	text   string
-	at     int // the cursor: a byte, always at the edge of a cluster
-	anchor int // the other end of the selection; -1: there is none
-	want   int // the column that moving up and down tries to keep; -1: none
+// MaxBytes is how long a message may be, unless [Editor.MaxBytes] says otherwise.
+const MaxBytes = 1 << 20
 
-	columns   int   // that rows are laid out in; 0: not yet
-	starts    []int // where each row begins; the first is 0
-	chipWidth func(id int) int
+// Editor is the input line. The callbacks may be nil; they run on the goroutine
+// that gave the key.
+type Editor struct {
+	*tview.Box
 
-	undone, redone []change
-	held           int  // bytes of both
-	typing         bool // the last change may grow
+	// OnSend takes a message, and OnCommand a slash command. They report false if it
+	// was not taken: then the text stays.
+	OnSend    func(text string) (sent bool)
+	OnCommand func(cmd Command) (done bool)
+	OnCopy    func(text string)
+	OnNotice  func(text string) // a refusal, to be shown to the person
+	OnChange  func()            // the text is another one: the rows it needs may be, too
+	// Completer answers at once, later through SetCandidates, or both.
+	Completer func(Context) []Candidate
+	MaxBytes  int
+	Plain     bool // what is written is text alone: a slash begins no command
+
+	look        *render.Look
+	placeholder string
+	to          string
+	strength    string
+	toRole      render.Role
+
+	ed        buffer
+	top       int // the first row shown
+	shown     view
+	hist      history
+	search    *search
+	popup     popup
+	chips     map[int]chip
+	lastChip  int
+	chipBytes int
+	killed    string // what was last cut with a key, raw
+	joiner    string // waits for what it joins
+	dragging  bool
 }
 
-// change is one edit, to be undone.
-type change struct {
-	at            int
-	old, new      string
-	before, after int // the cursor
+// New is an empty editor.
+func New(look *render.Look) *Editor {
+	c := &Editor{Box: tview.NewBox(), MaxBytes: MaxBytes, look: look, toRole: render.SpeakerHuman, chips: map[int]chip{}}
+	c.ed.anchor, c.ed.want = -1, -1
+	c.ed.starts = []int{0}
+	c.ed.chipWidth = func(id int) int { return len(c.chips[id].label) } // labels are ASCII
+	return c
 }
 
-// Bounds of what can be undone.
-const (
-	undoSteps = 1000
-	undoBytes = 8 << 20
-)
+// SetLook changes how it is drawn.
+func (c *Editor) SetLook(look *render.Look) { c.look = look }
 
-// lay sets the width. The last column is left to the cursor.
-func (e *editor) lay(width int) {
-	columns := max(width-1, 1)
-	if columns == e.columns {
-		return
-	}
-	e.columns = columns
-	e.starts = e.breaks(append(e.starts[:0], 0), 0, e.text)
+// SetPlaceholder is what stands there while nothing is written.
+func (c *Editor) SetPlaceholder(text string) { c.placeholder = sanitize.Line(text, 400) }
+
+// SetTo says whom one speaks to and how strongly: "to Orchestrator II", "steer". Both
+// empty is the plain prompt. The role is that party's.
+func (c *Editor) SetTo(label, strength string, role render.Role) {
+	c.to, c.strength, c.toRole = sanitize.Line(label, 80), sanitize.Line(strength, 20), role
 }
 
-// breaks appends where rows begin within s, which begins a row itself and lies at
-// base of the text.
-func (e *editor) breaks(starts []int, base int, s string) []int {
-	w := e.walk(s)
-	column, offset := 0, 0
-	edge, edgeColumn := -1, 0 // the last place to break at
-	begin := 0                // of this row
-	for w.rest != "" {
-		if n := letterRun(w.rest, e.columns-column); n > 0 {
-			w.rest, w.state = w.rest[n:], -1
-			column += n
-			offset += n
-			continue
-		}
-		p := w.next()
-		if p.text == "\n" {
-			offset++
-			starts = append(starts, base+offset)
-			column, edge, begin = 0, -1, offset
-			continue
-		}
-		n := min(p.columns(column), e.columns)
-		for column > 0 && column+n > e.columns && !p.blank() {
-			if edge > begin {
-				begin, column = edge, column-edgeColumn
-			} else {
-				begin, column = offset, 0
-			}
-			starts = append(starts, base+begin)
-			edge = -1
-		}
-		column += n
-		offset += len(p.text)
-		if p.ends {
-			edge, edgeColumn = offset, column
-		}
-	}
-	return starts
-}
+// Text is what is written, with the pastes in full.
+func (c *Editor) Text() string { return c.expand(c.ed.text) }
 
-// letterRun is how many of the first bytes of s, up to most, are clusters of their own
-// that no line is broken behind: most of most texts.
-func letterRun(s string, most int) int {
-	for i := range min(len(s)-1, most) {
-		if c := s[i]; c <= ' ' || c == '-' || c >= 0x7f || s[i+1] >= 0x80 {
-			return i
-		}
-	}
-	return max(min(len(s)-1, most), 0)
-}
+// Empty says whether nothing is written.
+func (c *Editor) Empty() bool { return c.ed.text == "" }
 
-// splice replaces text[from:to] and keeps the rows right: only the lines it touches
-// are broken anew.
-func (e *editor) splice(from, to int, s string) {
-	delta := len(s) - (to - from)
-	e.text = e.text[:from] + s + e.text[to:]
-	if e.columns == 0 {
-		return
-	}
-	begin := strings.LastIndexByte(e.text[:from], '\n') + 1
-	end := len(e.text)
-	if n := strings.IndexByte(e.text[from+len(s):], '\n'); n >= 0 {
-		end = from + len(s) + n
-	}
-	first := sort.SearchInts(e.starts, begin)
-	last := sort.SearchInts(e.starts, end-delta+1)
-	fresh := e.breaks([]int{begin}, begin, e.text[begin:end])
-	for i := last; i < len(e.starts); i++ {
-		e.starts[i] += delta
-	}
-	e.starts = slices.Replace(e.starts, first, last, fresh...)
-}
-
-// replace is an edit by the person at the keyboard: it can be undone. The cursor goes
-// behind what is new.
-func (e *editor) replace(from, to int, s string, typed bool) {
-	if from == to && s == "" {
-		return
-	}
-	c := change{at: from, old: e.text[from:to], new: s, before: e.at}
-	e.splice(from, to, s)
-	e.at, e.anchor, e.want = e.edge(from+len(s)), -1, -1
-	c.after = e.at
-	e.forget(&e.redone)
-	if n := len(e.undone); typed && e.typing && n > 0 && c.old == "" {
-		if last := &e.undone[n-1]; last.old == "" && last.at+len(last.new) == from && last.after == c.before {
-			last.new += s
-			last.after = c.after
-			e.held += len(s)
-			e.typing = s != " " && s != "\n"
+// SetText replaces what is written; the cursor is at its end. A text that is longer
+// than a message may be becomes a chip. It can be undone.
+func (c *Editor) SetText(text string) {
+	c.settle(false)
+	if text = sanitize.Text(text); len(text) > c.MaxBytes {
+		if !c.room(len(text)) {
 			return
 		}
+		text = c.newChip(text)
 	}
-	e.undone = append(e.undone, c)
-	e.held += len(c.old) + len(c.new)
-	for len(e.undone) > undoSteps || e.held > undoBytes && len(e.undone) > 1 {
-		e.held -= len(e.undone[0].old) + len(e.undone[0].new)
-		e.undone = slices.Delete(e.undone, 0, 1)
-	}
-	e.typing = typed && s != " " && s != "\n"
+	c.ed.replace(0, len(c.ed.text), text, false)
+	c.changed()
 }
 
-func (e *editor) forget(list *[]change) {
-	for _, c := range *list {
-		e.held -= len(c.old) + len(c.new)
-	}
-	*list = nil
+// Insert writes at the cursor, as if it were pasted in short: a path that was picked.
+func (c *Editor) Insert(text string) {
+	c.settle(true)
+	c.insert(sanitize.Text(text), false)
+	c.complete(false)
+	c.changed()
 }
 
-// undo takes the last edit back, and redo makes it again.
-func (e *editor) undo() bool { return e.step(&e.undone, &e.redone) }
-func (e *editor) redo() bool { return e.step(&e.redone, &e.undone) }
+// Clear empties the input; it can be undone, and Up leads to what was sent before.
+func (c *Editor) Clear() {
+	c.SetText("")
+	c.hist.leave()
+}
 
-func (e *editor) step(from, to *[]change) bool {
-	n := len(*from)
-	if n == 0 {
+// Seed puts texts into the history, the oldest first.
+func (c *Editor) Seed(texts []string) {
+	for _, t := range texts {
+		c.hist.add(t)
+	}
+}
+
+// settle ends what is under way, so that the text is the text.
+func (c *Editor) settle(keep bool) {
+	if c.search != nil {
+		c.searchEnd(keep)
+	}
+	c.closePopup()
+}
+
+// insert replaces the selection, if there is room.
+func (c *Editor) insert(s string, typed bool) {
+	if len(c.ed.text)+len(s) > c.MaxBytes {
+		c.notice(c.tooLong(len(c.ed.text) + len(s)))
+		return
+	}
+	from, to := c.ed.selected()
+	c.ed.replace(from, to, s, typed)
+}
+
+func (c *Editor) changed() {
+	if c.OnChange != nil {
+		c.OnChange()
+	}
+}
+
+func (c *Editor) notice(text string) {
+	if c.OnNotice != nil {
+		c.OnNotice(text)
+	}
+}
+
+func (c *Editor) tooLong(n int) string {
+	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. Nothing is lost.", words.Bytes(n), words.Bytes(c.MaxBytes))
+}
+
+// Send sends what is written, or executes it where it is a slash command. It reports
+// whether the text was taken; if not, it stays as it is.
+func (c *Editor) Send() bool {
+	c.settle(true)
+	raw := c.ed.text
+	n := c.expandedSize(raw)
+	if n > c.MaxBytes {
+		c.notice(c.tooLong(n))
 		return false
 	}
-	c := (*from)[n-1]
-	*from = (*from)[:n-1]
-	e.splice(c.at, c.at+len(c.new), c.old)
-	e.at, e.anchor, e.want, e.typing = e.edge(c.before), -1, -1, false
-	*to = append(*to, change{at: c.at, old: c.new, new: c.old, before: c.after, after: c.before})
+	text := strings.TrimRight(c.expand(raw), " \t\n")
+	if strings.TrimSpace(text) == "" {
+		return false
+	}
+	said := text
+	switch {
+	case c.Plain:
+		if c.OnSend == nil || !c.OnSend(text) {
+			return false
+		}
+	case slash(raw) && strings.Contains(firstWord(raw), chipOpen):
+		c.notice("A paste is no command: write a space between the command and the paste, or begin with \"//\" to send it as text.")
+		return false
+	case slash(raw):
+		cmd, err := ParseSlash(text)
+		if err != nil {
+			c.notice(Sentence(err.Error()))
+			return false
+		}
+		if c.OnCommand == nil || !c.OnCommand(cmd) {
+			return false
+		}
+	default:
+		if strings.HasPrefix(raw, "//") {
+			text = literal(text)
+		}
+		if c.OnSend == nil || !c.OnSend(text) {
+			return false
+		}
+	}
+	// A callback may have written the next text already.
+	if c.ed.text == raw {
+		c.ed.reset("")
+	}
+	c.hist.add(said)
+	c.prune()
+	c.changed()
 	return true
 }
 
-// reset makes it a new text that nothing is known of.
-func (e *editor) reset(text string) {
-	e.text, e.at, e.anchor, e.want = text, len(text), -1, -1
-	e.undone, e.redone, e.held, e.typing = nil, nil, 0, false
-	if e.columns > 0 {
-		e.starts = e.breaks(append(e.starts[:0], 0), 0, text)
+// Sentence begins with a capital and ends as sentences do.
+func Sentence(s string) string {
+	if s == "" {
+		return s
 	}
+	if last := s[len(s)-1]; last != '.' && last != '?' && last != '"' {
+		s += "."
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// selected is what is marked, as bytes; both are the cursor if nothing is.
-func (e *editor) selected() (from, to int) {
-	if e.anchor < 0 {
-		return e.at, e.at
+// Copy hands out the selection, with its pastes in full, and Cut also removes it.
+func (c *Editor) Copy() string {
+	from, to := c.ed.selected()
+	text := c.expand(c.ed.text[from:to])
+	if text != "" && c.OnCopy != nil {
+		c.OnCopy(text)
 	}
-	return min(e.at, e.anchor), max(e.at, e.anchor)
+	return text
+}
+
+func (c *Editor) Cut() string {
+	text := c.Copy()
+	from, to := c.ed.selected()
+	c.kill(from, to)
+	return text
+}
+
+// Selection is the text that is marked.
+func (c *Editor) Selection() string {
+	from, to := c.ed.selected()
+	return c.expand(c.ed.text[from:to])
+}
+
+// kill deletes and remembers it for Ctrl+Y.
+func (c *Editor) kill(from, to int) {
+	if from == to {
+		return
+	}
+	c.killed = c.ed.text[from:to]
+	c.delete(from, to)
+}
+
+func (c *Editor) delete(from, to int) {
+	c.ed.replace(from, to, "", false)
+	c.complete(true)
+	c.changed()
 }

@@ -79,4 +79,4 @@ func (h *history) find(needle string, from, by int) (int, bool) {
 }
 
 // Browsing says whether something that was written before is shown.
-func (c *Composer) Browsing() bool { return c.hist.at < len(c.hist.entries) || c.search != nil }
+func (c *Editor) Browsing() bool { return c.hist.at < len(c.hist.entries) || c.search != nil }

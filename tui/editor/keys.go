@@ -9,19 +9,19 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// InputHandler gives keys to the composer.
-func (c *Composer) InputHandler() func(*tcell.EventKey, func(tview.Primitive)) {
+// InputHandler gives keys to the editor.
+func (c *Editor) InputHandler() func(*tcell.EventKey, func(tview.Primitive)) {
 	return c.WrapInputHandler(func(e *tcell.EventKey, _ func(tview.Primitive)) { c.Key(e) })
 }
 
 // PasteHandler gives pastes to it.
-func (c *Composer) PasteHandler() func(string, func(tview.Primitive)) {
+func (c *Editor) PasteHandler() func(string, func(tview.Primitive)) {
 	return c.WrapPasteHandler(func(text string, _ func(tview.Primitive)) { c.Paste(text) })
 }
 
 // Escape ends the innermost of what is under way: the search, the popup, the
 // selection. It reports whether there was anything to end.
-func (c *Composer) Escape() bool {
+func (c *Editor) Escape() bool {
 	switch {
 	case c.search != nil:
 		c.searchEnd(false)
@@ -38,7 +38,7 @@ func (c *Composer) Escape() bool {
 // Key takes a key and reports whether it meant something here. What does not is the
 // owner's: Esc with nothing to end, Enter with nothing written, Ctrl+C, Up where
 // there is no older entry.
-func (c *Composer) Key(e *tcell.EventKey) bool {
+func (c *Editor) Key(e *tcell.EventKey) bool {
 	key, mod := normal(e)
 	if key != tcell.KeyRune {
 		c.joiner = ""
@@ -112,7 +112,7 @@ func normal(e *tcell.EventKey) (tcell.Key, tcell.ModMask) {
 
 // typed writes a character. What is no character on its own waits for, or belongs to,
 // what stands before: it is judged together with that.
-func (c *Composer) typed(r rune) {
+func (c *Editor) typed(r rune) {
 	if r == '\u200d' || r == '\u200c' {
 		c.joiner = string(r)
 		return
@@ -137,7 +137,7 @@ func (c *Composer) typed(r rune) {
 	c.changed()
 }
 
-func (c *Composer) newline() bool {
+func (c *Editor) newline() bool {
 	c.insert("\n", true)
 	c.closePopup()
 	c.changed()
@@ -145,7 +145,7 @@ func (c *Composer) newline() bool {
 }
 
 // tab completes; with nothing to complete it is the owner's.
-func (c *Composer) tab() bool {
+func (c *Editor) tab() bool {
 	c.complete(true)
 	if len(c.popup.list) == 1 {
 		c.accept()
@@ -156,7 +156,7 @@ func (c *Composer) tab() bool {
 // popupKey takes a key while candidates are shown. Enter writes a candidate only if
 // that cannot surprise: the name of a command that is not complete, or what was
 // chosen with the arrows.
-func (c *Composer) popupKey(key tcell.Key, mod tcell.ModMask) bool {
+func (c *Editor) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 	switch {
 	case key == tcell.KeyUp || key == tcell.KeyBacktab || key == tcell.KeyCtrlP:
 		c.choose(-1)
@@ -174,7 +174,7 @@ func (c *Composer) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 
 // searchKey takes a key while the history is searched; done says that it is dealt
 // with. Keys that are about the text keep what was found, and go on.
-func (c *Composer) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
+func (c *Editor) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
 	switch {
 	case key == tcell.KeyRune && mod&^tcell.ModShift == 0:
 		c.searchType(string(r))
@@ -195,7 +195,7 @@ func (c *Composer) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, ta
 	return true, true
 }
 
-func (c *Composer) altKey(r rune) bool {
+func (c *Editor) altKey(r rune) bool {
 	ed := &c.ed
 	switch r {
 	case 'b', 'B':
@@ -219,7 +219,7 @@ func (c *Composer) altKey(r rune) bool {
 }
 
 // turned follows an undo or a redo.
-func (c *Composer) turned() bool {
+func (c *Editor) turned() bool {
 	c.closePopup()
 	c.changed()
 	return true

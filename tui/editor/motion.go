@@ -8,7 +8,7 @@ import (
 )
 
 // row is the number of the row that a byte is in.
-func (e *editor) row(at int) int {
+func (e *buffer) row(at int) int {
 	if e.columns == 0 {
 		e.lay(80)
 	}
@@ -17,7 +17,7 @@ func (e *editor) row(at int) int {
 
 // bounds are the bytes of a row, without its newline; soft says that it ends only
 // because it is full.
-func (e *editor) bounds(row int) (from, to int, soft bool) {
+func (e *buffer) bounds(row int) (from, to int, soft bool) {
 	from, to = e.starts[row], len(e.text)
 	if row+1 < len(e.starts) {
 		to = e.starts[row+1]
@@ -30,7 +30,7 @@ func (e *editor) bounds(row int) (from, to int, soft bool) {
 }
 
 // column is where a byte is drawn within its row.
-func (e *editor) column(at int) int {
+func (e *buffer) column(at int) int {
 	from := e.starts[e.row(at)]
 	w, column := e.walk(e.text[from:at]), 0
 	for w.rest != "" {
@@ -40,7 +40,7 @@ func (e *editor) column(at int) int {
 }
 
 // find is the byte nearest to a column of a row.
-func (e *editor) find(row, column int) int {
+func (e *buffer) find(row, column int) int {
 	from, to, soft := e.bounds(row)
 	w, at, x := e.walk(e.text[from:to]), from, 0
 	for w.rest != "" {
@@ -56,7 +56,7 @@ func (e *editor) find(row, column int) int {
 }
 
 // edge is the first edge of a cluster at or after a byte.
-func (e *editor) edge(at int) int {
+func (e *buffer) edge(at int) int {
 	if at <= 0 || at >= len(e.text) {
 		return max(min(at, len(e.text)), 0)
 	}
@@ -68,7 +68,7 @@ func (e *editor) edge(at int) int {
 }
 
 // left and right are the edges next to one.
-func (e *editor) left(at int) int {
+func (e *buffer) left(at int) int {
 	if at == 0 {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (e *editor) left(at int) int {
 	}
 }
 
-func (e *editor) right(at int) int {
+func (e *buffer) right(at int) int {
 	if at >= len(e.text) {
 		return len(e.text)
 	}
@@ -91,9 +91,9 @@ func (e *editor) right(at int) int {
 }
 
 // lineStart and lineEnd are the ends of the line, which may be many rows.
-func (e *editor) lineStart(at int) int { return strings.LastIndexByte(e.text[:at], '\n') + 1 }
+func (e *buffer) lineStart(at int) int { return strings.LastIndexByte(e.text[:at], '\n') + 1 }
 
-func (e *editor) lineEnd(at int) int {
+func (e *buffer) lineEnd(at int) int {
 	if n := strings.IndexByte(e.text[at:], '\n'); n >= 0 {
 		return at + n
 	}
@@ -101,7 +101,7 @@ func (e *editor) lineEnd(at int) int {
 }
 
 // wordLeft is the beginning of the word before, by a rule of what belongs to words.
-func (e *editor) wordLeft(at int, word func(rune) bool) int {
+func (e *buffer) wordLeft(at int, word func(rune) bool) int {
 	begun := false
 	for at > 0 {
 		r, size := utf8.DecodeLastRuneInString(e.text[:at])
@@ -122,7 +122,7 @@ func (e *editor) wordLeft(at int, word func(rune) bool) int {
 }
 
 // wordRight is the end of the word that comes.
-func (e *editor) wordRight(at int, word func(rune) bool) int {
+func (e *buffer) wordRight(at int, word func(rune) bool) int {
 	begun := false
 	for at < len(e.text) {
 		if chip, _, ok := chipAt(e.text[at:]); ok {
@@ -150,7 +150,7 @@ func letters(r rune) bool {
 func solid(r rune) bool { return !unicode.IsSpace(r) }
 
 // vertical moves the cursor by a row, and says whether there was one.
-func (e *editor) vertical(by int) bool {
+func (e *buffer) vertical(by int) bool {
 	row := e.row(e.at)
 	if row+by < 0 || row+by >= len(e.starts) {
 		return false
@@ -164,7 +164,7 @@ func (e *editor) vertical(by int) bool {
 }
 
 // move puts the cursor somewhere, with the selection in tow or without.
-func (e *editor) move(to int, extend bool) {
+func (e *buffer) move(to int, extend bool) {
 	switch {
 	case !extend:
 		e.anchor = -1

@@ -7,7 +7,7 @@ import (
 
 // MouseHandler puts the cursor where one clicks, and marks where one drags; a double
 // click marks a word. The wheel is the owner's.
-func (c *Composer) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive) {
+func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive) {
 	return c.WrapMouseHandler(func(action tview.MouseAction, e *tcell.EventMouse, setFocus func(tview.Primitive)) (bool, tview.Primitive) {
 		x, y := e.Position()
 		if !c.InRect(x, y) && !c.dragging {
@@ -40,7 +40,7 @@ func (c *Composer) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, fun
 }
 
 // byteAt is the place in the text under a cell of the screen.
-func (c *Composer) byteAt(x, y int) int {
+func (c *Editor) byteAt(x, y int) int {
 	ed, v := &c.ed, c.shown
 	if v.w == 0 || v.h == 0 {
 		return ed.at
@@ -53,7 +53,7 @@ func (c *Composer) byteAt(x, y int) int {
 	return ed.find(row, max(x-v.x, 0))
 }
 
-func (c *Composer) markWord(at int) {
+func (c *Editor) markWord(at int) {
 	to := c.ed.wordRight(at, letters)
 	c.ed.move(c.ed.wordLeft(to, letters), false)
 	c.ed.move(to, true)

@@ -24,7 +24,7 @@ type chip struct {
 
 // Paste takes what was pasted: into the text, or as a chip where it is long. Nothing
 // of it is executed, and it never sends.
-func (c *Composer) Paste(text string) {
+func (c *Editor) Paste(text string) {
 	text = sanitize.Text(text)
 	switch {
 	case text == "":
@@ -47,14 +47,14 @@ func long(text string) bool {
 		len(text) > pasteRunes && utf8.RuneCountInString(text) > pasteRunes
 }
 
-func (c *Composer) pasteChip(text string) {
+func (c *Editor) pasteChip(text string) {
 	if c.room(len(text)) {
 		c.insert(c.newChip(text), false)
 	}
 }
 
 // room says whether a text can be kept as a chip, and tells the person if not.
-func (c *Composer) room(n int) bool {
+func (c *Editor) room(n int) bool {
 	if c.chipBytes+n > pasteBytes {
 		c.prune()
 	}
@@ -66,7 +66,7 @@ func (c *Composer) room(n int) bool {
 }
 
 // newChip keeps a text and is what stands for it.
-func (c *Composer) newChip(text string) string {
+func (c *Editor) newChip(text string) string {
 	c.lastChip++
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	word := "lines"
@@ -81,7 +81,7 @@ func (c *Composer) newChip(text string) string {
 
 // prune forgets the chips that stand nowhere any more, and with them what could be
 // undone.
-func (c *Composer) prune() {
+func (c *Editor) prune() {
 	used := map[int]bool{}
 	mark := func(raw string) {
 		for {
@@ -115,7 +115,7 @@ func (c *Composer) prune() {
 }
 
 // expand puts the pastes where their chips stand.
-func (c *Composer) expand(raw string) string {
+func (c *Editor) expand(raw string) string {
 	if !strings.Contains(raw, chipOpen) {
 		return raw
 	}
@@ -139,7 +139,7 @@ func (c *Composer) expand(raw string) string {
 }
 
 // expandedSize is how many bytes the expanded text has.
-func (c *Composer) expandedSize(raw string) int {
+func (c *Editor) expandedSize(raw string) int {
 	n := len(raw)
 	for {
 		i := strings.Index(raw, chipOpen)

@@ -21,11 +21,11 @@ func testLook(t testing.TB) *render.Look {
 	return &render.Look{Theme: theme, Glyphs: render.Unicode}
 }
 
-// rig is a composer on a screen that is larger than it, and what it said.
+// rig is an editor on a screen that is larger than it, and what it said.
 type rig struct {
 	t                     testing.TB
 	screen                tcell.SimulationScreen
-	c                     *Composer
+	c                     *Editor
 	sent, notices, copied []string
 	commands              []Command
 	refuse                bool
@@ -200,5 +200,5 @@ func styles(s tcell.SimulationScreen, x0, y0, w, h int) string {
 	return b.String() + legend.String()
 }
 
-var _ tview.Primitive = (*Composer)(nil)
+var _ tview.Primitive = (*Editor)(nil)
 var _ tview.Primitive = (*Picker)(nil)

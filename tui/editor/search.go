@@ -12,14 +12,14 @@ type search struct {
 	needle string
 	at     int  // the entry found; -1: none yet
 	failed bool // there is none that holds the needle, or no further one
-	kept   editor
+	kept   buffer
 }
 
 // needleRunes bounds what is searched for.
 const needleRunes = 200
 
 // Search begins to search the history backwards.
-func (c *Composer) Search() {
+func (c *Editor) Search() {
 	if c.search != nil {
 		return
 	}
@@ -29,11 +29,11 @@ func (c *Composer) Search() {
 }
 
 // Searching says whether a search of the history is under way.
-func (c *Composer) Searching() bool { return c.search != nil }
+func (c *Editor) Searching() bool { return c.search != nil }
 
 // preview shows a text in an editor of its own.
-func (c *Composer) preview(text string, cursor int) {
-	c.ed = editor{columns: c.ed.columns, chipWidth: c.ed.chipWidth}
+func (c *Editor) preview(text string, cursor int) {
+	c.ed = buffer{columns: c.ed.columns, chipWidth: c.ed.chipWidth}
 	c.ed.reset(text)
 	if c.ed.columns == 0 {
 		c.ed.starts = []int{0}
@@ -44,7 +44,7 @@ func (c *Composer) preview(text string, cursor int) {
 
 // seek looks for the needle from an entry on, and reports whether it is there. What
 // was found before stays if it is not.
-func (c *Composer) seek(from, by int) bool {
+func (c *Editor) seek(from, by int) bool {
 	s := c.search
 	i, ok := c.hist.find(s.needle, from, by)
 	if s.failed = !ok; ok {
@@ -58,7 +58,7 @@ func (c *Composer) seek(from, by int) bool {
 
 // anew looks for a needle that has changed. While it is nowhere, the text is what it
 // was before the search.
-func (c *Composer) anew(from int) {
+func (c *Editor) anew(from int) {
 	if s := c.search; s.needle == "" || !c.seek(from, -1) {
 		s.at, s.failed = -1, s.needle != ""
 		c.preview(s.kept.text, s.kept.at)
@@ -66,7 +66,7 @@ func (c *Composer) anew(from int) {
 }
 
 // searchType makes the needle longer: what was found may still hold it.
-func (c *Composer) searchType(text string) {
+func (c *Editor) searchType(text string) {
 	s := c.search
 	s.needle = sanitize.Line(s.needle+text, needleRunes)
 	from := len(c.hist.entries) - 1
@@ -77,7 +77,7 @@ func (c *Composer) searchType(text string) {
 }
 
 // searchErase makes it shorter, and begins anew.
-func (c *Composer) searchErase() {
+func (c *Editor) searchErase() {
 	if s := c.search; s.needle != "" {
 		runes := []rune(s.needle)
 		s.needle = string(runes[:len(runes)-1])
@@ -86,7 +86,7 @@ func (c *Composer) searchErase() {
 }
 
 // searchNext goes to an older entry that holds the needle, or to a newer one.
-func (c *Composer) searchNext(by int) {
+func (c *Editor) searchNext(by int) {
 	s := c.search
 	if s.at >= 0 {
 		c.seek(s.at+by, by)
@@ -94,7 +94,7 @@ func (c *Composer) searchNext(by int) {
 }
 
 // searchEnd makes what was found the text, or puts back what stood there.
-func (c *Composer) searchEnd(keep bool) {
+func (c *Editor) searchEnd(keep bool) {
 	s, cursor := c.search, c.ed.at
 	c.search = nil
 	c.ed = s.kept
@@ -107,17 +107,17 @@ func (c *Composer) searchEnd(keep bool) {
 }
 
 // recall makes a text of the history the text.
-func (c *Composer) recall(text string, cursor int) {
+func (c *Editor) recall(text string, cursor int) {
 	c.ed.replace(0, len(c.ed.text), text, false)
 	c.ed.at = c.ed.edge(cursor)
 	c.closePopup()
 }
 
 // older and newer go through the history; they report whether there was a way to go.
-func (c *Composer) older() bool { return c.turn(c.hist.at - 1) }
-func (c *Composer) newer() bool { return c.turn(c.hist.at + 1) }
+func (c *Editor) older() bool { return c.turn(c.hist.at - 1) }
+func (c *Editor) newer() bool { return c.turn(c.hist.at + 1) }
 
-func (c *Composer) turn(to int) bool {
+func (c *Editor) turn(to int) bool {
 	text, ok := c.hist.turn(to, c.ed.text)
 	if ok {
 		c.recall(text, len(text))

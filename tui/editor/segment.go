@@ -48,7 +48,7 @@ type piece struct {
 	ends  bool // a line may be broken after it
 }
 
-func (e *editor) walk(s string) walker { return walker{rest: s, state: -1, label: e.chipWidth} }
+func (e *buffer) walk(s string) walker { return walker{rest: s, state: -1, label: e.chipWidth} }
 
 // next takes the next cluster; rest must not be empty.
 func (w *walker) next() piece {

@@ -3,7 +3,7 @@
 // arriving ([Live]), and prose for a terminal without a screen ([Plain]).
 //
 // All of them are pure functions of an entry and its [Options]; the package has no
-// state and no goroutines, but for [Kin], which remembers who started which subagent.
+// state and no goroutines, but for [Subagents], which remembers who started which subagent.
 //
 // Text of events is sanitised when it comes here. The input of a tool is not, being
 // JSON: what is decoded out of it, or shown of it, is sanitised here. No line is wider

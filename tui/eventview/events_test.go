@@ -25,7 +25,7 @@ func options(width int) Options {
 	return Options{Width: width, Look: look, Now: dawn.Add(time.Hour), Time: true}
 }
 
-// told is an entry as the chronicle gives it.
+// told is an entry as the history gives it.
 func told(id string, b contract.Body) history.Entry {
 	return history.Entry{N: 6, At: dawn, Event: contract.Event{ID: id, Body: b}}
 }
@@ -205,17 +205,17 @@ func samples() map[string][]history.Entry {
 // faces are all ways a card is made.
 var faces = []struct {
 	name string
-	make func(history.Entry, Options) Card
+	make func(history.Entry, Options) View
 }{
 	{"talk", Talk},
 	{"stream", Stream},
-	{"log", func(e history.Entry, o Options) Card { return Log(e, o, false) }},
-	{"raw", func(e history.Entry, o Options) Card { return Log(e, o, true) }},
+	{"log", func(e history.Entry, o Options) View { return Log(e, o, false) }},
+	{"raw", func(e history.Entry, o Options) View { return Log(e, o, true) }},
 }
 
 // sound reports what no card may do: be wider than it should, or hold what a terminal
 // acts on.
-func sound(c Card, o Options) error {
+func sound(c View, o Options) error {
 	width := o.inside(c.Indent).width()
 	for i, l := range append([]render.Line{c.Head}, c.Lines...) {
 		if n := l.Width(); n > width {
@@ -232,7 +232,7 @@ func sound(c Card, o Options) error {
 	return nil
 }
 
-// clean does to every string of an event what the chronicle does.
+// clean does to every string of an event what the history does.
 func clean(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

@@ -14,12 +14,12 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-func last(c Card) string { return c.Lines[len(c.Lines)-1].Text() }
+func last(c View) string { return c.Lines[len(c.Lines)-1].Text() }
 
 // TestFoldCountsWhatItHides: the number of lines is right, and a line alone is never
 // folded away for another that says so.
 func TestFoldCountsWhatItHides(t *testing.T) {
-	result := func(text string) Card { return Stream(told("orch-1", contract.ToolResult{Text: text}), options(40)) }
+	result := func(text string) View { return Stream(told("orch-1", contract.ToolResult{Text: text}), options(40)) }
 	for n := range 60 {
 		text := strings.TrimSuffix(strings.Repeat("line\n", n), "\n")
 		c := result(text)
@@ -43,7 +43,7 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 			t.Errorf("%.20q…: %q, want %q", text, last(c), want)
 		}
 	}
-	prose := func(text string) Card {
+	prose := func(text string) View {
 		return Talk(told("arbiter", contract.Message{From: "orch-1", To: "arbiter", Text: text}), options(40))
 	}
 	if c := prose(strings.Repeat("word\n\n", 23)); last(c) != "▸ 33 more lines" { // 45 rows
@@ -83,7 +83,7 @@ func TestWhatWaitsIsWhole(t *testing.T) {
 	}
 }
 
-func textOf(c Card) string {
+func textOf(c View) string {
 	var b strings.Builder
 	for _, l := range c.Lines {
 		b.WriteString(l.Text() + "\n")
@@ -197,7 +197,7 @@ func TestIndentLeavesRoom(t *testing.T) {
 }
 
 func TestKin(t *testing.T) {
-	var k Kin
+	var k Subagents
 	use := func(id, subagent string) {
 		k.Add(contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Agent", ToolUse: id, Subagent: subagent}})
 	}
@@ -212,10 +212,10 @@ func TestKin(t *testing.T) {
 			t.Errorf("%q stands %d deep, want %d", id, c.Indent, depth)
 		}
 	}
-	for i := range 3 * maxKin {
+	for i := range 3 * maxSubagents {
 		use(fmt.Sprint(i), "a")
 	}
-	if len(k.parents) != maxKin || len(k.order) != maxKin || k.Parent(fmt.Sprint(3*maxKin-1)) != "a" || k.Parent("b") != "" {
+	if len(k.parents) != maxSubagents || len(k.order) != maxSubagents || k.Parent(fmt.Sprint(3*maxSubagents-1)) != "a" || k.Parent("b") != "" {
 		t.Errorf("%d remembered", len(k.parents))
 	}
 }

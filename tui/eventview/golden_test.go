@@ -66,7 +66,7 @@ func TestEveryEvent(t *testing.T) {
 
 // dump shows a card as text: its gutter's indent, its head with the time behind a bar,
 // and its lines between bars.
-func dump(c Card) string {
+func dump(c View) string {
 	var b strings.Builder
 	indent := strings.Repeat(" ", c.Indent*IndentColumns)
 	if n := len(c.Head); n > 0 {

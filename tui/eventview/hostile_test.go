@@ -125,7 +125,7 @@ func (f *filler) enum(v reflect.Value) {
 }
 
 // TestHostileText fills every field of every event with hostile text, as it is after
-// the chronicle has had it, and hostile JSON, and looks whether any of it gets out of
+// the history has had it, and hostile JSON, and looks whether any of it gets out of
 // its place.
 func TestHostileText(t *testing.T) {
 	outcomes := map[string]string{
@@ -182,7 +182,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestEdge takes hostile events the way they go: through the chronicle, which makes
+// TestEdge takes hostile events the way they go: through the history, which makes
 // their text fit, to all that can be made of them.
 func TestEdge(t *testing.T) {
 	c, err := history.Open(history.Options{})

@@ -13,7 +13,7 @@ const beat = 160 * time.Millisecond
 
 // Live is text that is still arriving: prose, or a verdict's message as far as it has
 // come. Its last line says that it is not finished.
-func Live(l history.Live, o Options) Card {
+func Live(l history.Live, o Options) View {
 	c := begin(l.Agent)
 	c.Head = o.head(l.Agent, "", nil, l.Began)
 	text := l.Text

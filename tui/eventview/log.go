@@ -11,7 +11,7 @@ import (
 )
 
 // Log is an entry of the logbook: one line, or with raw the event's JSON.
-func Log(e history.Entry, o Options, raw bool) Card {
+func Log(e history.Entry, o Options, raw bool) View {
 	c := begin(e.Event.ID)
 	if raw {
 		c.Lines, c.Foldable = o.raw(e)

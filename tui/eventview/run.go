@@ -13,7 +13,7 @@ import (
 )
 
 // trouble is a card of an error, with what can be done.
-func (o Options) trouble(e history.Entry, b contract.Error) Card {
+func (o Options) trouble(e history.Entry, b contract.Error) View {
 	c := begin(e.Event.ID)
 	c.Gutter = render.Bad
 	tail := render.Of(render.Dim, category(string(b.Category)))
@@ -44,7 +44,7 @@ func (o Options) fit(lines []render.Line) []render.Line {
 func category(c string) string { return strings.ReplaceAll(one(c, maxName), "_", " ") }
 
 // result is the end of a run.
-func (o Options) result(e history.Entry, b contract.Result) Card {
+func (o Options) result(e history.Entry, b contract.Result) View {
 	c := begin(e.Event.ID)
 	g := o.Look.Glyphs
 	role, mark := render.Warn, g.Skipped
@@ -59,7 +59,7 @@ func (o Options) result(e history.Entry, b contract.Result) Card {
 	c.Gutter = role
 	c.Head = o.titled(render.Line{{Text: mark + " " + ending(b.Status), Role: role}}, nil, e.At)
 	c.Lines, c.Foldable = o.body(render.Base, b.Summary, 2*foldBody)
-	c.Lines = append(c.Lines, o.halfDone(b)...)
+	c.Lines = append(c.Lines, o.interrupted(b)...)
 	c.Lines = append(c.Lines, o.joined(o.account(b))...)
 	if k := b.Checks; k != nil {
 		var parts []render.Line
@@ -76,8 +76,8 @@ func (o Options) result(e history.Entry, b contract.Result) Card {
 	return c
 }
 
-// halfDone is what was cut off in its midst, all of it: somebody has to look after it.
-func (o Options) halfDone(b contract.Result) (lines []render.Line) {
+// interrupted is what was cut off in its midst, all of it: somebody has to look after it.
+func (o Options) interrupted(b contract.Result) (lines []render.Line) {
 	if len(b.HalfDone) > 0 {
 		lines = o.sentence(render.Warn, "", "Left half-done:")
 	}
@@ -119,7 +119,7 @@ func spent(b contract.Result) []string {
 }
 
 // session is the first word of a run's life.
-func (o Options) session(e contract.Event, s contract.Session) Card {
+func (o Options) session(e contract.Event, s contract.Session) View {
 	c := begin(e.ID)
 	c.Lines = render.Wrap(render.Of(render.Motto, opening(s)), o.width())
 	var parts []render.Line
@@ -164,7 +164,7 @@ func dangers(s contract.Session) []string {
 }
 
 // plan is the whole plan, folded to what is done and what is at hand.
-func (o Options) plan(e contract.Event, p contract.Plan) Card {
+func (o Options) plan(e contract.Event, p contract.Plan) View {
 	c := begin(e.ID)
 	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {
 		c.Lines = o.sentence(render.Dim, "", "The plan is empty.")

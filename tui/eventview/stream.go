@@ -10,11 +10,11 @@ import (
 )
 
 // Stream is an entry of what one agent does.
-func Stream(e history.Entry, o Options) Card {
+func Stream(e history.Entry, o Options) View {
 	return o.stream(e).finish(o)
 }
 
-func (o Options) stream(e history.Entry) Card {
+func (o Options) stream(e history.Entry) View {
 	switch b := e.Event.Body.(type) {
 	case contract.Assistant:
 		c := o.under(e.Event, b.Subagent)
@@ -63,14 +63,14 @@ func (o Options) stream(e history.Entry) Card {
 }
 
 // under is a card that stands where its subagent does.
-func (o Options) under(e contract.Event, subagent string) Card {
+func (o Options) under(e contract.Event, subagent string) View {
 	c := begin(e.ID)
 	c.Indent = o.depth(subagent)
 	return c
 }
 
 // toolUse is a tool's call on one line, and what came of it.
-func (o Options) toolUse(e history.Entry, b contract.ToolUse) Card {
+func (o Options) toolUse(e history.Entry, b contract.ToolUse) View {
 	c := o.under(e.Event, b.Subagent)
 	o = o.inside(c.Indent)
 	g := o.Look.Glyphs
@@ -140,7 +140,7 @@ func exit(text string) string {
 }
 
 // subagent is the life of a subagent on one line.
-func (o Options) subagent(e history.Entry, b contract.SubagentStart) Card {
+func (o Options) subagent(e history.Entry, b contract.SubagentStart) View {
 	c := o.under(e.Event, b.ToolUse)
 	o = o.inside(c.Indent)
 	g := o.Look.Glyphs

@@ -10,9 +10,9 @@ import (
 )
 
 // Talk is an entry of the conversation.
-func Talk(e history.Entry, o Options) Card { return o.talk(e).finish(o) }
+func Talk(e history.Entry, o Options) View { return o.talk(e).finish(o) }
 
-func (o Options) talk(e history.Entry) Card {
+func (o Options) talk(e history.Entry) View {
 	g := o.Look.Glyphs
 	switch b := e.Event.Body.(type) {
 	case contract.Message:
@@ -91,7 +91,7 @@ func (o Options) talk(e history.Entry) Card {
 }
 
 // message is a card of what one party says to another.
-func (o Options) message(e history.Entry, m contract.Message) Card {
+func (o Options) message(e history.Entry, m contract.Message) View {
 	c := begin(m.From)
 	if e.Edited != nil {
 		m = *e.Edited
@@ -155,7 +155,7 @@ func withdrawn(e history.Entry) bool {
 }
 
 // decision is a card of one line or two.
-func (o Options) decision(e contract.Event, d contract.Decision) Card {
+func (o Options) decision(e contract.Event, d contract.Decision) View {
 	c := begin(e.ID)
 	r := render.SpeakerArbiter
 	if e.ID != contract.Arbiter {
@@ -223,7 +223,7 @@ func (o Options) plainly(text string) string {
 	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
 }
 
-func (o Options) spawn(e contract.Event, s contract.Spawn) Card {
+func (o Options) spawn(e contract.Event, s contract.Spawn) View {
 	c := begin(e.ID)
 	r := render.Speaker(e.ID)
 	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(summoned(e, s, o.Name)))
@@ -257,7 +257,7 @@ func summoned(e contract.Event, s contract.Spawn, name func(string) string) stri
 }
 
 // permission asks for leave, and tells what came of it.
-func (o Options) permission(e history.Entry, p contract.PermissionRequest) Card {
+func (o Options) permission(e history.Entry, p contract.PermissionRequest) View {
 	c := begin(e.Event.ID)
 	decided, open := contract.Permission{}, true
 	if e.Outcome != nil {

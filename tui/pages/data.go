@@ -77,8 +77,8 @@ type Run struct {
 	Rehearsal         bool
 }
 
-// OracleData is what the idle oracle shows.
-type OracleData struct {
+// HomeData is what the idle oracle shows.
+type HomeData struct {
 	Words    []string // what the oracle says: "Speak, mortal."
 	Findings []Finding
 	Threads  int // runs that can be taken up again

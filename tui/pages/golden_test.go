@@ -122,13 +122,13 @@ func newWeaving(l *render.Look) *weaving {
 // everyPage are the pages as goldens and fuzzing see them.
 var everyPage = map[string]func(*render.Look) tview.Primitive{
 	"oracle": func(l *render.Look) tview.Primitive {
-		p := NewOracle(l)
-		p.Set(OracleData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: len(runs), Newest: runs[0], Hint: "Ctrl+R", Now: began})
+		p := NewHome(l)
+		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: len(runs), Newest: runs[0], Hint: "Ctrl+R", Now: began})
 		return p
 	},
 	"oracle-bare": func(l *render.Look) tview.Primitive {
-		p := NewOracle(l)
-		p.Set(OracleData{Words: []string{"Patience."}, Now: began, Warnings: []string{"REHEARSAL", "ALLOW ALL"}})
+		p := NewHome(l)
+		p.Set(HomeData{Words: []string{"Patience."}, Now: began, Warnings: []string{"REHEARSAL", "ALLOW ALL"}})
 		return p
 	},
 	"firstrun": func(l *render.Look) tview.Primitive { return NewFirstRun(l) },

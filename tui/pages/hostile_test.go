@@ -25,8 +25,8 @@ var hostile = []string{
 // would expect.
 func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	many := random.IntN(40)
-	o := NewOracle(l)
-	o.Set(OracleData{Words: []string{text, text}, Findings: []Finding{{text, text, render.Good}, {"", text, render.Bad}, {text, "", render.Base}},
+	o := NewHome(l)
+	o.Set(HomeData{Words: []string{text, text}, Findings: []Finding{{text, text, render.Good}, {"", text, render.Bad}, {text, "", render.Base}},
 		Threads: many, Newest: Run{ID: text, Title: text}, Hint: text, Warnings: []string{text, "ALLOW ALL"}})
 	f := NewFirstRun(l)
 	f.Set(FirstRunData{Lack: Lack(random.IntN(5)), Version: text, Path: text, Problem: text, Busy: many%2 == 0})
@@ -81,7 +81,7 @@ func turn(p tview.Primitive, random *rand.Rand) {
 		[]func(){m.PageUp, m.PageDown, m.Bottom, func() { m.Up(n) }}[random.IntN(4)]()
 	}
 	switch p := p.(type) {
-	case *Oracle:
+	case *Home:
 		p.ThreadsAt(x, y)
 	case *FirstRun:
 		p.At(x, y)

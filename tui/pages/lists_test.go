@@ -125,8 +125,8 @@ func TestFirstRunIsNeverStuck(t *testing.T) {
 }
 
 func TestOracleThreads(t *testing.T) {
-	p := NewOracle(look(t, "dark", render.Unicode))
-	p.Set(OracleData{Words: []string{"Speak, mortal."}, Threads: 2, Newest: runs[0], Hint: "Ctrl+R", Now: began})
+	p := NewHome(look(t, "dark", render.Unicode))
+	p.Set(HomeData{Words: []string{"Speak, mortal."}, Threads: 2, Newest: runs[0], Hint: "Ctrl+R", Now: began})
 	got, _ := drawAt(t, p, 80, 20)
 	found := false
 	for y, row := range strings.Split(got, "\n") {
@@ -139,7 +139,7 @@ func TestOracleThreads(t *testing.T) {
 	if !found {
 		t.Errorf("no word of the threads:\n%s", got)
 	}
-	p.Set(OracleData{Words: []string{"Patience."}})
+	p.Set(HomeData{Words: []string{"Patience."}})
 	got, _ = drawAt(t, p, 80, 20)
 	if p.ThreadsAt(40, 15) || strings.Contains(got, "thread") {
 		t.Errorf("threads where there are none:\n%s", got)
@@ -149,8 +149,8 @@ func TestOracleThreads(t *testing.T) {
 // The words and the warnings are the last to go.
 func TestOracleInSmallRooms(t *testing.T) {
 	for h := 3; h < 40; h++ {
-		p := NewOracle(look(t, "dark", render.Unicode))
-		p.Set(OracleData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: runs[0], Now: began, Warnings: []string{"ALLOW ALL"}})
+		p := NewHome(look(t, "dark", render.Unicode))
+		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: runs[0], Now: began, Warnings: []string{"ALLOW ALL"}})
 		got, s := drawAt(t, p, 60, h)
 		if !strings.Contains(got, "Speak, mortal.") || !strings.Contains(got, "ALLOW ALL") {
 			t.Fatalf("%d rows:\n%s", h, got)

@@ -33,9 +33,9 @@ type piece struct {
 
 // The order in which parts go when the bar is narrow, the last first.
 const (
-	rankWarning = iota // never
-	rankHuman          // that a human is awaited
-	rankRegent         // that somebody decides in the Arbiter's place
+	rankWarning  = iota // never
+	rankHuman           // that a human is awaited
+	rankFallback        // that somebody decides in the Arbiter's place
 	rankWord
 	rankFlash // what is said for a moment, and may be why something was refused
 	rankAwaited
@@ -68,7 +68,7 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 		text(rankHuman, false, render.StatusBarAlert, " ? %s ", who)
 	}
 	if d.Regent != "" {
-		text(rankRegent, false, render.StatusBarAlert, " %s ", d.Regent)
+		text(rankFallback, false, render.StatusBarAlert, " %s ", d.Regent)
 	}
 	if d.Word != "" {
 		switch d.Tone { // as it is drawn on the bar

@@ -28,7 +28,7 @@ var verbs = map[string]struct{ behavior, scope string }{
 // answer reads a line as one, if a request is open. Which request is meant has to be
 // said: another one may have come while the line was typed. Leave is given by a word
 // that stands alone, so that a message which begins like one never gives it.
-func (v *voice) answer(line string) answer {
+func (v *narrator) answer(line string) answer {
 	if len(v.open) == 0 {
 		return answer{}
 	}
@@ -75,7 +75,7 @@ func (v *voice) answer(line string) answer {
 }
 
 // choices are the answers that can be given.
-func (v *voice) choices() string {
+func (v *narrator) choices() string {
 	var list []string
 	for _, r := range v.open {
 		list = append(list, fmt.Sprintf("%d y, %d run, %d always, or %d n REASON.", r.number, r.number, r.number, r.number))

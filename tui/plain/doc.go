@@ -3,7 +3,7 @@
 // nothing, and for pipes. There is no animation and no escape sequence, nothing is
 // folded, and what is important is said once.
 //
-// [Face.Run] owns all state and never blocks on anybody. It has three helpers: the
+// [Frontend.Run] owns all state and never blocks on anybody. It has three helpers: the
 // ears, which read the input; the hands, one goroutine that carries out in order what
 // may take time (beginning the run, handing commands in); and the mouth, which writes.
 // Events come in through a mailbox whose sink does not block, and what is to be said

@@ -22,7 +22,7 @@ func TestNobodyReads(t *testing.T) {
 		r, w := io.Pipe()
 		in, feed := io.Pipe()
 		ended := make(chan error, 1)
-		go func() { ended <- (&Face{Begin: true}).Run(t.Context(), in, w, host) }()
+		go func() { ended <- (&Frontend{Begin: true}).Run(t.Context(), in, w, host) }()
 		synctest.Wait()
 		notice := contract.Event{ID: "supervisor", Body: contract.Notice{Text: strings.Repeat("n", 1000)}}
 		for range 20_000 {
@@ -63,7 +63,7 @@ func TestOutputIsClosed(t *testing.T) {
 		r.Close()
 		in, feed := io.Pipe()
 		ended := make(chan error, 1)
-		go func() { ended <- (&Face{Begin: true}).Run(t.Context(), in, w, host) }()
+		go func() { ended <- (&Frontend{Begin: true}).Run(t.Context(), in, w, host) }()
 		synctest.Wait()
 		host.sink(time.Now(), contract.Event{ID: "supervisor", Body: contract.Notice{Text: "x"}})
 		if err := <-ended; !errors.Is(err, io.ErrClosedPipe) || host.stops != 1 {
@@ -78,7 +78,7 @@ func TestNothingIsActedOn(t *testing.T) {
 	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
 	for _, asciiOnly := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := play(t, &Face{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string { return evil }}, newFake())
+			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string { return evil }}, newFake())
 			for _, b := range []contract.Body{
 				contract.Message{From: "orch-1", To: "arbiter", Kind: evil, Text: evil}, contract.Question{Text: evil}, contract.Notice{Text: evil},
 				contract.ToolUse{Tool: evil, Input: json.RawMessage(`{"command":"\u001b[2J` + "\u202e" + `"}`)}, contract.Assistant{Text: evil},

@@ -89,7 +89,7 @@ type stage struct {
 	ended  chan error
 }
 
-func play(t *testing.T, f *Face, host *fake) *stage {
+func play(t *testing.T, f *Frontend, host *fake) *stage {
 	r, w := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &stage{t: t, host: host, out: &buffer{}, in: w, cancel: cancel, ended: make(chan error, 1)}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// inspection gathers what an examination is about.
+type inspection struct {
+	c       *cli.Context
+	choices choices // as far as they could be read
+	found   bridge.ClaudeInfo
+}
+
+// around is all that is to be seen without a session of claude.
+func (l *inspection) around(ctx context.Context) doctor.Surroundings {
+	s := doctor.Surroundings{
+		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: doctor.LookAtLimits(), Terminal: terminalHere(ctx), Temp: doctor.LookAt(os.TempDir()),
+	}
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		s.Names = append(s.Names, name)
+	}
+	slices.Sort(s.Names)
+	for _, x := range settings {
+		s.Variables = append(s.Variables, envName(x)...)
+	}
+	s.State = l.stateHere() // before it is made
+	s.Settings = l.settings()
+	if dir, err := os.UserConfigDir(); err == nil {
+		s.Config = doctor.LookAt(filepath.Join(dir, "arbiter"))
+	} else {
+		s.Config.Problem = "no place for a configuration: " + err.Error()
+	}
+	if dir := childenv.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
+		s.Sessions = doctor.LookAt(dir)
+	} else {
+		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
+	}
+	s.Workspace = l.workspace()
+	s.Claude, s.Login = l.claude(ctx)
+	s.Isolation, s.Sandbox = l.confinement(ctx)
+	s.Leftovers = l.leftovers(s.State)
+	return s
+}
+
+func (l *inspection) stateHere() doctor.Place {
+	dir, err := statePath(l.c.String("state-dir"))
+	if err != nil {
+		return doctor.Place{Problem: err.Error(), Free: -1}
+	}
+	return doctor.Prove(dir)
+}
+
+// settings reads them as a run would.
+func (l *inspection) settings() (s doctor.Settings) {
+	var err error
+	l.choices, err = readChoices(l.c)
+	if err == nil {
+		_, err = readTemplates(l.choices.Place, l.choices.Trusting.Trusted, true)
+		if err != nil {
+			s.Templates = err.Error()
+		}
+		for _, p := range agents.Discover(agents.UserPlaces(l.choices.Place, l.choices.Trusting.Trusted, os.Getenv)).Problems {
+			if !p.Warning {
+				s.Agents = append(s.Agents, p.Error())
+			}
+		}
+		s.Files = l.configFiles()
+		return s
+	}
+	l.choices.Place = cmp.Or(l.choices.Place, placeOf(l.c))
+	l.choices.Claude = cmp.Or(l.choices.Claude, l.c.String("claude"))
+	var exit *exitError
+	if errors.As(err, &exit) && exit.code == contract.ExitEnvironment {
+		s.Skipped = err.Error()
+	} else {
+		s.Problem = err.Error()
+	}
+	return s
+}
+
+func placeOf(c *cli.Context) string {
+	place, err := workspace(c)
+	if err != nil {
+		return ""
+	}
+	return place
+}
+
+func (l *inspection) configFiles() []string {
+	candidates := []string{l.c.String("config")}
+	if dir, err := os.UserConfigDir(); err == nil && candidates[0] == "" {
+		candidates[0] = filepath.Join(dir, "arbiter", "config.yaml")
+	}
+	if l.choices.Trusting.Trusted {
+		candidates = append(candidates, filepath.Join(l.choices.Place, ".arbiter", "config.yaml"))
+	}
+	return slices.DeleteFunc(candidates, func(path string) bool {
+		_, err := os.Stat(path)
+		return err != nil
+	})
+}
+
+func (l *inspection) workspace() doctor.Workspace {
+	place := l.choices.Place
+	if place == "" {
+		_, err := workspace(l.c)
+		return doctor.Workspace{Place: doctor.Place{Problem: err.Error()}}
+	}
+	w := doctor.Workspace{Place: doctor.LookAt(place)}
+	if home, err := os.UserHomeDir(); err == nil {
+		w.Home = sameDir(place, home) || sameDir(place, "/")
+	}
+	for dir := place; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			w.Repository = true
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	switch t := l.choices.Trusting; {
+	case t.Trusted && !t.Listing.Empty():
+		w.Trust = "trusted, as it is: " + t.inShort()
+	case t.distrust() != "":
+		w.Changed = t.distrust()
+	case !t.Trusted && !t.Listing.Empty():
+		w.Holds = t.inShort()
+	}
+	return w
+}
+
+func (l *inspection) claude(ctx context.Context) (doctor.Claude, doctor.Login) {
+	named := l.choices.Claude
+	s := inspectClaude(ctx, named, true)
+	l.found = s.ClaudeInfo
+	c := doctor.Claude{Named: named, Problem: s.Problem, Missing: s.Missing}
+	if c.Problem != "" {
+		c.Elsewhere = elsewhere(named != "")
+		return c, doctor.Login{}
+	}
+	c.Path, c.Version, c.StandIn, c.Untested = s.Path, s.Version, s.StandIn, claude.Untested(s.Version)
+	if named == "" {
+		c.Shadowed = slices.DeleteFunc(programs("claude", filepath.SplitList(os.Getenv("PATH"))), func(path string) bool { return path == c.Path })
+	}
+	return c, doctor.Login{Asked: !c.StandIn, Known: s.Login.Known, In: s.Login.LoggedIn, Method: s.Login.Method, Email: s.Login.Email, Hints: loginHints()}
+}
+
+// elsewhere are claudes that could be named: those on PATH, where another was, and those
+// in places that are often not on it.
+func elsewhere(named bool) []string {
+	var dirs []string
+	if named {
+		dirs = filepath.SplitList(os.Getenv("PATH"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		dirs = append(dirs, filepath.Join(home, ".local", "bin"), filepath.Join(home, ".claude", "local"))
+	}
+	dirs = append(dirs, "/usr/local/bin", "/opt/homebrew/bin")
+	pinned, _ := filepath.Glob(filepath.Join(cacheHome(), "arbiter", "claude", "*", "node_modules", ".bin"))
+	slices.Sort(pinned)
+	slices.Reverse(pinned)
+	return programs("claude", append(dirs, pinned...))
+}
+
+// programs are those of a name in some directories, links resolved, without repeats.
+func programs(name string, dirs []string) []string {
+	var found []string
+	for _, dir := range dirs {
+		path, err := exec.LookPath(filepath.Join(dir, name))
+		if err != nil || !filepath.IsAbs(path) {
+			continue
+		}
+		if path, err = filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// loginHints names what a login would come from. No content is read.
+func loginHints() []string {
+	var found []string
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"} {
+		if os.Getenv(name) != "" {
+			found = append(found, name)
+		}
+	}
+	file := filepath.Join(childenv.ConfigDir(os.Environ(), "/"), ".credentials.json")
+	if _, err := os.Stat(file); err == nil {
+		found = append(found, file)
+	}
+	return found
+}
+
+func terminalHere(ctx context.Context) doctor.Terminal {
+	t := doctor.Terminal{Stdin: term.IsTerminal(int(os.Stdin.Fd())), Stdout: term.IsTerminal(int(os.Stdout.Fd())), UTF8: speaksUTF8(os.Getenv)}
+	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		t.Width, t.Height = w, h
+	}
+	if os.Getenv("TMUX") != "" {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "tmux", "show-options", "-s", "-v", "set-clipboard")
+		cmd.WaitDelay = time.Second
+		if out, err := cmd.Output(); err == nil {
+			t.Clipboard = strings.TrimSpace(string(out))
+		}
+	}
+	return t
+}
+
+// confinement tries what agents would be confined by.
+func (l *inspection) confinement(ctx context.Context) (doctor.Isolation, doctor.Sandbox) {
+	box := doctor.Sandbox{Mode: cmp.Or(l.choices.Sandbox.Mode, sandboxOff), Restricted: doctor.NamespacesRestricted()}
+	self, err := os.Executable()
+	if err != nil {
+		box.Reason = err.Error()
+		return doctor.Isolation{Why: err.Error()}, box
+	}
+	isolation := proctree.Isolate(ctx, exec.Command(self, "bridge"), cmp.Or(l.choices.PIDNS, proctree.ModeAuto))
+	cfg, reason := (&runtimeRun{choices: l.choices}).sandbox()
+	if box.Installed = reason == ""; box.Installed {
+		ctx, cancel := context.WithTimeout(ctx, trialDeadline)
+		defer cancel()
+		launcher := claude.NewLauncher("")
+		launcher.ToolShell(self)
+		result, err := launcher.Sandbox(ctx, uuid.NewString(), bridge.SandboxParams{Config: cfg, CWD: l.choices.Place})
+		box.Holds, box.Version, reason = result.Holds, result.Version, result.Reason
+		if err != nil {
+			box.Holds, reason = false, err.Error()
+		}
+	}
+	box.Reason = reason
+	return doctor.Isolation{Had: isolation.Kind != proctree.NoNamespace, Why: isolation.Why}, box
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
+)
+
+// Edit implements tui.Host: $VISUAL, else $EDITOR, else vi.
+func (h *host) Edit(text string) (string, error) {
+	dir, err := os.MkdirTemp("", "arbiter-")
+	if err != nil {
+		return text, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "message.md")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return text, err
+	}
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	// It stays in our group, so that one Ctrl+Z of the editor's suspends both.
+	cmd := exec.CommandContext(h.ctx, "/bin/sh", "-c", editorScript(editor), "editor", path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
+	back := h.withTerminal(func() {}) // Ctrl+C goes to the whole group, and is the editor's
+	err = cmd.Run()
+	back()
+	if err != nil {
+		return text, fmt.Errorf("the text is as it was: %w of the editor (%s)", err, editor)
+	}
+	edited, err := os.ReadFile(path)
+	if err != nil {
+		return text, err
+	}
+	return strings.TrimSuffix(string(edited), "\n"), nil
+}
+
+// underWay is how long a signal that was meant for another may be on its way. The
+// screen's own Ctrl+C is a key, and no signal.
+const underWay = 250 * time.Millisecond
+
+// withTerminal has Ctrl+C be another's until back is called, who is told by heed. Until then it
+// watches the terminal: whoever has it, and may never look at it, is ended when it is gone.
+func (h *host) withTerminal(heed func()) (back func()) {
+	h.heed.Store(&heed)
+	h.lent.Store(math.MaxInt64)
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { h.watchTerminal(stop) })
+	return func() {
+		close(stop)
+		watching.Wait()
+		h.lent.Store(time.Now().Add(underWay).UnixNano())
+	}
+}
+
+// watchEvery is how often the terminal is looked at while it is lent. No signal tells of its
+// end where we lead no session, or were started to ignore SIGHUP.
+const watchEvery = time.Second
+
+// watchTerminal ends whoever has the terminal when it is gone, for it does not come back.
+func (h *host) watchTerminal(stop <-chan struct{}) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		if _, _, err := ptyproxy.Size(os.Stdin); err != nil {
+			h.recall()
+			return
+		}
+	}
+}
+
+// editorScript runs an editor on the file $1, by a shell, because the variable may hold
+// arguments and quotes. The shell becomes the editor where it can; where it has to stay,
+// it must not die of a Ctrl+C that was the editor's.
+func editorScript(editor string) string {
+	if strings.ContainsAny(editor, "=;&|<>()$`\n") {
+		return "trap : INT; " + editor + ` "$1"`
+	}
+	return "exec " + editor + ` "$1"`
+}
+
+// Login implements tui.Host: `claude auth login` in a terminal of its own, with the
+// environment that agents get.
+func (h *host) Login() error {
+	path := cmp.Or(h.choices.Claude, "claude")
+	cmd := exec.Command(path, "auth", "login")
+	cmd.Dir = h.choices.Place
+	cmd.Env = childenv.List(childenv.From(os.Environ(), h.choices.Options.Env))
+	fmt.Fprint(h.env.stderr, "\nclaude logs in. Ctrl+] comes back to arbiter.\n\n")
+	exit, err := ptyproxy.Run(h.ctx, cmd, os.Stdin)
+	if errors.Is(err, ptyproxy.ErrDetached) || h.ctx.Err() != nil {
+		return nil // whether it was done is looked for anyway
+	}
+	if err != nil {
+		return fmt.Errorf("log in through %s: %w", path, err)
+	}
+	if exit != 0 {
+		return fmt.Errorf("%s auth login ended with %d", path, exit)
+	}
+	return nil
+}
+
+// notStopped is how long a stop may take to come about.
+const notStopped = 250 * time.Millisecond
+
+// Suspend implements tui.Host: it stops the process group as Ctrl+Z does, and returns
+// when it is continued. Any thread may take the signal, so that this one may run on for
+// a moment: the screen must not be back by then. A group without a shell above it, an
+// orphaned one, is not stopped by that signal at all.
+func (h *host) Suspend() error {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
+		return fmt.Errorf("suspend: %w", err)
+	}
+	select {
+	case <-continued:
+	case <-time.After(notStopped):
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package main
+
+import "testing"
+
+// TestLentTerminal: while another has the terminal Ctrl+C is told to that one alone; what
+// ends the program ends it all the same, and so does Ctrl+C to one that was never lent.
+func TestLentTerminal(t *testing.T) {
+	h := newHost(env{}, choices{})
+	told, left := 0, 0
+	leave := func() { left++ }
+	back := h.withTerminal(func() { told++ })
+	if h.handles("INT", leave) || told != 1 || left != 0 || h.signal != "" {
+		t.Errorf("told %d, left %d, signal %q", told, left, h.signal)
+	}
+	if !h.handles("TERM", leave) || told != 1 || left != 1 || h.signal != "TERM" {
+		t.Errorf("told %d, left %d, signal %q", told, left, h.signal)
+	}
+	if back(); h.lent.Load() == 0 {
+		t.Error("a signal that is under way is ours at once")
+	}
+	if h := newHost(env{}, choices{}); !h.handles("INT", leave) || left != 2 || h.signal != "INT" {
+		t.Errorf("left %d, signal %q", left, h.signal)
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+	"github.com/arbiter-cli/arbiter/tui"
+)
+
+// chosen are the choices as they are now.
+func (h *host) chosen() choices {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.choices
+}
+
+func (h *host) declined() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.without
+}
+
+// findingsOf is what a person is shown of the workspace; nothing of one that is trusted.
+func findingsOf(t trustState) tui.Trust {
+	f := tui.Trust{Changed: t.Recorded, Problem: t.Problem}
+	if t.Trusted {
+		return f
+	}
+	type key struct{ kind, file, name string }
+	how := map[key]string{}
+	for _, c := range t.Changed {
+		how[key{c.Item.Kind, c.Item.File, c.Item.Name}] = c.How
+		if c.How == trust.Removed {
+			f.Items = append(f.Items, tui.TrustItem{Kind: c.Item.Kind, File: c.Item.File, Name: c.Item.Name, What: c.Item.What, How: c.How})
+		}
+	}
+	for _, i := range t.Listing.Items {
+		if i.Counts() {
+			f.Items = append(f.Items, tui.TrustItem{Kind: i.Kind, File: i.File, Name: i.Name, What: i.What, How: how[key{i.Kind, i.File, i.Name}]})
+		}
+	}
+	return f
+}
+
+// Trust implements tui.Host: it records what was shown, if it is still there, and has the
+// next run begin with it. The workspace's configuration file counts from the next start of
+// the program.
+func (h *host) Trust(context.Context) error {
+	c := h.chosen()
+	t := c.Trusting
+	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""
+	if err := t.unchanged(c.Place); err != nil {
+		return err
+	}
+	store, err := trust.Open(c.StateDir)
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	if err := store.Trust(c.Place, t.Listing, "the screen", time.Now()); err != nil {
+		return environmentf("%v", err)
+	}
+	c.adopt(t)
+	if err := c.readMinds(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.choices.Trusting, h.choices.Options.Trusted, h.choices.Options.TrustHash = t, c.Options.Trusted, c.Options.TrustHash
+	h.choices.Options.Modes, h.choices.Options.Templates, h.choices.Notice = c.Options.Modes, c.Options.Templates, c.Notice
+	return nil
+}
+
+// Without implements tui.Host: it is not asked again.
+func (h *host) Without() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.without = true
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// short is enough of a run's id to name it.
+func short(run string) string {
+	if len(run) > 8 {
+		return run[:8]
+	}
+	return run
+}
+
+// title is what a task is called in lists.
+func title(task string) string {
+	return sanitize.Line(sanitize.Redact(words.Title(task)), 100)
+}
+
+// faceFlag is the flag that chose the face, with a space behind it.
+func (c choices) faceFlag() string {
+	switch {
+	case c.JSON:
+		return "--json "
+	case c.Plain:
+		return "--plain "
+	}
+	return ""
+}
+
+// printStart says on stderr what a person should know before anything runs.
+func (e env) printStart(r *runtimeRun) {
+	o := r.choices.Options
+	if r.stage != nil {
+		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n", sanitize.Line(o.Scenario, 100), sanitize.Line(o.CWD, 400))
+	} else if line := r.choices.Trusting.greeting(); line != "" {
+		fmt.Fprintln(e.stderr, line)
+	}
+	if o.Permissions == "allow-all" {
+		fmt.Fprintln(e.stderr, "WARNING: every agent may run anything, unasked (--permissions allow-all).")
+	}
+	if r.choices.Sandbox.Mode == sandboxOff && r.stage == nil {
+		fmt.Fprintln(e.stderr, "Agents run unsandboxed: what you may do here, their commands may do (--sandbox on confines them).")
+	}
+	if r.notice != "" {
+		fmt.Fprintln(e.stderr, "arbiter: "+sanitize.Line(r.notice, 1000))
+	}
+}
+
+// tellReports says where crashes are described.
+func (e env) tellReports(r *runtimeRun) {
+	for _, path := range r.reporter.Written() {
+		fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
+	}
+}
+
+// printEnd tells where a rehearsal left its script and what did not stop, and prints
+// the line by which a run's sessions can be found again. A run that never reached an
+// agent has none.
+func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
+	for _, what := range unfinished {
+		fmt.Fprintln(e.stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+	}
+	e.tellReports(r)
+	if r.stage != nil {
+		for _, p := range r.stage.problems() {
+			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
+		}
+	}
+	if len(s.Agents) == 0 {
+		return
+	}
+	line := struct {
+		Arbiter string `json:"arbiter"`
+		Last    string `json:"lastOrchestrator"`
+		Number  int    `json:"orchestratorNumber"`
+	}{Arbiter: s.Agents[0].SessionID, Number: s.Summoned}
+	if last, ok := s.Last(); ok {
+		line.Last = last.SessionID
+	}
+	raw, err := json.Marshal(line)
+	if err != nil {
+		return // two strings and a number
+	}
+	fmt.Fprintln(e.stderr, string(raw))
+	if s.Reached() {
+		fmt.Fprintln(e.stderr, "To take it up again: "+resumeLine(r.choices.faceFlag(), r.choices.Options.Run, r.choices.StateDir))
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+func (e env) replayCommand() *cli.Command {
+	return &cli.Command{
+		Name: "replay", Usage: "print the events of a run again, as they were, or have its decisions made again", ArgsUsage: "RUN",
+		Description: "Every event of every life of the run, from its journal; pieces of text as it arrived are not kept.\n" +
+			"No agent is started and nothing is sent.\n\n" +
+			"With --decisions a decider is asked again on each recorded input, and where it decides otherwise than it was\n" +
+			"decided is printed: a regression test for prompts and models. Decisions and modes are compared, reasons are\n" +
+			"shown. What the Arbiter summoned by its tool counts as SELECT_MODE. Skipped, and counted, is what no other decider\n" +
+			"could have decided: turns at no point of decision, a word to the human, its own renewal. --decider session\n" +
+			"cannot be asked again; stateless is where nothing is named, rules need no model.\n\n" +
+			"Exit codes: 0; with --decisions 1 when a decision differs or could not be made; 2 usage, or no decision to\n" +
+			"compare; 5 environment; 130 SIGINT; 143 SIGTERM or SIGHUP.",
+		Flags: append([]cli.Flag{
+			&cli.Float64Flag{Name: "pace", Usage: "keep the time between events, that many times as fast (1: as it was; 0: all at once)"},
+			&cli.BoolFlag{Name: "decisions", Usage: "have the decisions made again, and print where they differ"},
+			&cli.StringFlag{Name: "only", Usage: "with --decisions: those `N,N` alone, counted from 1"},
+			&cli.BoolFlag{Name: "json", Usage: "with --decisions: one JSON object a line, differing or not, and a last one with the figures"},
+		}, askingFlags()...),
+		Action: e.replay,
+	}
+}
+
+// redecision is a decision with what is decided on its input now.
+type redecision struct {
+	Number   int               `json:"number"`
+	Record   uint64            `json:"record"`
+	Point    decision.Point    `json:"point"`
+	Same     bool              `json:"same"`
+	Recorded decider.Decision  `json:"recorded"` // what it came to: the Arbiter may have summoned by its tool
+	Now      *decider.Decision `json:"now,omitempty"`
+	Failed   string            `json:"failed,omitempty"` // why there is none now
+}
+
+// replayTally counts a replay.
+type replayTally struct {
+	Decider string  `json:"decider"`
+	Asked   int     `json:"asked"`
+	Same    int     `json:"same"`
+	Differ  int     `json:"differ"`
+	Failed  int     `json:"failed"`
+	Skipped int     `json:"skipped"` // no input, or what only the Arbiter can decide
+	CostUSD float64 `json:"cost_usd"`
+}
+
+// replayDecisions asks again.
+func (e env) replayDecisions(c *cli.Context) error {
+	if c.NArg() != 1 || c.IsSet("pace") {
+		return usagef("replay --decisions: name one run, and no --pace")
+	}
+	only, err := numbers(c.String("only"))
+	if err != nil {
+		return err
+	}
+	store, info, err := openRun(c)
+	if err != nil {
+		return err
+	}
+	list, err := e.rulingsOf(c.Context, store, info.Run)
+	store.Close()
+	if err != nil {
+		return err
+	}
+	for _, n := range only {
+		if !slices.ContainsFunc(list, func(r decisionlog.Ruling) bool { return r.Number == n }) {
+			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)", short(info.Run), n, short(info.Run), stateForCommand(store.root))
+		}
+	}
+	ctx, stop := interruptible(c.Context, false)
+	defer stop()
+	o, err := e.openDecider(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer o.close(e)
+	t := replayTally{Decider: o.name}
+	for _, r := range list {
+		if len(only) > 0 && !slices.Contains(only, r.Number) {
+			continue
+		}
+		was, comparable := r.Amounts()
+		q, err := decisionlog.QuestionOf(r.Point, r.Input)
+		if err != nil || !comparable || r.Unused {
+			t.Skipped++
+			continue
+		}
+		d, err := o.ask(ctx, q)
+		var exit *exitError
+		if errors.As(err, &exit) {
+			return err
+		}
+		x := t.judge(redecision{Number: r.Number, Record: r.Record, Point: r.Point, Recorded: was}, d, err)
+		if err := e.printRedecision(c, x); err != nil {
+			return err
+		}
+	}
+	t.CostUSD = o.cost()
+	if err := e.printTally(c, t); err != nil || t.Asked > 0 {
+		return err
+	}
+	// A test that tests nothing has not passed.
+	return usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide --explain %s%s lists them)", short(info.Run), t.Skipped, short(info.Run), stateForCommand(store.root))
+}
+
+// judge compares and counts.
+func (t *replayTally) judge(x redecision, now decider.Decision, err error) redecision {
+	t.Asked++
+	switch {
+	case err != nil:
+		t.Failed++
+		x.Failed = err.Error()
+		return x
+	case decisionlog.Same(x.Recorded, now):
+		t.Same++
+		x.Same = true
+	default:
+		t.Differ++
+	}
+	x.Now = &now
+	return x
+}
+
+func (e env) printRedecision(c *cli.Context, x redecision) error {
+	if c.Bool("json") {
+		return json.NewEncoder(e.stdout).Encode(x)
+	}
+	if x.Same {
+		return nil
+	}
+	fmt.Fprintf(e.stdout, "%d %s (record %d)\n", x.Number, sanitize.Line(string(x.Point), 20), x.Record)
+	line := func(name string, d decider.Decision) {
+		fmt.Fprintf(e.stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(decisionlog.Text(d), 60), sanitize.Line(string(d.Source), 20), sanitize.Line(d.Reason, 300))
+	}
+	line("recorded", x.Recorded)
+	if x.Now == nil {
+		fmt.Fprintf(e.stdout, "  %-9s none: %s\n", "now", sanitize.Line(x.Failed, 300))
+		return nil
+	}
+	line("now", *x.Now)
+	return nil
+}
+
+func (e env) printTally(c *cli.Context, t replayTally) error {
+	if c.Bool("json") {
+		if err := json.NewEncoder(e.stdout).Encode(t); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(e.stdout, "%s: %d asked, %d the same, %d differ, %d failed; %d skipped; $%.4f\n",
+			t.Decider, t.Asked, t.Same, t.Differ, t.Failed, t.Skipped, t.CostUSD)
+	}
+	if t.Differ+t.Failed > 0 {
+		return &exitError{code: contract.ExitFailed}
+	}
+	return nil
+}
+
+// numbers reads N,N.
+func numbers(list string) ([]int, error) {
+	var found []int
+	for word := range strings.SplitSeq(list, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return nil, usagef("--only %q: want numbers of decisions, with commas", list)
+		}
+		found = append(found, n)
+	}
+	return found, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui"
+)
+
+// playScreen shows the face until it is left, ends what still runs, and says what is
+// left to say. The terminal is as it was before anything is written to stderr.
+func (e env) playScreen(h *host, f *tui.Frontend) error {
+	stop := h.handleSignals(f.Leave, resetTerminal(os.Stdin, os.Stdout))
+	defer stop()
+	failed := f.Run(context.Background())
+	var fault *tui.Fault
+	broke, end := errors.As(failed, &fault), "INT"
+	if failed != nil && !broke {
+		end = "TERM"
+	}
+	if lost := (*tui.LostError)(nil); errors.As(failed, &lost) {
+		h.lost() // whether or not a signal says so
+	}
+	outcome := h.end(end)
+	if broke {
+		return e.screenFault(h, fault)
+	}
+	switch {
+	case failed != nil && !h.played():
+		return environmentf("%v; use --plain for lines of prose, --json for scripts", failed)
+	case failed != nil:
+		fmt.Fprintln(e.stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
+	}
+	if outcome.Exit == contract.ExitComplete {
+		return nil
+	}
+	if outcome.Exit == contract.ExitInterrupted && h.signal == "" {
+		outcome.Text = "left before it was done"
+	}
+	return &exitError{code: outcome.Exit, text: outcome.Text}
+}
+
+// lost notes that the terminal has gone. What runs is stopped by [host.end].
+func (h *host) lost() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.signal == "" {
+		h.signal = "TERM"
+	}
+}
+
+// played says whether something was begun, or a signal came.
+func (h *host) played() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.life != nil || h.signal != ""
+}
+
+// screenFault reports a panic of the screen's. The run was stopped in order.
+func (e env) screenFault(h *host, fault *tui.Fault) error {
+	h.mu.Lock()
+	l := h.life
+	h.mu.Unlock()
+	if l != nil {
+		r := l.run.newReporter()
+		r.Panicked(&supervisor.Fault{Panic: fault.Panic, Stack: fault.Stack})
+		r.Close()
+		for _, path := range r.Written() {
+			fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
+		}
+	} else {
+		fmt.Fprintf(e.stderr, "%s\n", fault.Stack)
+	}
+	return &exitError{code: contract.ExitBug, text: fault.Error()}
+}
+
+// handleSignals ends the run and leaves the face when the terminal goes, or somebody asks
+// for it.
+func (h *host) handleSignals(leave, last func()) (stop func()) {
+	outliveReaders()
+	return handleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
+		if l := h.present(); l != nil {
+			l.run.haltAtOnce(supervisor.ChannelScreen)
+		}
+	}, last)
+}
+
+// handles says whether a signal was meant for us: Ctrl+C is a key of the program that has
+// the terminal.
+func (h *host) handles(name string, leave func()) bool {
+	if name == "INT" && time.Now().UnixNano() < h.lent.Load() {
+		(*h.heed.Load())()
+		return false
+	}
+	h.signalled(name)
+	leave()
+	return true
+}
+
+// signalled ends the run that is being played; without one the signal is what the
+// program ends with.
+func (h *host) signalled(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.signal = name
+	h.recall() // whoever has the terminal
+	if h.life != nil {
+		h.life.stop(name)
+	}
+}
+
+// find is the id of the run that is to be taken up.
+func (h *host) find(c choices) (string, error) {
+	store, err := journal.OpenStore(c.StateDir)
+	if err != nil {
+		return "", environmentf("state directory: %v", err)
+	}
+	defer store.Close()
+	info, err := findRun(store, c)
+	return info.Run, err
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// face is how the screen looks and calls.
+type face struct {
+	Theme  string
+	ASCII  bool
+	Still  bool
+	Mouse  bool
+	Notify notify.Options
+}
+
+// readFace reads the settings of the screen.
+func readFace(c *cli.Context) (face, error) {
+	f := face{
+		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"), Mouse: !c.Bool("no-mouse"),
+	}
+	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
+		return f, usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
+	}
+	f.Notify.Terminal = notify.Detect(os.Getenv)
+	for word := range strings.SplitSeq(c.String("notify"), ",") {
+		switch strings.TrimSpace(word) {
+		case "bell":
+			f.Notify.Bell = true
+		case "desktop":
+			f.Notify.Desktop = true
+		case "finished":
+			f.Notify.Finished = true
+		case "off", "":
+		default:
+			return f, usagef("--notify %q: use bell, desktop and finished, with commas, or off", word)
+		}
+	}
+	return f, nil
+}
+
+// speaksUTF8 says whether the locale does.
+func speaksUTF8(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(getenv(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// painting is called before each paint of the screen; of tests.
+var painting func()
+
+// screenCommand is the full screen.
+func (e env) screenCommand(c choices) error {
+	if problem := noScreen(); problem != "" {
+		return usagef("no screen can be shown: %s; use --plain for lines of prose, --json for scripts", problem)
+	}
+	if _, err := c.readPlay(); err != nil { // what is wrong with a file is said before a screen hides it
+		return err
+	}
+	if !c.Resume { // else the run says where its files are
+		if err := c.readMinds(); err != nil {
+			return err
+		}
+	}
+	h := newHost(e, c)
+	options := tui.Options{
+		Host: h, Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
+		Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Painting: painting,
+	}
+	// Beside the runs, because /tmp may be memory; the files have no names.
+	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {
+		options.Scratch = c.StateDir
+	}
+	switch {
+	case c.Resume:
+		run, err := h.find(c)
+		if err != nil {
+			return err
+		}
+		options.Begin = &tui.Begin{Resume: run, Task: c.Options.Task}
+	case c.Options.Task != "":
+		options.Begin = &tui.Begin{Task: c.Options.Task}
+	}
+	f, err := tui.New(options)
+	if err != nil {
+		return environmentf("%v; use --plain for lines of prose, --json for scripts", err)
+	}
+	return e.playScreen(h, f)
+}
+
+// noScreen says why the terminal can show no screen, empty if it can.
+func noScreen() string {
+	switch {
+	case !term.IsTerminal(int(os.Stdin.Fd())):
+		return "stdin is no terminal"
+	case !term.IsTerminal(int(os.Stdout.Fd())):
+		return "stdout is no terminal"
+	case os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb":
+		return "TERM says that the terminal cannot place its cursor"
+	}
+	return ""
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+// sideBridge is a bridge beside any run, its processes owned as a run's are, through which commands put
+// questions to models. It keeps nothing.
+type sideBridge struct {
+	mark   string
+	stage  *stage // nil unless this is a rehearsal
+	dirs   []string
+	client *bridge.Client
+
+	mu    sync.Mutex
+	spent float64 // US dollars
+}
+
+// openSideBridge starts one. Errors are *exitError.
+func openSideBridge(ctx context.Context, c *choices, log *slog.Logger) (*sideBridge, error) {
+	a := &sideBridge{mark: uuid.NewString()}
+	script, err := c.readPlay()
+	if err != nil {
+		return nil, err
+	}
+	if script != nil {
+		home, err := os.MkdirTemp("", "arbiter-home-")
+		if err != nil {
+			return nil, environmentf("private home: %v", err)
+		}
+		a.dirs = append(a.dirs, home)
+		if a.stage, err = setStage(c, script, home, "", log); err != nil {
+			a.close()
+			return nil, err
+		}
+		a.dirs = append(a.dirs, filepath.Dir(c.Options.CWD))
+	}
+	start := bridgeStart{
+		run: a.mark, cwd: c.Options.CWD, claude: c.Claude, debug: c.Debug, pidns: c.PIDNS,
+		stage: a.stage, handler: noHandler{}, log: log,
+	}
+	_, _, failed := start.open(ctx, func(client *bridge.Client) { a.client = client })
+	if failed != nil {
+		a.close()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, environmentf("%s", failed.Message)
+	}
+	return a, nil
+}
+
+// Query implements querier, and counts what it costs.
+func (a *sideBridge) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
+	r, err := a.client.Query(ctx, p)
+	a.mu.Lock()
+	a.spent += r.CostUSD
+	a.mu.Unlock()
+	return r, err
+}
+
+// cost is what was spent so far, in US dollars.
+func (a *sideBridge) cost() float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.spent
+}
+
+// close ends it with all that it started.
+func (a *sideBridge) close() {
+	if a.client != nil {
+		_ = a.client.Close() // how the bridge ended is nothing to whoever asked
+		proctree.Sweep(a.mark, "")
+	}
+	if a.stage != nil {
+		a.stage.close()
+	}
+	for _, dir := range a.dirs {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// noHandler serves a bridge without agents.
+type noHandler struct{}
+
+func (noHandler) Event(bridge.Event) {}
+
+func (noHandler) ToolCall(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	return bridge.ToolCallResult{}, errors.New("no agent is known here")
+}
+
+func (noHandler) Permission(context.Context, bridge.PermissionParams) (bridge.PermissionResult, error) {
+	return bridge.PermissionResult{}, errors.New("no agent is known here")
+}
+
+func (noHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
+	return bridge.JudgeResult{}, errors.New("no agent is known here")
+}

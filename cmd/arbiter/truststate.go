@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+)
+
+// toldChanges is how many changes of a workspace a line names.
+const toldChanges = 4
+
+// trustState is what is known of a workspace's own settings, and whether they are trusted.
+type trustState struct {
+	Trusted  bool
+	ByFlag   bool           // for this run, by --trust
+	Listing  trust.Listing  // what is there; empty if it could not be looked at
+	Recorded bool           // it was trusted once
+	Was      trust.Listing  // what was there then
+	Changed  []trust.Change // since then
+	Problem  string         // what could not be read
+}
+
+// ownConfiguration are the directories of the user's own, which are no workspace's.
+func ownConfiguration() []string {
+	var own []string
+	claude := os.Getenv("CLAUDE_CONFIG_DIR")
+	home, err := os.UserHomeDir()
+	if claude == "" && err == nil {
+		claude = filepath.Join(home, ".claude")
+	}
+	if filepath.IsAbs(claude) {
+		own = append(own, claude)
+	}
+	if config, err := os.UserConfigDir(); err == nil {
+		own = append(own, filepath.Join(config, "arbiter"))
+	}
+	return own
+}
+
+// trustOf decides about a workspace: by the flag for what is there now, or by the record
+// of exactly that. The state directory is that of --state-dir or its variable, else the
+// user's: what a configuration file says comes too late for this.
+func trustOf(c *cli.Context, place string) (trustState, error) {
+	return trustIn(place, c.String("state-dir"), c.Bool("trust"))
+}
+
+func trustIn(place, state string, flag bool) (trustState, error) {
+	var t trustState
+	var err error
+	if t.Listing, err = trust.Inventory(place, ownConfiguration()...); err != nil {
+		if flag {
+			return t, environmentf("--trust: %v", err)
+		}
+		t.Problem = err.Error()
+		return t, nil
+	}
+	if flag {
+		t.Trusted, t.ByFlag = true, true
+		return t, nil
+	}
+	store, err := openTrust(state)
+	if err != nil {
+		t.Problem = err.Error()
+		return t, nil
+	}
+	was, ok, err := store.Trusted(place)
+	switch {
+	case err != nil:
+		t.Problem = err.Error()
+	case ok:
+		t.Recorded, t.Trusted = true, was.Hash == t.Listing.Hash
+		t.Was, t.Changed = was, trust.Diff(was, t.Listing)
+	}
+	return t, nil
+}
+
+func openTrust(state string) (trust.Store, error) {
+	dir, err := stateDir(state)
+	if err != nil {
+		return trust.Store{}, err
+	}
+	return trust.Open(dir)
+}
+
+// distrust is what a person is told of a workspace that was trusted and is not any more;
+// empty if there is nothing to tell.
+func (t trustState) distrust() string {
+	if t.Trusted || !t.Recorded {
+		return ""
+	}
+	what := sanitize.Line(trust.Summary(t.Changed, toldChanges), 600)
+	if what == "" {
+		what = "it changed since the run's last life"
+	}
+	return "the workspace is not as it was trusted: " + what +
+		" – its own settings, hooks, agents and MCP servers are not loaded (arbiter trust shows them, and trusts them anew)"
+}
+
+// greeting is the line for stderr; empty if there is nothing to say.
+func (t trustState) greeting() string {
+	switch {
+	case t.ByFlag && !t.Listing.Empty():
+		return fmt.Sprintf("Trusted for this run, as it is now: %s (arbiter trust --show lists all).", t.inShort())
+	case t.Trusted:
+		return ""
+	case t.Problem != "":
+		return "This workspace is not trusted: " + sanitize.Line(t.Problem, 400)
+	case t.Recorded:
+		return "" // told as an error
+	}
+	return "This workspace is not trusted: its settings, hooks, agents and CLAUDE.md are not loaded (--trust loads them, arbiter trust remembers it)."
+}
+
+// inShort counts what is there, by kind.
+func (t trustState) inShort() string {
+	var kinds []string
+	count := map[string]int{}
+	for _, i := range t.Listing.Items {
+		if !i.Counts() || i.Kind == trust.KindSettings {
+			continue
+		}
+		if count[i.Kind] == 0 {
+			kinds = append(kinds, i.Kind)
+		}
+		count[i.Kind]++
+	}
+	text := ""
+	for n, k := range kinds {
+		if n > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d × %s", count[k], k)
+	}
+	if text == "" {
+		text = "settings files"
+	}
+	return text
+}
+
+// unchanged checks that what was read since the decision is what was decided about.
+func (t trustState) unchanged(place string) error {
+	if !t.Trusted {
+		return nil
+	}
+	now, err := trust.Inventory(place, ownConfiguration()...)
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	if now.Hash != t.Listing.Hash {
+		return environmentf("the workspace's own settings changed while they were read (%s): start again",
+			trust.Summary(trust.Diff(t.Listing, now), toldChanges))
+	}
+	return nil
+}
+
+// adopt has the options of a run follow the decision.
+func (c *choices) adopt(t trustState) {
+	c.Trusting = t
+	c.Options.Trusted, c.Options.TrustHash = t.Trusted || c.Rehearse, ""
+	if t.Trusted && !c.Rehearse { // a rehearsal's workspace is its own
+		c.Options.TrustHash = t.Listing.Hash
+	}
+}
+
+// distrust is what the run is told of its workspace. A rehearsal has one of its own.
+func (r *runtimeRun) distrust() string {
+	if r.choices.Rehearse || r.choices.Options.Trusted {
+		return ""
+	}
+	return r.choices.Trusting.distrust()
+}
+
+// askInRun has a run begin with what was trusted once, where that has changed: the first
+// agent is not started, and whoever looks on is asked. What else is read of the workspace
+// stays unread.
+func (c *choices) askInRun() {
+	if t := c.Trusting; !t.Trusted && t.Recorded && t.Was.Hash != "" && !c.Rehearse {
+		c.Options.Trusted, c.Options.TrustHash = true, t.Was.Hash
+	}
+}
+
+// trustGate looks at the workspace before each start of an agent in it.
+type trustGate struct {
+	place, state, run string
+
+	mu   sync.Mutex
+	seen map[string]trust.Listing // by hash: what was trusted, and what was found instead
+}
+
+func (r *runtimeRun) watchman() *trustGate {
+	t := r.choices.Trusting
+	return &trustGate{
+		place: r.choices.Options.CWD, state: r.choices.StateDir, run: r.choices.Options.Run,
+		seen: map[string]trust.Listing{t.Listing.Hash: t.Listing, t.Was.Hash: t.Was},
+	}
+}
+
+// gate is a supervisor.Gate.
+func (w *trustGate) gate(_ context.Context, _ bridge.SpawnParams, pinned string) error {
+	now, err := trust.Inventory(w.place, ownConfiguration()...)
+	if err != nil {
+		return err
+	}
+	if now.Hash == pinned {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := "the workspace is not as it was trusted"
+	if was, ok := w.seen[pinned]; ok {
+		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), toldChanges), 600)
+	}
+	w.seen[now.Hash] = now
+	return &supervisor.Untrusted{Message: text, Hash: now.Hash}
+}
+
+// record keeps what the human trusted in the run, if it is still that.
+func (w *trustGate) record(_ context.Context, hash string) error {
+	w.mu.Lock()
+	l, ok := w.seen[hash]
+	w.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("what was trusted is not known any more")
+	}
+	store, err := trust.Open(w.state)
+	if err != nil {
+		return err
+	}
+	return store.Trust(w.place, l, "a choice in run "+w.run, time.Now())
+}

@@ -1,0 +1,219 @@
+package tui
+
+import (
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// homeScreen is the picture before anything was begun. No model is called, and no process
+// is started, until somebody speaks.
+type homeScreen struct {
+	d    *app
+	page *pages.Home
+}
+
+func newHomeScreen(d *app) *homeScreen { return &homeScreen{d, pages.NewHome(d.look)} }
+
+func (o *homeScreen) context() keys.Context               { return keys.Normal }
+func (o *homeScreen) writes() bool                        { return true }
+func (o *homeScreen) act(keys.Action, string) bool        { return false }
+func (o *homeScreen) draw(s tcell.Screen, x, y, w, h int) { paint(o.page, s, x, y, w, h) }
+
+func (o *homeScreen) mouse() mouseHandler {
+	return wheel(still{}, func(x, y int) {
+		if o.page.ThreadsAt(x, y) {
+			o.d.open(newSessionsScreen(o.d))
+		}
+	})
+}
+
+// still is a page that is not scrolled.
+type still struct{}
+
+func (still) Up(int)    {}
+func (still) Down(int)  {}
+func (still) PageUp()   {}
+func (still) PageDown() {}
+func (still) Top()      {}
+func (still) Bottom()   {}
+
+func (o *homeScreen) renew() {
+	o.page.SetLook(o.d.look)
+	f := o.d.found
+	data := pages.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4", Warnings: o.d.dangers()}
+	if rows := runRows(f.Runs); len(rows) > 0 {
+		data.Newest = rows[0]
+	}
+	if o.d.known {
+		data.Findings = findings(f)
+	}
+	o.page.Set(data)
+}
+
+// findings are what a person should know before anything is begun.
+func findings(f Findings) []pages.Finding {
+	var list []pages.Finding
+	add := func(label, text string, tone render.Role) {
+		list = append(list, pages.Finding{Label: label, Text: sanitize.Line(text, 200), Tone: tone})
+	}
+	switch {
+	case f.Rehearsal && f.Claude == "":
+		add("claude", "a stand-in plays", render.Warn)
+	case f.Claude == "":
+		add("claude", f.Problem, render.Bad)
+	default:
+		add("claude", f.Claude, render.Base)
+	}
+	switch {
+	case f.Rehearsal:
+		add("model", "a scripted one; nothing is spent", render.Warn)
+	case f.Login == LoginNo:
+		add("login", "none", render.Bad)
+	case f.Login == LoginYes:
+		add("login", f.Account, render.Base)
+	}
+	if f.Model != "" && !f.Rehearsal {
+		add("model", f.Model, render.Base)
+	}
+	if f.Rehearsal {
+		add("workspace", "a scratch one", render.Base)
+		return list
+	}
+	add("workspace", f.CWD, render.Base)
+	heldFindings(f, add)
+	if f.Trusted {
+		add("trusted", "its settings and agents are loaded", render.Base)
+	} else if f.Trust.Changed {
+		add("not trusted", "it is not as you trusted it (arbiter trust)", render.Warn)
+	} else if f.Trust.Problem != "" {
+		add("not trusted", f.Trust.Problem, render.Warn)
+	} else {
+		add("not trusted", "its own settings are not loaded (--trust)", render.Dim)
+	}
+	return list
+}
+
+// runRows are runs as the pages show them.
+func runRows(runs []RunInfo) []pages.Run {
+	var list []pages.Run
+	for _, r := range runs {
+		tone := render.Base
+		switch r.Status {
+		case "complete":
+			tone = render.Good
+		case "failed", "damaged":
+			tone = render.Bad
+		case "interrupted", "needs_input", "limit", "cancelled":
+			tone = render.Warn
+		}
+		list = append(list, pages.Run{
+			ID: r.ID, Title: sanitize.Line(r.Title, 300), Status: slash.Word(r.Status), Tone: tone,
+			LastActive: r.LastActive, Bytes: r.Bytes, Rehearsal: r.Rehearsal,
+		})
+	}
+	return list
+}
+
+// firstScreen is for somebody who cannot begin yet.
+type firstScreen struct {
+	d    *app
+	page *pages.FirstRun
+	busy bool
+	lack pages.Lack // as far as was known
+}
+
+func newFirstScreen(d *app) *firstScreen { return &firstScreen{d: d, page: pages.NewFirstRun(d.look)} }
+
+func (f *firstScreen) context() keys.Context               { return keys.First }
+func (f *firstScreen) writes() bool                        { return false }
+func (f *firstScreen) draw(s tcell.Screen, x, y, w, h int) { paint(f.page, s, x, y, w, h) }
+
+func (f *firstScreen) renew() {
+	f.page.SetLook(f.d.look)
+	lack, ok := f.d.lack()
+	if !ok {
+		lack = f.lack // it is being looked at
+	}
+	f.lack = lack
+	data := pages.FirstRunData{
+		Lack: lack, Version: slash.Word(f.d.found.Claude), Path: slash.Word(f.d.found.Path), Problem: sanitize.Line(f.d.found.Problem, 500), Busy: f.busy,
+	}
+	if t := f.d.begun.trouble; t.Message != "" {
+		data.Problem = sanitize.Line(t.Message, 500)
+		switch t.Category {
+		case "auth":
+			data.Lack = pages.LoggedOut
+		case "claude_missing":
+			data.Lack = pages.NoClaude
+		default:
+			data.Lack = pages.OddClaude
+		}
+	}
+	f.page.Set(data)
+}
+
+func (f *firstScreen) mouse() mouseHandler {
+	return wheel(f.page, func(x, y int) {
+		if way, ok := f.page.At(x, y); ok {
+			f.take(way)
+		}
+	})
+}
+
+func (f *firstScreen) act(a keys.Action, key string) bool {
+	if a == keys.Choose {
+		f.take(f.page.Choose())
+		return true
+	}
+	return leaf(f.page, a)
+}
+
+// press takes a hot key.
+func (f *firstScreen) press(r rune) bool {
+	way, ok := f.page.Press(r)
+	if ok {
+		f.take(way)
+	}
+	return ok
+}
+
+// take goes the way that was chosen.
+func (f *firstScreen) take(way pages.Way) {
+	d := f.d
+	switch way {
+	case pages.WayLogin:
+		if d.outside(Host.Login) {
+			f.again()
+		}
+	case pages.WayRetry:
+		f.again()
+	case pages.WayRehearse:
+		d.begun.trouble.Message, d.begun.trouble.Category = "", ""
+		d.rehearse = true
+		d.found.Rehearsal = true
+		if !d.input.Empty() {
+			d.begin(Begin{Task: d.input.Text(), Rehearse: true})
+			d.input.Clear()
+			return
+		}
+		d.base(newHomeScreen(d))
+		d.write()
+		d.flash("A rehearsal: say anything, and a scripted model plays.")
+	case pages.WayQuit:
+		d.f.Leave()
+	}
+}
+
+// again looks once more for what was missing.
+func (f *firstScreen) again() {
+	d := f.d
+	f.busy, d.begun.trouble.Message, d.begun.trouble.Category = true, "", ""
+	f.renew()
+	d.known = false
+	d.f.work(d.inspect)
+}

@@ -1,0 +1,284 @@
+package tui
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// suggests has an agent ask leave for what rules would cover.
+func (p *puppet) suggests(id, request, input string, rules ...string) {
+	p.t.Helper()
+	p.do(supervisor.PermissionAsked{
+		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash", Input: json.RawMessage(input), Subagent: "t2"},
+		Behavior: "ask", By: "mode", Reason: "no rule allows it", Suggestions: rules,
+	})
+}
+
+// permit is the last answer that was given, without the hash of its action.
+func (s *scene) permit() contract.Permit {
+	p, _ := s.host.present().took().(contract.Permit)
+	if p.Request != "" && len(p.Action) != 64 {
+		s.T.Errorf("the answer names no action: %+v", p)
+	}
+	p.Action = ""
+	return p
+}
+
+const goTest = `{"command":"go test ./header"}`
+
+// TestPermissionIsWidened: who allows more than once says what, and no single key does.
+func TestPermissionIsWidened(t *testing.T) {
+	for _, c := range []struct {
+		keys []string
+		want contract.Permit
+	}{
+		{[]string{"a", "1"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "run"}},
+		{[]string{"a", "2"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "run", Rule: "Bash(go test ./header)"}},
+		{[]string{"w", "3"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"}},
+		{[]string{"w", "Enter"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always"}},
+		{[]string{"w"}, contract.Permit{}},
+		{[]string{"a", "Esc"}, contract.Permit{}},
+		{[]string{"Shift+Tab", "Enter", "Tab", "Enter"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test ./header)"}},
+	} {
+		play(t, 90, 30, nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+			s.Expect("Orchestrator I (developer), for a subagent of its own, wants to use Bash", "why    no rule allows it", "where  /home/weaver/loom")
+			s.Advance(2 * time.Second)
+			s.Press("Esc", "Alt+p")
+			s.Press(c.keys...)
+			s.Settle()
+			if got := s.permit(); got != c.want {
+				t.Errorf("%v: answered %+v", c.keys, got)
+			}
+		})
+	}
+	// In a dialog that came by itself the first letters of a word give no lasting leave.
+	for _, word := range []string{"what is that", "a loom is needed", "wait 1 2 3"} {
+		play(t, 90, 30, nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+			s.Advance(2 * time.Second)
+			s.Type(word)
+			s.Settle()
+			s.ExpectNot("A hand asks leave", "Always allow here")
+			if got := s.permit(); got != (contract.Permit{}) || s.face.root.input.Text() != word {
+				t.Errorf("%q: answered %+v, the input is %q", word, got, s.face.root.input.Text())
+			}
+		})
+	}
+}
+
+// TestLongActionIsRead: what cannot be seen whole is not allowed for longer than once
+// before it was read to its end.
+func TestLongActionIsRead(t *testing.T) {
+	raw, _ := json.Marshal(map[string]string{"command": strings.Repeat("echo one\n", 60) + "rm -rf hidden"})
+	play(t, 80, 24, nil, func(s *scene) {
+		s.weave()
+		s.does(func(p *puppet) { p.suggests("orch-1", "one", string(raw)) })
+		s.Advance(2 * time.Second)
+		s.Expect("There is more of it", "more lines")
+		s.ExpectNot("rm -rf hidden")
+		s.Press("Alt+p", "a", "w")
+		s.Settle()
+		s.Expect("A hand asks leave")
+		if got := s.permit(); got != (contract.Permit{}) {
+			t.Fatalf("answered %+v", got)
+		}
+		s.Press("Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space")
+		s.Settle()
+		s.Expect("rm -rf hidden")
+		s.ExpectNot("There is more of it")
+		s.Press("a")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "run"}) {
+			t.Errorf("answered %+v", got)
+		}
+	})
+}
+
+// TestPermissionBySlash: the same answers are given with slash commands; a refusal that
+// was begun in a dialog is for its request, also if others wait.
+func TestPermissionBySlash(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.weave()
+		s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+		s.Press("Esc")
+		s.Type("/allow always Bash(go test *)\n")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"}) {
+			t.Errorf("answered %+v", got)
+		}
+		s.does(func(p *puppet) {
+			p.suggests("orch-1", "two", `{"command":"make two"}`)
+			p.suggests("orch-1", "three", `{"command":"make three"}`)
+		})
+		s.Advance(2 * time.Second)
+		s.Press("Alt+p")
+		s.Expect("make three")
+		s.Press("Tab", "Enter")
+		s.Type("use the loom\n")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"}) {
+			t.Errorf("answered %+v", got)
+		}
+	})
+}
+
+// TestADialogThatCameByItself: every answer in it has its letter.
+func TestADialogThatCameByItself(t *testing.T) {
+	for _, c := range []struct {
+		keys string
+		want contract.Permit
+	}{
+		{"w3", contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"}},
+		{"a2", contract.Permit{Request: "one", Behavior: "allow", Scope: "run", Rule: "Bash(go test ./header)"}},
+		{"ruse the loom\n", contract.Permit{Request: "one", Behavior: "deny", Message: "use the loom"}},
+		{"rBash is not for you\n", contract.Permit{Request: "one", Behavior: "deny", Message: "Bash is not for you"}},
+	} {
+		play(t, 90, 30, nil, func(s *scene) {
+			s.weave()
+			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+			s.Advance(2 * time.Second)
+			s.Expect("w Always here", "r Deny, and say why")
+			s.Type(c.keys)
+			s.Settle()
+			if got := s.permit(); got != c.want {
+				t.Errorf("%q: answered %+v", c.keys, got)
+			}
+		})
+	}
+}
+
+// waits has Orchestrators ask for leave, each for a command of its own.
+func (s *scene) waits(requests ...string) {
+	for _, id := range requests {
+		s.does(func(p *puppet) { p.suggests("orch-1", id, `{"command":"make `+id+`"}`) })
+	}
+}
+
+// TestStepBackFromDialogs: Esc puts aside all that wait, until another one comes; how many
+// wait is said at any time.
+func TestStepBackFromDialogs(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.weave()
+		s.waits("one", "two", "three", "four")
+		s.Expect("A hand asks leave", "make one", "4 requests wait")
+		s.Press("Esc")
+		s.Settle()
+		s.ExpectNot("A hand asks leave", "NORMAL")
+		s.Expect("4 permission requests wait: Alt+p")
+		s.does(func(p *puppet) { p.do(supervisor.PermissionWithdrawn{Request: "one"}) })
+		s.ExpectNot("A hand asks leave")
+		s.Press("Esc")
+		s.Expect("NORMAL")
+		s.waits("five")
+		s.Expect("A hand asks leave", "make five", "4 requests wait")
+		s.waits("six")
+		s.Expect("make five", "5 requests wait")
+		s.does(func(p *puppet) { p.do(supervisor.PermissionWithdrawn{Request: "two"}) })
+		s.Expect("make five", "4 requests wait")
+		s.Press("Alt+p", "Alt+p")
+		s.Expect("make three")
+		s.Press("n")
+		s.Settle()
+		if got := s.permit(); got.Request != "three" || got.Behavior != "deny" {
+			t.Errorf("answered %+v", got)
+		}
+		s.Expect("A hand asks leave") // one leads to the next
+	})
+}
+
+// TestPagesAndDialogs: no dialog comes over a page by itself, and a page that is opened over
+// one hides it until it is left.
+func TestPagesAndDialogs(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.weave()
+		for _, page := range []struct{ key, shown string }{{"F1", "HELP"}, {"F2", "THE LOGBOOK"}, {"F3", "THE PLAN"}} {
+			s.Press(page.key)
+			s.Expect(page.shown)
+			s.waits("one")
+			s.ExpectNot("A hand asks leave")
+			s.Expect(page.shown, "A permission request waits: Alt+p")
+			s.Press("Esc")
+			s.Settle()
+			s.Expect("A hand asks leave", "make one")
+			s.Press("y")
+			s.Settle()
+			if got := s.permit(); got != (contract.Permit{}) {
+				t.Fatalf("%s: a key that came with it answered %+v", page.key, got)
+			}
+			s.Press("Ctrl+C")
+			s.Press(page.key)
+			s.does(func(p *puppet) { p.do(supervisor.PermissionWithdrawn{Request: "one"}) })
+			s.Press("Esc")
+			s.Settle()
+			s.ExpectNot("A hand asks leave")
+		}
+		s.waits("two")
+		s.Advance(2 * time.Second)
+		s.Expect("A hand asks leave")
+		s.Press("F1")
+		s.ExpectNot("A hand asks leave")
+		s.Expect("HELP", "A permission request waits: Alt+p")
+		s.Press("Down", "Esc")
+		s.Expect("A hand asks leave")
+		s.Advance(2 * time.Second)
+		s.Press("y")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "two", Behavior: "allow"}) {
+			t.Errorf("answered %+v", got)
+		}
+	})
+}
+
+// TestPermissionsAreChanged: mode and rules by slash commands; everything is allowed only
+// after the risk was accepted.
+func TestPermissionsAreChanged(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		for typed, want := range map[string]contract.CommandBody{
+			"/permissions accept-edits":                contract.Configure{Permissions: "accept-edits"},
+			"/permissions allow-all i-accept-the-risk": contract.Configure{Permissions: "allow-all", AcceptRisk: true},
+			"/allow Bash(go test *)":                   contract.Configure{Allow: "Bash(go test *)"},
+			"/ask Edit(go.mod)":                        contract.Configure{Ask: "Edit(go.mod)"},
+			"/deny Read(~/.ssh/**)":                    contract.Configure{Deny: "Read(~/.ssh/**)"},
+		} {
+			s.Type(typed + "\n")
+			s.Settle()
+			if got := s.host.present().took(); got != want {
+				t.Errorf("%s: took %+v", typed, got)
+			}
+		}
+		for typed, shown := range map[string]string{
+			"/allow Bahs": "No tool has the name", "/ask Bash(": "parenthesis is missing", "/deny not that": "Nobody asks leave", "/allow": "Nobody asks leave",
+		} {
+			s.Type(typed + "\n")
+			s.Settle()
+			s.Expect(shown)
+			s.Press("Ctrl+C")
+		}
+		before := s.host.present().took()
+		s.Type("/permissions allow-all\n")
+		s.Settle()
+		s.Expect("Allow everything?", "sandbox confines them")
+		s.Press("Enter")
+		s.Settle()
+		if got := s.host.present().took(); got != before {
+			t.Errorf("took %+v", got)
+		}
+		s.Type("/permissions allow-all\n")
+		s.Press("y")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Configure{Permissions: "allow-all", AcceptRisk: true}) {
+			t.Errorf("took %+v", got)
+		}
+		s.Expect("ALLOW ALL")
+	})
+}

@@ -1,0 +1,230 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Run is one life of a run, as far as this face needs it.
+type Run interface {
+	// Put hands a command in. It reports false when the run is over.
+	Put(contract.Command) bool
+	// InputEnded says that no human will answer from now on.
+	InputEnded()
+	// Stop ends the run in order, so that it can be taken up again. It does not block.
+	Stop()
+	// Done is closed when the run is over and all that belonged to it has ended.
+	Done() <-chan struct{}
+}
+
+// Host is the program around the face.
+type Host interface {
+	// Begin starts a run, or takes one up again. Its events go to sink, in order.
+	Begin(ctx context.Context, task string, sink supervisor.Sink) (Run, error)
+}
+
+// Commands carries out slash commands. Run is called by one goroutine, in order; it may
+// take a moment. What it says is read out to the human.
+type Commands interface {
+	Run(line string) (handled bool, say string)
+}
+
+// Frontend is the plain face. Its fields are set before Run.
+type Frontend struct {
+	Task     string                 // the first word; empty: the first line of the input is
+	Begin    bool                   // begin without waiting for one, as when a run is taken up again
+	Verbose  bool                   // every tool, and what agents say to themselves
+	ASCII    bool                   // the output knows no UTF-8
+	Name     func(id string) string // how a party is called; nil: by its id
+	Commands Commands               // nil: there are none but /quit
+}
+
+// ErrNoTask says that the input ended before anything was asked.
+var ErrNoTask = errors.New("no task was given")
+
+const (
+	grace         = 2 * time.Second // for the last words
+	progressPause = time.Minute     // between two words about progress
+	maxJobs       = 64              // that wait for the hands; more input is not read
+)
+
+// Run shows a run until it is over, or until there is nothing that could begin one. An
+// error is [ErrNoTask], that of Begin, or that of the output: then the run was stopped.
+func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Host) error {
+	s := &session{
+		face: f, host: host, voice: newNarrator(f), mouth: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
+		ears: make(chan heard), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go listen(in, s.ears, s.quit) // not waited for: a read cannot be called off
+	handsDone := make(chan struct{})
+	go func() {
+		defer close(handsDone)
+		runJobs(s.jobs, s.results, s.quit)
+	}()
+	err := s.loop(ctx)
+	cancel()
+	close(s.quit)
+	<-handsDone
+	return errors.Join(err, s.mouth.close(grace))
+}
+
+// session is the state of one Run. It belongs to its goroutine.
+type session struct {
+	face  *Frontend
+	host  Host
+	voice *narrator
+	mouth *outputWriter
+	mail  *mailbox
+
+	ears    chan heard
+	jobs    chan workerJob
+	results chan result
+	quit    chan struct{}
+
+	run      Run
+	asked    bool // a run was asked for
+	pending  []job
+	deaf     bool // the input has ended
+	stopping bool
+	block    block
+}
+
+// job is what the hands do, on a run if there is one.
+type job func(Run) result
+
+// workerJob is a job that is handed to them.
+type workerJob struct {
+	do  job
+	run Run
+}
+
+// result is what came of it.
+type result struct {
+	run  Run
+	err  error
+	say  string
+	over bool // the run takes no more
+}
+
+func (s *session) loop(ctx context.Context) error {
+	if s.face.Task != "" || s.face.Begin {
+		s.begin(ctx, s.face.Task)
+	} else {
+		s.say("Speak, mortal.", true)
+	}
+	tick := time.NewTicker(progressPause)
+	defer tick.Stop()
+	done, dead := ctx.Done(), s.mouth.dead
+	for {
+		var over <-chan struct{}
+		if s.run != nil {
+			over = s.run.Done()
+		}
+		ears := s.ears
+		if s.deaf || len(s.pending) >= maxJobs {
+			ears = nil
+		}
+		var jobs chan workerJob
+		var next workerJob
+		if len(s.pending) > 0 {
+			jobs, next = s.jobs, workerJob{s.pending[0], s.run}
+		}
+		select {
+		case <-s.mail.ready:
+			s.speak()
+		case jobs <- next:
+			s.pending = s.pending[1:]
+		case r := <-s.results:
+			if err := s.handled(r); err != nil {
+				return err
+			}
+		case h := <-ears:
+			s.hear(ctx, h)
+		case <-tick.C:
+			s.say(s.voice.progress(), false)
+		case <-over:
+			s.speak()
+			return nil
+		case <-dead: // what is wrong with it, close tells
+			dead = nil
+			s.stop()
+		case <-done:
+			done = nil
+			s.say("Patience. The run is being stopped.", true)
+			s.stop()
+		}
+		if !s.asked && s.deaf && len(s.pending) == 0 {
+			return ErrNoTask
+		}
+		if !s.asked && s.stopping {
+			return nil
+		}
+	}
+}
+
+// begin has the run begun.
+func (s *session) begin(ctx context.Context, task string) {
+	s.asked = true
+	s.do(func(Run) result {
+		run, err := s.host.Begin(ctx, task, s.mail.put)
+		return result{run: run, err: err}
+	})
+}
+
+func (s *session) do(j job) { s.pending = append(s.pending, j) }
+
+func (s *session) handled(r result) error {
+	if r.err != nil {
+		s.speak()
+		return fmt.Errorf("begin: %w", r.err)
+	}
+	if r.run != nil {
+		if s.run = r.run; s.stopping {
+			s.run.Stop()
+		}
+	}
+	if r.over {
+		s.say("The run is over; that was not taken.", true)
+	}
+	s.say(r.say, true)
+	return nil
+}
+
+func (s *session) stop() {
+	if s.stopping = true; s.run != nil {
+		s.run.Stop()
+	}
+}
+
+// speak says what has happened.
+func (s *session) speak() {
+	events, lost := s.mail.take()
+	for _, e := range events {
+		text, urgent := s.voice.tell(e.at, e.event)
+		s.say(text, urgent)
+	}
+	if lost > 0 {
+		s.say(words.Count(lost, "event")+" came too fast to be told.", false)
+	}
+}
+
+func (s *session) say(text string, urgent bool) {
+	if strings.TrimSpace(text) != "" {
+		s.mouth.say(text, urgent)
+	}
+}
+
+// put hands a command to the run, in its turn.
+func (s *session) put(c contract.CommandBody) {
+	s.do(func(run Run) result { return result{over: run == nil || !run.Put(contract.Command{Body: c})} })
+}

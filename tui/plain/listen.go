@@ -1,0 +1,207 @@
+package plain
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// maxLine bounds a line of the input, and a message of many lines.
+const maxLine = 1 << 20
+
+const tooLong = "That is more than 1 MiB and was not taken. Save it to a file, and name the file."
+
+// fence begins and ends a message of many lines.
+const fence = `"""`
+
+// heard is a line of the input, or its end.
+type heard struct {
+	text string
+	long bool
+	end  bool
+}
+
+// listen reads lines until the input ends or fails, which is the same for those who
+// wait for a word.
+func listen(in io.Reader, ears chan<- heard, quit <-chan struct{}) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for first := true; ; first = false {
+		h, ended := line(r)
+		if first {
+			h.text = strings.TrimPrefix(h.text, "\ufeff")
+		}
+		if h.text != "" || h.long || !ended {
+			if !hand(ears, h, quit) {
+				return
+			}
+		}
+		if ended {
+			hand(ears, heard{end: true}, quit)
+			return
+		}
+	}
+}
+
+func hand(ears chan<- heard, h heard, quit <-chan struct{}) bool {
+	select {
+	case ears <- h:
+		return true
+	case <-quit:
+		return false
+	}
+}
+
+// line reads one line. Of one that is too long nothing is kept.
+func line(r *bufio.Reader) (h heard, ended bool) {
+	var b []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(b)+len(part) > maxLine+len("\r\n") {
+			h.long, b = true, b[:0]
+		} else if !h.long {
+			b = append(b, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		h.text = strings.ToValidUTF8(strings.TrimRight(string(b), "\r\n"), "\uFFFD")
+		if len(h.text) > maxLine {
+			h.text, h.long = "", true
+		}
+		return h, err != nil
+	}
+}
+
+// runJobs carries jobs out, one after the other.
+func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{}) {
+	for {
+		select {
+		case o := <-jobs:
+			r := o.do(o.run)
+			select {
+			case results <- r:
+			case <-quit:
+				return
+			}
+		case <-quit:
+			return
+		}
+	}
+}
+
+// hear takes a line of the input.
+func (s *session) hear(ctx context.Context, h heard) {
+	text := strings.TrimSpace(h.text)
+	switch {
+	case h.end:
+		s.deaf = true
+		if s.block.open {
+			s.closeBlock(ctx)
+		}
+		if s.asked {
+			s.do(func(run Run) result {
+				if run != nil {
+					run.InputEnded()
+				}
+				return result{}
+			})
+		}
+	case h.long && s.block.open:
+		s.block.bytes += maxLine + 1
+	case h.long:
+		s.say(tooLong, true)
+	case text == fence && s.block.open:
+		s.closeBlock(ctx)
+	case s.block.open:
+		s.block.add(h.text)
+	case text == fence:
+		s.block.open = true
+	case text == "":
+	case strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
+		s.command(text)
+	default:
+		s.word(ctx, strings.TrimPrefix(text, "/"), true)
+	}
+}
+
+// block is a message of many lines that is being typed.
+type block struct {
+	open  bool
+	lines []string
+	bytes int
+}
+
+func (b *block) add(line string) {
+	if b.bytes += len(line) + 1; b.bytes <= maxLine {
+		b.lines = append(b.lines, line)
+	} else {
+		b.lines = nil
+	}
+}
+
+func (s *session) closeBlock(ctx context.Context) {
+	b := s.block
+	s.block = block{}
+	text := strings.Join(b.lines, "\n")
+	switch {
+	case b.bytes > maxLine:
+		s.say(tooLong, true)
+	case strings.TrimSpace(text) != "":
+		s.word(ctx, text, false)
+	}
+}
+
+// word is what is no command: an answer to a permission request, the task, or a
+// message to the Arbiter.
+func (s *session) word(ctx context.Context, text string, answers bool) {
+	if answers {
+		switch a := s.voice.answer(text); {
+		case a.problem != "":
+			s.say(a.problem, true)
+			return
+		case a.request != "":
+			s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule, Action: a.action, Message: a.reason})
+			return
+		}
+	}
+	if !s.asked {
+		s.say("So it shall be.", true)
+		s.begin(ctx, text)
+		return
+	}
+	s.voice.answered()
+	s.put(contract.Say{Text: text})
+}
+
+// command has a slash command carried out. Without a table of them there is one.
+func (s *session) command(text string) {
+	if s.face.Commands == nil {
+		if text != "/quit" {
+			s.say(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.", firstWord(text)), true)
+			return
+		}
+		s.say("Patience. The run is being stopped.", true)
+		s.stop()
+		return
+	}
+	s.do(func(Run) result {
+		handled, say := s.face.Commands.Run(text)
+		if !handled && say == "" {
+			say = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.", firstWord(text))
+		}
+		return result{say: say}
+	})
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if len(word) > 40 {
+		word = word[:40]
+	}
+	return word
+}

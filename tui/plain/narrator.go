@@ -1,0 +1,209 @@
+package plain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
+)
+
+// narrator decides what is said of an event, and remembers what was said, so that nothing
+// is said twice. It belongs to the face's loop.
+type narrator struct {
+	name    func(string) string
+	verbose bool
+
+	open     []request // permission requests that wait, oldest first
+	numbers  int       // requests so far
+	question string    // the one that waits
+	plan     []contract.Step
+	used     map[string]*use      // tools since the last word about them, by agent
+	retried  map[string]time.Time // when trouble with the API was last told, by agent
+}
+
+// request is a permission request that waits for a human.
+type request struct {
+	number int
+	id     string
+	action string   // its hash: what an answer is for
+	rules  []string // that cover it, by letters
+}
+
+// rule is the one that a letter stands for; empty: none.
+func (r request) rule(letter string) string {
+	if len(letter) != 1 {
+		return ""
+	}
+	if i := int(letter[0]|0x20) - 'a'; i >= 0 && i < len(r.rules) {
+		return r.rules[i]
+	}
+	return ""
+}
+
+const mostRules = 9 // that are offered with a request
+
+// use is what an agent has done with tools.
+type use struct {
+	count int
+	last  string
+}
+
+func newNarrator(f *Frontend) *narrator {
+	return &narrator{name: f.Name, verbose: f.Verbose, used: map[string]*use{}, retried: map[string]time.Time{}}
+}
+
+// tell puts an event into words; nothing if it is not worth any. Urgent is what
+// somebody waits for.
+func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent bool) {
+	text, ok := eventview.Plain(history.Entry{At: at, Event: e}, v.name)
+	if !ok {
+		return "", false
+	}
+	urgent = contract.Urgent(e.Body)
+	switch b := e.Body.(type) {
+	case contract.Question:
+		if b.Text == v.question {
+			return "", false
+		}
+		v.question = b.Text
+		return strings.TrimRight(text, "\n") + "\nType your answer.", urgent
+	case contract.PermissionRequest:
+		return v.asked(b, text), urgent
+	case contract.Permission:
+		return v.decided(b, text), urgent
+	case contract.ToolUse:
+		if v.verbose {
+			return text, false
+		}
+		v.count(e.ID, text)
+		return "", false
+	case contract.Message:
+		if !v.verbose && (b.From == contract.Supervisor || b.From == contract.Human && !b.Edited) {
+			return "", false // the machine's own, and what was typed here
+		}
+		if before, _, inherits := strings.Cut(text, handedOver); inherits && b.Kind == "brief" && !v.verbose {
+			text = strings.TrimRight(before, "\n") + "\n\nThe document that was handed on goes with it."
+		}
+	case contract.Handoff:
+		if !v.verbose {
+			return eventview.HandoffLine(b, v.name), false // its author's word has told it
+		}
+	case contract.Decision:
+		if !v.verbose && (b.Source == "" || b.Source == "session" || b.Source == contract.Human) {
+			return "", false // what it leads to is told
+		}
+	case contract.Plan:
+		return v.planned(b, text), false
+	case contract.Retry:
+		if last, ok := v.retried[e.ID]; ok && at.Sub(last) < progressPause && !v.verbose {
+			return "", false
+		}
+		v.retried[e.ID] = at
+	case contract.ToolCall, contract.SubagentStart, contract.SubagentStop, contract.Unknown:
+		if !v.verbose {
+			return "", false
+		}
+	}
+	return text, urgent
+}
+
+// handedOver is the heading under which a brief carries its predecessor's document.
+const handedOver = "\n## Handed over by "
+
+// asked announces a permission request under a number, once.
+func (v *narrator) asked(b contract.PermissionRequest, text string) string {
+	if slices.ContainsFunc(v.open, func(r request) bool { return r.id == b.Request }) {
+		return ""
+	}
+	v.numbers++
+	n, rules := v.numbers, b.Suggestions[:min(len(b.Suggestions), mostRules)]
+	v.open = append(v.open, request{n, b.Request, b.Action, rules})
+	offer := ""
+	for i, rule := range rules {
+		offer += fmt.Sprintf("\n  %c: %s", 'a'+i, sanitize.Line(rule, 300))
+	}
+	if offer != "" {
+		offer = fmt.Sprintf("\nRules that cover it, for %d run %c or %d always %c:%s", n, 'a', n, 'a', offer)
+	}
+	return fmt.Sprintf("Request %d. %s%s\nAnswer with: %d y, %d run (this very action, for the whole run), %d always (in later runs here, too), or %d n REASON.",
+		n, strings.TrimRight(text, "\n"), offer, n, n, n, n)
+}
+
+// decided says how a request that was announced was decided.
+func (v *narrator) decided(b contract.Permission, text string) string {
+	i := slices.IndexFunc(v.open, func(r request) bool { return r.id == b.Request })
+	if i < 0 {
+		if v.verbose {
+			return text
+		}
+		return ""
+	}
+	n := v.open[i].number
+	v.open = slices.Delete(v.open, i, i+1)
+	return fmt.Sprintf("Request %d: %s", n, text)
+}
+
+// answered says that the question that waited does so no more.
+func (v *narrator) answered() { v.question = "" }
+
+// planned tells a plan: all of it at first, and then what has changed.
+func (v *narrator) planned(b contract.Plan, text string) string {
+	old := v.plan
+	v.plan = b.Steps
+	same := len(old) == len(b.Steps) && len(old) > 0
+	var changes []string
+	for i := 0; same && i < len(old); i++ {
+		was, is := old[i], b.Steps[i]
+		if was.Text != is.Text {
+			same = false
+		} else if was.Status != is.Status {
+			status := is.Status
+			if status == contract.StepActive {
+				status = "under way"
+			}
+			changes = append(changes, fmt.Sprintf("Step %d of %d, %s: %s.", i+1, len(old), sanitize.Line(is.Text, 200), sanitize.Line(status, 60)))
+		}
+	}
+	if !same {
+		return text
+	}
+	return strings.Join(changes, "\n")
+}
+
+// count remembers a tool's call for the next word about progress.
+func (v *narrator) count(agent, text string) {
+	u := v.used[agent]
+	if u == nil {
+		u = &use{}
+		v.used[agent] = u
+	}
+	u.count++
+	if _, last, ok := strings.Cut(text, " uses "); ok {
+		u.last = last
+	}
+}
+
+// progress says what was done since it was last asked, one line an agent.
+func (v *narrator) progress() string {
+	var lines []string
+	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
+		u := v.used[agent]
+		name := eventview.Name(agent)
+		if v.name != nil {
+			name = v.name(agent)
+		}
+		tools := fmt.Sprintf("%d tools", u.count)
+		if u.count == 1 {
+			tools = "one tool"
+		}
+		lines = append(lines, fmt.Sprintf("%s is at work: %s since the last word; the last was %s.", name, tools, strings.TrimRight(sanitize.Line(u.last, 120), ".")))
+	}
+	clear(v.used)
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,180 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// busy has the Arbiter at work, so that words to it wait.
+func (s *scene) busy() {
+	s.T.Helper()
+	s.Type("Weave\n")
+	s.Settle()
+	if a := s.host.present().agent("arbiter"); a.Status != supervisor.Busy {
+		s.T.Fatalf("the Arbiter is %s", a.Status)
+	}
+}
+
+// TestWordIsChanged: a word that waits is taken into the input with Up, changed with
+// Enter, left with Esc, and taken back with Ctrl+X.
+func TestWordIsChanged(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.busy()
+		s.Type("Use the bleu thread\n")
+		s.Settle()
+		s.Type("And hurry\n")
+		s.Settle()
+		s.Expect("2 words of yours wait. Up: change it, or take it back.", "○ waits", "Use the bleu thread")
+		s.Press("Up", "Up")
+		s.Settle()
+		s.Expect("changing your word that waits")
+		if got := s.face.root.input.Text(); got != "Use the bleu thread" {
+			t.Fatalf("the input is %q", got)
+		}
+		s.Press("Esc")
+		s.Settle()
+		s.Expect("It stays as it was.")
+		s.Press("Up", "Up", "Ctrl+U")
+		s.Type("Use the blue thread\n")
+		s.Settle()
+		if got, ok := s.host.present().took().(contract.EditMessage); !ok || got.Text != "Use the blue thread" || got.MessageID == "" {
+			t.Fatalf("put %+v", s.host.present().took())
+		}
+		s.Expect("Use the blue thread", "edited")
+		s.ExpectNot("bleu")
+		s.Press("Up")
+		s.Press("Ctrl+X")
+		s.Settle()
+		if _, ok := s.host.present().took().(contract.WithdrawMessage); !ok {
+			t.Fatalf("put %+v", s.host.present().took())
+		}
+		s.Expect("A word of yours waits.", "taken back")
+		s.Type("/reword Use the red thread\n")
+		s.Settle()
+		s.Expect("Use the red thread")
+		s.Type("/withdraw\n")
+		s.Settle()
+		s.ExpectNot("of yours waits")
+		s.Type("/withdraw\n")
+		s.Settle()
+		s.Expect("No word of yours waits")
+	})
+}
+
+// TestWordIsSentMeanwhile: a change that comes too late is not lost, and is not taken for
+// one.
+func TestWordIsSentMeanwhile(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.busy()
+		s.Type("Use the bleu thread\n")
+		s.Settle()
+		s.Press("Up")
+		s.Type(" at once")
+		s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Which?")) })
+		s.Expect("That word is on its way already.")
+		if got := s.face.root.input.Text(); got != "Use the bleu thread at once" {
+			t.Errorf("the input is %q", got)
+		}
+		s.Press("Enter")
+		s.Settle()
+		if _, ok := s.host.present().took().(contract.Say); !ok {
+			t.Errorf("put %+v", s.host.present().took())
+		}
+	})
+	play(t, 90, 30, nil, func(s *scene) { // in the very moment
+		s.busy()
+		s.Type("Use the bleu thread\n")
+		s.Settle()
+		s.Press("Up")
+		s.Type(" at once")
+		s.present(func(st *supervisor.State) {
+			st.Mail = append([]supervisor.Mail(nil), st.Mail...)
+			for i := range st.Mail {
+				st.Mail[i].ID = "m-" + st.Mail[i].ID
+			}
+		})
+		s.face.root.queued.id = "gone"
+		s.Press("Enter")
+		s.Settle()
+		s.Expect("Refused:")
+		if got := s.face.root.input.Text(); got != "Use the bleu thread at once" {
+			t.Errorf("the input is %q", got)
+		}
+	})
+}
+
+// TestAnAgentInFocus: whoever looks at one agent writes to it, with every strength; it can
+// be stopped and ended from there.
+func TestAnAgentInFocus(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.weave()
+		s.Press("Alt+1")
+		s.Settle()
+		for _, c := range []struct {
+			do   func()
+			want contract.CommandBody
+		}{
+			{func() { s.Press("i"); s.Type("a word\n") }, contract.Say{To: "orch-1", Text: "a word"}},
+			{func() { s.Press("Alt+s"); s.Type("quick\n") }, contract.Say{To: "orch-1", Text: "quick", Strength: contract.Steer}},
+			{func() { s.Press("Alt+s", "Alt+s"); s.Type("halt that\n") }, contract.Say{To: "orch-1", Text: "halt that", Strength: contract.Stop}},
+			{func() { s.Type("/steer use make\n") }, contract.Say{To: "orch-1", Text: "use make", Strength: contract.Steer}},
+			{func() { s.Type("/steer orch-2 use make\n") }, contract.Say{To: "orch-2", Text: "use make", Strength: contract.Steer}},
+			{func() { s.Type("/stop\n") }, contract.Interrupt{ID: "orch-1"}},
+			{func() { s.Type("/stop orch-2\n") }, contract.Interrupt{ID: "orch-2"}},
+			{func() { s.Press("Esc", "s") }, contract.Interrupt{ID: "orch-1"}},
+			{func() { s.Press("p") }, contract.Pause{}},
+			{func() { s.Press("p") }, contract.Continue{}},
+			{func() { s.Press("x", "y") }, contract.Kill{ID: "orch-1"}},
+		} {
+			c.do()
+			s.Settle()
+			if got := s.host.present().took(); got != c.want {
+				t.Errorf("put %+v, want %+v", got, c.want)
+			}
+		}
+	})
+}
+
+// TestHaltIsSeen: the halt key works whatever is open, and what it did stays in sight
+// until the run goes on.
+func TestHaltIsSeen(t *testing.T) {
+	for name, before := range map[string]func(s *scene){
+		"a dialog":  func(s *scene) { s.Press("Ctrl+C") },
+		"a request": func(s *scene) { s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest) }) },
+		"a list":    func(s *scene) { s.Press("Ctrl+O"); s.Settle() },
+		"a paste":   func(s *scene) { s.Paste("one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\n") },
+		"search":    func(s *scene) { s.Type("word"); s.Press("Ctrl+R") },
+		"logbook":   func(s *scene) { s.Press("F2", "f") },
+		"help":      func(s *scene) { s.Press("F1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 90, 30, nil, func(s *scene) {
+				s.weave()
+				before(s)
+				s.Press(`Ctrl+\`)
+				s.Settle()
+				if _, ok := s.host.present().took().(contract.Halt); !ok {
+					t.Errorf("put %+v", s.host.present().took())
+				}
+				if !s.host.present().Snapshot().Halted {
+					t.Error("it goes on")
+				}
+				s.Advance(10 * time.Second)
+				s.Expect("Halted")
+			})
+		})
+	}
+	play(t, 90, 30, nil, func(s *scene) {
+		s.weave()
+		s.Press(`Ctrl+\`)
+		s.Settle()
+		s.Advance(10 * time.Second)
+		s.Expect("Everything is halted. /continue", "Halted", "halted  ")
+		s.Type("/continue\n")
+		s.Settle()
+		s.ExpectNot("Halted ")
+	})
+}

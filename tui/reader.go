@@ -1,0 +1,156 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/listview"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// reader is a window on a thread of the history.
+type reader struct {
+	*listview.View
+	src *source
+}
+
+// reader makes one.
+func (d *app) reader(src *source) *reader {
+	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.name, d.f.subagents.Parent
+	r := &reader{View: listview.New(d.look), src: src}
+	r.OnCopy(d.copy)
+	r.SetSource(src)
+	return r
+}
+
+// show has it show something else.
+func (r *reader) show(src *source) {
+	src.look, src.name, src.parent = r.src.look, r.src.name, r.src.parent
+	r.src = src
+	r.SetSource(src)
+}
+
+// words are what is selected, or else what was said at the mark, or last: as it was
+// written, not as it is laid out.
+func (r *reader) words() string {
+	if r.Selecting() {
+		return r.Copy()
+	}
+	if r.src == nil {
+		return ""
+	}
+	i := r.Marked()
+	if i < 0 {
+		i = r.src.thread.Len() - 1
+	}
+	e, ok := r.src.thread.Entry(i)
+	if !ok {
+		return ""
+	}
+	switch b := e.Event.Body.(type) {
+	case contract.Message:
+		return b.Text
+	case contract.Assistant:
+		return b.Text
+	case contract.Question:
+		return b.Text
+	case contract.ToolUse:
+		if result, ok := outcome[contract.ToolResult](e); ok {
+			return result.Text
+		}
+	}
+	text, _ := eventview.Plain(e, r.src.name)
+	return text
+}
+
+// outcome is what ended an entry, if it is of that kind.
+func outcome[B contract.Body](e history.Entry) (B, bool) {
+	var none B
+	if e.Outcome == nil {
+		return none, false
+	}
+	b, ok := e.Outcome.Body.(B)
+	return b, ok
+}
+
+// now is the time that everything on the screen is told by.
+func now() time.Time { return time.Now() }
+
+// scroll does what a key stands for in something that is read.
+func (d *app) scroll(v *reader, a keys.Action) bool {
+	switch a {
+	case keys.Up:
+		d.line1(v, -1)
+	case keys.Down:
+		d.line1(v, 1)
+	case keys.HalfUp:
+		v.HalfUp()
+	case keys.HalfDown:
+		v.HalfDown()
+	case keys.PageUp:
+		v.PageUp()
+	case keys.PageDown:
+		v.PageDown()
+	case keys.Top:
+		v.Top()
+	case keys.Bottom:
+		v.SelectClear()
+		v.Bottom()
+	case keys.NextBlock:
+		v.NextBlock()
+	case keys.PrevBlock:
+		v.PrevBlock()
+	case keys.Fold:
+		if v.Marked() < 0 {
+			v.PrevBlock()
+		}
+		v.Toggle()
+	case keys.FoldAll:
+		v.ToggleAll()
+	case keys.Select:
+		if v.Selecting() {
+			v.SelectClear()
+		} else {
+			v.SelectStart()
+		}
+	case keys.Copy:
+		d.copy(v.words())
+		v.SelectClear()
+	case keys.Search:
+		d.search.begin(v)
+	case keys.SearchNext:
+		d.search.next(d, v, false)
+	case keys.SearchPrev:
+		d.search.next(d, v, true)
+	default:
+		return false
+	}
+	return true
+}
+
+// line1 moves by a line: the selection's end while lines are being selected.
+func (d *app) line1(v *reader, by int) {
+	switch {
+	case v.Selecting():
+		v.Extend(by)
+	case by < 0:
+		v.Up(1)
+	default:
+		v.Down(1)
+	}
+}
+
+// below says how much is out of sight at the end of what is read.
+func (d *app) below(v *reader) string {
+	switch n := v.Behind(); {
+	case v.Following():
+		return ""
+	case n > 0:
+		return fmt.Sprintf("%d new below %s G", n, d.look.Glyphs.Separator)
+	}
+	return "more below " + d.look.Glyphs.Separator + " G"
+}

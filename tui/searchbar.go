@@ -1,0 +1,106 @@
+package tui
+
+import (
+	"context"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+)
+
+// searchBar is a search in what is read.
+type searchBar struct {
+	typing bool
+	text   string
+	view   *reader
+	at     int                // the entry that was found last, -1: none
+	cancel context.CancelFunc // of the one under way
+	number int                // of the last one: a late answer is dropped
+}
+
+// begin has the words to search for written.
+func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, "", v, -1 }
+
+// key takes keys while they are being written.
+func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
+	if l, ok := d.screen().(*logbook); ok && l.key(e, key) {
+		return true
+	}
+	if !h.typing {
+		return false
+	}
+	switch {
+	case key == "Esc" || key == "Ctrl+C":
+		h.typing = false
+		h.view.Match("")
+	case key == "Enter":
+		h.typing = false
+		h.view.Match(h.text)
+		h.next(d, h.view, true)
+	case key == "Backspace":
+		if r := []rune(h.text); len(r) > 0 {
+			h.text = string(r[:len(r)-1])
+		}
+	case key == "Ctrl+U":
+		h.text = ""
+	case e.Key() == tcell.KeyRune:
+		h.text = sanitize.Line(h.text+string(e.Rune()), 200)
+	}
+	return true
+}
+
+// next goes to the next place that matches, further up or further down: at once if it
+// is near, else a worker looks through the history.
+func (h *searchBar) next(d *app, v *reader, back bool) {
+	if h.text == "" {
+		d.flash("There is nothing to search for: /")
+		return
+	}
+	v.Match(h.text)
+	if v.MatchNext(back) {
+		return
+	}
+	if v.src == nil { // a text that is no thread of the history
+		d.flash(h.over(back))
+		return
+	}
+	from := h.at - 1
+	if !back {
+		from = h.at + 1
+	} else if h.at < 0 {
+		from = v.src.thread.Len() - 1
+	}
+	if h.cancel != nil {
+		h.cancel()
+	}
+	h.number++
+	number, needle, thread := h.number, h.text, v.src.thread
+	ctx, cancel := context.WithCancel(d.f.ctx)
+	h.cancel = cancel
+	d.flash("Searching …")
+	d.f.work(func(context.Context) {
+		defer cancel()
+		i, found := d.f.book.Find(ctx, thread, needle, from, back)
+		d.f.post(func() { h.found(d, v, number, i, found, back) })
+	})
+}
+
+// over says that there is no more of it.
+func (h *searchBar) over(back bool) string {
+	return "No more of “" + h.text + "” " + map[bool]string{true: "above.", false: "below."}[back]
+}
+
+// found goes where a worker found something.
+func (h *searchBar) found(d *app, v *reader, number, i int, found, back bool) {
+	if number != h.number {
+		return
+	}
+	if !found {
+		d.flash(h.over(back))
+		return
+	}
+	d.word = flash{}
+	h.at = i
+	v.GoTo(i) // and to the match in it
+	v.Mark(i)
+}

@@ -1,0 +1,185 @@
+package tui
+
+import (
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/listview"
+	"github.com/arbiter-cli/arbiter/tui/markdown"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// painted is what pages have in common.
+type painted interface {
+	tview.Primitive
+	SetLook(*render.Look)
+}
+
+// paint draws a page into a rectangle.
+func paint(p painted, s tcell.Screen, x, y, w, h int) {
+	p.SetRect(x, y, w, h)
+	p.Draw(s)
+}
+
+// scrolls is a page that is scrolled as a whole.
+type scrolls interface {
+	Up(int)
+	Down(int)
+	PageUp()
+	PageDown()
+	Top()
+	Bottom()
+}
+
+// leaf does what a key stands for on a page that is scrolled as a whole.
+func leaf(p scrolls, a keys.Action) bool {
+	switch a {
+	case keys.Up, keys.PrevChoice:
+		p.Up(1)
+	case keys.Down, keys.NextChoice:
+		p.Down(1)
+	case keys.PageUp, keys.HalfUp:
+		p.PageUp()
+	case keys.PageDown, keys.HalfDown:
+		p.PageDown()
+	case keys.Top:
+		p.Top()
+	case keys.Bottom:
+		p.Bottom()
+	default:
+		return false
+	}
+	return true
+}
+
+// wheel turns the wheel into scrolling, and a click into whatever it means there.
+func wheel(p scrolls, click func(x, y int)) mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
+		switch a {
+		case tview.MouseScrollUp:
+			p.Up(3)
+		case tview.MouseScrollDown:
+			p.Down(3)
+		case tview.MouseLeftClick:
+			if click == nil {
+				return false, nil
+			}
+			click(e.Position())
+		default:
+			return false, nil
+		}
+		return true, nil
+	}
+}
+
+// helpScreen lists the keys of the screen it was asked for on, and the commands.
+type helpScreen struct {
+	d    *app
+	page *pages.Help
+}
+
+func newHelpScreen(d *app) *helpScreen {
+	h := &helpScreen{d, pages.NewHelp(d.look)}
+	title, groups := helpFor(d.context(), d.screen().writes())
+	h.page.Set(title, groups)
+	return h
+}
+
+func (h *helpScreen) context() keys.Context               { return keys.Help }
+func (h *helpScreen) writes() bool                        { return false }
+func (h *helpScreen) renew()                              { h.page.SetLook(h.d.look) }
+func (h *helpScreen) draw(s tcell.Screen, x, y, w, c int) { paint(h.page, s, x, y, w, c) }
+func (h *helpScreen) mouse() mouseHandler                 { return wheel(h.page, nil) }
+func (h *helpScreen) act(a keys.Action, _ string) bool    { return leaf(h.page, a) }
+
+// sessionsScreen lists the runs that can be taken up.
+type sessionsScreen struct {
+	d    *app
+	page *pages.Sessions
+}
+
+func newSessionsScreen(d *app) *sessionsScreen { return &sessionsScreen{d, pages.NewSessions(d.look)} }
+
+func (r *sessionsScreen) context() keys.Context               { return keys.Sessions }
+func (r *sessionsScreen) writes() bool                        { return false }
+func (r *sessionsScreen) draw(s tcell.Screen, x, y, w, h int) { paint(r.page, s, x, y, w, h) }
+
+func (r *sessionsScreen) renew() {
+	r.page.SetLook(r.d.look)
+	r.page.Set(runRows(r.d.found.Runs), now())
+}
+
+func (r *sessionsScreen) mouse() mouseHandler {
+	return wheel(r.page, func(x, y int) {
+		if run, ok := r.page.At(x, y); ok {
+			r.take(run)
+		}
+	})
+}
+
+func (r *sessionsScreen) act(a keys.Action, _ string) bool {
+	if a == keys.Choose {
+		if run, ok := r.page.Chosen(); ok {
+			r.take(run)
+		}
+		return true
+	}
+	return leaf(r.page, a)
+}
+
+// take takes a run up.
+func (r *sessionsScreen) take(run pages.Run) {
+	if r.d.run != nil && !r.d.over() {
+		r.d.flash("A run is being played. Leave it first: /quit.")
+		return
+	}
+	r.d.begin(Begin{Resume: run.ID})
+}
+
+// textScreen is a text to be read.
+type textScreen struct {
+	d     *app
+	title string
+	text  func(*supervisor.State) string
+	view  *listview.View
+}
+
+func newTextScreen(d *app, title string, text func(*supervisor.State) string) *textScreen {
+	t := &textScreen{d: d, title: title, text: text, view: listview.New(d.look)}
+	t.view.SetSource(t)
+	t.view.Top()
+	t.view.OnCopy(d.copy)
+	return t
+}
+
+// Len, Stamp, Block and Tail implement listview.Source: one block.
+func (t *textScreen) Len() int                    { return 1 }
+func (t *textScreen) Stamp(int) uint64            { return 0 }
+func (t *textScreen) Tail(_ int) []listview.Block { return nil }
+
+func (t *textScreen) Block(_, width int, _ bool) listview.Block {
+	return listview.Block{
+		Gutter: render.Frame, Lines: markdown.Markdown(sanitize.Text(t.text(t.d.state)), markdown.Options{Width: width, Look: t.d.look}),
+	}
+}
+
+func (t *textScreen) context() keys.Context { return keys.Text }
+func (t *textScreen) writes() bool          { return false }
+func (t *textScreen) renew()                { t.view.SetLook(t.d.look) }
+func (t *textScreen) mouse() mouseHandler   { return t.view.MouseHandler() }
+
+func (t *textScreen) draw(s tcell.Screen, x, y, w, h int) {
+	c := render.On(s, x, y, w, h, t.d.look)
+	c.Text(0, 0, t.title, render.Title)
+	c.Rule(1, render.Frame)
+	t.view.SetRect(x, y+2, w, max(h-2, 0))
+	t.view.Draw(s)
+}
+
+func (t *textScreen) act(a keys.Action, _ string) bool {
+	return t.d.scroll(&reader{View: t.view}, a)
+}

@@ -1,0 +1,91 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// quit is the answer that leaves the program.
+const quit = "quit"
+
+// askTrust asks once, before anything was begun, whether what the workspace brings along
+// may be loaded. A person who writes is not interrupted, and goes on without.
+func (d *app) askTrust() {
+	f := d.found
+	_, idle := d.screen().(*homeScreen)
+	if d.trustAsked || f.Trusted || len(f.Trust.Items) == 0 || f.Rehearsal || d.rehearse || !idle || d.run != nil || d.begun.under || d.tab != nil || !d.input.Empty() {
+		return
+	}
+	d.trustAsked = true
+	head := "This workspace brings along what can run code, or redirect an agent. Nothing of it is loaded unless you trust it."
+	if f.Trust.Changed {
+		head = "This workspace is not as you trusted it. Nothing of what it brings along is loaded unless you trust it anew."
+	}
+	items := f.Trust.Items
+	// No key alone trusts: a task may begin with any letter.
+	g := d.show(pages.AskData{
+		Title: "Trust this workspace?", Tone: render.Alert,
+		Head: []render.Line{render.Of(render.Base, head), render.Of(render.Dim, sanitize.Line(f.CWD, 200))},
+		Body: func(width int) []render.Line { return trustLines(items, width) },
+		Choices: []pages.Choice{
+			{Value: no, Key: 'w', Label: "Go on without"},
+			{Value: yes, Label: "Trust it, as it is now", Grave: true},
+			{Value: quit, Key: 'q', Label: "Quit"},
+		},
+		Note: "Any change is asked about again.",
+	}, d.answerTrust)
+	g.own = true
+	g.ask.Arm(now())
+}
+
+func (d *app) answerTrust(value string) {
+	switch value {
+	case quit:
+		d.f.Leave()
+	case yes:
+		d.f.work(func(ctx context.Context) {
+			err := d.f.options.Host.Trust(ctx)
+			d.f.post(func() {
+				if err != nil {
+					d.flash("Not trusted: " + sanitize.Line(err.Error(), 300))
+					return
+				}
+				d.found.Trusted, d.found.Trust = true, Trust{}
+				d.screen().renew()
+				d.flash("Trusted, as it is now. Its configuration file counts from the next start.")
+			})
+		})
+	default:
+		d.f.options.Host.Without()
+	}
+}
+
+// trustLines are the items, file by file; those that changed are marked.
+func trustLines(items []TrustItem, width int) []render.Line {
+	var lines []render.Line
+	file := ""
+	for _, i := range items {
+		if i.File != file {
+			file = i.File
+			lines = append(lines, render.WrapText(render.Strong, sanitize.Line(file, 300), width)...)
+		}
+		text := slash.Word(i.Kind)
+		if i.Name != "" {
+			text += " " + sanitize.Line(i.Name, 120)
+		}
+		text += ": " + sanitize.Line(i.What, 300)
+		role := render.Base
+		if i.How != "" {
+			role, text = render.Warn, fmt.Sprintf("%s: %s", slash.Word(i.How), text)
+		}
+		for _, l := range render.WrapText(role, text, max(width-2, 1)) {
+			lines = append(lines, append(render.Line{{Text: "  ", Role: render.Base}}, l...))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,86 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// brings is a workspace that brings something along.
+func brings(changed bool) func(*Options, *theatre) {
+	return func(_ *Options, h *theatre) {
+		how := ""
+		if changed {
+			how = "changed"
+		}
+		h.found.Trust = Trust{Changed: changed, Items: []TrustItem{
+			{Kind: "hook", File: ".claude/settings.json", Name: "SessionStart 1", What: "sh scripts/start.sh \x1b[2J\u202e[red]", How: how},
+			{Kind: "script", File: "scripts/start.sh", What: "text, 9 lines"},
+		}}
+	}
+}
+
+// counts are how often the host was told each.
+func (s *scene) counts() (trusted, without int) {
+	s.host.mu.Lock()
+	defer s.host.mu.Unlock()
+	return s.host.trusted, s.host.without
+}
+
+// TestTrustDialog: what a workspace brings along is shown whole before anything is begun,
+// and nothing of it is loaded but on the person's word.
+func TestTrustDialog(t *testing.T) {
+	for _, c := range []struct {
+		keys             []string
+		trusted, without int
+		shows            string
+	}{
+		{[]string{"Tab", "Enter"}, 1, 0, "its settings and agents are loaded"},
+		{[]string{"w"}, 0, 1, "its own settings are not loaded"},
+		{[]string{"Enter"}, 0, 1, "its own settings are not loaded"}, // what is marked first is the safe one
+	} {
+		play(t, 90, 30, brings(false), func(s *scene) {
+			s.Expect("Trust this workspace?", ".claude/settings.json", "hook SessionStart 1: sh scripts/start.sh", "script: text, 9 lines")
+			s.expectClean("the list")
+			s.Advance(time.Second)
+			s.Press(c.keys...)
+			s.Settle()
+			s.ExpectNot("Trust this workspace?")
+			s.Expect(c.shows)
+			if trusted, without := s.counts(); trusted != c.trusted || without != c.without {
+				t.Errorf("%v: trusted %d times, without %d times", c.keys, trusted, without)
+			}
+		})
+	}
+	play(t, 90, 30, brings(true), func(s *scene) {
+		s.Expect("not as you trusted it", "changed: hook SessionStart 1")
+		s.host.mu.Lock()
+		s.host.mistrust = errors.New("the workspace's own settings changed while they were read")
+		s.host.mu.Unlock()
+		s.Advance(time.Second)
+		s.Press("Tab", "Enter")
+		s.Settle()
+		s.Expect("Not trusted: the workspace's own settings changed", "it is not as you trusted it")
+	})
+	play(t, 90, 30, brings(false), func(s *scene) { // a task that is begun is no answer
+		s.Advance(time.Second)
+		s.Type("teach the loom")
+		s.Settle()
+		if trusted, _ := s.counts(); trusted != 0 || s.face.root.input.Text() != "teach the loom" {
+			t.Errorf("trusted %d times, the input is %q", trusted, s.face.root.input.Text())
+		}
+	})
+	play(t, 90, 30, brings(false), func(s *scene) {
+		s.Press("Esc") // it is put aside, and is not asked again
+		s.Settle()
+		s.ExpectNot("Trust this workspace?")
+		s.Type("Weave\n")
+		s.Settle()
+		if trusted, _ := s.counts(); trusted != 0 || len(s.host.begun) != 1 {
+			t.Errorf("trusted %d times, begun %v", trusted, s.host.begun)
+		}
+	})
+	play(t, 90, 30, func(o *Options, h *theatre) { brings(false)(o, h); h.found.Rehearsal = true }, func(s *scene) {
+		s.ExpectNot("Trust this workspace?")
+	})
+}
