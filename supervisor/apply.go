@@ -134,7 +134,7 @@ func (st *step) settle() {
 	if st.askRenewal(); st.Ending != nil {
 		return
 	}
-	st.adjudicate()
+	st.runDueDecisions()
 	st.pump()
 	st.awake()
 }

@@ -18,7 +18,7 @@ func answerBy(channel string, b contract.Permit) Commanded {
 // request; a command does, if it came by a channel of the human's and means this action.
 func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 	base := spoofed(t)
-	action := actionKey(base.s.Permits[0].Params)
+	action := actionKey(base.s.OpenRequests[0].Params)
 	line := `{"type":"permission","request":"p1","behavior":"allow","action":"` + action + `"}`
 	allow := contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: action}
 	for name, c := range map[string]struct {
@@ -62,7 +62,7 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 			f := asked(p, "orch-1", "p1", "ask")
 			f.Params.Input = json.RawMessage(`{"command":"rm -rf /"}`)
 			p.do(f)
-			if len(p.s.Permits) == 2 && p.s.Permits[0].ID == p.s.Permits[1].ID {
+			if len(p.s.OpenRequests) == 2 && p.s.OpenRequests[0].ID == p.s.OpenRequests[1].ID {
 				p.do(answerBy(ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: actionKey(f.Params)}))
 			}
 		}},
@@ -86,8 +86,8 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 					t.Errorf("%+v", b)
 				}
 			}
-			if waits := len(p.s.Permits) > 0 || denied > 0; c.approves != (allowed == 1) || c.approves == waits {
-				t.Errorf("allowed %d times, denied %d; permits %+v", allowed, denied, p.s.Permits)
+			if waits := len(p.s.OpenRequests) > 0 || denied > 0; c.approves != (allowed == 1) || c.approves == waits {
+				t.Errorf("allowed %d times, denied %d; permits %+v", allowed, denied, p.s.OpenRequests)
 			}
 		})
 	}

@@ -272,7 +272,7 @@ func TestTheRulesCompleteOverNoWords(t *testing.T) {
 	id := p.summon("work")
 	p.say("And a test, please.")
 	p.crash("arbiter", 5)
-	if p.s.Regency == "" {
+	if p.s.FallbackReason == "" {
 		t.Fatal("the Arbiter rules")
 	}
 	for n := 0; n < 8 && p.s.Question == nil && p.s.Ending == nil; n++ {

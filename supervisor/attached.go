@@ -31,8 +31,8 @@ func (m *Mail) whole() string {
 // handedOn is the brief of a successor, and what its predecessor left.
 func handedOn(brief string, old *Agent) (string, []Attached) {
 	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
-	list := []Attached{{Title: "handed over", From: old.ID, Kind: "document", Text: heading + inherited(old)}}
-	return brief, append(list, findings(tallyOf(Handover{Document: old.Document, Receipts: old.Receipts, Why: old.DrawnUp}))...)
+	list := []Attached{{Title: "handed over", From: old.ID, Kind: "document", Text: heading + documentForSuccessor(old)}}
+	return brief, append(list, findings(tallyOf(Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))...)
 }
 
 // documented is what the Arbiter reads with a document: the author's message, and beside

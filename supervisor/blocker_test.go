@@ -32,7 +32,7 @@ func TestABlockerBeforeTheNextStep(t *testing.T) {
 		}
 		tested, modes := 0, []string{}
 		for turns := 0; p.s.Ending == nil && turns < 20; turns++ {
-			if p.s.Deciding != nil {
+			if p.s.DeciderRequest != nil {
 				p.decides(decider.Rules{})
 				continue
 			}

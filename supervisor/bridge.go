@@ -20,7 +20,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 		st.BridgeGone = true // the next one, whose coming is not told yet
 		return
 	}
-	st.BridgeUp, st.Asked = false, nil
+	st.BridgeUp, st.WaitingQuestions = false, nil
 	if !f.Halted {
 		st.Crashes++
 	}
@@ -32,10 +32,10 @@ func (st *step) bridgeLost(f BridgeLost) {
 		case a.Status == InHand: // what was done is read with the next bridge
 		case a.Status == Stopping:
 			a.Status, a.Since = Ended, st.at
-			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.Goodbye})
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
 			st.drop(a.ID)
 		case a.Alive() && a.Status != Down:
-			a.Status, a.Since, a.Doing = Down, st.at, ""
+			a.Status, a.Since, a.CurrentTool = Down, st.at, ""
 			markCut(a)
 			st.bookLive(a)
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
@@ -110,15 +110,15 @@ func (st *step) bridgeFailed(f BridgeFailed) {
 const muteBridge = 3
 
 func (st *step) bridgeMute() {
-	if st.at.Sub(st.MuteAt) < st.every() {
+	if st.at.Sub(st.UnansweredAt) < st.every() {
 		return // agents that are looked at together wait together
 	}
-	st.MuteAt = st.at
-	st.BridgeMute++
-	if st.BridgeMute < muteBridge || !st.BridgeUp {
+	st.UnansweredAt = st.at
+	st.UnansweredProbes++
+	if st.UnansweredProbes < muteBridge || !st.BridgeUp {
 		return
 	}
-	st.BridgeMute = 0
+	st.UnansweredProbes = 0
 	st.emit(contract.Supervisor, contract.Notice{Text: "the bridge does not answer; it is ended, and another takes its place"})
 	st.do(DropBridge{})
 }

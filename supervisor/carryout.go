@@ -17,7 +17,7 @@ import (
 // takenUp has another of the same mode go on with what one hands off: that its work is
 // not done is no question, and who knows of the mode has the tools for it.
 func (st *step) takenUp(id, why string) {
-	p := st.pose(decision.PointEvaluate, id)
+	p := st.requestDecision(decision.PointEvaluate, id)
 	a, _ := st.agent(id)
 	d := decider.Decision{Decision: verdict.Continue, Reason: a.Name + " hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
 	if why != "" {
@@ -29,12 +29,12 @@ func (st *step) takenUp(id, why string) {
 
 // byRules has the deterministic rules decide, and says why.
 func (st *step) byRules(point decision.Point, about, why string) {
-	st.Posed = nil
+	st.ArbiterRequest = nil
 	if a, _ := st.agent(about); point == decision.PointEvaluate && st.leftUndone(&a) {
 		st.takenUp(about, why)
 		return
 	}
-	p := st.pose(point, about)
+	p := st.requestDecision(point, about)
 	var rules decider.Rules
 	var d decider.Decision
 	if point == decision.PointSelect {
@@ -57,7 +57,7 @@ func (st *step) rulesDecide(why string) bool {
 	if st.Task == "" {
 		return false
 	}
-	p := st.Posed
+	p := st.ArbiterRequest
 	switch {
 	case st.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
 		st.byRules(p.Point, p.About, why)
@@ -82,14 +82,14 @@ func (st *step) unruled(why string) {
 }
 
 // carryOut does what was decided in the Arbiter's place.
-func (st *step) carryOut(p *Posed, d decider.Decision) {
+func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 	v := verdict.Arbiter{Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Message: d.Message, Summary: d.Summary}
 	st.Decisions++
 	switch d.Decision {
 	case verdict.Complete:
 		v.Message = orDefault(d.Message, d.Summary)
-		v.Summary = st.withRegency(orDefault(d.Summary, d.Reason))
-		if st.Regency != "" && st.awaitsHuman() {
+		v.Summary = st.withFallback(orDefault(d.Summary, d.Reason))
+		if st.FallbackReason != "" && st.awaitsHuman() {
 			st.Held = true
 			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your answer: choose retry, and the Arbiter is started again to read it."})
 			return
@@ -104,7 +104,7 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 		}
 		switch words := st.unreadWords(); {
 		case len(words) == 0:
-		case st.Regency == "":
+		case st.FallbackReason == "":
 			st.overruled(p, d, "the Arbiter has yet to read, or to answer, what the human said last")
 			return
 		case st.HumanPresent:
@@ -131,12 +131,12 @@ func (st *step) carryOut(p *Posed, d decider.Decision) {
 
 // overruled: a decision that the state of the task forbids is given to the Arbiter, or,
 // where that one cannot rule, tried again as RETRY.
-func (st *step) overruled(p *Posed, d decider.Decision, problem string) {
+func (st *step) overruled(p *DecisionRequest, d decider.Decision, problem string) {
 	st.emit(contract.Arbiter, contract.Decision{
 		Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Source: string(d.Source), Number: st.Decisions, Point: string(p.Point),
 		CostUSD: d.Usage.CostUSD, Warnings: append(slices.Clip(d.Warnings), "not taken: "+problem),
 	})
-	if st.Regency == "" && !st.Yielded {
+	if st.FallbackReason == "" && !st.DeciderYielded {
 		st.yield()
 		return
 	}
@@ -153,7 +153,7 @@ func (st *step) overruled(p *Posed, d decider.Decision, problem string) {
 
 // goOnWith finds who goes on: the agent whose work was judged if it lives, else one of
 // the same mode.
-func (st *step) goOnWith(p *Posed, v verdict.Arbiter) verdict.Arbiter {
+func (st *step) goOnWith(p *DecisionRequest, v verdict.Arbiter) verdict.Arbiter {
 	about := p.About
 	if last := st.History.Last(1); about == "" && len(last) > 0 {
 		about = last[0].ID
@@ -208,7 +208,7 @@ func (st *step) briefFor(v verdict.Arbiter, aside bool) string {
 func (st *step) briefed() decision.SelectAgentInput {
 	in := decision.Select(st.record())
 	last := st.History.Last(1)
-	if len(last) == 0 || last[0].ID != st.bequest() {
+	if len(last) == 0 || last[0].ID != st.nextPredecessor() {
 		return in
 	}
 	in.History[len(in.History)-1].Document = nil

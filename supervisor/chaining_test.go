@@ -78,7 +78,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 		}
 		for {
 			s := f.loop.Snapshot()
-			if s.Summoned >= lines && len(s.Handoffs) == 0 {
+			if s.Summoned >= lines && len(s.SuccessorQueue) == 0 {
 				break
 			}
 			if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"take up the line"}`)}); err != nil || r.IsError {
@@ -145,10 +145,10 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 || late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
 		}
-		if len(after.Agents) > namesKept+10 || len(after.Rulings) > rulingsKept || len(after.Talk) > talkKept || len(after.Handovers) > 3 {
-			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents), len(after.Rulings), len(after.Talk), len(after.Handovers))
+		if len(after.Agents) > namesKept+10 || len(after.Rulings) > rulingsKept || len(after.RecentMessages) > talkKept || len(after.PendingHandoffs) > 3 {
+			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents), len(after.Rulings), len(after.RecentMessages), len(after.PendingHandoffs))
 		}
-		was, is := len(before.inheritance(Handover{Document: &verdict.Document{}})), len(after.inheritance(Handover{Document: &verdict.Document{}}))
+		was, is := len(before.briefOfRenewal(Handover{Document: &verdict.Document{}})), len(after.briefOfRenewal(Handover{Document: &verdict.Document{}}))
 		if is > was+was/5 {
 			t.Errorf("an Arbiter inherits %d bytes after a day, %d after two", was, is)
 		}
@@ -172,7 +172,7 @@ func TestThoseLongGone(t *testing.T) {
 	waits := p.summon("the first")
 	p.verdict(waits, report("handoff", "I am full.", true))
 	leave(waits)
-	p.s.Handoffs = nil // as if somebody else had been named its successor
+	p.s.SuccessorQueue = nil // as if somebody else had been named its successor
 	for range recordsKept + 5 {
 		leave(p.summon("one of many"))
 	}
@@ -189,7 +189,7 @@ func TestThoseLongGone(t *testing.T) {
 	p.verdict(again, report("handoff", "I am full.", true))
 	leave(again)
 	for range namesKept + 20 {
-		p.s.Handoffs = []string{again} // nobody takes it up
+		p.s.SuccessorQueue = []string{again} // nobody takes it up
 		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, orchID(p.s.Summoned))); a.IsError {
 			t.Fatal(a.Text)
 		}

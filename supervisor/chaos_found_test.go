@@ -90,6 +90,6 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 		}
 	}
 	if !slices.Equal(heard, []string{"handoff", "done"}) || p.s.documentDue() {
-		t.Errorf("heard %v, documents under way: %v", heard, p.s.Handovers)
+		t.Errorf("heard %v, documents under way: %v", heard, p.s.PendingHandoffs)
 	}
 }

@@ -23,7 +23,7 @@ func (st *step) checksOf(h *Handover) int {
 
 // isCheck says whether a permission is asked for a check under way.
 func (s *State) isCheck(request string) bool {
-	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Request != "" && h.Request == request })
+	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Request != "" && h.Request == request })
 }
 
 // dropCheck ends a check that is not awaited longer.
@@ -36,7 +36,7 @@ func (st *step) dropCheck(request, why string) {
 
 // withdrawCheck ends the wait for its permission.
 func (st *step) withdrawCheck(request, why string) {
-	for _, p := range st.Permits {
+	for _, p := range st.OpenRequests {
 		if request == "" || p.Params.Request != request {
 			continue
 		}
@@ -48,7 +48,7 @@ func (st *step) withdrawCheck(request, why string) {
 // loseChecks: the checks under way are lost with their bridge, and run again with the
 // next one.
 func (st *step) loseChecks() {
-	for _, h := range slices.Clone(st.Handovers) {
+	for _, h := range slices.Clone(st.PendingHandoffs) {
 		st.dropCheck(h.Request, "the check is run again")
 		st.handover(h.Serial).Request = ""
 	}
@@ -100,11 +100,11 @@ func tailOf(s string, n int) string {
 
 // doubt says, once for each document, what speaks against completing on it.
 func (st *step) doubt() string {
-	p := st.Proof
+	p := st.LastProof
 	if p.Failed == 0 || p.Doubted {
 		return ""
 	}
-	st.Proof.Doubted = true
+	st.LastProof.Doubted = true
 	return fmt.Sprintf("COMPLETE over the `done` of %s, though %d of its checks failed when the supervisor ran them. Send it back, or, if they are wrong, "+
 		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
 }

@@ -155,10 +155,10 @@ func (st *step) overrule() {
 	if !st.Held {
 		st.Question = nil
 	}
-	if st.Deciding == nil {
+	if st.DeciderRequest == nil {
 		return
 	}
-	st.Deciding = nil
+	st.DeciderRequest = nil
 	st.shelveAll(func(m *Mail) bool { return st.withheld(m) && (m.Kind == KindTask || m.judged()) })
 }
 
@@ -197,11 +197,11 @@ func (st *step) reset(ref string) {
 	if a, ok := st.agent(contract.Arbiter); ok && a.Status == Busy {
 		st.do(Interrupt{Agent: a.AgentRef})
 	}
-	st.Question, st.Handoffs, st.Task = nil, nil, ""
+	st.Question, st.SuccessorQueue, st.Task = nil, nil, ""
 	st.forgetHandovers()
 	st.forgetProofs()
 	st.Rulings = nil // what was ruled was about another task
-	st.Failures, st.Exchanges, st.Ceiling, st.Held = 0, 0, 0, false
+	st.Failures, st.Exchanges, st.ExchangeLimitHits, st.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, occasion{})
@@ -230,11 +230,11 @@ func (st *step) choose(ref, option string) {
 	}
 	arbiter, _ := st.agent(contract.Arbiter)
 	parked := arbiter.Status == Parked && (option == "retry" || option == "cancel")
-	if !parked && !slices.Contains(st.Offered, option) {
-		st.reject(ref, "no such option; offered: %s", orDefault(strings.Join(st.Offered, ", "), "none"))
+	if !parked && !slices.Contains(st.RecoveryOptions, option) {
+		st.reject(ref, "no such option; offered: %s", orDefault(strings.Join(st.RecoveryOptions, ", "), "none"))
 		return
 	}
-	a, ok := st.agent(st.Troubled)
+	a, ok := st.agent(st.FailedAgent)
 	if !ok || a.Role != RoleOrchestrator {
 		a, _ = st.Last()
 	}
@@ -252,7 +252,7 @@ func (st *step) choose(ref, option string) {
 		st.reject(ref, "that is for you to do, outside of the run: %s", option)
 	}
 	if taken {
-		st.Offered, st.Troubled = nil, ""
+		st.RecoveryOptions, st.FailedAgent = nil, ""
 	}
 }
 

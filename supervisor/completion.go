@@ -61,7 +61,7 @@ func (st *step) prove(h Handover) {
 		proofs = append(proofs, Proved{Author: h.Agent, Mode: modeOf(&a), Check: c, Receipt: r, Held: r.Result == verdict.CheckPassed})
 	}
 	for n := len(proofs) - maxProofs; n > 0; n-- {
-		st.Outworn.count(proofs[0].Receipt)
+		st.EarlierProofs.count(proofs[0].Receipt)
 		proofs = proofs[1:]
 	}
 	st.Proofs = proofs
@@ -81,7 +81,7 @@ func (p *Proof) count(r verdict.Receipt) {
 
 // forgetProofs begins with nothing proved: another task.
 func (st *step) forgetProofs() {
-	st.Proof, st.Outworn, st.Proofs, st.SentBack, st.Completing = Proof{}, Proof{}, nil, 0, nil
+	st.LastProof, st.EarlierProofs, st.Proofs, st.CompletionsSentBack, st.Completing = Proof{}, Proof{}, nil, 0, nil
 }
 
 // complete ends the run as a COMPLETE says, once its checks have been repeated.
@@ -106,13 +106,13 @@ func (st *step) complete(v verdict.Arbiter) {
 // dropRepetition ends a repetition that another COMPLETE, or a reset, makes void.
 func (st *step) dropRepetition() {
 	st.Completing = nil
-	for _, h := range st.Handovers {
+	for _, h := range st.PendingHandoffs {
 		if h.Kind == handFinal {
 			st.do(SetTimer{Key: handoverKey(h.Serial)})
 			st.dropCheck(h.Request, "the checks are not repeated any more")
 		}
 	}
-	st.Handovers = slices.DeleteFunc(slices.Clone(st.Handovers), func(h Handover) bool { return h.Kind == handFinal })
+	st.PendingHandoffs = slices.DeleteFunc(slices.Clone(st.PendingHandoffs), func(h Handover) bool { return h.Kind == handFinal })
 }
 
 // repeated takes what the repeated checks came to.
@@ -159,11 +159,11 @@ func (st *step) notYet(c *Completing) string {
 		return "meanwhile the human has a session in a terminal (" + taken + ")"
 	case st.documentDue():
 		return "meanwhile another document was handed over"
-	case len(st.unreadWords()) > 0 && (st.Regency == "" || st.HumanPresent):
+	case len(st.unreadWords()) > 0 && (st.FallbackReason == "" || st.HumanPresent):
 		return "meanwhile the human said more to the Arbiter"
 	case st.awaitsHuman() && st.asked() != c.Asked:
 		return "meanwhile the Arbiter asked the human"
-	case st.Regency == "" && st.Agents[0].Status == Busy:
+	case st.FallbackReason == "" && st.Agents[0].Status == Busy:
 		return "meanwhile something else was said to the Arbiter"
 	}
 	return ""
@@ -221,15 +221,15 @@ func (s *State) failedChecks() []decision.Check {
 // sendBack tells whoever decides what does not hold.
 func (st *step) sendBack() {
 	broken := st.noLongerHold()
-	st.SentBack++
+	st.CompletionsSentBack++
 	what := fmt.Sprintf("COMPLETE did not take effect: of the checks of the task's documents, which the supervisor ran once more, %d no longer hold", len(broken))
 	list := "\n- " + strings.Join(broken, "\n- ")
 	st.emit(contract.Supervisor, contract.Notice{Text: what + ":" + list})
-	if st.SentBack > maxSentBack {
+	if st.CompletionsSentBack > maxSentBack {
 		st.sentBackTooOften(broken)
 		return
 	}
-	if other := st.Regency != "" || st.asksOther(); other {
+	if other := st.FallbackReason != "" || st.asksOther(); other {
 		if _, _, due := st.due(); due {
 			st.log(contract.Supervisor, KindNotice, what+"."+list)
 			return
@@ -240,7 +240,7 @@ func (st *step) sendBack() {
 
 // sentBackTooOften has a human say what else to do, or ends the run.
 func (st *step) sentBackTooOften(broken []string) {
-	why := fmt.Sprintf("COMPLETE was decided %d times over checks that no longer hold: %s", st.SentBack, strings.Join(broken, "; "))
+	why := fmt.Sprintf("COMPLETE was decided %d times over checks that no longer hold: %s", st.CompletionsSentBack, strings.Join(broken, "; "))
 	if !st.HumanPresent {
 		st.giveUp(bridge.CatVerdict, why)
 		return
@@ -264,7 +264,7 @@ func (st *step) concluded(v verdict.Arbiter) {
 
 // checksRun is what was proved of the work, nil if nothing was to be.
 func (s *State) checksRun() *contract.Checks {
-	sum := s.Outworn
+	sum := s.EarlierProofs
 	for _, p := range s.Proofs {
 		sum.count(p.Receipt)
 	}

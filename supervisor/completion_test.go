@@ -22,7 +22,7 @@ func (p *play) checking() (RunCheck, bool) {
 		return RunCheck{}, false
 	}
 	c := list[len(list)-1]
-	return c, slices.ContainsFunc(p.s.Handovers, func(h Handover) bool { return h.Request == c.Request })
+	return c, slices.ContainsFunc(p.s.PendingHandoffs, func(h Handover) bool { return h.Request == c.Request })
 }
 
 // pass answers the checks under way, all of which pass.
@@ -150,7 +150,7 @@ func TestTheRulesNeverCompleteOverAFailedCheck(t *testing.T) {
 			p := begin(t, func(o *Options) { o.Decider, o.HumanPresent = DeciderRules, c.human })
 			completed, mended := 0, 0
 			for turns := 0; p.s.Ending == nil && p.s.Question == nil && turns < 60; turns++ {
-				if p.s.Deciding != nil {
+				if p.s.DeciderRequest != nil {
 					if d := p.decides(decider.Rules{}); d.Decision.Decision == "COMPLETE" {
 						completed++
 						p.repeat(map[string]bool{"make it": completed < c.mending})

@@ -55,7 +55,7 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 // HookConfig is what an agent is told by its hooks, whoever drives its session.
 func (s *State) HookConfig(a *Agent) bridge.HookConfig {
 	return bridge.HookConfig{
-		Role: string(a.Role), Warn: s.Options.ContextWarn, Critical: s.Options.ContextCritical, Spent: a.Told,
+		Role: string(a.Role), Warn: s.Options.ContextWarn, Critical: s.Options.ContextCritical, Spent: a.NotifiedLevel,
 		Reminder: s.reminder(a), KeepContext: true,
 	}
 }
@@ -117,26 +117,26 @@ func (s *State) render(m Mail) string {
 			}
 		}
 	}
-	if to.Returned != "" {
-		e.Parts = append(e.Parts, envelope.Part{Title: "your session", From: contract.Supervisor, Text: to.Returned})
+	if to.ReturnNotice != "" {
+		e.Parts = append(e.Parts, envelope.Part{Title: "your session", From: contract.Supervisor, Text: to.ReturnNotice})
 	}
 	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: s.isOrchestrator(m.From)})
 	for _, a := range m.Attached {
 		e.Parts = append(e.Parts, envelope.Part{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text, Untrusted: !a.Trusted})
 	}
-	if p := s.Posed; p != nil && m.To == contract.Arbiter {
+	if p := s.ArbiterRequest; p != nil && m.To == contract.Arbiter {
 		if text := s.stateText(p); text != "" {
 			e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor, Text: text})
 		}
 	}
-	if to.Role == RoleOrchestrator && to.thin() {
+	if to.Role == RoleOrchestrator && to.contextLow() {
 		e.Parts = append(e.Parts, envelope.Part{Title: "context", From: contract.Supervisor, Text: to.demand()})
 	}
 	return e.Render()
 }
 
-// heirloom renders what a new Arbiter inherits, to stand before a message.
-func (s *State) heirloom(text string) string {
+// handoffBrief renders what a new Arbiter inherits, to stand before a message.
+func (s *State) handoffBrief(text string) string {
 	return envelope.Envelope{
 		Delimiter: s.Options.Delimiter, From: contract.Supervisor, Name: s.displayName(contract.Supervisor), Kind: "inheritance",
 		Parts: []envelope.Part{{Text: text}},

@@ -132,7 +132,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 						t.Errorf("%d requests wait", n)
 					}
 					humanSays(l, tt.change)
-					for _, p := range l.Snapshot().Permits {
+					for _, p := range l.Snapshot().OpenRequests {
 						got = append(got, p.ID)
 					}
 					for _, command := range []string{"make six", "kept it"} {
@@ -178,12 +178,12 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	}
 	p.command(contract.Configure{Deny: "Bash(make)"})
 	of := Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
-	if p.do(Reconsidered{Settled: []Settlement{of}, Changes: 1}); len(p.s.Permits) != 1 {
+	if p.do(Reconsidered{Settled: []Settlement{of}, Changes: 1}); len(p.s.OpenRequests) != 1 {
 		t.Error("a rule that holds no more has settled it")
 	}
 	of.Behavior, of.Rule = bridge.Deny, "Bash(make)"
-	if p.do(Reconsidered{Settled: []Settlement{of}, Changes: 2}); len(p.s.Permits) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
-		t.Errorf("open: %+v", p.s.Permits)
+	if p.do(Reconsidered{Settled: []Settlement{of}, Changes: 2}); len(p.s.OpenRequests) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
+		t.Errorf("open: %+v", p.s.OpenRequests)
 	}
 	before := len(effects[Reconsider](p))
 	f := asked(p, id, "p2", "ask")
@@ -207,12 +207,12 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	p.command(contract.Configure{Allow: "Bash(make)"})
 	p.do(InputEnded{})
 	late := asked(p, two, "p3", "ask") // by the rules as they were
-	if p.do(late); len(p.s.Permits) != 3 {
-		t.Fatalf("open: %+v", p.s.Permits)
+	if p.do(late); len(p.s.OpenRequests) != 3 {
+		t.Fatalf("open: %+v", p.s.OpenRequests)
 	}
 	p.do(Reconsidered{Settled: []Settlement{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
-	if len(p.s.Permits) != 2 {
-		t.Fatalf("before the last one was held against them: %+v", p.s.Permits)
+	if len(p.s.OpenRequests) != 2 {
+		t.Fatalf("before the last one was held against them: %+v", p.s.OpenRequests)
 	}
 	p.do(Reconsidered{Settled: []Settlement{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
 	var got []string

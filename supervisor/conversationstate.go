@@ -8,50 +8,50 @@ import (
 
 // ConversationState holds the messages of a run: those on their way, and what was said.
 type ConversationState struct {
-	Mail      []Mail              // messages that are not delivered yet, oldest first
-	Backlog   []backlog           `json:",omitempty"` // of a human's words, behind those
-	Underway  []Mail              // delivered, and their turn is not over
-	Talk      []*contract.Message // what was said last, oldest first
-	Ledger    Ledger
-	WorkLog   []Entry // reports that wait for a message to travel with
-	Exchanges int     // messages between agents since a human spoke
-	Ceiling   int     // how often the ceiling of exchanges was reached since then
-	Held      bool    // by the ceiling: nothing is sent until a human speaks
+	Mail              []Mail              // messages that are not delivered yet, oldest first
+	Backlog           []backlog           `json:",omitempty"` // of a human's words, behind those
+	InTurn            []Mail              // delivered, and their turn is not over
+	RecentMessages    []*contract.Message // what was said last, oldest first
+	Ledger            Ledger
+	WorkLog           []Entry // reports that wait for a message to travel with
+	Exchanges         int     // messages between agents since a human spoke
+	ExchangeLimitHits int     // how often the ceiling of exchanges was reached since then
+	Held              bool    // by the ceiling: nothing is sent until a human speaks
 }
 
 // AgentTurn follows the running turn of an agent, and the trouble with its last ones.
 type AgentTurn struct {
-	Turn        []string // ids of the messages in the running turn
-	Redo        []string // messages of a turn that its process's end cut off, and that goes on
-	Corrections int      // how often the present verdict was asked for again
-	Fallbacks   int      // how often in a row the rules decided in its place
-	Troubles    int      // turns in a row lost to API trouble
-	APIFailures int      // those of them that were no overload and no limit
-	Doing       string   // the tool or subagent at hand
-	At          *AtTool  // the tool call at hand; only told, not kept over a fold
-	Delivered   int      `json:",omitempty"` // messages and reports that it was proven to have read
-	Unheard     int      // questions in a row that nobody ruled on
+	Turn                []string     // ids of the messages in the running turn
+	InterruptedTurn     []string     // messages of a turn that its process's end cut off, and that goes on
+	Corrections         int          // how often the present verdict was asked for again
+	Fallbacks           int          // how often in a row the rules decided in its place
+	Troubles            int          // turns in a row lost to API trouble
+	APIFailures         int          // those of them that were no overload and no limit
+	CurrentTool         string       // the tool or subagent at hand
+	ToolCall            *RunningTool // the tool call at hand; only told, not kept over a fold
+	Delivered           int          `json:",omitempty"` // messages and reports that it was proven to have read
+	UnansweredQuestions int          // questions in a row that nobody ruled on
 }
 
 // Mail is a message on its way to an agent. It stays until it is delivered.
 type Mail struct {
-	ID       string
-	From, To string
-	Kind     string
-	Text     string
-	At       time.Time
-	Strength string     // of a human's word: note, steer, stop
-	Sent     bool       // written to the agent, no proof yet
-	Wire     string     // the id it went out under; another one after its process died
-	Content  string     // as it was sent: sent again, it is the same
-	Resent   bool       // written twice under the same id
-	Told     bool       // `delivered` was said
-	Tries    int        // sends that failed
-	Carries  []string   // work log entries that travel with it
-	Inherits bool       // the Arbiter's inheritance travels with it
-	Heirloom int        // bytes that it takes at the head of Content
-	Stumble  bool       // a question that a failed tool led to: the execution is over
-	Attached []Attached `json:",omitempty"` // parts that are not the sender's own word
+	ID           string
+	From, To     string
+	Kind         string
+	Text         string
+	At           time.Time
+	Strength     string     // of a human's word: note, steer, stop
+	Sent         bool       // written to the agent, no proof yet
+	Wire         string     // the id it went out under; another one after its process died
+	Content      string     // as it was sent: sent again, it is the same
+	Resent       bool       // written twice under the same id
+	Told         bool       // `delivered` was said
+	Tries        int        // sends that failed
+	Carries      []string   // work log entries that travel with it
+	CarriesBrief bool       // the hand-off brief of the Arbiter travels with it
+	BriefBytes   int        // bytes that it takes at the head of Content
+	Stumble      bool       // a question that a failed tool led to: the execution is over
+	Attached     []Attached `json:",omitempty"` // parts that are not the sender's own word
 }
 
 // Entry is a report that expects no answer.

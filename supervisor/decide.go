@@ -20,37 +20,37 @@ import (
 
 // asksOther says whether another than the Arbiter's session decides at the points.
 func (s *State) asksOther() bool {
-	return s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.Yielded
+	return s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.DeciderYielded
 }
 
-// adjudicate sees that each point of decision finds its decider, where that is not the
+// runDueDecisions sees that each point of decision finds its decider, where that is not the
 // Arbiter in its own turn.
-func (st *step) adjudicate() {
-	if st.Regency == "" && !st.asksOther() {
+func (st *step) runDueDecisions() {
+	if st.FallbackReason == "" && !st.asksOther() {
 		return
 	}
 	// The rules decide at once, and may then be asked again: each decision summons,
 	// addresses or ends. The bound only guards against a fault of ours.
 	for range 8 {
-		if st.Ending != nil || st.Paused || st.Held || st.Deciding != nil {
+		if st.Ending != nil || st.Paused || st.Held || st.DeciderRequest != nil {
 			return
 		}
-		if st.Regency != "" && st.standIn() {
+		if st.FallbackReason != "" && st.answerInFallback() {
 			continue
 		}
 		point, about, due := st.due()
 		switch a, _ := st.agent(about); {
-		case !due || st.Regency == "" && !st.BridgeUp:
+		case !due || st.FallbackReason == "" && !st.BridgeUp:
 			return // without a bridge no model answers
 		case point == decision.PointEvaluate && st.leftUndone(&a):
-			st.takenUp(about, st.Regency)
+			st.takenUp(about, st.FallbackReason)
 			continue
 		}
-		if st.Regency == "" {
+		if st.FallbackReason == "" {
 			st.put(point, about)
 			return
 		}
-		st.byRules(point, about, st.Regency)
+		st.byRules(point, about, st.FallbackReason)
 	}
 }
 
@@ -62,16 +62,16 @@ func (st *step) put(point decision.Point, about string) {
 			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == KindNotice && !m.Sent
 		})
 	}
-	st.Questions++
-	p := st.pose(point, about)
-	p.Serial = st.Questions
-	st.Deciding = p
+	st.DeciderRequests++
+	p := st.requestDecision(point, about)
+	p.Serial = st.DeciderRequests
+	st.DeciderRequest = p
 	st.do(Decide{Decided{Serial: p.Serial, Number: st.Decisions + 1, Point: point, About: about, Input: p.Input}})
 }
 
 // yield leaves a decision to the Arbiter, and sees that it hears of it.
 func (st *step) yield() {
-	st.Yielded = true
+	st.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
 		st.tell(contract.Arbiter, KindNotice, "The decider leaves it to you how the task goes on. Rule.")
 	}
@@ -80,21 +80,21 @@ func (st *step) yield() {
 // note has a decision recorded that was made here. Until it is, the state holds it: a
 // crash in between must not cost the record.
 func (st *step) note(d Decided) {
-	st.Unnoted = append(slices.Clip(st.Unnoted), d)
+	st.Unrecorded = append(slices.Clip(st.Unrecorded), d)
 	st.do(Note{d})
 }
 
 // noteAgain has those recorded that the end of a life kept from it.
 func (st *step) noteAgain() {
-	for _, d := range st.Unnoted {
+	for _, d := range st.Unrecorded {
 		st.do(Note{d})
 	}
 }
 
 // noted lets go of a decision that is recorded.
 func (st *step) noted(number int) {
-	if slices.ContainsFunc(st.Unnoted, func(d Decided) bool { return d.Number == number }) {
-		st.Unnoted = slices.DeleteFunc(slices.Clone(st.Unnoted), func(d Decided) bool { return d.Number == number })
+	if slices.ContainsFunc(st.Unrecorded, func(d Decided) bool { return d.Number == number }) {
+		st.Unrecorded = slices.DeleteFunc(slices.Clone(st.Unrecorded), func(d Decided) bool { return d.Number == number })
 	}
 }
 
@@ -116,11 +116,11 @@ func (st *step) decided(f Decided) {
 	if f.Serial > 0 && st.checkBudget() {
 		return
 	}
-	p := st.Deciding
+	p := st.DeciderRequest
 	if p == nil || f.Serial != p.Serial {
 		return
 	}
-	st.Deciding = nil
+	st.DeciderRequest = nil
 	switch {
 	case f.Deferred:
 		st.yield()

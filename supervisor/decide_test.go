@@ -20,7 +20,7 @@ import (
 func (p *play) decides(d decider.Decider) Decided {
 	p.t.Helper()
 	asked := effects[Decide](p)
-	if len(asked) == 0 || p.s.Deciding == nil {
+	if len(asked) == 0 || p.s.DeciderRequest == nil {
 		p.t.Fatalf("nothing is asked in %s", p.s.Phase)
 	}
 	q := asked[len(asked)-1].Question
@@ -143,8 +143,8 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 			t.Errorf("recording decision %d changed the run", i+1)
 		}
 	}
-	if len(p.s.Unnoted) != 0 {
-		t.Errorf("%d decisions still wait to be recorded", len(p.s.Unnoted))
+	if len(p.s.Unrecorded) != 0 {
+		t.Errorf("%d decisions still wait to be recorded", len(p.s.Unrecorded))
 	}
 	p.folds()
 }
@@ -286,7 +286,7 @@ func TestTotalFailuresEndATask(t *testing.T) {
 func TestTheArbiterIsDown(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
-	if p.s.Regency == "" {
+	if p.s.FallbackReason == "" {
 		t.Fatal("nobody decides")
 	}
 	p.contains("what is said", last[contract.Decision](p).Warnings[0], "parked")
@@ -304,7 +304,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
 		t.Fatal(why)
 	}
-	if p.s.Regency != "" {
+	if p.s.FallbackReason != "" {
 		t.Error("the rules still decide")
 	}
 	p.settles()
@@ -394,15 +394,15 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 	p := begin(t, func(o *Options) { o.Task, o.Decider = "", DeciderRules })
 	p.say("Build it")
-	if p.s.Phase != machine.Selecting || p.s.Deciding == nil {
-		t.Fatalf("%s, and %+v is asked", p.s.Phase, p.s.Deciding)
+	if p.s.Phase != machine.Selecting || p.s.DeciderRequest == nil {
+		t.Fatalf("%s, and %+v is asked", p.s.Phase, p.s.DeciderRequest)
 	}
 	p.decides(decider.Rules{})
 	p.command(contract.Reset{})
 	p.say("Build another")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?")) // it was at the reset
-	if p.s.Phase != machine.Selecting || p.s.Deciding == nil || p.s.Task != "Build another" {
-		t.Fatalf("%s, %q, and %+v is asked", p.s.Phase, p.s.Task, p.s.Deciding)
+	if p.s.Phase != machine.Selecting || p.s.DeciderRequest == nil || p.s.Task != "Build another" {
+		t.Fatalf("%s, %q, and %+v is asked", p.s.Phase, p.s.Task, p.s.DeciderRequest)
 	}
 	p.decides(decider.Rules{})
 	p.contains("the work log", last[contract.Message](p).Text, "Build another")
@@ -413,7 +413,7 @@ func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 func TestRulesTire(t *testing.T) {
 	p := begin(t, func(o *Options) { o.Decider, o.MaxFailures = DeciderRules, 2 })
 	for turns := 0; p.s.Ending == nil && turns < 100; turns++ {
-		if p.s.Deciding != nil {
+		if p.s.DeciderRequest != nil {
 			p.decides(decider.Rules{})
 			continue
 		}

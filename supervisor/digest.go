@@ -33,7 +33,7 @@ func (st *step) handBack(id string, f Surveyed) {
 	}
 	finding, quotes := digestOf(a, c, trouble, st.at.Sub(t.Since))
 	a.Taken, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
-	a.Returned = returnedText(c, st.at.Sub(t.Since))
+	a.ReturnNotice = returnedText(c, st.at.Sub(t.Since))
 	st.emit(id, contract.Takeover{State: takeoverEnded, Reason: t.Why, Words: c.Words, Files: c.Files, Digest: strings.TrimSpace(finding + "\n\n" + quotes)})
 	st.resumeLimit(a)
 	switch idle := c.Words == 0 && len(c.Files) == 0 && len(trouble) == 0; {

@@ -23,9 +23,9 @@
 //	apply, happened, timers, fold      the fold itself, and its three great switches
 //	facts, origin, history, snapshot   a fact and a state in the journal, who it is from, what became of messages
 //	told                               what the event log takes up of a step
-//	phase, points, posed, decide       the task machine, and who decides at its points …
-//	reading                            … what the Arbiter has read when it does
-//	carryout, fallback, regency        … what follows, and the rules in the Arbiter's place
+//	phase, points, decisionrequest     the task machine, and who decides at its points …
+//	decide, reading                    … by whom, and what the Arbiter has read when it does
+//	carryout, fallback, fallbackmode   … what follows, and the rules in the Arbiter's place
 //	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
 //	mail, config, attached, proof      a message's way to an agent, and what it carries
 //	backlog                            … when many wait before it
@@ -35,8 +35,10 @@
 //	restarts, revive, resume, bridge   what comes back, and how: an agent, a run, a bridge
 //	backoff                            how long an agent waits for another attempt
 //	spending                           what running turns have cost, and the limit they share
-//	watch, limits, thin, execution     looks from outside, limits, a full context, stretches of work
-//	handover, checks, bequest, drawup  a document's way, from its author to a successor
+//	watch, limits                      looks from outside, limits
+//	contextlow, execution              a context that is nearly full, stretches of work
+//	handover, checks, generated        a document's way from its author, or the supervisor in its place …
+//	successors                         … to a successor
 //	renewal                            the Arbiter's own succession
 //	plan, tasks                        the plan, and agents' own lists
 //	commands, human, halt, halfdone    a human's commands and words, stopping, what that cuts off

@@ -33,10 +33,10 @@ func (st *step) wind(e Ending) {
 	st.Ending = &e
 	const stopped = "the run is being stopped; ask again when it is taken up"
 	st.closeOrphans("", contract.ByShutdown, stopped)
-	for _, p := range st.Permits {
+	for _, p := range st.OpenRequests {
 		st.decidePermit(p, bridge.Deny, contract.ByShutdown, stopped)
 	}
-	st.Question, st.Permits, st.Waking, st.Deciding = nil, nil, false, nil
+	st.Question, st.OpenRequests, st.Waking, st.DeciderRequest = nil, nil, false, nil
 	st.do(SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
@@ -45,9 +45,9 @@ func (st *step) wind(e Ending) {
 		}
 		switch {
 		case a.Status == Down || a.Status == Parked:
-			a.Status, a.Since, a.Goodbye = Ended, st.at, e.Status
+			a.Status, a.Since, a.EndReason = Ended, st.at, e.Status
 		case a.Alive():
-			a.Status, a.Since, a.Goodbye = Stopping, st.at, e.Status
+			a.Status, a.Since, a.EndReason = Stopping, st.at, e.Status
 		}
 	}
 	st.do(Shutdown{})
@@ -86,10 +86,10 @@ func (st *step) noBridge(f NoBridge) {
 		was = &Ending{Question: st.Question, Permits: st.requests(), Was: st.Phase}
 	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
-		st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
-		st.Question, st.Permits, st.Orphans = nil, nil, nil
+		st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
+		st.Question, st.OpenRequests, st.OrphanedRequests = nil, nil, nil
 	}
-	st.Options, st.LifeBegan, st.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
+	st.Options, st.ProcessBegan, st.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
 	st.emit(contract.Supervisor, st.sessionEvent())
 	st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, RoleArbiter))
 	exit := contract.ExitFailed
@@ -200,7 +200,7 @@ func (st *step) happenedLate(e bridge.Event) {
 			return
 		}
 		a.Status = Ended
-		st.emit(e.ID, contract.Done{SessionID: orDefault(b.SessionID, a.SessionID), Reason: orDefault(a.Goodbye, st.Ending.Status)})
+		st.emit(e.ID, contract.Done{SessionID: orDefault(b.SessionID, a.SessionID), Reason: orDefault(a.EndReason, st.Ending.Status)})
 	default:
 		st.relay(e)
 	}
@@ -218,7 +218,7 @@ func (st *step) finish() {
 		if a := st.Agents[i]; a.Status != Ended {
 			e := st.edit(a.ID)
 			e.Status = Ended
-			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: orDefault(e.Goodbye, st.Ending.Status)})
+			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: orDefault(e.EndReason, st.Ending.Status)})
 		}
 	}
 	st.emit(contract.Supervisor, contract.Result{

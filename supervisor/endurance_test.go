@@ -72,7 +72,7 @@ func (n *life) size() size {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return size{runtime.NumGoroutine(), len(raw), len(s.Mail), len(s.WorkLog), len(s.Underway)}
+	return size{runtime.NumGoroutine(), len(raw), len(s.Mail), len(s.WorkLog), len(s.InTurn)}
 }
 
 // TestTwoDays of a run with three Orchestrators that talk, ask and die: nothing grows.

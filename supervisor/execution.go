@@ -187,7 +187,7 @@ func (st *step) stumbled(id, said string) bool {
 	if a.Fallbacks == 0 {
 		return true
 	}
-	st.Troubled = id
+	st.FailedAgent = id
 	st.emit(id, contract.Error{
 		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool, headOf(strings.TrimSpace(t.Message), 500)),
 		RecoveryOptions: st.offer(f),
@@ -240,15 +240,15 @@ func (st *step) offer(f *decision.Failure) []string {
 	for _, o := range decision.RecoveryOptions(*f) {
 		options = append(options, string(o.Action))
 	}
-	st.Offered = options
+	st.RecoveryOptions = options
 	return options
 }
 
 // overcome withdraws what was offered to get over an agent's failure: the talk goes on
 // without that choice.
 func (st *step) overcome(id string) {
-	if a, ok := st.agent(id); ok && a.Role == RoleOrchestrator && st.Troubled == id {
-		st.Offered, st.Troubled = nil, ""
+	if a, ok := st.agent(id); ok && a.Role == RoleOrchestrator && st.FailedAgent == id {
+		st.RecoveryOptions, st.FailedAgent = nil, ""
 	}
 }
 

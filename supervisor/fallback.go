@@ -26,7 +26,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	}
 	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
 	switch {
-	case a.Role == RoleArbiter && st.Renewal == renewalAsked:
+	case a.Role == RoleArbiter && st.RenewalStage == renewalAsked:
 		a.Fallbacks = 0
 		st.emit(id, contract.Notice{Text: trouble + "; another takes its place by the supervisor's record"})
 		st.renewByRecord("it gave no valid document when it was asked for one")
@@ -68,7 +68,7 @@ func saidIn(t bridge.Turn) string {
 // long: a human takes it up again, or the run ends.
 func (st *step) leaderless(trouble, said string) {
 	if !st.HumanPresent {
-		if st.reign(trouble) {
+		if st.enterFallback(trouble) {
 			return
 		}
 		st.fail(contract.Arbiter, bridge.CatVerdict, trouble, []string{})
@@ -104,7 +104,7 @@ func (st *step) fallbackArbiter(said string) {
 	if st.rulesDecide(reason) {
 		return
 	}
-	if len(st.Handoffs) > 0 || st.AnyWorks() || st.documentDue() {
+	if len(st.SuccessorQueue) > 0 || st.AnyWorks() || st.documentDue() {
 		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}
 		st.rule(v, sourceFallback)
 		st.succession(v)

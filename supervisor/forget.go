@@ -22,17 +22,17 @@ func (st *step) forget() {
 	gone, keep := 0, make([]*Agent, 0, len(st.Agents))
 	for i := len(st.Agents) - 1; i >= 0; i-- {
 		a := st.Agents[i]
-		if a.Role == RoleOrchestrator && a.gone() && !st.waitsForAnHeir(a.ID) && !st.handingOver(a.ID) {
+		if a.Role == RoleOrchestrator && a.gone() && !st.awaitsSuccessor(a.ID) && !st.handingOver(a.ID) {
 			if gone++; gone > recordsKept {
-				st.Handoffs = without(st.Handoffs, a.ID) // whoever is summoned would be refused its document
+				st.SuccessorQueue = without(st.SuccessorQueue, a.ID) // whoever is summoned would be refused its document
 			}
 			switch {
 			case gone > namesKept:
 				continue
 			case gone > recordsKept && !a.Forgotten:
 				b := *a
-				b.Brief, b.Document, b.Receipts, b.DrawnUp = "", nil, nil, ""
-				b.Context, b.Watch, b.Turn, b.Redo = bridge.Context{}, Watch{}, nil, nil
+				b.Brief, b.Document, b.Receipts, b.GeneratedWhy = "", nil, nil, ""
+				b.Context, b.Watch, b.Turn, b.InterruptedTurn = bridge.Context{}, Watch{}, nil, nil
 				b.Forgotten = true
 				a, st.own = &b, append(st.own, &b)
 			}
@@ -45,8 +45,8 @@ func (st *step) forget() {
 
 // handingOver says whether a document about an agent's work is on its way.
 func (s *State) handingOver(id string) bool {
-	for i := range s.Handovers {
-		if s.Handovers[i].Agent.ID == id {
+	for i := range s.PendingHandoffs {
+		if s.PendingHandoffs[i].Agent.ID == id {
 			return true
 		}
 	}

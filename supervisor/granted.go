@@ -33,7 +33,7 @@ func (st *step) grant(p Permit, c contract.Permit) {
 	key := p.Hash()
 	st.policyChanged()
 	if c.Rule == "" {
-		st.Granted = append(slices.Clip(st.Granted), key)
+		st.GrantedActions = append(slices.Clip(st.GrantedActions), key)
 	} else if !slices.Contains(st.GrantedRules, c.Rule) {
 		st.GrantedRules = append(slices.Clip(st.GrantedRules), c.Rule)
 	}

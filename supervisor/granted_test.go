@@ -60,8 +60,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		if r := last[contract.Rejected](p); r.Ref != "r" || r.Message == "" {
 			t.Errorf("%s: not rejected: %+v", name, r)
 		}
-		if len(p.s.Permits) != 1 || len(p.s.Granted)+len(p.s.GrantedRules) != 0 || len(effects[AnswerPermission](p)) != 0 || len(effects[Remember](p)) != 0 {
-			t.Errorf("%s: open %v, granted %v %v", name, p.s.Permits, p.s.Granted, p.s.GrantedRules)
+		if len(p.s.OpenRequests) != 1 || len(p.s.GrantedActions)+len(p.s.GrantedRules) != 0 || len(effects[AnswerPermission](p)) != 0 || len(effects[Remember](p)) != 0 {
+			t.Errorf("%s: open %v, granted %v %v", name, p.s.OpenRequests, p.s.GrantedActions, p.s.GrantedRules)
 		}
 	}
 }
@@ -85,8 +85,8 @@ func TestScopesOfAnAnswer(t *testing.T) {
 		for _, e := range effects[Remember](p) {
 			kept = append(kept, e.Grant)
 		}
-		if len(p.s.Granted) != tt.granted || !slices.Equal(p.s.GrantedRules, tt.rules) || !slices.Equal(kept, tt.kept) {
-			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.Granted, p.s.GrantedRules, kept)
+		if len(p.s.GrantedActions) != tt.granted || !slices.Equal(p.s.GrantedRules, tt.rules) || !slices.Equal(kept, tt.kept) {
+			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.GrantedActions, p.s.GrantedRules, kept)
 		}
 		want := contract.Permission{Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: actionKey(request), Scope: orDefault(tt.scope, "once")}
 		if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
@@ -101,7 +101,7 @@ func TestGrantsHold(t *testing.T) {
 	p := policy.Policy{Mode: policy.ModeAsk, Ask: rulesFor(t, "Bash(make *)", "Bash(npm *)"), Deny: rulesFor(t, "Bash(make install*)")}
 	l := court(t, p, func(s *State) {
 		s.GrantedRules = []string{"Bash(make *)"}
-		s.Granted = []string{action("Bash", bashCall("npm test").Input)}
+		s.GrantedActions = []string{action("Bash", bashCall("npm test").Input)}
 	})
 	for command, want := range map[string]string{
 		"make all": "allow human", "make install": "deny rule", "make all; make install": "deny rule", "make all > x; rm x": "ask rule",
@@ -152,7 +152,7 @@ func TestRuleHasToCover(t *testing.T) {
 					r, _ := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p1", Tool: "Read", Input: json.RawMessage(`{"file_path":"/x/data.txt"}`)})
 					asked <- r
 				}()
-				for len(f.loop.Snapshot().Permits) == 0 {
+				for len(f.loop.Snapshot().OpenRequests) == 0 {
 					synctest.Wait()
 				}
 				command(f.loop, contract.Permit{Scope: "run", Rule: "Read(src/**)"})
@@ -195,7 +195,7 @@ func TestRuleHasToCover(t *testing.T) {
 }
 
 // waiting is how many requests wait for a human.
-func waiting(l *Loop) int { return len(l.Snapshot().Permits) }
+func waiting(l *Loop) int { return len(l.Snapshot().OpenRequests) }
 
 // asks has calls of an agent ask for permission, as requests p1, p2 and so on, and returns a
 // channel for the answer to each. It comes back when all that can wait do.

@@ -123,7 +123,7 @@ func (l *Loop) vet(f Fact) Fact {
 func (l *Loop) reconsider() {
 	s := l.Snapshot()
 	f := Reconsidered{Changes: s.PolicyChanges}
-	for _, p := range s.Permits {
+	for _, p := range s.OpenRequests {
 		call := askedCall(p.Params, l.exact(p.Params))
 		if s.isCheck(p.Params.Request) {
 			call = checkCall(p.Params, l.exact(p.Params))

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// AtTool is a tool call that runs. It is told by events that only narrate: after a fold
+// RunningTool is a tool call that runs. It is told by events that only narrate: after a fold
 // that leaves those out it is not known.
-type AtTool struct {
+type RunningTool struct {
 	Tool, ToolUse string
 	What          string // its command, path or pattern
 	Since         time.Time
@@ -17,13 +17,13 @@ type AtTool struct {
 
 // Doings is what agents were at when a command came that ends their work, and that tells of
 // it: what such a command leads to must not depend on what a fold leaves out.
-type Doings struct{ At map[string]AtTool }
+type Doings struct{ At map[string]RunningTool }
 
 func (s *State) doings() *Doings {
-	d := &Doings{At: map[string]AtTool{}}
+	d := &Doings{At: map[string]RunningTool{}}
 	for _, a := range s.Agents {
-		if a.At != nil {
-			d.At[a.ID] = *a.At
+		if a.ToolCall != nil {
+			d.At[a.ID] = *a.ToolCall
 		}
 	}
 	return d
@@ -36,19 +36,19 @@ func (st *step) wereAt(d *Doings) {
 	}
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
-		a.At = nil
+		a.ToolCall = nil
 		if at, ok := d.At[a.ID]; ok {
-			a.At = &at
+			a.ToolCall = &at
 		}
 	}
 }
 
 // markCut keeps what an agent was at whose process ended in the middle of it.
 func markCut(a *Agent) {
-	if a.At != nil {
-		at := *a.At
+	if a.ToolCall != nil {
+		at := *a.ToolCall
 		at.Cut = true
-		a.At = &at
+		a.ToolCall = &at
 	}
 }
 
@@ -95,15 +95,15 @@ func (st *step) halfDoneBy(a *Agent) string {
 		return ""
 	}
 	text := a.Name + " (" + a.ID + ")"
-	if a.At != nil {
-		text += " was at " + a.At.Tool
-		if a.At.What != "" {
-			text += " `" + a.At.What + "`"
+	if a.ToolCall != nil {
+		text += " was at " + a.ToolCall.Tool
+		if a.ToolCall.What != "" {
+			text += " `" + a.ToolCall.What + "`"
 		}
-		if a.At.Cut {
+		if a.ToolCall.Cut {
 			text += " when its process ended"
 		} else {
-			text += fmt.Sprintf(" for %s", st.at.Sub(a.At.Since).Round(time.Second))
+			text += fmt.Sprintf(" for %s", st.at.Sub(a.ToolCall.Since).Round(time.Second))
 		}
 	} else {
 		text += " was in the middle of a turn"

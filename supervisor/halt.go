@@ -27,8 +27,8 @@ func (st *step) halt(ref string) {
 // holdAll ends every process, and says how many.
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.loseChecks()   // they are run again
-	st.Deciding = nil // and it is asked again
+	st.loseChecks()         // they are run again
+	st.DeciderRequest = nil // and it is asked again
 	st.do(Drop{})
 	st.denyPermits(contract.ByHalt, "the human stopped everything")
 	n := 0
@@ -38,7 +38,7 @@ func (st *step) holdAll() int {
 		case a.Status == InHand:
 			n += st.haltTaken(a)
 		case a.Up():
-			a.Status, a.Since, a.Class, a.Cause = Restarting, st.at, classHalt, "the human stopped everything"
+			a.Status, a.Since, a.RestartClass, a.RestartCause = Restarting, st.at, classHalt, "the human stopped everything"
 			fallthrough
 		case a.Status == Stopping, a.Status == Restarting:
 			st.do(Kill{Agent: a.AgentRef, Now: true})
@@ -74,7 +74,7 @@ func (st *step) carryOn(ref string) {
 // stayDown keeps an agent whose process has gone for whoever says `continue`.
 func (st *step) stayDown(id string) {
 	a := st.edit(id)
-	a.Status, a.Since, a.Doing, a.Watch, a.Backoff = Down, st.at, "", Watch{}, nil
+	a.Status, a.Since, a.CurrentTool, a.Watch, a.Backoff = Down, st.at, "", Watch{}, nil
 	if !st.Halted { // it was said meanwhile
 		st.revive(id)
 	}

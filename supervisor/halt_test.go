@@ -14,7 +14,7 @@ func TestHalt(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("Build it.")
 	p.do(asked(p, one, "p1", "ask"))
-	p.s.Agents[0].Doing = ""
+	p.s.Agents[0].CurrentTool = ""
 	busy := []string{"arbiter", one}
 	p.out = nil
 	if ok, why := p.command(contract.Halt{}); !ok {

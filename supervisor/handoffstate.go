@@ -6,24 +6,24 @@ import (
 
 // HandoffState holds the documents that pass work on, and the proofs of their checks.
 type HandoffState struct {
-	Handoffs   []string    // the Orchestrators whose documents wait for a successor, oldest first
-	Handovers  []Handover  // documents on their way, oldest first
-	Serial     int         // of the last of them
-	Proof      Proof       // of the last `done`
-	Proofs     []Proved    // the checks of the task's documents, oldest first
-	Outworn    Proof       // of those before them
-	Completing *Completing // a COMPLETE that waits for them to be repeated
-	SentBack   int         // how often one went back for them
-	Asked      []Asked     // questions to a predecessor that is being started again
+	SuccessorQueue      []string    // the Orchestrators whose documents wait for a successor, oldest first
+	PendingHandoffs     []Handover  // documents on their way, oldest first
+	DocumentSerial      int         // of the last of them
+	LastProof           Proof       // of the last `done`
+	Proofs              []Proved    // the checks of the task's documents, oldest first
+	EarlierProofs       Proof       // of those before them
+	Completing          *Completing // a COMPLETE that waits for them to be repeated
+	CompletionsSentBack int         // how often one went back for them
+	WaitingQuestions    []Asked     // questions to a predecessor that is being started again
 }
 
 // AgentHandoff holds the documents of an agent, and of the Arbiter before it.
 type AgentHandoff struct {
-	Document    *verdict.Document // the last one about its work
-	Receipts    []verdict.Receipt // of the document's checks
-	Paper       int               // serial of the document
-	DrawnUp     string            // why the supervisor wrote it; empty: it did itself
-	Inheritance string            // of a new Arbiter: goes with the first message it reads
+	Document       *verdict.Document // the last one about its work
+	Receipts       []verdict.Receipt // of the document's checks
+	DocumentSerial int               // serial of the document
+	GeneratedWhy   string            // why the supervisor wrote it; empty: it did itself
+	HandoffBrief   string            // of a new Arbiter: goes with the first message it reads
 }
 
 // Proof is what the checks of the last `done` came to.

@@ -48,12 +48,12 @@ const (
 
 // handOver begins the way of a document.
 func (st *step) handOver(h Handover) {
-	st.Serial++
-	h.Serial = st.Serial
+	st.DocumentSerial++
+	h.Serial = st.DocumentSerial
 	if a := st.edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
-		a.Document, a.Receipts, a.DrawnUp, a.Paper = h.Document, nil, h.Why, h.Serial
+		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
 	}
-	st.Handovers = append(slices.Clone(st.Handovers), h)
+	st.PendingHandoffs = append(slices.Clone(st.PendingHandoffs), h)
 	if st.advance(h.Serial) {
 		st.do(SetTimer{Key: handoverKey(h.Serial), After: st.patience(&h)})
 	}
@@ -99,9 +99,9 @@ func (st *step) advance(serial int) bool {
 		return true // what its author said first is heard first
 	}
 	done := *h
-	st.Handovers = slices.DeleteFunc(slices.Clone(st.Handovers), func(x Handover) bool { return x.Serial == serial })
+	st.PendingHandoffs = slices.DeleteFunc(slices.Clone(st.PendingHandoffs), func(x Handover) bool { return x.Serial == serial })
 	st.handedOver(done)
-	for _, next := range st.Handovers {
+	for _, next := range st.PendingHandoffs {
 		if next.Agent.ID == done.Agent.ID && next.Document != nil && len(next.Receipts) >= st.checksOf(&next) {
 			st.advance(next.Serial)
 			break
@@ -123,17 +123,17 @@ func (s *State) author(h *Handover, n int) bridge.AgentRef {
 
 // handover returns a writable document under way, or nil.
 func (st *step) handover(serial int) *Handover {
-	i := slices.IndexFunc(st.Handovers, func(h Handover) bool { return h.Serial == serial })
+	i := slices.IndexFunc(st.PendingHandoffs, func(h Handover) bool { return h.Serial == serial })
 	if i < 0 {
 		return nil
 	}
-	st.Handovers = slices.Clone(st.Handovers)
-	return &st.Handovers[i]
+	st.PendingHandoffs = slices.Clone(st.PendingHandoffs)
+	return &st.PendingHandoffs[i]
 }
 
 // goOn takes up what an earlier process had begun on each document's way.
 func (st *step) goOn() {
-	for _, h := range slices.Clone(st.Handovers) {
+	for _, h := range slices.Clone(st.PendingHandoffs) {
 		if st.advance(h.Serial) {
 			st.do(SetTimer{Key: handoverKey(h.Serial), After: st.patience(&h)})
 		}
@@ -145,7 +145,7 @@ func (st *step) goOn() {
 func (st *step) forgetHandovers() {
 	st.Completing = nil
 	var kept []Handover
-	for _, h := range st.Handovers {
+	for _, h := range st.PendingHandoffs {
 		if h.Kind == handRenew {
 			kept = append(kept, h)
 			continue
@@ -153,18 +153,18 @@ func (st *step) forgetHandovers() {
 		st.do(SetTimer{Key: handoverKey(h.Serial)})
 		st.dropCheck(h.Request, "the document is not wanted any more")
 	}
-	st.Handovers = kept
+	st.PendingHandoffs = kept
 }
 
 // reportDue reports whether a document is under way to the Arbiter.
 func (s *State) reportDue() bool {
-	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind != handLeft && h.Kind != handFinal })
+	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft && h.Kind != handFinal })
 }
 
 // documentDue reports whether a document is under way that somebody will be told of, or
 // documents are checked once more.
 func (s *State) documentDue() bool {
-	return slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind != handLeft })
+	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft })
 }
 
 // surveyed takes what was seen of an agent that can no longer speak.
@@ -180,7 +180,7 @@ func (st *step) surveyed(f Surveyed) {
 	if f.Failed != "" {
 		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
 	}
-	h.Document = st.drawUp(a, h.Why, f.Result)
+	h.Document = st.generateHandoff(a, h.Why, f.Result)
 	st.advance(f.Serial)
 }
 
@@ -217,8 +217,8 @@ func (st *step) handedOver(h Handover) {
 	case handDone, handOff:
 		st.prove(h)
 	}
-	if a := st.edit(id); a != nil && a.Paper <= h.Serial { // it may have given another since
-		a.Document, a.Receipts, a.DrawnUp, a.Paper = h.Document, h.Receipts, h.Why, h.Serial
+	if a := st.edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
+		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
 	}
 	if h.Kind == handDone || h.Kind == handOff {
 		st.settleWork(h)
@@ -228,16 +228,16 @@ func (st *step) handedOver(h Handover) {
 	switch h.Kind {
 	case handDone:
 		passed, failed, open := h.Document.Tally(h.Receipts)
-		st.Proof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
+		st.LastProof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, handoffEvent(id, contract.Arbiter, h))
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text, Attached: attached})
 	case handOff:
-		st.bequeath(h)
+		st.queueForSuccessor(h)
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text, Attached: attached})
 	case handGone:
-		st.bequeath(h)
+		st.queueForSuccessor(h)
 		st.tellOf(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.", attached)
 	case handKill:
 		st.tellOf(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)

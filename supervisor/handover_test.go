@@ -16,7 +16,7 @@ import (
 func (p *play) survey(r bridge.InspectResult) {
 	p.t.Helper()
 	n := 0
-	for _, h := range p.s.Handovers {
+	for _, h := range p.s.PendingHandoffs {
 		if h.Document == nil {
 			p.do(Surveyed{Serial: h.Serial, Result: r})
 			n++
@@ -96,8 +96,8 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 prove nothing",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
 		"proved by make test — VERIFIED", "proved by make lint — REFUTED", "it is beautiful — UNVERIFIED (said to be verified)")
-	if len(p.s.Handovers) != 0 {
-		t.Errorf("still under way: %+v", p.s.Handovers)
+	if len(p.s.PendingHandoffs) != 0 {
+		t.Errorf("still under way: %+v", p.s.PendingHandoffs)
 	}
 }
 
@@ -140,11 +140,11 @@ func TestChecksAreBounded(t *testing.T) {
 		p.verdict(one, proven("handoff", "sleep 9", "true"))
 		c := p.check()
 		p.do(asked2(c))
-		if len(p.s.Permits) != 1 {
+		if len(p.s.OpenRequests) != 1 {
 			t.Fatal("the check was not asked for")
 		}
 		p.do(Rang{Key: handoverKey(c.Serial)})
-		if len(p.s.Permits) != 0 {
+		if len(p.s.OpenRequests) != 0 {
 			t.Error("its permission is still asked")
 		}
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 prove nothing")
@@ -234,7 +234,7 @@ func TestRecords(t *testing.T) {
 			}
 			p.survey(traces)
 			p.contains("the record", c.reader(p), append(common, c.want...)...)
-			if got := p.s.bequest() == one; got != c.passes {
+			if got := p.s.nextPredecessor() == one; got != c.passes {
 				t.Errorf("passed on by itself: %v", got)
 			}
 			input := `{"prompt":"go on"}`
@@ -356,7 +356,7 @@ func TestARecordLeavesTheDocumentAlone(t *testing.T) {
 	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"), Files: append(make([]string, 0, 8), "a.go")}
 	s := &State{TaskState: TaskState{Plan: []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}}}
 	a := Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}}, AgentHandoff: AgentHandoff{Document: own}}
-	d := s.drawUp(a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
+	d := s.generateHandoff(a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
 	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
 		t.Fatalf("record %+v", d)
 	}

@@ -119,8 +119,8 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.do(BridgeLost{Message: "gone"})
 	p.do(Rang{Key: restartPrefix + theBridge})
 	p.do(BridgeBack{})
-	if p.s.Phase != machine.Evaluating || len(p.s.Handovers) != 1 || len(p.s.Handovers[0].Receipts) != 0 || len(effects[RunCheck](p)) != 0 {
-		t.Fatalf("%s: %+v", p.s.Phase, p.s.Handovers)
+	if p.s.Phase != machine.Evaluating || len(p.s.PendingHandoffs) != 1 || len(p.s.PendingHandoffs[0].Receipts) != 0 || len(effects[RunCheck](p)) != 0 {
+		t.Fatalf("%s: %+v", p.s.Phase, p.s.PendingHandoffs)
 	}
 	p.command(contract.Continue{})
 	again := effects[RunCheck](p)
@@ -128,8 +128,8 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 		t.Fatalf("%+v", again)
 	}
 	p.do(Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
-	if p.s.Proof.Passed != 1 {
-		t.Errorf("%+v", p.s.Proof)
+	if p.s.LastProof.Passed != 1 {
+		t.Errorf("%+v", p.s.LastProof)
 	}
 	p.folds()
 }
@@ -205,13 +205,13 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", TakenStopping)
 	p.do(asked(p, "orch-1", "p1", "ask"))
-	if len(p.s.Permits) != 0 || last[contract.Permission](p).By != contract.ByShutdown {
-		t.Errorf("%+v", p.s.Permits)
+	if len(p.s.OpenRequests) != 0 || last[contract.Permission](p).By != contract.ByShutdown {
+		t.Errorf("%+v", p.s.OpenRequests)
 	}
 	p.ends("orch-1")
 	p.do(asked(p, "orch-1", "p2", "ask"))
-	if len(p.s.Permits) != 0 {
-		t.Errorf("of one whose session a human has: %+v", p.s.Permits)
+	if len(p.s.OpenRequests) != 0 {
+		t.Errorf("of one whose session a human has: %+v", p.s.OpenRequests)
 	}
 	p = begin(t, nil)
 	p.command(contract.Halt{})

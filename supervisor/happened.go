@@ -30,18 +30,18 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Context:
 		st.measured(e, b)
 	case bridge.ContextWarning:
-		st.edit(e.ID).Telling = b.Level
+		st.edit(e.ID).NotifyingLevel = b.Level
 	case bridge.Compact:
 		st.compacted(e, b)
 	case bridge.ToolUse:
 		if b.Subagent == "" {
 			a := st.edit(e.ID)
-			a.Doing, a.At = b.Tool, &AtTool{Tool: b.Tool, ToolUse: b.ToolUse, What: whatOf(b.Input), Since: st.at}
+			a.CurrentTool, a.ToolCall = b.Tool, &RunningTool{Tool: b.Tool, ToolUse: b.ToolUse, What: whatOf(b.Input), Since: st.at}
 		}
 		st.relay(e)
 	case bridge.ToolResult:
-		if a.At != nil && a.At.ToolUse == b.ToolUse {
-			st.edit(e.ID).At = nil
+		if a.ToolCall != nil && a.ToolCall.ToolUse == b.ToolUse {
+			st.edit(e.ID).ToolCall = nil
 		}
 		st.relay(e)
 	case bridge.Spent:
@@ -54,7 +54,7 @@ func (st *step) happened(e bridge.Event) {
 		}
 		st.relay(e)
 	case bridge.SubagentStart:
-		st.edit(e.ID).Doing = b.Description
+		st.edit(e.ID).CurrentTool = b.Description
 		st.relay(e)
 	default:
 		st.relay(e)

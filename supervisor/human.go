@@ -45,18 +45,18 @@ func (st *step) answerAlone() {
 	if st.Question == nil {
 		return
 	}
-	if st.Regency != "" && !st.Held {
+	if st.FallbackReason != "" && !st.Held {
 		st.Question = nil // it was the Arbiter's, which cannot be told
 		return
 	}
-	if st.ToldAlone && st.AnyWorks() {
+	if st.NotifiedAlone && st.AnyWorks() {
 		return
 	}
-	if st.ToldAlone {
+	if st.NotifiedAlone {
 		st.end(contract.StatusNeedsInput, st.Question.Text, contract.ExitNeedsInput, machine.GiveUp)
 		return
 	}
-	st.ToldAlone = true
+	st.NotifiedAlone = true
 	st.Question = nil
 	st.tell(contract.Arbiter, KindAnswer, aloneText)
 }
@@ -68,15 +68,15 @@ func (st *step) inputEnded() {
 	st.trustAlone()
 	arbiter, _ := st.agent(contract.Arbiter)
 	switch {
-	case arbiter.Status == Parked && st.Regency == "":
+	case arbiter.Status == Parked && st.FallbackReason == "":
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp)
 	case st.Paused: // the run ends when its turns have, with the question open: see endUncontinued
-	case st.Ceiling > 1:
+	case st.ExchangeLimitHits > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
 	case st.Held && st.Question != nil:
-		st.ToldAlone = true // the Arbiter cannot be asked to decide
+		st.NotifiedAlone = true // the Arbiter cannot be asked to decide
 		st.answerAlone()
 	default:
 		st.answerAlone()
@@ -121,9 +121,9 @@ func (st *step) word(c contract.Say) {
 	a, _ := st.agent(to)
 	st.HumanSpoke = true
 	if to == contract.Arbiter {
-		st.abdicate()
+		st.leaveFallback()
 	}
-	st.Exchanges, st.Ceiling, st.Held = 0, 0, false
+	st.Exchanges, st.ExchangeLimitHits, st.Held = 0, 0, false
 	if to == contract.Arbiter { // which is to know what it is about
 		st.shelveAll(func(m *Mail) bool { return st.withheld(m) && m.Kind == KindTask })
 	}
@@ -166,7 +166,7 @@ func (st *step) word(c contract.Say) {
 // yet, or not answered. The task itself is another's where another decides.
 func (s *State) unreadWords() []string {
 	var texts []string
-	for _, m := range slices.Concat(s.Queue(), s.Underway) {
+	for _, m := range slices.Concat(s.Queue(), s.InTurn) {
 		if m.From == contract.Human && m.To == contract.Arbiter && !(m.Kind == KindTask && s.withheld(&m)) {
 			texts = append(texts, m.Text)
 		}

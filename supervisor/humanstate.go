@@ -6,15 +6,15 @@ import (
 
 // HumanState holds what the human is asked, and what they have stopped.
 type HumanState struct {
-	HumanPresent bool // somebody may answer
-	HumanSpoke   bool
-	ToldAlone    bool // the Arbiter was told once that no human is present
-	Question     *Question
-	Offered      []string // recovery options of the last error, until one is taken
-	Troubled     string   // whose error it was
-	Paused       bool     // by a human: nothing is sent
-	Halted       bool     // and nobody has a process
-	Halts        int      // commands to halt that were taken
+	HumanPresent    bool // somebody may answer
+	HumanSpoke      bool
+	NotifiedAlone   bool // the Arbiter was told once that no human is present
+	Question        *Question
+	RecoveryOptions []string // recovery options of the last error, until one is taken
+	FailedAgent     string   // whose error it was
+	Paused          bool     // by a human: nothing is sent
+	Halted          bool     // and nobody has a process
+	Halts           int      // commands to halt that were taken
 }
 
 // Question waits for a human.

@@ -98,7 +98,7 @@ func checkNumbers(t *testing.T, before, after *State, f Fact, out []Effect) {
 // checkWithheld: what the Arbiter does not get to read is decided on by somebody.
 func checkWithheld(t *testing.T, s *State) {
 	t.Helper()
-	if s.Ending != nil || !s.Phase.Live() || s.Paused || s.Held || s.Deciding != nil || !s.BridgeUp || len(s.Agents) == 0 {
+	if s.Ending != nil || !s.Phase.Live() || s.Paused || s.Held || s.DeciderRequest != nil || !s.BridgeUp || len(s.Agents) == 0 {
 		return
 	}
 	busy := s.engaged() || s.documentDue() || s.Agents[0].Status == Busy || s.arbiterAsked()
@@ -106,7 +106,7 @@ func checkWithheld(t *testing.T, s *State) {
 	for _, m := range s.Mail {
 		if s.withheld(&m) && (due || m.judged() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
 			t.Fatalf("a %s of %s is withheld in %s, and nobody decides on it (decider %q, regency %q, yielded %v)",
-				m.Kind, m.From, s.Phase, s.Options.Decider, s.Regency, s.Yielded)
+				m.Kind, m.From, s.Phase, s.Options.Decider, s.FallbackReason, s.DeciderYielded)
 		}
 	}
 }
@@ -157,8 +157,8 @@ func machineFact(r *rand.Rand, s *State) Fact {
 	a := s.Agents[r.IntN(len(s.Agents))]
 	switch r.IntN(9) {
 	case 0:
-		if len(s.Offered) > 0 {
-			return command(contract.Choose{Option: s.Offered[r.IntN(len(s.Offered))]})
+		if len(s.RecoveryOptions) > 0 {
+			return command(contract.Choose{Option: s.RecoveryOptions[r.IntN(len(s.RecoveryOptions))]})
 		}
 		return command(contract.Choose{Option: "retry"})
 	case 1:
@@ -195,8 +195,8 @@ func machineFact(r *rand.Rand, s *State) Fact {
 			return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}}}
 		}
 	case 8:
-		if len(s.Handovers) > 0 {
-			return randomProgress(r, s.Handovers[r.IntN(len(s.Handovers))])
+		if len(s.PendingHandoffs) > 0 {
+			return randomProgress(r, s.PendingHandoffs[r.IntN(len(s.PendingHandoffs))])
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func checkRequests(t *testing.T, s *State) {
 		}
 		seen[p.ID] = true
 	}
-	if len(s.Permits) > 0 && !s.HumanPresent && s.Reconsidering == 0 {
+	if len(s.OpenRequests) > 0 && !s.HumanPresent && s.Reconsidering == 0 {
 		t.Fatalf("requests wait for nobody: %v", seen)
 	}
 	if s.Ending != nil && len(seen) > 0 {
@@ -30,10 +30,10 @@ func checkRequests(t *testing.T, s *State) {
 // requestFact is the end of a request that was not answered by a human: it is withdrawn, or
 // rules that were changed decide it.
 func requestFact(r *rand.Rand, s *State) Fact {
-	if len(s.Permits) == 0 || r.IntN(2) == 0 {
+	if len(s.OpenRequests) == 0 || r.IntN(2) == 0 {
 		return PermissionWithdrawn{Request: "p1"}
 	}
-	p := s.Permits[r.IntN(len(s.Permits))]
+	p := s.OpenRequests[r.IntN(len(s.OpenRequests))]
 	settled := Settlement{
 		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
 	}

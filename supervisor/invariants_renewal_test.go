@@ -25,17 +25,17 @@ func checkRenewing(t *testing.T, s *State) {
 	if a.Status != Ready {
 		return
 	}
-	switch s.Renewal {
+	switch s.RenewalStage {
 	case renewalAsked:
 		asked := a.Troubles > 0
-		for _, m := range slices.Concat(s.Mail, s.Underway) {
+		for _, m := range slices.Concat(s.Mail, s.InTurn) {
 			asked = asked || m.To == a.ID && !s.renewing(m.Kind)
 		}
 		if !asked {
 			t.Fatal("the Arbiter's renewal is asked for, and nothing asks it")
 		}
 	case renewalGiven:
-		if !slices.ContainsFunc(s.Handovers, func(h Handover) bool { return h.Kind == handRenew }) {
+		if !slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind == handRenew }) {
 			t.Fatal("the Arbiter's renewal is given, and nothing goes on")
 		}
 	}
@@ -45,13 +45,13 @@ func checkRenewing(t *testing.T, s *State) {
 func checkHeirs(t *testing.T, s *State) {
 	t.Helper()
 	waiting := map[string]bool{}
-	for _, id := range s.Handoffs {
+	for _, id := range s.SuccessorQueue {
 		if waiting[id] {
 			t.Fatalf("%s waits twice", id)
 		}
 		waiting[id] = true
 	}
-	for _, p := range s.Permits {
+	for _, p := range s.OpenRequests {
 		if p.Params.Tool == "Check" && !s.isCheck(p.Params.Request) {
 			t.Fatalf("a human is asked for check %s, which nobody waits for", p.Params.Request)
 		}
@@ -67,8 +67,8 @@ func renewingFact(r *rand.Rand, s *State) Fact {
 	case a.Status == Restarting && r.IntN(3) > 0:
 		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 	case a.Status == Starting && r.IntN(3) > 0:
-		return Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.Fresh, Deliveries: randomFates(r, a)}}
-	case s.Renewal == renewalAsked && a.Status == Busy:
+		return Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomFates(r, a)}}
+	case s.RenewalStage == renewalAsked && a.Status == Busy:
 		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
 			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
 		checked := full
@@ -84,8 +84,8 @@ func renewingFact(r *rand.Rand, s *State) Fact {
 			Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Stop}}},
 			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
 		}[r.IntN(11)]
-	case a.Cornered && a.Status == Busy:
-		return []Fact{Rang{Key: cornerKey(a.AgentRef)}, event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
+	case a.CompactionBlocked && a.Status == Busy:
+		return []Fact{Rang{Key: compactionBlockedKey(a.AgentRef)}, event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
 	case s.Paused:
 		return Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Continue{}}}
 	case a.Status == Busy:
@@ -95,7 +95,7 @@ func renewingFact(r *rand.Rand, s *State) Fact {
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
 		}[r.IntN(4)]
 	}
-	for _, h := range s.Handovers {
+	for _, h := range s.PendingHandoffs {
 		if h.Request != "" {
 			author := h.Agent
 			return []Fact{

@@ -180,7 +180,7 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)
 	if p.s.Halted {
 		command(contract.Continue{})
 	}
-	if p.s.Distrust != nil {
+	if p.s.TrustQuestion != nil {
 		command(contract.Choose{Option: chooseWithout})
 	}
 	for range 30 {

@@ -75,7 +75,7 @@ func checkInvariants(t *testing.T, s *State) {
 			t.Fatalf("halted, and %s is %s", a.ID, a.Status)
 		}
 	}
-	if s.Distrust != nil && s.Ending == nil && !s.HumanPresent {
+	if s.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
 		t.Fatal("nobody is there to look at the workspace, and it is waited for")
 	}
 	// A dialogue never stalls silently: where nobody is busy and nothing is
@@ -127,7 +127,7 @@ func stalled(s *State) bool {
 		case Busy, Starting, Down, Restarting, InHand:
 			return false
 		case Parked:
-			if a.Role == RoleArbiter && s.HumanPresent && s.Regency == "" {
+			if a.Role == RoleArbiter && s.HumanPresent && s.FallbackReason == "" {
 				return false // a human was asked to choose
 			}
 		}
@@ -143,7 +143,7 @@ func stalled(s *State) bool {
 			return false
 		}
 	}
-	return !s.documentDue() && s.Deciding == nil
+	return !s.documentDue() && s.DeciderRequest == nil
 }
 
 // FuzzApply throws random facts at apply: it must not panic, keep the
@@ -243,7 +243,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 			ref.Generation += 1 - 2*r.IntN(2)
 		}
 	}
-	if s.Deciding != nil && r.IntN(3) == 0 || r.IntN(200) == 0 {
+	if s.DeciderRequest != nil && r.IntN(3) == 0 || r.IntN(200) == 0 {
 		return randomDecision(r, s)
 	}
 	if a.Taken != nil && r.IntN(3) > 0 {
@@ -302,8 +302,8 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		}
 		return Rang{Key: retryKey(ref)}
 	case 11:
-		if len(s.Handovers) > 0 && r.IntN(3) > 0 {
-			return randomProgress(r, s.Handovers[r.IntN(len(s.Handovers))])
+		if len(s.PendingHandoffs) > 0 && r.IntN(3) > 0 {
+			return randomProgress(r, s.PendingHandoffs[r.IntN(len(s.PendingHandoffs))])
 		}
 	}
 	switch r.IntN(4) {
@@ -321,7 +321,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	}
 	rare := []Fact{
 		InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
-		Signalled{Signal: "INT"}, Stopped{}, BridgeLost{}, OutputLost{}, Rang{Key: timeoutKey}, Rang{Key: cornerKey(ref)}, Woke{Slept: time.Hour}, JournalFull{Message: "m"},
+		Signalled{Signal: "INT"}, Stopped{}, BridgeLost{}, OutputLost{}, Rang{Key: timeoutKey}, Rang{Key: compactionBlockedKey(ref)}, Woke{Slept: time.Hour}, JournalFull{Message: "m"},
 		event(bridge.Retry{Attempt: 1}), Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]
@@ -360,7 +360,7 @@ func shown(s State) State {
 	s.Agents = slices.Clone(s.Agents)
 	for i := range s.Agents {
 		a := *s.Agents[i]
-		a.Doing, s.Agents[i] = "", &a
+		a.CurrentTool, s.Agents[i] = "", &a
 	}
 	return s
 }
@@ -393,8 +393,8 @@ func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
 // randomDecision answers what is asked, or is late, or wrong.
 func randomDecision(r *rand.Rand, s *State) Fact {
 	f := Decided{Number: s.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
-	if s.Deciding != nil {
-		f.Serial, f.Point, f.About = s.Deciding.Serial, s.Deciding.Point, s.Deciding.About
+	if s.DeciderRequest != nil {
+		f.Serial, f.Point, f.About = s.DeciderRequest.Serial, s.DeciderRequest.Point, s.DeciderRequest.About
 	}
 	list := []decider.Decision{
 		{Decision: "SELECT_MODE", Mode: "developer"}, {Decision: "SELECT_MODE", Mode: "wizard"}, {Decision: "CONTINUE"}, {Decision: "RETRY"},

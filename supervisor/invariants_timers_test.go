@@ -61,23 +61,23 @@ func (l alarms) check(t *testing.T, s *State) {
 	for i := range s.Agents {
 		a := s.Agents[i]
 		switch {
-		case a.Status == Down && s.BridgeUp && !s.Halted && s.Distrust == nil && !l[restartKey(a.AgentRef)]:
+		case a.Status == Down && s.BridgeUp && !s.Halted && s.TrustQuestion == nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and nobody brings it back", a.ID)
 		case a.Status == Ready && a.Backoff != nil && !l[retryKey(a.AgentRef)], a.Status == Down && a.Backoff != nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
 		case (a.Status == Ready || a.Status == Busy) && !l[watchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
-		case a.Role == RoleArbiter && a.Status == Ready && a.Troubles > 0 && s.Regency == "" && !s.Paused && !s.Held &&
+		case a.Role == RoleArbiter && a.Status == Ready && a.Troubles > 0 && s.FallbackReason == "" && !s.Paused && !s.Held &&
 			!l[retryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question == nil && !s.documentDue():
 			t.Fatalf("%s has lost its turn, and nobody tries again", a.ID)
 		}
 	}
-	for _, p := range s.Permits {
+	for _, p := range s.OpenRequests {
 		if !l[permitKey+p.ID] {
 			t.Fatalf("permission %s waits without a limit", p.ID)
 		}
 	}
-	for _, h := range s.Handovers {
+	for _, h := range s.PendingHandoffs {
 		if s.Halted || (&step{State: *s}).overtakes(&h) {
 			continue // an earlier one of the same author has a timer
 		}
@@ -128,7 +128,7 @@ func handsFact(r *rand.Rand, s *State, a Agent) Fact {
 	case 13:
 		return command(contract.Pause{})
 	case 14:
-		return Surveyed{Serial: s.Serial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
+		return Surveyed{Serial: s.DocumentSerial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
 	}
 	return command(contract.Say{Text: "x", To: a.ID, Strength: []string{"", contract.Stop}[r.IntN(2)]})
 }

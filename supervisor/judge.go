@@ -147,7 +147,7 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 // a rule.
 func (l *Loop) granted(tool string, r policy.Request, input json.RawMessage) (rule string, ok bool) {
 	s := l.Snapshot()
-	if slices.Contains(s.Granted, action(tool, input)) {
+	if slices.Contains(s.GrantedActions, action(tool, input)) {
 		return "", true
 	}
 	if len(s.GrantedRules) == 0 {

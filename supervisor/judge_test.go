@@ -253,7 +253,7 @@ func TestNobodyAnswers(t *testing.T) {
 			}
 			play.do(PermissionAsked{Params: bridge.PermissionParams{AgentRef: play.agent(id).AgentRef, Request: "p1", Tool: p.Tool, Input: p.Input}, Behavior: d.Behavior, By: d.By})
 			if present {
-				if len(play.s.Permits) != 1 {
+				if len(play.s.OpenRequests) != 1 {
 					t.Fatalf("%s is not asked for", class)
 				}
 				play.do(Rang{Key: permitKey + "p1"})

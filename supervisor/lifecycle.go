@@ -14,7 +14,7 @@ import (
 // when the first word comes.
 func (st *step) began(f Began) {
 	st.Options, st.Claude = f.Options, f.Claude
-	st.Began, st.LifeBegan, st.Lives, st.Phase = st.at, st.at, 1, machine.Idle
+	st.Began, st.ProcessBegan, st.ProcessRuns, st.Phase = st.at, st.at, 1, machine.Idle
 	st.BridgeUp = true
 	st.HumanPresent = f.Options.HumanPresent
 	st.emit(contract.Supervisor, st.sessionEvent())
@@ -71,9 +71,9 @@ func (st *step) enlist(a Agent, prompt string) {
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
 	})
-	if !st.BridgeUp || st.Halted || st.Distrust != nil { // it starts with the others
+	if !st.BridgeUp || st.Halted || st.TrustQuestion != nil { // it starts with the others
 		e := st.edit(a.ID)
-		e.Status, e.Fresh = Down, true
+		e.Status, e.NewSession = Down, true
 		return
 	}
 	st.do(Spawn{bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}})
@@ -127,10 +127,10 @@ func (st *step) notSpawned(f NotSpawned) {
 	}
 	class, cause := startClass(f.Category, message), message
 	if a.Status == Restarting {
-		class, cause = a.Class, a.Cause
+		class, cause = a.RestartClass, a.RestartCause
 	}
 	a.Status, a.Since = Ended, st.at
-	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: orDefault(a.Goodbye, string(f.Category))})
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: orDefault(a.EndReason, string(f.Category))})
 	if asked {
 		st.drop(a.ID)
 		return
@@ -160,8 +160,8 @@ func (st *step) buried(id, why string) {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
 		}
 	}
-	if len(st.Handoffs) == 0 && a.Document != nil && a.Standing == HandedOff && !st.succeeded(id) {
-		st.Handoffs = []string{id}
+	if len(st.SuccessorQueue) == 0 && a.Document != nil && a.Standing == HandedOff && !st.succeeded(id) {
+		st.SuccessorQueue = []string{id}
 	}
 	if st.agentFailed(id, bridge.CatCrash, why) {
 		return
@@ -196,11 +196,11 @@ func (st *step) release(id, reason string, now bool) {
 	a = st.edit(id)
 	down := a.Status == Down || a.Status == InHand && !a.Taken.process()
 	st.dropTaken(a, reason)
-	a.Status, a.Since, a.Goodbye, a.Dismissed = Stopping, st.at, reason, true
+	a.Status, a.Since, a.EndReason, a.Dismissed = Stopping, st.at, reason, true
 	if down {
 		a.Status = Ended // there is no process to end
 	}
-	if slices.Contains(st.Handoffs, id) {
+	if slices.Contains(st.SuccessorQueue, id) {
 		// Its document stays: the next one summoned still receives it.
 		a.Standing = HandedOff
 	}
@@ -240,15 +240,15 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	asked, class, cause := a.Status == Stopping, restart.Crash, exitText(d.Exit)
 	if a.Status == Restarting {
-		class, cause = a.Class, a.Cause
+		class, cause = a.RestartClass, a.RestartCause
 	}
-	a.Status, a.Since, a.Doing = Ended, st.at, ""
+	a.Status, a.Since, a.CurrentTool = Ended, st.at, ""
 	markCut(a)
 	st.bookLive(a)
 	if asked {
 		a.Turn = nil
 	}
-	reason := a.Goodbye
+	reason := a.EndReason
 	if !asked {
 		reason = string(class)
 	}

@@ -11,30 +11,30 @@ import (
 
 // LifecycleState follows the bridge, the restarts, and the end of the run.
 type LifecycleState struct {
-	Claude     bridge.ClaudeInfo
-	BridgeUp   bool // there is one to speak to
-	BridgeGone bool // the one on its way is lost already
-	BridgeMute int  // looks in a row that the bridge did not answer
-	MuteAt     time.Time
-	Restarts   restart.History
-	Crashes    int    // processes that ended unasked
-	Waking     bool   // agents come back; then see that the talk goes on
-	Back       string `json:",omitempty"` // whose session a human gave back meanwhile
-	Ending     *Ending
+	Claude           bridge.ClaudeInfo
+	BridgeUp         bool // there is one to speak to
+	BridgeGone       bool // the one on its way is lost already
+	UnansweredProbes int  // looks in a row that the bridge did not answer
+	UnansweredAt     time.Time
+	Restarts         restart.History
+	Crashes          int    // processes that ended unasked
+	Waking           bool   // agents come back; then see that the talk goes on
+	ReturnedAgent    string `json:",omitempty"` // whose session a human gave back meanwhile
+	Ending           *Ending
 }
 
 // AgentProcess follows the process of an agent.
 type AgentProcess struct {
-	Status    Status
-	Since     time.Time     // of Status
-	Goodbye   string        // why we are ending it: released, killed, shutdown …
-	Dismissed bool          // its end was its own, not the run's: it does not come back
-	Spoken    bool          // its session has a history
-	Fresh     bool          // its next process begins a new session
-	Class     restart.Class // why it is Restarting
-	Cause     string        // the same in words
-	Watch     Watch
-	Backoff   *Backoff `json:",omitempty"` // it waits for another attempt
+	Status       Status
+	Since        time.Time     // of Status
+	EndReason    string        // why we are ending it: released, killed, shutdown …
+	Dismissed    bool          // its end was its own, not the run's: it does not come back
+	HasHistory   bool          // its session has a history
+	NewSession   bool          // its next process begins a new session
+	RestartClass restart.Class // why it is Restarting
+	RestartCause string        // the same in words
+	Watch        Watch
+	Backoff      *Backoff `json:",omitempty"` // it waits for another attempt
 }
 
 // Status is where an agent's process stands.

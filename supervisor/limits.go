@@ -26,7 +26,7 @@ func (st *step) countTurn(id string) {
 	a.Turns++
 	mode, ok := st.modeNamed(a.Mode)
 	switch l := mode.Limits; {
-	case !ok || a.Limited != "":
+	case !ok || a.ReachedLimit != "":
 	case l.MaxTurns > 0 && a.Turns >= l.MaxTurns:
 		st.outOfLimits(id, fmt.Sprintf("it has answered %s, the most of a %s", words.Count(a.Turns, "message"), a.Mode))
 	case l.MaxCostUSD > 0 && a.CostUSD >= l.MaxCostUSD:
@@ -37,7 +37,7 @@ func (st *step) countTurn(id string) {
 // outOfLimits has an Orchestrator hand off because a limit of its mode is reached.
 func (st *step) outOfLimits(id, why string) {
 	a := st.edit(id)
-	a.Limited = why
+	a.ReachedLimit = why
 	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has reached a limit of its mode: %s. It is told to hand off.", a.Name, id, why))
 }
 
@@ -45,7 +45,7 @@ func (st *step) outOfLimits(id, why string) {
 // one is about nothing but its hand-off.
 func (st *step) workLimitRang(id string) {
 	a, ok := st.agent(id)
-	if !ok || !a.Alive() || a.Taken != nil || a.Limited != "" || a.Standing == Finished || a.Standing == HandedOff {
+	if !ok || !a.Alive() || a.Taken != nil || a.ReachedLimit != "" || a.Standing == Finished || a.Standing == HandedOff {
 		return
 	}
 	mode, _ := st.modeNamed(a.Mode)
@@ -63,7 +63,7 @@ const unledFailures = 4
 // maxTotalFailures is the limit of failures in all; 0: none.
 func (s *State) maxTotalFailures() int {
 	o := &s.Options
-	if o.MaxTotalFailures == 0 && (s.Regency != "" || o.Decider == DeciderRules) {
+	if o.MaxTotalFailures == 0 && (s.FallbackReason != "" || o.Decider == DeciderRules) {
 		return unledFailures * o.MaxFailures
 	}
 	return o.MaxTotalFailures
@@ -100,7 +100,7 @@ func (st *step) withReached(why string) string {
 		b.WriteString(".")
 	}
 	if b.Len() == len(why)+1 {
-		return st.withRegency(why)
+		return st.withFallback(why)
 	}
-	return st.withRegency(b.String())
+	return st.withFallback(b.String())
 }

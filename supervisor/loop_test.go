@@ -300,7 +300,7 @@ func TestThoseGoneCostNothing(t *testing.T) {
 		s.Agents = append(s.Agents, &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: orchID(i + 1), Generation: 1}}, AgentProcess: AgentProcess{Status: Ended, Dismissed: true}})
 	}
 	for range talkKept {
-		s.Talk = append(s.Talk, &contract.Message{})
+		s.RecentMessages = append(s.RecentMessages, &contract.Message{})
 	}
 	in := Input{At: time.Unix(2, 0), Fact: Happened{bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.ToolUse{Tool: "Read"}}}}
 	const rounds = 1000

@@ -48,11 +48,11 @@ const talkKept = 200
 func (st *step) speak(from string, m contract.Message) {
 	m = st.signed(m)
 	st.emit(from, m)
-	keep := st.Talk
+	keep := st.RecentMessages
 	if len(keep) >= talkKept {
 		keep = keep[len(keep)-talkKept+1:]
 	}
-	st.Talk = append(slices.Clip(keep), &m)
+	st.RecentMessages = append(slices.Clip(keep), &m)
 }
 
 // tell posts the supervisor's own word to an agent.
@@ -92,7 +92,7 @@ func (st *step) pump() {
 
 // renewing says whether a message of this kind waits for the Arbiter's successor.
 func (s *State) renewing(kind string) bool {
-	switch s.Renewal {
+	switch s.RenewalStage {
 	case renewalAsked:
 		return kind != KindRenewal && kind != KindCorrection && kind != KindRetry
 	case renewalGiven:
@@ -122,20 +122,20 @@ func (st *step) send(i int, steer bool) {
 		}
 	}
 	a := st.edit(m.To)
-	if a.Role == RoleOrchestrator && a.thin() && m.Content == "" {
-		a.Demands++ // render says it
+	if a.Role == RoleOrchestrator && a.contextLow() && m.Content == "" {
+		a.HandoffDemands++ // render says it
 	}
 	if !steer {
 		a.Status, a.Since, a.Turn, a.Backoff = Busy, st.at, nil, nil
 	}
 	a.Turn = append(slices.Clip(a.Turn), m.Wire)
 	if m.Content == "" {
-		st.poseTo(a, *m)
+		st.noteArbiterRequest(a, *m)
 		m.Content = st.render(*m)
 	}
-	if a.Inheritance != "" && !m.Inherits && !st.inherits(m.To) {
-		heirloom := st.heirloom(a.Inheritance) + "\n"
-		m.Inherits, m.Heirloom, m.Content = true, len(heirloom), heirloom+m.Content
+	if a.HandoffBrief != "" && !m.CarriesBrief && !st.carriesBrief(m.To) {
+		brief := st.handoffBrief(a.HandoffBrief) + "\n"
+		m.CarriesBrief, m.BriefBytes, m.Content = true, len(brief), brief+m.Content
 	}
 	st.Ledger.Sent++
 	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: steer}})
@@ -144,10 +144,10 @@ func (st *step) send(i int, steer bool) {
 	}
 }
 
-// inherits says whether a message with the inheritance is on its way to an agent. A word that
+// carriesBrief says whether a message with the hand-off brief is on its way to an agent. A word that
 // steers overtakes the proof that it arrived.
-func (s *State) inherits(id string) bool {
-	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.Inherits })
+func (s *State) carriesBrief(id string) bool {
+	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.CarriesBrief })
 }
 
 // onWire finds the message that went out under an id.
@@ -177,14 +177,14 @@ func (st *step) delivered(wire string) {
 	st.do(SetTimer{Key: proofKey(wire)})
 	st.read(m)
 	if a := st.edit(m.To); a != nil {
-		a.Spoken, a.Returned = true, ""
-		if m.Inherits {
-			a.Inheritance = ""
+		a.HasHistory, a.ReturnNotice = true, ""
+		if m.CarriesBrief {
+			a.HandoffBrief = ""
 		}
 		if slices.Contains(a.Turn, wire) {
 			kept := m
-			kept.Told, kept.Carries, kept.Inherits = true, nil, false
-			st.Underway = append(slices.Clip(st.Underway), kept)
+			kept.Told, kept.Carries, kept.CarriesBrief = true, nil, false
+			st.InTurn = append(slices.Clip(st.InTurn), kept)
 		}
 	}
 	if m.Told {
@@ -210,8 +210,8 @@ func (st *step) delivered(wire string) {
 
 // overWith forgets a message whose turn is over.
 func (st *step) overWith(wire string) {
-	if i := onWire(st.Underway, wire); i >= 0 {
-		st.Underway = slices.Delete(slices.Clone(st.Underway), i, i+1)
+	if i := onWire(st.InTurn, wire); i >= 0 {
+		st.InTurn = slices.Delete(slices.Clone(st.InTurn), i, i+1)
 	}
 }
 
@@ -227,7 +227,7 @@ func (st *step) unsent(wire string) {
 	if m.Told {
 		return // it carries nothing any more, and goes out as it was
 	}
-	m.Carries, m.Content, m.Inherits, m.Heirloom = nil, "", false, 0
+	m.Carries, m.Content, m.CarriesBrief, m.BriefBytes = nil, "", false, 0
 	log := st.workLog()
 	for k := range log {
 		if log[k].Carrier == m.ID {
@@ -239,8 +239,8 @@ func (st *step) unsent(wire string) {
 // requeue puts back a message that died with a process. It goes out under
 // another id: the session may drop the old one as a repeat.
 func (st *step) requeue(wire string) {
-	if i := onWire(st.Underway, wire); i >= 0 {
-		m := st.Underway[i]
+	if i := onWire(st.InTurn, wire); i >= 0 {
+		m := st.InTurn[i]
 		st.overWith(wire)
 		st.forgetReading(m.ID)
 		m.Sent, m.Resent = false, false
@@ -263,7 +263,7 @@ func (st *step) drop(to string) []Mail {
 	st.putAsked(to)
 	st.bringUp(to, -1)
 	lost := st.takeBack(func(m Mail) bool { return m.To == to })
-	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), func(m Mail) bool { return m.To == to })
+	st.InTurn = slices.DeleteFunc(slices.Clone(st.InTurn), func(m Mail) bool { return m.To == to })
 	return lost
 }
 

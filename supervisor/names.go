@@ -39,12 +39,12 @@ func idFor(run, what string) string {
 }
 
 func (st *step) newMessageID() string {
-	st.Counter++
-	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", st.Counter, st.Salt))
+	st.MessageCount++
+	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", st.MessageCount, st.MessageSalt))
 }
 
 func (st *step) sessionID(agent string, generation int) string {
-	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.Salt))
+	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.MessageSalt))
 }
 
 func orchID(n int) string { return fmt.Sprintf("orch-%d", n) }

@@ -15,17 +15,17 @@ import (
 // already: it is open again under the id of that one, or gets the answer that was given since.
 func (st *step) askedBefore(p Permit) bool {
 	action := p.Hash()
-	for i, q := range st.Orphans {
+	for i, q := range st.OrphanedRequests {
 		if q.Params.ID == p.Params.ID && q.Hash() == action {
-			st.Orphans = slices.Delete(slices.Clone(st.Orphans), i, i+1)
+			st.OrphanedRequests = slices.Delete(slices.Clone(st.OrphanedRequests), i, i+1)
 			p.ID = q.ID
 			st.open(p)
 			return true
 		}
 	}
-	for i, x := range st.Answered {
+	for i, x := range st.OrphanAnswers {
 		if x.Agent == p.Params.ID && x.Action == action {
-			st.Answered = slices.Delete(slices.Clone(st.Answered), i, i+1)
+			st.OrphanAnswers = slices.Delete(slices.Clone(st.OrphanAnswers), i, i+1)
 			st.answerPermit(p, ruled{behavior: x.Behavior, by: contract.Human, message: x.Message})
 			return true
 		}
@@ -41,7 +41,7 @@ func (s *State) isOpen(request string) bool {
 
 // request returns the request of that id which waits for a human, or to be asked again.
 func (s *State) request(id string) (Permit, bool) {
-	for _, list := range [][]Permit{s.Permits, s.Orphans} {
+	for _, list := range [][]Permit{s.OpenRequests, s.OrphanedRequests} {
 		for _, p := range list {
 			if p.ID == id {
 				return p, true
@@ -52,25 +52,25 @@ func (s *State) request(id string) (Permit, bool) {
 }
 
 // requests are those that wait for a human, and those that wait to be asked again.
-func (s *State) requests() []Permit { return slices.Concat(s.Permits, s.Orphans) }
+func (s *State) requests() []Permit { return slices.Concat(s.OpenRequests, s.OrphanedRequests) }
 
 // closeOrphans forgets requests of an agent's earlier process, or of all agents, that were
 // not made again. Nobody waits for an answer.
 func (st *step) closeOrphans(agent, by, reason string) {
 	var left []Permit
-	for _, p := range st.Orphans {
+	for _, p := range st.OrphanedRequests {
 		if agent != "" && p.Params.ID != agent {
 			left = append(left, p)
 			continue
 		}
 		st.tellPermit(p, ruled{behavior: bridge.Deny, by: by, reason: reason})
 	}
-	st.Orphans = left
+	st.OrphanedRequests = left
 }
 
 // answerOrphan keeps a human's answer until the agent makes the request again.
 func (st *step) answerOrphan(p Permit, r ruled) {
-	st.Orphans = slices.DeleteFunc(slices.Clone(st.Orphans), func(q Permit) bool { return q.ID == p.ID })
-	st.Answered = append(slices.Clip(st.Answered), Answered{Agent: p.Params.ID, Action: p.Hash(), Behavior: r.behavior, Message: r.message})
+	st.OrphanedRequests = slices.DeleteFunc(slices.Clone(st.OrphanedRequests), func(q Permit) bool { return q.ID == p.ID })
+	st.OrphanAnswers = append(slices.Clip(st.OrphanAnswers), Answered{Agent: p.Params.ID, Action: p.Hash(), Behavior: r.behavior, Message: r.message})
 	st.tellPermit(p, r)
 }

@@ -76,15 +76,15 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			p.decides(decider.Rules{})
 			first := p.working()
 			p.verdict(first, report("done", "all of it", true))
-			if p.s.Deciding == nil || p.s.Phase != machine.Evaluating {
+			if p.s.DeciderRequest == nil || p.s.Phase != machine.Evaluating {
 				t.Fatalf("in %s nothing is asked", p.s.Phase)
 			}
 			asked := effects[Decide](p)
 			late := asked[len(asked)-1].Question
 			p.mustCommand(c.body)
 			p.settles()
-			if p.s.Deciding != nil || p.s.Phase != machine.Executing {
-				t.Errorf("in %s it is asked again: %+v", p.s.Phase, p.s.Deciding)
+			if p.s.DeciderRequest != nil || p.s.Phase != machine.Executing {
+				t.Errorf("in %s it is asked again: %+v", p.s.Phase, p.s.DeciderRequest)
 			}
 			late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "tester", Reason: "late", Source: decider.ByModel}
 			summoned := p.s.Summoned
@@ -94,11 +94,11 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			}
 			at := p.working()
 			p.verdict(at, report("done", "that, too", true))
-			if p.s.Deciding == nil || p.s.Deciding.About != at {
-				t.Errorf("then it is asked: %+v", p.s.Deciding)
+			if p.s.DeciderRequest == nil || p.s.DeciderRequest.About != at {
+				t.Errorf("then it is asked: %+v", p.s.DeciderRequest)
 			}
 			p.do(late) // of the same number and point
-			if p.s.Summoned != summoned || p.s.Deciding == nil {
+			if p.s.Summoned != summoned || p.s.DeciderRequest == nil {
 				t.Error("an answer to another question was taken")
 			}
 			p.folds()
@@ -113,12 +113,12 @@ func TestResetForgetsWhatWaits(t *testing.T) {
 	p.decides(decider.Rules{})
 	p.verdict(p.working(), report("done", "all of it", true))
 	p.mustCommand(contract.Reset{})
-	if p.s.Deciding != nil || p.s.Phase != machine.Idle || len(p.s.Plan) != 0 {
-		t.Errorf("after the reset: %s, %+v", p.s.Phase, p.s.Deciding)
+	if p.s.DeciderRequest != nil || p.s.Phase != machine.Idle || len(p.s.Plan) != 0 {
+		t.Errorf("after the reset: %s, %+v", p.s.Phase, p.s.DeciderRequest)
 	}
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
-	if d := p.s.Deciding; d == nil || d.Point != "select" {
+	if d := p.s.DeciderRequest; d == nil || d.Point != "select" {
 		t.Errorf("of the next task is asked: %+v", d)
 	}
 	p.folds()
@@ -135,7 +135,7 @@ func TestKillTellsWhatIsHalfDone(t *testing.T) {
 	p.at = p.at.Add(time.Minute)
 	p.mustCommand(contract.Kill{ID: id})
 	p.folds() // also without what only tells what it was at
-	p.do(Surveyed{Serial: p.s.Serial, Result: bridge.InspectResult{}})
+	p.do(Surveyed{Serial: p.s.DocumentSerial, Result: bridge.InspectResult{}})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)
 	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m", "step 1 of the plan: Spin the thread")
@@ -217,7 +217,7 @@ func TestAToolOfAnEarlierLife(t *testing.T) {
 	p.proven(id)
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})
 	p.resume("")
-	if a := p.agent(id); a.At != nil {
-		t.Errorf("at %+v", a.At)
+	if a := p.agent(id); a.ToolCall != nil {
+		t.Errorf("at %+v", a.ToolCall)
 	}
 }

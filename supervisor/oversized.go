@@ -50,14 +50,14 @@ func tooLarge(b contract.CommandBody) string {
 func unreadable(a *Agent, t bridge.Turn, m Mail) bool {
 	ours := m.From == contract.Supervisor && ofSession(m) || m.Kind == KindTask && len(m.Content) < beginningKept
 	return a.Role == RoleArbiter && exhausts(t) && t.Category == bridge.CatPromptTooLong &&
-		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.thin() && !ours
+		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.contextLow() && !ours
 }
 
 // setAside keeps a message that the Arbiter could not read from its successors, which could
 // not either. Of a large one they receive the beginning. The human is told.
 func (st *step) setAside(m Mail) {
 	size, whose := words.Size(int64(len(m.Text))), st.displayName(m.From)
-	st.Records = 0 // the next one has something else to read
+	st.GeneratedInRow = 0 // the next one has something else to read
 	if m.Kind == KindTask {
 		st.dropTask(m)
 		return
@@ -89,11 +89,11 @@ func (st *step) setAside(m Mail) {
 // quoteInstead changes what is remembered of a message: a successor is quoted what was said
 // last, and must not choke on it again.
 func (st *step) quoteInstead(id, text string) {
-	st.Talk = slices.Clone(st.Talk)
-	for i, said := range st.Talk {
+	st.RecentMessages = slices.Clone(st.RecentMessages)
+	for i, said := range st.RecentMessages {
 		if said.MessageID == id {
 			other := *said
-			other.Text, st.Talk[i] = text, &other
+			other.Text, st.RecentMessages[i] = text, &other
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (st *step) shorten(m *Mail) {
 		a.Text = headOf(a.Text, beginningKept/4)
 		m.Attached = append(m.Attached, a)
 	}
-	m.Carries, m.Inherits, m.Heirloom = nil, false, 0
+	m.Carries, m.CarriesBrief, m.BriefBytes = nil, false, 0
 	m.Content = st.render(*m)
 	m.Attached = append(m.Attached, Attached{Title: "cut", From: contract.Supervisor, Trusted: true, Text: fmt.Sprintf(
 		"This message, with what came with it, had %s and was too large to be read. What you see is its beginning; %s were left out, and the human was told. "+

@@ -34,7 +34,7 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 		st.do(AnswerPermission{Request: p.Params.Request, Result: bridge.PermissionResult{Behavior: bridge.Allow}})
 	case f.Behavior == bridge.Allow:
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: f.By, rule: f.Rule, reason: f.Reason})
-	case f.Behavior == "ask" && slices.Contains(st.Granted, f.Hash()):
+	case f.Behavior == "ask" && slices.Contains(st.GrantedActions, f.Hash()):
 		st.answerPermit(p, ruled{behavior: bridge.Allow, by: contract.Human, scope: contract.ScopeRun})
 	case f.Behavior == "ask" && st.askedBefore(p):
 	case f.Behavior == "ask" && st.isOpen(p.ID):
@@ -52,7 +52,7 @@ func (st *step) judge(f PermissionAsked, p Permit) {
 
 // open has a request wait for a human.
 func (st *step) open(p Permit) {
-	st.Permits = append(slices.Clone(st.Permits), p)
+	st.OpenRequests = append(slices.Clone(st.OpenRequests), p)
 	st.emit(p.Params.ID, p.event())
 	st.do(SetTimer{Key: permitKey + p.ID, After: st.Options.PermissionWait})
 }
@@ -68,11 +68,11 @@ func (p Permit) event() contract.PermissionRequest {
 // denyPermits denies all that wait for a human, and what would wait if it were asked again.
 func (st *step) denyPermits(by, reason string) {
 	st.closeOrphans("", by, reason)
-	for _, p := range st.Permits {
+	for _, p := range st.OpenRequests {
 		st.do(SetTimer{Key: permitKey + p.ID})
 		st.decidePermit(p, bridge.Deny, by, reason)
 	}
-	st.Permits = nil
+	st.OpenRequests = nil
 }
 
 func denial(reason string) string {
@@ -104,12 +104,12 @@ func (st *step) tellPermit(p Permit, r ruled) {
 
 // takePermit removes a pending request and stops its timer.
 func (st *step) takePermit(request string) (Permit, bool) {
-	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.ID == request })
+	i := slices.IndexFunc(st.OpenRequests, func(p Permit) bool { return p.ID == request })
 	if i < 0 {
 		return Permit{}, false
 	}
-	p := st.Permits[i]
-	st.Permits = slices.Delete(slices.Clone(st.Permits), i, i+1)
+	p := st.OpenRequests[i]
+	st.OpenRequests = slices.Delete(slices.Clone(st.OpenRequests), i, i+1)
 	st.do(SetTimer{Key: permitKey + request})
 	return p, true
 }
@@ -154,11 +154,11 @@ func (st *step) permitTimedOut(request string) {
 
 // permissionWithdrawn: the agent no longer waits (interrupted, or gone).
 func (st *step) permissionWithdrawn(request string) {
-	i := slices.IndexFunc(st.Permits, func(p Permit) bool { return p.Params.Request == request })
+	i := slices.IndexFunc(st.OpenRequests, func(p Permit) bool { return p.Params.Request == request })
 	if i < 0 {
 		return
 	}
-	if p, ok := st.takePermit(st.Permits[i].ID); ok {
+	if p, ok := st.takePermit(st.OpenRequests[i].ID); ok {
 		st.emit(p.Params.ID, contract.Permission{
 			Request: p.ID, Behavior: bridge.Deny, By: contract.ByWithdrawn, Tool: p.Params.Tool, Action: p.Hash(), Subagent: p.Params.Subagent,
 		})
@@ -169,7 +169,7 @@ func (st *step) permissionWithdrawn(request string) {
 // earlier process waited for: it was not asked again.
 func (st *step) withdrawPermits(agent string) {
 	st.closeOrphans(agent, contract.ByWithdrawn, "it was not asked again")
-	for _, p := range st.Permits {
+	for _, p := range st.OpenRequests {
 		if p.Params.ID == agent && !st.isCheck(p.Params.Request) {
 			st.takePermit(p.ID)
 			st.decidePermit(p, bridge.Deny, contract.ByWithdrawn, "the turn is over")

@@ -8,16 +8,16 @@ import (
 
 // PermissionState holds the open permission requests, and what was allowed for longer than one.
 type PermissionState struct {
-	Permits []Permit // permission requests a human has to answer
+	OpenRequests []Permit // permission requests a human has to answer
 	// Orphans are requests of processes that are gone with an earlier life. Each is open
 	// again, under its id, when its agent asks for the same action again.
-	Orphans       []Permit   `json:",omitempty"`
-	Answered      []Answered // answers to orphans
-	PolicyChanges int        // how often mode, rules or grants were changed
-	Reconsidering int        `json:",omitempty"` // Reconsider effects that have not ended
-	Granted       []string   // actions a human allowed for the whole run
-	GrantedRules  []string   // rules, likewise
-	Distrust      *Distrust  `json:",omitempty"` // what keeps agents from being started
+	OrphanedRequests []Permit       `json:",omitempty"`
+	OrphanAnswers    []Answered     // answers to orphans
+	PolicyChanges    int            // how often mode, rules or grants were changed
+	Reconsidering    int            `json:",omitempty"` // Reconsider effects that have not ended
+	GrantedActions   []string       // actions a human allowed for the whole run
+	GrantedRules     []string       // rules, likewise
+	TrustQuestion    *TrustQuestion `json:",omitempty"` // what keeps agents from being started
 }
 
 // Permit is a permission request that waits for a human.

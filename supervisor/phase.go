@@ -152,13 +152,13 @@ func (st *step) breach() *Ending {
 // beginTask sets the counters of a task to zero: limits hold for one task.
 func (st *step) beginTask() {
 	st.Iterations, st.Failures, st.TotalFailures = 0, 0, 0
-	st.History, st.LastError, st.Tasks = decision.History{}, nil, nil
+	st.History, st.LastError, st.AgentTasks = decision.History{}, nil, nil
 }
 
 // cleanUp forgets what belongs to a task that is over.
 func (st *step) cleanUp() {
 	if st.beginTask(); len(st.Agents) > 0 && st.Agents[0].Alive() {
-		st.abdicate() // the rules lead a task, and there is none
+		st.leaveFallback() // the rules lead a task, and there is none
 	}
-	st.Deciding, st.Posed, st.Yielded = nil, nil, false
+	st.DeciderRequest, st.ArbiterRequest, st.DeciderYielded = nil, nil, false
 }

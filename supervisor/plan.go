@@ -14,7 +14,7 @@ import (
 
 func (st *step) setPlan(steps []contract.Step) {
 	st.Plan = steps
-	st.emit(contract.Supervisor, contract.Plan{Steps: steps, Tasks: st.Tasks})
+	st.emit(contract.Supervisor, contract.Plan{Steps: steps, Tasks: st.AgentTasks})
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Status == Ready || a.Status == Busy {
 			st.remind(a)
@@ -110,7 +110,7 @@ func (s *State) stepOf(id string) int {
 	if i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id }); i >= 0 {
 		return i + 1
 	}
-	if n := a.Assigned; n > 0 && n <= len(s.Plan) && !over(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
+	if n := a.PlanStep; n > 0 && n <= len(s.Plan) && !over(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
 		return n
 	}
 	if !s.engagedBeside(id) {
@@ -158,7 +158,7 @@ func (st *step) assign(v *verdict.Arbiter, open bool) {
 	if mode := st.Plan[i].Mode; open && mode != "" && mode != a.Mode {
 		return
 	}
-	a.Assigned = i + 1
+	a.PlanStep = i + 1
 	if st.Plan[i].Status == contract.StepActive && st.Plan[i].Agent == id {
 		return
 	}
@@ -170,11 +170,11 @@ func (st *step) assign(v *verdict.Arbiter, open bool) {
 // assigned ends the step that an agent was chosen for, as its execution ended.
 func (st *step) assigned(id, status string) {
 	a := st.edit(id)
-	if a == nil || a.Assigned == 0 {
+	if a == nil || a.PlanStep == 0 {
 		return
 	}
-	i := a.Assigned - 1
-	a.Assigned = 0
+	i := a.PlanStep - 1
+	a.PlanStep = 0
 	if i >= len(st.Plan) || st.Plan[i].Status != contract.StepActive || st.Plan[i].Agent != id {
 		return // it has kept the plan itself, or there is another
 	}

@@ -27,10 +27,10 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 			return m.point(), m.From, true // what is done waits for what others still do
 		}
 	}
-	if id := st.failedBefore(); st.Regency != "" && id != "" {
+	if id := st.failedBefore(); st.FallbackReason != "" && id != "" {
 		return decision.PointSelect, id, true // the Arbiter had read of the failure, and rules no more
 	}
-	aside := st.Regency != "" || st.Agents[0].Status != Busy && !st.arbiterAsked()
+	aside := st.FallbackReason != "" || st.Agents[0].Status != Busy && !st.arbiterAsked()
 	if st.Phase == machine.Evaluating {
 		if last := st.History.Last(1); aside && len(last) > 0 && !st.engaged() && !st.documentDue() {
 			return decision.PointEvaluate, last[0].ID, true // the Arbiter had read it, and rules no more
@@ -52,7 +52,7 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 // arbiterAsked says whether the Arbiter's own word is asked for, beyond the task: by the
 // human, an Orchestrator, or a correction.
 func (s *State) arbiterAsked() bool {
-	return slices.ContainsFunc(slices.Concat(s.Mail, s.Underway), func(m Mail) bool {
+	return slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
 		return m.To == contract.Arbiter && m.Kind != KindTask && m.Kind != KindNotice && m.Kind != KindRenewal
 	})
 }
@@ -78,7 +78,7 @@ func (s *State) withheld(m *Mail) bool {
 	switch {
 	case m.To != contract.Arbiter || m.Sent:
 		return false
-	case s.Regency != "":
+	case s.FallbackReason != "":
 		return true
 	case !s.asksOther() || s.Task == "":
 		return false

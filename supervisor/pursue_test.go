@@ -73,8 +73,8 @@ func TestAHaltEndsWhatIsAsked(t *testing.T) {
 			}
 			halt()
 			synctest.Wait()
-			if n.loop.Snapshot().Handovers != nil == (what == "decide") {
-				t.Errorf("the document: %+v", n.loop.Snapshot().Handovers)
+			if n.loop.Snapshot().PendingHandoffs != nil == (what == "decide") {
+				t.Errorf("the document: %+v", n.loop.Snapshot().PendingHandoffs)
 			}
 			n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "c", Body: contract.Continue{}}})
 			halt()

@@ -10,7 +10,7 @@ import (
 // policyChanged has all that waits for a human held against mode, rules and grants as they
 // are now.
 func (st *step) policyChanged() {
-	if st.PolicyChanges++; len(st.Permits) > 0 {
+	if st.PolicyChanges++; len(st.OpenRequests) > 0 {
 		st.reconsider()
 	}
 }
@@ -26,7 +26,7 @@ func (st *step) reconsidered(f Reconsidered) {
 	st.Reconsidering = max(st.Reconsidering-1, 0)
 	for _, of := range f.Settled {
 		asked := func(p Permit) bool { return p.ID == of.Request && p.Params.Request == of.Asked }
-		if f.Changes != st.PolicyChanges || !slices.ContainsFunc(st.Permits, asked) {
+		if f.Changes != st.PolicyChanges || !slices.ContainsFunc(st.OpenRequests, asked) {
 			continue
 		}
 		p, _ := st.takePermit(of.Request)

@@ -52,7 +52,7 @@ func (st *step) enter(v verdict.Arbiter, source string) {
 		keep = keep[len(keep)-rulingsKept+1:]
 	}
 	if v.Decision != verdict.Handoff {
-		st.RuledSince++
+		st.RulingsSinceRenewal++
 	}
 	st.Rulings = append(slices.Clone(keep), Ruling{
 		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: headOf(v.Reason, rulingSaid), Source: source,
@@ -62,28 +62,28 @@ func (st *step) enter(v verdict.Arbiter, source string) {
 // askRenewal asks the Arbiter for its document when its context is at its end, at
 // the boundary between two turns. What waits for it waits for its successor.
 func (st *step) askRenewal() {
-	if st.Renewal == renewalAsked && !st.renewalOpen() {
-		st.Renewal = renewalNone // its turn ended with the run, or came to nothing
+	if st.RenewalStage == renewalAsked && !st.renewalOpen() {
+		st.RenewalStage = renewalNone // its turn ended with the run, or came to nothing
 	}
-	if st.Renewal != renewalNone || st.Paused || st.Held || len(st.Agents) == 0 {
+	if st.RenewalStage != renewalNone || st.Paused || st.Held || len(st.Agents) == 0 {
 		return
 	}
-	if st.Regency != "" {
+	if st.FallbackReason != "" {
 		return // it is not spoken to, and its context stands
 	}
 	a := st.Agents[0]
-	if a.Role != RoleArbiter || a.Status != Ready || !a.Spoken || !a.thin() || a.Troubles > 0 {
+	if a.Role != RoleArbiter || a.Status != Ready || !a.HasHistory || !a.contextLow() || a.Troubles > 0 {
 		return
 	}
 	if slices.ContainsFunc(st.Mail, func(m Mail) bool { return m.To == a.ID && ofSession(m) }) {
 		return // a turn that was cut off, or is to be mended, comes first
 	}
-	if st.Short >= maxShort {
+	if st.ShortRenewals >= maxShort {
 		st.giveUp(bridge.CatCompaction, fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% of %d tokens): "+
 			"raise --context-tokens or --context-critical, or use a model with a larger window, and resume", a.Context.Pct, a.Context.Window))
 		return
 	}
-	st.Renewal = renewalAsked
+	st.RenewalStage = renewalAsked
 	st.tell(a.ID, KindRenewal, fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another takes your place, and knows nothing but what you leave. "+
 		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human said that still binds, where each Orchestrator stands, "+
 		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct, a.Context.Window))
@@ -92,7 +92,7 @@ func (st *step) askRenewal() {
 // renewalOpen says whether the Arbiter may still answer that it was asked to be renewed.
 func (s *State) renewalOpen() bool {
 	a, _ := s.agent(contract.Arbiter)
-	return a.Status != Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Mail, s.Underway), func(m Mail) bool {
+	return a.Status != Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
 		return m.To == a.ID && !s.renewing(m.Kind)
 	})
 }
@@ -113,8 +113,8 @@ func (st *step) forSuccessor() {
 		case m.To != contract.Arbiter:
 		case ofSession(*m):
 			unruled = unruled || m.Kind != KindRenewal
-		case m.Heirloom > 0:
-			m.Content, m.Heirloom, m.Inherits = m.Content[m.Heirloom:], 0, false
+		case m.BriefBytes > 0:
+			m.Content, m.BriefBytes, m.CarriesBrief = m.Content[m.BriefBytes:], 0, false
 		}
 	}
 	st.takeBack(func(m Mail) bool { return m.To == contract.Arbiter && ofSession(m) })
@@ -125,28 +125,28 @@ func (st *step) forSuccessor() {
 
 // callOffRenewal: a new session began for another reason, and its context is empty.
 func (st *step) callOffRenewal() {
-	if st.Renewal != renewalAsked {
+	if st.RenewalStage != renewalAsked {
 		return
 	}
-	st.Renewal = renewalNone
+	st.RenewalStage = renewalNone
 	a := st.edit(contract.Arbiter)
 	renewal := func(m Mail) bool { return m.To == a.ID && m.Kind == KindRenewal }
-	for _, m := range slices.Concat(st.Mail, st.Underway) {
+	for _, m := range slices.Concat(st.Mail, st.InTurn) {
 		if renewal(m) {
 			a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(w string) bool { return w == m.Wire })
 		}
 	}
 	st.takeBack(renewal)
-	st.Underway = slices.DeleteFunc(slices.Clone(st.Underway), renewal)
+	st.InTurn = slices.DeleteFunc(slices.Clone(st.InTurn), renewal)
 }
 
 // checkRenewal tests a ruling against a renewal that was asked for. The task's end
 // needs no successor.
 func (st *step) checkRenewal(v verdict.Arbiter) string {
 	switch {
-	case v.Decision == verdict.Handoff && st.Renewal != renewalAsked:
+	case v.Decision == verdict.Handoff && st.RenewalStage != renewalAsked:
 		return "HANDOFF is given only when the supervisor asks you to be renewed, and it has not."
-	case v.Decision != verdict.Handoff && v.Decision != verdict.Complete && st.Renewal == renewalAsked:
+	case v.Decision != verdict.Handoff && v.Decision != verdict.Complete && st.RenewalStage == renewalAsked:
 		return "Your context is at its end: nothing but HANDOFF, with your document, is taken now."
 	}
 	return ""
@@ -154,14 +154,14 @@ func (st *step) checkRenewal(v verdict.Arbiter) string {
 
 // renewByRecord gives the Arbiter a successor though it left no document.
 func (st *step) renewByRecord(why string) {
-	st.Records++
-	if st.Records > maxRecords {
+	st.GeneratedInRow++
+	if st.GeneratedInRow > maxRecords {
 		st.fail(contract.Arbiter, bridge.CatCompaction, "the Arbiter cannot go on: "+why, []string{})
 		st.giveUp(bridge.CatCompaction, "the Arbiter cannot go on, however often it is renewed: "+why)
 		return
 	}
 	st.callOffRenewal()
-	st.Renewal = renewalGiven
+	st.RenewalStage = renewalGiven
 	a, _ := st.agent(contract.Arbiter)
 	st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Why: why, Document: st.arbiterRecord(why)})
 }
@@ -171,28 +171,28 @@ func (st *step) renewByRecord(why string) {
 func (st *step) renewed(h Handover) {
 	a := st.edit(contract.Arbiter)
 	st.emit(a.ID, handoffEvent(a.ID, a.ID, h))
-	a.Inheritance = st.inheritance(h)
-	a.Document, a.Receipts, a.DrawnUp = h.Document, h.Receipts, h.Why // should its heir's history be lost
-	a.Fresh, a.Spoken = true, false
+	a.HandoffBrief = st.briefOfRenewal(h)
+	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // should its heir's history be lost
+	a.NewSession, a.HasHistory = true, false
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
-	st.Renewal = renewalGiven
+	st.RenewalStage = renewalGiven
 	st.Renewals++
 	st.forSuccessor()
-	if st.RuledSince <= 1 {
-		st.Short++
+	if st.RulingsSinceRenewal <= 1 {
+		st.ShortRenewals++
 	} else {
-		st.Short = 0
+		st.ShortRenewals = 0
 	}
-	st.RuledSince = 0
+	st.RulingsSinceRenewal = 0
 	if a.Up() {
-		a.Status, a.Since, a.Class, a.Cause = Restarting, st.at, classRenewal, "its context was at its end"
+		a.Status, a.Since, a.RestartClass, a.RestartCause = Restarting, st.at, classRenewal, "its context was at its end"
 		st.withdrawPermits(a.ID)
 		st.do(Kill{Agent: a.AgentRef})
 	}
 }
 
-// inheritance is what an Arbiter receives with the first message it reads.
-func (s *State) inheritance(h Handover) string {
+// briefOfRenewal is what an Arbiter receives with the first message it reads.
+func (s *State) briefOfRenewal(h Handover) string {
 	var b strings.Builder
 	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
 		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is what it left, and the supervisor's record. " +

@@ -43,15 +43,15 @@ func TestArbiterIsRenewed(t *testing.T) {
 	one := p.summon("build it")
 	p.full("arbiter", 71)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if p.s.Renewal != renewalNone {
+	if p.s.RenewalStage != renewalNone {
 		t.Fatal("a warning renews nobody")
 	}
 	p.verdict(one, report("question", "Which port?", true))
 	p.full("arbiter", 86)
 	p.say("Make it blue.", contract.Note) // waits for the turn's end
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
-	if p.s.Renewal != renewalAsked {
-		t.Fatalf("renewal %q", p.s.Renewal)
+	if p.s.RenewalStage != renewalAsked {
+		t.Fatalf("renewal %q", p.s.RenewalStage)
 	}
 	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "kind: renewal", "86% of 200000", "HANDOFF")
 	if strings.Contains(p.lastSent("arbiter"), "blue") {
@@ -62,7 +62,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 
 	before := p.renewNow("the port is 8080")
 	a := p.agent("arbiter")
-	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.Warned != "" || p.s.Renewal != renewalNone {
+	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.WarnedLevel != "" || p.s.RenewalStage != renewalNone {
 		t.Errorf("the successor: %+v", a)
 	}
 	if h := last[contract.Handoff](p); h.From != "arbiter" || h.To != "arbiter" || h.Document.KeyContext != "the port is 8080" {
@@ -173,7 +173,7 @@ func TestRenewalOverAResume(t *testing.T) {
 			c.at(p, one)
 			resume(p)
 			c.then(p)
-			if a := p.agent("arbiter"); a.SessionID == session || a.Inheritance == "" && p.lastSentHas("arbiter", "kept") == 0 {
+			if a := p.agent("arbiter"); a.SessionID == session || a.HandoffBrief == "" && p.lastSentHas("arbiter", "kept") == 0 {
 				t.Errorf("the successor: %+v", a)
 			}
 			p.verdict(one, report("question", "Which port?", true))
@@ -208,7 +208,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		for range maxCorrections + 1 {
 			p.verdict("arbiter", map[string]any{"decision": "HANDOFF", "message": "m", "reason": "r"})
 		}
-		if a := p.agent("arbiter"); a.Status != Restarting || !a.Fresh {
+		if a := p.agent("arbiter"); a.Status != Restarting || !a.NewSession {
 			t.Fatalf("it is %s", a.Status)
 		}
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
@@ -276,7 +276,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.verdict(one, report("progress", "and on", false))
 	a := p.agent(one)
 	if a.Status != Parked || len(effects[Survey](p)) != 1 {
-		t.Fatalf("after %d demands it is %s", a.Demands, a.Status)
+		t.Fatalf("after %d demands it is %s", a.HandoffDemands, a.Status)
 	}
 	p.survey(traces)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "did not hand off when it was told to", "I nearly have it.")
@@ -293,7 +293,7 @@ func TestCompactions(t *testing.T) {
 	if n := len(p.s.WorkLog); n != 1 {
 		t.Errorf("%d entries in the work log", n)
 	}
-	p.do(Rang{Key: cornerKey(p.agent(one).AgentRef)})
+	p.do(Rang{Key: compactionBlockedKey(p.agent(one).AgentRef)})
 	if n := len(effects[Interrupt](p)); n != 1 {
 		t.Fatalf("%d interrupts", n)
 	}
@@ -305,12 +305,12 @@ func TestCompactions(t *testing.T) {
 	two := p.summon("go on")
 	p.full(two, 90)
 	p.happen(two, bridge.ContextWarning{Pct: 90, Level: "critical"})
-	if p.agent(two).Telling != "critical" {
+	if p.agent(two).NotifyingLevel != "critical" {
 		t.Error("what it was told is forgotten")
 	}
 	p.happen(two, bridge.Compact{Trigger: "auto", PreTokens: 172_000, PostTokens: 2600})
 	a := p.agent(two)
-	if a.Compactions != 1 || a.thin() || a.Told != "" {
+	if a.Compactions != 1 || a.contextLow() || a.NotifiedLevel != "" {
 		t.Errorf("after a compaction %+v", a)
 	}
 	if c := last[contract.Compact](p); c.Blocked || c.PreTokens != 172_000 {

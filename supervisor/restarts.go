@@ -53,14 +53,14 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 		return
 	}
 	d := st.decide(id, a.Generation, class, reason, time.Time{})
-	a.Since, a.Doing, a.Watch, a.Backoff = st.at, "", Watch{}, nil
+	a.Since, a.CurrentTool, a.Watch, a.Backoff = st.at, "", Watch{}, nil
 	if !d.Starts() {
 		st.park(id, class, d.Reason)
 		return
 	}
 	a.Status = Down
 	if d.Action == restart.Fresh {
-		a.Fresh = true
+		a.NewSession = true
 	}
 	st.emit(id, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: d.Reason})
 	if d.Delay <= 0 {
@@ -86,7 +86,7 @@ func (st *step) park(id string, class restart.Class, reason string) {
 		st.buried(id, "is "+reason)
 		return
 	}
-	if st.reign("it is " + reason) {
+	if st.enterFallback("it is " + reason) {
 		return
 	}
 	if !st.HumanPresent {
@@ -129,10 +129,10 @@ func startClass(c bridge.Category, message string) restart.Class {
 func (st *step) unpark(id string) {
 	a := st.edit(id)
 	a.Status, a.Since, a.Dismissed = Down, st.at, false
-	st.disinherit(id)
+	st.cancelSuccession(id)
 	if a.Role == RoleArbiter {
-		if st.abdicate(); st.Held { // whoever brings it back has spoken
-			st.Exchanges, st.Ceiling, st.Held = 0, 0, false
+		if st.leaveFallback(); st.Held { // whoever brings it back has spoken
+			st.Exchanges, st.ExchangeLimitHits, st.Held = 0, 0, false
 			if !st.awaitsHuman() {
 				st.Question = nil
 			}
@@ -149,7 +149,7 @@ func (st *step) relaunch(id string, class restart.Class, reason string) {
 	if a == nil || !a.Up() {
 		return
 	}
-	a.Status, a.Since, a.Class, a.Cause, a.Backoff = Restarting, st.at, class, reason, nil
+	a.Status, a.Since, a.RestartClass, a.RestartCause, a.Backoff = Restarting, st.at, class, reason, nil
 	st.withdrawPermits(id)
 	st.do(Kill{Agent: a.AgentRef, Now: class == restart.Hung})
 }

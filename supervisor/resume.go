@@ -22,7 +22,7 @@ func (s *State) Reached() bool {
 		return true
 	}
 	for _, a := range s.Agents {
-		if a.Generation > 1 || a.Spoken || a.Context.Window > 0 || a.Status == Ready || a.Status == Busy {
+		if a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == Ready || a.Status == Busy {
 			return true
 		}
 	}
@@ -31,7 +31,7 @@ func (s *State) Reached() bool {
 
 // wasAsked reports whether anybody ever gave the run a task.
 func (s *State) wasAsked() bool {
-	return s.Task != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.Lives > 1
+	return s.Task != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.ProcessRuns > 1
 }
 
 // Pointless reports whether the run ended in order before anybody gave it a task: nothing in
@@ -61,19 +61,19 @@ func (st *step) resumed(f Resumed) {
 	if st.Ending != nil {
 		was = st.Ending.Was
 	}
-	st.Lived += max(st.LastAt.Sub(st.LifeBegan), 0)
-	st.LifeBegan, st.Lives = st.at, st.Lives+1
+	st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
+	st.ProcessBegan, st.ProcessRuns = st.at, st.ProcessRuns+1
 	modes := st.Options.Modes
 	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
 	st.keepModes(modes)
 	st.noteAgain()
-	st.HumanPresent, st.Salt = f.Options.HumanPresent, f.Salt
-	st.Paused, st.Halted, st.Failures, st.ToldAlone, st.Records = false, false, 0, false, 0
+	st.HumanPresent, st.MessageSalt = f.Options.HumanPresent, f.Salt
+	st.Paused, st.Halted, st.Failures, st.NotifiedAlone, st.GeneratedInRow = false, false, 0, false, 0
 	for i := range st.Agents {
 		st.bookLive(st.edit(st.Agents[i].ID))
 	}
-	st.Asked, st.Distrust = nil, nil // whoever asked is gone, too
-	st.Short = 0                     // the limits may be others
+	st.WaitingQuestions, st.TrustQuestion = nil, nil // whoever asked is gone, too
+	st.ShortRenewals = 0                             // the limits may be others
 	e := st.sessionEvent()
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
@@ -87,7 +87,7 @@ func (st *step) resumed(f Resumed) {
 		return
 	}
 	if st.Ending != nil {
-		st.Question, st.Permits = st.Ending.Question, st.Ending.Permits
+		st.Question, st.OpenRequests = st.Ending.Question, st.Ending.Permits
 		st.Ending = nil
 	}
 	if completed {
@@ -99,11 +99,11 @@ func (st *step) resumed(f Resumed) {
 	if !was.Live() {
 		was = st.resumePhase()
 	}
-	st.Deciding = nil
+	st.DeciderRequest = nil
 	if completed || st.asksOther() {
-		st.Posed = nil // else the Arbiter goes on with the turn it was shown it in
+		st.ArbiterRequest = nil // else the Arbiter goes on with the turn it was shown it in
 	}
-	st.abdicate() // another life of the Arbiter's, too
+	st.leaveFallback() // another life of the Arbiter's, too
 	st.fire(machine.Resume, occasion{completed: completed, was: was})
 	if st.outOfBounds() {
 		return
@@ -114,7 +114,7 @@ func (st *step) resumed(f Resumed) {
 	if f.Word != "" {
 		st.word(contract.Say{Text: f.Word})
 	}
-	st.Waking, st.Back = true, ""
+	st.Waking, st.ReturnedAgent = true, ""
 }
 
 // sayAgain ends a complete run once more, with the same result.
@@ -131,7 +131,7 @@ func (st *step) sayAgain() {
 // closeBooks makes a completed run ready for another task: the Arbiter remembers,
 // the Orchestrators are gone.
 func (st *step) closeBooks() {
-	st.Task, st.Handoffs, st.Question = "", nil, nil
+	st.Task, st.SuccessorQueue, st.Question = "", nil, nil
 	st.forgetHandovers()
 	st.forgetProofs()
 	for i := range st.Agents {
@@ -170,11 +170,11 @@ func (st *step) outOfBounds() bool {
 	switch {
 	case o.MaxCostUSD > 0 && st.CostUSD >= o.MaxCostUSD:
 		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f: raise it with --max-cost", st.CostUSD, o.MaxCostUSD))
-	case o.Timeout > 0 && st.Lived >= o.Timeout:
+	case o.Timeout > 0 && st.EarlierRuntime >= o.Timeout:
 		st.limitReached("the time limit of " + o.Timeout.String() + " was reached: raise it with --timeout")
 	default:
 		if o.Timeout > 0 {
-			st.do(SetTimer{Key: timeoutKey, After: o.Timeout - st.Lived})
+			st.do(SetTimer{Key: timeoutKey, After: o.Timeout - st.EarlierRuntime})
 		}
 		return false
 	}
@@ -190,8 +190,8 @@ func (st *step) callBack() {
 			a.Status, a.Taken = Ended, nil
 			continue
 		}
-		a.Status, a.Since, a.At, a.Backoff = Down, st.at, nil, nil
-		if a.Role == RoleOrchestrator && a.Limited == "" {
+		a.Status, a.Since, a.ToolCall, a.Backoff = Down, st.at, nil, nil
+		if a.Role == RoleOrchestrator && a.ReachedLimit == "" {
 			st.limitWork(a.ID) // timers ended with the process; another life has all its time
 		}
 	}
@@ -223,10 +223,10 @@ func (st *step) askAgain() {
 		st.emit(contract.Arbiter, contract.Question{Text: st.Question.Text})
 	}
 	waited := st.requests()
-	st.Permits, st.Orphans, st.Reconsidering = nil, nil, 0
+	st.OpenRequests, st.OrphanedRequests, st.Reconsidering = nil, nil, 0
 	for _, p := range waited { // whoever asked is gone, and asks again if it is still needed
 		if a, ok := st.agent(p.Params.ID); ok && !a.Dismissed {
-			st.Orphans = append(st.Orphans, p)
+			st.OrphanedRequests = append(st.OrphanedRequests, p)
 		}
 	}
 	st.denyAlone()
@@ -237,7 +237,7 @@ func (st *step) askAgain() {
 
 // awake sees, once everybody is back, that the talk goes on.
 func (st *step) awake() {
-	if !st.Waking || st.Ending != nil || st.Renewal != renewalNone {
+	if !st.Waking || st.Ending != nil || st.RenewalStage != renewalNone {
 		return // an Arbiter that is renewed leaves its place, and not what is to be ruled
 	}
 	for i := range st.Agents {
@@ -246,8 +246,8 @@ func (st *step) awake() {
 			return
 		}
 	}
-	back := st.Back
-	st.Waking, st.Back = false, ""
+	back := st.ReturnedAgent
+	st.Waking, st.ReturnedAgent = false, ""
 	if st.Task == "" || st.Question != nil || st.Held || st.Paused || st.underWay() {
 		return
 	}
@@ -261,7 +261,7 @@ func (st *step) awake() {
 
 // underWay says whether something will happen by itself.
 func (s *State) underWay() bool {
-	if len(s.Mail) > 0 || s.documentDue() || s.Deciding != nil || s.Renewal != renewalNone {
+	if len(s.Mail) > 0 || s.documentDue() || s.DeciderRequest != nil || s.RenewalStage != renewalNone {
 		return true
 	}
 	for _, a := range s.Agents {

@@ -72,8 +72,8 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 			if diff := cmp.Diff(before.Plan, p.s.Plan); diff != "" {
 				t.Errorf("plan: %s", diff)
 			}
-			if p.s.Summoned != 2 || p.s.Iterations != 2 || p.s.CostUSD != before.CostUSD || p.s.Task != "Build it" || p.s.Lives != 2 {
-				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Summoned, p.s.Iterations, p.s.CostUSD, p.s.Task, p.s.Lives)
+			if p.s.Summoned != 2 || p.s.Iterations != 2 || p.s.CostUSD != before.CostUSD || p.s.Task != "Build it" || p.s.ProcessRuns != 2 {
+				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Summoned, p.s.Iterations, p.s.CostUSD, p.s.Task, p.s.ProcessRuns)
 			}
 			if got := p.s.Crashes - before.Crashes; got != c.crashes {
 				t.Errorf("%d crashes were counted", got)
@@ -160,8 +160,8 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Wait.", "to", id))
 			end(p)
 			p.resume("")
-			if r := told[contract.PermissionRequest](p); len(r) != 0 || len(p.s.Permits) != 0 {
-				t.Errorf("nobody has asked again, and %+v, open %+v", r, p.s.Permits)
+			if r := told[contract.PermissionRequest](p); len(r) != 0 || len(p.s.OpenRequests) != 0 {
+				t.Errorf("nobody has asked again, and %+v, open %+v", r, p.s.OpenRequests)
 			}
 			p.back(bridge.DeliveryBegun)
 			p.proven(id)
@@ -169,8 +169,8 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 			if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" || r[0].Tool != "Bash" {
 				t.Errorf("requests %+v", r)
 			}
-			if len(p.s.Permits) != 1 || p.s.Permits[0].At != p.at {
-				t.Errorf("open since another time: %+v", p.s.Permits)
+			if len(p.s.OpenRequests) != 1 || p.s.OpenRequests[0].At != p.at {
+				t.Errorf("open since another time: %+v", p.s.OpenRequests)
 			}
 			if len(effects[AnswerPermission](p)) != 0 {
 				t.Error("a process that is gone was answered")

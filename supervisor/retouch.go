@@ -16,7 +16,7 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 	m := &st.mail()[i]
 	if m.Kind == KindTask && st.Task == m.Text {
 		st.Task = c.Text
-		st.Deciding = nil // what is asked is about other words: it is asked again
+		st.DeciderRequest = nil // what is asked is about other words: it is asked again
 	}
 	if a := st.edit(m.To); m.Kind == KindBrief && a != nil {
 		a.Brief = c.Text
@@ -25,10 +25,10 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 	said := contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Edited: true}
 	st.accept(ref, "message "+m.ID+" says something else now")
 	st.emit(m.From, said)
-	st.Talk = slices.Clone(st.Talk)
-	for k := range st.Talk {
-		if st.Talk[k].MessageID == m.ID {
-			st.Talk[k] = &said
+	st.RecentMessages = slices.Clone(st.RecentMessages)
+	for k := range st.RecentMessages {
+		if st.RecentMessages[k].MessageID == m.ID {
+			st.RecentMessages[k] = &said
 		}
 	}
 }
@@ -47,7 +47,7 @@ func (st *step) withdrawMessage(ref string, c contract.WithdrawMessage) {
 	st.accept(ref, "message "+m.ID+" is taken back")
 	st.takeBack(func(x Mail) bool { return x.ID == m.ID })
 	st.emit(m.From, contract.Withdrawn{MessageID: m.ID})
-	st.Talk = slices.DeleteFunc(slices.Clone(st.Talk), func(x *contract.Message) bool { return x.MessageID == m.ID })
+	st.RecentMessages = slices.DeleteFunc(slices.Clone(st.RecentMessages), func(x *contract.Message) bool { return x.MessageID == m.ID })
 }
 
 // unspoken finds a message of the human's that was never sent, or says why there is none.

@@ -46,7 +46,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	if s := effects[Send](p); len(s) != 0 {
 		t.Errorf("sent all the same: %+v", s)
 	}
-	for _, m := range p.s.Talk {
+	for _, m := range p.s.RecentMessages {
 		if m.MessageID == waiting || m.Text == "Use port 80." {
 			t.Errorf("it is remembered: %+v", m)
 		}

@@ -21,7 +21,7 @@ func stateless(o *Options) { o.Decider = DeciderStateless }
 // asked is the decider's question that is open.
 func (p *play) asked() Decided {
 	p.t.Helper()
-	if p.s.Deciding == nil {
+	if p.s.DeciderRequest == nil {
 		p.t.Fatalf("nothing is asked in %s", p.s.Phase)
 	}
 	list := effects[Decide](p)
@@ -62,7 +62,7 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	if ok, why := p.command(contract.RetryLast{}); !ok {
 		t.Fatal(why)
 	}
-	if p.s.Deciding != nil {
+	if p.s.DeciderRequest != nil {
 		t.Fatal("the work that the human sent back is judged all the same")
 	}
 	p.verdict(id, report("done", "all of it", true))
@@ -118,8 +118,8 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	id := p.working()
 	p.crash(id, 5)
-	for len(p.s.Handovers) > 0 {
-		p.do(Surveyed{Serial: p.s.Handovers[0].Serial})
+	for len(p.s.PendingHandoffs) > 0 {
+		p.do(Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
 	}
 	q := p.asked()
 	if q.Point != decision.PointSelect || p.agent("arbiter").Status != Ready {
@@ -140,8 +140,8 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	id := p.working()
 	p.crash(id, 5)
-	for len(p.s.Handovers) > 0 {
-		p.do(Surveyed{Serial: p.s.Handovers[0].Serial})
+	for len(p.s.PendingHandoffs) > 0 {
+		p.do(Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
 	}
 	q := p.asked()
 	q.Deferred = true
@@ -164,8 +164,8 @@ func TestRegencyOutlastsTheInput(t *testing.T) {
 	p.do(Signalled{Signal: "INT"})
 	p.do(Stopped{})
 	p.do(Resumed{Options: p.s.Options})
-	if p.s.Regency != "" || p.agent("arbiter").Status != Starting {
-		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.Regency)
+	if p.s.FallbackReason != "" || p.agent("arbiter").Status != Starting {
+		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.FallbackReason)
 	}
 	p.settles()
 	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
@@ -179,7 +179,7 @@ func TestRegencyOutlastsTheInput(t *testing.T) {
 func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	p := begin(t, func(o *Options) { o.HumanPresent = false })
 	p.happen("arbiter", bridge.Context{Tokens: 190_000, Window: 200_000, Pct: 95})
-	for p.s.Regency == "" {
+	for p.s.FallbackReason == "" {
 		if p.s.Ending != nil {
 			t.Fatalf("ended: %+v", p.s.Ending)
 		}
@@ -189,8 +189,8 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	for range 3 {
 		p.verdict(id, report("progress", "on the way", false))
 	}
-	if p.s.Renewal != renewalNone || slices.ContainsFunc(p.s.WorkLog, func(e Entry) bool { return e.Kind == KindRenewal }) {
-		t.Errorf("renewal %q; work log %+v", p.s.Renewal, p.s.WorkLog)
+	if p.s.RenewalStage != renewalNone || slices.ContainsFunc(p.s.WorkLog, func(e Entry) bool { return e.Kind == KindRenewal }) {
+		t.Errorf("renewal %q; work log %+v", p.s.RenewalStage, p.s.WorkLog)
 	}
 }
 
@@ -213,12 +213,12 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	p.verdict(one, report("done", "this is done", true))
 	p.verdict(two, report("done", "that is done", true))
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if p.s.Posed == nil || p.s.Posed.About != one {
-		t.Fatalf("posed is %+v", p.s.Posed)
+	if p.s.ArbiterRequest == nil || p.s.ArbiterRequest.About != one {
+		t.Fatalf("posed is %+v", p.s.ArbiterRequest)
 	}
-	judges(p, p.s.Posed.Input, "this is done")
+	judges(p, p.s.ArbiterRequest.Input, "this is done")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	judges(p, p.s.Posed.Input, "that is done")
+	judges(p, p.s.ArbiterRequest.Input, "that is done")
 
 	p = begin(t, stateless)
 	p.say("Do both.")
@@ -412,11 +412,11 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p.summon("work")
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
-	for len(p.s.Handovers) > 0 {
-		p.do(Surveyed{Serial: p.s.Handovers[0].Serial})
+	for len(p.s.PendingHandoffs) > 0 {
+		p.do(Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
 	}
-	if p.s.Regency == "" || p.working() != "orch-2" {
-		t.Errorf("regency %q in %s: %s", p.s.Regency, p.s.Phase, p.s.roll())
+	if p.s.FallbackReason == "" || p.working() != "orch-2" {
+		t.Errorf("regency %q in %s: %s", p.s.FallbackReason, p.s.Phase, p.s.roll())
 	}
 	p.folds()
 }

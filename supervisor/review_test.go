@@ -128,7 +128,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
-		p.do(Rang{Key: cornerKey(p.agent("arbiter").AgentRef)})
+		p.do(Rang{Key: compactionBlockedKey(p.agent("arbiter").AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
 		p.renewNow("kept")
@@ -226,8 +226,8 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "colours")
 	four := p.summon("go on painting")
 	p.contains("the painter", p.lastSent(four), "colours")
-	if len(p.s.Handoffs) > 0 {
-		t.Errorf("%s still waits for a successor", p.s.Handoffs)
+	if len(p.s.SuccessorQueue) > 0 {
+		t.Errorf("%s still waits for a successor", p.s.SuccessorQueue)
 	}
 }
 
@@ -243,8 +243,8 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	p.contains("the successor", p.lastSent("orch-2"), "bricks")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	if len(p.s.Handoffs) > 0 {
-		t.Errorf("%s waits for another successor", p.s.Handoffs)
+	if len(p.s.SuccessorQueue) > 0 {
+		t.Errorf("%s waits for another successor", p.s.SuccessorQueue)
 	}
 }
 
@@ -277,14 +277,14 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
 		p.do(asked2(c))
-		if len(p.s.Permits) != 1 {
+		if len(p.s.OpenRequests) != 1 {
 			t.Fatal("nobody is asked")
 		}
 		return p, c
 	}
 	open := func(p *play) {
 		p.t.Helper()
-		if len(p.s.Permits) != 1 {
+		if len(p.s.OpenRequests) != 1 {
 			p.t.Fatalf("the check is denied: %+v", last[contract.Permission](p))
 		}
 	}
@@ -303,7 +303,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p, c := begun(t)
 		p.command(contract.Kill{ID: "orch-1"})
 		open(p)
-		p.command(contract.Permit{Request: p.s.Permits[0].ID, Behavior: bridge.Allow})
+		p.command(contract.Permit{Request: p.s.OpenRequests[0].ID, Behavior: bridge.Allow})
 		p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
 		p.contains("the Arbiter", lastMail(p, "arbiter"), "1 passed")
 	})
@@ -333,7 +333,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 	t.Run("reset", func(t *testing.T) {
 		p, _ := begun(t)
 		p.command(contract.Reset{})
-		if len(p.s.Permits) != 0 {
+		if len(p.s.OpenRequests) != 0 {
 			t.Error("it is still asked for")
 		}
 	})
@@ -350,8 +350,8 @@ func TestResetDuringARenewal(t *testing.T) {
 	v["handoff"] = d
 	p.verdict("arbiter", v)
 	p.command(contract.Reset{})
-	if len(p.s.Handovers) > 0 {
-		p.do(Checked{Serial: p.s.Handovers[0].Serial, Number: 1, Failed: "not permitted"})
+	if len(p.s.PendingHandoffs) > 0 {
+		p.do(Checked{Serial: p.s.PendingHandoffs[0].Serial, Number: 1, Failed: "not permitted"})
 	}
 	p.succeeds()
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "The human reset the task")
@@ -386,7 +386,7 @@ func TestOneThatComesBackHasNoHeir(t *testing.T) {
 		one := p.summon("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.turn(one, outOfRoom)
-		serial := p.s.Handovers[0].Serial
+		serial := p.s.PendingHandoffs[0].Serial
 		if told {
 			p.survey(traces)
 		}
@@ -395,8 +395,8 @@ func TestOneThatComesBackHasNoHeir(t *testing.T) {
 		if !told {
 			p.do(Surveyed{Serial: serial, Result: traces})
 		}
-		if len(p.s.Handoffs) > 0 {
-			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoffs, p.agent(one).Status)
+		if len(p.s.SuccessorQueue) > 0 {
+			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.SuccessorQueue, p.agent(one).Status)
 		}
 	}
 }

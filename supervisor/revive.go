@@ -12,25 +12,25 @@ import (
 // of the last one, or on a new session if that one is lost.
 func (st *step) revive(id string) {
 	a := st.edit(id)
-	if a == nil || a.Status != Down || !st.BridgeUp || st.Ending != nil || st.Halted || st.Distrust != nil {
+	if a == nil || a.Status != Down || !st.BridgeUp || st.Ending != nil || st.Halted || st.TrustQuestion != nil {
 		return
 	}
 	a.Generation++
-	a.Status, a.Since, a.Doing, a.Goodbye = Starting, st.at, "", ""
-	a.Watch, a.Backoff, a.Telling, a.Curbed = Watch{}, nil, "", false
-	if a.Fresh {
+	a.Status, a.Since, a.CurrentTool, a.EndReason = Starting, st.at, "", ""
+	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = Watch{}, nil, "", false
+	if a.NewSession {
 		a.SessionID = st.sessionID(a.ID, a.Generation)
 		st.emptied(a)
 		a = st.edit(id)
 	}
 	c := st.config(a)
-	c.Resume = !a.Fresh
+	c.Resume = !a.NewSession
 	st.emit(id, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
-		SuccessorOf: a.Predecessor, Resumed: !a.Fresh,
+		SuccessorOf: a.Predecessor, Resumed: !a.NewSession,
 	})
 	p := bridge.SpawnParams{AgentRef: a.AgentRef, Config: c}
-	if !a.Fresh {
+	if !a.NewSession {
 		p.Pending = a.Turn
 	}
 	st.do(Spawn{p})
@@ -38,10 +38,10 @@ func (st *step) revive(id string) {
 
 // emptied begins the account of a context that is new.
 func (st *step) emptied(a *Agent) {
-	a.Context, a.Warned, a.Told, a.Telling, a.Cornered, a.Demands = bridge.Context{}, "", "", "", false, 0
+	a.Context, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.CompactionBlocked, a.HandoffDemands = bridge.Context{}, "", "", "", false, 0
 	if a.Role == RoleArbiter {
 		st.callOffRenewal()
-		st.Renewal = renewalNone
+		st.RenewalStage = renewalNone
 		st.Readings = nil // another session has read nothing
 	}
 }
@@ -63,8 +63,8 @@ const (
 // history says: no message is lost, and none is given twice.
 func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	a := st.edit(id)
-	turn, spoken, lost, returned := a.Turn, a.Spoken, a.Fresh || a.Spoken && !r.Resumed, a.Returned
-	a.Turn, a.Fresh = nil, false
+	turn, spoken, lost, returned := a.Turn, a.HasHistory, a.NewSession || a.HasHistory && !r.Resumed, a.ReturnNotice
+	a.Turn, a.NewSession = nil, false
 	fates := map[string]bridge.DeliveryStatus{}
 	if !lost {
 		for _, f := range r.Deliveries {
@@ -101,7 +101,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		st.recall(id)
 	}
 	back := returned != ""
-	st.edit(id).Returned = returned // it is yet to be told
+	st.edit(id).ReturnNotice = returned // it is yet to be told
 	switch {
 	case ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
@@ -112,7 +112,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		// Something was said to it after that verdict, and began another turn.
 		fallthrough
 	case state == cutOff || state == unanswered && ruled != nil:
-		st.edit(id).Redo = over
+		st.edit(id).InterruptedTurn = over
 		if back {
 			st.tell(id, KindRetry, cutOffByHuman)
 			break
@@ -136,13 +136,13 @@ const recallChars = 60_000
 // recall tells an agent whose history is lost what the supervisor knows of it.
 func (st *step) recall(id string) {
 	a := st.edit(id)
-	a.Spoken = false
+	a.HasHistory = false
 	var b strings.Builder
 	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what went before.\n")
 	if a.Role == RoleArbiter {
 		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", orNothing(st.Task), planText(st.Plan), st.roll())
 		if a.Document != nil {
-			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", documentText(a.Document, a.Receipts, a.DrawnUp))
+			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", documentText(a.Document, a.Receipts, a.GeneratedWhy))
 		}
 		b.WriteString("\n## The ledger of decisions\n\n" + st.ledgerText())
 	} else {
@@ -157,8 +157,8 @@ func (st *step) recall(id string) {
 // recollect lists the last messages an agent had a part in, within a size.
 func (s *State) recollect(id string, room int) string {
 	var parts []string
-	for i := len(s.Talk) - 1; i >= 0 && room > 0; i-- {
-		m := s.Talk[i]
+	for i := len(s.RecentMessages) - 1; i >= 0 && room > 0; i-- {
+		m := s.RecentMessages[i]
 		if m.From != id && m.To != id || m.Kind == KindRenewal || m.Kind == KindRelief {
 			continue
 		}

@@ -34,7 +34,7 @@ type AgentIdentity struct {
 	Model       string // that a human chose for it; empty: the run's, or its mode's
 	SessionID   string // Claude's
 	Brief       string // what it was summoned for
-	Within      string // the Arbiter's turn it was summoned in, by a message of it
+	SummonedIn  string // the Arbiter's turn it was summoned in, by a message of it
 	Predecessor string
 	Forgotten   bool // what it left is only in the journal
 }

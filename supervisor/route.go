@@ -42,14 +42,14 @@ func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 	f := Decided{Number: st.Decisions, Decision: decider.Decision{
 		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary, Source: decider.Source(source), Warnings: warnings,
 	}}
-	if p := st.Posed; p != nil {
+	if p := st.ArbiterRequest; p != nil {
 		by.point, f.About, f.Input = p.Point, p.About, p.Input
 	}
 	f.Point = by.point
 	if read := st.whatWasRead(); source == sourceSession {
 		f.Decision.Prompt = read
 	}
-	st.Posed, st.Deciding, st.Yielded = nil, nil, false
+	st.ArbiterRequest, st.DeciderRequest, st.DeciderYielded = nil, nil, false
 	st.note(f)
 	st.carry(v, by)
 }
@@ -72,8 +72,8 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 	switch v.Decision {
 	case verdict.Handoff:
 		a, _ := st.agent(contract.Arbiter)
-		st.Records = 0
-		st.Renewal = renewalGiven
+		st.GeneratedInRow = 0
+		st.RenewalStage = renewalGiven
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Message: v.Message, Document: v.Handoff})
 	case verdict.AddressHuman:
 		if st.isReport(v) && (st.AnyWorks() || st.awaitsHuman()) {
@@ -88,7 +88,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 			st.address(from, v.To, v.Message, false)
 		}
 	case verdict.SelectMode:
-		st.overcome(st.Troubled)
+		st.overcome(st.FailedAgent)
 		if from == contract.Supervisor {
 			st.releaseFinished()
 		}
@@ -131,14 +131,14 @@ func (st *step) releaseFinished() {
 // succession sees to it that a hand-off finds a successor: the Arbiter has had
 // its turn, and if it only waits, the supervisor summons.
 func (st *step) succession(v verdict.Arbiter) {
-	if st.Ending != nil || len(st.Handoffs) == 0 || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
+	if st.Ending != nil || len(st.SuccessorQueue) == 0 || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
 		return
 	}
 	if st.pendingFor(contract.Arbiter) || st.documentDue() {
 		return
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.bequest() + "; the supervisor summons one"})
-	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "", st.bequest(), contract.Supervisor); problem != "" && st.Ending == nil {
+	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.nextPredecessor() + "; the supervisor summons one"})
+	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "", st.nextPredecessor(), contract.Supervisor); problem != "" && st.Ending == nil {
 		st.ask("No successor could be summoned: " + problem)
 	}
 }
@@ -186,7 +186,7 @@ func (s *State) awaitsRuling() bool {
 
 // beingRuled says whether a `done` or `handoff` is with the Arbiter, unread or at hand.
 func (s *State) beingRuled() bool {
-	return s.awaitsRuling() || slices.ContainsFunc(s.Underway, func(m Mail) bool { return m.To == contract.Arbiter && isDocument(m.Kind) })
+	return s.awaitsRuling() || slices.ContainsFunc(s.InTurn, func(m Mail) bool { return m.To == contract.Arbiter && isDocument(m.Kind) })
 }
 
 // address sends the Arbiter's word to an Orchestrator, which works from then on.
@@ -224,7 +224,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		return
 	}
 	if v.Kind != verdict.KindQuestion && v.Kind != verdict.KindIntroduction {
-		a.Unheard = 0
+		a.UnansweredQuestions = 0
 	}
 	if !v.ExpectsResponse {
 		st.log(id, v.Kind, v.Message)
@@ -272,12 +272,12 @@ func (st *step) exchange() {
 	st.Exchanges++
 	limit := st.Options.MaxExchanges
 	switch {
-	case st.Ceiling == 0 && st.Exchanges >= limit:
-		st.Ceiling = 1
+	case st.ExchangeLimitHits == 0 && st.Exchanges >= limit:
+		st.ExchangeLimitHits = 1
 		st.tell(contract.Arbiter, KindNotice, words.Count(st.Exchanges, "message")+
 			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
-	case st.Ceiling == 1 && st.Exchanges >= limit+limit/2+1:
-		st.Ceiling = 2
+	case st.ExchangeLimitHits == 1 && st.Exchanges >= limit+limit/2+1:
+		st.ExchangeLimitHits = 2
 		if !st.HumanPresent {
 			st.limitReached("the agents exchanged " + words.Count(st.Exchanges, "message") + " and no human is present")
 			return

@@ -33,7 +33,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	switch v.Decision {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
-		if v.To == "" && !st.AnyWorks() && len(st.Handoffs) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTaken() && !st.awaitsHuman() {
+		if v.To == "" && !st.AnyWorks() && len(st.SuccessorQueue) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTaken() && !st.awaitsHuman() {
 			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
 		}
 	case verdict.Complete:
@@ -70,7 +70,7 @@ func (st *step) unanswered() string {
 		return ""
 	case waits:
 		return "The human has not answered what you asked, and an Orchestrator waits for it: " + headOf(st.Question.Text, 2000) + "\nWait for the answer with CONTINUE."
-	case st.Renewal != renewalNone || st.Question.Recalled:
+	case st.RenewalStage != renewalNone || st.Question.Recalled:
 		return ""
 	}
 	q := *st.Question

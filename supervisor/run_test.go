@@ -136,7 +136,7 @@ func TestPermissionAnswers(t *testing.T) {
 	other := asked(p, id, "p4", "ask")
 	other.Params.Input = json.RawMessage(`{"command":"make install"}`)
 	p.do(other)
-	if len(p.s.Permits) != 1 {
+	if len(p.s.OpenRequests) != 1 {
 		t.Fatal("a grant for the run covered another action")
 	}
 	p.do(Rang{Key: permitKey + "p4"})
@@ -281,7 +281,7 @@ func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 		t.Errorf("accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
 	}
 	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
-	p.s.Offered = []string{"abort"}
+	p.s.RecoveryOptions = []string{"abort"}
 	if ok, why := p.command(contract.Choose{Option: "abort"}); !ok || p.s.Ending == nil || p.s.Ending.Status != contract.StatusCancelled {
 		t.Errorf("accepted %v (%s), ending %v", ok, why, p.s.Ending)
 	}

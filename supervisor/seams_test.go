@@ -65,8 +65,8 @@ func TestWhatNobodyRefused(t *testing.T) {
 	p.rebirth(one, bridge.DeliveryBegun)
 	p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "nobody refused them", "end the turn with your verdict")
 	p.do(asked(p, one, "p2", "ask"))
-	if len(p.s.Permits) != 1 || p.s.Permits[0].ID != "p2" {
-		t.Errorf("it is not asked again: %+v", p.s.Permits)
+	if len(p.s.OpenRequests) != 1 || p.s.OpenRequests[0].ID != "p2" {
+		t.Errorf("it is not asked again: %+v", p.s.OpenRequests)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestWhoWaitsInLine(t *testing.T) {
 			leave(spare)
 		}
 		kept := line[:min(waiting, recordsKept)]
-		if diff := cmp.Diff(kept, p.s.Handoffs); diff != "" {
+		if diff := cmp.Diff(kept, p.s.SuccessorQueue); diff != "" {
 			t.Errorf("%d wait:\n%s", waiting, diff)
 		}
 		for _, id := range kept {

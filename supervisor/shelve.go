@@ -12,7 +12,7 @@ import (
 
 // shelve puts what was decided on into the Arbiter's work log, shortened: it reads of it
 // when it is next spoken to.
-func (st *step) shelve(p *Posed, d decider.Decision) {
+func (st *step) shelve(p *DecisionRequest, d decider.Decision) {
 	moves := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // and what others have done is behind it
 	st.shelveAll(func(m *Mail) bool {
 		return st.withheld(m) && (m.Kind == KindTask || m.judged() && m.From == p.About ||
@@ -47,7 +47,7 @@ func (st *step) shelveAll(taken func(*Mail) bool) {
 // boundLog drops the oldest entries of the work log where the Arbiter is not spoken to at
 // each point of decision, and may never read them.
 func (st *step) boundLog() {
-	if st.Regency == "" && !st.asksOther() {
+	if st.FallbackReason == "" && !st.asksOther() {
 		return
 	}
 	for range len(st.WorkLog) - shelvedMost {

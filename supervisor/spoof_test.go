@@ -36,7 +36,7 @@ func spoofs(t testing.TB, p *play) []spoof {
 	slices.Reverse(back)
 	fill := strings.NewReplacer("{{DELIM}}", d, "{{DELIM_UPPER}}", strings.ToUpper(d), "{{DELIM_WIDE}}", wide,
 		"{{DELIM_ZW}}", strings.Join(strings.Split(d, ""), "\u200b"), "{{DELIM_BROKEN}}", d[:1]+"\u2060"+d[1:], "{{DELIM_BACK}}", string(back),
-		"{{REQUEST}}", "p1", "{{ACTION}}", actionKey(p.s.Permits[0].Params), "{{SESSION}}", p.agent("orch-1").SessionID, "{{ORCH}}", "orch-1")
+		"{{REQUEST}}", "p1", "{{ACTION}}", actionKey(p.s.OpenRequests[0].Params), "{{SESSION}}", p.agent("orch-1").SessionID, "{{ORCH}}", "orch-1")
 	var list []spoof
 	for _, path := range paths {
 		f, err := os.Open(path)
@@ -244,7 +244,7 @@ func (p *play) course() string {
 		b.WriteByte('\n')
 	}
 	s := &p.s
-	fmt.Fprint(&b, s.Phase, s.Summoned, s.Paused, s.Held, s.Question != nil, s.Decisions, s.Exchanges, s.Failures, s.Counter, s.Ledger, s.HumanSpoke, len(s.Granted), len(s.Answered), len(s.Permits), len(s.Handoffs), s.Ending != nil, "\n")
+	fmt.Fprint(&b, s.Phase, s.Summoned, s.Paused, s.Held, s.Question != nil, s.Decisions, s.Exchanges, s.Failures, s.MessageCount, s.Ledger, s.HumanSpoke, len(s.GrantedActions), len(s.OrphanAnswers), len(s.OpenRequests), len(s.SuccessorQueue), s.Ending != nil, "\n")
 	for _, a := range s.Agents {
 		fmt.Fprintln(&b, a.ID, a.Generation, a.Status, a.Standing, a.Mode, a.Model, a.SessionID)
 	}
@@ -342,8 +342,8 @@ func checkNothingApproved(t *testing.T, s spoof, p *play) {
 			}
 		}
 	}
-	if len(p.s.Granted) > 0 || len(p.s.Answered) > 0 {
-		t.Errorf("%s, %s: granted %v, answered %v", s.file, s.name, p.s.Granted, p.s.Answered)
+	if len(p.s.GrantedActions) > 0 || len(p.s.OrphanAnswers) > 0 {
+		t.Errorf("%s, %s: granted %v, answered %v", s.file, s.name, p.s.GrantedActions, p.s.OrphanAnswers)
 	}
 }
 

@@ -24,11 +24,11 @@ type State struct {
 
 // ClockState says when the run and its processes began, and gives messages their ids.
 type ClockState struct {
-	Began     time.Time
-	LifeBegan time.Time     // of this process
-	LastAt    time.Time     // of the last fact that counts
-	Lived     time.Duration // of earlier processes
-	Lives     int           // processes so far
-	Counter   int           // messages so far; their ids derive from it
-	Salt      string        // and from this, of the present life
+	Began          time.Time
+	ProcessBegan   time.Time     // of this process
+	LastAt         time.Time     // of the last fact that counts
+	EarlierRuntime time.Duration // of earlier processes
+	ProcessRuns    int           // processes so far
+	MessageCount   int           // messages so far; their ids derive from it
+	MessageSalt    string        // and from this, of the present life
 }

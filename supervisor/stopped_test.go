@@ -121,8 +121,8 @@ func TestAQuestionIsNoAlarm(t *testing.T) {
 		if p.s.Failures != 1 || p.s.LastError == nil || p.agent(id).Standing != Waiting {
 			t.Errorf("%s: %d failures, %+v", decider, p.s.Failures, p.s.LastError)
 		}
-		if e := told[contract.Error](p); len(e)+len(p.s.Offered) > 0 || p.s.Troubled != "" {
-			t.Errorf("%s: told %+v, offered of %q %v", decider, e, p.s.Troubled, p.s.Offered)
+		if e := told[contract.Error](p); len(e)+len(p.s.RecoveryOptions) > 0 || p.s.FailedAgent != "" {
+			t.Errorf("%s: told %+v, offered of %q %v", decider, e, p.s.FailedAgent, p.s.RecoveryOptions)
 		}
 		p.folds()
 	}
@@ -143,12 +143,12 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 			id := p.summon("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.breaksOff(id)
-			if !slices.Contains(p.s.Offered, "retry") {
-				t.Fatalf("offered: %v", p.s.Offered)
+			if !slices.Contains(p.s.RecoveryOptions, "retry") {
+				t.Fatalf("offered: %v", p.s.RecoveryOptions)
 			}
 			over(p, id)
-			if len(p.s.Offered) > 0 || p.s.Troubled != "" {
-				t.Errorf("still offered, of %s: %v", p.s.Troubled, p.s.Offered)
+			if len(p.s.RecoveryOptions) > 0 || p.s.FailedAgent != "" {
+				t.Errorf("still offered, of %s: %v", p.s.FailedAgent, p.s.RecoveryOptions)
 			}
 			p.folds()
 		})

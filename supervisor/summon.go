@@ -35,9 +35,9 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		return "The run has reached its limit of exchanges."
 	}
 	if st.Phase == machine.Idle {
-		posed := st.Posed // it summons by its tool, and has yet to say why
+		posed := st.ArbiterRequest // it summons by its tool, and has yet to say why
 		st.startTask()
-		st.Posed = posed
+		st.ArbiterRequest = posed
 	}
 	st.Summoned++
 	a := Agent{
@@ -47,19 +47,19 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		},
 		AgentWork: AgentWork{Standing: Working},
 	}
-	if ruler := *st.Agents[0]; len(ruler.Redo) > 0 {
-		a.Within = ruler.Redo[0]
+	if ruler := *st.Agents[0]; len(ruler.InterruptedTurn) > 0 {
+		a.SummonedIn = ruler.InterruptedTurn[0]
 	} else if len(ruler.Turn) > 0 {
-		a.Within = ruler.Turn[0]
+		a.SummonedIn = ruler.Turn[0]
 	}
 	company := st.company(a.ID)
 	st.enlist(a, brief)
 	text, attached := brief, []Attached(nil)
 	if old.Document != nil {
 		text, attached = handedOn(brief, &old)
-		st.emit(old.ID, handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.DrawnUp}))
+		st.emit(old.ID, handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))
 	}
-	st.bequeathed(successorOf)
+	st.leaveSuccessorQueue(successorOf)
 	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company, Attached: attached})
 	st.selected(a.ID, mode, by)
 	st.forget()
@@ -69,7 +69,7 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 // predecessor is whom an Orchestrator succeeds, if anybody; where nobody was named, whoever's
 // document waits for an heir.
 func (st *step) predecessor(id *string) (old Agent, problem string) {
-	if *id = cmp.Or(*id, st.bequest()); *id == "" {
+	if *id = cmp.Or(*id, st.nextPredecessor()); *id == "" {
 		return old, ""
 	}
 	old, ok := st.agent(*id)
@@ -108,24 +108,24 @@ func (st *step) selected(id, mode, by string) {
 	st.limitWork(id)
 }
 
-// inherited is a document as a successor receives it.
-func inherited(old *Agent) string {
+// documentForSuccessor is a document as a successor receives it.
+func documentForSuccessor(old *Agent) string {
 	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
 	switch {
-	case old.DrawnUp != "":
+	case old.GeneratedWhy != "":
 		text = "It could not hand off itself. "
 	case len(old.Receipts) > 0:
 		text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
 	}
 	text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, what was rejected, what is next (kind question). " +
 		"The Arbiter examines you, and then you begin.\n\n"
-	return text + documentText(old.Document, old.Receipts, old.DrawnUp)
+	return text + documentText(old.Document, old.Receipts, old.GeneratedWhy)
 }
 
 // unfinished says whether an Orchestrator, as it was before its end, leaves work
 // behind that nobody has told of.
 func (s *State) unfinished(was *Agent) bool {
-	return s.Ending == nil && was.Role == RoleOrchestrator && was.Spoken &&
+	return s.Ending == nil && was.Role == RoleOrchestrator && was.HasHistory &&
 		(was.Standing == Working || was.Standing == Waiting)
 }
 

@@ -12,8 +12,8 @@ import (
 
 // AgentTakeover follows an agent's session in the hands of a human.
 type AgentTakeover struct {
-	Taken    *Taken `json:",omitempty"` // a human has its session, or is about to
-	Returned string `json:",omitempty"` // told with the next message: a human had its session
+	Taken        *Taken `json:",omitempty"` // a human has its session, or is about to
+	ReturnNotice string `json:",omitempty"` // told with the next message: a human had its session
 }
 
 // Taken is a takeover: a human has, or is about to have, an agent's session in a
@@ -111,15 +111,15 @@ func (st *step) mayNotTake(a *Agent, id string) string {
 		return id + " is parked, and has no process: choose retry first"
 	case st.Halted:
 		return "everything is halted: continue first"
-	case st.Distrust != nil:
+	case st.TrustQuestion != nil:
 		return "no process is started before you have looked at what changed in the workspace: choose " + strings.Join(st.trustOptions(), ", ")
 	case !st.BridgeUp:
 		return "there is no bridge at the moment: try again"
-	case a.Role == RoleArbiter && st.Renewal == renewalGiven:
+	case a.Role == RoleArbiter && st.RenewalStage == renewalGiven:
 		return id + " is being renewed: try again when its successor is there"
 	case a.Status != Ready && a.Status != Busy:
 		return fmt.Sprintf("%s is %s: try again when it is ready", id, a.Status)
-	case !a.Spoken || a.Fresh:
+	case !a.HasHistory || a.NewSession:
 		return id + " has said nothing yet: there is no session to take over"
 	}
 	return ""
@@ -153,15 +153,15 @@ func (st *step) closeTaken(a *Agent, why string) {
 	case TakenStopping, TakenReading:
 		// Its end is on the way.
 	case TakenLooking:
-		st.untake(a.ID, takeoverEnded, t.Why)
+		st.endTakeover(a.ID, takeoverEnded, t.Why)
 	default: // also where that was tried already
 		t.Stage = TakenClosing
 		st.do(ClosePTY{Agent: a.AgentRef})
 	}
 }
 
-// untake ends a takeover in which nothing was done, and starts the agent again.
-func (st *step) untake(id, state, reason string) {
+// endTakeover ends a takeover in which nothing was done, and starts the agent again.
+func (st *step) endTakeover(id, state, reason string) {
 	a := st.edit(id)
 	release := a.Taken.Release
 	st.resumeLimit(a)
@@ -177,7 +177,7 @@ func (st *step) returned(id, release string) {
 	} else {
 		st.revive(id)
 	}
-	st.Waking, st.Back = true, id // the Arbiter may have waited for just that
+	st.Waking, st.ReturnedAgent = true, id // the Arbiter may have waited for just that
 	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.anyTaken() && st.elapsed() >= t {
 		st.timeIsOver() // it had waited for that
 	}
@@ -186,21 +186,21 @@ func (st *step) returned(id, release string) {
 // takenDown: the supervised process is gone, as was wanted.
 func (st *step) takenDown(id string) {
 	a := st.edit(id)
-	a.Status, a.Since, a.Doing, a.At, a.Watch = Down, st.at, "", nil, Watch{}
+	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = Down, st.at, "", nil, Watch{}
 	switch {
 	case a.Taken == nil:
 		st.revive(id)
 	case a.Taken.Why != "":
-		st.untake(id, takeoverEnded, a.Taken.Why)
+		st.endTakeover(id, takeoverEnded, a.Taken.Why)
 	case st.Halted:
-		st.untake(id, takeoverFailed, "the human stopped everything")
-	case a.Fresh || !a.Spoken:
-		st.untake(id, takeoverFailed, "its session ended: another follows")
+		st.endTakeover(id, takeoverFailed, "the human stopped everything")
+	case a.NewSession || !a.HasHistory:
+		st.endTakeover(id, takeoverFailed, "its session ended: another follows")
 	default:
 		a.Status = InHand
 		t := a.retake()
-		st.Serial++
-		t.Stage, t.Serial = TakenLooking, st.Serial
+		st.DocumentSerial++
+		t.Stage, t.Serial = TakenLooking, st.DocumentSerial
 		st.lookAt(a, bridge.InspectParams{Mark: true})
 	}
 }
@@ -273,14 +273,14 @@ func (st *step) ptyOpened(f PTYOpened) {
 		return
 	case a.Status == Stopping && f.Failed != "":
 		a.Status, a.Since = Ended, st.at // it was let go meanwhile, and nothing follows
-		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.Goodbye})
+		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
 		st.drop(a.ID)
 	case a.Status != InHand || a.Taken == nil || !a.Taken.process():
 		return
 	case f.Failed != "" && a.Taken.Why != "":
-		st.untake(a.ID, takeoverEnded, a.Taken.Why)
+		st.endTakeover(a.ID, takeoverEnded, a.Taken.Why)
 	case f.Failed != "":
-		st.untake(a.ID, takeoverFailed, f.Failed)
+		st.endTakeover(a.ID, takeoverFailed, f.Failed)
 	default:
 		t := a.retake()
 		if t.Stage == TakenOpening {
@@ -305,7 +305,7 @@ func (st *step) takenOver(a *Agent, e bridge.Exit) {
 // readTaken has it read what was done.
 func (st *step) readTaken(a *Agent) {
 	t := a.retake()
-	st.Serial++
-	t.Stage, t.Serial = TakenReading, st.Serial
+	st.DocumentSerial++
+	t.Stage, t.Serial = TakenReading, st.DocumentSerial
 	st.lookAt(a, bridge.InspectParams{Since: t.Mark})
 }

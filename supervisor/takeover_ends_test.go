@@ -107,8 +107,8 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	}
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != Ended || a.Goodbye != "succeeded by orch-2" || last[contract.Done](p).Reason != a.Goodbye {
-		t.Errorf("%s %q, %+v", a.Status, a.Goodbye, last[contract.Done](p))
+	if a := p.agent("orch-1"); a.Status != Ended || a.EndReason != "succeeded by orch-2" || last[contract.Done](p).Reason != a.EndReason {
+		t.Errorf("%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
 	}
 }
 
@@ -119,7 +119,7 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	p.take("orch-1", TakenStopping)
 	st := &step{State: p.s, at: p.at}
 	a := st.edit("orch-1")
-	a.Cornered, a.Demands = true, maxDemands
+	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
 	p.s = st.State
 	raw, err := marshal(report("progress", "on the way", false))
 	if err != nil {
@@ -191,8 +191,8 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	st.release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
 	p.do(BridgeLost{Message: "gone"})
-	if a := p.agent("orch-1"); a.Status != Ended || a.Goodbye != "succeeded by orch-2" || a.Taken != nil {
-		t.Errorf("%s %q", a.Status, a.Goodbye)
+	if a := p.agent("orch-1"); a.Status != Ended || a.EndReason != "succeeded by orch-2" || a.Taken != nil {
+		t.Errorf("%s %q", a.Status, a.EndReason)
 	}
 }
 

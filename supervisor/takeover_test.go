@@ -79,7 +79,7 @@ func working(t *testing.T) *play {
 	p.summon("Build the parser")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
-	if a := p.agent("orch-1"); a.Status != Busy || !a.Spoken {
+	if a := p.agent("orch-1"); a.Status != Busy || !a.HasHistory {
 		t.Fatalf("orch-1 is %s", a.Status)
 	}
 	return p
@@ -256,7 +256,7 @@ func TestNobodyTouchesATakenAgent(t *testing.T) {
 	a := p.agent("orch-1")
 	before := len(p.out)
 	for _, f := range []Fact{
-		Rang{Key: watchKey(a.AgentRef)}, Rang{Key: workLimitKey(a.AgentRef)}, Rang{Key: retryKey(a.AgentRef)}, Rang{Key: cornerKey(a.AgentRef)},
+		Rang{Key: watchKey(a.AgentRef)}, Rang{Key: workLimitKey(a.AgentRef)}, Rang{Key: retryKey(a.AgentRef)}, Rang{Key: compactionBlockedKey(a.AgentRef)},
 		Rang{Key: restartKey(a.AgentRef)}, Rang{Key: timeoutKey}, Woke{Slept: time.Hour},
 		Probed{Agent: a.AgentRef, Result: bridge.ProbeResult{SilentMS: 1 << 30, RSSBytes: 1 << 50}},
 		Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000, Window: 200_000, Pct: 99}}},

@@ -32,15 +32,15 @@ func (st *step) tasksChanged(id string, b bridge.Tasks) {
 		}
 		plan[i].Status, plan[i].Agent = status, id
 	}
-	st.Tasks = slices.DeleteFunc(slices.Clone(st.Tasks), func(t contract.Tasks) bool { return t.Agent == id })
+	st.AgentTasks = slices.DeleteFunc(slices.Clone(st.AgentTasks), func(t contract.Tasks) bool { return t.Agent == id })
 	if len(list.Items) > 0 {
-		st.Tasks = append(st.Tasks, list)
+		st.AgentTasks = append(st.AgentTasks, list)
 	}
 	if moved {
 		st.setPlan(plan)
 		return
 	}
-	st.emit(contract.Supervisor, contract.Plan{Steps: plan, Tasks: st.Tasks})
+	st.emit(contract.Supervisor, contract.Plan{Steps: plan, Tasks: st.AgentTasks})
 }
 
 // over says whether a step is behind the plan: an agent's list does not bring it back.
@@ -59,7 +59,7 @@ func sameStep(a, b string) bool {
 
 // dropTasks forgets the list of one that is gone.
 func (st *step) dropTasks(id string) {
-	if slices.ContainsFunc(st.Tasks, func(t contract.Tasks) bool { return t.Agent == id }) {
-		st.Tasks = slices.DeleteFunc(slices.Clone(st.Tasks), func(t contract.Tasks) bool { return t.Agent == id })
+	if slices.ContainsFunc(st.AgentTasks, func(t contract.Tasks) bool { return t.Agent == id }) {
+		st.AgentTasks = slices.DeleteFunc(slices.Clone(st.AgentTasks), func(t contract.Tasks) bool { return t.Agent == id })
 	}
 }

@@ -11,7 +11,7 @@ type TaskState struct {
 	Task          string // what the human wants, as first said
 	Phase         machine.State
 	Plan          []contract.Step
-	Tasks         []contract.Tasks  // what agents keep in lists of their own
+	AgentTasks    []contract.Tasks  // what agents keep in lists of their own
 	Iterations    int               // entries into `executing` by a summon, for this task
 	Failures      int               // failed executions in a row
 	TotalFailures int               // failed executions of this task
@@ -21,11 +21,11 @@ type TaskState struct {
 
 // AgentWork says what an Orchestrator has to do, and how far it has come.
 type AgentWork struct {
-	Standing Standing
-	Work     *Work  // the execution under way
-	Assigned int    // the step of the plan it was chosen for, counted from 1; 0: none
-	Turns    int    // of this Orchestrator's, that answered a message
-	Limited  string // which limit of its mode it has reached
+	Standing     Standing
+	Work         *Work  // the execution under way
+	PlanStep     int    // the step of the plan it was chosen for, counted from 1; 0: none
+	Turns        int    // of this Orchestrator's, that answered a message
+	ReachedLimit string // which limit of its mode it has reached
 }
 
 // Standing is where an Orchestrator stands with the Arbiter.

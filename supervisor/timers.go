@@ -21,14 +21,14 @@ const (
 	retryPrefix     = "retry/"
 )
 
-func proofKey(wire string) string           { return proofPrefix + wire }
-func handoverKey(serial int) string         { return fmt.Sprint(handoverPrefix, serial) }
-func workLimitKey(a bridge.AgentRef) string { return workLimitPrefix + a.ID }
-func watchKey(a bridge.AgentRef) string     { return watchPrefix + processOf(a) }
-func restartKey(a bridge.AgentRef) string   { return restartPrefix + processOf(a) }
-func cornerKey(a bridge.AgentRef) string    { return cornerPrefix + processOf(a) }
-func retryKey(a bridge.AgentRef) string     { return retryPrefix + processOf(a) }
-func processOf(a bridge.AgentRef) string    { return fmt.Sprintf("%s/%d", a.ID, a.Generation) }
+func proofKey(wire string) string                   { return proofPrefix + wire }
+func handoverKey(serial int) string                 { return fmt.Sprint(handoverPrefix, serial) }
+func workLimitKey(a bridge.AgentRef) string         { return workLimitPrefix + a.ID }
+func watchKey(a bridge.AgentRef) string             { return watchPrefix + processOf(a) }
+func restartKey(a bridge.AgentRef) string           { return restartPrefix + processOf(a) }
+func compactionBlockedKey(a bridge.AgentRef) string { return cornerPrefix + processOf(a) }
+func retryKey(a bridge.AgentRef) string             { return retryPrefix + processOf(a) }
+func processOf(a bridge.AgentRef) string            { return fmt.Sprintf("%s/%d", a.ID, a.Generation) }
 
 // rang does what a timer was set for. One about a process that is another by now, or about
 // what is over, does nothing.
@@ -74,7 +74,7 @@ func (st *step) rangFor(kind string, a *Agent) {
 		st.edit(a.ID).Backoff = nil
 		st.revive(a.ID) // if it is down
 	case cornerPrefix:
-		st.curb(a)
+		st.interruptForContext(a)
 	case retryPrefix:
 		st.edit(a.ID).Backoff = nil
 		st.retryNow(a)

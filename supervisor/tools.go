@@ -159,8 +159,8 @@ func with[T any](raw json.RawMessage, run func(T) (string, error)) (string, erro
 func (st *step) summoned(in spawnInput) (Agent, bool) {
 	for i := range st.Agents {
 		a := st.Agents[i]
-		if a.Within != "" && slices.Contains(st.Agents[0].Redo, a.Within) && a.Brief == in.Prompt && a.Mode == in.Mode && a.Alive() {
-			st.edit(a.ID).Within = "" // a further call means another one
+		if a.SummonedIn != "" && slices.Contains(st.Agents[0].InterruptedTurn, a.SummonedIn) && a.Brief == in.Prompt && a.Mode == in.Mode && a.Alive() {
+			st.edit(a.ID).SummonedIn = "" // a further call means another one
 			return *st.Agents[i], true
 		}
 	}
@@ -259,7 +259,7 @@ func (st *step) askPredecessor(f ToolCalled, a Agent) {
 	case !old.Alive():
 		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
 	case old.Status != Ready && old.Status != Busy:
-		st.Asked = append(slices.Clip(st.Asked), Asked{Call: f.Call, Of: old.ID, Question: in.Question})
+		st.WaitingQuestions = append(slices.Clip(st.WaitingQuestions), Asked{Call: f.Call, Of: old.ID, Question: in.Question})
 	default:
 		st.do(AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
 	}
@@ -267,12 +267,12 @@ func (st *step) askPredecessor(f ToolCalled, a Agent) {
 
 // putAsked puts the questions that waited for an agent, or says that it is gone.
 func (st *step) putAsked(id string) {
-	if !slices.ContainsFunc(st.Asked, func(q Asked) bool { return q.Of == id }) {
+	if !slices.ContainsFunc(st.WaitingQuestions, func(q Asked) bool { return q.Of == id }) {
 		return
 	}
 	a, _ := st.agent(id)
 	var rest []Asked
-	for _, q := range st.Asked {
+	for _, q := range st.WaitingQuestions {
 		switch {
 		case q.Of != id:
 			rest = append(rest, q)
@@ -282,7 +282,7 @@ func (st *step) putAsked(id string) {
 			st.do(AnswerTool{Call: q.Call, Text: a.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
 		}
 	}
-	st.Asked = rest
+	st.WaitingQuestions = rest
 }
 
 // statusText is what `status` tells the Arbiter.
@@ -309,8 +309,8 @@ func (st *step) statusText() string {
 		if a.Compactions > 0 {
 			fmt.Fprintf(&b, ", compacted %d times", a.Compactions)
 		}
-		if a.Doing != "" {
-			fmt.Fprintf(&b, ", at %s", a.Doing)
+		if a.CurrentTool != "" {
+			fmt.Fprintf(&b, ", at %s", a.CurrentTool)
 		}
 		b.WriteString("\n")
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Distrust is a workspace that waits for the human to look at it. No agent is started
+// TrustQuestion is a workspace that waits for the human to look at it. No agent is started
 // meanwhile.
-type Distrust struct {
+type TrustQuestion struct {
 	Hash string // of what is there now; empty: it cannot be told
 	At   time.Time
 }
@@ -32,25 +32,25 @@ func (st *step) trustRecorded(f TrustRecorded) {
 // has looked at it. Where nobody can, the run goes on without the workspace's settings.
 func (st *step) distrusted(id string, f NotSpawned) {
 	a := st.edit(id)
-	a.Status, a.Since, a.Doing, a.At, a.Watch, a.Backoff = Down, st.at, "", nil, Watch{}, nil
+	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch, a.Backoff = Down, st.at, "", nil, Watch{}, nil
 	st.failTaken(a, f.Message)
-	a.Fresh = a.Fresh || a.Generation == 1 // there is no session yet
+	a.NewSession = a.NewSession || a.Generation == 1 // there is no session yet
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
 	switch {
 	case !st.Options.Trusted || f.Trust != "" && f.Trust == st.Options.TrustHash:
 		st.revive(id) // it was decided while it started
-	case st.Distrust != nil && st.Distrust.Hash == f.Trust:
+	case st.TrustQuestion != nil && st.TrustQuestion.Hash == f.Trust:
 	case !st.HumanPresent:
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, []string{})
 		st.goWithout("nobody is present to look at it")
 	default:
-		st.Distrust = &Distrust{Hash: f.Trust, At: st.at}
+		st.TrustQuestion = &TrustQuestion{Hash: f.Trust, At: st.at}
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, st.trustOptions())
 	}
 }
 
 func (st *step) trustOptions() []string {
-	if st.Distrust.Hash == "" {
+	if st.TrustQuestion.Hash == "" {
 		return []string{chooseWithout, "cancel"}
 	}
 	return []string{chooseTrust, chooseWithout, "cancel"}
@@ -59,7 +59,7 @@ func (st *step) trustOptions() []string {
 // chooseAboutTrust takes what the human chose about the workspace, and says whether the
 // option was one of these. It stands open whatever else was offered since.
 func (st *step) chooseAboutTrust(ref, option string) bool {
-	d := st.Distrust
+	d := st.TrustQuestion
 	if d == nil || !slices.Contains(st.trustOptions(), option) {
 		return false
 	}
@@ -87,16 +87,16 @@ func (st *step) goWithout(why string) {
 
 // decidedTrust starts those who waited for it.
 func (st *step) decidedTrust() {
-	if slices.Contains(st.Offered, chooseWithout) {
-		st.Offered, st.Troubled = nil, ""
+	if slices.Contains(st.RecoveryOptions, chooseWithout) {
+		st.RecoveryOptions, st.FailedAgent = nil, ""
 	}
-	st.Distrust = nil
+	st.TrustQuestion = nil
 	st.reviveAll()
 }
 
 // trustAlone decides what nobody can look at any more.
 func (st *step) trustAlone() {
-	if st.Distrust != nil {
+	if st.TrustQuestion != nil {
 		st.goWithout("nobody is present to look at it")
 	}
 }

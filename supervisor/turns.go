@@ -40,14 +40,14 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 			continue
 		}
 		st.delivered(m)
-		i := onWire(st.Underway, m)
-		if i >= 0 && unreadable(a, t, st.Underway[i]) {
-			st.setAside(st.Underway[i])
+		i := onWire(st.InTurn, m)
+		if i >= 0 && unreadable(a, t, st.InTurn[i]) {
+			st.setAside(st.InTurn[i])
 			a = st.edit(id)
 			continue
 		}
-		st.interjected = st.interjected || i >= 0 && st.Underway[i].Kind == KindInterjection
-		if a.Role == RoleArbiter && (exhausts(t) || st.curbed(a, t)) {
+		st.interjected = st.interjected || i >= 0 && st.InTurn[i].Kind == KindInterjection
+		if a.Role == RoleArbiter && (exhausts(t) || st.interruptedForContext(a, t)) {
 			st.requeue(m) // its successor rules on it
 			continue
 		}
@@ -55,9 +55,9 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	a = st.edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
-	a.Doing, a.At, a.Redo, a.Curbed = "", nil, nil, false
-	if a.Telling != "" {
-		a.Told, a.Telling = a.Telling, ""
+	a.CurrentTool, a.ToolCall, a.InterruptedTurn, a.Interrupting = "", nil, nil, false
+	if a.NotifyingLevel != "" {
+		a.NotifiedLevel, a.NotifyingLevel = a.NotifyingLevel, ""
 	}
 	if a.Status == Busy && len(a.Turn) == 0 {
 		a.Status, a.Since = Ready, st.at
@@ -88,8 +88,8 @@ func (s *State) publicIDs(wires []string) []string {
 	for _, w := range wires {
 		if i := onWire(s.Mail, w); i >= 0 {
 			w = s.Mail[i].ID
-		} else if i := onWire(s.Underway, w); i >= 0 {
-			w = s.Underway[i].ID
+		} else if i := onWire(s.InTurn, w); i >= 0 {
+			w = s.InTurn[i].ID
 		}
 		ids = append(ids, w)
 	}
@@ -126,7 +126,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 			st.correct(id, err, t)
 			return
 		}
-		a.Corrections, a.Fallbacks, st.Records = 0, 0, 0
+		a.Corrections, a.Fallbacks, st.GeneratedInRow = 0, 0, 0
 		if v.Decision == verdict.Complete && st.readFirst() {
 			return
 		}
@@ -191,20 +191,20 @@ func (st *step) interrupted(id string) {
 	}
 	a := st.edit(id)
 	switch {
-	case a.Role == RoleArbiter && st.Renewal == renewalAsked:
-		st.Renewal = renewalNone
-		if !a.thin() && st.Question == nil && !st.pendingFor(id) {
+	case a.Role == RoleArbiter && st.RenewalStage == renewalAsked:
+		st.RenewalStage = renewalNone
+		if !a.contextLow() && st.Question == nil && !st.pendingFor(id) {
 			st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		}
 		return // if it has to be, it is asked again at once
 	case a.Role == RoleArbiter:
 		st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		return
-	case a.Cornered:
+	case a.CompactionBlocked:
 		st.tell(id, KindRelief, "You were stopped, because your context is full and you went on. Hand off now.")
 		return
-	case a.Limited != "" && a.Standing == Working:
-		st.tell(id, KindRelief, "You were stopped, because "+a.Limited+". Hand off now.")
+	case a.ReachedLimit != "" && a.Standing == Working:
+		st.tell(id, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
 		return
 	}
 	a.Standing = Waiting
@@ -266,7 +266,7 @@ func recovery(c bridge.Category, of Role) []string {
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.edit(id)
 	st.fail(id, c, message, st.recoveryOf(a, c, message))
-	if a.Role == RoleArbiter && !environmental(c) && st.reign("it could not go on: "+message) {
+	if a.Role == RoleArbiter && !environmental(c) && st.enterFallback("it could not go on: "+message) {
 		return
 	}
 	if a.Role == RoleArbiter || c == bridge.CatAuth {
@@ -298,9 +298,11 @@ func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 
 // fail reports trouble once, with what can be done.
 func (st *step) fail(id string, c bridge.Category, message string, options []string) {
-	st.Offered, st.Troubled = options, id
+	st.RecoveryOptions, st.FailedAgent = options, id
 	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
 }
 
 // elapsed is how long the run has lived, over all its processes.
-func (st *step) elapsed() time.Duration { return st.Lived + max(st.at.Sub(st.LifeBegan), 0) }
+func (st *step) elapsed() time.Duration {
+	return st.EarlierRuntime + max(st.at.Sub(st.ProcessBegan), 0)
+}

@@ -70,7 +70,7 @@ func (st *step) haltTaken(a *Agent) int {
 		st.do(Kill{Agent: a.AgentRef, Now: true})
 		return 1
 	case a.Taken.Stage == TakenLooking:
-		st.untake(a.ID, takeoverFailed, why)
+		st.endTakeover(a.ID, takeoverFailed, why)
 	}
 	return 0
 }

@@ -77,7 +77,7 @@ func (st *step) probed(f Probed) {
 		}
 		return
 	}
-	st.BridgeMute = 0
+	st.UnansweredProbes = 0
 	w := &a.Watch
 	quiet := a.Status == Busy && !w.At.IsZero() && !st.at.Before(w.Spared) && lifeless(w.Last, f.Result, st.at.Sub(w.At), st.scaled(silence))
 	w.Last, w.At = f.Result, st.at
@@ -172,7 +172,7 @@ func inFile(path string) string {
 
 // woke begins the watch anew after the machine slept.
 func (st *step) woke(f Woke) {
-	st.LifeBegan = st.LifeBegan.Add(f.Slept) // sleep is no part of the run's life
+	st.ProcessBegan = st.ProcessBegan.Add(f.Slept) // sleep is no part of the run's life
 	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " + f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
 	for i := range st.Agents {
 		if !st.Agents[i].Up() {

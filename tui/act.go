@@ -156,7 +156,7 @@ func (d *app) strength() string {
 // judgeNext opens the permission request that has waited longest, also one that was
 // put aside; where one is open already, the next one.
 func (d *app) judgeNext() {
-	if d.state == nil || len(d.state.Permits) == 0 {
+	if d.state == nil || len(d.state.OpenRequests) == 0 {
 		d.flash("Nobody asks leave.")
 		return
 	}
@@ -164,9 +164,9 @@ func (d *app) judgeNext() {
 	next := 0
 	if g := d.asking(); g != nil {
 		open := func(p supervisor.Permit) bool { return p.ID == g.request }
-		next = (slices.IndexFunc(d.state.Permits, open) + 1) % len(d.state.Permits)
+		next = (slices.IndexFunc(d.state.OpenRequests, open) + 1) % len(d.state.OpenRequests)
 	}
-	d.judge(&d.state.Permits[next], false)
+	d.judge(&d.state.OpenRequests[next], false)
 }
 
 // openLogbook shows every event.

@@ -249,7 +249,7 @@ func (d *app) hear(e contract.Event) {
 		}
 		d.relieved()
 		if d.state != nil && d.state.Phase == machine.Error && b.Resumed {
-			d.trouble = trouble{id: contract.Supervisor, from: d.state.Offered, text: "The run was left in trouble."}
+			d.trouble = trouble{id: contract.Supervisor, from: d.state.RecoveryOptions, text: "The run was left in trouble."}
 			if f := d.state.LastError; f != nil {
 				d.trouble.text = f.Message
 			}

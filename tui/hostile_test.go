@@ -167,7 +167,7 @@ func (p *puppet) fact(n int, text string) {
 	p.mu.Lock()
 	p.state.Plan[1].Mode, p.state.Plan[2].Mode = text, "w "+text
 	p.state.Options.Modes = []agents.Agent{{Name: "weaver", Description: text, Tools: []string{text}, Model: text, Source: text}, {Name: "other", Description: text}}
-	p.state.Regency = text
+	p.state.FallbackReason = text
 	p.mu.Unlock()
 	p.says("orch-2", tells("question", "q "+text, true))
 	p.says("arbiter", rules("CONTINUE", "m "+text, "reason", text))
@@ -341,7 +341,7 @@ func TestEveryFieldIsHostile(t *testing.T) {
 			if seed%2 == 0 {
 				for i, id := range []string{"arbiter", "orch-1", "orch-2"} {
 					run.state.Agents[i].ID = id
-					run.state.Permits[i].Params.ID = id
+					run.state.OpenRequests[i].Params.ID = id
 				}
 			}
 			h.strange = func(sink supervisor.Sink) Run {
@@ -349,7 +349,7 @@ func TestEveryFieldIsHostile(t *testing.T) {
 					body := reflect.New(reflect.TypeOf(b)).Elem()
 					f.fill(body)
 					if b, ok := body.Interface().(contract.Error); ok {
-						b.RecoveryOptions = run.state.Offered // so that they are offered
+						b.RecoveryOptions = run.state.RecoveryOptions // so that they are offered
 						body.Set(reflect.ValueOf(b))
 					}
 					for _, id := range []string{"orch-1", "arbiter", f.text()} {

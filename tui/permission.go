@@ -29,7 +29,7 @@ func (d *app) askNext() {
 	if d.state == nil {
 		return
 	}
-	permits := d.state.Permits
+	permits := d.state.OpenRequests
 	if d.tab != nil && d.tab.request != "" && !d.asked(d.tab.request) {
 		d.tab.close() // it was answered elsewhere, or withdrawn
 	}
@@ -50,7 +50,7 @@ func (d *app) askNext() {
 
 // asked says whether a request is open.
 func (d *app) asked(id string) bool {
-	return slices.ContainsFunc(d.state.Permits, func(p supervisor.Permit) bool { return p.ID == id })
+	return slices.ContainsFunc(d.state.OpenRequests, func(p supervisor.Permit) bool { return p.ID == id })
 }
 
 // judge asks for a permission. The answer names the action that was shown.
@@ -98,7 +98,7 @@ func (d *app) hold(g *dialog, id string, own bool) {
 	g.close = func() { closed(); d.putAside(id) }
 	g.dismiss = func() { // and the others do not come in its place
 		g.close()
-		for _, p := range d.state.Permits {
+		for _, p := range d.state.OpenRequests {
 			d.putAside(p.ID)
 		}
 	}
@@ -177,7 +177,7 @@ func (d *app) permitNotes(p *supervisor.Permit) (note, unread string) {
 	if wait := d.state.Options.PermissionWait; wait > 0 {
 		note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
 	}
-	if n := len(d.state.Permits); n > 1 {
+	if n := len(d.state.OpenRequests); n > 1 {
 		note += fmt.Sprintf(" %d requests wait; Alt+p: the next.", n)
 	}
 	note = strings.TrimSpace(note)
@@ -207,14 +207,14 @@ func (d *app) actionLines(p *supervisor.Permit, width int) []render.Line {
 // permitCommand answers the permission request that waits, or the one whose refusal was
 // begun in its dialog. With several it would not be sure which one was meant.
 func (d *app) permitCommand(c editor.Command) bool {
-	if d.state == nil || len(d.state.Permits) == 0 {
+	if d.state == nil || len(d.state.OpenRequests) == 0 {
 		d.flash("Nobody asks leave.")
 		return false
 	}
-	request := &d.state.Permits[0]
+	request := &d.state.OpenRequests[0]
 	if c.Name == "deny" && d.refusing() {
-		request = &d.state.Permits[slices.IndexFunc(d.state.Permits, func(p supervisor.Permit) bool { return p.ID == d.denied })]
-	} else if n := len(d.state.Permits); n > 1 {
+		request = &d.state.OpenRequests[slices.IndexFunc(d.state.OpenRequests, func(p supervisor.Permit) bool { return p.ID == d.denied })]
+	} else if n := len(d.state.OpenRequests); n > 1 {
 		d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false
 	}
@@ -239,11 +239,11 @@ func (d *app) askAllowAll(c contract.Configure) bool {
 
 // ruleCandidates complete /allow.
 func (d *app) ruleCandidates() []editor.Candidate {
-	if d.state == nil || len(d.state.Permits) == 0 {
+	if d.state == nil || len(d.state.OpenRequests) == 0 {
 		return nil
 	}
 	var list []editor.Candidate
-	for _, rule := range d.state.Permits[0].Suggestions {
+	for _, rule := range d.state.OpenRequests[0].Suggestions {
 		list = append(list, editor.Candidate{Text: sanitize.Line(rule, 300)})
 	}
 	return list

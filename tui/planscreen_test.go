@@ -195,7 +195,7 @@ func TestOwnLists(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
 		s.present(func(st *supervisor.State) {
-			st.Tasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}, {Text: "Run all", Status: "pending"}}}}
+			st.AgentTasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}, {Text: "Run all", Status: "pending"}}}}
 		})
 		s.Expect("Orch. I 1/3  Change them")
 		s.ExpectNot("Run all")
@@ -240,9 +240,9 @@ func TestWhoDecides(t *testing.T) {
 		s.weave()
 		s.Expect("rules, else a model decide")
 		s.ExpectNot("The rules decide")
-		s.present(func(st *supervisor.State) { st.Regency = "it crashed five times" })
+		s.present(func(st *supervisor.State) { st.FallbackReason = "it crashed five times" })
 		s.Expect("The rules decide", "rules no more", "it crashed five")
-		s.present(func(st *supervisor.State) { st.Regency = "" })
+		s.present(func(st *supervisor.State) { st.FallbackReason = "" })
 		s.ExpectNot("The rules decide")
 		s.does(func(p *puppet) {
 			p.sink(p.Snapshot().LastAt, contract.Event{ID: "arbiter", Body: contract.Decision{

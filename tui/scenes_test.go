@@ -253,7 +253,7 @@ func TestScreens(t *testing.T) {
 		"plan-edited": {nil, func(s *scene) {
 			s.weave()
 			s.present(func(st *supervisor.State) {
-				st.Tasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}}}}
+				st.AgentTasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}}}}
 			})
 			s.Press("F3", "j", "s", "m")
 			s.Type("developer\n")
@@ -269,7 +269,7 @@ func TestScreens(t *testing.T) {
 		}},
 		"regency": {nil, func(s *scene) {
 			s.weave()
-			s.present(func(st *supervisor.State) { st.Regency = "it gave no valid verdict in three turns" })
+			s.present(func(st *supervisor.State) { st.FallbackReason = "it gave no valid verdict in three turns" })
 		}},
 		"agents": {nil, func(s *scene) { s.weave(); s.Type("/agents\n") }},
 		"cost":   {nil, func(s *scene) { s.weave(); s.Type("/cost\n") }},

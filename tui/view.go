@@ -50,16 +50,16 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 		since = a.Taken.Since
 	case s.Halted && (a.Status == supervisor.Down || a.Status == supervisor.Restarting):
 		text, tone = "halted", render.Bad
-	case s.Distrust != nil && a.Status == supervisor.Down:
+	case s.TrustQuestion != nil && a.Status == supervisor.Down:
 		text, tone = "needs your trust", render.Alert
 	}
 	stall := a.Waiting()
-	if a.Taken != nil || s.Halted || s.Distrust != nil || s.Ending != nil {
+	if a.Taken != nil || s.Halted || s.TrustQuestion != nil || s.Ending != nil {
 		stall = nil
 	}
 	line := pages.Agent{
 		ID: a.ID, Name: slash.Word(a.Name), Mode: slash.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy && stall == nil,
-		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.Warned,
+		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.WarnedLevel,
 		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == supervisor.Ended,
 	}
 	switch {
@@ -69,21 +69,21 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 			line.State, line.Tone = word, render.Warn
 		}
 	case a.Status == supervisor.Busy:
-		line.Doing = eventview.ToolName(a.Doing)
+		line.Doing = eventview.ToolName(a.CurrentTool)
 	}
-	for i := range s.Permits {
-		if s.Permits[i].Params.ID == a.ID {
+	for i := range s.OpenRequests {
+		if s.OpenRequests[i].Params.ID == a.ID {
 			line.Bell, line.State, line.Tone = true, "asks leave", render.Alert
-			line.Age = max(now.Sub(s.Permits[i].At), 0)
+			line.Age = max(now.Sub(s.OpenRequests[i].At), 0)
 		}
 	}
 	if s.Question != nil && a.Role == supervisor.RoleArbiter {
 		line.Bell, line.State, line.Tone = true, "asks you", render.Alert
 		line.Age = max(now.Sub(s.Question.At), 0)
 	}
-	if a.Role == supervisor.RoleArbiter && s.Regency != "" && s.Ending == nil && !line.Bell {
+	if a.Role == supervisor.RoleArbiter && s.FallbackReason != "" && s.Ending == nil && !line.Bell {
 		line.State, line.Tone = "rules no more", render.Warn
-		line.Doing = sanitize.Line(s.Regency, 200)
+		line.Doing = sanitize.Line(s.FallbackReason, 200)
 	}
 	if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Parked {
 		line.Bell = true
@@ -165,7 +165,7 @@ func beginning(text string, most int) string {
 // tasks are the lists that agents keep for themselves.
 func tasks(s *supervisor.State) []pages.Tasks {
 	var list []pages.Tasks
-	for _, t := range s.Tasks {
+	for _, t := range s.AgentTasks {
 		if len(t.Items) > 0 {
 			list = append(list, pages.Tasks{Agent: slash.Name(s, t.Agent), Tone: render.Speaker(t.Agent), Items: steps(s, t.Items)})
 		}
@@ -197,7 +197,7 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 		Elapsed:  elapsed(s, now),
 		Restarts: s.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
 	}
-	if s.Regency != "" && s.Ending == nil {
+	if s.FallbackReason != "" && s.Ending == nil {
 		d.Regent = "The rules decide"
 	}
 	switch {
@@ -205,7 +205,7 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 		d.Word, d.Tone = "Ending", render.Warn
 	case s.Halted:
 		d.Word, d.Tone = "Halted", render.Bad
-	case s.Distrust != nil:
+	case s.TrustQuestion != nil:
 		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
 	case s.Paused:
 		d.Word, d.Tone = "Paused", render.Warn
@@ -237,14 +237,14 @@ func deciderWord(decider string) string {
 
 // elapsed is how long the run has been played, in all its lives.
 func elapsed(s *supervisor.State, now time.Time) time.Duration {
-	if s.LifeBegan.IsZero() {
+	if s.ProcessBegan.IsZero() {
 		return 0
 	}
 	end := now
 	if s.Ending != nil && s.Ending.Said {
 		end = s.LastAt
 	}
-	return s.Lived + max(end.Sub(s.LifeBegan), 0)
+	return s.EarlierRuntime + max(end.Sub(s.ProcessBegan), 0)
 }
 
 // warnings are what must be in sight all the time.
@@ -272,10 +272,10 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 		return "", false, 0
 	case s.Question != nil:
 		return "you", true, max(now.Sub(s.Question.At), 0)
-	case len(s.Permits) > 0:
-		return "you", true, max(now.Sub(s.Permits[0].At), 0)
-	case s.Distrust != nil:
-		return "you", true, max(now.Sub(s.Distrust.At), 0)
+	case len(s.OpenRequests) > 0:
+		return "you", true, max(now.Sub(s.OpenRequests[0].At), 0)
+	case s.TrustQuestion != nil:
+		return "you", true, max(now.Sub(s.TrustQuestion.At), 0)
 	}
 	var busy []string
 	var first time.Time

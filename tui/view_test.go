@@ -20,7 +20,7 @@ func TestAgentLine(t *testing.T) {
 		{"mcp__loom__spin", "loom: spin"},
 		{"Look for \x1b[31mnames", "Look for names"},
 	} {
-		a := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleOrchestrator}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Busy}, AgentTurn: supervisor.AgentTurn{Doing: tt.doing}}
+		a := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleOrchestrator}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Busy}, AgentTurn: supervisor.AgentTurn{CurrentTool: tt.doing}}
 		if got := agentLine(&supervisor.State{}, &a, time.Now()).Doing; got != tt.want {
 			t.Errorf("%q is shown as %q, want %q", tt.doing, got, tt.want)
 		}
@@ -33,8 +33,8 @@ func TestAgentLine(t *testing.T) {
 
 // A step, or an agent's own task, may be of any length; it is drawn with each picture.
 func TestStepsAreShort(t *testing.T) {
-	s := &supervisor.State{TaskState: supervisor.TaskState{Tasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"}, {Text: "\x1b[1mshort\x1b[m"}}}}}}
-	for _, list := range [][]pages.Step{steps(s, s.Tasks[0].Items), tasks(s)[0].Items} {
+	s := &supervisor.State{TaskState: supervisor.TaskState{AgentTasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"}, {Text: "\x1b[1mshort\x1b[m"}}}}}}
+	for _, list := range [][]pages.Step{steps(s, s.AgentTasks[0].Items), tasks(s)[0].Items} {
 		if long := list[0].Text; len(long) > 5000 || !strings.HasSuffix(long, "…") || !strings.HasPrefix(long, "長い 長い") || !utf8.ValidString(long) || strings.Contains(long, "\ufffd") || list[1].Text != "short" {
 			t.Errorf("%d bytes, ending in %q", len(long), long[max(len(long)-20, 0):])
 		}

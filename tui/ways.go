@@ -42,10 +42,10 @@ func (d *app) relieved() { d.trouble = trouble{} }
 
 // ways are what can be chosen now, and what a person can do outside of the run.
 func (d *app) ways() (choices, outside []string) {
-	if d.state == nil || d.state.Ending != nil || len(d.trouble.from) == 0 || !slices.Equal(d.trouble.from, d.state.Offered) {
+	if d.state == nil || d.state.Ending != nil || len(d.trouble.from) == 0 || !slices.Equal(d.trouble.from, d.state.RecoveryOptions) {
 		return nil, nil
 	}
-	for _, o := range d.state.Offered {
+	for _, o := range d.state.RecoveryOptions {
 		if wayWords[o] != "" {
 			choices = append(choices, o)
 		} else {
@@ -153,7 +153,7 @@ func (d *app) wayCandidates() []editor.Candidate {
 		return nil
 	}
 	var list []editor.Candidate
-	for _, o := range d.state.Offered {
+	for _, o := range d.state.RecoveryOptions {
 		list = append(list, editor.Candidate{Text: slash.Word(o), Note: wayWords[o]})
 	}
 	return list

@@ -13,7 +13,7 @@ import (
 // trip brings trouble with ways out.
 func (s *scene) trip(options ...string) {
 	s.T.Helper()
-	s.present(func(st *supervisor.State) { st.Offered = options })
+	s.present(func(st *supervisor.State) { st.RecoveryOptions = options })
 	s.does(func(p *puppet) {
 		p.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.Error{Category: "crash", Message: "The thread of orch-1 snapped", RecoveryOptions: options}})
 	})

@@ -56,7 +56,7 @@ func (d *app) placeholder() string {
 		return waitingHint(s)
 	case s.Question != nil:
 		return "The Arbiter awaits your answer."
-	case s.Distrust != nil:
+	case s.TrustQuestion != nil:
 		return "The workspace has changed. /choose trust, without, or cancel."
 	case s.AnyWorks():
 		return "Speak; the weaving goes on."
@@ -116,7 +116,7 @@ func (d *app) waiting() int {
 	if d.state == nil {
 		return 0
 	}
-	return len(d.state.Permits)
+	return len(d.state.OpenRequests)
 }
 
 // helpFor lists what works in a context.
@@ -204,11 +204,11 @@ func neededBy(s *supervisor.State) string {
 	switch {
 	case s.Ending != nil:
 		return ""
-	case len(s.Permits) > 0:
-		return slash.Name(s, s.Permits[0].Params.ID) + " asks leave"
+	case len(s.OpenRequests) > 0:
+		return slash.Name(s, s.OpenRequests[0].Params.ID) + " asks leave"
 	case s.Question != nil:
 		return "The Arbiter asks"
-	case s.Distrust != nil:
+	case s.TrustQuestion != nil:
 		return "The workspace needs your trust"
 	}
 	for i := range s.Agents {

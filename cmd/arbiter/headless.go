@@ -93,8 +93,8 @@ func exitText(exit contract.Exit, s *supervisor.State) string {
 		return exit.String()
 	}
 	text := s.Ending.Status + ": " + s.Ending.Summary
-	if len(s.Offered) > 0 && exit == contract.ExitEnvironment {
-		text += " – " + s.Offered[0]
+	if len(s.RecoveryOptions) > 0 && exit == contract.ExitEnvironment {
+		text += " – " + s.RecoveryOptions[0]
 	}
 	return text
 }

@@ -20,7 +20,7 @@ func TestHookAgents(t *testing.T) {
 			{
 				AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Role: supervisor.RoleArbiter, SessionID: "a"},
 				AgentProcess:  supervisor.AgentProcess{Status: supervisor.Ready},
-				AgentContext:  supervisor.AgentContext{Context: bridge.Context{Window: 300_000}, Told: "warn"},
+				AgentContext:  supervisor.AgentContext{Context: bridge.Context{Window: 300_000}, NotifiedLevel: "warn"},
 			},
 			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "b"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Ended}},
 			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "c"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Parked}},

@@ -82,7 +82,7 @@ func (e env) showSession(c *cli.Context) error {
 	r := sessionReport{
 		sessionLine: lineOf(info), Phase: string(s.Phase), Task: s.Task, Plan: s.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Ledger,
-		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.Lives,
+		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.ProcessRuns,
 		Damage: append(audit.JournalDamage(recovery), audit.Damage(health)...), Reports: append([]string{}, reports...), Log: filepath.Join(dir, crashlog.LogName),
 	}
 	r.Resumable = r.Resumable && s.Reached()

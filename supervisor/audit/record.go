@@ -107,7 +107,7 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 	}
 	take(deedsOfFact(step.Input.Fact))
 	if f, ok := step.Input.Fact.(supervisor.Decided); ok {
-		unused := f.Serial != 0 && (before.Deciding == nil || before.Deciding.Serial != f.Serial)
+		unused := f.Serial != 0 && (before.DeciderRequest == nil || before.DeciderRequest.Serial != f.Serial)
 		add(Record{Kind: KindDecision, Decided: &f, Unused: unused}.encode())
 	}
 	if ids := shelved(before, after); len(ids) > 0 {

@@ -62,7 +62,7 @@ func TestPermit(t *testing.T) {
 
 // TestAnswers: what is read off a state is true to it, and safe to be shown.
 func TestAnswers(t *testing.T) {
-	s := &supervisor.State{TaskState: supervisor.TaskState{Task: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, PermissionState: supervisor.PermissionState{Granted: []string{"a"}}}
+	s := &supervisor.State{TaskState: supervisor.TaskState{Task: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, PermissionState: supervisor.PermissionState{GrantedActions: []string{"a"}}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn, s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
 	s.Agents = []*supervisor.Agent{
 		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: supervisor.RoleArbiter}, AgentSpending: supervisor.AgentSpending{CostUSD: 0.25}},

@@ -19,12 +19,12 @@ const (
 	recordFiles = 200
 )
 
-// drawUp writes the document of an Orchestrator that can no longer speak: from the
+// generateHandoff writes the document of an Orchestrator that can no longer speak: from the
 // journal, its transcript and the repository. Nothing in it is that one's word
 // but what it says it quotes.
-func (s *State) drawUp(a Agent, why string, seen bridge.InspectResult) *verdict.Document {
+func (s *State) generateHandoff(a Agent, why string, seen bridge.InspectResult) *verdict.Document {
 	d := &verdict.Document{}
-	if a.Document != nil && a.DrawnUp == "" { // what it had said itself earlier still counts
+	if a.Document != nil && a.GeneratedWhy == "" { // what it had said itself earlier still counts
 		*d = *a.Document // its lists are another state's, too: nothing may be appended in place
 		d.Checks, d.Claims = nil, nil
 		for _, list := range []*[]string{&d.Accomplished, &d.Remaining, &d.OpenQuestions, &d.Files} {
@@ -42,7 +42,7 @@ func (s *State) drawUp(a Agent, why string, seen bridge.InspectResult) *verdict.
 			d.Remaining = append(d.Remaining, text)
 		}
 	}
-	for _, m := range s.Talk {
+	for _, m := range s.RecentMessages {
 		if m.From != a.ID {
 			continue
 		}
@@ -67,7 +67,7 @@ func (s *State) drawUp(a Agent, why string, seen bridge.InspectResult) *verdict.
 func (s *State) recordContext(a Agent, why string, seen bridge.InspectResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
-	if a.Document != nil && a.Document.KeyContext != "" && a.DrawnUp == "" {
+	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
 	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", headOf(orNothing(a.Brief), recordBrief))
@@ -106,7 +106,7 @@ func (s *State) recordContext(a Agent, why string, seen bridge.InspectResult) st
 // toldSince is what the human and the Arbiter said to an Orchestrator after its brief.
 func (s *State) toldSince(id string) string {
 	var parts []string
-	for _, m := range s.Talk {
+	for _, m := range s.RecentMessages {
 		if m.To == id && m.From != contract.Supervisor && m.Kind != KindBrief {
 			parts = append(parts, fmt.Sprintf("- %s (%s): %s", s.displayName(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
 		}

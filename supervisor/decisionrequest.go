@@ -25,7 +25,7 @@ func (s *State) Record() decision.Record {
 		Iteration: s.Iterations, MaxIterations: o.MaxIterations, Failures: s.Failures, MaxFailures: o.MaxFailures,
 		TotalFailures: s.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
 		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
-		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.Lived + max(s.LastAt.Sub(s.LifeBegan), 0),
+		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.EarlierRuntime + max(s.LastAt.Sub(s.ProcessBegan), 0),
 	}
 	for _, p := range s.Plan {
 		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode, AgentUsed: p.Agent})
@@ -50,8 +50,8 @@ func (s *State) EvaluateInput() (decision.EvaluateProgressInput, bool) {
 	return decision.Evaluate(s.Record()), true
 }
 
-// Posed is a question of the task machine's as it was put.
-type Posed struct {
+// DecisionRequest is a question of the task machine's as it was put.
+type DecisionRequest struct {
 	Serial int `json:",omitempty"` // of the questions to the run's decider
 	Point  decision.Point
 	About  string // whose document is judged
@@ -62,9 +62,9 @@ type Posed struct {
 	Evaluate decision.EvaluateProgressInput `json:",omitzero"` // at PointEvaluate
 }
 
-// pose builds the input of the point at which the task stands.
-func (st *step) pose(point decision.Point, about string) *Posed {
-	p := &Posed{Point: point, About: about}
+// requestDecision builds the input of the point at which the task stands.
+func (st *step) requestDecision(point decision.Point, about string) *DecisionRequest {
+	p := &DecisionRequest{Point: point, About: about}
 	for i := range st.Mail {
 		if m := &st.Mail[i]; m.awaitsJudgement() {
 			p.Heard = append(p.Heard, m.ID)
@@ -86,9 +86,9 @@ func (st *step) pose(point decision.Point, about string) *Posed {
 	return p
 }
 
-// poseTo notes what the Arbiter is shown with a message, where its ruling on it is one of
+// noteArbiterRequest notes what the Arbiter is shown with a message, where its ruling on it is one of
 // the task machine's decisions.
-func (st *step) poseTo(a *Agent, m Mail) {
+func (st *step) noteArbiterRequest(a *Agent, m Mail) {
 	if a.Role != RoleArbiter || st.asksOther() {
 		return
 	}
@@ -96,15 +96,15 @@ func (st *step) poseTo(a *Agent, m Mail) {
 	case m.Kind == KindCorrection || m.Kind == KindRetry:
 		// It is about what was posed already.
 	case m.judged():
-		st.Posed = st.pose(m.point(), m.From)
+		st.ArbiterRequest = st.requestDecision(m.point(), m.From)
 	case st.Task == "" || m.Kind == KindRenewal:
-		st.Posed = nil
+		st.ArbiterRequest = nil
 	case st.Phase == machine.Selecting, st.Phase == machine.Error, st.Phase == machine.Idle && m.From == contract.Human: // the task itself
-		st.Posed = st.pose(decision.PointSelect, "")
+		st.ArbiterRequest = st.requestDecision(decision.PointSelect, "")
 	case st.Phase == machine.Evaluating && m.Kind == KindNotice && len(st.failedChecks()) > 0: // its COMPLETE was sent back
-		st.Posed = st.pose(decision.PointEvaluate, st.lastWorked())
+		st.ArbiterRequest = st.requestDecision(decision.PointEvaluate, st.lastWorked())
 	default:
-		st.Posed = nil
+		st.ArbiterRequest = nil
 	}
 }
 
@@ -127,11 +127,11 @@ func (s *State) taskText() string {
 	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.History.Len(),
 		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.maxTotalFailures()), orDefault(s.Options.Decider, DeciderSession))
 	switch {
-	case s.Regency != "":
-		text += "; the rules decide in your place: " + s.Regency
-	case s.Deciding != nil:
+	case s.FallbackReason != "":
+		text += "; the rules decide in your place: " + s.FallbackReason
+	case s.DeciderRequest != nil:
 		text += ", which is being asked"
-	case s.Yielded:
+	case s.DeciderYielded:
 		text += ", which leaves the next decision to you"
 	}
 	if f := s.LastError; f != nil {
@@ -142,7 +142,7 @@ func (s *State) taskText() string {
 
 // stateText is what the Arbiter reads of where the task stands, with a message on which
 // it decides; nothing where there is nothing to tell yet.
-func (s *State) stateText(p *Posed) string {
+func (s *State) stateText(p *DecisionRequest) string {
 	set, err := prompts.NewSet(s.Options.Templates)
 	if err != nil {
 		return ""

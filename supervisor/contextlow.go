@@ -24,8 +24,10 @@ const (
 	cornerPatience = 5 * time.Minute
 )
 
-// thin says whether the agent's context is at its end: it has to be succeeded.
-func (a *Agent) thin() bool { return a.Warned == levelCritical || a.Cornered || a.Limited != "" }
+// contextLow says whether the agent's context is at its end: it has to be succeeded.
+func (a *Agent) contextLow() bool {
+	return a.WarnedLevel == levelCritical || a.CompactionBlocked || a.ReachedLimit != ""
+}
 
 // measured takes a reading of an agent's context. Each level is told once, and
 // again only after a compaction has brought the context below the first.
@@ -41,10 +43,10 @@ func (st *step) measured(e bridge.Event, c bridge.Context) {
 	case c.Pct >= st.Options.ContextWarn:
 		level = levelWarn
 	}
-	if level == a.Warned || level == levelWarn && a.Warned == levelCritical {
+	if level == a.WarnedLevel || level == levelWarn && a.WarnedLevel == levelCritical {
 		return
 	}
-	a.Warned = level
+	a.WarnedLevel = level
 	if level != "" {
 		st.emit(e.ID, contract.ContextWarning{Pct: c.Pct, Level: level})
 	}
@@ -55,17 +57,17 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	st.relay(e)
 	a := st.edit(e.ID)
 	if c.Blocked {
-		if a.Cornered {
+		if a.CompactionBlocked {
 			return
 		}
-		a.Cornered = true
-		st.do(SetTimer{Key: cornerKey(a.AgentRef), After: cornerPatience})
+		a.CompactionBlocked = true
+		st.do(SetTimer{Key: compactionBlockedKey(a.AgentRef), After: cornerPatience})
 		st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name, a.ID))
 		return
 	}
 	a.Compactions++
-	a.Cornered, a.Warned, a.Told, a.Telling, a.Demands = false, "", "", "", 0
-	st.do(SetTimer{Key: cornerKey(a.AgentRef)})
+	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
+	st.do(SetTimer{Key: compactionBlockedKey(a.AgentRef)})
 	if a.Role == RoleArbiter && a.Status != Busy && a.Troubles == 0 {
 		st.callOffRenewal() // one that is at it gives its document all the same
 	}
@@ -73,26 +75,26 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 		"What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, c.Trigger, c.PreTokens))
 }
 
-// curb stops a turn that goes on although it was told to hand off, so that the next one
+// interruptForContext stops a turn that goes on although it was told to hand off, so that the next one
 // can be about nothing else.
-func (st *step) curb(a *Agent) {
-	if a.Cornered && a.Status == Busy {
-		st.edit(a.ID).Curbed = true
+func (st *step) interruptForContext(a *Agent) {
+	if a.CompactionBlocked && a.Status == Busy {
+		st.edit(a.ID).Interrupting = true
 		st.do(Interrupt{Agent: a.AgentRef})
 	}
 }
 
-// curbed says whether a turn of the Arbiter's was stopped by curb before it ruled
+// interruptedForContext says whether a turn of the Arbiter's was stopped by interruptForContext before it ruled
 // on a message.
-func (s *State) curbed(a *Agent, t bridge.Turn) bool {
-	return a.Curbed && t.Outcome == bridge.TurnInterrupted && s.Renewal == renewalNone
+func (s *State) interruptedForContext(a *Agent, t bridge.Turn) bool {
+	return a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.RenewalStage == renewalNone
 }
 
 // demand is what every message to an Orchestrator ends with whose context is at its end.
 func (a *Agent) demand() string {
-	if a.Limited != "" && a.Warned != levelCritical && !a.Cornered {
+	if a.ReachedLimit != "" && a.WarnedLevel != levelCritical && !a.CompactionBlocked {
 		return fmt.Sprintf("You have reached a limit of your mode: %s. Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
-			"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Limited)
+			"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.ReachedLimit)
 	}
 	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
 		"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
@@ -103,12 +105,12 @@ func (a *Agent) demand() string {
 // that does not heed.
 func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 	a := st.edit(id)
-	if !a.thin() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
+	if !a.contextLow() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
 		return false
 	}
-	if a.Demands >= maxDemands {
+	if a.HandoffDemands >= maxDemands {
 		st.log(id, v.Kind, v.Message) // its last word
-		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.Demands, "time") + " and did not; the supervisor does it in its place"})
+		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") + " and did not; the supervisor does it in its place"})
 		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
 		return true
 	}
@@ -152,7 +154,7 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	a := st.edit(id)
 	st.do(Kill{Agent: a.AgentRef})
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
-	a.Status, a.Since, a.Doing, a.Fresh, a.Turn = Parked, st.at, "", true, nil
+	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = Parked, st.at, "", true, nil
 	st.failTaken(a, why)
 	st.withdrawPermits(id)
 	st.fail(id, c, a.Name+" is parked: "+why, recovery(c, RoleOrchestrator))

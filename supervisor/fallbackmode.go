@@ -11,17 +11,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// reign has the rules decide until the Arbiter can rule again, and says so. It says
+// enterFallback has the rules decide until the Arbiter can rule again, and says so. It says
 // whether it does: without a task there is nothing that rules could decide.
-func (st *step) reign(why string) bool {
+func (st *step) enterFallback(why string) bool {
 	if st.Task == "" || !st.Phase.Live() || st.Phase == machine.Idle {
 		return false
 	}
-	if st.Regency == "" {
+	if st.FallbackReason == "" {
 		st.fire(machine.ArbiterError, occasion{})
 		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " + strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
 	}
-	st.Regency = why
+	st.FallbackReason = why
 	st.callOffRenewal() // nobody speaks to it until it rules again
 	st.takeFromArbiter()
 	if !st.awaitsHuman() {
@@ -35,35 +35,35 @@ func (st *step) takeFromArbiter() {
 	if st.Agents[0].Up() {
 		return
 	}
-	for _, m := range slices.Concat(st.Mail, st.Underway) {
+	for _, m := range slices.Concat(st.Mail, st.InTurn) {
 		if m.To == contract.Arbiter && m.Sent {
 			st.requeue(m.Wire)
 		}
 	}
 }
 
-// abdicate gives the decisions back to the Arbiter.
-func (st *step) abdicate() {
-	if st.Regency == "" {
+// leaveFallback gives the decisions back to the Arbiter.
+func (st *step) leaveFallback() {
+	if st.FallbackReason == "" {
 		return
 	}
-	st.Regency = ""
+	st.FallbackReason = ""
 	st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
 }
 
-// withRegency adds to how a run ended that the Arbiter did not lead it there.
-func (s *State) withRegency(text string) string {
-	if s.Regency == "" {
+// withFallback adds to how a run ended that the Arbiter did not lead it there.
+func (s *State) withFallback(text string) string {
+	if s.FallbackReason == "" {
 		return text
 	}
-	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + headOf(firstLineOf(s.Regency), 300)
+	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + headOf(firstLineOf(s.FallbackReason), 300)
 }
 
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."
 
-// standIn answers what waits for the Arbiter's word beside the points of decision, and
+// answerInFallback answers what waits for the Arbiter's word beside the points of decision, and
 // says whether it did something.
-func (st *step) standIn() bool {
+func (st *step) answerInFallback() bool {
 	st.takeBack(func(m Mail) bool { // about a turn that nobody takes up
 		return st.withheld(&m) && m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRenewal)
 	})
@@ -89,7 +89,7 @@ func (s *State) stumbling(id string) bool {
 
 // failedBefore is who waits for what the Arbiter was to rule on its failure; empty: nobody.
 func (s *State) failedBefore() string {
-	if p := s.Posed; p != nil && p.Point == decision.PointSelect {
+	if p := s.ArbiterRequest; p != nil && p.Point == decision.PointSelect {
 		if a, ok := s.agent(p.About); ok && a.Alive() && a.Standing == Waiting {
 			return a.ID
 		}
@@ -99,11 +99,11 @@ func (s *State) failedBefore() string {
 
 // reassure lets one that has asked go on by itself, a few times in a row.
 func (st *step) reassure(a *Agent) {
-	if st.edit(a.ID).Unheard++; a.Unheard >= maxFallbacks {
+	if st.edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
 		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and nobody rules", st.recoveryOf(a, bridge.CatVerdict, ""))
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and there was nobody to rule")
 		return
 	}
-	st.Posed = nil // that was put to the Arbiter
-	st.rule(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more", Message: ownJudgement}, sourceFallback, st.Regency)
+	st.ArbiterRequest = nil // that was put to the Arbiter
+	st.rule(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more", Message: ownJudgement}, sourceFallback, st.FallbackReason)
 }
