@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -53,6 +54,10 @@ type Frontend struct {
 	commands  chan queuedCommand // capacity 64: what a person does by hand never fills it
 	quit      chan struct{}      // closed when somebody wants to leave
 	once      sync.Once
+
+	partial  bool           // the book has only the end of what was told; of tview's loop
+	indexing sync.WaitGroup // until all that was told in earlier lives can be read
+	older    []io.Closer    // books and logs that somebody may still read from
 
 	// recalled are the runs whose past is in the book, by their ids or the beginnings of
 	// them; it belongs to the one worker that begins a run.
@@ -110,8 +115,8 @@ func (f *Frontend) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open a place for what is scrolled back to: %w", err)
 	}
-	defer book.Close()
 	f.book = book
+	defer f.closeBooks()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.ctx = ctx

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Host is the program around the face: all that touches processes, files and the
@@ -22,8 +23,8 @@ type Host interface {
 	// Begin starts a run, or takes one up again. Its events go to sink, in order, on
 	// the run's own goroutine: sink does not block.
 	Begin(ctx context.Context, b Begin, sink supervisor.Sink) (Run, error)
-	// Recall tells the events of a run's earlier lives, oldest first.
-	Recall(ctx context.Context, run string, sink supervisor.Sink) error
+	// Past opens the event log of a run's earlier lives. The face closes it.
+	Past(ctx context.Context, run string) (*eventlog.Log, error)
 
 	// Edit has a text edited in the user's own editor, and Login has `claude` log in.
 	// They take the terminal: the face calls them while its screen is suspended.

@@ -50,6 +50,15 @@ func (l *logbook) pick(f history.Filter) {
 	l.renew()
 }
 
+// move goes over to the present book. What a filter picks is picked anew.
+func (l *logbook) move(by int) {
+	if l.describe() != "" {
+		l.pick(l.filter)
+		return
+	}
+	l.view.move(l.d.f.book.All(), by)
+}
+
 func (l *logbook) context() keys.Context { return keys.Logbook }
 func (l *logbook) writes() bool          { return false }
 

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -209,6 +211,7 @@ type theatre struct {
 	found   Findings
 	options func(*supervisor.Options)
 	past    []queuedEvent // of a run that can be taken up
+	slow    chan struct{} // the beginning of its log cannot be read until it is closed; nil: it can
 	refuse  error         // of Begin
 	edit    func(string) (string, error)
 	login   func() error
@@ -255,12 +258,36 @@ func (h *theatre) Begin(_ context.Context, b Begin, sink supervisor.Sink) (Run, 
 	return h.run, nil
 }
 
-func (h *theatre) Recall(_ context.Context, _ string, sink supervisor.Sink) error {
-	for _, p := range h.past {
-		sink(p.at, p.e)
+func (h *theatre) Past(context.Context, string) (*eventlog.Log, error) {
+	var raw []byte
+	var chain eventlog.Chain
+	for i, p := range h.past {
+		line, err := contract.EncodeLine(nil, uint64(i+1), p.at, p.e)
+		if err == nil {
+			raw, err = chain.Append(raw, eventlog.Content{Input: 1, At: p.at, Line: line})
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return eventlog.New(inMemory{bytes.NewReader(raw), h.slow}), nil
 }
+
+// inMemory is the file of a log.
+type inMemory struct {
+	*bytes.Reader
+	slow chan struct{}
+}
+
+func (m inMemory) ReadAt(p []byte, off int64) (int, error) {
+	if off == 0 && m.slow != nil {
+		<-m.slow
+	}
+	return m.Reader.ReadAt(p, off)
+}
+
+func (m inMemory) Size() (int64, error) { return m.Reader.Size(), nil }
+func (m inMemory) Close() error         { return nil }
 
 func (h *theatre) Edit(text string) (string, error) {
 	if h.edit != nil {

@@ -34,6 +34,16 @@ func (r *reader) show(src *source) {
 	r.SetSource(src)
 }
 
+// move has it show its thread in another book, in which events have larger numbers.
+func (r *reader) move(to *history.Thread, by int) {
+	from := r.src.thread
+	r.src.thread = to
+	r.Replace(r.src, func(block int) int {
+		n, _ := from.Number(block)
+		return min(to.Place(n+by), to.Len()-1)
+	})
+}
+
 // words are what is selected, or else what was said at the mark, or last: as it was
 // written, not as it is laid out.
 func (r *reader) words() string {

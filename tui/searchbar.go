@@ -74,15 +74,21 @@ func (h *searchBar) next(d *app, v *reader, back bool) {
 		h.cancel()
 	}
 	h.number++
-	number, needle, thread := h.number, h.text, v.src.thread
+	number, needle, thread, book := h.number, h.text, v.src.thread, d.f.book
 	ctx, cancel := context.WithCancel(d.f.ctx)
 	h.cancel = cancel
 	d.flash("Searching …")
 	d.f.work(func(context.Context) {
 		defer cancel()
-		i, found := d.f.book.Find(ctx, thread, needle, from, back)
+		i, found := book.Find(ctx, thread, needle, from, back)
 		d.f.post(func() { h.found(d, v, number, i, found, back) })
 	})
+}
+
+// moved drops the search under way: what it finds is in another book.
+func (h *searchBar) moved() {
+	h.number++
+	h.at = -1
 }
 
 // over says that there is no more of it.
@@ -93,6 +99,10 @@ func (h *searchBar) over(back bool) string {
 // found goes where a worker found something.
 func (h *searchBar) found(d *app, v *reader, number, i int, found, back bool) {
 	if number != h.number {
+		return
+	}
+	if !found && d.f.partial && back {
+		d.flash("No “" + h.text + "” in what was read so far: the rest is still being read.")
 		return
 	}
 	if !found {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -79,8 +78,7 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 	if b.Resume != "" && !slices.ContainsFunc(f.recalled, func(id string) bool {
 		return strings.HasPrefix(id, b.Resume) || strings.HasPrefix(b.Resume, id)
 	}) {
-		err := f.options.Host.Recall(ctx, b.Resume, func(at time.Time, e contract.Event) { f.box.recall(ctx.Done(), at, e) })
-		if err != nil {
+		if err := f.recall(ctx, b.Resume); err != nil {
 			return nil, err
 		}
 		f.recalled = append(f.recalled, b.Resume) // also if it is refused below

@@ -157,6 +157,7 @@ func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
 
 // conversation is all that was said, as Markdown.
 func (f *Frontend) conversation(ctx context.Context, name func(string) string) string {
+	f.indexing.Wait()
 	var b strings.Builder
 	thread := f.book.Talk()
 	for i := range thread.Len() {

@@ -169,35 +169,22 @@ func (l *session) stopping() bool {
 	return l.stops > 0
 }
 
-// Recall implements tui.Host.
-func (h *host) Recall(ctx context.Context, run string, sink supervisor.Sink) error {
+// Past implements tui.Host.
+func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return environmentf("state directory: %v", err)
+		return nil, environmentf("state directory: %v", err)
 	}
 	defer store.Close()
 	info, err := oneRun(store, run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	log, _, err := audit.Folded(store, info.Run)
-	if err == nil {
-		defer log.Close()
-		_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
-			if e.Line == nil {
-				return nil
-			}
-			told, err := contract.DecodeLine(e.Line)
-			if err == nil {
-				sink(e.At, told.Event)
-			}
-			return err
-		})
-	}
 	if err != nil {
-		return environmentf("what was said in run %s cannot be read: %v", short(run), err)
+		return nil, environmentf("what was said in run %s cannot be read: %v", short(run), err)
 	}
-	return nil
+	return log, nil
 }
 
 // Inspect implements tui.Host.

@@ -189,6 +189,10 @@ var plan = []run{
 	{"tui", "Scrollback", "1x", "", []row{
 		{what: "the heap with 1,000,000 messages", ours: "Scrollback MB-at-1,000,000", base: "Scrollback MB-at-100,000", than: "100,000 messages", times: 1.2},
 	}},
+	{"tui", "Resumed", "1x", "", []row{
+		{what: "a run of 1,000,000 events taken up, until the frame that shows its end", ours: "Resumed first-frame-ms", base: "Resumed told-again-ms", than: "telling all of it again", most: 100},
+		{what: "… the heap when all of it can be read", ours: "Resumed MB", base: "Resumed told-again-MB", than: "telling all of it again"},
+	}},
 	{"tui/history", "Add|Read", "0.2s", "", []row{
 		{what: "an event kept for the screen", ours: "Add/work ns/event"},
 		{what: "a result of 100 MB kept", ours: "Add/result_100MB ns/op", base: "Add/result_10KB ns/op", than: "one of 10 KB"},

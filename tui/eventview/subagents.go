@@ -42,6 +42,13 @@ func (k *Subagents) Add(e contract.Event) {
 	k.next = (k.next + 1) % maxSubagents
 }
 
+// Become takes over what another one knows. Nobody adds to that one any more.
+func (k *Subagents) Become(other *Subagents) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.parents, k.order, k.next = other.parents, other.order, other.next
+}
+
 // Parent is the subagent that started a subagent; empty: an agent itself did.
 func (k *Subagents) Parent(subagent string) string {
 	k.mu.Lock()

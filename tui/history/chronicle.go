@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Options says where a chronicle is kept.
@@ -42,7 +43,8 @@ type Chronicle struct {
 	index   *tape // records
 	area    *area // of the threads
 	talk    *Thread
-	lives   lives
+	past    *eventlog.Log // of earlier lives; nil: there are none
+	lives   *lives
 	version atomic.Uint64
 
 	// The writer's own.
@@ -88,9 +90,9 @@ func begin(d disk, trouble error, memory int) *Chronicle {
 		disk: d, health: h,
 		events: newTape(d.events, h, eventsChunk, memory/4*3),
 		index:  newTape(d.index, h, indexChunk, memory/4),
-		area:   &area{disk: d.lists},
-		types:  []reflect.Type{nil},
-		kinds:  make(map[reflect.Type]uint8), ids: make(map[string]uint16),
+		area:   &area{disk: d.lists}, lives: &lives{},
+		types: []reflect.Type{nil},
+		kinds: make(map[reflect.Type]uint8), ids: make(map[string]uint16),
 		agents: make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
 	}
 	c.talk = c.newThread()
@@ -141,7 +143,8 @@ func (c *Chronicle) Add(at time.Time, e contract.Event) {
 	c.buf = encodeEvent(c.buf[:0], e.ID, v)
 	// What is linked and sorted is what is kept, not what came.
 	if told, err := c.decode(v.Type(), string(c.buf)); err == nil {
-		c.keep(at, told, v.Type())
+		c.keep(record{at: at, sum: crc32.Checksum(c.buf, castagnoli), size: len(c.buf)}, told, v.Type())
+		c.lives.told(told)
 	}
 }
 
@@ -151,10 +154,11 @@ func (c *Chronicle) over() bool {
 	return c.closed
 }
 
-// keep stores an event whose payload is in buf.
-func (c *Chronicle) keep(at time.Time, e contract.Event, typ reflect.Type) {
+// keep takes an event into the index; one that is not in the log of earlier lives is in buf,
+// and stored.
+func (c *Chronicle) keep(r record, e contract.Event, typ reflect.Type) {
 	n := int(c.index.end / recordSize)
-	r := record{size: len(c.buf), sum: crc32.Checksum(c.buf, castagnoli), at: at, kind: c.kind(typ)}
+	r.kind = c.kind(typ)
 	all := parties(e)
 	r.agent = c.party(all[0])
 	if len(all) > 1 {
@@ -168,7 +172,9 @@ func (c *Chronicle) keep(at time.Time, e contract.Event, typ reflect.Type) {
 	if r.outcome = len(ended) > 0 && !speaks; r.outcome {
 		r.link = int64(ended[0]) + 1
 	}
-	r.off = c.events.append(c.buf)
+	if !r.past {
+		r.off = c.events.append(c.buf)
+	}
 	b := r.encode()
 	c.index.append(b[:])
 	if c.events.flushed == c.events.end {
@@ -186,7 +192,6 @@ func (c *Chronicle) keep(at time.Time, e contract.Event, typ reflect.Type) {
 	if k, ok := opens(e); ok && !reworded(e) {
 		c.forget(c.open.add(k, n))
 	}
-	c.lives.told(e)
 	c.count(n)
 }
 
@@ -254,7 +259,9 @@ func (c *Chronicle) count(n int) {
 	for ; c.oldest < n; c.oldest++ {
 		r, ok := c.record(c.oldest)
 		on := gone
-		if ok {
+		if ok && r.past {
+			on = onDisk
+		} else if ok {
 			on = c.events.where(r.off, int64(r.size))
 		}
 		if on == inMemory {

@@ -2,6 +2,10 @@
 // and lets a screen read any part of it: every event in order, the conversation, the
 // stream of one agent, what a filter picks, and the text that is arriving just now.
 //
+// What was told in earlier lives of a run stays in its event log ([Chronicle.Recall]): only
+// where it stands is kept here, and it is read there when it is looked at. What is told now
+// is kept here.
+//
 // One goroutine, the writer, calls [Chronicle.Add]. Any goroutine reads at the same
 // time; reading sees whole entries only. Nothing is held in memory but the most
 // recent bytes and what is still open: events lie in a file of their own, and the

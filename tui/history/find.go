@@ -107,10 +107,15 @@ type scanner struct {
 	c      *Chronicle
 	index  window
 	events window
+	past   window
 }
 
 func newScanner(c *Chronicle, back bool) *scanner {
-	return &scanner{c: c, index: window{tape: c.index, back: back}, events: window{tape: c.events, back: back}}
+	s := &scanner{c: c, index: window{tape: c.index, back: back}, events: window{tape: c.events, back: back}}
+	if c.past != nil {
+		s.past = window{tape: logBytes{c.past}, back: back}
+	}
+	return s
 }
 
 func (s *scanner) record(n int) (record, bool) {
@@ -123,6 +128,15 @@ func (s *scanner) record(n int) (record, bool) {
 }
 
 func (s *scanner) matches(r record, n *needle) bool {
+	if r.past {
+		// What is escaped in the line may be read as another text, or as none.
+		line, err := s.past.at(r.off, r.size)
+		if err != nil || !n.maybe(line) && !bytes.Contains(line, []byte(`\u`)) {
+			return false
+		}
+		e, err := s.c.decodePast(r, line)
+		return err == nil && n.in(e)
+	}
 	payload, err := s.events.at(r.off, r.size)
 	if err != nil || !n.maybe(payload) {
 		return false
@@ -139,7 +153,10 @@ const (
 
 // window reads a tape in order, forwards or back, much at a time if it pays.
 type window struct {
-	tape *tape
+	tape interface {
+		len() int64
+		readAt(p []byte, off int64) error
+	}
 	back bool
 	buf  []byte
 	off  int64 // of buf

@@ -55,6 +55,9 @@ func (c *Chronicle) record(n int) (record, bool) {
 
 // event reads the event of a record.
 func (c *Chronicle) event(r record) (contract.Event, error) {
+	if r.past {
+		return c.pastEvent(r)
+	}
 	payload := make([]byte, r.size)
 	if err := c.events.readAt(payload, r.off); err != nil {
 		return contract.Event{}, err

@@ -18,10 +18,17 @@ type record struct {
 	// link is the number of the outcome plus one, or, of an outcome, of what it ended.
 	link    int64
 	outcome bool
+	past    bool // it lies in the event log of earlier lives, and sum is that of the line before
 	kind    uint8
 	agent   uint16 // whom it is about
 	peer    uint16 // the other party, 0: none
 }
+
+// Bits of a record's byte 41.
+const (
+	flagOutcome = 1 << iota
+	flagPast
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -36,7 +43,10 @@ func (r record) encode() (b [recordSize]byte) {
 	binary.LittleEndian.PutUint16(b[38:], r.peer)
 	b[40] = r.kind
 	if r.outcome {
-		b[41] = 1
+		b[41] |= flagOutcome
+	}
+	if r.past {
+		b[41] |= flagPast
 	}
 	binary.LittleEndian.PutUint32(b[44:], crc32.Checksum(b[:44], castagnoli))
 	return b
@@ -56,6 +66,7 @@ func decodeRecord(b []byte) (record, bool) {
 		agent:   binary.LittleEndian.Uint16(b[36:]),
 		peer:    binary.LittleEndian.Uint16(b[38:]),
 		kind:    b[40],
-		outcome: b[41] == 1,
+		outcome: b[41]&flagOutcome != 0,
+		past:    b[41]&flagPast != 0,
 	}, true
 }

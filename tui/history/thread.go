@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"runtime"
+	"sort"
 	"strings"
 )
 
@@ -67,6 +68,17 @@ func (t *Thread) number(i int) (int, bool) {
 	err := t.list.readAt(b[:], int64(i)*numberSize)
 	runtime.KeepAlive(t) // a filter's thread gives its room on the disk back when nobody has it
 	return int(binary.LittleEndian.Uint64(b[:])), err == nil
+}
+
+// Number is the number among all events of the entry i.
+func (t *Thread) Number(i int) (int, bool) { return t.number(i) }
+
+// Place is the first entry that is the event n, or told after it; Len if there is none.
+func (t *Thread) Place(n int) int {
+	return sort.Search(t.Len(), func(i int) bool {
+		at, ok := t.number(i)
+		return ok && at >= n
+	})
 }
 
 // Len is how many entries there are. It only grows.

@@ -116,6 +116,39 @@ func (v *View) remap(old int, tail []Block) {
 	}
 }
 
+// Replace shows another source of the same, in which to says where each block of this one is:
+// the reader stays where they are.
+func (v *View) Replace(s Source, to func(block int) int) {
+	n := v.n
+	v.source, v.n = s, s.Len()
+	move := func(i int) int {
+		switch {
+		case i < 0:
+			return i
+		case i >= n:
+			return v.n + i - n // a live one
+		}
+		return to(i)
+	}
+	for _, p := range []*pos{&v.top, &v.sel.from.pos, &v.sel.to.pos, &v.mouse.from.pos, &v.mouse.at, &v.search.at.pos} {
+		p.block = move(p.block)
+	}
+	if v.home != nil {
+		v.home.at.block = move(v.home.at.block)
+	}
+	for i := range v.shown {
+		v.shown[i].block = move(v.shown[i].block)
+	}
+	v.cursor = move(v.cursor)
+	v.seen += v.n - n
+	folds := map[int]bool{}
+	for i, open := range v.folds {
+		folds[move(i)] = open
+	}
+	v.folds = folds
+	v.cache.reset()
+}
+
 // heir is what became of the live block i: the same one further down, or the settled
 // block of the same key, or whatever stands where it stood.
 func (v *View) heir(old, i int, key string) int {

@@ -38,6 +38,7 @@ type Entry struct {
 	N uint64
 	Content
 	Position Position // where it begins
+	Size     int      // of the line, in bytes, without its line feed
 }
 
 const (
@@ -96,9 +97,9 @@ func statedSum(line []byte) (uint32, bool) {
 	return binary.BigEndian.Uint32(sum[:]), true
 }
 
-// parse reads a line, without its line feed, that stands behind one with the sum prev. The
-// entry's content is a part of line.
-func parse(line []byte, prev uint32) (Entry, error) {
+// Parse reads a line, without its line feed, that stands behind one with the sum prev. The
+// entry's content is a part of line; its position is left out.
+func Parse(line []byte, prev uint32) (Entry, error) {
 	sum, ok := statedSum(line)
 	if !ok {
 		return Entry{}, errForm
@@ -106,7 +107,7 @@ func parse(line []byte, prev uint32) (Entry, error) {
 	if crc32.Update(prev, castagnoli, line[sumEnd:]) != sum {
 		return Entry{}, errSum
 	}
-	var e Entry
+	e := Entry{Size: len(line)}
 	p := parser{rest: line[sumEnd:], ok: true}
 	p.word(`,"n":`)
 	e.N = p.number()

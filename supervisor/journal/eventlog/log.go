@@ -43,6 +43,13 @@ func (s sized) Size() (int64, error) {
 	return info.Size(), nil
 }
 
+// ReadAt reads bytes of the file as they are, for those who look for something in many lines;
+// [Parse] verifies what they find.
+func (l *Log) ReadAt(p []byte, off int64) (int, error) { return l.source.ReadAt(p, off) }
+
+// Size is how large the file is now.
+func (l *Log) Size() (int64, error) { return l.source.Size() }
+
 // Close closes the file.
 func (l *Log) Close() error { return l.source.Close() }
 
@@ -77,7 +84,7 @@ func (l *Log) At(p Position) (Entry, error) {
 		b := make([]byte, min(n, MaxLine+1))
 		got, err := l.source.ReadAt(b, p.Offset)
 		if end := bytes.IndexByte(b[:got], '\n'); end >= 0 {
-			e, err := parse(b[:end:end], p.Prev.Sum)
+			e, err := Parse(b[:end:end], p.Prev.Sum)
 			if err != nil {
 				return e, failed(p.Offset, err)
 			}

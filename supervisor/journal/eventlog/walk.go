@@ -44,7 +44,7 @@ func (l *Log) Each(ctx context.Context, from Position, each func(Entry) error) (
 		next.Prev.Sum, _ = statedSum(line) // right or not: the line behind it was written behind this
 		var e Entry
 		if err == nil {
-			e, err = parse(line, at.Prev.Sum)
+			e, err = Parse(line, at.Prev.Sum)
 		}
 		if err == nil && e.N <= at.Prev.N {
 			err = errCount
@@ -112,7 +112,7 @@ func (l *Log) Backward(ctx context.Context, before Position, each func(Entry) bo
 		if olderErr == nil {
 			prev, _ = statedSum(older)
 		}
-		if e, err := parse(line, prev); err == nil && e.N < lowest {
+		if e, err := Parse(line, prev); err == nil && e.N < lowest {
 			lowest = e.N
 			e.Position = Position{Offset: at, Prev: Chain{N: e.N - 1, Sum: prev}}
 			if !each(e) {

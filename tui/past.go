@@ -1,0 +1,176 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
+)
+
+// What a run was told in earlier lives lies in its event log. The first frame needs only the
+// end of it: that is a book of its own, until a worker has been through all of the log and
+// has made the book that takes its place.
+
+// recentEvents is how many of the last events the first frame is made of: more than any
+// window shows.
+const recentEvents = 600
+
+// recall takes up what was told in a run's earlier lives. It runs on the worker that begins
+// the run, and returns when the end of it can be seen.
+func (f *Frontend) recall(ctx context.Context, run string) error {
+	log, err := f.options.Host.Past(ctx, run)
+	if err != nil {
+		return err
+	}
+	recent, whole, err := history.Recent(ctx, log, recentEvents)
+	if err != nil {
+		log.Close()
+		return fmt.Errorf("read what was told in run %s: %w", run, err)
+	}
+	var empty bool
+	if !f.now(ctx, func() {
+		f.older = append(f.older, log)
+		if empty = f.book.All().Len() == 0; empty {
+			f.remember(f.book, &f.subagents, log, recent)
+			f.partial = !whole
+		}
+	}) {
+		return ctx.Err()
+	}
+	switch {
+	case !empty: // behind what another run has told here
+		_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+			if e.Line == nil {
+				return nil
+			}
+			told, err := contract.DecodeLine(e.Line)
+			if err == nil && !f.box.recall(ctx.Done(), e.At, told.Event) {
+				err = ctx.Err()
+			}
+			return err
+		})
+		return err
+	case !whole:
+		f.indexing.Add(1)
+		f.work(func(ctx context.Context) {
+			defer f.indexing.Done()
+			f.index(ctx, log, recent)
+		})
+	}
+	return nil
+}
+
+// now has tview's loop do something, while the pump waits, and waits until it did. It reports
+// false when the face ends before.
+func (f *Frontend) now(ctx context.Context, do func()) bool {
+	done := make(chan struct{})
+	f.post(func() { defer close(done); do() })
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// remember puts events of a log into a book. What cannot be read is passed over: it is told
+// of where it is looked for.
+func (f *Frontend) remember(book *history.Chronicle, agents *eventview.Subagents, log *eventlog.Log, list []eventlog.Entry) {
+	book.Past(log)
+	for _, e := range list {
+		if told, err := book.Recall(e); err == nil {
+			agents.Add(told)
+		}
+	}
+}
+
+// errThere ends the walk through a log where the recent part was read to.
+var errThere = errors.New("there")
+
+// behind is how many events may be left to take over while the loop waits.
+const behind = 100
+
+// index makes the book of all that was told, in the background, and has it take the place of
+// the present one, which has the recent events and what was told since.
+func (f *Frontend) index(ctx context.Context, log *eventlog.Log, recent []eventlog.Entry) {
+	var book *history.Chronicle // the present one
+	if !f.now(ctx, func() { book = f.book }) {
+		return
+	}
+	full, err := history.Open(history.Options{Dir: f.options.Scratch})
+	if err != nil {
+		f.unread(err)
+		return
+	}
+	full.Past(log)
+	var agents eventview.Subagents
+	last := recent[len(recent)-1].N
+	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+		if e.N > last {
+			return errThere // the run goes on, and tells us itself
+		}
+		if e.Line != nil {
+			if told, err := full.Recall(e); err == nil {
+				agents.Add(told)
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errThere) {
+		full.Close()
+		f.unread(err)
+		return
+	}
+	at := len(recent)
+	for book.All().Len()-at > behind && ctx.Err() == nil {
+		at = full.CatchUp(book, at)
+	}
+	taken := f.now(ctx, func() {
+		full.CatchUp(book, at)
+		full.Succeed(book)
+		f.subagents.Become(&agents)
+		f.book, f.partial = full, false
+		f.older = append(f.older, book)
+		f.root.move(full.All().Len() - book.All().Len())
+	})
+	if !taken {
+		full.Close()
+	}
+}
+
+// unread tells that the beginning of what was told cannot be scrolled back to.
+func (f *Frontend) unread(err error) {
+	if f.ctx.Err() == nil {
+		f.post(func() {
+			f.partial = false
+			f.root.tell("What was told before cannot be read", err.Error())
+		})
+	}
+}
+
+// move has all that is read go over to the present book, in which events have numbers that
+// are larger by so many.
+func (d *app) move(by int) {
+	book := d.f.book
+	d.runScreen.talk.move(book.Talk(), by)
+	for _, s := range d.screens {
+		switch s := s.(type) {
+		case *focus:
+			s.stream.move(book.Agent(s.id), by)
+		case *logbook:
+			s.move(by)
+		}
+	}
+	d.search.moved()
+}
+
+// closeBooks gives up all that was read from.
+func (f *Frontend) closeBooks() {
+	for _, b := range append(f.older, f.book) {
+		b.Close()
+	}
+}
