@@ -10,7 +10,8 @@ import (
 type ConversationState struct {
 	Mail              []Mail              // messages that are not delivered yet, oldest first
 	Backlog           []backlog           `json:",omitempty"` // of a human's words, behind those
-	InTurn            []Mail              // delivered, and their turn is not over
+	InTurn            []Mail              // delivered, and their turn is not over, or was refused by the API
+	Unanswered        []string            // ids of messages that were delivered, whose readers were let go before a model answered
 	RecentMessages    []*contract.Message // what was said last, oldest first
 	Ledger            Ledger
 	WorkLog           []Entry // reports that wait for a message to travel with
@@ -46,6 +47,7 @@ type Mail struct {
 	Content      string     // as it was sent: sent again, it is the same
 	Resent       bool       // written twice under the same id
 	Told         bool       // `delivered` was said
+	Refused      bool       `json:",omitempty"` // the API refused the turn it was taken up for: no model has answered it yet
 	Tries        int        // sends that failed
 	Carries      []string   // work log entries that travel with it
 	CarriesBrief bool       // the hand-off brief of the Arbiter travels with it

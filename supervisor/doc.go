@@ -28,7 +28,7 @@
 //	carryout, fallback, fallbackmode   … what follows, and the rules in the Arbiter's place
 //	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
 //	mail, config, attached, proof      a message's way to an agent, and what it carries
-//	backlog                            … when many wait before it
+//	backlog, refused                   … when many wait before it, or the API refuses its turn
 //	shelve, retouch, names             … that is withheld, or changed by the human; what things are called
 //	oversized                          what is too large: for a command, for a model
 //	lifecycle, summon, modes, forget   the agents: their beginning and end, and what is kept of them

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -13,7 +14,7 @@ const (
 	MessageSent      = "sent"      // written to the agent, no proof yet
 	MessageDelivered = "delivered" // the agent proved to have it
 	MessageShelved   = "shelved"   // ruled on without its reader, who is told of it in passing
-	MessageReturned  = "returned"  // its reader was let go before it read it
+	MessageReturned  = "returned"  // its reader was let go before it read it, or before a model answered it
 )
 
 // MessageRecord is one message and what became of it.
@@ -89,6 +90,8 @@ func (m *Messages) Close(s *State) {
 		x := &m.List[i]
 		if status, ok := waiting[x.ID]; ok {
 			x.Status = status
+		} else if slices.Contains(s.Unanswered, x.ID) {
+			x.Status = MessageReturned
 		} else if x.Status != MessageDelivered && x.Status != MessageShelved && x.To != contract.Human {
 			x.Status = MessageReturned
 		}

@@ -262,7 +262,7 @@ func (st *step) requeue(wire string) {
 func (st *step) drop(to string) []Mail {
 	st.putAsked(to)
 	st.bringUp(to, -1)
-	lost := st.takeBack(func(m Mail) bool { return m.To == to })
+	lost := append(st.takeBack(func(m Mail) bool { return m.To == to }), st.returnRefused(to)...)
 	st.InTurn = slices.DeleteFunc(slices.Clone(st.InTurn), func(m Mail) bool { return m.To == to })
 	return lost
 }

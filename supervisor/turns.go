@@ -34,6 +34,9 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	case a.Status == Restarting && t.Outcome != bridge.TurnDone:
 		return // we cut it off; the next process learns from its history what it had seen
 	}
+	if modelAnswered(t) {
+		st.forgetRefused(id)
+	}
 	for _, m := range t.MessageIDs {
 		if slices.Contains(t.Unread, m) {
 			st.unread(id, m)
@@ -49,6 +52,10 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		st.interjected = st.interjected || i >= 0 && st.InTurn[i].Kind == KindInterjection
 		if a.Role == RoleArbiter && (exhausts(t) || st.interruptedForContext(a, t)) {
 			st.requeue(m) // its successor rules on it
+			continue
+		}
+		if i >= 0 && maybeUnanswered(a, t, st.InTurn[i]) {
+			st.markRefused(m)
 			continue
 		}
 		st.overWith(m)

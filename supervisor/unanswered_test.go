@@ -1,0 +1,64 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestAWordThatNoModelAnswered: an Orchestrator's session took a word of the human's up, the API
+// refused the turn, and the Arbiter let the Orchestrator go before the turn could be tried again.
+// No model has read the word: it was returned, and the human is told.
+func TestAWordThatNoModelAnswered(t *testing.T) {
+	const word = "turn left"
+	refused := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit, Error: "You've hit your limit"}
+	for _, tt := range []struct {
+		name  string
+		more  func(p *play, id string) // between the failed turn and the release
+		turn  bridge.Turn
+		want  string
+		tells bool
+	}{
+		{"released while the limit is waited for", func(*play, string) {}, refused, MessageReturned, true},
+		{"released while the turn is tried again", func(p *play, id string) { p.do(Rang{Key: retryKey(p.agent(id).AgentRef)}) }, refused, MessageReturned, true},
+		{"refused twice", func(p *play, id string) {
+			p.do(Rang{Key: retryKey(p.agent(id).AgentRef)})
+			p.turn(id, refused)
+		}, refused, MessageReturned, true},
+		{"answered at the second try", func(p *play, id string) {
+			p.do(Rang{Key: retryKey(p.agent(id).AgentRef)})
+			p.verdict(id, report("question", "I turned left. And now?", true))
+		}, refused, MessageDelivered, false},
+		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, MessageDelivered, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := begin(t, nil)
+			id := p.summon("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.say(word, contract.Steer, id)
+			p.turn(id, tt.turn)
+			tt.more(p, id)
+			before := p.s.Ledger
+			p.say("let it go")
+			p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
+			record := p.ledger()[word]
+			if record.Status != tt.want {
+				t.Errorf("the word is listed as %q, want %q", record.Status, tt.want)
+			}
+			said := false
+			for _, n := range told[contract.Notice](p) {
+				said = said || strings.Contains(n.Text, record.ID) && strings.Contains(n.Text, "Orchestrator I")
+			}
+			if said != tt.tells {
+				t.Errorf("the human is told: %t, want %t", said, tt.tells)
+			}
+			if after := p.s.Ledger; (after.Returned > before.Returned) != tt.tells {
+				t.Errorf("ledger (-before +after):\n%s", cmp.Diff(before, after))
+			}
+		})
+	}
+}
