@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 // maxCached is how many builds the file of a cache holds.
@@ -60,9 +62,16 @@ func (c *buildCache[E]) put(e E) {
 			entries = append(entries, old)
 		}
 	}
-	if data, err := json.Marshal(entries); err == nil {
-		_ = writePrivate(c.file, data) // a cache that cannot be written is no cache
+	data, err := json.Marshal(entries)
+	if err != nil {
+		return
 	}
+	dir, err := statedir.Open(filepath.Dir(c.file))
+	if err != nil {
+		return // a cache that cannot be written is no cache
+	}
+	defer dir.Close()
+	_ = dir.ReplaceUnsynced(filepath.Base(c.file), data)
 }
 
 func (c *buildCache[E]) load() (entries []E) {
@@ -74,25 +83,4 @@ func (c *buildCache[E]) load() (entries []E) {
 		return nil
 	}
 	return entries
-}
-
-// writePrivate replaces a file in one step, readable by its owner only.
-func writePrivate(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

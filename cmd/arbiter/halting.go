@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -46,7 +47,7 @@ func (r *runtimeRun) noteBridge(pid int) {
 	if err == nil {
 		var raw []byte
 		if raw, err = json.Marshal(bridgePID{Run: r.choices.Options.Run, PID: pid, Start: line[0].Start}); err == nil {
-			err = writePrivate(filepath.Join(r.book.Dir(), bridgeNote), raw)
+			err = writeNote(r.book.Dir(), bridgeNote, raw)
 		}
 	}
 	if err != nil {
@@ -54,20 +55,15 @@ func (r *runtimeRun) noteBridge(pid int) {
 	}
 }
 
-// writePrivate writes a file that is ours alone, as a whole or not at all.
-func writePrivate(path string, raw []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // 0600
+// writeNote writes a small file in a directory of ours, as a whole or not at all. It does not wait
+// for the disk, which may be what hangs.
+func writeNote(dir, name string, raw []byte) error {
+	d, err := statedir.Open(dir)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(raw)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	defer d.Close()
+	return d.ReplaceUnsynced(name, raw)
 }
 
 // haltedOutside says, once, whether the bridge was killed by `arbiter halt`.
@@ -173,7 +169,7 @@ func (r *runtimeRun) agentsAlive() []proctree.Process {
 // killBridge kills the bridge of a run whose arbiter does not answer, and whatever
 // bears its mark. The arbiter, should it ever go on, starts nothing in its place.
 func killBridge(dir, run string) (killed int, left []proctree.Process, err error) {
-	if err := writePrivate(filepath.Join(dir, haltNote), nil); err != nil {
+	if err := writeNote(dir, haltNote, nil); err != nil {
 		return 0, nil, fmt.Errorf("leave a note: %w", err)
 	}
 	raw, err := os.ReadFile(filepath.Join(dir, bridgeNote))

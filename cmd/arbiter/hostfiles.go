@@ -169,7 +169,5 @@ func (h *host) Remember(text string) {
 	for _, t := range list[max(len(list)-inputsKept, 0):] {
 		b.WriteString(strconv.Quote(t) + "\n")
 	}
-	if os.MkdirAll(h.choices.StateDir, 0o700) == nil {
-		_ = writePrivate(h.inputsFile(), []byte(b.String()))
-	}
+	_ = writeNote(filepath.Dir(h.inputsFile()), filepath.Base(h.inputsFile()), []byte(b.String()))
 }

@@ -1,20 +1,18 @@
 package decider
 
 import (
-	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 const (
@@ -32,7 +30,7 @@ const DefaultStoreSize = 1000
 // damaged or cut short, or that is not what it says it is, is as good as none. Beyond the
 // most it may hold those used longest ago go.
 type DirStore struct {
-	root *os.Root
+	dir  *statedir.Dir
 	max  int
 	warn func(error)
 
@@ -51,10 +49,7 @@ type entry struct {
 // n ≤ 0: [DefaultStoreSize]. Warn is told what cannot be written; it may be nil. Callers
 // close the store.
 func OpenDirStore(dir string, n int, warn func(error)) (*DirStore, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("decider: making the directory of decisions: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
+	own, err := statedir.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("decider: opening the directory of decisions: %w", err)
 	}
@@ -64,23 +59,23 @@ func OpenDirStore(dir string, n int, warn func(error)) (*DirStore, error) {
 	if warn == nil {
 		warn = func(error) {}
 	}
-	s := &DirStore{root: root, max: n, warn: warn}
+	s := &DirStore{dir: own, max: n, warn: warn}
 	if err := s.shrink(); err != nil {
-		root.Close()
+		own.Close()
 		return nil, fmt.Errorf("decider: reading the directory of decisions: %w", err)
 	}
 	return s, nil
 }
 
 // Close gives the directory back. Nothing is found or kept afterwards.
-func (s *DirStore) Close() error { return s.root.Close() }
+func (s *DirStore) Close() error { return s.dir.Close() }
 
 // Get implements [Store].
 func (s *DirStore) Get(key string) (Decision, bool) {
 	if !isKey(key) {
 		return Decision{}, false
 	}
-	text, err := s.read(key + entrySuffix)
+	text, err := s.dir.Read(key+entrySuffix, maxEntry)
 	if err != nil {
 		return Decision{}, false
 	}
@@ -90,25 +85,8 @@ func (s *DirStore) Get(key string) (Decision, bool) {
 		return Decision{}, false
 	}
 	now := time.Now()
-	_ = s.root.Chtimes(key+entrySuffix, now, now) // at worst it goes before its time
+	_ = s.dir.Chtimes(key+entrySuffix, now, now) // at worst it goes before its time
 	return d, true
-}
-
-// read takes nothing but a regular file that is not too long.
-func (s *DirStore) read(name string) ([]byte, error) {
-	info, err := s.root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxEntry {
-		return nil, fmt.Errorf("%s is no entry", name)
-	}
-	f, err := s.root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxEntry))
 }
 
 // Put implements [Store]. What cannot be kept is not: the question is asked again.
@@ -134,7 +112,7 @@ func (s *DirStore) put(key string, d Decision) error {
 	if len(text) > maxEntry {
 		return fmt.Errorf("it is longer than %d bytes", maxEntry)
 	}
-	if err := s.replace(key+entrySuffix, text); err != nil {
+	if err := s.dir.ReplaceUnsynced(key+entrySuffix, text); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -147,27 +125,10 @@ func (s *DirStore) put(key string, d Decision) error {
 	return nil
 }
 
-// replace writes a file beside the one it then takes the place of.
-func (s *DirStore) replace(name string, text []byte) error {
-	temp := name + "." + rand.Text() + tempSuffix
-	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, bytes.NewReader(text))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = s.root.Rename(temp, name)
-	}
-	if err != nil {
-		_ = s.root.Remove(temp)
-	}
-	return err
-}
-
 // shrink counts the entries, and removes the oldest beyond nine tenths of the most there
 // may be, if there are more: a full store is not looked through at every decision.
 func (s *DirStore) shrink() error {
-	list, err := fs.ReadDir(s.root.FS(), ".")
+	list, err := fs.ReadDir(s.dir.FS(), ".")
 	if err != nil {
 		return err
 	}
@@ -183,7 +144,7 @@ func (s *DirStore) shrink() error {
 		}
 		switch name := f.Name(); {
 		case strings.HasSuffix(name, tempSuffix) && time.Since(info.ModTime()) > staleTemp:
-			_ = s.root.Remove(name)
+			_ = s.dir.Remove(name)
 		case isKey(strings.TrimSuffix(name, entrySuffix)) && strings.HasSuffix(name, entrySuffix):
 			entries = append(entries, aged{name, info.ModTime()})
 		}
@@ -194,7 +155,7 @@ func (s *DirStore) shrink() error {
 		slices.SortFunc(entries, func(a, b aged) int { return b.used.Compare(a.used) })
 	}
 	for _, e := range entries[keep:] {
-		if err := s.root.Remove(e.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.dir.Remove(e.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

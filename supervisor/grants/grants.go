@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 // Grant is one thing that a human allowed: either Rule, or the exact action of a tool.
@@ -52,12 +54,8 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("entry %d: %s", p.Entry, p.Reason) }
 
-// UnsafeError says that a path could have been put or changed by somebody else.
-type UnsafeError struct{ Path, Reason string }
-
-func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("%s is not safe to use: %s; look at it, then remove it or give it back to you alone (chmod go= %[1]s)", e.Path, e.Reason)
-}
+// UnsafeError reports a path that another user could have put there or changed.
+type UnsafeError = statedir.UnsafeError
 
 // CorruptError says that a file is not what this package wrote.
 type CorruptError struct{ Path, Reason string }

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 const (
@@ -18,13 +20,12 @@ const (
 	// lockWait bounds how long a change waits for that of another process, which takes
 	// milliseconds.
 	lockWait = 5 * time.Second
-	lockPoll = 5 * time.Millisecond
 )
 
 // Store is the grants of one workspace. Several goroutines and processes may use
 // stores of the same workspace at once.
 type Store struct {
-	room *room
+	dir  *statedir.Dir
 	cwd  string // resolved
 	name string // of the file, without .json
 }
@@ -40,22 +41,24 @@ func Open(dir, cwd string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open grants: find out which workspace: %w", err)
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	state, err := statedir.Open(dir)
+	if err != nil {
 		return nil, fmt.Errorf("open grants: %w", err)
 	}
-	room, err := openRoom(dir)
+	defer state.Close()
+	own, err := state.Dir(dirName)
 	if err != nil {
 		return nil, fmt.Errorf("open grants: %w", err)
 	}
 	sum := sha256.Sum256([]byte(resolved))
-	return &Store{room: room, cwd: resolved, name: hex.EncodeToString(sum[:])}, nil
+	return &Store{dir: own, cwd: resolved, name: hex.EncodeToString(sum[:])}, nil
 }
 
 // Close releases the store's directory.
-func (s *Store) Close() error { return s.room.close() }
+func (s *Store) Close() error { return s.dir.Close() }
 
 // Path is the workspace's file.
-func (s *Store) Path() string { return filepath.Join(s.room.path, s.file()) }
+func (s *Store) Path() string { return s.dir.Path(s.file()) }
 
 func (s *Store) file() string { return s.name + ".json" }
 
@@ -134,7 +137,7 @@ func (s *Store) Clear() (removed int, err error) {
 
 // change replaces the file by what edit makes of it, if that says so.
 func (s *Store) change(edit func(*document) (bool, error)) error {
-	unlock, err := s.room.lock(s.name+".lock", lockWait)
+	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
 	if err != nil {
 		return err
 	}
@@ -158,21 +161,23 @@ func (s *Store) change(edit func(*document) (bool, error)) error {
 	if len(b) > maxBytes {
 		return fmt.Errorf("%s would be over %d KiB: remove grants that are no longer needed", s.Path(), maxBytes>>10)
 	}
-	return s.room.replace(s.file(), s.name+".tmp", b)
+	return s.dir.ReplaceLocked(s.file(), s.name+".tmp", b)
 }
 
 // read reads the file; one that is not there yet is empty.
 func (s *Store) read() (document, error) {
 	fresh := document{V: version, CWD: s.cwd}
-	b, err := s.room.read(s.file())
-	if errors.Is(err, fs.ErrNotExist) {
-		return fresh, nil
-	}
-	if err != nil {
-		return document{}, err
-	}
 	corrupt := func(format string, args ...any) (document, error) {
 		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
+	}
+	b, err := s.dir.Read(s.file(), maxBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fresh, nil
+	case errors.Is(err, statedir.ErrTooLarge):
+		return corrupt("it is over %d KiB", maxBytes>>10)
+	case err != nil:
+		return document{}, err
 	}
 	var head struct{ V *int }
 	if err := json.Unmarshal(b, &head); err != nil {

@@ -378,9 +378,9 @@ func TestManyAddAtOnce(t *testing.T) {
 // TestLockIsNotWaitedForForever: one who holds the lock and hangs stops nobody for long.
 func TestLockIsNotWaitedForForever(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
-	unlock, err := s.room.lock(s.name+".lock", 0)
+	unlock, err := s.dir.Lock(s.name+".lock", 0)
 	must(t, err)
-	if _, err := s.room.lock(s.name+".lock", 20*time.Millisecond); !errors.Is(err, unix.EWOULDBLOCK) {
+	if _, err := s.dir.Lock(s.name+".lock", 20*time.Millisecond); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("%v", err)
 	}
 	unlock()

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 // recordVersion is that of the files. One of a later version is not understood, and its
@@ -28,23 +28,11 @@ type Store struct{ dir string }
 // Open makes the directory trust/ in a state directory, or finds it.
 func Open(state string) (Store, error) {
 	s := Store{filepath.Join(state, "trust")}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return s, fmt.Errorf("open the records of trust: %w", err)
-	}
-	info, err := os.Lstat(s.dir)
-	switch {
-	case err != nil:
-	case !info.IsDir():
-		err = fmt.Errorf("%s is no directory", s.dir)
-	case !mine(info):
-		err = fmt.Errorf("%s belongs to another user", s.dir)
-	case info.Mode().Perm()&0o077 != 0:
-		err = os.Chmod(s.dir, 0o700)
-	}
+	d, err := statedir.Open(s.dir)
 	if err != nil {
 		return s, fmt.Errorf("open the records of trust: %w", err)
 	}
-	return s, nil
+	return s, d.Close()
 }
 
 // Record is what was trusted, by whom and when.
@@ -55,7 +43,7 @@ type Record struct {
 	Listing Listing   `json:"listing"`
 }
 
-// path is the file of a workspace, by its directory without links.
+// path returns the path of a workspace's file, and its directory without links.
 func (s Store) path(cwd string) (string, string, error) {
 	abs, err := filepath.Abs(cwd)
 	if err == nil {
@@ -105,25 +93,12 @@ func (s Store) Record(cwd string) (Record, bool, error) {
 }
 
 func (s Store) read(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	d, err := statedir.Open(s.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case !mine(info):
-		return nil, errors.New("it belongs to another user")
-	case info.Mode().Perm()&0o022 != 0:
-		return nil, fmt.Errorf("others may write it (%v)", info.Mode().Perm())
-	case info.Size() > maxRecord:
-		return nil, errors.New("too large")
-	}
-	return io.ReadAll(io.LimitReader(f, maxRecord))
+	defer d.Close()
+	return d.Read(filepath.Base(path), maxRecord)
 }
 
 // Trust records a listing, in place of an older one. By says how it was said.
@@ -145,35 +120,13 @@ func (s Store) Trust(cwd string, l Listing, by string, at time.Time) error {
 	return nil
 }
 
-// write replaces a file as a whole, and has it on disk when it returns.
 func (s Store) write(path string, raw []byte) error {
-	f, err := os.CreateTemp(s.dir, ".new-") // 0600, and never one that is there
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	err = f.Chmod(0o600) // whatever the umask is
-	if err == nil {
-		_, err = f.Write(raw)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return err
-	}
-	d, err := os.Open(s.dir)
+	d, err := statedir.Open(s.dir)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	return d.Sync()
+	return d.Replace(filepath.Base(path), raw)
 }
 
 // Revoke forgets what was trusted of a workspace, and says whether anything was. A record
@@ -191,10 +144,4 @@ func (s Store) Revoke(cwd string) (bool, error) {
 		return false, fmt.Errorf("revoke trust: %w", err)
 	}
 	return true, nil
-}
-
-// mine says whether a file is the user's own.
-func mine(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
 }

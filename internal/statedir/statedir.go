@@ -1,0 +1,262 @@
+// Package statedir keeps small files that nobody else may read, write or replace: records of
+// trust, grants, notes, caches. A [Dir] is an [os.Root], opened once and worked in by name, so
+// that no other directory can take its place.
+//
+//   - Directories are 0700 and files 0600, whatever the umask. Access that others have to them is
+//     taken away, and a file that others could have written is refused.
+//   - Links, hard links, files that are not regular and files of other users are refused
+//     ([UnsafeError]), and left as they are.
+//   - A file is replaced as a whole or not at all.
+//   - Reads are bounded, and nothing waits for the other end of a pipe.
+//
+// It starts no goroutine. A Dir is safe for concurrent use.
+package statedir
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// lockPoll is how often a lock that another holds is tried again.
+	lockPoll = 5 * time.Millisecond
+	// openAttempts bounds how often an open is tried again because the file was just replaced.
+	openAttempts = 100
+)
+
+// ErrTooLarge reports a file that is longer than the reader allows.
+var ErrTooLarge = errors.New("the file is too large")
+
+// UnsafeError reports a path that another user could have put there or changed.
+type UnsafeError struct{ Path, Reason string }
+
+func (e *UnsafeError) Error() string {
+	return fmt.Sprintf("%s is not safe to use: %s; look at it, then remove it or give it back to you alone (chmod go= %[1]s)",
+		e.Path, e.Reason)
+}
+
+// Dir is a directory of the user's own. Its methods other than those of this package neither
+// check files nor sync.
+type Dir struct {
+	*os.Root
+	path string
+}
+
+// Open opens a directory, and makes it and its parents if they are missing. Close it.
+func Open(path string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	made := os.MkdirAll(path, 0o700) // what is wrong with it is found below
+	d, err := open(path, os.Lstat, os.OpenRoot, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = cmp.Or(made, err)
+	}
+	return d, err
+}
+
+// Dir opens a directory in d, and makes it if it is missing. Close it.
+func (d *Dir) Dir(name string) (*Dir, error) {
+	switch err := d.Mkdir(name, 0o700); {
+	case errors.Is(err, fs.ErrExist):
+	case err != nil:
+		return nil, err
+	default:
+		// An umask that takes our own bits away would lock us out.
+		if err := errors.Join(d.Chmod(name, 0o700), d.sync()); err != nil {
+			return nil, err
+		}
+	}
+	return open(name, d.Lstat, d.OpenRoot, d.Path(name))
+}
+
+func open(name string, stat func(string) (fs.FileInfo, error), root func(string) (*os.Root, error), path string) (*Dir, error) {
+	before, err := stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, &UnsafeError{path, "it is a link, or no directory"}
+	}
+	if !owned(before) {
+		return nil, &UnsafeError{path, "it belongs to another user"}
+	}
+	r, err := root(name)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{r, path}
+	info, err := d.Stat(".")
+	switch {
+	case err != nil:
+	case !os.SameFile(before, info):
+		err = &UnsafeError{path, "another one took its place"}
+	case info.Mode().Perm()&0o077 != 0:
+		err = d.Chmod(".", 0o700)
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Path returns the path of a file in d, for messages.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
+
+// Read returns a file of at most limit bytes; ErrTooLarge if it is longer.
+func (d *Dir) Read(name string, limit int64) ([]byte, error) {
+	f, err := d.open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("%s: %w", d.Path(name), ErrTooLarge)
+	}
+	return b, err
+}
+
+// Replace writes a file in the place of the one of that name, and returns when it is on disk. Several
+// may replace it at once: the last one wins.
+func (d *Dir) Replace(name string, b []byte) error {
+	return d.replace(name, name+"."+rand.Text()+".tmp", b, true)
+}
+
+// ReplaceLocked is Replace for callers that keep others away by a [Dir.Lock]. The file is first
+// written under the name temp; a piece that a killed writer left there is removed.
+func (d *Dir) ReplaceLocked(name, temp string, b []byte) error {
+	if err := d.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return d.replace(name, temp, b, true)
+}
+
+// ReplaceUnsynced is Replace for what can be lost: it does not wait for the disk.
+func (d *Dir) ReplaceUnsynced(name string, b []byte) error {
+	return d.replace(name, name+"."+rand.Text()+".tmp", b, false)
+}
+
+func (d *Dir) replace(name, temp string, b []byte, durable bool) error {
+	f, err := d.open(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = d.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", d.Path(name), err), d.Remove(temp))
+	}
+	if durable {
+		return d.sync()
+	}
+	return nil
+}
+
+// sync returns when the names in d are on disk.
+func (d *Dir) sync() error {
+	f, err := d.Root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Lock takes the lock file of that name, which it makes, from other processes and from other users
+// of the directory in this one. It gives up after wait.
+func (d *Dir) Lock(name string, wait time.Duration) (unlock func(), err error) {
+	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(wait); ; time.Sleep(lockPoll) {
+		err := tryLock(f)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, errHeld) || !time.Now().Before(deadline) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", d.Path(name), err)
+		}
+	}
+}
+
+var errReplaced = errors.New("it was replaced")
+
+// open opens a regular file of ours that has one name and is no link.
+func (d *Dir) open(name string, flags int) (*os.File, error) {
+	for range openAttempts {
+		f, err := d.openOnce(name, flags)
+		if !errors.Is(err, errReplaced) {
+			return f, err
+		}
+	}
+	return nil, &UnsafeError{d.Path(name), "another file takes its place again and again"}
+}
+
+// openOnce fails with errReplaced if the file is not the one that was under the name just before: it
+// was replaced in between, or the name is a link within the directory, which a root follows.
+func (d *Dir) openOnce(name string, flags int) (*os.File, error) {
+	before, err := d.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && flags&os.O_CREATE != 0:
+	case err != nil:
+		return nil, err
+	case before.Mode()&fs.ModeSymlink != 0:
+		return nil, &UnsafeError{d.Path(name), "symbolic links are not followed"}
+	case !before.Mode().IsRegular():
+		return nil, &UnsafeError{d.Path(name), "it is not a regular file"}
+	}
+	f, err := d.OpenFile(name, flags|nonblock, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && before == nil {
+		before, err = d.Lstat(name)
+	}
+	switch {
+	case err != nil:
+	case !os.SameFile(before, info):
+		err = errReplaced
+	default:
+		err = d.check(f, name, info, flags&os.O_CREATE != 0)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// check refuses a file that others could have put there, and takes their access away.
+func (d *Dir) check(f *os.File, name string, info fs.FileInfo, made bool) error {
+	perm := info.Mode().Perm()
+	switch {
+	case !owned(info):
+		return &UnsafeError{d.Path(name), "it belongs to another user"}
+	case names(info) > 1:
+		return &UnsafeError{d.Path(name), "it has more than one name"}
+	case made && info.Size() == 0:
+		return f.Chmod(0o600) // whatever the umask was
+	case perm&0o022 != 0:
+		return &UnsafeError{d.Path(name), fmt.Sprintf("others may write it (%v)", perm)}
+	case perm&0o077 != 0:
+		return f.Chmod(0o600)
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+//go:build unix
+
+package statedir
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func openDir(t *testing.T, path string) *Dir {
+	t.Helper()
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestModes: directories are 0700 and files 0600 under any umask, and after others were let in.
+func TestModes(t *testing.T) {
+	for _, umask := range []int{0, 0o777} {
+		path := t.TempDir()
+		must(t, os.Chmod(path, 0o755))
+		before := syscall.Umask(umask)
+		d := openDir(t, path)
+		sub, err := d.Dir("sub")
+		if err == nil {
+			defer sub.Close()
+			err = errors.Join(sub.Replace("a", []byte("1")), sub.ReplaceUnsynced("b", nil))
+		}
+		if err == nil {
+			var unlock func()
+			if unlock, err = sub.Lock("lock", 0); err == nil {
+				unlock()
+			}
+		}
+		syscall.Umask(before)
+		must(t, err, os.Chmod(sub.Path("b"), 0o644))
+		_, err = sub.Read("b", 0)
+		must(t, err)
+		for name, want := range map[string]fs.FileMode{"": 0o700, "sub": 0o700, "sub/a": 0o600, "sub/b": 0o600, "sub/lock": 0o600} {
+			if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode().Perm() != want {
+				t.Errorf("umask %o: %q is %v, %v; want %v", umask, name, info.Mode().Perm(), err, want)
+			}
+		}
+	}
+}
+
+// TestUnsafe: what others may have put there is neither read nor locked nor followed.
+func TestUnsafe(t *testing.T) {
+	for name, put := range map[string]func(d *Dir, path string) error{
+		"link out": func(d *Dir, path string) error { return os.Symlink("/etc/passwd", path) },
+		"link within": func(d *Dir, path string) error {
+			return errors.Join(d.Replace("b", []byte("b")), os.Symlink("b", path))
+		},
+		"dangling link": func(d *Dir, path string) error { return os.Symlink("nowhere", path) },
+		"hard link": func(d *Dir, path string) error {
+			return errors.Join(d.Replace("b", []byte("b")), os.Link(d.Path("b"), path))
+		},
+		"pipe":      func(d *Dir, path string) error { return syscall.Mkfifo(path, 0o600) },
+		"directory": func(d *Dir, path string) error { return os.Mkdir(path, 0o700) },
+		"others may write": func(d *Dir, path string) error {
+			return errors.Join(d.Replace("a", []byte("a")), os.Chmod(path, 0o622))
+		},
+		"another's": func(d *Dir, path string) error {
+			if os.Geteuid() != 0 {
+				return os.Symlink("nowhere", path) // only root gives files away
+			}
+			return errors.Join(d.Replace("a", []byte("a")), os.Chown(path, 4242, -1))
+		},
+	} {
+		d := openDir(t, t.TempDir())
+		must(t, put(d, d.Path("a")))
+		var unsafe *UnsafeError
+		if b, err := d.Read("a", 100); !errors.As(err, &unsafe) {
+			t.Errorf("%s: read %q, %v", name, b, err)
+		}
+		if _, err := d.Lock("a", 0); !errors.As(err, &unsafe) {
+			t.Errorf("%s: lock: %v", name, err)
+		}
+		if sub, err := d.Dir("a"); err == nil && name != "directory" {
+			sub.Close()
+			t.Errorf("%s: taken for a directory", name)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(t.TempDir(), link))
+	if _, err := Open(link); err == nil {
+		t.Error("a link was taken for the directory")
+	}
+}
+
+func TestRead(t *testing.T) {
+	d := openDir(t, filepath.Join(t.TempDir(), "a", "b"))
+	must(t, d.Replace("a", []byte("four")))
+	if b, err := d.Read("a", 4); string(b) != "four" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := d.Read("a", 3); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("over the limit: %v", err)
+	}
+	if _, err := d.Read("b", 3); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is not there: %v", err)
+	}
+}
+
+// TestReplacedWhileRead: readers see one whole file or another, and no temporary file stays.
+func TestReplacedWhileRead(t *testing.T) {
+	d := openDir(t, t.TempDir())
+	texts := [][]byte{bytes.Repeat([]byte("a"), 5000), bytes.Repeat([]byte("b"), 5000)}
+	must(t, d.ReplaceUnsynced("f", texts[0]))
+	var work sync.WaitGroup
+	for _, text := range texts {
+		work.Go(func() {
+			for range 200 {
+				if err := d.ReplaceUnsynced("f", text); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	work.Go(func() {
+		for range 400 {
+			b, err := d.Read("f", 5000)
+			if err != nil || !bytes.Equal(b, texts[0]) && !bytes.Equal(b, texts[1]) {
+				t.Errorf("%.20q, %v", b, err)
+			}
+		}
+	})
+	work.Wait()
+	if list, err := fs.ReadDir(d.FS(), "."); len(list) != 1 || err != nil {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}
+
+// TestReplaceLocked: the piece that a killed writer left is removed, and not written through.
+func TestReplaceLocked(t *testing.T) {
+	d := openDir(t, t.TempDir())
+	must(t, d.Replace("target", []byte("mine")), os.Symlink("target", d.Path("f.tmp")), d.ReplaceLocked("f", "f.tmp", []byte("new")))
+	if b, err := d.Read("target", 10); string(b) != "mine" || err != nil {
+		t.Errorf("it wrote through a link: %q, %v", b, err)
+	}
+	if b, err := d.Read("f", 10); string(b) != "new" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := d.Lstat("f.tmp"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the piece is still there: %v", err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	d := openDir(t, t.TempDir())
+	unlock, err := d.Lock("lock", 0)
+	must(t, err)
+	if _, err := d.Lock("lock", 0); !errors.Is(err, errHeld) {
+		t.Errorf("taken twice: %v", err)
+	}
+	time.AfterFunc(time.Millisecond, unlock)
+	if unlock, err = d.Lock("lock", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
