@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Attached is a part of a message that is another's word than its sender's: a document
@@ -83,7 +84,7 @@ const citedChars = 1000
 
 // cited puts another's words into a sentence of ours: on one line, and not too many.
 func cited(text string) string {
-	return headOf(strings.Join(strings.Fields(lineEnds.Replace(text)), " "), citedChars)
+	return words.Head(strings.Join(strings.Fields(lineEnds.Replace(text)), " "), citedChars)
 }
 
 // quotation says how to read what was said before.

@@ -24,7 +24,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 	if !f.Halted {
 		st.Crashes++
 	}
-	st.loseTaken()
+	st.loseTakeovers()
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
 		a.Backoff = nil // the bridge is waited for
@@ -90,7 +90,7 @@ func (st *step) bridgeBack(f BridgeBack) {
 	if f.Swept > 0 {
 		st.emit(contract.Supervisor, contract.Notice{Text: "ended what the lost bridge left behind: " + words.Count(f.Swept, "process")})
 	}
-	st.rereadTaken("the bridge was lost")
+	st.rereadTakeovers("the bridge was lost")
 	st.reviveAll()
 	st.loseChecks() // those that were begun while there was none
 	st.goOn()

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // takenUp has another of the same mode go on with what one hands off: that its work is
@@ -102,16 +103,16 @@ func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 			st.overruled(p, d, problem.Error())
 			return
 		}
-		switch words := st.unreadWords(); {
-		case len(words) == 0:
+		switch unread := st.unreadWords(); {
+		case len(unread) == 0:
 		case st.FallbackReason == "":
 			st.overruled(p, d, "the Arbiter has yet to read, or to answer, what the human said last")
 			return
 		case st.HumanPresent:
-			st.rulesReadNothing(words)
+			st.rulesReadNothing(unread)
 			return
 		default:
-			v.Summary += " Nobody read what the human said last: " + headOf(strings.Join(words, "; "), 1000)
+			v.Summary += " Nobody read what the human said last: " + words.Head(strings.Join(unread, "; "), 1000)
 		}
 	case verdict.Continue, verdict.Retry:
 		v = st.goOnWith(p, v)

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // A COMPLETE takes effect when the checks of all documents of the task have been run once
@@ -152,7 +153,7 @@ func (st *step) repeated(h Handover) {
 // notYet says why a COMPLETE whose checks were repeated cannot take effect: something
 // happened meanwhile.
 func (st *step) notYet(c *Completing) string {
-	switch taken := st.takenNames(); {
+	switch taken := st.takenOver(); {
 	case st.AnyWorks():
 		return "meanwhile Orchestrators work (" + st.roll() + ")"
 	case taken != "":
@@ -179,7 +180,7 @@ func (s *State) asked() string {
 
 // text tells a check that failed.
 func (p *Proved) text() string {
-	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, headOf(firstLineOf(p.Check.Command), 200), headOf(p.Receipt.Why, 200))
+	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(firstLineOf(p.Check.Command), 200), words.Head(p.Receipt.Why, 200))
 }
 
 // broken reports whether it held once and does not any more.
@@ -253,10 +254,10 @@ func (st *step) sentBackTooOften(broken []string) {
 // concluded ends the run with COMPLETE.
 func (st *step) concluded(v verdict.Arbiter) {
 	if broken := st.noLongerHold(); len(broken) > 0 {
-		v.Summary = strings.TrimSuffix(v.Summary, ".") + ". No longer held at the end: " + headOf(strings.Join(broken, "; "), 2000)
+		v.Summary = strings.TrimSuffix(v.Summary, ".") + ". No longer held at the end: " + words.Head(strings.Join(broken, "; "), 2000)
 	}
 	if st.awaitsHuman() {
-		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not answered: " + headOf(st.Question.Text, 1000)})
+		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not answered: " + words.Head(st.Question.Text, 1000)})
 	}
 	st.toHuman(KindComplete, v.Message)
 	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Decision)

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // config is what an agent's process is started with (and what its role may do).
@@ -153,8 +154,8 @@ const (
 // reminder is what an agent is told again after a compaction.
 func (s *State) reminder(a *Agent) string {
 	r := prompts.Reminder{
-		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter, Plan: headOf(planText(s.Plan), reminderPlan),
-		Brief: headOf(orNothing(a.Brief), reminderBrief), Task: headOf(orNothing(s.Task), reminderBrief), Roll: headOf(s.roll(), 500),
+		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter, Plan: words.Head(planText(s.Plan), reminderPlan),
+		Brief: words.Head(orNothing(a.Brief), reminderBrief), Task: words.Head(orNothing(s.Task), reminderBrief), Roll: words.Head(s.roll(), 500),
 	}
 	return r.Text()
 }

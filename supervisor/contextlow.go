@@ -155,7 +155,7 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	st.do(Kill{Agent: a.AgentRef})
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = Parked, st.at, "", true, nil
-	st.failTaken(a, why)
+	st.failTakeover(a, why)
 	st.withdrawPermits(id)
 	st.fail(id, c, a.Name+" is parked: "+why, recovery(c, RoleOrchestrator))
 	st.buried(id, "is parked: "+why)

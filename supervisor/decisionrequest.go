@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // record is the task as the inputs of decisions are built from.
@@ -135,7 +136,7 @@ func (s *State) taskText() string {
 		text += ", which leaves the next decision to you"
 	}
 	if f := s.LastError; f != nil {
-		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, headOf(firstLineOf(f.Message), 300))
+		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, words.Head(firstLineOf(f.Message), 300))
 	}
 	return text + "\n"
 }

@@ -43,7 +43,7 @@
 //	plan, tasks                        the plan, and agents' own lists
 //	commands, human, halt, halfdone    a human's commands and words, stopping, what that cuts off
 //	configure, model                   … settings that are changed while the run is played
-//	takeover, untaken, digest          … a session in the human's hands, what came of it
+//	takeover, takeoverend              … a session in the human's hands: its beginning and end (package takeover)
 //	permissions, orphans               what is answered to a request, and to one that an earlier life has left
 //	granted, reconsider, rights        what holds longer than an answer, what else it answers, who may do what
 //	trust                              a workspace that changed

@@ -4,6 +4,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -40,8 +41,8 @@ func (st *step) wind(e Ending) {
 	st.do(SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
-		if a.Taken != nil { // what was done is read when the run is taken up again
-			st.emit(a.ID, contract.Takeover{State: takeoverEnded, Reason: "the run is being stopped"})
+		if a.Takeover != nil { // what was done is read when the run is taken up again
+			st.emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: "the run is being stopped"})
 		}
 		switch {
 		case a.Status == Down || a.Status == Parked:
@@ -123,7 +124,7 @@ func (st *step) signalled(f Signalled) {
 
 // timeIsOver ends the run at its time limit, but not while a human has a session.
 func (st *step) timeIsOver() {
-	if st.anyTaken() {
+	if st.anyTakenOver() {
 		// It is looked at again when the session is given back, and here, however that ends.
 		st.do(SetTimer{Key: timeoutKey, After: takenGrace})
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Work is an execution that is under way: one stretch of an Orchestrator's work, from a
@@ -76,7 +77,7 @@ func (st *step) completeWork(id, said string) {
 		a = st.edit(id)
 	}
 	w := *a.Work
-	w.Said, w.Completed = headOf(said, outputKept), st.at
+	w.Said, w.Completed = words.Head(said, outputKept), st.at
 	a.Work = &w
 }
 
@@ -111,8 +112,8 @@ func (st *step) refuted(a *Agent, h Handover) *decision.Failure {
 		}
 		c := h.Document.Checks[i]
 		return &decision.Failure{
-			Agent: modeOf(a), Tool: "check", Step: st.stepEnded(a.ID), Attempted: "proving the work: " + c.Expect, Command: headOf(c.Command, 500),
-			Message: headOf(fmt.Sprintf("check %d of its document failed: %s", i+1, r.Why), 1000), Category: decision.ToolFailure, At: st.at, Files: a.Work.Files,
+			Agent: modeOf(a), Tool: "check", Step: st.stepEnded(a.ID), Attempted: "proving the work: " + c.Expect, Command: words.Head(c.Command, 500),
+			Message: words.Head(fmt.Sprintf("check %d of its document failed: %s", i+1, r.Why), 1000), Category: decision.ToolFailure, At: st.at, Files: a.Work.Files,
 		}
 	}
 	return nil
@@ -189,7 +190,7 @@ func (st *step) stumbled(id, said string) bool {
 	}
 	st.FailedAgent = id
 	st.emit(id, contract.Error{
-		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool, headOf(strings.TrimSpace(t.Message), 500)),
+		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool, words.Head(strings.TrimSpace(t.Message), 500)),
 		RecoveryOptions: st.offer(f),
 	})
 	return true
@@ -197,11 +198,11 @@ func (st *step) stumbled(id, said string) bool {
 
 // agentFailure is an agent that broke, as a failure.
 func (st *step) agentFailure(id string, c bridge.Category, message string) *decision.Failure {
-	f := &decision.Failure{Agent: anyMode, Attempted: "its work", Message: headOf(message, 2000), Category: categoryFor(c), Transient: passes(c), At: st.at}
+	f := &decision.Failure{Agent: anyMode, Attempted: "its work", Message: words.Head(message, 2000), Category: categoryFor(c), Transient: passes(c), At: st.at}
 	if a, ok := st.agent(id); ok {
 		f.Agent, f.Step = modeOf(&a), st.stepOf(id)
 		if a.Brief != "" {
-			f.Attempted = headOf(firstLineOf(a.Brief), 500)
+			f.Attempted = words.Head(firstLineOf(a.Brief), 500)
 		}
 		if a.Work != nil {
 			f.Files = a.Work.Files

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // enterFallback has the rules decide until the Arbiter can rule again, and says so. It says
@@ -56,7 +57,7 @@ func (s *State) withFallback(text string) string {
 	if s.FallbackReason == "" {
 		return text
 	}
-	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + headOf(firstLineOf(s.FallbackReason), 300)
+	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + words.Head(firstLineOf(s.FallbackReason), 300)
 }
 
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."

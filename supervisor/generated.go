@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Bounds of a record that the supervisor draws up.
@@ -70,7 +71,7 @@ func (s *State) recordContext(a Agent, why string, seen bridge.InspectResult) st
 	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
-	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", headOf(orNothing(a.Brief), recordBrief))
+	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(orNothing(a.Brief), recordBrief))
 	if told := s.toldSince(a.ID); told != "" {
 		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", tailOf(told, recordTold))
 	}
@@ -134,12 +135,4 @@ func (s *State) arbiterRecord(why string) *verdict.Document {
 	}
 	d.Normalize()
 	return d
-}
-
-// headOf is the beginning of a text, on a rune border.
-func headOf(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "\n(cut)"
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // RunningTool is a tool call that runs. It is told by events that only narrate: after a fold
@@ -72,7 +74,7 @@ func whatOf(input json.RawMessage) string {
 	for _, name := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"} {
 		var text string
 		if raw, ok := in[name]; ok && json.Unmarshal(raw, &text) == nil && text != "" {
-			return headOf(firstLineOf(text), 200)
+			return words.Head(firstLineOf(text), 200)
 		}
 	}
 	return ""
@@ -109,7 +111,7 @@ func (st *step) halfDoneBy(a *Agent) string {
 		text += " was in the middle of a turn"
 	}
 	if n := st.stepOf(a.ID); n > 0 {
-		text += fmt.Sprintf(", step %d of the plan: %s", n, headOf(firstLineOf(st.Plan[n-1].Text), 200))
+		text += fmt.Sprintf(", step %d of the plan: %s", n, words.Head(firstLineOf(st.Plan[n-1].Text), 200))
 	}
 	if a.Work != nil && len(a.Work.Files) > 0 {
 		text += fmt.Sprintf("; files written in this execution: %d", len(a.Work.Files))

@@ -36,7 +36,7 @@ func (st *step) holdAll() int {
 		a := st.edit(st.Agents[i].ID)
 		switch {
 		case a.Status == InHand:
-			n += st.haltTaken(a)
+			n += st.haltTakeover(a)
 		case a.Up():
 			a.Status, a.Since, a.RestartClass, a.RestartCause = Restarting, st.at, classHalt, "the human stopped everything"
 			fallthrough

@@ -169,7 +169,7 @@ func (s *State) documentDue() bool {
 
 // surveyed takes what was seen of an agent that can no longer speak.
 func (st *step) surveyed(f Surveyed) {
-	if st.takenSurveyed(f) {
+	if st.takeoverInspected(f) {
 		return
 	}
 	h := st.handover(f.Serial)

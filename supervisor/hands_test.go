@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // TestTakenBackInAPause: a word that others relied on cannot be taken back, where nobody
@@ -203,7 +204,7 @@ func TestADeciderIsHaltedToo(t *testing.T) {
 // TestLateRequestsOfOneThatIsStopped: nobody is asked for it, and nothing is begun.
 func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenStopping)
+	p.take("orch-1", takeover.Stopping)
 	p.do(asked(p, "orch-1", "p1", "ask"))
 	if len(p.s.OpenRequests) != 0 || last[contract.Permission](p).By != contract.ByShutdown {
 		t.Errorf("%+v", p.s.OpenRequests)
@@ -223,7 +224,7 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 // TestAWayOutOfATerminalThatIsNotClosed: whoever asks again is heard.
 func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	p.command(contract.Detach{ID: "orch-1"})
 	p.command(contract.Detach{ID: "orch-1"})
 	if n := len(effects[ClosePTY](p)); n != 2 {

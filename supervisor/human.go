@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if the task truly cannot go on without an answer, say so once more."
@@ -86,7 +87,7 @@ func (st *step) inputEnded() {
 // endUncontinued ends a run that stands still by a human's word once its turns are over, if
 // no human is present any more who could continue it.
 func (st *step) endUncontinued() {
-	if !st.Paused || st.HumanPresent || st.anyTaken() {
+	if !st.Paused || st.HumanPresent || st.anyTakenOver() {
 		return
 	}
 	if slices.ContainsFunc(st.Agents, func(a *Agent) bool { return a.Status == Busy }) {
@@ -191,8 +192,8 @@ func (st *step) readFirst() bool {
 
 // rulesReadNothing: the rules would complete over words that an Arbiter was to read which
 // cannot. The human has it started again, if there is one.
-func (st *step) rulesReadNothing(words []string) {
+func (st *step) rulesReadNothing(unread []string) {
 	st.Held = true
 	st.ask("By the rules the task is complete, but the Arbiter rules no more and has not read what you said last: " +
-		headOf(strings.Join(words, "; "), 1000) + "\nSpeak, and it is asked; where it is parked, choose retry first.")
+		words.Head(strings.Join(unread, "; "), 1000) + "\nSpeak, and it is asked; where it is parked, choose retry first.")
 }

@@ -6,23 +6,24 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // checkTaken holds for every agent: a session is in one place at a time.
 func checkTaken(t *testing.T, a *Agent, live bool) {
 	t.Helper()
-	stopping := a.Status == Restarting && a.Taken != nil && a.Taken.Stage == TakenStopping
-	if live && !stopping && (a.Status == InHand) != (a.Taken != nil && a.Taken.Stage != TakenStopping) {
-		t.Fatalf("%s is %s, and its takeover %+v", a.ID, a.Status, a.Taken)
+	stopping := a.Status == Restarting && a.Takeover != nil && a.Takeover.Stage == takeover.Stopping
+	if live && !stopping && (a.Status == InHand) != (a.Takeover != nil && a.Takeover.Stage != takeover.Stopping) {
+		t.Fatalf("%s is %s, and its takeover %+v", a.ID, a.Status, a.Takeover)
 	}
-	if live && a.Taken != nil && a.Status != InHand && !stopping {
-		t.Fatalf("%s is %s, and a takeover goes on (%s)", a.ID, a.Status, a.Taken.Stage)
+	if live && a.Takeover != nil && a.Status != InHand && !stopping {
+		t.Fatalf("%s is %s, and a takeover goes on (%s)", a.ID, a.Status, a.Takeover.Stage)
 	}
-	if a.Status == InHand && a.Taken == nil {
+	if a.Status == InHand && a.Takeover == nil {
 		t.Fatalf("%s is %s by nobody", a.ID, a.Status)
 	}
-	if a.Up() && a.Taken != nil {
-		t.Fatalf("%s has a process of its own in a takeover (%s)", a.ID, a.Taken.Stage)
+	if a.Up() && a.Takeover != nil {
+		t.Fatalf("%s has a process of its own in a takeover (%s)", a.ID, a.Takeover.Stage)
 	}
 }
 
@@ -77,12 +78,12 @@ func takenFact(r *rand.Rand, a Agent) Fact {
 	if r.IntN(8) == 0 {
 		return Commanded{Channel: ChannelScreen, Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
 	}
-	switch a.Taken.Stage {
-	case TakenLooking:
-		return Surveyed{Serial: a.Taken.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 1}}, Failed: failed}
-	case TakenReading:
-		return Surveyed{Serial: a.Taken.Serial, Result: bridge.InspectResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
-	case TakenOpening:
+	switch a.Takeover.Stage {
+	case takeover.Inspecting:
+		return Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 1}}, Failed: failed}
+	case takeover.Reading:
+		return Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
+	case takeover.Opening:
 		if r.IntN(3) > 0 {
 			return PTYOpened{Agent: a.AgentRef, Failed: failed}
 		}
@@ -144,7 +145,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 			step([]Fact{command(contract.Kill{ID: a.ID}), command(contract.Halt{}), command(contract.Continue{}), command(contract.Reset{})}[r.IntN(4)])
 		case k < 5:
 			step(command(contract.Attach{ID: a.ID}))
-		case k < 8 && a.Taken != nil:
+		case k < 8 && a.Takeover != nil:
 			if f := takenFact(r, a); running || isSurvey(f) {
 				step(f)
 			}
@@ -158,12 +159,12 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 			step(event(randomTurn(r, a)))
 		case running && k == 13:
 			step(event(bridge.Done{SessionID: a.SessionID}))
-		case a.Taken != nil && (running || !a.Taken.process() && a.Taken.Stage != TakenStopping):
+		case a.Takeover != nil && (running || !a.Takeover.HasProcess() && a.Takeover.Stage != takeover.Stopping):
 			step(takenFact(r, a))
 		case running && (a.Status == Restarting || a.Status == Stopping):
 			step(event(bridge.Done{SessionID: a.SessionID}))
 		}
-		if p.s.anyTaken() {
+		if p.s.anyTakenOver() {
 			taken++
 		}
 	}
@@ -195,11 +196,11 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)
 				step(Rang{Key: restartKey(a.AgentRef)})
 			case a.Status == Starting:
 				step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
-			case a.Taken != nil && (a.Taken.Stage == TakenLooking || a.Taken.Stage == TakenReading):
-				step(Surveyed{Serial: a.Taken.Serial, Result: bridge.InspectResult{Mark: aMark, Changes: &bridge.Changes{}}})
-			case a.Taken != nil && a.Taken.Stage == TakenOpen:
+			case a.Takeover != nil && (a.Takeover.Stage == takeover.Inspecting || a.Takeover.Stage == takeover.Reading):
+				step(Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: aMark, Changes: &bridge.Changes{}}})
+			case a.Takeover != nil && a.Takeover.Stage == takeover.Open:
 				command(contract.Detach{ID: a.ID})
-			case running && (a.Status == Restarting || a.Status == Stopping || a.Taken != nil):
+			case running && (a.Status == Restarting || a.Status == Stopping || a.Takeover != nil):
 				step(Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID}}})
 			}
 		}
@@ -209,7 +210,7 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)
 		case Ready, Busy, Ended, Parked:
 		default:
 			if p.s.Ending == nil {
-				t.Fatalf("%s stays %s (%+v)", a.ID, a.Status, a.Taken)
+				t.Fatalf("%s stays %s (%+v)", a.ID, a.Status, a.Takeover)
 			}
 		}
 	}

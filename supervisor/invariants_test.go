@@ -246,7 +246,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	if s.DeciderRequest != nil && r.IntN(3) == 0 || r.IntN(200) == 0 {
 		return randomDecision(r, s)
 	}
-	if a.Taken != nil && r.IntN(3) > 0 {
+	if a.Takeover != nil && r.IntN(3) > 0 {
 		return takenFact(r, a)
 	}
 	if len(s.Agents) > 0 && r.IntN(8) == 0 {

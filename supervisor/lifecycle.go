@@ -187,15 +187,15 @@ func (s *State) succeeded(id string) bool {
 // release ends an agent in order.
 func (st *step) release(id, reason string, now bool) {
 	a := st.edit(id)
-	if a == nil || !a.Alive() || st.keepTaken(a, reason) {
+	if a == nil || !a.Alive() || st.keepsTakeover(a, reason) {
 		return
 	}
 	st.overcome(id)
 	st.abandonWork(id)
 	st.dropTasks(id)
 	a = st.edit(id)
-	down := a.Status == Down || a.Status == InHand && !a.Taken.process()
-	st.dropTaken(a, reason)
+	down := a.Status == Down || a.Status == InHand && !a.Takeover.HasProcess()
+	st.dropTakeover(a, reason)
 	a.Status, a.Since, a.EndReason, a.Dismissed = Stopping, st.at, reason, true
 	if down {
 		a.Status = Ended // there is no process to end
@@ -233,8 +233,8 @@ func (st *step) ended(id string, d bridge.Done) {
 		return // known from elsewhere: its start failed, or its bridge is lost
 	}
 	if a.Status == InHand {
-		if a.Taken.process() {
-			st.takenOver(a, d.Exit)
+		if a.Takeover.HasProcess() {
+			st.terminalEnded(a, d.Exit)
 		}
 		return
 	}

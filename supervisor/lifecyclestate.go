@@ -48,7 +48,7 @@ const (
 	Parked     Status = "parked"     // it failed too often; a human has to say so
 	Ready      Status = "ready"      // no turn runs
 	Busy       Status = "busy"       // a turn runs
-	InHand     Status = "taken"      // a human has its session (Agent.Taken)
+	InHand     Status = "taken"      // a human has its session (Agent.Takeover)
 	Stopping   Status = "stopping"
 	Ended      Status = "ended"
 )

@@ -78,7 +78,7 @@ func (st *step) setAside(m Mail) {
 		return
 	}
 	st.requeue(m.Wire)
-	st.quoteInstead(m.ID, headOf(m.Text, beginningKept))
+	st.quoteInstead(m.ID, words.Head(m.Text, beginningKept))
 	for i := range st.mail() {
 		if x := &st.Mail[i]; x.ID == m.ID {
 			st.shorten(x)
@@ -102,9 +102,9 @@ func (st *step) quoteInstead(id, text string) {
 func (st *step) shorten(m *Mail) {
 	attached := m.Attached
 	left := len(m.Content)
-	m.Text, m.Attached = headOf(m.Text, beginningKept), nil
+	m.Text, m.Attached = words.Head(m.Text, beginningKept), nil
 	for _, a := range attached {
-		a.Text = headOf(a.Text, beginningKept/4)
+		a.Text = words.Head(a.Text, beginningKept/4)
 		m.Attached = append(m.Attached, a)
 	}
 	m.Carries, m.CarriesBrief, m.BriefBytes = nil, false, 0

@@ -144,7 +144,7 @@ func (st *step) breach() *Ending {
 		why = words.Count(st.TotalFailures, "execution") + " of this task failed, which is the most (--max-total-failures)"
 	}
 	if st.LastError != nil {
-		why += "; the last: " + headOf(st.LastError.Message, 300)
+		why += "; the last: " + words.Head(st.LastError.Message, 300)
 	}
 	return &Ending{Status: contract.StatusFailed, Exit: contract.ExitFailed, Summary: st.withReached(why)}
 }

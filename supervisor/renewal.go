@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Stages of the Arbiter's renewal.
@@ -55,7 +56,7 @@ func (st *step) enter(v verdict.Arbiter, source string) {
 		st.RulingsSinceRenewal++
 	}
 	st.Rulings = append(slices.Clone(keep), Ruling{
-		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: headOf(v.Reason, rulingSaid), Source: source,
+		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: words.Head(v.Reason, rulingSaid), Source: source,
 	})
 }
 
@@ -247,7 +248,7 @@ func (s *State) muster() string {
 			fmt.Fprintf(&b, ", successor of %s", a.Predecessor)
 		}
 		if a.Alive() {
-			fmt.Fprintf(&b, ". Its brief: %s", strings.ReplaceAll(headOf(a.Brief, 1500), "\n", "\n  "))
+			fmt.Fprintf(&b, ". Its brief: %s", strings.ReplaceAll(words.Head(a.Brief, 1500), "\n", "\n  "))
 		}
 		b.WriteString("\n")
 	}

@@ -40,7 +40,7 @@ func (st *step) decide(agent string, generation int, class restart.Class, reason
 func (st *step) fell(id string, class restart.Class, reason string) {
 	a := st.edit(id)
 	if class == classTakeover {
-		st.takenDown(id)
+		st.processEndedForTakeover(id)
 		return
 	}
 	if class == classHalt {

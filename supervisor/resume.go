@@ -187,7 +187,7 @@ func (st *step) callBack() {
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
 		if a.Dismissed || a.Status == Parked && a.Role == RoleOrchestrator {
-			a.Status, a.Taken = Ended, nil
+			a.Status, a.Takeover = Ended, nil
 			continue
 		}
 		a.Status, a.Since, a.ToolCall, a.Backoff = Down, st.at, nil, nil
@@ -195,7 +195,7 @@ func (st *step) callBack() {
 			st.limitWork(a.ID) // timers ended with the process; another life has all its time
 		}
 	}
-	st.rereadTaken("arbiter had ended meanwhile")
+	st.rereadTakeovers("arbiter had ended meanwhile")
 	st.reviveAll()
 }
 

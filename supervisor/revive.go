@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // revive starts another process for an agent: the next incarnation, on the session
@@ -114,13 +115,13 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	case state == cutOff || state == unanswered && ruled != nil:
 		st.edit(id).InterruptedTurn = over
 		if back {
-			st.tell(id, KindRetry, cutOffByHuman)
+			st.tell(id, KindRetry, takeover.TurnCutOff)
 			break
 		}
 		st.tell(id, KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
 	case state == unanswered && back:
-		st.tell(id, KindRetry, cutOffByHuman)
+		st.tell(id, KindRetry, takeover.TurnCutOff)
 	case state == unanswered:
 		st.tell(id, KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
 	case st.edit(id).Troubles > 0 && !st.pendingFor(id):

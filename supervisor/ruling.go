@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // checkRuling tests an Arbiter's verdict against the state: who lives, who works.
@@ -33,14 +34,14 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	switch v.Decision {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
-		if v.To == "" && !st.AnyWorks() && len(st.SuccessorQueue) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTaken() && !st.awaitsHuman() {
+		if v.To == "" && !st.AnyWorks() && len(st.SuccessorQueue) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTakenOver() && !st.awaitsHuman() {
 			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
 		}
 	case verdict.Complete:
 		if st.AnyWorks() {
 			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.roll())
 		}
-		if taken := st.takenNames(); taken != "" {
+		if taken := st.takenOver(); taken != "" {
 			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
 		}
 		if st.reportDue() {
@@ -69,14 +70,14 @@ func (st *step) unanswered() string {
 	case !st.awaitsHuman():
 		return ""
 	case waits:
-		return "The human has not answered what you asked, and an Orchestrator waits for it: " + headOf(st.Question.Text, 2000) + "\nWait for the answer with CONTINUE."
+		return "The human has not answered what you asked, and an Orchestrator waits for it: " + words.Head(st.Question.Text, 2000) + "\nWait for the answer with CONTINUE."
 	case st.RenewalStage != renewalNone || st.Question.Recalled:
 		return ""
 	}
 	q := *st.Question
 	q.Recalled = true
 	st.Question = &q
-	return "The human has not answered what you asked: " + headOf(q.Text, 2000) + "\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
+	return "The human has not answered what you asked: " + words.Head(q.Text, 2000) + "\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
 }
 
 // anyWaits reports whether an Orchestrator has asked and waits.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // TestOneInheritance: a word that steers, sent to a new Arbiter before its first message was
@@ -77,8 +78,8 @@ func TestWhoeverIsLetGoEnds(t *testing.T) {
 		before func(p *play)
 		after  func(p *play)
 	}{
-		"none, in a takeover that looks": {func(p *play) { p.take("orch-1", TakenLooking) }, func(*play) {}},
-		"a terminal's":                   {func(p *play) { p.take("orch-1", TakenOpen) }, func(p *play) { p.ends("orch-1") }},
+		"none, in a takeover that looks": {func(p *play) { p.take("orch-1", takeover.Inspecting) }, func(*play) {}},
+		"a terminal's":                   {func(p *play) { p.take("orch-1", takeover.Open) }, func(p *play) { p.ends("orch-1") }},
 		"none after a crash":             {func(p *play) { p.dies("orch-1") }, func(*play) {}},
 		"its own":                        {func(*play) {}, func(p *play) { p.ends("orch-1") }},
 	} {

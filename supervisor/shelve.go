@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // shelve puts what was decided on into the Arbiter's work log, shortened: it reads of it
@@ -21,7 +22,7 @@ func (st *step) shelve(p *DecisionRequest, d decider.Decision) {
 	// The `decision` event tells everybody else.
 	st.WorkLog = append(st.workLog(), Entry{
 		ID: st.newMessageID(), From: contract.Supervisor, Kind: KindNotice, At: st.at, Quiet: true,
-		Text: fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode), headOf(d.Reason, 500)),
+		Text: fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode), words.Head(d.Reason, 500)),
 	})
 }
 
@@ -35,7 +36,7 @@ func (st *step) shelveAll(taken func(*Mail) bool) {
 		if !taken(&m) {
 			continue
 		}
-		st.WorkLog = append(st.workLog(), Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: headOf(m.Text, shelvedText), At: m.At, Shelved: true})
+		st.WorkLog = append(st.workLog(), Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: words.Head(m.Text, shelvedText), At: m.At, Shelved: true})
 		st.Mail = slices.DeleteFunc(st.mail(), func(x Mail) bool { return x.ID == m.ID })
 		if !m.Told {
 			st.Ledger.Shelved++

@@ -8,77 +8,30 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // AgentTakeover follows an agent's session in the hands of a human.
 type AgentTakeover struct {
-	Taken        *Taken `json:",omitempty"` // a human has its session, or is about to
-	ReturnNotice string `json:",omitempty"` // told with the next message: a human had its session
+	Takeover     *takeover.Takeover `json:",omitempty"` // a human has its session, or is about to
+	ReturnNotice string             `json:",omitempty"` // told with the next message: a human had its session
 }
-
-// Taken is a takeover: a human has, or is about to have, an agent's session in a
-// terminal. The agent has one process at a time: its own until TakenStopping is over, the
-// terminal's from TakenOpening to TakenClosing, none between.
-type Taken struct {
-	Since   time.Time
-	Channel string // by which it was asked for
-	Stage   TakenStage
-	Serial  int                 // of the survey that is awaited
-	Mark    *bridge.InspectMark // how things stood when it began
-	Why     string              // it ends, or ended
-	Release string              // why the agent is let go once it is given back
-	Trouble []string            // what could not be noted when it began
-}
-
-// TakenStage is how far a takeover has got.
-type TakenStage string
-
-// The stages of a takeover.
-const (
-	TakenStopping TakenStage = "stopping" // the supervised process is being ended
-	TakenLooking  TakenStage = "looking"  // how things stand is noted
-	TakenOpening  TakenStage = "opening"  // the terminal is being opened
-	TakenOpen     TakenStage = "open"
-	TakenClosing  TakenStage = "closing" // the terminal's process is being ended
-	TakenReading  TakenStage = "reading" // what was done is read
-)
 
 // classTakeover is why an agent's process is ended for the human's terminal. It is no
 // failure, and restarts are not counted for it.
 const classTakeover restart.Class = "takeover"
 
-// States of the takeover event.
-const (
-	takeoverBegan  = "began"
-	takeoverOpen   = "open"
-	takeoverEnded  = "ended"
-	takeoverFailed = "failed"
-)
-
-// Size of a terminal until somebody looks at it.
-const (
-	takenCols = 80
-	takenRows = 24
-)
-
 // takenGrace is how often a run whose time is over looks whether a human still has a session.
 const takenGrace = time.Minute
 
-const givenBack = "the human gave it back"
+// anyTakenOver says whether a human has somebody's session.
+func (s *State) anyTakenOver() bool { return s.takenOver() != "" }
 
-// process says whether the terminal's process is there, or may be.
-func (t *Taken) process() bool {
-	return t.Stage == TakenOpening || t.Stage == TakenOpen || t.Stage == TakenClosing
-}
-
-// anyTaken says whether a human has somebody's session.
-func (s *State) anyTaken() bool { return s.takenNames() != "" }
-
-// takenNames lists whose sessions a human has.
-func (s *State) takenNames() string {
+// takenOver lists whose sessions a human has.
+func (s *State) takenOver() string {
 	var names []string
 	for _, a := range s.Agents {
-		if a.Taken != nil {
+		if a.Takeover != nil {
 			names = append(names, a.ID)
 		}
 	}
@@ -89,24 +42,24 @@ func (s *State) takenNames() string {
 // terminal is opened when it is gone.
 func (st *step) attach(ref, id string) {
 	a := st.edit(id)
-	if why := st.mayNotTake(a, id); why != "" {
+	if why := st.cannotTakeOver(a, id); why != "" {
 		st.reject(ref, "%s", why)
 		return
 	}
 	st.accept(ref, "taking over "+id+": its process is being stopped")
-	a.Taken = &Taken{Since: st.at, Channel: orDefault(st.channel, ChannelStdin), Stage: TakenStopping}
-	st.emit(id, contract.Takeover{State: takeoverBegan})
+	a.follow(takeover.Begin(st.at, orDefault(st.channel, ChannelStdin)))
+	st.emit(id, contract.Takeover{State: takeover.StateBegan})
 	st.relaunch(id, classTakeover, "the human takes its session over")
 }
 
-// mayNotTake says why an agent's session cannot be taken over now; empty: it can.
-func (st *step) mayNotTake(a *Agent, id string) string {
+// cannotTakeOver says why an agent's session cannot be taken over now; empty: it can.
+func (st *step) cannotTakeOver(a *Agent, id string) string {
 	switch {
 	case a == nil, a.Status == Ended, a.Status == Stopping:
 		return fmt.Sprintf("there is no living agent %q; alive: %s", id, st.everyone())
-	case a.Taken != nil:
+	case a.Takeover != nil:
 		return fmt.Sprintf("the session of %s was taken over already, at %s by %s; one person has it at a time: detach %s first",
-			id, a.Taken.Since.UTC().Format("15:04:05 MST"), a.Taken.Channel, id)
+			id, a.Takeover.Since.UTC().Format("15:04:05 MST"), a.Takeover.Channel, id)
 	case a.Status == Parked:
 		return id + " is parked, and has no process: choose retry first"
 	case st.Halted:
@@ -125,145 +78,65 @@ func (st *step) mayNotTake(a *Agent, id string) string {
 	return ""
 }
 
-// detach gives it back.
-func (st *step) detach(ref, id string) {
-	a := st.edit(id)
-	if a == nil || a.Taken == nil {
-		st.reject(ref, "%s is not taken over: there is nothing to give back", id)
-		return
-	}
-	st.accept(ref, "giving back "+id)
-	st.closeTaken(a, givenBack)
-}
+// follow keeps the next value of a takeover. The old state's is shared with it.
+func (a *Agent) follow(t takeover.Takeover) { a.Takeover = &t }
 
-// retake returns a writable takeover. The old state's is shared with it.
-func (a *Agent) retake() *Taken {
-	t := *a.Taken
-	a.Taken = &t
-	return a.Taken
-}
-
-// closeTaken ends a takeover, whatever its stage.
-func (st *step) closeTaken(a *Agent, why string) {
-	t := a.retake()
-	if t.Why == "" {
-		t.Why = why
-	}
-	switch t.Stage {
-	case TakenStopping, TakenReading:
-		// Its end is on the way.
-	case TakenLooking:
-		st.endTakeover(a.ID, takeoverEnded, t.Why)
-	default: // also where that was tried already
-		t.Stage = TakenClosing
-		st.do(ClosePTY{Agent: a.AgentRef})
-	}
-}
-
-// endTakeover ends a takeover in which nothing was done, and starts the agent again.
-func (st *step) endTakeover(id, state, reason string) {
-	a := st.edit(id)
-	release := a.Taken.Release
-	st.resumeLimit(a)
-	a.Taken, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
-	st.emit(id, contract.Takeover{State: state, Reason: reason})
-	st.returned(id, release)
-}
-
-// returned goes on after a takeover.
-func (st *step) returned(id, release string) {
-	if release != "" {
-		st.release(id, release, false)
-	} else {
-		st.revive(id)
-	}
-	st.Waking, st.ReturnedAgent = true, id // the Arbiter may have waited for just that
-	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.anyTaken() && st.elapsed() >= t {
-		st.timeIsOver() // it had waited for that
-	}
-}
-
-// takenDown: the supervised process is gone, as was wanted.
-func (st *step) takenDown(id string) {
+// processEndedForTakeover: the supervised process is gone, as was wanted.
+func (st *step) processEndedForTakeover(id string) {
 	a := st.edit(id)
 	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = Down, st.at, "", nil, Watch{}
 	switch {
-	case a.Taken == nil:
+	case a.Takeover == nil:
 		st.revive(id)
-	case a.Taken.Why != "":
-		st.endTakeover(id, takeoverEnded, a.Taken.Why)
+	case a.Takeover.Why != "":
+		st.endTakeover(id, takeover.StateEnded, a.Takeover.Why)
 	case st.Halted:
-		st.endTakeover(id, takeoverFailed, "the human stopped everything")
+		st.endTakeover(id, takeover.StateFailed, takeover.Halted)
 	case a.NewSession || !a.HasHistory:
-		st.endTakeover(id, takeoverFailed, "its session ended: another follows")
+		st.endTakeover(id, takeover.StateFailed, "its session ended: another follows")
 	default:
 		a.Status = InHand
-		t := a.retake()
 		st.DocumentSerial++
-		t.Stage, t.Serial = TakenLooking, st.DocumentSerial
-		st.lookAt(a, bridge.InspectParams{Mark: true})
+		a.follow(a.Takeover.Inspect(st.DocumentSerial))
+		st.inspectFor(a, bridge.InspectParams{Mark: true})
 	}
 }
 
-// lookAt has the session and the repository looked at.
-func (st *step) lookAt(a *Agent, p bridge.InspectParams) {
+// inspectFor has the session and the repository looked at.
+func (st *step) inspectFor(a *Agent, p bridge.InspectParams) {
 	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, st.Options.CWD, st.Options.Env, st.Options.Sandbox
-	st.do(Survey{Serial: a.Taken.Serial, Params: p})
+	st.do(Survey{Serial: a.Takeover.Serial, Params: p})
 }
 
-// takenSurveyed takes what was seen before or after a takeover, and says whether it was
+// takeoverInspected takes what was seen before or after a takeover, and says whether it was
 // about one.
-func (st *step) takenSurveyed(f Surveyed) bool {
+func (st *step) takeoverInspected(f Surveyed) bool {
 	for i := range st.Agents {
-		if t := st.Agents[i].Taken; t == nil || t.Serial != f.Serial {
+		if t := st.Agents[i].Takeover; t == nil || t.Serial != f.Serial {
 			continue
 		}
 		a := st.edit(st.Agents[i].ID)
 		if a.Status != InHand {
 			return true
 		}
-		switch a.Taken.Stage {
-		case TakenLooking:
-			st.openTaken(a, f)
-		case TakenReading:
-			st.handBack(a.ID, f)
+		switch a.Takeover.Stage {
+		case takeover.Inspecting:
+			st.openTerminal(a, f)
+		case takeover.Reading:
+			st.takeoverRead(a.ID, f)
 		}
 		return true
 	}
 	return false
 }
 
-// openTaken opens the terminal, now that how things stand is noted. That nothing could be
-// noted keeps nobody from his session.
-func (st *step) openTaken(a *Agent, f Surveyed) {
-	t := a.retake()
-	t.Mark, t.Trouble, t.Stage = f.Result.Mark, f.Result.Trouble, TakenOpening
-	if f.Failed != "" || t.Mark == nil {
-		t.Mark = &bridge.InspectMark{AtMS: st.at.UnixMilli(), Partial: true}
-		t.Trouble = append(t.Trouble[:len(t.Trouble):len(t.Trouble)], orDefault(f.Failed, "how things stood at first could not be noted"))
-	}
+// openTerminal opens the terminal, now that how things stand is noted.
+func (st *step) openTerminal(a *Agent, f Surveyed) {
+	a.follow(a.Takeover.Opens(st.at, f.Result, f.Failed))
 	a.Generation++
-	st.do(OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: st.terminalConfig(a), Cols: takenCols, Rows: takenRows}})
+	config := takeover.TerminalConfig(st.config(a), st.Options.Trusted || st.Options.Rehearsal)
+	st.do(OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: takeover.Cols, Rows: takeover.Rows}})
 }
-
-// terminalConfig is the agent's configuration, for the human's terminal.
-func (s *State) terminalConfig(a *Agent) bridge.AgentConfig {
-	c := s.config(a)
-	c.Resume, c.Partial, c.JSONSchema, c.MCPTools, c.Hooks = true, false, nil, nil, nil
-	c.AppendSystemPrompt += inHumanHands
-	if s.Options.Trusted || s.Options.Rehearsal {
-		// The CLI need not ask again whether the workspace is trusted (observed with CLI 2.1.329).
-		env := map[string]string{"CLAUDE_CODE_SANDBOXED": "1"}
-		for name, value := range c.Env {
-			env[name] = value
-		}
-		c.Env = env
-	}
-	return c
-}
-
-const inHumanHands = "\n\nFor now the human has your session in a terminal and speaks to you directly, without an envelope. " +
-	"Answer in plain words: no verdict is asked for, and the tools of mcp__arbiter are not at hand until the session is given back."
 
 // ptyOpened: the terminal is there, or is not.
 func (st *step) ptyOpened(f PTYOpened) {
@@ -275,37 +148,16 @@ func (st *step) ptyOpened(f PTYOpened) {
 		a.Status, a.Since = Ended, st.at // it was let go meanwhile, and nothing follows
 		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
 		st.drop(a.ID)
-	case a.Status != InHand || a.Taken == nil || !a.Taken.process():
+	case a.Status != InHand || a.Takeover == nil || !a.Takeover.HasProcess():
 		return
-	case f.Failed != "" && a.Taken.Why != "":
-		st.endTakeover(a.ID, takeoverEnded, a.Taken.Why)
+	case f.Failed != "" && a.Takeover.Why != "":
+		st.endTakeover(a.ID, takeover.StateEnded, a.Takeover.Why)
 	case f.Failed != "":
-		st.endTakeover(a.ID, takeoverFailed, f.Failed)
+		st.endTakeover(a.ID, takeover.StateFailed, f.Failed)
 	default:
-		t := a.retake()
-		if t.Stage == TakenOpening {
-			t.Stage = TakenOpen
-			st.emit(a.ID, contract.Takeover{State: takeoverOpen})
+		if t, awaited := a.Takeover.Opened(); awaited {
+			a.follow(t)
+			st.emit(a.ID, contract.Takeover{State: takeover.StateOpen})
 		}
 	}
-}
-
-// takenOver: the terminal's process is gone, by itself or because somebody closed it.
-func (st *step) takenOver(a *Agent, e bridge.Exit) {
-	t := a.retake()
-	if t.Why == "" {
-		t.Why = "the human left it"
-		if e.Code != 0 {
-			t.Why = "the terminal's program ended: " + exitText(e)
-		}
-	}
-	st.readTaken(a)
-}
-
-// readTaken has it read what was done.
-func (st *step) readTaken(a *Agent) {
-	t := a.retake()
-	st.DocumentSerial++
-	t.Stage, t.Serial = TakenReading, st.DocumentSerial
-	st.lookAt(a, bridge.InspectParams{Since: t.Mark})
 }

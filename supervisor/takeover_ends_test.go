@@ -11,18 +11,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // TestTheBridgeIsLostInATakeover, at any of its stages: the session comes back.
 func TestTheBridgeIsLostInATakeover(t *testing.T) {
-	for _, stage := range []TakenStage{TakenStopping, TakenLooking, TakenOpening, TakenOpen} {
+	for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening, takeover.Open} {
 		p := working(t)
 		p.take("orch-1", stage)
 		p.do(BridgeLost{Message: "gone"})
 		p.do(Rang{Key: restartPrefix + theBridge})
 		p.do(BridgeBack{})
 		state := "failed"
-		if a := p.agent("orch-1"); a.Taken != nil {
+		if a := p.agent("orch-1"); a.Takeover != nil {
 			state = "ended"
 			p.seen("orch-1", someChanges)
 		} else {
@@ -31,10 +32,10 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
 			t.Errorf("%s: %+v", stage, e)
 		}
-		if a := p.agent("orch-1"); a.Status != Starting || a.Taken != nil {
-			t.Errorf("%s: %s %+v", stage, a.Status, a.Taken)
+		if a := p.agent("orch-1"); a.Status != Starting || a.Takeover != nil {
+			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
 		}
-		if want := stage == TakenOpen || stage == TakenOpening; (state == "ended") != want {
+		if want := stage == takeover.Open || stage == takeover.Opening; (state == "ended") != want {
 			t.Errorf("%s: %s", stage, state)
 		}
 	}
@@ -45,7 +46,7 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 func TestArbiterEndsInATakeover(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		p := working(t)
-		p.take("orch-1", TakenOpen)
+		p.take("orch-1", takeover.Open)
 		if ordered {
 			p.do(Signalled{Signal: "INT"})
 			p.finished()
@@ -62,14 +63,14 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		}
 		p.s = fold.State
 		p.do(Resumed{Options: p.s.Options})
-		if a := p.agent("orch-1"); a.Status != InHand || a.Taken.Stage != TakenReading {
+		if a := p.agent("orch-1"); a.Status != InHand || a.Takeover.Stage != takeover.Reading {
 			t.Fatalf("ordered %v: %s", ordered, a.Status)
 		}
 		if looks := effects[Survey](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
 			t.Errorf("looked at: %+v", looks)
 		}
 		p.seen("orch-1", someChanges)
-		if a := p.agent("orch-1"); a.Status != Starting || a.Taken != nil {
+		if a := p.agent("orch-1"); a.Status != Starting || a.Takeover != nil {
 			t.Errorf("ordered %v: %s", ordered, a.Status)
 		}
 		p.contains("the digest", last[contract.Takeover](p).Digest, "use port 9090")
@@ -82,7 +83,7 @@ func TestTheTimeLimitWaits(t *testing.T) {
 	p.summon("x")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	p.at = p.at.Add(time.Minute)
 	p.do(Rang{Key: timeoutKey})
 	if p.s.Ending != nil {
@@ -98,11 +99,11 @@ func TestTheTimeLimitWaits(t *testing.T) {
 // TestAReleaseWaitsForTheHuman: one that its successor replaces stays until it is given back.
 func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	st := &step{State: p.s, at: p.at}
 	st.release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
-	if a := p.agent("orch-1"); a.Status != InHand || a.Taken == nil || len(st.out) > 0 {
+	if a := p.agent("orch-1"); a.Status != InHand || a.Takeover == nil || len(st.out) > 0 {
 		t.Fatalf("%s %v", a.Status, st.out)
 	}
 	p.ends("orch-1")
@@ -116,7 +117,7 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 // Nobody waits for a terminal that will never be.
 func TestOneThatIsSpentInATakeover(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenStopping)
+	p.take("orch-1", takeover.Stopping)
 	st := &step{State: p.s, at: p.at}
 	a := st.edit("orch-1")
 	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
@@ -126,10 +127,10 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
-	if a := p.agent("orch-1"); a.Status != Parked || a.Taken != nil || p.s.anyTaken() {
-		t.Fatalf("%s %+v", a.Status, a.Taken)
+	if a := p.agent("orch-1"); a.Status != Parked || a.Takeover != nil || p.s.anyTakenOver() {
+		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
-	if e := last[contract.Takeover](p); e.State != takeoverFailed {
+	if e := last[contract.Takeover](p); e.State != takeover.StateFailed {
 		t.Errorf("%+v", e)
 	}
 }
@@ -140,7 +141,7 @@ func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 	p.summon("x")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	p.at = p.at.Add(time.Minute)
 	p.out = nil
 	p.do(Rang{Key: timeoutKey})
@@ -165,9 +166,9 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 		p.verdict("orch-1", report("progress", "begun", false))
 		key := workLimitKey(p.agent("orch-1").AgentRef)
 		if end == "not opened" {
-			p.take("orch-1", TakenOpening)
+			p.take("orch-1", takeover.Opening)
 		} else {
-			p.take("orch-1", TakenStopping)
+			p.take("orch-1", takeover.Stopping)
 		}
 		p.do(Rang{Key: key})
 		p.out = nil
@@ -186,12 +187,12 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 // bridge takes the terminal with it before it was there.
 func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenLooking)
+	p.take("orch-1", takeover.Inspecting)
 	st := &step{State: p.s, at: p.at}
 	st.release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
 	p.do(BridgeLost{Message: "gone"})
-	if a := p.agent("orch-1"); a.Status != Ended || a.EndReason != "succeeded by orch-2" || a.Taken != nil {
+	if a := p.agent("orch-1"); a.Status != Ended || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {
 		t.Errorf("%s %q", a.Status, a.EndReason)
 	}
 }
@@ -216,10 +217,10 @@ func TestNoTakeoverInAWorkspaceNobodyTrusts(t *testing.T) {
 // TestATakeoverOfOneThatIsNotStarted is none any more.
 func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenStopping)
+	p.take("orch-1", takeover.Stopping)
 	p.do(NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
-	if p.s.anyTaken() || last[contract.Takeover](p).State != takeoverFailed {
-		t.Errorf("%+v", p.agent("orch-1").Taken)
+	if p.s.anyTakenOver() || last[contract.Takeover](p).State != takeover.StateFailed {
+		t.Errorf("%+v", p.agent("orch-1").Takeover)
 	}
 }
 
@@ -227,7 +228,7 @@ func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 // reads of it with the next message.
 func TestALookWakesNobody(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	p.command(contract.Detach{ID: "orch-1"})
 	p.ends("orch-1")
 	p.out = nil

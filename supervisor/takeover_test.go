@@ -10,32 +10,33 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 var aMark = &bridge.InspectMark{AtMS: 1_800_000_000_000, Transcript: 4711, Git: true, Head: "abc"}
 
 // take has the human take an agent's session over, up to the stage given.
-func (p *play) take(id string, until TakenStage) {
+func (p *play) take(id string, until takeover.Stage) {
 	p.t.Helper()
 	if ok, why := p.command(contract.Attach{ID: id}); !ok {
 		p.t.Fatalf("attach %s: %s", id, why)
 	}
 	steps := []struct {
-		stage TakenStage
+		stage takeover.Stage
 		then  func()
 	}{
-		{TakenStopping, func() {
+		{takeover.Stopping, func() {
 			if a := p.agent(id); len(a.Turn) > 0 {
 				p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})
 			}
 			p.ends(id)
 		}},
-		{TakenLooking, func() { p.seen(id, bridge.InspectResult{Mark: aMark}) }},
-		{TakenOpening, func() { p.do(PTYOpened{Agent: p.agent(id).AgentRef}) }},
+		{takeover.Inspecting, func() { p.seen(id, bridge.InspectResult{Mark: aMark}) }},
+		{takeover.Opening, func() { p.do(PTYOpened{Agent: p.agent(id).AgentRef}) }},
 	}
 	for _, s := range steps {
-		if a := p.agent(id); a.Taken == nil || a.Taken.Stage != s.stage {
-			p.t.Fatalf("%s: stage %+v, want %s", id, a.Taken, s.stage)
+		if a := p.agent(id); a.Takeover == nil || a.Takeover.Stage != s.stage {
+			p.t.Fatalf("%s: stage %+v, want %s", id, a.Takeover, s.stage)
 		}
 		if s.stage == until {
 			return
@@ -53,7 +54,7 @@ func (p *play) ends(id string) {
 // seen answers the survey that a takeover waits for.
 func (p *play) seen(id string, r bridge.InspectResult) {
 	p.t.Helper()
-	p.do(Surveyed{Serial: p.agent(id).Taken.Serial, Result: r})
+	p.do(Surveyed{Serial: p.agent(id).Takeover.Serial, Result: r})
 }
 
 // returns brings the process after a takeover up.
@@ -89,7 +90,7 @@ func TestTakeover(t *testing.T) {
 	p := working(t)
 	cut := p.agent("orch-1").Turn[0]
 	generation := p.agent("orch-1").Generation
-	p.take("orch-1", TakenStopping)
+	p.take("orch-1", takeover.Stopping)
 	if kills := effects[Kill](p); len(kills) != 1 || kills[0].Now || kills[0].Agent.ID != "orch-1" {
 		t.Fatalf("the process is stopped in order: %+v", kills)
 	}
@@ -144,7 +145,7 @@ func TestTakeover(t *testing.T) {
 	}
 	e := last[contract.Takeover](p)
 	p.contains("the digest", e.Digest, "orch-1", "use port 9090", "a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "orders nothing")
-	if e.Words != 2 || len(e.Files) != 2 || e.Reason != givenBack {
+	if e.Words != 2 || len(e.Files) != 2 || e.Reason != takeover.GivenBack {
 		t.Errorf("ended: %+v", e)
 	}
 	notice := told[contract.Message](p)
@@ -163,11 +164,11 @@ func TestTakeover(t *testing.T) {
 // the takeover cut off, by what the session's history says of it.
 func TestCutOffTurnIsNeitherLostNorRepeated(t *testing.T) {
 	for fate, want := range map[string]string{
-		bridge.DeliveryAbsent: "<again>", bridge.DeliverySeen: cutOffByHuman, bridge.DeliveryBegun: cutOffByHuman, bridge.DeliveryEnded: cutOffByHuman,
+		bridge.DeliveryAbsent: "<again>", bridge.DeliverySeen: takeover.TurnCutOff, bridge.DeliveryBegun: takeover.TurnCutOff, bridge.DeliveryEnded: takeover.TurnCutOff,
 	} {
 		p := working(t)
 		before := p.lastSent("orch-1")
-		p.take("orch-1", TakenOpen)
+		p.take("orch-1", takeover.Open)
 		p.ends("orch-1")
 		p.seen("orch-1", someChanges)
 		p.returns("orch-1", fate)
@@ -210,28 +211,28 @@ func TestWhoCannotBeTaken(t *testing.T) {
 
 // TestTakeoverIsGivenUp: detach before the terminal is there.
 func TestTakeoverIsGivenUp(t *testing.T) {
-	for _, stage := range []TakenStage{TakenStopping, TakenLooking, TakenOpening} {
+	for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening} {
 		p := working(t)
 		p.take("orch-1", stage)
 		if ok, why := p.command(contract.Detach{ID: "orch-1"}); !ok {
 			t.Fatal(why)
 		}
 		switch stage {
-		case TakenStopping:
+		case takeover.Stopping:
 			p.ends("orch-1")
-		case TakenOpening:
+		case takeover.Opening:
 			p.do(PTYOpened{Agent: p.agent("orch-1").AgentRef})
 			p.ends("orch-1")
 			p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 		}
 		a := p.agent("orch-1")
-		if a.Taken != nil || a.Status != Starting {
-			t.Errorf("%s: %s %+v", stage, a.Status, a.Taken)
+		if a.Takeover != nil || a.Status != Starting {
+			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
 		}
-		if e := last[contract.Takeover](p); e.State != "ended" || e.Reason != givenBack {
+		if e := last[contract.Takeover](p); e.State != "ended" || e.Reason != takeover.GivenBack {
 			t.Errorf("%s: %+v", stage, e)
 		}
-		if stage != TakenOpening && len(effects[OpenPTY](p)) != 0 {
+		if stage != takeover.Opening && len(effects[OpenPTY](p)) != 0 {
 			t.Errorf("%s: a terminal was opened", stage)
 		}
 	}
@@ -239,12 +240,12 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 
 func TestTerminalThatCannotBeOpened(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenOpening)
+	p.take("orch-1", takeover.Opening)
 	p.do(PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no pseudo terminals left"})
 	if e := last[contract.Takeover](p); e.State != "failed" || e.Reason != "no pseudo terminals left" {
 		t.Errorf("%+v", e)
 	}
-	if a := p.agent("orch-1"); a.Status != Starting || a.Taken != nil {
+	if a := p.agent("orch-1"); a.Status != Starting || a.Takeover != nil {
 		t.Errorf("%s", a.Status)
 	}
 }
@@ -252,7 +253,7 @@ func TestTerminalThatCannotBeOpened(t *testing.T) {
 // TestNobodyTouchesATakenAgent: what the supervisor does by itself leaves it alone.
 func TestNobodyTouchesATakenAgent(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	a := p.agent("orch-1")
 	before := len(p.out)
 	for _, f := range []Fact{
@@ -264,7 +265,7 @@ func TestNobodyTouchesATakenAgent(t *testing.T) {
 		NotSpawned{Agent: a.AgentRef}, Spawned{Agent: a.AgentRef},
 	} {
 		p.do(f)
-		if b := p.agent("orch-1"); b.Status != InHand || b.Taken.Stage != TakenOpen || p.s.Ending != nil {
+		if b := p.agent("orch-1"); b.Status != InHand || b.Takeover.Stage != takeover.Open || p.s.Ending != nil {
 			t.Fatalf("%T %+v: %s", f, f, b.Status)
 		}
 	}
@@ -285,7 +286,7 @@ func TestTheHumansWordOverATakenAgent(t *testing.T) {
 		"kill": contract.Kill{ID: "orch-1"}, "reset": contract.Reset{}, "halt": contract.Halt{}, "cancel": contract.Cancel{},
 	}
 	for name, order := range orders {
-		for _, stage := range []TakenStage{TakenStopping, TakenLooking, TakenOpening, TakenOpen} {
+		for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening, takeover.Open} {
 			p := working(t)
 			p.take("orch-1", stage)
 			if ok, why := p.command(order); !ok {
@@ -294,16 +295,16 @@ func TestTheHumansWordOverATakenAgent(t *testing.T) {
 			a := p.agent("orch-1")
 			switch name {
 			case "kill", "reset":
-				if a.Taken != nil || a.Alive() {
-					t.Errorf("%s in %s: %s %+v", name, stage, a.Status, a.Taken)
+				if a.Takeover != nil || a.Alive() {
+					t.Errorf("%s in %s: %s %+v", name, stage, a.Status, a.Takeover)
 				}
 			case "halt":
-				if a.Taken != nil && a.Taken.Stage == TakenOpen {
-					t.Errorf("halt in %s: %+v", stage, a.Taken)
+				if a.Takeover != nil && a.Takeover.Stage == takeover.Open {
+					t.Errorf("halt in %s: %+v", stage, a.Takeover)
 				}
 			}
 			ended := slices.ContainsFunc(effects[Kill](p)[1:], func(k Kill) bool { return k.Agent == a.AgentRef })
-			if want := name != "cancel" && (stage != TakenLooking); ended != want {
+			if want := name != "cancel" && (stage != takeover.Inspecting); ended != want {
 				t.Errorf("%s in %s: its process is ended: %v, want %v", name, stage, ended, want)
 			}
 		}
@@ -312,12 +313,12 @@ func TestTheHumansWordOverATakenAgent(t *testing.T) {
 
 func TestHaltedInATakeover(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	p.command(contract.Halt{})
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != Down || a.Taken != nil {
-		t.Fatalf("%s %+v", a.Status, a.Taken)
+	if a := p.agent("orch-1"); a.Status != Down || a.Takeover != nil {
+		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
 	p.command(contract.Continue{})
 	if a := p.agent("orch-1"); a.Status != Starting {
@@ -328,7 +329,7 @@ func TestHaltedInATakeover(t *testing.T) {
 // TestTheArbiterIsTaken: the Orchestrators' words wait for it.
 func TestTheArbiterIsTaken(t *testing.T) {
 	p := working(t)
-	p.take("arbiter", TakenOpen)
+	p.take("arbiter", takeover.Open)
 	p.verdict("orch-1", report("question", "which port?", true))
 	if i := slices.IndexFunc(p.s.Mail, func(m Mail) bool { return m.To == "arbiter" }); i < 0 || p.s.Mail[i].Sent {
 		t.Fatalf("%d: lost, or sent to a session that a human has", i)
@@ -345,7 +346,7 @@ func TestTheArbiterIsTaken(t *testing.T) {
 func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p := working(t)
 	p.verdict("orch-1", report("question", "which port?", true))
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	p.verdict("arbiter", ruling("COMPLETE", "all done", "summary", "s"))
 	if p.s.Ending != nil {
 		t.Fatal("the run ended")
@@ -365,13 +366,13 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 func TestNothingWasDoneInATakeover(t *testing.T) {
 	for name, back := range map[string]func(p *play){
 		"looked": func(p *play) {
-			p.take("orch-1", TakenOpen)
+			p.take("orch-1", takeover.Open)
 			p.idles()
 			p.ends("orch-1")
 			p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 		},
 		"given up": func(p *play) {
-			p.take("orch-1", TakenStopping)
+			p.take("orch-1", takeover.Stopping)
 			p.idles()
 			p.command(contract.Detach{ID: "orch-1"})
 			p.ends("orch-1")
@@ -389,7 +390,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 	p := working(t)
 	p.verdict("orch-1", report("question", "which port?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
-	p.take("orch-1", TakenOpen)
+	p.take("orch-1", takeover.Open)
 	p.ends("orch-1")
 	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 	p.returns("orch-1")

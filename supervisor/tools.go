@@ -188,11 +188,11 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 func (st *step) toolRelease(in releaseInput) (string, error) {
 	var ids []string
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Taken == nil && (in.ID == "all" || in.ID == a.ID) {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Takeover == nil && (in.ID == "all" || in.ID == a.ID) {
 			ids = append(ids, a.ID)
 		}
 	}
-	if a, _ := st.agent(in.ID); a.Taken != nil {
+	if a, _ := st.agent(in.ID); a.Takeover != nil {
 		return "", fmt.Errorf("the human has the session of %s in a terminal: release it when it is given back", a.ID)
 	}
 	if len(ids) == 0 {

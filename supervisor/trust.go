@@ -33,7 +33,7 @@ func (st *step) trustRecorded(f TrustRecorded) {
 func (st *step) distrusted(id string, f NotSpawned) {
 	a := st.edit(id)
 	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch, a.Backoff = Down, st.at, "", nil, Watch{}, nil
-	st.failTaken(a, f.Message)
+	st.failTakeover(a, f.Message)
 	a.NewSession = a.NewSession || a.Generation == 1 // there is no session yet
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
 	switch {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
@@ -69,11 +70,11 @@ func (d *app) dangers() []string {
 }
 
 // inHand says how the session of an agent stands that a human has taken over.
-func inHand(t *supervisor.Taken) (string, render.Role) {
+func inHand(t *takeover.Takeover) (string, render.Role) {
 	switch t.Stage {
-	case supervisor.TakenOpen:
+	case takeover.Open:
 		return "in your hands", render.Alert
-	case supervisor.TakenClosing, supervisor.TakenReading:
+	case takeover.Closing, takeover.Reading:
 		return "is given back", render.Warn
 	}
 	return "is being handed over", render.Warn

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -204,7 +205,7 @@ func TestScreens(t *testing.T) {
 			s.weave()
 			s.present(func(st *supervisor.State) {
 				st.Agents = slices.Clone(st.Agents)
-				st.Agents[1].Status, st.Agents[1].Taken = supervisor.InHand, &supervisor.Taken{Stage: supervisor.TakenOpen, Since: time.Now()}
+				st.Agents[1].Status, st.Agents[1].Takeover = supervisor.InHand, &takeover.Takeover{Stage: takeover.Open, Since: time.Now()}
 			})
 		}},
 		"waiting": {nil, func(s *scene) {

@@ -45,16 +45,16 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 	text, tone := stateWord(a)
 	since := a.Since
 	switch {
-	case a.Taken != nil:
-		text, tone = inHand(a.Taken)
-		since = a.Taken.Since
+	case a.Takeover != nil:
+		text, tone = inHand(a.Takeover)
+		since = a.Takeover.Since
 	case s.Halted && (a.Status == supervisor.Down || a.Status == supervisor.Restarting):
 		text, tone = "halted", render.Bad
 	case s.TrustQuestion != nil && a.Status == supervisor.Down:
 		text, tone = "needs your trust", render.Alert
 	}
 	stall := a.Waiting()
-	if a.Taken != nil || s.Halted || s.TrustQuestion != nil || s.Ending != nil {
+	if a.Takeover != nil || s.Halted || s.TrustQuestion != nil || s.Ending != nil {
 		stall = nil
 	}
 	line := pages.Agent{

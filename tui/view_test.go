@@ -53,7 +53,7 @@ func TestTakenOverIsNotBeingStopped(t *testing.T) {
 			t.Fatalf("nothing tells of it:\n%s", text)
 		}
 		s.does(func(p *puppet) {
-			p.do(supervisor.Surveyed{Serial: p.agent("orch-1").Taken.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})
+			p.do(supervisor.Surveyed{Serial: p.agent("orch-1").Takeover.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})
 			p.do(supervisor.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 		})
 		if text := s.Text(); strings.Contains(text, "is being stopped") || !strings.Contains(text, "in your hands") {

@@ -57,6 +57,8 @@ var forbidden = []rule{
 		why: "a workspace is read with nothing of it being run, expanded or followed"},
 	{from: "./supervisor/grants", to: []string{"./bridge/...", "./supervisor", "./supervisor/journal", "./supervisor/contract", "os/exec", "net", "log/slog"}, direct: true,
 		why: "it keeps what was allowed, and knows nothing of who asks"},
+	{from: "./supervisor/takeover", to: []string{"./supervisor", "./supervisor/contract", "./supervisor/journal", "os", "net", "log/slog"}, direct: true,
+		why: "a part of the state: it returns the next value and texts, and coordinates nothing"},
 	{from: "./supervisor/mask", to: []string{"./supervisor/...", "./sanitize/...", "os", "net", "log/slog"}, direct: true,
 		why: "what a secret is says the caller"},
 	{from: "./supervisor/clock", to: []string{module + "/..."},

@@ -35,3 +35,15 @@ func TestQuote(t *testing.T) {
 		}
 	}
 }
+
+func TestHead(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		n    int
+		want string
+	}{{"", 0, ""}, {"ab", 2, "ab"}, {"abc", 2, "ab\n(cut)"}, {"a長", 3, "a\n(cut)"}} {
+		if got := Head(c.text, c.n); got != c.want {
+			t.Errorf("Head(%q, %d) = %q, want %q", c.text, c.n, got, c.want)
+		}
+	}
+}

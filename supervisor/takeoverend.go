@@ -1,0 +1,202 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
+)
+
+// detach gives it back.
+func (st *step) detach(ref, id string) {
+	a := st.edit(id)
+	if a == nil || a.Takeover == nil {
+		st.reject(ref, "%s is not taken over: there is nothing to give back", id)
+		return
+	}
+	st.accept(ref, "giving back "+id)
+	st.closeTakeover(a, takeover.GivenBack)
+}
+
+// closeTakeover ends a takeover, whatever its stage.
+func (st *step) closeTakeover(a *Agent, why string) {
+	t, next := a.Takeover.Close(why)
+	a.follow(t)
+	switch next {
+	case takeover.Wait:
+	case takeover.Over:
+		st.endTakeover(a.ID, takeover.StateEnded, t.Why)
+	case takeover.CloseTerminal:
+		st.do(ClosePTY{Agent: a.AgentRef})
+	}
+}
+
+// endTakeover ends a takeover in which nothing was done, and starts the agent again.
+func (st *step) endTakeover(id, state, reason string) {
+	a := st.edit(id)
+	release := a.Takeover.Release
+	st.resumeLimit(a)
+	a.Takeover, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
+	st.emit(id, contract.Takeover{State: state, Reason: reason})
+	st.goOnAfterTakeover(id, release)
+}
+
+// goOnAfterTakeover goes on after a takeover.
+func (st *step) goOnAfterTakeover(id, release string) {
+	if release != "" {
+		st.release(id, release, false)
+	} else {
+		st.revive(id)
+	}
+	st.Waking, st.ReturnedAgent = true, id // the Arbiter may have waited for just that
+	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.anyTakenOver() && st.elapsed() >= t {
+		st.timeIsOver() // it had waited for that
+	}
+}
+
+// terminalEnded: the terminal's process is gone, by itself or because somebody closed it.
+func (st *step) terminalEnded(a *Agent, e bridge.Exit) {
+	program := ""
+	if e.Code != 0 {
+		program = exitText(e)
+	}
+	a.follow(a.Takeover.Left(program))
+	st.inspectTakeover(a)
+}
+
+// inspectTakeover has it read what was done.
+func (st *step) inspectTakeover(a *Agent) {
+	st.DocumentSerial++
+	a.follow(a.Takeover.Read(st.DocumentSerial))
+	st.inspectFor(a, bridge.InspectParams{Since: a.Takeover.Mark})
+}
+
+// takeoverRead ends a takeover: the Arbiter is told what was done, and the agent's process is
+// started again on its session.
+func (st *step) takeoverRead(id string, f Surveyed) {
+	a := st.edit(id)
+	t := *a.Takeover
+	d := t.Digest(a.Name, id, st.at, f.Result, f.Failed)
+	a.Takeover, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
+	a.ReturnNotice = d.Notice
+	st.emit(id, contract.Takeover{State: takeover.StateEnded, Reason: t.Why, Words: d.Changes.Words, Files: d.Changes.Files, Digest: d.Text()})
+	st.resumeLimit(a)
+	switch {
+	case d.Idle && a.Role == RoleArbiter:
+	case d.Idle: // no reason to wake the Arbiter
+		st.WorkLog = append(st.workLog(), Entry{ID: st.newMessageID(), From: contract.Supervisor, Kind: KindNotice, At: st.at, Quiet: true, Text: d.Finding})
+	default:
+		m := Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: d.Finding}
+		if d.Quotes != "" {
+			m.Attached = []Attached{{Title: "quoted from the session of " + id, From: id, Kind: "transcript", Text: d.Quotes}}
+		}
+		st.post(m)
+	}
+	st.goOnAfterTakeover(id, t.Release)
+}
+
+// What else ends a takeover than the human whose it is: a lost bridge, another life, a halt,
+// a release, a session that ended.
+
+// loseTakeovers: the bridge is gone, and with it every terminal.
+func (st *step) loseTakeovers() {
+	for i := range st.Agents {
+		if st.Agents[i].Takeover == nil {
+			continue
+		}
+		a := st.edit(st.Agents[i].ID)
+		t, read := a.Takeover.Lose()
+		if a.Status == Stopping || !read {
+			release := a.Takeover.Release
+			st.resumeLimit(a)
+			a.Takeover = nil
+			st.emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: takeover.BridgeLost})
+			if a.Status == InHand {
+				a.Status, a.Since = Down, st.at
+			}
+			if release != "" {
+				st.release(a.ID, release, false)
+			}
+			continue
+		}
+		a.follow(t)
+	}
+}
+
+// rereadTakeovers takes up, with another bridge or in another life, the end of takeovers
+// that the last one saw begin.
+func (st *step) rereadTakeovers(why string) {
+	for i := range st.Agents {
+		if st.Agents[i].Takeover == nil {
+			continue
+		}
+		a := st.edit(st.Agents[i].ID)
+		switch {
+		case a.Status != Down && a.Status != InHand:
+			a.Takeover = nil
+		case a.Takeover.Mark == nil:
+			release := a.Takeover.Release
+			a.Takeover, a.Status = nil, Down
+			st.emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: why})
+			if release != "" {
+				st.release(a.ID, release, false)
+			}
+		default:
+			a.Status, a.Since = InHand, st.at
+			t := *a.Takeover
+			t.Why = orDefault(t.Why, why)
+			a.follow(t)
+			st.inspectTakeover(a)
+		}
+	}
+}
+
+// haltTakeover closes a terminal at once, and says how many processes that ends.
+func (st *step) haltTakeover(a *Agent) int {
+	switch {
+	case a.Takeover == nil:
+		return 0
+	case a.Takeover.HasProcess():
+		t, _ := a.Takeover.Close(takeover.Halted)
+		a.follow(t)
+		st.do(Kill{Agent: a.AgentRef, Now: true})
+		return 1
+	case a.Takeover.Stage == takeover.Inspecting:
+		st.endTakeover(a.ID, takeover.StateFailed, takeover.Halted)
+	}
+	return 0
+}
+
+// keepsTakeover says whether a takeover keeps an agent from being let go for now: what the
+// human has nobody else ends.
+func (st *step) keepsTakeover(a *Agent, reason string) bool {
+	if a.Takeover == nil || st.ordered {
+		return false
+	}
+	a.follow(a.Takeover.ReleaseAfter(reason))
+	return true
+}
+
+// dropTakeover ends the takeover of an agent that is let go.
+func (st *step) dropTakeover(a *Agent, reason string) {
+	if a.Takeover == nil {
+		return
+	}
+	a.Takeover = nil
+	st.emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: reason})
+}
+
+// failTakeover ends the takeover of an agent whose session came to an end of its own.
+func (st *step) failTakeover(a *Agent, why string) {
+	if a.Takeover == nil {
+		return
+	}
+	a.Takeover = nil
+	st.emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: why})
+}
+
+// resumeLimit gives one its time again that a human had: its end was not heeded meanwhile.
+func (st *step) resumeLimit(a *Agent) {
+	if a.Role == RoleOrchestrator && a.Alive() {
+		st.limitWork(a.ID)
+	}
+}
