@@ -26,7 +26,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	recent, whole, err := history.Recent(ctx, log, recentEvents)
+	end, err := history.Recent(ctx, log, recentEvents)
 	if err != nil {
 		log.Close()
 		return fmt.Errorf("read what was told in run %s: %w", run, err)
@@ -35,8 +35,13 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	if !f.now(ctx, func() {
 		f.older = append(f.older, log)
 		if empty = f.book.All().Len() == 0; empty {
-			f.remember(f.book, &f.subagents, log, recent)
-			f.partial = !whole
+			f.book.Past(log, end.Next)
+			for _, e := range end.Events {
+				if told, err := f.book.Recall(e); err == nil { // else it is told of where it is looked for
+					f.subagents.Add(told)
+				}
+			}
+			f.partial = !end.Whole
 		}
 	}) {
 		return ctx.Err()
@@ -54,11 +59,11 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 			return err
 		})
 		return err
-	case !whole:
+	case !end.Whole:
 		f.indexing.Add(1)
 		f.work(func(ctx context.Context) {
 			defer f.indexing.Done()
-			f.index(ctx, log, recent)
+			f.index(ctx, log, end)
 		})
 	}
 	return nil
@@ -77,15 +82,17 @@ func (f *Frontend) now(ctx context.Context, do func()) bool {
 	}
 }
 
-// remember puts events of a log into a book. What cannot be read is passed over: it is told
-// of where it is looked for.
-func (f *Frontend) remember(book *history.Chronicle, agents *eventview.Subagents, log *eventlog.Log, list []eventlog.Entry) {
-	book.Past(log)
-	for _, e := range list {
-		if told, err := book.Recall(e); err == nil {
-			agents.Add(told)
-		}
+// keptBy has the book read in the log of a run that has just begun what stands there. Where
+// that cannot be read the book keeps all by itself.
+func (f *Frontend) keptBy(ctx context.Context, run string) {
+	log, err := f.options.Host.Past(ctx, run)
+	if err != nil {
+		return
 	}
+	f.now(ctx, func() {
+		f.older = append(f.older, log)
+		f.book.Past(log, eventlog.Position{})
+	})
 }
 
 // errThere ends the walk through a log where the recent part was read to.
@@ -96,7 +103,7 @@ const behind = 100
 
 // index makes the book of all that was told, in the background, and has it take the place of
 // the present one, which has the recent events and what was told since.
-func (f *Frontend) index(ctx context.Context, log *eventlog.Log, recent []eventlog.Entry) {
+func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End) {
 	var book *history.Chronicle // the present one
 	if !f.now(ctx, func() { book = f.book }) {
 		return
@@ -106,11 +113,10 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, recent []eventl
 		f.unread(err)
 		return
 	}
-	full.Past(log)
+	full.Past(log, end.Next)
 	var agents eventview.Subagents
-	last := recent[len(recent)-1].N
 	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
-		if e.N > last {
+		if e.Position.Offset >= end.Next.Offset {
 			return errThere // the run goes on, and tells us itself
 		}
 		if e.Line != nil {
@@ -125,7 +131,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, recent []eventl
 		f.unread(err)
 		return
 	}
-	at := len(recent)
+	at := len(end.Events)
 	for book.All().Len()-at > behind && ctx.Err() == nil {
 		at = full.CatchUp(book, at)
 	}

@@ -86,6 +86,9 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 	run, err := f.options.Host.Begin(ctx, b, f.box.put)
 	if err == nil {
 		f.recalled = append(f.recalled, run.ID())
+		if b.Resume == "" {
+			f.work(func(ctx context.Context) { f.keptBy(ctx, run.ID()) })
+		}
 	}
 	return run, err
 }

@@ -43,15 +43,17 @@ type Chronicle struct {
 	index   *tape // records
 	area    *area // of the threads
 	talk    *Thread
-	past    *eventlog.Log // of earlier lives; nil: there are none
+	past    *eventlog.Log // of the run, and of its earlier lives; nil: there is none
 	lives   *lives
 	version atomic.Uint64
 
 	// The writer's own.
 	buf    []byte
+	buf2   []byte
 	open   openSet
 	oldest int   // no entry before it is in memory only, and the lost ones are counted
 	hole   int64 // the end of what was lost of the events, when it was last looked at
+	follow follower
 
 	mu       sync.Mutex
 	closed   bool
@@ -173,6 +175,9 @@ func (c *Chronicle) keep(r record, e contract.Event, typ reflect.Type) {
 		r.link = int64(ended[0]) + 1
 	}
 	if !r.past {
+		if c.events.full(len(c.buf)) {
+			c.locate()
+		}
 		r.off = c.events.append(c.buf)
 	}
 	b := r.encode()

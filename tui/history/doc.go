@@ -2,14 +2,16 @@
 // and lets a screen read any part of it: every event in order, the conversation, the
 // stream of one agent, what a filter picks, and the text that is arriving just now.
 //
-// What was told in earlier lives of a run stays in its event log ([Chronicle.Recall]): only
-// where it stands is kept here, and it is read there when it is looked at. What is told now
-// is kept here.
+// What a run was told stands in its event log: only where is kept here, and it is read there
+// when it is looked at. What was told in earlier lives is taken up from the log
+// ([Chronicle.Recall]); what is told now is looked for in it when it would have to be written
+// here ([Chronicle.Past]), and compared, so that no entry ever is another one's. Only what the
+// log does not have, or where there is none, is kept here.
 //
 // One goroutine, the writer, calls [Chronicle.Add]. Any goroutine reads at the same
 // time; reading sees whole entries only. Nothing is held in memory but the most
-// recent bytes and what is still open: events lie in a file of their own, and the
-// threads over them in files of records of a fixed size. The files are scratch. They
+// recent bytes and what is still open: events that no log has lie in a file of their own, and
+// the threads over them in files of records of a fixed size. The files are scratch. They
 // have no name from the start, so that nothing of them is left behind, not even by a
 // crash. No lock is held while a file is read or written.
 //

@@ -3,10 +3,12 @@ package history
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"reflect"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -15,33 +17,138 @@ import (
 // recentBytes bounds what [Recent] holds.
 const recentBytes = 4 << 20
 
-// Recent reads the last events of a log, n at most, oldest first. Whole says that there are
-// no others before them.
-func Recent(ctx context.Context, log *eventlog.Log, n int) (list []eventlog.Entry, whole bool, err error) {
-	whole = true
+// End is the end of a log, as it was read.
+type End struct {
+	Events []eventlog.Entry // the last ones, oldest first
+	Whole  bool             // there are no others before them
+	Next   eventlog.Position
+}
+
+// Recent reads the last events of a log, n at most.
+func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
+	end := End{Whole: true}
 	room := recentBytes
-	err = log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+	err := log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+		if end.Next.Offset == 0 {
+			end.Next = e.Next()
+		}
 		if e.Line == nil {
 			return true
 		}
-		if len(list) == n || room < e.Size && len(list) > 0 {
-			whole = false
+		if len(end.Events) == n || room < e.Size && len(end.Events) > 0 {
+			end.Whole = false
 			return false
 		}
 		room -= e.Size
 		e.Line = bytes.Clone(e.Line)
-		list = append(list, e)
+		end.Events = append(end.Events, e)
 		return true
 	})
-	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
-	}
-	return list, whole, err
+	slices.Reverse(end.Events)
+	return end, err
 }
 
-// Past sets the log that the entries for [Chronicle.Recall] are from. It stays the caller's,
-// who closes it when nothing is read any more.
-func (c *Chronicle) Past(log *eventlog.Log) { c.past = log }
+// Past sets the log of a run, which the entries for [Chronicle.Recall] are from, and in which
+// from a position on stands what [Chronicle.Add] is told. It reports false where there is one
+// already. The log stays the caller's, who closes it when nothing is read any more.
+func (c *Chronicle) Past(log *eventlog.Log, from eventlog.Position) bool {
+	if c.past != nil {
+		return false
+	}
+	c.past, c.follow.at = log, from
+	return true
+}
+
+// follower finds in the log of a run where what was told now stands there.
+type follower struct {
+	at      eventlog.Position // in the log: what is before was looked at
+	next    int               // the first entry that can be found there, for those before it come earlier
+	pending int               // all entries before it are in the log, or in a file of ours
+}
+
+// errAhead ends the walk through a log at an event that we were not told yet.
+var errAhead = errors.New("ahead")
+
+// locate goes through what the log has got since, so that the events in it need not be kept
+// here. What is not in the log yet, or never will be, stays here.
+func (c *Chronicle) locate() {
+	if c.past == nil {
+		return
+	}
+	size, err := c.past.Size()
+	if err != nil || size <= c.follow.at.Offset {
+		return
+	}
+	health, err := c.past.Each(context.Background(), c.follow.at, func(e eventlog.Entry) error {
+		if e.Line == nil || c.matched(e) {
+			c.follow.at = e.Next()
+			return nil
+		}
+		return errAhead
+	})
+	switch {
+	case err == nil:
+		c.follow.at = health.Next
+	case !errors.Is(err, errAhead):
+		c.health.unreadable(err)
+	}
+	kept := c.events.end
+	for ; c.follow.pending < c.len(); c.follow.pending++ {
+		r, ok := c.record(c.follow.pending)
+		if ok && !r.past && r.off >= c.events.flushed {
+			kept = r.off
+			break
+		}
+	}
+	c.events.skip(kept)
+}
+
+// matched looks for the entry that a line of the log is: both are in the order of their
+// times. It reports false for a line that may be that of an entry to come.
+func (c *Chronicle) matched(e eventlog.Entry) bool {
+	sum, hashed := uint32(0), false
+	for n := c.follow.next; n < c.len(); n++ {
+		r, ok := c.record(n)
+		if !ok {
+			continue
+		}
+		if r.at.After(e.At) {
+			return true // nobody told us
+		}
+		if r.past || r.at.Before(e.At) {
+			if n == c.follow.next {
+				c.follow.next++ // it is not in the log, and will not be
+			}
+			continue
+		}
+		if !hashed {
+			told, err := contract.DecodeLine(e.Line)
+			if err != nil {
+				return true
+			}
+			c.buf2 = encodeEvent(c.buf2[:0], told.ID, reflect.ValueOf(told.Body))
+			sum, hashed = crc32.Checksum(c.buf2, castagnoli), true
+		}
+		if r.sum == sum && c.kindName(r.kind) == contract.EventNameOf(e.Line) {
+			r.past, r.off, r.sum, r.size = true, e.Position.Offset, e.Position.Prev.Sum, e.Size
+			b := r.encode()
+			c.index.rewrite(int64(n)*recordSize, b[:])
+			c.follow.next = n + 1
+			return true
+		}
+	}
+	return false
+}
+
+// kindName is the name of the events of a kind.
+func (c *Chronicle) kindName(k uint8) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k == 0 || int(k) >= len(c.types) {
+		return ""
+	}
+	return eventName(c.types[k])
+}
 
 // Recall takes up an event of an earlier life, and returns it: it stays in its log, and is
 // read there when it is looked at. Like Add it is the writer's.
@@ -60,6 +167,7 @@ func (c *Chronicle) Recall(e eventlog.Entry) (contract.Event, error) {
 	}
 	r := record{past: true, at: e.At, off: e.Position.Offset, sum: e.Position.Prev.Sum, size: e.Size}
 	c.keep(r, fit, reflect.TypeOf(fit.Body))
+	c.follow.next = c.len()
 	return fit, nil
 }
 
@@ -82,8 +190,12 @@ func (c *Chronicle) CatchUp(other *Chronicle, from int) int {
 			continue
 		}
 		v := reflect.ValueOf(e.Body)
-		c.buf = encodeEvent(c.buf[:0], e.ID, v)
-		c.keep(record{at: r.at, sum: crc32.Checksum(c.buf, castagnoli), size: len(c.buf)}, e, v.Type())
+		again := record{past: r.past, at: r.at, off: r.off, sum: r.sum, size: r.size}
+		if !r.past {
+			c.buf = encodeEvent(c.buf[:0], e.ID, v)
+			again.sum, again.size = crc32.Checksum(c.buf, castagnoli), len(c.buf)
+		}
+		c.keep(again, e, v.Type())
 	}
 	return from
 }
@@ -92,6 +204,7 @@ func (c *Chronicle) CatchUp(other *Chronicle, from int) int {
 // there, and a version that is none of the other's. The other one is not added to any more.
 func (c *Chronicle) Succeed(other *Chronicle) {
 	c.lives = other.lives
+	c.follow.at, c.follow.next = other.follow.at, c.len()-(other.len()-other.follow.next)
 	c.version.Store(max(c.version.Load(), other.version.Load()) + 1)
 }
 

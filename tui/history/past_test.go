@@ -3,6 +3,8 @@ package history
 import (
 	"bytes"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,19 +64,19 @@ func TestThePastIsReadWhereItLies(t *testing.T) {
 	for i, e := range list {
 		want.Add(someTime.Add(time.Duration(i)*time.Second), e)
 	}
-	recent, whole, err := Recent(t.Context(), log, 60)
-	if err != nil || whole || len(recent) != 60 {
-		t.Fatalf("%d recent events, whole %v, %v", len(recent), whole, err)
+	end, err := Recent(t.Context(), log, 60)
+	if err != nil || end.Whole || len(end.Events) != 60 {
+		t.Fatalf("%d recent events, whole %v, %v", len(end.Events), end.Whole, err)
 	}
 	first := open(t, Options{Dir: t.TempDir()})
-	first.Past(log)
-	for _, e := range recent {
+	first.Past(log, end.Next)
+	for _, e := range end.Events {
 		if _, err := first.Recall(e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	have := open(t, Options{Dir: t.TempDir()})
-	have.Past(log)
+	have.Past(log, end.Next)
 	if _, err := log.Each(t.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Line == nil {
 			return nil
@@ -89,7 +91,7 @@ func TestThePastIsReadWhereItLies(t *testing.T) {
 		want.Add(at, e)
 		first.Add(at, e)
 	}
-	if at := have.CatchUp(first, len(recent)); at != first.len() {
+	if at := have.CatchUp(first, len(end.Events)); at != first.len() {
 		t.Fatalf("caught up to %d of %d", at, first.len())
 	}
 	version := first.Version()
@@ -139,11 +141,128 @@ func TestThePastIsReadWhereItLies(t *testing.T) {
 
 func TestRecentIsAllOfAShortLog(t *testing.T) {
 	list := lived(2)
-	recent, whole, err := Recent(t.Context(), logOf(t, list), len(list))
-	if err != nil || !whole || len(recent) != len(list) || recent[0].N != 1 {
-		t.Errorf("%d events, whole %v, %v", len(recent), whole, err)
+	log := logOf(t, list)
+	size, _ := log.Size()
+	end, err := Recent(t.Context(), log, len(list))
+	if err != nil || !end.Whole || len(end.Events) != len(list) || end.Events[0].N != 1 || end.Next.Offset != size {
+		t.Errorf("%+v, %v", end, err)
 	}
-	if recent, whole, err = Recent(t.Context(), logOf(t, nil), 5); err != nil || !whole || len(recent) != 0 {
-		t.Errorf("of nothing: %d events, whole %v, %v", len(recent), whole, err)
+	if end, err = Recent(t.Context(), logOf(t, nil), 5); err != nil || !end.Whole || len(end.Events) != 0 || end.Next.Offset != 0 {
+		t.Errorf("of nothing: %+v, %v", end, err)
+	}
+}
+
+// growingLog is the log of a run that goes on.
+type growingLog struct {
+	mu    sync.Mutex
+	raw   []byte
+	chain eventlog.Chain
+	seq   uint64
+}
+
+func (g *growingLog) tell(t *testing.T, at time.Time, e contract.Event) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.seq++
+	line, err := contract.EncodeLine(nil, g.seq, at, e)
+	if err == nil {
+		g.raw, err = g.chain.Append(g.raw, eventlog.Content{Input: g.seq, At: at, Line: line})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g *growingLog) reader() *bytes.Reader {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return bytes.NewReader(g.raw)
+}
+
+func (g *growingLog) ReadAt(p []byte, off int64) (int, error) { return g.reader().ReadAt(p, off) }
+func (g *growingLog) Size() (int64, error)                    { return g.reader().Size(), nil }
+func (g *growingLog) Close() error                            { return nil }
+
+// TestWhatTheRunKeepsIsNotKeptTwice: what stands in the log of the run is read there, and
+// not written here; what does not is kept here, as ever.
+func TestWhatTheRunKeepsIsNotKeptTwice(t *testing.T) {
+	for name, kept := range map[string]struct {
+		inLog func(i int) bool // an event is in the log
+		most  int              // bytes that are written here
+	}{
+		"all":            {func(int) bool { return true }, 0},
+		"none":           {func(int) bool { return false }, 1 << 30},
+		"some are not":   {func(i int) bool { return i%500 != 7 }, 4 << 20},
+		"not for a time": {func(i int) bool { return i < 1000 || i > 2000 }, 4 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, run := &memFile{}, &growingLog{}
+			c := begin(disk{events: events, index: &memFile{}, lists: &memFile{}}, nil, leastMemory)
+			if log := eventlog.New(run); !c.Past(log, eventlog.Position{}) || c.Past(log, eventlog.Position{}) {
+				t.Fatal("not one log is taken")
+			}
+			text := strings.Repeat("The weaving goes on. ", 100)
+			var want []contract.Event
+			for i := range 4000 {
+				e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(i, text)}}
+				if i%3 == 0 {
+					e.Body = contract.Assistant{Text: fmt.Sprint(i, text)}
+				}
+				at := someTime.Add(time.Duration(i/2) * time.Second) // two at a time
+				if kept.inLog(i) {
+					run.tell(t, at, e)
+				}
+				if i%10 == 3 { // something that this frontend was not told
+					run.tell(t, at, contract.Event{ID: "orch-2", Body: contract.Cost{}})
+				}
+				c.Add(at, e)
+				want = append(want, e)
+			}
+			for i, w := range want {
+				e, ok := c.All().Entry(i)
+				if diff := cmp.Diff(w, e.Event); diff != "" || !ok {
+					t.Fatalf("entry %d (-told +kept):\n%s", i, diff)
+				}
+			}
+			written := 0
+			for _, b := range events.b {
+				if b != 0 {
+					written++
+				}
+			}
+			if written > kept.most || kept.most == 1<<30 && written < 4000*1000 {
+				t.Errorf("%d bytes were written", written)
+			}
+			if lost, err := c.Lost(); lost != 0 || err != nil {
+				t.Errorf("lost %d, %v", lost, err)
+			}
+			if _, ok := c.Find(t.Context(), c.All(), "3999The", 0, false); !ok {
+				t.Error("the last one is not found")
+			}
+		})
+	}
+}
+
+// BenchmarkRecall is what an event of an earlier life costs to be taken up.
+func BenchmarkRecall(b *testing.B) {
+	log := logOf(b, lived(2000))
+	var entries []eventlog.Entry
+	if _, err := log.Each(b.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
+		if e.Line != nil {
+			e.Line = bytes.Clone(e.Line)
+			entries = append(entries, e)
+		}
+		return nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+	c := open(b, Options{Dir: b.TempDir()})
+	c.Past(log, eventlog.Position{})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := c.Recall(entries[i%len(entries)]); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

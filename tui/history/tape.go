@@ -62,6 +62,16 @@ func (t *tape) append(p []byte) int64 {
 	return off
 }
 
+// full says whether n bytes more have to be written to the disk, with what is pending.
+func (t *tape) full(n int) bool { return t.end+int64(n)-t.flushed >= int64(t.chunk) }
+
+// skip has nothing before a place written: nobody will read it here.
+func (t *tape) skip(upTo int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flushed = max(t.flushed, upTo)
+}
+
 // grow makes the ring larger as long as it has not gone round.
 func (t *tape) grow(n int) {
 	size := max(len(t.ring), min(1<<10, t.most))

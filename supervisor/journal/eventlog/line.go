@@ -39,6 +39,12 @@ type Entry struct {
 	Content
 	Position Position // where it begins
 	Size     int      // of the line, in bytes, without its line feed
+	Sum      uint32   // of the line
+}
+
+// Next is where the next line begins.
+func (e Entry) Next() Position {
+	return Position{Offset: e.Position.Offset + int64(e.Size) + 1, Prev: Chain{N: e.N, Sum: e.Sum}}
 }
 
 const (
@@ -107,7 +113,7 @@ func Parse(line []byte, prev uint32) (Entry, error) {
 	if crc32.Update(prev, castagnoli, line[sumEnd:]) != sum {
 		return Entry{}, errSum
 	}
-	e := Entry{Size: len(line)}
+	e := Entry{Size: len(line), Sum: sum}
 	p := parser{rest: line[sumEnd:], ok: true}
 	p.word(`,"n":`)
 	e.N = p.number()

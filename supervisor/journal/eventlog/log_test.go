@@ -130,6 +130,9 @@ func TestWalksAgree(t *testing.T) {
 		t.Fatalf("%d entries, %+v, %v", len(all), h, err)
 	}
 	for i, want := range all {
+		if i+1 < len(all) && want.Next() != all[i+1].Position {
+			t.Fatalf("behind entry %d: %+v, not %+v", i+1, want.Next(), all[i+1].Position)
+		}
 		have, err := log.At(want.Position)
 		if err != nil || fmt.Sprint(have) != fmt.Sprint(want) {
 			t.Fatalf("entry %d at its position: %v, %v", i+1, have, err)

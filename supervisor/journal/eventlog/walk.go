@@ -22,7 +22,8 @@ func (l *Log) Each(ctx context.Context, from Position, each func(Entry) error) (
 	if err != nil {
 		return h, failed(from.Offset, err)
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(l.source, from.Offset, size-from.Offset), 256<<10)
+	room := min(size-from.Offset, 256<<10) // little, where a log is followed as it grows
+	in := bufio.NewReaderSize(io.NewSectionReader(l.source, from.Offset, size-from.Offset), int(room))
 	var (
 		buf    []byte
 		at     = from
