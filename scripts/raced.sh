@@ -11,7 +11,7 @@ pure="$(cd "$root" && go list ./tui/eventview ./tui/render ./tui/editor ./tui/ke
 pure_of='./supervisor ./supervisor/journal ./tui ./tui/history'
 pure_tests='FuzzApply|TestEverySwallowedMessageIsNoticed|TestASignOfLifeIsEnough|TestTheLedgerAddsUp|TestThoseLongGone'
 pure_tests+='|TestManyRandomRuns|TestSpoofs|TestASessionIsInOnePlace|TestModelOutput|FuzzModelOutput|TestModelOutputIsRecorded|TestTwoDaysOfHandingOn'
-pure_tests+='|TestCrashStates|TestEveryBitFlipped|TestSealedBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
+pure_tests+='|TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
 
 # The driver against the real CLI is raced by itself, now and then: for the most part it is

@@ -51,7 +51,6 @@ func (st *step) take(f Fact) {
 		st.noBridge(f)
 	case Commanded:
 		if st.channel, st.ordered = f.Channel, true; !st.barred(f) {
-			st.wereAt(f.Doings)
 			st.commanded(f.Command)
 		}
 	case InputEnded:

@@ -2,10 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -124,9 +121,10 @@ func weave(b *testing.B, facts int, take func(Input)) {
 	}
 }
 
-// BenchmarkFoldMillion takes a run of 1,000,000 events up from its journal on the disk, as
-// a resume does. The baseline is reading the files.
-func BenchmarkFoldMillion(b *testing.B) {
+// BenchmarkResumeMillion takes a run of 1,000,000 events up, to the first state: from the last
+// snapshot and what is behind it. The baseline is the replay of all its inputs, but for those
+// that only narrate.
+func BenchmarkResumeMillion(b *testing.B) {
 	const events = 1_000_000
 	dir := b.TempDir()
 	store, err := journal.OpenStore(dir)
@@ -135,10 +133,65 @@ func BenchmarkFoldMillion(b *testing.B) {
 	}
 	defer store.Close()
 	big := journal.Options{NarrationBytes: 4 << 30, MaxBytes: 4 << 30}
-	run, err := store.Create(journal.Meta{Run: testRun}, big)
+	snapped := millionEvents(b, store, testRun, events, big, snapshotInputs)
+	whole := millionEvents(b, store, "whole", events, big, 0)
+	if err := errors.Join(snapped.Close(), whole.Close()); err != nil {
+		b.Fatal(err)
+	}
+	var resumed, replayed time.Duration
+	var resumedBytes, replayedBytes uint64
+	took := func(sum *time.Duration, bytes *uint64, do func()) {
+		var was, is runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&was)
+		began := time.Now()
+		do()
+		*sum += time.Since(began)
+		runtime.ReadMemStats(&is)
+		*bytes += is.TotalAlloc - was.TotalAlloc
+	}
+	for b.Loop() {
+		var got State
+		var run *journal.Run
+		took(&resumed, &resumedBytes, func() {
+			run, _, err = store.Open(testRun, 0, big, func(r *journal.Recovered) (snapshot []byte, err error) {
+				got, snapshot, err = Restore(r, TellEvents)
+				return snapshot, err
+			})
+		})
+		if err := errors.Join(err, run.Close()); err != nil {
+			b.Fatal(err)
+		}
+		var fold Fold
+		took(&replayed, &replayedBytes, func() {
+			_, err = store.Read("whole", func(r journal.Record) error {
+				if r.Kind == journal.Narration {
+					return nil
+				}
+				return fold.Take(r)
+			})
+		})
+		if err != nil || fold.State.History.Len() == 0 || !fold.State.History.Equal(got.History) {
+			b.Fatalf("the states differ: %v", err)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(resumed.Seconds()*1000/float64(b.N), "resume-ms")
+	b.ReportMetric(replayed.Seconds()*1000/float64(b.N), "replay-ms")
+	b.ReportMetric(float64(replayed)/float64(resumed), "×faster")
+	b.ReportMetric(float64(resumedBytes)/float64(b.N)/(1<<20), "resume-MB")
+	b.ReportMetric(float64(replayedBytes)/float64(b.N)/(1<<20), "replay-MB")
+}
+
+// millionEvents writes a run as the loop does, with a snapshot after so many inputs; 0: none.
+func millionEvents(b *testing.B, store *journal.Store, id string, events int, o journal.Options, snapshots int) *journal.Run {
+	b.Helper()
+	run, err := store.Create(journal.Meta{Run: id}, o)
 	if err != nil {
 		b.Fatal(err)
 	}
+	var s State
+	var telling Telling
 	n := 0
 	weave(b, events, func(in Input) {
 		payload, err := EncodeInput(in)
@@ -149,68 +202,70 @@ func BenchmarkFoldMillion(b *testing.B) {
 		if Narrates(in.Fact) {
 			kind = journal.Narration
 		}
-		if _, err := run.Append(kind, payload); err != nil {
+		seq, err := run.Append(kind, payload)
+		if err != nil {
 			b.Fatal(err)
 		}
+		var out []Effect
+		s, out = Apply(s, in)
 		if n++; n%10_000 == 0 {
 			if err := run.Sync(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}
+		if snapshots == 0 {
+			return
+		}
+		for _, x := range TellEvents(nil, Replayed{Input: in, Effects: out}, nil) {
+			line, err := telling.Content(seq, in.At, x)
+			if err == nil {
+				err = run.Tell(kind, line)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		if n%snapshots == 0 {
+			run.Snapshot(Snapshot{State: s, Seq: telling.Seq}.encode)
+		}
 	})
-	if err := run.Close(); err != nil {
-		b.Fatal(err)
-	}
-	var folded, read time.Duration
-	var size int64
-	facts := 0
-	for b.Loop() {
-		began := time.Now()
-		run, _, err := store.Open(testRun, 0, big)
-		if err != nil {
-			b.Fatal(err)
-		}
-		var fold Fold
-		if err := run.Records(fold.Take); err != nil {
-			b.Fatal(err)
-		}
-		folded += time.Since(began)
-		if facts = fold.Records; fold.State.History.Len() == 0 {
-			b.Fatal("nothing was executed")
-		}
-		if err := run.Close(); err != nil {
-			b.Fatal(err)
-		}
-		began = time.Now()
-		size = readTree(b, dir)
-		read += time.Since(began)
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(size)/(1<<20), "MB")
-	b.ReportMetric(float64(facts), "facts-folded")
-	b.ReportMetric(folded.Seconds()*1000/float64(b.N), "fold-ms")
-	b.ReportMetric(read.Seconds()*1000/float64(b.N), "read-ms")
-	b.ReportMetric(events*float64(b.N)/folded.Seconds(), "events/s")
-	b.ReportMetric(float64(folded)/float64(read), "×read")
+	return run
 }
 
-func readTree(b *testing.B, dir string) (size int64) {
-	buffer := make([]byte, 1<<20)
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+// BenchmarkSnapshot encodes and decodes the state of a run of 400 turns. The baseline is
+// json.Valid over the same bytes.
+func BenchmarkSnapshot(b *testing.B) {
+	list, _ := longJournal(b, 400)
+	var fold Fold
+	for _, r := range list {
+		if err := fold.Take(r); err != nil {
+			b.Fatal(err)
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, buffer)
-		size += n
-		return err
-	})
+	}
+	raw, err := Snapshot{State: fold.State}.encode()
 	if err != nil {
 		b.Fatal(err)
 	}
-	return size
+	b.Run("encode", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := (Snapshot{State: fold.State}).encode(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(len(raw))/1024, "KB")
+	})
+	b.Run("decode", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := DecodeSnapshot(raw); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("baseline", func(b *testing.B) {
+		for b.Loop() {
+			if !json.Valid(raw) {
+				b.Fatal("no JSON")
+			}
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -11,16 +12,29 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Journal is where a loop records its inputs. *journal.Run is one.
+// Journal is where a loop records its inputs, and what its frontends are told. None of its
+// methods touches the disk. *journal.Run is one.
 type Journal interface {
-	// Append buffers a record and returns its number. It does not touch the disk.
+	// Append buffers a record and returns its number.
 	Append(k journal.Kind, payload []byte) (uint64, error)
+	// Tell buffers lines of the event log.
+	Tell(k journal.Kind, lines ...eventlog.Content) error
+	// Snapshot has the state after all that was appended replace the inputs before it. It
+	// reports whether encode will be called, by another goroutine.
+	Snapshot(encode func() ([]byte, error)) bool
 }
 
-// maxUndone is how many inputs may wait for the disk before the loop takes no more.
-const maxUndone = 4096
+const (
+	// maxUndone is how many inputs may wait for the disk before the loop takes no more.
+	maxUndone = 4096
+	// A snapshot is due after so many inputs, or bytes of them: what is behind it is replayed
+	// at a resume, at some 20 µs an input, and a snapshot costs about a millisecond.
+	snapshotInputs = 1000
+	snapshotBytes  = 2 << 20
+)
 
 // books are the loop's side of the journal. Effects wait in undone until the facts
 // they follow from are on disk.
@@ -33,6 +47,9 @@ type books struct {
 	// The rest belongs to the loop's goroutine.
 	journal Journal
 	last    uint64 // the last record appended
+	inputs  int    // since the last snapshot
+	bytes   int    // of them
+	telling Telling
 	undone  []undone
 	told    *string // the trouble that was told
 	closed  bool    // nothing is recorded any more
@@ -43,7 +60,9 @@ type books struct {
 type undone struct {
 	at      time.Time
 	upTo    uint64
-	port    Port // the bridge of that moment; a later one is another's
+	input   uint64 // it follows from; 0: from one that is not recorded
+	told    []Told // by it, for the event log
+	port    Port   // the bridge of that moment; a later one is another's
 	effects []Effect
 }
 
@@ -59,6 +78,10 @@ func (b *books) hint() {
 // Record sets the journal. Call it before [Loop.Run]; have the journal call
 // [Loop.Committed] and [Loop.Trouble].
 func (l *Loop) Record(j Journal) { l.books.journal = j }
+
+// Tells sets what the event log takes up of each step; without it that is the events. Call it
+// before [Loop.Run].
+func (l *Loop) Tells(t Teller) { l.teller = t }
 
 // Committed says that all records up to one are on disk.
 func (l *Loop) Committed(upTo uint64) {
@@ -80,21 +103,22 @@ func (l *Loop) Trouble(err error) {
 	l.books.hint()
 }
 
-// await has effects wait for all that is recorded.
-func (b *books) await(at time.Time, port Port, effects []Effect) {
-	if len(effects) > 0 {
-		b.undone = append(b.undone, undone{at: at, upTo: b.last, port: port, effects: effects})
+// await has effects, and what is told of them, wait for all that is recorded.
+func (b *books) await(u undone) {
+	if len(u.effects) > 0 || len(u.told) > 0 {
+		u.upTo = b.last
+		b.undone = append(b.undone, u)
 	}
 }
 
-// record appends an input. An error says that the journal does not take it; but for a
-// command that is too large it takes nothing any more, and the books are closed.
-func (l *Loop) record(ctx context.Context, in Input) error {
+// record appends an input and returns its number; 0: it is not recorded. An error says that
+// the journal does not take it; but for a command that is too large it takes nothing any
+// more, and the books are closed.
+func (l *Loop) record(ctx context.Context, in Input) (uint64, error) {
 	b := &l.books
 	if b.journal == nil || b.closed || !recorded(in.Fact) {
-		return nil
+		return 0, nil
 	}
-	in.From = l.state.Load().Origin(in.Fact) // as it was before the fact
 	payload, err := EncodeInput(in)
 	if err != nil {
 		panic(err) // our own types; a test encodes them all
@@ -107,25 +131,70 @@ func (l *Loop) record(ctx context.Context, in Input) error {
 	_, commanded := in.Fact.(Commanded)
 	switch {
 	case err == nil:
-		b.last = seq
+		b.last, b.inputs, b.bytes = seq, b.inputs+1, b.bytes+len(payload)
 		crashpoint.Here("loop.append")
-		return nil
+		return seq, nil
 	case kind == journal.Narration && errors.Is(err, journal.ErrTooLarge):
-		l.sink(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+		l.say(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 			Text: "what an agent did or said on the way is too large for the journal, and is not kept: " + err.Error(),
 		}})
-		return nil
+		return 0, nil
 	case kind == journal.Narration && !errors.Is(err, journal.ErrClosed):
 		l.tellDropped()
-		return nil
+		return 0, nil
 	case commanded && errors.Is(err, journal.ErrTooLarge):
-		return err
+		return 0, err
 	}
 	b.closed = true
 	if b.trouble.Load() != nil || errors.Is(err, journal.ErrClosed) {
 		l.giveUpJournal(ctx) // what it holds will not get to the disk
 	}
-	return err
+	return 0, err
+}
+
+// say tells every frontend what follows from no input, and the event log.
+func (l *Loop) say(at time.Time, e contract.Event) {
+	l.tell(undone{at: at, told: []Told{{Event: e}}})
+	l.sink(at, e)
+}
+
+// tell adds to the event log what is told by an input that is on disk.
+func (l *Loop) tell(u undone) {
+	b := &l.books
+	if b.journal == nil || b.givenUp || len(u.told) == 0 {
+		return
+	}
+	kind := journal.Narration
+	lines := make([]eventlog.Content, 0, len(u.told))
+	for _, x := range u.told {
+		line, err := b.telling.Content(u.input, u.at, x)
+		if err != nil {
+			l.log.Error("an event cannot be written to the event log", "err", err)
+			continue
+		}
+		lines = append(lines, line)
+		if x.Record != nil || !contract.Narrates(x.Event.Body) {
+			kind = journal.Fact
+		}
+	}
+	switch err := b.journal.Tell(kind, lines...); {
+	case errors.Is(err, journal.ErrDropped):
+		l.tellDropped()
+	case err != nil && !errors.Is(err, journal.ErrClosed):
+		l.log.Error("the event log does not take what was told", "input", u.input, "err", err)
+	}
+}
+
+// snapshot has the present state replace the inputs before it, where enough of them came.
+func (l *Loop) snapshot(due bool) {
+	b := &l.books
+	if b.journal == nil || b.closed || b.last == 0 || !due && b.inputs < snapshotInputs && b.bytes < snapshotBytes {
+		return
+	}
+	s := Snapshot{State: *l.state.Load(), Seq: b.telling.Seq, waiting: slices.Clone(b.undone)}
+	if b.journal.Snapshot(s.encode) {
+		b.inputs, b.bytes = 0, 0
+	}
 }
 
 // tellDropped says once that the journal keeps no more of what only tells.
@@ -134,7 +203,7 @@ func (l *Loop) tellDropped() {
 		return
 	}
 	l.books.dropped = true
-	l.sink(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 		Text: "the journal is long, or the disk slow: what agents say and do on the way is not kept any more; messages, decisions and turns are",
 	}})
 }
@@ -149,6 +218,7 @@ func (l *Loop) settle(ctx context.Context) {
 	}
 	n := 0
 	for n < len(b.undone) && b.undone[n].upTo <= durable && !l.over {
+		l.tell(b.undone[n])
 		for _, e := range b.undone[n].effects {
 			l.perform(ctx, b.undone[n].port, b.undone[n].at, e)
 		}
@@ -177,7 +247,7 @@ func (l *Loop) tellTrouble() {
 		}
 	}
 	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
-	l.sink(l.clock.Now(), e)
+	l.say(l.clock.Now(), e)
 }
 
 // tellForeign says that somebody else wrote to the journal, also when that is over by now.
@@ -187,7 +257,7 @@ func (l *Loop) tellForeign() {
 		return
 	}
 	l.log.Error("journal", "foreign", *text)
-	l.sink(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 		Category: bridge.CatInternal, Message: *text + "; what was added does not count",
 		RecoveryOptions: []string{"find out who does that: whatever runs as this user can"},
 	}})
@@ -222,7 +292,7 @@ func (l *Loop) refuse(ctx context.Context, in Input) bool {
 
 // reject answers a command that is not recorded, and has not happened.
 func (l *Loop) reject(c Commanded, why string) {
-	l.sink(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
+	l.say(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
 }
 
 // giveUpJournal goes on without a journal, to the end. What waits for it is said

@@ -29,7 +29,7 @@ type AgentTurn struct {
 	Troubles            int          // turns in a row lost to API trouble
 	APIFailures         int          // those of them that were no overload and no limit
 	CurrentTool         string       // the tool or subagent at hand
-	ToolCall            *RunningTool // the tool call at hand; only told, not kept over a fold
+	ToolCall            *RunningTool // the tool call at hand
 	Delivered           int          `json:",omitempty"` // messages and reports that it was proven to have read
 	UnansweredQuestions int          // questions in a row that nobody ruled on
 }

@@ -104,7 +104,7 @@ func encodeData(f Fact) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Channel, c.Doings = f.Channel, f.Doings
+		c.Channel = f.Channel
 		return marshal(c)
 	}
 	return marshal(f)
@@ -130,7 +130,6 @@ type command struct {
 	Ref     string          `json:"ref,omitempty"`
 	Problem string          `json:"problem,omitempty"`
 	Text    string          `json:"text,omitempty"`
-	Doings  *Doings         `json:"doings,omitempty"`
 }
 
 func encodeCommand(c contract.Command) (command, error) {
@@ -177,7 +176,7 @@ func DecodeInput(raw []byte) (Input, error) {
 		if err := json.Unmarshal(data, &c); err != nil {
 			return fail(err)
 		}
-		in.Fact = Commanded{Command: c.decode(), Channel: c.Channel, Doings: c.Doings}
+		in.Fact = Commanded{Command: c.decode(), Channel: c.Channel}
 		return in, nil
 	}
 	typ, ok := factKinds[r.Fact]

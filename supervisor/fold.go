@@ -2,28 +2,38 @@ package supervisor
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// Fold makes the state of a run from its journal. Nothing is done about what the
-// records lead to: that was done, or will be reconciled. Records that only tell are
-// left out.
+// Fold makes the state of a run from its journal: from a snapshot, and the inputs behind it.
+// Nothing is done about what these lead to: that was done, or will be reconciled.
 type Fold struct {
 	State   State
-	Records int
+	Records int // the number of the last input
+
+	snapshot Snapshot // that was begun with, but for its state
 }
 
 // Take folds one record.
 func (f *Fold) Take(r journal.Record) error {
-	if r.Kind == journal.Narration {
+	if r.Kind == journal.Snapshot {
+		s, err := DecodeSnapshot(r.Payload)
+		if err != nil {
+			return fmt.Errorf("the snapshot of record %d: %w", r.Seq, err)
+		}
+		f.State, f.Records = s.State, int(r.Seq)
+		s.State = State{}
+		f.snapshot = s
 		return nil
 	}
 	_, err := f.Replay(r)
 	return err
 }
 
-// Replay folds one record of any kind and returns its input with the effects it had.
+// Replay folds one input and returns it with the effects it had.
 func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 	in, err := DecodeInput(r.Payload)
 	if err != nil {
@@ -38,7 +48,7 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 	}()
 	state, effects := Apply(f.State, in)
 	f.State = state
-	f.Records++
+	f.Records = int(r.Seq)
 	return Replayed{Input: in, Effects: effects}, nil
 }
 
@@ -46,4 +56,69 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 type Replayed struct {
 	Input   Input
 	Effects []Effect
+}
+
+// Restore makes the state of a run from what its journal recovered, and adds to the event log
+// what a crash kept from being written. It returns the snapshot to go on from, too.
+func Restore(r *journal.Recovered, tell Teller) (State, []byte, error) {
+	var fold Fold
+	var telling Telling
+	if r.Event.Line != nil {
+		e, err := contract.DecodeLine(r.Event.Line)
+		if err != nil {
+			return State{}, nil, fmt.Errorf("the last event of the event log: %w", err)
+		}
+		telling.Seq = e.Seq
+	}
+	// missing adds those lines of an input that the log does not have.
+	missing := func(input uint64, at time.Time, told []Told) error {
+		has := 0
+		switch {
+		case input < r.Told.Input:
+			return nil
+		case input == r.Told.Input:
+			has = min(r.Lines, len(told))
+		}
+		for _, x := range told[has:] {
+			line, err := telling.Content(input, at, x)
+			if err == nil {
+				err = r.Tell(line)
+			}
+			if err != nil {
+				return fmt.Errorf("what record %d told: %w", input, err)
+			}
+		}
+		return nil
+	}
+	err := r.Records(func(x journal.Record) error {
+		if x.Kind == journal.Snapshot {
+			if err := fold.Take(x); err != nil {
+				return err
+			}
+			if r.Event.Line == nil {
+				telling.Seq = fold.snapshot.Seq
+			}
+			for _, u := range fold.snapshot.Untold {
+				told, err := u.told()
+				if err == nil {
+					err = missing(u.Input, u.At, told)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		before := fold.State
+		step, err := fold.Replay(x)
+		if err != nil {
+			return err
+		}
+		return missing(x.Seq, step.Input.At, tell(&before, step, &fold.State))
+	})
+	if err != nil {
+		return State{}, nil, err
+	}
+	raw, err := Snapshot{State: fold.State, Seq: telling.Seq}.encode()
+	return fold.State, raw, err
 }

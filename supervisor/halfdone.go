@@ -8,41 +8,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// RunningTool is a tool call that runs. It is told by events that only narrate: after a fold
-// that leaves those out it is not known.
+// RunningTool is a tool call that runs.
 type RunningTool struct {
 	Tool, ToolUse string
 	What          string // its command, path or pattern
 	Since         time.Time
 	Cut           bool `json:",omitempty"` // its process has ended: it is told until the agent does another thing
-}
-
-// Doings is what agents were at when a command came that ends their work, and that tells of
-// it: what such a command leads to must not depend on what a fold leaves out.
-type Doings struct{ At map[string]RunningTool }
-
-func (s *State) doings() *Doings {
-	d := &Doings{At: map[string]RunningTool{}}
-	for _, a := range s.Agents {
-		if a.ToolCall != nil {
-			d.At[a.ID] = *a.ToolCall
-		}
-	}
-	return d
-}
-
-// wereAt has agents be at what the fact says; nil says nothing.
-func (st *step) wereAt(d *Doings) {
-	if d == nil {
-		return
-	}
-	for i := range st.Agents {
-		a := st.edit(st.Agents[i].ID)
-		a.ToolCall = nil
-		if at, ok := d.At[a.ID]; ok {
-			a.ToolCall = &at
-		}
-	}
 }
 
 // markCut keeps what an agent was at whose process ended in the middle of it.

@@ -111,8 +111,8 @@ func (st *step) relay(e bridge.Event) {
 	}
 }
 
-// Narrates says whether a fact only tells what an agent does: it leads to events,
-// and changes nothing that outlives the moment. Folding a journal for its state may
+// Narrates reports whether a fact only tells what an agent does: it leads to events, and
+// changes nothing that outlives the moment. Where the disk does not keep up, the journal may
 // leave such facts out.
 func Narrates(f Fact) bool {
 	if _, judged := f.(Judged); judged {

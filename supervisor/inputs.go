@@ -60,7 +60,6 @@ type (
 	Commanded struct {
 		Command contract.Command
 		Channel string
-		Doings  *Doings // of a command that ends work; filled in by the loop
 	}
 	// InputEnded says that nobody will answer from now on.
 	InputEnded struct{}

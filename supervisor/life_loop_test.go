@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -28,6 +29,9 @@ type fakeJournal struct {
 	seq     uint64
 	durable uint64
 	records []journal.Record
+
+	told     []eventlog.Content
+	snapshot journal.Record // the last
 }
 
 func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
@@ -56,6 +60,28 @@ func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
 		})
 	}
 	return seq, nil
+}
+
+// Tell keeps what the event log is told.
+func (j *fakeJournal) Tell(_ journal.Kind, lines ...eventlog.Content) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.forget {
+		j.told = append(j.told, lines...)
+	}
+	return nil
+}
+
+// Snapshot takes one at once.
+func (j *fakeJournal) Snapshot(encode func() ([]byte, error)) bool {
+	raw, err := encode()
+	if err != nil {
+		panic(err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.snapshot = journal.Record{Seq: j.seq, Kind: journal.Snapshot, Payload: raw}
+	return true
 }
 
 // takes sets how long the disk takes from now on.

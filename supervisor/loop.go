@@ -55,6 +55,7 @@ type Loop struct {
 	keptRules []policy.Rule   // what is always allowed here
 	refuses   func(Options) error
 	sink      Sink
+	teller    Teller
 	log       *slog.Logger
 	open      Opener // nil: a bridge that is gone ends the run
 	drop      func() // ends the present bridge, so that it is lost
@@ -115,7 +116,7 @@ const inboxSize = 256
 // NewLoop makes a loop that has not begun. The port may be nil until [Loop.Run].
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
-		policy: p, sink: sink, log: log,
+		policy: p, sink: sink, teller: TellEvents, log: log,
 		inbox: make(chan Input, inboxSize), urgent: make(chan Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]*alarm{}, pursued: map[string]pursuit{}, clock: clock.New(),
 	}
@@ -218,6 +219,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first Fact) (exit contract.Ex
 			l.settle(ctx)
 		}
 	}
+	l.snapshot(true)
 	return l.exit
 }
 
@@ -234,15 +236,21 @@ func (l *Loop) fold(ctx context.Context, in Input) {
 		l.port = *l.next.Load()
 	}
 	crashpoint.Here("loop.apply")
-	unrecorded := l.record(ctx, in)
+	in.From = l.state.Load().Origin(in.Fact) // as it was before the fact
+	seq, unrecorded := l.record(ctx, in)
 	if c, ok := in.Fact.(Commanded); ok && unrecorded != nil {
 		l.reject(c, unrecorded.Error())
 	} else {
 		if old := l.state.Load(); ok && !sameRules(&old.Options, &state.Options) {
 			l.rules.Store(l.rulesOf(&state.Options))
 		}
+		var told []Told
+		if recorded(in.Fact) { // pieces of text are told as they come, and not kept
+			told = l.teller(l.state.Load(), Replayed{Input: in, Effects: effects}, &state)
+		}
 		l.publish(&state)
-		l.books.await(in.At, l.port, effects)
+		l.books.await(undone{at: in.At, input: seq, told: told, port: l.port, effects: effects})
+		l.snapshot(false)
 	}
 	l.settle(ctx)
 	if unrecorded != nil && l.books.closed {

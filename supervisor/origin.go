@@ -165,7 +165,7 @@ func (l *Loop) unknown(f Fact) bool {
 			l.strangers = map[string]bool{}
 		}
 		l.strangers[key] = true
-		l.sink(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 			Category:        bridge.CatProtocol,
 			Message:         fmt.Sprintf("something speaks as %.100q, generation %d, and is not heard: %s", ref.ID, ref.Generation, why),
 			RecoveryOptions: []string{},

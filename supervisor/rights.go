@@ -201,11 +201,6 @@ func (s *State) exactly(f Fact) Fact {
 	if !ok {
 		return f
 	}
-	switch c.Command.Body.(type) {
-	case contract.Kill, contract.Reset:
-		c.Doings = s.doings()
-		return c
-	}
 	answer, ok := c.Command.Body.(contract.Permit)
 	if !ok || answer.Action != "" {
 		return f

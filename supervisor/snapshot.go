@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // StateVersion is the version of [State] as a snapshot holds it. Raise it with every change
@@ -23,37 +26,94 @@ func (e *VersionError) Error() string {
 		"arbiter replay and arbiter logs show what happened in it", e.Found, whose, e.Known)
 }
 
-// snapshot is a state as the journal keeps it, one JSON object.
-type snapshot struct {
-	Version int    `json:"v"`
-	State   *State `json:"state"`
+// Snapshot is a state as the journal keeps it, with what the event log lacks of the inputs
+// that have come to it: effects, and what is told of them, wait until their input is durable.
+type Snapshot struct {
+	State  State
+	Seq    uint64   // of the last event in the log
+	Untold []Untold // oldest first
+
+	waiting []undone // Untold, while they are not encoded
 }
 
-// EncodeState encodes a state for a snapshot, so that DecodeState returns an equal one.
-func EncodeState(s *State) ([]byte, error) {
-	raw, err := marshal(snapshot{StateVersion, s})
+// Untold is what an input leads to that the event log does not have yet. The numbers of its
+// events are not known.
+type Untold struct {
+	Input uint64
+	At    time.Time
+	Lines []UntoldLine
+}
+
+// UntoldLine is an event as a line without a number, or a record.
+type UntoldLine struct {
+	Line   json.RawMessage `json:",omitempty"`
+	Record json.RawMessage `json:",omitempty"`
+}
+
+// encoded is a snapshot as one JSON object.
+type encoded struct {
+	Version int             `json:"v"`
+	Seq     uint64          `json:"seq,omitempty"`
+	Untold  []Untold        `json:"untold,omitempty"`
+	State   json.RawMessage `json:"state"`
+}
+
+// encode encodes a snapshot.
+func (s Snapshot) encode() ([]byte, error) {
+	e := encoded{Version: StateVersion, Seq: s.Seq, Untold: s.Untold}
+	for _, u := range s.waiting {
+		if u.input == 0 || len(u.told) == 0 {
+			continue
+		}
+		untold := Untold{Input: u.input, At: u.at}
+		for _, x := range u.told {
+			line, err := new(Telling).Content(u.input, u.at, x)
+			if err != nil {
+				return nil, err
+			}
+			untold.Lines = append(untold.Lines, UntoldLine{bytes.TrimSuffix(line.Line, []byte("\n")), line.Record})
+		}
+		e.Untold = append(e.Untold, untold)
+	}
+	var err error
+	if e.State, err = marshal(s.State); err != nil {
+		return nil, fmt.Errorf("encode state: %w", err)
+	}
+	raw, err := marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
 	return raw, nil
 }
 
-// DecodeState decodes what EncodeState encoded. *VersionError refuses another version.
-func DecodeState(raw []byte) (State, error) {
-	version, rest, ok := bytes.Cut(raw, []byte(`,"state":`))
-	if !ok {
-		return State{}, fmt.Errorf("decode state: %.40q is no snapshot", raw)
+// DecodeSnapshot decodes what a snapshot was encoded to. *VersionError refuses another version.
+func DecodeSnapshot(raw []byte) (Snapshot, error) {
+	var e encoded
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return Snapshot{}, fmt.Errorf("decode state: %w", err)
 	}
-	var s snapshot
-	if err := json.Unmarshal(append(bytes.Clone(version), '}'), &s); err != nil {
-		return State{}, fmt.Errorf("decode state: %w", err)
+	if e.Version != StateVersion {
+		return Snapshot{}, &VersionError{Found: e.Version, Known: StateVersion}
 	}
-	if s.Version != StateVersion {
-		return State{}, &VersionError{Found: s.Version, Known: StateVersion}
+	s := Snapshot{Seq: e.Seq, Untold: e.Untold}
+	if err := json.Unmarshal(e.State, &s.State); err != nil {
+		return Snapshot{}, fmt.Errorf("decode state: %w", err)
 	}
-	var state State
-	if err := json.Unmarshal(bytes.TrimSuffix(rest, []byte("}")), &state); err != nil {
-		return State{}, fmt.Errorf("decode state: %w", err)
+	return s, nil
+}
+
+// told is what is untold as a step tells it.
+func (u Untold) told() (list []Told, err error) {
+	for _, line := range u.Lines {
+		if line.Record != nil {
+			list = append(list, Told{Record: line.Record})
+			continue
+		}
+		e, err := contract.DecodeLine(line.Line)
+		if err != nil {
+			return nil, fmt.Errorf("decode state: an event of input %d: %w", u.Input, err)
+		}
+		list = append(list, Told{Event: e.Event})
 	}
-	return state, nil
+	return list, nil
 }

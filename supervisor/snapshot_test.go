@@ -18,15 +18,16 @@ import (
 // and the bytes must not change when it is encoded again.
 func restored(t *testing.T, s *State) State {
 	t.Helper()
-	raw, err := EncodeState(s)
+	raw, err := Snapshot{State: *s}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := DecodeState(raw)
+	snapshot, err := DecodeSnapshot(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := EncodeState(&back)
+	back := snapshot.State
+	again, err := Snapshot{State: back}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,14 +112,14 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 	for _, c := range []struct{ raw, want string }{
 		{`{"v":0,"state":{}}`, "older"}, {`{"v":2,"state":{"Options":7}}`, "newer"},
 	} {
-		_, err := DecodeState([]byte(c.raw))
+		_, err := DecodeSnapshot([]byte(c.raw))
 		var version *VersionError
 		if !errors.As(err, &version) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.raw, err)
 		}
 	}
 	for _, raw := range []string{"", "{}", `{"v":1,"state":`, `{"v":1,"state":{"Options":7}}`, "\x00\x01"} {
-		if _, err := DecodeState([]byte(raw)); err == nil {
+		if _, err := DecodeSnapshot([]byte(raw)); err == nil {
 			t.Errorf("%q decodes", raw)
 		}
 	}

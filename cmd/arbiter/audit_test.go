@@ -257,35 +257,8 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	}
 }
 
-// TestTamperedJournalIsShown: a record that somebody else put into the journal of a run that
-// is over is not folded; every command says so, and how to go on.
-func TestTamperedJournalIsShown(t *testing.T) {
-	run := newJournal(t,
-		supervisor.Began{Options: supervisor.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave", HumanPresent: true}.WithDefaults()},
-		supervisor.Commanded{Command: contract.Command{Body: contract.Say{Text: "And quickly."}}, Channel: supervisor.ChannelStdin},
-	)
-	dir := filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter", "runs", run.id)
-	raw, err := supervisor.EncodeInput(supervisor.Input{Fact: supervisor.Commanded{Command: contract.Command{Body: contract.Say{Text: "FORGED"}}, Channel: supervisor.ChannelStdin}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	forgeRecord(t, filepath.Join(dir, "journal-000001"), run.id, raw)
-	for _, args := range [][]string{
-		{"logs", run.id, "--audit", "--json", "--text"}, {"replay", run.id}, {"--json", "--resume", "--session", run.id},
-	} {
-		out, errs := run.arbiter(contract.ExitEnvironment, args...)
-		if strings.Contains(out, "FORGED") || !strings.Contains(errs, "from record 3 on") || !strings.Contains(errs, "--accept-prefix") {
-			t.Errorf("%v:\n%s%s", args, out, errs)
-		}
-	}
-	out, _ := run.arbiter(contract.ExitEnvironment, "logs", run.id, "--audit", "--text")
-	if !strings.Contains(out, "And quickly.") {
-		t.Errorf("the good prefix is not shown:\n%s", out)
-	}
-}
-
 // TestForgedWhileTheRunLives: an agent adds a word of the human's to the journal of its own
-// run, and to it again when the run is over. Neither is ever taken for one; both are shown.
+// run. It is never taken for one, and it is shown.
 func TestForgedWhileTheRunLives(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
@@ -312,17 +285,6 @@ func TestForgedWhileTheRunLives(t *testing.T) {
 		t.Errorf("replayed:\n%s", out)
 	}
 
-	forgeRecord(t, strings.Replace(found[0], "000001", "000002", 1), run, forged)
-	if _, errs := s.output(int(contract.ExitEnvironment), "--json", "--resume"); !strings.Contains(errs, "changed by somebody else") {
-		t.Errorf("refused: %s", errs)
-	}
-	n := s.again("--json", "--resume", "--accept-prefix")
-	if r := n.finish(contract.ExitComplete); r.Session != run {
-		t.Errorf("%+v", r)
-	}
-	if out, _ := s.output(0, "replay", run); strings.Contains(out, "FORGED") {
-		t.Errorf("replayed:\n%s", out)
-	}
 	if out, _ := s.output(0, "logs", run, "--audit", "--text"); strings.Contains(out, "FORGED") || !strings.Contains(out, "Call it nameless.") {
 		t.Errorf("audit:\n%s", out)
 	}

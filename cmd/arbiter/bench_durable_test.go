@@ -243,13 +243,8 @@ func resumeOnce(b *testing.B, dir string) int {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	book, _, err := store.Open("bench", 0, journal.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer book.Close()
 	var fold supervisor.Fold
-	if err := book.Records(fold.Take); err != nil {
+	if _, err := store.Read("bench", fold.Take); err != nil {
 		b.Fatal(err)
 	}
 	if fold.State.Task != "long" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -44,14 +45,29 @@ func newJournal(t *testing.T, facts ...supervisor.Fact) aRun {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	var s supervisor.State
+	var telling supervisor.Telling
 	for i, f := range facts {
-		raw, err := supervisor.EncodeInput(supervisor.Input{At: at.Add(time.Duration(i) * time.Second), Fact: f})
+		in := supervisor.Input{At: at.Add(time.Duration(i) * time.Second), Fact: f, From: s.Origin(f)}
+		raw, err := supervisor.EncodeInput(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := book.Append(journal.Fact, raw); err != nil {
+		seq, err := book.Append(journal.Fact, raw)
+		if err != nil {
 			t.Fatal(err)
 		}
+		after, effects := supervisor.Apply(s, in)
+		for _, x := range audit.Told(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
+			line, err := telling.Content(seq, in.At, x)
+			if err == nil {
+				err = book.Tell(journal.Fact, line)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s = after
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

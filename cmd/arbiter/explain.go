@@ -107,7 +107,7 @@ func (e env) rulingsOf(ctx context.Context, store *runs, run string) ([]decision
 		return nil, err
 	}
 	defer log.Close()
-	list, health, err := decisionlog.Read(ctx, log.Log)
+	list, health, err := decisionlog.Read(ctx, log)
 	if err != nil {
 		return nil, environmentf("read run %s: %v", short(run), err)
 	}
@@ -213,13 +213,12 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 	var fold supervisor.Fold
 	var last journal.Record
 	var at time.Time
-	recovery, err := store.Read(run, func(r journal.Record) error {
-		if r.Seq > upTo {
-			return nil
-		}
+	recovery, err := store.ReadTo(run, upTo, func(r journal.Record) error {
 		last.Seq = r.Seq
-		if r.Kind == journal.Narration {
-			return nil
+		if r.Kind == journal.Snapshot {
+			err := fold.Take(r)
+			at = fold.State.LastAt
+			return err
 		}
 		step, err := fold.Replay(r)
 		at = step.Input.At
@@ -230,6 +229,9 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 	}
 	if list := audit.JournalDamage(recovery); len(list) > 0 {
 		e.sayDamaged(list)
+	}
+	if all, err := store.Read(run, nil); err == nil && last.Seq == 0 && all.Records >= upTo {
+		return usagef("the journal of run %s keeps its last states only, up to record %d, and not that after record %d: name a later one", short(run), all.Records, upTo)
 	}
 	if last.Seq == 0 {
 		return environmentf("nothing can be read of run %s: there is no moment to explain", short(run))

@@ -49,7 +49,6 @@ var settings = slices.Concat(
 		setting{name: "no-input", kind: kindBool, usage: "no human is present: stdin is not read", flagged: true, env: "-"},
 		setting{name: "resume", kind: kindBool, usage: "take up the latest run of this directory again, whatever ended it", flagged: true, env: "-"},
 		setting{name: "session", kind: kindText, usage: "the `RUN` to resume, by its id or the beginning of it; implies --resume", flagged: true, env: "-"},
-		setting{name: "accept-prefix", kind: kindBool, usage: "with --resume: go on from what is before the first record of the journal that somebody else changed", flagged: true, env: "-"},
 		setting{name: "share-workspace", kind: kindBool, usage: "start although another run works in this directory", flagged: true, env: "-"},
 	),
 	group("Claude",

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -180,7 +179,7 @@ func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, _, err := audit.Folded(store, info.Run)
+	log, err := store.EventLog(info.Run)
 	if err != nil {
 		return nil, environmentf("what was said in run %s cannot be read: %v", short(run), err)
 	}

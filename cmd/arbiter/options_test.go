@@ -13,7 +13,7 @@ import (
 // taken up.
 func TestEverySettingHasItsPlace(t *testing.T) {
 	start := []string{ // of this start, of the screen, or told apart by hand: see mergeOptions and resumeSandbox
-		"json", "task", "resume", "session", "accept-prefix", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write", "sandbox-hide",
+		"json", "task", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write", "sandbox-hide",
 		"trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "reduced-motion", "no-mouse", "notify", "no-input", "rehearse",
 		"scenario", "stand-in", "state-dir", "config", "debug",
 	}

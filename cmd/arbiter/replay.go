@@ -37,7 +37,7 @@ func (e env) replay(c *cli.Context) error {
 		return environmentf("replay run %s: %v", short(info.Run), err)
 	}
 	e.tellDamage(health)
-	return log.tampered(store)
+	return nil
 }
 
 // longestPause bounds the pause between two events of a replay: nobody watches a

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -92,30 +93,35 @@ func oneRun(store *journal.Store, prefix string) (journal.Info, error) {
 	return info, nil
 }
 
-// reopenBook locks the run, whose last bridge may still be ending its agents, and
-// folds its journal.
+// restore makes the state of the run from its journal.
+func (r *runtimeRun) restore(found *journal.Recovered) (snapshot []byte, err error) {
+	state, snapshot, err := supervisor.Restore(found, audit.Told)
+	r.resumed = &state
+	return snapshot, err
+}
+
+// reopenBook locks the run, whose last bridge may still be ending its agents, and makes its
+// state again.
 func (r *runtimeRun) reopenBook() error {
 	run := r.choices.Options.Run
-	book, recovery, err := r.store.Open(run, lockPatience, r.bookOptions())
+	book, recovery, err := r.store.Open(run, lockPatience, r.bookOptions(), r.restore)
 	var held *journal.HeldError
 	if errors.As(err, &held) && held.Gone {
 		// Its arbiter is dead, and its bridge has outlived the time it has to end.
 		if n := proctree.Sweep(run, ""); n > 0 {
 			r.tellOf("ended what still held the run: %s", words.Count(n, "process"))
 		}
-		book, recovery, err = r.store.Open(run, lockPatience, r.bookOptions())
+		book, recovery, err = r.store.Open(run, lockPatience, r.bookOptions(), r.restore)
 	}
 	var version *journal.VersionError
-	var tampered *journal.TamperedError
+	var state *supervisor.VersionError
 	switch {
-	case errors.As(err, &tampered):
-		return tamperedf(tampered, r.choices.StateDir)
 	case errors.As(err, &held):
 		return playedElsewhere(run, held.PID)
-	case errors.As(err, &version):
+	case errors.As(err, &version), errors.As(err, &state):
 		return environmentf("run %s was written by another version of arbiter: %v; it was left as it is", short(run), err)
 	case err != nil:
-		return environmentf("open run %s: %v", short(run), err)
+		return environmentf("run %s cannot be taken up: %v (its journal was left as it is)", short(run), err)
 	}
 	r.book = book
 	crashpoint.Here("resume.locked")
@@ -125,24 +131,13 @@ func (r *runtimeRun) reopenBook() error {
 		r.tellOf("ended what the last life had left behind: %s", words.Count(n, "process"))
 	}
 	for _, d := range recovery.Damage {
-		if d.Unsealed {
-			r.tellOf("at the end of the journal were %d whole records without a seal, which a crash leaves, or somebody who wrote to it; they do not count, and were put aside in %s", d.Readable, r.book.Dir())
-		}
 		if !d.Torn && !d.Mended { // a torn end is what a crash leaves, and held nothing that was accepted
 			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason, d.Bytes, d.Readable, r.book.Dir())
 		}
 	}
-	if last := recovery.Seals.Unknown; last > 0 {
-		r.tellOf("the key of the journal's seals is another by now: records up to %d could not be verified", last)
-	}
-	var fold supervisor.Fold
-	if err := book.Records(fold.Take); err != nil {
-		return environmentf("run %s cannot be taken up: %v (its journal was left as it is)", short(run), err)
-	}
 	if recovery.MetaLost != "" {
 		r.tellOf("the run's description was lost (%s) and made up again", recovery.MetaLost)
 	}
-	r.resumed = &fold.State
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
@@ -128,8 +129,6 @@ func (r *runtimeRun) bookOptions() journal.Options {
 	return journal.Options{
 		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
 		Trouble:   func(err error) { r.loop.Trouble(err) },
-
-		AcceptPrefix: r.choices.AcceptPrefix,
 	}
 }
 
@@ -272,6 +271,7 @@ func (r *runtimeRun) ready(sink supervisor.Sink) *supervisor.Loop {
 func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	ctx := context.Background()
 	loop.Record(r.book)
+	loop.Tells(audit.Told)
 	loop.Redact(r.mask)
 	loop.Decider(r.decides)
 	r.useGrants(loop)

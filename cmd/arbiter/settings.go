@@ -37,17 +37,15 @@ type choices struct {
 	NoInput  bool
 	Resume   bool
 	Session  string // id of the run to resume, or its beginning; empty: the latest
-	// AcceptPrefix goes on with what is good of a journal that was tampered with.
-	AcceptPrefix bool
-	Share        bool   // another run may work in the same directory
-	Place        string // the directory the run belongs to
-	PIDNS        proctree.Mode
-	Trusting     trustState      // of that place; a rehearsal's workspace is trusted always
-	given        map[string]bool // settings named on the command line or in the environment
-	StateDir     string
-	Sandbox      confinement
-	Notice       string // what is wrong with agent files
-	Debug        bool
+	Share    bool   // another run may work in the same directory
+	Place    string // the directory the run belongs to
+	PIDNS    proctree.Mode
+	Trusting trustState      // of that place; a rehearsal's workspace is trusted always
+	given    map[string]bool // settings named on the command line or in the environment
+	StateDir string
+	Sandbox  confinement
+	Notice   string // what is wrong with agent files
+	Debug    bool
 }
 
 // readSettings checks everything that can be checked before a run starts.
@@ -98,7 +96,7 @@ func readChoices(c *cli.Context) (choices, error) {
 		Rehearse: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in"),
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
-		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"), AcceptPrefix: c.Bool("accept-prefix"),
+		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		Share: c.Bool("share-workspace"), Place: cwd, given: given,
 	}
 	if s.Face, err = readFace(c); err != nil {
@@ -126,7 +124,6 @@ func (s choices) contradiction(c *cli.Context) string {
 		wrong bool
 		text  string
 	}{
-		{s.AcceptPrefix && !s.Resume, "--accept-prefix goes with --resume or --session"},
 		{c.IsSet("session") && strings.TrimSpace(s.Session) == "", "--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
 		{s.JSON && s.Plain, "--json and --plain are two faces: choose one"},
 		{s.Resume && s.Rehearse, "--resume takes a rehearsal up as one by itself: leave --rehearse, --scenario and --stand-in out"},

@@ -67,7 +67,7 @@ func (e env) showSession(c *cli.Context) error {
 	if err != nil {
 		return environmentf("read run %s: %v", short(info.Run), err)
 	}
-	log, _, err := audit.Folded(store.Store, info.Run)
+	log, err := store.EventLog(info.Run)
 	if err != nil {
 		return environmentf("read run %s: %v", short(info.Run), err)
 	}

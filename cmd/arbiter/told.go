@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,33 +10,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// toldLog is the event log of a run, with what is wrong with its journal.
-type toldLog struct {
-	*eventlog.Log
-	foreign *journal.TamperedError // somebody else has changed the journal; nil: nobody
-}
-
-// told opens the event log of a run, and says on stderr what of the journal a crash does not
-// explain. The caller closes it.
-func (e env) told(store *runs, run string) (*toldLog, error) {
-	log, recovery, err := audit.Folded(store.Store, run)
-	foreign, tampered := errors.AsType[*journal.TamperedError](err)
-	if err != nil && !tampered {
-		return nil, environmentf("read run %s: %v", short(run), err)
+// told opens the event log of a run. The caller closes it.
+func (e env) told(store *runs, run string) (*eventlog.Log, error) {
+	log, err := store.EventLog(run)
+	if err != nil {
+		return nil, environmentf("%v", err)
 	}
-	if list := audit.JournalDamage(recovery); len(list) > 0 {
-		e.sayDamaged(list)
-	}
-	return &toldLog{Log: log, foreign: foreign}, nil
-}
-
-// tampered is the error of a journal that somebody else has changed, for after what is before
-// that was shown.
-func (l *toldLog) tampered(store *runs) error {
-	if l.foreign == nil {
-		return nil
-	}
-	return tamperedf(l.foreign, store.root)
+	return log, nil
 }
 
 // tellDamage says on stderr what of an event log a crash does not explain.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // What brings a life to a crash point that an undisturbed one does not pass.
@@ -18,6 +21,7 @@ const (
 	byBridge = "bridge" // which is killed
 	byFlip   = "flip"   // of a bit of the journal, between two lives
 	byLitter = "litter" // of a life that died over a file it was writing
+	byTear   = "tear"   // of a line at the end of the event log
 	byDisk   = "disk"   // that is full
 	byRemove = "remove" // of the run, once it is complete
 	byHuman  = "human"  // who ends an Orchestrator in the middle of its work
@@ -28,7 +32,7 @@ const (
 // helpFor names what a crash point needs; "" is for those that are passed anyway.
 func helpFor(point string) string {
 	for prefix, help := range map[string]string{
-		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
+		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter, "journal.events.cut.": byTear,
 		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove, "loop.survey": byHuman, "loop.decide": byDecider,
 	} {
 		if strings.HasPrefix(point, prefix) {
@@ -56,6 +60,8 @@ func (r *round) force() (plan, bool) {
 		return plan{victim: "arbiter", after: 20 + r.rnd.IntN(20)}, true
 	case help == byLitter && !r.littered():
 		return plan{crashAt: "journal.meta.rename.before"}, true
+	case help == byTear && !r.tear():
+		return plan{}, false
 	case help == byFlip && !r.flip():
 		return plan{}, false
 	default:
@@ -71,17 +77,41 @@ func (r *round) littered() bool {
 	return len(left) > 0
 }
 
-// flip changes a bit of the last piece of the journal that holds anything. What was
-// accepted behind it is lost by right, and what was delivered may be given again.
+// tear leaves the beginning of a line at the end of the event log.
+func (r *round) tear() bool {
+	f, err := os.OpenFile(filepath.Join(r.runDir(), eventlog.Name), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return false
+	}
+	_, err = f.WriteString(`{"sum":"0badc0de","n":1`)
+	if err = errors.Join(err, f.Close()); err != nil {
+		r.fail("tear a line: %v", err)
+	}
+	return err == nil
+}
+
+// firstInput is where the inputs begin in a segment of the journal, as its header says.
+func firstInput(segment []byte) int {
+	if len(segment) < 101 {
+		return len(segment)
+	}
+	return min(int(binary.LittleEndian.Uint32(segment[97:])), len(segment))
+}
+
+// flip changes a bit of the last piece of the journal, behind its snapshot, which would be
+// taken from the piece before. What was accepted behind it is lost by right, and what was
+// delivered may be given again.
 func (r *round) flip() bool {
 	names, _ := filepath.Glob(filepath.Join(r.runDir(), "journal-*"))
 	slices.Sort(names)
 	for _, name := range slices.Backward(names) {
 		raw, err := os.ReadFile(name)
-		if err != nil || len(raw) < 4096 {
-			continue
+		first := firstInput(raw)
+		inputs := len(raw) - first
+		if err != nil || inputs < 1024 {
+			break
 		}
-		at := len(raw)/4 + r.rnd.IntN(len(raw)*3/4)
+		at := first + inputs/4 + r.rnd.IntN(inputs*3/4)
 		raw[at] ^= 1 << r.rnd.IntN(8)
 		if err := os.WriteFile(name, raw, 0o600); err != nil {
 			r.fail("flip a bit: %v", err)

@@ -27,7 +27,7 @@ func TestHelpIsKnown(t *testing.T) {
 	for _, p := range allPoints() {
 		count[helpFor(p)]++
 	}
-	for _, help := range []string{"", byBridge, byFlip, byLitter, byDisk, byRemove, byHuman} {
+	for _, help := range []string{"", byBridge, byFlip, byLitter, byTear, byDisk, byRemove, byHuman} {
 		if count[help] == 0 {
 			t.Errorf("help %q is for no point", help)
 		}

@@ -42,7 +42,7 @@ var plan = []run{
 		{what: "… 64 writers", ours: "Durable/producers=64 msgs/s", base: "Durable/producers=64 plain-msgs/s", than: "append and fsync"},
 	}},
 	{"supervisor/journal", "Append", "1s", "500x", []row{
-		{what: "a batch of the journal sealed", ours: "Append/sealed ns/op", base: "Append/plain ns/op", than: "one that is not"},
+		{what: "a batch of one record in the journal, in memory", ours: "Append ns/op"},
 	}},
 	{"supervisor/journal", "Read100MB", "5x", "1x", []row{
 		{what: "the records of a journal of 100 MB", ours: "Read100MB ms", base: "Read100MB plain-ms", than: "reading the file"},
@@ -105,8 +105,12 @@ var plan = []run{
 		{what: "events of work applied", ours: "ApplyEvents/narration events/s", base: "ApplyEvents/narration decode-events/s", than: "decoding them"},
 		{what: "turns with decisions applied", ours: "ApplyEvents/turns events/s", base: "ApplyEvents/turns decode-events/s", than: "decoding them"},
 	}},
-	{"supervisor", "FoldMillion", "1x", "", []row{
-		{what: "a run of 1,000,000 events taken up", ours: "FoldMillion fold-ms", base: "FoldMillion read-ms", than: "reading its files"},
+	{"supervisor", "Snapshot", "50x", "2x", []row{
+		{what: "the state of a run encoded for a snapshot", ours: "Snapshot/encode ns/op", base: "Snapshot/baseline ns/op", than: "a look at its bytes"},
+		{what: "… decoded", ours: "Snapshot/decode ns/op", base: "Snapshot/baseline ns/op", than: "a look at its bytes"},
+	}},
+	{"supervisor", "ResumeMillion", "1x", "", []row{
+		{what: "a run of 1,000,000 events taken up", ours: "ResumeMillion resume-ms", base: "ResumeMillion replay-ms", than: "a replay of its inputs"},
 	}},
 	{"supervisor/policy", "Decide", "0.2s", "200x", []row{
 		{what: "a permission decided by 1,000 rules: an edit", ours: "Decide/mixed/rules=1000/Edit ns/op", base: "Decide/mixed/rules=1000/Edit plain-ns/op", than: "comparing texts", most: 200_000},

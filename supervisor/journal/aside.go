@@ -13,11 +13,11 @@ const (
 )
 
 // setAside copies damage to files of its own, for people to look at, and notes
-// their names. What is torn is no loss and is left out, but for records that are whole. It is a courtesy: the
-// damaged segment stays as it is, so to fail here is no reason not to go on.
+// their names. What is torn is no loss and is left out. It is a courtesy: to fail here is no
+// reason not to go on.
 func setAside(dir directory, damage []Damage) {
 	for i := range damage {
-		if d := &damage[i]; (!d.Torn || d.Unsealed) && !d.Mended && d.Bytes > 0 {
+		if d := &damage[i]; !d.Torn && !d.Mended && d.Bytes > 0 {
 			if name, err := copyAside(dir, d); err == nil {
 				d.SetAside = name
 			}

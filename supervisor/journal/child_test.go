@@ -60,7 +60,7 @@ func playChild(role string) int {
 		wait()
 		r.Close()
 	case "open":
-		r, rec, err := s.Open(testRun, 0, Options{})
+		r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
 		if err != nil {
 			return fail(err)
 		}
@@ -77,7 +77,7 @@ func playChild(role string) int {
 		return playParent(s, say)
 	case "stream":
 		o := Options{Committed: func(upTo uint64) { say("committed %d", upTo) }}
-		r, _, err := s.Open(testRun, failAfter, o)
+		r, _, err := s.Open(testRun, failAfter, o, resumeTest)
 		if errors.Is(err, ErrNotFound) {
 			r, err = s.Create(Meta{Run: testRun}, o)
 		}

@@ -21,6 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // TestCrashPointsAreListed compares the list with the calls in the source.
@@ -110,7 +112,7 @@ func killAt(t *testing.T, point string, nth int) {
 	if _, err := s.List(); err != nil {
 		t.Error(err)
 	}
-	r, rec, err := s.Open(testRun, 0, Options{})
+	r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
 	if err != nil {
 		if promised > 0 || !errors.Is(err, ErrNotFound) {
 			t.Fatal(err)
@@ -120,7 +122,6 @@ func killAt(t *testing.T, point string, nth int) {
 	if rec.Records < promised || rec.Harmed() {
 		t.Errorf("%+v, want at least %d records", rec, promised)
 	}
-	checkRecords(t, r.Records, rec.Records)
 	closeRun(t, r)
 	if strings.Contains(point, ".remove.") {
 		s.Remove("hurt")
@@ -164,7 +165,7 @@ func playLife(dir string, say func(string, ...any)) error {
 
 func liveMain(s *Store, say func(string, ...any)) error {
 	o := Options{Committed: func(upTo uint64) { say("committed %d", upTo) }}
-	r, _, err := s.Open(testRun, failAfter, o)
+	r, _, err := s.Open(testRun, failAfter, o, resumeTest)
 	if errors.Is(err, ErrNotFound) {
 		r, err = s.Create(Meta{Run: testRun}, o)
 	}
@@ -179,6 +180,16 @@ func liveMain(s *Store, say func(string, ...any)) error {
 	}
 	if err := fileLimit(r, func() error { return addSome(r, 5) }); err != nil {
 		return err
+	}
+	for range 3 { // the third removes a segment
+		upTo := r.Durable()
+		r.Snapshot(func() ([]byte, error) { return snapshotAt(upTo, upTo), nil })
+		if err := r.Tell(Fact, linesOf(upTo)...); err != nil {
+			return err
+		}
+		if err := r.Update(context.Background(), func(*Meta) {}); err != nil {
+			return err
+		}
 	}
 	if err := r.Update(context.Background(), func(m *Meta) { m.Title = "still alive" }); err != nil {
 		return err
@@ -242,10 +253,11 @@ func liveHurt(s *Store) error {
 		return err
 	}
 	b[len(b)/2] ^= 1
-	if err := errors.Join(os.WriteFile(path, b, 0o600), os.WriteFile(filepath.Join(r.Dir(), metaName+scratchSuffix), nil, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(path, b, 0o600), os.WriteFile(filepath.Join(r.Dir(), metaName+scratchSuffix), nil, 0o600),
+		os.WriteFile(filepath.Join(r.Dir(), eventlog.Name), []byte(`{"torn":`), 0o600)); err != nil {
 		return err
 	}
-	r, _, err = s.Open("hurt", 0, Options{})
+	r, _, err = s.Open("hurt", 0, Options{}, resumeTest)
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 var long = flag.Bool("long", false, "try ten times as many crash states")
@@ -20,26 +24,73 @@ type scenario struct {
 	play func(t *testing.T, m *memFS, s *Store)
 }
 
-// promised makes a run tell the disk what it called durable.
-func promised(m *memFS) Options { return Options{Committed: m.promise} }
+// teller tells the disk what a run called durable, and hands the event log the lines of that.
+type teller struct {
+	m    *memFS
+	mu   sync.Mutex
+	r    *Run
+	told uint64
+}
+
+func (tl *teller) options() Options {
+	return Options{Committed: func(upTo uint64) {
+		tl.m.promise(upTo)
+		tl.mu.Lock()
+		defer tl.mu.Unlock()
+		for tl.told < upTo && tl.r.Tell(Fact, linesOf(tl.told+1)...) == nil {
+			tl.told++
+		}
+	}}
+}
+
+func (tl *teller) begin(r *Run) *Run {
+	tl.mu.Lock()
+	defer tl.mu.Unlock()
+	tl.r, tl.told = r, r.Durable()
+	return r
+}
+
+// snapshot asks for one of all that was appended, and waits for it.
+func (tl *teller) snapshot(t *testing.T) {
+	t.Helper()
+	tl.mu.Lock()
+	r := tl.r
+	r.mu.Lock()
+	upTo := r.st.next - 1
+	r.mu.Unlock()
+	b := snapshotAt(upTo, tl.told)
+	taken := r.Snapshot(func() ([]byte, error) { return b, nil })
+	tl.mu.Unlock()
+	if !taken {
+		t.Error("no snapshot was begun")
+	}
+	synctest.Wait()
+}
+
+// last is the teller of the run that was created or opened last on a disk.
+var last = map[*memFS]*teller{}
 
 func createOn(t *testing.T, m *memFS, s *Store) *Run {
 	t.Helper()
-	r, err := s.Create(Meta{Run: testRun, CWD: "/"}, promised(m))
+	tl := &teller{m: m}
+	r, err := s.Create(Meta{Run: testRun, CWD: "/"}, tl.options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	last[m] = tl
+	return tl.begin(r)
 }
 
 func openOn(t *testing.T, m *memFS, s *Store) *Run {
 	t.Helper()
-	r, _, err := s.Open(testRun, 0, promised(m))
+	tl := &teller{m: m}
+	r, _, err := s.Open(testRun, 0, tl.options(), resumeTest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.promise(r.Durable())
-	return r
+	last[m] = tl
+	return tl.begin(r)
 }
 
 // addBatches appends up to last, n records at a time, each batch whole and durable before
@@ -75,6 +126,60 @@ var scenarios = []scenario{
 		r = openOn(t, m, s)
 		addBatches(t, r, 60, 5)
 		closeRun(t, r)
+	}},
+	{"snapshots", func(t *testing.T, m *memFS, s *Store) {
+		r := createOn(t, m, s)
+		for n := uint64(10); n < 50; n += 10 {
+			addBatches(t, r, n, 4)
+			last[m].snapshot(t)
+		}
+		addBatch(t, r, 41, 45) // not durable when it is asked for
+		last[m].snapshot(t)
+		addBatches(t, r, 50, 4)
+		m.reboot()
+		r.Close()
+		r = openOn(t, m, freshStore(t, m))
+		addBatches(t, r, r.Durable()+5, 4)
+		last[m].snapshot(t)
+		closeRun(t, r)
+		closeRun(t, openOn(t, m, freshStore(t, m)))
+	}},
+	{"no room for a snapshot", func(t *testing.T, m *memFS, s *Store) {
+		r := createOn(t, m, s)
+		addBatches(t, r, 10, 4)
+		last[m].snapshot(t)
+		for i, call := range []string{"write", "sync", "rename", "syncdir"} {
+			name := segmentName(3 + i)
+			if call == "syncdir" {
+				name = testRun
+			}
+			failTimes(m, call, name, 1, syscall.ENOSPC)
+			addBatches(t, r, r.Durable()+5, 5)
+			last[m].snapshot(t)
+			m.setFault(nil)
+		}
+		addBatches(t, r, r.Durable()+5, 5)
+		last[m].snapshot(t)
+		closeRun(t, r)
+	}},
+	{"event log on a bad disk", func(t *testing.T, m *memFS, s *Store) {
+		r := createOn(t, m, s)
+		for _, f := range []struct {
+			call string
+			err  error
+		}{{"write", &errPartial{50, syscall.ENOSPC}}, {"sync", syscall.EIO}, {"write", &errPartial{3, syscall.EIO}}, {"sync", syscall.ENOSPC}} {
+			failTimes(m, f.call, eventlog.Name, 1, f.err)
+			addBatches(t, r, r.Durable()+6, 3)
+			time.Sleep(3 * time.Second)
+			m.setFault(nil)
+		}
+		failTimes(m, "sync", eventlog.Name, 1, syscall.EIO)
+		addBatches(t, r, r.Durable()+6, 3)
+		last[m].snapshot(t)
+		addBatches(t, r, r.Durable()+6, 3)
+		synctest.Wait()
+		closeRun(t, r)
+		checkTold(t, s, r.Durable())
 	}},
 	{"full disk", func(t *testing.T, m *memFS, s *Store) {
 		r := createOn(t, m, s)
@@ -245,7 +350,8 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	if _, err := s.List(); err != nil {
 		t.Errorf("list: %v", err)
 	}
-	r, rec, err := s.Open(testRun, 0, Options{Committed: m.promise})
+	tl := &teller{m: m}
+	r, rec, err := s.Open(testRun, 0, tl.options(), resumeTest)
 	if err != nil {
 		if promised > 0 || !isMissing(err) {
 			t.Errorf("open: %v", err)
@@ -261,13 +367,16 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	if described && (rec.MetaLost != "" || r.Meta().CWD != "/") {
 		t.Errorf("the description is lost: %q, %+v", rec.MetaLost, r.Meta())
 	}
-	checkRecords(t, r.Records, rec.Records)
 	m.promise(rec.Records)
+	tl.begin(r)
 	add(t, r, rec.Records+1, rec.Records+2)
+	syncRun(t, r)
+	synctest.Wait()
 	if err := r.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
 	checkRecords(t, reader(s, testRun), rec.Records+2)
+	checkTold(t, s, rec.Records+2)
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

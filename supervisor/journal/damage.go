@@ -4,31 +4,26 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Recovery is what reading a run came to.
 type Recovery struct {
-	Records uint64 // good ones, in one piece from the first
-	Bytes   int64  // that they take
-	Damage  []Damage
+	Records  uint64 // the last good input, those in the snapshot included
+	Snapshot uint64 // the last input in the snapshot that was begun with; 0: there was none
+	Damage   []Damage
 	// MetaLost says why the description of the run was not there; it was made up
 	// from what else is known.
 	MetaLost string
-	Seals    Seals
 }
 
 // Harmed tells whether something is wrong that a crash does not explain, so that
-// records once accepted may be missing.
+// inputs once accepted may be missing.
 func (r Recovery) Harmed() bool {
-	for _, d := range r.Damage {
-		if !d.Torn && !d.Mended {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Damage, func(d Damage) bool { return !d.Torn && !d.Mended })
 }
 
-// Damage is a part of a segment that is not used.
+// Damage is a part of a file that is not used.
 type Damage struct {
 	Segment string
 	Offset  int64
@@ -39,13 +34,8 @@ type Damage struct {
 	Torn bool
 	// Mended: nothing is missing by it, since what it hit is there twice.
 	Mended bool
-	// Unsealed: whole records that nobody sealed. They were never called durable, so a
-	// crash may have left them; so may somebody who wrote to the file.
-	Unsealed bool
-	// Tampered: no crash leaves that. See [Options.AcceptPrefix].
-	Tampered bool
 	// Readable counts whole records seen in it. They are not used, since those before
-	// them, or their seal, are missing.
+	// them are missing.
 	Readable int
 	// SetAside is the file in the run's directory that has a copy, if any.
 	SetAside string
@@ -53,6 +43,13 @@ type Damage struct {
 
 func (d Damage) String() string {
 	return fmt.Sprintf("%s at %d: %s (%d bytes)", d.Segment, d.Offset, d.Reason, d.Bytes)
+}
+
+// isDamage tells what is wrong with a file from what says nothing about it.
+func isDamage(err error) bool {
+	return slices.ContainsFunc([]error{errCutOff, errChecksum, errLength, errKind, errRepeat, errGap, errChain, errRead}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }
 
 // noteHeader reports what is wrong with a header.
@@ -68,6 +65,18 @@ func (s *scanner) noteHeader(w *window, seg *found) {
 	s.rec.Damage = append(s.rec.Damage, d)
 }
 
+// noteSnapshot reports a snapshot that could not be read, in whose place an older one and
+// the inputs behind that were.
+func (s *scanner) noteSnapshot(seg *found) {
+	if seg.broken == nil {
+		return
+	}
+	s.rec.Damage = append(s.rec.Damage, Damage{
+		Segment: seg.name(), Offset: headerSize, Bytes: min(seg.header.first, seg.size) - headerSize,
+		Reason: "its snapshot: " + seg.broken.Error(), Mended: seg.header.first <= seg.size,
+	})
+}
+
 // unreachable reports a segment that does not continue what is there.
 func (s *scanner) unreachable(w *window, i int, why error) {
 	d := Damage{Segment: s.segs[i].name(), Bytes: w.size, Reason: why.Error()}
@@ -75,14 +84,10 @@ func (s *scanner) unreachable(w *window, i int, why error) {
 	s.rec.Damage = append(s.rec.Damage, d)
 }
 
-// broken reports a segment that is not good from s.end on. It fails for what says
+// damaged reports a segment that is not good from s.end on. It fails for what says
 // nothing about the file.
-func (s *scanner) broken(w *window, i int, why error) error {
-	var known bool
-	for _, e := range []error{errCutOff, errChecksum, errLength, errKind, errRepeat, errGap, errChain, errRead} {
-		known = known || errors.Is(why, e)
-	}
-	if !known {
+func (s *scanner) damaged(w *window, i int, why error) error {
+	if !isDamage(why) {
 		return why
 	}
 	d := Damage{Segment: s.segs[i].name(), Offset: s.end.off, Bytes: w.size - s.end.off, Reason: why.Error()}
@@ -100,12 +105,7 @@ func (s *scanner) broken(w *window, i int, why error) error {
 // followed tells whether a younger segment was begun, which happens only when all
 // before it is durable.
 func (s *scanner) followed(i int) bool {
-	for _, seg := range s.segs[i+1:] {
-		if seg.header.base != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.segs[i+1:], func(seg found) bool { return seg.header.base != 0 })
 }
 
 // checkClosed compares with what was there when the run was closed in order.
@@ -113,7 +113,7 @@ func (s *scanner) checkClosed() {
 	if s.closed <= s.end.seq || s.end.seq >= s.upTo {
 		return
 	}
-	why := fmt.Sprintf("it ends with record %d, %d were there when it was closed", s.end.seq, s.closed)
+	why := fmt.Sprintf("it ends with input %d, %d were there when it was closed", s.end.seq, s.closed)
 	if n := len(s.rec.Damage); n > 0 {
 		s.rec.Damage[n-1].Torn = false
 		s.rec.Damage[n-1].Reason += "; " + why
@@ -152,9 +152,7 @@ func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
 			off++
 			continue
 		}
-		if f.Kind != kindSeal {
-			readable++
-		}
+		readable++
 		proof = proof || f.durableBefore() > seq
 		off += f.size
 	}
@@ -166,8 +164,7 @@ func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
 func candidate(b []byte, left int64, seq uint64) int {
 	i := 0
 	for ; i+frameHead <= len(b); i++ {
-		kind := Kind(b[i+24])
-		if kind != Fact && kind != Narration && kind != kindSeal {
+		if kind := Kind(b[i+24]); kind != Fact && kind != Narration && kind != Snapshot {
 			continue
 		}
 		if got := binary.LittleEndian.Uint64(b[i+12:]); got == 0 || got > seq+1<<40 {

@@ -17,7 +17,7 @@ import (
 // the given sizes, and where each record ends.
 func journalOf(batches ...int) (b []byte, ends []int64) {
 	seed := seedOf(testRun)
-	b = header{version: plainVersion, base: 1, prev: seed, run: testRun}.encode()
+	b = newHeader(testRun, 1, 0, seed, 0).encode()
 	ends = []int64{headerSize}
 	prev, seq := seed, uint64(0)
 	for _, n := range batches {
@@ -28,7 +28,7 @@ func journalOf(batches ...int) (b []byte, ends []int64) {
 			batch = appendFrame(batch, seq, kindOf(seq), payload(seq))
 			ends = append(ends, at+int64(len(batch)))
 		}
-		prev, _ = chainBatch(batch, seed, prev)
+		prev = chainBatch(batch, seed, prev)
 		b = append(b, batch...)
 	}
 	return b, ends
@@ -44,7 +44,6 @@ func memRun(segments ...[]byte) (*memFS, *Store) {
 	if err := s.runs.Mkdir(testRun); err != nil {
 		panic(err)
 	}
-	putKey(s)
 	dir, err := s.runs.Dir(testRun)
 	if err != nil {
 		panic(err)
@@ -75,7 +74,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 	for size := range int64(len(whole)) + 1 {
 		_, s := memRun(whole[:size])
 		want := recordsBefore(ends, size)
-		r, rec, err := s.Open(testRun, 0, Options{})
+		r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
 		if err != nil {
 			t.Fatalf("%d bytes: %v", size, err)
 		}
@@ -167,7 +166,7 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 		want = uint64(len(ends)) - 1 // the other copy of the header serves
 	}
 	_, s := memRun(b)
-	r, rec, err := s.Open(testRun, 0, Options{})
+	r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
 	if err != nil {
 		t.Errorf("byte %d: %v", at, err)
 		return
@@ -179,9 +178,8 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 	if lost := want < uint64(len(ends))-4; rec.Harmed() != lost {
 		t.Errorf("byte %d: harmed is %t: %+v", at, rec.Harmed(), rec)
 	}
-	checkRecords(t, r.Records, want)
 	closeRun(t, r)
-	r, rec, err = s.Open(testRun, 0, Options{})
+	r, rec, err = s.Open(testRun, 0, Options{}, resumeTest)
 	if err != nil || rec.Records != want || rec.Harmed() {
 		t.Errorf("byte %d, again: %v, %+v", at, err, rec)
 		return
@@ -192,7 +190,7 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 // TestMetaBitFlipped: a description that was changed is never believed.
 func TestMetaBitFlipped(t *testing.T) {
 	m := Meta{Run: testRun, CWD: "/", Title: "a title", Finished: true, Status: "complete", Closed: 7}
-	whole, err := seal(metaVersion, m)
+	whole, err := encodeSmall(metaVersion, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +199,7 @@ func TestMetaBitFlipped(t *testing.T) {
 			b := bytes.Clone(whole)
 			b[at] ^= 1 << bit
 			var got Meta
-			if err := unseal(b, metaName, metaVersion, &got); err == nil && got != m {
+			if err := decodeSmall(b, metaName, metaVersion, &got); err == nil && got != m {
 				t.Errorf("bit %d of byte %d makes it %+v", bit, at, got)
 			}
 		}
@@ -215,13 +213,13 @@ func TestDamageIsSetAside(t *testing.T) {
 	r := createRun(t, s, testRun, Options{})
 	addBatches(t, r, 40, 8)
 	closeRun(t, r)
-	_, ends, _ := sealedJournalOf(8, 8, 8, 8, 8)
+	_, ends := journalOf(8, 8, 8, 8, 8)
 	path := filepath.Join(r.Dir(), segmentName(1))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b[ends[2]+60] ^= 4
+	b[ends[16]+60] ^= 4
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -233,11 +231,11 @@ func TestDamageIsSetAside(t *testing.T) {
 		t.Fatalf("%+v", rec)
 	}
 	d := rec.Damage[0]
-	if d.Segment != segmentName(1) || d.Offset != ends[2] || d.Bytes != int64(len(b))-ends[2] || d.Readable != 23 || d.SetAside != "damaged-2" {
+	if d.Segment != segmentName(1) || d.Offset != ends[16] || d.Bytes != int64(len(b))-ends[16] || d.Readable != 23 || d.SetAside != "damaged-2" {
 		t.Errorf("%+v", d)
 	}
 	aside, err := os.ReadFile(filepath.Join(r.Dir(), "damaged-2"))
-	if err != nil || !bytes.Equal(aside, b[ends[2]:]) {
+	if err != nil || !bytes.Equal(aside, b[ends[16]:]) {
 		t.Errorf("set aside %d bytes, %v", len(aside), err)
 	}
 	if older, _ := os.ReadFile(filepath.Join(r.Dir(), "damaged-1")); string(older) != "older" {
@@ -248,11 +246,10 @@ func TestDamageIsSetAside(t *testing.T) {
 	}
 	add(t, r, 17, 30)
 	closeRun(t, r)
-	r, rec = openRun(t, s, testRun, Options{})
+	_, rec = openRun(t, s, testRun, Options{})
 	if rec.Records != 30 || rec.Damage != nil {
 		t.Errorf("the next time: %+v", rec)
 	}
-	checkRecords(t, r.Records, 30)
 }
 
 // TestShortened: a journal that ends before where it was closed is damaged, though all
@@ -262,20 +259,19 @@ func TestShortened(t *testing.T) {
 	r := createRun(t, s, testRun, Options{})
 	addBatches(t, r, 20, 5)
 	closeRun(t, r)
-	_, ends, counts := sealedJournalOf(5, 5, 5, 5)
-	record := int64(frameHead + 100)
-	for i, size := range []int64{ends[3], ends[3] - sealFrame, ends[2] + 3, ends[2] + record} {
+	_, ends := journalOf(5, 5, 5, 5)
+	for i, size := range []int64{ends[19], ends[17] + 3, ends[12]} {
 		if err := os.Truncate(filepath.Join(r.Dir(), segmentName(1)), size); err != nil {
 			t.Fatal(err)
 		}
 		rec, err := s.Read(testRun, nil)
-		if err != nil || !rec.Harmed() || rec.Records != counts[3-min(i, 1)] {
+		if err != nil || !rec.Harmed() || rec.Records != []uint64{19, 17, 12}[i] {
 			t.Errorf("%d bytes: %+v, %v", size, rec, err)
 		}
 	}
 	r, _ = openRun(t, s, testRun, Options{})
 	closeRun(t, r)
-	if rec, err := s.Read(testRun, nil); err != nil || rec.Damage != nil || rec.Records != 10 {
+	if rec, err := s.Read(testRun, nil); err != nil || rec.Damage != nil || rec.Records != 12 {
 		t.Errorf("after it was opened: %+v, %v", rec, err)
 	}
 }
@@ -369,17 +365,18 @@ func TestImpossibleLengthAllocatesNothing(t *testing.T) {
 func TestFormatsOfOthers(t *testing.T) {
 	whole, _ := journalOf(3)
 	version := func(v int) []byte {
-		h := header{version: v, base: 1, prev: seedOf(testRun), run: testRun}
+		h := newHeader(testRun, 1, 0, seedOf(testRun), 0)
+		h.version = v
 		return append(h.encode(), whole[headerSize:]...)
 	}
-	other := append(header{version: formatVersion, base: 1, run: "other-run"}.encode(), whole[headerSize:]...)
+	other := append(newHeader("other-run", 1, 0, 0, 0).encode(), whole[headerSize:]...)
 	for _, c := range []struct {
 		name    string
 		content []byte
 		check   func(error) bool
 	}{
-		{"older", version(0), func(err error) bool { var e *VersionError; return errors.As(err, &e) && !e.Newer() }},
-		{"newer", version(3), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Newer() }},
+		{"older", version(2), func(err error) bool { var e *VersionError; return errors.As(err, &e) && !e.Newer() }},
+		{"newer", version(4), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Newer() }},
 		{"newest", version(999), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Found == 999 }},
 		{"of another run", other, func(err error) bool { var e *ForeignError; return errors.As(err, &e) && e.Run == "other-run" }},
 		{"text", bytes.Repeat([]byte("not a journal\n"), 99), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
@@ -395,7 +392,7 @@ func TestFormatsOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := listing(t, r.Dir())
-			if _, _, err := s.Open(testRun, 0, Options{}); !c.check(err) {
+			if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !c.check(err) {
 				t.Errorf("open: %v", err)
 			}
 			if _, err := s.Read(testRun, nil); !c.check(err) {
@@ -424,7 +421,7 @@ func listing(t *testing.T, dir string) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, e.Name()+" "+sealSum(len(b), b))
+		all = append(all, e.Name()+" "+smallSum(len(b), b))
 	}
 	return all
 }

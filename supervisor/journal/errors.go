@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 var (
@@ -28,6 +30,9 @@ var (
 	// was added is not used: the run goes on in another file. Where records were cut
 	// off, nothing is called durable from then on.
 	ErrForeignWrite = errors.New("somebody else wrote to the journal")
+	// ErrNoSnapshot refuses a run of which no snapshot can be read. Its event log tells
+	// what happened in it.
+	ErrNoSnapshot = errors.New("no snapshot of its state can be read; what happened is still in " + eventlog.Name)
 	// ErrStuck is returned by Close when the disk did not answer in time. The
 	// lock is then kept until it does.
 	ErrStuck = errors.New("journal waits for the disk")
@@ -84,21 +89,6 @@ func (e *VersionError) Error() string {
 		return fmt.Sprintf("%s has format %d of a newer release, this one knows %d", e.File, e.Found, e.Known)
 	}
 	return fmt.Sprintf("%s has format %d of an older release, this one knows only %d", e.File, e.Found, e.Known)
-}
-
-// TamperedError says that somebody without the key wrote to a run's files: what is there
-// is whole, and was not written by who sealed the rest. The files were not touched. The
-// records before Record are good; [Options.AcceptPrefix] goes on with them.
-type TamperedError struct {
-	Run    string
-	Record uint64 // the first that is not vouched for
-	File   string
-	Offset int64
-	Reason string
-}
-
-func (e *TamperedError) Error() string {
-	return fmt.Sprintf("the journal was changed by somebody else: from record %d on (%s at %d): %s", e.Record, e.File, e.Offset, e.Reason)
 }
 
 // ForeignError refuses a file that is not a journal of this run. The file was

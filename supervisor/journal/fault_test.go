@@ -196,7 +196,7 @@ func TestCloseGivesUpInTime(t *testing.T) {
 			t.Errorf("second close: %v", err)
 		}
 		m.setFault(nil)
-		r2, rec, err := s.Open(testRun, 0, Options{}) // the lock is free
+		r2, rec, err := s.Open(testRun, 0, Options{}, resumeTest) // the lock is free
 		if err != nil || rec.Records != 5 || rec.Harmed() {
 			t.Errorf("open: %v, %+v", err, rec)
 		}
@@ -261,7 +261,7 @@ func TestHangingDisk(t *testing.T) {
 		if err := r.Close(); !errors.Is(err, ErrStuck) {
 			t.Errorf("close: %v", err)
 		}
-		if _, _, err := s.Open(testRun, 0, Options{}); !isHeld(err) {
+		if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !isHeld(err) {
 			t.Errorf("a second owner while the first may still write: %v", err)
 		}
 		close(answer)
@@ -338,17 +338,17 @@ func TestSizeIsBounded(t *testing.T) {
 			}
 			return taken
 		}
-		if n := fill(Narration, ErrDropped); n != 25 {
+		if n := fill(Narration, ErrDropped); n != 37 {
 			t.Errorf("%d narrations were taken", n)
 		}
-		if n := fill(Fact, ErrFull); n != 26 {
+		if n := fill(Fact, ErrFull); n != 40 {
 			t.Errorf("%d facts were taken", n)
 		}
 		if err := r.Finish(t.Context(), "limit"); err != nil { // needs no record
 			t.Error(err)
 		}
 		closeRun(t, r)
-		r, _, err = s.Open(testRun, 0, o)
+		r, _, err = s.Open(testRun, 0, o, resumeTest)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,37 +10,43 @@ import (
 type Kind uint8
 
 const (
-	// Fact changes the state of the run.
+	// Fact is an input that is always kept.
 	Fact Kind = 1
-	// Narration only tells: whoever folds the state skips it undecoded.
+	// Narration is an input that may be left out where the disk does not keep up.
 	Narration Kind = 2
+	// Snapshot is all that the inputs before it have come to. It has the sequence number
+	// of the last of them.
+	Snapshot Kind = 3
 )
 
-// Record is one entry. Sequence numbers count from 1 without a gap.
+// Record is an input, or a snapshot. Inputs count from 1 without a gap.
 type Record struct {
 	Seq     uint64
 	Kind    Kind
 	Payload []byte // valid during the call it is handed to
 }
 
-// MaxPayload bounds the payload of one record, in bytes.
-const MaxPayload = 16 << 20
+const (
+	// MaxPayload bounds the payload of one input, in bytes.
+	MaxPayload = 16 << 20
+	// MaxSnapshot bounds that of a snapshot.
+	MaxSnapshot = 512 << 20
+)
 
 // A frame is a record on disk, little endian:
 //
 //	 0  crc      uint32  CRC-32C of all that follows, seeded with the run's id
 //	 4  length   uint32  of the payload
-//	 8  prev     uint32  crc of the record before; of record 1 the run's seed
+//	 8  prev     uint32  crc of the input before; of input 1 the run's seed
 //	12  seq      uint64
 //	20  nth      uint32  place in its batch, from 0
 //	24  kind     uint8
 //	25  payload
 //
-// A seal is a frame, too; it counts in its batch, and has the seq of the record before.
-//
-// The crc alone proves that the frame is whole and of this run; prev chains it
-// to all before it. nth says what was durable when the frame was written: a
-// batch is written when the one before it has been synced, so all up to
+// The crc alone proves that the frame is whole and of this run; prev chains it to all inputs
+// before it. A snapshot is no part of the chain: the input behind it continues the input
+// before it, so that both can be read without it. nth says what was durable when the frame
+// was written: a batch is written when the one before it has been synced, so all up to
 // seq-nth-1 was. That tells what a power cut may leave from what it cannot.
 const (
 	frameHead = 25
@@ -64,14 +70,14 @@ func appendFrame(b []byte, seq uint64, kind Kind, payload []byte) []byte {
 }
 
 // chainBatch completes the frames of a batch, which follow the frame of crc
-// prev, and returns the crc of the last and how many there are.
-func chainBatch(batch []byte, seed, prev uint32) (crc, n uint32) {
-	for ; len(batch) > 0; n++ {
+// prev, and returns the crc of the last.
+func chainBatch(batch []byte, seed, prev uint32) (crc uint32) {
+	for n := uint32(0); len(batch) > 0; n++ {
 		end := frameHead + int(binary.LittleEndian.Uint32(batch[4:]))
 		prev = finishFrame(batch[:end], seed, prev, n)
 		batch = batch[end:]
 	}
-	return prev, n
+	return prev
 }
 
 // finishFrame fills in what depends on the place of a frame, and returns its crc.
@@ -83,23 +89,23 @@ func finishFrame(b []byte, seed, prev, nth uint32) uint32 {
 	return crc
 }
 
+// snapshotFrame is a snapshot as it stands behind the header of a segment.
+func snapshotFrame(payload []byte, h header) []byte {
+	b := appendFrame(make([]byte, 0, frameHead+len(payload)), h.base-1, Snapshot, payload)
+	finishFrame(b, seedOf(h.run), h.prev, 0)
+	return b
+}
+
 // frame is one read from disk.
 type frame struct {
 	Record
 	crc, prev, nth uint32
 	size           int64
-	raw            []byte // all of it, valid as long as the payload
 }
 
-// durableBefore is the last record known to have been durable when this one was
+// durableBefore is the last input known to have been durable when this one was
 // written.
-func (f *frame) durableBefore() uint64 {
-	earlier := uint64(f.nth)
-	if f.Kind != kindSeal {
-		earlier++
-	}
-	return f.Seq - min(f.Seq, earlier)
-}
+func (f *frame) durableBefore() uint64 { return f.Seq - min(f.Seq, uint64(f.nth)+1) }
 
 var (
 	errCutOff   = errors.New("the record is cut off")
@@ -114,9 +120,12 @@ var (
 // frameLength reads the whole length of the frame that begins with head, which
 // has at least frameHead bytes, of which left may still come in the file.
 func frameLength(head []byte, left int64) (int64, error) {
-	n := int64(binary.LittleEndian.Uint32(head[4:]))
+	n, most := int64(binary.LittleEndian.Uint32(head[4:])), int64(MaxPayload)
+	if Kind(head[24]) == Snapshot {
+		most = MaxSnapshot
+	}
 	switch {
-	case n > MaxPayload:
+	case n > most:
 		return 0, errLength
 	case frameHead+n > left:
 		return 0, errCutOff
@@ -133,44 +142,35 @@ func parseFrame(b []byte, seed uint32) (frame, error) {
 		prev:   binary.LittleEndian.Uint32(b[8:]),
 		nth:    binary.LittleEndian.Uint32(b[20:]),
 		size:   int64(len(b)),
-		raw:    b,
 	}
 	if crc32.Update(seed, castagnoli, b[4:]) != f.crc {
 		return frame{}, errChecksum
 	}
-	if f.Kind != Fact && f.Kind != Narration && f.Kind != kindSeal {
+	if f.Kind != Fact && f.Kind != Narration && f.Kind != Snapshot {
 		return frame{}, errKind
 	}
 	return f, nil
 }
 
-// link is where a chain of records has come to.
+// link is where a chain of inputs has come to.
 type link struct {
-	seq  uint64 // of the last record
-	crc  uint32 // of the last record
-	nth  uint32 // the place in a batch that the next one may have, besides 0
-	open bool   // false at the start of a segment and behind a seal, where a batch begins
+	seq uint64 // of the last input
+	crc uint32 // of the last input
+	nth uint32 // the place in a batch that the next one may have, besides 0; 0: only that
 }
 
 // follow checks that f is next, and moves on.
 func (l *link) follow(f *frame) error {
-	if f.Kind == kindSeal {
-		if f.Seq != l.seq || f.prev != l.crc || !l.open || f.nth != l.nth {
-			return errChain
-		}
-		*l = link{seq: l.seq, crc: f.crc}
-		return nil
-	}
 	switch {
+	case f.Kind == Snapshot:
+		return errKind // it stands only behind a header
 	case f.Seq <= l.seq:
 		return errRepeat
 	case f.Seq != l.seq+1:
 		return errGap
-	case f.prev != l.crc:
-		return errChain
-	case f.nth != 0 && !(l.open && f.nth == l.nth):
+	case f.prev != l.crc, f.nth != 0 && f.nth != l.nth:
 		return errChain
 	}
-	*l = link{seq: f.Seq, crc: f.crc, nth: f.nth + 1, open: true}
+	*l = link{seq: f.Seq, crc: f.crc, nth: f.nth + 1}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,20 +19,20 @@ var update = flag.Bool("update", false, "write the seed corpora")
 // A seed of FuzzRecover is the bytes of one or two segments.
 type recoverSeed struct{ first, second []byte }
 
-// segmentWith is a segment of any header with frames that are sealed as a chain from
-// prev, one batch each.
+// segmentWith is a segment of any header with frames that are a chain from prev, one batch
+// each.
 func segmentWith(h header, seqs ...uint64) []byte {
 	b, prev := h.encode(), h.prev
 	for _, seq := range seqs {
 		f := appendFrame(nil, seq, kindOf(seq), payload(seq))
-		prev, _ = chainBatch(f, seedOf(testRun), prev)
+		prev = chainBatch(f, seedOf(testRun), prev)
 		b = append(b, f...)
 	}
 	return b
 }
 
 func headerAt(base uint64, prev uint32) header {
-	return header{version: plainVersion, base: base, prev: prev, run: testRun}
+	return newHeader(testRun, base, 0, prev, 0)
 }
 
 // crcAfter is the crc of the last frame of a segment of equal frames.
@@ -51,8 +52,12 @@ func recoverSeeds() map[string]recoverSeed {
 	join := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
 	frame := func(n int) []byte { return good[ends[n-1]:ends[n]] }
 	long := segmentWith(start, 1, 2, 3, 4, 5, 6)
-	sealed, sealedEnds, _ := sealedJournalOf(2, 3, 1)
-	sealedCRC := func(end int64) uint32 { return binary.LittleEndian.Uint32(sealed[end-sealFrame:]) }
+	withVersion := func(v int) header {
+		h := headerAt(1, seedOf(testRun))
+		h.version = v
+		return h
+	}
+	snapped := segmentWithSnapshot(4, crcAfter(long, 3), 4, 5)
 	return map[string]recoverSeed{
 		"good":               {first: good},
 		"empty":              {first: []byte{}},
@@ -72,9 +77,9 @@ func recoverSeeds() map[string]recoverSeed {
 		"crc of chain off":   {first: edit(func(b []byte) { b[ends[2]+8]++ })},
 		"length 2^32-1":      {first: edit(func(b []byte) { binary.LittleEndian.PutUint32(b[ends[3]+4:], 1<<32-1) })},
 		"length 0":           {first: edit(func(b []byte) { binary.LittleEndian.PutUint32(b[ends[3]+4:], 0) })},
-		"version 0":          {first: segmentWith(header{version: 0, base: 1, run: testRun}, 1)},
-		"version 999":        {first: segmentWith(header{version: 999, base: 1, run: testRun}, 1)},
-		"another run":        {first: segmentWith(header{version: 1, base: 1, run: "another"}, 1)},
+		"version 0":          {first: segmentWith(withVersion(0), 1)},
+		"version 999":        {first: segmentWith(withVersion(999), 1)},
+		"another run":        {first: segmentWith(newHeader("another", 1, 0, 0, 0), 1)},
 		"sequence gap":       {first: segmentWith(start, 1, 2, 4, 5)},
 		"sequence repeat":    {first: segmentWith(start, 1, 2, 2, 3)},
 		"sequence reversed":  {first: segmentWith(start, 3, 2, 1)},
@@ -91,13 +96,28 @@ func recoverSeeds() map[string]recoverSeed {
 		"second is garbage":  {long, randomBytes(999)},
 		"second is empty":    {long, []byte{}},
 		"control bytes":      {first: controlBytes()},
-		"sealed":             {first: sealed},
-		"sealed, torn":       {first: sealed[:sealedEnds[2]-3]},
-		"sealed, no seal":    {first: sealed[:sealedEnds[3]-sealFrame]},
-		"sealed, seal gone":  {first: join(sealed[:sealedEnds[1]-sealFrame], sealed[sealedEnds[1]:])},
-		"sealed, overlap":    {sealed, join(header{version: formatVersion, base: 3, settled: 5, prev: sealedCRC(sealedEnds[1]), run: testRun}.encode(), sealed[sealedEnds[1]:sealedEnds[2]])},
-		"sealed, then plain": {sealed, segmentWith(headerAt(7, sealedCRC(sealedEnds[3])), 7)},
+		"snapshot":           {first: snapped},
+		"snapshot, torn":     {first: snapped[:len(snapped)-7]},
+		"snapshot behind":    {long, snapped},
+		"snapshot damaged":   {long, flipped(snapped, headerSize+frameHead+1)},
+		"snapshot, no more":  {first: flipped(snapped, headerSize+frameHead+1)},
+		"snapshot cut off":   {long, snapped[:headerSize+frameHead+1]},
+		"snapshot, no head":  {long, join(make([]byte, headerSize), snapped[headerSize:])},
+		"snapshot inside":    {first: join(good[:ends[3]], snapped[headerSize:])},
 	}
+}
+
+// segmentWithSnapshot begins with a snapshot of what is before base.
+func segmentWithSnapshot(base uint64, prev uint32, seqs ...uint64) []byte {
+	snapshot := snapshotAt(base-1, base-1)
+	h := newHeader(testRun, base, base-1, prev, len(snapshot))
+	return slices.Concat(h.encode(), snapshotFrame(snapshot, h), segmentWith(h, seqs...)[headerSize:])
+}
+
+func flipped(b []byte, at int) []byte {
+	b = bytes.Clone(b)
+	b[at] ^= 1
+	return b
 }
 
 // controlBytes has a record with each C0 and C1 byte.
@@ -147,7 +167,8 @@ func TestSeedsRecover(t *testing.T) {
 		"frame left out": {2, true}, "frame doubled": {3, true}, "frames swapped": {1, true},
 		"overlap": {5, false}, "overlap, replaced": {2, false}, "overlap, no chain": {3, true}, "segments apart": {6, true},
 		"base 0": {0, true}, "base 2^64-1": {0, true}, "second is empty": {6, true}, "control bytes": {1, false},
-		"sealed": {6, false}, "sealed, torn": {2, false}, "sealed, no seal": {5, false}, "sealed, seal gone": {0, true}, "sealed, overlap": {5, false},
+		"snapshot": {5, false}, "snapshot, torn": {4, false}, "snapshot behind": {5, false}, "snapshot damaged": {5, false},
+		"snapshot, no more": {0, true}, "snapshot cut off": {3, true}, "snapshot, no head": {5, false}, "snapshot inside": {3, true},
 	} {
 		_, s := memRun(seeds[name].segments()...)
 		rec, err := s.Read(testRun, nil)
@@ -181,11 +202,10 @@ func FuzzRecover(f *testing.F) {
 		if err != nil {
 			var version *VersionError
 			var foreign *ForeignError
-			var tampered *TamperedError
-			if !errors.As(err, &version) && !errors.As(err, &foreign) && !errors.As(err, &tampered) {
+			if !errors.As(err, &version) && !errors.As(err, &foreign) {
 				t.Fatal(err)
 			}
-			if _, _, err := s.Open(testRun, 0, Options{}); err == nil {
+			if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); err == nil {
 				t.Fatal("it opens what it does not read")
 			}
 			for n, b := range (recoverSeed{first, second}).segments() {
@@ -196,44 +216,59 @@ func FuzzRecover(f *testing.F) {
 			return
 		}
 		for i, r := range seen {
-			if r.Seq != uint64(i)+1 {
-				t.Fatalf("record %d has number %d", i+1, r.Seq)
+			switch {
+			case i == 0 && r.Kind == Snapshot && r.Seq == rec.Snapshot:
+			case i == 0 && r.Seq != 1 || i > 0 && r.Seq != seen[i-1].Seq+1 || r.Kind == Snapshot:
+				t.Fatalf("record %d has number %d and kind %d", i+1, r.Seq, r.Kind)
 			}
 		}
-		if rec.Records != uint64(len(seen)) {
+		if n := len(seen); n > 0 && rec.Records != seen[n-1].Seq || n == 0 && rec.Records != 0 {
 			t.Fatalf("%d records, and %d seen", rec.Records, len(seen))
 		}
-		goOn(t, s, seen)
+		goOn(t, s, rec, seen)
 	})
 }
 
 // goOn opens a run, adds a record and reads all again.
-func goOn(t *testing.T, s *Store, seen []Record) {
-	r, rec, err := s.Open(testRun, 0, Options{})
-	if err != nil || rec.Records != uint64(len(seen)) {
+func goOn(t *testing.T, s *Store, found Recovery, seen []Record) {
+	var again []Record
+	r, rec, err := s.Open(testRun, 0, Options{}, func(r *Recovered) ([]byte, error) {
+		return []byte("state"), r.Records(func(r Record) error {
+			again = append(again, Record{r.Seq, r.Kind, bytes.Clone(r.Payload)})
+			return nil
+		})
+	})
+	if errors.Is(err, ErrNoSnapshot) && found.Harmed() && found.Records == 0 {
+		return
+	}
+	if err != nil || rec.Records != found.Records || !reflect.DeepEqual(seen, again) {
 		t.Fatalf("%v, %+v", err, rec)
 	}
 	seq, err := r.Append(Fact, []byte("more"))
-	if err != nil || seq != uint64(len(seen))+1 {
+	if err != nil || seq != found.Records+1 {
 		t.Fatalf("append: %d, %v", seq, err)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	seen = append(seen, Record{seq, Fact, []byte("more")})
+	want := []Record{{found.Records, Snapshot, []byte("state")}, {seq, Fact, []byte("more")}}
+	if found.Records == 0 {
+		want = want[1:]
+	}
 	rec, err = s.Read(testRun, func(r Record) error {
-		if w := seen[r.Seq-1]; w.Kind != r.Kind || !bytes.Equal(w.Payload, r.Payload) {
+		if len(want) == 0 || !reflect.DeepEqual(r, want[0]) {
 			t.Fatalf("record %d has changed", r.Seq)
 		}
+		want = want[1:]
 		return nil
 	})
-	if err != nil || rec.Records != seq {
+	if err != nil || rec.Records != seq || len(want) > 0 {
 		t.Fatalf("the second time: %v, %+v", err, rec)
 	}
 }
 
-// FuzzFrame: what was sealed is read as it was, and what reads well is what would have
-// been sealed.
+// FuzzFrame: what was written is read as it was, and what reads well is what would have
+// been written.
 func FuzzFrame(f *testing.F) {
 	good := segmentWith(headerAt(1, seedOf(testRun)), 1)[headerSize:]
 	f.Add(good, uint64(1), uint8(1))
@@ -243,9 +278,9 @@ func FuzzFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, seq uint64, kind uint8) {
 		seed := seedOf(testRun)
 		made := appendFrame(nil, seq, Kind(kind), b)
-		crc, _ := chainBatch(made, seed, 42)
+		crc := chainBatch(made, seed, 42)
 		got, err := parseFrame(made, seed)
-		if known := Kind(kind) >= Fact && Kind(kind) <= kindSeal; known != (err == nil) {
+		if known := Kind(kind) >= Fact && Kind(kind) <= Snapshot; known != (err == nil) {
 			t.Fatalf("kind %d: %v", kind, err)
 		}
 		if err == nil && (got.Seq != seq || got.Kind != Kind(kind) || !bytes.Equal(got.Payload, b) || got.crc != crc || got.prev != 42 || got.nth != 0) {

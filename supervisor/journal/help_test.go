@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 const (
@@ -48,7 +50,7 @@ func createRun(t *testing.T, s *Store, id string, o Options) *Run {
 
 func openRun(t *testing.T, s *Store, id string, o Options) (*Run, Recovery) {
 	t.Helper()
-	r, rec, err := s.Open(id, 0, o)
+	r, rec, err := s.Open(id, 0, o, resumeTest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +102,14 @@ type expectRecords struct {
 }
 
 func (e *expectRecords) each(r Record) error {
+	if r.Kind == Snapshot {
+		upTo, _, err := parseSnapshot(r.Payload)
+		if err != nil || upTo != r.Seq || e.next != 0 {
+			e.t.Errorf("behind record %d came the snapshot %q of record %d: %v", e.next, r.Payload, r.Seq, err)
+		}
+		e.next = r.Seq
+		return nil
+	}
 	e.next++
 	if r.Seq != e.next || r.Kind != kindOf(r.Seq) || !bytes.Equal(r.Payload, payload(r.Seq)) {
 		e.t.Helper()
@@ -118,6 +128,88 @@ func checkRecords(t *testing.T, read func(func(Record) error) error, n uint64) {
 	}
 	if e.next != n {
 		t.Errorf("%d records came back, want %d", e.next, n)
+	}
+}
+
+// The state of the tests is how many records there were, and up to which of them their lines
+// were handed to the event log.
+func snapshotAt(upTo, told uint64) []byte { return fmt.Appendf(nil, "%d %d", upTo, told) }
+
+func parseSnapshot(b []byte) (upTo, told uint64, err error) {
+	_, err = fmt.Sscanf(string(b), "%d %d", &upTo, &told)
+	return upTo, told, err
+}
+
+// linesOf is what the tests have the event log hold of a record.
+func linesOf(seq uint64) (list []eventlog.Content) {
+	for i := range 1 + seq%2 {
+		list = append(list, eventlog.Content{Input: seq, At: time.Unix(1, 0), Record: fmt.Appendf(nil, `{"seq":%d,"part":%d}`, seq, i)})
+	}
+	return list
+}
+
+// resumeTest takes up a run of the tests: it verifies the records, and adds the lines that
+// the event log lacks.
+func resumeTest(r *Recovered) ([]byte, error) {
+	var upTo, told uint64
+	err := r.Records(func(x Record) (err error) {
+		if x.Kind == Snapshot {
+			upTo, told, err = parseSnapshot(x.Payload)
+			return err
+		}
+		if upTo++; x.Seq != upTo {
+			return fmt.Errorf("record %d came as %d", upTo, x.Seq)
+		}
+		return nil
+	})
+	if err == nil && upTo != r.Recovery.Records {
+		err = fmt.Errorf("%d records of %d came", upTo, r.Recovery.Records)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for seq := told + 1; seq <= upTo; seq++ {
+		lines := linesOf(seq)
+		switch {
+		case seq < r.Told.Input:
+			continue
+		case seq == r.Told.Input:
+			lines = lines[min(r.Lines, len(lines)):]
+		}
+		if err := r.Tell(lines...); err != nil {
+			return nil, err
+		}
+	}
+	return snapshotAt(upTo, upTo), nil
+}
+
+// checkTold expects that the event log has all lines of the first n records, once each.
+func checkTold(t *testing.T, s *Store, n uint64) {
+	t.Helper()
+	dir, err := s.runs.Dir(testRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	f, err := dir.Open(eventlog.Name, openRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := eventlog.New(sizedFile{f})
+	defer log.Close()
+	var want []eventlog.Content
+	for seq := uint64(1); seq <= n; seq++ {
+		want = append(want, linesOf(seq)...)
+	}
+	h, err := log.Each(t.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
+		if len(want) == 0 || e.Input != want[0].Input || !bytes.Equal(e.Record, want[0].Record) {
+			return fmt.Errorf("line %d is of record %d: %s", e.N, e.Input, e.Record)
+		}
+		want = want[1:]
+		return nil
+	})
+	if err != nil || len(want) > 0 || h.Damage != nil || h.Torn > 0 {
+		t.Errorf("the event log lacks %d lines of %d records: %v, %+v", len(want), n, err, h)
 	}
 }
 

@@ -78,7 +78,7 @@ func tryLock(dir directory, name string) (file, error) {
 func heldBy(f file, path string) *HeldError {
 	held := &HeldError{Path: path}
 	var h holder
-	if b, err := readSmallFile(f); err == nil && unseal(b, path, lockVersion, &h) == nil {
+	if b, err := readSmallFile(f); err == nil && decodeSmall(b, path, lockVersion, &h) == nil {
 		held.PID, held.Run, held.CWD = h.PID, h.Run, h.CWD
 		held.Gone = !alive(h.PID)
 	}
@@ -87,7 +87,7 @@ func heldBy(f file, path string) *HeldError {
 
 // sign writes who holds the lock.
 func (l *Lock) sign(h holder) error {
-	b, err := seal(lockVersion, h)
+	b, err := encodeSmall(lockVersion, h)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 func TestSecondOwnerIsRefused(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})
-	_, _, err := s.Open(testRun, 0, Options{})
+	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.Gone || held.CWD != r.Meta().CWD {
 		t.Errorf("%v, %+v", err, held)
@@ -38,7 +38,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	s := openTestStore(t, dir)
 	c := startChild(t, "hold", dir, "")
 	c.until("holding")
-	_, _, err := s.Open(testRun, 0, Options{})
+	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != c.cmd.Process.Pid || !strings.Contains(err.Error(), fmt.Sprint("process ", held.PID)) {
 		t.Fatalf("%v", err)
@@ -66,7 +66,7 @@ func TestOpenWaits(t *testing.T) {
 	c.until("holding")
 	result := make(chan error, 1)
 	go func() {
-		r, _, err := s.Open(testRun, failAfter, Options{})
+		r, _, err := s.Open(testRun, failAfter, Options{}, resumeTest)
 		if err == nil {
 			err = r.Close()
 		}
@@ -86,13 +86,13 @@ func TestInheritedLock(t *testing.T) {
 	c.until("holding") // says the grandchild, on the same stdout
 	c.cmd.Process.Kill()
 	c.cmd.Process.Wait()
-	_, _, err := s.Open(testRun, 200*time.Millisecond, Options{})
+	_, _, err := s.Open(testRun, 200*time.Millisecond, Options{}, resumeTest)
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != c.cmd.Process.Pid || !held.Gone {
 		t.Errorf("%v, %+v", err, held)
 	}
 	fmt.Fprintln(c.in) // the grandchild ends
-	r, _, err := s.Open(testRun, failAfter, Options{})
+	r, _, err := s.Open(testRun, failAfter, Options{}, resumeTest)
 	if err != nil {
 		t.Fatal(err)
 	}

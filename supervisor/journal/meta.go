@@ -36,7 +36,7 @@ type Meta struct {
 
 // writeMeta replaces the description as a whole.
 func writeMeta(dir directory, m Meta) error {
-	b, err := seal(metaVersion, m)
+	b, err := encodeSmall(metaVersion, m)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func readMeta(dir directory, run string) (m Meta, lost error, err error) {
 	case errors.As(err, &unsafe):
 		return Meta{}, nil, err
 	case err == nil:
-		err = unseal(b, metaName, metaVersion, &m)
+		err = decodeSmall(b, metaName, metaVersion, &m)
 		if err == nil && m.Run != run {
 			err = fmt.Errorf("%s is of run %q", metaName, m.Run)
 		}
@@ -94,7 +94,7 @@ func readMeta(dir directory, run string) (m Meta, lost error, err error) {
 	m = Meta{Run: run}
 	if b, err := readSmall(dir, lockName); err == nil {
 		var h holder
-		if unseal(b, lockName, lockVersion, &h) == nil && h.Run == run {
+		if decodeSmall(b, lockName, lockVersion, &h) == nil && h.Run == run {
 			m.CWD, m.Place, m.Began = h.CWD, h.Place, h.Since
 		}
 	}

@@ -1,27 +1,81 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
+// Recovered is a run that is being opened, for whoever makes its state again.
+type Recovered struct {
+	Recovery
+	// Told is the last line of the event log, and Lines how many lines there are that follow
+	// from the same input; Event is the last event in it. They are zero where none was added
+	// since the snapshot.
+	Told  eventlog.Content
+	Lines int
+	Event eventlog.Content
+
+	read   func(each func(Record) error) error
+	missed []byte
+	chain  eventlog.Chain
+}
+
+// Records calls each with the snapshot, if there is one, and the inputs behind it. An error
+// of each ends it and is returned.
+func (r *Recovered) Records(each func(Record) error) error { return r.read(each) }
+
+// Tell adds lines to the event log that a crash kept from being written.
+func (r *Recovered) Tell(lines ...eventlog.Content) (err error) {
+	for _, x := range lines {
+		if r.missed, err = r.chain.Append(r.missed, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note takes a line of the event log in.
+func (r *Recovered) note(x eventlog.Entry) {
+	x.Line, x.Record = bytes.Clone(x.Line), bytes.Clone(x.Record)
+	if x.Line != nil {
+		r.Event = x.Content
+	}
+	switch {
+	case x.Input == 0:
+	case x.Input == r.Told.Input:
+		r.Lines++
+		r.Told = x.Content
+	default:
+		r.Lines, r.Told = 1, x.Content
+	}
+}
+
+// Resume makes the state of a run from what is recovered of it, and returns a snapshot of it.
+type Resume func(r *Recovered) (snapshot []byte, err error)
+
 // Open takes up a run: it waits as long as wait for a dying owner to go, or fails
-// with *HeldError, reads the journal, and makes sure of what it found. The records
-// are then had from [Run.Records]. Whatever a crash or bad disk left, it opens with
-// the longest good prefix; it refuses only what is not ours (*ForeignError,
-// *UnsafeError), of another format (*VersionError) or was tampered with
-// (*TamperedError), and leaves that untouched.
-// Nothing that was on disk is cut off or removed: what is not used stays in its
-// segment, and damage is copied to a file of its own, too.
-func (s *Store) Open(id string, wait time.Duration, o Options) (*Run, Recovery, error) {
+// with *HeldError, reads the journal, has resume make the state from it, and begins a segment
+// with the snapshot that it returns: all that was found is durable then, also where the last
+// fsync failed before the process could tell. Whatever a crash or bad disk left, it opens with
+// the longest good prefix; it refuses only what is not ours (*ForeignError, *UnsafeError), of
+// another format (*VersionError), what cannot be read at all (ErrNoSnapshot), and what resume
+// refuses, and leaves that untouched.
+// No input that was on disk is cut off: what is not used stays in its segment until two
+// younger snapshots have replaced it, and damage is copied to a file of its own, too.
+func (s *Store) Open(id string, wait time.Duration, o Options, resume Resume) (*Run, Recovery, error) {
 	if err := validID(id); err != nil {
 		return nil, Recovery{}, fmt.Errorf("open run: %w", err)
 	}
-	r, rec, err := s.open(id, wait, o)
+	r, rec, err := s.open(id, wait, o, resume)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(ErrNotFound, err)
 	}
@@ -31,7 +85,7 @@ func (s *Store) Open(id string, wait time.Duration, o Options) (*Run, Recovery, 
 	return r, rec, nil
 }
 
-func (s *Store) open(id string, wait time.Duration, o Options) (r *Run, rec Recovery, err error) {
+func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r *Run, rec Recovery, err error) {
 	h, err := s.hold(id, wait)
 	if err != nil {
 		return nil, rec, err
@@ -41,25 +95,41 @@ func (s *Store) open(id string, wait time.Duration, o Options) (r *Run, rec Reco
 	if err != nil {
 		return nil, rec, err
 	}
-	key, err := s.needKey()
-	if err != nil {
-		return nil, rec, err
-	}
-	sc := newScanner(h.dir, m, key)
-	sc.accept = o.AcceptPrefix
+	sc := newScanner(h.dir, m)
 	err = sc.scan()
-	rec = sc.rec
 	if lost != nil {
-		rec.MetaLost = lost.Error()
+		sc.rec.MetaLost = lost.Error()
+	}
+	if err == nil && sc.lost() {
+		err = ErrNoSnapshot
 	}
 	if err != nil {
-		return nil, rec, err
+		return nil, sc.rec, err
+	}
+	recovered := &Recovered{read: func(each func(Record) error) error { return readAgain(h.dir, id, sc.end.seq, each) }}
+	events, damage, err := openEvents(h.dir, sc.told(), sc.end.seq, recovered.note)
+	if err != nil {
+		return nil, sc.rec, err
+	}
+	defer events.closeUnless(&r)
+	sc.rec.Damage = append(sc.rec.Damage, damage...)
+	recovered.Recovery, recovered.chain = sc.rec, events.chain
+	snapshot, err := resume(recovered)
+	if err != nil {
+		return nil, sc.rec, err
 	}
 	if err := tidy(h.dir); err != nil {
+		return nil, sc.rec, err
+	}
+	setAside(h.dir, sc.rec.Damage)
+	rec = sc.rec
+	if err := events.write(recovered.missed, recovered.chain); err != nil {
 		return nil, rec, err
 	}
-	setAside(h.dir, rec.Damage)
-	seg, err := sc.settle()
+	if err := events.again(); err != nil {
+		return nil, rec, err
+	}
+	seg, err := sc.takeOver(snapshot, events.durable)
 	if err != nil {
 		return nil, rec, err
 	}
@@ -77,11 +147,58 @@ func (s *Store) open(id string, wait time.Duration, o Options) (r *Run, rec Reco
 	if err := h.lock.sign(holder{PID: os.Getpid(), Run: id, CWD: m.CWD, Place: m.Place, Since: time.Now()}); err != nil {
 		return nil, rec, err
 	}
-	size, err := segmentBytes(h.dir)
+	size, err := filesBytes(h.dir)
 	if err != nil {
 		return nil, rec, err
 	}
-	return start(h, m, o, seg, sc.end, sc.seals, size), rec, nil
+	return start(h, m, o, &writer{seg: seg, highest: seg.number, keep: seg.number, crc: sc.end.crc, events: events}, sc.end.seq, size), rec, nil
+}
+
+// takeOver begins a segment with a snapshot of all that was found.
+func (s *scanner) takeOver(snapshot []byte, told eventlog.Position) (*segment, error) {
+	number, keep := 1, 1
+	if n := len(s.segs); n > 0 {
+		number, keep = s.segs[n-1].number+1, s.segs[s.start].number
+	}
+	if s.end.seq == 0 {
+		snapshot = nil // nothing has happened yet
+	}
+	h := newHeader(s.run, s.end.seq+1, s.end.seq, s.end.crc, len(snapshot))
+	h.told = told
+	var frames []byte
+	if len(snapshot) > 0 {
+		frames = snapshotFrame(snapshot, h)
+	}
+	seg, err := createSegment(s.dir, number, h, frames)
+	if err == nil && s.end.seq > 0 {
+		removeSegments(s.dir, keep)
+	}
+	return seg, err
+}
+
+// lost reports whether a run had snapshots, and none of them can be read.
+func (s *scanner) lost() bool {
+	return s.end.seq == 0 && slices.ContainsFunc(s.segs, func(f found) bool { return f.header.base > 1 })
+}
+
+// told is how far the event log was durable when the segment that was begun with got its name.
+func (s *scanner) told() eventlog.Position {
+	if len(s.segs) == 0 {
+		return eventlog.Position{}
+	}
+	return s.segs[s.start].header.told
+}
+
+// readAgain hands out what was checked just before.
+func readAgain(dir directory, run string, upTo uint64, each func(Record) error) error {
+	s := rescanner(dir, run, upTo, each)
+	if err := s.scan(); err != nil {
+		return err
+	}
+	if s.end.seq != upTo {
+		return fmt.Errorf("read run %s: %d of %d inputs are left", run, s.end.seq, upTo)
+	}
+	return nil
 }
 
 // tidy removes what was never finished.
@@ -107,76 +224,15 @@ func ownName(name string) bool {
 	return segment || name == metaName
 }
 
-// settle returns a segment to add to, behind the records found. It is the youngest
-// one if all in it is known to be durable and nothing else is there. Otherwise a
-// new one takes over: it begins with the records of the last batch, whose fsync may
-// have failed unseen, since pages that a failed fsync did not write look like those
-// it did. What is behind the good records in older segments never counts again.
-func (s *scanner) settle() (*segment, error) {
-	if s.settled() {
-		last := s.segs[s.end.seg]
-		f, err := s.dir.Open(last.name(), openWrite)
-		return &segment{number: last.number, f: f, end: s.end.off}, err
-	}
-	number := 1
-	if n := len(s.segs); n > 0 {
-		number = s.segs[n-1].number + 1
-	}
-	h := header{version: formatVersion, base: s.durable.seq + 1, settled: s.end.seq, prev: s.durable.crc, run: s.run}
-	if s.durable.seq == s.end.seq {
-		return createSegment(s.dir, number, h, noRecords)
-	}
-	return createSegment(s.dir, number, h, s.copyTail)
-}
-
-// settled tells whether the youngest segment can go on.
-func (s *scanner) settled() bool {
-	n := len(s.segs)
-	return n > 0 && s.end.seg == n-1 && s.end.off == s.segs[n-1].size && s.segs[n-1].bad == nil &&
-		s.segs[n-1].header.version == formatVersion &&
-		s.durable.seq == s.end.seq && len(s.rec.Damage) == 0
-}
-
-// copyTail writes the records that are not known to be durable to f, and checks
-// them on the way.
-func (s *scanner) copyTail(f file, at int64) (int64, error) {
-	from := s.durable
-	err := s.withSegment(&s.segs[from.seg], func(w *window) error {
-		for from.off < s.end.off {
-			r, err := frameAt(w, from.off, seedOf(s.run))
-			if err == nil {
-				err = from.follow(&r)
-			}
-			if err != nil {
-				return fmt.Errorf("read record %d again: %w", from.seq+1, err)
-			}
-			if _, err := f.WriteAt(r.raw, at); err != nil {
-				return err
-			}
-			from.off += r.size
-			at += r.size
-		}
-		return nil
-	})
-	if err != nil || !s.end.open {
-		return at, err
-	}
-	// They are of a format without seals: from here on they have one.
-	b := appendFrame(nil, s.end.seq, kindSeal, s.seals.seal())
-	s.end.link = link{seq: s.end.seq, crc: finishFrame(b, seedOf(s.run), s.end.crc, s.end.nth)}
-	_, err = f.WriteAt(b, at)
-	return at + int64(len(b)), err
-}
-
-// segmentBytes is what the segments take on disk.
-func segmentBytes(dir directory) (int64, error) {
+// filesBytes is what the segments and the event log take on disk.
+func filesBytes(dir directory) (int64, error) {
 	names, err := dir.Names()
 	if err != nil {
 		return 0, err
 	}
 	var sum int64
 	for _, name := range names {
-		if _, ok := segmentNumber(name); !ok {
+		if _, ok := segmentNumber(name); !ok && name != eventlog.Name {
 			continue
 		}
 		info, err := statFile(dir, name)
@@ -197,43 +253,73 @@ func statFile(dir directory, name string) (fileInfo, error) {
 	return f.Stat()
 }
 
-// Read calls each with the records of a run, in order, when all of them are checked.
-// It takes no lock and changes nothing, so it works while the run is live; then what is
-// being written may show as torn. An error of each ends it and is returned. What was
-// tampered with is not handed out: the error after what is before it is *TamperedError.
+// EventLog opens the event log of a run for reading, also while the run is live. The caller
+// closes it.
+func (s *Store) EventLog(id string) (*eventlog.Log, error) {
+	if err := validID(id); err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	dir, err := s.runs.Dir(id)
+	if err != nil {
+		return nil, fmt.Errorf("read run %s: %w", id, err)
+	}
+	defer dir.Close()
+	f, err := dir.Open(eventlog.Name, openRead)
+	if err != nil {
+		return nil, fmt.Errorf("read run %s: %w", id, err)
+	}
+	return eventlog.New(sizedFile{f}), nil
+}
+
+// Read calls each with the last snapshot of a run, if it has one, and with the inputs behind
+// it, in order, when all of them are checked. It takes no lock and changes nothing, so it works
+// while the run is live; then what is being written may show as torn. An error of each ends it
+// and is returned.
 func (s *Store) Read(id string, each func(Record) error) (Recovery, error) {
+	return s.ReadTo(id, math.MaxUint64, each)
+}
+
+// ReadTo is Read up to an input, from the last snapshot before it. Where that is not kept any
+// more there is nothing to read.
+func (s *Store) ReadTo(id string, upTo uint64, each func(Record) error) (Recovery, error) {
 	if err := validID(id); err != nil {
 		return Recovery{}, fmt.Errorf("read run: %w", err)
 	}
-	dir, err := s.runs.Dir(id)
+	rec, err := s.read(id, upTo, each)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(ErrNotFound, err)
 	}
 	if err != nil {
-		return Recovery{}, fmt.Errorf("read run %s: %w", id, err)
+		return rec, fmt.Errorf("read run %s: %w", id, err)
+	}
+	return rec, nil
+}
+
+func (s *Store) read(id string, upTo uint64, each func(Record) error) (Recovery, error) {
+	dir, err := s.runs.Dir(id)
+	if err != nil {
+		return Recovery{}, err
 	}
 	defer dir.Close()
 	m, lost, err := readMeta(dir, id)
 	if err != nil {
-		return Recovery{}, fmt.Errorf("read run %s: %w", id, err)
+		return Recovery{}, err
 	}
-	key, err := s.readKey()
-	if err != nil {
-		return Recovery{}, fmt.Errorf("read run %s: %w", id, err)
+	var sc *scanner
+	for range 5 { // a segment may be replaced meanwhile
+		sc = newScanner(dir, m)
+		if sc.upTo = upTo; upTo < m.Closed {
+			sc.closed = 0
+		}
+		if err = sc.scan(); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	sc := newScanner(dir, m, key)
-	err = sc.scan()
 	if lost != nil {
 		sc.rec.MetaLost = lost.Error()
 	}
-	var tampered *TamperedError
-	if each != nil && (err == nil || errors.As(err, &tampered)) {
-		if err := rescanner(dir, id, sc.end.seq, each).scan(); err != nil {
-			return sc.rec, fmt.Errorf("read run %s: %w", id, err)
-		}
+	if err == nil && each != nil {
+		err = readAgain(dir, id, sc.end.seq, each)
 	}
-	if err != nil {
-		return sc.rec, fmt.Errorf("read run %s: %w", id, err)
-	}
-	return sc.rec, nil
+	return sc.rec, err
 }

@@ -13,15 +13,12 @@ type Options struct {
 	// and with nil when it is over. Nothing is lost meanwhile but with the
 	// process; whoever accepts input should refuse it until then.
 	Trouble func(err error)
-	// AcceptPrefix: Open goes on with what is before the first record that was tampered
-	// with, and does not refuse. Nothing is removed.
-	AcceptPrefix bool
 
 	// MaxPending bounds the bytes that wait for the disk: beyond it narration is
 	// dropped, beyond twice of it facts are refused. 64 MiB.
 	MaxPending int
-	// NarrationBytes is the size of the run's files at which narration is not
-	// written any more. 192 MiB.
+	// NarrationBytes is the size of the run's files, the event log among them, at which
+	// narration is not written any more. 192 MiB.
 	NarrationBytes int64
 	// MaxBytes is the size at which facts are refused. 256 MiB.
 	MaxBytes int64

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Run is the journal of one run, open for adding to. Its methods may be called by
@@ -16,8 +18,6 @@ type Run struct {
 	dir  directory
 	lock *Lock
 	opts Options
-	open uint64 // the last record that was there when it was opened
-
 	wake chan struct{} // holds one: there is something to take
 	jobs chan job
 	stop chan struct{} // closed by Close
@@ -30,18 +30,32 @@ type Run struct {
 // state is what Append, the writer and those who wait share.
 type state struct {
 	meta     Meta
-	pending  []byte // frames that are not complete yet
-	records  int    // in pending
-	taken    int    // records that the writer has in hand
+	queue    []entry // oldest first; never empty, and only the last is added to
+	chain    eventlog.Chain
+	records  int // in queue
+	taken    int // inputs that the writer has in hand
 	takenLen int
 	next     uint64
 	durable  uint64
-	size     int64 // of the run's segments on disk
+	size     int64 // of the run's segments and its event log on disk
 	lost     Lost
 	closed   bool
-	advanced chan struct{} // closed and replaced when durable moves
-	err      error         // of the writer's end
+	// snapshots are 1 while one is under way
+	snapshots int
+	advanced  chan struct{} // closed and replaced when durable moves
+	err       error         // of the writer's end
 }
+
+// entry is what the writer takes at once: inputs, then lines of the event log, then a snapshot.
+type entry struct {
+	frames  []byte // not complete yet
+	records int    // in frames
+	lines   []byte
+	chain   eventlog.Chain // of the last line
+	encode  func() ([]byte, error)
+}
+
+func (e *entry) empty() bool { return len(e.frames) == 0 && len(e.lines) == 0 && e.encode == nil }
 
 // Lost counts narration that was dropped, by cause.
 type Lost struct {
@@ -78,7 +92,7 @@ func (r *Run) Durable() uint64 {
 func (r *Run) Pending() (records, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.st.records + r.st.taken, len(r.st.pending) + r.st.takenLen
+	return r.st.records + r.st.taken, r.waiting()
 }
 
 // Lost counts the narration dropped since the run was opened.
@@ -88,21 +102,17 @@ func (r *Run) Lost() Lost {
 	return r.st.lost
 }
 
-// Records calls each with the records that were there when the run was opened, in
-// order. An error of each ends it and is returned.
-func (r *Run) Records(each func(Record) error) error {
-	s := rescanner(r.dir, r.id, r.open, each)
-	if err := s.scan(); err != nil {
-		return err
+// waiting counts the bytes that wait for the disk. The lock is held.
+func (r *Run) waiting() int {
+	n := r.st.takenLen
+	for i := range r.st.queue {
+		n += len(r.st.queue[i].frames) + len(r.st.queue[i].lines)
 	}
-	if s.end.seq != r.open {
-		return fmt.Errorf("read run %s: %d of %d records are left", r.id, s.end.seq, r.open)
-	}
-	return nil
+	return n
 }
 
-// Append adds a record and returns its sequence number. It only buffers: it never
-// waits and never touches the disk; Committed tells when the record is durable. It
+// Append adds an input and returns its sequence number. It only buffers: it never
+// waits and never touches the disk; Committed tells when the input is durable. It
 // fails with ErrClosed, ErrTooLarge, ErrFull (facts) or ErrDropped (narration).
 // The payload is copied.
 func (r *Run) Append(k Kind, payload []byte) (seq uint64, err error) {
@@ -117,24 +127,76 @@ func (r *Run) Append(k Kind, payload []byte) (seq uint64, err error) {
 	return r.add(k, payload)
 }
 
-// add takes a record in. The lock is held.
+// add takes an input in. The lock is held.
 func (r *Run) add(k Kind, payload []byte) (seq uint64, err error) {
 	if err := r.admit(k, frameHead+len(payload)); err != nil {
 		return 0, err
 	}
-	r.st.pending = appendFrame(r.st.pending, r.st.next, k, payload)
+	last := r.last()
+	last.frames = appendFrame(last.frames, r.st.next, k, payload)
+	last.records++
 	r.st.records++
 	r.st.next++
+	r.hint()
+	return r.st.next - 1, nil
+}
+
+func (r *Run) last() *entry { return &r.st.queue[len(r.st.queue)-1] }
+
+func (r *Run) hint() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
-	return r.st.next - 1, nil
+}
+
+// Tell adds lines to the event log: all that follows from one input, so that what is missing
+// of an input can be told by how many lines it has. They are to follow from durable inputs,
+// in their order. It only buffers. Where the run's files are long enough narration is
+// refused with ErrDropped; after Close all is, with ErrClosed.
+func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.st.closed:
+		return ErrClosed
+	case k == Narration && r.st.size+int64(r.waiting()) > r.opts.NarrationBytes:
+		return fmt.Errorf("%w: the journal is over %d bytes", ErrDropped, r.opts.NarrationBytes)
+	}
+	last, chain := r.last(), r.st.chain
+	b, n := last.lines, len(last.lines)
+	for _, x := range lines {
+		var err error
+		if b, err = chain.Append(b, x); err != nil {
+			last.lines = b[:n]
+			return err
+		}
+	}
+	last.lines, last.chain, r.st.chain = b, chain, chain
+	r.hint()
+	return nil
+}
+
+// Snapshot has the writer begin another segment with a snapshot of what all inputs so far
+// have come to. Encode is called by the writer's goroutine, when these inputs and all lines
+// of the event log so far are durable. A snapshot that fails is left out: the segment before
+// goes on. It reports false while one is under way already, and after Close.
+func (r *Run) Snapshot(encode func() ([]byte, error)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.st.closed || r.st.snapshots > 0 {
+		return false
+	}
+	r.st.snapshots++
+	r.last().encode = encode
+	r.st.queue = append(r.st.queue, entry{})
+	r.hint()
+	return true
 }
 
 // admit decides whether a frame of n bytes is taken. The lock is held.
 func (r *Run) admit(k Kind, n int) error {
-	waiting := len(r.st.pending) + r.st.takenLen + n
+	waiting := r.waiting() + n
 	size := r.st.size + int64(waiting)
 	switch {
 	case r.st.closed:
@@ -237,28 +299,51 @@ func (r *Run) Close() error {
 	return r.st.err
 }
 
-// take hands what is pending to the writer, or nil.
-func (r *Run) take(spare []byte) (batch []byte, first, last uint64) {
+// take hands the oldest entry to the writer, and whether there is one.
+func (r *Run) take(spare []byte) (e entry, first, last uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.st.pending) == 0 {
-		return nil, 0, 0
+	e = r.st.queue[0]
+	if e.empty() {
+		return e, 0, 0, false
 	}
-	batch, first, last = r.st.pending, r.st.next-uint64(r.st.records), r.st.next-1
-	r.st.taken, r.st.takenLen = r.st.records, len(batch)
-	r.st.pending, r.st.records = spare[:0], 0
-	return batch, first, last
+	if r.st.queue = r.st.queue[1:]; len(r.st.queue) == 0 {
+		r.st.queue = append(r.st.queue, entry{frames: spare[:0]})
+	}
+	first = r.st.next - uint64(r.st.records)
+	last = first + uint64(e.records) - 1
+	r.st.taken, r.st.takenLen = e.records, len(e.frames)+len(e.lines)
+	r.st.records -= e.records
+	return e, first, last, true
 }
 
-// advance notes that all up to seq is durable and the files have grown by n.
-func (r *Run) advance(seq uint64, n int64) {
+// advance notes that all up to seq is durable.
+func (r *Run) advance(seq uint64, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.durable = seq
-	r.st.taken, r.st.takenLen = 0, 0
-	r.st.size += n
+	r.st.taken, r.st.takenLen = 0, r.st.takenLen-n
+	r.st.size += int64(n)
 	close(r.st.advanced)
 	r.st.advanced = make(chan struct{})
+}
+
+// told notes that n bytes of the event log are written.
+func (r *Run) told(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.st.takenLen -= n
+	r.st.size += int64(n)
+}
+
+// snapped notes that a snapshot is done with, and how much the files take where it worked.
+func (r *Run) snapped(size int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.st.snapshots--
+	if size > 0 {
+		r.st.size = size
+	}
 }
 
 // end notes how the writer ended.

@@ -33,12 +33,40 @@ func TestWriteCloseOpen(t *testing.T) {
 	if rec.Records != 150 || rec.Damage != nil || rec.MetaLost != "" {
 		t.Errorf("recovery: %+v", rec)
 	}
-	checkRecords(t, r.Records, 150)
 	add(t, r, 151, 200)
 	syncRun(t, r)
-	checkRecords(t, r.Records, 150) // what was there before
 	checkRecords(t, reader(s, testRun), 200)
 	if r.Dir() == "" || r.ID() != testRun || r.LockFile() == nil {
 		t.Error("a run without a place")
+	}
+}
+
+// TestReadTo reads from the last snapshot before an input: the newest one, or the one kept of
+// before.
+func TestReadTo(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	for n := uint64(10); n <= 30; n += 10 {
+		add(t, r, n-9, n)
+		syncRun(t, r)
+		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(n, n), nil }) {
+			t.Fatal("no snapshot was begun")
+		}
+		if err := r.Update(t.Context(), func(*Meta) {}); err != nil { // it comes behind the snapshot, or beside it
+			t.Fatal(err)
+		}
+		closeRun(t, r)
+		r, _ = openRun(t, s, testRun, Options{})
+	}
+	add(t, r, 31, 35)
+	closeRun(t, r)
+	for upTo, want := range map[uint64]Recovery{
+		35: {Records: 35, Snapshot: 30}, 32: {Records: 32, Snapshot: 30}, 30: {Records: 30, Snapshot: 30}, 29: {}, 100: {Records: 35, Snapshot: 30},
+	} {
+		e := expectRecords{t: t}
+		rec, err := s.ReadTo(testRun, upTo, e.each)
+		if err != nil || rec.Records != want.Records || rec.Snapshot != want.Snapshot || rec.Damage != nil || e.next != want.Records {
+			t.Errorf("up to %d: %v, %+v, want %+v", upTo, err, rec, want)
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// place is a point between two records: behind the one that link tells of.
+// place is a point between two inputs: behind the one that link tells of.
 type place struct {
 	link
 	seg int // index among the segments found
@@ -20,51 +20,51 @@ type found struct {
 	size   int64
 	header header // base is 0 if nothing is known of it
 	bad    error  // what is wrong with the header
+	broken error  // what is wrong with the snapshot
 }
 
 func (f found) name() string { return segmentName(f.number) }
+
+func (f found) hasSnapshot() bool { return f.header.base != 0 && f.header.first > headerSize }
 
 // scanner reads the records of a run. It changes nothing.
 type scanner struct {
 	dir    directory
 	run    string
-	closed uint64 // the last record when the run was closed in order, 0 if not known
-	whole  bool   // and it was not opened since
-	upTo   uint64 // the last record wanted
+	closed uint64 // the last input when the run was closed in order, 0 if not known
+	upTo   uint64 // the last input wanted
 	each   func(Record) error
-	// seals checks them; nil for what was checked just before, by a scan that showed
-	// where the good records end. Without it each is called as records come.
-	seals  *sealer
-	accept bool // what was tampered with ends the good prefix, and is no error
 
-	segs    []found
-	end     place // behind the last good record, and its seal
-	durable place // behind the last record known to be durable
-	rec     Recovery
-	window  window
+	segs   []found
+	start  int   // the segment that is begun with
+	end    place // behind the last good input
+	rec    Recovery
+	window window
 }
 
 // newScanner makes one that checks all there is.
-func newScanner(dir directory, m Meta, key *sealKey) *scanner {
+func newScanner(dir directory, m Meta) *scanner {
 	s := rescanner(dir, m.Run, math.MaxUint64, nil)
-	s.closed, s.whole, s.seals = m.Closed, m.Closed != 0 && !m.Reopened, newSealer(key, m.Run)
+	s.closed = m.Closed
 	return s
 }
 
-// rescanner makes one for records up to upTo that were checked just before.
+// rescanner makes one for inputs up to upTo that were checked just before.
 func rescanner(dir directory, run string, upTo uint64, each func(Record) error) *scanner {
-	first := link{crc: seedOf(run)}
-	return &scanner{dir: dir, run: run, upTo: upTo, each: each, end: place{link: first}, durable: place{link: first}}
+	return &scanner{dir: dir, run: run, upTo: upTo, each: each, end: place{link: link{crc: seedOf(run)}}}
 }
 
-// scan reads all there is. A refusal (*VersionError, *ForeignError, *UnsafeError,
-// *TamperedError) or an error of each ends it; damage does not.
+// scan reads the youngest snapshot that is whole, and all inputs behind it. A refusal
+// (*VersionError, *ForeignError, *UnsafeError) or an error of each ends it; damage does not.
 func (s *scanner) scan() error {
 	defer func() { s.rec.Records = s.end.seq }()
 	if err := s.find(); err != nil {
 		return err
 	}
-	for i := range s.segs {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	for i := s.start; i < len(s.segs); i++ {
 		if err := s.segment(i); err != nil {
 			return err
 		}
@@ -89,6 +89,43 @@ func (s *scanner) find() error {
 		if err := s.readHeader(&s.segs[i]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// begin hands out the youngest snapshot that is whole. Without one a run is read from its
+// first input on.
+func (s *scanner) begin() error {
+	for i := len(s.segs) - 1; i >= 0; i-- {
+		seg := &s.segs[i]
+		if !seg.hasSnapshot() || seg.header.base-1 > s.upTo {
+			continue
+		}
+		var handed error
+		err := s.withSegment(seg, func(w *window) error {
+			f, err := frameAt(w, headerSize, seedOf(s.run))
+			switch {
+			case err != nil:
+				return err
+			case f.Kind != Snapshot || f.Seq != seg.header.base-1 || headerSize+f.size != seg.header.first:
+				return errChain
+			}
+			if s.each != nil {
+				handed = s.each(f.Record)
+			}
+			return nil
+		})
+		switch {
+		case handed != nil:
+			return handed
+		case err == nil:
+			s.start, s.end.link = i, link{seq: seg.header.base - 1, crc: seg.header.prev}
+			s.rec.Snapshot = seg.header.base - 1
+			return nil
+		case !isDamage(err):
+			return err
+		}
+		seg.broken = err
 	}
 	return nil
 }
@@ -140,22 +177,12 @@ func (s *scanner) vouch(w *window, seg *found) {
 	if err != nil || f.nth != 0 || f.Seq == 0 {
 		return
 	}
-	seg.header = header{version: s.formatOf(w), base: f.Seq, prev: f.prev, run: s.run}
-	seg.bad = errHeader
-}
-
-// formatOf tells by its first batch what format a segment without a header has.
-func (s *scanner) formatOf(w *window) int {
-	for off := int64(headerSize); ; {
-		f, err := frameAt(w, off, seedOf(s.run))
-		if err != nil || f.nth == 0 && off > headerSize {
-			return plainVersion
-		}
-		if f.Kind == kindSeal {
-			return formatVersion
-		}
-		off += f.size
+	seg.header = newHeader(s.run, f.Seq, 0, f.prev, 0)
+	if f.Kind == Snapshot {
+		seg.header = newHeader(s.run, f.Seq+1, 0, f.prev, len(f.Payload))
 	}
+	seg.header.told = unknownEnd
+	seg.bad = errHeader
 }
 
 // frameAt reads the frame at an offset, by itself.
@@ -178,7 +205,7 @@ func frameAt(w *window, off int64, seed uint32) (frame, error) {
 	return parseFrame(b, seed)
 }
 
-// limit is the last record that counts in a segment: a younger one that begins
+// limit is the last input that counts in a segment: a younger one that begins
 // earlier holds the rest anew.
 func (s *scanner) limit(i int) uint64 {
 	limit := s.upTo
@@ -190,9 +217,10 @@ func (s *scanner) limit(i int) uint64 {
 	return limit
 }
 
+// segment reads the inputs of a segment.
 func (s *scanner) segment(i int) error {
 	seg, limit := &s.segs[i], s.limit(i)
-	if seg.header.base != 0 && limit < seg.header.base {
+	if seg.header.base != 0 && limit < seg.header.base-1 {
 		return nil // replaced as a whole
 	}
 	return s.withSegment(seg, func(w *window) error {
@@ -210,9 +238,30 @@ func (s *scanner) segment(i int) error {
 			s.unreachable(w, i, errChain)
 			return nil
 		}
-		s.end = place{link: link{seq: s.end.seq, crc: s.end.crc}, seg: i, off: headerSize}
-		s.durable = s.end
-		s.rec.Bytes += headerSize
+		s.noteSnapshot(seg)
+		s.end = place{link: link{seq: s.end.seq, crc: s.end.crc}, seg: i, off: min(seg.header.first, w.size)}
 		return s.walk(w, i, limit)
 	})
+}
+
+// walk reads up to the first input that is not good.
+func (s *scanner) walk(w *window, i int, limit uint64) error {
+	for s.end.off < w.size && s.end.seq < limit {
+		f, err := frameAt(w, s.end.off, seedOf(s.run))
+		next := s.end
+		if err == nil {
+			err = next.follow(&f)
+		}
+		if err != nil {
+			return s.damaged(w, i, err)
+		}
+		next.off += f.size
+		s.end = next
+		if s.each != nil {
+			if err := s.each(f.Record); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

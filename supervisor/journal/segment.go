@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // The file name of a segment is its number; higher numbers are younger.
@@ -29,24 +31,27 @@ func segmentNumber(name string) (int, bool) {
 }
 
 // A segment begins with its header twice, so that a bad sector or a flipped bit
-// does not cost all that follows. A copy is, little endian:
+// does not cost all that follows. A snapshot may follow, then inputs. A copy is, little endian:
 //
 //	  0  magic    "ARBJRNL\n"
 //	  8  version  uint16
 //	 10  reserved uint16
-//	 12  base     uint64  sequence number of its first record
-//	 20  settled  uint64  up to here records were synced before the file got its name
-//	 28  prev     uint32  crc of record base-1
+//	 12  base     uint64  sequence number of its first input
+//	 20  settled  uint64  up to here inputs were synced before the file got its name
+//	 28  prev     uint32  crc of input base-1
 //	 32  length   uint8   of the run's id
 //	 33  run      64 bytes
-//	 97  reserved
+//	 97  first    uint32  offset of its first input; behind the header: there is no snapshot
+//	101  told     uint64  how long the event log was, all of it durable, when the file got its name
+//	109  lines    uint64  of it
+//	117  sum      uint32  of the last of them
+//	121  reserved
 //	124  crc      uint32  CRC-32C of bytes 0 to 123
 //
 // Magic, version, size and crc keep their places in all versions to come.
 const (
 	magic         = "ARBJRNL\n"
-	formatVersion = 2
-	plainVersion  = 1 // has no seals; it is read, and never added to
+	formatVersion = 3
 	headerCopy    = 128
 	headerSize    = 2 * headerCopy
 	maxRunID      = 64
@@ -58,6 +63,17 @@ type header struct {
 	settled uint64
 	prev    uint32
 	run     string
+	first   int64
+	told    eventlog.Position // of the event log's end
+}
+
+// newHeader is that of a segment which begins with input base.
+func newHeader(run string, base, settled uint64, prev uint32, snapshot int) header {
+	h := header{version: formatVersion, base: base, settled: settled, prev: prev, run: run, first: headerSize}
+	if snapshot > 0 {
+		h.first += frameHead + int64(snapshot)
+	}
+	return h
 }
 
 func (h header) encode() []byte {
@@ -68,6 +84,10 @@ func (h header) encode() []byte {
 	binary.LittleEndian.PutUint64(b[20:], h.settled)
 	binary.LittleEndian.PutUint32(b[28:], h.prev)
 	b[32] = byte(copy(b[33:33+maxRunID], h.run))
+	binary.LittleEndian.PutUint32(b[97:], uint32(h.first))
+	binary.LittleEndian.PutUint64(b[101:], uint64(h.told.Offset))
+	binary.LittleEndian.PutUint64(b[109:], h.told.Prev.N)
+	binary.LittleEndian.PutUint32(b[117:], h.told.Prev.Sum)
 	binary.LittleEndian.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
 	return append(b, b...)
 }
@@ -91,13 +111,13 @@ func decodeHeader(b []byte, file, run string) (header, error) {
 		return header{}, lostHeader(b, file, ours)
 	}
 	h := good[0]
-	if h.version != formatVersion && h.version != plainVersion {
+	if h.version != formatVersion {
 		return header{}, &VersionError{File: file, Found: h.version, Known: formatVersion}
 	}
 	if h.run != run {
 		return header{}, &ForeignError{File: file, Run: h.run, Reason: fmt.Sprintf("it belongs to run %q", h.run)}
 	}
-	if h.base == 0 {
+	if h.base == 0 || h.first < headerSize {
 		return header{}, errHeader
 	}
 	if len(good) == 1 || good[0] != good[1] {
@@ -117,6 +137,11 @@ func decodeCopy(b []byte) (header, bool) {
 		settled: binary.LittleEndian.Uint64(b[20:]),
 		prev:    binary.LittleEndian.Uint32(b[28:]),
 		run:     string(b[33 : 33+min(int(b[32]), maxRunID)]),
+		first:   int64(binary.LittleEndian.Uint32(b[97:])),
+		told: eventlog.Position{
+			Offset: int64(binary.LittleEndian.Uint64(b[101:])),
+			Prev:   eventlog.Chain{N: binary.LittleEndian.Uint64(b[109:]), Sum: binary.LittleEndian.Uint32(b[117:])},
+		},
 	}
 	return h, true
 }
@@ -144,10 +169,10 @@ func (s *segment) name() string { return segmentName(s.number) }
 // all of that is durable, so a segment never appears without them: a crash leaves
 // either what was before or all of it. The number must not have been used, also
 // not by an attempt that failed, for its name may yet come back after a crash.
-func createSegment(dir directory, number int, h header, fill func(file, int64) (int64, error)) (*segment, error) {
-	s := &segment{number: number}
+func createSegment(dir directory, number int, h header, frames []byte) (*segment, error) {
+	s := &segment{number: number, end: headerSize + int64(len(frames))}
 	scratch := s.name() + scratchSuffix
-	if err := dir.Unlink(scratch); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := ignoreMissing(dir.Unlink(scratch)); err != nil {
 		return nil, err
 	}
 	crash("journal.segment.create.before")
@@ -156,23 +181,23 @@ func createSegment(dir directory, number int, h header, fill func(file, int64) (
 		return nil, err
 	}
 	s.f = f
-	if err := s.build(dir, scratch, h, fill); err != nil {
+	if err := s.build(dir, scratch, h, frames); err != nil {
 		f.Close()
 		return nil, errors.Join(err, ignoreMissing(dir.Unlink(scratch)))
 	}
 	return s, nil
 }
 
-func (s *segment) build(dir directory, scratch string, h header, fill func(file, int64) (int64, error)) error {
+func (s *segment) build(dir directory, scratch string, h header, frames []byte) error {
 	crash("journal.segment.write.before")
 	if _, err := s.f.WriteAt(h.encode(), 0); err != nil {
 		return err
 	}
-	end, err := fill(s.f, headerSize)
-	if err != nil {
-		return err
+	if len(frames) > 0 {
+		if _, err := s.f.WriteAt(frames, headerSize); err != nil {
+			return err
+		}
 	}
-	s.end = end
 	crash("journal.segment.sync.before")
 	if err := s.f.Sync(); err != nil {
 		return err
@@ -187,6 +212,21 @@ func (s *segment) build(dir directory, scratch string, h header, fill func(file,
 	}
 	crash("journal.segment.syncdir.after")
 	return nil
+}
+
+// removeSegments removes those with numbers below one. It is tidiness: what is left over
+// does not count, and is removed another time.
+func removeSegments(dir directory, below int) {
+	names, err := dir.Names()
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if n, ok := segmentNumber(name); ok && n < below {
+			crash("journal.segment.unlink.before")
+			_ = dir.Unlink(name)
+		}
+	}
 }
 
 func ignoreMissing(err error) error {

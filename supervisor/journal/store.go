@@ -134,10 +134,6 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 			err = errors.Join(err, s.remove(m.Run))
 		}
 	}()
-	key, err := s.needKey()
-	if err != nil {
-		return nil, err
-	}
 	h, err := s.hold(m.Run, 0)
 	if err != nil {
 		return nil, err
@@ -146,7 +142,12 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 	if err := h.lock.sign(holder{PID: os.Getpid(), Run: m.Run, CWD: m.CWD, Place: m.Place, Since: time.Now()}); err != nil {
 		return nil, err
 	}
-	seg, err := createSegment(h.dir, 1, header{version: formatVersion, base: 1, prev: seedOf(m.Run), run: m.Run}, noRecords)
+	events, err := makeEvents(h.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer events.closeUnless(&r)
+	seg, err := createSegment(h.dir, 1, newHeader(m.Run, 1, 0, seedOf(m.Run), 0), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -159,10 +160,8 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 		return nil, err
 	}
 	crash("journal.create.syncdir.after")
-	return start(h, m, o, seg, place{link: link{crc: seedOf(m.Run)}}, newSealer(key, m.Run), seg.end), nil
+	return start(h, m, o, &writer{seg: seg, highest: 1, keep: 1, crc: seedOf(m.Run), events: events}, 0, seg.end), nil
 }
-
-func noRecords(_ file, at int64) (int64, error) { return at, nil }
 
 // held is a run's directory with its lock taken.
 type held struct {
@@ -204,16 +203,23 @@ func (s *segment) closeUnless(r **Run) {
 	}
 }
 
-// start begins the writer of a run that has records up to end.
-func start(h held, m Meta, o Options, seg *segment, end place, seals *sealer, size int64) *Run {
-	r := &Run{
-		id: m.Run, dir: h.dir, lock: h.lock, opts: o.withDefaults(), open: end.seq,
-		wake: make(chan struct{}, 1), jobs: make(chan job), stop: make(chan struct{}), done: make(chan struct{}),
-		st: state{meta: m, next: end.seq + 1, durable: end.seq, size: size, advanced: make(chan struct{})},
+func (e *eventFile) closeUnless(r **Run) {
+	if *r == nil {
+		e.f.Close()
 	}
-	w := &writer{r: r, seg: seg, highest: seg.number, crc: end.crc, seals: seals}
+}
+
+// start begins the writer of a run that has so many inputs.
+func start(h held, m Meta, o Options, w *writer, inputs uint64, size int64) *Run {
+	w.r = &Run{
+		id: m.Run, dir: h.dir, lock: h.lock, opts: o.withDefaults(),
+		wake: make(chan struct{}, 1), jobs: make(chan job), stop: make(chan struct{}), done: make(chan struct{}),
+		st: state{
+			meta: m, queue: make([]entry, 1), chain: w.events.chain, next: inputs + 1, durable: inputs, size: size, advanced: make(chan struct{}),
+		},
+	}
 	go w.run()
-	return r
+	return w.r
 }
 
 // placeOf resolves a working directory and identifies it, so that two names of one

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // endRun creates a run with a record, active at a given minute, and finishes it if
@@ -34,7 +36,7 @@ func endRun(t *testing.T, s *Store, id, cwd string, minute int, finished bool) {
 func setActive(t *testing.T, dir string, minute int) {
 	t.Helper()
 	at := time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)
-	for _, name := range []string{segmentName(1), metaName} {
+	for _, name := range []string{segmentName(1), metaName, eventlog.Name} {
 		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +139,7 @@ func TestInvalidIDs(t *testing.T) {
 		if _, err := s.Create(Meta{Run: id}, Options{}); err == nil {
 			t.Errorf("create %q works", id)
 		}
-		if _, _, err := s.Open(id, 0, Options{}); !errors.Is(err, ErrNotFound) {
+		if _, _, err := s.Open(id, 0, Options{}, resumeTest); !errors.Is(err, ErrNotFound) {
 			t.Errorf("open %q: %v", id, err)
 		}
 		if _, err := s.Read(id, nil); !errors.Is(err, ErrNotFound) {
@@ -147,7 +149,7 @@ func TestInvalidIDs(t *testing.T) {
 			t.Errorf("remove %q: %v", id, err)
 		}
 	}
-	if _, _, err := s.Open("nobody", 0, Options{}); !errors.Is(err, ErrNotFound) {
+	if _, _, err := s.Open("nobody", 0, Options{}, resumeTest); !errors.Is(err, ErrNotFound) {
 		t.Errorf("open: %v", err)
 	}
 	if _, err := s.Read("nobody", nil); !errors.Is(err, ErrNotFound) {

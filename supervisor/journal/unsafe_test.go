@@ -110,7 +110,7 @@ func TestUnsafeFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := withDeadline(t, func() error {
-					r, _, err := s.Open(testRun, 0, Options{})
+					r, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 					if err == nil {
 						r.Close()
 					}

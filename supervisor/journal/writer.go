@@ -12,16 +12,19 @@ type writer struct {
 	r       *Run
 	seg     *segment
 	highest int    // the highest segment number ever tried
-	crc     uint32 // of the last durable frame
-	seals   *sealer
+	keep    int    // the segment that the snapshot before was in: those below it are not needed
+	crc     uint32 // of the last durable input
+	events  *eventFile
 	trouble string // what Trouble was last told
 
-	batch   []byte // with its seal; stays until it is durable
+	work    entry  // what is in hand, besides batch
+	batch   []byte // stays until it is durable
 	first   uint64
 	last    uint64
 	lastCRC uint32
 	synced  bool   // batch is in seg and synced, but seg may have lost its place
 	spare   []byte // a buffer to fill next
+	syncDue <-chan time.Time
 }
 
 // job is a change of the run's description that somebody waits for.
@@ -47,20 +50,25 @@ func (w *writer) run() {
 		default:
 		}
 		var retry <-chan time.Time
-		if w.fill(); w.batch != nil {
-			if err = w.commit(); err == nil {
-				w.acknowledge()
+		if w.fill() {
+			if err = w.step(); err == nil {
 				continue
 			}
 			w.tell(err)
 			retry = time.After(w.r.opts.Retry)
 		}
-		if late || (stop == nil && w.batch == nil) {
+		if late || (stop == nil && !w.busy()) {
 			break
+		}
+		if w.syncDue == nil && len(w.events.lines) > 0 {
+			w.syncDue = time.After(eventSync)
 		}
 		select {
 		case <-w.wake():
 		case <-retry:
+		case <-w.syncDue:
+			w.syncDue = nil
+			w.tellLate(w.events.sync())
 		case j := <-w.r.jobs:
 			w.do(j)
 		case <-stop:
@@ -72,26 +80,108 @@ func (w *writer) run() {
 	w.finish(err)
 }
 
-// wake is silent while there is a batch in hand: what comes has to wait for it.
+// busy reports whether there is something in hand.
+func (w *writer) busy() bool {
+	return w.batch != nil || !w.work.empty() || w.events.written < len(w.events.lines)
+}
+
+// wake is silent while there is something in hand: what comes has to wait for it.
 func (w *writer) wake() <-chan struct{} {
-	if w.batch != nil {
+	if w.busy() {
 		return nil
 	}
 	return w.r.wake
 }
 
-// fill takes what is pending, unless a batch is in hand.
-func (w *writer) fill() {
+// fill takes what is pending, unless there is something in hand, and reports whether there
+// is now.
+func (w *writer) fill() bool {
+	if w.busy() {
+		return true
+	}
+	work, first, last, ok := w.r.take(w.spare)
+	if !ok {
+		return false
+	}
+	w.spare, w.work = nil, work
+	if len(work.frames) > 0 {
+		w.first, w.last, w.synced = first, last, false
+		w.batch, w.work.frames = work.frames, nil
+		w.lastCRC = chainBatch(w.batch, seedOf(w.r.id), w.crc)
+	}
+	return true
+}
+
+// step does what is in hand: inputs first, then what was told, then the snapshot.
+func (w *writer) step() error {
 	if w.batch != nil {
-		return
+		if err := w.commit(); err != nil {
+			return err
+		}
+		w.acknowledge()
 	}
-	batch, first, last := w.r.take(w.spare)
-	if batch == nil {
-		return
+	if n := len(w.work.lines); n > 0 || len(w.events.lines) > w.events.written {
+		lines := w.work.lines
+		w.work.lines = nil // the event log keeps them until they are durable
+		err := w.events.write(lines, w.work.chain)
+		w.r.told(n)
+		if err == nil && len(w.events.lines) > eventBuffer {
+			err = w.events.sync()
+		}
+		if err != nil {
+			return err
+		}
+		if !w.events.failed {
+			w.tell(nil)
+		}
 	}
-	w.spare = nil
-	w.first, w.last, w.synced = first, last, false
-	w.batch, w.lastCRC = appendSeal(batch, last, w.seals, seedOf(w.r.id), w.crc)
+	if encode := w.work.encode; encode != nil {
+		w.work.encode = nil
+		w.r.snapped(w.snapshot(encode))
+	}
+	return nil
+}
+
+// snapshot begins a segment with a snapshot, and returns what all files take then; 0: there
+// is none, and the segment before goes on.
+func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
+	if w.events.sync() != nil {
+		return 0 // it is tried again, and told, when the next lines are due
+	}
+	payload, err := encode()
+	if err != nil || len(payload) > MaxSnapshot {
+		return 0
+	}
+	durable := w.r.Durable()
+	w.highest++
+	h := newHeader(w.r.id, durable+1, durable, w.crc, len(payload))
+	h.told = w.events.durable
+	crash("journal.snapshot.before")
+	seg, err := createSegment(w.r.dir, w.highest, h, snapshotFrame(payload, h))
+	if err != nil {
+		// It may have its name all the same, or get it back by a crash: what is behind the
+		// inputs before it has to be in a younger one.
+		w.seg.spent = true
+		return 0
+	}
+	w.seg.f.Close()
+	w.seg = seg
+	removeSegments(w.r.dir, w.keep)
+	w.keep = seg.number
+	size, err := filesBytes(w.r.dir)
+	if err != nil {
+		return 0
+	}
+	return size
+}
+
+// tellLate reports what kept lines of the event log from being durable.
+func (w *writer) tellLate(err error) {
+	if err != nil {
+		w.tell(err)
+	} else if !w.busy() {
+		w.tell(nil)
+	}
 }
 
 // commit makes the batch durable, in another segment if this one has failed.
@@ -173,11 +263,9 @@ func (w *writer) cutBack(cause error) error {
 // moveOn begins a segment with the batch.
 func (w *writer) moveOn() error {
 	w.highest++
-	h := header{version: formatVersion, base: w.first, settled: w.last, prev: w.crc, run: w.r.id}
-	seg, err := createSegment(w.r.dir, w.highest, h, func(f file, at int64) (int64, error) {
-		n, err := f.WriteAt(w.batch, at)
-		return at + int64(n), err
-	})
+	h := newHeader(w.r.id, w.first, w.last, w.crc, 0)
+	h.told = w.events.durable
+	seg, err := createSegment(w.r.dir, w.highest, h, w.batch)
 	if err != nil {
 		return err
 	}
@@ -189,8 +277,8 @@ func (w *writer) moveOn() error {
 
 // acknowledge tells everybody that the batch is durable.
 func (w *writer) acknowledge() {
-	grown := int64(len(w.batch))
-	w.seg.end += grown
+	grown := len(w.batch)
+	w.seg.end += int64(grown)
 	w.crc = w.lastCRC
 	if cap(w.batch) <= windowSize {
 		w.spare = w.batch
@@ -249,6 +337,7 @@ func (w *writer) leave() (err error) {
 			return err
 		}
 	}
+	err = errors.Join(err, w.events.sync())
 	m := w.r.Meta()
 	if m.Closed == w.r.Durable() && !m.Reopened {
 		return err
@@ -261,12 +350,12 @@ func (w *writer) leave() (err error) {
 // crash, and closes everything, the lock last.
 func (w *writer) finish(err error) {
 	crash("journal.close.before")
-	if w.batch == nil {
+	if !w.busy() {
 		err = errors.Join(err, w.leave())
 	}
 	w.r.end(err)
 	crash("journal.close.after")
-	err = errors.Join(w.seg.f.Close(), w.r.dir.Close(), w.r.lock.Close())
+	err = errors.Join(w.seg.f.Close(), w.events.f.Close(), w.r.dir.Close(), w.r.lock.Close())
 	if err != nil {
 		w.r.end(err)
 	}

@@ -11,39 +11,39 @@ import (
 
 // Small files beside the journal are one JSON object a file: version, checksum of
 // version and body, body. They are for people to read too.
-type sealedFile struct {
+type smallFile struct {
 	Version int             `json:"v"`
 	Sum     string          `json:"crc"`
 	Body    json.RawMessage `json:"body"`
 }
 
-const maxSealed = 1 << 20
+const maxSmall = 1 << 20
 
-var errUnsealed = errors.New("its checksum does not match")
+var errSmallSum = errors.New("its checksum does not match")
 
-func sealSum(version int, body []byte) string {
+func smallSum(version int, body []byte) string {
 	return fmt.Sprintf("%08x", crc32.Update(crc32.Checksum(fmt.Appendf(nil, "%d ", version), castagnoli), castagnoli, body))
 }
 
-func seal(version int, body any) ([]byte, error) {
+func encodeSmall(version int, body any) ([]byte, error) {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	b, err = json.Marshal(sealedFile{Version: version, Sum: sealSum(version, b), Body: b})
+	b, err = json.Marshal(smallFile{Version: version, Sum: smallSum(version, b), Body: b})
 	return append(b, '\n'), err
 }
 
-// unseal reads what seal made. An error says what is wrong, a *VersionError that
+// decodeSmall reads what encodeSmall made. An error says what is wrong, a *VersionError that
 // it is whole and of another format.
-func unseal(b []byte, file string, version int, body any) error {
-	var s sealedFile
+func decodeSmall(b []byte, file string, version int, body any) error {
+	var s smallFile
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if err := dec.Decode(&s); err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
 	}
-	if s.Sum != sealSum(s.Version, s.Body) {
-		return fmt.Errorf("read %s: %w", file, errUnsealed)
+	if s.Sum != smallSum(s.Version, s.Body) {
+		return fmt.Errorf("read %s: %w", file, errSmallSum)
 	}
 	if s.Version != version {
 		return &VersionError{File: file, Found: s.Version, Known: version}
@@ -69,7 +69,7 @@ func readSmallFile(f file) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, min(info.Size, maxSealed))
+	b := make([]byte, min(info.Size, maxSmall))
 	n, err := f.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err

@@ -1,0 +1,159 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// forgedFrame is a record that continues a run as somebody would forge it who can work out
+// checksums.
+func forgedFrame(seq uint64, prev uint32) []byte {
+	b := appendFrame(nil, seq, Fact, []byte("FORGED"))
+	chainBatch(b, seedOf(testRun), prev)
+	return b
+}
+
+func addTo(t *testing.T, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForgedWhileRunning: somebody else adds to the journal of a live run. The next write,
+// or the end, notices; nothing of it ever counts.
+func TestForgedWhileRunning(t *testing.T) {
+	for name, atEnd := range map[string]bool{"noticed by the next write": false, "noticed at the end": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestStore(t)
+			var told []error
+			r := createRun(t, s, testRun, Options{Trouble: func(err error) { told = append(told, err) }})
+			addBatches(t, r, 6, 2)
+			whole, _ := journalOf(2, 2, 2)
+			addTo(t, filepath.Join(r.Dir(), segmentName(1)), forgedFrame(7, crcAfter(whole, 6)))
+			want := uint64(6)
+			if !atEnd {
+				want = 9
+				addBatches(t, r, want, 3)
+			}
+			closeRun(t, r)
+			if len(told) == 0 || !errors.Is(told[0], ErrForeignWrite) {
+				t.Errorf("told: %v", told)
+			}
+			checkRecords(t, reader(s, testRun), want)
+			r, rec := openRun(t, s, testRun, Options{})
+			if rec.Harmed() || rec.Records != want {
+				t.Errorf("%+v", rec)
+			}
+			closeRun(t, r)
+		})
+	}
+}
+
+// TestCutOffWhileRunning: durable records were taken away under a live run. It says so,
+// and calls nothing durable from then on.
+func TestCutOffWhileRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		s := freshStore(t, m)
+		var told []error
+		r, err := s.Create(Meta{Run: testRun}, Options{Trouble: func(err error) { told = append(told, err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		addBatches(t, r, 6, 2)
+		n := segmentNode(m, 1)
+		n.data = n.data[:len(n.data)-30]
+		add(t, r, 7, 8)
+		synctest.Wait()
+		if len(told) == 0 || !errors.Is(told[0], ErrForeignWrite) || r.Durable() != 6 {
+			t.Errorf("told: %v, %d are durable", told, r.Durable())
+		}
+		if err := r.Close(); !errors.Is(err, ErrForeignWrite) {
+			t.Errorf("close: %v", err)
+		}
+		if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 5 {
+			t.Errorf("%+v, %v", rec, err)
+		}
+	})
+}
+
+// TestForeignLines: somebody else adds to the event log of a live run, or cuts lines off. It is
+// said, what was added is taken off, and what is not durable yet is written anew.
+func TestForeignLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		s := freshStore(t, m)
+		var told []error
+		tl := &teller{m: m}
+		o := tl.options()
+		o.Trouble = func(err error) { told = append(told, err) }
+		r, err := s.Create(Meta{Run: testRun}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl.begin(r)
+		log := func() *memNode {
+			runs := m.nodes[m.nodes[0].entries[runsName]]
+			return m.nodes[m.nodes[runs.entries[testRun]].entries[eventlog.Name]]
+		}
+		addBatches(t, r, 4, 2)
+		time.Sleep(2 * eventSync) // all is durable
+		log().data = append(bytes.Clone(log().data), "{\"forged\":true}\n"...)
+		addBatches(t, r, 8, 2)
+		time.Sleep(2 * eventSync)
+		if len(told) != 2 || !errors.Is(told[0], ErrForeignWrite) || told[1] != nil {
+			t.Errorf("lines were added, and told is %v", told)
+		}
+		checkTold(t, s, 8)
+		addBatches(t, r, 10, 2)
+		synctest.Wait()
+		log().data = log().data[:len(log().data)-5] // of lines that are not durable
+		addBatches(t, r, 12, 2)
+		time.Sleep(2 * eventSync)
+		if len(told) != 4 || !errors.Is(told[2], ErrForeignWrite) || told[3] != nil {
+			t.Errorf("lines were cut off, and told is %v", told)
+		}
+		closeRun(t, r)
+		checkTold(t, s, 12)
+	})
+}
+
+// TestEventsAreMadeAgain: a run that ends by a kill has its lines all the same, from its inputs.
+func TestEventsAreMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		r := createOn(t, m, freshStore(t, m))
+		addBatches(t, r, 10, 2)
+		last[m].snapshot(t)
+		m.setFault(func(call, name string) error {
+			if call == "write" && name == eventlog.Name {
+				return errDead
+			}
+			return nil
+		})
+		addBatches(t, r, 14, 4)
+		synctest.Wait()
+		m.reboot()
+		m.setFault(nil)
+		r.Close()
+		s := freshStore(t, m)
+		r = openOn(t, m, s)
+		checkTold(t, s, 14)
+		closeRun(t, r)
+	})
+}

@@ -1,0 +1,249 @@
+package supervisor
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// toldTwice is a Teller with a record before the events of each step.
+func toldTwice(before *State, step Replayed, after *State) []Told {
+	return append([]Told{{Record: fmt.Appendf(nil, `{"kind":"%T"}`, step.Input.Fact)}}, TellEvents(before, step, after)...)
+}
+
+// onDisk is a store with a run that a loop records itself in.
+type onDisk struct {
+	t     *testing.T
+	store *journal.Store
+	dir   string
+}
+
+func newOnDisk(t *testing.T) onDisk {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := journal.OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return onDisk{t, store, dir}
+}
+
+// entries are the lines of the event log.
+func (d onDisk) entries() (list []eventlog.Content) {
+	d.t.Helper()
+	log, err := d.store.EventLog(testRun)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer log.Close()
+	h, err := log.Each(d.t.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
+		e.Line, e.Record = bytes.Clone(e.Line), bytes.Clone(e.Record)
+		list = append(list, e.Content)
+		return nil
+	})
+	if err != nil || len(h.Damage) > 0 || h.Torn > 0 {
+		d.t.Fatalf("%v, %+v", err, h)
+	}
+	return list
+}
+
+// TestRestoreAfterAnyCut cuts a run off after each of its inputs, with its lines told up to any
+// point before, and a snapshot anywhere before that: the state that comes back is the state
+// that was, and the event log has each line once, as if there had been no cut.
+func TestRestoreAfterAnyCut(t *testing.T) {
+	var inputs []Input
+	p := begin(t, nil)
+	p.verdict("arbiter", ruling("SELECT_MODE", "work", "mode", "developer"))
+	p.spawned("orch-1")
+	p.happen("orch-1", bridge.Assistant{Text: "I look at it."})
+	p.happen("orch-1", bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: []byte(`{"command":"make"}`)})
+	p.verdict("orch-1", report("question", "May I?", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "May it?"))
+	p.say("It may.")
+	inputs = p.in
+
+	// What each input leads to.
+	states := []State{{}}
+	var told [][]Told
+	for _, in := range inputs {
+		s := states[len(states)-1]
+		next, out := Apply(s, in)
+		states, told = append(states, next), append(told, toldTwice(&s, Replayed{Input: in, Effects: out}, &next))
+	}
+	var whole []eventlog.Content
+	var telling Telling
+	starts := []int{0} // of the lines of each input
+	for i, list := range told {
+		for _, x := range list {
+			line, err := telling.Content(uint64(i+1), inputs[i].At, x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line.Line = bytes.TrimSuffix(line.Line, []byte("\n"))
+			whole = append(whole, line)
+		}
+		starts = append(starts, len(whole))
+	}
+	n := len(inputs)
+	for cut := n - 3; cut <= n; cut++ {
+		for snapshot := 0; snapshot <= cut; snapshot += 3 {
+			for lines := starts[max(snapshot-2, 0)]; lines <= starts[cut]; lines += 3 {
+				restoreAfter(t, inputs[:cut], states, told, whole, starts, snapshot, lines)
+			}
+		}
+	}
+}
+
+// restoreAfter writes a run with a snapshot after so many inputs and so many lines told, and
+// takes it up.
+func restoreAfter(t *testing.T, inputs []Input, states []State, told [][]Told, whole []eventlog.Content, starts []int, snapshot, lines int) {
+	t.Helper()
+	d := newOnDisk(t)
+	run, err := d.store.Create(journal.Meta{Run: testRun}, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := func(lines []eventlog.Content) {
+		t.Helper()
+		for _, x := range lines {
+			if err := run.Tell(journal.Fact, x); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, in := range inputs {
+		raw, err := EncodeInput(in)
+		if err == nil {
+			_, err = run.Append(journal.Fact, raw)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i+1 != snapshot {
+			continue
+		}
+		// Told by then is all but what the last two inputs led to.
+		by := starts[max(snapshot-2, 0)]
+		tell(whole[:by])
+		s := Snapshot{State: states[snapshot]}
+		for _, x := range whole[:by] {
+			if e, err := contract.DecodeLine(x.Line); x.Line != nil && err == nil {
+				s.Seq = e.Seq
+			}
+		}
+		for j := max(snapshot-2, 0); j < snapshot; j++ {
+			s.waiting = append(s.waiting, undone{at: inputs[j].At, input: uint64(j + 1), told: told[j]})
+		}
+		if !run.Snapshot(s.encode) {
+			t.Fatal("no snapshot was taken")
+		}
+		tell(whole[by:lines])
+	}
+	if snapshot == 0 {
+		tell(whole[:lines])
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var got State
+	run, _, err = d.store.Open(testRun, 0, journal.Options{}, func(r *journal.Recovered) (raw []byte, err error) {
+		got, raw, err = Restore(r, toldTwice)
+		return raw, err
+	})
+	if err != nil {
+		t.Fatalf("snapshot after %d, %d lines: %v", snapshot, lines, err)
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := fingerprint(t, &states[len(inputs)]), fingerprint(t, &got); a != b {
+		t.Fatalf("snapshot after %d of %d inputs: another state", snapshot, len(inputs))
+	}
+	want := whole[:starts[len(inputs)]]
+	have := d.entries()
+	if len(have) != len(want) {
+		t.Fatalf("snapshot after %d of %d inputs, %d lines told: the log has %d lines of %d", snapshot, len(inputs), lines, len(have), len(want))
+	}
+	for i := range want {
+		if string(have[i].Line) != string(want[i].Line) || string(have[i].Record) != string(want[i].Record) || have[i].Input != want[i].Input {
+			t.Fatalf("line %d:\n%s%s\n%s%s", i+1, have[i].Line, have[i].Record, want[i].Line, want[i].Record)
+		}
+	}
+}
+
+// TestLoopTellsTheEventLog: what the frontends are told is in the log, in the same order, but
+// for pieces of text; and a snapshot at the end is all that the inputs come to.
+func TestLoopTellsTheEventLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		n := live(t, book, asksBack(), func(o *Options) { o.Task = "build" })
+		time.Sleep(time.Hour)
+		n.loop.Put(Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Body: bridge.Delta{Text: "a piece"}}})
+		n.loop.Trouble(io.ErrShortWrite) // the loop says so itself
+		time.Sleep(time.Second)
+		n.loop.Trouble(nil)
+		n.loop.Put(Signalled{Signal: "INT"})
+		n.over()
+		var said []contract.Event
+		for _, e := range n.events {
+			if _, piece := e.Body.(contract.Delta); !piece {
+				said = append(said, e)
+			}
+		}
+		if len(said) != len(book.told) || len(said) < 6 {
+			t.Fatalf("%d events were said, %d are in the log", len(said), len(book.told))
+		}
+		alone := 0
+		for i, line := range book.told {
+			e, err := contract.DecodeLine(line.Line)
+			if err != nil || e.Seq != uint64(i+1) || e.Body.EventName() != said[i].Body.EventName() {
+				t.Errorf("line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
+			}
+			if line.Input == 0 {
+				alone++
+			}
+		}
+		if alone != 2 {
+			t.Errorf("%d lines follow from no input, want the trouble and its end", alone)
+		}
+		var fold Fold
+		if err := fold.Take(book.snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := fingerprint(t, n.loop.Snapshot()), fingerprint(t, &fold.State); a != b {
+			t.Error("the last snapshot is of another state")
+		}
+	})
+}
+
+// TestSnapshotsAreTaken after so many inputs, and after so many bytes of them.
+func TestSnapshotsAreTaken(t *testing.T) {
+	for name, text := range map[string]string{"inputs": "x", "bytes": string(bytes.Repeat([]byte("x"), 64<<10))} {
+		t.Run(name, func(t *testing.T) {
+			book := &fakeJournal{forget: true}
+			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
+			book.loop = l
+			l.Record(book)
+			l.fold(t.Context(), Input{At: time.Unix(1, 0), Fact: Began{Options: Options{Run: testRun}.WithDefaults()}})
+			n := 0
+			for book.snapshot.Seq == 0 && n < 2*snapshotInputs {
+				n++
+				l.fold(t.Context(), Input{At: time.Unix(1, 0), Fact: Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Body: bridge.Assistant{Text: text}}}})
+			}
+			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || book.snapshot.Seq == 0 {
+				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), book.snapshot.Seq)
+			}
+		})
+	}
+}
