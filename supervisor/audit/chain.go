@@ -75,11 +75,11 @@ func (a *auditor) take(e eventlog.Entry) error {
 		if !audited[contract.EventNameOf(e.Line)] {
 			return nil
 		}
-		told, err := contract.DecodeLine(e.Line)
+		told, err := contract.DecodeWritten(e.Line)
 		if err != nil {
 			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
 		}
-		for _, line.Deed = range deedsOfEvent(told.Event) {
+		for _, line.Deed = range deedsOfEvent(told) {
 			if err := a.add(line); err != nil {
 				return err
 			}

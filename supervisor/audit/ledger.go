@@ -21,7 +21,7 @@ func Ledger(ctx context.Context, log *eventlog.Log) (ledger supervisor.Messages,
 		default:
 			return nil
 		}
-		told, err := contract.DecodeLine(e.Line)
+		told, err := contract.DecodeWritten(e.Line)
 		if err != nil {
 			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
 		}

@@ -255,6 +255,24 @@ next:
 	return line, nil
 }
 
+// DecodeWritten reads the event of a line that EncodeLine wrote. It takes a fraction of the
+// time of DecodeLine, which holds a stream to its form: who goes through a log reads many.
+func DecodeWritten(line []byte) (Event, error) {
+	_, rest, _ := bytes.Cut(line, []byte(`,"id":"`))
+	id, _, _ := bytes.Cut(rest, []byte(`"`))
+	shape, known := eventShapes()[EventNameOf(line)]
+	if known && !bytes.Contains(id, []byte(`\`)) && bytes.HasPrefix(line, versionPrefix) {
+		v := reflect.New(shape.typ)
+		if err := json.Unmarshal(line, v.Interface()); err == nil {
+			return Event{ID: string(id), Body: v.Elem().Interface().(Body)}, nil
+		}
+	}
+	l, err := DecodeLine(line)
+	return l.Event, err
+}
+
+var versionPrefix = fmt.Appendf(nil, `{"v":%d,`, Version)
+
 func decodeBody(name string, own []member) Body {
 	shape, ok := eventShapes()[name]
 	if !ok {

@@ -163,6 +163,33 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestDecodeWritten: what EncodeLine wrote is the same in both ways of reading it.
+func TestDecodeWritten(t *testing.T) {
+	list := append(samples(), Event{"o\"\\\x1b", Notice{Text: "an id that is escaped"}}, Event{"x", Unknown{Name: "new", Raw: json.RawMessage(`{"a":1}`)}})
+	for _, e := range list {
+		line, err := EncodeLine(nil, 7, someTime, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := DecodeLine(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeWritten(line)
+		if diff := cmp.Diff(want.Event, got); diff != "" || err != nil {
+			t.Errorf("%s, %v (-DecodeLine +DecodeWritten):\n%s", line, err, diff)
+		}
+		if name := EventNameOf(line); name != e.Body.EventName() {
+			t.Errorf("%s: the event is called %q", line, name)
+		}
+	}
+	for _, line := range []string{"", "{}", `{"v":2,"seq":1,"time":"2026-11-21T03:05:06.789Z","id":"x","event":"notice","text":"t"}`} {
+		if e, err := DecodeWritten([]byte(line)); err == nil {
+			t.Errorf("%q is read as %+v", line, e)
+		}
+	}
+}
+
 // samples has every event twice: empty, and with all fields filled.
 func samples() []Event {
 	var out []Event

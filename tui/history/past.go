@@ -122,7 +122,7 @@ func (c *Chronicle) matched(e eventlog.Entry) bool {
 			continue
 		}
 		if !hashed {
-			told, err := contract.DecodeLine(e.Line)
+			told, err := contract.DecodeWritten(e.Line)
 			if err != nil {
 				return true
 			}
@@ -153,15 +153,15 @@ func (c *Chronicle) kindName(k uint8) string {
 // Recall takes up an event of an earlier life, and returns it: it stays in its log, and is
 // read there when it is looked at. Like Add it is the writer's.
 func (c *Chronicle) Recall(e eventlog.Entry) (contract.Event, error) {
-	told, err := contract.DecodeLine(e.Line)
+	told, err := contract.DecodeWritten(e.Line)
 	if err != nil {
 		return contract.Event{}, fmt.Errorf("read line %d of the event log: %w", e.N, err)
 	}
 	if c.over() {
-		return told.Event, nil
+		return told, nil
 	}
 	defer c.version.Add(1)
-	fit, err := c.fit(told.Event)
+	fit, err := c.fit(told)
 	if err != nil {
 		return contract.Event{}, err
 	}
@@ -228,12 +228,12 @@ func (c *Chronicle) decodePast(r record, line []byte) (contract.Event, error) {
 		c.health.unreadable(err)
 		return contract.Event{}, err
 	}
-	told, err := contract.DecodeLine(e.Line)
+	told, err := contract.DecodeWritten(e.Line)
 	if err != nil {
 		c.health.unreadable(err)
 		return contract.Event{}, err
 	}
-	return c.fit(told.Event)
+	return c.fit(told)
 }
 
 // logBytes are the bytes of a log, to be looked through.
