@@ -44,6 +44,9 @@ func goesOnTheSame(t *testing.T, before *State, in Input, after *State, out []Ef
 	if a, b := fingerprint(t, after), fingerprint(t, &next); a != b {
 		t.Fatalf("after a snapshot %T leads to another state:\n%s", in.Fact, cmp.Diff(a, b))
 	}
+	if reflect.DeepEqual(out, effects) { // nearly always, and much faster than cmp
+		return
+	}
 	if !cmp.Equal(out, effects, cmpopts.EquateEmpty(), cmp.Exporter(func(reflect.Type) bool { return true })) {
 		t.Fatalf("after a snapshot %T leads to other effects:\n%+v\n%+v", in.Fact, out, effects)
 	}
