@@ -65,7 +65,8 @@ func (st *step) cannotTakeOver(a *Agent, id string) string {
 	case st.Halted:
 		return "everything is halted: continue first"
 	case st.TrustQuestion != nil:
-		return "no process is started before you have looked at what changed in the workspace: choose " + strings.Join(st.trustOptions(), ", ")
+		return "no process is started before you have looked at what changed in the workspace: choose " +
+			strings.Join(st.trustOptions(), ", ")
 	case !st.BridgeUp:
 		return "there is no bridge at the moment: try again"
 	case a.Role == RoleArbiter && st.RenewalStage == renewalGiven:

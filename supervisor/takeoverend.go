@@ -78,12 +78,16 @@ func (st *step) takeoverRead(id string, f Surveyed) {
 	d := t.Digest(a.Name, id, st.at, f.Result, f.Failed)
 	a.Takeover, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
 	a.ReturnNotice = d.Notice
-	st.emit(id, contract.Takeover{State: takeover.StateEnded, Reason: t.Why, Words: d.Changes.Words, Files: d.Changes.Files, Digest: d.Text()})
+	st.emit(id, contract.Takeover{
+		State: takeover.StateEnded, Reason: t.Why, Words: d.Changes.Words, Files: d.Changes.Files, Digest: d.Text(),
+	})
 	st.resumeLimit(a)
 	switch {
 	case d.Idle && a.Role == RoleArbiter:
 	case d.Idle: // no reason to wake the Arbiter
-		st.WorkLog = append(st.workLog(), Entry{ID: st.newMessageID(), From: contract.Supervisor, Kind: KindNotice, At: st.at, Quiet: true, Text: d.Finding})
+		st.WorkLog = append(st.workLog(), Entry{
+			ID: st.newMessageID(), From: contract.Supervisor, Kind: KindNotice, At: st.at, Quiet: true, Text: d.Finding,
+		})
 	default:
 		m := Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: d.Finding}
 		if d.Quotes != "" {

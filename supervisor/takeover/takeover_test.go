@@ -29,7 +29,8 @@ func TestOrder(t *testing.T) {
 	if x = x.Inspect(3); x.Stage != Inspecting || x.Serial != 3 || x.HasProcess() {
 		t.Fatalf("%+v", x)
 	}
-	if x = x.Opens(began, bridge.InspectResult{Mark: mark}, ""); x.Stage != Opening || x.Mark != mark || len(x.Trouble) > 0 || !x.HasProcess() {
+	x = x.Opens(began, bridge.InspectResult{Mark: mark}, "")
+	if x.Stage != Opening || x.Mark != mark || len(x.Trouble) > 0 || !x.HasProcess() {
 		t.Fatalf("%+v", x)
 	}
 	x, awaited := x.Opened()
@@ -140,8 +141,9 @@ func TestMethodsChangeNothing(t *testing.T) {
 // TestDigest: a human who only looked is idle; whatever was done or could not be seen is told.
 func TestDigest(t *testing.T) {
 	x := at(Reading)
-	if d := x.Digest("Orchestrator I", "orch-1", began.Add(90*time.Second), bridge.InspectResult{}, ""); !d.Idle || d.Quotes != "" ||
-		!strings.Contains(d.Finding, "Orchestrator I (orch-1) over for 2 minutes") || !strings.Contains(d.Finding, "No file was seen to change") {
+	d := x.Digest("Orchestrator I", "orch-1", began.Add(90*time.Second), bridge.InspectResult{}, "")
+	if !d.Idle || d.Quotes != "" || !strings.Contains(d.Finding, "Orchestrator I (orch-1) over for 2 minutes") ||
+		!strings.Contains(d.Finding, "No file was seen to change") {
 		t.Errorf("%+v", d)
 	}
 	for want, c := range map[string]struct {
@@ -161,7 +163,10 @@ func TestDigest(t *testing.T) {
 
 // TestDigestBounds: much that was typed, said or changed is cut to what a message may hold.
 func TestDigestBounds(t *testing.T) {
-	c := &bridge.Changes{Words: 99, Said: []string{"before", strings.Repeat("s", 9000)}, Moved: true, Tools: []bridge.ToolCount{{Tool: "Bash", Count: 2}}}
+	c := &bridge.Changes{
+		Words: 99, Said: []string{"before", strings.Repeat("s", 9000)}, Moved: true,
+		Tools: []bridge.ToolCount{{Tool: "Bash", Count: 2}},
+	}
 	for range 50 {
 		c.Typed, c.Files = append(c.Typed, strings.Repeat("長", 1000)), append(c.Files, "f")
 	}
@@ -188,10 +193,13 @@ func TestDigestBounds(t *testing.T) {
 // TestTerminalConfig: the human's terminal has no verdicts, no tools of the supervisor's and
 // no hooks, and the agent's own configuration stays as it was.
 func TestTerminalConfig(t *testing.T) {
-	own := bridge.AgentConfig{Partial: true, Hooks: &bridge.HookConfig{}, AppendSystemPrompt: "x", Env: map[string]string{"LANG": "C"}}
+	own := bridge.AgentConfig{
+		Partial: true, Hooks: &bridge.HookConfig{}, AppendSystemPrompt: "x", Env: map[string]string{"LANG": "C"},
+	}
 	for _, trusted := range []bool{true, false} {
 		c := TerminalConfig(own, trusted)
-		if !c.Resume || c.Partial || c.Hooks != nil || c.MCPTools != nil || c.JSONSchema != nil || !strings.HasPrefix(c.AppendSystemPrompt, "x\n\nFor now") {
+		if !c.Resume || c.Partial || c.Hooks != nil || c.MCPTools != nil || c.JSONSchema != nil ||
+			!strings.HasPrefix(c.AppendSystemPrompt, "x\n\nFor now") {
 			t.Errorf("%+v", c)
 		}
 		if _, said := c.Env["CLAUDE_CODE_SANDBOXED"]; said != trusted || c.Env["LANG"] != "C" {
