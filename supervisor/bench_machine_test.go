@@ -226,7 +226,7 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 			}
 		}
 		if n%snapshots == 0 {
-			run.Snapshot(Snapshot{State: s, Seq: telling.Seq}.encode)
+			run.Snapshot(Snapshot{State: s, Seq: telling.Seq}.Encode)
 		}
 	})
 	return run
@@ -242,13 +242,13 @@ func BenchmarkSnapshot(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	raw, err := Snapshot{State: fold.State}.encode()
+	raw, err := Snapshot{State: fold.State}.Encode()
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Run("encode", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := (Snapshot{State: fold.State}).encode(); err != nil {
+			if _, err := (Snapshot{State: fold.State}).Encode(); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -192,7 +192,7 @@ func (l *Loop) snapshot(due bool) {
 		return
 	}
 	s := Snapshot{State: *l.state.Load(), Seq: b.telling.Seq, waiting: slices.Clone(b.undone)}
-	if b.journal.Snapshot(s.encode) {
+	if b.journal.Snapshot(s.Encode) {
 		b.inputs, b.bytes = 0, 0
 	}
 }

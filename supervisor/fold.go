@@ -119,6 +119,6 @@ func Restore(r *journal.Recovered, tell Teller) (State, []byte, error) {
 	if err != nil {
 		return State{}, nil, err
 	}
-	raw, err := Snapshot{State: fold.State, Seq: telling.Seq}.encode()
+	raw, err := Snapshot{State: fold.State, Seq: telling.Seq}.Encode()
 	return fold.State, raw, err
 }

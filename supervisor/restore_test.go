@@ -145,7 +145,7 @@ func restoreAfter(t *testing.T, inputs []Input, states []State, told [][]Told, w
 		for j := max(snapshot-2, 0); j < snapshot; j++ {
 			s.waiting = append(s.waiting, undone{at: inputs[j].At, input: uint64(j + 1), told: told[j]})
 		}
-		if !run.Snapshot(s.encode) {
+		if !run.Snapshot(s.Encode) {
 			t.Fatal("no snapshot was taken")
 		}
 		tell(whole[by:lines])

@@ -58,8 +58,8 @@ type encoded struct {
 	State   json.RawMessage `json:"state"`
 }
 
-// encode encodes a snapshot.
-func (s Snapshot) encode() ([]byte, error) {
+// Encode encodes a snapshot; DecodeSnapshot brings it back.
+func (s Snapshot) Encode() ([]byte, error) {
 	e := encoded{Version: StateVersion, Seq: s.Seq, Untold: s.Untold}
 	for _, u := range s.waiting {
 		if u.input == 0 || len(u.told) == 0 {

@@ -18,7 +18,7 @@ import (
 // and the bytes must not change when it is encoded again.
 func restored(t *testing.T, s *State) State {
 	t.Helper()
-	raw, err := Snapshot{State: *s}.encode()
+	raw, err := Snapshot{State: *s}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func restored(t *testing.T, s *State) State {
 		t.Fatal(err)
 	}
 	back := snapshot.State
-	again, err := Snapshot{State: back}.encode()
+	again, err := Snapshot{State: back}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ var plan = []run{
 		{what: "the records of a journal of 100 MB", ours: "Read100MB ms", base: "Read100MB plain-ms", than: "reading the file"},
 	}},
 	{"cmd/arbiter", "Resume100MB", "5x", "1x", []row{
-		{what: "a journal of 100 MB taken up", ours: "Resume100MB resume-ms", base: "Resume100MB read-ms", than: "reading the file"},
+		{what: "a run that recorded 100 MB taken up", ours: "Resume100MB resume-ms", base: "Resume100MB read-ms", than: "reading its journal"},
 	}},
 	{"cmd/arbiter", "Stop20", "5x", "1x", []row{
 		{what: "the orderly end of a run with 20 agents", ours: "Stop20 stop-20-ms", base: "Stop20 stop-1-ms", than: "1 agent"},
