@@ -21,7 +21,7 @@ type host struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	sealed bool // `done` was emitted, or the start has failed: nothing follows
+	closed bool // `done` was emitted, or the start has failed: nothing follows
 }
 
 // Emit implements [Host]. It blocks while too much is waiting for the client; it
@@ -41,24 +41,24 @@ func (h *host) Emit(ev Event) {
 	h.p.s.out.awaitRoom()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.sealed {
+	if h.closed {
 		h.log.Warn("dropped an event of an agent that has ended", "agent", h.ref.String(), "event", ev.Body.eventName())
 		return
 	}
-	h.sealed = last
+	h.closed = last
 	h.p.s.out.push(line) // under the lock, so that nothing gets behind `done`; it never blocks
 }
 
-func (h *host) seal() {
+func (h *host) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sealed = true
+	h.closed = true
 }
 
-func (h *host) isSealed() bool {
+func (h *host) isClosed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.sealed
+	return h.closed
 }
 
 // ToolCall implements [Host].

@@ -42,7 +42,7 @@ func newIncarnation(ref AgentRef, session string, p *peer, log *slog.Logger) *in
 func (i *incarnation) start(ctx context.Context, timeout time.Duration, launch func(context.Context) (Agent, error)) (Agent, error) {
 	defer func() {
 		if i.agent == nil {
-			i.host.seal()
+			i.host.close()
 		}
 		close(i.settled)
 	}()
@@ -131,7 +131,7 @@ func (i *incarnation) stop(ctx context.Context, now bool) error {
 // ended says whether the incarnation is over: its `done` was emitted, so that a
 // client that has seen it may claim the id at once, or its start had failed.
 func (i *incarnation) ended() bool {
-	if i.host.isSealed() {
+	if i.host.isClosed() {
 		return true
 	}
 	select {
@@ -156,7 +156,7 @@ func (i *incarnation) remembered() *incarnation {
 	if i.agentless {
 		return i
 	}
-	r := &incarnation{ref: i.ref, host: &host{ref: i.ref, p: i.host.p, log: i.host.log, sealed: true}, settled: make(chan struct{}), agentless: true}
+	r := &incarnation{ref: i.ref, host: &host{ref: i.ref, p: i.host.p, log: i.host.log, closed: true}, settled: make(chan struct{}), agentless: true}
 	close(r.settled)
 	return r
 }

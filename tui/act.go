@@ -160,7 +160,7 @@ func (d *app) judgeNext() {
 		d.flash("Nobody asks leave.")
 		return
 	}
-	d.aside = nil
+	d.dismissed = nil
 	next := 0
 	if g := d.asking(); g != nil {
 		open := func(p supervisor.Permit) bool { return p.ID == g.request }

@@ -60,7 +60,7 @@ type app struct {
 	top        int      // row of the input line, as drawn last
 	tab        *dialog  // what is asked of a person, nil if nothing
 	trustAsked bool     // whether the workspace is trusted was asked
-	aside      []string // permission requests that were put aside, or just answered
+	dismissed  []string // permission requests that were put aside, or just answered
 	queued     queuedEdit
 	denied     string // the request whose refusal is being written
 	leaving    bool   // the run is being stopped, and then the face ends
@@ -184,7 +184,7 @@ func (d *app) refresh(news []contract.Event) {
 		d.state = d.run.Snapshot()
 	}
 	for _, e := range news {
-		d.hear(e)
+		d.onEvent(e)
 	}
 	d.parted()
 	d.noticeSent()
@@ -203,14 +203,14 @@ func (d *app) refresh(news []contract.Event) {
 	d.ring()
 }
 
-// hear reacts to an event; to one that only narrates nothing does.
-func (d *app) hear(e contract.Event) {
+// onEvent reacts to an event; to one that only narrates nothing does.
+func (d *app) onEvent(e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Rejected:
 		d.flash("Refused: " + b.Message)
 		switch b.Ref {
 		case "permission":
-			d.aside = nil // it is asked again
+			d.dismissed = nil // it is asked again
 		case "edit_message":
 			d.unedited()
 		}

@@ -244,7 +244,7 @@ func tell(f *Frontend, n int) {
 	for i := range n {
 		f.box.recall(nil, time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The thread goes on, and on."}})
 	}
-	for f.book.Talk().Len() < n {
+	for f.history.Talk().Len() < n {
 		runtime.Gosched()
 	}
 }

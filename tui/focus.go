@@ -33,8 +33,8 @@ func (d *app) focusOn(id string) {
 		return
 	}
 	f := &focus{d: d, id: id, line: pages.NewRoster(d.look)}
-	f.stream = d.reader(&source{thread: d.f.book.Agent(id), render: eventview.Stream, live: func() []history.Live {
-		if l, ok := d.f.book.Live(id); ok {
+	f.stream = d.reader(&source{thread: d.f.history.Agent(id), render: eventview.Stream, live: func() []history.Live {
+		if l, ok := d.f.history.Live(id); ok {
 			return []history.Live{l}
 		}
 		return nil

@@ -44,7 +44,7 @@ type Frontend struct {
 	options   Options
 	screen    *terminal
 	app       *tview.Application
-	book      *history.Chronicle
+	history   *history.Chronicle
 	subagents eventview.Subagents // who is whose subagent
 	box       *mailbox
 	pump      *pump
@@ -115,7 +115,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open a place for what is scrolled back to: %w", err)
 	}
-	f.book = book
+	f.history = book
 	defer f.closeBooks()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -126,11 +126,11 @@ func (f *Frontend) Run(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() { // waited for below
 		defer close(ended)
-		defer f.mend()
+		defer f.keepPanic()
 		_ = f.app.Run() // it has no error of its own: see [terminal.PollEvent]
 	}()
 	var pumping sync.WaitGroup
-	pumping.Go(func() { defer f.mend(); f.pump.run(ctx) })
+	pumping.Go(func() { defer f.keepPanic(); f.pump.run(ctx) })
 	f.work(f.deliver)
 	f.post(f.root.start)
 	over := false
@@ -236,8 +236,8 @@ func abandon(pumped <-chan struct{}) {
 	}
 }
 
-// mend keeps a panic of ours for Run to return, and has everything end.
-func (f *Frontend) mend() {
+// keepPanic keeps a panic of ours for Run to return, and has everything end.
+func (f *Frontend) keepPanic() {
 	if p := recover(); p != nil {
 		f.mu.Lock()
 		if f.broken == nil {
@@ -261,7 +261,7 @@ func (f *Frontend) Leave() { f.once.Do(func() { close(f.quit) }) }
 
 // take is told an event by the pump.
 func (f *Frontend) take(t queuedEvent) {
-	f.book.Add(t.at, t.e)
+	f.history.Add(t.at, t.e)
 	f.subagents.Add(t.e)
 	if t.again || contract.Narrates(t.e.Body) {
 		return
@@ -315,7 +315,7 @@ func (f *Frontend) post(do func()) {
 // work runs what may take time on a goroutine that Run waits for.
 func (f *Frontend) work(do func(ctx context.Context)) {
 	f.workers.Go(func() {
-		defer f.mend()
+		defer f.keepPanic()
 		do(f.ctx)
 	})
 }

@@ -36,9 +36,9 @@ func newLogbook(d *app) *logbook {
 
 // source is what the filter picks.
 func (l *logbook) source() *source {
-	thread := l.d.f.book.All()
+	thread := l.d.f.history.All()
 	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
-		thread = l.d.f.book.Filter(l.filter)
+		thread = l.d.f.history.Filter(l.filter)
 	}
 	return &source{thread: thread, render: func(e history.Entry, o eventview.Options) eventview.View { return eventview.Log(e, o, l.raw) }}
 }
@@ -56,7 +56,7 @@ func (l *logbook) move(by int) {
 		l.pick(l.filter)
 		return
 	}
-	l.view.move(l.d.f.book.All(), by)
+	l.view.move(l.d.f.history.All(), by)
 }
 
 func (l *logbook) context() keys.Context { return keys.Logbook }
@@ -65,7 +65,7 @@ func (l *logbook) writes() bool          { return false }
 // renew has a worker go on picking what the filter asks for.
 func (l *logbook) renew() {
 	l.view.SetLook(l.d.look)
-	version, thread := l.d.f.book.Version(), l.view.src.thread
+	version, thread := l.d.f.history.Version(), l.view.src.thread
 	if l.describe() == "" || l.busy || version == l.seen {
 		return
 	}
@@ -107,7 +107,7 @@ func (l *logbook) drawFilter(c render.Canvas, x int) {
 	if l.raw {
 		text += ", as they were told"
 	}
-	if n, err := l.d.f.book.Lost(); err != nil {
+	if n, err := l.d.f.history.Lost(); err != nil {
 		text += fmt.Sprintf("; %d of the oldest are gone: %v", n, err)
 	}
 	c.Text(x, 0, text, render.Dim)

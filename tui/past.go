@@ -34,10 +34,10 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	var empty bool
 	if !f.now(ctx, func() {
 		f.older = append(f.older, log)
-		if empty = f.book.All().Len() == 0; empty {
-			f.book.Past(log, end.Next)
+		if empty = f.history.All().Len() == 0; empty {
+			f.history.Past(log, end.Next)
 			for _, e := range end.Events {
-				if told, err := f.book.Recall(e); err == nil { // else it is told of where it is looked for
+				if told, err := f.history.Recall(e); err == nil { // else it is told of where it is looked for
 					f.subagents.Add(told)
 				}
 			}
@@ -91,7 +91,7 @@ func (f *Frontend) keptBy(ctx context.Context, run string) {
 	}
 	f.now(ctx, func() {
 		f.older = append(f.older, log)
-		f.book.Past(log, eventlog.Position{})
+		f.history.Past(log, eventlog.Position{})
 	})
 }
 
@@ -105,7 +105,7 @@ const behind = 100
 // the present one, which has the recent events and what was told since.
 func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End) {
 	var book *history.Chronicle // the present one
-	if !f.now(ctx, func() { book = f.book }) {
+	if !f.now(ctx, func() { book = f.history }) {
 		return
 	}
 	full, err := history.Open(history.Options{Dir: f.options.Scratch})
@@ -139,7 +139,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 		full.CatchUp(book, at)
 		full.Succeed(book)
 		f.subagents.Become(&agents)
-		f.book, f.partial = full, false
+		f.history, f.partial = full, false
 		f.older = append(f.older, book)
 		f.root.move(full.All().Len() - book.All().Len())
 	})
@@ -161,7 +161,7 @@ func (f *Frontend) unread(err error) {
 // move has all that is read go over to the present book, in which events have numbers that
 // are larger by so many.
 func (d *app) move(by int) {
-	book := d.f.book
+	book := d.f.history
 	d.runScreen.talk.move(book.Talk(), by)
 	for _, s := range d.screens {
 		switch s := s.(type) {
@@ -176,7 +176,7 @@ func (d *app) move(by int) {
 
 // closeBooks gives up all that was read from.
 func (f *Frontend) closeBooks() {
-	for _, b := range append(f.older, f.book) {
+	for _, b := range append(f.older, f.history) {
 		b.Close()
 	}
 }

@@ -37,7 +37,7 @@ func TestLongPast(t *testing.T) {
 	}, func(s *scene) {
 		s.Settle()
 		s.Expect("Thread number 2999.", "THE WEAVING")
-		if n := s.face.book.Talk().Len(); n >= messages {
+		if n := s.face.history.Talk().Len(); n >= messages {
 			t.Fatalf("%d messages were read for the first frame", n)
 		}
 		s.host.present().does("arbiter", bridge.Notice{Text: "told meanwhile"})
@@ -51,7 +51,7 @@ func TestLongPast(t *testing.T) {
 
 		close(s.host.slow)
 		s.Settle()
-		if n := s.face.book.Talk().Len(); n < messages {
+		if n := s.face.history.Talk().Len(); n < messages {
 			t.Fatalf("%d messages when all was read", n)
 		}
 		if after := place(s); after != before || !strings.Contains(after, "Thread number") {

@@ -33,7 +33,7 @@ func (d *app) askNext() {
 	if d.tab != nil && d.tab.request != "" && !d.asked(d.tab.request) {
 		d.tab.close() // it was answered elsewhere, or withdrawn
 	}
-	d.aside = slices.DeleteFunc(d.aside, func(id string) bool { return !d.asked(id) })
+	d.dismissed = slices.DeleteFunc(d.dismissed, func(id string) bool { return !d.asked(id) })
 	if d.tab != nil && d.tab.renote != nil {
 		d.tab.renote()
 	}
@@ -41,7 +41,7 @@ func (d *app) askNext() {
 		return
 	}
 	for i := range permits {
-		if !slices.Contains(d.aside, permits[i].ID) {
+		if !slices.Contains(d.dismissed, permits[i].ID) {
 			d.judge(&permits[i], true)
 			return
 		}
@@ -105,8 +105,8 @@ func (d *app) hold(g *dialog, id string, own bool) {
 }
 
 func (d *app) putAside(id string) {
-	if !slices.Contains(d.aside, id) {
-		d.aside = append(d.aside, id)
+	if !slices.Contains(d.dismissed, id) {
+		d.dismissed = append(d.dismissed, id)
 	}
 }
 
@@ -136,7 +136,7 @@ func (d *app) widen(from *dialog, p supervisor.Permit, c contract.Permit) {
 	d.hold(g, p.ID, false)
 	if g.own = from.own && from.typed != 0; g.own {
 		g.typed = from.typed
-		d.aside = slices.DeleteFunc(d.aside, func(id string) bool { return id == p.ID })
+		d.dismissed = slices.DeleteFunc(d.dismissed, func(id string) bool { return id == p.ID })
 	}
 }
 

@@ -49,7 +49,7 @@ func (d *app) queuedEditKey(key string) bool {
 	case d.queued.id == "":
 		return false
 	case key == "Esc" && !d.input.PopupOpen():
-		d.leaveWord()
+		d.exitWord()
 		d.flash("It stays as it was.")
 	default:
 		return false
@@ -57,8 +57,8 @@ func (d *app) queuedEditKey(key string) bool {
 	return true
 }
 
-// leaveWord leaves the word that is being changed as it is.
-func (d *app) leaveWord() {
+// exitWord leaves the word that is being changed as it is.
+func (d *app) exitWord() {
 	d.queued.id, d.queued.was = "", ""
 	d.input.Clear()
 	d.prompt()
@@ -68,7 +68,7 @@ func (d *app) leaveWord() {
 func (d *app) reword(text string) bool {
 	id := d.queued.id
 	if text == d.queued.was {
-		d.leaveWord()
+		d.exitWord()
 		return true
 	}
 	if !d.send(contract.EditMessage{MessageID: id, Text: text}) {
@@ -84,7 +84,7 @@ func (d *app) withdraw() {
 	if d.queued.id == "" {
 		d.flash("No word is being changed: Up takes one that waits.")
 	} else if d.send(contract.WithdrawMessage{MessageID: d.queued.id}) {
-		d.leaveWord()
+		d.exitWord()
 	}
 }
 

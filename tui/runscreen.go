@@ -28,7 +28,7 @@ type runScreen struct {
 
 func newRunScreen(d *app) *runScreen {
 	w := &runScreen{d: d, roster: pages.NewRoster(d.look), strip: pages.NewPlanStrip(d.look)}
-	w.talk = d.reader(&source{thread: d.f.book.Talk(), render: eventview.Talk, live: d.speaking})
+	w.talk = d.reader(&source{thread: d.f.history.Talk(), render: eventview.Talk, live: d.speaking})
 	return w
 }
 
@@ -40,7 +40,7 @@ func (d *app) speaking() []history.Live {
 	}
 	var list []history.Live
 	for i := range d.state.Agents {
-		l, ok := d.f.book.Live(d.state.Agents[i].ID)
+		l, ok := d.f.history.Live(d.state.Agents[i].ID)
 		if !ok || d.state.Agents[i].Status != supervisor.Busy {
 			continue
 		}

@@ -74,7 +74,7 @@ func (h *searchBar) next(d *app, v *reader, back bool) {
 		h.cancel()
 	}
 	h.number++
-	number, needle, thread, book := h.number, h.text, v.src.thread, d.f.book
+	number, needle, thread, book := h.number, h.text, v.src.thread, d.f.history
 	ctx, cancel := context.WithCancel(d.f.ctx)
 	h.cancel = cancel
 	d.flash("Searching …")

@@ -73,7 +73,7 @@ func (d *app) slash(c editor.Command) bool {
 }
 
 // answer shows a text that a command is answered with.
-func (d *app) answer(t slash.Told, arg string) {
+func (d *app) answer(t slash.Answer, arg string) {
 	d.open(newTextScreen(d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
 

@@ -17,12 +17,12 @@ import (
 // back, and words to the terminal that are no cells. It belongs to tview's loop.
 type terminal struct {
 	tcell.Screen
-	failed error
-	pastes *guard // nil for a screen that is not the terminal's own, and so are
-	ear    *backgroundReader
-	tty    *checkedTTY
-	title  string
-	wrote  func(sequence string) // of tests
+	failed     error
+	pastes     *guard // nil for a screen that is not the terminal's own, and so are
+	background *backgroundReader
+	tty        *checkedTTY
+	title      string
+	wrote      func(sequence string) // of tests
 
 	onLoss func(error) // told once, on any goroutine; it does not wait for the loop
 	closed bool
@@ -66,15 +66,15 @@ func screenOn(tty tcell.Tty, kind *terminfo.Terminfo) (*terminal, error) {
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
-	return &terminal{Screen: editor.Screen(s), pastes: g, ear: e, tty: checked}, nil
+	return &terminal{Screen: editor.Screen(s), pastes: g, background: e, tty: checked}, nil
 }
 
 // askBackground asks the terminal what its background is, if it is one that can be
 // asked; heard is called on another goroutine, if at all.
 func (t *terminal) askBackground(heard func(render.RGB)) {
-	if t.ear != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
-		t.ear.heard = heard
-		t.ear.ask()
+	if t.background != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
+		t.background.heard = heard
+		t.background.ask()
 	}
 }
 

@@ -198,7 +198,7 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 		Restarts: s.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
 	}
 	if s.FallbackReason != "" && s.Ending == nil {
-		d.Regent = "The rules decide"
+		d.Fallback = "The rules decide"
 	}
 	switch {
 	case s.Ending != nil && !s.Ending.Said:

@@ -159,7 +159,7 @@ func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
 func (f *Frontend) conversation(ctx context.Context, name func(string) string) string {
 	f.indexing.Wait()
 	var b strings.Builder
-	thread := f.book.Talk()
+	thread := f.history.Talk()
 	for i := range thread.Len() {
 		if ctx.Err() != nil {
 			break

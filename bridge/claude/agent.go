@@ -216,7 +216,7 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 		// Another model, another window; without an answer the next result tells.
 		if _, err := a.askContext(ctx); err == nil {
 			a.gauge.revise()
-			a.gauge.tell(a.emit)
+			a.gauge.report(a.emit)
 		}
 	}
 	if p.Reminder != "" && a.adviser != nil {

@@ -19,7 +19,7 @@ func subFrame(id, parent, model string, input int) assistantFrame {
 // TestSubagentsShareCosts: what is spent while they run is theirs, by what each used of
 // a model; what the main thread had spent before is not.
 func TestSubagentsShareCosts(t *testing.T) {
-	s, b := newSubagents(), &bill{}
+	s, b := newSubagents(), &costAccount{}
 	b.called(subFrame("m1", "", "opus", 1_000))
 	for _, id := range []string{"t1", "t2"} {
 		s.start(taskStarted{TaskType: "local_agent", ToolUse: id})
@@ -53,7 +53,7 @@ func TestSubagentsShareCosts(t *testing.T) {
 // TestSubagentStartsBeforeItsCallIsBooked: a tool runs before the message that calls it
 // has ended, so that the main thread's part may come late.
 func TestSubagentStartsBeforeItsCallIsBooked(t *testing.T) {
-	s, b := newSubagents(), &bill{}
+	s, b := newSubagents(), &costAccount{}
 	b.closed(used("opus", 10_000, 1)) // the last turn
 	b.called(subFrame("m1", "", "opus", 9_000))
 	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"})

@@ -46,7 +46,7 @@
 // transcript waits for that), after each turn and after a compaction. A message is one
 // reading, whoever told of it first. Where they differ the CLI is asked twice and then
 // believed. Readings are emitted in the order in which they were made, whichever
-// goroutine made them ([gauge.tell]). What subagents use never moves it.
+// goroutine made them ([gauge.report]). What subagents use never moves it.
 //
 // # Resume
 //

@@ -34,7 +34,7 @@ func (l *exiting) ask(ctx context.Context, child *proctree.Child, now bool) erro
 	}
 	l.stopOnce.Do(func() { close(l.stopping) })
 	if deadline, ok := ctx.Deadline(); ok {
-		defer time.AfterFunc(time.Until(deadline)-quickLadder, l.quicken).Stop()
+		defer time.AfterFunc(time.Until(deadline)-quickStopTime, l.quicken).Stop()
 	}
 	select {
 	case <-l.done:

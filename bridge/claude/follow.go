@@ -139,7 +139,7 @@ func (f *follower) idle() {
 		}
 	}
 	f.fresh = f.fresh[:0]
-	g.tell(f.a.emit)
+	g.report(f.a.emit)
 }
 
 func (f *follower) trouble(err error) {

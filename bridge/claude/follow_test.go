@@ -133,7 +133,7 @@ func TestFollowWhatCounts(t *testing.T) {
 	side := strings.Replace(f.assistant("side", 900_000, ""), `"isSidechain":false`, `"isSidechain":true`, 1)
 	// Until it has looked once nothing may be written: where it begins is decided then.
 	f.a.gauge.sample(messageOf("streamed", 30_000), fromStream)
-	f.a.gauge.tell(f.a.emit)
+	f.a.gauge.report(f.a.emit)
 	<-f.host.readings
 	waitOpen(t, f.path)
 	f.write(f.assistant("m0", 20_000, ""), other, side, f.assistant("err", 700_000, `"isApiErrorMessage":true,`),

@@ -40,11 +40,11 @@ type gauge struct {
 	estimate  int               // the CLI's, when no reading says it all
 	source    string            // of the last reading
 	version   int               // grows with every reading and compaction
-	told      bridge.Context    // the last reading handed out
+	reported  bridge.Context    // the last reading handed out
 
-	queue   []bridge.Context // to be emitted, oldest first
-	telling bool             // somebody is emitting the queue
-	calm    sync.Cond        // of mu: nobody is any more
+	queue     []bridge.Context // to be emitted, oldest first
+	reporting bool             // somebody is emitting the queue
+	calm      sync.Cond        // of mu: nobody is any more
 }
 
 func newGauge(cfg bridge.AgentConfig) *gauge {
@@ -124,9 +124,9 @@ func (g *gauge) read(source string) bridge.Context {
 }
 
 func (g *gauge) queued() bridge.Context {
-	g.told = g.context()
-	g.queue = append(g.queue, g.told)
-	return g.told
+	g.reported = g.context()
+	g.queue = append(g.queue, g.reported)
+	return g.reported
 }
 
 // context is the state as a client sees it. Call with the lock held.
@@ -200,20 +200,20 @@ func (g *gauge) now() hooks.Reading {
 func (g *gauge) revise() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.tokens() > 0 && g.told.Window != g.window.Effective() {
+	if g.tokens() > 0 && g.reported.Window != g.window.Effective() {
 		g.queued()
 	}
 }
 
-// tell emits what is queued, in order. When it returns all is told that was queued
+// report emits what is queued, in order. When it returns all is told that was queued
 // before: of several callers one emits, and the others wait. emit must not call it.
-func (g *gauge) tell(emit func(bridge.EventBody)) {
+func (g *gauge) report(emit func(bridge.EventBody)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.telling {
+	for g.reporting {
 		g.calm.Wait()
 	}
-	g.telling = true
+	g.reporting = true
 	for len(g.queue) > 0 {
 		batch := g.queue
 		g.queue = nil
@@ -223,6 +223,6 @@ func (g *gauge) tell(emit func(bridge.EventBody)) {
 		}
 		g.mu.Lock()
 	}
-	g.telling = false
+	g.reporting = false
 	g.calm.Broadcast()
 }

@@ -17,7 +17,7 @@ func messageOf(id string, tokens int) transcript.Sample {
 // drain empties what is to be told.
 func drain(g *gauge) []bridge.Context {
 	var told []bridge.Context
-	g.tell(func(e bridge.EventBody) { told = append(told, e.(bridge.Context)) })
+	g.report(func(e bridge.EventBody) { told = append(told, e.(bridge.Context)) })
 	return told
 }
 
@@ -132,7 +132,7 @@ func TestGaugeKeepsOrder(t *testing.T) {
 				made++
 				g.sample(messageOf(string(rune('A'+made)), 1_000*made), fromStream)
 				next.Unlock()
-				g.tell(func(e bridge.EventBody) {
+				g.report(func(e bridge.EventBody) {
 					mu.Lock()
 					defer mu.Unlock()
 					got = append(got, e.(bridge.Context).Tokens)

@@ -62,11 +62,11 @@ func TestHooksInOrder(t *testing.T) {
 	boundary := `out {"type":"system","subtype":"compact_boundary","uuid":"b1","compact_metadata":{"trigger":"auto","pre_tokens":870}}` + "\n"
 	s.turn(fakeStarted +
 		fakeMessage("m1", 710) + fakeHook("h1", tool, "{}") + // told by an earlier process
-		fakeMessage("m2", 860) + fakeHook("h2", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+toldCritical) +
+		fakeMessage("m2", 860) + fakeHook("h2", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+reportedCritical) +
 		fakeHook("h3", compact, `{"decision":"block"`) + fakeHook("h4", compact, `{"decision":"block"`) +
 		fakeHook("h5", `{"hook_event_name":"PostToolUse","tool_name":"Bash","agent_id":"a"}`, "{}") +
 		boundary + fakeHook("h6", `{"hook_event_name":"SessionStart","source":"compact"}`, `{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"`+hooks.MarkReminder) +
-		fakeMessage("m3", 720) + fakeHook("h7", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+toldWarn) +
+		fakeMessage("m3", 720) + fakeHook("h7", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+reportedWarn) +
 		fakeResult)
 	var got []string
 	for _, e := range s.host.all() {

@@ -65,7 +65,7 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 		return nil, err
 	}
 	env := append(l.environ(p.Config.Env), "CLAUDE_CODE_SHELL="+shell)
-	then, err := lookBack(ctx, env, p)
+	then, err := inspectHistory(ctx, env, p)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 	a.program = program
 	recordStart(&a.info, cmd, p.Config)
 	var drains sync.WaitGroup
-	drains.Go(func() { program.tell(a) })
+	drains.Go(func() { program.report(a) })
 	drains.Go(func() {
 		a.reader.run(pipes.stdout)
 		close(a.silent)
@@ -134,7 +134,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 		a.follow.run(a.ctx, watcher)
 	})
 	drains.Go(a.followSpending)
-	go a.life(&drains, pipes)
+	go a.superviseProcess(&drains, pipes)
 	return a, nil
 }
 
@@ -177,7 +177,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 		info.Window, info.Tokens = now.Window, now.Tokens
 	}
 	a.info = info
-	a.gauge.tell(a.emit) // before the agent's end may be told
+	a.gauge.report(a.emit) // before the agent's end may be told
 	close(a.settled)
 	return nil
 }

@@ -45,7 +45,7 @@ func TestLiveCompactionBlocked(t *testing.T) {
 			t.Errorf("held back, not failed: %+v", errs)
 		}
 		last := model.lastRequest()
-		if !strings.Contains(last, toldCritical) || !strings.Contains(last, "A compaction was held back") {
+		if !strings.Contains(last, reportedCritical) || !strings.Contains(last, "A compaction was held back") {
 			t.Error("the model was not told what it has to do")
 		}
 		if used := of[bridge.Context](s.host); used[len(used)-1].Tokens != 173_503 {
@@ -159,7 +159,7 @@ func TestLiveResumeContext(t *testing.T) {
 		if strings.Join(levels, " ") != "critical" {
 			t.Errorf("warnings: %v", levels)
 		}
-		if n := strings.Count(model.lastRequest(), toldWarn); n != 1 {
+		if n := strings.Count(model.lastRequest(), reportedWarn); n != 1 {
 			t.Errorf("warn stands %d times in the history", n)
 		}
 	})

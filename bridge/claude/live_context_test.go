@@ -16,8 +16,8 @@ import (
 
 // told are the marks of what hooks told the model.
 const (
-	toldWarn     = hooks.MarkContext + " warn"
-	toldCritical = hooks.MarkContext + " critical"
+	reportedWarn     = hooks.MarkContext + " warn"
+	reportedCritical = hooks.MarkContext + " critical"
 )
 
 // all renders every request, in order.
@@ -101,7 +101,7 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 	}
 	first, last := map[string]int{}, map[string]int{}
 	for i, req := range model.all() {
-		for _, mark := range []string{toldWarn, toldCritical} {
+		for _, mark := range []string{reportedWarn, reportedCritical} {
 			n := strings.Count(req, mark)
 			if _, ok := first[mark]; n > 0 && !ok {
 				first[mark] = i
@@ -109,10 +109,10 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 			last[mark] = n
 		}
 	}
-	if diff := cmp.Diff(map[string]int{toldWarn: 2, toldCritical: 7}, first); diff != "" {
+	if diff := cmp.Diff(map[string]int{reportedWarn: 2, reportedCritical: 7}, first); diff != "" {
 		t.Errorf("first requests with a warning (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{toldWarn: 1, toldCritical: 1}, last); diff != "" {
+	if diff := cmp.Diff(map[string]int{reportedWarn: 1, reportedCritical: 1}, last); diff != "" {
 		t.Errorf("warnings in the last request (-want +got):\n%s", diff)
 	}
 	var levels []string

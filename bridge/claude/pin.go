@@ -139,9 +139,9 @@ func (p *pins) of(name string, now bridge.ClaudeInfo) pinned {
 	return pinned{pins: p, name: name, now: now, was: was, changed: changed}
 }
 
-// tell sums the program up, and says so if it is not the one that the run began with. It
+// report sums the program up, and says so if it is not the one that the run began with. It
 // runs as long as the agent at most.
-func (p pinned) tell(a *agent) {
+func (p pinned) report(a *agent) {
 	sum := p.pins.sum(a.ctx, p.now)
 	<-a.settled // of an agent that did not get ready nothing is told
 	if !p.changed || a.muted.Load() || !p.pins.move(p.name, p.was, p.now) {

@@ -23,22 +23,22 @@ const maxLine = 64 << 20
 // reader turns stdout into events. It is one goroutine and the sole owner of
 // its fields, so nothing here is locked.
 type reader struct {
-	a        *agent
-	subs     *subagents
-	costs    costs
-	trouble  trouble
-	verdict  map[string]bool // tool use ids of verdicts whose result is to come
-	stream   map[int]bool    // partial stream: content block index → is the verdict
-	asked    map[string]bool // requests of the CLI whose answers it may echo
-	echoed   map[string]bool // open messages that the CLI has repeated: the conversation has them
-	foreign  bool            // the process speaks for another session
-	taken    bool            // the first message was taken up
-	asking   consulting
-	bill     bill
-	spending spending
-	calls    *toolCalls
-	tasks    taskList
-	blocked  bool // a compaction is being kept from happening: the CLI will say that it failed
+	a           *agent
+	subs        *subagents
+	costs       costs
+	trouble     trouble
+	verdict     map[string]bool // tool use ids of verdicts whose result is to come
+	stream      map[int]bool    // partial stream: content block index → is the verdict
+	asked       map[string]bool // requests of the CLI whose answers it may echo
+	echoed      map[string]bool // open messages that the CLI has repeated: the conversation has them
+	foreign     bool            // the process speaks for another session
+	taken       bool            // the first message was taken up
+	asking      consulting
+	costAccount costAccount
+	spending    spending
+	calls       *toolCalls
+	tasks       taskList
+	blocked     bool // a compaction is being kept from happening: the CLI will say that it failed
 }
 
 func newReader(a *agent) *reader {

@@ -10,7 +10,7 @@ import (
 func (r *reader) result(f resultFrame) {
 	a := r.a
 	a.gauge.turnEnded(f.ModelUsage)
-	r.bill.closed(f.ModelUsage)
+	r.costAccount.closed(f.ModelUsage)
 	r.spending.closed(f)
 	r.blocked = false
 	a.follow.look.Ring() // a whole turn is on disk by now

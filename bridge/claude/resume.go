@@ -18,11 +18,11 @@ type history struct {
 	deliveries []bridge.DeliveryStatus
 }
 
-// lookBack finds out how a session that is to be resumed can go on. One without a
+// inspectHistory finds out how a session that is to be resumed can go on. One without a
 // transcript never got as far as a message (the file appears with the first,
 // observed with CLI 2.1.329), and is begun anew under its id. It must run before the
 // process does: the CLI writes to the file as soon as it resumes.
-func lookBack(ctx context.Context, env []string, p bridge.SpawnParams) (history, error) {
+func inspectHistory(ctx context.Context, env []string, p bridge.SpawnParams) (history, error) {
 	none := history{deliveries: make([]bridge.DeliveryStatus, len(p.Pending))}
 	for i, id := range p.Pending {
 		none.deliveries[i] = bridge.DeliveryStatus{MessageID: id, Status: bridge.DeliveryAbsent}

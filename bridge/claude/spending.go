@@ -17,11 +17,11 @@ const spendingPause = time.Second
 // session has cost; the share of the turn is the difference to the last result. But for ring
 // the reader owns it.
 type spending struct {
-	ring  chan struct{} // capacity 1: something was done that costs
-	known bool          // base is: what a resumed session had cost is asked for
-	base  totals        // of the session when the running turn began
-	told  bridge.Spent  // of the running turn
-	off   bool          // the CLI does not tell
+	ring     chan struct{} // capacity 1: something was done that costs
+	known    bool          // base is: what a resumed session had cost is asked for
+	base     totals        // of the session when the running turn began
+	reported bridge.Spent  // of the running turn
+	off      bool          // the CLI does not tell
 }
 
 // totals is what a session has used since it began.
@@ -69,7 +69,7 @@ func (s *spending) since(now totals) bridge.Spent {
 
 // closed takes the figures of a result, from which the next turn is counted.
 func (s *spending) closed(f resultFrame) {
-	s.known, s.base, s.told = true, totalsOf(f.TotalCost, f.ModelUsage), bridge.Spent{}
+	s.known, s.base, s.reported = true, totalsOf(f.TotalCost, f.ModelUsage), bridge.Spent{}
 }
 
 // followSpending has the reader ask what the turn has cost, until the process has ended.
@@ -111,9 +111,9 @@ func (r *reader) spent(res controlResponse) {
 	}
 	now := s.since(totalsOf(u.Session.CostUSD, u.Session.ModelUsage))
 	now.CostUSD += r.costs.carry
-	if now == s.told || !r.a.turns.busy() {
+	if now == s.reported || !r.a.turns.busy() {
 		return
 	}
-	s.told = now
+	s.reported = now
 	r.a.emit(now)
 }

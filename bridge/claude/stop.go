@@ -18,7 +18,7 @@ const (
 	inputGrace     = 3 * time.Second        // after the end of input; idle takes 0.1 s
 	termGrace      = 2 * time.Second        // after TERM; takes 0.2 s
 	hurryGrace     = 500 * time.Millisecond // after TERM, when it has to be quick
-	quickLadder    = 900 * time.Millisecond // what a quick ladder takes at most, kill included
+	quickStopTime  = 900 * time.Millisecond // what a quick ladder takes at most, kill included
 	killTimeout    = 5 * time.Second        // until nothing is left
 	silentGrace    = 500 * time.Millisecond // for the exit after stdout has ended, or stdin was closed
 	tailGrace      = 300 * time.Millisecond // after the end, for each read of what is left in the pipes
@@ -34,15 +34,15 @@ func (a *agent) Stop(ctx context.Context, now bool) error {
 	return nil
 }
 
-// life waits for the end of the process, brings it about when asked, and closes
+// superviseProcess waits for the end of the process, brings it about when asked, and closes
 // the books. It is the only one who emits done.
-func (a *agent) life(drains *sync.WaitGroup, pipes *pipes) {
+func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 	expected := false
 	select {
 	case <-a.child.Done():
 	case <-a.stopping:
 		expected = true
-		a.ladder()
+		a.stopInSteps()
 	case <-a.foreign:
 	case <-a.silent:
 		a.goesOn("output")
@@ -72,7 +72,7 @@ func (a *agent) life(drains *sync.WaitGroup, pipes *pipes) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
 		a.reader.calls.settle(&turn) // the reader has ended
-		told := a.reader.spending.told
+		told := a.reader.spending.reported
 		turn.CostUSD, turn.Usage = told.CostUSD, told.Usage
 		a.emit(turn)
 	}
@@ -88,8 +88,8 @@ func (a *agent) goesOn(pipe string) {
 	}
 }
 
-// ladder ends the process: in order, or quickly once hurry is closed.
-func (a *agent) ladder() {
+// stopInSteps ends the process: in order, or quickly once hurry is closed.
+func (a *agent) stopInSteps() {
 	a.child.Remember() // before it is asked to end: its orphans are then known
 	if a.turns.busy() && !a.hurried() {
 		a.interruptTurn()

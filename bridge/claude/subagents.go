@@ -16,13 +16,13 @@ type subagents struct {
 // task_progress and then by the frame of the message it is about: nothing changes
 // with the second.
 type subagent struct {
-	now, told bridge.SubagentProgress
-	context   int    // of its last message, by its frames
-	total     int    // the same by task events, with what was answered; 0: not told yet
-	ahead     bool   // total is of the message whose frame is to come
-	message   string // its last message
-	model     string
-	calls     int // of tools, by its frames
+	now, reported bridge.SubagentProgress
+	context       int    // of its last message, by its frames
+	total         int    // the same by task events, with what was answered; 0: not told yet
+	ahead         bool   // total is of the message whose frame is to come
+	message       string // its last message
+	model         string
+	calls         int // of tools, by its frames
 	// weight is what it has used since the costs were read last, by model.
 	weight map[string]float64
 	// ended: its last call is booked, but the costs were not read since.
@@ -55,7 +55,7 @@ func (s *subagents) start(f taskStarted) (bridge.SubagentStart, bool) {
 		f.Description = s.called[f.ToolUse]
 	}
 	first := bridge.SubagentProgress{Description: f.Description, ToolUse: f.ToolUse}
-	s.running[f.ToolUse] = &subagent{now: first, told: first, weight: map[string]float64{}}
+	s.running[f.ToolUse] = &subagent{now: first, reported: first, weight: map[string]float64{}}
 	s.order = append(s.order, f.ToolUse)
 	return bridge.SubagentStart{Description: f.Description, ToolUse: f.ToolUse, Type: f.AgentType}, true
 }
@@ -109,12 +109,12 @@ func (s *subagents) news(id string) (bridge.SubagentProgress, bool) {
 	if !ok {
 		return bridge.SubagentProgress{}, false
 	}
-	same := sub.told
+	same := sub.reported
 	same.DurationMS = sub.now.DurationMS
 	if same == sub.now {
 		return bridge.SubagentProgress{}, false
 	}
-	sub.told = sub.now
+	sub.reported = sub.now
 	return sub.now, true
 }
 

@@ -62,7 +62,7 @@ func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSp
 	}
 	env := terminalEnv(l.environ(p.Config.Env), p.Term)
 	p.Config.Resume = true
-	then, err := lookBack(ctx, env, bridge.SpawnParams{AgentRef: p.AgentRef, Config: p.Config})
+	then, err := inspectHistory(ctx, env, bridge.SpawnParams{AgentRef: p.AgentRef, Config: p.Config})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	recordStart(&t.started, cmd, p.Config)
 	var reads sync.WaitGroup
 	reads.Go(t.read)
-	go t.life(&reads)
+	go t.superviseProcess(&reads)
 	return t, nil
 }
 
@@ -263,15 +263,15 @@ func (t *terminal) Stop(ctx context.Context, now bool) error {
 	return nil
 }
 
-// life waits for the end of the program, brings it about when asked, and closes the
+// superviseProcess waits for the end of the program, brings it about when asked, and closes the
 // books. It is the only one who emits done.
-func (t *terminal) life(reads *sync.WaitGroup) {
+func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	expected := false
 	select {
 	case <-t.child.Done():
 	case <-t.stopping:
 		expected = true
-		t.ladder()
+		t.stopInSteps()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	swept, err := t.child.Kill(ctx)
@@ -304,8 +304,8 @@ func (t *terminal) shownLast() string {
 	return strings.Join(lines[max(len(lines)-shownLines, 0):], "\n")
 }
 
-// ladder ends the program: as a terminal does that is closed, then by TERM.
-func (t *terminal) ladder() {
+// stopInSteps ends the program: as a terminal does that is closed, then by TERM.
+func (t *terminal) stopInSteps() {
 	t.child.Remember() // before it is asked to end: its orphans are then known
 	for _, step := range []struct {
 		signal syscall.Signal

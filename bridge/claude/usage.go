@@ -212,7 +212,7 @@ func (r *reader) consulted(res controlResponse, asked int) {
 	}
 	r.asking.again = r.asking.again || !agrees && !r.asking.doubt
 	r.asking.doubt = !agrees && !r.asking.doubt
-	g.tell(r.a.emit)
+	g.report(r.a.emit)
 	if r.asking.again && !r.asking.open {
 		r.consult()
 	}
@@ -229,9 +229,9 @@ func (r *reader) read(f assistantFrame) {
 	r.blocked = false
 	r.endSubagents() // the main thread goes on: none is awaited longer
 	if _, fresh := r.a.gauge.reading(f); fresh {
-		r.bill.called(f)
+		r.costAccount.called(f)
 		r.a.follow.look.Ring()
-		r.a.gauge.tell(r.a.emit)
+		r.a.gauge.report(r.a.emit)
 	}
 }
 

@@ -44,7 +44,7 @@ func (c *client) attach(p AttachParams) (*attached, error) {
 	if busy {
 		return nil, &jsonrpc2.Error{Code: CodeFailed, Message: "this connection has a session attached already"}
 	}
-	a, err := c.s.house.Attach(c.ctx, c.peer.String(), p, func(text string) {
+	a, err := c.s.service.Attach(c.ctx, c.peer.String(), p, func(text string) {
 		_ = c.conn.Notify(c.ctx, NotifyProgress, Progress{Text: text}) // a connection that is gone ends ctx
 	})
 	c.mu.Lock()

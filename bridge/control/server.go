@@ -52,7 +52,7 @@ type Attachment interface {
 
 // Server serves a control socket.
 type Server struct {
-	house    Service
+	service  Service
 	log      *slog.Logger
 	identify func(*net.UnixConn) Peer
 	listener *net.UnixListener
@@ -71,7 +71,7 @@ func Serve(l *net.UnixListener, house Service, log *slog.Logger) *Server {
 }
 
 func serve(l *net.UnixListener, house Service, log *slog.Logger, identify func(*net.UnixConn) Peer) *Server {
-	s := &Server{house: house, log: log, identify: identify, listener: l, slots: make(chan struct{}, connections)}
+	s := &Server{service: house, log: log, identify: identify, listener: l, slots: make(chan struct{}, connections)}
 	s.quit, s.stop = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	return s
@@ -155,7 +155,7 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	if n <= refusals {
 		s.log.Warn("control: refused", "pid", p.PID, "program", p.Name, "agent", p.Agent, "why", p.Trouble, "method", method)
 	}
-	s.house.Refused(p, method)
+	s.service.Refused(p, method)
 }
 
 // client is one connection of somebody who may speak.
@@ -218,7 +218,7 @@ type attached struct {
 func (c *client) serve(req *jsonrpc2.Request) (any, error) {
 	switch req.Method {
 	case MethodStatus:
-		st := c.s.house.Status()
+		st := c.s.service.Status()
 		st.V = Version
 		return st, nil
 	case MethodCommand:
@@ -226,7 +226,7 @@ func (c *client) serve(req *jsonrpc2.Request) (any, error) {
 		if err := params(req, &p); err != nil {
 			return nil, err
 		}
-		r, err := c.s.house.Command(c.ctx, p.Command)
+		r, err := c.s.service.Command(c.ctx, p.Command)
 		r.V = Version
 		return r, err
 	case MethodAttach:
@@ -239,7 +239,7 @@ func (c *client) serve(req *jsonrpc2.Request) (any, error) {
 		c.leave()
 		return Head{V: Version}, nil
 	}
-	r := c.s.house.Halt(c.s.quit) // one that has begun is not called off with its caller
+	r := c.s.service.Halt(c.s.quit) // one that has begun is not called off with its caller
 	r.V = Version
 	return r, nil
 }

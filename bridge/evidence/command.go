@@ -28,8 +28,8 @@ const (
 	// Descendants are noted at growing intervals, so that those are known that clear
 	// their environment and are orphaned later.
 	readSize  = 64 << 10 // at a time: a pipe's whole buffer (Linux)
-	firstLook = 50 * time.Millisecond
-	lastLook  = 2 * time.Second
+	firstPoll = 50 * time.Millisecond
+	lastPoll  = 2 * time.Second
 )
 
 // command is one that runs for us. What it says is read by the sinks.
@@ -111,7 +111,7 @@ var errLimit = errors.New("the time limit")
 func (c *command) await(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	interval := firstLook
+	interval := firstPoll
 	look := time.NewTimer(interval)
 	defer look.Stop()
 	for {
@@ -126,7 +126,7 @@ func (c *command) await(ctx context.Context, limit time.Duration) error {
 			return ctx.Err()
 		case <-look.C:
 			c.child.Remember()
-			interval = min(2*interval, lastLook)
+			interval = min(2*interval, lastPoll)
 			look.Reset(interval)
 		}
 	}

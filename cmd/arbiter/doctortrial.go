@@ -48,7 +48,7 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 	if err := settleIn(home, st.server.Key()); err != nil {
 		return nil, err
 	}
-	ear, mark := doctor.NewEar(), uuid.NewString()
+	ear, mark := doctor.NewTrialClient(), uuid.NewString()
 	start := bridgeStart{run: mark, cwd: work, pidns: l.choices.PIDNS, stage: st, handler: ear, log: st.log}
 	var client *bridge.Client
 	defer func() {
@@ -61,6 +61,6 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 	if failed != nil {
 		return nil, errors.New(failed.Message)
 	}
-	t := doctor.Trial{Client: client, Ear: ear, Dir: work, Patience: l.c.Duration("trial-timeout")}
+	t := doctor.Trial{Client: client, Handler: ear, Dir: work, Patience: l.c.Duration("trial-timeout")}
 	return t.Run(ctx), nil
 }

@@ -32,7 +32,7 @@ func BenchmarkHook(b *testing.B) {
 	const session, token = "33e2ace1-d4bc-47dd-9200-fa457d13e61f", "a token"
 	b.Setenv(hooksocket.TokenEnv, token) // those who ask descend from us, as an agent's do
 	var generation atomic.Int64
-	server, err := hooksocket.Serve(dir, hooksocket.House{
+	server, err := hooksocket.Serve(dir, hooksocket.Service{
 		Agent: func(string) (hooksocket.Agent, bool) { // a new one each time, so that it is told
 			return hooksocket.Agent{
 				AgentRef: bridge.AgentRef{ID: "orch-1", Generation: int(generation.Add(1))}, Session: session, Window: 200_000,

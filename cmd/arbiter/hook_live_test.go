@@ -49,7 +49,7 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	// The session is a descendant of ours, as one in a terminal of the run: its hooks show
 	// the token that they have from the CLI's environment.
 	token := rand.Text()
-	server, err := hooksocket.Serve(shortDir(t), hooksocket.House{
+	server, err := hooksocket.Serve(shortDir(t), hooksocket.Service{
 		Agent: func(session string) (hooksocket.Agent, bool) { return agent, session == agent.Session },
 		Token: func(session, secret string) bool { return session == agent.Session && secret == token },
 		Report: func(_ bridge.AgentRef, o hooksocket.Outcome) {

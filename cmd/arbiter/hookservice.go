@@ -31,14 +31,14 @@ func (r *runtimeRun) closeHooks() {
 
 // hookService has a run speak for itself: agents are found in its snapshots, tokens are those
 // that it gave out, and what came of an event goes into the loop as if a bridge had seen it.
-func (r *runtimeRun) hookService() hooksocket.House {
+func (r *runtimeRun) hookService() hooksocket.Service {
 	agent := func(session string) (hooksocket.Agent, bool) { return hookAgentOf(r.loop.Snapshot(), session) }
 	tell := func(ref bridge.AgentRef, body bridge.EventBody) {
 		if body != nil {
 			r.loop.Event(bridge.Event{AgentRef: ref, Body: body})
 		}
 	}
-	return hooksocket.House{
+	return hooksocket.Service{
 		Agent: agent,
 		Token: func(session, secret string) bool {
 			a, ok := agent(session)

@@ -116,7 +116,7 @@ func TestUnfoldedIsAll(t *testing.T) {
 // TestNothingOfAnInputIsKeptBack: what a person is to allow stands on the card to the
 // last member, whatever the tool.
 func TestNothingOfAnInputIsKeptBack(t *testing.T) {
-	for tool := range telling {
+	for tool := range toolSummary {
 		for _, input := range []string{
 			`{"command":"ls","file_path":"F1","content":"C1","old_string":"O1","new_string":"N1","prompt":"P1","zzz":"Z1","deep":{"a":["D1"]},"edits":[{"old_string":"E1","new_string":"E2","more":"E3"}]}`,
 			`{"command":{"sh":"D1"},"file_path":["F1"],"content":7,"old_string":null,"new_string":"N1","edits":"E1","prompt":["P1"]}`,

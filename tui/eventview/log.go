@@ -38,7 +38,7 @@ func (o Options) logged(e history.Entry) render.Line {
 	if e.Event.Body != nil {
 		event = one(e.Event.Body.EventName(), maxName)
 	}
-	who, text := o.name(e.Event.ID), one(prose(e.Event, o.Name), maxTelling)
+	who, text := o.name(e.Event.ID), one(prose(e.Event, o.Name), maxToolSummary)
 	l := render.Line{}
 	if width >= 20 {
 		l = append(l, render.Span{Text: at.Format("15:04:05") + " ", Role: render.Dim})

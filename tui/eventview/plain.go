@@ -73,7 +73,7 @@ func Plain(e history.Entry, name func(id string) string) (string, bool) {
 	case contract.Handoff:
 		return handoffText(b, name), true
 	case contract.Decision:
-		text := ruling(name, b)
+		text := decisionText(name, b)
 		if by := authority(b.Source); by != "" {
 			text += " Ruled " + by + "."
 		}

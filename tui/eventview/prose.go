@@ -18,9 +18,9 @@ func prose(e contract.Event, name func(string) string) string {
 		return ""
 	case contract.Session:
 		if b.ClaudeVersion == "" { // none was found
-			return opening(b) + after(" In ", one(b.CWD, maxTelling))
+			return opening(b) + after(" In ", one(b.CWD, maxToolSummary))
 		}
-		return opening(b) + after(" Claude Code ", one(b.ClaudeVersion, maxName)) + after(", in ", one(b.CWD, maxTelling))
+		return opening(b) + after(" Claude Code ", one(b.ClaudeVersion, maxName)) + after(", in ", one(b.CWD, maxToolSummary))
 	case contract.State:
 		return "from " + one(b.From, maxName) + " to " + one(b.To, maxName) + after(", by ", one(b.Trigger, maxName))
 	case contract.Spawn:
@@ -43,12 +43,12 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.ToolCall:
 		return ToolName(b.Tool) + after(": ", gist(b.Tool, b.Input))
 	case contract.SubagentStart:
-		return "subagent: " + one(b.Description, maxTelling) + after(", as ", one(b.Type, maxName))
+		return "subagent: " + one(b.Description, maxToolSummary) + after(", as ", one(b.Type, maxName))
 	case contract.SubagentStop:
 		text, _ := ended(b)
-		return "subagent: " + one(b.Description, maxTelling) + ": " + text
+		return "subagent: " + one(b.Description, maxToolSummary) + ": " + text
 	case contract.SubagentProgress:
-		return "subagent: " + one(b.Description, maxTelling) + ": " + progress(b)
+		return "subagent: " + one(b.Description, maxToolSummary) + ": " + progress(b)
 	case contract.Turn:
 		return turn(b)
 	case contract.Cost:
@@ -60,11 +60,11 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.Compact:
 		return compacted(b, who)
 	case contract.Check:
-		return lower(checkNumber(b)) + ", " + outcome(b.Receipt) + ": " + one(b.Receipt.Command, maxTelling)
+		return lower(checkNumber(b)) + ", " + outcome(b.Receipt) + ": " + one(b.Receipt.Command, maxToolSummary)
 	case contract.Handoff:
 		return called(name, b.From) + " hands off to " + amid(called(name, b.To)) + after(": ", holdings(b))
 	case contract.Decision:
-		text := ruling(name, b) + after(" (", closed(authority(b.Source))) + after(" ", one(b.Reason, maxWords)) + after(" Warning: ", strings.Join(warnings(b), " "))
+		text := decisionText(name, b) + after(" (", closed(authority(b.Source))) + after(" ", one(b.Reason, maxWords)) + after(" Warning: ", strings.Join(warnings(b), " "))
 		if b.Number > 0 {
 			text = decisionNumber(b) + ": " + text
 		}
@@ -100,10 +100,10 @@ func prose(e contract.Event, name func(string) string) string {
 	case contract.Result:
 		return ending(b.Status) + after(" ", one(b.Summary, maxWords))
 	case contract.Unknown:
-		return one(b.Name, maxName) + after(": ", one(b.Problem, maxTelling)) + " " + brief(orObject(b.Raw), maxTelling)
+		return one(b.Name, maxName) + after(": ", one(b.Problem, maxToolSummary)) + " " + brief(orObject(b.Raw), maxToolSummary)
 	}
 	raw, _ := json.Marshal(e.Body)
-	return one(e.Body.EventName(), maxName) + " " + brief(orObject(raw), maxTelling)
+	return one(e.Body.EventName(), maxName) + " " + brief(orObject(raw), maxToolSummary)
 }
 
 // parting is why an agent was let go; who takes its place has a name.
@@ -200,7 +200,7 @@ func plannedText(p contract.Plan) string {
 		case s.Status == contract.StepDone:
 			done++
 		case s.Status == contract.StepActive && now == "":
-			now = one(s.Text, maxTelling)
+			now = one(s.Text, maxToolSummary)
 		}
 	}
 	return "the plan: " + strconv.Itoa(done) + " of " + words.Count(len(p.Steps), "step") + " done" + after("; now: ", now)

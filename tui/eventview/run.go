@@ -220,7 +220,7 @@ func tally(t contract.Tasks) string {
 		case s.Status == contract.StepDone:
 			done++
 		case s.Status == contract.StepActive && now == "":
-			now = one(s.Text, maxTelling)
+			now = one(s.Text, maxToolSummary)
 		}
 	}
 	return words.Number(done) + " of " + words.Number(len(t.Items)) + " done" + after("; now: ", now)

@@ -48,11 +48,11 @@ func (o Options) stream(e history.Entry) View {
 		if role == render.Bad {
 			mark = o.Look.Glyphs.Failed
 		}
-		c.Lines = o.inside(c.Indent).sentence(role, mark, one(b.Description, maxTelling)+": "+text)
+		c.Lines = o.inside(c.Indent).sentence(role, mark, one(b.Description, maxToolSummary)+": "+text)
 		return c
 	case contract.SubagentProgress:
 		c := o.under(e.Event, b.ToolUse)
-		c.Lines = o.inside(c.Indent).sentence(render.Dim, o.Look.Glyphs.Current, one(b.Description, maxTelling)+": "+progress(b))
+		c.Lines = o.inside(c.Indent).sentence(render.Dim, o.Look.Glyphs.Current, one(b.Description, maxToolSummary)+": "+progress(b))
 		return c
 	case contract.Turn:
 		c := begin(e.Event.ID)
@@ -159,7 +159,7 @@ func (o Options) subagent(e history.Entry, b contract.SubagentStart) View {
 			}
 		}
 	}
-	l := render.Line{{Text: firstOf(one(b.Description, maxTelling), "a subagent"), Role: render.Strong}}
+	l := render.Line{{Text: firstOf(one(b.Description, maxToolSummary), "a subagent"), Role: render.Strong}}
 	if kind := one(b.Type, maxName); kind != "" {
 		l = append(l, render.Span{Text: " (" + kind + ")", Role: render.Dim})
 	}

@@ -36,7 +36,7 @@ func takeover(t contract.Takeover, who string) string {
 			did = append(did, words.Count(t.Words, "word")+" of yours")
 		}
 		if n := len(t.Files); n > 0 {
-			did = append(did, words.Count(n, "file")+" changed: "+one(strings.Join(t.Files[:min(n, 5)], ", "), maxTelling)+after(", and ", more(n-5)))
+			did = append(did, words.Count(n, "file")+" changed: "+one(strings.Join(t.Files[:min(n, 5)], ", "), maxToolSummary)+after(", and ", more(n-5)))
 		}
 		text += after(" – ", strings.Join(did, ", "))
 	case "failed":

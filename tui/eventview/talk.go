@@ -161,7 +161,7 @@ func (o Options) decision(e contract.Event, d contract.Decision) View {
 	if e.ID != contract.Arbiter {
 		r = render.Speaker(e.ID)
 	}
-	l := render.Line{{Text: o.plainly(ruling(o.Name, d)), Role: r}}
+	l := render.Line{{Text: o.plainly(decisionText(o.Name, d)), Role: r}}
 	if who := authority(d.Source); who != "" {
 		l = append(l, render.Span{Text: "  " + who, Role: render.Warn})
 	}

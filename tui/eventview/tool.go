@@ -11,9 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// telling lists the members of a tool's input that tell what it is about, the first
+// toolSummary lists the members of a tool's input that tell what it is about, the first
 // being what it is all about. They were observed with CLI 2.1.329.
-var telling = map[string][]string{
+var toolSummary = map[string][]string{
 	"Bash":         {"command"},
 	"BashOutput":   {"bash_id", "filter"},
 	"KillShell":    {"shell_id"},
@@ -52,13 +52,13 @@ var usual = []string{
 	"command", "file_path", "path", "pattern", "query", "url", "description", "message", "question", "prompt", "text", "name", "id",
 }
 
-// maxTelling is as much of one member as is ever shown on one line.
-const maxTelling = 400
+// maxToolSummary is as much of one member as is ever shown on one line.
+const maxToolSummary = 400
 
 // gist is what a tool's call is about, on one line.
 func gist(tool string, input json.RawMessage) string {
 	list, _ := members(input)
-	keys, known := telling[strings.TrimPrefix(tool, "mcp__arbiter__")]
+	keys, known := toolSummary[strings.TrimPrefix(tool, "mcp__arbiter__")]
 	var parts []string
 	for _, key := range keys {
 		if value, ok := find(list, key); ok {
@@ -75,7 +75,7 @@ func gist(tool string, input json.RawMessage) string {
 			return gistOf(value)
 		}
 	}
-	return brief(input, maxTelling)
+	return brief(input, maxToolSummary)
 }
 
 func gistOf(value []byte) string {
@@ -86,13 +86,13 @@ func gistOf(value []byte) string {
 		}
 		return "many items"
 	}
-	text := brief(value, maxTelling)
+	text := brief(value, maxToolSummary)
 	if text == "null" {
 		return ""
 	}
 	// Two lines of a command are not one with a blank in it.
-	if first, rest, found := bytes.Cut(value[:min(len(value), maxTelling)], []byte(`\n`)); found && value[0] == '"' && len(rest) > 1 && len(first) > 1 {
-		if line := brief(append(first[:len(first):len(first)], '"'), maxTelling); line != "" && !bytes.HasSuffix(first, []byte(`\`)) {
+	if first, rest, found := bytes.Cut(value[:min(len(value), maxToolSummary)], []byte(`\n`)); found && value[0] == '"' && len(rest) > 1 && len(first) > 1 {
+		if line := brief(append(first[:len(first):len(first)], '"'), maxToolSummary); line != "" && !bytes.HasSuffix(first, []byte(`\`)) {
 			return line + " …"
 		}
 	}

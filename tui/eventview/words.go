@@ -43,8 +43,8 @@ func called(name func(string) string, id string) string {
 // one is a text on one line.
 func one(s string, max int) string { return strings.TrimSpace(sanitize.Line(s, max)) }
 
-// ruling says a decision in the oracle's voice.
-func ruling(name func(string) string, d contract.Decision) string {
+// decisionText says a decision in the oracle's voice.
+func decisionText(name func(string) string, d contract.Decision) string {
 	to := called(name, d.To)
 	switch d.Decision {
 	case verdict.Complete:

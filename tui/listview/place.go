@@ -97,7 +97,7 @@ func (v *View) remap(old int, tail []Block) {
 		}
 		to, ok := moved[p.block]
 		if !ok {
-			to = v.heir(old, p.block, tail[p.block-old].Key)
+			to = v.successor(old, p.block, tail[p.block-old].Key)
 			moved[p.block] = to
 		}
 		p.block = to
@@ -149,9 +149,9 @@ func (v *View) Replace(s Source, to func(block int) int) {
 	v.cache.reset()
 }
 
-// heir is what became of the live block i: the same one further down, or the settled
+// successor is what became of the live block i: the same one further down, or the settled
 // block of the same key, or whatever stands where it stood.
-func (v *View) heir(old, i int, key string) int {
+func (v *View) successor(old, i int, key string) int {
 	if key == "" {
 		return i
 	}

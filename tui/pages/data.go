@@ -57,7 +57,7 @@ type StatusData struct {
 	Mode     string   // of the keyboard: "NORMAL"
 	Hint     string   // "? help"
 	Flash    string   // what was just answered: takes the place of the figures
-	Regent   string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
+	Fallback string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
 	Decider  string   // who decides where it is not the Arbiter: "hybrid"
 	Warnings []string // REHEARSAL, ALLOW ALL: never dropped
 }

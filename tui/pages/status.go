@@ -67,8 +67,8 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 		}
 		text(rankHuman, false, render.StatusBarAlert, " ? %s ", who)
 	}
-	if d.Regent != "" {
-		text(rankFallback, false, render.StatusBarAlert, " %s ", d.Regent)
+	if d.Fallback != "" {
+		text(rankFallback, false, render.StatusBarAlert, " %s ", d.Fallback)
 	}
 	if d.Word != "" {
 		switch d.Tone { // as it is drawn on the bar

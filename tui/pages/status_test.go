@@ -75,7 +75,7 @@ func TestStatusOfAHuman(t *testing.T) {
 // Who decides in the Arbiter's place is told before anything but that a human is awaited.
 func TestStatusOfARegency(t *testing.T) {
 	d := full
-	d.Warnings, d.Regent, d.Decider = nil, "The rules decide", "a model decides"
+	d.Warnings, d.Fallback, d.Decider = nil, "The rules decide", "a model decides"
 	for _, w := range []int{24, 40, 80, 160} {
 		if got := bar(t, d, w); !strings.Contains(got, "The rules decide") {
 			t.Errorf("%d columns: %q", w, got)

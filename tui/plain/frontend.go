@@ -60,12 +60,12 @@ const (
 // error is [ErrNoTask], that of Begin, or that of the output: then the run was stopped.
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Host) error {
 	s := &session{
-		face: f, host: host, voice: newNarrator(f), mouth: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
-		ears: make(chan heard), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
+		face: f, host: host, narrator: newNarrator(f), out: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
+		listening: make(chan heard), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go listen(in, s.ears, s.quit) // not waited for: a read cannot be called off
+	go listen(in, s.listening, s.quit) // not waited for: a read cannot be called off
 	handsDone := make(chan struct{})
 	go func() {
 		defer close(handsDone)
@@ -75,21 +75,21 @@ func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Ho
 	cancel()
 	close(s.quit)
 	<-handsDone
-	return errors.Join(err, s.mouth.close(grace))
+	return errors.Join(err, s.out.close(grace))
 }
 
 // session is the state of one Run. It belongs to its goroutine.
 type session struct {
-	face  *Frontend
-	host  Host
-	voice *narrator
-	mouth *outputWriter
-	mail  *mailbox
+	face     *Frontend
+	host     Host
+	narrator *narrator
+	out      *outputWriter
+	mail     *mailbox
 
-	ears    chan heard
-	jobs    chan workerJob
-	results chan result
-	quit    chan struct{}
+	listening chan heard
+	jobs      chan workerJob
+	results   chan result
+	quit      chan struct{}
 
 	run      Run
 	asked    bool // a run was asked for
@@ -124,13 +124,13 @@ func (s *session) loop(ctx context.Context) error {
 	}
 	tick := time.NewTicker(progressPause)
 	defer tick.Stop()
-	done, dead := ctx.Done(), s.mouth.dead
+	done, dead := ctx.Done(), s.out.dead
 	for {
 		var over <-chan struct{}
 		if s.run != nil {
 			over = s.run.Done()
 		}
-		ears := s.ears
+		ears := s.listening
 		if s.deaf || len(s.pending) >= maxJobs {
 			ears = nil
 		}
@@ -149,9 +149,9 @@ func (s *session) loop(ctx context.Context) error {
 				return err
 			}
 		case h := <-ears:
-			s.hear(ctx, h)
+			s.handleLine(ctx, h)
 		case <-tick.C:
-			s.say(s.voice.progress(), false)
+			s.say(s.narrator.progress(), false)
 		case <-over:
 			s.speak()
 			return nil
@@ -210,7 +210,7 @@ func (s *session) stop() {
 func (s *session) speak() {
 	events, lost := s.mail.take()
 	for _, e := range events {
-		text, urgent := s.voice.tell(e.at, e.event)
+		text, urgent := s.narrator.tell(e.at, e.event)
 		s.say(text, urgent)
 	}
 	if lost > 0 {
@@ -220,7 +220,7 @@ func (s *session) speak() {
 
 func (s *session) say(text string, urgent bool) {
 	if strings.TrimSpace(text) != "" {
-		s.mouth.say(text, urgent)
+		s.out.say(text, urgent)
 	}
 }
 

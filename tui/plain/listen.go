@@ -94,8 +94,8 @@ func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{})
 	}
 }
 
-// hear takes a line of the input.
-func (s *session) hear(ctx context.Context, h heard) {
+// handleLine takes a line of the input.
+func (s *session) handleLine(ctx context.Context, h heard) {
 	text := strings.TrimSpace(h.text)
 	switch {
 	case h.end:
@@ -160,7 +160,7 @@ func (s *session) closeBlock(ctx context.Context) {
 // message to the Arbiter.
 func (s *session) word(ctx context.Context, text string, answers bool) {
 	if answers {
-		switch a := s.voice.answer(text); {
+		switch a := s.narrator.answer(text); {
 		case a.problem != "":
 			s.say(a.problem, true)
 			return
@@ -174,7 +174,7 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 		s.begin(ctx, text)
 		return
 	}
-	s.voice.answered()
+	s.narrator.answered()
 	s.put(contract.Say{Text: text})
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 )
 
-// Told is a slash command that is answered with a text, on a screen under a title.
-type Told struct {
+// Answer is a slash command that is answered with a text, on a screen under a title.
+type Answer struct {
 	Title string
 	Text  func(s *supervisor.State, arg string) string
 }
 
 // Answers are those commands, by name. They mean something before the first run, too.
-var Answers = map[string]Told{
+var Answers = map[string]Answer{
 	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return task(s) }},
 	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return Agents(s) }},
 	"context":     {"HOW FULL", context},

@@ -16,28 +16,28 @@ type ability struct {
 
 // Names of abilities.
 const (
-	canStart      = "session"
-	canDeliver    = "delivery"
-	canStream     = "stream"
-	canJudge      = "hooks"
-	canDeny       = "denials"
-	canAsk        = "permissions"
-	canTool       = "tools"
-	canSteer      = "steering"
-	canPing       = "ping"
-	canWarn       = "warnings"
-	canContext    = "context"
-	canFigure     = "context usage"
-	canDelegate   = "subagents"
-	canRule       = "verdicts"
-	canTranscribe = "transcripts"
-	canInterrupt  = "interrupts"
-	canAside      = "side questions"
-	canEnd        = "ending"
-	canResume     = "resume"
-	canTellFate   = "fates"
-	canLiteral    = "plain text"
-	canQuery      = "queries"
+	canStart          = "session"
+	canDeliver        = "delivery"
+	canStream         = "stream"
+	canJudge          = "hooks"
+	canDeny           = "denials"
+	canAsk            = "permissions"
+	canTool           = "tools"
+	canSteer          = "steering"
+	canPing           = "ping"
+	canWarn           = "warnings"
+	canContext        = "context"
+	canFigure         = "context usage"
+	canDelegate       = "subagents"
+	canRule           = "verdicts"
+	canTranscribe     = "transcripts"
+	canInterrupt      = "interrupts"
+	canSideQuestion   = "side questions"
+	canEnd            = "ending"
+	canResume         = "resume"
+	canReportDelivery = "fates"
+	canLiteral        = "plain text"
+	canQuery          = "queries"
 )
 
 // abilities in the order in which they are told.
@@ -58,10 +58,10 @@ var abilities = []ability{
 	{canRule, "a turn ends in a verdict (JSON Schema)", "nothing could be passed on", Fail},
 	{canTranscribe, "the transcript is where it is looked for", "after a crash nothing would be known of a session", Fail},
 	{canInterrupt, "an interrupt ends the turn, and the session stays", "an agent could be stopped by its end alone", Fail},
-	{canAside, "a side question is answered outside of the history", "/ask is not to be had", Warn},
+	{canSideQuestion, "a side question is answered outside of the history", "/ask is not to be had", Warn},
 	{canEnd, "it ends in order, and leaves no process", "what it leaves is ended by force", Warn},
 	{canResume, "a session is resumed with its history", "no run could be taken up again", Fail},
-	{canTellFate, "the transcript says what became of a message", "after a crash a message may come twice", Warn},
+	{canReportDelivery, "the transcript says what became of a message", "after a crash a message may come twice", Warn},
 	{canLiteral, "a message that begins with / is text", "words of agents would be commands", Fail},
 	{canQuery, "one question is answered without a session", "--decider stateless and hybrid are not to be had", Warn},
 }

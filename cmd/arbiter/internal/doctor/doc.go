@@ -9,6 +9,6 @@
 //
 // Nothing here changes what it looks at. A file that proves a directory writable is gone
 // when the look is over; a trial ends the sessions it began, and its bridge is the
-// caller's. [Ear] may be called by several goroutines; it owns none. [Trial.Run] returns
+// caller's. [TrialClient] may be called by several goroutines; it owns none. [Trial.Run] returns
 // when its goroutines have ended, with its context at the latest.
 package doctor

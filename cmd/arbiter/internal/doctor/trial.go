@@ -34,12 +34,12 @@ const trialClaim, trialWindow = 145_000, 200_000
 var wordSchema = json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`)
 
 // Trial finds out what a CLI can do. Client is a bridge's, opened and initialized, whose
-// handler is Ear, whose CLI speaks to a model that plays [Script]. Dir is an empty
+// handler is TrialClient, whose CLI speaks to a model that plays [Script]. Dir is an empty
 // directory to work in.
 type Trial struct {
-	Client *bridge.Client
-	Ear    *Ear
-	Dir    string
+	Client  *bridge.Client
+	Handler *TrialClient
+	Dir     string
 	// Patience bounds the trial; one turn may take two fifths of it, and one answer a
 	// fifth.
 	Patience time.Duration
@@ -117,7 +117,7 @@ func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	if err == nil && strings.TrimSpace(answer.Answer) == "" {
 		err = errors.New("the answer is empty")
 	}
-	t.put(ctx, canAside, said(err))
+	t.put(ctx, canSideQuestion, said(err))
 	t.end(ctx, ref)
 	return t.shown(canTranscribe)
 }
@@ -134,17 +134,17 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	}
 	var turn bridge.Turn
 	over := make(chan error, 1) // what ended the wait for the turn
-	go func() { over <- t.Ear.await(patient, ref, is(func(e bridge.Turn) bool { turn = e; return true })) }()
+	go func() { over <- t.Handler.await(patient, ref, is(func(e bridge.Turn) bool { turn = e; return true })) }()
 	var ended error
 	select {
-	case <-t.Ear.called:
+	case <-t.Handler.called:
 		t.put(ctx, canTool, nil)
 		t.midTurn(ctx, patient, ref, word)
 		ended = <-over
 	case ended = <-over:
 		t.hold(ctx, canTool, false, "it was not called")
 	}
-	ear := t.Ear
+	ear := t.Handler
 	t.hold(ctx, canDeliver, ear.saw(ref, is(func(e bridge.Delivered) bool { return e.MessageID == id && e.Proof == "lifecycle" })), "no proof came")
 	t.hold(ctx, canStream, ear.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
 	t.hold(ctx, canJudge, ear.noted(ear.judged, wordAsked) && ear.noted(ear.judged, wordDenied), "no callback came")
@@ -165,7 +165,7 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 
 // midTurn is what is tried while a tool runs, which then answers.
 func (t *Trial) midTurn(ctx, patient context.Context, ref bridge.AgentRef, word string) {
-	defer close(t.Ear.release)
+	defer close(t.Handler.release)
 	stepping, cancel := context.WithTimeout(patient, t.stepTime())
 	defer cancel()
 	signs, err := t.Client.Probe(stepping, ref)
@@ -200,13 +200,13 @@ func (t *Trial) interrupt(ctx context.Context, ref bridge.AgentRef) {
 	t.ids = append(t.ids, id)
 	err := t.Client.Message(patient, bridge.MessageParams{AgentRef: ref, MessageID: id, Content: "HOLD STILL"})
 	if err == nil {
-		err = t.Ear.await(patient, ref, is(func(e bridge.Delivered) bool { return e.MessageID == id }))
+		err = t.Handler.await(patient, ref, is(func(e bridge.Delivered) bool { return e.MessageID == id }))
 	}
 	if err == nil {
 		_, err = t.Client.Interrupt(patient, ref)
 	}
 	if err == nil {
-		err = t.Ear.await(patient, ref, is(func(e bridge.Turn) bool {
+		err = t.Handler.await(patient, ref, is(func(e bridge.Turn) bool {
 			return e.Outcome == bridge.TurnInterrupted && slices.Contains(e.MessageIDs, id)
 		}))
 	}
@@ -218,7 +218,7 @@ func (t *Trial) end(ctx context.Context, ref bridge.AgentRef) {
 	err := t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref})
 	if err == nil {
 		var exit bridge.Exit
-		err = t.Ear.await(ctx, ref, is(func(e bridge.Done) bool { exit = e.Exit; return true }))
+		err = t.Handler.await(ctx, ref, is(func(e bridge.Done) bool { exit = e.Exit; return true }))
 		switch {
 		case err != nil:
 		case exit.Signal == "killed":
@@ -241,13 +241,13 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err != nil {
 		return
 	}
-	t.hold(ctx, canTellFate, len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled, "it does not know that the turn ended in a verdict")
+	t.hold(ctx, canReportDelivery, len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled, "it does not know that the turn ended in a verdict")
 	patient, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()
 	var turn bridge.Turn
 	err = t.Client.Message(patient, bridge.MessageParams{AgentRef: ref, MessageID: uuid.NewString(), Content: "/clear WORD"})
 	if err == nil {
-		err = t.Ear.await(patient, ref, is(func(e bridge.Turn) bool { turn = e; return true }))
+		err = t.Handler.await(patient, ref, is(func(e bridge.Turn) bool { turn = e; return true }))
 	}
 	if err == nil {
 		err = verdictIs(turn, "/clear WORD")

@@ -9,9 +9,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Ear is the client's side of a trial: it hears what the bridge says, and answers by the
+// TrialClient is the client's side of a trial: it hears what the bridge says, and answers by the
 // script.
-type Ear struct {
+type TrialClient struct {
 	mu     sync.Mutex
 	events []bridge.Event
 	change chan struct{} // closed and replaced with each event
@@ -23,15 +23,15 @@ type Ear struct {
 	once    sync.Once
 }
 
-var _ bridge.Handler = (*Ear)(nil)
+var _ bridge.Handler = (*TrialClient)(nil)
 
-// NewEar returns one for one trial.
-func NewEar() *Ear {
-	return &Ear{change: make(chan struct{}), judged: map[string]bool{}, asked: map[string]bool{}, called: make(chan struct{}), release: make(chan struct{})}
+// NewTrialClient returns one for one trial.
+func NewTrialClient() *TrialClient {
+	return &TrialClient{change: make(chan struct{}), judged: map[string]bool{}, asked: map[string]bool{}, called: make(chan struct{}), release: make(chan struct{})}
 }
 
 // Event implements bridge.Handler.
-func (e *Ear) Event(ev bridge.Event) {
+func (e *TrialClient) Event(ev bridge.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.events = append(e.events, ev)
@@ -40,7 +40,7 @@ func (e *Ear) Event(ev bridge.Event) {
 }
 
 // ToolCall implements bridge.Handler: the tool answers when it is told to.
-func (e *Ear) ToolCall(ctx context.Context, _ bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+func (e *TrialClient) ToolCall(ctx context.Context, _ bridge.ToolCallParams) (bridge.ToolCallResult, error) {
 	e.once.Do(func() { close(e.called) })
 	select {
 	case <-e.release:
@@ -51,7 +51,7 @@ func (e *Ear) ToolCall(ctx context.Context, _ bridge.ToolCallParams) (bridge.Too
 }
 
 // Judge implements bridge.Handler.
-func (e *Ear) Judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+func (e *TrialClient) Judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	switch word := wordOf(string(p.Input)); word {
 	case wordDenied:
 		e.note(e.judged, word)
@@ -64,7 +64,7 @@ func (e *Ear) Judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult
 }
 
 // Permission implements bridge.Handler.
-func (e *Ear) Permission(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+func (e *TrialClient) Permission(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
 	word := wordOf(string(p.Input))
 	e.note(e.asked, word)
 	if word == wordAsked {
@@ -88,13 +88,13 @@ func wordOf(input string) string {
 	return ""
 }
 
-func (e *Ear) note(in map[string]bool, word string) {
+func (e *TrialClient) note(in map[string]bool, word string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	in[word] = true
 }
 
-func (e *Ear) noted(in map[string]bool, word string) bool {
+func (e *TrialClient) noted(in map[string]bool, word string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return in[word]
@@ -104,7 +104,7 @@ func (e *Ear) noted(in map[string]bool, word string) bool {
 var errEnded = errors.New("the session ended")
 
 // await waits for an event of one incarnation that fits, from its beginning on.
-func (e *Ear) await(ctx context.Context, ref bridge.AgentRef, fits func(bridge.EventBody) bool) error {
+func (e *TrialClient) await(ctx context.Context, ref bridge.AgentRef, fits func(bridge.EventBody) bool) error {
 	at := 0
 	for {
 		e.mu.Lock()
@@ -130,7 +130,7 @@ func (e *Ear) await(ctx context.Context, ref bridge.AgentRef, fits func(bridge.E
 }
 
 // saw says whether there was such an event by now.
-func (e *Ear) saw(ref bridge.AgentRef, fits func(bridge.EventBody) bool) bool {
+func (e *TrialClient) saw(ref bridge.AgentRef, fits func(bridge.EventBody) bool) bool {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	return e.await(over, ref, fits) == nil

@@ -32,7 +32,7 @@ func (s *Server) read(in hooks.Input, agent Agent) hooks.Reading {
 }
 
 func (s *Server) readAt(path string, agent Agent) hooks.Reading {
-	tokens, err := s.house.Tokens(path)
+	tokens, err := s.service.Tokens(path)
 	if err != nil {
 		s.log.Debug("hooks", "session", agent.Session, "error", err)
 		return hooks.Reading{}
@@ -64,7 +64,7 @@ func (s *Server) awaitWritten(path, toolUse string) {
 	defer late.Stop()
 	again := time.NewTicker(recheck)
 	defer again.Stop()
-	for !s.house.Written(path, toolUse) {
+	for !s.service.Written(path, toolUse) {
 		select {
 		case <-again.C:
 		case <-late.C:

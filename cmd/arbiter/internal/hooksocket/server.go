@@ -27,9 +27,9 @@ const (
 	slots = 16
 )
 
-// House is whom the server speaks for. Its functions may be called by several
+// Service is whom the server speaks for. Its functions may be called by several
 // goroutines.
-type House struct {
+type Service struct {
 	// Agent finds the agent whose session it is, with its policy.
 	Agent func(session string) (Agent, bool)
 	// Token says whether it is the token of the agent whose session it is. A process that
@@ -62,7 +62,7 @@ type Agent struct {
 // Server answers the hooks of sessions that persons opened in a terminal. It owns
 // the goroutine that accepts and one for each event, and Close waits for them.
 type Server struct {
-	house    House
+	service  Service
 	log      *slog.Logger
 	identify func(*net.UnixConn) control.Peer
 	listener *socket.Listener
@@ -83,11 +83,11 @@ type spent struct {
 
 // Serve listens in a run's directory, which nobody else may use meanwhile: a
 // socket that lies there is a dead arbiter's.
-func Serve(dir string, house House, log *slog.Logger) (*Server, error) {
+func Serve(dir string, house Service, log *slog.Logger) (*Server, error) {
 	return serve(dir, house, control.Identify, log)
 }
 
-func serve(dir string, house House, identify func(*net.UnixConn) control.Peer, log *slog.Logger) (*Server, error) {
+func serve(dir string, house Service, identify func(*net.UnixConn) control.Peer, log *slog.Logger) (*Server, error) {
 	if house.Tokens == nil {
 		house.Tokens, house.Written = tokensOf, written
 	}
@@ -96,7 +96,7 @@ func serve(dir string, house House, identify func(*net.UnixConn) control.Peer, l
 		return nil, fmt.Errorf("socket for hooks: %w", err)
 	}
 	s := &Server{
-		house: house, log: log, identify: identify, listener: listener, quit: make(chan struct{}),
+		service: house, log: log, identify: identify, listener: listener, quit: make(chan struct{}),
 		slots: make(chan struct{}, slots), sessions: map[string]spent{},
 	}
 	s.work.Go(s.accept)
@@ -149,7 +149,7 @@ func (s *Server) accept() {
 // without us.
 func (s *Server) serve(conn *net.UnixConn) {
 	defer conn.Close()
-	in, secret, err := hear(conn)
+	in, secret, err := receive(conn)
 	if err != nil {
 		s.log.Debug("hooks", "error", err)
 		return
@@ -159,7 +159,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 		_ = say(conn, hooks.Answer{})
 		return
 	}
-	agent, ok := s.house.Agent(in.SessionID)
+	agent, ok := s.service.Agent(in.SessionID)
 	if !ok { // somebody else's session
 		_ = say(conn, hooks.Answer{})
 		return
@@ -172,11 +172,11 @@ func (s *Server) serve(conn *net.UnixConn) {
 	}
 	conn.Close() // the session goes on; the loop may take its time
 	if d.News || len(d.Effects) > 0 {
-		s.house.Report(agent.AgentRef, d.Outcome)
+		s.service.Report(agent.AgentRef, d.Outcome)
 	}
 }
 
-func hear(conn *net.UnixConn) (in hooks.Input, secret string, err error) {
+func receive(conn *net.UnixConn) (in hooks.Input, secret string, err error) {
 	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return in, "", err
 	}

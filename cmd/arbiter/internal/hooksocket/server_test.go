@@ -52,8 +52,8 @@ func (h *house) set(f func(*house)) {
 	f(h)
 }
 
-func (h *house) speak() House {
-	return House{
+func (h *house) speak() Service {
+	return Service{
 		Agent: func(session string) (Agent, bool) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

@@ -34,7 +34,7 @@ func TestHookTokens(t *testing.T) {
 
 	var peer atomic.Pointer[control.Peer]
 	heard := make(chan string, 1)
-	s, err := serve(shortDir(t), House{
+	s, err := serve(shortDir(t), Service{
 		Agent: func(session string) (Agent, bool) {
 			heard <- session // it got past the door
 			return Agent{}, false

@@ -21,12 +21,12 @@ func weight(u transcript.Usage) float64 {
 	return float64(u.Input) + writeWeight*float64(u.CacheCreation) + readWeight*float64(u.CacheRead) + answerWeight*float64(u.Output)
 }
 
-// billEvery is how often the costs are asked for while subagents work; also when
+// accountEvery is how often the costs are asked for while subagents work; also when
 // one starts and when one ends.
-const billEvery = 5 * time.Second
+const accountEvery = 5 * time.Second
 
-// bill is what the session had cost when it was asked last. The reader owns it.
-type bill struct {
+// costAccount is what the session had cost when it was asked last. The reader owns it.
+type costAccount struct {
 	open   bool // a question is under way
 	again  bool // asked for meanwhile
 	off    bool // the CLI does not tell
@@ -39,7 +39,7 @@ type bill struct {
 }
 
 // called notes a message of the main thread.
-func (b *bill) called(f assistantFrame) {
+func (b *costAccount) called(f assistantFrame) {
 	if b.floor == nil {
 		b.floor = map[string]int{}
 	}
@@ -48,7 +48,7 @@ func (b *bill) called(f assistantFrame) {
 }
 
 // closed takes the figures of a result: all is booked.
-func (b *bill) closed(usage map[string]modelUsage) {
+func (b *costAccount) closed(usage map[string]modelUsage) {
 	b.floor = map[string]int{}
 	for model, u := range usage {
 		b.floor[model] = u.input()
@@ -57,7 +57,7 @@ func (b *bill) closed(usage map[string]modelUsage) {
 }
 
 // begin forgets what was read: the main thread has spent since then.
-func (b *bill) begin() { b.known, b.main = false, nil }
+func (b *costAccount) begin() { b.known, b.main = false, nil }
 
 type modelUsage struct {
 	CostUSD                  float64 `json:"costUSD"`
@@ -74,7 +74,7 @@ func (u modelUsage) input() int {
 
 // read takes an answer and returns what was spent since the one before, by model,
 // and the weight that the main thread has in it. The first is where counting begins.
-func (b *bill) read(models map[string]modelUsage) (spent, main map[string]float64) {
+func (b *costAccount) read(models map[string]modelUsage) (spent, main map[string]float64) {
 	spent, main = map[string]float64{}, b.main
 	b.main = nil
 	if b.known {
@@ -115,7 +115,7 @@ func (s *subagents) share(spent, main map[string]float64) {
 // charge asks what the session has cost, without waiting. It says false when there
 // will be no answer.
 func (r *reader) charge() bool {
-	b := &r.bill
+	b := &r.costAccount
 	if b.off {
 		return false
 	}
@@ -132,7 +132,7 @@ func (r *reader) charge() bool {
 }
 
 func (r *reader) charged(res controlResponse) {
-	b := &r.bill
+	b := &r.costAccount
 	var u struct {
 		Session *struct {
 			ModelUsage map[string]modelUsage `json:"model_usage"`
@@ -145,7 +145,7 @@ func (r *reader) charged(res controlResponse) {
 	}
 	r.subs.share(b.read(u.Session.ModelUsage))
 	for _, id := range r.subs.order {
-		r.tellProgress(id)
+		r.reportProgress(id)
 	}
 	if b.again {
 		r.charge()
@@ -160,7 +160,7 @@ func (r *reader) startSubagent(f taskStarted) {
 		return
 	}
 	if len(r.subs.running) == 1 {
-		r.bill.begin()
+		r.costAccount.begin()
 	}
 	r.a.emit(start)
 	r.charge()
@@ -168,13 +168,13 @@ func (r *reader) startSubagent(f taskStarted) {
 
 // progressed tells what is new of a subagent and has its costs looked up.
 func (r *reader) progressed(id string) {
-	r.tellProgress(id)
-	if _, running := r.subs.running[id]; running && time.Since(r.bill.at) >= billEvery {
+	r.reportProgress(id)
+	if _, running := r.subs.running[id]; running && time.Since(r.costAccount.at) >= accountEvery {
 		r.charge()
 	}
 }
 
-func (r *reader) tellProgress(id string) {
+func (r *reader) reportProgress(id string) {
 	if p, ok := r.subs.news(id); ok {
 		r.a.emit(p)
 	}
@@ -194,7 +194,7 @@ func (r *reader) stopSubagent(id, status string, tokens int) {
 // endSubagents tells the end of those that wait for it.
 func (r *reader) endSubagents() {
 	for _, end := range r.subs.finished() {
-		r.tellProgress(end.ToolUse)
+		r.reportProgress(end.ToolUse)
 		if stop, ok := r.subs.stop(end.ToolUse, end.Status, end.Tokens); ok {
 			r.a.emit(stop)
 		}
@@ -204,7 +204,7 @@ func (r *reader) endSubagents() {
 // endAll ends what the turn, or the process, left open.
 func (r *reader) endAll(status string) {
 	for _, id := range r.subs.order {
-		r.tellProgress(id)
+		r.reportProgress(id)
 	}
 	for _, stop := range r.subs.stopAll(status) {
 		r.a.emit(stop)
