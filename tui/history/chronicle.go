@@ -49,7 +49,7 @@ type Chronicle struct {
 
 	// The writer's own.
 	buf    []byte
-	buf2   []byte
+	line   []byte
 	open   openSet
 	oldest int   // no entry before it is in memory only, and the lost ones are counted
 	hole   int64 // the end of what was lost of the events, when it was last looked at

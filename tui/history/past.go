@@ -106,7 +106,8 @@ func (c *Chronicle) locate() {
 // matched looks for the entry that a line of the log is: both are in the order of their
 // times. It reports false for a line that may be that of an entry to come.
 func (c *Chronicle) matched(e eventlog.Entry) bool {
-	sum, hashed := uint32(0), false
+	var told contract.Event // what the line is, once it is needed
+	var sum uint32
 	for n := c.follow.next; n < c.len(); n++ {
 		r, ok := c.record(n)
 		if !ok {
@@ -121,15 +122,15 @@ func (c *Chronicle) matched(e eventlog.Entry) bool {
 			}
 			continue
 		}
-		if !hashed {
-			told, err := contract.DecodeWritten(e.Line)
-			if err != nil {
+		if told.Body == nil {
+			var err error
+			if told, err = contract.DecodeWritten(e.Line); err != nil {
 				return true
 			}
-			c.buf2 = encodeEvent(c.buf2[:0], told.ID, reflect.ValueOf(told.Body))
-			sum, hashed = crc32.Checksum(c.buf2, castagnoli), true
+			c.line = encodeEvent(c.line[:0], told.ID, reflect.ValueOf(told.Body))
+			sum = crc32.Checksum(c.line, castagnoli)
 		}
-		if r.sum == sum && c.kindName(r.kind) == contract.EventNameOf(e.Line) {
+		if r.kind == c.kind(reflect.TypeOf(told.Body)) && (r.sum == sum || c.same(r, told)) {
 			r.past, r.off, r.sum, r.size = true, e.Position.Offset, e.Position.Prev.Sum, e.Size
 			b := r.encode()
 			c.index.rewrite(int64(n)*recordSize, b[:])
@@ -140,14 +141,24 @@ func (c *Chronicle) matched(e eventlog.Entry) bool {
 	return false
 }
 
-// kindName is the name of the events of a kind.
-func (c *Chronicle) kindName(k uint8) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k == 0 || int(k) >= len(c.types) {
-		return ""
+// same says whether an entry is an event of the log, as they are written there: a line has
+// rounded figures, and an empty list where there was none.
+func (c *Chronicle) same(r record, told contract.Event) bool {
+	kept, err := c.event(r)
+	if err == nil {
+		told, err = c.fit(told)
 	}
-	return eventName(c.types[k])
+	if err != nil {
+		return false
+	}
+	if c.line, err = contract.EncodeLine(c.line[:0], 0, r.at, kept); err != nil {
+		return false
+	}
+	n := len(c.line)
+	if c.line, err = contract.EncodeLine(c.line, 0, r.at, told); err != nil {
+		return false
+	}
+	return bytes.Equal(c.line[:n], c.line[n:])
 }
 
 // Recall takes up an event of an earlier life, and returns it: it stays in its log, and is
