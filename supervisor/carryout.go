@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,8 +89,8 @@ func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 	st.Decisions++
 	switch d.Decision {
 	case verdict.Complete:
-		v.Message = orDefault(d.Message, d.Summary)
-		v.Summary = st.withFallback(orDefault(d.Summary, d.Reason))
+		v.Message = cmp.Or(d.Message, d.Summary)
+		v.Summary = st.withFallback(cmp.Or(d.Summary, d.Reason))
 		if st.FallbackReason != "" && st.awaitsHuman() {
 			st.Held = true
 			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your answer: choose retry, and the Arbiter is started again to read it."})
@@ -161,7 +162,7 @@ func (st *step) goOnWith(p *DecisionRequest, v verdict.Arbiter) verdict.Arbiter 
 	}
 	if a, ok := st.agent(about); ok && a.Alive() && a.Standing != HandedOff {
 		v.To = about
-		v.Message = orDefault(v.Message, st.goOnText(v))
+		v.Message = cmp.Or(v.Message, st.goOnText(v))
 		return v
 	}
 	mode := ""

@@ -3,11 +3,11 @@ package supervisor
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // checksOf is how many checks of a document are run.
@@ -78,7 +78,7 @@ func receipt(c verdict.Check, f Checked) verdict.Receipt {
 	}
 	x := f.Result
 	r.Exit, r.SHA256, r.Bytes, r.DurationMS = x.Exit, x.SHA256, x.Bytes, x.DurationMS
-	r.Output = tailOf(x.Output, receiptOutput)
+	r.Output = words.Tail(x.Output, receiptOutput)
 	switch {
 	case x.TimedOut:
 		r.Result, r.Why = verdict.CheckUnrun, "it was ended: out of time"
@@ -88,14 +88,6 @@ func receipt(c verdict.Check, f Checked) verdict.Receipt {
 		r.Result, r.Why = verdict.Outcome{Exit: x.Exit, Output: x.Output, Bytes: x.Bytes}.Meets(c.Expect)
 	}
 	return r
-}
-
-// tailOf is the end of a text, on a rune border.
-func tailOf(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
 // doubt says, once for each document, what speaks against completing on it.

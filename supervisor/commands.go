@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -231,7 +232,7 @@ func (st *step) choose(ref, option string) {
 	arbiter, _ := st.agent(contract.Arbiter)
 	parked := arbiter.Status == Parked && (option == "retry" || option == "cancel")
 	if !parked && !slices.Contains(st.RecoveryOptions, option) {
-		st.reject(ref, "no such option; offered: %s", orDefault(strings.Join(st.RecoveryOptions, ", "), "none"))
+		st.reject(ref, "no such option; offered: %s", cmp.Or(strings.Join(st.RecoveryOptions, ", "), "none"))
 		return
 	}
 	a, ok := st.agent(st.FailedAgent)

@@ -180,7 +180,7 @@ func (s *State) asked() string {
 
 // text tells a check that failed.
 func (p *Proved) text() string {
-	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(firstLineOf(p.Check.Command), 200), words.Head(p.Receipt.Why, 200))
+	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(words.FirstLine(p.Check.Command), 200), words.Head(p.Receipt.Why, 200))
 }
 
 // broken reports whether it held once and does not any more.

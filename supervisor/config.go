@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -155,7 +156,7 @@ const (
 func (s *State) reminder(a *Agent) string {
 	r := prompts.Reminder{
 		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter, Plan: words.Head(planText(s.Plan), reminderPlan),
-		Brief: words.Head(orNothing(a.Brief), reminderBrief), Task: words.Head(orNothing(s.Task), reminderBrief), Roll: words.Head(s.roll(), 500),
+		Brief: words.Head(cmp.Or(a.Brief, nothing), reminderBrief), Task: words.Head(cmp.Or(s.Task, nothing), reminderBrief), Roll: words.Head(s.roll(), 500),
 	}
 	return r.Text()
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -126,7 +127,7 @@ func (s *State) taskText() string {
 		return fmt.Sprintf(" of %d", n)
 	}
 	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.History.Len(),
-		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.maxTotalFailures()), orDefault(s.Options.Decider, DeciderSession))
+		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.maxTotalFailures()), cmp.Or(s.Options.Decider, DeciderSession))
 	switch {
 	case s.FallbackReason != "":
 		text += "; the rules decide in your place: " + s.FallbackReason
@@ -136,7 +137,7 @@ func (s *State) taskText() string {
 		text += ", which leaves the next decision to you"
 	}
 	if f := s.LastError; f != nil {
-		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, words.Head(firstLineOf(f.Message), 300))
+		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, words.Head(words.FirstLine(f.Message), 300))
 	}
 	return text + "\n"
 }

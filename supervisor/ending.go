@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -201,7 +203,7 @@ func (st *step) happenedLate(e bridge.Event) {
 			return
 		}
 		a.Status = Ended
-		st.emit(e.ID, contract.Done{SessionID: orDefault(b.SessionID, a.SessionID), Reason: orDefault(a.EndReason, st.Ending.Status)})
+		st.emit(e.ID, contract.Done{SessionID: cmp.Or(b.SessionID, a.SessionID), Reason: cmp.Or(a.EndReason, st.Ending.Status)})
 	default:
 		st.relay(e)
 	}
@@ -219,7 +221,7 @@ func (st *step) finish() {
 		if a := st.Agents[i]; a.Status != Ended {
 			e := st.edit(a.ID)
 			e.Status = Ended
-			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: orDefault(e.EndReason, st.Ending.Status)})
+			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: cmp.Or(e.EndReason, st.Ending.Status)})
 		}
 	}
 	st.emit(contract.Supervisor, contract.Result{

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -202,7 +203,7 @@ func (st *step) agentFailure(id string, c bridge.Category, message string) *deci
 	if a, ok := st.agent(id); ok {
 		f.Agent, f.Step = modeOf(&a), st.stepOf(id)
 		if a.Brief != "" {
-			f.Attempted = words.Head(firstLineOf(a.Brief), 500)
+			f.Attempted = words.Head(words.FirstLine(a.Brief), 500)
 		}
 		if a.Work != nil {
 			f.Files = a.Work.Files
@@ -254,9 +255,4 @@ func (st *step) overcome(id string) {
 }
 
 // modeOf is the name history knows an agent by.
-func modeOf(a *Agent) string { return orDefault(a.Mode, anyMode) }
-
-func firstLineOf(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
-}
+func modeOf(a *Agent) string { return cmp.Or(a.Mode, anyMode) }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -48,7 +49,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	if a.Role == RoleOrchestrator {
 		st.routeOrchestrator(id, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
-			Message: "(No valid verdict was given. The last words were:)\n\n" + orNothing(said),
+			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, nothing),
 		})
 		return
 	}
@@ -77,7 +78,7 @@ func (st *step) leaderless(trouble, said string) {
 	}
 	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
 	st.Held = true
-	st.ask("The Arbiter rules no more. Its last words: " + orNothing(said) + "\nSpeak, and it is asked again.")
+	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothing) + "\nSpeak, and it is asked again.")
 }
 
 // fallbackArbiter: who waits for a ruling goes on by its own judgement, unless the human was
@@ -110,12 +111,5 @@ func (st *step) fallbackArbiter(said string) {
 		st.succession(v)
 		return
 	}
-	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: orNothing(said)}, sourceFallback)
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "(nothing)"
-	}
-	return s
+	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, nothing)}, sourceFallback)
 }

@@ -57,7 +57,7 @@ func (s *State) withFallback(text string) string {
 	if s.FallbackReason == "" {
 		return text
 	}
-	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + words.Head(firstLineOf(s.FallbackReason), 300)
+	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + words.Head(words.FirstLine(s.FallbackReason), 300)
 }
 
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."

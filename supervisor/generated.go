@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,12 +72,12 @@ func (s *State) recordContext(a Agent, why string, seen bridge.InspectResult) st
 	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
-	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(orNothing(a.Brief), recordBrief))
+	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(cmp.Or(a.Brief, nothing), recordBrief))
 	if told := s.toldSince(a.ID); told != "" {
-		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", tailOf(told, recordTold))
+		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(told, recordTold))
 	}
 	if len(seen.Said) > 0 {
-		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n", tailOf(strings.Join(seen.Said, "\n---\n"), recordSaid))
+		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n", words.Tail(strings.Join(seen.Said, "\n---\n"), recordSaid))
 	}
 	if len(seen.Commands) > 0 {
 		b.WriteString("\nCommands it ran last:\n")
@@ -89,7 +90,7 @@ func (s *State) recordContext(a Agent, why string, seen bridge.InspectResult) st
 		}
 	}
 	if g := seen.Git; g != nil {
-		fmt.Fprintf(&b, "\nThe repository now, whoever changed it: branch %s at %.12s\n", orNothing(g.Branch), orNothing(g.Head))
+		fmt.Fprintf(&b, "\nThe repository now, whoever changed it: branch %s at %.12s\n", cmp.Or(g.Branch, nothing), cmp.Or(g.Head, nothing))
 		for _, part := range [][2]string{
 			{"last commits", strings.Join(g.Commits, "\n")}, {"not committed", strings.Join(g.Status, "\n")}, {"that is", g.Stat},
 		} {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -20,7 +21,7 @@ type Grant struct {
 func (st *step) remembered(f Remembered) {
 	if f.Failed != "" {
 		st.emit(contract.Supervisor, contract.Notice{
-			Text: "what you always allow (" + orDefault(f.Grant.Rule, f.Grant.Tool) + ") could not be kept for later runs: " + f.Failed + ". It holds for this one",
+			Text: "what you always allow (" + cmp.Or(f.Grant.Rule, f.Grant.Tool) + ") could not be kept for later runs: " + f.Failed + ". It holds for this one",
 		})
 	}
 }

@@ -88,7 +88,13 @@ func TestScopesOfAnAnswer(t *testing.T) {
 		if len(p.s.GrantedActions) != tt.granted || !slices.Equal(p.s.GrantedRules, tt.rules) || !slices.Equal(kept, tt.kept) {
 			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.GrantedActions, p.s.GrantedRules, kept)
 		}
-		want := contract.Permission{Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: actionKey(request), Scope: orDefault(tt.scope, "once")}
+		scope := tt.scope
+		if scope == "" {
+			scope = "once"
+		}
+		want := contract.Permission{
+			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: actionKey(request), Scope: scope,
+		}
 		if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
 			t.Errorf("%s %s, -want +got:\n%s", tt.scope, tt.rule, diff)
 		}

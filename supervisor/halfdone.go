@@ -45,7 +45,7 @@ func whatOf(input json.RawMessage) string {
 	for _, name := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"} {
 		var text string
 		if raw, ok := in[name]; ok && json.Unmarshal(raw, &text) == nil && text != "" {
-			return words.Head(firstLineOf(text), 200)
+			return words.Head(words.FirstLine(text), 200)
 		}
 	}
 	return ""
@@ -82,7 +82,7 @@ func (st *step) halfDoneBy(a *Agent) string {
 		text += " was in the middle of a turn"
 	}
 	if n := st.stepOf(a.ID); n > 0 {
-		text += fmt.Sprintf(", step %d of the plan: %s", n, words.Head(firstLineOf(st.Plan[n-1].Text), 200))
+		text += fmt.Sprintf(", step %d of the plan: %s", n, words.Head(words.FirstLine(st.Plan[n-1].Text), 200))
 	}
 	if a.Work != nil && len(a.Work.Files) > 0 {
 		text += fmt.Sprintf("; files written in this execution: %d", len(a.Work.Files))

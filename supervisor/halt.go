@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -21,7 +22,7 @@ func (st *step) halt(ref string) {
 	}
 	n := st.holdAll()
 	st.accept(ref, fmt.Sprintf("halted: %d stopped; continue starts them again", n))
-	st.emit(contract.Human, contract.Halted{By: orDefault(st.channel, ChannelStdin)})
+	st.emit(contract.Human, contract.Halted{By: cmp.Or(st.channel, ChannelStdin)})
 }
 
 // holdAll ends every process, and says how many.

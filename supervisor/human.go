@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,7 +103,7 @@ func (st *step) endUncontinued() {
 
 // say routes a human's word.
 func (st *step) say(ref string, c contract.Say) {
-	to := orDefault(c.To, contract.Arbiter)
+	to := cmp.Or(c.To, contract.Arbiter)
 	a, ok := st.agent(to)
 	if !ok || !a.Alive() {
 		if a.Status == Parked {
@@ -118,7 +119,7 @@ func (st *step) say(ref string, c contract.Say) {
 
 // word carries a human's word to a living agent.
 func (st *step) word(c contract.Say) {
-	to := orDefault(c.To, contract.Arbiter)
+	to := cmp.Or(c.To, contract.Arbiter)
 	a, _ := st.agent(to)
 	st.HumanSpoke = true
 	if to == contract.Arbiter {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -130,7 +131,7 @@ func (st *step) notSpawned(f NotSpawned) {
 		class, cause = a.RestartClass, a.RestartCause
 	}
 	a.Status, a.Since = Ended, st.at
-	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: orDefault(a.EndReason, string(f.Category))})
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: cmp.Or(a.EndReason, string(f.Category))})
 	if asked {
 		st.drop(a.ID)
 		return
@@ -273,11 +274,4 @@ func exitText(e bridge.Exit) string {
 		text += "; " + e.Stderr
 	}
 	return text
-}
-
-func orDefault(s, d string) string {
-	if s == "" {
-		return d
-	}
-	return s
 }

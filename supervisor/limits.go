@@ -85,7 +85,7 @@ func (st *step) withReached(why string) string {
 		}
 		fmt.Fprintf(&b, " Reached: %d of %s of the plan.", done, words.Count(len(st.Plan), "step"))
 		if i := st.stepAtHand(); i >= 0 {
-			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(words.Head(firstLineOf(st.Plan[i].Text), 200), "."))
+			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(words.Head(words.FirstLine(st.Plan[i].Text), 200), "."))
 		}
 	}
 	if n := st.History.Len(); n > 0 {
@@ -93,9 +93,9 @@ func (st *step) withReached(why string) string {
 		fmt.Fprintf(&b, " Executions: %d, the last by %s (%s, %s)", n, last.ID, last.Agent, last.Status)
 		switch {
 		case last.Status == decision.StatusFailure && last.Error != nil:
-			fmt.Fprintf(&b, ": %s", words.Head(firstLineOf(last.Error.Message), 200))
+			fmt.Fprintf(&b, ": %s", words.Head(words.FirstLine(last.Error.Message), 200))
 		case last.Output != "":
-			fmt.Fprintf(&b, ": %s", words.Head(firstLineOf(last.Output), 300))
+			fmt.Fprintf(&b, ": %s", words.Head(words.FirstLine(last.Output), 300))
 		}
 		b.WriteString(".")
 	}

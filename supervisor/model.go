@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -8,7 +10,7 @@ import (
 // configureModel changes the model of an agent, or of the whole run. The CLI tries a
 // model before it takes it: for the run the Arbiter's is asked, and the others follow.
 func (st *step) configureModel(ref string, c contract.Configure) {
-	id := orDefault(c.ID, contract.Arbiter)
+	id := cmp.Or(c.ID, contract.Arbiter)
 	a, ok := st.agent(id)
 	if !ok || !a.Alive() && a.Status != Parked {
 		st.reject(ref, "there is no living agent %q; alive: %s", id, st.everyone())

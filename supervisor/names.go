@@ -88,3 +88,6 @@ func (s *State) everyone() string {
 	}
 	return "arbiter, " + s.roll()
 }
+
+// nothing stands for an empty text in what a model reads.
+const nothing = "(nothing)"

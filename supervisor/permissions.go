@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -76,7 +77,7 @@ func (st *step) denyPermits(by, reason string) {
 }
 
 func denial(reason string) string {
-	return "Denied: " + orDefault(reason, "not permitted") + ". Do not try to get around it; find another way, or report that you cannot."
+	return "Denied: " + cmp.Or(reason, "not permitted") + ". Do not try to get around it; find another way, or report that you cannot."
 }
 
 // ruled is how a request was decided: message is what the agent is told.
@@ -129,10 +130,10 @@ func (st *step) permit(ref string, c contract.Permit) {
 		st.reject(ref, "%s", why)
 		return
 	}
-	reason := orDefault(c.Message, "the human said no")
+	reason := cmp.Or(c.Message, "the human said no")
 	r := ruled{behavior: bridge.Deny, by: contract.Human, reason: reason, message: denial(reason)}
 	if c.Behavior == bridge.Allow {
-		r = ruled{behavior: bridge.Allow, by: contract.Human, rule: c.Rule, scope: orDefault(c.Scope, contract.ScopeOnce)}
+		r = ruled{behavior: bridge.Allow, by: contract.Human, rule: c.Rule, scope: cmp.Or(c.Scope, contract.ScopeOnce)}
 	}
 	if _, open := st.takePermit(c.Request); open {
 		st.accept(ref, "permission "+c.Request+": "+c.Behavior)
@@ -219,7 +220,7 @@ func (st *step) judged(f Judged) {
 		return
 	}
 	st.emit(f.Params.ID, contract.Permission{
-		Request: "judge-" + orDefault(f.Params.ToolUse, short(f.Action)), Behavior: f.Behavior, By: f.By, Tool: f.Params.Tool, Rule: f.Rule,
+		Request: "judge-" + cmp.Or(f.Params.ToolUse, short(f.Action)), Behavior: f.Behavior, By: f.By, Tool: f.Params.Tool, Rule: f.Rule,
 		Action: f.Action, Reason: f.Reason, Subagent: f.Params.Subagent,
 	})
 }

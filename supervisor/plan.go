@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func (st *step) sameAgents(steps []contract.Step) []contract.Step {
 	for i := range steps {
 		for _, was := range st.Plan {
 			if steps[i].Agent == "" && was.Text == steps[i].Text {
-				steps[i].Agent, steps[i].Mode = was.Agent, orDefault(steps[i].Mode, was.Mode)
+				steps[i].Agent, steps[i].Mode = was.Agent, cmp.Or(steps[i].Mode, was.Mode)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -199,7 +200,7 @@ func (s *State) briefOfRenewal(h Handover) string {
 		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is what it left, and the supervisor's record. " +
 		"Then comes the message that is yours to rule on.\n\n")
 	b.WriteString(documentText(h.Document, h.Receipts, h.Why))
-	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", orNothing(s.Task), planText(s.Plan), s.muster())
+	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", cmp.Or(s.Task, nothing), planText(s.Plan), s.muster())
 	if s.Question != nil {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)
 	}

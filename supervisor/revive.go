@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -141,13 +142,13 @@ func (st *step) recall(id string) {
 	var b strings.Builder
 	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what went before.\n")
 	if a.Role == RoleArbiter {
-		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", orNothing(st.Task), planText(st.Plan), st.roll())
+		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", cmp.Or(st.Task, nothing), planText(st.Plan), st.roll())
 		if a.Document != nil {
 			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", documentText(a.Document, a.Receipts, a.GeneratedWhy))
 		}
 		b.WriteString("\n## The ledger of decisions\n\n" + st.ledgerText())
 	} else {
-		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", orNothing(a.Brief), planText(st.Plan))
+		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, nothing), planText(st.Plan))
 	}
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
 	b.WriteString(st.recollect(id, max(recallChars-b.Len(), recordTalk)))

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func (st *step) attach(ref, id string) {
 		return
 	}
 	st.accept(ref, "taking over "+id+": its process is being stopped")
-	a.follow(takeover.Begin(st.at, orDefault(st.channel, ChannelStdin)))
+	a.follow(takeover.Begin(st.at, cmp.Or(st.channel, ChannelStdin)))
 	st.emit(id, contract.Takeover{State: takeover.StateBegan})
 	st.relaunch(id, classTakeover, "the human takes its session over")
 }

@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -147,7 +149,7 @@ func (st *step) rereadTakeovers(why string) {
 		default:
 			a.Status, a.Since = InHand, st.at
 			t := *a.Takeover
-			t.Why = orDefault(t.Why, why)
+			t.Why = cmp.Or(t.Why, why)
 			a.follow(t)
 			st.inspectTakeover(a)
 		}

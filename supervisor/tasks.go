@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ func (st *step) tasksChanged(id string, b bridge.Tasks) {
 	list := contract.Tasks{Agent: id, Items: []contract.Step{}}
 	plan, moved := st.Plan, false
 	for _, t := range b.Items {
-		status := orDefault(taskStatuses[t.Status], contract.StepPending)
+		status := cmp.Or(taskStatuses[t.Status], contract.StepPending)
 		list.Items = append(list.Items, contract.Step{Text: t.Text, Status: status, Agent: id})
 		i := slices.IndexFunc(plan, func(p contract.Step) bool { return sameStep(p.Text, t.Text) })
 		if i < 0 || plan[i].Status == status || status == contract.StepPending || over(plan[i].Status) {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -201,7 +202,7 @@ func (st *step) toolRelease(in releaseInput) (string, error) {
 	answer := "Released: " + strings.Join(ids, ", ") + "."
 	for _, id := range ids {
 		a, _ := st.agent(id)
-		reason := orDefault(in.Reason, "released")
+		reason := cmp.Or(in.Reason, "released")
 		st.release(id, reason, false)
 		if st.unfinished(&a) {
 			st.handOver(Handover{Agent: a.AgentRef, Kind: handLeft, Why: "it was released: " + reason, Message: a.Name + " was released before its work was done."})
@@ -217,7 +218,7 @@ func (st *step) toolSetPlan(in setPlanInput) (string, error) {
 		if strings.TrimSpace(s.Text) == "" {
 			return "", fmt.Errorf("step %d has no text", i+1)
 		}
-		status := orDefault(s.Status, contract.StepPending)
+		status := cmp.Or(s.Status, contract.StepPending)
 		if !slices.Contains(statuses, status) {
 			return "", fmt.Errorf("step %d: no status %q; use %s", i+1, status, strings.Join(statuses, ", "))
 		}

@@ -96,12 +96,3 @@ func Slips(a, b string) int {
 	}
 	return last[len(b)]
 }
-
-// Head is the beginning of a text of more than n bytes, on a rune border, and says that it was
-// cut. A shorter text stays as it is.
-func Head(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "\n(cut)"
-}

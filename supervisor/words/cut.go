@@ -1,0 +1,26 @@
+package words
+
+import "strings"
+
+// Head returns the beginning of a text: at most n bytes, and no half character. Where more
+// followed, a last line says so.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "\n(cut)"
+}
+
+// Tail returns the end of a text: at most n bytes, and no half character.
+func Tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// FirstLine returns the first line of a text that has more than white space.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
