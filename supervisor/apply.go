@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
@@ -12,13 +13,14 @@ import (
 // is pure: no I/O, no clock, no randomness, no goroutine, and the state it was
 // given stays as it was.
 func Apply(s State, in Input) (State, []Effect) {
-	st := &step{State: s, at: in.At}
+	st := &step{State: s, at: in.At, out: effect.Collector{Now: in.At}}
 	st.take(in.Fact)
 	st.settle()
-	if len(st.out) > 0 && !Narrates(in.Fact) {
+	effects := st.out.Effects()
+	if len(effects) > 0 && !Narrates(in.Fact) {
 		st.LastAt = in.At
 	}
-	return st.State, st.out
+	return st.State, effects
 }
 
 // step is one application of apply: the new state while it is being made, and
@@ -26,7 +28,7 @@ func Apply(s State, in Input) (State, []Effect) {
 type step struct {
 	State
 	at  time.Time
-	out []Effect
+	out effect.Collector
 
 	channel string // of the command at hand
 	ordered bool   // by the human: the fact at hand is a command
@@ -72,9 +74,9 @@ func (st *step) take(f Fact) {
 	case PermissionAsked:
 		st.permissionAsked(f)
 	case Reconsidered:
-		st.reconsidered(f)
+		st.Permission.Reconsidered(&st.out, f.Settled, f.Changes, st.whoAnswers())
 	case PermissionWithdrawn:
-		st.permissionWithdrawn(f.Request)
+		st.Permission.Withdrawn(&st.out, f.Request)
 	case Rang:
 		st.rang(f.Key)
 	case BridgeLost:
@@ -139,11 +141,11 @@ func (st *step) settle() {
 }
 
 // do adds an effect.
-func (st *step) do(e Effect) { st.out = append(st.out, e) }
+func (st *step) do(e Effect) { st.out.Do(e) }
 
 // emit tells every face.
 func (st *step) emit(id string, body contract.Body) {
-	st.do(Emit{contract.Event{ID: id, Body: body}})
+	st.out.Emit(id, body)
 }
 
 // shift changes the state of the task and says so.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // answerBy is a permission command for the open request, on a channel.
@@ -18,7 +19,7 @@ func answerBy(channel string, b contract.Permit) Commanded {
 // request; a command does, if it came by a channel of the human's and means this action.
 func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 	base := spoofed(t)
-	action := actionKey(base.s.OpenRequests[0].Params)
+	action := keyOf(base.s.Permission.Open[0].Params)
 	line := `{"type":"permission","request":"p1","behavior":"allow","action":"` + action + `"}`
 	allow := contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: action}
 	for name, c := range map[string]struct {
@@ -62,8 +63,8 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 			f := asked(p, "orch-1", "p1", "ask")
 			f.Params.Input = json.RawMessage(`{"command":"rm -rf /"}`)
 			p.do(f)
-			if len(p.s.OpenRequests) == 2 && p.s.OpenRequests[0].ID == p.s.OpenRequests[1].ID {
-				p.do(answerBy(ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: actionKey(f.Params)}))
+			if len(p.s.Permission.Open) == 2 && p.s.Permission.Open[0].ID == p.s.Permission.Open[1].ID {
+				p.do(answerBy(ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: keyOf(f.Params)}))
 			}
 		}},
 		"stdin":  {do: func(p *play) { p.do(answerBy(ChannelStdin, allow)) }, approves: true},
@@ -74,7 +75,7 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 			p := base.fork(t)
 			c.do(p)
 			allowed, denied := 0, 0
-			for _, a := range effects[AnswerPermission](p) {
+			for _, a := range effects[permission.Respond](p) {
 				if a.Result.Behavior == bridge.Allow {
 					allowed++
 				} else {
@@ -86,9 +87,12 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 					t.Errorf("%+v", b)
 				}
 			}
-			if waits := len(p.s.OpenRequests) > 0 || denied > 0; c.approves != (allowed == 1) || c.approves == waits {
-				t.Errorf("allowed %d times, denied %d; permits %+v", allowed, denied, p.s.OpenRequests)
+			if waits := len(p.s.Permission.Open) > 0 || denied > 0; c.approves != (allowed == 1) || c.approves == waits {
+				t.Errorf("allowed %d times, denied %d; permits %+v", allowed, denied, p.s.Permission.Open)
 			}
 		})
 	}
 }
+
+// keyOf names the exact action of a request.
+func keyOf(p bridge.PermissionParams) string { return permission.Key(p.Tool, p.Input) }

@@ -39,7 +39,7 @@ func (st *step) bridgeLost(f BridgeLost) {
 			markCut(a)
 			st.bookLive(a)
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
-			st.withdrawPermits(a.ID)
+			st.Permission.TurnOver(&st.out, a.ID)
 		}
 	}
 	st.loseChecks()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -36,13 +35,7 @@ func (st *step) dropCheck(request, why string) {
 
 // withdrawCheck ends the wait for its permission.
 func (st *step) withdrawCheck(request, why string) {
-	for _, p := range st.OpenRequests {
-		if request == "" || p.Params.Request != request {
-			continue
-		}
-		st.takePermit(p.ID)
-		st.decidePermit(p, bridge.Deny, contract.ByWithdrawn, why)
-	}
+	st.Permission.CheckOver(&st.out, request, why)
 }
 
 // loseChecks: the checks under way are lost with their bridge, and run again with the

@@ -15,11 +15,11 @@ import (
 
 // accept and reject answer a command; each gets exactly one of the two.
 func (st *step) accept(ref, what string) {
-	st.emit(contract.Human, contract.Accepted{Ref: ref, Message: what})
+	st.out.Accept(ref, what)
 }
 
 func (st *step) reject(ref, format string, args ...any) {
-	st.emit(contract.Human, contract.Rejected{Ref: ref, Message: fmt.Sprintf(format, args...)})
+	st.out.Reject(ref, format, args...)
 }
 
 // commanded carries out a command of a face.

@@ -59,7 +59,7 @@ func (st *step) configureMode(ref string, c contract.Configure) {
 	st.emit(contract.Supervisor, contract.Notice{
 		Text: "The human changed the permissions of this run: " + c.Permissions + ", for what no rule speaks of.",
 	})
-	st.policyChanged()
+	st.Permission.PolicyChanged(&st.out)
 }
 
 // configureRule adds a rule. To is the list it joins: allow, ask or deny.
@@ -83,7 +83,7 @@ func (st *step) configureRule(ref, to, text string) {
 	st.emit(contract.Supervisor, contract.Notice{
 		Text: fmt.Sprintf("The human added a permission rule to this run: %s %s.", to, text),
 	})
-	st.policyChanged()
+	st.Permission.PolicyChanged(&st.out)
 }
 
 // sameRules reports whether two options decide about permissions alike.

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // TestPermissionsAreConfigured: mode and rules are the run's options from then on, so that a
@@ -28,7 +29,7 @@ func TestPermissionsAreConfigured(t *testing.T) {
 		}
 	}
 	changed := func(s *State) string {
-		return fmt.Sprintln(s.Options.Permissions, s.Options.Allow, s.Options.Ask, s.Options.Deny, s.PolicyChanges)
+		return fmt.Sprintln(s.Options.Permissions, s.Options.Allow, s.Options.Ask, s.Options.Deny, s.Permission.Changes)
 	}
 	want := "accept-edits [Bash(make *)] [Bash(make publish)] [Bash(rm *) Edit(secret/**)] 4\n"
 	if got := changed(&p.s); got != want {
@@ -132,7 +133,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 						t.Errorf("%d requests wait", n)
 					}
 					humanSays(l, tt.change)
-					for _, p := range l.Snapshot().OpenRequests {
+					for _, p := range l.Snapshot().Permission.Open {
 						got = append(got, p.ID)
 					}
 					for _, command := range []string{"make six", "kept it"} {
@@ -173,26 +174,26 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	id := p.summon("work")
 	p.do(asked(p, id, "p1", "ask"))
 	p.command(contract.Configure{Allow: "Bash(make *)"})
-	if n := len(effects[Reconsider](p)); n != 1 {
+	if n := len(effects[permission.Reconsider](p)); n != 1 {
 		t.Errorf("reconsidered %d times", n)
 	}
 	p.command(contract.Configure{Deny: "Bash(make)"})
-	of := Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
-	if p.do(Reconsidered{Settled: []Settlement{of}, Changes: 1}); len(p.s.OpenRequests) != 1 {
+	of := permission.Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
+	if p.do(Reconsidered{Settled: []permission.Settlement{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
 		t.Error("a rule that holds no more has settled it")
 	}
 	of.Behavior, of.Rule = bridge.Deny, "Bash(make)"
-	if p.do(Reconsidered{Settled: []Settlement{of}, Changes: 2}); len(p.s.OpenRequests) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
-		t.Errorf("open: %+v", p.s.OpenRequests)
+	if p.do(Reconsidered{Settled: []permission.Settlement{of}, Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
+		t.Errorf("open: %+v", p.s.Permission.Open)
 	}
-	before := len(effects[Reconsider](p))
+	before := len(effects[permission.Reconsider](p))
 	f := asked(p, id, "p2", "ask")
 	f.Changes = 1
-	if p.do(f); len(effects[Reconsider](p)) != before+1 {
+	if p.do(f); len(effects[permission.Reconsider](p)) != before+1 {
 		t.Error("a request by old rules is not held against the new ones")
 	}
 	f.Params.Request, f.Params.Input, f.Changes = "p3", bashCall("ls").Input, 2
-	if p.do(f); len(effects[Reconsider](p)) != before+1 {
+	if p.do(f); len(effects[permission.Reconsider](p)) != before+1 {
 		t.Error("a request by the rules in force is looked at twice")
 	}
 }
@@ -207,14 +208,14 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	p.command(contract.Configure{Allow: "Bash(make)"})
 	p.do(InputEnded{})
 	late := asked(p, two, "p3", "ask") // by the rules as they were
-	if p.do(late); len(p.s.OpenRequests) != 3 {
-		t.Fatalf("open: %+v", p.s.OpenRequests)
+	if p.do(late); len(p.s.Permission.Open) != 3 {
+		t.Fatalf("open: %+v", p.s.Permission.Open)
 	}
-	p.do(Reconsidered{Settled: []Settlement{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
-	if len(p.s.OpenRequests) != 2 {
-		t.Fatalf("before the last one was held against them: %+v", p.s.OpenRequests)
+	p.do(Reconsidered{Settled: []permission.Settlement{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	if len(p.s.Permission.Open) != 2 {
+		t.Fatalf("before the last one was held against them: %+v", p.s.Permission.Open)
 	}
-	p.do(Reconsidered{Settled: []Settlement{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	p.do(Reconsidered{Settled: []permission.Settlement{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
 	var got []string
 	for _, b := range told[contract.Permission](p) {
 		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)

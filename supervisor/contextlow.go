@@ -156,7 +156,7 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = Parked, st.at, "", true, nil
 	st.failTakeover(a, why)
-	st.withdrawPermits(id)
+	st.Permission.TurnOver(&st.out, id)
 	st.fail(id, c, a.Name+" is parked: "+why, recovery(c, RoleOrchestrator))
 	st.buried(id, "is parked: "+why)
 }

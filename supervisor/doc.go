@@ -18,7 +18,7 @@
 //	rosterstate, conversationstate     … the parts of what it knows: its agents, its messages
 //	taskstate, decisionstate           … the task, what is to be decided
 //	handoffstate, contextstate         … documents, full contexts
-//	permissionstate, humanstate        … what was asked for, and what the human was asked
+//	humanstate                         … what the human was asked
 //	lifecyclestate                     … processes and the bridge
 //	apply, happened, timers, fold      the fold itself, and its three great switches
 //	facts, origin, history, snapshot   a fact and a state in the journal, who it is from, what became of messages
@@ -44,8 +44,7 @@
 //	commands, human, halt, halfdone    a human's commands and words, stopping, what that cuts off
 //	configure, model                   … settings that are changed while the run is played
 //	takeover, takeoverend              … a session in the human's hands: its beginning and end (package takeover)
-//	permissions, orphans               what is answered to a request, and to one that an earlier life has left
-//	granted, reconsider, rights        what holds longer than an answer, what else it answers, who may do what
+//	permissions, rights                what is answered to a request (package permission), who may do what
 //	trust                              a workspace that changed
 //	completion, ending                 the checks repeated before COMPLETE, the end of a run
 //

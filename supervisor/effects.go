@@ -1,19 +1,19 @@
 package supervisor
 
 import (
-	"time"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // Effect is something apply wants done. Effects run outside of it, in the order
 // given for one agent, and come back as inputs that name the agent's generation.
-type Effect interface{ effect() }
+type Effect = effect.Effect
 
 type (
-	// Emit tells every face.
-	Emit struct{ Event contract.Event }
+	// Emit and SetTimer are wanted by every part.
+	Emit     = effect.Emit
+	SetTimer = effect.SetTimer
 	// Spawn starts an agent → Spawned or NotSpawned.
 	Spawn struct{ Params bridge.SpawnParams }
 	// Send writes a message to an agent → NotSent on failure.
@@ -37,14 +37,6 @@ type (
 		Agent    bridge.AgentRef
 		Question string
 	}
-	// AnswerPermission answers a PermissionAsked.
-	AnswerPermission struct {
-		Request string
-		Result  bridge.PermissionResult
-	}
-	// Reconsider holds the requests that wait for a human against mode, rules and grants
-	// → Reconsidered.
-	Reconsider struct{}
 	// RunCheck runs a check of a hand-off document, if the permission policy lets it,
 	// and the human where that asks → Checked.
 	RunCheck struct {
@@ -84,46 +76,34 @@ type (
 	OpenBridge struct{}
 	// PinTrust records that the human trusts the workspace as it is now → TrustRecorded.
 	PinTrust struct{ Hash string }
-	// SetTimer rings after a while; setting a key again replaces it, After 0 stops it.
-	SetTimer struct {
-		Key   string
-		After time.Duration
-	}
 	// Shutdown ends all agents → Stopped.
 	Shutdown struct{ Fast bool }
 	// OpenPTY opens an agent's session in a terminal → PTYOpened; its end comes as `done`.
 	OpenPTY struct{ Params bridge.PTYOpenParams }
 	// ClosePTY ends that terminal.
 	ClosePTY struct{ Agent bridge.AgentRef }
-	// Remember keeps what a human always allows in this workspace → Remembered.
-	Remember struct{ Grant Grant }
 	// Finish ends the loop. It is the last effect of a run.
 	Finish struct{ Exit contract.Exit }
 )
 
-func (Emit) effect()             {}
-func (Spawn) effect()            {}
-func (Send) effect()             {}
-func (Interrupt) effect()        {}
-func (Kill) effect()             {}
-func (AnswerTool) effect()       {}
-func (AskAgent) effect()         {}
-func (AnswerPermission) effect() {}
-func (Reconsider) effect()       {}
-func (Decide) effect()           {}
-func (Note) effect()             {}
-func (Probe) effect()            {}
-func (RunCheck) effect()         {}
-func (Drop) effect()             {}
-func (Survey) effect()           {}
-func (Configure) effect()        {}
-func (SetModel) effect()         {}
-func (OpenBridge) effect()       {}
-func (DropBridge) effect()       {}
-func (PinTrust) effect()         {}
-func (SetTimer) effect()         {}
-func (Shutdown) effect()         {}
-func (OpenPTY) effect()          {}
-func (ClosePTY) effect()         {}
-func (Remember) effect()         {}
-func (Finish) effect()           {}
+func (Spawn) Effect()      {}
+func (Send) Effect()       {}
+func (Interrupt) Effect()  {}
+func (Kill) Effect()       {}
+func (AnswerTool) Effect() {}
+func (AskAgent) Effect()   {}
+func (Decide) Effect()     {}
+func (Note) Effect()       {}
+func (Probe) Effect()      {}
+func (RunCheck) Effect()   {}
+func (Drop) Effect()       {}
+func (Survey) Effect()     {}
+func (Configure) Effect()  {}
+func (SetModel) Effect()   {}
+func (OpenBridge) Effect() {}
+func (DropBridge) Effect() {}
+func (PinTrust) Effect()   {}
+func (Shutdown) Effect()   {}
+func (OpenPTY) Effect()    {}
+func (ClosePTY) Effect()   {}
+func (Finish) Effect()     {}

@@ -6,6 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -32,14 +33,11 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 
 // wind closes what is open and stops the agents; `result` follows when they are gone.
 func (st *step) wind(e Ending) {
-	e.Question, e.Permits = st.Question, st.requests()
+	e.Question, e.Requests = st.Question, st.Permission.All()
 	st.Ending = &e
 	const stopped = "the run is being stopped; ask again when it is taken up"
-	st.closeOrphans("", contract.ByShutdown, stopped)
-	for _, p := range st.OpenRequests {
-		st.decidePermit(p, bridge.Deny, contract.ByShutdown, stopped)
-	}
-	st.Question, st.OpenRequests, st.Waking, st.DeciderRequest = nil, nil, false, nil
+	st.Permission.Shutdown(&st.out, stopped)
+	st.Question, st.Waking, st.DeciderRequest = nil, false, nil
 	st.do(SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
@@ -86,11 +84,11 @@ func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridg
 func (st *step) noBridge(f NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {
-		was = &Ending{Question: st.Question, Permits: st.requests(), Was: st.Phase}
+		was = &Ending{Question: st.Question, Requests: st.Permission.All(), Was: st.Phase}
 	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
 		st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
-		st.Question, st.OpenRequests, st.OrphanedRequests = nil, nil, nil
+		st.Question, st.Permission.Unclaimed = nil, nil
 	}
 	st.Options, st.ProcessBegan, st.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
 	st.emit(contract.Supervisor, st.sessionEvent())
@@ -100,7 +98,7 @@ func (st *step) noBridge(f NoBridge) {
 		exit = contract.ExitEnvironment
 	}
 	st.shift(machine.GiveUp, machine.Failed)
-	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Permits: was.Permits, Was: was.Was}
+	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Requests: was.Requests, Was: was.Was}
 	st.finish()
 	if completed {
 		st.Phase, st.Ending = machine.Complete, was
@@ -145,7 +143,8 @@ func (st *step) takeEnding(f Fact) {
 	case ToolCalled:
 		st.do(AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
 	case PermissionAsked:
-		st.decidePermit(Permit{ID: f.Params.Request, Params: f.Params}, bridge.Deny, contract.ByShutdown, "the run is ending")
+		r := permission.Request{ID: f.Params.Request, Params: f.Params}
+		permission.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
 	case Judged:
 		st.judged(f)
 	case Commanded:

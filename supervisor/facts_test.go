@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // receivers lists the types of a directory's Go files that have a method: the
@@ -222,8 +223,8 @@ func TestEveryEventIsRelayed(t *testing.T) {
 	for _, b := range append([]bridge.EventBody{bridge.Unknown{}}, eventBodies...) {
 		st := &step{}
 		st.relay(bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: b})
-		if why := notRelayed[reflect.TypeOf(b)]; (why == "") != (len(st.out) == 1) {
-			t.Errorf("%T leads to %v; not relayed because: %q", b, st.out, why)
+		if why := notRelayed[reflect.TypeOf(b)]; (why == "") != (len(st.out.Effects()) == 1) {
+			t.Errorf("%T leads to %v; not relayed because: %q", b, st.out.Effects(), why)
 		}
 	}
 }
@@ -241,7 +242,7 @@ func TestActionsKeepTheirKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := back.Fact.(PermissionAsked).Params; actionKey(got) != actionKey(p) {
+		if got := back.Fact.(PermissionAsked).Params; permission.Key(got.Tool, got.Input) != permission.Key(p.Tool, p.Input) {
 			t.Errorf("%s came back as %s", input, got.Input)
 		}
 	}

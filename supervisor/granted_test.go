@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -37,7 +38,7 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 	request = bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "p1", Tool: "Bash", Input: bashCall(command).Input}
 	p.do(PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode, Suggestions: []string{"Bash(make *)"}})
 	asked := last[contract.PermissionRequest](p)
-	if asked.Action != actionKey(request) || !slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
+	if asked.Action != permission.Key(request.Tool, request.Input) || !slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
 		t.Fatalf("asked: %+v", asked)
 	}
 	c.Request = "p1"
@@ -47,7 +48,7 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 
 // TestAnswersThatAreNone leave the request open, and nothing granted.
 func TestAnswersThatAreNone(t *testing.T) {
-	other := action("Bash", []byte(`{"command":"make clean"}`))
+	other := permission.Key("Bash", []byte(`{"command":"make clean"}`))
 	for name, c := range map[string]contract.Permit{
 		"another action":         {Behavior: "allow", Action: other},
 		"another action, denied": {Behavior: "deny", Action: other},
@@ -60,8 +61,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		if r := last[contract.Rejected](p); r.Ref != "r" || r.Message == "" {
 			t.Errorf("%s: not rejected: %+v", name, r)
 		}
-		if len(p.s.OpenRequests) != 1 || len(p.s.GrantedActions)+len(p.s.GrantedRules) != 0 || len(effects[AnswerPermission](p)) != 0 || len(effects[Remember](p)) != 0 {
-			t.Errorf("%s: open %v, granted %v %v", name, p.s.OpenRequests, p.s.GrantedActions, p.s.GrantedRules)
+		if len(p.s.Permission.Open) != 1 || len(p.s.Permission.Actions)+len(p.s.Permission.Rules) != 0 || len(effects[permission.Respond](p)) != 0 || len(effects[permission.Remember](p)) != 0 {
+			t.Errorf("%s: open %v, granted %v %v", name, p.s.Permission.Open, p.s.Permission.Actions, p.s.Permission.Rules)
 		}
 	}
 }
@@ -71,29 +72,29 @@ func TestScopesOfAnAnswer(t *testing.T) {
 		scope, rule string
 		granted     int
 		rules       []string
-		kept        []Grant
+		kept        []permission.Grant
 	}{
 		{"", "", 0, nil, nil},
 		{"once", "", 0, nil, nil},
 		{"run", "", 1, nil, nil},
 		{"run", "Bash(make *)", 0, []string{"Bash(make *)"}, nil},
-		{"always", "Bash(make *)", 0, []string{"Bash(make *)"}, []Grant{{Rule: "Bash(make *)", Tool: "Bash"}}},
-		{"always", "", 1, nil, []Grant{{Action: action("Bash", bashCall("make all").Input), Tool: "Bash"}}},
+		{"always", "Bash(make *)", 0, []string{"Bash(make *)"}, []permission.Grant{{Rule: "Bash(make *)", Tool: "Bash"}}},
+		{"always", "", 1, nil, []permission.Grant{{Action: permission.Key("Bash", bashCall("make all").Input), Tool: "Bash"}}},
 	} {
-		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule, Action: action("Bash", bashCall("make all").Input)})
-		var kept []Grant
-		for _, e := range effects[Remember](p) {
+		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule, Action: permission.Key("Bash", bashCall("make all").Input)})
+		var kept []permission.Grant
+		for _, e := range effects[permission.Remember](p) {
 			kept = append(kept, e.Grant)
 		}
-		if len(p.s.GrantedActions) != tt.granted || !slices.Equal(p.s.GrantedRules, tt.rules) || !slices.Equal(kept, tt.kept) {
-			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.GrantedActions, p.s.GrantedRules, kept)
+		if len(p.s.Permission.Actions) != tt.granted || !slices.Equal(p.s.Permission.Rules, tt.rules) || !slices.Equal(kept, tt.kept) {
+			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.Permission.Actions, p.s.Permission.Rules, kept)
 		}
 		scope := tt.scope
 		if scope == "" {
 			scope = "once"
 		}
 		want := contract.Permission{
-			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: actionKey(request), Scope: scope,
+			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: permission.Key(request.Tool, request.Input), Scope: scope,
 		}
 		if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
 			t.Errorf("%s %s, -want +got:\n%s", tt.scope, tt.rule, diff)
@@ -106,8 +107,8 @@ func TestScopesOfAnAnswer(t *testing.T) {
 func TestGrantsHold(t *testing.T) {
 	p := policy.Policy{Mode: policy.ModeAsk, Ask: rulesFor(t, "Bash(make *)", "Bash(npm *)"), Deny: rulesFor(t, "Bash(make install*)")}
 	l := court(t, p, func(s *State) {
-		s.GrantedRules = []string{"Bash(make *)"}
-		s.GrantedActions = []string{action("Bash", bashCall("npm test").Input)}
+		s.Permission.Rules = []string{"Bash(make *)"}
+		s.Permission.Actions = []string{permission.Key("Bash", bashCall("npm test").Input)}
 	})
 	for command, want := range map[string]string{
 		"make all": "allow human", "make install": "deny rule", "make all; make install": "deny rule", "make all > x; rm x": "ask rule",
@@ -124,7 +125,7 @@ func TestGrantsHold(t *testing.T) {
 func TestKeptGrants(t *testing.T) {
 	p := policy.Policy{Mode: policy.ModeRules, Ask: rulesFor(t, "Bash(make publish)"), Deny: rulesFor(t, "Bash(make install)")}
 	l := court(t, p, nil)
-	kept := []grants.Grant{{Rule: "Bash(make *)"}, {Action: action("Bash", bashCall("npm test").Input), Tool: "Bash"}, {Action: action("Bash", bashCall("make publish").Input), Tool: "Bash"}}
+	kept := []grants.Grant{{Rule: "Bash(make *)"}, {Action: permission.Key("Bash", bashCall("npm test").Input), Tool: "Bash"}, {Action: permission.Key("Bash", bashCall("make publish").Input), Tool: "Bash"}}
 	if err := l.Grants(&memory{}, kept); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestRuleHasToCover(t *testing.T) {
 					r, _ := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p1", Tool: "Read", Input: json.RawMessage(`{"file_path":"/x/data.txt"}`)})
 					asked <- r
 				}()
-				for len(f.loop.Snapshot().OpenRequests) == 0 {
+				for len(f.loop.Snapshot().Permission.Open) == 0 {
 					synctest.Wait()
 				}
 				command(f.loop, contract.Permit{Scope: "run", Rule: "Read(src/**)"})
@@ -201,7 +202,7 @@ func TestRuleHasToCover(t *testing.T) {
 }
 
 // waiting is how many requests wait for a human.
-func waiting(l *Loop) int { return len(l.Snapshot().OpenRequests) }
+func waiting(l *Loop) int { return len(l.Snapshot().Permission.Open) }
 
 // asks has calls of an agent ask for permission, as requests p1, p2 and so on, and returns a
 // channel for the answer to each. It comes back when all that can wait do.

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -67,7 +68,7 @@ func parsed(texts []string) []policy.Rule {
 // outside of it. It must be safe for concurrent use, and be set before [Loop.Run].
 func (l *Loop) Refuse(f func(Options) error) { l.refuses = f }
 
-func (l *Loop) remember(e Remember) {
+func (l *Loop) remember(e permission.Remember) {
 	err := errors.New("this run keeps nothing")
 	if l.grants != nil {
 		g := grants.Grant{Rule: e.Grant.Rule, Run: l.Snapshot().Options.Run, At: l.clock.Now()}
@@ -104,7 +105,7 @@ func (l *Loop) vet(f Fact) Fact {
 		return f
 	}
 	s := l.Snapshot()
-	asked, known := s.request(permit.Request)
+	asked, known := s.Permission.Find(permit.Request)
 	rule, err := policy.ParseRule(permit.Rule)
 	if !known || err != nil {
 		return f // the loop says so
@@ -122,17 +123,17 @@ func (l *Loop) vet(f Fact) Fact {
 // are now. It reads the file system, so it runs on a worker.
 func (l *Loop) reconsider() {
 	s := l.Snapshot()
-	f := Reconsidered{Changes: s.PolicyChanges}
-	for _, p := range s.OpenRequests {
+	f := Reconsidered{Changes: s.Permission.Changes}
+	for _, p := range s.Permission.Open {
 		call := askedCall(p.Params, l.exact(p.Params))
-		if s.isCheck(p.Params.Request) {
+		if p.Check {
 			call = checkCall(p.Params, l.exact(p.Params))
 		}
 		d := l.ruling(call)
 		if d.Behavior == policy.Ask {
 			continue
 		}
-		f.Settled = append(f.Settled, Settlement{
+		f.Settled = append(f.Settled, permission.Settlement{
 			Request: p.ID, Asked: p.Params.Request,
 			Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
 		})

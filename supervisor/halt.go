@@ -31,7 +31,7 @@ func (st *step) holdAll() int {
 	st.loseChecks()         // they are run again
 	st.DeciderRequest = nil // and it is asked again
 	st.do(Drop{})
-	st.denyPermits(contract.ByHalt, "the human stopped everything")
+	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
 	n := 0
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)

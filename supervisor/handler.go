@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -107,11 +108,11 @@ func (l *Loop) permission(ctx context.Context, p bridge.PermissionParams, call t
 		return bridge.PermissionResult{Behavior: bridge.Deny, Message: fmt.Sprintf("A call whose input has %s bytes cannot be shown to anybody: at most %s are asked about. Do it in smaller pieces.",
 			words.Number(len(p.Input)), words.Number(maxAskedInput))}, nil
 	}
-	changes := l.Snapshot().PolicyChanges
+	changes := l.Snapshot().Permission.Changes
 	d := l.ruling(call)
 	fact := PermissionAsked{
 		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
-		Action: actionKey(p), Told: l.told.take(p), Changes: changes,
+		Action: permission.Key(p.Tool, p.Input), Told: l.told.take(p), Changes: changes,
 	}
 	if d.Behavior == policy.Ask {
 		fact.Suggestions = l.suggest(p)

@@ -140,11 +140,11 @@ func TestChecksAreBounded(t *testing.T) {
 		p.verdict(one, proven("handoff", "sleep 9", "true"))
 		c := p.check()
 		p.do(asked2(c))
-		if len(p.s.OpenRequests) != 1 {
+		if len(p.s.Permission.Open) != 1 {
 			t.Fatal("the check was not asked for")
 		}
 		p.do(Rang{Key: handoverKey(c.Serial)})
-		if len(p.s.OpenRequests) != 0 {
+		if len(p.s.Permission.Open) != 0 {
 			t.Error("its permission is still asked")
 		}
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 prove nothing")

@@ -206,13 +206,13 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Stopping)
 	p.do(asked(p, "orch-1", "p1", "ask"))
-	if len(p.s.OpenRequests) != 0 || last[contract.Permission](p).By != contract.ByShutdown {
-		t.Errorf("%+v", p.s.OpenRequests)
+	if len(p.s.Permission.Open) != 0 || last[contract.Permission](p).By != contract.ByShutdown {
+		t.Errorf("%+v", p.s.Permission.Open)
 	}
 	p.ends("orch-1")
 	p.do(asked(p, "orch-1", "p2", "ask"))
-	if len(p.s.OpenRequests) != 0 {
-		t.Errorf("of one whose session a human has: %+v", p.s.OpenRequests)
+	if len(p.s.Permission.Open) != 0 {
+		t.Errorf("of one whose session a human has: %+v", p.s.Permission.Open)
 	}
 	p = begin(t, nil)
 	p.command(contract.Halt{})

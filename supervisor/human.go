@@ -66,7 +66,7 @@ func (st *step) answerAlone() {
 // inputEnded says that no human will answer from now on.
 func (st *step) inputEnded() {
 	st.HumanPresent = false
-	st.denyAlone()
+	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
 	st.trustAlone()
 	arbiter, _ := st.agent(contract.Arbiter)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // Input is one fact: something that happened outside the loop, at a time. The
@@ -111,17 +112,17 @@ type (
 		Suggestions []string `json:",omitempty"`
 		// Told says that the same call was told of when it was judged.
 		Told bool `json:",omitempty"`
-		// Changes is the State.PolicyChanges that the rules were looked up with.
+		// Changes is the State.Permission.Changes that the rules were looked up with.
 		Changes int `json:",omitempty"`
 	}
 	// Reconsidered ends a Reconsider effect.
 	Reconsidered struct {
-		Settled []Settlement `json:",omitempty"`
-		Changes int          // PermissionAsked's
+		Settled []permission.Settlement `json:",omitempty"`
+		Changes int                     // PermissionAsked's
 	}
 	// Remembered ends a Remember effect. Failed says why it is not kept.
 	Remembered struct {
-		Grant  Grant
+		Grant  permission.Grant
 		Failed string `json:",omitempty"`
 	}
 	// PermissionWithdrawn says that the agent no longer waits.
@@ -214,15 +215,6 @@ type (
 	// OutputLost says that nobody reads the events any more.
 	OutputLost struct{ Message string }
 )
-
-// Settlement is what mode, rules and grants say of a request that waits for a human.
-type Settlement struct {
-	Request  string // the Permit's id
-	Asked    string // its process's
-	Behavior string // allow, deny
-	By, Rule string
-	Reason   string
-}
 
 func (Began) fact()               {}
 func (Resumed) fact()             {}

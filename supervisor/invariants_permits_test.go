@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // checkRequests: a request is answered by its id, so no two have the same; and in a run that
@@ -13,13 +14,13 @@ import (
 func checkRequests(t *testing.T, s *State) {
 	t.Helper()
 	seen := map[string]bool{}
-	for _, p := range s.requests() {
+	for _, p := range s.Permission.All() {
 		if seen[p.ID] {
 			t.Fatalf("two requests %s", p.ID)
 		}
 		seen[p.ID] = true
 	}
-	if len(s.OpenRequests) > 0 && !s.HumanPresent && s.Reconsidering == 0 {
+	if len(s.Permission.Open) > 0 && !s.HumanPresent && s.Permission.Reconsidering == 0 {
 		t.Fatalf("requests wait for nobody: %v", seen)
 	}
 	if s.Ending != nil && len(seen) > 0 {
@@ -30,12 +31,12 @@ func checkRequests(t *testing.T, s *State) {
 // requestFact is the end of a request that was not answered by a human: it is withdrawn, or
 // rules that were changed decide it.
 func requestFact(r *rand.Rand, s *State) Fact {
-	if len(s.OpenRequests) == 0 || r.IntN(2) == 0 {
+	if len(s.Permission.Open) == 0 || r.IntN(2) == 0 {
 		return PermissionWithdrawn{Request: "p1"}
 	}
-	p := s.OpenRequests[r.IntN(len(s.OpenRequests))]
-	settled := Settlement{
+	p := s.Permission.Open[r.IntN(len(s.Permission.Open))]
+	settled := permission.Settlement{
 		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
 	}
-	return Reconsidered{Settled: []Settlement{settled}[r.IntN(2):], Changes: s.PolicyChanges - r.IntN(2)}
+	return Reconsidered{Settled: []permission.Settlement{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
 }

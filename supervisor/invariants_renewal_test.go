@@ -51,7 +51,7 @@ func checkHeirs(t *testing.T, s *State) {
 		}
 		waiting[id] = true
 	}
-	for _, p := range s.OpenRequests {
+	for _, p := range s.Permission.Open {
 		if p.Params.Tool == "Check" && !s.isCheck(p.Params.Request) {
 			t.Fatalf("a human is asked for check %s, which nobody waits for", p.Params.Request)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // alarms are the timers that are set, and the answers that are awaited of the bridge, as
@@ -72,8 +73,8 @@ func (l alarms) check(t *testing.T, s *State) {
 			t.Fatalf("%s has lost its turn, and nobody tries again", a.ID)
 		}
 	}
-	for _, p := range s.OpenRequests {
-		if !l[permitKey+p.ID] {
+	for _, p := range s.Permission.Open {
+		if !l[permission.TimerPrefix+p.ID] {
 			t.Fatalf("permission %s waits without a limit", p.ID)
 		}
 	}
@@ -118,7 +119,7 @@ func handsFact(r *rand.Rand, s *State, a Agent) Fact {
 		return PTYOpened{Agent: ref, Failed: []string{"", "m"}[r.IntN(2)]}
 	case 9:
 		return []Fact{
-			TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, Remembered{Grant: Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
+			TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, Remembered{Grant: permission.Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
 			Judged{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny, By: contract.ByRole},
 		}[r.IntN(3)]
 	case 10:

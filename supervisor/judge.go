@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -35,19 +36,19 @@ func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 	}
 	switch f.Behavior {
 	case bridge.Allow:
-		if f.told() {
+		if f.announced() {
 			l.told.add(p)
 		}
 		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
 	case bridge.Ask:
 		return bridge.JudgeResult{Behavior: bridge.Ask, Message: f.Reason}, nil
 	}
-	return bridge.JudgeResult{Behavior: bridge.Deny, Message: denial(f.Reason)}, nil
+	return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(f.Reason)}, nil
 }
 
 // judged is what becomes of a tool call.
 func (l *Loop) judged(p bridge.JudgeParams) Judged {
-	f := Judged{Params: p, Action: action(p.Tool, p.Input)}
+	f := Judged{Params: p, Action: permission.Key(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)
 	if d.Behavior == "" || p.Tool == policy.VerdictTool { // which does nothing: a turn may always end
 		call := toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}
@@ -131,7 +132,7 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 	switch {
 	case d.By == policy.ByMode && d.Behavior != policy.Allow && nobodyAsked && rules.Harmless(request):
 		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "it changes nothing"}
-	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.kept[action(tool, input)]:
+	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.kept[permission.Key(tool, input)]:
 		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human always allows it here"}
 	case d.Behavior != policy.Ask:
 		return d
@@ -147,14 +148,14 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 // a rule.
 func (l *Loop) granted(tool string, r policy.Request, input json.RawMessage) (rule string, ok bool) {
 	s := l.Snapshot()
-	if slices.Contains(s.GrantedActions, action(tool, input)) {
+	if slices.Contains(s.Permission.Actions, permission.Key(tool, input)) {
 		return "", true
 	}
-	if len(s.GrantedRules) == 0 {
+	if len(s.Permission.Rules) == 0 {
 		return "", false
 	}
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
-	for _, text := range s.GrantedRules {
+	for _, text := range s.Permission.Rules {
 		if rule, err := policy.ParseRule(text); err == nil {
 			p.Allow = append(p.Allow, rule)
 		}

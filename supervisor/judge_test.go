@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -113,7 +114,7 @@ func TestJudgeByRulesAndMode(t *testing.T) {
 		if got := r.Behavior + " " + f.By; got != tt.want {
 			t.Errorf("%s: %s: %s (%s), want %s", tt.mode, tt.call, got, f.Reason, tt.want)
 		}
-		if f.Behavior != r.Behavior || f.Action != action(p.Tool, p.Input) || (r.Behavior == bridge.Deny) != strings.Contains(r.Message, "Denied:") {
+		if f.Behavior != r.Behavior || f.Action != permission.Key(p.Tool, p.Input) || (r.Behavior == bridge.Deny) != strings.Contains(r.Message, "Denied:") {
 			t.Errorf("%s: %s: %+v is recorded as %+v", tt.mode, tt.call, r, f)
 		}
 	}
@@ -122,7 +123,7 @@ func TestJudgeByRulesAndMode(t *testing.T) {
 // TestTheArbiterChangesNothing whatever the rules say, and however it is tried.
 func TestTheArbiterChangesNothing(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Allow: rulesFor(t, "Bash", "Edit", "Agent", "WebFetch", "mcp__other")}, func(s *State) {
-		s.GrantedRules = []string{"Bash", "Edit"}
+		s.Permission.Rules = []string{"Bash", "Edit"}
 	})
 	calls := slices.Collect(maps.Values(toolClasses))
 	for _, command := range []string{"ls", "echo x > a", "echo x >> a", "cat a | tee b", "true", "echo x >| a", "cat <<E > a\nE"} {
@@ -253,12 +254,12 @@ func TestNobodyAnswers(t *testing.T) {
 			}
 			play.do(PermissionAsked{Params: bridge.PermissionParams{AgentRef: play.agent(id).AgentRef, Request: "p1", Tool: p.Tool, Input: p.Input}, Behavior: d.Behavior, By: d.By})
 			if present {
-				if len(play.s.OpenRequests) != 1 {
+				if len(play.s.Permission.Open) != 1 {
 					t.Fatalf("%s is not asked for", class)
 				}
-				play.do(Rang{Key: permitKey + "p1"})
+				play.do(Rang{Key: permission.TimerPrefix + "p1"})
 			}
-			if a := effects[AnswerPermission](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
+			if a := effects[permission.Respond](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
 				t.Errorf("%s, present %v: %+v", class, present, a)
 			}
 		}
@@ -331,7 +332,7 @@ func TestToldOnce(t *testing.T) {
 func TestLongInputs(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAcceptEdits, Deny: rulesFor(t, "Bash")}, nil)
 	long := bridge.JudgeParams{Tool: "Write", Input: json.RawMessage(`{"file_path":"/w/a","content":"` + strings.Repeat("x", judgedInput) + `"}`)}
-	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" || f.Action != action("Write", long.Input) {
+	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" || f.Action != permission.Key("Write", long.Input) {
 		t.Errorf("recorded: %.100s", f.Params.Input)
 	}
 	if _, f := judgement(t, l, "orch-1", bashCall("echo "+strings.Repeat("x", judgedInput))); len(f.Params.Input) < judgedInput {

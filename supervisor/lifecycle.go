@@ -205,7 +205,7 @@ func (st *step) release(id, reason string, now bool) {
 		// Its document stays: the next one summoned still receives it.
 		a.Standing = HandedOff
 	}
-	st.withdrawPermits(id)
+	st.Permission.TurnOver(&st.out, id)
 	st.drop(id)
 	if down { // its process has ended, and no other follows
 		st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
@@ -254,7 +254,7 @@ func (st *step) ended(id string, d bridge.Done) {
 		reason = string(class)
 	}
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
-	st.withdrawPermits(id)
+	st.Permission.TurnOver(&st.out, id)
 	if asked {
 		st.drop(id)
 		return

@@ -6,6 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
@@ -17,9 +18,10 @@ type LifecycleState struct {
 	UnansweredProbes int  // looks in a row that the bridge did not answer
 	UnansweredAt     time.Time
 	Restarts         restart.History
-	Crashes          int    // processes that ended unasked
-	Waking           bool   // agents come back; then see that the talk goes on
-	ReturnedAgent    string `json:",omitempty"` // whose session a human gave back meanwhile
+	Crashes          int            // processes that ended unasked
+	Waking           bool           // agents come back; then see that the talk goes on
+	ReturnedAgent    string         `json:",omitempty"` // whose session a human gave back meanwhile
+	TrustQuestion    *TrustQuestion `json:",omitempty"` // what keeps agents from being started
 	Ending           *Ending
 }
 
@@ -64,5 +66,5 @@ type Ending struct {
 	HalfDone []string
 	// What was open is asked again when the run is taken up again.
 	Question *Question
-	Permits  []Permit
+	Requests []permission.Request
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -125,16 +126,16 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 // by the same name to the record of it, which is without its secrets.
 func TestMaskedPermission(t *testing.T) {
 	p := bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "p1", Tool: "Bash", Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}
-	f := masking().masked(PermissionAsked{Params: p, Action: actionKey(p), Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(PermissionAsked)
-	if f.Hash() != actionKey(p) || actionKey(f.Params) == actionKey(p) || !cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
+	f := masking().masked(PermissionAsked{Params: p, Action: permission.Key(p.Tool, p.Input), Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(PermissionAsked)
+	if f.Action != permission.Key(p.Tool, p.Input) || keyOf(f.Params) == permission.Key(p.Tool, p.Input) || !cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
 		t.Errorf("%+v", f)
 	}
-	permit := Permit{Params: f.Params, Action: f.Action}
-	if got := permit.event(); got.Action != actionKey(p) || strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
+	permit := permission.Request{Params: f.Params, Action: f.Action}
+	if got := permit.Event(); got.Action != permission.Key(p.Tool, p.Input) || strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
 		t.Errorf("%+v", got)
 	}
-	if old := (Permit{Params: p}); old.Hash() != actionKey(p) {
-		t.Error("of a journal that knew no hashes, another action")
+	if old := (permission.Request{Params: p}); old.Key() != permission.Key(p.Tool, p.Input) {
+		t.Error("without a key, another action")
 	}
 }
 

@@ -57,8 +57,8 @@ func (s *State) Origin(f Fact) Origin {
 			return Origin{By: contract.Supervisor}
 		}
 	case PermissionWithdrawn:
-		for i := range s.OpenRequests {
-			if p := &s.OpenRequests[i]; p.Params.Request == f.Request && !s.isCheck(f.Request) {
+		for i := range s.Permission.Open {
+			if p := &s.Permission.Open[i]; p.Params.Request == f.Request && !s.isCheck(f.Request) {
 				return s.originOf(p.Params.AgentRef)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // origins says whom each kind of fact is from. A fact that is added is added here.
@@ -78,7 +79,7 @@ func TestEveryFactHasASender(t *testing.T) {
 	if a.Generation != 2 {
 		t.Fatalf("generation %d", a.Generation)
 	}
-	p.s.OpenRequests = []Permit{{ID: "open", Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
+	p.s.Permission.Open = []permission.Request{{ID: "open", Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
 	want := map[string]Origin{
 		"agent": {By: one, Session: a.SessionID, Gen: 2}, "supervisor": {By: "supervisor"}, "human": {By: "human", Channel: ChannelStart},
 	}
@@ -275,7 +276,7 @@ func TestApprovalsNameTheirAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.contains("record", string(raw), actionKey(p.s.OpenRequests[0].Params), ChannelStdin)
+	p.contains("record", string(raw), keyOf(p.s.Permission.Open[0].Params), ChannelStdin)
 	for _, other := range []Fact{
 		Commanded{Command: contract.Command{Body: contract.Permit{Request: "p2", Behavior: bridge.Allow}}},
 		Commanded{Command: contract.Command{Body: contract.Permit{Request: "p1", Action: "mine"}}},

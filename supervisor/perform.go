@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // How effects are carried out: what each leads to, on whose goroutine, and the timers.
@@ -72,12 +73,12 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 	case AnswerTool:
 		crashpoint.Here("loop.tool.answer")
 		l.tools.answer(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})
-	case AnswerPermission:
+	case permission.Respond:
 		crashpoint.Here("loop.permission.answer")
 		l.permissions.answer(e.Request, e.Result)
-	case Reconsider:
+	case permission.Reconsider:
 		l.work(l.reconsider)
-	case Remember:
+	case permission.Remember:
 		l.lane(noteLane).push(l, func() { l.remember(e) })
 	case SetTimer:
 		l.setTimer(e)

@@ -188,7 +188,7 @@ func (st *step) renewed(h Handover) {
 	st.RulingsSinceRenewal = 0
 	if a.Up() {
 		a.Status, a.Since, a.RestartClass, a.RestartCause = Restarting, st.at, classRenewal, "its context was at its end"
-		st.withdrawPermits(a.ID)
+		st.Permission.TurnOver(&st.out, a.ID)
 		st.do(Kill{Agent: a.AgentRef})
 	}
 }

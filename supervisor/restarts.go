@@ -150,7 +150,7 @@ func (st *step) relaunch(id string, class restart.Class, reason string) {
 		return
 	}
 	a.Status, a.Since, a.RestartClass, a.RestartCause, a.Backoff = Restarting, st.at, class, reason, nil
-	st.withdrawPermits(id)
+	st.Permission.TurnOver(&st.out, id)
 	st.do(Kill{Agent: a.AgentRef, Now: class == restart.Hung})
 }
 

@@ -87,7 +87,7 @@ func (st *step) resumed(f Resumed) {
 		return
 	}
 	if st.Ending != nil {
-		st.Question, st.OpenRequests = st.Ending.Question, st.Ending.Permits
+		st.Question, st.Permission.Open = st.Ending.Question, st.Ending.Requests
 		st.Ending = nil
 	}
 	if completed {
@@ -222,14 +222,11 @@ func (st *step) askAgain() {
 	if st.Question != nil {
 		st.emit(contract.Arbiter, contract.Question{Text: st.Question.Text})
 	}
-	waited := st.requests()
-	st.OpenRequests, st.OrphanedRequests, st.Reconsidering = nil, nil, 0
-	for _, p := range waited { // whoever asked is gone, and asks again if it is still needed
-		if a, ok := st.agent(p.Params.ID); ok && !a.Dismissed {
-			st.OrphanedRequests = append(st.OrphanedRequests, p)
-		}
-	}
-	st.denyAlone()
+	st.Permission.Resume(func(id string) bool {
+		a, ok := st.agent(id)
+		return ok && !a.Dismissed
+	})
+	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
 	if !st.HumanPresent {
 		st.answerAlone()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // TestEveryEndingCanBeTakenUp: whatever ended the last process, all that lived comes
@@ -160,8 +161,8 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Wait.", "to", id))
 			end(p)
 			p.resume("")
-			if r := told[contract.PermissionRequest](p); len(r) != 0 || len(p.s.OpenRequests) != 0 {
-				t.Errorf("nobody has asked again, and %+v, open %+v", r, p.s.OpenRequests)
+			if r := told[contract.PermissionRequest](p); len(r) != 0 || len(p.s.Permission.Open) != 0 {
+				t.Errorf("nobody has asked again, and %+v, open %+v", r, p.s.Permission.Open)
 			}
 			p.back(bridge.DeliveryBegun)
 			p.proven(id)
@@ -169,10 +170,10 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 			if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" || r[0].Tool != "Bash" {
 				t.Errorf("requests %+v", r)
 			}
-			if len(p.s.OpenRequests) != 1 || p.s.OpenRequests[0].At != p.at {
-				t.Errorf("open since another time: %+v", p.s.OpenRequests)
+			if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].At != p.at {
+				t.Errorf("open since another time: %+v", p.s.Permission.Open)
 			}
-			if len(effects[AnswerPermission](p)) != 0 {
+			if len(effects[permission.Respond](p)) != 0 {
 				t.Error("a process that is gone was answered")
 			}
 			p.folds()
@@ -272,7 +273,7 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 			f := asked(p, id, request, "ask")
 			f.Params.Input = json.RawMessage(`{"command":"` + command + `"}`)
 			for _, e := range p.do(f) {
-				if a, ok := e.(AnswerPermission); ok && a.Request == request {
+				if a, ok := e.(permission.Respond); ok && a.Request == request {
 					answer = a.Result.Behavior
 				}
 			}
@@ -315,7 +316,7 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 		t.Errorf("requests %v", r)
 	}
 	p.command(contract.Permit{Request: "p1", Behavior: "allow"})
-	if a := effects[AnswerPermission](p); len(a) != 1 || a[0].Request != "p9" || a[0].Result.Behavior != bridge.Allow {
+	if a := effects[permission.Respond](p); len(a) != 1 || a[0].Request != "p9" || a[0].Result.Behavior != bridge.Allow {
 		t.Errorf("answers %v", a)
 	}
 	p.folds()
@@ -400,8 +401,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 	}
 }
 
-// TestNothingUnderWay: everybody is back and nobody has a word to say. The Arbiter is
-// told to rule, so that the talk goes on.
+// TestNothingUnderWay: everybody is back and says nothing. The Arbiter is told to rule.
 func TestNothingUnderWay(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")

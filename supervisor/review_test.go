@@ -277,14 +277,14 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
 		p.do(asked2(c))
-		if len(p.s.OpenRequests) != 1 {
+		if len(p.s.Permission.Open) != 1 {
 			t.Fatal("nobody is asked")
 		}
 		return p, c
 	}
 	open := func(p *play) {
 		p.t.Helper()
-		if len(p.s.OpenRequests) != 1 {
+		if len(p.s.Permission.Open) != 1 {
 			p.t.Fatalf("the check is denied: %+v", last[contract.Permission](p))
 		}
 	}
@@ -303,7 +303,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p, c := begun(t)
 		p.command(contract.Kill{ID: "orch-1"})
 		open(p)
-		p.command(contract.Permit{Request: p.s.OpenRequests[0].ID, Behavior: bridge.Allow})
+		p.command(contract.Permit{Request: p.s.Permission.Open[0].ID, Behavior: bridge.Allow})
 		p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
 		p.contains("the Arbiter", lastMail(p, "arbiter"), "1 passed")
 	})
@@ -333,7 +333,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 	t.Run("reset", func(t *testing.T) {
 		p, _ := begun(t)
 		p.command(contract.Reset{})
-		if len(p.s.OpenRequests) != 0 {
+		if len(p.s.Permission.Open) != 0 {
 			t.Error("it is still asked for")
 		}
 	})

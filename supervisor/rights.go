@@ -205,8 +205,8 @@ func (s *State) exactly(f Fact) Fact {
 	if !ok || answer.Action != "" {
 		return f
 	}
-	if p, known := s.request(answer.Request); known {
-		answer.Action = p.Hash()
+	if p, known := s.Permission.Find(answer.Request); known {
+		answer.Action = p.Key()
 		c.Command.Body = answer
 		return c
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 func TestHowRunsEnd(t *testing.T) {
@@ -95,7 +96,7 @@ func TestEOFDeniesWhatWaits(t *testing.T) {
 		t.Fatalf("request %+v", r)
 	}
 	p.do(InputEnded{})
-	if a := effects[AnswerPermission](p); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
+	if a := effects[permission.Respond](p); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
 		t.Errorf("answers %v", a)
 	}
 	p.do(asked(p, id, "p2", "ask"))
@@ -115,7 +116,7 @@ func TestPermissionAnswers(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	answer := func() bridge.PermissionResult {
-		a := effects[AnswerPermission](p)
+		a := effects[permission.Respond](p)
 		return a[len(a)-1].Result
 	}
 	p.do(asked(p, id, "p1", "allow"))
@@ -136,10 +137,10 @@ func TestPermissionAnswers(t *testing.T) {
 	other := asked(p, id, "p4", "ask")
 	other.Params.Input = json.RawMessage(`{"command":"make install"}`)
 	p.do(other)
-	if len(p.s.OpenRequests) != 1 {
+	if len(p.s.Permission.Open) != 1 {
 		t.Fatal("a grant for the run covered another action")
 	}
-	p.do(Rang{Key: permitKey + "p4"})
+	p.do(Rang{Key: permission.TimerPrefix + "p4"})
 	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
 		t.Error("a request that nobody answers was not denied")
 	}

@@ -66,8 +66,8 @@ func TestWhatNobodyRefused(t *testing.T) {
 	p.rebirth(one, bridge.DeliveryBegun)
 	p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "nobody refused them", "end the turn with your verdict")
 	p.do(asked(p, one, "p2", "ask"))
-	if len(p.s.OpenRequests) != 1 || p.s.OpenRequests[0].ID != "p2" {
-		t.Errorf("it is not asked again: %+v", p.s.OpenRequests)
+	if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].ID != "p2" {
+		t.Errorf("it is not asked again: %+v", p.s.Permission.Open)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -36,7 +37,7 @@ func spoofs(t testing.TB, p *play) []spoof {
 	slices.Reverse(back)
 	fill := strings.NewReplacer("{{DELIM}}", d, "{{DELIM_UPPER}}", strings.ToUpper(d), "{{DELIM_WIDE}}", wide,
 		"{{DELIM_ZW}}", strings.Join(strings.Split(d, ""), "\u200b"), "{{DELIM_BROKEN}}", d[:1]+"\u2060"+d[1:], "{{DELIM_BACK}}", string(back),
-		"{{REQUEST}}", "p1", "{{ACTION}}", actionKey(p.s.OpenRequests[0].Params), "{{SESSION}}", p.agent("orch-1").SessionID, "{{ORCH}}", "orch-1")
+		"{{REQUEST}}", "p1", "{{ACTION}}", keyOf(p.s.Permission.Open[0].Params), "{{SESSION}}", p.agent("orch-1").SessionID, "{{ORCH}}", "orch-1")
 	var list []spoof
 	for _, path := range paths {
 		f, err := os.Open(path)
@@ -232,7 +233,7 @@ func (p *play) course() string {
 			fmt.Fprint(&b, " ", e.Params.AgentRef, e.Params.MessageID, e.Params.Steer)
 		case AnswerTool:
 			fmt.Fprint(&b, " ", e.IsError)
-		case AnswerPermission:
+		case permission.Respond:
 			fmt.Fprint(&b, " ", e.Result.Behavior)
 		case Spawn:
 			fmt.Fprint(&b, " ", e.Params.AgentRef)
@@ -244,7 +245,7 @@ func (p *play) course() string {
 		b.WriteByte('\n')
 	}
 	s := &p.s
-	fmt.Fprint(&b, s.Phase, s.Summoned, s.Paused, s.Held, s.Question != nil, s.Decisions, s.Exchanges, s.Failures, s.MessageCount, s.Ledger, s.HumanSpoke, len(s.GrantedActions), len(s.OrphanAnswers), len(s.OpenRequests), len(s.SuccessorQueue), s.Ending != nil, "\n")
+	fmt.Fprint(&b, s.Phase, s.Summoned, s.Paused, s.Held, s.Question != nil, s.Decisions, s.Exchanges, s.Failures, s.MessageCount, s.Ledger, s.HumanSpoke, len(s.Permission.Actions), len(s.Permission.Answered), len(s.Permission.Open), len(s.SuccessorQueue), s.Ending != nil, "\n")
 	for _, a := range s.Agents {
 		fmt.Fprintln(&b, a.ID, a.Generation, a.Status, a.Standing, a.Mode, a.Model, a.SessionID)
 	}
@@ -323,7 +324,7 @@ func checkNothingApproved(t *testing.T, s spoof, p *play) {
 	t.Helper()
 	for _, e := range p.out {
 		switch e := e.(type) {
-		case AnswerPermission:
+		case permission.Respond:
 			if e.Result.Behavior == bridge.Allow {
 				t.Errorf("%s, %s: allowed %s", s.file, s.name, e.Request)
 			}
@@ -342,8 +343,8 @@ func checkNothingApproved(t *testing.T, s spoof, p *play) {
 			}
 		}
 	}
-	if len(p.s.GrantedActions) > 0 || len(p.s.OrphanAnswers) > 0 {
-		t.Errorf("%s, %s: granted %v, answered %v", s.file, s.name, p.s.GrantedActions, p.s.OrphanAnswers)
+	if len(p.s.Permission.Actions) > 0 || len(p.s.Permission.Answered) > 0 {
+		t.Errorf("%s, %s: granted %v, answered %v", s.file, s.name, p.s.Permission.Actions, p.s.Permission.Answered)
 	}
 }
 

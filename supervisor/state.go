@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // State is all that a run knows, in parts by what it is about. It is a value: apply
@@ -16,7 +18,7 @@ type State struct {
 	DecisionState
 	HandoffState
 	SuccessionState
-	PermissionState
+	Permission permission.State
 	LifecycleState
 	HumanState
 	SpendingState

@@ -103,8 +103,8 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	st := &step{State: p.s, at: p.at}
 	st.release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
-	if a := p.agent("orch-1"); a.Status != InHand || a.Takeover == nil || len(st.out) > 0 {
-		t.Fatalf("%s %v", a.Status, st.out)
+	if a := p.agent("orch-1"); a.Status != InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
+		t.Fatalf("%s %v", a.Status, st.out.Effects())
 	}
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)

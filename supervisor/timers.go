@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // A timer's key says what it is for and whom or what it is about. It is recorded when it
 // rings, so that these names stay as they are. What is about a process names its generation.
 const (
 	timeoutKey      = "timeout" // the time of the run
-	permitKey       = "permit/"
 	proofPrefix     = "proof/"
 	handoverPrefix  = "handover/"
 	workLimitPrefix = "work-limit/"
@@ -39,8 +39,8 @@ func (st *step) rang(key string) {
 	}
 	kind, of, _ := strings.Cut(key, "/")
 	switch kind += "/"; kind {
-	case permitKey:
-		st.permitTimedOut(of)
+	case permission.TimerPrefix:
+		st.Permission.TimedOut(&st.out, of, st.Options.PermissionWait)
 	case proofPrefix:
 		st.proofOverdue(of)
 	case handoverPrefix:

@@ -70,7 +70,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		a.Status, a.Since = Ready, st.at
 	}
 	st.provenLater(a)
-	st.withdrawPermits(id)
+	st.Permission.TurnOver(&st.out, id)
 	if st.checkBudget() {
 		return
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
@@ -156,17 +156,17 @@ func (d *app) strength() string {
 // judgeNext opens the permission request that has waited longest, also one that was
 // put aside; where one is open already, the next one.
 func (d *app) judgeNext() {
-	if d.state == nil || len(d.state.OpenRequests) == 0 {
+	if d.state == nil || len(d.state.Permission.Open) == 0 {
 		d.flash("Nobody asks leave.")
 		return
 	}
 	d.dismissed = nil
 	next := 0
 	if g := d.asking(); g != nil {
-		open := func(p supervisor.Permit) bool { return p.ID == g.request }
-		next = (slices.IndexFunc(d.state.OpenRequests, open) + 1) % len(d.state.OpenRequests)
+		open := func(p permission.Request) bool { return p.ID == g.request }
+		next = (slices.IndexFunc(d.state.Permission.Open, open) + 1) % len(d.state.Permission.Open)
 	}
-	d.judge(&d.state.OpenRequests[next], false)
+	d.judge(&d.state.Permission.Open[next], false)
 }
 
 // openLogbook shows every event.

@@ -341,7 +341,7 @@ func TestEveryFieldIsHostile(t *testing.T) {
 			if seed%2 == 0 {
 				for i, id := range []string{"arbiter", "orch-1", "orch-2"} {
 					run.state.Agents[i].ID = id
-					run.state.OpenRequests[i].Params.ID = id
+					run.state.Permission.Open[i].Params.ID = id
 				}
 			}
 			h.strange = func(sink supervisor.Sink) Run {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // TestFromTheFirstWordToTheEnd: nothing is begun before somebody speaks; what is said
@@ -87,8 +87,8 @@ func TestPermission(t *testing.T) {
 	}
 	last := func(s *scene) contract.Permit {
 		p, _ := s.host.present().took().(contract.Permit)
-		shown := supervisor.Permit{Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"make ` + p.Request + `"}`)}}
-		if p.Request != "" && p.Action != shown.Hash() {
+		shown := permission.Request{Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"make ` + p.Request + `"}`)}}
+		if p.Request != "" && p.Action != shown.Key() {
 			t.Errorf("the answer to %s is not for what was shown: %q", p.Request, p.Action)
 		}
 		p.Action = ""

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -29,7 +29,7 @@ func (d *app) askNext() {
 	if d.state == nil {
 		return
 	}
-	permits := d.state.OpenRequests
+	permits := d.state.Permission.Open
 	if d.tab != nil && d.tab.request != "" && !d.asked(d.tab.request) {
 		d.tab.close() // it was answered elsewhere, or withdrawn
 	}
@@ -50,15 +50,15 @@ func (d *app) askNext() {
 
 // asked says whether a request is open.
 func (d *app) asked(id string) bool {
-	return slices.ContainsFunc(d.state.OpenRequests, func(p supervisor.Permit) bool { return p.ID == id })
+	return slices.ContainsFunc(d.state.Permission.Open, func(p permission.Request) bool { return p.ID == id })
 }
 
 // judge asks for a permission. The answer names the action that was shown.
-func (d *app) judge(p *supervisor.Permit, own bool) {
+func (d *app) judge(p *permission.Request, own bool) {
 	asked := *p
 	var g *dialog
 	g = d.show(d.permitData(p), func(value string) {
-		c := contract.Permit{Request: asked.ID, Behavior: "allow", Action: asked.Hash()}
+		c := contract.Permit{Request: asked.ID, Behavior: "allow", Action: asked.Key()}
 		switch value {
 		case no:
 			c.Behavior = "deny"
@@ -98,7 +98,7 @@ func (d *app) hold(g *dialog, id string, own bool) {
 	g.close = func() { closed(); d.putAside(id) }
 	g.dismiss = func() { // and the others do not come in its place
 		g.close()
-		for _, p := range d.state.OpenRequests {
+		for _, p := range d.state.Permission.Open {
 			d.putAside(p.ID)
 		}
 	}
@@ -113,7 +113,7 @@ func (d *app) putAside(id string) {
 // widen asks what exactly is allowed from now on: the action itself, or a rule that covers
 // it. No single key leads here and through it: where the letter that led here, in a dialog
 // that came by itself, was the first of a word, the rest of the word leads back to the input.
-func (d *app) widen(from *dialog, p supervisor.Permit, c contract.Permit) {
+func (d *app) widen(from *dialog, p permission.Request, c contract.Permit) {
 	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
 	if c.Scope == contract.ScopeAlways {
 		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:", "Rules that deny, or ask, still win."
@@ -142,7 +142,7 @@ func (d *app) widen(from *dialog, p supervisor.Permit, c contract.Permit) {
 
 // permitData is what a person has to know to decide: who asks, for what exactly, why, and
 // where it would be done.
-func (d *app) permitData(p *supervisor.Permit) pages.AskData {
+func (d *app) permitData(p *permission.Request) pages.AskData {
 	tool := slash.Word(p.Params.Tool)
 	head := []render.Line{append(d.requester(p), render.Span{Text: " wants to use ", Role: render.Base}, render.Span{Text: tool, Role: render.Strong})}
 	for _, reason := range slices.Compact([]string{sanitize.Line(p.Why, 300), sanitize.Line(p.Params.Reason, 500)}) {
@@ -173,11 +173,11 @@ func (d *app) permitData(p *supervisor.Permit) pages.AskData {
 
 // permitNotes say when a request is denied by itself, and how many wait; the second one is
 // for as long as the action was not read to its end.
-func (d *app) permitNotes(p *supervisor.Permit) (note, unread string) {
+func (d *app) permitNotes(p *permission.Request) (note, unread string) {
 	if wait := d.state.Options.PermissionWait; wait > 0 {
 		note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
 	}
-	if n := len(d.state.OpenRequests); n > 1 {
+	if n := len(d.state.Permission.Open); n > 1 {
 		note += fmt.Sprintf(" %d requests wait; Alt+p: the next.", n)
 	}
 	note = strings.TrimSpace(note)
@@ -185,7 +185,7 @@ func (d *app) permitNotes(p *supervisor.Permit) (note, unread string) {
 }
 
 // requester says who asks.
-func (d *app) requester(p *supervisor.Permit) render.Line {
+func (d *app) requester(p *permission.Request) render.Line {
 	id := p.Params.ID
 	l := render.Line{{Text: d.name(id), Role: render.Speaker(id)}}
 	for i := range d.agents() {
@@ -200,21 +200,21 @@ func (d *app) requester(p *supervisor.Permit) render.Line {
 }
 
 // actionLines are the exact command or change, whole.
-func (d *app) actionLines(p *supervisor.Permit, width int) []render.Line {
+func (d *app) actionLines(p *permission.Request, width int) []render.Line {
 	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input), eventview.Options{Width: width, Look: d.look, Open: true, Now: now(), Name: d.name})
 }
 
 // permitCommand answers the permission request that waits, or the one whose refusal was
 // begun in its dialog. With several it would not be sure which one was meant.
 func (d *app) permitCommand(c editor.Command) bool {
-	if d.state == nil || len(d.state.OpenRequests) == 0 {
+	if d.state == nil || len(d.state.Permission.Open) == 0 {
 		d.flash("Nobody asks leave.")
 		return false
 	}
-	request := &d.state.OpenRequests[0]
+	request := &d.state.Permission.Open[0]
 	if c.Name == "deny" && d.refusing() {
-		request = &d.state.OpenRequests[slices.IndexFunc(d.state.OpenRequests, func(p supervisor.Permit) bool { return p.ID == d.denied })]
-	} else if n := len(d.state.OpenRequests); n > 1 {
+		request = &d.state.Permission.Open[slices.IndexFunc(d.state.Permission.Open, func(p permission.Request) bool { return p.ID == d.denied })]
+	} else if n := len(d.state.Permission.Open); n > 1 {
 		d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false
 	}
@@ -239,11 +239,11 @@ func (d *app) askAllowAll(c contract.Configure) bool {
 
 // ruleCandidates complete /allow.
 func (d *app) ruleCandidates() []editor.Candidate {
-	if d.state == nil || len(d.state.OpenRequests) == 0 {
+	if d.state == nil || len(d.state.Permission.Open) == 0 {
 		return nil
 	}
 	var list []editor.Candidate
-	for _, rule := range d.state.OpenRequests[0].Suggestions {
+	for _, rule := range d.state.Permission.Open[0].Suggestions {
 		list = append(list, editor.Candidate{Text: sanitize.Line(rule, 300)})
 	}
 	return list

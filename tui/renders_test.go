@@ -253,7 +253,7 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 		state.Phase, state.Ending = machine.Executing, nil
 		for i, id := range []string{"arbiter", "orch-1", "orch-2"} {
 			state.Agents[i].ID = id
-			state.OpenRequests[i].Params.ID = id
+			state.Permission.Open[i].Params.ID = id
 		}
 		run.now.Store(state)
 		events := contract.Events()

@@ -71,10 +71,10 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 	case a.Status == supervisor.Busy:
 		line.Doing = eventview.ToolName(a.CurrentTool)
 	}
-	for i := range s.OpenRequests {
-		if s.OpenRequests[i].Params.ID == a.ID {
+	for i := range s.Permission.Open {
+		if s.Permission.Open[i].Params.ID == a.ID {
 			line.Bell, line.State, line.Tone = true, "asks leave", render.Alert
-			line.Age = max(now.Sub(s.OpenRequests[i].At), 0)
+			line.Age = max(now.Sub(s.Permission.Open[i].At), 0)
 		}
 	}
 	if s.Question != nil && a.Role == supervisor.RoleArbiter {
@@ -272,8 +272,8 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 		return "", false, 0
 	case s.Question != nil:
 		return "you", true, max(now.Sub(s.Question.At), 0)
-	case len(s.OpenRequests) > 0:
-		return "you", true, max(now.Sub(s.OpenRequests[0].At), 0)
+	case len(s.Permission.Open) > 0:
+		return "you", true, max(now.Sub(s.Permission.Open[0].At), 0)
 	case s.TrustQuestion != nil:
 		return "you", true, max(now.Sub(s.TrustQuestion.At), 0)
 	}

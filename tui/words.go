@@ -116,7 +116,7 @@ func (d *app) waiting() int {
 	if d.state == nil {
 		return 0
 	}
-	return len(d.state.OpenRequests)
+	return len(d.state.Permission.Open)
 }
 
 // helpFor lists what works in a context.
@@ -205,8 +205,8 @@ func neededBy(s *supervisor.State) string {
 	switch {
 	case s.Ending != nil:
 		return ""
-	case len(s.OpenRequests) > 0:
-		return slash.Name(s, s.OpenRequests[0].Params.ID) + " asks leave"
+	case len(s.Permission.Open) > 0:
+		return slash.Name(s, s.Permission.Open[0].Params.ID) + " asks leave"
 	case s.Question != nil:
 		return "The Arbiter asks"
 	case s.TrustQuestion != nil:

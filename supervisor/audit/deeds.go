@@ -92,7 +92,7 @@ func deedsOfFact(f supervisor.Fact) (d deeds) {
 	case supervisor.ToolCalled:
 		d.add("tool_called", f.Params.ID, "tool", f.Params.Tool, "call", f.Params.Call, "input", Text(f.Params.Input), "subagent", f.Params.Subagent)
 	case supervisor.PermissionAsked:
-		d.add("permission_asked", f.Params.ID, "request", f.Params.Request, "tool", f.Params.Tool, "action", f.Hash(),
+		d.add("permission_asked", f.Params.ID, "request", f.Params.Request, "tool", f.Params.Tool, "action", f.Action,
 			"subagent", f.Params.Subagent, "rules_say", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason", f.Reason)
 	case supervisor.PermissionWithdrawn:
 		d.add("permission_withdrawn", "", "request", f.Request)

@@ -124,8 +124,8 @@ func permissions(s *supervisor.State) string {
 	list("Denied by rules:", s.Options.Deny)
 	list("Asked for by rules:", s.Options.Ask)
 	list("Allowed by rules:", s.Options.Allow)
-	list("Allowed by your answers, for this run:", s.GrantedRules)
-	fmt.Fprintf(&b, "Allowed by you for this run: %s. Waiting for you: %d.\n\nTo change it: /permissions MODE, /allow RULE, /ask RULE, /deny RULE. The Arbiter reads and rules; it changes nothing, whatever the rules say.", words.Count(len(s.GrantedActions), "action"), len(s.OpenRequests))
+	list("Allowed by your answers, for this run:", s.Permission.Rules)
+	fmt.Fprintf(&b, "Allowed by you for this run: %s. Waiting for you: %d.\n\nTo change it: /permissions MODE, /allow RULE, /ask RULE, /deny RULE. The Arbiter reads and rules; it changes nothing, whatever the rules say.", words.Count(len(s.Permission.Actions), "action"), len(s.Permission.Open))
 	return b.String()
 }
 

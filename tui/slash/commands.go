@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
@@ -90,8 +91,8 @@ func plan(c editor.Command) (contract.CommandBody, bool) {
 }
 
 // Permit answers a permission request: /allow, /allow run RULE, /allow always, /deny TEXT.
-func Permit(c editor.Command, request *supervisor.Permit) contract.Permit {
-	p := contract.Permit{Request: request.ID, Behavior: "allow", Action: request.Hash()}
+func Permit(c editor.Command, request *permission.Request) contract.Permit {
+	p := contract.Permit{Request: request.ID, Behavior: "allow", Action: request.Key()}
 	if c.Name == "deny" {
 		p.Behavior, p.Message = "deny", c.Rest
 		return p

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
@@ -41,7 +42,7 @@ func TestOf(t *testing.T) {
 }
 
 func TestPermit(t *testing.T) {
-	request := &supervisor.Permit{ID: "p", Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
+	request := &permission.Request{ID: "p", Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
 	for typed, want := range map[string]contract.Permit{
 		"/allow":                        {Request: "p", Behavior: "allow"},
 		"/allow run":                    {Request: "p", Behavior: "allow", Scope: "run"},
@@ -53,7 +54,7 @@ func TestPermit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Action = request.Hash() // of what was asked for, whatever the answer
+		want.Action = request.Key() // of what was asked for, whatever the answer
 		if got := Permit(c, request); got != want {
 			t.Errorf("%q: %+v", typed, got)
 		}
@@ -62,7 +63,7 @@ func TestPermit(t *testing.T) {
 
 // TestAnswers: what is read off a state is true to it, and safe to be shown.
 func TestAnswers(t *testing.T) {
-	s := &supervisor.State{TaskState: supervisor.TaskState{Task: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, PermissionState: supervisor.PermissionState{GrantedActions: []string{"a"}}}
+	s := &supervisor.State{TaskState: supervisor.TaskState{Task: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, Permission: permission.State{Actions: []string{"a"}}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn, s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
 	s.Agents = []*supervisor.Agent{
 		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: supervisor.RoleArbiter}, AgentSpending: supervisor.AgentSpending{CostUSD: 0.25}},

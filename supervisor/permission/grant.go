@@ -1,0 +1,103 @@
+package permission
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// Grant is what a human always allows in a workspace: what a rule covers, or without one the action alone.
+type Grant struct {
+	Rule   string `json:",omitempty"`
+	Action string `json:",omitempty"` // Request.Key
+	Tool   string // that it was given for
+}
+
+// unfit says why an answer does not fit a request; empty: it does.
+func unfit(r *Request, c contract.Permit) string {
+	switch {
+	case c.Action != "" && c.Action != r.Key():
+		return "the answer is for another action than request " + r.ID + " is about: look at it again"
+	case c.Rule == "":
+		return ""
+	case c.Behavior != bridge.Allow:
+		return "a rule goes with allow; leave it out to deny request " + r.ID
+	case c.Scope != contract.ScopeRun && c.Scope != contract.ScopeAlways:
+		return "a rule goes with scope run or always"
+	}
+	if _, err := policy.ParseRule(c.Rule); err != nil {
+		return "the rule " + err.Error()
+	}
+	return ""
+}
+
+// grant records a human's allow that holds longer than one answer. The rule was found to be one.
+func (s *State) grant(c *effect.Collector, r *Request, given contract.Permit) {
+	if given.Scope != contract.ScopeRun && given.Scope != contract.ScopeAlways {
+		return
+	}
+	s.PolicyChanged(c)
+	if given.Rule == "" {
+		s.Actions = append(slices.Clip(s.Actions), r.Key())
+	} else if !slices.Contains(s.Rules, given.Rule) {
+		s.Rules = append(slices.Clip(s.Rules), given.Rule)
+	}
+	if given.Scope == contract.ScopeAlways {
+		g := Grant{Rule: given.Rule, Tool: r.Params.Tool}
+		if g.Rule == "" {
+			g.Action = r.Key()
+		}
+		c.Do(Remember{g})
+	}
+}
+
+// PolicyChanged has the open requests held against mode, rules and grants again, which are others now.
+func (s *State) PolicyChanged(c *effect.Collector) {
+	s.Changes++
+	if len(s.Open) > 0 {
+		s.reconsider(c)
+	}
+}
+
+func (s *State) reconsider(c *effect.Collector) {
+	s.Reconsidering++
+	c.Do(Reconsider{})
+}
+
+// Settlement is what mode, rules and grants say of an open request.
+type Settlement struct {
+	Request  string // Request.ID
+	Asked    string // Request.Params.Request: the id may have been taken over by another process since
+	Behavior string // allow, deny
+	By, Rule string
+	Reason   string
+}
+
+// Reconsidered answers the open requests that mode, rules and grants decide now. Changes is the State.Changes that the
+// settlements were found with: older ones do not count, for all requests are held against the present rules as well.
+func (s *State) Reconsidered(c *effect.Collector, settled []Settlement, changes int, h Human) {
+	s.Reconsidering = max(s.Reconsidering-1, 0)
+	for _, of := range settled {
+		same := func(r Request) bool { return r.ID == of.Request && r.Params.Request == of.Asked }
+		if changes != s.Changes || !slices.ContainsFunc(s.Open, same) {
+			continue
+		}
+		r, _ := s.take(c, of.Request)
+		d := ruling{Finding: Finding{Behavior: of.Behavior, By: of.By, Rule: of.Rule, Reason: of.Reason}}
+		if of.Behavior == bridge.Deny {
+			d.message = Denial(of.Reason)
+		}
+		answer(c, r, d)
+	}
+	s.NobodyAnswers(c, h)
+}
+
+// NobodyAnswers denies what waits for a human where none is present, once it is known that no rule allows it.
+func (s *State) NobodyAnswers(c *effect.Collector, h Human) {
+	if !h.Present && s.Reconsidering == 0 {
+		s.DenyAll(c, contract.ByNobody, "no human is present to allow it")
+	}
+}

@@ -1,0 +1,193 @@
+package permission
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
+
+// asks is a request of an agent's process.
+func asks(agent, request, command string) Request {
+	p := bridge.PermissionParams{
+		AgentRef: bridge.AgentRef{ID: agent, Generation: 1}, Request: request,
+		Tool: "Bash", Input: []byte(`{"command":"` + command + `"}`),
+	}
+	return Request{ID: request, Params: p, Action: Key(p.Tool, p.Input)}
+}
+
+var (
+	ask     = Finding{Behavior: bridge.Ask, By: "mode"}
+	present = Human{Present: true, Wait: time.Minute}
+)
+
+// responses are what processes were answered, by their request.
+func responses(c *effect.Collector) map[string]string {
+	got := map[string]string{}
+	for _, e := range c.Effects() {
+		if r, ok := e.(Respond); ok {
+			got[r.Request] = r.Result.Behavior
+		}
+	}
+	return got
+}
+
+// told are the decisions that frontends are told of.
+func told(c *effect.Collector) (list []string) {
+	for _, e := range c.Effects() {
+		if emit, ok := e.(effect.Emit); ok {
+			if p, ok := emit.Event.Body.(contract.Permission); ok {
+				list = append(list, p.Request+" "+p.Behavior+" "+p.By)
+			}
+		}
+	}
+	return list
+}
+
+func TestAsked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		state   State
+		finding Finding
+		changes int
+		human   Human
+		want    string // the answer; empty: it waits
+		open    int
+	}{
+		"a rule allows it":        {finding: Finding{Behavior: bridge.Allow, By: "rule"}, want: bridge.Allow},
+		"a rule denies it":        {finding: Finding{Behavior: bridge.Deny, By: "rule"}, want: bridge.Deny},
+		"doubt is a deny":         {finding: Finding{Behavior: "?"}, want: bridge.Deny},
+		"a human is asked":        {finding: ask, human: present, open: 1},
+		"nobody is there":         {finding: ask, want: bridge.Deny},
+		"the action was granted":  {state: State{Actions: []string{keyOf("make")}}, finding: ask, want: bridge.Allow},
+		"another was granted":     {state: State{Actions: []string{keyOf("ls")}}, finding: ask, human: present, open: 1},
+		"the rules are others":    {state: State{Changes: 2}, finding: ask, changes: 1, open: 1},
+		"its id is another's":     {state: State{Open: []Request{asks("orch-2", "p1", "ls")}}, finding: ask, human: present, want: bridge.Deny, open: 1},
+		"it was asked before":     {state: State{Unclaimed: []Request{asks("orch-1", "p0", "make")}}, finding: ask, human: present, open: 1},
+		"it was answered since":   {state: State{Answered: []Answer{{Agent: "orch-1", Action: keyOf("make"), Behavior: bridge.Allow}}}, finding: ask, want: bridge.Allow},
+		"another's answer counts": {state: State{Answered: []Answer{{Agent: "orch-2", Action: keyOf("make"), Behavior: bridge.Allow}}}, finding: ask, want: bridge.Deny},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := tt.state, &effect.Collector{}
+			s.Asked(c, asks("orch-1", "p1", "make"), tt.finding, tt.changes, false, tt.human)
+			if got := responses(c)["p1"]; got != tt.want || len(s.Open) != tt.open {
+				t.Errorf("answered %q, %d open; want %q, %d", got, len(s.Open), tt.want, tt.open)
+			}
+		})
+	}
+}
+
+func keyOf(command string) string { return Key("Bash", []byte(`{"command":"`+command+`"}`)) }
+
+// TestAnswer: a human's answer has to fit the request, and holds as long as it says.
+func TestAnswer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		given    contract.Permit
+		rejected bool
+		want     string
+		actions  int
+		rules    int
+	}{
+		"once":            {given: contract.Permit{Behavior: bridge.Allow}, want: bridge.Allow},
+		"no":              {given: contract.Permit{Behavior: bridge.Deny}, want: bridge.Deny},
+		"for the run":     {given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeRun}, want: bridge.Allow, actions: 1},
+		"always, by rule": {given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeAlways, Rule: "Bash(make *)"}, want: bridge.Allow, rules: 1},
+		"a rule, denied":  {given: contract.Permit{Behavior: bridge.Deny, Rule: "Bash(make *)"}, rejected: true},
+		"a rule, once":    {given: contract.Permit{Behavior: bridge.Allow, Rule: "Bash(make *)"}, rejected: true},
+		"another action":  {given: contract.Permit{Behavior: bridge.Allow, Action: keyOf("ls")}, rejected: true},
+		"another request": {given: contract.Permit{Request: "p9", Behavior: bridge.Allow}, rejected: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := State{Open: []Request{asks("orch-1", "p1", "make")}}, &effect.Collector{}
+			if tt.given.Request == "" {
+				tt.given.Request = "p1"
+			}
+			s.Answer(c, "ref", tt.given)
+			rejected := slices.ContainsFunc(c.Effects(), func(e effect.Effect) bool {
+				emit, ok := e.(effect.Emit)
+				if !ok {
+					return false
+				}
+				_, ok = emit.Event.Body.(contract.Rejected)
+				return ok
+			})
+			if rejected != tt.rejected || responses(c)["p1"] != tt.want {
+				t.Errorf("rejected %v, answered %q", rejected, responses(c)["p1"])
+			}
+			if len(s.Actions) != tt.actions || len(s.Rules) != tt.rules {
+				t.Errorf("granted actions %v, rules %v", s.Actions, s.Rules)
+			}
+			if tt.rejected != (len(s.Open) == 1) {
+				t.Errorf("%d open", len(s.Open))
+			}
+		})
+	}
+}
+
+// TestTurnOver: what an agent waited for ends with its turn; a check of its document does not.
+func TestTurnOver(t *testing.T) {
+	check := asks("orch-1", "p3", "make test")
+	check.Check = true
+	s := State{
+		Open:      []Request{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make"), check},
+		Unclaimed: []Request{asks("orch-1", "p0", "ls"), asks("orch-2", "p9", "ls")},
+	}
+	before, c := s, &effect.Collector{}
+	s.TurnOver(c, "orch-1")
+	want := []string{"p0 deny withdrawn", "p1 deny withdrawn"}
+	if diff := cmp.Diff(want, told(c)); diff != "" {
+		t.Error(diff)
+	}
+	if len(s.Open) != 2 || s.Open[0].ID != "p2" || s.Open[1].ID != "p3" || len(s.Unclaimed) != 1 {
+		t.Errorf("left: %v, unclaimed %v", s.Open, s.Unclaimed)
+	}
+	if len(before.Open) != 3 || before.Open[0].ID != "p1" || len(before.Unclaimed) != 2 {
+		t.Error("the state before was changed")
+	}
+	s.CheckOver(c, "p3", "the check is over")
+	if len(s.Open) != 1 || responses(c)["p3"] != bridge.Deny {
+		t.Errorf("left: %v", s.Open)
+	}
+}
+
+// TestReconsidered: a settlement counts for the request of the process that was looked at, and for the rules in force.
+func TestReconsidered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		of      Settlement
+		changes int
+		open    int
+	}{
+		"it is settled":      {Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow}, 3, 0},
+		"of older rules":     {Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow}, 2, 1},
+		"of another process": {Settlement{Request: "p1", Asked: "p0", Behavior: bridge.Allow}, 3, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := State{Open: []Request{asks("orch-1", "p1", "make")}, Changes: 3, Reconsidering: 1}
+			s.Reconsidered(&effect.Collector{}, []Settlement{tt.of}, tt.changes, present)
+			if len(s.Open) != tt.open || s.Reconsidering != 0 {
+				t.Errorf("%d open, %d reconsidering", len(s.Open), s.Reconsidering)
+			}
+		})
+	}
+}
+
+// TestResume: what was open waits for its agent to ask again; of agents that do not come back, nothing does.
+func TestResume(t *testing.T) {
+	s := State{
+		Open:          []Request{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make")},
+		Unclaimed:     []Request{asks("orch-1", "p0", "ls")},
+		Reconsidering: 2,
+	}
+	s.Resume(func(agent string) bool { return agent == "orch-1" })
+	var ids []string
+	for _, r := range s.Unclaimed {
+		ids = append(ids, r.ID)
+	}
+	if diff := cmp.Diff([]string{"p1", "p0"}, ids); diff != "" || len(s.Open) != 0 || s.Reconsidering != 0 {
+		t.Error(diff, s)
+	}
+}

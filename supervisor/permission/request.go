@@ -1,0 +1,65 @@
+package permission
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Request is a tool call that waits for a human.
+type Request struct {
+	ID     string // of the first request for the action: it outlives the process that asked
+	Params bridge.PermissionParams
+	Action string // [ActionKey] of the call with its secrets, which Params is without
+	Why    string `json:",omitempty"` // a human is asked: a rule, or the mode
+	At     time.Time
+	// Suggestions are rules that would cover the call, narrow ones first.
+	Suggestions []string
+	// Check marks the supervisor's own request to run a check of a hand-off document. It ends with the
+	// check, not with the turn of the agent whose document it is.
+	Check bool `json:",omitempty"`
+}
+
+// Key names the exact action that is asked for.
+func (r *Request) Key() string {
+	if r.Action != "" {
+		return r.Action
+	}
+	return Key(r.Params.Tool, r.Params.Input)
+}
+
+// Event is what asks a human.
+func (r *Request) Event() contract.PermissionRequest {
+	return contract.PermissionRequest{
+		Request: r.ID, Tool: r.Params.Tool, Input: r.Params.Input,
+		Subagent: r.Params.Subagent, Reason: r.Params.Reason, Action: r.Key(), Suggestions: r.Suggestions,
+	}
+}
+
+// Key names an exact action: the SHA-256 of a tool and its input, byte by byte, in hexadecimal. A grant of an action
+// covers the same tool with the same input, and nothing wider.
+func Key(tool string, input []byte) string {
+	h := sha256.New()
+	h.Write([]byte(tool))
+	h.Write([]byte{0})
+	h.Write(input)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Finding is what mode, rules and grants say of a call.
+type Finding struct {
+	Behavior string // allow, deny, ask
+	By, Rule string
+	Reason   string
+}
+
+// Denial is what an agent reads of a call that was denied.
+func Denial(reason string) string {
+	if reason == "" {
+		reason = "not permitted"
+	}
+	return "Denied: " + reason + ". Do not try to get around it; find another way, or report that you cannot."
+}

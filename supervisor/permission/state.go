@@ -1,0 +1,150 @@
+package permission
+
+import (
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
+
+// State is the permission part of a run. It is a value: slices are cloned before they are written.
+type State struct {
+	Open      []Request `json:",omitempty"` // they wait for a human, oldest first
+	Unclaimed []Request `json:",omitempty"` // of processes that are gone with an earlier life
+	Answered  []Answer  `json:",omitempty"` // a human's answers to unclaimed requests
+	// Changes counts how often mode, rules or grants were changed. What was found out with an older count may be
+	// wrong by now.
+	Changes       int
+	Reconsidering int      `json:",omitempty"` // [Reconsider] effects that have not ended
+	Actions       []string `json:",omitempty"` // keys of actions that the human allowed for the whole run
+	Rules         []string `json:",omitempty"` // rules that the human allowed for the whole run
+}
+
+// Answer is a human's answer that waits for its request to be made again.
+type Answer struct {
+	Agent    string
+	Action   string // Request.Key
+	Behavior string
+	Message  string
+}
+
+// Human says whether somebody can answer, and how long a request waits for it.
+type Human struct {
+	Present bool
+	Wait    time.Duration
+}
+
+type (
+	// Respond answers a process that waits.
+	Respond struct {
+		Request string // Params.Request
+		Result  bridge.PermissionResult
+	}
+	// Reconsider has the open requests held against mode, rules and grants as they are now. It ends with
+	// [State.Reconsidered].
+	Reconsider struct{}
+	// Remember keeps what the human always allows in the workspace.
+	Remember struct{ Grant Grant }
+)
+
+// Effect implements [effect.Effect].
+func (Respond) Effect() {}
+
+// Effect implements [effect.Effect].
+func (Reconsider) Effect() {}
+
+// Effect implements [effect.Effect].
+func (Remember) Effect() {}
+
+// TimerPrefix begins the key of the timer that denies a request which nobody answers; the request's id follows.
+const TimerPrefix = "permit/"
+
+// Find returns the request of that id which is open or unclaimed.
+func (s *State) Find(id string) (Request, bool) {
+	for _, list := range [][]Request{s.Open, s.Unclaimed} {
+		for _, r := range list {
+			if r.ID == id {
+				return r, true
+			}
+		}
+	}
+	return Request{}, false
+}
+
+// All returns the requests that are open, and then those that are unclaimed.
+func (s *State) All() []Request { return slices.Concat(s.Open, s.Unclaimed) }
+
+// Asked answers a request by what was found out, or has it wait for the human. Changes is the State.Changes that the
+// finding was made with; told says that the frontends were told of the same call already.
+func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, told bool, h Human) {
+	switch {
+	case f.Behavior == bridge.Allow && told:
+		c.Do(Respond{Request: r.Params.Request, Result: bridge.PermissionResult{Behavior: bridge.Allow}})
+	case f.Behavior == bridge.Allow:
+		answer(c, r, ruling{Finding: f})
+	case f.Behavior != bridge.Ask:
+		f.Behavior = bridge.Deny
+		answer(c, r, ruling{Finding: f, message: Denial(f.Reason)})
+	case slices.Contains(s.Actions, r.Key()):
+		answer(c, r, ruling{Finding: Finding{Behavior: bridge.Allow, By: contract.Human}, scope: contract.ScopeRun})
+	case s.claim(c, r, h.Wait):
+	case s.known(r.ID):
+		Deny(c, r, contract.ByNobody, "another request goes by the same name")
+	case !h.Present && changes == s.Changes:
+		Deny(c, r, contract.ByNobody, "no human is present to allow it")
+	default:
+		s.open(c, r, h.Wait)
+		if changes != s.Changes {
+			s.reconsider(c) // the rules that want it asked for may be others by now
+		}
+	}
+}
+
+func (s *State) known(id string) bool {
+	_, ok := s.Find(id)
+	return ok
+}
+
+// open has a request wait for the human.
+func (s *State) open(c *effect.Collector, r Request, wait time.Duration) {
+	s.Open = append(slices.Clone(s.Open), r)
+	c.Emit(r.Params.ID, r.Event())
+	c.Do(effect.SetTimer{Key: TimerPrefix + r.ID, After: wait})
+}
+
+// claim deals with a request that an earlier process of the agent had made already: it is open again under the id of
+// that one, or gets the answer that was given since. It reports whether it did.
+func (s *State) claim(c *effect.Collector, r Request, wait time.Duration) bool {
+	key := r.Key()
+	for i, earlier := range s.Unclaimed {
+		if earlier.Params.ID == r.Params.ID && earlier.Key() == key {
+			s.Unclaimed = slices.Delete(slices.Clone(s.Unclaimed), i, i+1)
+			r.ID = earlier.ID
+			s.open(c, r, wait)
+			return true
+		}
+	}
+	for i, a := range s.Answered {
+		if a.Agent == r.Params.ID && a.Action == key {
+			s.Answered = slices.Delete(slices.Clone(s.Answered), i, i+1)
+			f := Finding{Behavior: a.Behavior, By: contract.Human}
+			answer(c, r, ruling{Finding: f, message: a.Message})
+			return true
+		}
+	}
+	return false
+}
+
+// take removes an open request and stops its timer.
+func (s *State) take(c *effect.Collector, id string) (Request, bool) {
+	i := slices.IndexFunc(s.Open, func(r Request) bool { return r.ID == id })
+	if i < 0 {
+		return Request{}, false
+	}
+	r := s.Open[i]
+	s.Open = slices.Delete(slices.Clone(s.Open), i, i+1)
+	c.StopTimer(TimerPrefix + id)
+	return r, true
+}
