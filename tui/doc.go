@@ -1,4 +1,4 @@
-// Package tui is the full-screen face: a projection of what the supervisor knows, and
+// Package tui is the full-screen frontend: a projection of what the supervisor knows, and
 // a keyboard that becomes commands. It starts no process and opens no terminal of its
 // own; what it needs of the program around it is a [Host].
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Check implements [bridge.Collector]. A time limit that is reached is a result and
+// Check implements [bridge.EvidenceCollector]. A time limit that is reached is a result and
 // no error: TERM, KILL a second later, TimedOut.
 func (w *Collector) Check(ctx context.Context, run string, p bridge.CheckParams) (bridge.CheckResult, error) {
 	var none bridge.CheckResult

@@ -1,7 +1,7 @@
 // Package evidence finds out about work without asking the agents that did it: it
 // runs the commands that are to prove a claim ([Collector.Check]), and reads what a
 // session has left behind, its transcript and its repository ([Collector.Inspect]).
-// It is the bridge's [bridge.Collector].
+// It implements [bridge.EvidenceCollector].
 //
 // A check is a stranger's command. It runs in a session of its own, without a
 // terminal, without the agents' credentials, under a mark; when it ends, or is
@@ -24,7 +24,7 @@
 //
 // What has cleared its environment and was orphaned between two looks (50 ms apart
 // at first, 2 s in the end) is nobody's descendant any more; the sweep at the end
-// of the run finds it, where the subreaper is a subreaper. Filters that a repository configures
-// (filter.*.clean) are run by git status, as they are for the user. A command may
-// read the files that the user may, those with credentials, too.
+// of the run finds it, where the bridge is a subreaper. Filters that a repository
+// configures (filter.*.clean) are run by git status, as they are for the user. A
+// command may read the files that the user may, those with credentials, too.
 package evidence

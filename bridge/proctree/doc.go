@@ -1,34 +1,32 @@
-// Package proctree owns processes: it starts children in groups of their own, and
-// it finds and ends everything that descends from them, also what left the
-// group.
+// Package proctree owns trees of processes: it starts children in process groups of their own, and
+// finds and ends everything that descends from them, even what left the group.
 //
-// Why a group is not enough: the Claude CLI runs each Bash tool in a session of
-// its own (setsid), so a signal to the CLI's group never reaches the tools, and
-// what the model daemonised (`nohup x &`) survives every ending of the CLI
-// (observed with CLI 2.1.329). So there are five nets, each for what slips
-// through the one before:
+// A group is not enough: the Claude CLI runs each Bash tool in a session of its own (setsid), so a
+// signal to the CLI's group never reaches the tools, and what the model daemonises (`nohup x &`)
+// survives every end of the CLI (observed with CLI 2.1.329). So there are five nets, each for what
+// slips through the one before:
 //
 //   - the process group of the child ([Child.Signal]);
-//   - ancestry: all that descends from the child now ([Child.Kill]). A process
-//     that called [BecomeSubreaper] is a subreaper, so orphans stay below it;
-//   - a mark in the environment (ARBITER_RUN, ARBITER_AGENT), inherited by all
-//     that did not clear it ([Sweep], [Survivors]). It also finds, at the next
-//     start, what outlived a run whose processes were all killed ([SweepStrays]);
-//   - the kernel's word to children at their parent's end (Linux,
-//     PR_SET_PDEATHSIG): killed with all that is above it, the subreaper still has its
-//     children asked to end. They are started on one thread that lives as long as
-//     they do, for it is that thread's end which sends the signal;
-//   - a PID namespace around the subreaper, where it can be had ([Isolate],
-//     [EnterNamespace]): with the subreaper all others end, at once.
+//   - ancestry: all that descends from the child now ([Child.Kill]). A process that called
+//     [BecomeSubreaper] is a subreaper, so orphans stay below it;
+//   - a mark in the environment (ARBITER_RUN, ARBITER_AGENT), inherited by all that did not clear
+//     it ([Sweep], [Survivors]). It also finds, at the next start, what outlived a run whose
+//     processes were all killed ([SweepStrays]);
+//   - the kernel's signal to children when their parent ends (Linux, PR_SET_PDEATHSIG): even if the
+//     subreaper and all processes above it are killed, the kernel sends its children a TERM. They
+//     are started on one thread that lives as long as they do, since the end of that thread is
+//     what sends the signal;
+//   - a PID namespace around the subreaper, where the system allows one ([Isolate],
+//     [EnterNamespace]): when the subreaper ends, the kernel kills all others at once.
 //
-// Killing stops a tree first (SIGSTOP until no new member shows up) and kills it
-// then, again until nothing is left, so that a fork storm cannot outrun it; who was
-// born during a look is looked at before it ends, so that neither can a process
-// that starts the next and ends. A process is identified by pid and start time, and
-// signalled through a pidfd where the kernel has them: a recycled pid is never hit.
+// To kill a tree, the package stops it first (SIGSTOP until no new member shows up), kills it, and
+// repeats that until nothing is left, so that a fork storm cannot outrun it. Processes that are born
+// during a scan are scanned before it ends, so that a process that starts the next one and ends
+// cannot escape either. A process is identified by pid and start time, and signalled through a pidfd
+// where the kernel has them: a recycled pid is never hit.
 //
-// [InheritLock] and [HoldInheritedLock] let the subreaper keep its run's lock for as long as
-// it lives, so that the lock tells whether the old one is gone.
+// [InheritLock] and [HoldInheritedLock] let the subreaper hold its run's lock for as long as it
+// lives, so that the lock tells whether an earlier one is gone.
 //
 // # In a PID namespace
 //

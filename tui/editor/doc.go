@@ -2,7 +2,7 @@
 // history, pastes of any size, completion and slash commands, and a list to pick
 // from ([Picker]).
 //
-// The editor is an own one. What is written is kept as one string; a paste that is
+// The text is one string; a paste that is
 // too long to read stands in it as a chip, which is one character to the cursor and
 // all of its text to [Editor.Text]. The widget library's text area was tried and
 // left: keys and pastes of clean text make it panic where wide clusters and several

@@ -53,7 +53,7 @@ var ErrNoTask = errors.New("no task was given")
 const (
 	grace         = 2 * time.Second // for the last words
 	progressPause = time.Minute     // between two words about progress
-	maxJobs       = 64              // that wait for the hands; more input is not read
+	maxJobs       = 64              // that wait to be carried out; more input is not read
 )
 
 // Run shows a run until it is over, or until there is nothing that could begin one. An
@@ -61,11 +61,11 @@ const (
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Host) error {
 	s := &session{
 		face: f, host: host, narrator: newNarrator(f), out: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
-		listening: make(chan heard), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
+		lines: make(chan heard), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go listen(in, s.listening, s.quit) // not waited for: a read cannot be called off
+	go listen(in, s.lines, s.quit) // not waited for: a read cannot be called off
 	handsDone := make(chan struct{})
 	go func() {
 		defer close(handsDone)
@@ -86,10 +86,10 @@ type session struct {
 	out      *outputWriter
 	mail     *mailbox
 
-	listening chan heard
-	jobs      chan workerJob
-	results   chan result
-	quit      chan struct{}
+	lines   chan heard
+	jobs    chan workerJob
+	results chan result
+	quit    chan struct{}
 
 	run      Run
 	asked    bool // a run was asked for
@@ -99,10 +99,10 @@ type session struct {
 	block    block
 }
 
-// job is what the hands do, on a run if there is one.
+// job is what runJobs carries out, on a run if there is one.
 type job func(Run) result
 
-// workerJob is a job that is handed to them.
+// workerJob is a job that is handed to runJobs.
 type workerJob struct {
 	do  job
 	run Run
@@ -130,9 +130,9 @@ func (s *session) loop(ctx context.Context) error {
 		if s.run != nil {
 			over = s.run.Done()
 		}
-		ears := s.listening
+		input := s.lines
 		if s.deaf || len(s.pending) >= maxJobs {
-			ears = nil
+			input = nil
 		}
 		var jobs chan workerJob
 		var next workerJob
@@ -148,7 +148,7 @@ func (s *session) loop(ctx context.Context) error {
 			if err := s.handled(r); err != nil {
 				return err
 			}
-		case h := <-ears:
+		case h := <-input:
 			s.handleLine(ctx, h)
 		case <-tick.C:
 			s.say(s.narrator.progress(), false)

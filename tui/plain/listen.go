@@ -28,7 +28,7 @@ type heard struct {
 
 // listen reads lines until the input ends or fails, which is the same for those who
 // wait for a word.
-func listen(in io.Reader, ears chan<- heard, quit <-chan struct{}) {
+func listen(in io.Reader, lines chan<- heard, quit <-chan struct{}) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for first := true; ; first = false {
 		h, ended := line(r)
@@ -36,20 +36,20 @@ func listen(in io.Reader, ears chan<- heard, quit <-chan struct{}) {
 			h.text = strings.TrimPrefix(h.text, "\ufeff")
 		}
 		if h.text != "" || h.long || !ended {
-			if !hand(ears, h, quit) {
+			if !hand(lines, h, quit) {
 				return
 			}
 		}
 		if ended {
-			hand(ears, heard{end: true}, quit)
+			hand(lines, heard{end: true}, quit)
 			return
 		}
 	}
 }
 
-func hand(ears chan<- heard, h heard, quit <-chan struct{}) bool {
+func hand(lines chan<- heard, h heard, quit <-chan struct{}) bool {
 	select {
-	case ears <- h:
+	case lines <- h:
 		return true
 	case <-quit:
 		return false

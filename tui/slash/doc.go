@@ -1,3 +1,3 @@
-// Package slash is what all faces share of what a person can ask for with a slash:
-// commands for a run, and answers that are read off its state. It is pure.
+// Package slash turns slash commands into commands of a run, and answers those that only read its
+// state. All frontends share it. It is pure.
 package slash
