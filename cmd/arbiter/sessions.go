@@ -62,8 +62,8 @@ func (e env) sessionCommands() []*cli.Command {
 		{
 			Name: "logs", Usage: "print the log of a run, or its audit: what was started, permitted, said and stopped", ArgsUsage: "RUN | --verify FILE [RUN]",
 			Description: strings.TrimSpace(`
-The audit is made of the run's journal. Each line holds the hash of the line before it, and is sealed with a
-key of this state directory: --verify finds what was changed, left out, put in or moved since.
+The audit is made of the run's event log. Each line holds the hash of the line before it: --verify finds what
+was changed, left out, put in or moved since, and compares an export with the run that is still here.
 
   arbiter logs RUN --audit --json > run.audit
   arbiter logs --verify run.audit

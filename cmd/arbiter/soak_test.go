@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // soakTurns is how long TestSoak goes on; scripts/soak says so.
@@ -176,7 +177,7 @@ func (s *soaking) sample(began time.Time) sample {
 	s.t.Helper()
 	x := sample{turns: s.turns, arbiter: readings(s.t, s.gauges, "arbiter"), bridge: readings(s.t, s.gauges, "bridge"), at: time.Since(began)}
 	err := filepath.WalkDir(s.state, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasPrefix(d.Name(), "journal-") {
+		if err == nil && (strings.HasPrefix(d.Name(), "journal-") || d.Name() == eventlog.Name) {
 			info, err := d.Info()
 			if err == nil {
 				x.journal += info.Size()
