@@ -59,6 +59,8 @@ type Frontend struct {
 	indexing sync.WaitGroup // until all that was told in earlier lives can be read
 	older    []io.Closer    // books and logs that somebody may still read from
 
+	resumed resumed // it belongs to the worker that begins a run
+
 	// recalled are the runs whose past is in the book, by their ids or the beginnings of
 	// them; it belongs to the one worker that begins a run.
 	recalled []string

@@ -268,6 +268,19 @@ func TestResume(t *testing.T) {
 		s.Settle()
 		s.Expect("What was asked long ago", "THE WEAVING")
 	})
+	// Also what a crash had kept from its log, which is written when it is opened.
+	play(t, 90, 30, func(o *Options, h *theatre) {
+		past(o, h)
+		h.missed = []queuedEvent{{at: h.past[0].at, e: contract.Event{ID: "arbiter", Body: contract.Message{
+			MessageID: "m2", From: "arbiter", To: "human", Kind: "progress", Text: "The last word before the crash",
+		}}}}
+	}, func(s *scene) {
+		s.Settle()
+		s.ExpectOrder("What was asked long ago", "The last word before the crash")
+		if n := strings.Count(s.Text(), "The last word"); n != 1 {
+			t.Errorf("it is told %d times", n)
+		}
+	})
 	// Also where nobody is logged in: what was said can be read, and the run says what it lacks.
 	play(t, 90, 30, func(o *Options, h *theatre) { past(o, h); h.found.Login = LoginNo }, func(s *scene) {
 		s.Settle()

@@ -212,7 +212,10 @@ type theatre struct {
 	options func(*supervisor.Options)
 	past    []queuedEvent // of a run that can be taken up
 	slow    chan struct{} // the beginning of its log cannot be read until it is closed; nil: it can
-	refuse  error         // of Begin
+	missed  []queuedEvent // that come into its log when it is opened
+	raw     []byte        // the log
+	chain   eventlog.Chain
+	refuse  error // of Begin
 	edit    func(string) (string, error)
 	login   func() error
 	files   []string                       // of the workspace; nil: a few
@@ -248,6 +251,9 @@ func (h *theatre) Begin(_ context.Context, b Begin, sink supervisor.Sink) (Run, 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.begun = append(h.begun, b)
+	if err := h.write(h.missed); err != nil {
+		return nil, err
+	}
 	if h.refuse != nil {
 		return nil, h.refuse
 	}
@@ -259,35 +265,45 @@ func (h *theatre) Begin(_ context.Context, b Begin, sink supervisor.Sink) (Run, 
 }
 
 func (h *theatre) Past(context.Context, string) (*eventlog.Log, error) {
-	var raw []byte
-	var chain eventlog.Chain
-	for i, p := range h.past {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err := h.write(h.past)
+	h.past = nil
+	return eventlog.New(theatreLog{h}), err
+}
+
+// write adds events to the log of the run.
+func (h *theatre) write(list []queuedEvent) error {
+	for i, p := range list {
 		line, err := contract.EncodeLine(nil, uint64(i+1), p.at, p.e)
 		if err == nil {
-			raw, err = chain.Append(raw, eventlog.Content{Input: 1, At: p.at, Line: line})
+			h.raw, err = h.chain.Append(h.raw, eventlog.Content{Input: 1, At: p.at, Line: line})
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return eventlog.New(inMemory{bytes.NewReader(raw), h.slow}), nil
+	return nil
 }
 
-// inMemory is the file of a log.
-type inMemory struct {
-	*bytes.Reader
-	slow chan struct{}
+// theatreLog is the file of the log.
+type theatreLog struct{ h *theatre }
+
+func (l theatreLog) reader() *bytes.Reader {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return bytes.NewReader(l.h.raw)
 }
 
-func (m inMemory) ReadAt(p []byte, off int64) (int, error) {
-	if off == 0 && m.slow != nil {
-		<-m.slow
+func (l theatreLog) ReadAt(p []byte, off int64) (int, error) {
+	if off == 0 && l.h.slow != nil {
+		<-l.h.slow
 	}
-	return m.Reader.ReadAt(p, off)
+	return l.reader().ReadAt(p, off)
 }
 
-func (m inMemory) Size() (int64, error) { return m.Reader.Size(), nil }
-func (m inMemory) Close() error         { return nil }
+func (l theatreLog) Size() (int64, error) { return l.reader().Size(), nil }
+func (l theatreLog) Close() error         { return nil }
 
 func (h *theatre) Edit(text string) (string, error) {
 	if h.edit != nil {

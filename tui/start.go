@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -83,7 +84,14 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 		}
 		f.recalled = append(f.recalled, b.Resume) // also if it is refused below
 	}
-	run, err := f.options.Host.Begin(ctx, b, f.box.put)
+	held := heldSink{to: f.box.put}
+	began := time.Now()
+	run, err := f.options.Host.Begin(ctx, b, held.put)
+	if err == nil && f.resumed.run == b.Resume {
+		f.recallMissed(ctx, began)
+		f.resumed = resumed{} // from now on the run tells all by itself
+	}
+	held.release()
 	if err == nil {
 		f.recalled = append(f.recalled, run.ID())
 		if b.Resume == "" {
