@@ -1,12 +1,7 @@
 package supervisor
 
 import (
-	"slices"
-	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
 // Apply folds one input into the state and says what is to be done about it. It
@@ -21,22 +16,6 @@ func Apply(s State, in Input) (State, []Effect) {
 		st.LastAt = in.At
 	}
 	return st.State, effects
-}
-
-// step is one application of apply: the new state while it is being made, and
-// the effects so far. Slices of the old state are copied before the first write.
-type step struct {
-	State
-	at  time.Time
-	out effect.Collector
-
-	channel string // of the command at hand
-	ordered bool   // by the human: the fact at hand is a command
-
-	interjected bool // the turn at hand answers a word that the human threw in
-
-	own             []*Agent // agents that are not shared with the old state
-	ownMail, ownLog bool
 }
 
 func (st *step) take(f Fact) {
@@ -138,53 +117,4 @@ func (st *step) settle() {
 	st.runDueDecisions()
 	st.pump()
 	st.awake()
-}
-
-// do adds an effect.
-func (st *step) do(e Effect) { st.out.Do(e) }
-
-// emit tells every face.
-func (st *step) emit(id string, body contract.Body) {
-	st.out.Emit(id, body)
-}
-
-// shift changes the state of the task and says so.
-func (st *step) shift(by machine.Trigger, to machine.State) {
-	if st.Phase == to {
-		return
-	}
-	st.emit(contract.Supervisor, contract.State{From: string(st.Phase), To: string(to), Trigger: string(by)})
-	st.Phase = to
-}
-
-// edit returns a writable agent, or nil.
-func (st *step) edit(id string) *Agent {
-	i := slices.IndexFunc(st.Agents, func(a *Agent) bool { return a.ID == id })
-	if i < 0 {
-		return nil
-	}
-	if !slices.Contains(st.own, st.Agents[i]) {
-		if st.own == nil {
-			st.Agents = slices.Clone(st.Agents)
-		}
-		a := *st.Agents[i]
-		st.Agents[i], st.own = &a, append(st.own, &a)
-	}
-	return st.Agents[i]
-}
-
-// mail returns the writable mail.
-func (st *step) mail() []Mail {
-	if !st.ownMail {
-		st.Mail, st.ownMail = slices.Clone(st.Mail), true
-	}
-	return st.Mail
-}
-
-// workLog returns the writable work log.
-func (st *step) workLog() []Entry {
-	if !st.ownLog {
-		st.WorkLog, st.ownLog = slices.Clone(st.WorkLog), true
-	}
-	return st.WorkLog
 }

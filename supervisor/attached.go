@@ -8,27 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Attached is a part of a message that is another's word than its sender's: a document
-// that is passed on, or what the supervisor found about one. Unless it is trusted it is
-// marked as a report, so that no worker speaks in the Arbiter's name, or in ours.
-type Attached struct {
-	Title      string
-	From, Kind string
-	Text       string
-	Trusted    bool
-}
-
-// whole is a message with what is attached to it, as people read it.
-func (m *Mail) whole() string {
-	text := m.Text
-	for _, a := range m.Attached {
-		if a.From != contract.Supervisor || !a.Trusted {
-			text += "\n\n" + a.Text
-		}
-	}
-	return text
-}
-
 // handedOn is the brief of a successor, and what its predecessor left.
 func handedOn(brief string, old *Agent) (string, []Attached) {
 	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"

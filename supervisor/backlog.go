@@ -11,13 +11,6 @@ import (
 // costs the same however many wait.
 const inReach = 64
 
-// backlog holds a human's words that wait behind inReach others for one agent, oldest first.
-// Its parts are never changed once they are full: a state shares them with those before it.
-type backlog struct {
-	To    string
-	Parts [][]Mail // inReach in each but the first and the last
-}
-
 // with returns the backlog with one more message.
 func (b backlog) with(m Mail) backlog {
 	b.Parts = slices.Clone(b.Parts)

@@ -6,14 +6,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Backoff is the wait of an agent that failed to reach the API, or whose process failed, before
-// the next attempt. It is only told: what happens next hangs on timers.
-type Backoff struct {
-	Category bridge.Category // of the trouble
-	Attempt  int             // that comes next
-	Until    time.Time
-}
-
 // Waiting is the wait that an agent is in, nil for none.
 func (a *Agent) Waiting() *Backoff {
 	switch a.Status {

@@ -20,11 +20,6 @@ func (st *step) checksOf(h *Handover) int {
 	return min(len(h.Document.Checks), maxChecks)
 }
 
-// isCheck says whether a permission is asked for a check under way.
-func (s *State) isCheck(request string) bool {
-	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Request != "" && h.Request == request })
-}
-
 // dropCheck ends a check that is not awaited longer.
 func (st *step) dropCheck(request, why string) {
 	if request != "" {

@@ -13,15 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// accept and reject answer a command; each gets exactly one of the two.
-func (st *step) accept(ref, what string) {
-	st.out.Accept(ref, what)
-}
-
-func (st *step) reject(ref, format string, args ...any) {
-	st.out.Reject(ref, format, args...)
-}
-
 // commanded carries out a command of a face.
 func (st *step) commanded(c contract.Command) {
 	switch b := c.Body.(type) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -17,22 +16,6 @@ import (
 // more, whoever decided it: what one agent proved another may have broken. What no longer holds
 // goes back to whoever decides. Who rules COMPLETE again over just that has been told, and
 // the result reports it; the rules never do, and are stopped after a few times.
-
-// Completing is a COMPLETE whose checks are being repeated.
-type Completing struct {
-	Ruling verdict.Arbiter
-	Asked  string // the question to the human that it was decided over; empty: none
-}
-
-// Proved is a check of a document of the task, with what came of it last.
-type Proved struct {
-	Author  bridge.AgentRef
-	Mode    string
-	Check   verdict.Check
-	Receipt verdict.Receipt
-	Held    bool // it has passed once
-	Told    bool // it failed, and whoever decides was told since the last document
-}
 
 const (
 	// maxProofs are kept, the last ones: each is run again before the task is complete.
@@ -183,9 +166,6 @@ func (p *Proved) text() string {
 	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(words.FirstLine(p.Check.Command), 200), words.Head(p.Receipt.Why, 200))
 }
 
-// broken reports whether it held once and does not any more.
-func (p *Proved) broken() bool { return p.Held && p.Receipt.Result == verdict.CheckFailed }
-
 // noLongerHold are the checks that once did, by when they were last run.
 func (s *State) noLongerHold() []string {
 	return s.proofsThat((*Proved).broken)
@@ -201,19 +181,6 @@ func (s *State) proofsThat(are func(*Proved) bool) []string {
 	for i := range s.Proofs {
 		if p := &s.Proofs[i]; are(p) {
 			list = append(list, p.text())
-		}
-	}
-	return list
-}
-
-// failedChecks are those that a COMPLETE went back for, as deciders are shown them.
-func (s *State) failedChecks() []decision.Check {
-	var list []decision.Check
-	for _, p := range s.Proofs {
-		if p.Told && p.broken() {
-			c := decision.Ran(p.Check, p.Receipt)
-			c.Agent = p.Mode
-			list = append(list, c)
 		}
 	}
 	return list

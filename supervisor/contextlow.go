@@ -10,12 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Levels of a context_warning.
-const (
-	levelWarn     = "warn"
-	levelCritical = "critical"
-)
-
 const (
 	// maxDemands is how often an Orchestrator is told to hand off before the
 	// supervisor does it in its place.
@@ -23,11 +17,6 @@ const (
 	// cornerPatience is how long a turn may go on whose compaction was prevented.
 	cornerPatience = 5 * time.Minute
 )
-
-// contextLow says whether the agent's context is at its end: it has to be succeeded.
-func (a *Agent) contextLow() bool {
-	return a.WarnedLevel == levelCritical || a.CompactionBlocked || a.ReachedLimit != ""
-}
 
 // measured takes a reading of an agent's context. Each level is told once, and
 // again only after a compaction has brought the context below the first.

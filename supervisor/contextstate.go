@@ -24,3 +24,9 @@ type AgentContext struct {
 	Compactions       int
 	HandoffDemands    int // how often it was told to hand off
 }
+
+// Levels of a context_warning.
+const (
+	levelWarn     = "warn"
+	levelCritical = "critical"
+)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // ConversationState holds the messages of a run: those on their way, and what was said.
@@ -78,4 +79,45 @@ type Ledger struct {
 	Requeued  int `json:"requeued"`          // lost with a process, and queued again
 	Returned  int `json:"returned"`          // their reader was let go before it read them
 	Shelved   int `json:"shelved,omitempty"` // became reports of the work log: they were ruled on without the Arbiter
+}
+
+// Attached is a part of a message that is another's word than its sender's: a document
+// that is passed on, or what the supervisor found about one. Unless it is trusted it is
+// marked as a report, so that no worker speaks in the Arbiter's name, or in ours.
+type Attached struct {
+	Title      string
+	From, Kind string
+	Text       string
+	Trusted    bool
+}
+
+// backlog holds a human's words that wait behind inReach others for one agent, oldest first.
+// Its parts are never changed once they are full: a state shares them with those before it.
+type backlog struct {
+	To    string
+	Parts [][]Mail // inReach in each but the first and the last
+}
+
+// RunningTool is a tool call that runs.
+type RunningTool struct {
+	Tool, ToolUse string
+	What          string // its command, path or pattern
+	Since         time.Time
+	Cut           bool `json:",omitempty"` // its process has ended: it is told until the agent does another thing
+}
+
+// talkKept is how many messages of the conversation a state remembers.
+const talkKept = 200
+
+func isDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
+
+// whole is a message with what is attached to it, as people read it.
+func (m *Mail) whole() string {
+	text := m.Text
+	for _, a := range m.Attached {
+		if a.From != contract.Supervisor || !a.Trusted {
+			text += "\n\n" + a.Text
+		}
+	}
+	return text
 }

@@ -18,11 +18,6 @@ import (
 // the Arbiter then reads in its work log. Where the Arbiter cannot rule, the rules do.
 // points.go says where the task stands, carryout.go does what was decided.
 
-// asksOther says whether another than the Arbiter's session decides at the points.
-func (s *State) asksOther() bool {
-	return s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.DeciderYielded
-}
-
 // runDueDecisions sees that each point of decision finds its decider, where that is not the
 // Arbiter in its own turn.
 func (st *step) runDueDecisions() {

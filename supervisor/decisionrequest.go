@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -50,18 +49,6 @@ func (s *State) EvaluateInput() (decision.EvaluateProgressInput, bool) {
 		return decision.EvaluateProgressInput{}, false
 	}
 	return decision.Evaluate(s.Record()), true
-}
-
-// DecisionRequest is a question of the task machine's as it was put.
-type DecisionRequest struct {
-	Serial int `json:",omitempty"` // of the questions to the run's decider
-	Point  decision.Point
-	About  string // whose document is judged
-	Input  json.RawMessage
-	Heard  []string `json:",omitempty"` // messages that had ended executions by then
-
-	Select   decision.SelectAgentInput
-	Evaluate decision.EvaluateProgressInput `json:",omitzero"` // at PointEvaluate
 }
 
 // requestDecision builds the input of the point at which the task stands.

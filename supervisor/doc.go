@@ -20,13 +20,15 @@
 //	handoffstate, contextstate         … documents, full contexts
 //	humanstate                         … what the human was asked
 //	lifecyclestate                     … processes and the bridge
-//	apply, happened, timers, fold      the fold itself, and its three great switches
+//	apply, happened, timers, fold      what each input and each timer leads to; a history applied again
+//	step, timerkeys, standing          what every part uses: effects, keys of timers, questions about the state
 //	facts, origin, history, snapshot   a fact and a state in the journal, who it is from, what became of messages
 //	told                               what the event log takes up of a step
 //	phase, points, decisionrequest     the task machine, and who decides at its points …
 //	decide, reading                    … by whom, and what the Arbiter has read when it does
 //	carryout, fallback, fallbackmode   … what follows, and the rules in the Arbiter's place
 //	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
+//	exchange                           messages between agents are counted
 //	mail, config, attached, proof      a message's way to an agent, and what it carries
 //	backlog, refused                   … when many wait before it, or the API refuses its turn
 //	shelve, retouch, names             … that is withheld, or changed by the human; what things are called
@@ -50,7 +52,7 @@
 //
 // and the loop around it, with all that waits:
 //
-//	loop, books, perform, workers      inputs in order, the journal, effects and their goroutines
+//	loop, run, books, perform, workers inputs in order, the journal, effects and their goroutines
 //	decideworker, terminalworker       … those of deciders and terminals
 //	handler, judge, grantworker        the bridge's questions, and the rules' answers
 //	masked, trustworker                secrets taken out; the workspace looked at

@@ -68,17 +68,6 @@ func (st *step) giveUp(c bridge.Category, summary string) {
 	st.end(contract.StatusFailed, summary, exit, machine.GiveUp)
 }
 
-// concernsAll says whether a failure of one agent is one of every agent: nothing
-// that another agent or a retry could mend.
-func concernsAll(c bridge.Category) bool {
-	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
-}
-
-// environmental says whether a failure that ended the run lies outside of it. An
-// Arbiter that does not even start is one; an Orchestrator that does not is the
-// Arbiter's to judge.
-func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }
-
 // noBridge ends a run, or a further life of one, that never had an agent. What was
 // open stays so for the next life.
 func (st *step) noBridge(f NoBridge) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -13,19 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
-
-// Work is an execution that is under way: one stretch of an Orchestrator's work, from a
-// summon or an instruction to its `done`, `handoff` or end.
-type Work struct {
-	Since     time.Time
-	Iteration int
-	Files     []string
-	Tokens    decision.Tokens
-	Failed    *bridge.FailedTool // the last tool call, if it failed
-	Said      string             // with `done` or `handoff`
-	Completed time.Time          // it was said; the document's checks may still run
-	Document  *decision.Document // that it handed over, as deciders are shown it
-}
 
 // outputKept bounds what is kept of what an execution said, in bytes. An evaluation
 // shows 2,000 characters of it.

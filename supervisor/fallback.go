@@ -12,10 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// maxFallbacks is how often in a row the rules may decide in an agent's place.
-// Beyond it a dialogue would go on that nobody leads and somebody pays for.
-const maxFallbacks = 2
-
 // fallback decides by rule when an agent gave no valid verdict three times. It
 // never guesses what the agent meant: it lets the dialogue go on, openly.
 func (st *step) fallback(id string, cause error, t bridge.Turn) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -86,16 +85,6 @@ func (st *step) answerInFallback() bool {
 // stumbling says whether what follows from an Orchestrator's failure is yet to be decided.
 func (s *State) stumbling(id string) bool {
 	return id == s.failedBefore() || slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.From == id && m.Stumble && !m.Sent })
-}
-
-// failedBefore is who waits for what the Arbiter was to rule on its failure; empty: nobody.
-func (s *State) failedBefore() string {
-	if p := s.ArbiterRequest; p != nil && p.Point == decision.PointSelect {
-		if a, ok := s.agent(p.About); ok && a.Alive() && a.Standing == Waiting {
-			return a.ID
-		}
-	}
-	return ""
 }
 
 // reassure lets one that has asked go on by itself, a few times in a row.

@@ -7,15 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// A run has no last window, so that nothing may grow with each generation. Who is gone
-// for good keeps its name and its place; what it left is in the journal, and the state
-// remembers as much of it as anybody may still ask for.
-const (
-	recordsKept = 20 // Orchestrators that are gone, with their briefs and documents
-	namesKept   = 50 // of them, with what became of them
-	goneShown   = 10 // of them, to an Arbiter
-)
-
 // forget drops what those left that were gone long before the last ones, and in the end
 // themselves: every search and every snapshot goes through all agents.
 func (st *step) forget() {

@@ -8,14 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// RunningTool is a tool call that runs.
-type RunningTool struct {
-	Tool, ToolUse string
-	What          string // its command, path or pattern
-	Since         time.Time
-	Cut           bool `json:",omitempty"` // its process has ended: it is told until the agent does another thing
-}
-
 // markCut keeps what an agent was at whose process ended in the middle of it.
 func markCut(a *Agent) {
 	if a.ToolCall != nil {

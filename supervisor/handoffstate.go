@@ -1,6 +1,9 @@
 package supervisor
 
 import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -39,3 +42,66 @@ type Asked struct {
 	Of       string
 	Question string
 }
+
+// Handover is a document on its way from its author to whom it concerns. The
+// supervisor runs its checks on the way, and writes it where the author no longer can.
+type Handover struct {
+	Serial   int             // names it among all of the run
+	Agent    bridge.AgentRef // whose work it is about
+	Kind     handKind
+	Message  string            // what is said with it
+	Why      string            // the supervisor draws it up; empty: the author gave it
+	Document *verdict.Document // nil until it is drawn up
+	Receipts []verdict.Receipt // of its checks so far
+	Request  string            // the check under way, as a permission request
+	Taken    bool              // a successor was summoned meanwhile
+	Authors  []bridge.AgentRef `json:",omitempty"` // of handFinal: whose each check is
+}
+
+// handKind says what becomes of a document.
+type handKind string
+
+const (
+	handDone  handKind = "done"    // to the Arbiter, with the Orchestrator's `done`
+	handOff   handKind = "handoff" // to the Arbiter, and to the next Orchestrator summoned
+	handGone  handKind = "gone"    // the same, for one that can speak no more
+	handLeft  handKind = "left"    // into the work log: it was let go before its work was done
+	handKill  handKind = "killed"  // to the Arbiter: the human ended it
+	handRenew handKind = "renew"   // from one Arbiter to the next
+	handFinal handKind = "final"   // to nobody: the checks of all documents, repeated before COMPLETE
+)
+
+const (
+	// maxChecks of one document are run; a hand-off must not become a test plan.
+	maxChecks = 10
+	// handoverPatience bounds a document's way: the work waits for it.
+	handoverPatience = 10 * time.Minute
+)
+
+// Completing is a COMPLETE whose checks are being repeated.
+type Completing struct {
+	Ruling verdict.Arbiter
+	Asked  string // the question to the human that it was decided over; empty: none
+}
+
+// Proved is a check of a document of the task, with what came of it last.
+type Proved struct {
+	Author  bridge.AgentRef
+	Mode    string
+	Check   verdict.Check
+	Receipt verdict.Receipt
+	Held    bool // it has passed once
+	Told    bool // it failed, and whoever decides was told since the last document
+}
+
+// A run has no last window, so that nothing may grow with each generation. Who is gone
+// for good keeps its name and its place; what it left is in the journal, and the state
+// remembers as much of it as anybody may still ask for.
+const (
+	recordsKept = 20 // Orchestrators that are gone, with their briefs and documents
+	namesKept   = 50 // of them, with what became of them
+	goneShown   = 10 // of them, to an Arbiter
+)
+
+// broken reports whether it held once and does not any more.
+func (p *Proved) broken() bool { return p.Held && p.Receipt.Result == verdict.CheckFailed }

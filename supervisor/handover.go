@@ -11,41 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Handover is a document on its way from its author to whom it concerns. The
-// supervisor runs its checks on the way, and writes it where the author no longer can.
-type Handover struct {
-	Serial   int             // names it among all of the run
-	Agent    bridge.AgentRef // whose work it is about
-	Kind     handKind
-	Message  string            // what is said with it
-	Why      string            // the supervisor draws it up; empty: the author gave it
-	Document *verdict.Document // nil until it is drawn up
-	Receipts []verdict.Receipt // of its checks so far
-	Request  string            // the check under way, as a permission request
-	Taken    bool              // a successor was summoned meanwhile
-	Authors  []bridge.AgentRef `json:",omitempty"` // of handFinal: whose each check is
-}
-
-// handKind says what becomes of a document.
-type handKind string
-
-const (
-	handDone  handKind = "done"    // to the Arbiter, with the Orchestrator's `done`
-	handOff   handKind = "handoff" // to the Arbiter, and to the next Orchestrator summoned
-	handGone  handKind = "gone"    // the same, for one that can speak no more
-	handLeft  handKind = "left"    // into the work log: it was let go before its work was done
-	handKill  handKind = "killed"  // to the Arbiter: the human ended it
-	handRenew handKind = "renew"   // from one Arbiter to the next
-	handFinal handKind = "final"   // to nobody: the checks of all documents, repeated before COMPLETE
-)
-
-const (
-	// maxChecks of one document are run; a hand-off must not become a test plan.
-	maxChecks = 10
-	// handoverPatience bounds a document's way: the work waits for it.
-	handoverPatience = 10 * time.Minute
-)
-
 // handOver begins the way of a document.
 func (st *step) handOver(h Handover) {
 	st.DocumentSerial++
@@ -154,17 +119,6 @@ func (st *step) forgetHandovers() {
 		st.dropCheck(h.Request, "the document is not wanted any more")
 	}
 	st.PendingHandoffs = kept
-}
-
-// reportDue reports whether a document is under way to the Arbiter.
-func (s *State) reportDue() bool {
-	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft && h.Kind != handFinal })
-}
-
-// documentDue reports whether a document is under way that somebody will be told of, or
-// documents are checked once more.
-func (s *State) documentDue() bool {
-	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft })
 }
 
 // surveyed takes what was seen of an agent that can no longer speak.

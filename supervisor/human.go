@@ -35,12 +35,6 @@ func (st *step) question(q Question) {
 	}
 }
 
-// awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else
-// settles what they were asked.
-func (s *State) awaitsHuman() bool {
-	return s.Question != nil && s.Question.Arbiter && s.HumanPresent
-}
-
 // answerAlone deals with the open question when no human is present. While somebody works
 // it ends nothing: what is done then may leave no question.
 func (st *step) answerAlone() {

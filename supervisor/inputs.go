@@ -247,3 +247,16 @@ func (Rang) fact()                {}
 func (Stopped) fact()             {}
 func (BridgeLost) fact()          {}
 func (OutputLost) fact()          {}
+
+// alarm is one setting of a timer's key.
+type alarm struct{ *time.Timer }
+
+// Origin is who a record is from. It is made from the pipe a fact came by and from the
+// state, and from nothing that a fact tells of itself: what an agent writes cannot
+// change it.
+type Origin struct {
+	By      string // an agent's id, human, supervisor; unknown
+	Session string // Claude's, of an agent in its present incarnation
+	Gen     int    // generation of an agent
+	Channel string // by which a human's word came: one of the Channel… constants
+}

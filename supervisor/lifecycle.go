@@ -264,14 +264,3 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	st.fell(id, class, cause)
 }
-
-func exitText(e bridge.Exit) string {
-	text := fmt.Sprintf("exit code %d", e.Code)
-	if e.Signal != "" {
-		text = "signal: " + e.Signal
-	}
-	if e.Stderr != "" {
-		text += "; " + e.Stderr
-	}
-	return text
-}

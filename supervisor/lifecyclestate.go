@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -67,4 +68,41 @@ type Ending struct {
 	// What was open is asked again when the run is taken up again.
 	Question *Question
 	Requests []permission.Request
+}
+
+// Backoff is the wait of an agent that failed to reach the API, or whose process failed, before
+// the next attempt. It is only told: what happens next hangs on timers.
+type Backoff struct {
+	Category bridge.Category // of the trouble
+	Attempt  int             // that comes next
+	Until    time.Time
+}
+
+// TrustQuestion is a workspace that waits for the human to look at it. No agent is started
+// meanwhile.
+type TrustQuestion struct {
+	Hash string // of what is there now; empty: it cannot be told
+	At   time.Time
+}
+
+// Watch is what the watchdog and the resource guard know of an agent.
+type Watch struct {
+	Last    bridge.ProbeResult
+	At      time.Time // of Last; zero: none yet
+	Quiet   int       // looks in a row without any sign of life
+	Hung    bool      // so many that somebody was told
+	Stopped bool      // its process is stopped, and that was told
+	Warned  []string  // the resources that were warned of
+	Spared  time.Time // nothing is concluded before: the machine slept
+}
+
+func exitText(e bridge.Exit) string {
+	text := fmt.Sprintf("exit code %d", e.Code)
+	if e.Signal != "" {
+		text = "signal: " + e.Signal
+	}
+	if e.Stderr != "" {
+		text += "; " + e.Stderr
+	}
+	return text
 }

@@ -41,9 +41,6 @@ func (st *step) ahead(m Mail) {
 	st.Mail, st.ownMail = slices.Insert(slices.Clone(st.Mail), at, m), true
 }
 
-// talkKept is how many messages of the conversation a state remembers.
-const talkKept = 200
-
 // speak announces a message and remembers it as part of the conversation.
 func (st *step) speak(from string, m contract.Message) {
 	m = st.signed(m)
@@ -88,17 +85,6 @@ func (st *step) pump() {
 			st.send(i, steer)
 		}
 	}
-}
-
-// renewing says whether a message of this kind waits for the Arbiter's successor.
-func (s *State) renewing(kind string) bool {
-	switch s.RenewalStage {
-	case renewalAsked:
-		return kind != KindRenewal && kind != KindCorrection && kind != KindRetry
-	case renewalGiven:
-		return true
-	}
-	return false
 }
 
 // send writes one message to its agent. The work log travels with the first
@@ -148,11 +134,6 @@ func (st *step) send(i int, steer bool) {
 // steers overtakes the proof that it arrived.
 func (s *State) carriesBrief(id string) bool {
 	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.CarriesBrief })
-}
-
-// onWire finds the message that went out under an id.
-func onWire(list []Mail, wire string) int {
-	return slices.IndexFunc(list, func(m Mail) bool { return m.Sent && m.Wire == wire })
 }
 
 // SentAs is the message that went out under an id and is not delivered yet; false: none.

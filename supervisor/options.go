@@ -119,3 +119,38 @@ func (o Options) WithDefaults() Options {
 	o.Permissions = cmp.Or(o.Permissions, "ask")
 	return o
 }
+
+const (
+	// MaxCommandText bounds the text of a command, in bytes. It is more than most models can
+	// read at once; beyond it no agent is tried.
+	MaxCommandText = 1 << 20
+	// maxCallInput bounds the input of a call of our own tools, and maxAskedInput that of a
+	// call somebody is asked about: the journal keeps both whole.
+	maxCallInput  = 1 << 20
+	maxAskedInput = 8 << 20
+	// beginningKept is what is kept of a text that was too large to be read.
+	beginningKept = 16 << 10
+)
+
+const (
+	// watchEvery is the distance of looks. Three in a row without a sign make the
+	// 90 s after which somebody is told.
+	watchEvery = 30 * time.Second
+	// silence is what counts as no output. The CLI is silent for minutes while it
+	// waits for the API (observed with CLI 2.1.329: 300 s and 360 s), so that
+	// silence alone says nothing.
+	silence = time.Minute
+	// idleCPU is how much of one CPU a CLI uses that does nothing, and more
+	// (observed with CLI 2.1.329: 0.4–0.7 %).
+	idleCPU = 0.02
+	// hungAfter looks without a sign of life, an agent counts as hung.
+	hungAfter = 3
+	// hungArbiter is the same for the Arbiter: nobody else can judge it, so it is
+	// started again, and therefore later.
+	hungArbiter = 8
+	// wakeGrace is left alone after the machine slept: connections are dead, and
+	// the CLI needs time to find out.
+	wakeGrace = 5 * time.Minute
+	// warnShare of a limit is where the resource guard warns.
+	warnShare = 0.75
+)

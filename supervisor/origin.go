@@ -16,16 +16,6 @@ const ChannelStart = "start"
 // Unknown is in the place of a sender who came by no way we know.
 const Unknown = "unknown"
 
-// Origin is who a record is from. It is made from the pipe a fact came by and from the
-// state, and from nothing that a fact tells of itself: what an agent writes cannot
-// change it.
-type Origin struct {
-	By      string // an agent's id, human, supervisor; unknown
-	Session string // Claude's, of an agent in its present incarnation
-	Gen     int    // generation of an agent
-	Channel string // by which a human's word came: one of the Channel… constants
-}
-
 // speaker is the pipe of the agent that a fact came by; false: it came by none.
 func speaker(f Fact) (bridge.AgentRef, bool) {
 	switch f := f.(type) {
@@ -39,34 +29,6 @@ func speaker(f Fact) (bridge.AgentRef, bool) {
 		return f.Params.AgentRef, true
 	}
 	return bridge.AgentRef{}, false
-}
-
-// Origin says who a fact is from, as the state stood before it. What the loop asked the
-// bridge for, and what it saw itself, is the supervisor's.
-func (s *State) Origin(f Fact) Origin {
-	switch f := f.(type) {
-	case Began, Resumed:
-		return Origin{By: contract.Human, Channel: ChannelStart}
-	case Commanded:
-		if partyBy(f.Channel) == "" {
-			return Origin{By: Unknown}
-		}
-		return Origin{By: contract.Human, Channel: f.Channel}
-	case PermissionAsked:
-		if s.isCheck(f.Params.Request) {
-			return Origin{By: contract.Supervisor}
-		}
-	case PermissionWithdrawn:
-		for i := range s.Permission.Open {
-			if p := &s.Permission.Open[i]; p.Params.Request == f.Request && !s.isCheck(f.Request) {
-				return s.originOf(p.Params.AgentRef)
-			}
-		}
-	}
-	if ref, ok := speaker(f); ok {
-		return s.originOf(ref)
-	}
-	return Origin{By: contract.Supervisor}
 }
 
 func (s *State) originOf(ref bridge.AgentRef) Origin {
@@ -204,4 +166,32 @@ func (st *step) handed(to, from, id string) {
 		d.From, d.SessionID, d.Generation, d.Sequence = from, a.SessionID, a.Generation, a.Delivered
 	}
 	st.emit(to, d)
+}
+
+// Origin says who a fact is from, as the state stood before it. What the loop asked the
+// bridge for, and what it saw itself, is the supervisor's.
+func (s *State) Origin(f Fact) Origin {
+	switch f := f.(type) {
+	case Began, Resumed:
+		return Origin{By: contract.Human, Channel: ChannelStart}
+	case Commanded:
+		if partyBy(f.Channel) == "" {
+			return Origin{By: Unknown}
+		}
+		return Origin{By: contract.Human, Channel: f.Channel}
+	case PermissionAsked:
+		if s.isCheck(f.Params.Request) {
+			return Origin{By: contract.Supervisor}
+		}
+	case PermissionWithdrawn:
+		for i := range s.Permission.Open {
+			if p := &s.Permission.Open[i]; p.Params.Request == f.Request && !s.isCheck(f.Request) {
+				return s.originOf(p.Params.AgentRef)
+			}
+		}
+	}
+	if ref, ok := speaker(f); ok {
+		return s.originOf(ref)
+	}
+	return Origin{By: contract.Supervisor}
 }

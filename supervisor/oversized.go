@@ -10,18 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-const (
-	// MaxCommandText bounds the text of a command, in bytes. It is more than most models can
-	// read at once; beyond it no agent is tried.
-	MaxCommandText = 1 << 20
-	// maxCallInput bounds the input of a call of our own tools, and maxAskedInput that of a
-	// call somebody is asked about: the journal keeps both whole.
-	maxCallInput  = 1 << 20
-	maxAskedInput = 8 << 20
-	// beginningKept is what is kept of a text that was too large to be read.
-	beginningKept = 16 << 10
-)
-
 const smallerText = "put it into files of the workspace, and say which to read"
 
 // tooLarge says why a command is refused for its size; empty: it is not.

@@ -155,9 +155,6 @@ func (l *Loop) bug(f *Fault) contract.Exit {
 	return contract.ExitBug
 }
 
-// alarm is one setting of a timer's key.
-type alarm struct{ *time.Timer }
-
 func (l *Loop) setTimer(e SetTimer) {
 	if t := l.timers[e.Key]; t != nil {
 		t.Stop()

@@ -6,7 +6,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // leftUndone says whether one has handed off its own work. A planner hands on a plan.
@@ -56,8 +55,6 @@ func (s *State) arbiterAsked() bool {
 		return m.To == contract.Arbiter && m.Kind != KindTask && m.Kind != KindNotice && m.Kind != KindRenewal
 	})
 }
-
-func isDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
 
 // judged says whether the message ends an execution: what follows is a point of decision.
 func (m *Mail) judged() bool { return isDocument(m.Kind) || m.Stumble }

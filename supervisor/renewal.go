@@ -5,20 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-)
-
-// Stages of the Arbiter's renewal.
-const (
-	renewalNone  = ""
-	renewalAsked = "asked" // it was asked for its document
-	renewalGiven = "given" // it gave one, or one was drawn up; its successor is on the way
 )
 
 // classRenewal is why an Arbiter's process is ended for its successor's. It is no
@@ -32,15 +24,6 @@ const maxRecords = 2
 // maxShort is how often in a row a renewal may be due again after a single ruling. Where
 // what an Arbiter inherits, or is made to read, fills its window, another is no help.
 const maxShort = 3
-
-// Ruling is a decision as the ledger keeps it: what the next Arbiter must stand by.
-type Ruling struct {
-	At       time.Time
-	Decision string
-	To, Mode string
-	Reason   string
-	Source   string
-}
 
 const (
 	rulingsKept = 200

@@ -41,12 +41,6 @@ func (s *State) Pointless() bool {
 		s.Ending.Exit != contract.ExitEnvironment && s.Ending.Exit != contract.ExitBug
 }
 
-// Completed says whether the run came to its end: it can be resumed, and then
-// waits for another task.
-func (s *State) Completed() bool {
-	return s.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
-}
-
 // OpenQuestion is what a human was asked and has not answered; nil if there is none.
 func (s *State) OpenQuestion() *Question {
 	if s.Ending != nil {

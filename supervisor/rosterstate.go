@@ -1,9 +1,8 @@
 package supervisor
 
 import (
-	"slices"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // RosterState holds the agents of a run.
@@ -61,35 +60,14 @@ func (a *Agent) Works() bool {
 	return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Working
 }
 
-// agent returns a copy of the agent named, and whether there is one.
-func (s *State) agent(id string) (Agent, bool) {
-	i := slices.IndexFunc(s.Agents, func(a *Agent) bool { return a.ID == id })
-	if i < 0 {
-		return Agent{}, false
-	}
-	return *s.Agents[i], true
+// AgentTakeover follows an agent's session in the hands of a human.
+type AgentTakeover struct {
+	Takeover     *takeover.Takeover `json:",omitempty"` // a human has its session, or is about to
+	ReturnNotice string             `json:",omitempty"` // told with the next message: a human had its session
 }
 
-// AnyWorks says whether an Orchestrator has something to do.
-func (s *State) AnyWorks() bool {
-	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.Works() })
-}
-
-// living counts the Orchestrators that hold a place: alive and not handed off.
-func (s *State) living() int {
-	n := 0
-	for _, a := range s.Agents {
-		if a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
-			n++
-		}
-	}
-	return n
-}
-
-// Last returns the Orchestrator summoned last.
-func (s *State) Last() (Agent, bool) {
-	if n := len(s.Agents); n > 1 {
-		return *s.Agents[n-1], true
-	}
-	return Agent{}, false
+// AgentSpending counts what an agent has cost.
+type AgentSpending struct {
+	CostUSD float64
+	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
 }

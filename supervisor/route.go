@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -10,14 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
-)
-
-// Sources of a decision.
-const (
-	sourceSession  = string(decider.BySession)
-	sourceFallback = string(decider.ByFallback)
-	sourceHuman    = string(decider.ByHuman)
 )
 
 // routeArbiter carries out a ruling that checkRuling has passed.
@@ -153,42 +144,6 @@ func (st *step) executing() {
 	}
 }
 
-// engaged says whether an Orchestrator works, or has asked and waits.
-func (s *State) engaged() bool { return s.engagedBeside("") }
-
-// engagedBeside says so of all but one.
-func (s *State) engagedBeside(id string) bool {
-	for _, a := range s.Agents {
-		if a.ID == id && id != "" {
-			continue
-		}
-		if a.engaged() {
-			return true
-		}
-	}
-	return false
-}
-
-// engaged reports whether it is an Orchestrator that works, or has asked and waits.
-func (a *Agent) engaged() bool {
-	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
-}
-
-// awaitsRuling says whether a `done` or `handoff` lies unread before the Arbiter.
-func (s *State) awaitsRuling() bool {
-	for i := range s.Mail {
-		if m := &s.Mail[i]; m.To == contract.Arbiter && (m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff) {
-			return true
-		}
-	}
-	return s.documentDue()
-}
-
-// beingRuled says whether a `done` or `handoff` is with the Arbiter, unread or at hand.
-func (s *State) beingRuled() bool {
-	return s.awaitsRuling() || slices.ContainsFunc(s.InTurn, func(m Mail) bool { return m.To == contract.Arbiter && isDocument(m.Kind) })
-}
-
 // address sends the Arbiter's word to an Orchestrator, which works from then on.
 func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.agent(to); retry && a.Watch.Hung {
@@ -265,24 +220,4 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 // completed: an Orchestrator said `done` or `handoff`.
 func (st *step) completed(id, said string) {
 	st.fire(machine.AgentComplete, occasion{agent: id, output: said})
-}
-
-// exchange counts a message between agents, and stops talk that no human hears.
-func (st *step) exchange() {
-	st.Exchanges++
-	limit := st.Options.MaxExchanges
-	switch {
-	case st.ExchangeLimitHits == 0 && st.Exchanges >= limit:
-		st.ExchangeLimitHits = 1
-		st.tell(contract.Arbiter, KindNotice, words.Count(st.Exchanges, "message")+
-			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
-	case st.ExchangeLimitHits == 1 && st.Exchanges >= limit+limit/2+1:
-		st.ExchangeLimitHits = 2
-		if !st.HumanPresent {
-			st.limitReached("the agents exchanged " + words.Count(st.Exchanges, "message") + " and no human is present")
-			return
-		}
-		st.Held = true
-		st.ask("The agents have exchanged " + words.Count(st.Exchanges, "message") + " without you. Speak, and they go on.")
-	}
 }

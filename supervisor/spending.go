@@ -13,12 +13,6 @@ type SpendingState struct {
 	CostUSD float64
 }
 
-// AgentSpending counts what an agent has cost.
-type AgentSpending struct {
-	CostUSD float64
-	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
-}
-
 // Spent returns what the run has cost, the turns under way included.
 func (s *State) Spent() float64 {
 	usd := s.CostUSD
@@ -71,4 +65,16 @@ func (st *step) bookLive(a *Agent) {
 	a.Live = bridge.Spent{}
 	a.CostUSD += live.CostUSD
 	st.charge(live.Usage, live.CostUSD)
+}
+
+// charge adds to what the run has used.
+func (st *step) charge(u bridge.Usage, costUSD float64) {
+	st.CostUSD += costUSD
+	st.Usage = plus(st.Usage, u)
+}
+
+func (st *step) bill(a *Agent, t bridge.Turn) {
+	a.Live = bridge.Spent{}
+	a.CostUSD += t.CostUSD
+	st.charge(t.Usage, t.CostUSD)
 }

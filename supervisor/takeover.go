@@ -12,12 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// AgentTakeover follows an agent's session in the hands of a human.
-type AgentTakeover struct {
-	Takeover     *takeover.Takeover `json:",omitempty"` // a human has its session, or is about to
-	ReturnNotice string             `json:",omitempty"` // told with the next message: a human had its session
-}
-
 // classTakeover is why an agent's process is ended for the human's terminal. It is no
 // failure, and restarts are not counted for it.
 const classTakeover restart.Class = "takeover"

@@ -1,6 +1,9 @@
 package supervisor
 
 import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -38,3 +41,16 @@ const (
 	Finished  Standing = "done"       // it said `done`
 	HandedOff Standing = "handed_off" // it said `handoff`
 )
+
+// Work is an execution that is under way: one stretch of an Orchestrator's work, from a
+// summon or an instruction to its `done`, `handoff` or end.
+type Work struct {
+	Since     time.Time
+	Iteration int
+	Files     []string
+	Tokens    decision.Tokens
+	Failed    *bridge.FailedTool // the last tool call, if it failed
+	Said      string             // with `done` or `handoff`
+	Completed time.Time          // it was said; the document's checks may still run
+	Document  *decision.Document // that it handed over, as deciders are shown it
+}

@@ -2,18 +2,10 @@ package supervisor
 
 import (
 	"slices"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
-
-// TrustQuestion is a workspace that waits for the human to look at it. No agent is started
-// meanwhile.
-type TrustQuestion struct {
-	Hash string // of what is there now; empty: it cannot be told
-	At   time.Time
-}
 
 // What can be chosen about it, besides cancel.
 const (

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -89,32 +88,6 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 }
 
-// publicIDs are the ids under which the messages were announced.
-func (s *State) publicIDs(wires []string) []string {
-	ids := make([]string, 0, len(wires))
-	for _, w := range wires {
-		if i := onWire(s.Mail, w); i >= 0 {
-			w = s.Mail[i].ID
-		} else if i := onWire(s.InTurn, w); i >= 0 {
-			w = s.InTurn[i].ID
-		}
-		ids = append(ids, w)
-	}
-	return ids
-}
-
-func (st *step) bill(a *Agent, t bridge.Turn) {
-	a.Live = bridge.Spent{}
-	a.CostUSD += t.CostUSD
-	st.charge(t.Usage, t.CostUSD)
-}
-
-// charge adds to what the run has used.
-func (st *step) charge(u bridge.Usage, costUSD float64) {
-	st.CostUSD += costUSD
-	st.Usage = plus(st.Usage, u)
-}
-
 // ruled routes the verdict a turn ended in, or asks for it again.
 func (st *step) ruled(id string, t bridge.Turn) {
 	a := st.edit(id)
@@ -181,14 +154,6 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	st.tell(id, KindCorrection, text)
 }
 
-// pendingFor says whether a message waits to be sent to the agent, in its present
-// incarnation.
-func (s *State) pendingFor(id string) bool {
-	return slices.ContainsFunc(s.Mail, func(m Mail) bool {
-		return m.To == id && !m.Sent && !(id == contract.Arbiter && s.renewing(m.Kind))
-	})
-}
-
 // interrupted handles a turn that was stopped before its verdict. Whoever
 // stopped it has usually left a message, which pump sends now; without one the
 // dialogue must not stall silently.
@@ -240,32 +205,12 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 	}
 }
 
-const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
-
 // retryNow goes on with a turn that API trouble cut off. The message is in the
 // session's history already, so the agent is only told to take it up again.
 func (st *step) retryNow(a *Agent) {
 	if a.Status == Ready && !st.pendingFor(a.ID) {
 		st.tell(a.ID, KindRetry, brokenWay)
 	}
-}
-
-// recovery lists what a person can do about a failure, as `choose` takes it.
-func recovery(c bridge.Category, of Role) []string {
-	switch c {
-	case bridge.CatAuth:
-		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
-	case bridge.CatClaudeMissing:
-		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
-	case bridge.CatUnsupported:
-		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH", "try without it: --stand-in"}
-	case bridge.CatStart:
-		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
-	}
-	if of == RoleOrchestrator {
-		return []string{"retry", "skip", "cancel"}
-	}
-	return []string{}
 }
 
 // broken handles an agent that cannot go on. The Arbiter's failure ends the run;
@@ -301,15 +246,4 @@ func (st *step) recoveryOf(a *Agent, c bridge.Category, message string) []string
 func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 	st.fire(machine.AgentError, occasion{agent: id, failure: st.agentFailure(id, c, message)})
 	return st.Ending != nil
-}
-
-// fail reports trouble once, with what can be done.
-func (st *step) fail(id string, c bridge.Category, message string, options []string) {
-	st.RecoveryOptions, st.FailedAgent = options, id
-	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
-}
-
-// elapsed is how long the run has lived, over all its processes.
-func (st *step) elapsed() time.Duration {
-	return st.EarlierRuntime + max(st.at.Sub(st.ProcessBegan), 0)
 }

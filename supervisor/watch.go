@@ -11,40 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Watch is what the watchdog and the resource guard know of an agent.
-type Watch struct {
-	Last    bridge.ProbeResult
-	At      time.Time // of Last; zero: none yet
-	Quiet   int       // looks in a row without any sign of life
-	Hung    bool      // so many that somebody was told
-	Stopped bool      // its process is stopped, and that was told
-	Warned  []string  // the resources that were warned of
-	Spared  time.Time // nothing is concluded before: the machine slept
-}
-
-const (
-	// watchEvery is the distance of looks. Three in a row without a sign make the
-	// 90 s after which somebody is told.
-	watchEvery = 30 * time.Second
-	// silence is what counts as no output. The CLI is silent for minutes while it
-	// waits for the API (observed with CLI 2.1.329: 300 s and 360 s), so that
-	// silence alone says nothing.
-	silence = time.Minute
-	// idleCPU is how much of one CPU a CLI uses that does nothing, and more
-	// (observed with CLI 2.1.329: 0.4–0.7 %).
-	idleCPU = 0.02
-	// hungAfter looks without a sign of life, an agent counts as hung.
-	hungAfter = 3
-	// hungArbiter is the same for the Arbiter: nobody else can judge it, so it is
-	// started again, and therefore later.
-	hungArbiter = 8
-	// wakeGrace is left alone after the machine slept: connections are dead, and
-	// the CLI needs time to find out.
-	wakeGrace = 5 * time.Minute
-	// warnShare of a limit is where the resource guard warns.
-	warnShare = 0.75
-)
-
 // every is the distance of looks in this run.
 func (s *State) every() time.Duration {
 	if every := s.Options.WatchEvery; every > 0 {

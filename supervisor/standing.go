@@ -1,0 +1,184 @@
+package supervisor
+
+import (
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// engaged says whether an Orchestrator works, or has asked and waits.
+func (s *State) engaged() bool { return s.engagedBeside("") }
+
+// engaged reports whether it is an Orchestrator that works, or has asked and waits.
+func (a *Agent) engaged() bool {
+	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
+}
+
+// engagedBeside says so of all but one.
+func (s *State) engagedBeside(id string) bool {
+	for _, a := range s.Agents {
+		if a.ID == id && id != "" {
+			continue
+		}
+		if a.engaged() {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitsRuling says whether a `done` or `handoff` lies unread before the Arbiter.
+func (s *State) awaitsRuling() bool {
+	for i := range s.Mail {
+		if m := &s.Mail[i]; m.To == contract.Arbiter && (m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff) {
+			return true
+		}
+	}
+	return s.documentDue()
+}
+
+// beingRuled says whether a `done` or `handoff` is with the Arbiter, unread or at hand.
+func (s *State) beingRuled() bool {
+	return s.awaitsRuling() || slices.ContainsFunc(s.InTurn, func(m Mail) bool { return m.To == contract.Arbiter && isDocument(m.Kind) })
+}
+
+// awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else
+// settles what they were asked.
+func (s *State) awaitsHuman() bool {
+	return s.Question != nil && s.Question.Arbiter && s.HumanPresent
+}
+
+// contextLow says whether the agent's context is at its end: it has to be succeeded.
+func (a *Agent) contextLow() bool {
+	return a.WarnedLevel == levelCritical || a.CompactionBlocked || a.ReachedLimit != ""
+}
+
+// Completed says whether the run came to its end: it can be resumed, and then
+// waits for another task.
+func (s *State) Completed() bool {
+	return s.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
+}
+
+// asksOther says whether another than the Arbiter's session decides at the points.
+func (s *State) asksOther() bool {
+	return s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.DeciderYielded
+}
+
+// failedBefore is who waits for what the Arbiter was to rule on its failure; empty: nobody.
+func (s *State) failedBefore() string {
+	if p := s.ArbiterRequest; p != nil && p.Point == decision.PointSelect {
+		if a, ok := s.agent(p.About); ok && a.Alive() && a.Standing == Waiting {
+			return a.ID
+		}
+	}
+	return ""
+}
+
+// failedChecks are those that a COMPLETE went back for, as deciders are shown them.
+func (s *State) failedChecks() []decision.Check {
+	var list []decision.Check
+	for _, p := range s.Proofs {
+		if p.Told && p.broken() {
+			c := decision.Ran(p.Check, p.Receipt)
+			c.Agent = p.Mode
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// pendingFor says whether a message waits to be sent to the agent, in its present
+// incarnation.
+func (s *State) pendingFor(id string) bool {
+	return slices.ContainsFunc(s.Mail, func(m Mail) bool {
+		return m.To == id && !m.Sent && !(id == contract.Arbiter && s.renewing(m.Kind))
+	})
+}
+
+// onWire finds the message that went out under an id.
+func onWire(list []Mail, wire string) int {
+	return slices.IndexFunc(list, func(m Mail) bool { return m.Sent && m.Wire == wire })
+}
+
+// elapsed is how long the run has lived, over all its processes.
+func (st *step) elapsed() time.Duration {
+	return st.EarlierRuntime + max(st.at.Sub(st.ProcessBegan), 0)
+}
+
+// publicIDs are the ids under which the messages were announced.
+func (s *State) publicIDs(wires []string) []string {
+	ids := make([]string, 0, len(wires))
+	for _, w := range wires {
+		if i := onWire(s.Mail, w); i >= 0 {
+			w = s.Mail[i].ID
+		} else if i := onWire(s.InTurn, w); i >= 0 {
+			w = s.InTurn[i].ID
+		}
+		ids = append(ids, w)
+	}
+	return ids
+}
+
+// documentDue reports whether a document is under way that somebody will be told of, or
+// documents are checked once more.
+func (s *State) documentDue() bool {
+	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft })
+}
+
+// reportDue reports whether a document is under way to the Arbiter.
+func (s *State) reportDue() bool {
+	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft && h.Kind != handFinal })
+}
+
+// isCheck says whether a permission is asked for a check under way.
+func (s *State) isCheck(request string) bool {
+	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Request != "" && h.Request == request })
+}
+
+// renewing says whether a message of this kind waits for the Arbiter's successor.
+func (s *State) renewing(kind string) bool {
+	switch s.RenewalStage {
+	case renewalAsked:
+		return kind != KindRenewal && kind != KindCorrection && kind != KindRetry
+	case renewalGiven:
+		return true
+	}
+	return false
+}
+
+// agent returns a copy of the agent named, and whether there is one.
+func (s *State) agent(id string) (Agent, bool) {
+	i := slices.IndexFunc(s.Agents, func(a *Agent) bool { return a.ID == id })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return *s.Agents[i], true
+}
+
+// AnyWorks says whether an Orchestrator has something to do.
+func (s *State) AnyWorks() bool {
+	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.Works() })
+}
+
+// living counts the Orchestrators that hold a place: alive and not handed off.
+func (s *State) living() int {
+	n := 0
+	for _, a := range s.Agents {
+		if a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
+			n++
+		}
+	}
+	return n
+}
+
+// Last returns the Orchestrator summoned last.
+func (s *State) Last() (Agent, bool) {
+	if n := len(s.Agents); n > 1 {
+		return *s.Agents[n-1], true
+	}
+	return Agent{}, false
+}

@@ -1,0 +1,122 @@
+package supervisor
+
+import (
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+)
+
+// step is one application of apply: the new state while it is being made, and
+// the effects so far. Slices of the old state are copied before the first write.
+type step struct {
+	State
+	at  time.Time
+	out effect.Collector
+
+	channel string // of the command at hand
+	ordered bool   // by the human: the fact at hand is a command
+
+	interjected bool // the turn at hand answers a word that the human threw in
+
+	own             []*Agent // agents that are not shared with the old state
+	ownMail, ownLog bool
+}
+
+// do adds an effect.
+func (st *step) do(e Effect) { st.out.Do(e) }
+
+// emit tells every face.
+func (st *step) emit(id string, body contract.Body) {
+	st.out.Emit(id, body)
+}
+
+// shift changes the state of the task and says so.
+func (st *step) shift(by machine.Trigger, to machine.State) {
+	if st.Phase == to {
+		return
+	}
+	st.emit(contract.Supervisor, contract.State{From: string(st.Phase), To: string(to), Trigger: string(by)})
+	st.Phase = to
+}
+
+// edit returns a writable agent, or nil.
+func (st *step) edit(id string) *Agent {
+	i := slices.IndexFunc(st.Agents, func(a *Agent) bool { return a.ID == id })
+	if i < 0 {
+		return nil
+	}
+	if !slices.Contains(st.own, st.Agents[i]) {
+		if st.own == nil {
+			st.Agents = slices.Clone(st.Agents)
+		}
+		a := *st.Agents[i]
+		st.Agents[i], st.own = &a, append(st.own, &a)
+	}
+	return st.Agents[i]
+}
+
+// mail returns the writable mail.
+func (st *step) mail() []Mail {
+	if !st.ownMail {
+		st.Mail, st.ownMail = slices.Clone(st.Mail), true
+	}
+	return st.Mail
+}
+
+// workLog returns the writable work log.
+func (st *step) workLog() []Entry {
+	if !st.ownLog {
+		st.WorkLog, st.ownLog = slices.Clone(st.WorkLog), true
+	}
+	return st.WorkLog
+}
+
+// accept and reject answer a command; each gets exactly one of the two.
+func (st *step) accept(ref, what string) {
+	st.out.Accept(ref, what)
+}
+
+func (st *step) reject(ref, format string, args ...any) {
+	st.out.Reject(ref, format, args...)
+}
+
+// fail reports trouble once, with what can be done.
+func (st *step) fail(id string, c bridge.Category, message string, options []string) {
+	st.RecoveryOptions, st.FailedAgent = options, id
+	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
+}
+
+// concernsAll says whether a failure of one agent is one of every agent: nothing
+// that another agent or a retry could mend.
+func concernsAll(c bridge.Category) bool {
+	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
+}
+
+// environmental says whether a failure that ended the run lies outside of it. An
+// Arbiter that does not even start is one; an Orchestrator that does not is the
+// Arbiter's to judge.
+func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }
+
+// recovery lists what a person can do about a failure, as `choose` takes it.
+func recovery(c bridge.Category, of Role) []string {
+	switch c {
+	case bridge.CatAuth:
+		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
+	case bridge.CatClaudeMissing:
+		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
+	case bridge.CatUnsupported:
+		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH", "try without it: --stand-in"}
+	case bridge.CatStart:
+		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
+	}
+	if of == RoleOrchestrator {
+		return []string{"retry", "skip", "cancel"}
+	}
+	return []string{}
+}
+
+const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
