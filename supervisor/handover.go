@@ -20,12 +20,12 @@ func (st *step) handOver(h Handover) {
 	}
 	st.PendingHandoffs = append(slices.Clone(st.PendingHandoffs), h)
 	if st.advance(h.Serial) {
-		st.do(SetTimer{Key: handoverKey(h.Serial), After: st.patience(&h)})
+		st.do(SetTimer{Key: handoverKey(h.Serial), After: patience(&h)})
 	}
 }
 
 // patience bounds a document's way; a repetition has it for each ten checks.
-func (s *State) patience(h *Handover) time.Duration {
+func patience(h *Handover) time.Duration {
 	if h.Kind != handFinal {
 		return handoverPatience
 	}
@@ -100,7 +100,7 @@ func (st *step) handover(serial int) *Handover {
 func (st *step) goOn() {
 	for _, h := range slices.Clone(st.PendingHandoffs) {
 		if st.advance(h.Serial) {
-			st.do(SetTimer{Key: handoverKey(h.Serial), After: st.patience(&h)})
+			st.do(SetTimer{Key: handoverKey(h.Serial), After: patience(&h)})
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (st *step) pump() {
 	}
 	for i := range st.Mail {
 		m := &st.Mail[i]
-		if m.Sent || st.Held && st.betweenAgents(m.From, m.Kind) || st.withheld(m) {
+		if m.Sent || st.Held && betweenAgents(m.From, m.Kind) || st.withheld(m) {
 			continue
 		}
 		a, ok := st.agent(m.To)
@@ -295,7 +295,7 @@ func (st *step) notSent(f NotSent) {
 
 // betweenAgents says whether a message is part of the agents' own talk, which
 // the ceiling of exchanges counts and may hold.
-func (s *State) betweenAgents(from, kind string) bool {
+func betweenAgents(from, kind string) bool {
 	return from != contract.Human && from != contract.Supervisor || kind == KindContinue
 }
 

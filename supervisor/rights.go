@@ -187,7 +187,7 @@ func approves(channel string) bool {
 }
 
 // mayNot says to a model that a tool is not for it.
-func (st *step) mayNot(a *Agent, p bridge.ToolCallParams) error {
+func mayNot(a *Agent, p bridge.ToolCallParams) error {
 	if p.Subagent != "" {
 		return fmt.Errorf("a subagent may not call %s: tell whoever started you", p.Tool)
 	}

@@ -119,7 +119,7 @@ func (st *step) toolCalled(f ToolCalled) {
 
 func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
 	if !may(partyOf(&a, p.Subagent), toolMethod(p.Tool)) {
-		return "", st.mayNot(&a, p)
+		return "", mayNot(&a, p)
 	}
 	switch p.Tool {
 	case "spawn_orchestrator":
@@ -141,7 +141,7 @@ func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
 	case "update_plan":
 		return with(p.Input, func(in updatePlanInput) (string, error) { return st.toolUpdatePlan(a.ID, in) })
 	}
-	return "", st.mayNot(&a, p)
+	return "", mayNot(&a, p)
 }
 
 // with decodes a tool's input and runs it.
