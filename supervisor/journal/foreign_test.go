@@ -113,9 +113,11 @@ func TestForeignLines(t *testing.T) {
 		}
 		addBatches(t, r, 4, 2)
 		time.Sleep(2 * eventSync) // all is durable
+		synctest.Wait()
 		log().data = append(bytes.Clone(log().data), "{\"forged\":true}\n"...)
 		addBatches(t, r, 8, 2)
 		time.Sleep(2 * eventSync)
+		synctest.Wait()
 		if len(told) != 2 || !errors.Is(told[0], ErrForeignWrite) || told[1] != nil {
 			t.Errorf("lines were added, and told is %v", told)
 		}
@@ -125,6 +127,7 @@ func TestForeignLines(t *testing.T) {
 		log().data = log().data[:len(log().data)-5] // of lines that are not durable
 		addBatches(t, r, 12, 2)
 		time.Sleep(2 * eventSync)
+		synctest.Wait()
 		if len(told) != 4 || !errors.Is(told[2], ErrForeignWrite) || told[3] != nil {
 			t.Errorf("lines were cut off, and told is %v", told)
 		}
