@@ -22,7 +22,7 @@ type figures struct {
 	failed                             int // rounds
 	checks, documents, returned        int // of documents: on their way, and of those without a reader
 	renewals, lostHistories            int // of the Arbiter
-	flipped, harmed                    int // bits of journals, on purpose, and messages lost or given again over that
+	flipped, harmed                    int // bits of journals, on purpose, and messages or work lost or given again over that
 	gone                               []time.Duration
 }
 
