@@ -23,7 +23,7 @@ type Host interface {
 	// Begin starts a run, or takes one up again. Its events go to sink, in order, on
 	// the run's own goroutine: sink does not block.
 	Begin(ctx context.Context, b Begin, sink supervisor.Sink) (Run, error)
-	// Past opens the event log of a run's earlier lives. The face closes it.
+	// Past opens the event log of a run; nil: there is none. The frontend closes it.
 	Past(ctx context.Context, run string) (*eventlog.Log, error)
 
 	// Edit has a text edited in the user's own editor, and Login has `claude` log in.

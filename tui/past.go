@@ -26,7 +26,7 @@ const recentEvents = 600
 // the run, and returns when the end of it can be seen.
 func (f *Frontend) recall(ctx context.Context, run string) error {
 	log, err := f.options.Host.Past(ctx, run)
-	if err != nil {
+	if err != nil || log == nil {
 		return err
 	}
 	end, err := history.Recent(ctx, log, recentEvents)
@@ -160,7 +160,7 @@ func (f *Frontend) now(ctx context.Context, do func()) bool {
 // that cannot be read the book keeps all by itself.
 func (f *Frontend) keptBy(ctx context.Context, run string) {
 	log, err := f.options.Host.Past(ctx, run)
-	if err != nil {
+	if err != nil || log == nil {
 		return
 	}
 	f.now(ctx, func() {

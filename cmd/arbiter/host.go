@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -180,6 +181,9 @@ func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 		return nil, err
 	}
 	log, err := store.EventLog(info.Run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // the journal is enough to go on
+	}
 	if err != nil {
 		return nil, environmentf("what was said in run %s cannot be read: %v", short(run), err)
 	}
