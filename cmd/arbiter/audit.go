@@ -36,7 +36,7 @@ func (e env) audit(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	log, err := e.told(store, info.Run)
+	log, err := e.openEventLog(store, info.Run)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 	with := "its run is not here: nothing but the chain was checked"
 	switch _, err := store.Find(a.Run); {
 	case err == nil:
-		log, err := e.told(store, a.Run)
+		log, err := e.openEventLog(store, a.Run)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 // openControl serves other processes of the same user. Without a socket the run goes on
 // alone: the screen and stdin reach it all the same.
 func (r *runtimeRun) openControl() {
-	l, err := socket.Listen(r.book.Dir(), control.SocketName)
+	l, err := socket.Listen(r.journal.Dir(), control.SocketName)
 	if err == nil {
 		r.controls, r.controlSocket = control.Serve(l.UnixListener, controlService{r}, r.log), l
 		return

@@ -126,7 +126,7 @@ func (e env) readInput(path string) (raw []byte, err error) {
 type sideDecider struct {
 	decider decider.Decider
 	name    string
-	aside   *sideBridge // nil for rules alone
+	bridge  *sideBridge // nil for rules alone
 }
 
 // openDecider makes the decider that the settings name. Errors are *exitError.
@@ -151,7 +151,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 		if s.Debug {
 			log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		}
-		if o.aside, err = openSideBridge(ctx, &s, log); err != nil {
+		if o.bridge, err = openSideBridge(ctx, &s, log); err != nil {
 			return nil, err
 		}
 	}
@@ -166,10 +166,10 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 }
 
 func (o *sideDecider) asker(options supervisor.Options) decider.Asker {
-	if o.aside == nil {
+	if o.bridge == nil {
 		return nil
 	}
-	return asker{options: options, bridge: func() querier { return o.aside }, spent: o.aside.cost}
+	return asker{options: options, bridge: func() querier { return o.bridge }, spent: o.bridge.cost}
 }
 
 // ask puts one question. An error that is an *exitError ends the command; of another
@@ -190,21 +190,21 @@ func (o *sideDecider) ask(ctx context.Context, q decisionlog.Question) (decider.
 
 // cost is what was spent, in US dollars.
 func (o *sideDecider) cost() float64 {
-	if o.aside == nil {
+	if o.bridge == nil {
 		return 0
 	}
-	return o.aside.cost()
+	return o.bridge.cost()
 }
 
 // close ends its bridge, and says where a rehearsal left its script.
 func (o *sideDecider) close(e env) {
-	if o.aside == nil {
+	if o.bridge == nil {
 		return
 	}
-	if o.aside.stage != nil {
-		for _, p := range o.aside.stage.problems() {
+	if o.bridge.stage != nil {
+		for _, p := range o.bridge.stage.problems() {
 			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}
-	o.aside.close()
+	o.bridge.close()
 }

@@ -81,7 +81,7 @@ func (e env) doctor(c *cli.Context) error {
 
 func (e env) tellReport(r doctor.Report, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(e.tells().stdout)
+		enc := json.NewEncoder(e.withSafeOutput().stdout)
 		enc.SetEscapeHTML(false) // lines to type
 		return enc.Encode(r)
 	}

@@ -69,7 +69,7 @@ func (e env) explain(c *cli.Context) error {
 	if c.IsSet("at") {
 		return e.explainMoment(c, store, info.Run)
 	}
-	list, err := e.rulingsOf(c.Context, store, info.Run)
+	list, err := e.decisionsOf(c.Context, store, info.Run)
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,9 @@ func (e env) explain(c *cli.Context) error {
 	return nil
 }
 
-// rulingsOf lists the decisions of a run.
-func (e env) rulingsOf(ctx context.Context, store *runs, run string) ([]decisionlog.Ruling, error) {
-	log, err := e.told(store, run)
+// decisionsOf lists the decisions of a run.
+func (e env) decisionsOf(ctx context.Context, store *runs, run string) ([]decisionlog.Decision, error) {
+	log, err := e.openEventLog(store, run)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 }
 
 // outlineOf is a decision without what it was made from.
-func outlineOf(run string, r decisionlog.Ruling) explanation {
+func outlineOf(run string, r decisionlog.Decision) explanation {
 	x := explanation{
 		Run: run, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point, About: r.About, Source: r.By(),
 		Failed: r.Failed, Summoned: r.Summoned,
@@ -168,7 +168,7 @@ func outlineOf(run string, r decisionlog.Ruling) explanation {
 	return x
 }
 
-func explainDecision(run string, r decisionlog.Ruling, set *prompts.Set) explanation {
+func explainDecision(run string, r decisionlog.Decision, set *prompts.Set) explanation {
 	x := outlineOf(run, r)
 	x.Input = r.Input
 	if x.Decision != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
-func (e env) listDecisions(c *cli.Context, run string, list []decisionlog.Ruling) error {
+func (e env) listDecisions(c *cli.Context, run string, list []decisionlog.Decision) error {
 	if c.Bool("json") {
 		all := []explanation{}
 		for _, r := range list {

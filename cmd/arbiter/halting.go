@@ -47,7 +47,7 @@ func (r *runtimeRun) noteBridge(pid int) {
 	if err == nil {
 		var raw []byte
 		if raw, err = json.Marshal(bridgePID{Run: r.choices.Options.Run, PID: pid, Start: line[0].Start}); err == nil {
-			err = writeNote(r.book.Dir(), bridgeNote, raw)
+			err = writeNote(r.journal.Dir(), bridgeNote, raw)
 		}
 	}
 	if err != nil {
@@ -68,7 +68,7 @@ func writeNote(dir, name string, raw []byte) error {
 
 // haltedOutside says, once, whether the bridge was killed by `arbiter halt`.
 func (r *runtimeRun) haltedOutside() bool {
-	return os.Remove(filepath.Join(r.book.Dir(), haltNote)) == nil
+	return os.Remove(filepath.Join(r.journal.Dir(), haltNote)) == nil
 }
 
 // halt stops every agent, whether or not the loop takes part: it asks the loop, then the

@@ -14,7 +14,7 @@ import (
 // persons open go unwarned, and the run goes on.
 func (r *runtimeRun) openHooks() {
 	var err error
-	if r.hooks, err = hooksocket.Serve(r.book.Dir(), r.hookService(), r.log); err != nil {
+	if r.hooks, err = hooksocket.Serve(r.journal.Dir(), r.hookService(), r.log); err != nil {
 		r.log.Warn("hooks", "error", err)
 	}
 }

@@ -19,20 +19,20 @@ import (
 // host is what a face with a person before it asks of the program: it begins runs,
 // one after the other, and lends the terminal.
 type host struct {
-	env      env
-	choices  choices                // what of them is about trust is guarded by mu
-	lent     atomic.Int64           // until when the terminal is somebody else's, in Unix time as of UnixNano
-	heed     atomic.Pointer[func()] // tells them of Ctrl+C, once there was one
-	ctx      context.Context        // of those who have it
-	recall   func()                 // ends ctx
-	typed    sync.Mutex             // of those who write the file of what was typed
-	mu       sync.Mutex             // guards what follows
-	signal   string                 // that ended the program
-	life     *session               // the last one begun
-	lack     string                 // what keeps a run from beginning, as far as was seen
-	refused  *exitError             // why the last one did not begin
-	without  bool                   // the person goes on without what the workspace brings along
-	farewell []func()               // what is said on stderr once the screen is gone
+	env         env
+	choices     choices                // what of them is about trust is guarded by mu
+	awayUntil   atomic.Int64           // until when the terminal is somebody else's, in Unix time as of UnixNano
+	onInterrupt atomic.Pointer[func()] // tells them of Ctrl+C, once there was one
+	ctx         context.Context        // of those who have it
+	recall      func()                 // ends ctx
+	typed       sync.Mutex             // of those who write the file of what was typed
+	mu          sync.Mutex             // guards what follows
+	signal      string                 // that ended the program
+	session     *session               // the last one begun
+	lack        string                 // what keeps a run from beginning, as far as was seen
+	refused     *exitError             // why the last one did not begin
+	without     bool                   // the person goes on without what the workspace brings along
+	endNotices  []func()               // what is said on stderr once the screen is gone
 }
 
 func newHost(e env, c choices) *host {
@@ -41,7 +41,7 @@ func newHost(e env, c choices) *host {
 	return h
 }
 
-// session is one life of a run as a face sees it.
+// session is one process run of a run, as a frontend sees it.
 type session struct {
 	run     *runtimeRun
 	loop    *supervisor.Loop
@@ -65,12 +65,12 @@ func (h *host) Begin(_ context.Context, b tui.Begin, sink supervisor.Sink) (tui.
 		}
 		return nil, err
 	}
-	h.life = l
+	h.session = l
 	go l.play(h) // waited for by whoever reads Done, and by close
 	return l, nil
 }
 
-// begin makes a life that is ready to be played.
+// begin makes a session that is ready to be played.
 func (h *host) begin(b tui.Begin, sink supervisor.Sink) (*session, error) {
 	c := h.chosen()
 	c.Options.Partial = true
@@ -93,10 +93,10 @@ func (h *host) begin(b tui.Begin, sink supervisor.Sink) (*session, error) {
 	return &session{run: r, loop: r.ready(sink), done: make(chan struct{})}, nil
 }
 
-// play plays the life to its end, and lets go of all that belonged to it.
+// play plays the session to its end, and lets go of all that belonged to it.
 func (l *session) play(h *host) {
 	defer close(l.done)
-	defer l.mend(h)
+	defer l.keepPanic(h)
 	exit := l.run.play(l.loop)
 	s := l.loop.Snapshot()
 	unfinished := l.run.shutdown(s)
@@ -105,7 +105,7 @@ func (l *session) play(h *host) {
 		l.outcome.Text = exitText(exit, s)
 	}
 	h.mu.Lock()
-	h.farewell = append(h.farewell, func() { h.env.printEnd(l.run, s, unfinished) })
+	h.endNotices = append(h.endNotices, func() { h.env.printEnd(l.run, s, unfinished) })
 	h.mu.Unlock()
 	l.run.close()
 	l.mu.Lock()
@@ -114,9 +114,9 @@ func (l *session) play(h *host) {
 	l.workers.Wait()
 }
 
-// mend turns a panic of ours, outside of the loop, which deals with its own, into an
+// keepPanic turns a panic of ours, outside of the loop, which deals with its own, into an
 // outcome: the screen has the terminal, and has to give it back.
-func (l *session) mend(h *host) {
+func (l *session) keepPanic(h *host) {
 	p := recover()
 	if p == nil {
 		return
@@ -129,7 +129,7 @@ func (l *session) mend(h *host) {
 	l.outcome = tui.Outcome{Exit: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.farewell = append(h.farewell, func() { h.env.tellReports(l.run) })
+	h.endNotices = append(h.endNotices, func() { h.env.tellReports(l.run) })
 }
 
 // ID, Snapshot, Changed, Put, Done and Outcome implement tui.Run.
@@ -231,8 +231,8 @@ func lackOf(f tui.Findings) string {
 	return ""
 }
 
-// nothing is how a program ends in which no run was begun.
-func (h *host) nothing() tui.Outcome {
+// endWithoutRun is how a program ends in which no run was begun.
+func (h *host) endWithoutRun() tui.Outcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -252,13 +252,13 @@ func (h *host) nothing() tui.Outcome {
 // screen is gone by then.
 func (h *host) end(signal string) tui.Outcome {
 	h.mu.Lock()
-	l := h.life
+	l := h.session
 	if h.signal != "" {
 		signal = h.signal
 	}
 	h.mu.Unlock()
 	if l == nil {
-		return h.nothing()
+		return h.endWithoutRun()
 	}
 	select {
 	case <-l.done:
@@ -270,8 +270,8 @@ func (h *host) end(signal string) tui.Outcome {
 		<-l.done
 	}
 	h.mu.Lock()
-	last := h.farewell
-	h.farewell = nil
+	last := h.endNotices
+	h.endNotices = nil
 	h.mu.Unlock()
 	if n := len(last); n > 0 {
 		last[n-1]() // the others are told by their runs
@@ -292,9 +292,9 @@ func (c choices) rehearsal() choices {
 	return c
 }
 
-// present is the life that is being played, or was last; nil before the first.
+// present is the session that is being played, or was last; nil before the first.
 func (h *host) present() *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.life
+	return h.session
 }

@@ -55,15 +55,15 @@ const underWay = 250 * time.Millisecond
 // withTerminal has Ctrl+C be another's until back is called, who is told by heed. Until then it
 // watches the terminal: whoever has it, and may never look at it, is ended when it is gone.
 func (h *host) withTerminal(heed func()) (back func()) {
-	h.heed.Store(&heed)
-	h.lent.Store(math.MaxInt64)
+	h.onInterrupt.Store(&heed)
+	h.awayUntil.Store(math.MaxInt64)
 	stop := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { h.watchTerminal(stop) })
 	return func() {
 		close(stop)
 		watching.Wait()
-		h.lent.Store(time.Now().Add(underWay).UnixNano())
+		h.awayUntil.Store(time.Now().Add(underWay).UnixNano())
 	}
 }
 

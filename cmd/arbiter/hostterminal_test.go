@@ -15,7 +15,7 @@ func TestLentTerminal(t *testing.T) {
 	if !h.handles("TERM", leave) || told != 1 || left != 1 || h.signal != "TERM" {
 		t.Errorf("told %d, left %d, signal %q", told, left, h.signal)
 	}
-	if back(); h.lent.Load() == 0 {
+	if back(); h.awayUntil.Load() == 0 {
 		t.Error("a signal that is under way is ours at once")
 	}
 	if h := newHost(env{}, choices{}); !h.handles("INT", leave) || left != 2 || h.signal != "INT" {

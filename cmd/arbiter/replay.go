@@ -26,7 +26,7 @@ func (e env) replay(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	log, err := e.told(store, info.Run)
+	log, err := e.openEventLog(store, info.Run)
 	if err != nil {
 		return err
 	}

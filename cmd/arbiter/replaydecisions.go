@@ -75,13 +75,13 @@ func (e env) replayDecisions(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := e.rulingsOf(c.Context, store, info.Run)
+	list, err := e.decisionsOf(c.Context, store, info.Run)
 	store.Close()
 	if err != nil {
 		return err
 	}
 	for _, n := range only {
-		if !slices.ContainsFunc(list, func(r decisionlog.Ruling) bool { return r.Number == n }) {
+		if !slices.ContainsFunc(list, func(r decisionlog.Decision) bool { return r.Number == n }) {
 			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)", short(info.Run), n, short(info.Run), stateForCommand(store.root))
 		}
 	}

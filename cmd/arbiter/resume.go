@@ -48,11 +48,11 @@ func resumeRun(c choices) (*runtimeRun, error) {
 			return nil, err
 		}
 	}
-	if err := r.reopenBook(); err != nil {
+	if err := r.reopenJournal(); err != nil {
 		r.close()
 		return nil, err
 	}
-	if err := r.takeUp(); err != nil {
+	if err := r.resumeState(); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -100,18 +100,18 @@ func (r *runtimeRun) restore(found *journal.Recovered) (snapshot []byte, err err
 	return snapshot, err
 }
 
-// reopenBook locks the run, whose last bridge may still be ending its agents, and makes its
+// reopenJournal locks the run, whose last bridge may still be ending its agents, and makes its
 // state again.
-func (r *runtimeRun) reopenBook() error {
+func (r *runtimeRun) reopenJournal() error {
 	run := r.choices.Options.Run
-	book, recovery, err := r.store.Open(run, lockPatience, r.bookOptions(), r.restore)
+	book, recovery, err := r.store.Open(run, lockPatience, r.journalOptions(), r.restore)
 	var held *journal.HeldError
 	if errors.As(err, &held) && held.Gone {
 		// Its arbiter is dead, and its bridge has outlived the time it has to end.
 		if n := proctree.Sweep(run, ""); n > 0 {
 			r.tellOf("ended what still held the run: %s", words.Count(n, "process"))
 		}
-		book, recovery, err = r.store.Open(run, lockPatience, r.bookOptions(), r.restore)
+		book, recovery, err = r.store.Open(run, lockPatience, r.journalOptions(), r.restore)
 	}
 	var version *journal.VersionError
 	var state *supervisor.VersionError
@@ -123,7 +123,7 @@ func (r *runtimeRun) reopenBook() error {
 	case err != nil:
 		return environmentf("run %s cannot be taken up: %v (its journal was left as it is)", short(run), err)
 	}
-	r.book = book
+	r.journal = book
 	crashpoint.Here("resume.locked")
 	// Until a moment ago the last bridge may have held the run, so that it was spared
 	// when the strays of dead runs were ended.
@@ -132,7 +132,7 @@ func (r *runtimeRun) reopenBook() error {
 	}
 	for _, d := range recovery.Damage {
 		if !d.Torn && !d.Mended { // a torn end is what a crash leaves, and held nothing that was accepted
-			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason, d.Bytes, d.Readable, r.book.Dir())
+			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason, d.Bytes, d.Readable, r.journal.Dir())
 		}
 	}
 	if recovery.MetaLost != "" {
@@ -148,8 +148,8 @@ func (r *runtimeRun) tellOf(format string, args ...any) {
 	r.notice += fmt.Sprintf(format, args...)
 }
 
-// takeUp checks that the run can go on, and settles what it goes on with.
-func (r *runtimeRun) takeUp() error {
+// resumeState checks that the run can go on, and settles what it goes on with.
+func (r *runtimeRun) resumeState() error {
 	run, s := short(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
 		return usagef("nothing to resume: run %s was given no task, or never reached an agent", run)
@@ -190,7 +190,7 @@ func (r *runtimeRun) takeUp() error {
 	if err != nil {
 		return err
 	}
-	if err := r.furnish(script); err != nil {
+	if err := r.openServices(script); err != nil {
 		return err
 	}
 	if r.decides, err = r.decider(); err != nil {
@@ -198,14 +198,14 @@ func (r *runtimeRun) takeUp() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
 	defer cancel()
-	if err := r.book.Update(ctx, func(m *journal.Meta) { m.Finished, m.Status = false, "" }); err != nil {
+	if err := r.journal.Update(ctx, func(m *journal.Meta) { m.Finished, m.Status = false, "" }); err != nil {
 		return environmentf("run %s: %v", run, err)
 	}
 	crashpoint.Here("resume.folded")
 	if s.Ending == nil {
 		r.tellOf("the last life of this run ended without a word: it was killed, it crashed, or the power failed")
 	}
-	r.log.Info("resume", "run", o.Run, "records", r.book.Durable(), "crashed", s.Ending == nil)
+	r.log.Info("resume", "run", o.Run, "records", r.journal.Durable(), "crashed", s.Ending == nil)
 	return nil
 }
 

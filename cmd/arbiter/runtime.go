@@ -39,7 +39,7 @@ const initializeDeadline = 30 * time.Second
 type runtimeRun struct {
 	choices choices
 	store   *journal.Store
-	book    *journal.Run
+	journal *journal.Run
 	place   *journal.Lock // of the directory; nil where it is shared
 	// workspace is the lock of that directory itself; nil where it is shared, or cannot be locked
 	workspace *journal.WorkspaceLock
@@ -99,14 +99,14 @@ func newRun(c choices) (*runtimeRun, error) {
 	if err := r.lockPlace(); err != nil {
 		return nil, err
 	}
-	r.book, err = r.store.Create(journal.Meta{
+	r.journal, err = r.store.Create(journal.Meta{
 		Run: o.Run, CWD: c.Place, Began: time.Now(), Version: version(), Title: title(o.Task), Rehearsal: c.Rehearse,
-	}, r.bookOptions())
+	}, r.journalOptions())
 	if err != nil {
 		r.close()
 		return nil, environmentf("journal: %v", err)
 	}
-	if err := r.furnish(script); err != nil {
+	if err := r.openServices(script); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -123,9 +123,9 @@ func newRun(c choices) (*runtimeRun, error) {
 	return r, nil
 }
 
-// bookOptions have the journal tell the loop, which is there before anything is
+// journalOptions have the journal tell the loop, which is there before anything is
 // appended.
-func (r *runtimeRun) bookOptions() journal.Options {
+func (r *runtimeRun) journalOptions() journal.Options {
 	return journal.Options{
 		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
 		Trouble:   func(err error) { r.loop.Trouble(err) },
@@ -211,19 +211,19 @@ func (r *runtimeRun) lockScratch() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
 	defer cancel()
-	if err := r.book.Update(ctx, func(m *journal.Meta) { m.Workspace = dir }); err != nil {
+	if err := r.journal.Update(ctx, func(m *journal.Meta) { m.Workspace = dir }); err != nil {
 		r.close()
 		return environmentf("journal: %v", err)
 	}
 	return nil
 }
 
-// furnish opens what a run has beside its journal: the log and, where there is a
+// openServices opens what a run has beside its journal: the log and, where there is a
 // script, the stage of a rehearsal.
-func (r *runtimeRun) furnish(script *play) error {
+func (r *runtimeRun) openServices(script *play) error {
 	var err error
 	r.mask = secrets.Masker(r.choices.Options.Env)
-	if r.logFile, err = crashlog.OpenLog(r.book.Dir(), r.mask); err != nil {
+	if r.logFile, err = crashlog.OpenLog(r.journal.Dir(), r.mask); err != nil {
 		return environmentf("log: %v", err)
 	}
 	r.choices.Options.Log = r.logFile.Path()
@@ -234,7 +234,7 @@ func (r *runtimeRun) furnish(script *play) error {
 		if r.resumed != nil {
 			task = r.resumed.Task
 		}
-		if r.stage, err = setStage(&r.choices, script, filepath.Join(r.book.Dir(), "home"), task, r.log); err != nil {
+		if r.stage, err = setStage(&r.choices, script, filepath.Join(r.journal.Dir(), "home"), task, r.log); err != nil {
 			return err
 		}
 	}
@@ -252,7 +252,7 @@ func (r *runtimeRun) recorded() supervisor.Options {
 
 // newReporter makes a writer of crash reports into the run's directory.
 func (r *runtimeRun) newReporter() *crashlog.Reporter {
-	return crashlog.NewReporter(crashlog.Options{Dir: r.book.Dir(), Version: version(), Mask: r.mask, Log: r.log})
+	return crashlog.NewReporter(crashlog.Options{Dir: r.journal.Dir(), Version: version(), Mask: r.mask, Log: r.log})
 }
 
 // ready makes the loop of a run, which tells sink, and opens what others reach it by.
@@ -270,7 +270,7 @@ func (r *runtimeRun) ready(sink supervisor.Sink) *supervisor.Loop {
 // play starts the bridge and runs the loop until the run is over.
 func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	ctx := context.Background()
-	loop.Record(r.book)
+	loop.Record(r.journal)
 	loop.Tells(audit.Told)
 	loop.Redact(r.mask)
 	loop.Decider(r.decides)
@@ -279,7 +279,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	loop.Trusts(watchman.gate, watchman.record)
 	loop.Terminal(r.terminalSetup)
 	loop.OnBridgeLost(r.reopen, func() { _ = r.bridge().Close() }) // its end is told by watchBridge
-	loop.Committed(r.book.Durable())                               // nothing is told of what was there before
+	loop.Committed(r.journal.Durable())                            // nothing is told of what was there before
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
 		// The result is said again; nobody has to be started for that.
 		return loop.Run(ctx, nil, supervisor.Resumed{Options: r.recorded(), Claude: r.resumed.Claude, Notice: r.notice})
@@ -305,7 +305,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
 	start := bridgeStart{
 		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude, debug: r.choices.Debug, pidns: r.choices.PIDNS,
-		stage: r.stage, lock: r.book.LockFile(), handler: terminalTap{r.loop, &r.terminals}, log: r.log, started: r.noteBridge,
+		stage: r.stage, lock: r.journal.LockFile(), handler: terminalTap{r.loop, &r.terminals}, log: r.log, started: r.noteBridge,
 	}
 	client, claude, failed := start.open(ctx, func(c *bridge.Client) { r.keep(c, false) })
 	if failed != nil {
@@ -386,8 +386,8 @@ func (r *runtimeRun) close() {
 	if r.stage != nil {
 		r.stage.close()
 	}
-	if r.book != nil {
-		if err := r.book.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && r.log != nil {
+	if r.journal != nil {
+		if err := r.journal.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && r.log != nil {
 			r.log.Warn("journal", "error", err)
 		}
 	}

@@ -60,13 +60,13 @@ func (h *host) lost() {
 func (h *host) played() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.life != nil || h.signal != ""
+	return h.session != nil || h.signal != ""
 }
 
 // screenFault reports a panic of the screen's. The run was stopped in order.
 func (e env) screenFault(h *host, fault *tui.Fault) error {
 	h.mu.Lock()
-	l := h.life
+	l := h.session
 	h.mu.Unlock()
 	if l != nil {
 		r := l.run.newReporter()
@@ -95,8 +95,8 @@ func (h *host) handleSignals(leave, last func()) (stop func()) {
 // handles says whether a signal was meant for us: Ctrl+C is a key of the program that has
 // the terminal.
 func (h *host) handles(name string, leave func()) bool {
-	if name == "INT" && time.Now().UnixNano() < h.lent.Load() {
-		(*h.heed.Load())()
+	if name == "INT" && time.Now().UnixNano() < h.awayUntil.Load() {
+		(*h.onInterrupt.Load())()
 		return false
 	}
 	h.signalled(name)
@@ -111,8 +111,8 @@ func (h *host) signalled(name string) {
 	defer h.mu.Unlock()
 	h.signal = name
 	h.recall() // whoever has the terminal
-	if h.life != nil {
-		h.life.stop(name)
+	if h.session != nil {
+		h.session.stop(name)
 	}
 }
 

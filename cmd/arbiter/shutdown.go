@@ -51,17 +51,17 @@ func (r *runtimeRun) shutdown(s *supervisor.State) (unfinished []string) {
 		{"those who waited for it", 5 * time.Second, func(context.Context) error { r.attached.wait(); return nil }},
 		{"the journal", 10 * time.Second, func(ctx context.Context) error {
 			if s.Ending == nil || !s.Ending.Said {
-				return r.book.Sync(ctx)
+				return r.journal.Sync(ctx)
 			}
 			switch status := s.Ending.Status; {
 			case !s.Reached():
-				return r.book.Finish(ctx, neverBegan)
+				return r.journal.Finish(ctx, neverBegan)
 			case status == contract.StatusComplete:
-				return r.book.Finish(ctx, status)
+				return r.journal.Finish(ctx, status)
 			case s.Ending.Exit == contract.ExitInterrupted, s.Ending.Exit == contract.ExitTerminated:
-				return r.book.Update(ctx, func(m *journal.Meta) { m.Status = interrupted })
+				return r.journal.Update(ctx, func(m *journal.Meta) { m.Status = interrupted })
 			default: // it may be taken up again, and is kept until somebody removes it
-				return r.book.Update(ctx, func(m *journal.Meta) { m.Status = status })
+				return r.journal.Update(ctx, func(m *journal.Meta) { m.Status = status })
 			}
 		}},
 		{"the crash reports", 5 * time.Second, func(context.Context) error { r.reporter.Close(); return nil }},

@@ -49,8 +49,8 @@ func (t *jsonSafe) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// tells is e for such a command.
-func (e env) tells() env {
+// withSafeOutput is e for such a command.
+func (e env) withSafeOutput() env {
 	e.stdout = &jsonSafe{w: e.stdout}
 	return e
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Ruling is a decision as the event log has it.
-type Ruling struct {
+// Decision is a decision as the event log has it.
+type Decision struct {
 	Record uint64 // of the journal: the input
 	At     time.Time
 	supervisor.Decided
@@ -30,7 +30,7 @@ type Ruling struct {
 
 // Amounts is what the decision comes to in the words that all deciders share; false:
 // only the Arbiter can make it, or none was made.
-func (r *Ruling) Amounts() (decider.Decision, bool) {
+func (r *Decision) Amounts() (decider.Decision, bool) {
 	d := r.Decision
 	switch d.Decision {
 	case decider.SelectMode, decider.Retry, decider.Complete:
@@ -47,7 +47,7 @@ func (r *Ruling) Amounts() (decider.Decision, bool) {
 }
 
 // By is who decided, or what came of the question instead.
-func (r *Ruling) By() string {
+func (r *Decision) By() string {
 	switch {
 	case r.Unused:
 		return "unused"
@@ -61,8 +61,8 @@ func (r *Ruling) By() string {
 
 // list collects decisions from the records of an event log.
 type list struct {
-	rulings  []Ruling
-	summoned []string // since the Arbiter's session last ruled
+	decisions []Decision
+	summoned  []string // since the Arbiter's session last ruled
 }
 
 // take looks at one line of the log.
@@ -83,20 +83,20 @@ func (l *list) take(e eventlog.Entry) error {
 			l.summoned = append(l.summoned, spawn.Mode)
 		}
 	case r.Kind == audit.KindDecision && r.Decided != nil:
-		one := Ruling{Record: e.Input, At: e.At, Decided: *r.Decided, Unused: r.Unused}
+		one := Decision{Record: e.Input, At: e.At, Decided: *r.Decided, Unused: r.Unused}
 		if r.Decided.Decision.Source == decider.BySession {
 			one.Summoned, l.summoned = l.summoned, nil
 		}
-		l.rulings = append(l.rulings, one)
+		l.decisions = append(l.decisions, one)
 	}
 	return nil
 }
 
 // Read lists the decisions of a run, in order.
-func Read(ctx context.Context, log *eventlog.Log) ([]Ruling, eventlog.Health, error) {
+func Read(ctx context.Context, log *eventlog.Log) ([]Decision, eventlog.Health, error) {
 	var l list
 	health, err := log.Each(ctx, eventlog.Position{}, l.take)
-	return l.rulings, health, err
+	return l.decisions, health, err
 }
 
 // Same says whether two decisions come to the same: reasons and words are not

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// told opens the event log of a run. The caller closes it.
-func (e env) told(store *runs, run string) (*eventlog.Log, error) {
+// openEventLog opens the event log of a run. The caller closes it.
+func (e env) openEventLog(store *runs, run string) (*eventlog.Log, error) {
 	log, err := store.EventLog(run)
 	if err != nil {
 		return nil, environmentf("%v", err)
