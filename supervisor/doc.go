@@ -52,7 +52,8 @@
 //
 // and the loop around it, with all that waits:
 //
-//	loop, run, books, perform, workers inputs in order, the journal, effects and their goroutines
+//	loop, run, books                   inputs in order, the journal
+//	perform, workers                   effects and their goroutines
 //	decideworker, terminalworker       … those of deciders and terminals
 //	handler, judge, grantworker        the bridge's questions, and the rules' answers
 //	masked, trustworker                secrets taken out; the workspace looked at
