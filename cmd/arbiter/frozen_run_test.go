@@ -232,7 +232,8 @@ var (
 		{regexp.MustCompile(`\d\d:\d\d:\d\d`), "TIME"},
 		{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "HASH"},
 		{regexp.MustCompile(`\$\d+\.\d+`), "COST"},
-		{regexp.MustCompile(`\b[0-9.]+(ms|s| seconds?)\b`), "SPAN"},
+		{regexp.MustCompile(`\b(\d+h)?(\d+m)?[0-9.]+(ms|s)\b|\b\d+ (hour|minute|second)s?\b`), "SPAN"},
+		{regexp.MustCompile(`(?m)over for SPAN, .*…$`), "over for SPAN, …"}, // cut where the span ends
 		{regexp.MustCompile(`"(duration_ms|timeElapsedMs|costUsd|total|input|output|estimatedTokensUsed|estimatedTimeRemaining)": [0-9.]+`), `"$1": FIGURE`},
 		{regexp.MustCompile(`about \d+ tokens, [0-9.]+ USD`), "about N tokens, N USD"},
 		{regexp.MustCompile(`(?m)^(\d+ +)\d+ +(TIME)`), "${1}RECORD $2"},
@@ -263,9 +264,6 @@ func (f *freezer) text(text string) string {
 	}
 	return text
 }
-
-// figureSource is where a figure was read, which depends on who is quicker.
-var figureSource = regexp.MustCompile(`"source":"(cli|stream|transcript)"`)
 
 // measured are fields whose values are measured, or depend on the machine.
 var measured = regexp.MustCompile(`^(time|seq|cost_usd|run_cost_usd|usage|tokens|pct|context_pct|duration_ms|record|timeElapsedMs|` +
@@ -317,7 +315,7 @@ func (f *freezer) json(t *testing.T, raw string) string {
 }
 
 // events are a life's lines by agent and event, in their order: what different agents do at
-// once has none. Of what comes as often as the machine likes one line is enough.
+// once has none. What comes as often as the machine likes is left out.
 func (f *freezer) events(t *testing.T, life []contract.Line) string {
 	t.Helper()
 	of := map[string][]string{}
@@ -329,13 +327,8 @@ func (f *freezer) events(t *testing.T, life []contract.Line) string {
 		name := l.ID + " " + l.Body.EventName()
 		line := f.encoded(t, f.decoded(t, string(raw)), "")
 		switch l.Body.(type) {
-		case contract.Delta:
+		case contract.Delta, contract.Context, contract.Cost:
 			continue
-		case contract.Context, contract.Cost:
-			if len(of[name]) > 0 {
-				continue
-			}
-			line = figureSource.ReplaceAllString(line, `"source":"…"`)
 		}
 		of[name] = append(of[name], line)
 	}

@@ -77,12 +77,19 @@ func TestFrozenHelp(t *testing.T) {
 	frozen(t, "help.txt", all.String())
 }
 
+// prose is the description of a part of a schema, with what sets it apart.
+var prose = regexp.MustCompile(`(?m),?\n *"description": ".*"`)
+
 // TestFrozenSchemas: every event and command with its fields, every setting, and the task
 // machine, as scripts read them.
 func TestFrozenSchemas(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	for _, name := range []string{"events", "commands", "config", "bridge", "machine"} {
-		frozen(t, "schema-"+name+".json", builtProgram(t, home, "schema", name))
+		schema := builtProgram(t, home, "schema", name)
+		if name == "bridge" {
+			schema = prose.ReplaceAllString(schema, "") // it speaks of Go's names, which are none of its readers'
+		}
+		frozen(t, "schema-"+name+".json", schema)
 	}
 }

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// requestBody is what a model is asked, as far as a prompt cache goes by it.
+type requestBody struct {
+	System   []block   `json:"system"`
+	Tools    []any     `json:"tools"`
+	Messages []message `json:"messages"`
+	Thinking any       `json:"thinking"`
+}
+
+type block = map[string]any
+
+// message is one of a history. The CLI writes a single text with or without a block around it.
+type message struct {
+	Role    string
+	Content []block
+}
+
+func (m *message) UnmarshalJSON(raw []byte) error {
+	var text struct{ Role, Content string }
+	if json.Unmarshal(raw, &text) == nil {
+		m.Role, m.Content = text.Role, []block{{"type": "text", "text": text.Content}}
+		return nil
+	}
+	var blocks struct {
+		Role    string
+		Content []block
+	}
+	err := json.Unmarshal(raw, &blocks)
+	m.Role, m.Content = blocks.Role, blocks.Content
+	for _, b := range m.Content {
+		delete(b, "cache_control") // moves with the end of the history
+	}
+	return err
+}
+
+// TestFrozenRequests plays the frozen run with the real CLI. Over turns, a takeover, KILL and a
+// resume each request of a session begins, to the byte, with the one before it, so that prompt
+// caches hold; agents of one role have the same tools and, but for their name, the same prompt;
+// and what we tell the models is what it was.
+func TestFrozenRequests(t *testing.T) {
+	list := players(t)
+	who := list[len(list)-1]
+	if !who.real {
+		t.Skip("needs the CLI")
+	}
+	t.Parallel()
+	h, lives := frozenRun(t, who)
+	f := freezer{home: h.home, named: map[string]string{lives[0].run(): "RUN"}}
+	var out strings.Builder
+	last, first := map[string]requestBody{}, map[string]requestBody{}
+	var order []string
+	books, _ := lives[1].output(0, "replay", lives[0].run())
+	lines, err := contractLinesOf(books)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.name(lines)
+	for _, r := range h.model.Requests() {
+		if r.Agent != "" || r.Role != rehearsal.RoleArbiter && r.Role != rehearsal.RoleOrchestrator {
+			continue // a person's in a terminal, or beside the history
+		}
+		var b requestBody
+		if err := json.Unmarshal(r.Body, &b); err != nil {
+			t.Fatal(err)
+		}
+		before, known := last[r.Actor]
+		if !known {
+			first[r.Actor] = b
+			order = append(order, r.Actor)
+		} else {
+			beginsWith(t, r.Actor, before, b)
+		}
+		last[r.Actor] = b
+	}
+	if diff := cmp.Diff([]string{"arbiter", "first", "second"}, order); diff != "" {
+		t.Fatalf("who asked (-want +got):\n%s", diff)
+	}
+	if !reflect.DeepEqual(first["first"].Tools, first["second"].Tools) {
+		t.Error("two Orchestrators have different tools")
+	}
+	one, two := f.prompt(first["first"]), f.prompt(first["second"])
+	if diff := cmp.Diff(strings.ReplaceAll(one, "Orchestrator I (orch-1)", "NAME"), strings.ReplaceAll(two, "Orchestrator II (orch-2)", "NAME")); diff != "" {
+		t.Errorf("two Orchestrators have different prompts:\n%s", diff)
+	}
+	pinned, err := os.ReadFile("../../scripts/claude.version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version := collect[contract.Session](lives[0])[0].ClaudeVersion; version != strings.TrimSpace(string(pinned)) {
+		t.Skipf("what a CLI adds of its own differs: this is %s", version)
+	}
+	for _, actor := range order {
+		if actor != "second" { // who has what the first has
+			fmt.Fprintf(&out, "# %s: prompt\n\n%s\n\n# %s: tools\n\n%s\n", actor, f.prompt(last[actor]), actor, f.tools(t, last[actor]))
+		}
+		fmt.Fprintf(&out, "# %s: history\n\n%s\n", actor, f.history(t, last[actor]))
+	}
+	frozen(t, "requests.txt", out.String())
+}
+
+// beginsWith checks that a request goes on from an earlier one.
+func beginsWith(t *testing.T, actor string, before, now requestBody) {
+	t.Helper()
+	if !reflect.DeepEqual(before.System, now.System) || !reflect.DeepEqual(before.Tools, now.Tools) || !reflect.DeepEqual(before.Thinking, now.Thinking) {
+		t.Errorf("%s: what stands before the history has changed:\n%s", actor, cmp.Diff(before.System, now.System))
+	}
+	if len(now.Messages) < len(before.Messages) {
+		t.Errorf("%s: the history went from %d messages to %d", actor, len(before.Messages), len(now.Messages))
+		return
+	}
+	for i := range before.Messages {
+		if diff := cmp.Diff(before.Messages[i], now.Messages[i]); diff != "" {
+			t.Errorf("%s: message %d of %d has changed:\n%s", actor, i+1, len(before.Messages), diff)
+		}
+	}
+}
+
+var (
+	delimiterInText = regexp.MustCompile(`⟦([0-9a-z]{8,}) \|`)
+	// ofTheCLI is what it adds to texts of ours, and says itself of an outcome.
+	ofTheCLI = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>\n?`)
+)
+
+// ours is a text without what the CLI adds.
+func (f *freezer) ours(text string) string {
+	if m := delimiterInText.FindStringSubmatch(text); m != nil {
+		f.named[m[1]] = "DELIMITER"
+	}
+	return strings.TrimSpace(f.text(ofTheCLI.ReplaceAllString(text, "")))
+}
+
+// prompt is the part of the system prompt that is ours.
+func (f *freezer) prompt(b requestBody) string {
+	for _, m := range b.Messages {
+		for _, c := range m.Content {
+			text, _ := c["text"].(string)
+			f.ours(text) // finds the delimiter
+		}
+	}
+	text, _ := b.System[len(b.System)-1]["text"].(string)
+	if _, after, found := strings.Cut(text, "</total_tokens>\n"); found {
+		text = after
+	}
+	return f.ours(text)
+}
+
+// tools are ours, whole.
+func (f *freezer) tools(t *testing.T, b requestBody) string {
+	t.Helper()
+	var out strings.Builder
+	for _, tool := range b.Tools {
+		tool := tool.(map[string]any)
+		name := tool["name"].(string)
+		switch {
+		case name == "StructuredOutput":
+			delete(tool, "description") // the CLI's
+		case !strings.HasPrefix(name, "mcp__arbiter__"):
+			continue
+		}
+		delete(tool, "cache_control")
+		out.WriteString(f.encoded(t, f.value(tool), "  "))
+	}
+	return out.String()
+}
+
+// history is what was said to an agent, and what it did.
+func (f *freezer) history(t *testing.T, b requestBody) string {
+	t.Helper()
+	var out strings.Builder
+	for _, m := range b.Messages {
+		for _, c := range m.Content {
+			text, _ := c["text"].(string)
+			switch c["type"] {
+			case "tool_use":
+				text = fmt.Sprint("calls ", c["name"])
+			case "tool_result":
+				text = "result: " + resultText(c["content"])
+			}
+			if text = f.ours(text); text != "" {
+				fmt.Fprintf(&out, "%s: %s\n", m.Role, text)
+			}
+		}
+	}
+	return out.String()
+}
+
+// resultText is the text of a tool's result.
+func resultText(content any) string {
+	switch content := content.(type) {
+	case string:
+		return content
+	case []any:
+		var texts []string
+		for _, c := range content {
+			if c, ok := c.(map[string]any); ok {
+				texts = append(texts, fmt.Sprint(c["text"]))
+			}
+		}
+		return strings.Join(slices.Compact(texts), "\n")
+	}
+	return fmt.Sprint(content)
+}
