@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/rights"
 )
 
 // judgedInput bounds what is recorded of the input of a call that may run, in bytes: its
@@ -202,7 +203,7 @@ func (t *toldCalls) take(p bridge.PermissionParams) bool {
 // our tools that it has a right to.
 func arbiterMay(tool string) bool {
 	if name, own := policy.Own(tool); own {
-		return may(TheArbiter, toolMethod(name))
+		return rights.May(rights.TheArbiter, rights.Tool(name))
 	}
 	return slices.Contains([]string{"Read", "Grep", "Glob", policy.VerdictTool}, tool)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -60,17 +61,17 @@ word/handoff                      .     .      .      .      x    .      .      
 word/done                         .     .      .      .      x    .      .          .
 `
 
-var parties = []Party{HumanStdin, HumanScreen, HumanSocket, TheArbiter, AnOrchestrator, ASubagent, TheSupervisor, ADescendant}
+var parties = []rights.Party{rights.HumanStdin, rights.HumanScreen, rights.HumanSocket, rights.TheArbiter, rights.AnOrchestrator, rights.ASubagent, rights.TheSupervisor, rights.ADescendant}
 
 // everyMethod collects what there is, from where it is declared.
-func everyMethod(t *testing.T) []Method {
+func everyMethod(t *testing.T) []rights.Method {
 	t.Helper()
-	list := []Method{MethodApprove, MethodHook, toHuman, toArbiter, toOrchestrator}
+	list := []rights.Method{rights.Approve, rights.Hook, rights.ToHuman, rights.ToArbiter, rights.ToOrchestrator}
 	bodies := map[string]contract.CommandBody{}
 	for _, b := range commandBodies {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", b), "contract.")
 		bodies[name] = b
-		list = append(list, methodOf(b))
+		list = append(list, rights.Command(b))
 	}
 	for name := range receivers(t, "contract", "CommandType") {
 		if bodies[name] == nil {
@@ -78,11 +79,11 @@ func everyMethod(t *testing.T) []Method {
 		}
 	}
 	for _, tool := range append(slices.Clone(arbiterTools()), orchestratorTools()...) {
-		list = append(list, toolMethod(tool.Name))
+		list = append(list, rights.Tool(tool.Name))
 	}
-	for of, schema := range map[string]string{ofVerdict: string(verdict.ArbiterSchema()), ofWord: string(verdict.OrchestratorSchema())} {
-		for _, name := range enumOf(t, schema, map[string]string{ofVerdict: "decision", ofWord: "kind"}[of]) {
-			list = append(list, Method(of+name))
+	for of, schema := range map[string]string{rights.OfVerdict: string(verdict.ArbiterSchema()), rights.OfWord: string(verdict.OrchestratorSchema())} {
+		for _, name := range enumOf(t, schema, map[string]string{rights.OfVerdict: "decision", rights.OfWord: "kind"}[of]) {
+			list = append(list, rights.Method(of+name))
 		}
 	}
 	slices.Sort(list)
@@ -92,7 +93,7 @@ func everyMethod(t *testing.T) []Method {
 // TestRights compares the table to the matrix, method by method and party by party, and
 // the matrix to all that is declared.
 func TestRights(t *testing.T) {
-	var methods []Method
+	var methods []rights.Method
 	cases := 0
 	for line := range strings.Lines(strings.TrimSpace(matrix)) {
 		fields := strings.Fields(line)
@@ -102,9 +103,9 @@ func TestRights(t *testing.T) {
 		if len(fields) != 1+len(parties) {
 			t.Fatalf("row %q", line)
 		}
-		methods = append(methods, Method(fields[0]))
+		methods = append(methods, rights.Method(fields[0]))
 		for i, who := range parties {
-			if want := fields[i+1] == "x"; may(who, Method(fields[0])) != want {
+			if want := fields[i+1] == "x"; rights.May(who, rights.Method(fields[0])) != want {
 				t.Errorf("%s, %s: %t, want %t", who, fields[0], !want, want)
 			}
 			cases++
@@ -117,11 +118,11 @@ func TestRights(t *testing.T) {
 	if cases != len(methods)*len(parties) || cases < 300 {
 		t.Errorf("%d cases", cases)
 	}
-	if len(rights) != len(parties) {
-		t.Errorf("%d parties in the table", len(rights))
+	if len(rights.Table()) != len(parties) {
+		t.Errorf("%d parties in the table", len(rights.Table()))
 	}
-	for who, may := range rights {
-		for what := range may {
+	for who, may := range rights.Table() {
+		for _, what := range may {
 			if !slices.Contains(methods, what) {
 				t.Errorf("%s may %s, which is nothing", who, what)
 			}
@@ -132,8 +133,8 @@ func TestRights(t *testing.T) {
 // TestNobodyMayAnything: who is unknown may do nothing, and what is unknown nobody may.
 func TestNobodyMayAnything(t *testing.T) {
 	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
-		for _, who := range []Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
-			if may(who, what) {
+		for _, who := range []rights.Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
+			if rights.May(who, what) {
 				t.Errorf("%q may %q", who, what)
 			}
 		}
@@ -141,13 +142,13 @@ func TestNobodyMayAnything(t *testing.T) {
 			continue
 		}
 		for _, who := range parties {
-			if may(who, what) {
+			if rights.May(who, what) {
 				t.Errorf("%s may %q", who, what)
 			}
 		}
 	}
-	if methodOf(nil) != "" {
-		t.Errorf("no command at all is %q", methodOf(nil))
+	if rights.Command(nil) != "" {
+		t.Errorf("no command at all is %q", rights.Command(nil))
 	}
 }
 
@@ -202,16 +203,16 @@ func TestToolsNeedTheRole(t *testing.T) {
 	}
 	for tool, input := range inputs {
 		for _, caller := range []struct {
-			who      Party
+			who      rights.Party
 			id       string
 			subagent string
-		}{{TheArbiter, "arbiter", ""}, {AnOrchestrator, "orch-1", ""}, {ASubagent, "orch-1", "toolu_1"}, {ASubagent, "arbiter", "toolu_2"}} {
+		}{{rights.TheArbiter, "arbiter", ""}, {rights.AnOrchestrator, "orch-1", ""}, {rights.ASubagent, "orch-1", "toolu_1"}, {rights.ASubagent, "arbiter", "toolu_2"}} {
 			p := begin(t, nil)
 			p.summon("work")
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"one"}]}`)
 			before := fingerprint(t, &p.s)
 			out := p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef, Tool: tool, Input: []byte(input), Subagent: caller.subagent}})
-			may := may(caller.who, toolMethod(tool))
+			may := rights.May(caller.who, rights.Tool(tool))
 			answer := answerIn(t, out)
 			if denied := strings.Contains(answer.Text, "has no tool") || strings.Contains(answer.Text, "may not call"); denied == may || denied && !answer.IsError {
 				t.Errorf("%s calls %q: %+v", caller.who, tool, answer)

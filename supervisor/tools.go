@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -105,7 +106,7 @@ func (st *step) toolCalled(f ToolCalled) {
 		return
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
-	if f.Params.Tool == "ask_predecessor" && may(partyOf(&a, f.Params.Subagent), toolMethod(f.Params.Tool)) {
+	if f.Params.Tool == "ask_predecessor" && rights.May(partyOf(&a, f.Params.Subagent), rights.Tool(f.Params.Tool)) {
 		st.askPredecessor(f, a)
 		return
 	}
@@ -118,7 +119,7 @@ func (st *step) toolCalled(f ToolCalled) {
 }
 
 func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
-	if !may(partyOf(&a, p.Subagent), toolMethod(p.Tool)) {
+	if !rights.May(partyOf(&a, p.Subagent), rights.Tool(p.Tool)) {
 		return "", mayNot(&a, p)
 	}
 	switch p.Tool {

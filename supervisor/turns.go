@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -97,7 +98,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 			err = oversizeVerdict(t.Oversize)
 		}
 		if err == nil {
-			err = mayRule(a, ofVerdict, v.Decision)
+			err = mayRule(a, rights.OfVerdict, v.Decision)
 		}
 		if err == nil {
 			err = st.checkRuling(v)
@@ -118,7 +119,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 		err = oversizeVerdict(t.Oversize)
 	}
 	if err == nil {
-		err = mayRule(a, ofWord, v.Kind)
+		err = mayRule(a, rights.OfWord, v.Kind)
 	}
 	if err != nil {
 		st.correct(id, err, t)

@@ -45,6 +45,8 @@ var forbidden = []rule{
 		why: "apply is a fold over facts: what reads the world does so outside and comes in as a fact"},
 	{from: "./supervisor/effect", to: []string{"./supervisor", "./supervisor/permission", "os", "net", "log/slog", "math/rand/v2"}, direct: true,
 		why: "what a step wants done is collected, not done"},
+	{from: "./supervisor/rights", to: []string{"./supervisor", "./bridge/...", "os", "net", "log/slog"}, direct: true,
+		why: "who may do what is one table"},
 	{from: "./supervisor/permission", to: []string{"./supervisor", "./supervisor/grants", "./supervisor/journal", "os", "net", "log/slog", "math/rand/v2"}, direct: true,
 		why: "a part of the state is pure, and knows neither the whole nor the other parts: they meet in the dispatcher"},
 	{from: "./supervisor/machine", to: []string{module + "/..."},
