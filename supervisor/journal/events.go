@@ -30,6 +30,12 @@ type eventFile struct {
 	lines   []byte            // behind durable
 	written int               // of lines, bytes that were written
 	failed  bool              // the last fsync
+	torn    int64             // bytes behind written that do not count, until again
+}
+
+// add takes lines in that are to be written by again.
+func (e *eventFile) add(lines []byte, chain eventlog.Chain) {
+	e.lines, e.chain = append(e.lines, lines...), chain
 }
 
 func (e *eventFile) end() int64 { return e.durable.Offset + int64(e.written) }
@@ -161,46 +167,47 @@ func (e *eventFile) recover(from eventlog.Position, upTo uint64, each func(event
 	if err != nil && !errors.Is(err, errLastLine) {
 		return damage, err
 	}
-	if info.Size > next.Offset {
-		err = e.cut(next.Offset, info.Size, &damage)
-	}
-	e.written = len(e.lines)
-	if err == nil && !known {
-		err = e.f.Sync()
-	}
-	return damage, err
+	e.written, e.torn = len(e.lines), info.Size-next.Offset
+	return damage, nil
 }
 
-// again writes what was found behind the place that was durable anew, and makes all durable:
-// the last fsync may have failed before the process could tell.
-func (e *eventFile) again() error {
+// again cuts off what does not count, writes what was found behind the place that was durable
+// anew, with what was added since, and makes all durable: the last fsync may have failed before
+// the process could tell.
+func (e *eventFile) again() (damage []Damage, err error) {
+	if e.torn > 0 {
+		if damage, err = e.cut(); err != nil {
+			return damage, err
+		}
+	}
 	if len(e.lines) == 0 {
-		return nil
+		return damage, e.f.Sync()
 	}
 	crash("journal.events.again.before")
 	if _, err := e.f.WriteAt(e.lines, e.durable.Offset); err != nil {
-		return err
+		return damage, err
 	}
-	return e.sync()
+	e.written = len(e.lines)
+	return damage, e.sync()
 }
 
 // cut takes off what is behind the last good line. Where it holds more than a torn line, a
 // copy is put aside.
-func (e *eventFile) cut(end, size int64, damage *[]Damage) error {
-	d := Damage{Segment: eventlog.Name, Offset: end, Bytes: size - end, Reason: "the lines at its end are damaged", Torn: true}
+func (e *eventFile) cut() (damage []Damage, err error) {
+	d := Damage{Segment: eventlog.Name, Offset: e.end(), Bytes: e.torn, Reason: "the lines at its end are damaged", Torn: true}
 	tail := make([]byte, min(d.Bytes, maxAside))
 	n, err := e.f.ReadAt(tail, d.Offset)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return nil, err
 	}
 	if bytes.IndexByte(tail[:n], '\n') >= 0 {
 		if name, err := copyAside(e.dir, &d); err == nil {
 			d.SetAside = name
 		}
-		*damage = append(*damage, d)
+		damage = append(damage, d)
 	}
 	crash("journal.events.cut.before")
-	return e.f.Truncate(end)
+	return damage, e.f.Truncate(e.end())
 }
 
 type sizedFile struct{ file }

@@ -123,10 +123,10 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 	}
 	setAside(h.dir, sc.rec.Damage)
 	rec = sc.rec
-	if err := events.write(recovered.missed, recovered.chain); err != nil {
-		return nil, rec, err
-	}
-	if err := events.again(); err != nil {
+	events.add(recovered.missed, recovered.chain)
+	damage, err = events.again()
+	rec.Damage = append(rec.Damage, damage...)
+	if err != nil {
 		return nil, rec, err
 	}
 	seg, err := sc.takeOver(snapshot, events.durable)

@@ -3,8 +3,12 @@ package journal
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 func TestWriteCloseOpen(t *testing.T) {
@@ -69,4 +73,29 @@ func TestReadTo(t *testing.T) {
 			t.Errorf("up to %d: %v, %+v, want %+v", upTo, err, rec, want)
 		}
 	}
+}
+
+// TestWhatResumeRefusesIsUntouched: a state of another version, say. A torn end of the event
+// log, which may be none in that version, stays, too.
+func TestWhatResumeRefusesIsUntouched(t *testing.T) {
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	add(t, r, 1, 10)
+	closeRun(t, r)
+	log := filepath.Join(r.Dir(), eventlog.Name)
+	addTo(t, log, []byte("{\"another\":\"form\"}\n{\"torn"))
+	before := listing(t, r.Dir())
+	refusal := errors.New("another version")
+	if _, _, err := s.Open(testRun, 0, Options{}, func(*Recovered) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
+		t.Errorf("open: %v", err)
+	}
+	if after := listing(t, r.Dir()); !slices.Equal(before, after) {
+		t.Errorf("files were touched: %v, then %v", before, after)
+	}
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Harmed() || len(rec.Damage) != 1 || rec.Damage[0].SetAside == "" {
+		t.Errorf("%+v", rec)
+	}
+	closeRun(t, r)
+	checkTold(t, s, 10)
 }
