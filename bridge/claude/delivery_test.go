@@ -221,6 +221,19 @@ func TestBrokenHistory(t *testing.T) {
 	}
 }
 
+// A turn that the API refused has used nothing: the supervisor tells by it that no model has read
+// what the turn was about.
+func TestRefusedTurnUsesNothing(t *testing.T) {
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, _ := stageFor(t, spec, reply{status: 429, kind: "rate_limit_error", say: "Claude AI usage limit reached|1999999999"})
+		s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "0"
+		s.launch()
+		if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Usage != (bridge.Usage{}) || turn.Category != bridge.CatUsageLimit {
+			t.Errorf("turn: %+v", turn)
+		}
+	})
+}
+
 // The wait for a deaf child has an end, and what was not sent is still the sender's.
 func TestDeafStandIn(t *testing.T) {
 	t.Parallel()
