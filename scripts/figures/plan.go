@@ -197,8 +197,9 @@ var plan = []run{
 		{what: "a run of 1,000,000 events taken up, until the frame that shows its end", ours: "Resumed first-frame-ms", base: "Resumed told-again-ms", than: "telling all of it again", most: 100},
 		{what: "… the heap when all of it can be read", ours: "Resumed MB", base: "Resumed told-again-MB", than: "telling all of it again"},
 	}},
-	{"tui/history", "Add|Read", "0.2s", "", []row{
+	{"tui/history", "Add|Read|Recall", "0.2s", "", []row{
 		{what: "an event kept for the screen", ours: "Add/work ns/event"},
+		{what: "an event of the log read into the index", ours: "Recall ns/op", base: "Add/work ns/event", than: "one kept for the screen"},
 		{what: "a result of 100 MB kept", ours: "Add/result_100MB ns/op", base: "Add/result_10KB ns/op", than: "one of 10 KB"},
 		{what: "an entry in the midst of a million", ours: "Read/entry/in_the_middle/all ns/op", base: "Read/entry/near_the_end/all ns/op", than: "near the end"},
 		{what: "a search through a million", ours: "Read/find/1M/ascii/all ns/op"},
