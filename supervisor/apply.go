@@ -7,7 +7,7 @@ import (
 // Apply folds one input into the state and says what is to be done about it. It
 // is pure: no I/O, no clock, no randomness, no goroutine, and the state it was
 // given stays as it was.
-func Apply(s State, in Input) (State, []Effect) {
+func Apply(s State, in Input) (State, []effect.Effect) {
 	st := &step{State: s, at: in.At, out: effect.Collector{Now: in.At}}
 	st.take(in.Fact)
 	st.settle()

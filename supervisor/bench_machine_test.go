@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -83,7 +84,7 @@ func weave(b *testing.B, facts int, take func(Input)) {
 		n++
 		at = at.Add(time.Second)
 		in := Input{At: at, Fact: f}
-		var out []Effect
+		var out []effect.Effect
 		s, out = Apply(s, in)
 		take(in)
 		for _, e := range out {
@@ -206,7 +207,7 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 		if err != nil {
 			b.Fatal(err)
 		}
-		var out []Effect
+		var out []effect.Effect
 		s, out = Apply(s, in)
 		if n++; n%10_000 == 0 {
 			if err := run.Sync(b.Context()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
@@ -63,7 +64,7 @@ type undone struct {
 	input   uint64 // it follows from; 0: from one that is not recorded
 	told    []Told // by it, for the event log
 	port    Port   // the bridge of that moment; a later one is another's
-	effects []Effect
+	effects []effect.Effect
 }
 
 func (b *books) init() { b.wake = make(chan struct{}, 1) }
@@ -303,7 +304,7 @@ func (l *Loop) giveUpJournal(ctx context.Context) {
 	for _, u := range b.undone {
 		for _, e := range u.effects {
 			switch e := e.(type) {
-			case Emit:
+			case effect.Emit:
 				if a, was := e.Event.Body.(contract.Accepted); was {
 					e.Event.Body = contract.Rejected{Ref: a.Ref, Message: "it could not be recorded"}
 				}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -55,7 +56,7 @@ const reopenPause = time.Second
 
 // reopenBridge starts another bridge in place of one that a halt ended: that is no failure.
 func (st *step) reopenBridge() {
-	st.do(SetTimer{Key: restartPrefix + theBridge, After: reopenPause})
+	st.do(effect.SetTimer{Key: restartPrefix + theBridge, After: reopenPause})
 }
 
 // openBridge starts another bridge in a while, or gives the run up.
@@ -67,7 +68,7 @@ func (st *step) openBridge(reason string) {
 		return
 	}
 	st.emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: "the bridge " + d.Reason})
-	st.do(SetTimer{Key: restartPrefix + theBridge, After: max(d.Delay, time.Millisecond)})
+	st.do(effect.SetTimer{Key: restartPrefix + theBridge, After: max(d.Delay, time.Millisecond)})
 }
 
 // bridgeDue opens another bridge, now that its time has come.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/clock"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // TestTheLoopWakes tells of a sleep before anything else that it is given then.
@@ -50,14 +51,14 @@ func TestAStaleRing(t *testing.T) {
 		left  int
 	}{
 		"in time":   {func(*Loop) {}, false, 0},
-		"stopped":   {func(l *Loop) { l.setTimer(SetTimer{Key: "k"}) }, true, 0},
-		"set anew":  {func(l *Loop) { l.setTimer(SetTimer{Key: "k", After: time.Hour}) }, true, 1},
-		"another's": {func(l *Loop) { l.setTimer(SetTimer{Key: "x", After: time.Hour}) }, false, 1},
+		"stopped":   {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "k"}) }, true, 0},
+		"set anew":  {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "k", After: time.Hour}) }, true, 1},
+		"another's": {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "x", After: time.Hour}) }, false, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLife(t, &fakeJournal{}, silentPort()).loop
 			defer l.stopTimers()
-			l.setTimer(SetTimer{Key: "k", After: time.Second})
+			l.setTimer(effect.SetTimer{Key: "k", After: time.Second})
 			ring := <-l.inbox
 			c.after(l)
 			if got := l.stale(ring.Fact); got != c.stale || len(l.timers) != c.left {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -92,7 +93,7 @@ func (st *step) dropRepetition() {
 	st.Completing = nil
 	for _, h := range st.PendingHandoffs {
 		if h.Kind == handFinal {
-			st.do(SetTimer{Key: handoverKey(h.Serial)})
+			st.do(effect.SetTimer{Key: handoverKey(h.Serial)})
 			st.dropCheck(h.Request, "the checks are not repeated any more")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -50,13 +51,13 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 			return
 		}
 		a.CompactionBlocked = true
-		st.do(SetTimer{Key: compactionBlockedKey(a.AgentRef), After: cornerPatience})
+		st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef), After: cornerPatience})
 		st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name, a.ID))
 		return
 	}
 	a.Compactions++
 	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
-	st.do(SetTimer{Key: compactionBlockedKey(a.AgentRef)})
+	st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef)})
 	if a.Role == RoleArbiter && a.Status != Busy && a.Troubles == 0 {
 		st.callOffRenewal() // one that is at it gives its document all the same
 	}

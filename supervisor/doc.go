@@ -2,7 +2,7 @@
 // Arbiter and the Orchestrators, and decides by rule where no model does.
 //
 // [Apply] is the whole of it: a pure function from a [State] and one [Input] to the
-// next state and the [Effect]s that are wanted. [Loop] is the one goroutine that owns
+// next state and the [effect.Effect]s that are wanted. [Loop] is the one goroutine that owns
 // a state, folds inputs into it in the order they come, and has effects carried out by
 // workers, whose outcomes come back as inputs. Everybody else puts inputs in
 // ([Loop.Put], and the methods by which it is a bridge's handler) and reads snapshots.

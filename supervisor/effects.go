@@ -3,17 +3,11 @@ package supervisor
 import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
-// Effect is something apply wants done. Effects run outside of it, in the order
-// given for one agent, and come back as inputs that name the agent's generation.
-type Effect = effect.Effect
-
+// The effects that are this package's own; package effect has those of every part. Effects run outside of Apply, in the
+// order given for one agent, and come back as inputs that name the agent's generation.
 type (
-	// Emit and SetTimer are wanted by every part.
-	Emit     = effect.Emit
-	SetTimer = effect.SetTimer
 	// Spawn starts an agent → Spawned or NotSpawned.
 	Spawn struct{ Params bridge.SpawnParams }
 	// Send writes a message to an agent → NotSent on failure.

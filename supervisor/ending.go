@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -38,7 +39,7 @@ func (st *step) wind(e Ending) {
 	const stopped = "the run is being stopped; ask again when it is taken up"
 	st.Permission.Shutdown(&st.out, stopped)
 	st.Question, st.Waking, st.DeciderRequest = nil, false, nil
-	st.do(SetTimer{Key: timeoutKey})
+	st.do(effect.SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.edit(st.Agents[i].ID)
 		if a.Takeover != nil { // what was done is read when the run is taken up again
@@ -115,7 +116,7 @@ func (st *step) signalled(f Signalled) {
 func (st *step) timeIsOver() {
 	if st.anyTakenOver() {
 		// It is looked at again when the session is given back, and here, however that ends.
-		st.do(SetTimer{Key: timeoutKey, After: takenGrace})
+		st.do(effect.SetTimer{Key: timeoutKey, After: takenGrace})
 		return
 	}
 	st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -55,7 +56,7 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 // Replayed is one step of a run's history.
 type Replayed struct {
 	Input   Input
-	Effects []Effect
+	Effects []effect.Effect
 }
 
 // Restore makes the state of a run from what its journal recovered, and adds to the event log

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -20,7 +21,7 @@ func (st *step) handOver(h Handover) {
 	}
 	st.PendingHandoffs = append(slices.Clone(st.PendingHandoffs), h)
 	if st.advance(h.Serial) {
-		st.do(SetTimer{Key: handoverKey(h.Serial), After: patience(&h)})
+		st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: patience(&h)})
 	}
 }
 
@@ -100,7 +101,7 @@ func (st *step) handover(serial int) *Handover {
 func (st *step) goOn() {
 	for _, h := range slices.Clone(st.PendingHandoffs) {
 		if st.advance(h.Serial) {
-			st.do(SetTimer{Key: handoverKey(h.Serial), After: patience(&h)})
+			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: patience(&h)})
 		}
 	}
 }
@@ -115,7 +116,7 @@ func (st *step) forgetHandovers() {
 			kept = append(kept, h)
 			continue
 		}
-		st.do(SetTimer{Key: handoverKey(h.Serial)})
+		st.do(effect.SetTimer{Key: handoverKey(h.Serial)})
 		st.dropCheck(h.Request, "the document is not wanted any more")
 	}
 	st.PendingHandoffs = kept
@@ -159,7 +160,7 @@ func (st *step) handoverLate(of string) {
 
 // handedOver delivers a document.
 func (st *step) handedOver(h Handover) {
-	st.do(SetTimer{Key: handoverKey(h.Serial)})
+	st.do(effect.SetTimer{Key: handoverKey(h.Serial)})
 	id := h.Agent.ID
 	switch h.Kind {
 	case handRenew:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -309,7 +310,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	p.verdict(one, report("handoff", "here", true))
 	two := p.summon("go on")
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
-	ask := func() []Effect {
+	ask := func() []effect.Effect {
 		return p.do(ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()

@@ -9,11 +9,12 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
 // checkStep holds for every step from one state to the next.
-func checkStep(t *testing.T, before, after *State, f Fact, out []Effect) {
+func checkStep(t *testing.T, before, after *State, f Fact, out []effect.Effect) {
 	t.Helper()
 	checkMoves(t, before, after, f, out)
 	checkNumbers(t, before, after, f, out)
@@ -36,12 +37,12 @@ func checkStep(t *testing.T, before, after *State, f Fact, out []Effect) {
 
 // checkMoves: each `state` event is a row of the table, and they lead from the one state to
 // the other.
-func checkMoves(t *testing.T, before, after *State, f Fact, out []Effect) {
+func checkMoves(t *testing.T, before, after *State, f Fact, out []effect.Effect) {
 	t.Helper()
 	at := before.Phase
 	_, none := f.(NoBridge)
 	for _, e := range out {
-		em, ok := e.(Emit)
+		em, ok := e.(effect.Emit)
 		if !ok {
 			continue
 		}
@@ -69,7 +70,7 @@ func isRow(from machine.State, on machine.Trigger, to machine.State) bool {
 }
 
 // checkNumbers: decisions are told and recorded in order, each under a number of its own.
-func checkNumbers(t *testing.T, before, after *State, f Fact, out []Effect) {
+func checkNumbers(t *testing.T, before, after *State, f Fact, out []effect.Effect) {
 	t.Helper()
 	said, kept := before.Decisions, before.Decisions
 	_, again := f.(Resumed) // those that a crash kept from the journal
@@ -84,7 +85,7 @@ func checkNumbers(t *testing.T, before, after *State, f Fact, out []Effect) {
 			if e.Question.Number != after.Decisions+1 || e.Question.Serial == 0 {
 				t.Fatalf("question %d is for decision %d after %d", e.Question.Serial, e.Question.Number, after.Decisions)
 			}
-		case Emit:
+		case effect.Emit:
 			if d, ok := e.Event.Body.(contract.Decision); ok {
 				if d.Number <= said || d.Number > after.Decisions {
 					t.Fatalf("%T told decision %d after %d of %d", f, d.Number, said, after.Decisions)

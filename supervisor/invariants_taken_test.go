@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
@@ -31,7 +32,7 @@ func checkTaken(t *testing.T, a *Agent, live bool) {
 // alive at a time, nor is anything sent to a terminal.
 type lives map[string]bridge.AgentRef
 
-func (l lives) follow(t *testing.T, s *State, f Fact, out []Effect) {
+func (l lives) follow(t *testing.T, s *State, f Fact, out []effect.Effect) {
 	t.Helper()
 	switch f := f.(type) {
 	case Happened:

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -86,11 +87,11 @@ func checkInvariants(t *testing.T, s *State) {
 
 // checkEffects holds for what every step of a live run wants done: the machine has
 // all the moves that are tried, and nothing is said by agents once the run ends.
-func checkEffects(t *testing.T, before *State, out []Effect) {
+func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 	t.Helper()
 	ended := before.Ending != nil
 	for _, e := range out {
-		em, ok := e.(Emit)
+		em, ok := e.(effect.Emit)
 		if _, down := e.(Shutdown); down {
 			ended = true
 		}

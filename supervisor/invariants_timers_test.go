@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
@@ -21,7 +22,7 @@ const opening = "opening a bridge"
 func probing(a bridge.AgentRef) string { return fmt.Sprintf("probing %s", a) }
 
 // follow keeps the account over one step.
-func (l alarms) follow(f Fact, out []Effect) {
+func (l alarms) follow(f Fact, out []effect.Effect) {
 	switch f := f.(type) {
 	case Began, Resumed, NoBridge:
 		clear(l) // with the process
@@ -34,7 +35,7 @@ func (l alarms) follow(f Fact, out []Effect) {
 	}
 	for _, e := range out {
 		switch e := e.(type) {
-		case SetTimer:
+		case effect.SetTimer:
 			if delete(l, e.Key); e.After > 0 {
 				l[e.Key] = true
 			}

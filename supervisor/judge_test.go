@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -269,13 +270,13 @@ func TestNobodyAnswers(t *testing.T) {
 func TestJudgedIsTold(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
-	before := len(effects[Emit](p))
+	before := len(effects[effect.Emit](p))
 	params := bashCall("make")
 	params.AgentRef, params.Subagent = p.agent(id).AgentRef, "a0b8"
 	say := func(behavior, by string) []contract.Permission {
 		var list []contract.Permission
 		for _, e := range p.do(Judged{Params: params, Action: "abc", Behavior: behavior, By: by, Rule: "Bash", Reason: "why"}) {
-			if m, ok := e.(Emit).Event.Body.(contract.Permission); ok {
+			if m, ok := e.(effect.Emit).Event.Body.(contract.Permission); ok {
 				list = append(list, m)
 			}
 		}
@@ -294,7 +295,7 @@ func TestJudgedIsTold(t *testing.T) {
 	if diff := cmp.Diff([]contract.Permission{want}, say("allow", "rule")); diff != "" {
 		t.Errorf("a rule's allow, -want +got:\n%s", diff)
 	}
-	if n := len(effects[Emit](p)) - before; n != 2 {
+	if n := len(effects[effect.Emit](p)) - before; n != 2 {
 		t.Errorf("%d events", n)
 	}
 	if !Narrates(Judged{}) || !recorded(Judged{}) {

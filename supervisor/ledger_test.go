@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // ledger is what a play's history tells of its messages, by their text.
@@ -161,7 +162,7 @@ func (m *Messages) Take(r Replayed, after *State) {
 	}
 	for _, e := range r.Effects {
 		switch e := e.(type) {
-		case Emit:
+		case effect.Emit:
 			switch b := e.Event.Body.(type) {
 			case contract.Message:
 				m.Said(r.Input.At, b)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -28,7 +29,7 @@ func (p *play) dies(id string) {
 
 // comes has the next process of an agent that is down come up; its session's history
 // says this of what was open.
-func (p *play) comes(id string, history bridge.SpawnResult) []Effect {
+func (p *play) comes(id string, history bridge.SpawnResult) []effect.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status == Down {
 		p.do(Rang{Key: restartKey(a.AgentRef)})
@@ -133,9 +134,9 @@ func (p *play) saidDelivered() map[string]int {
 }
 
 // timer is what a key was set to last in these effects; 0 if it was not, or stopped.
-func timer(out []Effect, key string) time.Duration {
+func timer(out []effect.Effect, key string) time.Duration {
 	for _, e := range slices.Backward(out) {
-		if s, ok := e.(SetTimer); ok && s.Key == key {
+		if s, ok := e.(effect.SetTimer); ok && s.Key == key {
 			return s.After
 		}
 	}

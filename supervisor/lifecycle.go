@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
@@ -24,7 +25,7 @@ func (st *step) began(f Began) {
 	}
 	st.tellDistrust(f.Distrust)
 	if f.Options.Timeout > 0 {
-		st.do(SetTimer{Key: timeoutKey, After: f.Options.Timeout})
+		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
 	st.enlist(Agent{
 		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1}, Role: RoleArbiter, Name: "The Arbiter"},

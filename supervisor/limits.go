@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -13,7 +14,7 @@ import (
 func (st *step) limitWork(id string) {
 	a, _ := st.agent(id)
 	if mode, ok := st.modeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
-		st.do(SetTimer{Key: workLimitKey(a.AgentRef), After: mode.Limits.Timeout})
+		st.do(effect.SetTimer{Key: workLimitKey(a.AgentRef), After: mode.Limits.Timeout})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
@@ -155,7 +156,7 @@ func (st *step) delivered(wire string) {
 	}
 	m := st.Mail[i]
 	st.Mail = slices.Delete(st.mail(), i, i+1)
-	st.do(SetTimer{Key: proofKey(wire)})
+	st.do(effect.SetTimer{Key: proofKey(wire)})
 	st.read(m)
 	if a := st.edit(m.To); a != nil {
 		a.HasHistory, a.ReturnNotice = true, ""
@@ -202,7 +203,7 @@ func (st *step) unsent(wire string) {
 	if i < 0 {
 		return
 	}
-	st.do(SetTimer{Key: proofKey(wire)})
+	st.do(effect.SetTimer{Key: proofKey(wire)})
 	m := &st.mail()[i]
 	m.Sent, m.Resent = false, false
 	if m.Told {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
@@ -240,7 +241,7 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 
 	sender, next := map[string]contract.Message{}, map[string]int{}
 	for _, e := range p.out {
-		em, ok := e.(Emit)
+		em, ok := e.(effect.Emit)
 		if !ok {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
@@ -17,9 +18,9 @@ import (
 
 // perform carries an effect out. What may take time runs on a worker that Run
 // waits for; its outcome comes back as an input.
-func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
+func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Effect) {
 	switch e := e.(type) {
-	case Emit:
+	case effect.Emit:
 		crashpoint.Here("loop.emit")
 		if _, accepted := e.Event.Body.(contract.Accepted); accepted {
 			crashpoint.Here("loop.accept")
@@ -80,7 +81,7 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e Effect) {
 		l.work(l.reconsider)
 	case permission.Remember:
 		l.lane(noteLane).push(l, func() { l.remember(e) })
-	case SetTimer:
+	case effect.SetTimer:
 		l.setTimer(e)
 	case OpenPTY:
 		l.start(ctx, e.Params.ID, func(ctx context.Context) { l.openPTY(ctx, port, e.Params) })
@@ -155,7 +156,7 @@ func (l *Loop) bug(f *Fault) contract.Exit {
 	return contract.ExitBug
 }
 
-func (l *Loop) setTimer(e SetTimer) {
+func (l *Loop) setTimer(e effect.SetTimer) {
 	if t := l.timers[e.Key]; t != nil {
 		t.Stop()
 		delete(l.timers, e.Key)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -18,7 +19,7 @@ type play struct {
 	t   *testing.T
 	s   State
 	in  []Input
-	out []Effect
+	out []effect.Effect
 	at  time.Time
 }
 
@@ -37,7 +38,7 @@ func begin(t *testing.T, change func(*Options)) *play {
 }
 
 // do applies a fact a second after the last one and returns its effects.
-func (p *play) do(f Fact) []Effect {
+func (p *play) do(f Fact) []effect.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(time.Second)
 	before := fingerprint(p.t, &p.s)
@@ -69,13 +70,13 @@ func (p *play) spawned(id string) {
 	p.do(Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
 }
 
-func (p *play) happen(id string, b bridge.EventBody) []Effect {
+func (p *play) happen(id string, b bridge.EventBody) []effect.Effect {
 	p.t.Helper()
 	return p.do(Happened{bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
 }
 
 // turn ends the agent's running turn: its messages are delivered, and t follows.
-func (p *play) turn(id string, t bridge.Turn) []Effect {
+func (p *play) turn(id string, t bridge.Turn) []effect.Effect {
 	p.t.Helper()
 	a := p.agent(id)
 	if a.Status != Busy {
@@ -92,7 +93,7 @@ func (p *play) turn(id string, t bridge.Turn) []Effect {
 }
 
 // verdict ends the running turn with a verdict given as its fields.
-func (p *play) verdict(id string, v map[string]any) []Effect {
+func (p *play) verdict(id string, v map[string]any) []effect.Effect {
 	p.t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -149,7 +150,7 @@ func (p *play) summon(brief string) string {
 func (p *play) command(b contract.CommandBody) (bool, string) {
 	p.t.Helper()
 	for _, e := range p.do(p.s.exactly(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: b}})) {
-		if em, ok := e.(Emit); ok {
+		if em, ok := e.(effect.Emit); ok {
 			switch b := em.Event.Body.(type) {
 			case contract.Accepted:
 				return true, b.Message
@@ -192,7 +193,7 @@ func (p *play) lastSent(id string) string {
 func told[B contract.Body](p *play) []B {
 	var list []B
 	for _, e := range p.out {
-		if em, ok := e.(Emit); ok {
+		if em, ok := e.(effect.Emit); ok {
 			if b, ok := em.Event.Body.(B); ok {
 				list = append(list, b)
 			}
@@ -212,7 +213,7 @@ func last[B contract.Body](p *play) B {
 }
 
 // effects collects the effects of one type, oldest first.
-func effects[E Effect](p *play) []E {
+func effects[E effect.Effect](p *play) []E {
 	var list []E
 	for _, e := range p.out {
 		if x, ok := e.(E); ok {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
@@ -18,7 +19,9 @@ const proofWait = 30 * time.Second
 func (s *State) proofWait() time.Duration { return s.scaled(proofWait) }
 
 // awaitProof looks at a message again when its proof is overdue.
-func (st *step) awaitProof(m Mail) { st.do(SetTimer{Key: proofKey(m.Wire), After: st.proofWait()}) }
+func (st *step) awaitProof(m Mail) {
+	st.do(effect.SetTimer{Key: proofKey(m.Wire), After: st.proofWait()})
+}
 
 const saidEarlier = "Said before the word that you read last, which stopped you before you had this one:\n"
 

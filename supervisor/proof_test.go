@@ -7,10 +7,11 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // overdue lets the proof of what an agent was sent fail to come.
-func (p *play) overdue(id string) []Effect {
+func (p *play) overdue(id string) []effect.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(proofWait - time.Second)
 	return p.do(Rang{Key: proofKey(p.agent(id).Turn[0])})
@@ -139,7 +140,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	const messages = 10_000
 	at := time.Unix(1_800_000_000, 0)
 	s, _ := Apply(State{}, Input{At: at, Fact: Began{Options: Options{Run: testRun, Delimiter: "d", HumanPresent: true}.WithDefaults()}})
-	do := func(f Fact) (out []Effect) {
+	do := func(f Fact) (out []effect.Effect) {
 		s, out = Apply(s, Input{At: at, Fact: f})
 		return out
 	}
@@ -154,7 +155,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 		}
 		at = at.Add(wait)
 		for _, e := range do(Rang{Key: proofKey(wire)}) {
-			if n, ok := e.(Emit); ok {
+			if n, ok := e.(effect.Emit); ok {
 				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not taken up") {
 					noticed++
 				}

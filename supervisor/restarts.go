@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
@@ -68,7 +69,7 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 		return
 	}
 	st.backOff(a, cmp.Or(categories[class], bridge.CatCrash), d.Attempt, d.Delay)
-	st.do(SetTimer{Key: restartKey(a.AgentRef), After: d.Delay})
+	st.do(effect.SetTimer{Key: restartKey(a.AgentRef), After: d.Delay})
 }
 
 // park gives an agent up until somebody decides: the Arbiter about an
@@ -189,7 +190,7 @@ func (st *step) overslept(slept time.Duration) {
 				if b := a.Backoff; b != nil {
 					st.backOff(st.edit(a.ID), b.Category, b.Attempt, after)
 				}
-				st.do(SetTimer{Key: retryKey(a.AgentRef), After: after})
+				st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: after})
 			}
 			break
 		}
@@ -234,5 +235,5 @@ func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
 	if a.Status == Ready { // not after its process has ended
 		st.backOff(st.edit(a.ID), t.Category, d.Attempt, d.Delay)
 	}
-	st.do(SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
+	st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
@@ -280,7 +281,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			act(p, id)
 			n, timers := len(effects[Spawn](p)), map[string]bool{}
-			for _, e := range effects[SetTimer](p) {
+			for _, e := range effects[effect.SetTimer](p) {
 				timers[e.Key] = true
 			}
 			p.do(Signalled{Signal: "INT"})

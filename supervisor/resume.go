@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
@@ -168,7 +169,7 @@ func (st *step) outOfBounds() bool {
 		st.limitReached("the time limit of " + o.Timeout.String() + " was reached: raise it with --timeout")
 	default:
 		if o.Timeout > 0 {
-			st.do(SetTimer{Key: timeoutKey, After: o.Timeout - st.EarlierRuntime})
+			st.do(effect.SetTimer{Key: timeoutKey, After: o.Timeout - st.EarlierRuntime})
 		}
 		return false
 	}
@@ -205,7 +206,7 @@ func (st *step) reviveAll() {
 			st.revive(a.ID)
 		default:
 			after += startGap
-			st.do(SetTimer{Key: restartKey(a.AgentRef), After: after})
+			st.do(effect.SetTimer{Key: restartKey(a.AgentRef), After: after})
 		}
 	}
 }

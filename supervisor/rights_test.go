@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -182,9 +183,9 @@ func TestCommandsNeedAChannel(t *testing.T) {
 }
 
 // refused says whether a command was rejected with such words.
-func refused(out []Effect, words string) bool {
+func refused(out []effect.Effect, words string) bool {
 	for _, e := range out {
-		if em, ok := e.(Emit); ok {
+		if em, ok := e.(effect.Emit); ok {
 			if r, ok := em.Event.Body.(contract.Rejected); ok && strings.Contains(r.Message, words) {
 				return true
 			}
@@ -226,7 +227,7 @@ func TestToolsNeedTheRole(t *testing.T) {
 	}
 }
 
-func answerIn(t *testing.T, out []Effect) AnswerTool {
+func answerIn(t *testing.T, out []effect.Effect) AnswerTool {
 	t.Helper()
 	for _, e := range out {
 		if a, ok := e.(AnswerTool); ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
@@ -51,8 +52,8 @@ func TestNothingAfterTheResult(t *testing.T) {
 	} {
 		p.do(f)
 	}
-	if n := len(effects[Emit](p)); n > 0 {
-		t.Errorf("told %d events: %+v", n, effects[Emit](p))
+	if n := len(effects[effect.Emit](p)); n > 0 {
+		t.Errorf("told %d events: %+v", n, effects[effect.Emit](p))
 	}
 }
 

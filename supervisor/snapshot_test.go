@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // restored is a state as a snapshot brings it back. It must be equal: nothing may be lost,
@@ -38,7 +39,7 @@ func restored(t *testing.T, s *State) State {
 }
 
 // goesOnTheSame holds a step from a restored state to the one from the state itself.
-func goesOnTheSame(t *testing.T, before *State, in Input, after *State, out []Effect) {
+func goesOnTheSame(t *testing.T, before *State, in Input, after *State, out []effect.Effect) {
 	t.Helper()
 	next, effects := Apply(restored(t, before), in)
 	if a, b := fingerprint(t, after), fingerprint(t, &next); a != b {

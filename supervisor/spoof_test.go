@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -217,7 +218,7 @@ func (p *play) course() string {
 	for _, e := range p.out {
 		fmt.Fprintf(&b, "%T", e)
 		switch e := e.(type) {
-		case Emit:
+		case effect.Emit:
 			fmt.Fprintf(&b, " %s %s", e.Event.ID, e.Event.Body.EventName())
 			switch m := e.Event.Body.(type) {
 			case contract.Message:
@@ -239,7 +240,7 @@ func (p *play) course() string {
 			fmt.Fprint(&b, " ", e.Params.AgentRef)
 		case Kill:
 			fmt.Fprint(&b, " ", e.Agent)
-		case SetTimer:
+		case effect.SetTimer:
 			fmt.Fprint(&b, " ", e.Key)
 		}
 		b.WriteByte('\n')
@@ -328,7 +329,7 @@ func checkNothingApproved(t *testing.T, s spoof, p *play) {
 			if e.Result.Behavior == bridge.Allow {
 				t.Errorf("%s, %s: allowed %s", s.file, s.name, e.Request)
 			}
-		case Emit:
+		case effect.Emit:
 			switch b := e.Event.Body.(type) {
 			case contract.Permission:
 				if b.Behavior == bridge.Allow || b.By == "human" {

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // TestNamesSpeakForNobody: a mode, a tool, a kind of subagent and a path may be called what
@@ -33,7 +34,7 @@ func TestNamesSpeakForNobody(t *testing.T) {
 		p.do(PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent("orch-1").AgentRef, Request: "p1", Tool: name, Input: object("x", name), Subagent: name}, Behavior: "ask"})
 		p.verdict("orch-1", report("question", "Which?", true))
 		for _, e := range p.out {
-			em, ok := e.(Emit)
+			em, ok := e.(effect.Emit)
 			if !ok {
 				continue
 			}

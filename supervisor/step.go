@@ -27,7 +27,7 @@ type step struct {
 }
 
 // do adds an effect.
-func (st *step) do(e Effect) { st.out.Do(e) }
+func (st *step) do(e effect.Effect) { st.out.Do(e) }
 
 // emit tells every face.
 func (st *step) emit(id string, body contract.Body) {

@@ -1,6 +1,10 @@
 package supervisor
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
 
 // nextPredecessor is whose document the next Orchestrator summoned receives; empty: nobody's.
 func (s *State) nextPredecessor() string {
@@ -45,7 +49,7 @@ func (st *step) cancelSuccession(id string) {
 	st.PendingHandoffs = slices.DeleteFunc(slices.Clone(st.PendingHandoffs), func(h Handover) bool {
 		gone := h.Agent.ID == id && h.Kind == handGone
 		if gone {
-			st.do(SetTimer{Key: handoverKey(h.Serial)})
+			st.do(effect.SetTimer{Key: handoverKey(h.Serial)})
 		}
 		return gone
 	})

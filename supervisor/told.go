@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
@@ -24,7 +25,7 @@ type Teller func(before *State, step Replayed, after *State) []Told
 // TellEvents is the Teller of a run whose log has nothing but events.
 func TellEvents(_ *State, step Replayed, _ *State) (told []Told) {
 	for _, e := range step.Effects {
-		if emit, ok := e.(Emit); ok {
+		if emit, ok := e.(effect.Emit); ok {
 			told = append(told, Told{Event: emit.Event})
 		}
 	}

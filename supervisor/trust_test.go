@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // trusted begins a run in a workspace that was trusted, whose Arbiter comes up.
@@ -28,7 +29,7 @@ func trusted(t *testing.T, change func(*Options)) *play {
 }
 
 // refused has the gate refuse the start of an agent that is under way.
-func (p *play) refused(id, hash string) []Effect {
+func (p *play) refused(id, hash string) []effect.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status != Starting {
 		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
@@ -36,10 +37,10 @@ func (p *play) refused(id, hash string) []Effect {
 	return p.do(NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: hash})
 }
 
-func said[B contract.Body](out []Effect) []B {
+func said[B contract.Body](out []effect.Effect) []B {
 	var list []B
 	for _, e := range out {
-		if em, ok := e.(Emit); ok {
+		if em, ok := e.(effect.Emit); ok {
 			if b, ok := em.Event.Body.(B); ok {
 				list = append(list, b)
 			}
@@ -55,18 +56,18 @@ func sourcesOf(p bridge.SpawnParams) string { return strings.Join(p.Config.Setti
 func TestDistrust(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		choose  func(p *play) []Effect
+		choose  func(p *play) []effect.Effect
 		sources string // of the next start; empty: there is none
 		hash    string // that is pinned then
 	}{
-		{"trust", func(p *play) []Effect {
+		{"trust", func(p *play) []effect.Effect {
 			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}}, Channel: ChannelStdin})
 		}, "user,project", "h2"},
-		{"without", func(p *play) []Effect {
+		{"without", func(p *play) []effect.Effect {
 			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}}, Channel: ChannelScreen})
 		}, "user", ""},
-		{"nobody any more", func(p *play) []Effect { return p.do(InputEnded{}) }, "user", ""},
-		{"cancel", func(p *play) []Effect {
+		{"nobody any more", func(p *play) []effect.Effect { return p.do(InputEnded{}) }, "user", ""},
+		{"cancel", func(p *play) []effect.Effect {
 			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}}, Channel: ChannelStdin})
 		}, "", "h1"},
 	} {
@@ -99,7 +100,7 @@ func TestDistrust(t *testing.T) {
 			if p.s.Options.TrustHash != c.hash || p.s.Options.Trusted != (c.hash != "") {
 				t.Errorf("options: trusted %v, %q", p.s.Options.Trusted, p.s.Options.TrustHash)
 			}
-			pins := slices.ContainsFunc(out, func(e Effect) bool { _, ok := e.(PinTrust); return ok })
+			pins := slices.ContainsFunc(out, func(e effect.Effect) bool { _, ok := e.(PinTrust); return ok })
 			if pins != (c.hash == "h2") {
 				t.Errorf("recorded: %v", pins)
 			}

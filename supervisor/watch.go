@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -25,7 +26,7 @@ func (s *State) scaled(d time.Duration) time.Duration {
 }
 
 func (st *step) watch(a *Agent, after time.Duration) {
-	st.do(SetTimer{Key: watchKey(a.AgentRef), After: after})
+	st.do(effect.SetTimer{Key: watchKey(a.AgentRef), After: after})
 }
 
 // probed looks at the signs of life. Only all of them together count: no output, no

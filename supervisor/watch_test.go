@@ -8,13 +8,14 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // dead is a look that finds no sign of life; alive ones differ in one of them.
 var dead = bridge.ProbeResult{SilentMS: 3_600_000, CPUMS: 1000, RSSBytes: 1 << 28, Processes: 1, TranscriptBytes: 5000, OutputBytes: 100}
 
 // look lets the time to the next look pass, and looks.
-func (p *play) look(id string, r bridge.ProbeResult) []Effect {
+func (p *play) look(id string, r bridge.ProbeResult) []effect.Effect {
 	p.t.Helper()
 	a := p.agent(id)
 	p.at = p.at.Add(watchEvery - 2*time.Second)
@@ -149,12 +150,12 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 				at = at.Add(watchEvery)
 				r := dead
 				sign(&r, n)
-				var out []Effect
+				var out []effect.Effect
 				s, out = Apply(s, Input{At: at, Fact: Probed{Agent: ref, Result: r}})
 				for _, e := range out {
 					switch e := e.(type) {
-					case SetTimer:
-					case Emit:
+					case effect.SetTimer:
+					case effect.Emit:
 						if name != "retry" { // the flag comes and goes
 							t.Fatalf("%s, %s, look %d: %+v", name, id, n, e.Event)
 						}

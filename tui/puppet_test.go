@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -70,7 +71,7 @@ func (p *puppet) fold(f supervisor.Fact) {
 	s, effects := supervisor.Apply(p.state, supervisor.Input{At: at, Fact: f})
 	p.state = s
 	for _, e := range effects {
-		if e, ok := e.(supervisor.Emit); ok {
+		if e, ok := e.(effect.Emit); ok {
 			p.sink(at, e.Event)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -212,7 +213,7 @@ func longJournal(b *testing.B, dir string, size int) (written int) {
 		}
 		written += len(raw)
 		before := s
-		var effects []supervisor.Effect
+		var effects []effect.Effect
 		s, effects = supervisor.Apply(s, in)
 		for _, x := range audit.Told(&before, supervisor.Replayed{Input: in, Effects: effects}, &s) {
 			line, err := telling.Content(seq, at, x)

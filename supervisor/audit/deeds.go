@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // Deed is something that an audit asks about: who was started and how it ended, what was
@@ -166,7 +167,7 @@ func (d *deeds) command(c contract.Command) {
 }
 
 // deedsOfEffect are what is done because of an input; after is the state behind it.
-func deedsOfEffect(e supervisor.Effect, after *supervisor.State) (d deeds) {
+func deedsOfEffect(e effect.Effect, after *supervisor.State) (d deeds) {
 	switch e := e.(type) {
 	case supervisor.Spawn:
 		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID, "resume", e.Params.Config.Resume)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
@@ -114,7 +115,7 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 		add(Record{Kind: KindShelved, MessageIDs: ids}.encode())
 	}
 	for _, e := range step.Effects {
-		if emit, ok := e.(supervisor.Emit); ok {
+		if emit, ok := e.(effect.Emit); ok {
 			told = append(told, supervisor.Told{Event: emit.Event})
 			audited = audited || len(deedsOfEvent(emit.Event)) > 0
 			continue

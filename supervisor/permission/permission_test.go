@@ -58,18 +58,30 @@ func TestAsked(t *testing.T) {
 		want    string // the answer; empty: it waits
 		open    int
 	}{
-		"a rule allows it":        {finding: Finding{Behavior: bridge.Allow, By: "rule"}, want: bridge.Allow},
-		"a rule denies it":        {finding: Finding{Behavior: bridge.Deny, By: "rule"}, want: bridge.Deny},
-		"doubt is a deny":         {finding: Finding{Behavior: "?"}, want: bridge.Deny},
-		"a human is asked":        {finding: ask, human: present, open: 1},
-		"nobody is there":         {finding: ask, want: bridge.Deny},
-		"the action was granted":  {state: State{Actions: []string{keyOf("make")}}, finding: ask, want: bridge.Allow},
-		"another was granted":     {state: State{Actions: []string{keyOf("ls")}}, finding: ask, human: present, open: 1},
-		"the rules are others":    {state: State{Changes: 2}, finding: ask, changes: 1, open: 1},
-		"its id is another's":     {state: State{Open: []Request{asks("orch-2", "p1", "ls")}}, finding: ask, human: present, want: bridge.Deny, open: 1},
-		"it was asked before":     {state: State{Unclaimed: []Request{asks("orch-1", "p0", "make")}}, finding: ask, human: present, open: 1},
-		"it was answered since":   {state: State{Answered: []Answer{{Agent: "orch-1", Action: keyOf("make"), Behavior: bridge.Allow}}}, finding: ask, want: bridge.Allow},
-		"another's answer counts": {state: State{Answered: []Answer{{Agent: "orch-2", Action: keyOf("make"), Behavior: bridge.Allow}}}, finding: ask, want: bridge.Deny},
+		"a rule allows it":       {finding: Finding{Behavior: bridge.Allow, By: "rule"}, want: bridge.Allow},
+		"a rule denies it":       {finding: Finding{Behavior: bridge.Deny, By: "rule"}, want: bridge.Deny},
+		"doubt is a deny":        {finding: Finding{Behavior: "?"}, want: bridge.Deny},
+		"a human is asked":       {finding: ask, human: present, open: 1},
+		"nobody is there":        {finding: ask, want: bridge.Deny},
+		"the action was granted": {state: State{Actions: []string{keyOf("make")}}, finding: ask, want: bridge.Allow},
+		"another was granted":    {state: State{Actions: []string{keyOf("ls")}}, finding: ask, human: present, open: 1},
+		"the rules are others":   {state: State{Changes: 2}, finding: ask, changes: 1, open: 1},
+		"its id is another's": {
+			state:   State{Open: []Request{asks("orch-2", "p1", "ls")}},
+			finding: ask, human: present, want: bridge.Deny, open: 1,
+		},
+		"it was asked before": {
+			state:   State{Unclaimed: []Request{asks("orch-1", "p0", "make")}},
+			finding: ask, human: present, open: 1,
+		},
+		"it was answered since": {
+			state:   State{Answered: []Answer{{Agent: "orch-1", Action: keyOf("make"), Behavior: bridge.Allow}}},
+			finding: ask, want: bridge.Allow,
+		},
+		"an answer for another agent does not count": {
+			state:   State{Answered: []Answer{{Agent: "orch-2", Action: keyOf("make"), Behavior: bridge.Allow}}},
+			finding: ask, want: bridge.Deny,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := tt.state, &effect.Collector{}
@@ -92,10 +104,16 @@ func TestAnswer(t *testing.T) {
 		actions  int
 		rules    int
 	}{
-		"once":            {given: contract.Permit{Behavior: bridge.Allow}, want: bridge.Allow},
-		"no":              {given: contract.Permit{Behavior: bridge.Deny}, want: bridge.Deny},
-		"for the run":     {given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeRun}, want: bridge.Allow, actions: 1},
-		"always, by rule": {given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeAlways, Rule: "Bash(make *)"}, want: bridge.Allow, rules: 1},
+		"once": {given: contract.Permit{Behavior: bridge.Allow}, want: bridge.Allow},
+		"no":   {given: contract.Permit{Behavior: bridge.Deny}, want: bridge.Deny},
+		"for the run": {
+			given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeRun},
+			want:  bridge.Allow, actions: 1,
+		},
+		"always, by rule": {
+			given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeAlways, Rule: "Bash(make *)"},
+			want:  bridge.Allow, rules: 1,
+		},
 		"a rule, denied":  {given: contract.Permit{Behavior: bridge.Deny, Rule: "Bash(make *)"}, rejected: true},
 		"a rule, once":    {given: contract.Permit{Behavior: bridge.Allow, Rule: "Bash(make *)"}, rejected: true},
 		"another action":  {given: contract.Permit{Behavior: bridge.Allow, Action: keyOf("ls")}, rejected: true},
