@@ -14,8 +14,9 @@ import (
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // TestEveryWayToLeave: while the Arbiter waits for an answer, arbiter is left in every
@@ -127,22 +128,22 @@ func TestOneSignalIsOrderly(t *testing.T) {
 	}
 }
 
-// signalled lists how a run was asked to end.
+// signalled lists how a run was asked to end, as its audit says.
 func signalled(t *testing.T, state, run string) []supervisor.Signalled {
 	t.Helper()
-	store, err := journal.OpenStore(state)
+	log, err := eventlog.Open(filepath.Join(state, "runs", run, eventlog.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	defer log.Close()
 	var list []supervisor.Signalled
-	var fold supervisor.Fold
-	_, err = store.Read(run, func(r journal.Record) error {
-		step, err := fold.Replay(r)
-		if s, ok := step.Input.Fact.(supervisor.Signalled); ok {
-			list = append(list, s)
+	err = audit.Of(t.Context(), log, run, false, func(l audit.Line) error {
+		if l.Deed.What == "signal" {
+			name, _ := l.Deed.Detail["signal"].(string)
+			fast, _ := l.Deed.Detail["fast"].(bool)
+			list = append(list, supervisor.Signalled{Signal: name, Fast: fast})
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
