@@ -49,7 +49,9 @@ func (p *play) do(f Fact) []effect.Effect {
 	}
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
-	goesOnTheSame(p.t, &p.s, Input{At: p.at, Fact: f}, &s, out)
+	if n := len(p.in); n < 200 || n%16 == 0 { // all steps of a long play would take most of its time
+		goesOnTheSame(p.t, &p.s, Input{At: p.at, Fact: f}, &s, out)
+	}
 	p.s = s
 	p.out = append(p.out, out...)
 	checkInvariants(p.t, &p.s)

@@ -163,6 +163,31 @@ func playLife(dir string, say func(string, ...any)) error {
 	return liveHurt(s)
 }
 
+// tellAndSnapshot adds lines to the event log, and then has a snapshot made. It returns when
+// the lines are written and the snapshot is made, so that a life passes the same crash points
+// each time, however the writer puts its work together.
+func tellAndSnapshot(r *Run) error {
+	upTo := r.Durable()
+	if err := r.Tell(Fact, linesOf(upTo)...); err != nil {
+		return err
+	}
+	for made := false; !made; {
+		r.Snapshot(func() ([]byte, error) { made = true; return snapshotAt(upTo, upTo), nil })
+		for underWay(r) { // the writer does an update between two steps
+			if err := r.Update(context.Background(), func(*Meta) {}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func underWay(r *Run) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.st.snapshots > 0
+}
+
 func liveMain(s *Store, say func(string, ...any)) error {
 	o := Options{Committed: func(upTo uint64) { say("committed %d", upTo) }}
 	r, _, err := s.Open(testRun, failAfter, o, resumeTest)
@@ -182,9 +207,7 @@ func liveMain(s *Store, say func(string, ...any)) error {
 		return err
 	}
 	for range 3 { // the third removes a segment
-		upTo := r.Durable()
-		r.Snapshot(func() ([]byte, error) { return snapshotAt(upTo, upTo), nil })
-		if err := r.Tell(Fact, linesOf(upTo)...); err != nil {
+		if err := tellAndSnapshot(r); err != nil {
 			return err
 		}
 		if err := r.Update(context.Background(), func(*Meta) {}); err != nil {
