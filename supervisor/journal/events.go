@@ -149,14 +149,13 @@ func (e *eventFile) recover(from eventlog.Position, upTo uint64, each func(event
 		if known && x.Position != next || x.Input > upTo {
 			return errLastLine
 		}
-		chain := x.Position.Prev
-		line, err := chain.Append(nil, x.Content) // an entry does not tell how long it is, nor its sum
-		if err != nil {
-			return err
-		}
-		next = eventlog.Position{Offset: x.Position.Offset + int64(len(line)), Prev: chain}
-		e.chain = chain
+		next = x.Next()
+		e.chain = next.Prev
 		if known {
+			line := make([]byte, next.Offset-x.Position.Offset)
+			if _, err := e.f.ReadAt(line, x.Position.Offset); err != nil {
+				return err
+			}
 			e.lines = append(e.lines, line...)
 		} else {
 			e.durable = next
