@@ -30,7 +30,7 @@ func readEnvelope(line []byte) (env envelope, ok bool) {
 	return env, ok
 }
 
-// validID says whether jsonrpc2 can echo the id: it knows strings and naturals.
+// validID reports whether jsonrpc2 can echo the id: it knows strings and naturals.
 func validID(id []byte) bool {
 	if _, err := jsonl.String(id); err == nil {
 		return true

@@ -122,7 +122,7 @@ func (q *eventQueue) take() [][]byte {
 	return batch
 }
 
-// one decodes and handles an event, and says whether to go on.
+// one decodes and handles an event, and reports whether to go on.
 func (q *eventQueue) one(params []byte) bool {
 	ev, err := decodeEvent(params)
 	if err != nil {
@@ -195,7 +195,7 @@ func (q *eventQueue) wait(ctx context.Context) error {
 // events before it: unlike other calls given up, this one did succeed.
 var errAnswered = errors.New("answered, but the events before the answer are not yet handled")
 
-// calledFrom says whether this goroutine is inside the given method of this
+// calledFrom reports whether this goroutine is inside the given method of this
 // package. It is asked only where the answer yes means a certain deadlock.
 func calledFrom(method string) bool {
 	pcs := make([]uintptr, 256)

@@ -128,7 +128,7 @@ func (i *incarnation) stop(ctx context.Context, now bool) error {
 	return nil
 }
 
-// ended says whether the incarnation is over: its `done` was emitted, so that a
+// ended reports whether the incarnation is over: its `done` was emitted, so that a
 // client that has seen it may claim the id at once, or its start had failed.
 func (i *incarnation) ended() bool {
 	if i.host.isClosed() {

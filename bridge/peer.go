@@ -76,7 +76,7 @@ func (p *peer) refuseNew() {
 	p.mu.Unlock()
 }
 
-// within waits for wait to return, for at most d, and says whether it did.
+// within waits for wait to return, for at most d, and reports whether it did.
 func within(d time.Duration, wait func()) bool {
 	done := make(chan struct{})
 	go func() {

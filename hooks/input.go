@@ -92,5 +92,5 @@ func (in Input) JSON() json.RawMessage {
 	return raw
 }
 
-// subagent says whether the event came from within a subagent.
+// subagent reports whether the event came from within a subagent.
 func (in Input) subagent() bool { return in.AgentID != "" }

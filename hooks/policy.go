@@ -18,7 +18,7 @@ const (
 	LevelCritical Level = "critical"
 )
 
-// above says whether a level is higher than another.
+// above reports whether a level is higher than another.
 func (l Level) above(other Level) bool { return l.rank() > other.rank() }
 
 func (l Level) rank() int {

@@ -93,7 +93,7 @@ func (c *call) withdraw(i int) {
 	c.history = slices.Delete(c.history, i, i+1)
 }
 
-// cutOff says whether an answer's process ended before the answer had its effect:
+// cutOff reports whether an answer's process ended before the answer had its effect:
 // the outcome of a call is unknown; or the supervisor asks for the turn to be taken
 // up again, and what stands between is a call that failed, as calls of a dying
 // process do, or nothing. A verdict may have been heard although its result was not
@@ -119,7 +119,7 @@ func (c *call) cutOff(i int) bool {
 	return (rules || failed || len(calls) == 0) && resumed(after)
 }
 
-// resumed says whether the first that anybody said is the supervisor's word that the
+// resumed reports whether the first that anybody said is the supervisor's word that the
 // process ended. Marks of an interrupt before it are of the process's end.
 func resumed(words []word) bool {
 	for _, w := range words {
@@ -135,7 +135,7 @@ func (w word) spoken() bool { return w.result == "" && !w.system && !reminder.Ma
 
 func (w word) mark() bool { return w.spoken() && strings.HasPrefix(w.text, interrupted) }
 
-// onPurpose says whether the kept beginning of an answer was cut by an interrupt that
+// onPurpose reports whether the kept beginning of an answer was cut by an interrupt that
 // was meant: it is spent.
 func onPurpose(after []word) bool {
 	i := slices.IndexFunc(after, word.spoken)

@@ -38,19 +38,19 @@ func (p *part) settle(c *call) (again bool) {
 	return true
 }
 
-// begins says whether an exchange holds the answer, or the beginning of it.
+// begins reports whether an exchange holds the answer, or the beginning of it.
 func (g given) begins(x exchange) bool {
 	return slices.ContainsFunc(x.answer, func(b block) bool {
 		return b.ID != "" && slices.Contains(g.toolIDs, b.ID) || g.text != "" && strings.Contains(b.Text, g.text)
 	})
 }
 
-// whole says whether the exchange holds all of its calls.
+// whole reports whether the exchange holds all of its calls.
 func (g given) whole(x exchange) bool {
 	return len(g.toolIDs) == countCalls(x.answer)
 }
 
-// beginsWith says whether the exchange's text is the beginning of the answer's.
+// beginsWith reports whether the exchange's text is the beginning of the answer's.
 func (g given) beginsWith(x exchange) bool {
 	kept := strings.TrimSpace(x.answer.text())
 	return kept != "" && strings.HasPrefix(g.text, kept)
@@ -104,7 +104,7 @@ func (p *part) skipRefusals() {
 	}
 }
 
-// leftOpen says whether an answer is only the beginning of what the step says: the
+// leftOpen reports whether an answer is only the beginning of what the step says: the
 // CLI keeps each block when it is whole.
 func (st *step) leftOpen(answer content) bool {
 	switch {

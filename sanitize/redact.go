@@ -92,7 +92,7 @@ func (r *redactor) mask(from, to int, prefix string) int {
 	return to
 }
 
-// masked says whether s is what mask made.
+// masked reports whether s is what mask made.
 func masked(s string) bool {
 	at := strings.LastIndex(s, markStart)
 	if at < 0 || !strings.HasSuffix(s, markEnd) {
@@ -105,7 +105,7 @@ func masked(s string) bool {
 	return at == 0 || prefixes[s[:at]]
 }
 
-// boundary says whether a word may begin at i: after anything but a letter or a
+// boundary reports whether a word may begin at i: after anything but a letter or a
 // digit, and after an escape that ends in one (\n, \u003d, %3D).
 func (r *redactor) boundary(i int) bool {
 	s := r.src
@@ -123,7 +123,7 @@ func (r *redactor) boundary(i int) bool {
 	return false
 }
 
-// ends says whether a word may end before i.
+// ends reports whether a word may end before i.
 func (r *redactor) ends(i int) bool { return i == len(r.src) || !is(r.src[i], alnum) }
 
 // Classes of bytes.

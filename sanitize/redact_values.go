@@ -103,7 +103,7 @@ func lettersOf(s string) (letters uint32) {
 	return letters
 }
 
-// telling says whether a stem is in a name.
+// telling reports whether a stem is in a name.
 func telling(name string) bool {
 	letters, small := lettersOf(name), ""
 	for _, stem := range stems {
@@ -298,7 +298,7 @@ func (r *redactor) judge(from, to int, how secrecy, sure bool) int {
 
 var standIns = words("true false null nil none undefined string number boolean bool int object any required optional yes no unset empty redacted hidden")
 
-// placeholder says whether a value names a secret, or its absence.
+// placeholder reports whether a value names a secret, or its absence.
 func placeholder(v string) bool {
 	switch {
 	case strings.Trim(v, "*") == "", strings.Trim(v, "xX") == "", strings.Trim(v, ".") == "", v == "…":

@@ -10,7 +10,7 @@ const (
 	objectReplacement  = '\ufffc'
 )
 
-// hidden says whether a rune has no shape of its own or rules the order of others:
+// hidden reports whether a rune has no shape of its own or rules the order of others:
 // format characters (bidirectional controls, tags, zero-width space, word joiner,
 // byte order mark …), fillers that are letters by name only, and the
 // supplementary variation selectors, which can carry any text unseen.
@@ -31,10 +31,10 @@ func hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// mark says whether a rune combines with the one before.
+// mark reports whether a rune combines with the one before.
 func mark(r rune) bool { return r >= 0x0300 && unicode.Is(unicode.M, r) }
 
-// variation says whether a rune selects the shape of the one before.
+// variation reports whether a rune selects the shape of the one before.
 func variation(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
 
 // joining are the scripts in which the joiners change letters' shapes.
@@ -44,7 +44,7 @@ var joining = []*unicode.RangeTable{
 	unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// joins says whether a joiner between two runes has a meaning: letters of a
+// joins reports whether a joiner between two runes has a meaning: letters of a
 // joining script on both sides, or, for ZWJ, pictures on both sides.
 func joins(left, joiner, right rune) bool {
 	if unicode.In(left, joining...) && unicode.In(right, joining...) {

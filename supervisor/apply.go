@@ -93,7 +93,7 @@ func (st *step) take(f Fact) {
 	}
 }
 
-// begins says whether a fact is the first of a life.
+// begins reports whether a fact is the first of a life.
 func begins(f Fact) bool {
 	switch f.(type) {
 	case Began, Resumed, NoBridge:

@@ -54,7 +54,7 @@ func (st *step) byRules(point decision.Point, about, why string) {
 }
 
 // rulesDecide has the rules decide at the point the Arbiter was asked at and gave no
-// valid verdict, and says whether it was one.
+// valid verdict, and reports whether it was one.
 func (st *step) rulesDecide(why string) bool {
 	if st.Task == "" {
 		return false

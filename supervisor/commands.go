@@ -248,7 +248,7 @@ func (st *step) choose(ref, option string) {
 	}
 }
 
-// fallBackFrom has another agent try what one has failed at, and says whether there is
+// fallBackFrom has another agent try what one has failed at, and reports whether there is
 // such a one.
 func (st *step) fallBackFrom(ref string, a Agent) bool {
 	if a.ID == "" {

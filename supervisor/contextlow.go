@@ -15,8 +15,8 @@ const (
 	// maxDemands is how often an Orchestrator is told to hand off before the
 	// supervisor does it in its place.
 	maxDemands = 3
-	// cornerPatience is how long a turn may go on whose compaction was prevented.
-	cornerPatience = 5 * time.Minute
+	// compactionPatience is how long a turn may go on whose compaction was prevented.
+	compactionPatience = 5 * time.Minute
 )
 
 // measured takes a reading of an agent's context. Each level is told once, and
@@ -51,7 +51,7 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 			return
 		}
 		a.CompactionBlocked = true
-		st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef), After: cornerPatience})
+		st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef), After: compactionPatience})
 		st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name, a.ID))
 		return
 	}
@@ -74,7 +74,7 @@ func (st *step) interruptForContext(a *Agent) {
 	}
 }
 
-// interruptedForContext says whether a turn of the Arbiter's was stopped by interruptForContext before it ruled
+// interruptedForContext reports whether a turn of the Arbiter's was stopped by interruptForContext before it ruled
 // on a message.
 func (s *State) interruptedForContext(a *Agent, t bridge.Turn) bool {
 	return a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.RenewalStage == renewalNone
@@ -115,7 +115,7 @@ func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 	return true
 }
 
-// exhausts says whether a turn shows that its agent can speak no more.
+// exhausts reports whether a turn shows that its agent can speak no more.
 func exhausts(t bridge.Turn) bool {
 	return t.Outcome == bridge.TurnFailed && (t.Category == bridge.CatPromptTooLong || t.Category == bridge.CatCompaction)
 }

@@ -155,7 +155,7 @@ func (st *step) takeEnding(f Fact) {
 	}
 }
 
-// tellsOf says whether faces are told of a fact while a run is ending.
+// tellsOf reports whether faces are told of a fact while a run is ending.
 func tellsOf(f Fact) bool {
 	switch f.(type) {
 	case Happened, Commanded, PermissionAsked, Stopped:

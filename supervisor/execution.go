@@ -213,7 +213,7 @@ func categoryFor(c bridge.Category) decision.Category {
 	return decision.UnknownError
 }
 
-// passes says whether waiting helps.
+// passes reports whether waiting helps.
 func passes(c bridge.Category) bool {
 	switch c {
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout, bridge.CatUsageLimit:

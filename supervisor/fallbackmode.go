@@ -82,7 +82,7 @@ func (st *step) answerInFallback() bool {
 	return false
 }
 
-// stumbling says whether what follows from an Orchestrator's failure is yet to be decided.
+// stumbling reports whether what follows from an Orchestrator's failure is yet to be decided.
 func (s *State) stumbling(id string) bool {
 	return id == s.failedBefore() || slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.From == id && m.Stumble && !m.Sent })
 }

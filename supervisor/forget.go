@@ -34,7 +34,7 @@ func (st *step) forget() {
 	st.Agents = keep
 }
 
-// handingOver says whether a document about an agent's work is on its way.
+// handingOver reports whether a document about an agent's work is on its way.
 func (s *State) handingOver(id string) bool {
 	for i := range s.PendingHandoffs {
 		if s.PendingHandoffs[i].Agent.ID == id {
@@ -72,7 +72,7 @@ func (s *State) shown() ([]*Agent, int) {
 	return list, others
 }
 
-// gone says whether an agent has ended for good.
+// gone reports whether an agent has ended for good.
 func (a *Agent) gone() bool { return a.Status == Ended && a.Dismissed }
 
 // othersText tells of those that shown leaves out.

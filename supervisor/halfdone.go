@@ -17,7 +17,7 @@ func markCut(a *Agent) {
 	}
 }
 
-// midTurn says whether an agent's turn runs, or is to go on with another process.
+// midTurn reports whether an agent's turn runs, or is to go on with another process.
 func midTurn(a *Agent) bool {
 	switch a.Status {
 	case Busy, Restarting:

@@ -33,7 +33,7 @@ func patience(h *Handover) time.Duration {
 	return handoverPatience * time.Duration(1+len(h.Document.Checks)/maxChecks)
 }
 
-// advance does the next thing on a document's way, and says whether it is still
+// advance does the next thing on a document's way, and reports whether it is still
 // under way: a survey to draw it up from, a check, or its delivery.
 func (st *step) advance(serial int) bool {
 	h := st.handover(serial)

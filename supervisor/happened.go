@@ -61,7 +61,7 @@ func (st *step) happened(e bridge.Event) {
 	}
 }
 
-// ofTerminal says whether an event can be one of a terminal's.
+// ofTerminal reports whether an event can be one of a terminal's.
 func ofTerminal(b bridge.EventBody) bool {
 	switch b.(type) {
 	case bridge.Done, bridge.Error, bridge.Notice:
@@ -70,7 +70,7 @@ func ofTerminal(b bridge.EventBody) bool {
 	return false
 }
 
-// speaks says whether an event shows that the agent has got through to its model.
+// speaks reports whether an event shows that the agent has got through to its model.
 func speaks(b bridge.EventBody) bool {
 	switch b.(type) {
 	case bridge.Context, bridge.Turn, bridge.Delivered:
@@ -130,7 +130,7 @@ func Narrates(f Fact) bool {
 	return false
 }
 
-// recorded says whether a fact belongs into the journal at all: pieces of text do
+// recorded reports whether a fact belongs into the journal at all: pieces of text do
 // not, the whole text follows.
 func recorded(f Fact) bool {
 	h, ok := f.(Happened)

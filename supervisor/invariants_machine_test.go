@@ -106,7 +106,7 @@ func checkWithheld(t *testing.T, s *State) {
 	_, _, due := (&step{State: *s}).due()
 	for _, m := range s.Mail {
 		if s.withheld(&m) && (due || m.judged() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
-			t.Fatalf("a %s of %s is withheld in %s, and nobody decides on it (decider %q, regency %q, yielded %v)",
+			t.Fatalf("a %s of %s is withheld in %s, and nobody decides on it (decider %q, fallback mode %q, yielded %v)",
 				m.Kind, m.From, s.Phase, s.Options.Decider, s.FallbackReason, s.DeciderYielded)
 		}
 	}

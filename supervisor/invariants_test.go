@@ -117,7 +117,7 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 	}
 }
 
-// stalled says whether nothing will ever happen by itself.
+// stalled reports whether nothing will ever happen by itself.
 func stalled(s *State) bool {
 	if s.Paused || s.Held || s.Question != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task == "" {
 		return false

@@ -145,7 +145,7 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 	return d
 }
 
-// granted says whether the human has allowed a call for the whole run: exactly it, or by
+// granted reports whether the human has allowed a call for the whole run: exactly it, or by
 // a rule.
 func (l *Loop) granted(tool string, r policy.Request, input json.RawMessage) (rule string, ok bool) {
 	s := l.Snapshot()
@@ -187,7 +187,7 @@ func (t *toldCalls) add(p bridge.JudgeParams) {
 	t.list = append(t.list, toldKey(p.AgentRef, p.ToolUse))
 }
 
-// take says whether a call was told, and forgets it.
+// take reports whether a call was told, and forgets it.
 func (t *toldCalls) take(p bridge.PermissionParams) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,7 +199,7 @@ func (t *toldCalls) take(p bridge.PermissionParams) bool {
 	return true
 }
 
-// arbiterMay says whether the Arbiter is not denied a tool by its role: it reads, and has
+// arbiterMay reports whether the Arbiter is not denied a tool by its role: it reads, and has
 // our tools that it has a right to.
 func arbiterMay(tool string) bool {
 	if name, own := policy.Own(tool); own {

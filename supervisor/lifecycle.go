@@ -176,7 +176,7 @@ func (st *step) buried(id, why string) {
 	st.tell(contract.Arbiter, KindNotice, text)
 }
 
-// succeeded says whether a successor of the agent was summoned.
+// succeeded reports whether a successor of the agent was summoned.
 func (s *State) succeeded(id string) bool {
 	for i := range s.Agents {
 		if s.Agents[i].Predecessor == id {

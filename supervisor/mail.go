@@ -131,7 +131,7 @@ func (st *step) send(i int, steer bool) {
 	}
 }
 
-// carriesBrief says whether a message with the hand-off brief is on its way to an agent. A word that
+// carriesBrief reports whether a message with the hand-off brief is on its way to an agent. A word that
 // steers overtakes the proof that it arrived.
 func (s *State) carriesBrief(id string) bool {
 	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.CarriesBrief })
@@ -294,7 +294,7 @@ func (st *step) notSent(f NotSent) {
 	st.relaunch(a.ID, restart.Hung, "a message could not be written: "+f.Message)
 }
 
-// betweenAgents says whether a message is part of the agents' own talk, which
+// betweenAgents reports whether a message is part of the agents' own talk, which
 // the ceiling of exchanges counts and may hold.
 func betweenAgents(from, kind string) bool {
 	return from != contract.Human && from != contract.Supervisor || kind == KindContinue

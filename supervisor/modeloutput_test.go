@@ -46,7 +46,7 @@ var moreWays = map[string]way{
 	}},
 }
 
-// blank says whether nothing of a text is seen: as a message it is none.
+// blank reports whether nothing of a text is seen: as a message it is none.
 func blank(text string) bool { return strings.TrimSpace(sanitize.Text(text)) == "" }
 
 // teller has texts said, and knows what comes of a plain one.

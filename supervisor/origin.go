@@ -97,7 +97,7 @@ func (s *State) stranger(f Fact) (why string, named bool) {
 	return "", false // an earlier generation's late word is for Apply, which answers it
 }
 
-// bygone says whether an id was that of an Orchestrator that the state has forgotten.
+// bygone reports whether an id was that of an Orchestrator that the state has forgotten.
 func (s *State) bygone(id string) bool {
 	number, ok := strings.CutPrefix(id, "orch-")
 	n, err := strconv.Atoi(number)

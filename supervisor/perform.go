@@ -168,7 +168,7 @@ func (l *Loop) setTimer(e effect.SetTimer) {
 	}
 }
 
-// stale says whether a ring is one of a timer that was stopped, or set anew, after it
+// stale reports whether a ring is one of a timer that was stopped, or set anew, after it
 // had rung. One that is not is over with.
 func (l *Loop) stale(f Fact) bool {
 	r, ok := f.(Rang)

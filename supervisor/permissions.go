@@ -30,7 +30,7 @@ func (st *step) permissionAsked(f PermissionAsked) {
 	st.Permission.Asked(&st.out, r, found, f.Changes, f.Told, st.whoAnswers())
 }
 
-// whoAnswers says whether a human can answer a permission request, and how long it waits.
+// whoAnswers reports whether a human can answer a permission request, and how long it waits.
 func (s *State) whoAnswers() permission.Human {
 	return permission.Human{Present: s.HumanPresent, Wait: s.Options.PermissionWait}
 }

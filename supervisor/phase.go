@@ -49,7 +49,7 @@ func (st *step) situation(o occasion) machine.Situation {
 	return s
 }
 
-// act does what a move of the table's names, and says whether it is known. Those that
+// act does what a move of the table's names, and reports whether it is known. Those that
 // need nothing done here are told by the `state` event alone. (A switch rather than a map
 // of functions: through one, each step would escape to the heap, on every fact.)
 func (st *step) act(a machine.Action, o occasion) bool {
@@ -111,7 +111,7 @@ func (st *step) enterPhase(on machine.Trigger, m machine.Move, o occasion) {
 	}
 }
 
-// wouldDo says whether a trigger would lead to an action now.
+// wouldDo reports whether a trigger would lead to an action now.
 func (st *step) wouldDo(on machine.Trigger, o occasion, a machine.Action) bool {
 	m, ok := machine.Next(st.Phase, on, st.situation(o))
 	return ok && slices.Contains(m.Do, a)

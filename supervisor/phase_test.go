@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
-// does says whether an action is known; what it panics on here is that nothing is there
+// does reports whether an action is known; what it panics on here is that nothing is there
 // for it to act on.
 func does(a machine.Action) (known bool) {
 	defer func() { known = known || recover() != nil }()

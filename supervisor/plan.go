@@ -51,7 +51,7 @@ func planText(steps []contract.Step) string {
 	return b.String()
 }
 
-// skipStep skips the step that an agent is at, or the one at hand, and says whether there
+// skipStep skips the step that an agent is at, or the one at hand, and reports whether there
 // is one.
 func (st *step) skipStep(ref, agent string) bool {
 	i := st.stepToSkip(agent)

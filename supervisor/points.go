@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
-// leftUndone says whether one has handed off its own work. A planner hands on a plan.
+// leftUndone reports whether one has handed off its own work. A planner hands on a plan.
 func (s *State) leftUndone(a *Agent) bool {
 	return a.Standing == HandedOff && !(a.Mode == plannerMode && len(s.Plan) > 0)
 }
@@ -48,7 +48,7 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 	return decision.PointSelect, "", aside // else it speaks with somebody, and may rule itself
 }
 
-// arbiterAsked says whether the Arbiter's own word is asked for, beyond the task: by the
+// arbiterAsked reports whether the Arbiter's own word is asked for, beyond the task: by the
 // human, an Orchestrator, or a correction.
 func (s *State) arbiterAsked() bool {
 	return slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
@@ -56,10 +56,10 @@ func (s *State) arbiterAsked() bool {
 	})
 }
 
-// judged says whether the message ends an execution: what follows is a point of decision.
+// judged reports whether the message ends an execution: what follows is a point of decision.
 func (m *Mail) judged() bool { return isDocument(m.Kind) || m.Stumble }
 
-// awaitsJudgement says whether it lies there for whoever decides.
+// awaitsJudgement reports whether it lies there for whoever decides.
 func (m *Mail) awaitsJudgement() bool { return m.To == contract.Arbiter && m.judged() && !m.Sent }
 
 // point is which.
@@ -70,7 +70,7 @@ func (m *Mail) point() decision.Point {
 	return decision.PointEvaluate
 }
 
-// withheld says whether a message waits for a decision that the Arbiter does not make.
+// withheld reports whether a message waits for a decision that the Arbiter does not make.
 func (s *State) withheld(m *Mail) bool {
 	switch {
 	case m.To != contract.Arbiter || m.Sent:

@@ -74,7 +74,7 @@ func (st *step) askRenewal() {
 		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct, a.Context.Window))
 }
 
-// renewalOpen says whether the Arbiter may still answer that it was asked to be renewed.
+// renewalOpen reports whether the Arbiter may still answer that it was asked to be renewed.
 func (s *State) renewalOpen() bool {
 	a, _ := s.agent(contract.Arbiter)
 	return a.Status != Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
@@ -82,7 +82,7 @@ func (s *State) renewalOpen() bool {
 	})
 }
 
-// ofSession says whether a message is about what went before in its reader's own
+// ofSession reports whether a message is about what went before in its reader's own
 // session: another session cannot make sense of it.
 func ofSession(m Mail) bool {
 	return m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRetry || m.Kind == KindRenewal)

@@ -149,7 +149,7 @@ func (s *State) resumePhase() machine.State {
 	return machine.Selecting
 }
 
-// returning says whether an Orchestrator comes back that works or waits.
+// returning reports whether an Orchestrator comes back that works or waits.
 func (s *State) returning() bool {
 	for _, a := range s.Agents {
 		if a.Role == RoleOrchestrator && !a.Dismissed && (a.Standing == Working || a.Standing == Waiting) {
@@ -251,7 +251,7 @@ func (st *step) awake() {
 	st.pump()
 }
 
-// underWay says whether something will happen by itself.
+// underWay reports whether something will happen by itself.
 func (s *State) underWay() bool {
 	if len(s.Mail) > 0 || s.documentDue() || s.DeciderRequest != nil || s.RenewalStage != renewalNone {
 		return true

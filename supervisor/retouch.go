@@ -87,7 +87,7 @@ func (st *step) awaited(m Mail) string {
 	return ""
 }
 
-// goesOnWithout says whether somebody goes on, or waits for the human, without a message to
+// goesOnWithout reports whether somebody goes on, or waits for the human, without a message to
 // the Arbiter.
 func (s *State) goesOnWithout(m Mail) bool {
 	return s.Task == "" || s.Question != nil || s.AnyWorks() || s.documentDue() ||

@@ -237,7 +237,7 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 
 // TestAHandOffIsTakenUpUnderTheSameMode where others than the Arbiter decide.
 func TestAHandOffIsTakenUpUnderTheSameMode(t *testing.T) {
-	for name, change := range map[string]func(*Options){"decider": stateless, "regency": nil} {
+	for name, change := range map[string]func(*Options){"decider": stateless, "fallback mode": nil} {
 		p := begin(t, change)
 		if change == nil {
 			p.crash("arbiter", 5)
@@ -416,7 +416,7 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 		p.do(Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
 	}
 	if p.s.FallbackReason == "" || p.working() != "orch-2" {
-		t.Errorf("regency %q in %s: %s", p.s.FallbackReason, p.s.Phase, p.s.roll())
+		t.Errorf("fallback mode %q in %s: %s", p.s.FallbackReason, p.s.Phase, p.s.roll())
 	}
 	p.folds()
 }

@@ -50,7 +50,7 @@ func (s *State) partyNamed(id string) rights.Party {
 	return rights.Nobody
 }
 
-// mayWrite says whether one may send a message to another.
+// mayWrite reports whether one may send a message to another.
 func (s *State) mayWrite(from, to string) bool {
 	what := rights.ToHuman
 	if to != contract.Human {
@@ -66,7 +66,7 @@ func (s *State) mayWrite(from, to string) bool {
 	return rights.May(s.partyNamed(from), what)
 }
 
-// barred answers a command of somebody who may not give it, and says whether it did.
+// barred answers a command of somebody who may not give it, and reports whether it did.
 func (st *step) barred(f Commanded) bool {
 	who, what := partyBy(f.Channel), rights.Command(f.Command.Body)
 	switch {
@@ -79,7 +79,7 @@ func (st *step) barred(f Commanded) bool {
 	return false
 }
 
-// approves says whether an answer to a permission request is a human's.
+// approves reports whether an answer to a permission request is a human's.
 func approves(channel string) bool {
 	return rights.May(partyBy(channel), rights.Approve)
 }

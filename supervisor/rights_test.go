@@ -182,7 +182,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 	}
 }
 
-// refused says whether a command was rejected with such words.
+// refused reports whether a command was rejected with such words.
 func refused(out []effect.Effect, words string) bool {
 	for _, e := range out {
 		if em, ok := e.(effect.Emit); ok {

@@ -47,15 +47,15 @@ const (
 	RoleOrchestrator Role = "orchestrator"
 )
 
-// Alive says whether the agent can still be spoken to.
+// Alive reports whether the agent can still be spoken to.
 func (a *Agent) Alive() bool {
 	return a.Status != Ended && a.Status != Stopping && a.Status != Parked
 }
 
-// Up says whether it has a process that can be spoken to.
+// Up reports whether it has a process that can be spoken to.
 func (a *Agent) Up() bool { return a.Status == Starting || a.Status == Ready || a.Status == Busy }
 
-// Works says whether an Orchestrator has something to do.
+// Works reports whether an Orchestrator has something to do.
 func (a *Agent) Works() bool {
 	return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Working
 }

@@ -87,7 +87,7 @@ func (s *State) anyWaits() bool {
 	})
 }
 
-// nothingWanted says whether the task was dropped, and none was given in its place: what
+// nothingWanted reports whether the task was dropped, and none was given in its place: what
 // the Arbiter still rules is about that one.
 func (s *State) nothingWanted() bool {
 	return s.Phase == machine.Idle && s.Task == "" && !s.AnyWorks()

@@ -404,7 +404,7 @@ func strictly(delimiter, text string) ([]section, error) {
 	return list[:len(list)-1], nil
 }
 
-// reports says whether a section is a report, or quotes one.
+// reports reports whether a section is a report, or quotes one.
 func (s section) reports() bool {
 	return s.report || slices.ContainsFunc(s.lines, func(line string) bool { return strings.HasPrefix(line, "| ") })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// engaged says whether an Orchestrator works, or has asked and waits.
+// engaged reports whether an Orchestrator works, or has asked and waits.
 func (s *State) engaged() bool { return s.engagedBeside("") }
 
 // engaged reports whether it is an Orchestrator that works, or has asked and waits.
@@ -31,7 +31,7 @@ func (s *State) engagedBeside(id string) bool {
 	return false
 }
 
-// awaitsRuling says whether a `done` or `handoff` lies unread before the Arbiter.
+// awaitsRuling reports whether a `done` or `handoff` lies unread before the Arbiter.
 func (s *State) awaitsRuling() bool {
 	for i := range s.Mail {
 		if m := &s.Mail[i]; m.To == contract.Arbiter && (m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff) {
@@ -41,7 +41,7 @@ func (s *State) awaitsRuling() bool {
 	return s.documentDue()
 }
 
-// beingRuled says whether a `done` or `handoff` is with the Arbiter, unread or at hand.
+// beingRuled reports whether a `done` or `handoff` is with the Arbiter, unread or at hand.
 func (s *State) beingRuled() bool {
 	return s.awaitsRuling() || slices.ContainsFunc(s.InTurn, func(m Mail) bool { return m.To == contract.Arbiter && isDocument(m.Kind) })
 }
@@ -52,18 +52,18 @@ func (s *State) awaitsHuman() bool {
 	return s.Question != nil && s.Question.Arbiter && s.HumanPresent
 }
 
-// contextLow says whether the agent's context is at its end: it has to be succeeded.
+// contextLow reports whether the agent's context is at its end: it has to be succeeded.
 func (a *Agent) contextLow() bool {
 	return a.WarnedLevel == levelCritical || a.CompactionBlocked || a.ReachedLimit != ""
 }
 
-// Completed says whether the run came to its end: it can be resumed, and then
+// Completed reports whether the run came to its end: it can be resumed, and then
 // waits for another task.
 func (s *State) Completed() bool {
 	return s.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
 }
 
-// asksOther says whether another than the Arbiter's session decides at the points.
+// asksOther reports whether another than the Arbiter's session decides at the points.
 func (s *State) asksOther() bool {
 	return s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.DeciderYielded
 }
@@ -91,7 +91,7 @@ func (s *State) failedChecks() []decision.Check {
 	return list
 }
 
-// pendingFor says whether a message waits to be sent to the agent, in its present
+// pendingFor reports whether a message waits to be sent to the agent, in its present
 // incarnation.
 func (s *State) pendingFor(id string) bool {
 	return slices.ContainsFunc(s.Mail, func(m Mail) bool {
@@ -134,12 +134,12 @@ func (s *State) reportDue() bool {
 	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft && h.Kind != handFinal })
 }
 
-// isCheck says whether a permission is asked for a check under way.
+// isCheck reports whether a permission is asked for a check under way.
 func (s *State) isCheck(request string) bool {
 	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Request != "" && h.Request == request })
 }
 
-// renewing says whether a message of this kind waits for the Arbiter's successor.
+// renewing reports whether a message of this kind waits for the Arbiter's successor.
 func (s *State) renewing(kind string) bool {
 	switch s.RenewalStage {
 	case renewalAsked:
@@ -159,7 +159,7 @@ func (s *State) agent(id string) (Agent, bool) {
 	return *s.Agents[i], true
 }
 
-// AnyWorks says whether an Orchestrator has something to do.
+// AnyWorks reports whether an Orchestrator has something to do.
 func (s *State) AnyWorks() bool {
 	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.Works() })
 }

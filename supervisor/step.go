@@ -90,13 +90,13 @@ func (st *step) fail(id string, c bridge.Category, message string, options []str
 	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
 }
 
-// concernsAll says whether a failure of one agent is one of every agent: nothing
+// concernsAll reports whether a failure of one agent is one of every agent: nothing
 // that another agent or a retry could mend.
 func concernsAll(c bridge.Category) bool {
 	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
 }
 
-// environmental says whether a failure that ended the run lies outside of it. An
+// environmental reports whether a failure that ended the run lies outside of it. An
 // Arbiter that does not even start is one; an Orchestrator that does not is the
 // Arbiter's to judge.
 func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }

@@ -172,7 +172,7 @@ func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 	p.stumble(id)
 	babbles()
 	if d := last[contract.Decision](p); p.s.FallbackReason == "" || d.Decision != "RETRY" || d.To != id || d.Point != "select" {
-		t.Errorf("regency %q, decision %+v", p.s.FallbackReason, d)
+		t.Errorf("fallback mode %q, decision %+v", p.s.FallbackReason, d)
 	}
 	for n := 0; p.s.Ending == nil && n < 8; n++ {
 		p.verdict(p.working(), report("done", "it is done", true))

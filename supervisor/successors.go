@@ -14,14 +14,14 @@ func (s *State) nextPredecessor() string {
 	return s.SuccessorQueue[0]
 }
 
-// awaitsSuccessor says whether an agent's document is kept for an Orchestrator that is yet
+// awaitsSuccessor reports whether an agent's document is kept for an Orchestrator that is yet
 // to be summoned: the line is no longer than what is remembered.
 func (s *State) awaitsSuccessor(id string) bool {
 	at := slices.Index(s.SuccessorQueue, id)
 	return at == 0 || at > 0 && at < recordsKept
 }
 
-// overtakes says whether a document is ready before an earlier one of its author.
+// overtakes reports whether a document is ready before an earlier one of its author.
 func (st *step) overtakes(h *Handover) bool {
 	return slices.ContainsFunc(st.PendingHandoffs, func(x Handover) bool { return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial })
 }

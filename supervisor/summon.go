@@ -122,7 +122,7 @@ func documentForSuccessor(old *Agent) string {
 	return text + documentText(old.Document, old.Receipts, old.GeneratedWhy)
 }
 
-// unfinished says whether an Orchestrator, as it was before its end, leaves work
+// unfinished reports whether an Orchestrator, as it was before its end, leaves work
 // behind that nobody has told of.
 func (s *State) unfinished(was *Agent) bool {
 	return s.Ending == nil && was.Role == RoleOrchestrator && was.HasHistory &&

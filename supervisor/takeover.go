@@ -19,7 +19,7 @@ const classTakeover restart.Class = "takeover"
 // takenGrace is how often a run whose time is over looks whether a human still has a session.
 const takenGrace = time.Minute
 
-// anyTakenOver says whether a human has somebody's session.
+// anyTakenOver reports whether a human has somebody's session.
 func (s *State) anyTakenOver() bool { return s.takenOver() != "" }
 
 // takenOver lists whose sessions a human has.
@@ -104,7 +104,7 @@ func (st *step) inspectFor(a *Agent, p bridge.InspectParams) {
 	st.do(Survey{Serial: a.Takeover.Serial, Params: p})
 }
 
-// takeoverInspected takes what was seen before or after a takeover, and says whether it was
+// takeoverInspected takes what was seen before or after a takeover, and reports whether it was
 // about one.
 func (st *step) takeoverInspected(f Surveyed) bool {
 	for i := range st.Agents {

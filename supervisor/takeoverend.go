@@ -172,7 +172,7 @@ func (st *step) haltTakeover(a *Agent) int {
 	return 0
 }
 
-// keepsTakeover says whether a takeover keeps an agent from being let go for now: what the
+// keepsTakeover reports whether a takeover keeps an agent from being let go for now: what the
 // human has nobody else ends.
 func (st *step) keepsTakeover(a *Agent, reason string) bool {
 	if a.Takeover == nil || st.ordered {

@@ -44,7 +44,7 @@ func (st *step) tasksChanged(id string, b bridge.Tasks) {
 	st.emit(contract.Supervisor, contract.Plan{Steps: plan, Tasks: st.AgentTasks})
 }
 
-// over says whether a step is behind the plan: an agent's list does not bring it back.
+// over reports whether a step is behind the plan: an agent's list does not bring it back.
 func over(status string) bool {
 	return status == contract.StepDone || status == contract.StepSkipped || status == contract.StepFailed
 }

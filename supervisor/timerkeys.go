@@ -9,14 +9,14 @@ import (
 // A timer's key says what it is for and whom or what it is about. It is recorded when it
 // rings, so that these names stay as they are. What is about a process names its generation.
 const (
-	timeoutKey      = "timeout" // the time of the run
-	proofPrefix     = "proof/"
-	handoverPrefix  = "handover/"
-	workLimitPrefix = "work-limit/"
-	watchPrefix     = "watch/"
-	restartPrefix   = "restart/"
-	cornerPrefix    = "cornered/"
-	retryPrefix     = "retry/"
+	timeoutKey              = "timeout" // the time of the run
+	proofPrefix             = "proof/"
+	handoverPrefix          = "handover/"
+	workLimitPrefix         = "work-limit/"
+	watchPrefix             = "watch/"
+	restartPrefix           = "restart/"
+	compactionBlockedPrefix = "compaction-blocked/"
+	retryPrefix             = "retry/"
 )
 
 func proofKey(wire string) string { return proofPrefix + wire }
@@ -29,7 +29,7 @@ func watchKey(a bridge.AgentRef) string { return watchPrefix + processOf(a) }
 
 func restartKey(a bridge.AgentRef) string { return restartPrefix + processOf(a) }
 
-func compactionBlockedKey(a bridge.AgentRef) string { return cornerPrefix + processOf(a) }
+func compactionBlockedKey(a bridge.AgentRef) string { return compactionBlockedPrefix + processOf(a) }
 
 func retryKey(a bridge.AgentRef) string { return retryPrefix + processOf(a) }
 

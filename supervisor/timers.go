@@ -29,7 +29,7 @@ func (st *step) rang(key string) {
 			return
 		}
 		fallthrough
-	case watchPrefix, cornerPrefix, retryPrefix:
+	case watchPrefix, compactionBlockedPrefix, retryPrefix:
 		for i := range st.Agents {
 			if a := st.Agents[i]; processOf(a.AgentRef) == of {
 				st.rangFor(kind, a)
@@ -49,7 +49,7 @@ func (st *step) rangFor(kind string, a *Agent) {
 	case restartPrefix:
 		st.edit(a.ID).Backoff = nil
 		st.revive(a.ID) // if it is down
-	case cornerPrefix:
+	case compactionBlockedPrefix:
 		st.interruptForContext(a)
 	case retryPrefix:
 		st.edit(a.ID).Backoff = nil

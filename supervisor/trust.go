@@ -48,7 +48,7 @@ func (st *step) trustOptions() []string {
 	return []string{chooseTrust, chooseWithout, "cancel"}
 }
 
-// chooseAboutTrust takes what the human chose about the workspace, and says whether the
+// chooseAboutTrust takes what the human chose about the workspace, and reports whether the
 // option was one of these. It stands open whatever else was offered since.
 func (st *step) chooseAboutTrust(ref, option string) bool {
 	d := st.TrustQuestion

@@ -11,7 +11,7 @@ import (
 // The loop's side of trust: whoever loads the workspace's own settings is started only after
 // these were looked at.
 
-// Gate says whether an agent may be started in the workspace as it is now. Pinned is the
+// Gate reports whether an agent may be started in the workspace as it is now. Pinned is the
 // hash of what was trusted. An [*Untrusted] says that it is not that any more; any other
 // error, that it cannot be told. It is called right before each start of an agent that
 // loads the workspace's own settings, on a worker.
@@ -55,7 +55,7 @@ func (l *Loop) passes(ctx context.Context, p bridge.SpawnParams) bool {
 	return false
 }
 
-// loadsWorkspace says whether setting sources include those of the workspace.
+// loadsWorkspace reports whether setting sources include those of the workspace.
 func loadsWorkspace(sources []string) bool {
 	return slices.Contains(sources, "project") || slices.Contains(sources, "local")
 }

@@ -242,7 +242,7 @@ func (st *step) recoveryOf(a *Agent, c bridge.Category, message string) []string
 	return st.offer(st.agentFailure(a.ID, c, message))
 }
 
-// agentFailed takes the machine to where an agent broke, and says whether that ended
+// agentFailed takes the machine to where an agent broke, and reports whether that ended
 // the run.
 func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 	st.fire(machine.AgentError, occasion{agent: id, failure: st.agentFailure(id, c, message)})

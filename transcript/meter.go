@@ -37,7 +37,7 @@ type Sample struct {
 	Sidechain bool // of a subagent
 }
 
-// Counts says whether a sample is a reading of the main thread's context: of no
+// Counts reports whether a sample is a reading of the main thread's context: of no
 // subagent, of a model and not of the CLI in its name, and of any size.
 func (s Sample) Counts() bool {
 	return !s.Sidechain && s.Model != synthetic && s.Usage.plausible() && s.Usage.Context() > 0
@@ -63,7 +63,7 @@ type figure struct {
 	tokens int
 }
 
-// Known says whether a message or a compaction was read, and what it said.
+// Known reports whether a message or a compaction was read, and what it said.
 func (m *Meter) Known(id string) (tokens int, ok bool) {
 	i := slices.IndexFunc(m.recent, func(f figure) bool { return f.id == id })
 	if id == "" || i < 0 {
@@ -78,7 +78,7 @@ func (m *Meter) remember(id string, tokens int) {
 	}
 }
 
-// Sample takes the usage of one assistant line or frame, and says whether it is a
+// Sample takes the usage of one assistant line or frame, and reports whether it is a
 // new reading: one per message id, and none of what does not count. The stream
 // and the transcript of one session may both feed it; the later one adds nothing.
 func (m *Meter) Sample(s Sample) bool {

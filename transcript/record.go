@@ -34,7 +34,7 @@ func (h *Header) Head() *Header { return h }
 
 func (h *Header) record() {}
 
-// of says whether a record is of a session; one that names none is.
+// of reports whether a record is of a session; one that names none is.
 func (h *Header) of(session string) bool {
 	return h.Session == "" || session == "" || strings.EqualFold(h.Session, session)
 }

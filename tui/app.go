@@ -26,11 +26,11 @@ type screen interface {
 	context() keys.Context
 	// draw paints a rectangle.
 	draw(s tcell.Screen, x, y, w, h int)
-	// act does what a key stands for, and says whether it meant anything here.
+	// act does what a key stands for, and reports whether it meant anything here.
 	act(a keys.Action, key string) bool
 	// mouse is tview's mouse handler of the picture, nil for none.
 	mouse() mouseHandler
-	// writes says whether the input line stands below it.
+	// writes reports whether the input line stands below it.
 	writes() bool
 	// renew is called after the state or the look changed.
 	renew()
@@ -159,7 +159,7 @@ func (d *app) read() {
 	d.prompt()
 }
 
-// writing says whether the input has the keyboard.
+// writing reports whether the input has the keyboard.
 func (d *app) writing() bool { return !d.reading && d.screen().writes() && d.asking() == nil }
 
 // context names the keys that work now.

@@ -14,7 +14,7 @@ import (
 // question do not answer.
 const askBackground = "\x1b]11;?\x1b\\"
 
-// asksBackground says whether a terminal can be asked: those that would print the
+// asksBackground reports whether a terminal can be asked: those that would print the
 // question, or hand it to somebody else, are not.
 func asksBackground(term string, tmux bool) bool {
 	for _, prefix := range []string{"linux", "vt", "dumb", "ansi", "cons"} {

@@ -180,7 +180,7 @@ func (d *app) leave() {
 	d.f.await(run, d.f.Leave)
 }
 
-// over says whether the present run has ended, and all that belonged to it.
+// over reports whether the present run has ended, and all that belonged to it.
 func (d *app) over() bool {
 	select {
 	case <-d.run.Done():

@@ -115,7 +115,7 @@ type Trust struct {
 // nothing, or it never was.
 type TrustItem struct{ Kind, File, Name, What, How string }
 
-// Login says whether the CLI has somebody to work for.
+// Login reports whether the CLI has somebody to work for.
 type Login uint8
 
 // The answers.

@@ -96,7 +96,7 @@ func (m *mailbox) take(most int) (batch []queuedEvent, more bool) {
 	return batch, more
 }
 
-// empty says whether all was taken.
+// empty reports whether all was taken.
 func (m *mailbox) empty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

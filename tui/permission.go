@@ -48,7 +48,7 @@ func (d *app) askNext() {
 	}
 }
 
-// asked says whether a request is open.
+// asked reports whether a request is open.
 func (d *app) asked(id string) bool {
 	return slices.ContainsFunc(d.state.Permission.Open, func(p permission.Request) bool { return p.ID == id })
 }

@@ -82,7 +82,7 @@ func (d *app) follow() *slash.Draft {
 	return d.draft
 }
 
-// unsaved says whether the plan was changed here and that was not saved.
+// unsaved reports whether the plan was changed here and that was not saved.
 func (d *app) unsaved() bool { return d.draft != nil && d.draft.Changed() }
 
 // statusOf is what a key marks a step as.

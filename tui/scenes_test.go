@@ -268,7 +268,7 @@ func TestScreens(t *testing.T) {
 			s.trip("retry", "fallback", "cancel", "name another program with --claude PATH")
 			s.Press("Alt+c")
 		}},
-		"regency": {nil, func(s *scene) {
+		"fallback": {nil, func(s *scene) {
 			s.weave()
 			s.present(func(st *supervisor.State) { st.FallbackReason = "it gave no valid verdict in three turns" })
 		}},

@@ -37,7 +37,7 @@ func (d *app) inspect(ctx context.Context) {
 	})
 }
 
-// lacks says whether something keeps a run from beginning, as far as is known.
+// lacks reports whether something keeps a run from beginning, as far as is known.
 func (d *app) lacks() bool {
 	_, lack := d.lack()
 	return lack
@@ -158,7 +158,7 @@ func (d *app) parted() {
 	}
 }
 
-// first notes an error of a run that has no agent yet, and says whether it is one that
+// first notes an error of a run that has no agent yet, and reports whether it is one that
 // the first screen deals with.
 func (d *app) first(e contract.Error) bool {
 	switch e.Category {
@@ -240,7 +240,7 @@ func (d *app) again(text string) Begin {
 	return Begin{Task: text, Resume: d.run.ID()}
 }
 
-// ending says whether the run is on its way out.
+// ending reports whether the run is on its way out.
 func (d *app) ending() bool { return d.state != nil && d.state.Ending != nil }
 
 func (d *app) remember(text string) {

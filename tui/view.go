@@ -306,7 +306,7 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	return who, false, max(now.Sub(first), 0)
 }
 
-// lively says whether something on the screen moves, and how soon it does again.
+// lively reports whether something on the screen moves, and how soon it does again.
 func lively(s *supervisor.State, still bool) time.Duration {
 	if s == nil || s.Ending != nil && s.Ending.Said {
 		return 0

@@ -29,7 +29,7 @@ var (
 		"CLAUDE_CODE_TASK_LIST_ID"}
 )
 
-// Allowed says whether a child may inherit the variable of that name.
+// Allowed reports whether a child may inherit the variable of that name.
 func Allowed(name string) bool {
 	if slices.Contains(names, name) {
 		return true

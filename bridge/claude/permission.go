@@ -95,7 +95,7 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	return deny(res.Message), nil
 }
 
-// ownTool says whether name is one of our MCP tools, which are never asked for.
+// ownTool reports whether name is one of our MCP tools, which are never asked for.
 func (a *agent) ownTool(name string) bool {
 	short, ok := strings.CutPrefix(name, mcpPrefix)
 	if !ok {

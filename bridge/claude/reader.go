@@ -88,7 +88,7 @@ func (r *reader) line(line []byte) {
 // CLI that does not echo would fill it.
 const maxAsked = 1024
 
-// echo says whether a control response is our own answer coming back: with
+// echo reports whether a control response is our own answer coming back: with
 // --replay-user-messages the CLI repeats the control responses it was given, too
 // (observed with CLI 2.1.329).
 func (r *reader) echo(id string) bool {
@@ -174,7 +174,7 @@ func (r *reader) unknown(f Unknown) {
 	}
 }
 
-// ours says whether a frame may be routed. Those that tell what becomes of a
+// ours reports whether a frame may be routed. Those that tell what becomes of a
 // message say in which session; from the first of another session on nothing is.
 func (r *reader) ours(f frame) bool {
 	session := ""

@@ -73,7 +73,7 @@ func configDir(env []string, cwd string) string { return childenv.ConfigDir(env,
 // lookup finds a variable in an environment.
 func lookup(env []string, name string) string { return childenv.Lookup(env, name) }
 
-// refusedSession says whether the CLI ended because it can neither resume nor
+// refusedSession reports whether the CLI ended because it can neither resume nor
 // begin the session it was given: then only another id helps.
 func refusedSession(e *bridge.RPCError) bool {
 	said := e.Message + "\n" + e.Stderr

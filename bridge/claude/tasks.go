@@ -55,7 +55,7 @@ func taskStatus(s string) string {
 	return "pending"
 }
 
-// apply takes a call that succeeded, and says whether it has changed the list.
+// apply takes a call that succeeded, and reports whether it has changed the list.
 // result is the CLI's tool_use_result, which may be absent.
 func (l *taskList) apply(c toolCall, result json.RawMessage) bool {
 	before := slices.Clone(l.items)

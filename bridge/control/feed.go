@@ -105,7 +105,7 @@ func (f *Feed) Take(ctx context.Context, p []byte) (int, error) {
 	}
 }
 
-// Room says whether so many more bytes can be put; true, too, once it has ended.
+// Room reports whether so many more bytes can be put; true, too, once it has ended.
 func (f *Feed) Room(n int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

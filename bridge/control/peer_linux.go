@@ -25,7 +25,7 @@ func credentialsOf(fd int) (credentials, error) {
 	return c, nil
 }
 
-// lives says whether the process that connected is still there: then its number was
+// lives reports whether the process that connected is still there: then its number was
 // nobody else's meanwhile.
 func (c credentials) lives() bool {
 	if c.handle < 0 {

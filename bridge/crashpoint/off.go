@@ -2,7 +2,7 @@
 
 package crashpoint
 
-// Enabled says whether this build has crash points.
+// Enabled reports whether this build has crash points.
 const Enabled = false
 
 // Here marks a place that ARBITER_CRASH_AT can name.

@@ -4,7 +4,7 @@ package crashpoint
 
 import "os"
 
-// Enabled says whether this build has crash points.
+// Enabled reports whether this build has crash points.
 const Enabled = true
 
 var process = mustTrap(os.Getenv(atVariable), os.Getenv(logVariable))

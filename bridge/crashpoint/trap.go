@@ -67,7 +67,7 @@ func newTrap(at, log string) (*trap, error) {
 	return &trap{at: t, log: log, hits: map[string]int{}}, nil
 }
 
-// diedBefore says whether a process died at the place already. One that is started
+// diedBefore reports whether a process died at the place already. One that is started
 // in its stead inherits the variables, and is to live.
 func diedBefore(log, name string) bool {
 	if log == "" || name == "" {

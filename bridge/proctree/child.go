@@ -77,7 +77,7 @@ func (c *Child) wait() {
 	close(c.done)
 }
 
-// over says whether the process has ended.
+// over reports whether the process has ended.
 func (c *Child) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +106,7 @@ func (c *Child) State() *os.ProcessState {
 	}
 }
 
-// Confines says whether the child was started by [StartMonitored]: its exit code is
+// Confines reports whether the child was started by [StartMonitored]: its exit code is
 // then that of another, 128 and the signal's number where a signal ended that.
 func (c *Child) Confines() bool { return c.monitored }
 

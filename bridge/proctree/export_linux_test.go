@@ -17,7 +17,7 @@ const (
 	Nobody   = nobody
 )
 
-// Exists says whether pid is any process at all, a zombie too.
+// Exists reports whether pid is any process at all, a zombie too.
 func Exists(pid int) bool {
 	_, err := readProc(pid)
 	return err == nil

@@ -102,7 +102,7 @@ func TestFallsBack(t *testing.T) {
 	}
 }
 
-// userNamespaces says whether they can be made at all.
+// userNamespaces reports whether they can be made at all.
 func userNamespaces() bool {
 	cmd := exec.Command("/bin/true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}

@@ -61,7 +61,7 @@ func Isolate(ctx context.Context, cmd *exec.Cmd, want Mode) Isolation {
 	return Isolation{Kind: kind}
 }
 
-// privileged says whether namespaces can be made without a user namespace.
+// privileged reports whether namespaces can be made without a user namespace.
 func privileged() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

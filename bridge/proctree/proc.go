@@ -39,7 +39,7 @@ func scan() snapshot {
 	return s
 }
 
-// killable says whether p is alive and may be killed at all.
+// killable reports whether p is alive and may be killed at all.
 func (s snapshot) killable(p proc) bool { return !p.zombie() && !p.kernel && !s.spared[p.pid] }
 
 // environ is [environ], read once. [scanFully] has read it of all that may be killed, so that
@@ -53,7 +53,7 @@ func (s snapshot) environ(pid int) []byte {
 	return env
 }
 
-// bears says whether the environment that pid was started with holds the mark.
+// bears reports whether the environment that pid was started with holds the mark.
 // Unreadable (another user's, a zombie's) is no.
 func (s snapshot) bears(pid int, m Mark) bool {
 	env := s.environ(pid)

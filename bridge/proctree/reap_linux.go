@@ -81,7 +81,7 @@ func reap() {
 	}
 }
 
-// anyZombie says whether some child can be waited for, and leaves it as it is.
+// anyZombie reports whether some child can be waited for, and leaves it as it is.
 func anyZombie() bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)

@@ -61,7 +61,7 @@ func sharedScanFully() snapshot {
 	return mine.seen
 }
 
-// unsure says whether somebody whom found leaves out may belong there: who has no
+// unsure reports whether somebody whom found leaves out may belong there: who has no
 // environment in this moment may be in the middle of exec, or have ended since it
 // was listed and left a child that was not. Who is older than this process does not
 // count: there are daemons without an environment.

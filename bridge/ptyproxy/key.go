@@ -57,7 +57,7 @@ func (k *keyWatch) look(p []byte) (typed []byte, pressed bool) {
 	return p, false
 }
 
-// key says whether the sequence is the detach key.
+// key reports whether the sequence is the detach key.
 func (k *keyWatch) key() bool {
 	if len(k.seq) < 3 || k.seq[1] != '[' {
 		return false

@@ -125,7 +125,7 @@ func (m mounts) args() []string {
 	return append(args, seal...)
 }
 
-// under says whether path is dir or below it.
+// under reports whether path is dir or below it.
 func under(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

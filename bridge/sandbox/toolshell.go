@@ -19,7 +19,7 @@ var keys = []string{
 	"CLAUDE_CODE_RUNNER_MODEL_SOCKET", "AWS_BEARER_TOKEN_BEDROCK", "ALL_INPUTS",
 }
 
-// isKey says whether a variable is the CLI's own and opens its API. What opens a cloud is
+// isKey reports whether a variable is the CLI's own and opens its API. What opens a cloud is
 // the user's, for tools, too.
 func isKey(name string) bool {
 	name = strings.TrimPrefix(strings.ToUpper(name), "INPUT_")
@@ -54,5 +54,5 @@ func ToolShell(command string, env []string, parent string) (path string, args, 
 	return shell, []string{filepath.Base(shell), "-c", command}, WithoutKeys(env)
 }
 
-// IsToolShell says whether this program was started as a tool shell.
+// IsToolShell reports whether this program was started as a tool shell.
 func IsToolShell(args []string) bool { return len(args) == 2 && os.Getenv(EnvToolShell) != "" }

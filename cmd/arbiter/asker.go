@@ -93,7 +93,7 @@ func (e *askError) Error() string { return "ask a model: " + e.err.Error() }
 
 func (e *askError) Unwrap() error { return e.err }
 
-// Transient says whether asking again may help: API trouble that passes, and a bridge
+// Transient reports whether asking again may help: API trouble that passes, and a bridge
 // that is being replaced.
 func (e *askError) Transient() bool {
 	switch e.category {
@@ -105,7 +105,7 @@ func (e *askError) Transient() bool {
 	return false
 }
 
-// hopeless says whether no other question would fare better: the environment is at fault.
+// hopeless reports whether no other question would fare better: the environment is at fault.
 func (e *askError) hopeless() bool {
 	switch e.category {
 	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatStart, bridge.CatUsageLimit:

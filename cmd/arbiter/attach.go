@@ -115,7 +115,7 @@ func detachKey(name string) (byte, error) {
 	return letter[0], nil
 }
 
-// knows says whether a run has such an agent.
+// knows reports whether a run has such an agent.
 func knows(st control.Status, agent string) error {
 	var ids []string
 	for _, a := range st.Agents {

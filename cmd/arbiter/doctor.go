@@ -88,7 +88,7 @@ func (e env) tellReport(r doctor.Report, asJSON bool) error {
 	return r.Print(e.stdout, doctor.Style{ASCII: !speaksUTF8(os.Getenv), Colour: coloured(e.stdout)})
 }
 
-// coloured says whether what is written to w may have colours.
+// coloured reports whether what is written to w may have colours.
 func coloured(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -242,6 +243,7 @@ var (
 )
 
 func (f *freezer) text(text string) string {
+	text = strings.ReplaceAll(text, filepath.Join(f.home, "work"), "WORKSPACE")
 	text = strings.ReplaceAll(text, f.home, "HOME")
 	for from, to := range f.named {
 		if !idInText.MatchString(from) {

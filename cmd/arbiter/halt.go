@@ -136,7 +136,7 @@ func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
 	return nil
 }
 
-// anAgents says whether this process belongs to an agent, of that arbiter or of any.
+// anAgents reports whether this process belongs to an agent, of that arbiter or of any.
 func anAgents(arbiter int) bool {
 	line, err := proctree.Lineage(os.Getpid())
 	if err != nil {

@@ -57,7 +57,7 @@ func stateByItself() (dir string, err error) {
 	return dir, err
 }
 
-// trustedForConfig says whether the configuration of a workspace would be read. To look
+// trustedForConfig reports whether the configuration of a workspace would be read. To look
 // makes no state directory: that may be one which nobody uses.
 func trustedForConfig(c *cli.Context, place string) bool {
 	state, err := statePath(c.String("state-dir"))

@@ -162,7 +162,7 @@ func (l *session) stop(signal string) {
 	l.workers.Go(func() { l.loop.Put(supervisor.Signalled{Signal: signal, Fast: fast}) })
 }
 
-// stopping says whether somebody has asked for its end.
+// stopping reports whether somebody has asked for its end.
 func (l *session) stopping() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

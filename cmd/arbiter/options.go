@@ -132,7 +132,7 @@ func readEnv(pairs []string, rehearse bool) (map[string]string, error) {
 	return env, nil
 }
 
-// forRehearsal says whether a variable may reach a scripted model's agents.
+// forRehearsal reports whether a variable may reach a scripted model's agents.
 func forRehearsal(name string) bool {
 	return strings.HasPrefix(name, "ARBITER_STANDIN_") || name == compactWindow
 }

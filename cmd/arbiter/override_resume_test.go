@@ -159,7 +159,7 @@ func (s *script) reads() {
 	})
 }
 
-// asksAside says whether a model is asked beside the sessions.
+// asksAside reports whether a model is asked beside the sessions.
 func (s *script) asksAside() bool {
 	for _, cmd := range survivors(s.run()) {
 		if strings.Contains(cmd, "--no-session-persistence") {

@@ -56,7 +56,7 @@ func (h *host) lost() {
 	}
 }
 
-// played says whether something was begun, or a signal came.
+// played reports whether something was begun, or a signal came.
 func (h *host) played() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +92,7 @@ func (h *host) handleSignals(leave, last func()) (stop func()) {
 	}, last)
 }
 
-// handles says whether a signal was meant for us: Ctrl+C is a key of the program that has
+// handles reports whether a signal was meant for us: Ctrl+C is a key of the program that has
 // the terminal.
 func (h *host) handles(name string, leave func()) bool {
 	if name == "INT" && time.Now().UnixNano() < h.awayUntil.Load() {

@@ -99,7 +99,7 @@ func (h *abode) runs() []string {
 	return dirs
 }
 
-// alive says whether a run has processes, its arbiter left aside, which bears no mark.
+// alive reports whether a run has processes, its arbiter left aside, which bears no mark.
 func (h *abode) alive() map[int]string {
 	left := map[int]string{}
 	for _, run := range h.runs() {

@@ -46,7 +46,7 @@ func readFace(c *cli.Context) (face, error) {
 	return f, nil
 }
 
-// speaksUTF8 says whether the locale does.
+// speaksUTF8 reports whether the locale does.
 func speaksUTF8(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {

@@ -157,7 +157,7 @@ func (h *dwelling) sound(lives ...*script) {
 	}
 }
 
-// passes says whether an end is one after which a process follows.
+// passes reports whether an end is one after which a process follows.
 func passes(reason string) bool {
 	return slices.Contains([]string{"crash", "takeover", "halted", "renewed", "hung", "resource", "invalid_resume", "trust"}, reason)
 }

@@ -55,7 +55,7 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// suggestion says whether the first of several arguments looks like a command that is none,
+// suggestion reports whether the first of several arguments looks like a command that is none,
 // rather than like a file.
 func suggestion(c *cli.Context) bool {
 	word := c.Args().First()

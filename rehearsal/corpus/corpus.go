@@ -36,7 +36,7 @@ func (c Case) Valid() string {
 	return b.String()
 }
 
-// Large says whether a text is too large to be tried in all ways there are.
+// Large reports whether a text is too large to be tried in all ways there are.
 func (c Case) Large() bool { return len(c.Text) > 64<<10 }
 
 // fewest is how many there are at least: a corpus that is not found tests nothing.

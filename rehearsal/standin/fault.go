@@ -117,7 +117,7 @@ func parseFaults(spec, once string) (*faults, error) {
 	return f, nil
 }
 
-// claim says whether a fault is this process's to suffer.
+// claim reports whether a fault is this process's to suffer.
 func (f *faults) claim(name string) bool {
 	if f.once == "" {
 		return true

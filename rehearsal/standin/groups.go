@@ -9,7 +9,7 @@ package standin
 // (both observed with CLI 2.1.329).
 const fewestGroups = 3
 
-// begins says whether an entry begins a group after the one before it.
+// begins reports whether an entry begins a group after the one before it.
 func (e entry) begins(before *entry) bool {
 	switch {
 	case before == nil:
@@ -39,7 +39,7 @@ func (h *history) groups() (starts []int) {
 	return starts
 }
 
-// answered says whether entry i is a later block of an answer some of whose calls
+// answered reports whether entry i is a later block of an answer some of whose calls
 // have results already.
 func (h *history) answered(i int) bool {
 	e := h.entries[i]
@@ -68,7 +68,7 @@ func (h *history) settle() {
 	h.base = len(h.entries)
 }
 
-// compactedBefore says whether a compaction has left anything.
+// compactedBefore reports whether a compaction has left anything.
 func (h *history) compactedBefore() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

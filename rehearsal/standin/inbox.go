@@ -174,7 +174,7 @@ func (b *inbox) fold(ctx context.Context) []message {
 	return in
 }
 
-// empty says whether nothing waits.
+// empty reports whether nothing waits.
 func (b *inbox) empty(ctx context.Context) bool {
 	b.settle(ctx)
 	defer b.mu.Unlock()

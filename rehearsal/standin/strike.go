@@ -127,7 +127,7 @@ func (f *faults) heldUp() {
 	}
 }
 
-// swallows says whether a message that just came is to be forgotten: the one that
+// swallows reports whether a message that just came is to be forgotten: the one that
 // would start the fault's turn, once.
 func (f *faults) swallows() bool {
 	f.mu.Lock()

@@ -11,7 +11,7 @@ import (
 // In a terminal the stand-in is a line-based talk: what the CLI's screen is to the
 // transcript, and nothing of what it looks like.
 
-// inTerminal says whether a person resumes a session by hand.
+// inTerminal reports whether a person resumes a session by hand.
 func inTerminal(f flags, stdin io.Reader) bool {
 	file, ok := stdin.(*os.File)
 	if !ok || f.has("--print") || f.has("--input-format") || f.prompt != "" || !f.has("--resume") {

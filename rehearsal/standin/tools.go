@@ -175,7 +175,7 @@ func chooseBuiltins(f flags, p *permissions, env environ) []*tool {
 	return out
 }
 
-// leftOut says whether a tool of the CLI's own is not among those of the session.
+// leftOut reports whether a tool of the CLI's own is not among those of the session.
 func (s *session) leftOut(name string) bool {
 	known := func(t *tool) bool { return t.Name == name }
 	return slices.ContainsFunc(builtins(), known) && !slices.ContainsFunc(s.builtin, known)

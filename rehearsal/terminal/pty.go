@@ -75,7 +75,7 @@ func line(file *os.File) (Line, error) {
 	return l, nil
 }
 
-// Cooked says whether a program is given whole lines, echoed, with Ctrl+C as a signal.
+// Cooked reports whether a program is given whole lines, echoed, with Ctrl+C as a signal.
 func (l Line) Cooked() bool {
 	const all = unix.ICANON | unix.ECHO | unix.ISIG
 	return l.settings.Lflag&all == all && l.settings.Oflag&unix.OPOST != 0

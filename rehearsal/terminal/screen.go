@@ -59,10 +59,10 @@ type Screen struct {
 	Pen Style
 }
 
-// Alt says whether this is the alternate screen, which leaves no trace.
+// Alt reports whether this is the alternate screen, which leaves no trace.
 func (s Screen) Alt() bool { return s.Modes[ModeAltScreen] || s.Modes[1047] || s.Modes[47] }
 
-// Mouse says whether the program is told of clicks.
+// Mouse reports whether the program is told of clicks.
 func (s Screen) Mouse() bool {
 	return s.Modes[ModeMouseClicks] || s.Modes[ModeMouseDrags] || s.Modes[ModeMouseMoves]
 }
@@ -123,7 +123,7 @@ func startsAt(cells []Cell, text string) bool {
 	return text == ""
 }
 
-// Shows says whether a text stands in one of the rows.
+// Shows reports whether a text stands in one of the rows.
 func (s Screen) Shows(text string) bool {
 	_, _, ok := s.Find(text)
 	return ok

@@ -38,7 +38,7 @@ var blocks = map[rune][]block{
 
 var shades = map[rune]string{'░': "0.25", '▒': "0.5", '▓': "0.75"}
 
-// level says whether the shape of a character is the same all across the cell, so that
+// level reports whether the shape of a character is the same all across the cell, so that
 // a row of them is one shape.
 func level(text string) bool {
 	return text != "" && strings.Contains("─━█▀▔░▒▓▁▂▃▄▅▆▇", text)
@@ -111,7 +111,7 @@ func (d *drawing) arms(x, y int, arms, fill string) {
 	}
 }
 
-// isBraille says whether the text is one character of dots.
+// isBraille reports whether the text is one character of dots.
 func isBraille(text string) bool {
 	r, n := utf8.DecodeRuneInString(text)
 	return n == len(text) && r >= 0x2800 && r <= 0x28ff

@@ -145,7 +145,7 @@ func (d *drawing) row(y int, row []Cell) {
 	}
 }
 
-// joins says whether a cell is drawn together with one before it.
+// joins reports whether a cell is drawn together with one before it.
 func joins(first, c Cell) bool {
 	ascii := len(first.Text) == 1 && len(c.Text) == 1
 	dots := isBraille(first.Text) && isBraille(c.Text)

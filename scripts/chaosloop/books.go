@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// kept says whether an event is held to the books, line for line: what somebody was
+// kept reports whether an event is held to the books, line for line: what somebody was
 // told of a document, and who was there to tell.
 func kept(b contract.Body) bool {
 	switch b.(type) {
@@ -183,7 +183,7 @@ func (r *round) checkReceipts(books []contract.Line) {
 	}
 }
 
-// passesOn says whether an event is somebody's document on its way.
+// passesOn reports whether an event is somebody's document on its way.
 func passesOn(l contract.Line, from string) bool {
 	switch b := l.Body.(type) {
 	case contract.Handoff:
@@ -260,7 +260,7 @@ func heardBy(requests []rehearsal.Request, message string, sessions []string) []
 	return had
 }
 
-// endedAfter says whether an Orchestrator was started no more after it was let go.
+// endedAfter reports whether an Orchestrator was started no more after it was let go.
 func endedAfter(books []contract.Line, id string) bool {
 	for _, l := range books {
 		if s, ok := l.Body.(contract.Spawn); ok && l.ID == id && s.Resumed {

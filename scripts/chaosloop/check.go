@@ -184,7 +184,7 @@ func (r *round) check() {
 	r.checkBooks(requests)
 }
 
-// humanSaid says whether a token is there in the human's own envelope: the supervisor
+// humanSaid reports whether a token is there in the human's own envelope: the supervisor
 // quotes what was said, to an Arbiter that is new, and that is no delivery.
 func humanSaid(incoming, token string) bool {
 	for at := 0; ; {

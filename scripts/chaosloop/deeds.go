@@ -42,7 +42,7 @@ type errand struct {
 // deedTick is what errands are counted in.
 const deedTick = 50 * time.Millisecond
 
-// seams says whether this is a round of seams: then writing has to be permitted, too, the human
+// seams reports whether this is a round of seams: then writing has to be permitted, too, the human
 // takes his time for that, and each agent meets a usage limit.
 func (r *round) seams() bool { return r.o.deeds > 0 && r.must == "" && r.seed%r.o.deeds == 1%r.o.deeds }
 
@@ -245,7 +245,7 @@ func (r *round) checkLeave(all []contract.Line) {
 // goodbyes are some of the reasons after which no process of an agent's follows.
 var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}
 
-// asksAgain says whether a life, the first of those lines, asks for a permission under a name.
+// asksAgain reports whether a life, the first of those lines, asks for a permission under a name.
 func asksAgain(lines []contract.Line, request string) bool {
 	for _, l := range lines {
 		switch b := l.Body.(type) {

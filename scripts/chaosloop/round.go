@@ -300,7 +300,7 @@ func (r *round) close(l *life) {
 	}
 }
 
-// woven says whether the job's files are there.
+// woven reports whether the job's files are there.
 func (r *round) woven() bool {
 	for name, want := range map[string]string{"east.txt": "east\n", "west.txt": "west\n"} {
 		if got, err := os.ReadFile(filepath.Join(r.dir, "work", name)); err != nil || string(got) != want {

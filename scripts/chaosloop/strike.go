@@ -31,7 +31,7 @@ func (r *round) plan() plan {
 	return plan{victim: victims[r.rnd.IntN(len(victims))], after: 1 + r.rnd.IntN(50)}
 }
 
-// strike does it, and says whether it could.
+// strike does it, and reports whether it could.
 func (r *round) strike(l *life, p plan) bool {
 	var targets []int
 	sig := syscall.SIGKILL

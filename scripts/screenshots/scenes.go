@@ -75,7 +75,7 @@ var weaving = scene{
 	},
 }
 
-// light says whether the title is dark enough for a light ground.
+// light reports whether the title is dark enough for a light ground.
 func light(s terminal.Screen) bool {
 	x, y, ok := s.Find("THE WEAVING")
 	if !ok {

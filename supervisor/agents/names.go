@@ -94,7 +94,7 @@ func skeleton(name string) string {
 	return confusable.Replace(b.String())
 }
 
-// mixed says whether a name has letters of Latin and of a script that looks like it.
+// mixed reports whether a name has letters of Latin and of a script that looks like it.
 func mixed(name string) bool {
 	latin, other := false, false
 	for _, c := range name {

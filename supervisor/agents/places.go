@@ -96,5 +96,5 @@ func isOneOf(path string, list []dir) bool {
 // missing says that there is nothing, which is nothing wrong.
 func missing(err error) bool { return os.IsNotExist(err) }
 
-// isFile says whether something can be read to its end.
+// isFile reports whether something can be read to its end.
 func isFile(info fs.FileInfo) bool { return info.Mode().IsRegular() }

@@ -28,7 +28,7 @@ func (p Problem) Error() string {
 	return where + ": " + p.Text
 }
 
-// Broken says whether any of the problems keeps its file from being used.
+// Broken reports whether any of the problems keeps its file from being used.
 func Broken(list []Problem) bool {
 	return slices.ContainsFunc(list, func(p Problem) bool { return !p.Warning })
 }

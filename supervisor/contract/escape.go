@@ -42,7 +42,7 @@ func appendSafe(dst, text []byte) []byte {
 	return append(dst, text[start:]...)
 }
 
-// acted says whether terminals or viewers act on a rune instead of showing it.
+// acted reports whether terminals or viewers act on a rune instead of showing it.
 func acted(r rune) bool {
 	switch {
 	case r >= 0x7f && r <= 0x9f: // DEL and C1

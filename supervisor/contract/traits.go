@@ -23,20 +23,20 @@ var traits = func() map[reflect.Type]trait {
 	return all
 }()
 
-// Narrates says whether an event may be left out where nobody keeps up.
+// Narrates reports whether an event may be left out where nobody keeps up.
 func Narrates(b Body) bool { return traits[reflect.TypeOf(b)]&narrates != 0 }
 
-// Fine says whether an event is too fine to be told in prose.
+// Fine reports whether an event is too fine to be told in prose.
 func Fine(b Body) bool { return traits[reflect.TypeOf(b)]&fine != 0 }
 
-// Urgent says whether a human should hear of an event before others, and in any case.
+// Urgent reports whether a human should hear of an event before others, and in any case.
 func Urgent(b Body) bool { return traits[reflect.TypeOf(b)]&urgent != 0 }
 
-// Talk says whether an event is part of the conversation, as a rule: a face may know of
+// Talk reports whether an event is part of the conversation, as a rule: a face may know of
 // events that are now and then.
 func Talk(b Body) bool { return traits[reflect.TypeOf(b)]&talk != 0 }
 
-// Aside says whether an event is in no agent's own stream.
+// Aside reports whether an event is in no agent's own stream.
 func Aside(b Body) bool { return traits[reflect.TypeOf(b)]&aside != 0 }
 
 // Events has an empty body of each event.

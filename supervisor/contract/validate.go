@@ -41,12 +41,12 @@ func resolveAll(doc *jsonschema.Schema) map[string]*jsonschema.Resolved {
 	return out
 }
 
-// ValidateEventLine says whether a line is an event of the contract.
+// ValidateEventLine reports whether a line is an event of the contract.
 func (v *Validator) ValidateEventLine(line []byte) error {
 	return validate(line, "event", v.eventKinds, v.events)
 }
 
-// ValidateCommandLine says whether a line is a command of the contract.
+// ValidateCommandLine reports whether a line is a command of the contract.
 func (v *Validator) ValidateCommandLine(line []byte) error {
 	return validate(line, "type", v.commandKinds, v.commands)
 }

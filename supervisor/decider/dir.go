@@ -165,7 +165,7 @@ func (s *DirStore) shrink() error {
 	return nil
 }
 
-// isKey says whether a key is one of [Cached]'s: nothing else becomes a file's name.
+// isKey reports whether a key is one of [Cached]'s: nothing else becomes a file's name.
 func isKey(key string) bool {
 	if len(key) != 2*sha256.Size {
 		return false

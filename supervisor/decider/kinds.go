@@ -33,7 +33,7 @@ func known(agents []decision.AgentDescription, name string) bool {
 	return slices.ContainsFunc(agents, func(a decision.AgentDescription) bool { return a.Name == name })
 }
 
-// actionable says whether a decision can be acted on at a point.
+// actionable reports whether a decision can be acted on at a point.
 func actionable(d Decision, p decision.Point, agents []decision.AgentDescription) bool {
 	return slices.Contains(kinds(p), d.Decision) && d.Reason != "" && (d.Decision != SelectMode || known(agents, d.Mode))
 }

@@ -161,7 +161,7 @@ func (e *slowError) Error() string   { return fmt.Sprintf("no answer within %v: 
 func (e *slowError) Unwrap() error   { return e.err }
 func (e *slowError) Transient() bool { return false }
 
-// transient says whether an error calls itself one that passes.
+// transient reports whether an error calls itself one that passes.
 func transient(err error) bool {
 	var t interface{ Transient() bool }
 	return errors.As(err, &t) && t.Transient()

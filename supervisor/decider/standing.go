@@ -61,13 +61,13 @@ func (s standing) lastSuccess() string {
 	return ""
 }
 
-// succeeded says whether the last execution did.
+// succeeded reports whether the last execution did.
 func (s standing) succeeded() bool {
 	n := len(s.history)
 	return n > 0 && s.history[n-1].Status == decision.StatusSuccess
 }
 
-// checked says whether a tester or reviewer has looked since anybody else changed things,
+// checked reports whether a tester or reviewer has looked since anybody else changed things,
 // or there is none to look.
 func (s standing) checked() bool {
 	if !s.has(tester) && !s.has(reviewer) {
@@ -164,7 +164,7 @@ func (s standing) stretches() int {
 	return n
 }
 
-// spent says whether the failures have come to a limit.
+// spent reports whether the failures have come to a limit.
 func (s standing) spent() bool {
 	l := s.limits
 	return l.MaxConsecutiveFailures > 0 && l.ConsecutiveFailures >= l.MaxConsecutiveFailures ||
@@ -209,6 +209,6 @@ func troubleIn(e decision.ExecutionSummary) trouble {
 	return t
 }
 
-// passes says whether it is trouble of the provider's that waiting helps against: retrying
+// passes reports whether it is trouble of the provider's that waiting helps against: retrying
 // is offered for no other (SPEC-0006, «Construction Rules»).
 func (t trouble) passes() bool { return t.category == decision.ProviderError && t.retry }

@@ -77,7 +77,7 @@ func head(s string, most int) string {
 // joiner makes one character of two.
 const joiner = '\u200d'
 
-// extends says whether a rune belongs to the character before it.
+// extends reports whether a rune belongs to the character before it.
 func extends(r rune) bool {
 	return r == joiner || r >= 0x1f3fb && r <= 0x1f3ff || r >= 0x1f1e6 && r <= 0x1f1ff || unicode.Is(unicode.M, r)
 }

@@ -53,7 +53,7 @@ type tally struct {
 	leftAt, leftIteration    int       // place and summon of the execution that gave it
 }
 
-// Failed says whether the execution counts as a failure. A timeout does: SPEC-0006 counts
+// Failed reports whether the execution counts as a failure. A timeout does: SPEC-0006 counts
 // only what is called failure, and calls the agent failing that runs out of time.
 func (e *Execution) Failed() bool {
 	return e.Status == StatusFailure || e.Status == StatusTimeout
@@ -209,7 +209,7 @@ func (h History) lastOf(id string) (numbered, bool) {
 	return numbered{}, false
 }
 
-// Equal says whether both tell the same; go-cmp uses it, too.
+// Equal reports whether both tell the same; go-cmp uses it, too.
 func (h History) Equal(o History) bool {
 	return h.count == o.count && h.tokens == o.tokens && h.worked == o.worked && h.timed == o.timed &&
 		slices.EqualFunc(h.recent, o.recent, (*kept).equal) &&

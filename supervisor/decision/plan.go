@@ -32,7 +32,7 @@ func stepStatus(word string) string {
 	return word
 }
 
-// Over says whether nothing is to be done about the step any more. One that failed is not over.
+// Over reports whether nothing is to be done about the step any more. One that failed is not over.
 func (s Step) Over() bool { return s.Status == "complete" || s.Status == "skipped" }
 
 // Current is the step at hand; nil: all are over, or there is no plan.

@@ -76,7 +76,7 @@ func (e Envelope) Render() string {
 	return b.String()
 }
 
-// attributed says whether a part has something to say about itself.
+// attributed reports whether a part has something to say about itself.
 func (p Part) attributed() bool {
 	return p.Title != "" || p.From != "" || p.Kind != "" || !p.At.IsZero() || p.Untrusted
 }

@@ -20,7 +20,7 @@ type Grant struct {
 	At     time.Time // when
 }
 
-// same says whether two grants allow the same.
+// same reports whether two grants allow the same.
 func (g Grant) same(h Grant) bool {
 	return g.Rule == h.Rule && g.Action == h.Action && g.Tool == h.Tool
 }

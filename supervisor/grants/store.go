@@ -104,7 +104,7 @@ func (s *Store) Add(g Grant) error {
 	return nil
 }
 
-// Remove forgets what allows the same as g, and says whether anything did.
+// Remove forgets what allows the same as g, and reports whether anything did.
 func (s *Store) Remove(g Grant) (removed bool, err error) {
 	err = s.change(func(d *document) (bool, error) {
 		var rest []json.RawMessage

@@ -138,7 +138,7 @@ func (s *Store) Player(run string) int {
 	return held.PID
 }
 
-// Over says whether a run is of this store and nobody holds it, as of now and for certain:
+// Over reports whether a run is of this store and nobody holds it, as of now and for certain:
 // one that cannot be looked at, or whose lock is missing, may be at work.
 func (s *Store) Over(run string) bool {
 	if validID(run) != nil {

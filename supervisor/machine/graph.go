@@ -101,7 +101,7 @@ func join[T ~string](list []T) string {
 	return strings.Join(words, ", ")
 }
 
-// returns says whether some row leads back to where the run stood.
+// returns reports whether some row leads back to where the run stood.
 func returns() bool {
 	return slices.ContainsFunc(Table, func(r Row) bool { return r.To == Before })
 }

@@ -30,7 +30,7 @@ var (
 	tasked = []State{Selecting, Executing, Evaluating, Error}
 )
 
-// Live says whether the run goes on in this state.
+// Live reports whether the run goes on in this state.
 func (s State) Live() bool { return slices.Contains(live, s) }
 
 // Trigger is what moves a run: the events of the task machine.

@@ -81,7 +81,7 @@ func (s sample) tables() told {
 	return told{To: m.To, Do: do}
 }
 
-// agrees says whether the table makes of a step what the model does.
+// agrees reports whether the table makes of a step what the model does.
 func (s sample) agrees() bool {
 	m, ok := Next(s.from, s.on, s.in)
 	return ok != s.ignored && (!ok || m.To == s.to && slices.EqualFunc(m.Do, s.do, func(a Action, b string) bool { return string(a) == b }))

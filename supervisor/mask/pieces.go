@@ -51,7 +51,7 @@ func (p *Pieces) Event(e bridge.Event, f func(string) string) (bridge.Event, boo
 	return e, d.Text != ""
 }
 
-// ends says whether an event ends a text that came in pieces.
+// ends reports whether an event ends a text that came in pieces.
 func ends(b bridge.EventBody) bool {
 	switch b.(type) {
 	case bridge.Assistant, bridge.ToolUse, bridge.Turn, bridge.Done:

@@ -30,7 +30,7 @@ type Answer struct {
 	Message  string
 }
 
-// Human says whether somebody can answer, and how long a request waits for it.
+// Human reports whether somebody can answer, and how long a request waits for it.
 type Human struct {
 	Present bool
 	Wait    time.Duration

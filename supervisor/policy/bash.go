@@ -24,7 +24,7 @@ func (s *script) might(r *Rule) bool {
 	return false
 }
 
-// inARow says whether a rule is about several commands in a row.
+// inARow reports whether a rule is about several commands in a row.
 func (r *Rule) inARow() bool { return strings.ContainsAny(r.spec, ";|&") }
 
 // inDoubt says why a command line may run what a deny or ask rule names though no word of it

@@ -71,7 +71,7 @@ func (c *Compiled) query(r Request) *query {
 // Mode is the policy's.
 func (c *Compiled) Mode() Mode { return c.policy.Mode }
 
-// Decide says whether the tool may run.
+// Decide reports whether the tool may run.
 func (c *Compiled) Decide(r Request) Decision { return c.policy.decide(c.query(r)) }
 
 // Denied is [Policy.Denied].

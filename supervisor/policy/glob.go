@@ -30,7 +30,7 @@ func wildcard(pattern, text string) bool {
 	return i == len(pattern) || pattern[i:] == " *"
 }
 
-// mightWild says whether any filling of the text's holes matches the pattern.
+// mightWild reports whether any filling of the text's holes matches the pattern.
 func mightWild(pattern, text string) bool {
 	if strings.IndexByte(text, hole) < 0 {
 		return wildcard(pattern, text)
@@ -48,7 +48,7 @@ func mightWild(pattern, text string) bool {
 	return meet(pattern, text) || strings.HasSuffix(pattern, " *") && meet(strings.TrimSuffix(pattern, " *"), text)
 }
 
-// meet says whether two patterns, one with * and one with holes, have a text in
+// meet reports whether two patterns, one with * and one with holes, have a text in
 // common. reach[j] tells whether the pattern so far can stand for text[:j].
 func meet(pattern, text string) bool {
 	var room [2][256]bool

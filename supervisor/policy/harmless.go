@@ -38,7 +38,7 @@ func (q *query) harmless() bool {
 	return true
 }
 
-// reads says whether one command only reads, and only what it may.
+// reads reports whether one command only reads, and only what it may.
 func (q *query) reads(words []shell.Word) bool {
 	name, args := words[0].Text, make([]string, len(words)-1)
 	for i, w := range words[1:] {
@@ -90,7 +90,7 @@ func (q *query) readsBy(use reading, args []string) bool {
 
 var patternGiven = set("-e", "--regexp", "--files", "--type-list")
 
-// inside says whether each of a command's operands is no file outside of the working
+// inside reports whether each of a command's operands is no file outside of the working
 // directory, by any name.
 func (q *query) inside(operands []string) bool {
 	for _, s := range operands {
@@ -111,7 +111,7 @@ func (q *query) inside(operands []string) bool {
 	return true
 }
 
-// mayBeClosed says whether a deny or ask rule about reading may be about something in
+// mayBeClosed reports whether a deny or ask rule about reading may be about something in
 // the working directory. What goes through whole directories, or shows contents out of
 // git's store, is not held against such rules file by file.
 func (q *query) mayBeClosed() bool {
@@ -139,7 +139,7 @@ func (q *query) mayBeClosed() bool {
 	return false
 }
 
-// nearCWD says whether a directory is within the working directory or above it.
+// nearCWD reports whether a directory is within the working directory or above it.
 func (q *query) nearCWD(dir string) bool {
 	if _, within := q.fromCWD(dir); within {
 		return true

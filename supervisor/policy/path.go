@@ -300,7 +300,7 @@ func below(name, dir string) (string, bool) {
 	return strings.CutPrefix(rest, "/")
 }
 
-// insideCWD says whether all that a file tool is about lies in the working
+// insideCWD reports whether all that a file tool is about lies in the working
 // directory, by every name it has.
 func (q *query) insideCWD() bool {
 	if q.policy.CWD == "" {
@@ -321,7 +321,7 @@ func (q *query) fromCWD(name string) (string, bool) {
 	return below(name, filepath.Clean(q.policy.CWD))
 }
 
-// touchesMachinery says whether an edit below the working directory is to
+// touchesMachinery reports whether an edit below the working directory is to
 // something that makes programs run.
 func (q *query) touchesMachinery() bool {
 	for _, t := range q.paths() {

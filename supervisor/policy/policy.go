@@ -63,7 +63,7 @@ type Decision struct {
 	Reason   string
 }
 
-// Decide says whether the tool may run. It holds the request against one rule after
+// Decide reports whether the tool may run. It holds the request against one rule after
 // the other, and finds out anew where the paths of each lie; for many rules and many
 // decisions, see [Policy.Compile].
 func (p Policy) Decide(r Request) Decision { return p.decide(p.newQuery(r)) }
@@ -105,7 +105,7 @@ func (p *Policy) byMode(q *query) Decision {
 	return p.ask(ByMode, "", "no rule allows "+q.tool)
 }
 
-// onlyReads says whether a tool other than Bash changes nothing and stays within the
+// onlyReads reports whether a tool other than Bash changes nothing and stays within the
 // working directory.
 func (q *query) onlyReads() bool { return harmless[q.tool] || readers[q.tool] && q.insideCWD() }
 
@@ -131,7 +131,7 @@ func (p *Policy) leftToHuman(q *query) bool {
 	return q.asked && q.tool != VerdictTool && (p.Mode == ModeAsk || p.Mode == ModeAcceptEdits)
 }
 
-// apart says whether a subagent is to get a place of its own: making a worktree is more
+// apart reports whether a subagent is to get a place of its own: making a worktree is more
 // than a tool of its own would be asked for.
 func (q *query) apart() bool {
 	if q.tool != "Agent" && q.tool != "Task" {
@@ -144,7 +144,7 @@ func (q *query) apart() bool {
 	return string(raw) != `""` && string(raw) != "null"
 }
 
-// ReadsUnseen says whether a request is a command line that may read what a deny or ask
+// ReadsUnseen reports whether a request is a command line that may read what a deny or ask
 // rule about reading keeps closed, though no word of it says so: through a glob, a link or
 // a cd, which Claude's default mode lets pass (observed with CLI 2.1.329).
 func (p Policy) ReadsUnseen(r Request) bool { return p.newQuery(r).readsUnseen() }

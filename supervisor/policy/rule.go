@@ -36,18 +36,18 @@ func (r Rule) String() string { return r.text }
 // Tool is the name that the rule begins with: a tool's, or for MCP also a server's.
 func (r Rule) Tool() string { return r.tool }
 
-// Whole says whether the rule is about a tool whatever it does.
+// Whole reports whether the rule is about a tool whatever it does.
 func (r Rule) Whole() bool { return r.kind == kindTool || r.kind == kindMCP }
 
-// MCP says whether the rule is about tools of MCP servers.
+// MCP reports whether the rule is about tools of MCP servers.
 func (r Rule) MCP() bool { return r.kind == kindMCP }
 
-// Known says whether the rule's tool is one of Claude Code's, or an MCP server's.
+// Known reports whether the rule's tool is one of Claude Code's, or an MCP server's.
 func (r Rule) Known() bool {
 	return r.kind == kindMCP || slices.ContainsFunc(known, func(tools map[string]bool) bool { return tools[r.tool] })
 }
 
-// Names says whether the rule's name is the tool's: Agent and Task are two names of one,
+// Names reports whether the rule's name is the tool's: Agent and Task are two names of one,
 // an MCP rule may name a server. Unlike in a permission rule, Edit is Edit alone.
 func (r Rule) Names(tool string) bool {
 	switch {

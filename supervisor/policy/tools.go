@@ -33,7 +33,7 @@ var (
 // VerdictTool is how a turn of an agent ends in its verdict. It does nothing else.
 const VerdictTool = "StructuredOutput"
 
-// Own says whether a tool is one of arbiter's own, and what it is called among them.
+// Own reports whether a tool is one of arbiter's own, and what it is called among them.
 func Own(tool string) (name string, ok bool) { return strings.CutPrefix(tool, "mcp__arbiter__") }
 
 // leftToCLI are tools that Claude Code itself asks for, in its default mode, where they
@@ -55,7 +55,7 @@ func set(names ...string) map[string]bool {
 	return m
 }
 
-// sameTool says whether a rule for one tool is about the other: Agent and Task are
+// sameTool reports whether a rule for one tool is about the other: Agent and Task are
 // two names of one tool, Edit rules are about all editors and Read rules about all
 // readers.
 func sameTool(rule, tool string) bool {
@@ -72,7 +72,7 @@ func sameTool(rule, tool string) bool {
 	return false
 }
 
-// Known says whether a tool is one that somebody knows: Claude Code's, an MCP
+// Known reports whether a tool is one that somebody knows: Claude Code's, an MCP
 // server's, arbiter's own. What is not known is never allowed but by a rule that
 // names it, or by a mode that allows everything.
 func Known(tool string) bool {
@@ -83,7 +83,7 @@ func Known(tool string) bool {
 	return slices.ContainsFunc(known, func(tools map[string]bool) bool { return tools[tool] })
 }
 
-// AskedByCLI says whether a tool is one that Claude Code asks for by itself, so that what
+// AskedByCLI reports whether a tool is one that Claude Code asks for by itself, so that what
 // no rule and no mode decides may be left to it.
 func AskedByCLI(tool string) bool {
 	return readers[tool] || editors[tool] || leftToCLI[tool] || strings.HasPrefix(tool, "mcp__") && Known(tool)

@@ -49,7 +49,7 @@ func (d Decision) Entry(e Exit, now time.Time) Attempt {
 	return a
 }
 
-// Starts says whether the agent is started again.
+// Starts reports whether the agent is started again.
 func (d Decision) Starts() bool {
 	return d.Action == Restart || d.Action == Fresh || d.Action == Wait
 }

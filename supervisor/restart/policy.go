@@ -44,10 +44,10 @@ func (c Class) traits() traits {
 	return classes[Crash]
 }
 
-// failure says whether an end of this class is a failure of the agent's.
+// failure reports whether an end of this class is a failure of the agent's.
 func (c Class) failure() bool { return c.traits().failure }
 
-// limit says whether it is the API that has to be waited for.
+// limit reports whether it is the API that has to be waited for.
 func (c Class) limit() bool { return c.traits().limit }
 
 // Policy holds the numbers. Start from Default: a zero Policy parks what fails.
@@ -73,7 +73,7 @@ type Policy struct {
 	// when the API was still overloaded Horizon after that.
 	OverloadBase, Horizon time.Duration
 
-	// WaitForLimits says whether usage limits are waited for at all.
+	// WaitForLimits reports whether usage limits are waited for at all.
 	WaitForLimits bool
 	// MaxWait bounds the wait for a stated reset, and, where none is stated, all
 	// waits of a row.

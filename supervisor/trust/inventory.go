@@ -190,7 +190,7 @@ func resolve(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// isOwn says whether a directory is the user's own configuration.
+// isOwn reports whether a directory is the user's own configuration.
 func (l *look) isOwn(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {

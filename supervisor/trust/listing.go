@@ -43,7 +43,7 @@ type Item struct {
 	SHA256 string `json:"sha256"`         // hex, of all that counts of it
 }
 
-// Counts says whether the item is part of the hash.
+// Counts reports whether the item is part of the hash.
 func (i Item) Counts() bool { return i.Kind != KindInstruction }
 
 // Listing is all of a workspace, in order, and its hash.
@@ -54,7 +54,7 @@ type Listing struct {
 	Hash  string `json:"hash"` // hex; of the items that count, and of nothing else
 }
 
-// Empty says whether there is nothing that would have to be trusted.
+// Empty reports whether there is nothing that would have to be trusted.
 func (l Listing) Empty() bool { return !slices.ContainsFunc(l.Items, Item.Counts) }
 
 // seal sorts the items and sets the hash.

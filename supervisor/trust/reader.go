@@ -217,7 +217,7 @@ func (l *look) short(path string) string {
 	return path
 }
 
-// within says whether a clean path lies in the workspace.
+// within reports whether a clean path lies in the workspace.
 func (l *look) within(path string) bool {
 	return filepath.IsLocal(relative(l.Root, path))
 }

@@ -129,7 +129,7 @@ func (s Store) write(path string, raw []byte) error {
 	return d.Replace(filepath.Base(path), raw)
 }
 
-// Revoke forgets what was trusted of a workspace, and says whether anything was. A record
+// Revoke forgets what was trusted of a workspace, and reports whether anything was. A record
 // that cannot be read is forgotten, too.
 func (s Store) Revoke(cwd string) (bool, error) {
 	path, _, err := s.path(cwd)

@@ -27,7 +27,7 @@ func (d *Document) Normalize() {
 	}
 }
 
-// Empty says whether the document says nothing: it is nil, or all of its texts
+// Empty reports whether the document says nothing: it is nil, or all of its texts
 // are blank.
 func (d *Document) Empty() bool { return d == nil || d.Markdown() == "" }
 

@@ -48,7 +48,7 @@ var (
 	nothing  = regexp.MustCompile(`(?i)^\s*(no|empty|without) output\b`)
 )
 
-// Meets says whether a command's end is what was expected, and what is missing if
+// Meets reports whether a command's end is what was expected, and what is missing if
 // not. An expectation is prose with three parts that can be tested: an exit code
 // (`exit 1`; without one it is 0), texts in backquotes or quotation marks that the
 // output must hold, and `no output`.

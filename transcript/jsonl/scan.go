@@ -25,7 +25,7 @@ type Scanner struct {
 }
 
 // Members calls yield for each member of the one JSON object in data, in order, until
-// yield returns false, and says whether data is one object, as far as it was looked at.
+// yield returns false, and reports whether data is one object, as far as it was looked at.
 func Members(data []byte, yield func(key, value []byte) bool) bool {
 	s := Scanner{Data: data}
 	s.blank()
@@ -92,7 +92,7 @@ func (s *Scanner) blank() {
 	}
 }
 
-// take steps over a byte, and says whether it was there.
+// take steps over a byte, and reports whether it was there.
 func (s *Scanner) take(b byte) bool {
 	if s.At < len(s.Data) && s.Data[s.At] == b {
 		s.At++
@@ -249,7 +249,7 @@ func (s *Scanner) nested() {
 	s.fail()
 }
 
-// Opens says whether the value that comes is an object.
+// Opens reports whether the value that comes is an object.
 func (s *Scanner) Opens() bool { return s.At < len(s.Data) && s.Data[s.At] == '{' }
 
 var errNoString = errors.New("not a string")
@@ -296,7 +296,7 @@ func Natural(raw []byte) (n int, ok bool) {
 	return n, true
 }
 
-// Plain says whether the inside of a JSON string stands for itself.
+// Plain reports whether the inside of a JSON string stands for itself.
 func Plain(body []byte) bool {
 	ascii := true
 	for _, b := range body {
@@ -308,5 +308,5 @@ func Plain(body []byte) bool {
 	return ascii || utf8.Valid(body)
 }
 
-// IsNull says whether a value is absent or null.
+// IsNull reports whether a value is absent or null.
 func IsNull(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }

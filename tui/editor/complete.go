@@ -176,7 +176,7 @@ func (c *Editor) SetCandidates(generation uint64, list []Candidate) {
 	}
 }
 
-// PopupOpen says whether there are candidates to be shown.
+// PopupOpen reports whether there are candidates to be shown.
 func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 && c.search == nil }
 
 func (c *Editor) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
@@ -215,7 +215,7 @@ func (c *Editor) accept() {
 	c.changed()
 }
 
-// exact says whether what is written already is a candidate.
+// exact reports whether what is written already is a candidate.
 func (p *popup) exact() bool {
 	if p.ctx.Kind == Name {
 		_, ok := Lookup(p.ctx.Prefix)

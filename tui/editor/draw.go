@@ -32,7 +32,7 @@ func textWidth(width int) int {
 	return max(width, 1)
 }
 
-// headed says whether there is a row above the text.
+// headed reports whether there is a row above the text.
 func (c *Editor) headed() bool { return c.search != nil || c.to != "" || c.strength != "" }
 
 // header is the row above the text: whom one speaks to and how strongly, or the

@@ -75,7 +75,7 @@ func (c *Editor) SetTo(label, strength string, role render.Role) {
 // Text is what is written, with the pastes in full.
 func (c *Editor) Text() string { return c.expand(c.ed.text) }
 
-// Empty says whether nothing is written.
+// Empty reports whether nothing is written.
 func (c *Editor) Empty() bool { return c.ed.text == "" }
 
 // SetText replaces what is written; the cursor is at its end. A text that is longer

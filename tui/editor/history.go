@@ -78,5 +78,5 @@ func (h *history) find(needle string, from, by int) (int, bool) {
 	return 0, false
 }
 
-// Browsing says whether something that was written before is shown.
+// Browsing reports whether something that was written before is shown.
 func (c *Editor) Browsing() bool { return c.hist.at < len(c.hist.entries) || c.search != nil }

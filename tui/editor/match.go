@@ -23,7 +23,7 @@ const (
 	unmatched     = -1 << 30
 )
 
-// match says whether the letters of the query occur in text in this order, how well,
+// match reports whether the letters of the query occur in text in this order, how well,
 // and where the best places are, as indices of runes. Case counts only among equals.
 func match(query, text string) (score int, at []int, ok bool) {
 	m := newMatcher(query)

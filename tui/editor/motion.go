@@ -149,7 +149,7 @@ func letters(r rune) bool {
 
 func solid(r rune) bool { return !unicode.IsSpace(r) }
 
-// vertical moves the cursor by a row, and says whether there was one.
+// vertical moves the cursor by a row, and reports whether there was one.
 func (e *buffer) vertical(by int) bool {
 	row := e.row(e.at)
 	if row+by < 0 || row+by >= len(e.starts) {

@@ -53,7 +53,7 @@ func (c *Editor) pasteChip(text string) {
 	}
 }
 
-// room says whether a text can be kept as a chip, and tells the person if not.
+// room reports whether a text can be kept as a chip, and tells the person if not.
 func (c *Editor) room(n int) bool {
 	if c.chipBytes+n > pasteBytes {
 		c.prune()

@@ -28,7 +28,7 @@ func (c *Editor) Search() {
 	c.preview(c.ed.text, c.ed.at)
 }
 
-// Searching says whether a search of the history is under way.
+// Searching reports whether a search of the history is under way.
 func (c *Editor) Searching() bool { return c.search != nil }
 
 // preview shows a text in an editor of its own.

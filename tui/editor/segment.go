@@ -91,5 +91,5 @@ func (p piece) columns(at int) int {
 	return p.width
 }
 
-// blank says whether a cluster may hang over the right edge unseen.
+// blank reports whether a cluster may hang over the right edge unseen.
 func (p piece) blank() bool { return p.text == " " || p.text == "\t" }

@@ -32,7 +32,7 @@ func refused(hint, problem string, args ...any) error {
 
 const literally = `to send it as text, begin with "//"`
 
-// slash says whether a text asks for a command: it begins with one slash. One that
+// slash reports whether a text asks for a command: it begins with one slash. One that
 // begins with two is text with one slash; see literal.
 func slash(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")

@@ -113,7 +113,7 @@ func (o Options) row(line string) (row string, n int) {
 	return row, len(row)
 }
 
-// ascii says whether a text begins with so many printable ASCII characters, or is
+// ascii reports whether a text begins with so many printable ASCII characters, or is
 // made of them.
 func ascii(s string, n int) bool {
 	for i := range min(n, len(s)) {

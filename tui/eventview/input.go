@@ -118,7 +118,7 @@ func whole(quoted []byte) []byte {
 	return quoted[:end:end]
 }
 
-// concealed says whether an input holds characters that cannot be shown, so that what
+// concealed reports whether an input holds characters that cannot be shown, so that what
 // is shown of it is not exactly what it is.
 func concealed(raw json.RawMessage) bool {
 	list, sound := members(raw)

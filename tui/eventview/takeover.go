@@ -88,7 +88,7 @@ func safety(s contract.Session) []string {
 	return append(list, "workspace not trusted")
 }
 
-// unconfined says whether it is a danger that there is no sandbox.
+// unconfined reports whether it is a danger that there is no sandbox.
 func unconfined(s contract.Session) bool {
 	return s.Sandbox == "unsandboxed" && (s.Permissions == "allow-all" || s.SandboxReason != "" && !strings.HasPrefix(s.SandboxReason, "not asked for"))
 }

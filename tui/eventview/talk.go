@@ -145,7 +145,7 @@ func (o Options) taken(e history.Entry) render.Span {
 	return render.Span{}
 }
 
-// withdrawn says whether a message was taken back before it was sent.
+// withdrawn reports whether a message was taken back before it was sent.
 func withdrawn(e history.Entry) bool {
 	if e.Outcome == nil {
 		return false

@@ -12,7 +12,7 @@ type edit struct {
 	entry  int    // that says the latest
 }
 
-// reworded says whether a message was said before, with another text.
+// reworded reports whether a message was said before, with another text.
 func reworded(e contract.Event) bool {
 	m, ok := e.Body.(contract.Message)
 	return ok && m.Edited

@@ -78,7 +78,7 @@ func newNeedle(text string) needle {
 	return n
 }
 
-// maybe says whether a payload may have the text. It is quick, and right when it says
+// maybe reports whether a payload may have the text. It is quick, and right when it says
 // no.
 func (n *needle) maybe(payload []byte) bool {
 	if n.ascii {
@@ -94,7 +94,7 @@ func (n *needle) maybe(payload []byte) bool {
 	return bytes.Contains(n.scratch, []byte(n.lower)) || n.escaped != "" && bytes.Contains(n.scratch, []byte(n.escaped))
 }
 
-// in says whether an event has the text.
+// in reports whether an event has the text.
 func (n *needle) in(e contract.Event) bool {
 	return eachText(reflect.ValueOf(e.Body), func(s string, raw bool) bool {
 		s = strings.ToLower(s)

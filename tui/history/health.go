@@ -19,7 +19,7 @@ type health struct {
 	read  error // something that was written could not be read
 }
 
-// may says whether a write is worth a try.
+// may reports whether a write is worth a try.
 func (h *health) may() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 	task   = "task"
 )
 
-// inTalk says whether an event is part of the conversation.
+// inTalk reports whether an event is part of the conversation.
 func inTalk(e contract.Event) bool {
 	switch b := e.Body.(type) {
 	case contract.Message:
@@ -33,7 +33,7 @@ func inTalk(e contract.Event) bool {
 	return contract.Talk(e.Body)
 }
 
-// inStream says whether an event is part of the streams of the agents it concerns. A
+// inStream reports whether an event is part of the streams of the agents it concerns. A
 // tool's result is if nobody knows its call.
 func inStream(e contract.Event) bool {
 	if b, ok := e.Body.(contract.Permission); ok {
@@ -63,5 +63,5 @@ func parties(e contract.Event) []string {
 	return all
 }
 
-// agentic says whether an id may be an agent's.
+// agentic reports whether an id may be an agent's.
 func agentic(id string) bool { return id != "" && id != contract.Human && id != contract.Supervisor }

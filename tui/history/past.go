@@ -141,7 +141,7 @@ func (c *Chronicle) matched(e eventlog.Entry) bool {
 	return false
 }
 
-// same says whether an entry is an event of the log, as they are written there: a line has
+// same reports whether an entry is an event of the log, as they are written there: a line has
 // rounded figures, and an empty list where there was none.
 func (c *Chronicle) same(r record, told contract.Event) bool {
 	kept, err := c.event(r)

@@ -62,7 +62,7 @@ func (t *tape) append(p []byte) int64 {
 	return off
 }
 
-// full says whether n bytes more have to be written to the disk, with what is pending.
+// full reports whether n bytes more have to be written to the disk, with what is pending.
 func (t *tape) full(n int) bool { return t.end+int64(n)-t.flushed >= int64(t.chunk) }
 
 // skip has nothing before a place written: nobody will read it here.

@@ -70,7 +70,7 @@ func (b *Block) rows() int { return b.head() + len(b.Lines) }
 // line is the text of a row that is no head.
 func (b *Block) line(row int) render.Line { return b.Lines[row-b.head()] }
 
-// soft says whether the row below goes on with a row.
+// soft reports whether the row below goes on with a row.
 func (b *Block) soft(row int) bool {
 	i := row - b.head()
 	return i >= 0 && i < len(b.Soft) && i+1 < len(b.Lines) && b.Soft[i]

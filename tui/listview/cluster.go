@@ -103,14 +103,14 @@ func word(l render.Line, at int) (from, to int) {
 
 const maxWord = 4096
 
-// inWord says whether a cluster belongs to a word as one copies it: names, paths and
+// inWord reports whether a cluster belongs to a word as one copies it: names, paths and
 // addresses are whole.
 func inWord(cluster string) bool {
 	r, _ := utf8.DecodeRuneInString(cluster)
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@~+#%&=?$", r)
 }
 
-// glued says whether two rows that layout broke belong together without a blank. A
+// glued reports whether two rows that layout broke belong together without a blank. A
 // wrap drops the blanks it breaks at and does not say so: there was none if a word too
 // long for a row fills this one, or if the break is one that needs none, as after a
 // hyphen or between two ideographs. Between an ideograph and a word there may have
@@ -145,7 +145,7 @@ func firstCluster(s string) string {
 	return cluster
 }
 
-// wideEnd says whether the last character of s is a wide one.
+// wideEnd reports whether the last character of s is a wide one.
 func wideEnd(s string) bool {
 	_, size := utf8.DecodeLastRuneInString(s)
 	return render.Width(s[len(s)-size:]) == 2

@@ -122,7 +122,7 @@ func (v *View) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 	return x
 }
 
-// lastLeaf says whether no block of the same level follows at once.
+// lastLeaf reports whether no block of the same level follows at once.
 func (v *View) lastLeaf(i, indent int) bool {
 	for j := i + 1; j < min(v.total(), i+neighbours); j++ {
 		if b := v.block(j); b.rows() > 0 {

@@ -117,7 +117,7 @@ func (v *View) block(i int) *Block {
 	return &l.block
 }
 
-// open says whether a block is to be laid out unfolded.
+// open reports whether a block is to be laid out unfolded.
 func (v *View) open(i int) bool {
 	if open, ok := v.folds[i]; ok {
 		return open

@@ -3,7 +3,7 @@ package listview
 // maxStep is from how many rows on a step is a jump to the end or the beginning.
 const maxStep = 1 << 16
 
-// Following says whether the end is followed.
+// Following reports whether the end is followed.
 func (v *View) Following() bool { return v.follow }
 
 // Behind is how many blocks were added below the window since the end was left.

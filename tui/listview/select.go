@@ -54,7 +54,7 @@ func (s selection) columns(p pos) (from, to int) {
 
 const maxColumn = 1 << 30
 
-// Selecting says whether something is selected.
+// Selecting reports whether something is selected.
 func (v *View) Selecting() bool { return v.sel.on }
 
 // SelectStart begins a selection of whole rows: at the block under the cursor if it is
@@ -158,7 +158,7 @@ func (v *View) Selected() (text string, whole bool) {
 	return c.text(), true
 }
 
-// copyRows takes rows of a block, and says whether there was room for all of them.
+// copyRows takes rows of a block, and reports whether there was room for all of them.
 func (v *View) copyRows(c *clipboard, i, first, last int) bool {
 	b := v.block(i)
 	for row := max(first, b.head()); row <= last; row++ {

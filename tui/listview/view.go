@@ -70,7 +70,7 @@ func (v *View) SetLook(look *render.Look) {
 // such as a name.
 func (v *View) Refresh() { v.cache.reset() }
 
-// SetBar says whether a bar at the right edge shows where one is. It does, at first.
+// SetBar reports whether a bar at the right edge shows where one is. It does, at first.
 func (v *View) SetBar(on bool) { v.bar = on }
 
 // OnCopy has f called with what the user selected with the mouse, when the button is

@@ -93,7 +93,7 @@ func (v *View) end() pos {
 	return p
 }
 
-// ends says whether the window from p on shows the last row.
+// ends reports whether the window from p on shows the last row.
 func (v *View) ends(p pos) bool {
 	q, missing := v.down(p, v.high-1)
 	return missing > 0 || v.isLast(q)

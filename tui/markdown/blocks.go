@@ -213,7 +213,7 @@ func (l layout) contents(n ast.Node, task bool) []render.Line {
 	return append(out, rest...)
 }
 
-// task says whether an item is one of a list of tasks, and whether it is done.
+// task reports whether an item is one of a list of tasks, and whether it is done.
 func (l layout) task(n ast.Node) (task, done bool) {
 	switch n.FirstChild().(type) {
 	case *ast.Paragraph, *ast.TextBlock:

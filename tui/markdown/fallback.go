@@ -2,7 +2,7 @@ package markdown
 
 import "strings"
 
-// dangling says whether a line that has not come whole may still become a marker of
+// dangling reports whether a line that has not come whole may still become a marker of
 // something and is better not shown yet.
 func dangling(s string) bool {
 	s = strings.TrimSpace(s)

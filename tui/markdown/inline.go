@@ -234,7 +234,7 @@ func (w *inliner) add(s string, role render.Role) {
 	w.last, _ = utf8.DecodeLastRuneInString(s)
 }
 
-// wide says whether words of the rune's script stand together without blanks.
+// wide reports whether words of the rune's script stand together without blanks.
 func wide(r rune) bool {
 	return r >= 0x2e80 && r < 0xac00 || r >= 0xf900 && r < 0xfb00 || r >= 0xff00 && r < 0xfff0
 }

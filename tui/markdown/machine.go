@@ -266,7 +266,7 @@ func (m *machine) fenced(l line, marked bool) bool {
 	return true
 }
 
-// code takes a line while a block of code is open, and says whether it belongs to it.
+// code takes a line while a block of code is open, and reports whether it belongs to it.
 func (m *machine) code(l line) bool {
 	if m.list.open && l.text != "" && l.indent < m.list.offset {
 		m.close()
@@ -283,7 +283,7 @@ func (m *machine) code(l line) bool {
 	return true
 }
 
-// full says whether the piece has to be cut.
+// full reports whether the piece has to be cut.
 func (m *machine) full() bool {
 	if m.head != "" {
 		return m.end-m.from > tableLimit

@@ -67,7 +67,7 @@ type marker struct {
 
 func (m marker) same(n marker) bool { return m.char == n.char }
 
-// interrupts says whether the item may follow a paragraph without a blank line.
+// interrupts reports whether the item may follow a paragraph without a blank line.
 func (m marker) interrupts() bool {
 	return m.text != "" && (!m.ordered || m.number == 1)
 }
@@ -100,7 +100,7 @@ func parseMarker(s string) (marker, bool) {
 	return m, true
 }
 
-// isRule says whether a line is a thematic break.
+// isRule reports whether a line is a thematic break.
 func isRule(s string) bool {
 	n := 0
 	for i := range len(s) {
@@ -127,13 +127,13 @@ func startsHTML(s string) bool {
 	return c >= 'a' && c <= 'z' || s[1] == '/' || s[1] == '!' || s[1] == '?'
 }
 
-// startsBlock says whether a line cannot go on with a paragraph.
+// startsBlock reports whether a line cannot go on with a paragraph.
 func startsBlock(s string) bool {
 	_, fence := parseFence(s)
 	return fence || s[0] == '>' || isHeading(s) || isRule(s)
 }
 
-// isText says whether a line is nothing but a paragraph's.
+// isText reports whether a line is nothing but a paragraph's.
 func isText(s string) bool {
 	columns, text := indentation(s)
 	_, item := parseMarker(text)
@@ -177,7 +177,7 @@ func findFence(s string) (skip int, f fenceMark, ok bool) {
 	return 0, fenceMark{}, false
 }
 
-// closes says whether a line closes the block of code.
+// closes reports whether a line closes the block of code.
 func (f fenceMark) closes(l line) bool {
 	n := run(l.text, f.char)
 	return n >= f.n && strings.TrimSpace(l.text[n:]) == ""

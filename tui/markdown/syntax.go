@@ -266,7 +266,7 @@ func (l *language) isName(rest string) bool {
 	return rest[0] == '(' || strings.HasPrefix(rest, "!(")
 }
 
-// isChar says whether a character in single quotes begins s, and not a lifetime or an
+// isChar reports whether a character in single quotes begins s, and not a lifetime or an
 // apostrophe.
 func isChar(s string) bool {
 	const longest = 12

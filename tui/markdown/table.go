@@ -31,7 +31,7 @@ type table struct {
 	rows  [][]string
 }
 
-// isTable says whether two lines are the head of a table.
+// isTable reports whether two lines are the head of a table.
 func isTable(head, row string) bool {
 	align, ok := parseAlign(row)
 	return ok && strings.IndexByte(head, '|') >= 0 && len(splitRow(head)) == len(align)
@@ -186,7 +186,7 @@ func longest(line render.Line) int {
 	return n
 }
 
-// row lays one row out, and says whether it takes more than one line.
+// row lays one row out, and reports whether it takes more than one line.
 func (l layout) row(cells []render.Line, widths []int, align []alignment) ([]render.Line, bool) {
 	wrapped := make([][]render.Line, len(widths))
 	height := 1

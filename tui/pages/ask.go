@@ -53,10 +53,10 @@ func (a *Ask) SetLook(look *render.Look) { a.look, a.width = look, -1 }
 // it, so that each refused key begins the moment anew.
 func (a *Ask) Arm(at time.Time) { a.armed = at.Add(deaf) }
 
-// Armed says whether a decision is taken now.
+// Armed reports whether a decision is taken now.
 func (a *Ask) Armed(now time.Time) bool { return !now.Before(a.armed) }
 
-// refuse says whether a key comes too early.
+// refuse reports whether a key comes too early.
 func (a *Ask) refuse(now time.Time) bool {
 	if a.Armed(now) {
 		return false

@@ -32,7 +32,7 @@ func NewHome(look *render.Look) *Home { return &Home{page: newPage(look), thread
 // Set replaces what is shown.
 func (o *Home) Set(d HomeData) { o.data = d }
 
-// ThreadsAt says whether a place on the screen is the line about runs to resume.
+// ThreadsAt reports whether a place on the screen is the line about runs to resume.
 func (o *Home) ThreadsAt(x, y int) bool {
 	_, y = o.local(x, y)
 	return o.threads >= 0 && y == o.threads && o.InRect(x, y+o.top())
@@ -247,7 +247,7 @@ func (o *Home) threadLines(w int) []render.Line {
 	return []render.Line{first, render.Of(render.Dim, title+when)}
 }
 
-// isThreads says whether a section is the one about runs to resume.
+// isThreads reports whether a section is the one about runs to resume.
 func (o *Home) isThreads(s section) bool {
 	return o.data.Threads > 0 && len(s.lines[0]) > 1 && s.lines[0][0].Role == render.Active
 }

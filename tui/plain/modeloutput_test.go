@@ -43,7 +43,7 @@ func TestModelOutputIsTold(t *testing.T) {
 	}
 }
 
-// alien says whether a terminal acts on a character, or a reader does not see it.
+// alien reports whether a terminal acts on a character, or a reader does not see it.
 func alien(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':

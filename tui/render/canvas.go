@@ -117,7 +117,7 @@ func (c Canvas) put(x, y int, cluster string, width int, style tcell.Style) {
 	}
 }
 
-// control says whether a cluster holds what a terminal would act on. Nothing that was
+// control reports whether a cluster holds what a terminal would act on. Nothing that was
 // sanitised does.
 func control(cluster string) bool {
 	return strings.IndexFunc(cluster, func(r rune) bool { return r < ' ' || r >= 0x7f && r <= 0x9f }) >= 0

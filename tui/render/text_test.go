@@ -152,7 +152,7 @@ func visible(s string) (n int) {
 	return n
 }
 
-// joinsAtEdge says whether the line is too wide only because what was measured apart
+// joinsAtEdge reports whether the line is too wide only because what was measured apart
 // became one cluster of more columns: a mark or a selector that follows from another
 // span, or after a break.
 func joinsAtEdge(l Line, columns int) bool {

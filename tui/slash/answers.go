@@ -41,7 +41,7 @@ func Name(s *supervisor.State, id string) string {
 	return eventview.Name(id) // one that was forgotten long ago
 }
 
-// Over says whether an agent's work is behind it.
+// Over reports whether an agent's work is behind it.
 func Over(a *supervisor.Agent) bool {
 	return a.Role == supervisor.RoleOrchestrator && (a.Status == supervisor.Ended || a.Status == supervisor.Stopping || a.Standing == supervisor.HandedOff)
 }

@@ -44,10 +44,10 @@ func (d *Draft) Steps() []contract.Step {
 // Len is how many steps there are.
 func (d *Draft) Len() int { return len(d.steps) }
 
-// Changed says whether saving would change the run's plan.
+// Changed reports whether saving would change the run's plan.
 func (d *Draft) Changed() bool { return !slices.Equal(d.Steps(), d.base) }
 
-// Touched says whether a step is new or another one than the run's.
+// Touched reports whether a step is new or another one than the run's.
 func (d *Draft) Touched(i int) bool {
 	s := d.steps[i]
 	return s.from < 0 || s.Step != d.base[s.from]
@@ -78,7 +78,7 @@ func (d *Draft) Move(i, by int) int {
 	return to
 }
 
-// Follow takes over what the run's plan has become, and says whether something of it
+// Follow takes over what the run's plan has become, and reports whether something of it
 // had to be merged with changes of the person.
 func (d *Draft) Follow(plan []contract.Step) (merged bool) {
 	if slices.Equal(plan, d.base) {

@@ -88,7 +88,7 @@ func Modes(s *supervisor.State) []agents.Agent {
 	return agents.List()
 }
 
-// HasMode says whether a run knows a mode.
+// HasMode reports whether a run knows a mode.
 func HasMode(s *supervisor.State, name string) bool {
 	for _, m := range Modes(s) {
 		if m.Name == name {

@@ -20,7 +20,7 @@ func (s *Stage) Rows() []string {
 // Text is the screen's text without the empty rows at its end.
 func (s *Stage) Text() string { return strings.TrimRight(strings.Join(s.Rows(), "\n"), "\n") }
 
-// Shows says whether a text stands in one of the rows.
+// Shows reports whether a text stands in one of the rows.
 func (s *Stage) Shows(text string) bool {
 	return slices.ContainsFunc(s.Rows(), func(row string) bool { return strings.Contains(row, text) })
 }

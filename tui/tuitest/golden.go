@@ -25,7 +25,7 @@ func (s *Stage) Golden(name string) {
 	}
 }
 
-// File compares a text with testdata/NAME.golden, or writes it, and says whether it is
+// File compares a text with testdata/NAME.golden, or writes it, and reports whether it is
 // the same.
 func File(t testing.TB, name, got string) bool {
 	t.Helper()

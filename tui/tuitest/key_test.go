@@ -155,7 +155,7 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 	}
 }
 
-// legacy says whether the two are Alt+Enter: without the extended protocol it is ESC
+// legacy reports whether the two are Alt+Enter: without the extended protocol it is ESC
 // CR, of which tcell makes Ctrl+Alt+M.
 func legacy(got, want string) bool {
 	return strings.HasPrefix(want, "Alt+Enter ") && strings.Contains(got, `rune 'm'`)

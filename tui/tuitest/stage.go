@@ -68,7 +68,7 @@ func (s *Stage) end() {
 	<-s.ended
 }
 
-// Ended says whether the program is over.
+// Ended reports whether the program is over.
 func (s *Stage) Ended() bool {
 	select {
 	case <-s.ended:

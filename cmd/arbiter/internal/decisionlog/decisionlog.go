@@ -99,7 +99,7 @@ func Read(ctx context.Context, log *eventlog.Log) ([]Decision, eventlog.Health, 
 	return l.decisions, health, err
 }
 
-// Same says whether two decisions come to the same: reasons and words are not
+// Same reports whether two decisions come to the same: reasons and words are not
 // compared.
 func Same(a, b decider.Decision) bool {
 	return a.Decision == b.Decision && (a.Decision != decider.SelectMode || a.Mode == b.Mode)

@@ -53,7 +53,7 @@ func LookForScratch(places, used []string, uid int) []Scratch {
 	return found
 }
 
-// made says whether a name is one that a program makes up: a beginning of ours, and digits.
+// made reports whether a name is one that a program makes up: a beginning of ours, and digits.
 // What a person has called so is left alone.
 func made(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
@@ -65,7 +65,7 @@ func within(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// listens says whether somebody listens at a socket right in a directory.
+// listens reports whether somebody listens at a socket right in a directory.
 func listens(dir string) bool {
 	sockets := LookForSockets(dir)
 	return slices.ContainsFunc(sockets, answers)

@@ -41,7 +41,7 @@ func number(path string) int64 {
 	return n
 }
 
-// NamespacesRestricted says whether the system keeps users from making namespaces.
+// NamespacesRestricted reports whether the system keeps users from making namespaces.
 func NamespacesRestricted() bool {
 	return number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1 || number("/proc/sys/kernel/unprivileged_userns_clone") == 0
 }

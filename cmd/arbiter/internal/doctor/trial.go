@@ -84,7 +84,7 @@ func (t *Trial) put(ctx context.Context, name string, err error) {
 	t.seen[name] = err
 }
 
-// shown says whether an ability was seen so far.
+// shown reports whether an ability was seen so far.
 func (t *Trial) shown(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +101,7 @@ func (t *Trial) hold(ctx context.Context, name string, holds bool, otherwise str
 	t.put(ctx, name, err)
 }
 
-// first begins a session, and says whether it came to its end with a history.
+// first begins a session, and reports whether it came to its end with a history.
 func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	_, err := t.Client.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: t.cfg})
 	t.put(ctx, canStart, said(err))
@@ -282,7 +282,7 @@ func verdictIs(turn bridge.Turn, word string) error {
 	return nil
 }
 
-// made says whether a command of the script has run.
+// made reports whether a command of the script has run.
 func (t *Trial) made(word string) bool {
 	_, err := os.Stat(filepath.Join(t.Dir, word))
 	return err == nil

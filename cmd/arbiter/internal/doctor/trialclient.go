@@ -129,7 +129,7 @@ func (e *TrialClient) await(ctx context.Context, ref bridge.AgentRef, fits func(
 	}
 }
 
-// saw says whether there was such an event by now.
+// saw reports whether there was such an event by now.
 func (e *TrialClient) saw(ref bridge.AgentRef, fits func(bridge.EventBody) bool) bool {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -28,7 +28,7 @@ const (
 	maxAnswer = 256 << 10
 )
 
-// Answers says whether these are the arguments of a hook that answers an event.
+// Answers reports whether these are the arguments of a hook that answers an event.
 // A person who wants help or settings is served elsewhere.
 func Answers(args []string) bool {
 	return !slices.ContainsFunc(args, func(arg string) bool {

@@ -50,7 +50,7 @@ const (
 	recheck     = 15 * time.Millisecond
 )
 
-// near says whether the next reading can bring a level that was not told.
+// near reports whether the next reading can bring a level that was not told.
 func (s *Server) near(agent Agent, r hooks.Reading) bool {
 	s.mu.Lock()
 	told := s.present(agent)
@@ -99,7 +99,7 @@ func tokensOf(path string) (int, error) {
 // of the last lines.
 const searched = 1 << 20
 
-// written says whether a transcript holds a tool call. One that cannot be read
+// written reports whether a transcript holds a tool call. One that cannot be read
 // is not waited for.
 func written(path, toolUse string) bool {
 	info, err := os.Lstat(path)

@@ -32,13 +32,13 @@ const (
 type Service struct {
 	// Agent finds the agent whose session it is, with its policy.
 	Agent func(session string) (Agent, bool)
-	// Token says whether it is the token of the agent whose session it is. A process that
+	// Token reports whether it is the token of the agent whose session it is. A process that
 	// an agent started has to show it.
 	Token func(session, secret string) bool
 	// Report is told what came of an event, after it was answered.
 	Report func(bridge.AgentRef, Outcome)
 	// Tokens reads the context of a session from its transcript, 0: nothing there yet;
-	// Written says whether a transcript holds a tool call yet. Nil: the CLI's are read.
+	// Written reports whether a transcript holds a tool call yet. Nil: the CLI's are read.
 	Tokens  func(transcript string) (int, error)
 	Written func(transcript, toolUse string) bool
 }

@@ -41,7 +41,7 @@ func (t *Tokens) Issue(a bridge.AgentRef) string {
 	return secret
 }
 
-// Good says whether it is that agent's, in as long as the comparison takes.
+// Good reports whether it is that agent's, in as long as the comparison takes.
 func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
 	t.mu.Lock()
 	have := t.list[a.ID]

@@ -47,7 +47,7 @@ func OwnerOf(dir string) string {
 	return strings.TrimSuffix(string(raw), "\n")
 }
 
-// InUse says whether a directory bears the mark of a run that is there, in whichever state
+// InUse reports whether a directory bears the mark of a run that is there, in whichever state
 // directory. One that cannot be looked at may be there.
 func InUse(dir string) bool {
 	owner := OwnerOf(dir)

@@ -43,13 +43,13 @@ func Masker(env map[string]string) func(string) string {
 
 func maskOf(value string) string { return "*redacted:" + strconv.Itoa(len(value)) + "*" }
 
-// variable says whether a variable holds a secret, by its name or by its value.
+// variable reports whether a variable holds a secret, by its name or by its value.
 func variable(name, value string) bool {
 	pair := name + "=" + value
 	return value != "" && sanitize.Redact(pair) != pair
 }
 
-// tellingApart says whether a value is one to look for in other texts: not a word that
+// tellingApart reports whether a value is one to look for in other texts: not a word that
 // stands there for itself.
 func tellingApart(value string) bool {
 	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) && !strings.HasPrefix(value, "/")
@@ -67,7 +67,7 @@ func Without(env map[string]string) map[string]string {
 	return kept
 }
 
-// isMark says whether a value is what Without put in a secret's place.
+// isMark reports whether a value is what Without put in a secret's place.
 func isMark(value string) bool {
 	n, ok := strings.CutPrefix(value, "*redacted:")
 	if !ok {

@@ -120,7 +120,7 @@ func makeWay(path string) error {
 	return os.Remove(path)
 }
 
-// private says whether a directory is closed to everybody else.
+// private reports whether a directory is closed to everybody else.
 func private(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0
