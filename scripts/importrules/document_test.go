@@ -7,13 +7,37 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
-// TestDocumentsNameWhatIsThere: every file that ARCHITECTURE.md names is there, every
-// link of the documents leads somewhere, every name in the walks is one of the code's, and
-// what is said to be in a file is declared there.
+// documents are the pages of the repository that are held to the code: those beside go.mod,
+// and those of docs.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	pages := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			rel, err := filepath.Rel(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages[filepath.ToSlash(rel)] = read(t, name)
+		}
+	}
+	return pages
+}
+
+// TestDocumentsNameWhatIsThere checks that every Go file that a page names is there, that
+// every name in the walkthroughs is one of the code's, and that what a page places in a
+// file is declared there.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files, words := map[string]map[string]bool{}, map[string]bool{}
@@ -22,7 +46,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2:
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2 || d.Name() == "node_modules"):
 			return filepath.SkipDir
 		case !strings.HasSuffix(path, ".go"):
 			return nil
@@ -43,60 +67,99 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := read(t, filepath.Join(root, "ARCHITECTURE.md"))
-	for _, name := range regexp.MustCompile(`\b[a-z_]+\.go\b`).FindAllString(text, -1) {
-		if files[name] == nil {
-			t.Errorf("ARCHITECTURE.md names %s, which is not there", name)
-		}
-	}
-	_, walks, found := strings.Cut(text, "\n## The walks\n")
-	walks, _, closed := strings.Cut(walks, "\n## ")
-	if !found || !closed {
-		t.Fatal("ARCHITECTURE.md has no walks")
-	}
+	pages := documents(t)
+	walks := pages["docs/walkthroughs.md"]
 	names := regexp.MustCompile("`([A-Za-z][A-Za-z.]*)`").FindAllStringSubmatch(walks, -1)
 	if len(names) < 100 {
-		t.Errorf("%d names in the walks", len(names))
+		t.Errorf("%d names in the walkthroughs", len(names))
 	}
 	for _, m := range names {
 		for _, w := range strings.Split(m[1], ".") {
 			if !words[w] && files[m[1]] == nil {
-				t.Errorf("the walks name %s, which is not in the code", m[1])
+				t.Errorf("the walkthroughs name %s, which is not in the code", m[1])
 			}
 		}
 	}
-	places := regexp.MustCompile("`([A-Za-z.]+)` \\(`(?:[a-z]+/)*([a-z_]+\\.go)`").FindAllStringSubmatch(text, -1)
+	type place struct{ page, name, file string }
+	var places []place
+	for page, text := range pages {
+		for _, name := range regexp.MustCompile(`\b[a-z_]+\.go\b`).FindAllString(text, -1) {
+			if files[name] == nil {
+				t.Errorf("%s names %s, which is not there", page, name)
+			}
+		}
+		for _, m := range regexp.MustCompile("`([A-Za-z.]+)` \\(`(?:[a-z]+/)*([a-z_]+\\.go)`").FindAllStringSubmatch(text, -1) {
+			places = append(places, place{page, m[1], m[2]})
+		}
+	}
 	for _, m := range regexp.MustCompile("[^`a-z]([a-z_]+\\.go) ((?:`[A-Za-z.]+`(?:, )?)+)").FindAllStringSubmatch(walks, -1) {
 		for _, name := range regexp.MustCompile("[A-Za-z.]+").FindAllString(m[2], -1) {
-			places = append(places, []string{"", name, m[1]})
+			places = append(places, place{"docs/walkthroughs.md", name, m[1]})
 		}
 	}
 	if len(places) < 120 {
 		t.Errorf("%d places of functions are told", len(places))
 	}
-	for _, m := range places {
-		if _, name, ok := strings.Cut("."+m[1], "."); ok && !files[m[2]][name[strings.LastIndex(name, ".")+1:]] {
-			t.Errorf("ARCHITECTURE.md says that %s is in %s", m[1], m[2])
+	for _, p := range places {
+		if _, name, ok := strings.Cut("."+p.name, "."); ok && !files[p.file][name[strings.LastIndex(name, ".")+1:]] {
+			t.Errorf("%s says that %s is in %s", p.page, p.name, p.file)
 		}
 	}
-	for _, doc := range []string{"README.md", "ARCHITECTURE.md"} {
-		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(read(t, filepath.Join(root, doc)), -1) {
-			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
-				t.Errorf("%s links to %s: %v", doc, m[1], err)
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
+	fence   = regexp.MustCompile("(?ms)^```.*?^```[^\n]*$")
+)
+
+// TestLinksLeadSomewhere follows every link of the pages that stays in the repository: to
+// its file and, where it has a fragment, to the heading.
+func TestLinksLeadSomewhere(t *testing.T) {
+	root := filepath.Join("..", "..")
+	for page, text := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(m[1], ":") {
+				continue
+			}
+			file, fragment, _ := strings.Cut(m[1], "#")
+			target := filepath.Join(root, filepath.Dir(page), file)
+			if file == "" {
+				target = filepath.Join(root, page)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			} else if fragment != "" && !slices.Contains(anchors(read(t, target)), fragment) {
+				t.Errorf("%s links to %s: %s has no such heading, it has %q", page, m[1], target, anchors(read(t, target)))
 			}
 		}
 	}
+}
+
+// anchors returns the fragments of a page's headings, as code hosts and the site's
+// generator make them.
+func anchors(page string) []string {
+	var list []string
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1])
+		list = append(list, name)
+	}
+	return list
 }
 
 // TestChangesBeginWhereIsSaid: the table of what to change where names files by the rule
 // that stands above it.
 func TestChangesBeginWhereIsSaid(t *testing.T) {
 	root := filepath.Join("..", "..")
-	_, table, found := strings.Cut(read(t, filepath.Join(root, "ARCHITECTURE.md")), "\n## Where to change what\n")
-	table, _, closed := strings.Cut(table, "\n## ")
-	if !found || !closed {
-		t.Fatal("ARCHITECTURE.md has no table of changes")
-	}
+	table := documents(t)["docs/changing.md"]
 	rooms := []string{"supervisor", "tui", filepath.Join("cmd", "arbiter", "internal"), ""}
 	names := regexp.MustCompile("`([a-z_/]+\\.go)`").FindAllStringSubmatch(table, -1)
 	if len(names) < 60 {

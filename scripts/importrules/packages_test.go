@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the imports into the table of ARCHITECTURE.md")
+var update = flag.Bool("update", false, "write the imports into the table of docs/packages.md")
 
-// TestPackagesTable: every package has its place in the table of ARCHITECTURE.md, and the
+// TestPackagesTable: every package has its place in the table of docs/packages.md, and the
 // table's imports are those of the code.
 func TestPackagesTable(t *testing.T) {
 	imports := map[string]map[string]bool{}
@@ -31,12 +31,12 @@ func TestPackagesTable(t *testing.T) {
 			}
 		}
 	}
-	path := filepath.Join("..", "..", "ARCHITECTURE.md")
+	path := filepath.Join("..", "..", "docs", "packages.md")
 	text := read(t, path)
 	before, table, _ := strings.Cut(text, "| package | imports of ours | what it is |\n")
 	table, after, ok := strings.Cut(table, "\n\n")
 	if !ok {
-		t.Fatal("ARCHITECTURE.md has no table of packages")
+		t.Fatal("docs/packages.md has no table of packages")
 	}
 	told := map[string]bool{}
 	lines := strings.Split(table, "\n")
@@ -61,7 +61,7 @@ func TestPackagesTable(t *testing.T) {
 	}
 	for name := range imports {
 		if !told[name] && !strings.HasPrefix(name, "scripts/") {
-			t.Errorf("the table of ARCHITECTURE.md has no row for %s", name)
+			t.Errorf("the table of docs/packages.md has no row for %s", name)
 		}
 	}
 	if *update {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the graph into ARCHITECTURE.md")
+var update = flag.Bool("update", false, "write the graph into docs/machine.md")
 
 // wanted are the arrows that a graph must have: the table's, after its groups were
 // taken apart.
@@ -190,7 +190,7 @@ func TestJSONIsTheTable(t *testing.T) {
 
 func TestTheDocumentationHasTheGraph(t *testing.T) {
 	const begin, end = "<!-- machine -->\n", "<!-- /machine -->"
-	path := filepath.Join("..", "..", "ARCHITECTURE.md")
+	path := filepath.Join("..", "..", "docs", "machine.md")
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestTheDocumentationHasTheGraph(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("the graph in ARCHITECTURE.md is not the table's; go test ./supervisor/machine -update writes it (-table +document):\n%s", cmp.Diff(want, got))
+		t.Fatalf("the graph in docs/machine.md is not the table's; go test ./supervisor/machine -update writes it (-table +document):\n%s", cmp.Diff(want, got))
 	}
 	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
