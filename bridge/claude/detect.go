@@ -46,7 +46,7 @@ func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.C
 	}
 	v, parsed := parseVersion(text)
 	if !parsed {
-		return bridge.ClaudeInfo{}, claudeError(bridge.CatUnsupported, "%s is no Claude CLI: --version says %.100q; install one, or name it with --claude PATH", p.Path, text)
+		return bridge.ClaudeInfo{}, claudeError(bridge.CatUnsupported, "%s is not the Claude CLI: --version printed %.100q; install Claude Code, or name its program with --claude PATH", p.Path, text)
 	}
 	if !ok {
 		l.versions.put(cachedVersion{p, text})
@@ -66,20 +66,20 @@ func resolve(spec bridge.ClaudeSpec) (program, error) {
 	}
 	path, err := exec.LookPath(spec.Path)
 	if lookup, ok := errors.AsType[*exec.Error](err); ok {
-		return program{}, claudeError(bridge.CatClaudeMissing, "find the Claude CLI: %q: %v", spec.Path, lookup.Err)
+		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI %q: %v", spec.Path, lookup.Err)
 	}
 	if err != nil {
-		return program{}, claudeError(bridge.CatClaudeMissing, "find the Claude CLI: %v", err)
+		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
 	}
 	if path, err = filepath.Abs(path); err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return program{}, claudeError(bridge.CatClaudeMissing, "find the Claude CLI: %v", err)
+		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return program{}, claudeError(bridge.CatClaudeMissing, "find the Claude CLI: %v", err)
+		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
 	}
 	return program{Path: path, Args: spec.Args, MTime: info.ModTime().UnixNano(), Size: info.Size()}, nil
 }

@@ -51,7 +51,7 @@ func parseVersion(text string) (version, bool) {
 func supported(path string, v version) error {
 	if v.before(numbers(strings.Split(oldest, "."))) {
 		return claudeError(bridge.CatUnsupported,
-			"Claude CLI %s (%s) is too old: %s or later is needed, tested are %s to %s; update it: claude update", v, path, oldest, oldest, newest)
+			"Claude CLI %s (%s) is too old: Arbiter needs %s or later, and is tested up to %s; run claude update", v, path, oldest, newest)
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ func TestVersions(t *testing.T) {
 		oldest + " (Claude Code)":                       {oldest, nil},
 		newest + " (Claude Code)":                       {newest, nil},
 		"warning: a hint\n" + newest + " (Claude Code)": {newest, nil},
-		"2.1.316 (Claude Code)":                         {"", []string{"2.1.316", "too old", oldest + " or later is needed", "claude update"}},
+		"2.1.316 (Claude Code)":                         {"", []string{"2.1.316", "too old", "needs " + oldest + " or later", "claude update"}},
 		"1.0.2 (Claude Code)":                           {"", []string{"1.0.2", "too old"}},
 		"2.1.99999 (Claude Code)":                       {"2.1.99999", []string{"newer than any", oldest + " to " + newest, "--claude PATH"}},
 		"3.0.0-beta.1 (Claude Code)":                    {"3.0.0", []string{"3.0.0 is newer than any"}},
-		"GNU bash, version 5.2.15(1)-release":           {"", []string{"is no Claude CLI", "GNU bash", "--claude PATH"}},
-		"5.2.15":                                        {"", []string{"is no Claude CLI", "5.2.15"}},
-		"":                                              {"", []string{"is no Claude CLI"}},
-		"99999999999999999999.1.1 (Claude Code)":        {"", []string{"is no Claude CLI"}},
+		"GNU bash, version 5.2.15(1)-release":           {"", []string{"is not the Claude CLI", "GNU bash", "--claude PATH"}},
+		"5.2.15":                                        {"", []string{"is not the Claude CLI", "5.2.15"}},
+		"":                                              {"", []string{"is not the Claude CLI"}},
+		"99999999999999999999.1.1 (Claude Code)":        {"", []string{"is not the Claude CLI"}},
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()

@@ -119,7 +119,7 @@ func findAgents(c *cli.Context) (agents.Found, error) {
 
 func (e env) listAgents(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("agents ls takes no argument: %s", c.Args().First())
+		return usagef("agents ls takes no argument: leave out %s", c.Args().First())
 	}
 	found, err := findAgents(c)
 	if err != nil {
@@ -236,7 +236,7 @@ func printProblems(w io.Writer, list []agents.Problem) {
 
 func (e env) showAgent(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usagef("agents show: name one (arbiter agents lists them)")
+		return usagef("agents show: give one NAME; arbiter agents lists the names")
 	}
 	found, err := findAgents(c)
 	if err != nil {
@@ -244,7 +244,7 @@ func (e env) showAgent(c *cli.Context) error {
 	}
 	a, ok := agents.Lookup(found.Agents, c.Args().First())
 	if !ok {
-		return usagef("there is no agent %q; agents: %s", c.Args().First(), strings.Join(agents.Names(found.Agents), ", "))
+		return usagef("there is no agent %q: use one of %s", c.Args().First(), strings.Join(agents.Names(found.Agents), ", "))
 	}
 	line := agentLineOf(a)
 	line.Prompt = a.Prompt

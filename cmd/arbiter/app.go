@@ -26,7 +26,7 @@ import (
 func Main() (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(stderrWriter{os.Stderr}, "arbiter: a fault of arbiter itself: %v\n%s\n", p, debug.Stack())
+			fmt.Fprintf(stderrWriter{os.Stderr}, "arbiter: bug in arbiter: %v\n%s\n", p, debug.Stack())
 			code = int(contract.ExitBug)
 		}
 	}()
@@ -56,14 +56,17 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	crashpoint.Role("arbiter")
 	journal.CrashPoint = crashpoint.Here
 	app := e.app()
-	if c, asked := helps(app, args[min(1, len(args)):]); asked {
-		manual.Help(stdout, c, preface)
+	about, asked, err := helps(app, args[min(1, len(args)):])
+	if asked && err == nil {
+		manual.Help(stdout, about, preface)
 		return int(contract.ExitComplete)
 	}
 	if len(args) == 2 && args[1] == "--version" {
 		args = []string{args[0], "version"}
 	}
-	err := app.RunContext(context.Background(), flagsFirst(args, app))
+	if err == nil {
+		err = app.RunContext(context.Background(), flagsFirst(args, app))
+	}
 	if err == nil {
 		return int(contract.ExitComplete)
 	}

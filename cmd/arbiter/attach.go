@@ -53,7 +53,7 @@ refused; 5 no terminal, or arbiter does not answer; 130, 143 given up by a signa
 func (e env) attach(c *cli.Context) error {
 	agent := c.Args().First()
 	if agent == "" || c.NArg() > 1 {
-		return usagef("attach takes one AGENT, such as orch-1 (arbiter sessions show RUN lists them)")
+		return usagef("attach: give one AGENT, such as orch-1; arbiter sessions show RUN lists them")
 	}
 	key, err := detachKey(c.String("detach-key"))
 	if err != nil {
@@ -64,7 +64,7 @@ func (e env) attach(c *cli.Context) error {
 	}
 	cols, rows, err := ptyproxy.Size(os.Stdin)
 	if err != nil {
-		return environmentf("attach shows a session in a terminal, and stdin is none")
+		return environmentf("attach needs a terminal, and stdin is not one: run it in a terminal")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -108,9 +108,9 @@ func detachKey(name string) (byte, error) {
 	}
 	switch {
 	case !ok || len(letter) != 1 || letter[0] < '@' || letter[0] > '_':
-		return 0, usagef("--detach-key %q is no key: ctrl+ and one of @ A…Z [ \\ ] ^ _", name)
+		return 0, usagef("--detach-key %q: use ctrl+ and one of @ A…Z [ \\ ] ^ _", name)
 	case strings.Contains("[IJM", letter):
-		return 0, usagef("--detach-key %q is Esc, Tab or Enter to the terminal: choose another", name)
+		return 0, usagef("--detach-key %q: a terminal reads it as Esc, Tab or Enter; use another key", name)
 	}
 	return letter[0], nil
 }
@@ -124,7 +124,7 @@ func knows(st control.Status, agent string) error {
 		}
 		ids = append(ids, sanitize.Line(a.ID, 40))
 	}
-	return usagef("there is no agent %q in run %s; there are: %s", agent, short(st.Run), strings.Join(ids, ", "))
+	return usagef("there is no agent %q in run %s: use one of %s", agent, short(st.Run), strings.Join(ids, ", "))
 }
 
 // notConnected says why there is no connection.

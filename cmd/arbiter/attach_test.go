@@ -180,8 +180,8 @@ func TestAttachRefuses(t *testing.T) {
 		{[]string{}, contract.ExitUsage, "one AGENT"},
 		{[]string{"--session", "", "orch-1"}, contract.ExitUsage, "--session is empty"},
 		{[]string{"--session", "0000", "orch-1"}, contract.ExitUsage, "0000"},
-		{[]string{"--detach-key", "ctrl+m", "orch-1"}, contract.ExitUsage, "choose another"},
-		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "is no key"},
+		{[]string{"--detach-key", "ctrl+m", "orch-1"}, contract.ExitUsage, "use another key"},
+		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "use ctrl+"},
 	} {
 		p := w.attach(tt.args...)
 		if text := w.left(p, tt.want); !strings.Contains(text, tt.says) {

@@ -29,7 +29,7 @@ func (e env) audit(c *cli.Context) error {
 		return e.verifyAudit(c)
 	}
 	if c.NArg() != 1 {
-		return usagef("logs --audit: name one run (arbiter sessions lists them)")
+		return usagef("logs --audit: give one RUN; arbiter sessions lists the runs")
 	}
 	store, info, err := openRun(c)
 	if err != nil {
@@ -59,11 +59,11 @@ func (e env) audit(c *cli.Context) error {
 // verifyAudit checks a file. A break is a failure, with its line.
 func (e env) verifyAudit(c *cli.Context) error {
 	if c.NArg() > 1 || c.Bool("json") || c.Bool("text") {
-		return usagef("logs --verify FILE: name the run it must be of, or none; --json and --text are for printing")
+		return usagef("logs --verify FILE: give at most one RUN, without --json and --text")
 	}
 	f, err := os.Open(c.String("verify"))
 	if err != nil {
-		return usagef("logs --verify: %v", err)
+		return usagef("--verify %s: %v", c.String("verify"), withoutPath(err))
 	}
 	defer f.Close()
 	a, err := audit.Read(f)

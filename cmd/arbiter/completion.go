@@ -35,7 +35,7 @@ scenarios: the shell asks arbiter at each Tab, so nothing has to be made anew la
   arbiter completion fish > ~/.config/fish/completions/arbiter.fish`),
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return usagef("completion: name one shell: %s", strings.Join(manual.Shells, ", "))
+				return usagef("completion: give one shell: %s", strings.Join(manual.Shells, ", "))
 			}
 			text, err := manual.Script(c.Args().First())
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,7 +40,7 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 			continue
 		}
 		if err != nil {
-			return usagef("configuration: %v", err)
+			return usagef("cannot read the configuration %s: %v", file, withoutPath(err))
 		}
 		if err := applyFile(c, file, src, given); err != nil {
 			return err
@@ -52,7 +53,7 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) error {
 	tree, err := parser.ParseBytes(src, 0)
 	if err != nil {
-		return usagef("%s: %s", file, firstLine(err.Error()))
+		return usagef("%s", syntaxProblem(file, err))
 	}
 	set := map[string]bool{}
 	for _, doc := range tree.Docs {
@@ -66,14 +67,18 @@ func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) e
 		case *ast.MappingValueNode:
 			pairs = []*ast.MappingValueNode{body}
 		default:
-			return usagef("%s:%d: want `key: value` lines", file, doc.Body.GetToken().Position.Line)
+			return usagef("%s:%d: use lines of the form `key: value`", file, doc.Body.GetToken().Position.Line)
 		}
 		for _, pair := range pairs {
 			key := pair.Key.String()
 			where := fmt.Sprintf("%s:%d: %s", file, pair.Key.GetToken().Position.Line, key)
 			i := slices.IndexFunc(settings, func(s setting) bool { return s.name == key && !s.flagged })
 			if i < 0 {
-				return usagef("%s: no such setting; known: %s", where, strings.Join(configKeys(), ", "))
+				hint := "arbiter schema config lists the settings"
+				if meant := manual.Meant(key, configKeys()); meant != "" {
+					hint = meant
+				}
+				return usagef("%s:%d: unknown setting %q; %s", file, pair.Key.GetToken().Position.Line, key, hint)
 			}
 			values, err := scalars(pair.Value, settings[i].kind)
 			if err != nil {
@@ -84,7 +89,7 @@ func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) e
 			}
 			for _, v := range values {
 				if err := c.Set(key, v); err != nil {
-					return usagef("%s: want %s, have %q", where, settings[i].kind, v)
+					return usagef("%s: %q is not %s", where, v, settings[i].kind.article())
 				}
 			}
 			set[key] = true
@@ -96,11 +101,22 @@ func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) e
 	return nil
 }
 
+var yamlPosition = regexp.MustCompile(`^\[(\d+):(\d+)\] `)
+
+// syntaxProblem is what the YAML parser refuses, with its place as file:line:column.
+func syntaxProblem(file string, err error) string {
+	text := firstLine(err.Error())
+	if m := yamlPosition.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("%s:%s:%s: %s", file, m[1], m[2], text[len(m[0]):])
+	}
+	return file + ": " + text
+}
+
 // scalars reads a value as text: one, or for a list each of its items.
 func scalars(n ast.Node, k kind) ([]string, error) {
 	if seq, ok := n.(*ast.SequenceNode); ok {
 		if k != kindList {
-			return nil, fmt.Errorf("want %s, have a list", k)
+			return nil, fmt.Errorf("a list is not %s", k.article())
 		}
 		var values []string
 		for _, item := range seq.Values {
@@ -128,7 +144,7 @@ func scalar(n ast.Node) (string, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		return n.GetToken().Value, nil
 	}
-	return "", fmt.Errorf("want a plain value, have %s", strings.ToLower(n.Type().String()))
+	return "", fmt.Errorf("give a plain value, not a %s", strings.ToLower(n.Type().String()))
 }
 
 func configKeys() []string {

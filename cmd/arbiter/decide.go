@@ -66,19 +66,19 @@ func (e env) decide(c *cli.Context) error {
 	case c.IsSet("template"):
 		return e.printTemplate(c)
 	case explains && c.IsSet("input"):
-		return usagef("decide: --explain shows what was decided, --input has something decided: choose one")
+		return usagef("decide: --explain and --input exclude each other: use one of them")
 	case explains:
 		return e.explain(c)
 	case c.IsSet("input"):
 		return e.decideOn(c)
 	}
-	return usagef("decide: use --explain [RUN] to see decisions, --input FILE to have one made, or --template NAME to see a prompt template")
+	return usagef("decide: use --explain [RUN], --input FILE or --template NAME")
 }
 
 // decideOn has a decider decide on an input from a file.
 func (e env) decideOn(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("decide --input takes no run: %s", c.Args().First())
+		return usagef("decide --input takes no RUN: leave out %s", c.Args().First())
 	}
 	raw, err := e.readInput(c.String("input"))
 	if err != nil {
@@ -116,7 +116,7 @@ func (e env) readInput(path string) (raw []byte, err error) {
 		err = fmt.Errorf("stdin has more than %s bytes", words.Number(maxInput))
 	}
 	if err != nil {
-		return nil, usagef("--input: %v", err)
+		return nil, usagef("--input %s: %v", path, withoutPath(err))
 	}
 	return raw, nil
 }
@@ -138,7 +138,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	}
 	if s.Options.Decider == supervisor.DeciderSession {
 		if named && c.String("decider") != "" {
-			return nil, usagef("--decider session: the Arbiter decides in its own conversation, and cannot be asked aside; use stateless, hybrid or rules")
+			return nil, usagef("--decider session works only inside a run: use stateless, hybrid or rules")
 		}
 		s.Options.Decider = supervisor.DeciderStateless
 	}

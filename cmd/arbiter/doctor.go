@@ -54,10 +54,10 @@ func lookingFlags() []cli.Flag {
 
 func (e env) doctor(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("doctor takes no argument: %s", c.Args().First())
+		return usagef("doctor takes no argument: leave out %s", c.Args().First())
 	}
 	if c.Duration("trial-timeout") <= 0 {
-		return usagef("--trial-timeout %s: must be more than nothing", c.Duration("trial-timeout"))
+		return usagef("--trial-timeout %s: must be greater than 0", c.Duration("trial-timeout"))
 	}
 	ctx, stop := interruptible(c.Context, false)
 	defer stop()

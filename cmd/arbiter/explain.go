@@ -49,13 +49,13 @@ type rendered struct {
 
 func (e env) explain(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("decide --explain: one run at most, have %d", c.NArg())
+		return usagef("decide --explain: give one RUN, not %d", c.NArg())
 	}
 	if c.IsSet("number") && c.IsSet("at") {
-		return usagef("decide: --number and --at are two ways to say which: choose one")
+		return usagef("decide: --number and --at exclude each other: use one of them")
 	}
 	if c.IsSet("number") && c.Int("number") < 1 {
-		return usagef("--number %d: decisions are counted from 1", c.Int("number"))
+		return usagef("--number %d: decision numbers start at 1", c.Int("number"))
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -127,7 +127,7 @@ func runOrLatest(c *cli.Context, store *runs) (journal.Info, error) {
 	info, err := store.Latest(place, func(i journal.Info) bool { return !i.Empty })
 	switch {
 	case errors.Is(err, journal.ErrNotFound):
-		return info, usagef("no run has begun in %s: name one (arbiter sessions lists them)", place)
+		return info, usagef("no run started in %s: give one RUN; arbiter sessions lists the runs", place)
 	case err != nil:
 		return info, environmentf("find the latest run: %v", err)
 	}
@@ -202,7 +202,7 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 	if at := c.String("at"); at != "last" {
 		n, err := strconv.ParseUint(at, 10, 64)
 		if err != nil || n == 0 {
-			return usagef("--at %q: want the number of a record of the journal, counted from 1, or last", at)
+			return usagef("--at %q: use the number of a journal record, counted from 1, or last", at)
 		}
 		upTo = n
 	}

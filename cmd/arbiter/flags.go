@@ -27,6 +27,19 @@ const (
 	kindDuration kind = "duration"
 )
 
+// article is the kind with an article and, where it helps, an example.
+func (k kind) article() string {
+	switch k {
+	case kindInt:
+		return "a whole number"
+	case kindBool:
+		return "true or false"
+	case kindDuration:
+		return "a number with a unit, such as 90s, 15m or 2h"
+	}
+	return "a " + string(k)
+}
+
 // setting is one knob: a flag, an environment variable and a key of the
 // configuration file, all from this one table.
 type setting struct {

@@ -49,16 +49,16 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	for says, args := range map[string][]string{
-		"there is no entry 4":      {"rm", "1", "4"},
-		"there is no entry 0":      {"rm", "0"},
-		`nothing allows "Bash"`:    {"rm", "Bash"},
-		`nothing allows ""`:        {"rm", ""},
-		"takes numbers or rules":   {"rm"},
+		"there is no grant 4":      {"rm", "1", "4"},
+		"there is no grant 0":      {"rm", "0"},
+		`there is no grant "Bash"`: {"rm", "Bash"},
+		`there is no grant ""`:     {"rm", ""},
+		"give numbers or rules":    {"rm"},
 		"or --all":                 {"rm", "--all", "1"},
 		`no command "drop"`:        {"drop"},
 		"takes no argument":        {"ls", "x"},
-		"there is no flag --al;":   {"rm", "--al"},
-		"there is no entry 999999": {"rm", "999999"},
+		"unknown flag --al;":       {"rm", "--al"},
+		"there is no grant 999999": {"rm", "999999"},
 	} {
 		try(contract.ExitUsage, says, args...)
 	}
@@ -113,6 +113,6 @@ func TestRulesForNobody(t *testing.T) {
 	}
 	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)
 	try(contract.ExitUsage, "the RUN is empty", "halt", "", "--state-dir", state)
-	try(contract.ExitUsage, "no arbiter runs in", "halt", "--state-dir", state)
+	try(contract.ExitUsage, "no run is live in", "halt", "--state-dir", state)
 	try(contract.ExitUsage, "true or false is wanted", "--trust=maybe")
 }

@@ -78,7 +78,7 @@ type grantsReport struct {
 
 func (e env) listGrants(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("grants ls takes no argument: %s (name a workspace with --cwd)", c.Args().First())
+		return usagef("grants ls takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
 	}
 	store, place, err := grantsOf(c)
 	if err != nil {
@@ -147,7 +147,7 @@ func (g grantLine) origin(named string) string {
 
 func (e env) removeGrants(c *cli.Context) error {
 	if all := c.Bool("all"); all == (c.NArg() > 0) {
-		return usagef("grants rm takes numbers or rules as arbiter grants lists them, or --all")
+		return usagef("grants rm: give numbers or rules as arbiter grants lists them, or --all")
 	}
 	store, _, err := grantsOf(c)
 	if err != nil {
@@ -187,7 +187,7 @@ func (e env) removeGrants(c *cli.Context) error {
 func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
 	if n, err := strconv.Atoi(word); err == nil {
 		if n < 1 || n > len(kept) {
-			return grants.Grant{}, usagef("there is no entry %d: there are %d (arbiter grants lists them)", n, len(kept))
+			return grants.Grant{}, usagef("there is no grant %d: arbiter grants lists %d", n, len(kept))
 		}
 		return kept[n-1], nil
 	}
@@ -196,5 +196,5 @@ func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
 			return g, nil
 		}
 	}
-	return grants.Grant{}, usagef("nothing allows %q always (arbiter grants lists what does)", word)
+	return grants.Grant{}, usagef("there is no grant %q: arbiter grants lists the grants", word)
 }

@@ -40,10 +40,10 @@ Exit codes: 0 no agent is alive; 1 some are; 2 no such run, or refused.`),
 // halt is `arbiter halt`.
 func (e env) halt(c *cli.Context) error {
 	if c.NArg() > 1 || c.NArg() == 1 && c.Bool("all") {
-		return usagef("halt takes one RUN at most, or --all")
+		return usagef("halt: give one RUN, or --all, not both")
 	}
 	if c.NArg() == 1 && c.Args().First() == "" {
-		return usagef("the RUN is empty; without any, halt stops the run of this directory")
+		return usagef("the RUN is empty: give one, or none to stop the run of this directory")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -118,7 +118,7 @@ func askHalt(store *runs, info journal.Info) (control.HaltResult, error) {
 // haltSilent goes around an arbiter that does not answer, and so cannot refuse either.
 func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
 	if anAgents(info.PID) {
-		return usagef("refused: this is a process of an agent's; agents have no say here")
+		return usagef("refused: an agent started this process, and agents may not halt or attach")
 	}
 	fmt.Fprintf(e.stderr, "The arbiter of run %s (process %d) does not answer: %s. Its bridge is killed.\n", short(info.Run), info.PID, sanitize.Line(why.Error(), 200))
 	killed, left, err := killBridge(store.Dir(info.Run), info.Run)

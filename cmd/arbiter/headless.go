@@ -94,7 +94,7 @@ func exitText(exit contract.Exit, s *supervisor.State) string {
 	}
 	text := s.Ending.Status + ": " + s.Ending.Summary
 	if len(s.RecoveryOptions) > 0 && exit == contract.ExitEnvironment {
-		text += " – " + s.RecoveryOptions[0]
+		text += "; " + s.RecoveryOptions[0]
 	}
 	return text
 }

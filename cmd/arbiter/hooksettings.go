@@ -39,7 +39,7 @@ fails and never takes longer than 2 s: without an answer the session goes on as 
 // hookSettings prints what `claude --settings` takes.
 func (e env) hookSettings(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("hook takes no argument: %s", c.Args().First())
+		return usagef("hook takes no argument: leave out %s", c.Args().First())
 	}
 	socket, err := hookSocketOf(c)
 	if err != nil {
@@ -98,7 +98,7 @@ func liveRun(store *runs, named string) (journal.Info, error) {
 	}
 	info, err := store.Latest(here, func(i journal.Info) bool { return i.Live })
 	if errors.Is(err, journal.ErrNotFound) {
-		return info, usagef("no arbiter runs in %s: name its run (arbiter sessions lists them)", here)
+		return info, usagef("no run is live in %s: give its RUN; arbiter sessions lists the runs", here)
 	}
 	if err != nil {
 		return info, environmentf("state directory: %v", err)

@@ -54,7 +54,7 @@ func version() string {
 
 func (e env) version(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("version takes no argument: %s", c.Args().First())
+		return usagef("version takes no argument: leave out %s", c.Args().First())
 	}
 	out := map[string]any{
 		"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
@@ -85,8 +85,11 @@ func (e env) schema(c *cli.Context) error {
 		"commands": func() ([]byte, error) { return contract.CommandsSchema(), nil },
 		"bridge":   bridge.Schema, "config": configSchema,
 	}[c.Args().First()]
-	if print == nil || c.NArg() != 1 {
-		return usagef("schema: name one of events, commands, config, bridge, machine")
+	if c.NArg() != 1 {
+		return usagef("schema: give one of events, commands, config, bridge, machine")
+	}
+	if print == nil {
+		return usagef("schema: there is no schema %q: use one of events, commands, config, bridge, machine", c.Args().First())
 	}
 	raw, err := print()
 	if err != nil {
@@ -99,7 +102,7 @@ func (e env) schema(c *cli.Context) error {
 // schemaMachine prints the table that the engine itself reads.
 func (e env) schemaMachine(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("schema machine takes no argument: %s", c.Args().First())
+		return usagef("schema machine takes no argument: leave out %s", c.Args().First())
 	}
 	var text string
 	switch format := c.String("format"); format {
@@ -110,7 +113,7 @@ func (e env) schemaMachine(c *cli.Context) error {
 	case "dot":
 		text = machine.DOT()
 	default:
-		return usagef("--format: json, mermaid or dot, not %q", format)
+		return usagef("--format %q: use json, mermaid or dot", format)
 	}
 	_, err := io.WriteString(e.stdout, text)
 	return err
@@ -135,14 +138,14 @@ func (e env) scenarios(c *cli.Context) error {
 		_, err = e.stdout.Write(src)
 		return err
 	}
-	return usagef("scenarios: name one at most")
+	return usagef("scenarios: give at most one SCENARIO")
 }
 
 // bridge serves one client on stdin and stdout, and ends everything it started
 // when that client is gone.
 func (e env) bridge(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("bridge takes no argument: %s", c.Args().First())
+		return usagef("bridge takes no argument: leave out %s", c.Args().First())
 	}
 	crashpoint.Role("bridge")
 	// Before anything else: the namespace is entered with nothing open, and the lock

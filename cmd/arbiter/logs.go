@@ -16,10 +16,10 @@ func (e env) logs(c *cli.Context) error {
 		return e.audit(c)
 	}
 	if c.Bool("json") || c.Bool("text") {
-		return usagef("logs: --json and --text go with --audit")
+		return usagef("logs: --json and --text need --audit")
 	}
 	if c.NArg() != 1 {
-		return usagef("logs: name one run (arbiter sessions lists them)")
+		return usagef("logs: give one RUN; arbiter sessions lists the runs")
 	}
 	store, info, err := openRun(c)
 	if err != nil {

@@ -123,7 +123,7 @@ func readEnv(pairs []string, rehearse bool) (map[string]string, error) {
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || strings.ContainsRune(pair, 0) {
-			return nil, usagef("--env %q: want NAME=VALUE", pair)
+			return nil, usagef("--env %q: use NAME=VALUE", pair)
 		}
 		if !rehearse || forRehearsal(name) {
 			env[name] = value
@@ -148,7 +148,7 @@ func readCaps(pairs []string) (map[string]int, error) {
 		model, number, ok := strings.Cut(pair, "=")
 		n, err := strconv.Atoi(strings.TrimSpace(number))
 		if model = strings.TrimSpace(model); !ok || model == "" || err != nil || n < 0 {
-			return nil, usagef("--context-tokens-for %q: want MODEL=N, such as claude-haiku-4-5=120000", pair)
+			return nil, usagef("--context-tokens-for %q: use MODEL=N, such as claude-haiku-4-5=120000", pair)
 		}
 		if caps == nil {
 			caps = map[string]int{}
@@ -172,13 +172,19 @@ func checkLimits(o supervisor.Options) error {
 		}
 	}
 	if o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100 {
-		return usagef("--context-warn %g, --context-critical %g: want 0 < warn ≤ critical ≤ 100", o.ContextWarn, o.ContextCritical)
+		return usagef("--context-warn %g, --context-critical %g: use percentages with 0 < warn ≤ critical ≤ 100", o.ContextWarn, o.ContextCritical)
 	}
 	if o.MaxCostUSD < 0 {
 		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
 	}
-	if o.MaxWait < 0 || o.MaxMemory < 0 || o.MaxOutput < 0 {
-		return usagef("--max-wait, --max-memory and --max-output must not be negative")
+	if o.MaxWait < 0 {
+		return usagef("--max-wait %s: must not be negative", o.MaxWait)
+	}
+	if o.MaxMemory < 0 {
+		return usagef("--max-memory %d: must not be negative", o.MaxMemory>>20)
+	}
+	if o.MaxOutput < 0 {
+		return usagef("--max-output %d: must not be negative", o.MaxOutput>>20)
 	}
 	if o.WatchEvery < 100*time.Millisecond {
 		return usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
@@ -190,7 +196,7 @@ func checkLimits(o supervisor.Options) error {
 		return usagef("--check-timeout %s: must be between 1s and 1h, or 0 to run no checks", o.CheckTimeout)
 	}
 	if o.PermissionWait <= 0 {
-		return usagef("--permission-wait %s: must be more than nothing", o.PermissionWait)
+		return usagef("--permission-wait %s: must be greater than 0", o.PermissionWait)
 	}
 	if o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second {
 		return usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)

@@ -142,7 +142,7 @@ func (e env) plain(c choices) error {
 	var exit *exitError
 	switch {
 	case errors.Is(failed, plain.ErrNoTask):
-		return usagef("no task was given: use --task, a requirements file, or say it")
+		return usagef("there is no task: give --task or a requirements file, or type the task")
 	case errors.As(failed, &exit):
 		return exit
 	case failed != nil:

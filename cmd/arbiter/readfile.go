@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +20,7 @@ func readFile(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
+		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -31,6 +32,14 @@ func readFile(path string, most int64) ([]byte, error) {
 		err = &sizeError{path, max(info.Size(), most+1), most}
 	}
 	return raw, err
+}
+
+// withoutPath is an error of a file without the file's name, for callers that name it.
+func withoutPath(err error) error {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return path.Err
+	}
+	return err
 }
 
 // sizeError says that something is larger than it may be, in bytes.

@@ -230,7 +230,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 			_, resumes := h.Given["resume"]
 			switch {
 			case !json && !plain:
-				want, says = int(contract.ExitUsage), "no screen can be shown"
+				want, says = int(contract.ExitUsage), "cannot show the screen"
 			case resumes:
 				want = -1 // that of the run, which was over: it goes on, and the script is at its end
 			default:

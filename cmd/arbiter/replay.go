@@ -15,11 +15,14 @@ func (e env) replay(c *cli.Context) error {
 		return e.replayDecisions(c)
 	}
 	if c.Bool("json") || c.IsSet("only") {
-		return usagef("replay: --json and --only go with --decisions; events are JSON lines anyway")
+		return usagef("replay: --json and --only need --decisions; without it, replay always prints JSON lines")
 	}
 	pace := c.Float64("pace")
-	if c.NArg() != 1 || pace < 0 {
-		return usagef("replay: name one run, and a --pace that is not negative")
+	if c.NArg() != 1 {
+		return usagef("replay: give one RUN; arbiter sessions lists the runs")
+	}
+	if pace < 0 {
+		return usagef("--pace %g: must not be negative", pace)
 	}
 	store, info, err := openRun(c)
 	if err != nil {

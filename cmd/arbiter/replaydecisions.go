@@ -65,7 +65,7 @@ type replayTally struct {
 // replayDecisions asks again.
 func (e env) replayDecisions(c *cli.Context) error {
 	if c.NArg() != 1 || c.IsSet("pace") {
-		return usagef("replay --decisions: name one run, and no --pace")
+		return usagef("replay --decisions: give one RUN, and no --pace")
 	}
 	only, err := numbers(c.String("only"))
 	if err != nil {
@@ -183,7 +183,7 @@ func numbers(list string) ([]int, error) {
 		}
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
-			return nil, usagef("--only %q: want numbers of decisions, with commas", list)
+			return nil, usagef("--only %q: use numbers of decisions, separated by commas", list)
 		}
 		found = append(found, n)
 	}

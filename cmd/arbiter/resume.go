@@ -60,7 +60,7 @@ func resumeRun(c choices) (*runtimeRun, error) {
 }
 
 func playedElsewhere(run string, pid int) error {
-	return usagef("run %s is being played by process %d: end that first", short(run), pid)
+	return usagef("run %s is still running (process %d): end it first", short(run), pid)
 }
 
 // findRun chooses the run that is meant.
@@ -75,7 +75,7 @@ func findRun(store *journal.Store, c choices) (journal.Info, error) {
 	if !errors.Is(err, journal.ErrNotFound) {
 		return info, environmentf("find the latest run: %v", err)
 	}
-	return info, usagef("nothing to resume: no run has reached an agent in %s (arbiter sessions lists those of other directories; --session RUN takes one up)", c.Place)
+	return info, usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run of another directory (arbiter sessions lists the runs)", c.Place)
 }
 
 // oneRun finds a run by its id or the beginning of it.
@@ -84,9 +84,9 @@ func oneRun(store *journal.Store, prefix string) (journal.Info, error) {
 	var many *journal.AmbiguousError
 	switch {
 	case errors.As(err, &many):
-		return info, usagef("%q is the beginning of several runs: %s", prefix, strings.Join(many.Matches, ", "))
+		return info, usagef("%q fits several runs: %s; give more of the id", prefix, strings.Join(many.Matches, ", "))
 	case errors.Is(err, journal.ErrNotFound):
-		return info, usagef("there is no run %q (arbiter sessions lists them)", prefix)
+		return info, usagef("there is no run %q; arbiter sessions lists the runs", prefix)
 	case err != nil:
 		return info, environmentf("find run %s: %v", prefix, err)
 	}
@@ -152,7 +152,7 @@ func (r *runtimeRun) tellOf(format string, args ...any) {
 func (r *runtimeRun) resumeState() error {
 	run, s := short(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
-		return usagef("nothing to resume: run %s was given no task, or never reached an agent", run)
+		return usagef("nothing to resume: run %s has no task, or never got as far as an agent", run)
 	}
 	t, err := r.trustAgain()
 	if err != nil {

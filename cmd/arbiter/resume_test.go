@@ -322,7 +322,7 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 	s := start(t, nil, "--json", "--claude", claude)
 	await[contract.Session](s, "the session", nil)
 	_, stderr := s.output(2, "--json", "--no-input", "--claude", claude, "--task", "Another")
-	if !strings.Contains(stderr, "another run works in") || !strings.Contains(stderr, s.run()[:8]) {
+	if !strings.Contains(stderr, "another run already works in") || !strings.Contains(stderr, s.run()[:8]) {
 		t.Errorf("a second run: %s", stderr)
 	}
 	_ = s.cmd.Process.Kill()

@@ -18,7 +18,7 @@ func readPolicy(c *cli.Context, o supervisor.Options) (policy.Policy, error) {
 	case policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits:
 	case policy.ModeAllowAll:
 		if !c.Bool("i-accept-the-risk") {
-			return policy.Policy{}, usagef("--permissions allow-all lets every agent run anything unasked: add --i-accept-the-risk if that is meant")
+			return policy.Policy{}, usagef("--permissions allow-all lets every agent run anything without asking: add --i-accept-the-risk to confirm")
 		}
 	default:
 		return policy.Policy{}, usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
@@ -38,7 +38,7 @@ func rulesOf(o supervisor.Options) (policy.Policy, error) {
 		for _, text := range list.rules {
 			rule, err := policy.ParseRule(text)
 			if err != nil {
-				return p, usagef("--%s: %v", list.flag, err)
+				return p, usagef("--%s %v", list.flag, err)
 			}
 			*list.to = append(*list.to, rule)
 		}

@@ -167,7 +167,7 @@ func (r *runtimeRun) lockPlace() error {
 	r.place, err = r.store.LockDir(r.choices.Place, r.choices.Options.Run)
 	var held *journal.HeldError
 	if errors.As(err, &held) {
-		return usagef("another run works in %s already (run %s, process %d): wait for its end, use another directory (--cwd), or --share-workspace if both are meant",
+		return usagef("another run already works in %s (run %s, process %d): wait for its end, use another directory (--cwd), or add --share-workspace",
 			r.choices.Place, short(held.Run), held.PID)
 	}
 	if err != nil {
@@ -192,7 +192,7 @@ func (r *runtimeRun) lockWorkspace(dir string) error {
 			who = fmt.Sprintf("process %d", held.PID)
 		}
 		r.close()
-		return usagef("another run works in %s already, by another state directory (%s): wait for its end, use another directory (--cwd), or --share-workspace if both are meant",
+		return usagef("another run, of another state directory, already works in %s (%s): wait for its end, use another directory (--cwd), or add --share-workspace",
 			dir, who)
 	case errors.Is(err, journal.ErrNoDirLock):
 		r.tellOf("%s cannot be locked, so that runs of other state directories are not kept out of it: %v", dir, err)

@@ -51,7 +51,7 @@ func readSandbox(c *cli.Context) (confinement, error) {
 				return s, usagef("--%s %q: %v", list.flag, name, err)
 			}
 			if _, err := os.Stat(path); err != nil && list.must {
-				return s, usagef("--%s %s: %v: make it first, it is shared with the agents as it is", list.flag, name, err)
+				return s, usagef("--%s %s: %v; create it first", list.flag, name, withoutPath(err))
 			}
 			*list.to = append(*list.to, path)
 		}

@@ -34,7 +34,7 @@ func (e env) playScreen(h *host, f *tui.Frontend) error {
 	}
 	switch {
 	case failed != nil && !h.played():
-		return environmentf("%v; use --plain for lines of prose, --json for scripts", failed)
+		return environmentf("%v; use --plain for lines of text, or --json for scripts", failed)
 	case failed != nil:
 		fmt.Fprintln(e.stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
 	}

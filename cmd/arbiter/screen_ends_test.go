@@ -342,7 +342,7 @@ func TestNoScreen(t *testing.T) {
 		env        string
 		tty        bool
 	}{
-		{name: "no terminal", want: "stdin is no terminal"},
+		{name: "no terminal", want: "stdin is not a terminal"},
 		{name: "dumb", want: "cannot place its cursor", env: "TERM=dumb", tty: true},
 		{name: "unknown", want: "--plain", env: "TERM=nothing-known", tty: true},
 		{name: "two faces", want: "--plain", args: []string{"--plain", "--json"}, tty: true},

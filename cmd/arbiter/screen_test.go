@@ -342,10 +342,10 @@ func TestTwoFacesAtOneRun(t *testing.T) {
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
 	p.begin()
 	other := h.open("--resume")
-	other.await("It cannot begin", "is being played by process")
+	other.await("It cannot begin", "is still running (process")
 	other.press("Enter", "Ctrl+C")
 	after := h.left(other, contract.ExitUsage)
-	want := fmt.Sprintf("is being played by process %d", p.Process().Pid)
+	want := fmt.Sprintf("is still running (process %d)", p.Process().Pid)
 	if !strings.Contains(strings.ReplaceAll(after, "\n", ""), want) {
 		t.Errorf("nothing says %q:\n%s", want, after)
 	}

@@ -40,7 +40,7 @@ func readFace(c *cli.Context) (face, error) {
 			f.Notify.Finished = true
 		case "off", "":
 		default:
-			return f, usagef("--notify %q: use bell, desktop and finished, with commas, or off", word)
+			return f, usagef("--notify %q: use bell, desktop and finished, separated by commas, or off", word)
 		}
 	}
 	return f, nil
@@ -62,7 +62,7 @@ var painting func()
 // screenCommand is the full screen.
 func (e env) screenCommand(c choices) error {
 	if problem := noScreen(); problem != "" {
-		return usagef("no screen can be shown: %s; use --plain for lines of prose, --json for scripts", problem)
+		return usagef("cannot show the screen: %s; use --plain for lines of text, or --json for scripts", problem)
 	}
 	if _, err := c.readPlay(); err != nil { // what is wrong with a file is said before a screen hides it
 		return err
@@ -93,7 +93,7 @@ func (e env) screenCommand(c choices) error {
 	}
 	f, err := tui.New(options)
 	if err != nil {
-		return environmentf("%v; use --plain for lines of prose, --json for scripts", err)
+		return environmentf("%v; use --plain for lines of text, or --json for scripts", err)
 	}
 	return e.playScreen(h, f)
 }
@@ -102,9 +102,9 @@ func (e env) screenCommand(c choices) error {
 func noScreen() string {
 	switch {
 	case !term.IsTerminal(int(os.Stdin.Fd())):
-		return "stdin is no terminal"
+		return "stdin is not a terminal"
 	case !term.IsTerminal(int(os.Stdout.Fd())):
-		return "stdout is no terminal"
+		return "stdout is not a terminal"
 	case os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb":
 		return "TERM says that the terminal cannot place its cursor"
 	}

@@ -157,7 +157,7 @@ func lineOf(i journal.Info) sessionLine {
 
 func (e env) listSessions(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("sessions ls takes no argument: %s", c.Args().First())
+		return usagef("sessions ls takes no argument: leave out %s", c.Args().First())
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -204,7 +204,7 @@ func sameDir(a, b string) bool {
 
 func (e env) removeSessions(c *cli.Context) error {
 	if c.NArg() == 0 {
-		return usagef("sessions rm: name the runs to remove (arbiter sessions lists them)")
+		return usagef("sessions rm: give the RUNs to remove; arbiter sessions lists the runs")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -224,7 +224,7 @@ func (e env) removeSessions(c *cli.Context) error {
 		err := store.Remove(run)
 		var held *journal.HeldError
 		if errors.As(err, &held) {
-			return usagef("run %s is being played by process %d: end that first", short(run), held.PID)
+			return usagef("run %s is still running (process %d): end it first", short(run), held.PID)
 		}
 		if err != nil {
 			return environmentf("remove run %s: %v", short(run), err)

@@ -65,7 +65,7 @@ func readSettings(c *cli.Context) (choices, error) {
 	s.Options.Task, err = readTask(c)
 	s.NoInput = s.NoInput || c.String("task") == taskFromStdin // it was read to its end
 	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
-		err = usagef("no task: --no-input needs --task or a requirements file")
+		err = usagef("there is no task: with --no-input, give --task or a requirements file")
 	}
 	return s, err
 }
@@ -125,10 +125,10 @@ func (s choices) contradiction(c *cli.Context) string {
 		text  string
 	}{
 		{c.IsSet("session") && strings.TrimSpace(s.Session) == "", "--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
-		{s.JSON && s.Plain, "--json and --plain are two faces: choose one"},
-		{s.Resume && s.Rehearse, "--resume takes a rehearsal up as one by itself: leave --rehearse, --scenario and --stand-in out"},
+		{s.JSON && s.Plain, "--json and --plain exclude each other: use one of them"},
+		{s.Resume && s.Rehearse, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario and --stand-in"},
 		{!slices.Contains([]proctree.Mode{proctree.ModeAuto, proctree.ModeAlways, proctree.ModeNever}, s.PIDNS), fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
-		{s.Rehearse && c.IsSet("cwd"), "--cwd does not go with --rehearse: a rehearsal has a scratch workspace of its own"},
+		{s.Rehearse && c.IsSet("cwd"), "--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace"},
 	} {
 		if x.wrong {
 			return x.text
@@ -162,11 +162,8 @@ func checkDir(dir string) (string, error) {
 		return "", err
 	}
 	info, err := os.Stat(abs)
-	if path, ok := errors.AsType[*os.PathError](err); ok {
-		return "", path.Err // the caller names it
-	}
 	if err != nil {
-		return "", err
+		return "", withoutPath(err)
 	}
 	if !info.IsDir() {
 		return "", errors.New("not a directory")
@@ -188,13 +185,13 @@ func readTask(c *cli.Context) (string, error) {
 		from = "stdin"
 	}
 	if c.IsSet("task") && task == "" {
-		return "", usagef("%s is empty", from)
+		return "", usagef("%s is empty: give the text of the task", from)
 	}
 	if c.NArg() > 1 && !suggestion(c) {
 		if i := slices.IndexFunc(c.Args().Slice(), isFlag); i > 0 {
-			return "", usagef("flags go before the requirements file: %s stands behind %s", c.Args().Get(i), c.Args().First())
+			return "", usagef("flags go before the requirements file: %s comes after %s", c.Args().Get(i), c.Args().First())
 		}
-		return "", usagef("one requirements file at most, have %d: %s", c.NArg(), strings.Join(c.Args().Slice(), " "))
+		return "", usagef("give one requirements file, not %d: %s", c.NArg(), strings.Join(c.Args().Slice(), " "))
 	}
 	if c.NArg() > 0 {
 		path := c.Args().First()
@@ -226,7 +223,7 @@ func readTask(c *cli.Context) (string, error) {
 // taskOnStdin reads the task from stdin, to its end.
 func taskOnStdin(c *cli.Context) (string, error) {
 	if !c.Bool("json") && !c.Bool("plain") {
-		return "", usagef("--task - reads stdin, which the screen needs for its keys: add --plain or --json, or use --task TEXT")
+		return "", usagef("--task - reads stdin, which the screen needs for keys: add --plain or --json, or use --task TEXT")
 	}
 	raw, err := io.ReadAll(io.LimitReader(c.App.Reader, maxTask+1))
 	switch {
@@ -247,7 +244,7 @@ func readRequirements(path string) (string, error) {
 		return "", usagef("%v%s", err, smaller)
 	}
 	if err != nil {
-		return "", usagef("requirements: %v", err)
+		return "", usagef("cannot read the requirements file %s: %v", path, withoutPath(err))
 	}
 	text := strings.TrimSpace(string(raw))
 	if text == "" {
@@ -263,7 +260,7 @@ func stateDir(flag string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", environmentf("state directory: %v (--state-dir names another)", err)
+		return "", environmentf("cannot create the state directory: %v; name another with --state-dir", err)
 	}
 	return dir, nil
 }
@@ -277,7 +274,7 @@ func statePath(flag string) (string, error) {
 		} else if home, err := os.UserHomeDir(); err == nil {
 			dir = filepath.Join(home, ".local", "state", "arbiter")
 		} else {
-			return "", environmentf("no place for logs: set HOME, XDG_STATE_HOME or --state-dir")
+			return "", environmentf("there is no state directory: set HOME, XDG_STATE_HOME or --state-dir")
 		}
 	}
 	dir, err := filepath.Abs(dir)

@@ -56,7 +56,7 @@ func (a agentReport) condition() string {
 
 func (e env) showSession(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usagef("sessions show: name one run (arbiter sessions lists them)")
+		return usagef("sessions show: give one RUN; arbiter sessions lists the runs")
 	}
 	store, info, err := openRun(c)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -112,7 +113,7 @@ func loadScenario(name string) (*rehearsal.Scenario, error) {
 	if strings.ContainsAny(name, "/.") {
 		src, err := readFile(name, maxSource)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("cannot read the scenario %s: %w", name, withoutPath(err))
 		}
 		return rehearsal.Parse(name, src)
 	}

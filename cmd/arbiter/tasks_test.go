@@ -74,7 +74,7 @@ func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 	_ = n.stdin.Close()
 	<-n.ended
 	_ = n.cmd.Wait()
-	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) || !strings.Contains(n.stderr.String(), "was given no task") {
+	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) || !strings.Contains(n.stderr.String(), "has no task") {
 		t.Errorf("exit code %d, said %q", got, n.stderr.String())
 	}
 }

@@ -106,7 +106,7 @@ func readTemplate(path string, flag int) (string, error) {
 // printTemplate prints a built-in template, to start one's own from.
 func (e env) printTemplate(c *cli.Context) error {
 	if c.NArg() > 0 || c.IsSet("explain") || c.IsSet("number") || c.IsSet("at") || c.IsSet("input") {
-		return usagef("decide --template prints a built-in template, and takes nothing else")
+		return usagef("decide --template takes no other flag and no argument")
 	}
 	text, ok := prompts.Source(c.String("template"))
 	if !ok {

@@ -59,10 +59,10 @@ type trustReport struct {
 
 func (e env) trust(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("trust takes no argument: %s (name a workspace with --cwd)", c.Args().First())
+		return usagef("trust takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
 	}
 	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) || c.Bool("show") && c.Bool("yes") {
-		return usagef("trust: --json goes with --show; --show, --revoke and --yes exclude each other")
+		return usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")
 	}
 	place, err := workspace(c)
 	if err != nil {
@@ -226,7 +226,7 @@ func trustLines(t trustState) []string {
 func (e env) confirmTrust() error {
 	in, ok := e.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return usagef("nobody can be asked: stdin is no terminal; --yes trusts what was listed")
+		return usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
 	}
 	fmt.Fprint(e.stdout, "Load all of this, and let it run? [y/N] ")
 	answer, err := bufio.NewReader(in).ReadString('\n')

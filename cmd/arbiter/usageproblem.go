@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,30 +22,44 @@ func usageProblem(c *cli.Context, err error, _ bool) error {
 	}
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		meant := manual.Meant("--"+name, slices.Sorted(maps.Keys(known)))
-		return usagef("there is no flag %s%s", dashed(name), strings.TrimSuffix("; "+meant, "; "))
+		return usagef("unknown flag %s%s", dashed(name), strings.TrimSuffix("; "+meant, "; "))
 	}
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		return usagef("--%s needs a value: %s", name, known["--"+name].Value)
 	}
+	if m := badVariable.FindStringSubmatch(text); m != nil {
+		return usagef("$%s %q: use %s", m[2], m[1], wanted(c.Command.Flags, m[3]))
+	}
 	text, unread := strings.CutSuffix(text, ": parse error") // of what kind the flag is, it does not say
 	text, name, _ := strings.Cut(strings.Replace(text, " for -", " for flag -", 1), " for flag -")
 	if name, twice := strings.CutSuffix(name, ": "+errGivenTwice.Error()); twice {
-		return usagef("--%s is given twice: give it once, or put what is longer into a requirements file", name)
+		return usagef("--%s is given twice: give it once, or put a long task into a requirements file", name)
 	}
-	what := "a number"
-	switch i := slices.IndexFunc(c.Command.Flags, func(f cli.Flag) bool { return f.Names()[0] == name }); {
-	case !unread || i < 0:
+	value, quoted := strings.CutPrefix(strings.Replace(text, " boolean", "", 1), "invalid value ")
+	if !unread || !quoted {
 		return usagef("%v", err)
-	case known["--"+name].Value == "":
-		what = "true or false"
-	case known["--"+name].Value == "TIME":
-		what = "a number with its unit, such as 90s, 15m or 2h,"
-	default:
-		if _, whole := c.Command.Flags[i].(*cli.IntFlag); whole {
-			what = "a whole number"
-		}
 	}
-	return usagef("%s for --%s: %s is wanted", text, name, what)
+	return usagef("--%s %s: use %s", name, value, wanted(c.Command.Flags, name))
+}
+
+// badVariable is how the parser refuses an environment variable.
+var badVariable = regexp.MustCompile(`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
+
+// wanted names what a flag takes.
+func wanted(flags []cli.Flag, name string) string {
+	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return f.Names()[0] == name })
+	if i < 0 {
+		return "another value"
+	}
+	switch flags[i].(type) {
+	case *cli.BoolFlag:
+		return kindBool.article()
+	case *cli.DurationFlag:
+		return kindDuration.article()
+	case *cli.IntFlag:
+		return kindInt.article()
+	}
+	return kindNumber.article()
 }
 
 // dashed is a flag as it was typed, as far as the parser says.
@@ -75,9 +90,9 @@ func noSuchWord(c *cli.Context, word string) error {
 		meant = "did you mean --" + word + "?"
 	}
 	if meant != "" {
-		return usagef("%s: no such requirements file or command; %s", word, meant)
+		return usagef("%q is neither a command nor a requirements file; %s", word, meant)
 	}
-	return usagef("%s: no such requirements file or command (a task goes into --task \"…\")", word)
+	return usagef("%q is neither a command nor a requirements file: a task needs --task", word)
 }
 
 // noSuchCommand refuses a word behind a command that has commands of its own.
@@ -86,9 +101,9 @@ func noSuchCommand(c *cli.Context) error {
 	for _, sub := range c.Command.Subcommands {
 		known = append(known, sub.Name)
 	}
-	text := "use " + strings.Join(known, ", ")
+	text := "use one of " + strings.Join(known, ", ")
 	if meant := manual.Meant(c.Args().First(), known); meant != "" {
 		text = meant
 	}
-	return usagef("%s: no command %q: %s", c.Command.Name, c.Args().First(), text)
+	return usagef("%s has no command %q: %s", c.Command.Name, c.Args().First(), text)
 }

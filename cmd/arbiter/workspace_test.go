@@ -16,7 +16,7 @@ func TestWorkspaceBelongsToOneRun(t *testing.T) {
 	s := start(t, nil, "--json", "--claude", claude)
 	await[contract.Session](s, "the session", nil)
 	other := []string{"--json", "--no-input", "--claude", claude, "--task", "Another", "--state-dir", filepath.Join(t.TempDir(), "other")}
-	if _, stderr := s.output(2, other...); !strings.Contains(stderr, "by another state directory") {
+	if _, stderr := s.output(2, other...); !strings.Contains(stderr, "of another state directory") {
 		t.Errorf("a run of another state directory: %s", stderr)
 	}
 	s.send(contract.Cancel{})
@@ -45,7 +45,7 @@ func TestCopiedStateDirectory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir", copied); !strings.Contains(stderr, "by another state directory") {
+			if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir", copied); !strings.Contains(stderr, "of another state directory") {
 				t.Errorf("resumed from the copy: %s", stderr)
 			}
 			s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)

@@ -15,9 +15,9 @@ func checkTerminal(s Surroundings) []Finding {
 	t, term := s.Terminal, s.Getenv("TERM")
 	switch {
 	case !t.Stdin:
-		l.add("screen", Note, "stdin is no terminal: there is no screen here, but --plain and --json", "")
+		l.add("screen", Note, "stdin is not a terminal: there is no screen here, but --plain and --json", "")
 	case !t.Stdout:
-		l.add("screen", Note, "stdout is no terminal: there is no screen here, but --plain and --json", "")
+		l.add("screen", Note, "stdout is not a terminal: there is no screen here, but --plain and --json", "")
 	case term == "" || term == "dumb":
 		l.add("screen", Warn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", words.Quote(term)), "export TERM=xterm-256color")
 	case t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight):

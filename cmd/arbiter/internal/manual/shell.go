@@ -33,7 +33,7 @@ func Script(shell string) (string, error) {
 	case "fish":
 		return fish, nil
 	}
-	return "", fmt.Errorf("no completion for %q: there is one for %s", shell, strings.Join(Shells, ", "))
+	return "", fmt.Errorf("there is no completion for %q: use one of %s", shell, strings.Join(Shells, ", "))
 }
 
 // Asked are the words of a question: those before the one that is being typed, without the

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// wrongInvocations are lines that cannot work: what the program says first, after its name,
+// and its exit code. WORK stands for the directory that it is called in.
+var wrongInvocations = []struct {
+	line string
+	want string
+	exit contract.Exit
+}{
+	// Commands.
+	{`sesions`, `"sesions" is neither a command nor a requirements file; did you mean sessions?`, contract.ExitUsage},
+	{`build the parser`, `"build" is neither a command nor a requirements file: a task needs --task`, contract.ExitUsage},
+	{`help sesions`, `arbiter has no command "sesions"; did you mean sessions?`, contract.ExitUsage},
+	{`sessions shwo`, `sessions has no command "shwo": did you mean show?`, contract.ExitUsage},
+	{`agents frob`, `agents has no command "frob": use one of ls, show, check`, contract.ExitUsage},
+	{`version now`, `version takes no argument: leave out now`, contract.ExitUsage},
+	{`schema`, `schema: give one of events, commands, config, bridge, machine`, contract.ExitUsage},
+	{`schema evnts`, `schema: there is no schema "evnts": use one of events, commands, config, bridge, machine`, contract.ExitUsage},
+	{`completion ksh`, `there is no completion for "ksh": use one of bash, zsh, fish`, contract.ExitUsage},
+	{`decide`, `decide: use --explain [RUN], --input FILE or --template NAME`, contract.ExitUsage},
+	{`scenarios smal-job`, `there is no built-in scenario "smal-job": use one of dialogue, generations, parallel, small-job, workflow`,
+		contract.ExitUsage},
+
+	// Flags.
+	{`--jsn`, `unknown flag --jsn; did you mean --json?`, contract.ExitUsage},
+	{`--frobnicate`, `unknown flag --frobnicate`, contract.ExitUsage},
+	{`logs --audti RUN`, `unknown flag --audti; did you mean --audit?`, contract.ExitUsage},
+	{`--json spec.md --debug`, `flags go before the requirements file: --debug comes after spec.md`, contract.ExitUsage},
+	{`--json --plain --task x`, `--json and --plain exclude each other: use one of them`, contract.ExitUsage},
+	{`--json --rehearse --cwd . --task x`, `--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace`,
+		contract.ExitUsage},
+	{`--json --resume --rehearse`, `--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario and --stand-in`,
+		contract.ExitUsage},
+	{`trust --show --revoke`, `trust: --show, --revoke and --yes exclude each other, and --json needs --show`, contract.ExitUsage},
+	{`logs --json RUN`, `logs: --json and --text need --audit`, contract.ExitUsage},
+
+	// Values.
+	{`--task`, `--task needs a value: TEXT`, contract.ExitUsage},
+	{`--json --task=`, `--task is empty: give the text of the task`, contract.ExitUsage},
+	{`--json --no-input`, `there is no task: with --no-input, give --task or a requirements file`, contract.ExitUsage},
+	{`--json --timeout soon --task x`, `--timeout "soon": use a number with a unit, such as 90s, 15m or 2h`, contract.ExitUsage},
+	{`--json --max-cost much --task x`, `--max-cost "much": use a number`, contract.ExitUsage},
+	{`--json --max-memory -1 --task x`, `--max-memory -1: must not be negative`, contract.ExitUsage},
+	{`--json --max-orchestrators 0 --task x`, `--max-orchestrators 0: must be at least 1`, contract.ExitUsage},
+	{`--json --context-warn 90 --context-critical 80 --task x`,
+		`--context-warn 90, --context-critical 80: use percentages with 0 < warn ≤ critical ≤ 100`, contract.ExitUsage},
+	{`--json --theme pink --task x`,
+		`--theme "pink": use one of auto, dark, light, high-contrast-dark, high-contrast-light, mono`, contract.ExitUsage},
+	{`--json --allow Bash( --task x`, `--allow "Bash(": the closing parenthesis is missing`, contract.ExitUsage},
+	{`--json --env FOO --task x`, `--env "FOO": use NAME=VALUE`, contract.ExitUsage},
+	{`--json --permissions allow-all --task x`,
+		`--permissions allow-all lets every agent run anything without asking: add --i-accept-the-risk to confirm`, contract.ExitUsage},
+
+	// Files and directories.
+	{`--json nowhere.md`, `"nowhere.md" is neither a command nor a requirements file: a task needs --task`, contract.ExitUsage},
+	{`--json a.md b.md`, `give one requirements file, not 2: a.md b.md`, contract.ExitUsage},
+	{`--json empty.md`, `empty.md: the requirements file is empty`, contract.ExitUsage},
+	{`--json --cwd nowhere --task x`, `--cwd nowhere: no such file or directory`, contract.ExitUsage},
+	{`--json --cwd spec.md --task x`, `--cwd spec.md: not a directory`, contract.ExitUsage},
+	{`--json --state-dir spec.md/x --task x`,
+		`cannot create the state directory: mkdir WORK/spec.md: not a directory; name another with --state-dir`, contract.ExitEnvironment},
+	{`--json --scenario ./nowhere.yaml --task x`, `cannot read the scenario ./nowhere.yaml: no such file or directory`, contract.ExitUsage},
+	{`decide --input nowhere.json`, `--input nowhere.json: no such file or directory`, contract.ExitUsage},
+
+	// Configuration.
+	{`--json --config nowhere.yaml --task x`, `cannot read the configuration nowhere.yaml: no such file or directory`, contract.ExitUsage},
+	{`--json --config word.yaml --task x`, `word.yaml:2: unknown setting "modle"; did you mean model?`, contract.ExitUsage},
+	{`--json --config kind.yaml --task x`, `kind.yaml:2: max-cost: "lots" is not a number`, contract.ExitUsage},
+	{`--json --config syntax.yaml --task x`, `syntax.yaml:2:11: sequence end token ']' not found`, contract.ExitUsage},
+	{`ARBITER_TIMEOUT=soon --json --task x`, `$ARBITER_TIMEOUT "soon": use a number with a unit, such as 90s, 15m or 2h`, contract.ExitUsage},
+
+	// Runs.
+	{`--json --resume`, `nothing to resume: no run in WORK got as far as an agent; use --session RUN for a run of another directory` +
+		` (arbiter sessions lists the runs)`, contract.ExitUsage},
+	{`logs`, `logs: give one RUN; arbiter sessions lists the runs`, contract.ExitUsage},
+	{`replay 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, contract.ExitUsage},
+	{`halt`, `no run is live in WORK: give its RUN; arbiter sessions lists the runs`, contract.ExitUsage},
+	{`attach`, `attach: give one AGENT, such as orch-1; arbiter sessions show RUN lists them`, contract.ExitUsage},
+
+	// The environment.
+	{`--task x`, `cannot show the screen: stdin is not a terminal; use --plain for lines of text, or --json for scripts`, contract.ExitUsage},
+	{`attach orch-1`, `attach needs a terminal, and stdin is not one: run it in a terminal`, contract.ExitEnvironment},
+	{`--plain --claude ./nowhere --task x`, `failed: cannot find the Claude CLI: stat ./nowhere: no such file or directory` +
+		`; install Claude Code: npm install -g @anthropic-ai/claude-code`, contract.ExitEnvironment},
+	{`--plain --claude ./old --task x`, `failed: Claude CLI 1.0.3 (WORK/old) is too old: Arbiter needs 2.1.319 or later,` +
+		` and is tested up to 2.1.330; run claude update; update Claude Code: npm install -g @anthropic-ai/claude-code`, contract.ExitEnvironment},
+	{`--plain --claude ./other --task x`, `failed: WORK/other is not the Claude CLI: --version printed "hello";` +
+		` install Claude Code, or name its program with --claude PATH; update Claude Code: npm install -g @anthropic-ai/claude-code`,
+		contract.ExitEnvironment},
+}
+
+// TestWrongInvocations calls the built program wrongly: the first line that it addresses to
+// the user says what is wrong and what to do, and the exit code is the documented one.
+func TestWrongInvocations(t *testing.T) {
+	home := newWrongHome(t)
+	for _, tt := range wrongInvocations {
+		t.Run(tt.line, func(t *testing.T) {
+			t.Parallel()
+			words := strings.Fields(tt.line)
+			var env []string
+			if strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
+				env, words = words[:1], words[1:]
+			}
+			said, code := home.arbiter(env, words...)
+			if want := "arbiter: " + strings.ReplaceAll(tt.want, "WORK", home.work); said != want || code != int(tt.exit) {
+				t.Errorf("exit code %d, want %d\n got %s\nwant %s", code, tt.exit, said, want)
+			}
+		})
+	}
+}
+
+// TestAmbiguousRun gives the beginning of an id that two runs share.
+func TestAmbiguousRun(t *testing.T) {
+	home := newWrongHome(t)
+	seen := map[byte][]string{}
+	for {
+		home.arbiter(nil, "--plain", "--claude", "./nowhere", "--task", "x")
+		runs, err := os.ReadDir(filepath.Join(home.dir, "state", "arbiter", "runs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(seen)
+		for _, run := range runs {
+			first := run.Name()[0]
+			seen[first] = append(seen[first], run.Name())
+		}
+		for first, names := range seen {
+			if len(names) < 2 {
+				continue
+			}
+			said, code := home.arbiter(nil, "logs", string(first))
+			if want := `arbiter: "` + string(first) + `" fits several runs: ` + strings.Join(names, ", ") + "; give more of the id"; said != want ||
+				code != int(contract.ExitUsage) {
+				t.Errorf("exit code %d\n got %s\nwant %s", code, said, want)
+			}
+			return
+		}
+		if len(runs) > 16 {
+			t.Fatalf("no two of %d runs begin alike", len(runs))
+		}
+	}
+}
+
+// A wrongHome is a home with files that are wrong, and a directory to work in.
+type wrongHome struct{ dir, work string }
+
+func newWrongHome(t *testing.T) wrongHome {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := wrongHome{dir, filepath.Join(dir, "work")}
+	if err := os.Mkdir(h.work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"spec.md": "Build it.\n", "empty.md": "\n", "a.md": "A.\n", "b.md": "B.\n",
+		"word.yaml": "theme: dark\nmodle: opus\n", "kind.yaml": "theme: dark\nmax-cost: lots\n", "syntax.yaml": "theme: dark\nmax-cost: [1\n",
+		"old": "#!/bin/sh\necho '1.0.3 (Claude Code)'\n", "other": "#!/bin/sh\necho hello\n",
+	} {
+		if err := os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// arbiter runs the program, and returns the first line that it addresses to the user.
+func (h wrongHome) arbiter(env []string, args ...string) (string, int) {
+	cmd := exec.Command("arbiter", args...)
+	cmd.Dir = h.work
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir, "XDG_STATE_HOME=" + filepath.Join(h.dir, "state")}, env...)
+	out, _ := cmd.CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "arbiter: ") {
+			return strings.TrimSuffix(line, "\n"), cmd.ProcessState.ExitCode()
+		}
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
