@@ -8,10 +8,10 @@ all="$(cd "$root" && go list ./...)"
 pure="$(cd "$root" && go list ./tui/eventview ./tui/render ./tui/editor ./tui/keys ./tui/notify ./tui/slash ./tui/pages ./tui/markdown ./tui/listview ./cmd/arbiter/internal/manual \
   ./supervisor/machine ./supervisor/decision ./supervisor/prompts ./supervisor/verdict ./supervisor/envelope ./supervisor/restart \
   ./supervisor/agents ./sanitize)"
-pure_of='./supervisor ./supervisor/journal ./tui ./tui/history'
-pure_tests='FuzzApply|TestEverySwallowedMessageIsNoticed|TestASignOfLifeIsEnough|TestTheLedgerAddsUp|TestThoseLongGone'
-pure_tests+='|TestManyRandomRuns|TestSpoofs|TestASessionIsInOnePlace|TestModelOutput|FuzzModelOutput|TestModelOutputIsRecorded|TestTwoDaysOfHandingOn'
-pure_tests+='|TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
+# The tests of ./supervisor that only call Apply skip themselves in builds with the detector.
+both=./supervisor
+pure_of='./supervisor/journal ./tui ./tui/history'
+pure_tests='TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
 
 # The driver against the real CLI is raced by itself, now and then: for the most part it is

@@ -81,6 +81,7 @@ var aWord = Input{At: time.Unix(3, 0), Fact: Commanded{Channel: ChannelStdin, Co
 
 // TestAWordCostsTheSame however many wait before it.
 func TestAWordCostsTheSame(t *testing.T) {
+	onlyPure(t)
 	cost := func(n int) float64 {
 		s := queued(n)
 		return testing.AllocsPerRun(10, func() { Apply(s, aWord) })

@@ -122,6 +122,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 // TestTwoDaysOfHandingOn: hundreds of Orchestrators follow each other, under dozens of
 // Arbiters, and what the run holds on to stays what it is.
 func TestTwoDaysOfHandingOn(t *testing.T) {
+	noRush(t)
 	synctest.Test(t, func(t *testing.T) {
 		var written atomic.Int64
 		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true, fail: func(_ journal.Kind, payload []byte) error {

@@ -77,6 +77,7 @@ func (n *life) size() size {
 
 // TestTwoDays of a run with three Orchestrators that talk, ask and die: nothing grows.
 func TestTwoDays(t *testing.T) {
+	noRush(t)
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true}
 		n := live(t, book, busyPort(t, 3), func(o *Options) { o.Task, o.MaxExchanges, o.MaxFailures = "build", 1<<30, 1<<30 })

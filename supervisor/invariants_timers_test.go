@@ -137,6 +137,7 @@ func handsFact(r *rand.Rand, s *State, a Agent) Fact {
 
 // TestManyRandomRuns plays as many runs as $ARBITER_RANDOM_RUNS says, of 300 facts each.
 func TestManyRandomRuns(t *testing.T) {
+	onlyPure(t)
 	runs, err := strconv.ParseUint(os.Getenv("ARBITER_RANDOM_RUNS"), 10, 32)
 	if err != nil {
 		runs = 10

@@ -77,6 +77,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 // TestTheLedgerAddsUp: in any run, every message to an agent was seen, waits, or was
 // returned.
 func TestTheLedgerAddsUp(t *testing.T) {
+	onlyPure(t)
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		var s State

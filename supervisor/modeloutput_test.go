@@ -135,6 +135,7 @@ func happenings(text string) []Fact {
 // TestModelOutputIsRecorded: a fact with any text in all of its fields is the same fact
 // when the journal is read.
 func TestModelOutputIsRecorded(t *testing.T) {
+	onlyPure(t)
 	at := time.Unix(1_800_000_000, 7)
 	for i, c := range corpus.ModelOutput(t, "..") {
 		text := c.Valid()

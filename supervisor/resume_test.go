@@ -324,7 +324,7 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 
 // TestACompletedRun waits for another task, and its Orchestrators stay away.
 func TestACompletedRun(t *testing.T) {
-	complete := func() (*play, string) {
+	complete := func(t *testing.T) (*play, string) {
 		p := begin(t, nil)
 		id := p.summon("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -334,7 +334,7 @@ func TestACompletedRun(t *testing.T) {
 		return p, id
 	}
 	t.Run("another task", func(t *testing.T) {
-		p, id := complete()
+		p, id := complete(t)
 		p.resume("")
 		p.back(bridge.DeliverySeen)
 		if p.s.Phase != machine.Idle || p.s.Task != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != Ended {
@@ -348,7 +348,7 @@ func TestACompletedRun(t *testing.T) {
 		p.folds()
 	})
 	t.Run("asked once more", func(t *testing.T) {
-		p, _ := complete()
+		p, _ := complete(t)
 		p.out = nil
 		p.do(Resumed{Options: p.s.Options})
 		if len(effects[Spawn](p)) != 0 {
@@ -360,7 +360,7 @@ func TestACompletedRun(t *testing.T) {
 		p.folds()
 	})
 	t.Run("after a life without a bridge", func(t *testing.T) {
-		p, id := complete()
+		p, id := complete(t)
 		p.out = nil
 		p.do(NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
 		if r := last[contract.Result](p); r.Status != contract.StatusFailed {

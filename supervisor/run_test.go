@@ -35,7 +35,9 @@ func TestHowRunsEnd(t *testing.T) {
 			p.crash("arbiter", 5)
 		}, "failed", contract.ExitFailed},
 		{"the Arbiter does not start", nil, func(p *play) {
-			p.s.Agents[0].Status = Starting
+			a := p.agent("arbiter")
+			a.Status = Starting
+			p.s.Agents = []*Agent{&a}
 			p.do(NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
 		}, "failed", contract.ExitEnvironment},
 		{"the bridge dies, and dies", nil, func(p *play) { p.loseBridge() }, "failed", contract.ExitFailed},

@@ -192,7 +192,9 @@ func spoofed(t *testing.T) *play {
 }
 
 // fork goes on from the same state in another test.
-func (p *play) fork(t *testing.T) *play { return &play{t: t, s: p.s, at: p.at} }
+func (p *play) fork(t *testing.T) *play {
+	return &play{t: t, s: p.s, at: p.at, was: p.was, text: p.text}
+}
 
 // ownLines are those that nobody but us says in a run with a plain text.
 func ownLines(t *testing.T, p *play) map[string]bool {
