@@ -66,7 +66,11 @@ func resolve(spec bridge.ClaudeSpec) (program, error) {
 	}
 	path, err := exec.LookPath(spec.Path)
 	if lookup, ok := errors.AsType[*exec.Error](err); ok {
-		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI %q: %v", spec.Path, lookup.Err)
+		err = lookup.Err
+		if file, ok := errors.AsType[*os.PathError](err); ok {
+			err = file.Err
+		}
+		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI %q: %v", spec.Path, err)
 	}
 	if err != nil {
 		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)

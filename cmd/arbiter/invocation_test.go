@@ -4,10 +4,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// The exit codes of wrong invocations.
+const (
+	usage       = contract.ExitUsage
+	environment = contract.ExitEnvironment
 )
 
 // wrongInvocations are lines that cannot work: what the program says first, after its name,
@@ -18,101 +25,109 @@ var wrongInvocations = []struct {
 	exit contract.Exit
 }{
 	// Commands.
-	{`sesions`, `"sesions" is neither a command nor a requirements file; did you mean sessions?`, contract.ExitUsage},
-	{`build the parser`, `"build" is neither a command nor a requirements file: a task needs --task`, contract.ExitUsage},
-	{`help sesions`, `arbiter has no command "sesions"; did you mean sessions?`, contract.ExitUsage},
-	{`sessions shwo`, `sessions has no command "shwo": did you mean show?`, contract.ExitUsage},
-	{`agents frob`, `agents has no command "frob": use one of ls, show, check`, contract.ExitUsage},
-	{`version now`, `version takes no argument: leave out now`, contract.ExitUsage},
-	{`schema`, `schema: give one of events, commands, config, bridge, machine`, contract.ExitUsage},
-	{`schema evnts`, `schema: there is no schema "evnts": use one of events, commands, config, bridge, machine`, contract.ExitUsage},
-	{`completion ksh`, `there is no completion for "ksh": use one of bash, zsh, fish`, contract.ExitUsage},
-	{`decide`, `decide: use --explain [RUN], --input FILE or --template NAME`, contract.ExitUsage},
-	{`scenarios smal-job`, `there is no built-in scenario "smal-job": use one of dialogue, generations, parallel, small-job, workflow`,
-		contract.ExitUsage},
+	{`sesions`, `"sesions" is neither a command nor a requirements file; did you mean sessions?`, usage},
+	{`build the parser`, `"build" is neither a command nor a requirements file: a task needs --task`, usage},
+	{`help sesions`, `arbiter has no command "sesions"; did you mean sessions?`, usage},
+	{`sessions shwo`, `sessions has no command "shwo": did you mean show?`, usage},
+	{`agents frob`, `agents has no command "frob": use one of ls, show, check`, usage},
+	{`version now`, `version takes no argument: leave out now`, usage},
+	{`schema`, `schema: give one of events, commands, config, bridge, machine`, usage},
+	{`schema evnts`,
+		`schema: there is no schema "evnts": use one of events, commands, config, bridge, machine`, usage},
+	{`completion ksh`, `there is no completion for "ksh": use one of bash, zsh, fish`, usage},
+	{`decide`, `decide: use --explain [RUN], --input FILE or --template NAME`, usage},
+	{`scenarios smal-job`,
+		`there is no built-in scenario "smal-job": use one of dialogue, generations, parallel, small-job, workflow`, usage},
 
 	// Flags.
-	{`--jsn`, `unknown flag --jsn; did you mean --json?`, contract.ExitUsage},
-	{`--frobnicate`, `unknown flag --frobnicate`, contract.ExitUsage},
-	{`logs --audti RUN`, `unknown flag --audti; did you mean --audit?`, contract.ExitUsage},
-	{`--json spec.md --debug`, `flags go before the requirements file: --debug comes after spec.md`, contract.ExitUsage},
-	{`--json --plain --task x`, `--json and --plain exclude each other: use one of them`, contract.ExitUsage},
-	{`--json --rehearse --cwd . --task x`, `--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace`,
-		contract.ExitUsage},
-	{`--json --resume --rehearse`, `--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario and --stand-in`,
-		contract.ExitUsage},
-	{`trust --show --revoke`, `trust: --show, --revoke and --yes exclude each other, and --json needs --show`, contract.ExitUsage},
-	{`logs --json RUN`, `logs: --json and --text need --audit`, contract.ExitUsage},
+	{`--jsn`, `unknown flag --jsn; did you mean --json?`, usage},
+	{`--frobnicate`, `unknown flag --frobnicate`, usage},
+	{`logs --audti RUN`, `unknown flag --audti; did you mean --audit?`, usage},
+	{`--json spec.md --debug`, `flags go before the requirements file: --debug comes after spec.md`, usage},
+	{`--json --plain --task x`, `--json and --plain exclude each other: use one of them`, usage},
+	{`--json --rehearse --cwd . --task x`,
+		`--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace`, usage},
+	{`--json --resume --rehearse`,
+		`--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario and --stand-in`, usage},
+	{`trust --show --revoke`, `trust: --show, --revoke and --yes exclude each other, and --json needs --show`, usage},
+	{`logs --json RUN`, `logs: --json and --text need --audit`, usage},
 
 	// Values.
-	{`--task`, `--task needs a value: TEXT`, contract.ExitUsage},
-	{`--json --task=`, `--task is empty: give the text of the task`, contract.ExitUsage},
-	{`--json --no-input`, `there is no task: with --no-input, give --task or a requirements file`, contract.ExitUsage},
-	{`--json --timeout soon --task x`, `--timeout "soon": use a number with a unit, such as 90s, 15m or 2h`, contract.ExitUsage},
-	{`--json --max-cost much --task x`, `--max-cost "much": use a number`, contract.ExitUsage},
-	{`--json --max-memory -1 --task x`, `--max-memory -1: must not be negative`, contract.ExitUsage},
-	{`--json --max-orchestrators 0 --task x`, `--max-orchestrators 0: must be at least 1`, contract.ExitUsage},
+	{`--task`, `--task needs a value: TEXT`, usage},
+	{`--json --task=`, `--task is empty: give the text of the task`, usage},
+	{`--json --no-input`, `there is no task: with --no-input, give --task or a requirements file`, usage},
+	{`--json --timeout soon --task x`, `--timeout "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
+	{`--json --max-cost much --task x`, `--max-cost "much": use a number`, usage},
+	{`--json --max-memory -1 --task x`, `--max-memory -1: must not be negative`, usage},
+	{`--json --max-orchestrators 0 --task x`, `--max-orchestrators 0: must be at least 1`, usage},
 	{`--json --context-warn 90 --context-critical 80 --task x`,
-		`--context-warn 90, --context-critical 80: use percentages with 0 < warn ≤ critical ≤ 100`, contract.ExitUsage},
+		`--context-warn 90, --context-critical 80: use percentages with 0 < warn ≤ critical ≤ 100`, usage},
 	{`--json --theme pink --task x`,
-		`--theme "pink": use one of auto, dark, light, high-contrast-dark, high-contrast-light, mono`, contract.ExitUsage},
-	{`--json --allow Bash( --task x`, `--allow "Bash(": the closing parenthesis is missing`, contract.ExitUsage},
-	{`--json --env FOO --task x`, `--env "FOO": use NAME=VALUE`, contract.ExitUsage},
+		`--theme "pink": use one of auto, dark, light, high-contrast-dark, high-contrast-light, mono`, usage},
+	{`--json --allow Bash( --task x`, `--allow "Bash(": the closing parenthesis is missing`, usage},
+	{`--json --env FOO --task x`, `--env "FOO": use NAME=VALUE`, usage},
 	{`--json --permissions allow-all --task x`,
-		`--permissions allow-all lets every agent run anything without asking: add --i-accept-the-risk to confirm`, contract.ExitUsage},
+		`--permissions allow-all lets every agent run anything without asking: add --i-accept-the-risk to confirm`, usage},
 
 	// Files and directories.
-	{`--json nowhere.md`, `"nowhere.md" is neither a command nor a requirements file: a task needs --task`, contract.ExitUsage},
-	{`--json a.md b.md`, `give one requirements file, not 2: a.md b.md`, contract.ExitUsage},
-	{`--json empty.md`, `empty.md: the requirements file is empty`, contract.ExitUsage},
-	{`--json --cwd nowhere --task x`, `--cwd nowhere: no such file or directory`, contract.ExitUsage},
-	{`--json --cwd spec.md --task x`, `--cwd spec.md: not a directory`, contract.ExitUsage},
+	{`--json nowhere.md`, `"nowhere.md" is neither a command nor a requirements file: a task needs --task`, usage},
+	{`--json a.md b.md`, `give one requirements file, not 2: a.md b.md`, usage},
+	{`--json empty.md`, `empty.md: the requirements file is empty`, usage},
+	{`--json --cwd nowhere --task x`, `--cwd nowhere: no such file or directory`, usage},
+	{`--json --cwd spec.md --task x`, `--cwd spec.md: not a directory`, usage},
 	{`--json --state-dir spec.md/x --task x`,
-		`cannot create the state directory: mkdir WORK/spec.md: not a directory; name another with --state-dir`, contract.ExitEnvironment},
-	{`--json --scenario ./nowhere.yaml --task x`, `cannot read the scenario ./nowhere.yaml: no such file or directory`, contract.ExitUsage},
-	{`decide --input nowhere.json`, `--input nowhere.json: no such file or directory`, contract.ExitUsage},
+		`cannot create the state directory: mkdir WORK/spec.md: not a directory; name another with --state-dir`, environment},
+	{`--json --scenario ./nowhere.yaml --task x`,
+		`cannot read the scenario ./nowhere.yaml: no such file or directory`, usage},
+	{`decide --input nowhere.json`, `--input nowhere.json: no such file or directory`, usage},
 
 	// Configuration.
-	{`--json --config nowhere.yaml --task x`, `cannot read the configuration nowhere.yaml: no such file or directory`, contract.ExitUsage},
-	{`--json --config word.yaml --task x`, `word.yaml:2: unknown setting "modle"; did you mean model?`, contract.ExitUsage},
-	{`--json --config kind.yaml --task x`, `kind.yaml:2: max-cost: "lots" is not a number`, contract.ExitUsage},
-	{`--json --config syntax.yaml --task x`, `syntax.yaml:2:11: sequence end token ']' not found`, contract.ExitUsage},
-	{`ARBITER_TIMEOUT=soon --json --task x`, `$ARBITER_TIMEOUT "soon": use a number with a unit, such as 90s, 15m or 2h`, contract.ExitUsage},
+	{`--json --config nowhere.yaml --task x`,
+		`cannot read the configuration nowhere.yaml: no such file or directory`, usage},
+	{`--json --config word.yaml --task x`, `word.yaml:2: unknown setting "modle"; did you mean model?`, usage},
+	{`--json --config kind.yaml --task x`, `kind.yaml:2: max-cost: "lots" is not a number`, usage},
+	{`--json --config syntax.yaml --task x`, `syntax.yaml:2:11: sequence end token ']' not found`, usage},
+	{`ARBITER_TIMEOUT=soon --json --task x`,
+		`$ARBITER_TIMEOUT "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
 
 	// Runs.
-	{`--json --resume`, `nothing to resume: no run in WORK got as far as an agent; use --session RUN for a run of another directory` +
-		` (arbiter sessions lists the runs)`, contract.ExitUsage},
-	{`logs`, `logs: give one RUN; arbiter sessions lists the runs`, contract.ExitUsage},
-	{`replay 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, contract.ExitUsage},
-	{`halt`, `no run is live in WORK: give its RUN; arbiter sessions lists the runs`, contract.ExitUsage},
-	{`attach`, `attach: give one AGENT, such as orch-1; arbiter sessions show RUN lists them`, contract.ExitUsage},
+	{`--json --resume`,
+		`nothing to resume: no run in WORK got as far as an agent; use --session RUN for a run of another directory` +
+			` (arbiter sessions lists the runs)`, usage},
+	{`logs`, `logs: give one RUN; arbiter sessions lists the runs`, usage},
+	{`replay 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
+	{`halt`, `no run is live in WORK: give its RUN; arbiter sessions lists the runs`, usage},
+	{`attach`, `attach: give one AGENT, such as orch-1; arbiter sessions show RUN lists them`, usage},
 
 	// The environment.
-	{`--task x`, `cannot show the screen: stdin is not a terminal; use --plain for lines of text, or --json for scripts`, contract.ExitUsage},
-	{`attach orch-1`, `attach needs a terminal, and stdin is not one: run it in a terminal`, contract.ExitEnvironment},
-	{`--plain --claude ./nowhere --task x`, `failed: cannot find the Claude CLI: stat ./nowhere: no such file or directory` +
-		`; install Claude Code: npm install -g @anthropic-ai/claude-code`, contract.ExitEnvironment},
-	{`--plain --claude ./old --task x`, `failed: Claude CLI 1.0.3 (WORK/old) is too old: Arbiter needs 2.1.319 or later,` +
-		` and is tested up to 2.1.330; run claude update; update Claude Code: npm install -g @anthropic-ai/claude-code`, contract.ExitEnvironment},
+	{`--task x`,
+		`cannot show the screen: stdin is not a terminal; use --plain for lines of text, or --json for scripts`, usage},
+	{`attach orch-1`, `attach needs a terminal, and stdin is not one: run it in a terminal`, environment},
+	{`--plain --claude ./nowhere --task x`,
+		`failed: cannot find the Claude CLI "WORK/nowhere": no such file or directory` +
+			`; install Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
+	{`--plain --claude ./old --task x`,
+		`failed: Claude CLI 1.0.3 (WORK/old) is too old: Arbiter needs 2.1.319 or later,` +
+			` and is tested up to 2.1.330; run claude update; update Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
 	{`--plain --claude ./other --task x`, `failed: WORK/other is not the Claude CLI: --version printed "hello";` +
-		` install Claude Code, or name its program with --claude PATH; update Claude Code: npm install -g @anthropic-ai/claude-code`,
-		contract.ExitEnvironment},
+		` install Claude Code, or name its program with --claude PATH; update Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
 }
 
 // TestWrongInvocations calls the built program wrongly: the first line that it addresses to
 // the user says what is wrong and what to do, and the exit code is the documented one.
 func TestWrongInvocations(t *testing.T) {
-	home := newWrongHome(t)
 	for _, tt := range wrongInvocations {
 		t.Run(tt.line, func(t *testing.T) {
 			t.Parallel()
+			home := newWrongHome(t)
 			words := strings.Fields(tt.line)
 			var env []string
 			if strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
 				env, words = words[:1], words[1:]
 			}
 			said, code := home.arbiter(env, words...)
-			if want := "arbiter: " + strings.ReplaceAll(tt.want, "WORK", home.work); said != want || code != int(tt.exit) {
+			want := "arbiter: " + strings.ReplaceAll(tt.want, "WORK", home.work)
+			if said != want || code != int(tt.exit) {
 				t.Errorf("exit code %d, want %d\n got %s\nwant %s", code, tt.exit, said, want)
 			}
 		})
@@ -139,9 +154,14 @@ func TestAmbiguousRun(t *testing.T) {
 				continue
 			}
 			said, code := home.arbiter(nil, "logs", string(first))
-			if want := `arbiter: "` + string(first) + `" fits several runs: ` + strings.Join(names, ", ") + "; give more of the id"; said != want ||
-				code != int(contract.ExitUsage) {
-				t.Errorf("exit code %d\n got %s\nwant %s", code, said, want)
+			begin, end := `arbiter: "`+string(first)+`" fits several runs: `, "; give more of the id"
+			listed, begins := strings.CutPrefix(said, begin)
+			listed, ends := strings.CutSuffix(listed, end)
+			got := strings.Split(listed, ", ")
+			slices.Sort(got)
+			slices.Sort(names)
+			if !begins || !ends || !slices.Equal(got, names) || code != int(usage) {
+				t.Errorf("exit code %d, %s\nwant %q … %q with %q", code, said, begin, end, names)
 			}
 			return
 		}
@@ -166,8 +186,9 @@ func newWrongHome(t *testing.T) wrongHome {
 	}
 	for name, text := range map[string]string{
 		"spec.md": "Build it.\n", "empty.md": "\n", "a.md": "A.\n", "b.md": "B.\n",
-		"word.yaml": "theme: dark\nmodle: opus\n", "kind.yaml": "theme: dark\nmax-cost: lots\n", "syntax.yaml": "theme: dark\nmax-cost: [1\n",
-		"old": "#!/bin/sh\necho '1.0.3 (Claude Code)'\n", "other": "#!/bin/sh\necho hello\n",
+		"word.yaml": "theme: dark\nmodle: opus\n", "kind.yaml": "theme: dark\nmax-cost: lots\n",
+		"syntax.yaml": "theme: dark\nmax-cost: [1\n",
+		"old":         "#!/bin/sh\necho '1.0.3 (Claude Code)'\n", "other": "#!/bin/sh\necho hello\n",
 	} {
 		if err := os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
@@ -180,7 +201,8 @@ func newWrongHome(t *testing.T) wrongHome {
 func (h wrongHome) arbiter(env []string, args ...string) (string, int) {
 	cmd := exec.Command("arbiter", args...)
 	cmd.Dir = h.work
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir, "XDG_STATE_HOME=" + filepath.Join(h.dir, "state")}, env...)
+	state := "XDG_STATE_HOME=" + filepath.Join(h.dir, "state")
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir, state}, env...)
 	out, _ := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		if strings.HasPrefix(line, "arbiter: ") {
