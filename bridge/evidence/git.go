@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
 // Bounds of what is told of a repository.
@@ -26,15 +26,6 @@ const (
 	maxLine     = 300 // bytes of a commit's or a status's line
 	gitComplain = 2 << 10
 )
-
-// gitFlags keep git from changing anything, and from running what a repository's
-// configuration names.
-var gitFlags = []string{
-	"--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
-	"-c", "core.quotePath=false", "-c", "log.showSignature=false", "-c", "color.ui=false",
-}
-
-var gitEnv = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "LC_ALL=C"}
 
 // repository asks git about one directory and collects what went wrong.
 type repository struct {
@@ -55,7 +46,7 @@ func (w *Collector) repository(ctx context.Context, p bridge.InspectParams) *rep
 	if r.confine != nil {
 		extra = p.Env // which says where the agents' home is
 	}
-	r.env = append(environ(os.Environ(), extra), gitEnv...)
+	r.env = append(environ(os.Environ(), extra), git.Variables()...)
 	return r
 }
 
@@ -71,7 +62,7 @@ func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*brid
 		return nil, r.trouble
 	}
 	dir, inside, _ := strings.Cut(place, "\n")
-	g := &bridge.GitState{Operation: operation(dir)}
+	g := &bridge.GitState{Operation: git.Operation(dir)}
 	g.Branch, _ = r.git("symbolic-ref", "--quiet", "--short", "HEAD") // none when HEAD is detached
 	g.Head, _ = r.git("rev-parse", "--quiet", "--verify", "HEAD")     // none before the first commit
 	if g.Head != "" {
@@ -120,9 +111,9 @@ var errMore = errors.New("too much output")
 // git runs one call and returns what it said, as text, without the last line end.
 // With errMore, what was read is returned, up to its last line end.
 func (r *repository) git(args ...string) (string, error) {
-	flags := slices.Clone(gitFlags)
+	flags := git.Flags()
 	if !r.bare {
-		flags = append(flags, "-c", "safe.bareRepository=explicit")
+		flags = append(flags, "-c", git.ExplicitBare)
 	}
 	cmd := exec.Command(r.w.git, append(flags, args...)...)
 	if cmd.Err != nil {
@@ -193,19 +184,4 @@ func firstBytes(s string, max int) string {
 		max--
 	}
 	return s[:max] + "…"
-}
-
-// operations are what git has begun and not finished, by the file that says so.
-var operations = []struct{ file, name string }{
-	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
-	{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
-}
-
-func operation(gitDir string) string {
-	for _, o := range operations {
-		if _, err := os.Lstat(filepath.Join(gitDir, o.file)); err == nil {
-			return o.name
-		}
-	}
-	return ""
 }

@@ -125,6 +125,9 @@ var plan = []run{
 	{"supervisor/trust", "Inventory", "20x", "3x", []row{
 		{what: "what of a workspace is trusted, read and hashed", ours: "Inventory ns/op", base: "Inventory plain-ns/op", than: "reading the files"},
 	}},
+	{"internal/workspace", "Snapshot", "5x", "", []row{
+		{what: "a snapshot of 100,000 files, ten of them changed", ours: "Snapshot snapshot-ms", base: "Snapshot status-ms", than: "git status", times: 1.5},
+	}},
 	{"supervisor/machine", "Table|Next", "1s", "50x", []row{
 		{what: "a move of the task machine", ours: "Table ns/move", base: "Table map-ns/move", than: "a map without guards"},
 	}},

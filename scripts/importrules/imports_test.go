@@ -103,6 +103,11 @@ var forbidden = []rule{
 	{from: "./cmd/arbiter/internal/scratch", to: []string{module + "/...", "log/slog", "net"}, direct: true, why: "a leaf: directories, and whose they are"},
 	{from: "./internal/statedir", to: []string{module + "/...", "github.com/...", "log/slog", "net", "os/exec"}, direct: true,
 		why: "a leaf: small files that are the user's alone, whatever they say"},
+	{from: "./internal/git", to: []string{module + "/...", "github.com/...", "log/slog", "net"}, but: "./bridge/childenv", direct: true,
+		why: "it runs git, and knows nothing of what for"},
+	{from: "./internal/workspace/...", to: []string{"./supervisor/...", "./bridge/...", "./tui/...", "./cmd/...", "./hooks/...", "./transcript/...", "./rehearsal/...", "log/slog", "net"}, direct: true,
+		why: "files and commits: who works on them, and why, is the caller's business"},
+	{from: "./internal/workspace", to: []string{"./internal/workspace/..."}, direct: true, why: "snapshots come first: what is made of them knows them, not the other way round"},
 	{from: "./supervisor/words", to: []string{module + "/...", "os"}, direct: true, why: "a leaf: numbers in, words out"},
 	{from: "./cmd/arbiter/internal/manual", to: []string{"./bridge/...", "./supervisor/...", "./cmd/...", "./hooks/...", "./transcript/...", "./sanitize/...", "os", "os/exec"}, but: "./supervisor/words", direct: true,
 		why: "what is told of the program is read from its table of commands, and from nothing else"},
@@ -131,7 +136,7 @@ var reserved = []struct {
 // testOnly may be imported by tests, and by packages that exist for tests.
 var testOnly = []string{"testing", "testing/...", "github.com/google/go-cmp/...", "go.uber.org/goleak", "golang.org/x/tools/txtar", "github.com/rogpeppe/go-internal/..."}
 
-var forTests = []string{"./rehearsal/corpus", "./rehearsal/standin/wirecase", "./tui/tuitest"}
+var forTests = []string{"./internal/workspace/gittest", "./rehearsal/corpus", "./rehearsal/standin/wirecase", "./tui/tuitest"}
 
 // pkg is what `go list -json` says of a package.
 type pkg struct {

@@ -1,0 +1,145 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEnviron(t *testing.T) {
+	got := Environ([]string{
+		"HOME=/h", "PATH=/bin", "GIT_DIR=/x", "GIT_INDEX_FILE=/x", "GIT_CONFIG_PARAMETERS='a=b'", "GIT_CONFIG_COUNT=1",
+		"GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "ANTHROPIC_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k", "GIT_SSH_COMMAND=x",
+		"GIT_EXTERNAL_DIFF=x", "GIT_EDITOR=x", "LC_ALL=de_DE", "HTTPS_PROXY=p",
+	})
+	want := append([]string{"HOME=/h", "PATH=/bin", "GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "LC_ALL=de_DE", "HTTPS_PROXY=p"}, Variables()...)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got[len(got)-1] != "LC_ALL=C" {
+		t.Error("the last of two values counts, and it is not ours")
+	}
+}
+
+func TestParseVersion(t *testing.T) {
+	for text, want := range map[string]Version{
+		"git version 2.39.5":                 {2, 39},
+		"git version 2.39.5 (Apple Git-154)": {2, 39},
+		"git version 2.50.1.windows.1":       {2, 50},
+		"git version 3.0-rc1":                {3, 0},
+		"git version 2.40.GIT":               {2, 40},
+	} {
+		if got, err := parseVersion(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "git version", "git version x.y", "hello"} {
+		if got, err := parseVersion(text); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if (Version{2, 38}).Before(Needed) || !(Version{2, 37}).Before(Needed) || !(Version{1, 99}).Before(Needed) || (Version{3, 0}).Before(Needed) {
+		t.Error("versions are compared wrongly")
+	}
+}
+
+// program makes a runner of a shell script in the place of git.
+func program(t *testing.T, script string) Runner {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "git")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return Runner{Program: path, Env: Environ(os.Environ()), Dir: filepath.Dir(path)}
+}
+
+func TestDo(t *testing.T) {
+	ctx := context.Background()
+	steps := []string{}
+	r := program(t, `case "$*" in *fail*) echo "what is wrong" >&2; exit 3;; *flood*) yes;; *) cat; printf '%s\n' "$*";; esac`)
+	r.Step = func(name string) { steps = append(steps, name) }
+	out, err := r.Do(ctx, Call{Args: []string{"add", "x"}, Stdin: []byte("in "), Writes: true})
+	if err != nil || !bytes.HasPrefix(out, []byte("in ")) || !bytes.HasSuffix(out, []byte(" add x\n")) || !bytes.Contains(out, []byte("gc.auto=0")) {
+		t.Errorf("%q, %v", out, err)
+	}
+	if text, err := r.Text(ctx, "log"); err != nil || !strings.HasSuffix(text, " log") || strings.Contains(text, "gc.auto") ||
+		!strings.Contains(text, "core.hooksPath="+os.DevNull) {
+		t.Errorf("%q, %v", text, err)
+	}
+	_, err = r.Write(ctx, "fail")
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Exit != 3 || Exit(err) != 3 || err.Error() != "git fail: what is wrong" {
+		t.Errorf("%v", err)
+	}
+	out, err = r.Do(ctx, Call{Args: []string{"flood"}, Max: 1001})
+	if !errors.Is(err, ErrTooMuch) || len(out) != 1001 {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	if !slices.Equal(steps, []string{"git add", "git fail"}) {
+		t.Errorf("steps %v", steps)
+	}
+	r.Program = filepath.Join(r.Dir, "missing")
+	if _, err := r.Text(ctx, "x"); !errors.Is(err, os.ErrNotExist) || Exit(err) != -1 {
+		t.Errorf("%v", err)
+	}
+	r.Confine = func(*exec.Cmd) error { return os.ErrPermission }
+	if _, err := r.Text(ctx, "x"); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCancelled: git is asked to end, so that it can remove its locks, together with what it has started.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := program(t, `trap 'echo > ended; exit 1' TERM; cat fifo & wait`)
+	fifo := filepath.Join(r.Dir, "fifo")
+	if out, err := exec.Command("mkfifo", fifo).CombinedOutput(); err != nil {
+		t.Skipf("mkfifo: %v %s", err, out)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := r.Write(ctx, "x")
+		done <- err
+	}()
+	// Opening the other end waits until the program reads.
+	w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(r.Dir, "ended")); err != nil {
+		t.Errorf("it was not asked to end: %v", err)
+	}
+}
+
+func TestOperation(t *testing.T) {
+	dir := t.TempDir()
+	if got := Operation(dir); got != "" {
+		t.Errorf("%q", got)
+	}
+	for file, want := range map[string]string{"rebase-apply": "rebase", "MERGE_HEAD": "merge", "REVERT_HEAD": "revert"} {
+		path := filepath.Join(dir, file)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Operation(dir); got != want {
+			t.Errorf("%s: %q", file, got)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
+)
+
+// Flags returns the options that every call of git begins with. They keep git from running what a repository's
+// configuration names, and from writing what was not asked for.
+func Flags() []string {
+	return []string{
+		"--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
+		"-c", "core.quotePath=false", "-c", "log.showSignature=false", "-c", "color.ui=false",
+	}
+}
+
+// ExplicitBare is the option that keeps git from taking a directory that looks like a bare repository for one.
+const ExplicitBare = "safe.bareRepository=explicit"
+
+// Variables returns the variables that every call of git has.
+func Variables() []string {
+	return []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "LC_ALL=C"}
+}
+
+// writing are the options of calls that change a repository: nothing is signed, no maintenance starts, an index is
+// one file, submodules are left alone, and another process that holds a lock is waited for.
+var writing = []string{
+	"gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "submodule.recurse=false", "core.splitIndex=false",
+	"core.safecrlf=false", "core.alternateRefsCommand=", "branch.autoSetupMerge=false", "advice.addEmbeddedRepo=false",
+	"core.filesRefLockTimeout=2000", "core.packedRefsTimeout=5000",
+}
+
+// Variables of the user that say where git's configuration is, and who commits.
+var userVariables = []string{
+	"XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "EMAIL",
+	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
+}
+
+// withheld begin the variables that children may have and git does not need: credentials of models and clouds.
+var withheld = []string{"ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "CLAUDE_", "CLOUD_ML_"}
+
+// Environ returns what of an environment git may have, with [Variables].
+func Environ(inherited []string) []string {
+	env := []string{}
+	for _, entry := range inherited {
+		name, _, _ := strings.Cut(entry, "=")
+		secret := slices.ContainsFunc(withheld, func(p string) bool { return strings.HasPrefix(name, p) })
+		if slices.Contains(userVariables, name) || childenv.Allowed(name) && !secret {
+			env = append(env, entry)
+		}
+	}
+	return append(env, Variables()...)
+}
+
+// operations are what git has begun and not finished, by the file that shows it.
+var operations = []struct{ file, name string }{
+	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
+	{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
+}
+
+// Operation returns the name of the operation that is under way in the work tree of gitDir; empty if none is.
+func Operation(gitDir string) string {
+	for _, o := range operations {
+		if _, err := os.Lstat(filepath.Join(gitDir, o.file)); err == nil {
+			return o.name
+		}
+	}
+	return ""
+}

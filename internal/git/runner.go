@@ -1,0 +1,156 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	// killDelay is how long git has to end after TERM.
+	killDelay = 2 * time.Second
+	// DefaultMax bounds the output of a call that names no bound.
+	DefaultMax = 256 << 20
+	complaint  = 8 << 10 // bytes of stderr that are kept
+)
+
+// ErrTooMuch reports that a call wrote more than its bound. What fits is returned with it.
+var ErrTooMuch = errors.New("git wrote more than was asked for")
+
+// Error reports a git that ended with an exit code other than 0.
+type Error struct {
+	Args   []string // the command and its arguments, without the options of every call
+	Exit   int      // -1 if a signal ended it
+	Stderr string
+}
+
+func (e *Error) Error() string {
+	if e.Stderr == "" {
+		return fmt.Sprintf("git %s: exit code %d", e.Args[0], e.Exit)
+	}
+	return fmt.Sprintf("git %s: %s", e.Args[0], e.Stderr)
+}
+
+// Exit returns the exit code of git; -1 if err is not an [Error].
+func Exit(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Exit
+	}
+	return -1
+}
+
+// Runner runs git in one directory.
+type Runner struct {
+	Dir     string
+	Env     []string              // the whole environment, made by [Environ]
+	Program string                // "git" if empty
+	Confine func(*exec.Cmd) error // may be nil; puts a command into a sandbox before it starts
+	Step    func(name string)     // may be nil; called after each call that changes something
+	Hold    *os.File              // may be nil; git inherits it, so that its lock lasts until git has ended
+}
+
+// Call is one call of git.
+type Call struct {
+	Args   []string
+	Env    []string // added to the runner's
+	Stdin  []byte
+	Max    int  // bytes of output; DefaultMax if 0
+	Writes bool // changes a repository or a work tree
+}
+
+// Text runs a call that only reads, and returns its output without the last line end.
+func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
+	out, err := r.Do(ctx, Call{Args: args})
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// Write runs a call that changes something, and returns its output without the last line end.
+func (r Runner) Write(ctx context.Context, args ...string) (string, error) {
+	out, err := r.Do(ctx, Call{Args: args, Writes: true})
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// Do runs a call and returns its output. Errors: those of ctx, [ErrTooMuch], [Error], and those of starting it.
+func (r Runner) Do(ctx context.Context, c Call) ([]byte, error) {
+	cmd := r.command(ctx, c)
+	out := &bounded{max: c.Max}
+	if out.max == 0 {
+		out.max = DefaultMax
+	}
+	said := &bounded{max: complaint, drop: true}
+	cmd.Stdout, cmd.Stderr = out, said
+	if r.Confine != nil {
+		if err := r.Confine(cmd); err != nil {
+			return nil, fmt.Errorf("git %s: %w", c.Args[0], err)
+		}
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("git %s: %w", c.Args[0], ctx.Err())
+	case out.more:
+		return out.data.Bytes(), ErrTooMuch
+	case errors.As(err, &exit):
+		text := strings.TrimSpace(strings.ToValidUTF8(said.data.String(), "\uFFFD"))
+		err = &Error{Args: c.Args, Exit: exit.ExitCode(), Stderr: text}
+	case err != nil:
+		return nil, fmt.Errorf("git %s: %w", c.Args[0], err)
+	}
+	if c.Writes && r.Step != nil {
+		r.Step("git " + c.Args[0])
+	}
+	return out.data.Bytes(), err
+}
+
+func (r Runner) command(ctx context.Context, c Call) *exec.Cmd {
+	program := r.Program
+	if program == "" {
+		program = "git"
+	}
+	args := append(Flags(), "-c", ExplicitBare)
+	for _, option := range writing {
+		if c.Writes {
+			args = append(args, "-c", option)
+		}
+	}
+	cmd := exec.CommandContext(ctx, program, append(args, c.Args...)...)
+	cmd.Dir = r.Dir
+	cmd.Env = append(append([]string{}, r.Env...), c.Env...)
+	cmd.WaitDelay = killDelay
+	if c.Stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	if r.Hold != nil {
+		cmd.ExtraFiles = []*os.File{r.Hold}
+	}
+	isolate(cmd)
+	return cmd
+}
+
+// bounded keeps the beginning of what is written. Beyond max it drops the rest, or fails, which ends the writer.
+type bounded struct {
+	data bytes.Buffer
+	max  int
+	drop bool
+	more bool
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	room := min(len(p), b.max-b.data.Len())
+	b.data.Write(p[:room])
+	if room < len(p) {
+		b.more = true
+		if !b.drop {
+			return room, ErrTooMuch
+		}
+	}
+	return len(p), nil
+}

@@ -1,0 +1,15 @@
+//go:build unix
+
+package git
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// isolate gives git a session of its own: keys of the terminal do not reach it, and it cannot ask there. Its end
+// takes its filters with it.
+func isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+}

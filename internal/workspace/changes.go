@@ -1,0 +1,172 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+)
+
+// Status says what became of a file.
+type Status string
+
+// What became of a file. A retyped file became a link or the like.
+const (
+	Added    Status = "added"
+	Modified Status = "modified"
+	Deleted  Status = "deleted"
+	Renamed  Status = "renamed"
+	Retyped  Status = "retyped"
+)
+
+// Entry is a file in a tree: its mode as Git writes it ("100644", "120000") and its object. The zero Entry is none.
+type Entry struct{ Mode, ID string }
+
+// Modes of entries.
+const (
+	ModeFile       = "100644"
+	ModeExecutable = "100755"
+	ModeLink       = "120000"
+	ModeModule     = "160000" // a submodule, or a nested repository
+)
+
+// Change is a file that differs between two trees. Paths are relative to the top of the work tree, with slashes; they
+// are bytes, not always UTF-8.
+type Change struct {
+	Path    string `json:"path"`
+	Old     string `json:"old,omitempty"` // where a renamed file was
+	Status  Status `json:"status"`
+	Added   int    `json:"added"` // lines; 0 in a binary file
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary,omitempty"`
+	From    Entry  `json:"-"`
+	To      Entry  `json:"-"`
+}
+
+var diffFlags = []string{
+	"--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--no-abbrev", "--ignore-submodules=dirty",
+}
+
+// Changes lists what differs between two trees or commits, with renames and line counts, in the order of paths.
+func (r *Repo) Changes(ctx context.Context, from, to string) ([]Change, error) {
+	args := append([]string{"diff-tree", "-r", "-z", "-M", "--raw", "--numstat"}, diffFlags...)
+	out, err := r.Git.Do(ctx, git.Call{Args: append(args, from, to, "--")})
+	if err != nil {
+		return nil, err
+	}
+	return parseChanges(string(out))
+}
+
+// Delta lists the paths that differ between two trees or commits: without renames and line counts, which costs less.
+func (r *Repo) Delta(ctx context.Context, from, to string) ([]Change, error) {
+	args := append([]string{"diff-tree", "-r", "-z", "--no-renames", "--raw"}, diffFlags...)
+	out, err := r.Git.Do(ctx, git.Call{Args: append(args, from, to, "--")})
+	if err != nil {
+		return nil, err
+	}
+	return parseChanges(string(out))
+}
+
+// Staged lists the paths in which the index differs from a tree or commit. An index with conflicts is an error.
+func (r *Repo) Staged(ctx context.Context, tree string) ([]Change, error) {
+	args := append([]string{"diff-index", "--cached", "-z", "--no-renames", "--raw"}, diffFlags...)
+	out, err := r.Git.Do(ctx, git.Call{Args: append(args, tree, "--")})
+	if err != nil {
+		return nil, err
+	}
+	return parseChanges(string(out))
+}
+
+var errOutput = errors.New("git diff-tree: its output cannot be read")
+
+// parseChanges reads what diff-tree -z --raw --numstat writes: all raw records, then all counts.
+func parseChanges(out string) ([]Change, error) {
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	if out == "" {
+		return nil, nil
+	}
+	next := func() string {
+		if len(fields) == 0 {
+			return ""
+		}
+		field := fields[0]
+		fields = fields[1:]
+		return field
+	}
+	var changes []Change
+	at := map[string]int{}
+	for len(fields) > 0 {
+		field := next()
+		if raw, ok := strings.CutPrefix(field, ":"); ok {
+			c, renamed, err := parseRaw(raw)
+			if err != nil {
+				return nil, err
+			}
+			if renamed {
+				c.Old = next()
+			}
+			c.Path = next()
+			at[c.Path] = len(changes)
+			changes = append(changes, c)
+			continue
+		}
+		parts := strings.SplitN(field, "\t", 3)
+		if len(parts) != 3 {
+			return nil, fmt.Errorf("%w: %q", errOutput, field)
+		}
+		path := parts[2]
+		if path == "" {
+			next()
+			path = next()
+		}
+		i, ok := at[path]
+		if !ok {
+			return nil, fmt.Errorf("%w: %q was not listed", errOutput, path)
+		}
+		changes[i].count(parts[0], parts[1])
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return changes, nil
+}
+
+func (c *Change) count(added, deleted string) {
+	if added == "-" {
+		c.Binary = true
+		return
+	}
+	c.Added, _ = strconv.Atoi(added)
+	c.Deleted, _ = strconv.Atoi(deleted)
+}
+
+// parseRaw reads "100644 100755 ID ID M": modes and objects before and after, and a letter.
+func parseRaw(raw string) (c Change, renamed bool, err error) {
+	parts := strings.Split(raw, " ")
+	if len(parts) != 5 || parts[4] == "" {
+		return Change{}, false, fmt.Errorf("%w: %q", errOutput, raw)
+	}
+	if strings.Trim(parts[0], "0") != "" {
+		c.From = Entry{parts[0], parts[2]}
+	}
+	if strings.Trim(parts[1], "0") != "" {
+		c.To = Entry{parts[1], parts[3]}
+	}
+	switch parts[4][0] {
+	case 'A':
+		c.Status = Added
+	case 'D':
+		c.Status = Deleted
+	case 'M':
+		c.Status = Modified
+	case 'R':
+		c.Status = Renamed
+	case 'T':
+		c.Status = Retyped
+	default:
+		return Change{}, false, fmt.Errorf("%w: %q", errOutput, raw)
+	}
+	return c, c.Status == Renamed, nil
+}

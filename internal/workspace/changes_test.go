@@ -1,0 +1,99 @@
+package workspace_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+func TestChanges(t *testing.T) {
+	long := strings.Repeat("a line that stays\n", 20)
+	d := gittest.New(t, map[string]string{
+		"same": "1\n", "edit": "1\n2\n3\n", "gone": "1\n2\n", "old name": long, "bin": "\x00\x01", "run": "1\n",
+		"kind": "1\n", "tab\tname": "1\n",
+	})
+	r := d.Open(nil)
+	base, err := r.Once(ctx, "base")
+	d.Must(err)
+	d.Write("edit", "1\nzwei\n3\n4\n")
+	d.Remove("gone")
+	d.Remove("old name")
+	d.Write("new\nname", long+"one more\n")
+	d.Write("bin", "\x00\x02")
+	d.Chmod("run", 0o755)
+	d.Link("kind", "same")
+	d.Write("tab\tname", "2\n")
+	d.Write("\xffbytes", "other\n")
+	end, err := r.Again(ctx, "end")
+	d.Must(err)
+	got, err := r.Changes(ctx, base.Commit.ID, end.Commit.ID)
+	d.Must(err)
+	want := []workspace.Change{
+		{Path: "bin", Status: workspace.Modified, Binary: true},
+		{Path: "edit", Status: workspace.Modified, Added: 2, Deleted: 1},
+		{Path: "gone", Status: workspace.Deleted, Deleted: 2},
+		{Path: "kind", Status: workspace.Retyped, Added: 1, Deleted: 1},
+		{Path: "new\nname", Old: "old name", Status: workspace.Renamed, Added: 1},
+		{Path: "run", Status: workspace.Modified},
+		{Path: "tab\tname", Status: workspace.Modified, Added: 1, Deleted: 1},
+		{Path: "\xffbytes", Status: workspace.Added, Added: 1},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(workspace.Change{}, "From", "To")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if none, err := r.Changes(ctx, end.Commit.ID, end.Commit.ID); err != nil || len(none) != 0 {
+		t.Errorf("of the same: %v, %v", none, err)
+	}
+	delta, err := r.Delta(ctx, base.Commit.ID, end.Commit.ID)
+	d.Must(err)
+	if len(delta) != len(want)+1 { // a rename is two
+		t.Errorf("%d paths: %v", len(delta), delta)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n2\n3\n", "b": "1\n", "*": "1\n", "dir/c": "1\n"})
+	d.Git("config", "diff.external", "touch '"+d.Path+"/ran'")
+	d.Git("config", "diff.noprefix", "true")
+	d.Git("config", "diff.x.textconv", "touch '"+d.Path+"/ran'")
+	d.Write(".gitattributes", "* diff=x\n")
+	r := d.Open(nil)
+	base, err := r.Once(ctx, "base")
+	d.Must(err)
+	d.Write("a", "1\nzwei\n3\n")
+	d.Write("b", strings.Repeat("a long line\n", 1000))
+	d.Write("*", "2\n")
+	d.Write("dir/c", "2\n")
+	end, err := r.Again(ctx, "end")
+	d.Must(err)
+	diff := func(o workspace.DiffOptions) (string, bool) {
+		text, cut, err := r.Diff(ctx, base.Commit.ID, end.Commit.ID, o)
+		d.Must(err)
+		return string(text), cut
+	}
+	text, cut := diff(workspace.DiffOptions{Paths: []string{"a"}, Context: -1})
+	if cut || !strings.Contains(text, "--- a/a\n+++ b/a\n@@ -2 +2 @@\n-2\n+zwei\n") || strings.Contains(text, "a/b") {
+		t.Errorf("one file: %q, %v", text, cut)
+	}
+	if text, _ := diff(workspace.DiffOptions{Paths: []string{"*"}}); strings.Count(text, "diff --git") != 1 {
+		t.Errorf("the file *: %q", text)
+	}
+	if text, _ := diff(workspace.DiffOptions{Paths: []string{"dir"}}); !strings.Contains(text, "b/dir/c") {
+		t.Errorf("a directory: %q", text)
+	}
+	text, cut = diff(workspace.DiffOptions{Max: 1000})
+	if !cut || len(text) > 1000 || !strings.HasSuffix(text, "\n") {
+		t.Errorf("limited: %d bytes, cut %v", len(text), cut)
+	}
+	if all, cut := diff(workspace.DiffOptions{}); cut || strings.Count(all, "diff --git") != 4 {
+		t.Errorf("all: %v %q", cut, all)
+	}
+	if _, ran := d.Files()["ran"]; ran {
+		t.Error("a program of the configuration ran")
+	}
+}

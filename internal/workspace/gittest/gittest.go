@@ -1,0 +1,240 @@
+// Package gittest makes repositories for tests, with the real git, and kills processes in the midst of an operation.
+//
+// Nothing of the machine's Git configuration is used. A repository belongs to its test, which removes it.
+package gittest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+)
+
+// Run is the run ID that tests use; RUN8 is what references are named after.
+const (
+	Run  = "0123abcd-4567"
+	RUN8 = "0123abcd"
+)
+
+// Environ is the environment of git in tests.
+func Environ() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=C", "GIT_COMMITTER_EMAIL=c@example.com",
+		"TMPDIR=" + os.TempDir(), "LC_ALL=C",
+	}
+}
+
+// Dir is a directory in which a test works.
+type Dir struct {
+	testing.TB
+	Path string
+}
+
+// New makes a repository with one commit, of files by their path. The first arguments of git init may be added to.
+func New(t testing.TB, files map[string]string, initArgs ...string) Dir {
+	t.Helper()
+	d := Dir{t, Temp(t)}
+	d.Git(append([]string{"init", "-q", "-b", "trunk"}, initArgs...)...)
+	for name, text := range files {
+		d.Write(name, text)
+	}
+	d.Commit("first")
+	return d
+}
+
+// Temp returns a temporary directory by a path without links.
+func Temp(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Command returns a git that works in the directory.
+func (d Dir) Command(args ...string) *exec.Cmd {
+	cmd := exec.Command("git", append([]string{"-c", "gc.auto=0", "-c", "protocol.file.allow=always"}, args...)...)
+	cmd.Dir = d.Path
+	cmd.Env = Environ()
+	return cmd
+}
+
+// Git runs git and returns its output, without spaces around it.
+func (d Dir) Git(args ...string) string {
+	d.Helper()
+	cmd := d.Command(args...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		d.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Commit commits all files, and returns the commit.
+func (d Dir) Commit(message string) string {
+	d.Helper()
+	d.Git("add", "-A")
+	d.Git("commit", "-q", "--allow-empty", "-m", message)
+	return d.Git("rev-parse", "HEAD")
+}
+
+// Write writes a file, and its directories.
+func (d Dir) Write(name, text string) {
+	d.Helper()
+	path := filepath.Join(d.Path, name)
+	d.Must(os.MkdirAll(filepath.Dir(path), 0o755))
+	d.Must(os.WriteFile(path, []byte(text), 0o644))
+}
+
+// Link makes a symbolic link in the place of what is there.
+func (d Dir) Link(name, target string) {
+	d.Helper()
+	path := filepath.Join(d.Path, name)
+	d.Must(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path), os.Symlink(target, path))
+}
+
+// Remove removes a file or directory.
+func (d Dir) Remove(name string) {
+	d.Helper()
+	d.Must(os.RemoveAll(filepath.Join(d.Path, name)))
+}
+
+// Chmod changes permissions.
+func (d Dir) Chmod(name string, mode fs.FileMode) {
+	d.Helper()
+	d.Must(os.Chmod(filepath.Join(d.Path, name), mode))
+}
+
+// Must fails the test at the first error.
+func (d Dir) Must(errs ...error) {
+	d.Helper()
+	for _, err := range errs {
+		if err != nil {
+			d.Fatal(err)
+		}
+	}
+}
+
+// Open opens the directory as a workspace of the run.
+func (d Dir) Open(step func(string)) *workspace.Repo {
+	d.Helper()
+	r, err := workspace.Open(context.Background(), Options(d.Path, step))
+	d.Must(err)
+	return r
+}
+
+// Options are those by which tests open a workspace.
+func Options(dir string, step func(string)) workspace.Options {
+	return workspace.Options{Dir: dir, Run: Run, Env: Environ(), Step: step}
+}
+
+// Files returns what the directory holds, by path: kind, permissions and content. What Git keeps is left out.
+func (d Dir) Files() map[string]string {
+	d.Helper()
+	files := map[string]string{}
+	d.Must(filepath.WalkDir(d.Path, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(d.Path, path)
+		info, err := e.Info()
+		switch {
+		case err != nil:
+			return err
+		case e.Name() == ".git":
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+		case e.IsDir():
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			files[name] = "-> " + target
+			return err
+		default:
+			b, err := os.ReadFile(path)
+			files[name] = fmt.Sprintf("%v %s", info.Mode().Perm(), b)
+			return err
+		}
+		return nil
+	}))
+	return files
+}
+
+// Private returns what of the repository is the user's alone: index, HEAD, branches, stash, reflogs, configuration, hooks.
+func (d Dir) Private() map[string]string {
+	d.Helper()
+	common := d.Git("rev-parse", "--path-format=absolute", "--git-common-dir")
+	state := map[string]string{}
+	own := d.Git("rev-parse", "--absolute-git-dir")
+	for _, dir := range []string{common, own} {
+		for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "config", "config.worktree", "logs", "hooks", "info", "rebase-merge"} {
+			d.Must(hashAll(state, dir, name))
+		}
+	}
+	for line := range strings.Lines(d.Git("for-each-ref")) {
+		if !strings.Contains(line, "/arbiter/") {
+			state["ref "+line] = ""
+		}
+	}
+	return state
+}
+
+func hashAll(state map[string]string, dir, name string) error {
+	return filepath.WalkDir(filepath.Join(dir, name), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			if os.IsNotExist(err) {
+				err = nil
+			}
+			return err
+		}
+		if strings.Contains(path, "logs/refs/heads/arbiter/") || strings.Contains(path, "logs/refs/arbiter/") {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		state[path] = fmt.Sprintf("%x", sha256.Sum256(b))
+		return err
+	})
+}
+
+// Tree lists a tree or commit, by path: mode and content.
+func (d Dir) Tree(tree string) map[string]string {
+	d.Helper()
+	files := map[string]string{}
+	for line := range bytes.SplitSeq([]byte(d.Git("ls-tree", "-r", "-z", tree)), []byte{0}) {
+		head, name, ok := strings.Cut(string(line), "\t")
+		if !ok {
+			continue
+		}
+		parts := strings.Fields(head)
+		text := parts[2]
+		if parts[1] == "blob" {
+			cmd := d.Command("cat-file", "blob", parts[2])
+			out, err := cmd.Output()
+			d.Must(err)
+			text = string(out)
+		}
+		files[name] = parts[0] + " " + text
+	}
+	return files
+}
+
+// Copy copies the repository, with its files.
+func (d Dir) Copy() Dir {
+	d.Helper()
+	to := filepath.Join(Temp(d), "copy")
+	out, err := exec.Command("cp", "-a", d.Path, to).CombinedOutput()
+	if err != nil {
+		d.Fatalf("cp: %v\n%s", err, out)
+	}
+	return Dir{d.TB, to}
+}

@@ -1,0 +1,263 @@
+// Package land brings the work of a run into the branch that the user has checked out.
+//
+// [Run] merges without a checkout first. Only if that works, no operation is under way and no uncommitted change is in
+// the way, it writes what it is about to do into two references (refs/arbiter/RUN8/landing, …/landing-from), then
+// replaces the files that differ, then the index, and moves the branch last, together with the end of those
+// references. A call after a crash goes on from there. Other uncommitted changes, staged or not, stay as they are.
+//
+// Hooks do not run. The worktrees of submodules are left as they are, as by git merge.
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
+	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
+)
+
+// ErrDetached reports that no branch is checked out.
+var ErrDetached = errors.New("HEAD is detached: check out the branch that the work belongs on, then land it")
+
+// BusyError reports that Git is in the middle of something.
+type BusyError struct{ Operation string }
+
+func (e *BusyError) Error() string {
+	return "a " + e.Operation + " is under way: finish or abort it, then land"
+}
+
+// ConflictError reports files that the run and the branch changed in different ways. Nothing was changed.
+type ConflictError struct{ Files []string }
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("the branch and the run have changed the same lines in %s: nothing was changed", list(e.Files))
+}
+
+// DirtyError reports files with uncommitted changes, which landing would overwrite. They are as they were; no other file
+// was changed either, unless one of these changed while the landing was under way.
+type DirtyError struct{ Files []apply.Blocked }
+
+func (e *DirtyError) Error() string {
+	names := make([]string, len(e.Files))
+	for i, f := range e.Files {
+		names[i] = f.Path
+	}
+	return fmt.Sprintf("uncommitted changes would be overwritten in %s: commit them or put them aside, then land", list(names))
+}
+
+func list(names []string) string {
+	const most = 5
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(quoted, ", ") + more
+}
+
+// Request says what to land.
+type Request struct {
+	Commit  string // commit, or a reference: usually the run branch
+	Squash  bool   // one new commit with all changes, which does not name the run's commits
+	Message string // of the new commit; one is made up if empty. With it there is always a new commit
+}
+
+// Result is what landing did.
+type Result struct {
+	Branch  string       // full name of the user's branch
+	Before  string       // its commit before
+	Head    string       // its commit now
+	Status  merge.Status // Merged (also by a squash), Forward or Nothing
+	Resumed bool         // this call finished a landing that was interrupted
+}
+
+const (
+	planned     = "landing"      // commit that the branch is about to get
+	plannedFrom = "landing-from" // commit that it had when the landing began
+)
+
+// Run lands a commit. Errors before anything is changed: [ErrDetached], [*BusyError], [*ConflictError], [*DirtyError];
+// [workspace.ErrMoved] if a human moved the branch meanwhile. After any other error a call finishes the work.
+func Run(ctx context.Context, r *workspace.Repo, q Request) (Result, error) {
+	r, unlock, err := r.Lock(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	l := &lander{Repo: r}
+	if err := l.ready(ctx); err != nil {
+		return Result{}, err
+	}
+	resumed, err := l.resume(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := l.prepare(ctx, q)
+	if err != nil || result.Status == merge.Nothing {
+		if err == nil && resumed.Head != "" {
+			result = resumed
+		}
+		return result, err
+	}
+	if err := l.finish(ctx, result); err != nil {
+		return Result{}, err
+	}
+	if resumed.Head != "" {
+		result.Before, result.Resumed = resumed.Before, true
+	}
+	return result, nil
+}
+
+type lander struct {
+	*workspace.Repo
+	branch string
+}
+
+// ready refuses work trees in which a landing cannot begin.
+func (l *lander) ready(ctx context.Context) error {
+	if operation := l.Operation(); operation != "" {
+		return &BusyError{operation}
+	}
+	branch, err := l.Git.Text(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if git.Exit(err) == 1 {
+		return ErrDetached
+	}
+	if err != nil {
+		return err
+	}
+	l.branch = branch
+	unmerged, err := l.Git.Do(ctx, git.Call{Args: []string{"ls-files", "-z", "--unmerged"}})
+	if err == nil && len(unmerged) > 0 {
+		err = &BusyError{"resolution of conflicts"}
+	}
+	return err
+}
+
+// resume finishes a landing that was interrupted. If a human has moved the branch since, the plan is dropped: files that
+// were already replaced count as done when the next landing compares them.
+func (l *lander) resume(ctx context.Context) (Result, error) {
+	commits, err := l.Commits(ctx, "HEAD", l.Ref(planned), l.Ref(plannedFrom))
+	if err != nil {
+		return Result{}, err
+	}
+	head, to, from := commits[0].ID, commits[1].ID, commits[2].ID
+	if to == "" && from == "" {
+		return Result{}, nil
+	}
+	result := Result{Branch: l.branch, Before: from, Head: to, Status: merge.Merged, Resumed: true}
+	if head == from && to != "" {
+		return result, l.finish(ctx, result)
+	}
+	return Result{}, l.Move(ctx, "arbiter: end of landing",
+		workspace.Update{Ref: l.Ref(planned), Old: to}, workspace.Update{Ref: l.Ref(plannedFrom), Old: from})
+}
+
+// prepare makes the commit that the branch is to get.
+func (l *lander) prepare(ctx context.Context, q Request) (Result, error) {
+	commits, err := l.Commits(ctx, "HEAD", q.Commit)
+	if err != nil {
+		return Result{}, err
+	}
+	ours, theirs := commits[0], commits[1]
+	if theirs.ID == "" {
+		return Result{}, fmt.Errorf("there is nothing to land: no commit %s", q.Commit)
+	}
+	result := Result{Branch: l.branch, Before: ours.ID, Head: ours.ID, Status: merge.Nothing}
+	if has, err := merge.Contains(ctx, l.Repo, ours.ID, theirs.ID); err != nil || has {
+		return result, err
+	}
+	forward, err := merge.Contains(ctx, l.Repo, theirs.ID, ours.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	if forward && !q.Squash && q.Message == "" {
+		result.Head, result.Status = theirs.ID, merge.Forward
+		return result, nil
+	}
+	tree, conflicts, err := merge.Trees(ctx, l.Repo, ours.ID, theirs.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(conflicts) > 0 {
+		return Result{}, &ConflictError{conflicts}
+	}
+	parents, message := []string{ours.ID, theirs.ID}, q.Message
+	if q.Squash {
+		if tree == ours.Tree {
+			return result, nil
+		}
+		parents = parents[:1]
+	}
+	if message == "" {
+		message = "Land the work of Arbiter's run " + l.Repo.Run
+	}
+	result.Status = merge.Merged
+	result.Head, err = l.Record(ctx, merge.Signer(ctx, l.Repo), tree, message, parents...)
+	return result, err
+}
+
+// finish replaces files and index, and moves the branch. Each part can be done twice.
+func (l *lander) finish(ctx context.Context, result Result) error {
+	from, to := result.Before, result.Head
+	plan, err := apply.Prepare(ctx, l.Repo, from, to, nil)
+	if err != nil {
+		return err
+	}
+	blocked, err := l.staged(ctx, from, plan)
+	if err != nil {
+		return err
+	}
+	if blocked = append(blocked, plan.Blocked...); len(blocked) > 0 {
+		return &DirtyError{blocked}
+	}
+	commits, err := l.Commits(ctx, l.Ref(planned), l.Ref(plannedFrom))
+	if err != nil {
+		return err
+	}
+	err = l.Move(ctx, "arbiter: landing",
+		workspace.Update{Ref: l.Ref(planned), Old: commits[0].ID, New: to},
+		workspace.Update{Ref: l.Ref(plannedFrom), Old: commits[1].ID, New: from})
+	if err != nil {
+		return err
+	}
+	late, err := plan.Run(ctx)
+	if err != nil {
+		return fmt.Errorf("landing is not complete, land again: %w", err)
+	}
+	if len(late) > 0 {
+		return fmt.Errorf("landing is not complete: %w", &DirtyError{late})
+	}
+	if _, err := l.Git.Write(ctx, "read-tree", "-i", "-m", from, to); err != nil {
+		return fmt.Errorf("landing is not complete, land again: %w", err)
+	}
+	return l.Move(ctx, "arbiter: land run "+l.Repo.Run,
+		workspace.Update{Ref: l.branch, Old: from, New: to},
+		workspace.Update{Ref: l.Ref(planned), Old: to}, workspace.Update{Ref: l.Ref(plannedFrom), Old: from})
+}
+
+// staged lists files of the plan whose staged content is neither the old nor the new one.
+func (l *lander) staged(ctx context.Context, from string, plan *apply.Plan) ([]apply.Blocked, error) {
+	changes, err := l.Staged(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	index := map[string]workspace.Entry{}
+	for _, c := range changes {
+		index[c.Path] = c.To
+	}
+	var blocked []apply.Blocked
+	for _, c := range plan.Changes {
+		if to, ok := index[c.Path]; ok && to != c.To {
+			blocked = append(blocked, apply.Blocked{Path: c.Path, Reason: "other content of it is staged"})
+		}
+	}
+	return blocked, nil
+}

@@ -1,0 +1,132 @@
+// Package merge joins commits on a branch of a run without a checkout: no file, no index and no other branch changes.
+// A conflict changes nothing.
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+)
+
+// Status is how a merge ended.
+type Status string
+
+// How a merge ended.
+const (
+	Merged   Status = "merged"   // by a new commit with two parents
+	Forward  Status = "forward"  // the branch moved to the commit
+	Nothing  Status = "nothing"  // the branch had it already
+	Conflict Status = "conflict" // nothing moved
+)
+
+// Result is what a merge did.
+type Result struct {
+	Status Status
+	Before string   // commit of the branch; empty if the merge created it
+	Head   string   // commit of the branch now
+	Tree   string   // its tree
+	Files  []string // that both sides changed in different ways, if there is a conflict
+}
+
+// Into merges a commit into a reference, which it creates if it is missing. A call after a crash has the same result. If
+// another process moves the reference meanwhile, Into fails with [workspace.ErrMoved] and has changed nothing: call it
+// again.
+func Into(ctx context.Context, r *workspace.Repo, ref, commit, message string) (Result, error) {
+	both, err := r.Commits(ctx, ref, commit)
+	if err != nil {
+		return Result{}, err
+	}
+	ours, theirs := both[0], both[1]
+	result := Result{Before: ours.ID, Head: ours.ID, Tree: ours.Tree}
+	if theirs.ID == "" {
+		return Result{}, fmt.Errorf("merge: there is no commit %s", commit)
+	}
+	if ours.ID == "" {
+		result.Status = Forward
+	} else if result.Status, err = relation(ctx, r, ours.ID, theirs.ID); err != nil {
+		return Result{}, err
+	}
+	switch result.Status {
+	case Nothing:
+		return result, nil
+	case Forward:
+		result.Head, result.Tree = theirs.ID, theirs.Tree
+	default:
+		tree, files, err := Trees(ctx, r, ours.ID, theirs.ID)
+		if err != nil {
+			return Result{}, err
+		}
+		if len(files) > 0 {
+			result.Status, result.Files = Conflict, files
+			return result, nil
+		}
+		result.Tree = tree
+		if result.Head, err = r.Record(ctx, Signer(ctx, r), tree, message, ours.ID, theirs.ID); err != nil {
+			return Result{}, err
+		}
+	}
+	subject, _, _ := strings.Cut(message, "\n")
+	err = r.Move(ctx, "arbiter: "+subject, workspace.Update{Ref: ref, Old: ours.ID, New: result.Head})
+	if err != nil {
+		return Result{}, err
+	}
+	return result, nil
+}
+
+// relation tells a merge from a fast forward and from nothing to do.
+func relation(ctx context.Context, r *workspace.Repo, ours, theirs string) (Status, error) {
+	if has, err := Contains(ctx, r, ours, theirs); err != nil || has {
+		return Nothing, err
+	}
+	if has, err := Contains(ctx, r, theirs, ours); err != nil || has {
+		return Forward, err
+	}
+	return Merged, nil
+}
+
+// Contains reports whether a commit is in the history of another, or the same.
+func Contains(ctx context.Context, r *workspace.Repo, history, commit string) (bool, error) {
+	_, err := r.Git.Text(ctx, "merge-base", "--is-ancestor", commit, history)
+	if git.Exit(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Trees merges two commits. It returns the merged tree, or the files in conflict.
+func Trees(ctx context.Context, r *workspace.Repo, ours, theirs string) (tree string, conflicts []string, err error) {
+	args := []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs}
+	out, err := r.Git.Do(ctx, git.Call{Args: args, Writes: true})
+	conflict := git.Exit(err) == 1
+	if err != nil && !conflict {
+		return "", nil, err
+	}
+	fields := slices.DeleteFunc(workspace.Fields(out), func(f string) bool { return f == "" })
+	switch {
+	case len(fields) == 0:
+		return "", nil, errors.New("git merge-tree wrote nothing")
+	case !conflict:
+		return fields[0], nil, nil
+	case len(fields) == 1: // a conflict that belongs to no file, such as one of directory renames
+		return "", []string{"."}, nil
+	}
+	files := fields[1:]
+	slices.Sort(files)
+	return "", slices.Compact(files), nil
+}
+
+// Signer returns the variables that name the author and committer of a commit on the user's behalf: none if the user has
+// configured a name and an address, else Arbiter's.
+func Signer(ctx context.Context, r *workspace.Repo) []string {
+	for _, name := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
+		if _, err := r.Git.Text(ctx, "-c", "user.useConfigOnly=true", "var", name); err != nil {
+			return nil
+		}
+	}
+	return []string{}
+}

@@ -1,0 +1,124 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+)
+
+// ErrMoved reports a reference that another process moved meanwhile. Nothing was changed: look again, and retry.
+var ErrMoved = errors.New("the reference was moved by another process")
+
+// Ref returns the full name of a reference of this run: "base", "orch-1/wip".
+func (r *Repo) Ref(name string) string { return "refs/arbiter/" + r.Run + "/" + name }
+
+// Branch returns the full name of a branch of this run: "main", "orch-1.1".
+func (r *Repo) Branch(name string) string { return "refs/heads/arbiter/" + r.Run + "/" + name }
+
+// Commit is a commit and its tree. The zero Commit is none.
+type Commit struct{ ID, Tree string }
+
+// Commits looks up revisions; what is missing is the zero Commit.
+func (r *Repo) Commits(ctx context.Context, revisions ...string) ([]Commit, error) {
+	var in bytes.Buffer
+	for _, rev := range revisions {
+		if strings.ContainsAny(rev, "\n\x00") {
+			return nil, fmt.Errorf("revision %q holds a line end", rev)
+		}
+		fmt.Fprintf(&in, "%s^{commit}\n%[1]s^{tree}\n", rev)
+	}
+	out, err := r.Git.Do(ctx, git.Call{Args: []string{"cat-file", "--batch-check=%(objectname)"}, Stdin: in.Bytes()})
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(lines) != 2*len(revisions) {
+		return nil, fmt.Errorf("git cat-file answered %d of %d questions", len(lines), 2*len(revisions))
+	}
+	commits := make([]Commit, len(revisions))
+	for i := range commits {
+		id, tree := lines[2*i], lines[2*i+1]
+		if !strings.HasSuffix(id, " missing") && !strings.HasSuffix(id, " ambiguous") {
+			commits[i] = Commit{id, tree}
+		}
+	}
+	return commits, nil
+}
+
+// Commit looks up one revision; [Commit.ID] is empty if there is none.
+func (r *Repo) Commit(ctx context.Context, revision string) (Commit, error) {
+	all, err := r.Commits(ctx, revision)
+	if err != nil {
+		return Commit{}, err
+	}
+	return all[0], nil
+}
+
+// Update is a move of a reference: from Old ("" if it must not exist) to New ("" deletes it).
+type Update struct{ Ref, Old, New string }
+
+// Move moves references: all, or none. reason goes into reflogs where there are any. If all of them are already where
+// they should go, there is nothing to do. Errors: [ErrMoved], git's.
+func (r *Repo) Move(ctx context.Context, reason string, updates ...Update) error {
+	var in bytes.Buffer
+	for _, u := range updates {
+		switch {
+		case u.Old == u.New:
+		case u.New == "":
+			fmt.Fprintf(&in, "delete %s\x00%s\x00", u.Ref, u.Old)
+		case u.Old == "":
+			fmt.Fprintf(&in, "create %s\x00%s\x00", u.Ref, u.New)
+		default:
+			fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", u.Ref, u.New, u.Old)
+		}
+	}
+	if in.Len() == 0 {
+		return nil
+	}
+	args := []string{"update-ref", "-m", reason, "-z", "--stdin"}
+	_, failed := r.Git.Do(ctx, git.Call{Args: args, Stdin: in.Bytes(), Writes: true})
+	if failed == nil || ctx.Err() != nil {
+		return failed
+	}
+	names := make([]string, len(updates))
+	for i, u := range updates {
+		names[i] = u.Ref
+	}
+	now, err := r.Commits(ctx, names...)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	done, moved := true, ""
+	for i, u := range updates {
+		done = done && now[i].ID == u.New
+		if now[i].ID != u.Old && now[i].ID != u.New {
+			moved = u.Ref
+		}
+	}
+	switch {
+	case done:
+		return nil
+	case moved != "":
+		return fmt.Errorf("%s: %w", moved, ErrMoved)
+	}
+	return failed
+}
+
+// Refs lists the references of this run below a prefix of [Repo.Ref] ("" for all), with the commits they name.
+func (r *Repo) Refs(ctx context.Context, prefix string) (map[string]string, error) {
+	pattern := strings.TrimSuffix(r.Ref(prefix), "/")
+	out, err := r.Git.Text(ctx, "for-each-ref", "--format=%(objectname) %(refname)", pattern)
+	if err != nil {
+		return nil, err
+	}
+	refs := map[string]string{}
+	for line := range strings.Lines(out) {
+		id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		refs[name] = id
+	}
+	return refs, nil
+}

@@ -1,0 +1,184 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+)
+
+var (
+	// ErrNoGit reports a directory that is in no work tree, or a machine without git.
+	ErrNoGit = errors.New("there is no Git work tree here: run `git init` to have diffs, undo and merges")
+	// ErrBare reports a bare repository. It wraps ErrNoGit.
+	ErrBare = fmt.Errorf("%w (the repository is bare: it has no files)", ErrNoGit)
+	// ErrNoCommit reports a repository without a commit.
+	ErrNoCommit = errors.New("the Git repository has no commit yet: commit once to have diffs, undo and merges")
+)
+
+// staleScratch is the age at which temporary files of a killed process are removed.
+const staleScratch = time.Hour
+
+// Options say which work tree to open, and for which run.
+type Options struct {
+	Dir     string                // where the run works: the top of a work tree, or a directory below it
+	Run     string                // the run's ID; its first eight characters are used
+	Scratch string                // directory for temporary files, which is created; os.TempDir() if empty
+	Env     []string              // environment to take git's from; os.Environ() if nil
+	Git     string                // program; "git" if empty
+	Confine func(*exec.Cmd) error // may be nil; puts each git into a sandbox
+	Step    func(name string)     // may be nil; called after each change
+
+	checked bool // git is new enough
+}
+
+// Repo is a work tree as one run sees it.
+type Repo struct {
+	Root      string // top of the work tree, without links
+	Prefix    string // the run's directory below Root, with slashes; empty for Root itself
+	GitDir    string // the work tree's own Git directory
+	CommonDir string // the Git directory that all work trees of the repository share
+	Run       string // first eight characters of the run's ID
+	Git       git.Runner
+	Scratch   string
+
+	options Options
+}
+
+var runPattern = regexp.MustCompile(`^[0-9A-Za-z_-]{8}$`)
+
+// Open finds the work tree of a directory. Errors: [ErrNoGit], [ErrBare], [ErrNoCommit], [git.OldError], and those of
+// git (a repository of another user, a damaged one).
+func Open(ctx context.Context, o Options) (*Repo, error) {
+	r := &Repo{options: o}
+	if len(o.Run) >= 8 {
+		r.Run = o.Run[:8]
+	}
+	if !runPattern.MatchString(r.Run) {
+		return nil, fmt.Errorf("run ID %q: want eight or more letters and digits", o.Run)
+	}
+	env := o.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	r.Git = git.Runner{Dir: o.Dir, Env: git.Environ(env), Program: o.Git, Confine: o.Confine, Step: o.Step}
+	if !o.checked {
+		err := r.Git.Check(ctx)
+		if errors.Is(err, exec.ErrNotFound) {
+			err = fmt.Errorf("%w (git is not installed)", ErrNoGit)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := r.locate(ctx); err != nil {
+		return nil, err
+	}
+	// Without this, git would find an enclosing repository once this one's directory is gone.
+	r.Git.Env = append(r.Git.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.Root))
+	r.Git.Dir = r.Root
+	if _, err := r.Git.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 {
+		return nil, ErrNoCommit
+	} else if err != nil {
+		return nil, err
+	}
+	return r, r.openScratch()
+}
+
+// locate fills in the directories.
+func (r *Repo) locate(ctx context.Context) error {
+	places := []*string{&r.Root, &r.Prefix, &r.GitDir, &r.CommonDir}
+	args := [][]string{
+		{"--show-toplevel"}, {"--show-prefix"}, {"--absolute-git-dir"}, {"--path-format=absolute", "--git-common-dir"},
+	}
+	out, err := r.Git.Text(ctx, slices.Concat([]string{"rev-parse", "--is-inside-work-tree"}, slices.Concat(args...))...)
+	if err != nil {
+		return r.noRepository(ctx, err)
+	}
+	lines := strings.Split(out, "\n")
+	if len(lines) == 1+len(places) {
+		for i, place := range places {
+			*place = lines[1+i]
+		}
+	} else { // a path holds a line end
+		for i, place := range places {
+			if *place, err = r.Git.Text(ctx, append([]string{"rev-parse"}, args[i]...)...); err != nil {
+				return err
+			}
+		}
+	}
+	r.Prefix = strings.TrimSuffix(r.Prefix, "/")
+	return nil
+}
+
+// noRepository says why a directory has no work tree.
+func (r *Repo) noRepository(ctx context.Context, err error) error {
+	var failed *git.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	known := []string{"not a git repository", "cannot use bare repository", "must be run in a work tree"}
+	if !slices.ContainsFunc(known, func(text string) bool { return strings.Contains(failed.Stderr, text) }) {
+		return err
+	}
+	// safe.bareRepository keeps git from seeing a bare repository that the directory is, not one above it.
+	bare, bareErr := r.Git.Text(ctx, "-c", "safe.bareRepository=all", "rev-parse", "--is-bare-repository")
+	if bareErr == nil && bare == "true" {
+		return ErrBare
+	}
+	return ErrNoGit
+}
+
+// openScratch creates the directory for temporary files, and removes what a killed process left there.
+func (r *Repo) openScratch() error {
+	r.Scratch = r.options.Scratch
+	if r.Scratch == "" {
+		r.Scratch = os.TempDir()
+		return nil
+	}
+	if err := os.MkdirAll(r.Scratch, 0o700); err != nil {
+		return err
+	}
+	left, err := filepath.Glob(filepath.Join(r.Scratch, scratchPrefix+"*"))
+	for _, path := range left {
+		info, statErr := os.Lstat(path)
+		if statErr == nil && time.Since(info.ModTime()) > staleScratch {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+	}
+	return err
+}
+
+const scratchPrefix = "git-"
+
+// Temp creates a temporary directory. The caller removes it.
+func (r *Repo) Temp() (string, error) { return os.MkdirTemp(r.Scratch, scratchPrefix+"*") }
+
+// Step marks that something was changed.
+func (r *Repo) Step(name string) {
+	if r.options.Step != nil {
+		r.options.Step(name)
+	}
+}
+
+// At opens another work tree of the same run: a worktree, or a clone.
+func (r *Repo) At(ctx context.Context, dir string) (*Repo, error) {
+	o := r.options
+	o.Dir, o.checked = dir, true
+	there, err := Open(ctx, o)
+	if err == nil {
+		there.Git.Hold = r.Git.Hold
+	}
+	return there, err
+}
+
+// Operation returns the Git operation that is under way in the work tree; empty if none is.
+func (r *Repo) Operation() string { return git.Operation(r.GitDir) }

@@ -1,0 +1,109 @@
+// Package undo reverts what a run changed in the user's files.
+//
+// What changed is the difference between two snapshots, of the run's start and of its end. A file that is still as in
+// the second becomes what it was in the first; a file that was modified since is left alone, and reported. The index,
+// branches and commits stay as they are. Everything that is overwritten is in the second snapshot.
+//
+// It has the limits of snapshots: contents come back as git checks them out, so that a file with mixed line ends in a
+// repository that converts them comes back with the repository's; directories that get empty are removed.
+package undo
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
+)
+
+// IgnoredBefore is why a file is kept that the run made visible to Git by changing ignore rules.
+const IgnoredBefore = "Git ignored it when the run began, so it may be older than the run"
+
+// File is one that is reverted. Its status is that of the reversal: a file that the run added is deleted.
+type File struct {
+	Path   string           `json:"path"`
+	Status workspace.Status `json:"status"`
+}
+
+// Result is what an undo did, or would do.
+type Result struct {
+	Reverted []File          `json:"reverted"`
+	Kept     []apply.Blocked `json:"kept"`    // changed by the run, and left alone
+	Already  []string        `json:"already"` // as before the run
+}
+
+// Run reverts what changed between the commits base and end. With dry it changes nothing. A call after a crash
+// finishes the work. Errors: git's and the file system's.
+func Run(ctx context.Context, r *workspace.Repo, base, end string, dry bool) (Result, error) {
+	r, unlock, err := r.Lock(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	keep, err := ignoredBefore(ctx, r, base, end)
+	if err != nil {
+		return Result{}, err
+	}
+	plan, err := apply.Prepare(ctx, r, end, base, keep)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Kept: plan.Blocked, Already: plan.Done}
+	for _, c := range plan.Modules {
+		result.Kept = append(result.Kept, apply.Blocked{Path: c.Path, Reason: apply.Module})
+	}
+	var late []apply.Blocked
+	if !dry {
+		if late, err = plan.Run(ctx); err != nil {
+			return Result{}, fmt.Errorf("undo is not complete, call it again: %w", err)
+		}
+	}
+	result.Kept = append(result.Kept, late...)
+	for _, c := range append(slices.Clone(plan.Write), plan.Delete...) {
+		if !slices.ContainsFunc(late, func(b apply.Blocked) bool { return b.Path == c.Path }) {
+			result.Reverted = append(result.Reverted, File{c.Path, c.Status})
+		}
+	}
+	slices.SortFunc(result.Reverted, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(result.Kept, func(a, b apply.Blocked) int { return strings.Compare(a.Path, b.Path) })
+	return result, nil
+}
+
+// ignoredBefore finds files that appear in the second snapshot only because the run changed ignore rules.
+func ignoredBefore(ctx context.Context, r *workspace.Repo, base, end string) (map[string]string, error) {
+	delta, err := r.Delta(ctx, base, end)
+	if err != nil {
+		return nil, err
+	}
+	rules := false
+	var added []string
+	for _, c := range delta {
+		rules = rules || path.Base(c.Path) == ".gitignore"
+		if c.Status == workspace.Added {
+			added = append(added, c.Path)
+		}
+	}
+	if !rules || len(added) == 0 {
+		return nil, nil
+	}
+	out, err := r.Git.Do(ctx, git.Call{Args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", base}})
+	if err != nil {
+		return nil, err
+	}
+	files := slices.DeleteFunc(workspace.Fields(out), func(p string) bool { return path.Base(p) != ".gitignore" })
+	stage, err := r.Stage(ctx, base, files)
+	if err != nil {
+		return nil, err
+	}
+	defer stage.Close()
+	ignored, err := stage.Ignored(ctx, r, added)
+	keep := map[string]string{}
+	for _, p := range ignored {
+		keep[p] = IgnoredBefore
+	}
+	return keep, err
+}

@@ -1,0 +1,378 @@
+package workspace_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+var ctx = context.Background()
+
+func TestMain(m *testing.M) {
+	gittest.Main(m, gittest.Operations{
+		"snapshot": func(step func(string), args []string) error {
+			r, err := workspace.Open(ctx, gittest.Options(args[0], step))
+			if err == nil {
+				_, err = r.Once(ctx, "base")
+			}
+			return err
+		},
+	})
+}
+
+func TestOpenErrors(t *testing.T) {
+	plain := gittest.Temp(t)
+	empty := gittest.Dir{TB: t, Path: gittest.Temp(t)}
+	empty.Git("init", "-q")
+	bare := gittest.Dir{TB: t, Path: gittest.Temp(t)}
+	bare.Git("init", "-q", "--bare")
+	repo := gittest.New(t, map[string]string{"a": "1"})
+	old := filepath.Join(gittest.Temp(t), "git")
+	repo.Must(os.WriteFile(old, []byte("#!/bin/sh\necho git version 2.37.1\n"), 0o755))
+	for name, c := range map[string]struct {
+		options workspace.Options
+		want    error
+	}{
+		"no repository":    {workspace.Options{Dir: plain}, workspace.ErrNoGit},
+		"no commit":        {workspace.Options{Dir: empty.Path}, workspace.ErrNoCommit},
+		"bare":             {workspace.Options{Dir: bare.Path}, workspace.ErrBare},
+		"inside of .git":   {workspace.Options{Dir: filepath.Join(repo.Path, ".git")}, workspace.ErrNoGit},
+		"git is missing":   {workspace.Options{Dir: repo.Path, Git: filepath.Join(plain, "git")}, os.ErrNotExist},
+		"not on the path":  {workspace.Options{Dir: repo.Path, Git: "no-such-git"}, workspace.ErrNoGit},
+		"run ID too short": {workspace.Options{Dir: repo.Path, Run: "123"}, nil},
+		"hostile run ID":   {workspace.Options{Dir: repo.Path, Run: "../../..x"}, nil},
+	} {
+		c.options.Env = gittest.Environ()
+		if c.options.Run == "" {
+			c.options.Run = gittest.Run
+		}
+		_, err := workspace.Open(ctx, c.options)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	var tooOld *git.OldError
+	_, err := workspace.Open(ctx, workspace.Options{Dir: repo.Path, Run: gittest.Run, Env: gittest.Environ(), Git: old})
+	if !errors.As(err, &tooOld) || tooOld.Have != (git.Version{Major: 2, Minor: 37}) {
+		t.Errorf("old git: %v", err)
+	}
+}
+
+// repositories are the kinds that a snapshot has to work with. Each function makes one with changes that are not
+// committed, and returns the directory to open.
+var repositories = map[string]func(t *testing.T) (d gittest.Dir, dir string){
+	"plain": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n", "dir/b": "2\n", ".gitignore": "*.log\n"})
+		d.Write("a", "changed\n")
+		d.Git("add", "a")
+		d.Write("a", "changed again\n")
+		d.Remove("dir")
+		d.Write("new", "n\n")
+		d.Write("x.log", "ignored\n")
+		return d, d.Path
+	},
+	"directory below": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n", "dir/sub/b": "2\n"})
+		d.Write("above", "1\n")
+		d.Write("dir/sub/c", "3\n")
+		return d, filepath.Join(d.Path, "dir/sub")
+	},
+	"detached": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		d.Git("checkout", "-q", "--detach")
+		d.Write("b", "2\n")
+		return d, d.Path
+	},
+	"rebase with a conflict": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		d.Git("checkout", "-q", "-b", "side")
+		d.Write("a", "side\n")
+		d.Commit("side")
+		d.Git("checkout", "-q", "trunk")
+		d.Write("a", "trunk\n")
+		d.Commit("trunk")
+		_ = d.Command("rebase", "side").Run() // stops at the conflict
+		return d, d.Path
+	},
+	"stash": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		d.Write("a", "stashed\n")
+		d.Git("stash", "-q")
+		d.Write("a", "other\n")
+		return d, d.Path
+	},
+	"links and modes": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n", "run": "#!/bin/sh\n", "d/x": "1\n"})
+		d.Chmod("run", 0o755)
+		d.Link("a", "/etc/passwd")
+		d.Link("d", "nowhere")
+		return d, d.Path
+	},
+	"hostile path": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.Dir{TB: t, Path: filepath.Join(gittest.Temp(t), "line\nend ")}
+		d.Must(os.Mkdir(d.Path, 0o755))
+		d.Git("init", "-q", "-b", "trunk")
+		d.Write("dir/a", "1\n")
+		d.Commit("first")
+		d.Write("b", "2\n")
+		return d, filepath.Join(d.Path, "dir")
+	},
+	"hostile names": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a b": "1\n", "-n": "1\n", "tab\there": "1\n"})
+		d.Write("line\nend", "2\n")
+		d.Write("\x1b[31mred", "2\n")
+		d.Write(":(glob)**", "2\n")
+		d.Write("\xff\xfe", "2\n")
+		return d, d.Path
+	},
+	"line ends": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{".gitattributes": "* text=auto eol=crlf\n", "a": "1\r\n2\r\n"})
+		d.Git("config", "core.autocrlf", "true")
+		d.Git("config", "core.safecrlf", "true")
+		d.Write("b", "lf only\n")
+		d.Write("a", "1\r\n3\r\n")
+		return d, d.Path
+	},
+	"filters": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.Dir{TB: t, Path: gittest.Temp(t)}
+		d.Git("init", "-q", "-b", "trunk")
+		filter(d)
+		d.Write(".gitattributes", "*.big filter=rot\n")
+		d.Write("x.big", "Hello\n")
+		d.Commit("first")
+		d.Write("y.big", "World\n")
+		return d, d.Path
+	},
+	"nested repositories": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		for _, name := range []string{"full", "empty"} {
+			d.Write(name+"/x", "1\n")
+			n := gittest.Dir{TB: t, Path: filepath.Join(d.Path, name)}
+			n.Git("init", "-q")
+			if name == "full" {
+				n.Commit("nested")
+			}
+		}
+		d.Write("b", "2\n")
+		return d, d.Path
+	},
+	"submodule": func(t *testing.T) (gittest.Dir, string) {
+		module := gittest.New(t, map[string]string{"m": "1\n"})
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		d.Git("submodule", "--quiet", "add", module.Path, "module")
+		d.Commit("module")
+		d.Write("module/m", "dirty\n")
+		d.Write("b", "2\n")
+		return d, d.Path
+	},
+	"sparse": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"in/a": "1\n", "out/b": "2\n", "top": "3\n"})
+		d.Git("sparse-checkout", "set", "in")
+		d.Write("in/new", "n\n")
+		d.Write("out/new", "n\n")
+		return d, d.Path
+	},
+	"sparse index": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"in/a": "1\n", "out/b/c": "2\n", "top": "3\n"})
+		d.Git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
+		d.Write("in/new", "n\n")
+		return d, d.Path
+	},
+	"split index": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n", "b": "2\n"})
+		d.Git("config", "core.splitIndex", "true")
+		d.Git("update-index", "--split-index")
+		d.Write("b", "3\n")
+		d.Write("c", "4\n")
+		return d, d.Path
+	},
+	"linked worktree": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		path := filepath.Join(gittest.Temp(t), "linked")
+		d.Git("worktree", "add", "-q", "-b", "linked", path)
+		there := gittest.Dir{TB: t, Path: path}
+		there.Write("b", "2\n")
+		return there, path
+	},
+	"sha256": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n"}, "--object-format=sha256")
+		d.Write("b", "2\n")
+		return d, d.Path
+	},
+	"hooks and monitors": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		for _, name := range []string{"post-index-change", "reference-transaction", "pre-commit", "post-checkout"} {
+			path := ".git/hooks/" + name
+			d.Write(path, "#!/bin/sh\ntouch '"+d.Path+"/hook-ran'\nexit 1\n")
+			d.Chmod(path, 0o755)
+		}
+		d.Git("config", "core.fsmonitor", "touch '"+d.Path+"/monitor-ran'; false")
+		d.Git("config", "commit.gpgSign", "true")
+		d.Git("config", "gpg.program", "/bin/false")
+		d.Git("config", "core.logAllRefUpdates", "always")
+		d.Must(os.WriteFile(filepath.Join(d.Path, "b"), []byte("2\n"), 0o644))
+		return d, d.Path
+	},
+	"intent to add": func(t *testing.T) (gittest.Dir, string) {
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		d.Write("b", "2\n")
+		d.Git("add", "-N", "b")
+		return d, d.Path
+	},
+}
+
+// filter configures a filter that changes contents, as Git LFS does.
+func filter(d gittest.Dir) {
+	d.Git("config", "filter.rot.clean", "tr A-Za-z N-ZA-Mn-za-m")
+	d.Git("config", "filter.rot.smudge", "tr A-Za-z N-ZA-Mn-za-m")
+	d.Git("config", "filter.rot.required", "true")
+}
+
+// TestSnapshots holds the snapshot of each kind of repository against what git add makes of the same files, and the
+// user's part of the repository against what it was.
+func TestSnapshots(t *testing.T) {
+	for name, setUp := range repositories {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, dir := setUp(t)
+			r, err := workspace.Open(ctx, gittest.Options(dir, nil))
+			d.Must(err)
+			if r.Root != d.Path {
+				t.Errorf("root %q, want %q", r.Root, d.Path)
+			}
+			before := d.Private()
+			s, err := r.Once(ctx, "base")
+			d.Must(err)
+			again, err := r.Again(ctx, "base")
+			d.Must(err)
+			if again.Commit != s.Commit {
+				t.Errorf("the same files are another snapshot: %v, then %v", s.Commit, again.Commit)
+			}
+			if diff := cmp.Diff(before, d.Private()); diff != "" {
+				t.Errorf("the user's part of the repository changed (-before +after):\n%s", diff)
+			}
+			if wantTrouble := name == "nested repositories"; wantTrouble != (len(s.Trouble) > 0) {
+				t.Errorf("trouble: %q", s.Trouble)
+			}
+			if s.Head != d.Git("rev-parse", "HEAD") || d.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/base^1") != s.Head {
+				t.Error("the snapshot is not on top of HEAD")
+			}
+			got := d.Tree(s.Commit.Tree)
+			_ = d.Command("-c", "core.safecrlf=false", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+				"add", "-A", "--sparse", "--ignore-errors", ".").Run()
+			if diff := cmp.Diff(d.Tree(d.Git("write-tree")), got); diff != "" {
+				t.Errorf("snapshot (-git add +ours):\n%s", diff)
+			}
+			for _, ran := range []string{"hook-ran", "monitor-ran"} {
+				if _, ok := got[ran]; ok {
+					t.Errorf("%s", ran)
+				}
+			}
+		})
+	}
+}
+
+// TestSnapshotSeesQuickChanges: a file that changes without its size and time changing is seen as git would.
+func TestSnapshotSeesQuickChanges(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n"})
+	info, err := os.Stat(filepath.Join(d.Path, "a"))
+	d.Must(err)
+	index := filepath.Join(d.Path, ".git/index")
+	// As if both had been written within one tick of the clock.
+	d.Write("a", "2\n")
+	d.Must(os.Chtimes(filepath.Join(d.Path, "a"), info.ModTime(), info.ModTime()))
+	d.Must(os.Chtimes(index, info.ModTime(), info.ModTime()))
+	s, err := d.Open(nil).Once(ctx, "base")
+	d.Must(err)
+	if got := d.Tree(s.Commit.Tree)["a"]; got != "100644 2\n" {
+		t.Errorf("a is %q", got)
+	}
+}
+
+func TestSnapshotStays(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n"})
+	r := d.Open(nil)
+	first, err := r.Once(ctx, "base")
+	d.Must(err)
+	d.Write("a", "2\n")
+	second, err := r.Once(ctx, "base")
+	d.Must(err)
+	end, err := r.Again(ctx, "end")
+	d.Must(err)
+	if second.Commit != first.Commit || end.Commit.Tree == first.Commit.Tree {
+		t.Errorf("base %v, then %v; end %v", first.Commit, second.Commit, end.Commit)
+	}
+	refs, err := r.Refs(ctx, "")
+	d.Must(err)
+	want := map[string]string{r.Ref("base"): first.Commit.ID, r.Ref("end"): end.Commit.ID}
+	if diff := cmp.Diff(want, refs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRepositoryRemoved: where the repository was removed, one above it is not taken in its place.
+func TestRepositoryRemoved(t *testing.T) {
+	outer := gittest.New(t, map[string]string{"a": "1\n"})
+	inner := gittest.Dir{TB: t, Path: filepath.Join(outer.Path, "inner")}
+	outer.Write("inner/x", "1\n")
+	inner.Git("init", "-q")
+	inner.Commit("inner")
+	r := inner.Open(nil)
+	inner.Remove(".git")
+	if s, err := r.Once(ctx, "base"); err == nil {
+		t.Errorf("recorded %v", s)
+	}
+	if refs := outer.Git("for-each-ref", "refs/arbiter"); refs != "" {
+		t.Errorf("the outer repository has %s", refs)
+	}
+}
+
+func TestSnapshotKilled(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n"})
+	d.Write("b", "2\n")
+	for n := 1; ; n++ {
+		c := d.Copy()
+		if !gittest.Killed(t, "snapshot", n, c.Path) {
+			if n < 4 {
+				t.Errorf("only %d steps", n-1)
+			}
+			break
+		}
+		s, err := c.Open(nil).Once(ctx, "base")
+		c.Must(err)
+		want := map[string]string{"a": "100644 1\n", "b": "100644 2\n"}
+		if diff := cmp.Diff(want, c.Tree(s.Commit.ID)); diff != "" {
+			t.Errorf("killed after step %d:\n%s", n, diff)
+		}
+	}
+}
+
+func TestMove(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n"})
+	one := d.Git("rev-parse", "HEAD")
+	d.Write("a", "2\n")
+	two := d.Commit("second")
+	r := d.Open(nil)
+	ref := r.Ref("x")
+	d.Must(r.Move(ctx, "t", workspace.Update{Ref: ref, New: one}))
+	d.Must(r.Move(ctx, "t", workspace.Update{Ref: ref, New: one})) // again
+	if err := r.Move(ctx, "t", workspace.Update{Ref: ref, New: two}); !errors.Is(err, workspace.ErrMoved) {
+		t.Errorf("created twice: %v", err)
+	}
+	err := r.Move(ctx, "t", workspace.Update{Ref: r.Ref("z"), New: two}, workspace.Update{Ref: ref, Old: strings.Repeat("1", len(one)), New: two})
+	if !errors.Is(err, workspace.ErrMoved) {
+		t.Errorf("moved: %v", err)
+	}
+	if c, _ := r.Commit(ctx, r.Ref("z")); c.ID != "" {
+		t.Error("half of the moves were done")
+	}
+}

@@ -1,0 +1,127 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+)
+
+// carried begin the settings of the repository that a clone gets: those that contents, merges and authors depend on.
+var carried = []string{
+	"user.", "author.", "committer.", "filter.", "lfs.", "merge.", "diff.", "core.autocrlf", "core.eol", "core.symlinks",
+	"core.filemode", "core.ignorecase", "core.precomposeunicode", "core.excludesfile", "core.attributesfile",
+}
+
+// clone makes a repository in w.Dir that borrows the objects of the user's, with w.Branch checked out at tip.
+func (m *Manager) clone(ctx context.Context, w Worktree, tip string) error {
+	format, err := m.repo.Git.Text(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	_, err = m.repo.Git.Write(ctx, "init", "--quiet", "--template=", "--object-format="+format, "-b", w.Branch, w.Dir)
+	if err != nil {
+		return err
+	}
+	if err := m.borrow(ctx, filepath.Join(w.Dir, ".git")); err != nil {
+		return err
+	}
+	there := m.repo.Git
+	there.Dir = w.Dir
+	if _, err := there.Write(ctx, "update-ref", "refs/heads/"+w.Branch, tip); err != nil {
+		return err
+	}
+	_, err = there.Write(ctx, "read-tree", "-m", "-u", "HEAD")
+	return err
+}
+
+// borrow gives a new repository the objects of the user's, and the settings that matter.
+func (m *Manager) borrow(ctx context.Context, gitDir string) error {
+	objects, err := m.repo.Git.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return err
+	}
+	if strings.ContainsAny(objects, "\n\"") {
+		return fmt.Errorf("%q: a repository with such a path cannot be cloned; use isolation worktree", objects)
+	}
+	for _, dir := range []string{"objects/info", "info"} {
+		if err := os.MkdirAll(filepath.Join(gitDir, dir), 0o777); err != nil {
+			return err
+		}
+	}
+	alternates := filepath.Join(gitDir, "objects", "info", "alternates")
+	if err := os.WriteFile(alternates, []byte(objects+"\n"), 0o666); err != nil {
+		return err
+	}
+	for _, file := range []string{"shallow", "info/exclude", "info/attributes"} {
+		b, err := os.ReadFile(filepath.Join(m.repo.CommonDir, file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(gitDir, file), b, 0o666)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	settings, err := m.repo.Git.Do(ctx, git.Call{Args: []string{"config", "--local", "--includes", "-z", "--list"}})
+	if err != nil {
+		return err
+	}
+	there := m.repo.Git
+	there.Dir = filepath.Dir(gitDir)
+	for setting := range bytes.SplitSeq(settings, []byte{0}) {
+		key, value, _ := strings.Cut(string(setting), "\n")
+		if !carries(key) {
+			continue
+		}
+		if _, err := there.Write(ctx, "config", "--add", key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func carries(key string) bool {
+	for _, prefix := range carried {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// fetch brings the commits of a clone into references of this run, and moves its branch in the user's repository. It
+// returns the commit of the clone's HEAD.
+func (m *Manager) fetch(ctx context.Context, w Worktree) (head string, err error) {
+	if info, err := os.Lstat(filepath.Join(w.Dir, ".git")); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is no clone any more: its .git directory is missing (%w)", w.Dir, fs.ErrNotExist)
+	}
+	below := m.repo.Ref(name(w.Orchestrator))
+	_, err = m.repo.Git.Write(ctx, "-c", "fetch.fsckObjects=true", "-c", "fetch.writeCommitGraph=false",
+		"-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+		"--no-write-fetch-head", "--no-auto-maintenance", "--refmap=", w.Dir,
+		"+HEAD:"+below+"/head", "+refs/heads/*:"+below+"/heads/*")
+	if err != nil {
+		return "", err
+	}
+	branch := "refs/heads/" + w.Branch
+	found, err := m.repo.Commits(ctx, below+"/head", below+"/heads/"+w.Branch, branch)
+	if err != nil {
+		return "", err
+	}
+	tip := found[1].ID
+	if tip == "" { // the agent deleted it
+		tip = found[2].ID
+	}
+	err = m.repo.Move(ctx, "arbiter: fetched", workspace.Update{Ref: branch, Old: found[2].ID, New: tip})
+	return found[0].ID, err
+}

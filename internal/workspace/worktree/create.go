@@ -1,0 +1,159 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+)
+
+// Create makes the directory of an Orchestrator, or returns the one that is there. A call after a crash finishes the
+// work.
+func (m *Manager) Create(ctx context.Context, s Spec) (w Worktree, err error) {
+	if s.Kind != Linked && s.Kind != Clone {
+		return w, fmt.Errorf("isolation %q: want %s or %s", s.Kind, Linked, Clone)
+	}
+	err = m.locked(ctx, func(m *Manager) (err error) {
+		w, err = m.create(ctx, s)
+		return err
+	})
+	return w, err
+}
+
+func (m *Manager) create(ctx context.Context, s Spec) (Worktree, error) {
+	name := name(s.Orchestrator)
+	w, ok, err := m.Find(s.Orchestrator)
+	if err != nil {
+		return Worktree{}, err
+	}
+	if ok {
+		if _, err := os.Lstat(filepath.Join(w.Dir, ".git")); err == nil {
+			return w, nil
+		}
+		// Somebody deleted it. Its branch goes on where it was.
+		s.Kind, s.From = w.Kind, w.Base
+		if err := os.Remove(m.record(name)); err != nil {
+			return Worktree{}, err
+		}
+	}
+	if err := m.discard(ctx, name); err != nil {
+		return Worktree{}, err
+	}
+	branch := m.repo.Branch(fmt.Sprintf("%s.%d", name, s.Generation))
+	if ok {
+		branch = "refs/heads/" + w.Branch
+	}
+	found, err := m.repo.Commits(ctx, s.From, branch)
+	if err != nil {
+		return Worktree{}, err
+	}
+	from, tip := found[0].ID, found[1].ID
+	if from == "" {
+		return Worktree{}, fmt.Errorf("worktree of Orchestrator %d: there is no commit %s", s.Orchestrator, s.From)
+	}
+	if tip == "" {
+		tip = from
+		if err := m.repo.Move(ctx, "arbiter: created", workspace.Update{Ref: branch, New: tip}); err != nil {
+			return Worktree{}, err
+		}
+	}
+	w = Worktree{Orchestrator: s.Orchestrator, Kind: s.Kind, Branch: strings.TrimPrefix(branch, "refs/heads/"),
+		Base: from, Dir: m.dir(name)}
+	if s.Kind == Clone {
+		err = m.clone(ctx, w, tip)
+	} else {
+		_, err = m.repo.Git.Write(ctx, "worktree", "add", w.Dir, w.Branch)
+	}
+	if err != nil {
+		return Worktree{}, fmt.Errorf("worktree of Orchestrator %d: %w", s.Orchestrator, err)
+	}
+	if w.Work, err = m.work(w.Dir); err != nil {
+		return Worktree{}, err
+	}
+	if w.Included, err = include(ctx, m.repo, w.Dir); err != nil {
+		return Worktree{}, err
+	}
+	return w, m.write(name, w)
+}
+
+// discard removes what an unfinished Create, or an unfinished removal, has left.
+func (m *Manager) discard(ctx context.Context, name string) error {
+	if err := m.removeAll(gone(name)); err != nil {
+		return err
+	}
+	registered, err := m.registered(ctx, name)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(m.dir(name)); err == nil {
+		if err := os.Rename(m.dir(name), m.dir(gone(name))); err != nil {
+			return err
+		}
+		m.repo.Step("rename")
+		if err := m.removeAll(gone(name)); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if registered {
+		_, err = m.repo.Git.Write(ctx, "worktree", "remove", "--force", "--force", m.dir(name))
+	}
+	return err
+}
+
+func gone(name string) string { return name + ".gone" }
+
+// registered reports whether git knows a worktree there.
+func (m *Manager) registered(ctx context.Context, name string) (bool, error) {
+	all, err := registered(ctx, m.repo)
+	for _, w := range all {
+		if w.dir == m.dir(name) {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+type registration struct{ dir, branch string }
+
+func registered(ctx context.Context, r *workspace.Repo) ([]registration, error) {
+	out, err := r.Git.Do(ctx, git.Call{Args: []string{"worktree", "list", "--porcelain", "-z"}})
+	var all []registration
+	for _, line := range workspace.Fields(out) {
+		if dir, ok := strings.CutPrefix(line, "worktree "); ok {
+			all = append(all, registration{dir: dir})
+		}
+		if branch, ok := strings.CutPrefix(line, "branch "); ok {
+			all[len(all)-1].branch = branch
+		}
+	}
+	return all, err
+}
+
+// Prune makes a repository forget worktrees of Arbiter whose directories are gone, of any run. Their branches stay. It
+// returns the directories.
+func Prune(ctx context.Context, r *workspace.Repo) (forgotten []string, err error) {
+	r, unlock, err := r.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	all, err := registered(ctx, r)
+	for _, w := range all {
+		_, missing := os.Lstat(w.dir)
+		if err != nil || !strings.HasPrefix(w.branch, "refs/heads/arbiter/") || !errors.Is(missing, fs.ErrNotExist) {
+			continue
+		}
+		if _, err = r.Git.Write(ctx, "worktree", "remove", "--force", "--force", w.dir); err == nil {
+			forgotten = append(forgotten, w.dir)
+		}
+	}
+	return forgotten, err
+}

@@ -1,0 +1,156 @@
+package worktree
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+)
+
+// Kind is how a directory is kept apart.
+type Kind string
+
+// How a directory is kept apart.
+const (
+	Linked Kind = "worktree"
+	Clone  Kind = "clone"
+)
+
+// Spec says what directory is wanted.
+type Spec struct {
+	Orchestrator int
+	Generation   int // that creates it
+	Kind         Kind
+	From         string // commit that its branch begins at; an existing branch stays where it is
+}
+
+// Worktree is a directory of an Orchestrator.
+type Worktree struct {
+	Orchestrator int    `json:"orchestrator"`
+	Kind         Kind   `json:"isolation"`
+	Branch       string `json:"branch"` // short name: arbiter/RUN8/orch-1.1
+	Base         string `json:"base"`   // commit that the branch began at
+	Dir          string `json:"dir"`    // top of the files
+	Work         string `json:"work"`   // in it, the directory that corresponds to the run's: where the agent starts
+	Included     int    `json:"included,omitempty"`
+}
+
+// Manager keeps the directories of one run. It has no state besides its directory, and is safe for concurrent use.
+type Manager struct {
+	repo *workspace.Repo
+	root string
+}
+
+// Open returns a manager that works in a directory, which it creates. Nothing else may be kept there.
+func Open(r *workspace.Repo, root string) (*Manager, error) {
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := filepath.Abs(root)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root) // git names worktrees so
+	}
+	return &Manager{repo: r, root: root}, err
+}
+
+// Find returns the directory of an Orchestrator; ok is false if it has none.
+func (m *Manager) Find(orchestrator int) (w Worktree, ok bool, err error) {
+	b, err := os.ReadFile(m.record(name(orchestrator)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Worktree{}, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &w)
+	}
+	if err == nil && (w.Orchestrator != orchestrator || w.Dir != m.dir(name(orchestrator))) {
+		err = errors.New("it is the record of another directory")
+	}
+	if err != nil {
+		return Worktree{}, false, fmt.Errorf("%s: %w", m.record(name(orchestrator)), err)
+	}
+	return w, true, nil
+}
+
+// List returns all directories, by Orchestrator: of a run that was killed, too.
+func (m *Manager) List() ([]Worktree, error) {
+	entries, err := os.ReadDir(m.root)
+	if err != nil {
+		return nil, err
+	}
+	var all []Worktree
+	for _, e := range entries {
+		var n int
+		if _, err := fmt.Sscanf(e.Name(), "orch-%d.json", &n); err != nil || e.Name() != name(n)+".json" {
+			continue
+		}
+		w, ok, err := m.Find(n)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, w)
+		}
+	}
+	slices.SortFunc(all, func(a, b Worktree) int { return a.Orchestrator - b.Orchestrator })
+	return all, nil
+}
+
+func name(orchestrator int) string { return fmt.Sprintf("orch-%d", orchestrator) }
+
+func (m *Manager) dir(name string) string { return filepath.Join(m.root, name) }
+
+func (m *Manager) record(name string) string { return filepath.Join(m.root, name+".json") }
+
+// write makes a directory count.
+func (m *Manager) write(name string, w Worktree) error {
+	b, err := json.MarshalIndent(w, "", "  ")
+	if err != nil {
+		return err
+	}
+	temp := m.record(name) + ".tmp"
+	if err := os.WriteFile(temp, append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, m.record(name))
+}
+
+// work is the directory that corresponds to the run's in the user's work tree.
+func (m *Manager) work(dir string) (string, error) {
+	work := filepath.Join(dir, filepath.FromSlash(m.repo.Prefix))
+	return work, os.MkdirAll(work, 0o777)
+}
+
+// locked runs f alone.
+func (m *Manager) locked(ctx context.Context, f func(*Manager) error) error {
+	r, unlock, err := m.repo.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return f(&Manager{repo: r, root: m.root})
+}
+
+// removeAll removes a directory of the manager's, whatever its permissions are (module caches are read-only).
+func (m *Manager) removeAll(name string) error {
+	dir := m.dir(name)
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			return root.Chmod(path, 0o700) // before it is read
+		}
+		return err
+	})
+	return errors.Join(err, root.Close(), os.RemoveAll(dir))
+}

@@ -1,0 +1,183 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
+)
+
+// Saved is work that no branch has.
+type Saved struct {
+	Ref     string   // empty if there was nothing to save
+	Commit  string   // with the files; its first parent is the HEAD they were on
+	Trouble []string // files that could not be saved, as git says it
+	Nested  []string // repositories inside, whose own commits are not saved
+}
+
+// UnsavedError reports that a directory was not removed because work in it cannot be saved.
+type UnsavedError struct {
+	Dir  string
+	What []string
+}
+
+func (e *UnsavedError) Error() string {
+	return fmt.Sprintf("%s was not removed, because this cannot be saved: %s; take it out, or remove it with force",
+		e.Dir, strings.Join(e.What, ", "))
+}
+
+// Head returns the commit that a directory has checked out. The work of a clone is fetched first.
+func (m *Manager) Head(ctx context.Context, w Worktree) (string, error) {
+	if w.Kind == Clone {
+		return m.fetch(ctx, w)
+	}
+	there, err := m.linked(ctx, w)
+	if err != nil {
+		return "", err
+	}
+	head, err := there.Commit(ctx, "HEAD")
+	if err == nil && head.ID == "" {
+		err = workspace.ErrNoCommit
+	}
+	return head.ID, err
+}
+
+// linked opens a worktree, and makes sure that it still belongs to the repository.
+func (m *Manager) linked(ctx context.Context, w Worktree) (*workspace.Repo, error) {
+	there, err := m.repo.At(ctx, w.Dir)
+	if err == nil && (there.CommonDir != m.repo.CommonDir || there.Root != w.Dir) {
+		err = fmt.Errorf("%s does not belong to the repository %s any more", w.Dir, m.repo.CommonDir)
+	}
+	return there, err
+}
+
+// Save records the files of a directory in refs/arbiter/RUN8/orch-N/wip, unless they are as in its commit and a branch of
+// the run has that commit. What was saved there before stays in its history.
+func (m *Manager) Save(ctx context.Context, w Worktree) (s Saved, err error) {
+	err = m.locked(ctx, func(m *Manager) (err error) {
+		s, err = m.save(ctx, w)
+		return err
+	})
+	return s, err
+}
+
+func (m *Manager) save(ctx context.Context, w Worktree) (Saved, error) {
+	head, err := m.Head(ctx, w)
+	if err != nil {
+		return Saved{}, err
+	}
+	s := Saved{}
+	var tree string
+	if w.Kind == Clone {
+		tree, s.Trouble, err = m.repo.TreeOf(ctx, w.Dir, head)
+	} else {
+		var there *workspace.Repo
+		if there, err = m.linked(ctx, w); err == nil {
+			tree, s.Trouble, err = there.Tree(ctx)
+		}
+	}
+	if err != nil {
+		return Saved{}, err
+	}
+	delta, err := m.repo.Delta(ctx, head, tree)
+	if err != nil {
+		return Saved{}, err
+	}
+	for _, c := range delta {
+		if c.To.Mode == workspace.ModeModule {
+			s.Nested = append(s.Nested, c.Path)
+		}
+	}
+	kept, err := merge.Contains(ctx, m.repo, "refs/heads/"+w.Branch, head)
+	if err != nil || kept && len(delta) == 0 {
+		return s, err
+	}
+	ref := m.repo.Ref(name(w.Orchestrator) + "/wip")
+	found, err := m.repo.Commits(ctx, ref, ref+"^1")
+	if err != nil {
+		return Saved{}, err
+	}
+	old := found[0]
+	s.Ref, s.Commit = ref, old.ID
+	if old.Tree == tree && found[1].ID == head {
+		return s, nil
+	}
+	parents := []string{head}
+	if old.ID != "" {
+		parents = append(parents, old.ID)
+	}
+	s.Commit, err = m.repo.Record(ctx, nil, tree, "arbiter: uncommitted work of "+w.Branch, parents...)
+	if err != nil {
+		return Saved{}, err
+	}
+	return s, m.repo.Move(ctx, "arbiter: saved", workspace.Update{Ref: ref, Old: old.ID, New: s.Commit})
+}
+
+// Remove saves the work of a directory and removes it; its branch stays. The caller has ended the processes that work
+// in it. Without force it fails with [*UnsavedError] if not all can be saved. A call after a crash finishes the work.
+func (m *Manager) Remove(ctx context.Context, w Worktree, force bool) (s Saved, err error) {
+	err = m.locked(ctx, func(m *Manager) (err error) {
+		s, err = m.remove(ctx, w, force)
+		return err
+	})
+	return s, err
+}
+
+func (m *Manager) remove(ctx context.Context, w Worktree, force bool) (Saved, error) {
+	name := name(w.Orchestrator)
+	if w.Dir != m.dir(name) {
+		return Saved{}, fmt.Errorf("%s is not below %s", w.Dir, m.root)
+	}
+	saved := Saved{}
+	if _, err := os.Lstat(w.Dir); err == nil {
+		saved, err = m.save(ctx, w)
+		switch unsaved := append(saved.Trouble, saved.Nested...); {
+		case force:
+		case err != nil:
+			return Saved{}, err
+		case len(unsaved) > 0:
+			return saved, &UnsavedError{w.Dir, unsaved}
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return Saved{}, err
+	}
+	// Under its new name it counts as removed: what is left of it is not saved in the place of the whole.
+	if err := m.discard(ctx, name); err != nil {
+		return Saved{}, err
+	}
+	if err := os.Remove(m.record(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Saved{}, err
+	}
+	m.repo.Step("record")
+	return saved, nil
+}
+
+// Reader keeps a directory with the files of a commit for those who only read: the Arbiter. It creates the directory, or
+// brings it to the commit; changes that were made there are lost.
+func (m *Manager) Reader(ctx context.Context, commit string) (dir string, err error) {
+	const name = "arbiter"
+	err = m.locked(ctx, func(m *Manager) error {
+		if _, err := os.Lstat(filepath.Join(m.dir(name), ".git")); err == nil {
+			there := m.repo.Git
+			there.Dir = m.dir(name)
+			if _, err := there.Write(ctx, "checkout", "--quiet", "--force", "--detach", commit); err == nil {
+				return nil
+			}
+		}
+		if err := m.discard(ctx, name); err != nil {
+			return err
+		}
+		_, err := m.repo.Git.Write(ctx, "worktree", "add", "--detach", m.dir(name), commit)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("worktree of the Arbiter: %w", err)
+	}
+	return m.work(m.dir(name))
+}
