@@ -1,23 +1,47 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034
 # Which tests run with the race detector, and which without; sourced behind lib.sh, not run.
+# Every test runs in one of the two ways, and those of ./supervisor in both.
 
-all="$(cd "$root" && go list ./...)"
+# path_and_dir prints each package with its directory.
+path_and_dir() { (cd "$root" && go list -f '{{.ImportPath}} {{.Dir}}' ./...); }
 
-# One goroutine, and no memory that another knows: there is nothing for a detector to
-# find, and it takes ten times as long. Of some packages that holds for some tests only.
-pure="$(cd "$root" && go list ./tui/eventview ./tui/render ./tui/editor ./tui/keys ./tui/notify ./tui/slash ./tui/pages ./tui/markdown ./tui/listview ./cmd/arbiter/internal/manual \
-  ./supervisor/machine ./supervisor/decision ./supervisor/prompts ./supervisor/verdict ./supervisor/envelope ./supervisor/restart \
-  ./supervisor/agents ./sanitize)"
+# dirs_where prints the packages whose files of that pattern match an expression.
+dirs_where() {
+  local files="$1" expression="$2" package dir
+  path_and_dir | while read -r package dir; do
+    # shellcheck disable=SC2086 # a pattern
+    if (cd "$dir" && grep -qE "$expression" $files 2>/dev/null); then printf '%s\n' "$package"; fi
+  done
+}
+
+all="$(cd "$root" && go list ./... | sort)"
+
+# Without goroutines, locks and channels there is nothing for a detector to find, and it takes
+# ten times as long.
+concurrent="$(dirs_where '*.go' '^[[:space:]]*(defer )?go (func|[a-zA-Z_.]+\()|\bsync\.|\batomic\.|<-|\.Go\(|synctest' | sort)"
+# Of these packages it holds, too, though they have a lock for what is computed once, or a test
+# of many readers.
+once="$(cd "$root" && go list ./tui/eventview ./tui/editor ./tui/markdown ./supervisor/decision ./supervisor/prompts ./supervisor/agents ./supervisor/contract | sort)"
+pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent") <(printf '%s\n' "$once")) | grep -vE '/importrules$')"
+
 # The tests of ./supervisor that only call Apply skip themselves in builds with the detector.
 both=./supervisor
-pure_of='./supervisor/journal ./tui ./tui/history'
+
+# Of some packages it holds for some tests only.
+pure_of='./supervisor/journal ./supervisor/policy ./transcript ./tui ./tui/history ./tui/plain'
 pure_tests='TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
+pure_tests+='|TestAgainstShells|TestHarmlessChangesNothing|TestCompiledSaysTheSame|TestTape|TestTornFiles|TestWhatTheRunKeepsIsNotKeptTwice'
+pure_tests+='|TestModelOutputIsTold|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
 
-# The driver against the real CLI is raced by itself, now and then: for the most part it is
-# the CLI that runs, and what of it is ours runs with the detector against the stand-in.
+# The driver against the real CLI, and the other tests with it, are raced at night: it is the
+# CLI that runs then, and what of it is ours runs with the detector against the stand-in.
 driver="$(cd "$root" && go list ./bridge/claude)"
-rooms="$(comm -23 <(sort <<<"$all") <(sort <<<"$pure") | grep -vxE '.*/(cmd/arbiter|importrules)' | grep -vxF "$driver")"
+live_tests='TestLive.*|TestClaude'
+live="$(dirs_where '*_test.go' "^func (TestLive[A-Z][A-Za-z]*|TestClaude)\\(t" | grep -vE '/tui/|/cmd/arbiter$' | grep -vxF "$driver")"
+
+rooms="$(comm -23 <(printf '%s\n' "$all") <(printf '%s\n' "$pure" "$live" | sort) | grep -vxE '.*/(cmd/arbiter|importrules)' | grep -vxF "$driver")"
 
 # Of the tests of whole programs, and of real terminals with an emulator behind them, some of
 # each kind run with the detector, which makes a screen that hangs hard to tell from one that

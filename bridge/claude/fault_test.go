@@ -77,7 +77,7 @@ func TestStartFailures(t *testing.T) {
 		{fakeSilent, bridge.CatStart, "did not answer initialize"},
 		{fakeDies, bridge.CatStart, "unknown option"},
 		{fakeOld, bridge.CatUnsupported, "too old"},
-		{fakeNonsense, bridge.CatUnsupported, "no Claude CLI"},
+		{fakeNonsense, bridge.CatUnsupported, "is not the Claude CLI"},
 	} {
 		t.Run(test.mode, func(t *testing.T) {
 			s := prepare(t, fakeSpec(t, test.mode), nil)

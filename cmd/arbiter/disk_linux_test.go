@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // limitFiles lets a living arbiter write no file beyond a size: the kernel then
@@ -20,11 +23,32 @@ func (s *script) limitFiles(size uint64) {
 	}
 }
 
+// logged waits until the run's event log holds a text: what was told before it is on disk then.
+func (s *script) logged(text string) {
+	s.t.Helper()
+	log := filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), eventlog.Name)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for {
+		if raw, err := os.ReadFile(log); err != nil {
+			s.t.Fatal(err)
+		} else if bytes.Contains(raw, []byte(text)) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatalf("%s does not hold %q", log, text)
+		}
+	}
+}
+
 // TestJournalCannotBeWritten: nothing is accepted that could be lost; what is said
 // meanwhile is refused, visibly; when there is room again the run goes on by itself.
 func TestJournalCannotBeWritten(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s.logged(await[contract.Question](s, "a question", nil).Text) // else writing that fails, and the plan comes late
 	s.limitFiles(1)
 	s.send(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
 	await[contract.Error](s, "an error", func(_ string, b contract.Error) bool {

@@ -79,9 +79,11 @@ func (h *abode) output(args ...string) string {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", args...)
 	cmd.Env, cmd.Dir = h.env, h.work
+	var errs strings.Builder
+	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		h.t.Fatalf("arbiter %v: %v", args, err)
+		h.t.Fatalf("arbiter %v: %v\n%s", args, err, errs.String())
 	}
 	return string(out)
 }

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // guise is what a human steers a run by in a play that has two: each part of the play is done
@@ -118,14 +121,15 @@ type onScreen struct {
 	pane *pane
 }
 
-// await looks at the run's books, as often as it takes: what is on the screen depends on its
+// await replays the run whenever its event log has grown: what is on the screen depends on its
 // size, and on what is in front.
 func (f *onScreen) await(what string, fits func(contract.Line) bool) {
 	f.t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		if runs := f.runs(); len(runs) == 1 {
+	for read := int64(0); ; {
+		if runs, size := f.runs(), f.logged(); len(runs) == 1 && size > read {
+			read = size
 			lines, err := contractLinesOf(f.output("replay", runs[0]))
 			if err != nil {
 				f.t.Fatal(err)
@@ -142,6 +146,23 @@ func (f *onScreen) await(what string, fits func(contract.Line) bool) {
 			f.t.Fatalf("no %s\n%s", what, f.pane.Screen().Text())
 		}
 	}
+}
+
+// logged is the size of the runs' event logs; 0 before there is one.
+func (f *onScreen) logged() (size int64) {
+	f.t.Helper()
+	logs, err := filepath.Glob(filepath.Join(f.home, ".local", "state", "arbiter", "runs", "*", eventlog.Name))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, log := range logs {
+		info, err := os.Stat(log)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	return size
 }
 
 func (f *onScreen) say(to, strength, text string) {

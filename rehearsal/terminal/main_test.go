@@ -13,12 +13,21 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
 // playEnv names what the test binary plays when it is started again.
 const playEnv = "ARBITER_TEST_PLAY"
 
-const floodBytes = 2 << 20
+// floodBytes is how much the flood is; with the race detector an emulator takes its time.
+var floodBytes = 2 << 20
+
+func init() {
+	if corpus.Race {
+		floodBytes = 256 << 10
+	}
+}
 
 func TestMain(m *testing.M) {
 	if part := os.Getenv(playEnv); part != "" {
@@ -30,7 +39,7 @@ func TestMain(m *testing.M) {
 // start runs the test binary in a terminal, in that part.
 func start(t *testing.T, size Size, part string) (*Terminal, context.Context) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{playEnv + "=" + part, "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
