@@ -2,7 +2,7 @@
 //
 // A [Repo] is the work tree that a run works in, seen by that run. All that it writes has the run in its name:
 //
-//	refs/arbiter/RUN8/base, …/NAME         snapshots
+//	refs/arbiter/RUN8/base, …/end, …/NAME  snapshots
 //	refs/arbiter/RUN8/orch-N/…             work saved from the worktree of Orchestrator N
 //	refs/heads/arbiter/RUN8/orch-N.G       branch of the worktree that generation G of Orchestrator N created
 //	refs/heads/arbiter/RUN8/main           run branch

@@ -84,7 +84,9 @@ func (r *Repo) Record(ctx context.Context, signer []string, tree, message string
 	}
 	args := []string{"commit-tree", tree, "-F", "-"}
 	for _, p := range parents {
-		args = append(args, "-p", p)
+		if p != "" { // the branch that is checked out has no commit
+			args = append(args, "-p", p)
+		}
 	}
 	out, err := r.Git.Do(ctx, git.Call{Args: args, Env: signer, Stdin: []byte(message + "\n"), Writes: true})
 	return strings.TrimSpace(string(out)), err

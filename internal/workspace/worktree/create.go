@@ -49,7 +49,8 @@ func (m *Manager) create(ctx context.Context, s Spec) (Worktree, error) {
 	if ok {
 		branch = "refs/heads/" + w.Branch
 	}
-	found, err := m.repo.Commits(ctx, s.From, branch)
+	base := m.repo.Ref(name + "/base")
+	found, err := m.repo.Commits(ctx, s.From, branch, base)
 	if err != nil {
 		return Worktree{}, err
 	}
@@ -59,7 +60,9 @@ func (m *Manager) create(ctx context.Context, s Spec) (Worktree, error) {
 	}
 	if tip == "" {
 		tip = from
-		if err := m.repo.Move(ctx, "arbiter: created", workspace.Update{Ref: branch, New: tip}); err != nil {
+		err := m.repo.Move(ctx, "arbiter: created", workspace.Update{Ref: branch, New: tip},
+			workspace.Update{Ref: base, Old: found[2].ID, New: from}) // which keeps what a clone borrows
+		if err != nil {
 			return Worktree{}, err
 		}
 	}

@@ -1,0 +1,84 @@
+package workspace_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+func TestWork(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n"})
+	r := d.Open(nil)
+	if s, err := r.Work(ctx); !errors.Is(err, workspace.ErrNoSnapshot) {
+		t.Errorf("%v, %v", s, err)
+	}
+	base, err := r.Once(ctx, workspace.Base)
+	d.Must(err)
+	paths := func() string {
+		t.Helper()
+		s, err := r.Work(ctx)
+		d.Must(err)
+		changes, err := r.Changes(ctx, s.From, s.To)
+		d.Must(err)
+		names := ""
+		for _, c := range changes {
+			names += c.Path + " "
+		}
+		return names
+	}
+	d.Write("now", "1\n")
+	if got := paths(); got != "now " {
+		t.Errorf("before the first turn ends: %q", got)
+	}
+	tree := d.Git("mktree", "--missing")
+	branch := d.Git("commit-tree", tree, "-p", base.Head, "-m", "work")
+	d.Git("update-ref", r.Branch(workspace.Main), branch)
+	if got := paths(); got != "a " {
+		t.Errorf("of the run branch: %q", got)
+	}
+	_, err = r.Again(ctx, workspace.End)
+	d.Must(err)
+	d.Write("later", "1\n")
+	if got := paths(); got != "now " {
+		t.Errorf("of the work tree: %q", got)
+	}
+}
+
+func TestWorkOf(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n"})
+	r := d.Open(nil)
+	if s, ok, err := r.WorkOf(ctx, 1); ok || err != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+	first := d.Git("rev-parse", "HEAD")
+	d.Git("update-ref", r.Ref("orch-1/base"), first)
+	for _, name := range []string{"orch-1.9", "orch-1.10", "orch-11.99"} {
+		d.Git("update-ref", r.Branch(name), d.Commit(name))
+	}
+	head := d.Git("rev-parse", r.Branch("orch-1.10"))
+	if s, ok, err := r.WorkOf(ctx, 1); !ok || err != nil || s != (workspace.Span{From: first, To: head}) {
+		t.Errorf("%v, %v, %v", s, ok, err)
+	}
+	wip := d.Git("commit-tree", "HEAD^{tree}", "-p", head, "-m", "wip")
+	d.Git("update-ref", r.Ref("orch-1/wip"), wip)
+	if s, ok, err := r.WorkOf(ctx, 1); !ok || err != nil || s.To != wip {
+		t.Errorf("with saved work: %v, %v, %v", s, ok, err)
+	}
+	d.Git("update-ref", r.Ref("orch-1/wip"), d.Git("commit-tree", "HEAD^{tree}", "-p", first, "-m", "old wip"))
+	if s, _, err := r.WorkOf(ctx, 1); err != nil || s.To != head {
+		t.Errorf("with work saved before: %v, %v", s, err)
+	}
+}
+
+func TestOrphanBranch(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n"})
+	r := d.Open(nil)
+	d.Git("checkout", "-q", "--orphan", "empty")
+	s, err := r.Once(ctx, workspace.Base)
+	d.Must(err)
+	if s.Head != "" || d.Tree(s.Commit.ID)["a"] != "100644 1\n" {
+		t.Errorf("%+v", s)
+	}
+}
