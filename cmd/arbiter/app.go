@@ -141,7 +141,7 @@ still going on. With none: 0, or what kept it from beginning (2, 5).`),
 
 func (e env) commands() []*cli.Command {
 	tells := e.withSafeOutput()
-	list := slices.Concat(tells.sessionCommands(), e.controlCommands(), []*cli.Command{
+	list := slices.Concat(tells.sessionCommands(), tells.workCommands(), e.controlCommands(), []*cli.Command{
 		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.decideCommand(),
 		e.doctorCommand(),
 		{

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// maxDiff bounds what `arbiter diff` prints.
+const maxDiff = 256 << 20
+
+var orchestratorName = regexp.MustCompile(`^orch-([0-9]+)$`)
+
+func (e env) diffCommand() *cli.Command {
+	return &cli.Command{
+		Name: "diff", Usage: "print what a run changed", ArgsUsage: "[RUN] [AGENT]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. AGENT (orch-1) is an Orchestrator that worked in a directory
+of its own; what others did shows in the run's changes only.
+
+Exit codes: 0 printed; 1 there is no snapshot; 2 bad usage, no such run; 5 Git or the state directory cannot be
+read.`),
+		Flags: []cli.Flag{
+			stateDirFlag(),
+			&cli.BoolFlag{Name: "stat", Usage: "only count lines, for each file"},
+			&cli.BoolFlag{Name: "name-only", Usage: "only name the files"},
+		},
+		Action: e.diff,
+	}
+}
+
+func (e env) diff(c *cli.Context) error {
+	run, agent := c.Args().Get(0), c.Args().Get(1)
+	if c.NArg() == 1 && orchestratorName.MatchString(run) {
+		run, agent = "", run
+	}
+	name := orchestratorName.FindStringSubmatch(agent)
+	switch {
+	case c.NArg() > 2:
+		return usagef("diff: give at most one RUN and one AGENT")
+	case c.Bool("stat") && c.Bool("name-only"):
+		return usagef("--stat and --name-only exclude each other: use one of them")
+	case agent != "" && name == nil:
+		return usagef("diff: there is no agent %q with files: use one such as orch-1", agent)
+	}
+	r, info, err := openWork(c, run)
+	if err != nil {
+		return err
+	}
+	span, ok := workspaces.Span{}, true
+	if agent == "" {
+		span, err = r.Work(c.Context)
+	} else {
+		number, _ := strconv.Atoi(name[1])
+		span, ok, err = r.WorkOf(c.Context, number)
+	}
+	if err != nil {
+		return workError(info, err)
+	}
+	if !ok {
+		return usagef("%s had no directory of its own in run %s: leave out AGENT to see all changes", agent, short(info.Run))
+	}
+	if c.Bool("stat") || c.Bool("name-only") {
+		return e.listChanges(c, r, span)
+	}
+	text, cut, err := r.Diff(c.Context, span.From, span.To, workspaces.DiffOptions{Max: maxDiff})
+	if err != nil {
+		return workError(info, err)
+	}
+	if cut {
+		fmt.Fprintf(e.stderr, "The rest is left out: there is more than %s.\n", words.Size(maxDiff))
+	}
+	return printFiles(e.stdout, string(text))
+}

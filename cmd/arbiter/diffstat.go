@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// listChanges prints the files of a diff: their names, or how many lines of each changed.
+func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Span) error {
+	changes, err := r.Changes(c.Context, span.From, span.To)
+	if err != nil {
+		return environmentf("list changes: %v", err)
+	}
+	if c.Bool("name-only") {
+		for _, change := range changes {
+			fmt.Fprintln(e.stdout, fileName(change.Path))
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 1, ' ', 0)
+	added, deleted := 0, 0
+	for _, change := range changes {
+		added, deleted = added+change.Added, deleted+change.Deleted
+		lines := fmt.Sprintf("+%d\t-%d", change.Added, change.Deleted)
+		if change.Binary {
+			lines = "binary\t"
+		}
+		name := fileName(change.Path)
+		if change.Old != "" {
+			name = fileName(change.Old) + " → " + name
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", change.Status, lines, name)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.stdout, "%s, +%d -%d\n", words.Count(len(changes), "file"), added, deleted)
+	return err
+}

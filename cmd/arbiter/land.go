@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/land"
+	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func (e env) landCommand() *cli.Command {
+	return &cli.Command{
+		Name: "land", Usage: "merge the work of a run into the branch that is checked out", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. Uncommitted changes are never overwritten: if some are in the
+way, or there is a conflict, nothing changes. A run that worked in the workspace itself has nothing to land.
+
+Exit codes: 0 landed, or there is nothing more to land; 1 refused: a conflict, uncommitted changes, a merge or
+rebase under way, no branch, nothing to land; 2 bad usage, no such run; 5 Git, files or the state directory
+cannot be read or written.`),
+		Flags: []cli.Flag{
+			stateDirFlag(),
+			&cli.BoolFlag{Name: "squash", Usage: "as one commit with all changes"},
+			&cli.StringFlag{Name: "message", Usage: "message of the commit, as `TEXT`"},
+		},
+		Action: e.land,
+	}
+}
+
+func (e env) land(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return usagef("land: give at most one RUN")
+	}
+	if c.IsSet("message") && strings.TrimSpace(c.String("message")) == "" {
+		return usagef("--message is empty: give the text of the commit")
+	}
+	r, info, err := openWork(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	branch := r.Branch(workspaces.Main)
+	found, err := r.Commit(c.Context, branch)
+	if err == nil && found.ID == "" {
+		return refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
+			short(info.Run), strings.TrimPrefix(branch, "refs/heads/"))
+	}
+	var result land.Result
+	if err == nil {
+		request := land.Request{Commit: branch, Squash: c.Bool("squash"), Message: c.String("message")}
+		result, err = land.Run(c.Context, r, request)
+	}
+	var busy *land.BusyError
+	var conflict *land.ConflictError
+	var dirty *land.DirtyError
+	switch {
+	case errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
+		errors.Is(err, land.ErrDetached), errors.Is(err, workspaces.ErrMoved):
+		return refused("land run %s: %v", short(info.Run), err)
+	case err != nil:
+		return environmentf("land run %s: %v", short(info.Run), err)
+	case result.Status == merge.Nothing:
+		fmt.Fprintf(e.stdout, "%s has the work of run %s already\n", strings.TrimPrefix(result.Branch, "refs/heads/"), short(info.Run))
+	default:
+		fmt.Fprintf(e.stdout, "%s is now %s\n", strings.TrimPrefix(result.Branch, "refs/heads/"), short(result.Head))
+	}
+	return nil
+}
+
+func refused(format string, args ...any) error {
+	return &exitError{code: contract.ExitFailed, text: fmt.Sprintf(format, args...)}
+}

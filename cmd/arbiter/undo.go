@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+func (e env) undoCommand() *cli.Command {
+	return &cli.Command{
+		Name: "undo", Usage: "revert what a run changed, except files that were modified since", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. Files become what they were when the run began; commits,
+branches and the index stay as they are. What the run had made stays in refs/arbiter.
+
+Exit codes: 0 reverted, also where some files were kept; 1 there is no snapshot; 2 bad usage, no such run, or it
+is still running; 5 Git, files or the state directory cannot be read or written.`),
+		Flags:  []cli.Flag{stateDirFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"}},
+		Action: e.undo,
+	}
+}
+
+// undone is what became of a file, by what reverting it does.
+var undone = map[workspaces.Status][2]string{
+	workspaces.Added:    {"restored", "would restore"},
+	workspaces.Modified: {"reverted", "would revert"},
+	workspaces.Retyped:  {"reverted", "would revert"},
+	workspaces.Deleted:  {"removed", "would remove"},
+}
+
+func (e env) undo(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return usagef("undo: give at most one RUN")
+	}
+	r, info, err := openWork(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	dry, tense := c.Bool("dry-run"), 0
+	if dry {
+		tense = 1
+	} else if info.Live {
+		return playedElsewhere(info.Run, info.PID)
+	}
+	span, err := r.Work(c.Context)
+	if err != nil {
+		return workError(info, err)
+	}
+	result, err := undo.Run(c.Context, r, span.From, span.To, dry)
+	if err != nil {
+		return environmentf("undo run %s: %v", short(info.Run), err)
+	}
+	for _, f := range result.Reverted {
+		fmt.Fprintf(e.stdout, "%s %s\n", undone[f.Status][tense], fileName(f.Path))
+	}
+	for _, k := range result.Kept {
+		fmt.Fprintf(e.stdout, "kept %s: %s\n", fileName(k.Path), k.Reason)
+	}
+	fmt.Fprintf(e.stderr, "%s of run %s, %d kept.\n", words.Count(len(result.Reverted), "file"), short(info.Run), len(result.Kept))
+	return nil
+}

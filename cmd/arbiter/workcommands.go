@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// workCommands are those on what a run changed.
+func (e env) workCommands() []*cli.Command {
+	return []*cli.Command{e.diffCommand(), e.undoCommand(), e.landCommand()}
+}
+
+// openWork finds a run, the last one in this directory if it has no name, and opens the files that it worked on.
+func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
+	store, err := openRuns(c)
+	if err != nil {
+		return nil, journal.Info{}, err
+	}
+	defer store.Close()
+	place, err := os.Getwd()
+	if err != nil {
+		return nil, journal.Info{}, environmentf("the current directory cannot be read: %v", err)
+	}
+	var info journal.Info
+	if name != "" {
+		info, err = oneRun(store.Store, name)
+	} else if info, err = store.Latest(place, nil); errors.Is(err, journal.ErrNotFound) {
+		err = usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
+	}
+	if err != nil {
+		return nil, info, err
+	}
+	dir := info.CWD
+	if info.Workspace != "" {
+		dir = info.Workspace
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, info, environmentf("the directory of run %s: %v", short(info.Run), withoutPath(err))
+	}
+	r, err := workspaces.Open(c.Context, workspaces.Options{Dir: dir, Run: info.Run})
+	if err != nil {
+		return nil, info, environmentf("%s: %v", dir, err)
+	}
+	return r, info, nil
+}
+
+// workError says why there is nothing to compare.
+func workError(info journal.Info, err error) error {
+	if errors.Is(err, workspaces.ErrNoSnapshot) {
+		return refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter were removed",
+			short(info.Run), info.CWD)
+	}
+	return environmentf("run %s: %v", short(info.Run), err)
+}
+
+// printFiles prints text of files as it is; on a terminal, without control characters.
+func printFiles(w io.Writer, text string) error {
+	if safe, ok := w.(*jsonSafe); ok {
+		w = safe.w
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		text = sanitize.Text(text)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// fileName is a path on a line of its own.
+func fileName(path string) string {
+	return sanitize.Line(path, 0)
+}
