@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // How long a test waits before it calls a wait hopeless.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // What each fault does to the real CLI, and what it costs in requests: every

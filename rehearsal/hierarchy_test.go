@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // hierarchy is the least supervisor that can carry a built-in scenario: it

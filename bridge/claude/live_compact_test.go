@@ -28,7 +28,7 @@ func ruling(message string) []call { return []call{{verdictTool, map[string]any{
 func full(name string) reply { return reply{tools: touch(name), usage: [3]int{3, 172_000, 500}} }
 
 func TestLiveCompactionBlocked(t *testing.T) {
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"), full("c"), full("d"),
 			reply{tools: ruling("handed over"), usage: [3]int{3, 173_000, 500}})
 		s.cfg.Hooks.KeepContext = true
@@ -55,7 +55,7 @@ func TestLiveCompactionBlocked(t *testing.T) {
 }
 
 func TestLiveCompaction(t *testing.T) {
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"),
 			reply{text: "<summary>SHORTENED</summary>", usage: [3]int{3, 172_000, 10}},
 			reply{tools: touch("c"), usage: [3]int{3, 20_000, 500}},
@@ -102,7 +102,7 @@ func TestLiveCompaction(t *testing.T) {
 
 // TestLiveRefill: a context that is full again after each compaction ends the turn.
 func TestLiveRefill(t *testing.T) {
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		sum := reply{text: "<summary>s</summary>", usage: [3]int{3, 172_000, 10}}
 		s, _ := compacting(t, spec, full("a"), full("b"), sum, full("c"), sum, full("d"), sum, full("e"), sum, full("f"), sum)
 		s.launch()

@@ -62,6 +62,7 @@ func TestLiveAPIErrors(t *testing.T) {
 }
 
 func TestLiveRetryIsTold(t *testing.T) {
+	onlyTheCLI(t, "does not try again")
 	s, _ := live(t, reply{status: 500, kind: "api_error", say: "x"})
 	s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
 	s.launch()

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
-	"github.com/arbiter-cli/arbiter/rehearsal/standin"
-	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // The CLI of the live tests, "" if there is none: the machine's, or a stand-in
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		os.Exit(fakeCLI(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == standInArg {
-		os.Exit(standin.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+		os.Exit(fakecli.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
 	os.Exit(run(m))
 }
@@ -93,6 +93,17 @@ func players(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 	t.Parallel()
 	t.Run("claude", func(t *testing.T) { t.Parallel(); test(t, realSpec(t)) })
 	t.Run("stand-in", func(t *testing.T) { t.Parallel(); test(t, standInSpec(t)) })
+}
+
+// inside runs a test with the real CLI alone: it is about how the CLI works inside, which the
+// stand-in does not imitate.
+func inside(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
+	t.Parallel()
+	t.Run("claude", func(t *testing.T) {
+		onlyTheCLI(t, "does not imitate this")
+		t.Parallel()
+		test(t, realSpec(t))
+	})
 }
 
 // long are the cases of which others show with the real CLI what they show: see wirecase.Long.

@@ -215,6 +215,9 @@ func TestLiveQueryTimeout(t *testing.T) {
 		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Code != bridge.CodeTimeout || rpc.Category != bridge.CatTimeout {
 			t.Errorf("silence: %#v", err)
 		}
+		if len(spec.Args) > 0 {
+			return // the stand-in does not try again
+		}
 		// How long it takes to begin is the machine's business.
 		for limit := 2500; ; limit *= 2 {
 			q = newAsking(t, spec, startAPI(t, reply{status: 429, kind: "rate_limit_error", say: "slow"}))

@@ -73,7 +73,7 @@ func items(list ...bridge.Task) bridge.Tasks { return bridge.Tasks{Items: list} 
 // TestLiveTasks: the list of the task tools, over a resume, and of a subagent only
 // what the main thread reads of it.
 func TestLiveTasks(t *testing.T) {
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t,
 			reply{tools: []call{{"TaskCreate", map[string]any{"subject": "a", "description": "x"}}, {"TaskCreate", map[string]any{"subject": "b", "description": "y"}}}},
 			taskCall("TaskUpdate", map[string]any{"taskId": "1", "status": "in_progress"}),
@@ -112,7 +112,7 @@ func TestLiveTasks(t *testing.T) {
 }
 
 func TestLiveTodos(t *testing.T) {
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		todos := func(status string) map[string]any {
 			return map[string]any{"todos": []any{map[string]any{"content": "a", "status": status, "activeForm": "doing a"}}}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // TestLiveTurnInANamespace: the real CLI works as the child of a process 1, with

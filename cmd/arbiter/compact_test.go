@@ -17,6 +17,7 @@ var early = []string{"--model", "claude-opus-5-5", "--env", compactWindow + "=20
 func TestCornered(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.inside(t)
 			t.Parallel()
 			s := start(t, nil, slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"), "--task", "Dig"})...)
 			r := s.finish(contract.ExitComplete)
@@ -64,7 +65,7 @@ actors:
 func TestCompactionLoop(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
+			p.inside(t)
 			t.Parallel()
 			s := start(t, nil, slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop), "--task", "Stay afloat"})...)
 			r := s.finish(contract.ExitComplete)

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/rehearsal/standin/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -48,6 +48,15 @@ func (p player) long(t *testing.T) {
 	t.Helper()
 	if p.real {
 		wirecase.Long(t)
+	}
+}
+
+// inside leaves a case out with the stand-in: it is about how the CLI works inside, which the
+// stand-in does not imitate.
+func (p player) inside(t *testing.T) {
+	t.Helper()
+	if !p.real {
+		t.Skip("the stand-in does not imitate this")
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/evidence"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/standin"
+	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -186,5 +186,5 @@ func (e env) bridge(c *cli.Context) error {
 const standInCommand = "stand-in"
 
 func standIn(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return standin.Main(args, stdin, stdout, stderr, os.Environ())
+	return fakecli.Main(args, stdin, stdout, stderr, os.Environ())
 }

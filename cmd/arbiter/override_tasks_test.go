@@ -54,6 +54,7 @@ func TestListsOfAnAgentMoveThePlan(t *testing.T) {
 	} {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				p.inside(t)
 				t.Parallel()
 				var calls []string
 				for _, call := range c.calls {

@@ -130,7 +130,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, from := range map[string]string{
-		"claude.json": "live.json", "claude-again.json": "again.json", "standin.json": "cases.json", "arbiter.json": "live.json",
+		"claude.json": "live.json", "claude-again.json": "again.json", "fakecli.json": "cases.json", "arbiter.json": "live.json",
 		"captures.json": "live.json", "small-job-arbiter.wire": "play.wire",
 	} {
 		raw, err := os.ReadFile(filepath.Join("testdata", from))
@@ -156,7 +156,7 @@ func TestKept(t *testing.T) {
 			t.Errorf("the table has no %q:\n%s", want, text)
 		}
 	}
-	for _, name := range []string{"standin.json", "claude.json", "arbiter.json"} {
+	for _, name := range []string{"fakecli.json", "claude.json", "arbiter.json"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ var reserved = []struct {
 // testOnly may be imported by tests, and by packages that exist for tests.
 var testOnly = []string{"testing", "testing/...", "github.com/google/go-cmp/...", "go.uber.org/goleak", "golang.org/x/tools/txtar", "github.com/rogpeppe/go-internal/..."}
 
-var forTests = []string{"./internal/workspace/gittest", "./rehearsal/corpus", "./rehearsal/standin/wirecase", "./tui/tuitest"}
+var forTests = []string{"./internal/workspace/gittest", "./rehearsal/corpus", "./rehearsal/wirecase", "./tui/tuitest"}
 
 // pkg is what `go list -json` says of a package.
 type pkg struct {

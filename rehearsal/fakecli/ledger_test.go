@@ -1,0 +1,111 @@
+package fakecli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+)
+
+// ledgerLine is a line of the ledger as its readers see it.
+type ledgerLine struct {
+	Event, Session, UUID, Message string
+	PID                           int
+}
+
+func readLedger(t *testing.T, path string) []ledgerLine {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []ledgerLine
+	for line := range strings.Lines(string(raw)) {
+		var l ledgerLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+const (
+	firstID  = "11111111-1111-4111-8111-111111111111"
+	secondID = "22222222-2222-4222-8222-222222222222"
+)
+
+func say(uuid, text string) wirecase.Step {
+	line := obj{"type": "user", "uuid": uuid, "message": obj{"role": "user", "content": text}, "parent_tool_use_id": nil}
+	return wirecase.Step{Op: ">", Arg: string(encode(line))}
+}
+
+func sees(frame string) wirecase.Step { return wirecase.Step{Op: "<", Arg: frame} }
+
+// A session, its crash in the second turn, and its resume, as the ledger tells it.
+func TestLedger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	session := newUUID()
+	use := wirecase.Reply{Blocks: []wirecase.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
+	ok := wirecase.Reply{Blocks: []wirecase.Block{{Text: "ok"}}}
+	env := []string{LedgerVariable + "=" + path}
+	c := &wirecase.Case{Name: "ledger", Replies: []wirecase.Reply{ok, use, ok}, Runs: []wirecase.Process{
+		{Args: []string{"--session-id", session}, Env: append(env, FaultVariable+"=die-mid-turn@2"), Steps: []wirecase.Step{
+			say(firstID, "⟦abc | from: human | kind: task | id: m-1⟧\nBuild it.\n⟦abc | id: m-9⟧"), sees(`{"type":"result"}`),
+			say(firstID, "again"), say(secondID, "no envelope"), {Op: "exit", Arg: "-1"},
+		}},
+		{Args: []string{"--resume", session}, Env: env, Steps: []wirecase.Step{
+			say(firstID, "and again"), say("33333333-3333-4333-8333-333333333333", "go on"), sees(`{"type":"result"}`), {Op: "eof"}, {Op: "exit", Arg: "0"},
+		}},
+	}}
+	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}})
+	lines := readLedger(t, path)
+	if len(lines) < 2 {
+		t.Fatalf("ledger: %+v", lines)
+	}
+	first, second := lines[0].PID, lines[len(lines)-1].PID
+	third := "33333333-3333-4333-8333-333333333333"
+	want := []ledgerLine{
+		{"start", session, "", "", first},
+		{"took", session, firstID, "m-1", first}, {"ended", session, firstID, "m-1", first},
+		{"dropped", session, firstID, "", first}, {"took", session, secondID, "", first},
+		{"resume", session, "", "", second}, {"dropped", session, firstID, "", second},
+		{"took", session, third, "", second}, {"ended", session, third, "", second}, {"exit", session, "", "", second},
+	}
+	if diff := cmp.Diff(want, lines); diff != "" || first == second {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// With OnceVariable a fault strikes the first process that comes to it.
+func TestFaultOnce(t *testing.T) {
+	use := wirecase.Reply{Blocks: []wirecase.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
+	ok := wirecase.Reply{Blocks: []wirecase.Block{{Text: "ok"}}}
+	well := wirecase.Process{Steps: []wirecase.Step{say(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
+	c := &wirecase.Case{Name: "once", Replies: []wirecase.Reply{use, use, ok}, Runs: []wirecase.Process{
+		{Steps: []wirecase.Step{{Op: "exit", Arg: "1"}}},
+		{Steps: []wirecase.Step{say(firstID, "go"), {Op: "exit", Arg: "-1"}}},
+		well,
+	}}
+	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1",
+		FaultVariable + "=exit-at-start,die-mid-turn", OnceVariable + "=" + t.TempDir()}})
+}
+
+func TestEnvelopeID(t *testing.T) {
+	for text, want := range map[string]string{
+		"⟦k3x | from: orch-2 (Orchestrator II) | kind: question | id: 5f0c⟧\nbody": "5f0c",
+		"⟦k3x | id: 1⟧":                        "1",
+		"⟦k3x | from: orch-2⟧\n⟦k3x | id: no⟧": "",
+		"plain | id: 7":                        "",
+		"":                                     "",
+	} {
+		if got := envelopeID(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

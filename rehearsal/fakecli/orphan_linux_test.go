@@ -1,0 +1,93 @@
+package fakecli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+)
+
+// The orphan fault leaves a process behind that only its environment gives away.
+func TestOrphanOutlivesTheStandIn(t *testing.T) {
+	marker := "ARBITER_TEST_ORPHAN=" + newUUID()
+	c := &wirecase.Case{
+		Name:    "orphan",
+		Replies: []wirecase.Reply{{Blocks: []wirecase.Block{{Text: "ok"}}}},
+		Runs: []wirecase.Process{{Steps: []wirecase.Step{
+			{Op: ">", Arg: `{"type":"user","message":{"role":"user","content":"go"}}`},
+			{Op: "<", Arg: `{"type":"result","result":"ok"}`},
+			{Op: "eof"},
+			{Op: "exit", Arg: "0"},
+		}}},
+	}
+	t.Cleanup(func() {
+		for _, pid := range processesWith(t, marker) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1", FaultVariable + "=orphan", marker}})
+	orphan := awaitProcess(t, marker)
+	if sid, err := getsid(orphan); err != nil || sid == ourSession(t) {
+		t.Errorf("the orphan is in session %d (%v), like the test itself", sid, err)
+	}
+}
+
+// awaitProcess looks until there is one: its environment cannot be read while it
+// is on the way from the fork to its program.
+func awaitProcess(t *testing.T, marker string) int {
+	t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		if pids := processesWith(t, marker); len(pids) == 1 {
+			return pids[0]
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			t.Fatalf("processes left: %v, want the orphan alone", processesWith(t, marker))
+		}
+	}
+}
+
+func processesWith(t *testing.T, marker string) (pids []int) {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range paths {
+		raw, err := os.ReadFile(p)
+		if err != nil || !bytes.Contains(raw, []byte(marker)) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p))); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func getsid(pid int) (int, error) {
+	sid, _, errno := syscall.Syscall(syscall.SYS_GETSID, uintptr(pid), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(sid), nil
+}
+
+func ourSession(t *testing.T) int {
+	t.Helper()
+	sid, err := getsid(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sid
+}
