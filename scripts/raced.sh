@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034
 # Which tests run with the race detector, and which without; sourced behind lib.sh, not run.
-# Every test runs in one of the two ways, and those of ./supervisor in both.
+# Every test runs in one of the two ways.
 
 # path_and_dir prints each package with its directory.
 path_and_dir() { (cd "$root" && go list -f '{{.ImportPath}} {{.Dir}}' ./...); }
@@ -22,11 +22,8 @@ all="$(cd "$root" && go list ./... | sort)"
 concurrent="$(dirs_where '*.go' '^[[:space:]]*(defer )?go (func|[a-zA-Z_.]+\()|\bsync\.|\batomic\.|<-|\.Go\(|synctest' | sort)"
 # Of these packages it holds, too, though they have a lock for what is computed once, or a test
 # of many readers.
-once="$(cd "$root" && go list ./tui/eventview ./tui/editor ./tui/markdown ./supervisor/decision ./supervisor/prompts ./supervisor/agents ./supervisor/contract | sort)"
+once="$(cd "$root" && go list ./tui/eventview ./tui/editor ./tui/markdown ./supervisor/decision ./supervisor/prompts ./supervisor/agents ./supervisor/contract ./supervisor | sort)"
 pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent") <(printf '%s\n' "$once")) | grep -vE '/importrules$')"
-
-# The tests of ./supervisor that only call Apply skip themselves in builds with the detector.
-both=./supervisor
 
 # Of some packages it holds for some tests only.
 pure_of='./supervisor/journal ./supervisor/policy ./transcript ./tui ./tui/history ./tui/plain'

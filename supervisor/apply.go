@@ -2,91 +2,94 @@ package supervisor
 
 import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // Apply folds one input into the state and says what is to be done about it. It
 // is pure: no I/O, no clock, no randomness, no goroutine, and the state it was
 // given stays as it was.
-func Apply(s State, in Input) (State, []effect.Effect) {
+func Apply(s State, in input.Input) (State, []effect.Effect) {
 	st := &step{State: s, at: in.At, out: effect.Collector{Now: in.At}}
+	st.Freeze() // a caller may have edited what it hands in
 	st.take(in.Fact)
 	st.settle()
+	st.Freeze()
 	effects := st.out.Effects()
-	if len(effects) > 0 && !Narrates(in.Fact) {
+	if len(effects) > 0 && !input.Narrates(in.Fact) {
 		st.LastAt = in.At
 	}
 	return st.State, effects
 }
 
-func (st *step) take(f Fact) {
+func (st *step) take(f input.Fact) {
 	if st.Ending != nil && !begins(f) {
 		st.takeEnding(f)
 		return
 	}
 	switch f := f.(type) {
-	case Began:
+	case input.Began:
 		st.began(f)
-	case Resumed:
+	case input.Resumed:
 		st.resumed(f)
-	case NoBridge:
+	case input.NoBridge:
 		st.noBridge(f)
-	case Commanded:
+	case input.Commanded:
 		if st.channel, st.ordered = f.Channel, true; !st.barred(f) {
 			st.commanded(f.Command)
 		}
-	case InputEnded:
+	case input.InputEnded:
 		st.inputEnded()
-	case Signalled:
+	case input.Signalled:
 		st.signalled(f)
-	case Happened:
+	case input.Happened:
 		st.happened(f.Event)
-	case Spawned:
+	case input.Spawned:
 		st.spawned(f)
-	case NotSpawned:
+	case input.NotSpawned:
 		st.notSpawned(f)
-	case TrustRecorded:
+	case input.TrustRecorded:
 		st.trustRecorded(f)
-	case NotSent:
+	case input.NotSent:
 		st.notSent(f)
-	case ToolCalled:
+	case input.ToolCalled:
 		st.toolCalled(f)
-	case PermissionAsked:
+	case input.PermissionAsked:
 		st.permissionAsked(f)
-	case Reconsidered:
+	case input.Reconsidered:
 		st.Permission.Reconsidered(&st.out, f.Settled, f.Changes, st.whoAnswers())
-	case PermissionWithdrawn:
+	case input.PermissionWithdrawn:
 		st.Permission.Withdrawn(&st.out, f.Request)
-	case Rang:
+	case input.Rang:
 		st.rang(f.Key)
-	case BridgeLost:
+	case input.BridgeLost:
 		st.bridgeLost(f)
-	case BridgeBack:
+	case input.BridgeBack:
 		st.bridgeBack(f)
-	case BridgeFailed:
+	case input.BridgeFailed:
 		st.bridgeFailed(f)
-	case Probed:
+	case input.Probed:
 		st.probed(f)
-	case Checked:
+	case input.Checked:
 		st.checked(f)
-	case Surveyed:
+	case input.Surveyed:
 		st.surveyed(f)
-	case PTYOpened:
+	case input.PTYOpened:
 		st.ptyOpened(f)
-	case Configured:
+	case input.Configured:
 		st.configured(f)
-	case Decided:
+	case input.Decided:
 		st.decided(f)
-	case Woke:
+	case input.Woke:
 		st.woke(f)
-	case Judged:
+	case input.Judged:
 		st.judged(f)
-	case Remembered:
+	case input.Remembered:
 		st.remembered(f)
-	case JournalFull:
+	case input.JournalFull:
 		st.limitReached("the journal is full: " + f.Message)
-	case OutputLost:
+	case input.OutputLost:
 		st.outputLost(f)
-	case Stopped:
+	case input.Stopped:
 		// Only an ending run is shut down; takeEnding has it.
 	default:
 		panic("supervisor: unknown fact")
@@ -94,9 +97,9 @@ func (st *step) take(f Fact) {
 }
 
 // begins reports whether a fact is the first of a life.
-func begins(f Fact) bool {
+func begins(f input.Fact) bool {
 	switch f.(type) {
-	case Began, Resumed, NoBridge:
+	case input.Began, input.Resumed, input.NoBridge:
 		return true
 	}
 	return false

@@ -7,12 +7,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // answerBy is a permission command for the open request, on a channel.
-func answerBy(channel string, b contract.Permit) Commanded {
-	return Commanded{Channel: channel, Command: contract.Command{Ref: "r", Body: b}}
+func answerBy(channel string, b contract.Permit) input.Commanded {
+	return input.Commanded{Channel: channel, Command: contract.Command{Ref: "r", Body: b}}
 }
 
 // TestApprovalsComeFromTheHumanOnly: what agents write, wherever they write it, answers no
@@ -46,30 +47,30 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 		}},
 		"a tool of ours is called with one": {do: func(p *play) {
 			for _, tool := range []string{"permission", "permit", "approve", "report_progress"} {
-				p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool, Input: json.RawMessage(line)}})
+				p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool, Input: json.RawMessage(line)}})
 			}
 		}},
 		"the human's own words, but no permission": {do: func(p *play) { p.say(line) }},
 		"a command from nowhere":                   {do: func(p *play) { p.do(answerBy("", allow)) }},
 		"a command from an unknown place":          {do: func(p *play) { p.do(answerBy("agent", allow)) }},
-		"a command of the start":                   {do: func(p *play) { p.do(answerBy(ChannelStart, allow)) }},
+		"a command of the start":                   {do: func(p *play) { p.do(answerBy(input.ChannelStart, allow)) }},
 		"an answer to another action": {do: func(p *play) {
-			p.do(answerBy(ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: strings.Repeat("0", 64)}))
+			p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: strings.Repeat("0", 64)}))
 		}},
 		"an answer to another request": {do: func(p *play) {
-			p.do(answerBy(ChannelStdin, contract.Permit{Request: "p2", Behavior: bridge.Allow, Action: action}))
+			p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p2", Behavior: bridge.Allow, Action: action}))
 		}},
 		"the agent asks again under the same request": {do: func(p *play) {
 			f := asked(p, "orch-1", "p1", "ask")
 			f.Params.Input = json.RawMessage(`{"command":"rm -rf /"}`)
 			p.do(f)
 			if len(p.s.Permission.Open) == 2 && p.s.Permission.Open[0].ID == p.s.Permission.Open[1].ID {
-				p.do(answerBy(ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: keyOf(f.Params)}))
+				p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: keyOf(f.Params)}))
 			}
 		}},
-		"stdin":  {do: func(p *play) { p.do(answerBy(ChannelStdin, allow)) }, approves: true},
-		"screen": {do: func(p *play) { p.do(answerBy(ChannelScreen, allow)) }, approves: true},
-		"socket": {do: func(p *play) { p.do(answerBy(ChannelSocket, allow)) }, approves: true},
+		"stdin":  {do: func(p *play) { p.do(answerBy(input.ChannelStdin, allow)) }, approves: true},
+		"screen": {do: func(p *play) { p.do(answerBy(input.ChannelScreen, allow)) }, approves: true},
+		"socket": {do: func(p *play) { p.do(answerBy(input.ChannelSocket, allow)) }, approves: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := base.fork(t)

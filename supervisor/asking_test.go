@@ -8,7 +8,11 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -16,7 +20,7 @@ const reserved = "May the old format go? You kept that for yourself."
 
 // reserves has an Orchestrator ask what only the human may decide, and the Arbiter pass it
 // on, while another Orchestrator works.
-func reserves(t *testing.T, change func(*Options)) (p *play, asks, works string) {
+func reserves(t *testing.T, change func(*runconfig.Options)) (p *play, asks, works string) {
 	t.Helper()
 	p = begin(t, change)
 	asks, works = p.summon("this"), p.summon("that")
@@ -35,7 +39,7 @@ func (p *play) stillAsks(asks string) {
 	if q := p.s.Question; q == nil || !strings.Contains(q.Text, reserved) {
 		p.t.Fatalf("open is %+v", q)
 	}
-	if a := p.agent(asks); a.Standing != Waiting || strings.Contains(p.sentTo(asks), "best judgement") {
+	if a := p.agent(asks); a.Standing != roster.Waiting || strings.Contains(p.sentTo(asks), "best judgement") {
 		p.t.Errorf("%s is %s, and was told:\n%s", asks, a.Standing, p.sentTo(asks))
 	}
 }
@@ -85,10 +89,10 @@ func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 			p.contains("what is open", p.s.Question.Text, "And which port?")
 		},
 		"it is taken up again": func(p *play, _, _ string) {
-			p.do(Signalled{Signal: "INT"})
+			p.do(input.Signalled{Signal: "INT"})
 			p.finished()
 			p.out = nil
-			p.do(Resumed{Options: p.s.Options})
+			p.do(input.Resumed{Options: p.s.Options})
 			for _, a := range p.s.Agents {
 				p.begun(a.ID)
 			}
@@ -136,7 +140,7 @@ func TestAQuestionThatNobodyWaitsWith(t *testing.T) {
 // TestADeciderDoesNotCompleteOverAQuestion: what the human was asked is not settled by a
 // decider that judges what another has done meanwhile.
 func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	asks := p.working()
 	p.verdict(asks, report("question", "May the old format go?", true))
@@ -150,7 +154,7 @@ func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
 	p.stillAsks(asks)
 	p.say("It may go.")
 	for range 2 { // the document that it was given, and the answer
-		if p.agent("arbiter").Status == Busy {
+		if p.agent("arbiter").Status == roster.Busy {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "It may go.", "to", asks))
 		}
 	}
@@ -204,7 +208,7 @@ func TestAReportIsNoQuestion(t *testing.T) {
 // TestAskedInVain: with no human there a second question does not end the work of others. It
 // ends the run when it is asked and nobody works.
 func TestAskedInVain(t *testing.T) {
-	p, asks, works := reserves(t, func(o *Options) { o.HumanPresent = false })
+	p, asks, works := reserves(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.contains("the answer", p.lastSent("arbiter"), "No human is present")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
 	p.stillAsks(asks)
@@ -246,11 +250,11 @@ func TestCompleteWaitsForTheHumansWords(t *testing.T) {
 
 // TestADeciderCompletesOverNoWords: the Arbiter, which reads them, has the next word.
 func TestADeciderCompletesOverNoWords(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
-	q := effects[Decide](p)[0].Question
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	q := effects[effect.Decide](p)[0].Question
 	p.say("And a test, please.")
 	q.Decision = decider.Decision{Decision: "COMPLETE", Summary: "all of it", Reason: "r", Source: decider.ByModel}
-	p.do(q)
+	p.do(input.Decided(q))
 	if p.s.Ending != nil {
 		t.Fatalf("the run ended: %+v", p.s.Ending)
 	}
@@ -291,7 +295,7 @@ func TestTheRulesCompleteOverNoWords(t *testing.T) {
 	p.settles()
 	p.contains("what the Arbiter reads", p.sentTo("arbiter"), "And a test, please.")
 	p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
-	for p.s.Ending == nil && p.agent("arbiter").Status == Busy {
+	for p.s.Ending == nil && p.agent("arbiter").Status == roster.Busy {
 		p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
 	}
 	if r, _ := p.finished(); r.Status != contract.StatusComplete {

@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // handedOn is the brief of a successor, and what its predecessor left.
-func handedOn(brief string, old *Agent) (string, []Attached) {
+func handedOn(brief string, old *roster.Agent) (string, []Attached) {
 	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
 	list := []Attached{{Title: "handed over", From: old.ID, Kind: "document", Text: heading + documentForSuccessor(old)}}
 	return brief, append(list, findings(tallyOf(Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))...)

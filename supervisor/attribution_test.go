@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // busyAt has an agent run a command.
@@ -95,7 +96,7 @@ func TestAFailedCheckIsOfTheStepThatWasDone(t *testing.T) {
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"parser"},{"text":"printer"}]}`)
 	p.call(one, "update_plan", `{"index":1,"status":"done"}`)
 	p.verdict(one, proven("done", "make test"))
-	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})
 	if in := p.s.SelectInput(); in.LastError == nil || in.LastError.PlanStep != 1 {
 		t.Errorf("the last error: %+v", in.LastError)
 	}

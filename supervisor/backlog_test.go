@@ -8,6 +8,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // crowded has so many words of the human wait for the Arbiter, which is at work.
@@ -69,19 +71,18 @@ func TestWordsOfTheBacklog(t *testing.T) {
 
 // queued is a run whose Arbiter is at work while so many messages of the human wait for it.
 func queued(n int) State {
-	s, _ := Apply(State{}, Input{At: time.Unix(1, 0), Fact: Began{Options: Options{Run: testRun, Delimiter: "d", Task: "t", HumanPresent: true}.WithDefaults()}})
-	s, _ = Apply(s, Input{At: time.Unix(2, 0), Fact: Spawned{Agent: s.Agents[0].AgentRef, Result: bridge.SpawnResult{Window: 200_000}}})
+	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0), Fact: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t", HumanPresent: true}.WithDefaults()}})
+	s, _ = Apply(s, input.Input{At: time.Unix(2, 0), Fact: input.Spawned{Agent: s.Agents[0].AgentRef, Result: bridge.SpawnResult{Window: 200_000}}})
 	for range n {
 		s, _ = Apply(s, aWord)
 	}
 	return s
 }
 
-var aWord = Input{At: time.Unix(3, 0), Fact: Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "And this."}}}}
+var aWord = input.Input{At: time.Unix(3, 0), Fact: input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "And this."}}}}
 
 // TestAWordCostsTheSame however many wait before it.
 func TestAWordCostsTheSame(t *testing.T) {
-	onlyPure(t)
 	cost := func(n int) float64 {
 		s := queued(n)
 		return testing.AllocsPerRun(10, func() { Apply(s, aWord) })

@@ -10,7 +10,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // BenchmarkApplyEvents applies what a run of 400 turns was told: what agents say and do on
@@ -19,14 +21,14 @@ import (
 func BenchmarkApplyEvents(b *testing.B) {
 	list, _ := longJournal(b, 400)
 	var raw [2][][]byte
-	var inputs [2][]Input
+	var inputs [2][]input.Input
 	for _, r := range list {
-		in, err := DecodeInput(r.Payload)
+		in, err := input.DecodeInput(r.Payload)
 		if err != nil {
 			b.Fatal(err)
 		}
 		kind := 0
-		if !Narrates(in.Fact) {
+		if !input.Narrates(in.Fact) {
 			kind = 1
 		}
 		raw[kind], inputs[kind] = append(raw[kind], r.Payload), append(inputs[kind], in)
@@ -55,7 +57,7 @@ func BenchmarkApplyEvents(b *testing.B) {
 				allocs += is.Mallocs - was.Mallocs
 				began = time.Now()
 				for _, payload := range raw[kind] {
-					if _, err := DecodeInput(payload); err != nil {
+					if _, err := input.DecodeInput(payload); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -72,29 +74,29 @@ func BenchmarkApplyEvents(b *testing.B) {
 }
 
 // weave is a run without an end, fact by fact: an Orchestrator works, and the Arbiter rules.
-func weave(b *testing.B, facts int, take func(Input)) {
+func weave(b *testing.B, facts int, take func(input.Input)) {
 	b.Helper()
 	var s State
 	at, n := time.Unix(1_800_000_000, 0), 0
-	var do func(Fact)
-	do = func(f Fact) {
+	var do func(input.Fact)
+	do = func(f input.Fact) {
 		if n == facts {
 			return
 		}
 		n++
 		at = at.Add(time.Second)
-		in := Input{At: at, Fact: f}
+		in := input.Input{At: at, Fact: f}
 		var out []effect.Effect
 		s, out = Apply(s, in)
 		take(in)
 		for _, e := range out {
-			if note, ok := e.(Note); ok {
-				do(note.Decision) // as the loop records it
+			if note, ok := e.(effect.Note); ok {
+				do(input.Decided(note.Decision)) // as the loop records it
 			}
 		}
 	}
 	happen := func(i int, body bridge.EventBody) {
-		do(Happened{bridge.Event{AgentRef: s.Agents[i].AgentRef, Body: body}})
+		do(input.Happened{Event: bridge.Event{AgentRef: s.Agents[i].AgentRef, Body: body}})
 	}
 	turn := func(i int, verdict string) {
 		ids := s.Agents[i].Turn
@@ -103,10 +105,10 @@ func weave(b *testing.B, facts int, take func(Input)) {
 		}
 		happen(i, bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnDone, Verdict: json.RawMessage(verdict), CostUSD: 0.01, Tools: 5})
 	}
-	do(Began{Options: Options{Run: testRun, Delimiter: "d", Task: "build", HumanPresent: true, MaxExchanges: 1 << 30, MaxIterations: 1 << 30}.WithDefaults()})
-	do(Spawned{Agent: s.Agents[0].AgentRef})
+	do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "build", HumanPresent: true, MaxExchanges: 1 << 30, MaxIterations: 1 << 30}.WithDefaults()})
+	do(input.Spawned{Agent: s.Agents[0].AgentRef})
 	turn(0, `{"decision":"SELECT_MODE","message":"work","reason":"r","mode":"developer"}`)
-	do(Spawned{Agent: s.Agents[1].AgentRef})
+	do(input.Spawned{Agent: s.Agents[1].AgentRef})
 	done := `{"expects_response":true,"message":"done","kind":"done","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}}`
 	text := strings.Repeat("words ", 12)
 	for n < facts {
@@ -134,7 +136,7 @@ func BenchmarkResumeMillion(b *testing.B) {
 	}
 	defer store.Close()
 	big := journal.Options{NarrationBytes: 4 << 30, MaxBytes: 4 << 30}
-	snapped := millionEvents(b, store, testRun, events, big, snapshotInputs)
+	snapped := millionEvents(b, store, testRun, events, big, 1000)
 	whole := millionEvents(b, store, "whole", events, big, 0)
 	if err := errors.Join(snapped.Close(), whole.Close()); err != nil {
 		b.Fatal(err)
@@ -194,13 +196,13 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 	var s State
 	var telling Telling
 	n := 0
-	weave(b, events, func(in Input) {
-		payload, err := EncodeInput(in)
+	weave(b, events, func(in input.Input) {
+		payload, err := input.EncodeInput(in)
 		if err != nil {
 			b.Fatal(err)
 		}
 		kind := journal.Fact
-		if Narrates(in.Fact) {
+		if input.Narrates(in.Fact) {
 			kind = journal.Narration
 		}
 		seq, err := run.Append(kind, payload)

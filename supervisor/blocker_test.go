@@ -6,6 +6,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -22,9 +24,9 @@ func leaving(remaining ...string) map[string]any {
 // a developer and tested again. The step that is next stays what it was until then.
 func TestABlockerBeforeTheNextStep(t *testing.T) {
 	for _, alone := range []bool{false, true} { // the rules in the Arbiter's place
-		p := begin(t, func(o *Options) {
+		p := begin(t, func(o *runconfig.Options) {
 			if !alone {
-				o.Decider = DeciderRules
+				o.Decider = runconfig.DeciderRules
 			}
 		})
 		if alone {
@@ -72,12 +74,12 @@ func TestABlockerBeforeTheNextStep(t *testing.T) {
 // TestReceiptsReachTheDecider: what the supervisor found when it ran the checks is in the
 // input, and not the author's word of it.
 func TestReceiptsReachTheDecider(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	id := p.working()
 	p.verdict(id, proven("handoff", "make test", "make lint"))
-	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	p.do(Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
 	in, ok := p.s.EvaluateInput()
 	d := in.LastExecution.Document
 	if !ok || d == nil || len(d.Checks) != 2 || d.Checks[0].Result != verdict.CheckPassed || d.Checks[1].Result != verdict.CheckUnrun || d.Checks[1].Why != "not permitted" {

@@ -6,14 +6,16 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // The bridge: what is lost with it, and how another takes its place.
 
 // bridgeLost: every agent went with it. Another one is started, and they come back.
-func (st *step) bridgeLost(f BridgeLost) {
+func (st *step) bridgeLost(f input.BridgeLost) {
 	if f.Halted && !f.Heeded {
 		st.lostByHalt()
 	}
@@ -27,16 +29,16 @@ func (st *step) bridgeLost(f BridgeLost) {
 	}
 	st.loseTakeovers()
 	for i := range st.Agents {
-		a := st.edit(st.Agents[i].ID)
+		a := st.Edit(st.Agents[i].ID)
 		a.Backoff = nil // the bridge is waited for
 		switch {
-		case a.Status == InHand: // what was done is read with the next bridge
-		case a.Status == Stopping:
-			a.Status, a.Since = Ended, st.at
+		case a.Status == roster.InHand: // what was done is read with the next bridge
+		case a.Status == roster.Stopping:
+			a.Status, a.Since = roster.Ended, st.at
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
 			st.drop(a.ID)
-		case a.Alive() && a.Status != Down:
-			a.Status, a.Since, a.CurrentTool = Down, st.at, ""
+		case a.Alive() && a.Status != roster.Down:
+			a.Status, a.Since, a.CurrentTool = roster.Down, st.at, ""
 			markCut(a)
 			st.bookLive(a)
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
@@ -74,11 +76,11 @@ func (st *step) openBridge(reason string) {
 // bridgeDue opens another bridge, now that its time has come.
 func (st *step) bridgeDue() {
 	if !st.BridgeUp {
-		st.do(OpenBridge{})
+		st.do(effect.OpenBridge{})
 	}
 }
 
-func (st *step) bridgeBack(f BridgeBack) {
+func (st *step) bridgeBack(f input.BridgeBack) {
 	if st.BridgeGone {
 		if st.BridgeGone = false; st.Halted {
 			st.reopenBridge()
@@ -97,9 +99,9 @@ func (st *step) bridgeBack(f BridgeBack) {
 	st.goOn()
 }
 
-func (st *step) bridgeFailed(f BridgeFailed) {
+func (st *step) bridgeFailed(f input.BridgeFailed) {
 	if concernsAll(f.Category) {
-		st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, RoleArbiter))
+		st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, roster.RoleArbiter))
 		st.giveUp(f.Category, f.Message)
 		return
 	}
@@ -121,7 +123,7 @@ func (st *step) bridgeMute() {
 	}
 	st.UnansweredProbes = 0
 	st.emit(contract.Supervisor, contract.Notice{Text: "the bridge does not answer; it is ended, and another takes its place"})
-	st.do(DropBridge{})
+	st.do(effect.DropBridge{})
 }
 
 // theBridge is the name of the bridge in the history of restarts.

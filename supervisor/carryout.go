@@ -10,8 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -20,19 +22,19 @@ import (
 // not done is no question, and who knows of the mode has the tools for it.
 func (st *step) takenUp(id, why string) {
 	p := st.requestDecision(decision.PointEvaluate, id)
-	a, _ := st.agent(id)
+	a, _ := st.Agent(id)
 	d := decider.Decision{Decision: verdict.Continue, Reason: a.Name + " hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
 	if why != "" {
 		d.Source, d.Warnings = decider.ByFallback, []string{why}
 	}
-	st.note(Decided{Number: st.Decisions + 1, Point: p.Point, About: id, Input: p.Input, Decision: d})
+	st.note(input.Decided{Number: st.Decisions + 1, Point: p.Point, About: id, Input: p.Input, Decision: d})
 	st.carryOut(p, d)
 }
 
 // byRules has the deterministic rules decide, and says why.
 func (st *step) byRules(point decision.Point, about, why string) {
 	st.ArbiterRequest = nil
-	if a, _ := st.agent(about); point == decision.PointEvaluate && st.leftUndone(&a) {
+	if a, _ := st.Agent(about); point == decision.PointEvaluate && st.leftUndone(&a) {
 		st.takenUp(about, why)
 		return
 	}
@@ -49,7 +51,7 @@ func (st *step) byRules(point decision.Point, about, why string) {
 		return
 	}
 	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)
-	st.note(Decided{Number: st.Decisions + 1, Point: point, About: about, Input: p.Input, Decision: d})
+	st.note(input.Decided{Number: st.Decisions + 1, Point: point, About: about, Input: p.Input, Decision: d})
 	st.carryOut(p, d)
 }
 
@@ -63,7 +65,7 @@ func (st *step) rulesDecide(why string) bool {
 	switch {
 	case st.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
 		st.byRules(p.Point, p.About, why)
-	case st.Phase == machine.Selecting && !st.engaged() && !st.documentDue(), st.Phase == machine.Error && !st.AnyWorks() && !st.documentDue():
+	case st.Phase == machine.Selecting && !st.Engaged() && !st.documentDue(), st.Phase == machine.Error && !st.AnyWorks() && !st.documentDue():
 		st.byRules(decision.PointSelect, "", why)
 	default:
 		return false
@@ -120,7 +122,7 @@ func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 	}
 	if v.Decision == verdict.SelectMode {
 		v.Message = st.briefFor(v, d.Aside)
-		if a, ok := st.agent(p.About); ok && a.Alive() && a.Standing == Waiting {
+		if a, ok := st.Agent(p.About); ok && a.Alive() && a.Standing == roster.Waiting {
 			st.release(a.ID, "another takes its place", false)
 		}
 	}
@@ -142,11 +144,11 @@ func (st *step) overruled(p *DecisionRequest, d decider.Decision, problem string
 		st.yield()
 		return
 	}
-	if a, ok := st.agent(p.About); ok && a.Alive() && st.Failures < st.Options.MaxFailures {
+	if a, ok := st.Agent(p.About); ok && a.Alive() && st.Failures < st.Options.MaxFailures {
 		st.Failures++ // what is asked for again and again ends by its limit
 		st.TotalFailures++
 		again := decider.Decision{Decision: verdict.Retry, Reason: problem, Message: problem, Source: d.Source, Warnings: d.Warnings}
-		st.note(Decided{Number: st.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input, Decision: again})
+		st.note(input.Decided{Number: st.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input, Decision: again})
 		st.carryOut(p, again)
 		return
 	}
@@ -160,18 +162,18 @@ func (st *step) goOnWith(p *DecisionRequest, v verdict.Arbiter) verdict.Arbiter 
 	if last := st.History.Last(1); about == "" && len(last) > 0 {
 		about = last[0].ID
 	}
-	if a, ok := st.agent(about); ok && a.Alive() && a.Standing != HandedOff {
+	if a, ok := st.Agent(about); ok && a.Alive() && a.Standing != roster.HandedOff {
 		v.To = about
 		v.Message = cmp.Or(v.Message, st.goOnText(v))
 		return v
 	}
 	mode := ""
-	if a, ok := st.agent(about); ok {
+	if a, ok := st.Agent(about); ok {
 		mode = a.Mode
 	} else if last := st.History.Last(1); len(last) > 0 && last[0].Agent != anyMode {
 		mode = last[0].Agent
 	}
-	if _, known := st.modeNamed(mode); !known {
+	if _, known := st.ModeNamed(mode); !known {
 		mode = ""
 	}
 	v.Decision, v.Mode = verdict.SelectMode, mode

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -24,7 +26,7 @@ func (st *step) checksOf(h *Handover) int {
 func (st *step) dropCheck(request, why string) {
 	if request != "" {
 		st.withdrawCheck(request, why)
-		st.do(Drop{request})
+		st.do(effect.Drop{Request: request})
 	}
 }
 
@@ -43,7 +45,7 @@ func (st *step) loseChecks() {
 }
 
 // checked takes what came of a check.
-func (st *step) checked(f Checked) {
+func (st *step) checked(f input.Checked) {
 	h := st.handover(f.Serial)
 	if h == nil || h.Document == nil || f.Number > st.checksOf(h) || f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
 		return // its time was over, or it is run again
@@ -59,7 +61,7 @@ func (st *step) checked(f Checked) {
 // receiptOutput is how much of a check's output its receipt quotes, in bytes.
 const receiptOutput = 1000
 
-func receipt(c verdict.Check, f Checked) verdict.Receipt {
+func receipt(c verdict.Check, f input.Checked) verdict.Receipt {
 	r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun, Why: f.Failed}
 	if f.Failed != "" {
 		return r

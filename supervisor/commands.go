@@ -9,7 +9,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -49,7 +52,7 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Reset:
 		st.reset(c.Ref)
 	case contract.SetPlan:
-		if i := slices.IndexFunc(b.Steps, func(s contract.Step) bool { _, ok := st.modeNamed(s.Mode); return s.Mode != "" && !ok }); i >= 0 {
+		if i := slices.IndexFunc(b.Steps, func(s contract.Step) bool { _, ok := st.ModeNamed(s.Mode); return s.Mode != "" && !ok }); i >= 0 {
 			st.reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode, strings.Join(st.modeNames(), ", "))
 			return
 		}
@@ -73,8 +76,8 @@ func (st *step) commanded(c contract.Command) {
 func (st *step) interruptCommand(ref, id string) {
 	n := 0
 	for i := range st.Agents {
-		if a := st.Agents[i]; (id == "" || a.ID == id) && a.Status == Busy {
-			st.do(Interrupt{Agent: a.AgentRef})
+		if a := st.Agents[i]; (id == "" || a.ID == id) && a.Status == roster.Busy {
+			st.do(effect.Interrupt{Agent: a.AgentRef})
 			n++
 		}
 	}
@@ -93,12 +96,12 @@ func forAgent(id string) string {
 }
 
 func (st *step) killCommand(ref, id string) {
-	a, ok := st.agent(id)
+	a, ok := st.Agent(id)
 	switch {
 	case !ok || !a.Alive():
-		st.reject(ref, "there is no living agent %q; alive: %s", id, st.everyone())
+		st.reject(ref, "there is no living agent %q; alive: %s", id, st.AddresseesText())
 		return
-	case a.Role == RoleArbiter:
+	case a.Role == roster.RoleArbiter:
 		st.reject(ref, "without the Arbiter there is no run: use cancel")
 		return
 	}
@@ -116,7 +119,7 @@ func (st *step) killCommand(ref, id string) {
 }
 
 func (st *step) forceAgent(ref, mode string) {
-	if _, ok := st.modeNamed(mode); !ok {
+	if _, ok := st.ModeNamed(mode); !ok {
 		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.modeNames(), ", "))
 		return
 	}
@@ -134,7 +137,7 @@ func (st *step) forceAgent(ref, mode string) {
 	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human", Source: sourceHuman}
 	st.Decisions++
 	forced.Number, forced.Point = st.Decisions, string(decision.PointTalk)
-	st.note(Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
+	st.note(input.Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
 		Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
 	}})
 	st.emit(contract.Human, forced)
@@ -156,12 +159,12 @@ func (st *step) overrule() {
 
 // retry has an Orchestrator try again, or starts one again that is parked; the Arbiter
 // goes first. It says whether there was anything to try.
-func (st *step) retry(ref string, a Agent) bool {
-	if arbiter, _ := st.agent(contract.Arbiter); arbiter.Status == Parked {
+func (st *step) retry(ref string, a roster.Agent) bool {
+	if arbiter, _ := st.Agent(contract.Arbiter); arbiter.Status == roster.Parked {
 		a = arbiter
 	}
 	switch {
-	case a.Status == Parked:
+	case a.Status == roster.Parked:
 		st.accept(ref, "started again: "+a.ID)
 		st.unpark(a.ID)
 		return true
@@ -173,7 +176,7 @@ func (st *step) retry(ref string, a Agent) bool {
 		return false
 	}
 	st.accept(ref, "retry: "+a.ID)
-	st.edit(a.ID).Standing = Working
+	st.Edit(a.ID).Standing = roster.Working
 	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry, Text: "Try again, another way if the first one failed."})
 	st.overrule()
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
@@ -186,8 +189,8 @@ func (st *step) retry(ref string, a Agent) bool {
 func (st *step) reset(ref string) {
 	st.accept(ref, "reset")
 	half := st.halfDone()
-	if a, ok := st.agent(contract.Arbiter); ok && a.Status == Busy {
-		st.do(Interrupt{Agent: a.AgentRef})
+	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
+		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 	st.Question, st.SuccessorQueue, st.Task = nil, nil, ""
 	st.forgetHandovers()
@@ -198,7 +201,7 @@ func (st *step) reset(ref string) {
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, occasion{})
 	st.takeBack(func(m Mail) bool {
-		return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.isOrchestrator(m.From))
+		return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.IsOrchestrator(m.From))
 	})
 	if len(half) > 0 {
 		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
@@ -209,7 +212,7 @@ func (st *step) reset(ref string) {
 // stopWorkers lets every Orchestrator go.
 func (st *step) stopWorkers() {
 	for i := range st.Agents {
-		if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
+		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() {
 			st.release(a.ID, "reset by the human", false)
 		}
 	}
@@ -220,14 +223,14 @@ func (st *step) choose(ref, option string) {
 	if st.chooseAboutTrust(ref, option) {
 		return
 	}
-	arbiter, _ := st.agent(contract.Arbiter)
-	parked := arbiter.Status == Parked && (option == "retry" || option == "cancel")
+	arbiter, _ := st.Agent(contract.Arbiter)
+	parked := arbiter.Status == roster.Parked && (option == "retry" || option == "cancel")
 	if !parked && !slices.Contains(st.RecoveryOptions, option) {
 		st.reject(ref, "no such option; offered: %s", cmp.Or(strings.Join(st.RecoveryOptions, ", "), "none"))
 		return
 	}
-	a, ok := st.agent(st.FailedAgent)
-	if !ok || a.Role != RoleOrchestrator {
+	a, ok := st.Agent(st.FailedAgent)
+	if !ok || a.Role != roster.RoleOrchestrator {
 		a, _ = st.Last()
 	}
 	taken := false
@@ -250,7 +253,7 @@ func (st *step) choose(ref, option string) {
 
 // fallBackFrom has another agent try what one has failed at, and reports whether there is
 // such a one.
-func (st *step) fallBackFrom(ref string, a Agent) bool {
+func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 	if a.ID == "" {
 		st.reject(ref, "there is no Orchestrator to take the place of")
 		return false

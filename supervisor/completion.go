@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -34,7 +35,7 @@ func (st *step) prove(h Handover) {
 	for i := range proofs {
 		proofs[i].Told = false
 	}
-	a, _ := st.agent(h.Agent.ID)
+	a, _ := st.Agent(h.Agent.ID)
 	for i, c := range h.Document.Checks {
 		r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun, Why: "it was not run"}
 		if i < len(h.Receipts) {
@@ -139,7 +140,7 @@ func (st *step) repeated(h Handover) {
 func (st *step) notYet(c *Completing) string {
 	switch taken := st.takenOver(); {
 	case st.AnyWorks():
-		return "meanwhile Orchestrators work (" + st.roll() + ")"
+		return "meanwhile Orchestrators work (" + st.LivingText() + ")"
 	case taken != "":
 		return "meanwhile the human has a session in a terminal (" + taken + ")"
 	case st.documentDue():
@@ -148,7 +149,7 @@ func (st *step) notYet(c *Completing) string {
 		return "meanwhile the human said more to the Arbiter"
 	case st.awaitsHuman() && st.asked() != c.Asked:
 		return "meanwhile the Arbiter asked the human"
-	case st.FallbackReason == "" && st.Agents[0].Status == Busy:
+	case st.FallbackReason == "" && st.Agents[0].Status == roster.Busy:
 		return "meanwhile something else was said to the Arbiter"
 	}
 	return ""

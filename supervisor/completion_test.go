@@ -12,14 +12,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // checking is the check under way; false: none.
-func (p *play) checking() (RunCheck, bool) {
-	list := effects[RunCheck](p)
+func (p *play) checking() (effect.RunCheck, bool) {
+	list := effects[effect.RunCheck](p)
 	if len(list) == 0 {
-		return RunCheck{}, false
+		return effect.RunCheck{}, false
 	}
 	c := list[len(list)-1]
 	return c, slices.ContainsFunc(p.s.PendingHandoffs, func(h Handover) bool { return h.Request == c.Request })
@@ -28,7 +32,7 @@ func (p *play) checking() (RunCheck, bool) {
 // pass answers the checks under way, all of which pass.
 func (p *play) pass() {
 	for c, open := p.checking(); open; c, open = p.checking() {
-		p.do(Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: ok("ok")})
+		p.do(input.Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: ok("ok")})
 	}
 }
 
@@ -45,7 +49,7 @@ func (p *play) repeat(failing map[string]bool) (run []string) {
 		if failing[c.Params.Command] {
 			r = bridge.CheckResult{Exit: 2, Output: "it is gone", Bytes: 10}
 		}
-		p.do(Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: r})
+		p.do(input.Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: r})
 	}
 	if len(run) == 0 {
 		p.t.Fatal("no check is run once more")
@@ -54,7 +58,7 @@ func (p *play) repeat(failing map[string]bool) (run []string) {
 }
 
 // overwritten is a run of two agents whose checks passed.
-func overwritten(t *testing.T, change func(*Options)) *play {
+func overwritten(t *testing.T, change func(*runconfig.Options)) *play {
 	p := begin(t, change)
 	one, two := p.summon("parser"), p.summon("printer")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -147,7 +151,7 @@ func TestTheRulesNeverCompleteOverAFailedCheck(t *testing.T) {
 		mending int // the check holds from this COMPLETE on
 	}{{"mended", true, 2}, {"never, with a human", true, 99}, {"never, alone", false, 99}} {
 		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, func(o *Options) { o.Decider, o.HumanPresent = DeciderRules, c.human })
+			p := begin(t, func(o *runconfig.Options) { o.Decider, o.HumanPresent = runconfig.DeciderRules, c.human })
 			completed, mended := 0, 0
 			for turns := 0; p.s.Ending == nil && p.s.Question == nil && turns < 60; turns++ {
 				if p.s.DeciderRequest != nil {
@@ -241,8 +245,8 @@ func TestRepeatedChecksOverAResume(t *testing.T) {
 	p := overwritten(t, nil)
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	c := p.check()
-	p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
-	p.do(Resumed{Options: p.s.Options})
+	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
+	p.do(input.Resumed{Options: p.s.Options})
 	p.back(bridge.DeliveryAbsent)
 	if diff := cmp.Diff([]string{"make printer"}, p.repeat(nil)); diff != "" {
 		t.Errorf("repeated (-want +got):\n%s", diff)
@@ -258,14 +262,14 @@ func TestWhatWasNotRunIsNotRepeated(t *testing.T) {
 	one := p.summon("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make test", "curl localhost"))
-	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	p.do(Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	c, _ := p.checking()
 	if c.Params.Command != "make test" {
 		t.Fatalf("%q is repeated", c.Params.Command)
 	}
-	p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
+	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
 	if r, _ := p.finished(); r.Status != contract.StatusComplete || *r.Checks != (contract.Checks{Unproven: 2}) {
 		t.Errorf("%+v, %+v", r, r.Checks)
 	}
@@ -279,7 +283,7 @@ func TestProofsAreBounded(t *testing.T) {
 	for i := range 8 {
 		var commands []string
 		for k := range maxChecks {
-			commands = append(commands, "make "+orchID(i)+orchID(k))
+			commands = append(commands, "make "+roster.OrchestratorID(i)+roster.OrchestratorID(k))
 		}
 		p.verdict(one, proven("done", commands...))
 		p.pass()

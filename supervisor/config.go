@@ -6,15 +6,18 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // config is what an agent's process is started with (and what its role may do).
-func (s *State) config(a *Agent) bridge.AgentConfig {
+func (s *State) config(a *roster.Agent) bridge.AgentConfig {
 	o := s.Options
 	c := bridge.AgentConfig{
 		SessionID: a.SessionID, CWD: o.CWD, Model: o.Model,
@@ -43,7 +46,7 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 	}
 	hooks := s.HookConfig(a)
 	c.Hooks = &hooks
-	if a.Role == RoleArbiter {
+	if a.Role == roster.RoleArbiter {
 		s.configArbiter(&c)
 	} else {
 		s.configOrchestrator(&c, a)
@@ -55,7 +58,7 @@ func (s *State) config(a *Agent) bridge.AgentConfig {
 }
 
 // HookConfig is what an agent is told by its hooks, whoever drives its session.
-func (s *State) HookConfig(a *Agent) bridge.HookConfig {
+func (s *State) HookConfig(a *roster.Agent) bridge.HookConfig {
 	return bridge.HookConfig{
 		Role: string(a.Role), Warn: s.Options.ContextWarn, Critical: s.Options.ContextCritical, Spent: a.NotifiedLevel,
 		Reminder: s.reminder(a), KeepContext: true,
@@ -69,14 +72,14 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 	c.Tools = []string{"Read", "Grep", "Glob"}
 	c.StrictMCP = true // the user's MCP servers may write; the Arbiter never does
 	c.JSONSchema = verdict.ArbiterSchema()
-	c.MCPTools = arbiterTools()
+	c.MCPTools = ArbiterTools()
 	p := prompts.Arbiter{
 		CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
 		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
 	}
 	p.Decider = map[string]string{
-		DeciderStateless: "a model that knows nothing but the state of the task", DeciderRules: "deterministic rules",
-		DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but the state of the task",
+		runconfig.DeciderStateless: "a model that knows nothing but the state of the task", runconfig.DeciderRules: "deterministic rules",
+		runconfig.DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but the state of the task",
 	}[s.Options.Decider]
 	for _, m := range s.Modes() {
 		p.Modes = append(p.Modes, prompts.Mode{Name: m.Name, Description: m.Description})
@@ -84,14 +87,14 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 	c.SystemPrompt = p.Text()
 }
 
-func (s *State) configOrchestrator(c *bridge.AgentConfig, a *Agent) {
+func (s *State) configOrchestrator(c *bridge.AgentConfig, a *roster.Agent) {
 	c.JSONSchema = verdict.OrchestratorSchema()
 	c.MCPTools = orchestratorTools()
 	p := prompts.Orchestrator{
 		ID: a.ID, Name: a.Name, CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
 		Rehearsal: s.Options.Rehearsal,
 	}
-	if mode, ok := s.modeNamed(a.Mode); ok {
+	if mode, ok := s.ModeNamed(a.Mode); ok {
 		p.Mode, p.ModePrompt = mode.Name, mode.Prompt
 		tools, denied := mode.CLI()
 		c.Tools, c.DisallowedTools = tools, append(c.DisallowedTools, denied...)
@@ -108,7 +111,7 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *Agent) {
 // pipe, never of text. The work log that travels with it comes first.
 func (s *State) render(m Mail) string {
 	e := envelope.Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.displayName(m.From), Kind: m.Kind, ID: m.ID}
-	to, _ := s.agent(m.To)
+	to, _ := s.Agent(m.To)
 	for _, id := range m.Carries {
 		for _, entry := range s.WorkLog {
 			if entry.ID == id {
@@ -122,7 +125,7 @@ func (s *State) render(m Mail) string {
 	if to.ReturnNotice != "" {
 		e.Parts = append(e.Parts, envelope.Part{Title: "your session", From: contract.Supervisor, Text: to.ReturnNotice})
 	}
-	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: s.isOrchestrator(m.From)})
+	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: s.IsOrchestrator(m.From)})
 	for _, a := range m.Attached {
 		e.Parts = append(e.Parts, envelope.Part{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text, Untrusted: !a.Trusted})
 	}
@@ -131,8 +134,8 @@ func (s *State) render(m Mail) string {
 			e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor, Text: text})
 		}
 	}
-	if to.Role == RoleOrchestrator && to.contextLow() {
-		e.Parts = append(e.Parts, envelope.Part{Title: "context", From: contract.Supervisor, Text: to.demand()})
+	if to.Role == roster.RoleOrchestrator && to.ContextLow() {
+		e.Parts = append(e.Parts, envelope.Part{Title: "context", From: contract.Supervisor, Text: to.HandoffDemand()})
 	}
 	return e.Render()
 }
@@ -153,20 +156,15 @@ const (
 )
 
 // reminder is what an agent is told again after a compaction.
-func (s *State) reminder(a *Agent) string {
+func (s *State) reminder(a *roster.Agent) string {
 	r := prompts.Reminder{
-		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter, Plan: words.Head(planText(s.Plan), reminderPlan),
-		Brief: words.Head(cmp.Or(a.Brief, nothing), reminderBrief), Task: words.Head(cmp.Or(s.Task, nothing), reminderBrief), Roll: words.Head(s.roll(), 500),
+		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == roster.RoleArbiter, Plan: words.Head(planText(s.Plan), reminderPlan),
+		Brief: words.Head(cmp.Or(a.Brief, nothing), reminderBrief), Task: words.Head(cmp.Or(s.Task, nothing), reminderBrief), Roll: words.Head(s.LivingText(), 500),
 	}
 	return r.Text()
 }
 
-func (s *State) isOrchestrator(id string) bool {
-	a, ok := s.agent(id)
-	return ok && a.Role == RoleOrchestrator
-}
-
 // remind renews what an agent is told after a compaction.
-func (st *step) remind(a *Agent) {
-	st.do(Configure{bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
+func (st *step) remind(a *roster.Agent) {
+	st.do(effect.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
 }

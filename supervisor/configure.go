@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // configureCommand changes one setting of the run.
@@ -86,8 +87,8 @@ func (st *step) configureRule(ref, to, text string) {
 	st.Permission.PolicyChanged(&st.out)
 }
 
-// sameRules reports whether two options decide about permissions alike.
-func sameRules(a, b *Options) bool {
+// SameRules reports whether two options decide about permissions alike.
+func SameRules(a, b *runconfig.Options) bool {
 	return a.Permissions == b.Permissions && slices.Equal(a.Allow, b.Allow) && slices.Equal(a.Ask, b.Ask) &&
 		slices.Equal(a.Deny, b.Deny)
 }

@@ -1,25 +1,23 @@
 package supervisor
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestPermissionsAreConfigured: mode and rules are the run's options from then on, so that a
 // later life begins with them; what is no such change changes nothing.
 func TestPermissionsAreConfigured(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Deny = []string{"Bash(rm *)"} })
+	p := begin(t, func(o *runconfig.Options) { o.Deny = []string{"Bash(rm *)"} })
 	for _, c := range []contract.Configure{
 		{Permissions: "accept-edits"}, {Permissions: "accept-edits"}, {Allow: "Bash(make *)"}, {Allow: " Bash(make *) "},
 		{Ask: "Bash(make publish)"}, {Deny: "Edit(secret/**)"}, {Deny: "Bash(rm *)"},
@@ -73,98 +71,32 @@ func TestPermissionsAreConfigured(t *testing.T) {
 	}
 }
 
-// TestOptionsThatAreRefused: what must not be given to this run, is not.
-func TestOptionsThatAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		events := whileOneWorks(t, Options{}, func(l *Loop, _ bridge.AgentRef) {
-			l.Refuse(func(o Options) error {
-				if o.Permissions == "allow-all" && o.CWD == "/w" {
-					return errors.New("not here")
-				}
-				return nil
-			})
-			humanSays(l, contract.Configure{Permissions: "allow-all", AcceptRisk: true})
-			humanSays(l, contract.Configure{Permissions: "rules"})
-			if mode := l.Snapshot().Options.Permissions; mode != "rules" {
-				t.Errorf("permissions: %s", mode)
-			}
-		})
-		refused := func(e contract.Event) bool {
-			r, ok := e.Body.(contract.Rejected)
-			return ok && r.Message == "not here"
-		}
-		if !slices.ContainsFunc(events, refused) {
-			t.Error("it is not rejected")
-		}
-	})
-}
-
-// TestConfiguredPermissionsHoldAtOnce: for requests that wait, and for those to come; what is
-// always allowed here stays so.
-func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
-	for name, tt := range map[string]struct {
-		change contract.Configure
-		want   []string // of the requests that waited, and then of a call of each
-	}{
-		"allow":              {contract.Configure{Allow: "Bash(make *)"}, []string{"make one: allow rule", "make two: allow rule", "", "", "make six: allow rule", "kept it: allow rule"}},
-		"ask":                {contract.Configure{Ask: "Bash(make *)"}, []string{"", "", "", "", "make six: ask rule", "kept it: allow rule"}},
-		"deny":               {contract.Configure{Deny: "Bash(npm *)"}, []string{"", "", "npm test: deny rule", "", "make six: allow mode", "kept it: allow rule"}},
-		"deny what is kept":  {contract.Configure{Deny: "Bash(kept *)"}, []string{"", "", "", "", "make six: allow mode", "kept it: deny rule"}},
-		"rules":              {contract.Configure{Permissions: "rules"}, []string{"make one: deny mode", "make two: deny mode", "npm test: deny mode", "/w/a.go: deny mode", "make six: deny mode", "kept it: allow rule"}},
-		"accept-edits":       {contract.Configure{Permissions: "accept-edits"}, []string{"", "", "", "/w/a.go: allow mode", "make six: allow mode", "kept it: allow rule"}},
-		"what is no change":  {contract.Configure{Permissions: "ask"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
-		"what is not taken":  {contract.Configure{Permissions: "allow-all"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
-		"a rule of no known": {contract.Configure{Allow: "Bahs(make *)"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var got []string
-				events := whileOneWorks(t, Options{}, func(l *Loop, ref bridge.AgentRef) {
-					if err := l.Grants(&memory{}, []grants.Grant{{Rule: "Bash(kept *)"}}); err != nil {
-						t.Error(err)
-					}
-					asks(t, l, ref, "make one", "make two", "npm test")
-					edit := toolClasses["edit"]
-					go func() {
-						_, _ = l.Permission(t.Context(), bridge.PermissionParams{AgentRef: ref, Request: "p4", Tool: edit.Tool, Input: edit.Input})
-					}()
-					synctest.Wait()
-					if n := waiting(l); n != 4 {
-						t.Errorf("%d requests wait", n)
-					}
-					humanSays(l, tt.change)
-					for _, p := range l.Snapshot().Permission.Open {
-						got = append(got, p.ID)
-					}
-					for _, command := range []string{"make six", "kept it"} {
-						p := bashCall(command)
-						p.AgentRef = ref
-						f := l.judged(p)
-						got = append(got, command+": "+f.Behavior+" "+f.By)
-					}
-				})
-				settled := map[string]string{"p1": "make one", "p2": "make two", "p3": "npm test", "p4": "/w/a.go"}
-				want := slices.Clone(tt.want[4:])
-				for i, how := range slices.Backward(tt.want[:4]) {
-					id := fmt.Sprintf("p%d", i+1)
-					if how == "" {
-						want = slices.Insert(want, 0, id)
-						continue
-					}
-					at := slices.IndexFunc(events, func(e contract.Event) bool {
-						b, ok := e.Body.(contract.Permission)
-						return ok && b.Request == id
-					})
-					if b := events[at].Body.(contract.Permission); settled[id]+": "+b.Behavior+" "+b.By != how || b.Reason == "" {
-						t.Errorf("%s was settled as %+v, want %s", id, b, how)
-					}
-				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("still open, and judged (-want +got):\n%s", diff)
-				}
-			})
-		})
+// TestRulesComeBeforeTheEndOfTheInput: who changes the rules and leaves has what waits decided
+// by them first; what they leave open is denied.
+func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
+	p := begin(t, nil)
+	one, two := p.summon("left half"), p.summon("right half")
+	p.do(asked(p, one, "p1", "ask"))
+	p.do(asked(p, two, "p2", "ask"))
+	p.command(contract.Configure{Allow: "Bash(make)"})
+	p.do(input.InputEnded{})
+	late := asked(p, two, "p3", "ask") // by the rules as they were
+	if p.do(late); len(p.s.Permission.Open) != 3 {
+		t.Fatalf("open: %+v", p.s.Permission.Open)
 	}
+	p.do(input.Reconsidered{Settled: []permission.Settlement{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	if len(p.s.Permission.Open) != 2 {
+		t.Fatalf("before the last one was held against them: %+v", p.s.Permission.Open)
+	}
+	p.do(input.Reconsidered{Settled: []permission.Settlement{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	var got []string
+	for _, b := range told[contract.Permission](p) {
+		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
+	}
+	if diff := cmp.Diff([]string{"p1 allow by rule", "p3 allow by rule", "p2 deny by nobody"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	p.folds()
 }
 
 // TestRulesThatChangeMeanwhile: a request whose rules were looked up before they were changed
@@ -179,11 +111,11 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	}
 	p.command(contract.Configure{Deny: "Bash(make)"})
 	of := permission.Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
-	if p.do(Reconsidered{Settled: []permission.Settlement{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
+	if p.do(input.Reconsidered{Settled: []permission.Settlement{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
 		t.Error("a rule that holds no more has settled it")
 	}
 	of.Behavior, of.Rule = bridge.Deny, "Bash(make)"
-	if p.do(Reconsidered{Settled: []permission.Settlement{of}, Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
+	if p.do(input.Reconsidered{Settled: []permission.Settlement{of}, Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
 		t.Errorf("open: %+v", p.s.Permission.Open)
 	}
 	before := len(effects[permission.Reconsider](p))
@@ -192,36 +124,8 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	if p.do(f); len(effects[permission.Reconsider](p)) != before+1 {
 		t.Error("a request by old rules is not held against the new ones")
 	}
-	f.Params.Request, f.Params.Input, f.Changes = "p3", bashCall("ls").Input, 2
+	f.Params.Request, f.Params.Input, f.Changes = "p3", bashParams("ls").Input, 2
 	if p.do(f); len(effects[permission.Reconsider](p)) != before+1 {
 		t.Error("a request by the rules in force is looked at twice")
 	}
-}
-
-// TestRulesComeBeforeTheEndOfTheInput: who changes the rules and leaves has what waits decided
-// by them first; what they leave open is denied.
-func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
-	p := begin(t, nil)
-	one, two := p.summon("left half"), p.summon("right half")
-	p.do(asked(p, one, "p1", "ask"))
-	p.do(asked(p, two, "p2", "ask"))
-	p.command(contract.Configure{Allow: "Bash(make)"})
-	p.do(InputEnded{})
-	late := asked(p, two, "p3", "ask") // by the rules as they were
-	if p.do(late); len(p.s.Permission.Open) != 3 {
-		t.Fatalf("open: %+v", p.s.Permission.Open)
-	}
-	p.do(Reconsidered{Settled: []permission.Settlement{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
-	if len(p.s.Permission.Open) != 2 {
-		t.Fatalf("before the last one was held against them: %+v", p.s.Permission.Open)
-	}
-	p.do(Reconsidered{Settled: []permission.Settlement{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
-	var got []string
-	for _, b := range told[contract.Permission](p) {
-		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
-	}
-	if diff := cmp.Diff([]string{"p1 allow by rule", "p3 allow by rule", "p2 deny by nobody"}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	p.folds()
 }

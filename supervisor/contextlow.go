@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -22,18 +23,18 @@ const (
 // measured takes a reading of an agent's context. Each level is told once, and
 // again only after a compaction has brought the context below the first.
 func (st *step) measured(e bridge.Event, c bridge.Context) {
-	a := st.edit(e.ID)
+	a := st.Edit(e.ID)
 	a.Context = c
 	st.relay(e)
 	level := ""
 	switch {
 	case c.Window <= 0:
 	case c.Pct >= st.Options.ContextCritical:
-		level = levelCritical
+		level = roster.LevelCritical
 	case c.Pct >= st.Options.ContextWarn:
-		level = levelWarn
+		level = roster.LevelWarn
 	}
-	if level == a.WarnedLevel || level == levelWarn && a.WarnedLevel == levelCritical {
+	if level == a.WarnedLevel || level == roster.LevelWarn && a.WarnedLevel == roster.LevelCritical {
 		return
 	}
 	a.WarnedLevel = level
@@ -45,7 +46,7 @@ func (st *step) measured(e bridge.Event, c bridge.Context) {
 // compacted takes a compaction that happened, or was prevented at the last moment.
 func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	st.relay(e)
-	a := st.edit(e.ID)
+	a := st.Edit(e.ID)
 	if c.Blocked {
 		if a.CompactionBlocked {
 			return
@@ -58,7 +59,7 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	a.Compactions++
 	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
 	st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef)})
-	if a.Role == RoleArbiter && a.Status != Busy && a.Troubles == 0 {
+	if a.Role == roster.RoleArbiter && a.Status != roster.Busy && a.Troubles == 0 {
 		st.callOffRenewal() // one that is at it gives its document all the same
 	}
 	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d tokens before). "+
@@ -67,35 +68,25 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 
 // interruptForContext stops a turn that goes on although it was told to hand off, so that the next one
 // can be about nothing else.
-func (st *step) interruptForContext(a *Agent) {
-	if a.CompactionBlocked && a.Status == Busy {
-		st.edit(a.ID).Interrupting = true
-		st.do(Interrupt{Agent: a.AgentRef})
+func (st *step) interruptForContext(a *roster.Agent) {
+	if a.CompactionBlocked && a.Status == roster.Busy {
+		st.Edit(a.ID).Interrupting = true
+		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 }
 
 // interruptedForContext reports whether a turn of the Arbiter's was stopped by interruptForContext before it ruled
 // on a message.
-func (s *State) interruptedForContext(a *Agent, t bridge.Turn) bool {
+func (s *State) interruptedForContext(a *roster.Agent, t bridge.Turn) bool {
 	return a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.RenewalStage == renewalNone
-}
-
-// demand is what every message to an Orchestrator ends with whose context is at its end.
-func (a *Agent) demand() string {
-	if a.ReachedLimit != "" && a.WarnedLevel != levelCritical && !a.CompactionBlocked {
-		return fmt.Sprintf("You have reached a limit of your mode: %s. Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
-			"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.ReachedLimit)
-	}
-	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
-		"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
 }
 
 // relieve asks an Orchestrator for its document when its context is at its end and it
 // gave another verdict. It says whether it did: the supervisor hands off in place of one
 // that does not heed.
 func (st *step) relieve(id string, v verdict.Orchestrator) bool {
-	a := st.edit(id)
-	if !a.contextLow() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
+	a := st.Edit(id)
+	if !a.ContextLow() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
 		return false
 	}
 	if a.HandoffDemands >= maxDemands {
@@ -123,13 +114,13 @@ func exhausts(t bridge.Turn) bool {
 // exhausted handles a turn that failed because the context is full, or refills as
 // fast as it is compacted: whoever it is can speak no more.
 func (st *step) exhausted(id string, t bridge.Turn) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	why := "its context is exhausted"
 	if t.Category == bridge.CatCompaction {
 		why = "its context fills as fast as it is compacted"
 	}
 	switch {
-	case a.Role == RoleArbiter:
+	case a.Role == roster.RoleArbiter:
 		st.emit(id, contract.Notice{Text: a.Name + " can rule no more: " + why + "; another takes its place by the supervisor's record"})
 		st.renewByRecord(why)
 	default:
@@ -141,12 +132,12 @@ func (st *step) exhausted(id string, t bridge.Turn) {
 // goes to the Arbiter and to its successor; should somebody want it back all the same, it
 // begins another session.
 func (st *step) spent(id string, c bridge.Category, why string) {
-	a := st.edit(id)
-	st.do(Kill{Agent: a.AgentRef})
+	a := st.Edit(id)
+	st.do(effect.Kill{Agent: a.AgentRef})
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
-	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = Parked, st.at, "", true, nil
+	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = roster.Parked, st.at, "", true, nil
 	st.failTakeover(a, why)
 	st.Permission.TurnOver(&st.out, id)
-	st.fail(id, c, a.Name+" is parked: "+why, recovery(c, RoleOrchestrator))
+	st.fail(id, c, a.Name+" is parked: "+why, recovery(c, roster.RoleOrchestrator))
 	st.buried(id, "is parked: "+why)
 }

@@ -21,20 +21,6 @@ type ConversationState struct {
 	Held              bool    // by the ceiling: nothing is sent until a human speaks
 }
 
-// AgentTurn follows the running turn of an agent, and the trouble with its last ones.
-type AgentTurn struct {
-	Turn                []string     // ids of the messages in the running turn
-	InterruptedTurn     []string     // messages of a turn that its process's end cut off, and that goes on
-	Corrections         int          // how often the present verdict was asked for again
-	Fallbacks           int          // how often in a row the rules decided in its place
-	Troubles            int          // turns in a row lost to API trouble
-	APIFailures         int          // those of them that were no overload and no limit
-	CurrentTool         string       // the tool or subagent at hand
-	ToolCall            *RunningTool // the tool call at hand
-	Delivered           int          `json:",omitempty"` // messages and reports that it was proven to have read
-	UnansweredQuestions int          // questions in a row that nobody ruled on
-}
-
 // Mail is a message on its way to an agent. It stays until it is delivered.
 type Mail struct {
 	ID           string
@@ -98,16 +84,8 @@ type backlog struct {
 	Parts [][]Mail // inReach in each but the first and the last
 }
 
-// RunningTool is a tool call that runs.
-type RunningTool struct {
-	Tool, ToolUse string
-	What          string // its command, path or pattern
-	Since         time.Time
-	Cut           bool `json:",omitempty"` // its process has ended: it is told until the agent does another thing
-}
-
 // talkKept is how many messages of the conversation a state remembers.
-const talkKept = 200
+const RecentMessagesKept = 200
 
 func isDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -34,7 +36,7 @@ func (st *step) runDueDecisions() {
 			continue
 		}
 		point, about, due := st.due()
-		switch a, _ := st.agent(about); {
+		switch a, _ := st.Agent(about); {
 		case !due || st.FallbackReason == "" && !st.BridgeUp:
 			return // without a bridge no model answers
 		case point == decision.PointEvaluate && st.leftUndone(&a):
@@ -61,7 +63,7 @@ func (st *step) put(point decision.Point, about string) {
 	p := st.requestDecision(point, about)
 	p.Serial = st.DeciderRequests
 	st.DeciderRequest = p
-	st.do(Decide{Decided{Serial: p.Serial, Number: st.Decisions + 1, Point: point, About: about, Input: p.Input}})
+	st.do(effect.Decide{Question: decider.Record{Serial: p.Serial, Number: st.Decisions + 1, Point: point, About: about, Input: p.Input}})
 }
 
 // yield leaves a decision to the Arbiter, and sees that it hears of it.
@@ -74,28 +76,28 @@ func (st *step) yield() {
 
 // note has a decision recorded that was made here. Until it is, the state holds it: a
 // crash in between must not cost the record.
-func (st *step) note(d Decided) {
+func (st *step) note(d input.Decided) {
 	st.Unrecorded = append(slices.Clip(st.Unrecorded), d)
-	st.do(Note{d})
+	st.do(effect.Note{Decision: decider.Record(d)})
 }
 
 // noteAgain has those recorded that the end of a life kept from it.
 func (st *step) noteAgain() {
 	for _, d := range st.Unrecorded {
-		st.do(Note{d})
+		st.do(effect.Note{Decision: decider.Record(d)})
 	}
 }
 
 // noted lets go of a decision that is recorded.
 func (st *step) noted(number int) {
-	if slices.ContainsFunc(st.Unrecorded, func(d Decided) bool { return d.Number == number }) {
-		st.Unrecorded = slices.DeleteFunc(slices.Clone(st.Unrecorded), func(d Decided) bool { return d.Number == number })
+	if slices.ContainsFunc(st.Unrecorded, func(d input.Decided) bool { return d.Number == number }) {
+		st.Unrecorded = slices.DeleteFunc(slices.Clone(st.Unrecorded), func(d input.Decided) bool { return d.Number == number })
 	}
 }
 
 // answered keeps the books of a decision: what a model's answer has cost, used or not, and
 // that one made here is recorded.
-func (st *step) answered(f Decided) {
+func (st *step) answered(f input.Decided) {
 	if f.Serial == 0 {
 		st.noted(f.Number)
 		return
@@ -106,7 +108,7 @@ func (st *step) answered(f Decided) {
 
 // decided takes the answer of the run's decider. One that is only recorded, or was
 // overtaken by a ruling, decides nothing.
-func (st *step) decided(f Decided) {
+func (st *step) decided(f input.Decided) {
 	st.answered(f)
 	if f.Serial > 0 && st.checkBudget() {
 		return
@@ -138,7 +140,7 @@ func (st *step) decided(f Decided) {
 func (st *step) unfit(d decider.Decision) string {
 	switch d.Decision {
 	case verdict.SelectMode:
-		if _, ok := st.modeNamed(d.Mode); !ok {
+		if _, ok := st.ModeNamed(d.Mode); !ok {
 			return fmt.Sprintf("there is no mode %q", d.Mode)
 		}
 	case verdict.Continue, verdict.Retry, verdict.Complete:

@@ -13,29 +13,33 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // decides answers the decider's question that is open.
-func (p *play) decides(d decider.Decider) Decided {
+func (p *play) decides(d decider.Decider) input.Decided {
 	p.t.Helper()
-	asked := effects[Decide](p)
+	asked := effects[effect.Decide](p)
 	if len(asked) == 0 || p.s.DeciderRequest == nil {
 		p.t.Fatalf("nothing is asked in %s", p.s.Phase)
 	}
 	q := asked[len(asked)-1].Question
 	var err error
-	if q.Decision, err = ask(context.Background(), d, q.Point, q.Input); err != nil {
+	if q.Decision, err = decider.Ask(context.Background(), d, q.Point, q.Input); err != nil {
 		q.Failed = err.Error()
 	}
-	p.do(q)
-	return q
+	p.do(input.Decided(q))
+	return input.Decided(q)
 }
 
 // settles gives a process to everybody who has none yet.
 func (p *play) settles() {
 	for _, a := range p.s.Agents {
-		if a.Status == Starting {
+		if a.Status == roster.Starting {
 			p.spawned(a.ID)
 		}
 	}
@@ -46,11 +50,11 @@ func (p *play) working() string {
 	p.t.Helper()
 	p.settles()
 	for _, a := range p.s.Agents {
-		if a.Role == RoleOrchestrator && a.Status == Busy {
+		if a.Role == roster.RoleOrchestrator && a.Status == roster.Busy {
 			return a.ID
 		}
 	}
-	p.t.Fatalf("nobody works in %s: %s", p.s.Phase, p.s.roll())
+	p.t.Fatalf("nobody works in %s: %s", p.s.Phase, p.s.LivingText())
 	return ""
 }
 
@@ -63,8 +67,8 @@ func phases(p *play) []string {
 }
 
 func TestRulesLeadATaskToItsEnd(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider = DeciderRules })
-	if len(p.s.Mail) != 1 || p.agent("arbiter").Status != Ready {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderRules })
+	if len(p.s.Mail) != 1 || p.agent("arbiter").Status != roster.Ready {
 		t.Fatal("the Arbiter was asked")
 	}
 	var modes []string
@@ -116,7 +120,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p.verdict(id, report("done", "all of it", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "all of it", "where the task stands")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	notes := effects[Note](p)
+	notes := effects[effect.Note](p)
 	if len(notes) != 2 {
 		t.Fatalf("%d decisions are recorded", len(notes))
 	}
@@ -138,7 +142,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	}
 	for i, n := range notes {
 		before := p.s
-		p.do(n.Decision) // as the loop does
+		p.do(input.Decided(n.Decision)) // as the loop does
 		if p.s.Decisions != before.Decisions || p.s.Phase != before.Phase {
 			t.Errorf("recording decision %d changed the run", i+1)
 		}
@@ -154,16 +158,16 @@ func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 	p := begin(t, nil)
 	p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	first := effects[Note](p)[0].Decision
+	first := effects[effect.Note](p)[0].Decision
 	p.out = nil
-	p.do(Resumed{Options: p.s.Options})
-	if again := effects[Note](p); len(again) != 1 || again[0].Decision.Number != first.Number || string(again[0].Decision.Input) != string(first.Input) {
+	p.do(input.Resumed{Options: p.s.Options})
+	if again := effects[effect.Note](p); len(again) != 1 || again[0].Decision.Number != first.Number || string(again[0].Decision.Input) != string(first.Input) {
 		t.Errorf("recorded again: %+v", again)
 	}
-	p.do(first)
+	p.do(input.Decided(first))
 	p.out = nil
-	p.do(Resumed{Options: p.s.Options})
-	if again := effects[Note](p); len(again) != 0 {
+	p.do(input.Resumed{Options: p.s.Options})
+	if again := effects[effect.Note](p); len(again) != 0 {
 		t.Errorf("recorded twice: %+v", again)
 	}
 	p.folds()
@@ -222,7 +226,7 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 // the Arbiter may rule is barred by it.
 func TestARetryTooMany(t *testing.T) {
 	for _, other := range []bool{false, true} {
-		p := begin(t, func(o *Options) { o.MaxFailures = 2 })
+		p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 2 })
 		id := p.summon("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.stumble(id)
@@ -247,7 +251,7 @@ func TestARetryTooMany(t *testing.T) {
 // TestLimitsComeBeforeRetryAndContinue, and say what was reached.
 func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 	for _, decision := range []string{"RETRY", "CONTINUE"} {
-		p := begin(t, func(o *Options) { o.MaxIterations = 1 })
+		p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
 		id := p.summon("work")
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"one","status":"done"},{"text":"two"}]}`)
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -265,7 +269,7 @@ func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 }
 
 func TestTotalFailuresEndATask(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxFailures, o.MaxTotalFailures = 10, 2 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxFailures, o.MaxTotalFailures = 10, 2 })
 	one := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.stumble(one)
@@ -298,7 +302,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 	p.contains("the planner", p.lastSent(planner), "best judgement")
 	p.verdict(planner, report("done", "a plan", true))
 	developer := p.working()
-	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == Ready {
+	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == roster.Ready {
 		t.Errorf("%s is a %s; the planner is %s", developer, p.agent(developer).Mode, p.agent(planner).Status)
 	}
 	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
@@ -320,11 +324,11 @@ func TestTheArbiterIsDown(t *testing.T) {
 // TestNobodyRulesAndNobodyIsThere: by rules to the end, or to a limit; never for ever.
 func TestNobodyRulesAndNobodyIsThere(t *testing.T) {
 	for _, works := range []bool{true, false} {
-		p := begin(t, func(o *Options) { o.HumanPresent = false })
+		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 		turns := 0
 		for ; turns < 200 && p.s.Ending == nil; turns++ {
 			p.settles()
-			if p.agent("arbiter").Status == Busy {
+			if p.agent("arbiter").Status == roster.Busy {
 				p.turn("arbiter", bridge.Turn{Text: "hm"})
 				continue
 			}
@@ -348,20 +352,20 @@ func TestNobodyRulesAndNobodyIsThere(t *testing.T) {
 
 // TestTheDeciderFails: the rules decide, and say why.
 func TestTheDeciderFails(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
-	q := effects[Decide](p)[0].Question
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	q := effects[effect.Decide](p)[0].Question
 	q.Failed = "no answer within 2m0s"
-	p.do(q)
+	p.do(input.Decided(q))
 	d := last[contract.Decision](p)
 	if d.Source != "fallback" || !strings.Contains(strings.Join(d.Warnings, " "), "no answer within") {
 		t.Errorf("decision %+v", d)
 	}
-	for _, n := range effects[Note](p) {
-		p.do(n.Decision)
+	for _, n := range effects[effect.Note](p) {
+		p.do(input.Decided(n.Decision))
 	}
 	// What comes late, or twice, changes nothing.
 	before := fingerprint(t, &p.s)
-	p.do(q)
+	p.do(input.Decided(q))
 	if before != fingerprint(t, &p.s) {
 		t.Error("the second answer counted")
 	}
@@ -370,12 +374,12 @@ func TestTheDeciderFails(t *testing.T) {
 
 // TestAHumansWordOvertakesTheDecider: what the Arbiter ruled meanwhile stands.
 func TestAHumansWordOvertakesTheDecider(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider = DeciderStateless })
-	q := effects[Decide](p)[0].Question
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	q := effects[effect.Decide](p)[0].Question
 	p.say("Use the tester.")
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel, Usage: decider.Usage{Input: 10, CostUSD: 0.25}}
-	p.do(q)
+	p.do(input.Decided(q))
 	if n := len(p.s.Agents); n != 2 || p.agent("orch-1").Mode != "tester" {
 		t.Errorf("%d agents, the first a %s", n, p.agent("orch-1").Mode)
 	}
@@ -383,8 +387,8 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.CostUSD, p.s.Usage)
 	}
 	// One that comes while the run ends has been paid for, too.
-	p.do(Signalled{Signal: "INT"})
-	p.do(q)
+	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Decided(q))
 	if r, _ := p.finished(); r.CostUSD != 0.5 {
 		t.Errorf("the result says $%v", r.CostUSD)
 	}
@@ -392,7 +396,7 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 
 // TestAnotherTaskGoesToTheDecider, too: in the same life, and in another.
 func TestAnotherTaskGoesToTheDecider(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Task, o.Decider = "", DeciderRules })
+	p := begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
 	p.say("Build it")
 	if p.s.Phase != machine.Selecting || p.s.DeciderRequest == nil {
 		t.Fatalf("%s, and %+v is asked", p.s.Phase, p.s.DeciderRequest)
@@ -411,7 +415,7 @@ func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 // TestRulesTire: one that fails each time, and another that succeeds each time, would
 // forgive each other's failures up to the limit of iterations.
 func TestRulesTire(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider, o.MaxFailures = DeciderRules, 2 })
+	p := begin(t, func(o *runconfig.Options) { o.Decider, o.MaxFailures = runconfig.DeciderRules, 2 })
 	for turns := 0; p.s.Ending == nil && turns < 100; turns++ {
 		if p.s.DeciderRequest != nil {
 			p.decides(decider.Rules{})

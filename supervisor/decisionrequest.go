@@ -6,8 +6,11 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -31,7 +34,7 @@ func (s *State) Record() decision.Record {
 	for _, p := range s.Plan {
 		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode, AgentUsed: p.Agent})
 	}
-	for _, a := range o.modes() {
+	for _, a := range o.AvailableModes() {
 		r.Agents = append(r.Agents, decision.AgentDescription{
 			Name: a.Name, DisplayName: a.Name, WhenToUse: a.Description,
 			Tools: decision.ToolLists{Allowed: a.Tools, Blocked: a.DisallowedTools},
@@ -62,13 +65,13 @@ func (st *step) requestDecision(point decision.Point, about string) *DecisionReq
 	r := st.record()
 	r.Judged = about
 	p.Select = decision.Select(r)
-	var input any = p.Select
+	var raw any = p.Select
 	if point == decision.PointEvaluate {
 		p.Evaluate = decision.Evaluate(r)
-		input = p.Evaluate
+		raw = p.Evaluate
 	}
 	var err error
-	p.Input, err = marshal(input)
+	p.Input, err = input.Marshal(raw)
 	if err != nil {
 		panic(err) // our own types
 	}
@@ -77,8 +80,8 @@ func (st *step) requestDecision(point decision.Point, about string) *DecisionReq
 
 // noteArbiterRequest notes what the Arbiter is shown with a message, where its ruling on it is one of
 // the task machine's decisions.
-func (st *step) noteArbiterRequest(a *Agent, m Mail) {
-	if a.Role != RoleArbiter || st.asksOther() {
+func (st *step) noteArbiterRequest(a *roster.Agent, m Mail) {
+	if a.Role != roster.RoleArbiter || st.asksOther() {
 		return
 	}
 	switch {
@@ -114,7 +117,7 @@ func (s *State) taskText() string {
 		return fmt.Sprintf(" of %d", n)
 	}
 	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.History.Len(),
-		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.maxTotalFailures()), cmp.Or(s.Options.Decider, DeciderSession))
+		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.maxTotalFailures()), cmp.Or(s.Options.Decider, runconfig.DeciderSession))
 	switch {
 	case s.FallbackReason != "":
 		text += "; the rules decide in your place: " + s.FallbackReason

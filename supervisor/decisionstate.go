@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // DecisionState holds what is to be decided, by whom, and what was.
@@ -16,7 +17,7 @@ type DecisionState struct {
 	DeciderRequest  *DecisionRequest // what another decider is asked
 	DeciderRequests int              // put to it so far
 	DeciderYielded  bool             // that one leaves it to the Arbiter
-	Unrecorded      []Decided        // decisions that are not recorded yet
+	Unrecorded      []input.Decided  // decisions that are not recorded yet
 	FallbackReason  string           // why the rules decide in the Arbiter's place; empty: they do not
 	Rulings         []Ruling         // the ledger of decisions, oldest first
 }

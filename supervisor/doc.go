@@ -1,28 +1,23 @@
 // Package supervisor runs the hierarchy: it routes messages between the human, the
 // Arbiter and the Orchestrators, and decides by rule where no model does.
 //
-// [Apply] is the whole of it: a pure function from a [State] and one [Input] to the
-// next state and the [effect.Effect]s that are wanted. [Loop] is the one goroutine that owns
-// a state, folds inputs into it in the order they come, and has effects carried out by
-// workers, whose outcomes come back as inputs. Everybody else puts inputs in
-// ([Loop.Put], and the methods by which it is a bridge's handler) and reads snapshots.
+// [Apply] is all of it: a pure function from a [State] and one input (package input) to the next state and the effects
+// that are wanted (package effect). Package runloop owns a state, applies inputs in the order in which they come, and
+// carries effects out. This package reads no file, no clock and no random source; a test holds its imports to that.
 //
-// Order: inputs from one agent are folded in the order the agent's events happened;
-// short requests to one agent (a message, an interrupt) are carried out in the order
-// they were decided. Effects and events name the agent's generation, so that a late
-// word of one incarnation never touches the next.
+// Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
 // Where what is. What Apply goes by:
 //
-//	state, options, inputs, effects    what a run knows, is begun with, is told and wants done
-//	rosterstate, conversationstate     … the parts of what it knows: its agents, its messages
+//	state                              what a run knows …
+//	conversationstate                  … in parts: its messages (its agents: package roster)
 //	taskstate, decisionstate           … the task, what is to be decided
 //	handoffstate, contextstate         … documents, full contexts
 //	humanstate                         … what the human was asked
 //	lifecyclestate                     … processes and the bridge
 //	apply, happened, timers, fold      what each input and each timer leads to; a history applied again
 //	step, timerkeys, standing          what every part uses: effects, keys of timers, questions about the state
-//	facts, origin, history, snapshot   a fact and a state in the journal, who it is from, what became of messages
+//	origin, history, snapshot          who an input is from, what became of messages, a state in the journal
 //	told                               what the event log takes up of a step
 //	phase, points, decisionrequest     the task machine, and who decides at its points …
 //	decide, reading                    … by whom, and what the Arbiter has read when it does
@@ -50,15 +45,6 @@
 //	trust                              a workspace that changed
 //	completion, ending                 the checks repeated before COMPLETE, the end of a run
 //
-// and the loop around it, with all that waits:
-//
-//	loop, run, books                   inputs in order, the journal
-//	perform, workers                   effects and their goroutines
-//	decideworker, terminalworker       … those of deciders and terminals
-//	handler, judge, grantworker        the bridge's questions, and the rules' answers
-//	masked, trustworker                secrets taken out; the workspace looked at
-//
-// Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which
-// stops the agents and says `result` when they are gone. [Loop.Run] then returns, after
-// all its workers.
+// Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits `result`
+// when they are gone.
 package supervisor

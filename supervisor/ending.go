@@ -6,8 +6,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -41,18 +43,18 @@ func (st *step) wind(e Ending) {
 	st.Question, st.Waking, st.DeciderRequest = nil, false, nil
 	st.do(effect.SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
-		a := st.edit(st.Agents[i].ID)
+		a := st.Edit(st.Agents[i].ID)
 		if a.Takeover != nil { // what was done is read when the run is taken up again
 			st.emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: "the run is being stopped"})
 		}
 		switch {
-		case a.Status == Down || a.Status == Parked:
-			a.Status, a.Since, a.EndReason = Ended, st.at, e.Status
+		case a.Status == roster.Down || a.Status == roster.Parked:
+			a.Status, a.Since, a.EndReason = roster.Ended, st.at, e.Status
 		case a.Alive():
-			a.Status, a.Since, a.EndReason = Stopping, st.at, e.Status
+			a.Status, a.Since, a.EndReason = roster.Stopping, st.at, e.Status
 		}
 	}
-	st.do(Shutdown{})
+	st.do(effect.Shutdown{})
 }
 
 func (st *step) limitReached(summary string) {
@@ -71,7 +73,7 @@ func (st *step) giveUp(c bridge.Category, summary string) {
 
 // noBridge ends a run, or a further life of one, that never had an agent. What was
 // open stays so for the next life.
-func (st *step) noBridge(f NoBridge) {
+func (st *step) noBridge(f input.NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {
 		was = &Ending{Question: st.Question, Requests: st.Permission.All(), Was: st.Phase}
@@ -82,7 +84,7 @@ func (st *step) noBridge(f NoBridge) {
 	}
 	st.Options, st.ProcessBegan, st.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
 	st.emit(contract.Supervisor, st.sessionEvent())
-	st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, RoleArbiter))
+	st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, roster.RoleArbiter))
 	exit := contract.ExitFailed
 	if environmental(f.Category) {
 		exit = contract.ExitEnvironment
@@ -97,18 +99,18 @@ func (st *step) noBridge(f NoBridge) {
 
 // outputLost ends a run whose events nobody can read any more: it could not be
 // steered, and would go on costing.
-func (st *step) outputLost(f OutputLost) {
+func (st *step) outputLost(f input.OutputLost) {
 	st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed, machine.Cancel)
 }
 
-func (st *step) signalled(f Signalled) {
+func (st *step) signalled(f input.Signalled) {
 	exit := contract.ExitTerminated // HUP, too: somebody else has ended it
 	if f.Signal == "INT" {
 		exit = contract.ExitInterrupted
 	}
 	st.end(contract.StatusCancelled, "stopped by SIG"+f.Signal, exit, machine.Cancel)
 	if f.Fast {
-		st.do(Shutdown{Fast: true})
+		st.do(effect.Shutdown{Fast: true})
 	}
 }
 
@@ -123,42 +125,42 @@ func (st *step) timeIsOver() {
 }
 
 // takeEnding handles what still arrives while the agents are being stopped.
-func (st *step) takeEnding(f Fact) {
+func (st *step) takeEnding(f input.Fact) {
 	if st.Ending.Said && tellsOf(f) {
 		return // the result is the last line, and the loop does nothing more
 	}
 	switch f := f.(type) {
-	case Happened:
+	case input.Happened:
 		st.happenedLate(f.Event)
-	case ToolCalled:
-		st.do(AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
-	case PermissionAsked:
+	case input.ToolCalled:
+		st.do(effect.AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
+	case input.PermissionAsked:
 		r := permission.Request{ID: f.Params.Request, Params: f.Params}
 		permission.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
-	case Judged:
+	case input.Judged:
 		st.judged(f)
-	case Commanded:
+	case input.Commanded:
 		st.commandedLate(f)
-	case Signalled:
-		st.do(Shutdown{Fast: true})
-	case Stopped:
+	case input.Signalled:
+		st.do(effect.Shutdown{Fast: true})
+	case input.Stopped:
 		for _, name := range f.Unstopped {
 			st.fail(name, bridge.CatInternal, name+" did not stop in time", []string{})
 		}
 		st.finish()
-	case Decided:
+	case input.Decided:
 		st.answered(f)
-	case BridgeLost, BridgeFailed:
+	case input.BridgeLost, input.BridgeFailed:
 		st.finish() // with the bridge every agent is gone
-	case BridgeBack:
-		st.do(Shutdown{Fast: true})
+	case input.BridgeBack:
+		st.do(effect.Shutdown{Fast: true})
 	}
 }
 
 // tellsOf reports whether faces are told of a fact while a run is ending.
-func tellsOf(f Fact) bool {
+func tellsOf(f input.Fact) bool {
 	switch f.(type) {
-	case Happened, Commanded, PermissionAsked, Stopped:
+	case input.Happened, input.Commanded, input.PermissionAsked, input.Stopped:
 		return true
 	}
 	return false
@@ -166,10 +168,10 @@ func tellsOf(f Fact) bool {
 
 // commandedLate answers a command while the agents are being stopped. Who wants everything
 // stopped at once does not wait for an end in order.
-func (st *step) commandedLate(f Commanded) {
+func (st *step) commandedLate(f input.Commanded) {
 	if _, halt := f.Command.Body.(contract.Halt); halt && !st.barred(f) {
 		st.accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
-		st.do(Shutdown{Fast: true})
+		st.do(effect.Shutdown{Fast: true})
 		return
 	}
 	st.reject(f.Command.Ref, "the run is ending")
@@ -177,7 +179,7 @@ func (st *step) commandedLate(f Commanded) {
 
 // happenedLate keeps the books while the agents are being stopped.
 func (st *step) happenedLate(e bridge.Event) {
-	a := st.edit(e.ID)
+	a := st.Edit(e.ID)
 	if a == nil || a.Generation != e.Generation {
 		return
 	}
@@ -188,10 +190,10 @@ func (st *step) happenedLate(e bridge.Event) {
 		st.bill(a, b)
 		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Outcome: b.Outcome, MessageIDs: st.publicIDs(b.MessageIDs)})
 	case bridge.Done:
-		if a.Status == Ended {
+		if a.Status == roster.Ended {
 			return
 		}
-		a.Status = Ended
+		a.Status = roster.Ended
 		st.emit(e.ID, contract.Done{SessionID: cmp.Or(b.SessionID, a.SessionID), Reason: cmp.Or(a.EndReason, st.Ending.Status)})
 	default:
 		st.relay(e)
@@ -207,9 +209,9 @@ func (st *step) finish() {
 	ending.Said = true
 	st.Ending = &ending
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Status != Ended {
-			e := st.edit(a.ID)
-			e.Status = Ended
+		if a := st.Agents[i]; a.Status != roster.Ended {
+			e := st.Edit(a.ID)
+			e.Status = roster.Ended
 			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: cmp.Or(e.EndReason, st.Ending.Status)})
 		}
 	}
@@ -219,5 +221,5 @@ func (st *step) finish() {
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.checksRun(), Failing: st.failing(), HalfDone: st.Ending.HalfDone,
 	})
-	st.do(Finish{Exit: st.Ending.Exit})
+	st.do(effect.Finish{Exit: st.Ending.Exit})
 }

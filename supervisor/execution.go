@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -22,15 +23,15 @@ const anyMode = "orchestrator"
 
 // beginWork opens an execution, unless one is under way.
 func (st *step) beginWork(id string) {
-	a := st.edit(id)
-	if a == nil || a.Role != RoleOrchestrator || a.Work != nil && a.Work.Completed.IsZero() {
+	a := st.Edit(id)
+	if a == nil || a.Role != roster.RoleOrchestrator || a.Work != nil && a.Work.Completed.IsZero() {
 		return
 	}
-	a.Work = &Work{Since: st.at, Iteration: st.Iterations}
+	a.Work = &roster.Work{Since: st.at, Iteration: st.Iterations}
 }
 
 // worked adds what a turn of an Orchestrator used and touched.
-func worked(a *Agent, t bridge.Turn) {
+func worked(a *roster.Agent, t bridge.Turn) {
 	if a.Work == nil {
 		return
 	}
@@ -55,13 +56,13 @@ func worked(a *Agent, t bridge.Turn) {
 
 // completeWork notes that an Orchestrator said `done` or `handoff`.
 func (st *step) completeWork(id, said string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if a == nil {
 		return
 	}
 	if a.Work == nil {
 		st.beginWork(id)
-		a = st.edit(id)
+		a = st.Edit(id)
 	}
 	w := *a.Work
 	w.Said, w.Completed = words.Head(said, outputKept), st.at
@@ -70,7 +71,7 @@ func (st *step) completeWork(id, said string) {
 
 // settleWork records a completed execution once its document's checks have spoken.
 func (st *step) settleWork(h Handover) {
-	a := st.edit(h.Agent.ID)
+	a := st.Edit(h.Agent.ID)
 	if a == nil || a.Work == nil || a.Work.Completed.IsZero() {
 		return
 	}
@@ -85,14 +86,14 @@ func (st *step) settleWork(h Handover) {
 	e.Status = decision.StatusSuccess
 	st.History = st.History.Add(e)
 	st.Failures, st.LastError = 0, nil
-	st.edit(a.ID).Work = nil
+	st.Edit(a.ID).Work = nil
 	if h.Kind == handDone {
 		st.assigned(h.Agent.ID, contract.StepDone)
 	}
 }
 
 // refuted is the first check of a document that failed, as a failure.
-func (st *step) refuted(a *Agent, h Handover) *decision.Failure {
+func (st *step) refuted(a *roster.Agent, h Handover) *decision.Failure {
 	for i, r := range h.Receipts {
 		if h.Document == nil || i >= len(h.Document.Checks) || r.Result != verdict.CheckFailed {
 			continue
@@ -113,13 +114,13 @@ func (st *step) recordFailure(id string, f *decision.Failure, status decision.St
 	if f != nil {
 		st.LastError = f
 	}
-	a := st.edit(id)
-	if a == nil || a.Role != RoleOrchestrator {
+	a := st.Edit(id)
+	if a == nil || a.Role != roster.RoleOrchestrator {
 		return
 	}
 	if a.Work == nil {
 		st.beginWork(id)
-		a = st.edit(id)
+		a = st.Edit(id)
 	}
 	e := st.execution(a)
 	if e.Status, e.Error = status, f; f != nil && f.Category == decision.TimeoutError {
@@ -131,7 +132,7 @@ func (st *step) recordFailure(id string, f *decision.Failure, status decision.St
 
 // abandonWork ends an execution that nobody wants to go on with.
 func (st *step) abandonWork(id string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if a == nil || a.Work == nil {
 		return
 	}
@@ -145,7 +146,7 @@ func (st *step) abandonWork(id string) {
 }
 
 // execution is an agent's work as history keeps it.
-func (st *step) execution(a *Agent) decision.Execution {
+func (st *step) execution(a *roster.Agent) decision.Execution {
 	w := a.Work
 	e := decision.Execution{
 		Agent: modeOf(a), ID: a.ID, Iteration: w.Iteration, StartedAt: w.Since, CompletedAt: w.Completed,
@@ -161,7 +162,7 @@ func (st *step) execution(a *Agent) decision.Execution {
 // failed, and it asks for a word. It reports whether that is so. One that asks by itself is
 // answered; a human is called only where it stopped without a verdict.
 func (st *step) stumbled(id, said string) bool {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if a.Work == nil || a.Work.Failed == nil {
 		return false
 	}
@@ -186,7 +187,7 @@ func (st *step) stumbled(id, said string) bool {
 // agentFailure is an agent that broke, as a failure.
 func (st *step) agentFailure(id string, c bridge.Category, message string) *decision.Failure {
 	f := &decision.Failure{Agent: anyMode, Attempted: "its work", Message: words.Head(message, 2000), Category: categoryFor(c), Transient: passes(c), At: st.at}
-	if a, ok := st.agent(id); ok {
+	if a, ok := st.Agent(id); ok {
 		f.Agent, f.Step = modeOf(&a), st.stepOf(id)
 		if a.Brief != "" {
 			f.Attempted = words.Head(words.FirstLine(a.Brief), 500)
@@ -235,10 +236,10 @@ func (st *step) offer(f *decision.Failure) []string {
 // overcome withdraws what was offered to get over an agent's failure: the talk goes on
 // without that choice.
 func (st *step) overcome(id string) {
-	if a, ok := st.agent(id); ok && a.Role == RoleOrchestrator && st.FailedAgent == id {
+	if a, ok := st.Agent(id); ok && a.Role == roster.RoleOrchestrator && st.FailedAgent == id {
 		st.RecoveryOptions, st.FailedAgent = nil, ""
 	}
 }
 
 // modeOf is the name history knows an agent by.
-func modeOf(a *Agent) string { return cmp.Or(a.Mode, anyMode) }
+func modeOf(a *roster.Agent) string { return cmp.Or(a.Mode, anyMode) }

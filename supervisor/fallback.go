@@ -9,13 +9,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // fallback decides by rule when an agent gave no valid verdict three times. It
 // never guesses what the agent meant: it lets the dialogue go on, openly.
 func (st *step) fallback(id string, cause error, t bridge.Turn) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	a.Fallbacks++
 	said := strings.TrimSpace(t.Text)
 	if said == "" {
@@ -23,12 +24,12 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	}
 	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
 	switch {
-	case a.Role == RoleArbiter && st.RenewalStage == renewalAsked:
+	case a.Role == roster.RoleArbiter && st.RenewalStage == renewalAsked:
 		a.Fallbacks = 0
 		st.emit(id, contract.Notice{Text: trouble + "; another takes its place by the supervisor's record"})
 		st.renewByRecord("it gave no valid document when it was asked for one")
 		return
-	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
+	case a.Fallbacks > maxFallbacks && a.Role == roster.RoleArbiter:
 		st.leaderless(trouble, said)
 		return
 	case a.Fallbacks > maxFallbacks:
@@ -36,13 +37,13 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 		st.broken(id, bridge.CatVerdict, trouble)
 		return
 	}
-	if a.Role == RoleOrchestrator {
+	if a.Role == roster.RoleOrchestrator {
 		trouble += "; its last words go to the Arbiter as a question"
 	} else {
 		trouble += "; the rules decide"
 	}
 	st.fail(id, bridge.CatVerdict, trouble, []string{})
-	if a.Role == RoleOrchestrator {
+	if a.Role == roster.RoleOrchestrator {
 		st.routeOrchestrator(id, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
 			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, nothing),
@@ -91,7 +92,7 @@ func (st *step) fallbackArbiter(said string) {
 		return
 	}
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting && !st.awaitsHuman() {
+		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting && !st.awaitsHuman() {
 			st.rule(verdict.Arbiter{
 				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
 			}, sourceFallback)

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -74,7 +75,7 @@ func (st *step) answerInFallback() bool {
 		return false // who broke waits, too; a rule says how it goes on
 	}
 	for i := range st.Agents {
-		if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting && !st.stumbling(a.ID) {
+		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting && !st.stumbling(a.ID) {
 			st.reassure(&a)
 			return true
 		}
@@ -88,8 +89,8 @@ func (s *State) stumbling(id string) bool {
 }
 
 // reassure lets one that has asked go on by itself, a few times in a row.
-func (st *step) reassure(a *Agent) {
-	if st.edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
+func (st *step) reassure(a *roster.Agent) {
+	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
 		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and nobody rules", st.recoveryOf(a, bridge.CatVerdict, ""))
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and there was nobody to rule")
 		return

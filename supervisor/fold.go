@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -36,7 +37,7 @@ func (f *Fold) Take(r journal.Record) error {
 
 // Replay folds one input and returns it with the effects it had.
 func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
-	in, err := DecodeInput(r.Payload)
+	in, err := input.DecodeInput(r.Payload)
 	if err != nil {
 		return happened, fmt.Errorf("record %d: %w", r.Seq, err)
 	}
@@ -55,7 +56,7 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 
 // Replayed is one step of a run's history.
 type Replayed struct {
-	Input   Input
+	Input   input.Input
 	Effects []effect.Effect
 }
 

@@ -8,24 +8,27 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // longJournal is the journal of a run of so many turns of an Orchestrator, with what
 // it says and does on the way: about 25 records a turn.
 func longJournal(b *testing.B, turns int) (list []journal.Record, size int64) {
-	var inputs []Input
+	var inputs []input.Input
 	var s State
 	at := time.Unix(1_800_000_000, 0)
-	do := func(f Fact) {
+	do := func(f input.Fact) {
 		at = at.Add(time.Second)
-		in := Input{At: at, Fact: f}
+		in := input.Input{At: at, Fact: f}
 		inputs = append(inputs, in)
 		s, _ = Apply(s, in)
 	}
-	agent := func(i int) Agent { return *s.Agents[i] }
+	agent := func(i int) roster.Agent { return *s.Agents[i] }
 	happen := func(i int, body bridge.EventBody) {
-		do(Happened{bridge.Event{AgentRef: agent(i).AgentRef, Body: body}})
+		do(input.Happened{Event: bridge.Event{AgentRef: agent(i).AgentRef, Body: body}})
 	}
 	turn := func(i int, verdict string) {
 		ids := agent(i).Turn
@@ -34,10 +37,10 @@ func longJournal(b *testing.B, turns int) (list []journal.Record, size int64) {
 		}
 		happen(i, bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnDone, Verdict: json.RawMessage(verdict), CostUSD: 0.01})
 	}
-	do(Began{Options: Options{Run: testRun, Delimiter: "d", Task: "build", HumanPresent: true, MaxExchanges: 1 << 30}.WithDefaults()})
-	do(Spawned{Agent: agent(0).AgentRef})
-	do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: agent(0).AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}})
-	do(Spawned{Agent: agent(1).AgentRef})
+	do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "build", HumanPresent: true, MaxExchanges: 1 << 30}.WithDefaults()})
+	do(input.Spawned{Agent: agent(0).AgentRef})
+	do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: agent(0).AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}})
+	do(input.Spawned{Agent: agent(1).AgentRef})
 	turn(0, `{"decision":"CONTINUE","message":"m","reason":"r"}`)
 	text := strings.Repeat("some words ", 40)
 	for range turns {
@@ -103,19 +106,19 @@ func BenchmarkFold(b *testing.B) {
 func BenchmarkEncodeInput(b *testing.B) {
 	ref := bridge.AgentRef{ID: "orch-1", Generation: 1}
 	text := strings.Repeat("some words ", 90)
-	for name, f := range map[string]Fact{
-		"commanded":   Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "Port 8080, and mind the tests."}}},
-		"assistant":   Happened{bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: text}}},
-		"turn":        Happened{bridge.Event{AgentRef: ref, Body: bridge.Turn{MessageIDs: []string{"m"}, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"expects_response":false,"message":"on the way","kind":"progress"}`)}}},
-		"permission":  PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: "p", Tool: "Bash", Input: json.RawMessage(`{"command":"make && ls"}`)}, Behavior: "ask"},
-		"rang":        Rang{Key: "watch/orch-1/1"},
-		"tool_called": ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: "status", Input: json.RawMessage(`{}`)}},
+	for name, f := range map[string]input.Fact{
+		"commanded":   input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "Port 8080, and mind the tests."}}},
+		"assistant":   input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: text}}},
+		"turn":        input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Turn{MessageIDs: []string{"m"}, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"expects_response":false,"message":"on the way","kind":"progress"}`)}}},
+		"permission":  input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: "p", Tool: "Bash", Input: json.RawMessage(`{"command":"make && ls"}`)}, Behavior: "ask"},
+		"rang":        input.Rang{Key: "watch/orch-1/1"},
+		"tool_called": input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: "status", Input: json.RawMessage(`{}`)}},
 	} {
 		b.Run(name, func(b *testing.B) {
-			in := Input{At: time.Unix(1_800_000_000, 0), Fact: f}
+			in := input.Input{At: time.Unix(1_800_000_000, 0), Fact: f}
 			b.ReportAllocs()
 			for b.Loop() {
-				raw, err := EncodeInput(in)
+				raw, err := input.EncodeInput(in)
 				if err != nil {
 					b.Fatal(err)
 				}

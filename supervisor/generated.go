@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -24,7 +25,7 @@ const (
 // generateHandoff writes the document of an Orchestrator that can no longer speak: from the
 // journal, its transcript and the repository. Nothing in it is that one's word
 // but what it says it quotes.
-func (s *State) generateHandoff(a Agent, why string, seen bridge.InspectResult) *verdict.Document {
+func (s *State) generateHandoff(a roster.Agent, why string, seen bridge.InspectResult) *verdict.Document {
 	d := &verdict.Document{}
 	if a.Document != nil && a.GeneratedWhy == "" { // what it had said itself earlier still counts
 		*d = *a.Document // its lists are another state's, too: nothing may be appended in place
@@ -66,7 +67,7 @@ func (s *State) generateHandoff(a Agent, why string, seen bridge.InspectResult) 
 }
 
 // recordContext is what else can be said of an agent's work.
-func (s *State) recordContext(a Agent, why string, seen bridge.InspectResult) string {
+func (s *State) recordContext(a roster.Agent, why string, seen bridge.InspectResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
 	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {

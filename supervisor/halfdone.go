@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // markCut keeps what an agent was at whose process ended in the middle of it.
-func markCut(a *Agent) {
+func markCut(a *roster.Agent) {
 	if a.ToolCall != nil {
 		at := *a.ToolCall
 		at.Cut = true
@@ -18,11 +19,11 @@ func markCut(a *Agent) {
 }
 
 // midTurn reports whether an agent's turn runs, or is to go on with another process.
-func midTurn(a *Agent) bool {
+func midTurn(a *roster.Agent) bool {
 	switch a.Status {
-	case Busy, Restarting:
+	case roster.Busy, roster.Restarting:
 		return true
-	case Down, Starting:
+	case roster.Down, roster.Starting:
 		return len(a.Turn) > 0
 	}
 	return false
@@ -55,8 +56,8 @@ func (st *step) halfDone() []string {
 }
 
 // halfDoneBy tells it of one; empty: nothing.
-func (st *step) halfDoneBy(a *Agent) string {
-	if a.Role != RoleOrchestrator || !midTurn(a) {
+func (st *step) halfDoneBy(a *roster.Agent) string {
+	if a.Role != roster.RoleOrchestrator || !midTurn(a) {
 		return ""
 	}
 	text := a.Name + " (" + a.ID + ")"

@@ -5,7 +5,10 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // classHalt is why an agent's process is ended when everything is: another follows when
@@ -22,7 +25,7 @@ func (st *step) halt(ref string) {
 	}
 	n := st.holdAll()
 	st.accept(ref, fmt.Sprintf("halted: %d stopped; continue starts them again", n))
-	st.emit(contract.Human, contract.Halted{By: cmp.Or(st.channel, ChannelStdin)})
+	st.emit(contract.Human, contract.Halted{By: cmp.Or(st.channel, input.ChannelStdin)})
 }
 
 // holdAll ends every process, and says how many.
@@ -30,19 +33,19 @@ func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
 	st.loseChecks()         // they are run again
 	st.DeciderRequest = nil // and it is asked again
-	st.do(Drop{})
+	st.do(effect.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
 	n := 0
 	for i := range st.Agents {
-		a := st.edit(st.Agents[i].ID)
+		a := st.Edit(st.Agents[i].ID)
 		switch {
-		case a.Status == InHand:
+		case a.Status == roster.InHand:
 			n += st.haltTakeover(a)
 		case a.Up():
-			a.Status, a.Since, a.RestartClass, a.RestartCause = Restarting, st.at, classHalt, "the human stopped everything"
+			a.Status, a.Since, a.RestartClass, a.RestartCause = roster.Restarting, st.at, classHalt, "the human stopped everything"
 			fallthrough
-		case a.Status == Stopping, a.Status == Restarting:
-			st.do(Kill{Agent: a.AgentRef, Now: true})
+		case a.Status == roster.Stopping, a.Status == roster.Restarting:
+			st.do(effect.Kill{Agent: a.AgentRef, Now: true})
 			n++
 		}
 	}
@@ -74,8 +77,8 @@ func (st *step) carryOn(ref string) {
 
 // stayDown keeps an agent whose process has gone for whoever says `continue`.
 func (st *step) stayDown(id string) {
-	a := st.edit(id)
-	a.Status, a.Since, a.CurrentTool, a.Watch, a.Backoff = Down, st.at, "", Watch{}, nil
+	a := st.Edit(id)
+	a.Status, a.Since, a.CurrentTool, a.Watch, a.Backoff = roster.Down, st.at, "", roster.Watch{}, nil
 	if !st.Halted { // it was said meanwhile
 		st.revive(id)
 	}

@@ -6,6 +6,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // TestHalt: everybody's process is ended at once, nothing is started or sent until
@@ -20,11 +23,11 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.Halt{}); !ok {
 		t.Fatal(why)
 	}
-	kills := effects[Kill](p)
+	kills := effects[effect.Kill](p)
 	if len(kills) != 2 || !kills[0].Now || !kills[1].Now {
 		t.Fatalf("%+v", kills)
 	}
-	if e := told[contract.Halted](p); len(e) != 1 || e[0].By != ChannelStdin {
+	if e := told[contract.Halted](p); len(e) != 1 || e[0].By != input.ChannelStdin {
 		t.Errorf("%+v", e)
 	}
 	if e := told[contract.Permission](p); len(e) != 1 || e[0].Behavior != bridge.Deny || e[0].By != "halted" {
@@ -33,11 +36,11 @@ func TestHalt(t *testing.T) {
 	p.out = nil
 	for _, id := range busy {
 		p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed", Expected: true}})
-		if a := p.agent(id); a.Status != Down {
+		if a := p.agent(id); a.Status != roster.Down {
 			t.Errorf("%s is %s", id, a.Status)
 		}
 	}
-	if n := len(effects[Spawn](p)); n != 0 || p.s.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
+	if n := len(effects[effect.Spawn](p)); n != 0 || p.s.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
 		t.Errorf("%d starts, %d crashes", n, p.s.Crashes)
 	}
 	// What is said meanwhile waits, and so does who is summoned.
@@ -45,8 +48,8 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Fatal(why)
 	}
-	p.do(Rang{Key: restartKey(p.agent(one).AgentRef)})
-	if len(effects[Spawn](p)) != 0 || len(effects[Send](p)) != 0 {
+	p.do(input.Rang{Key: restartKey(p.agent(one).AgentRef)})
+	if len(effects[effect.Spawn](p)) != 0 || len(effects[effect.Send](p)) != 0 {
 		t.Error("halted, and something was started or sent")
 	}
 	if ok, why := p.command(contract.Halt{}); !ok || !strings.Contains(why, "already") {
@@ -55,11 +58,11 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.Continue{}); !ok {
 		t.Fatal(why)
 	}
-	if n := len(effects[Spawn](p)); n != 3 {
+	if n := len(effects[effect.Spawn](p)); n != 3 {
 		t.Fatalf("%d starts", n)
 	}
 	p.back(bridge.DeliveryBegun)
-	if p.agent("arbiter").Status != Busy || p.agent(one).Status != Busy {
+	if p.agent("arbiter").Status != roster.Busy || p.agent(one).Status != roster.Busy {
 		t.Errorf("the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
 	}
 }
@@ -71,7 +74,7 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 	p.command(contract.Continue{})
 	p.out = nil
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
-	if len(effects[Spawn](p)) != 1 || p.agent("arbiter").Status != Starting {
+	if len(effects[effect.Spawn](p)) != 1 || p.agent("arbiter").Status != roster.Starting {
 		t.Errorf("the Arbiter is %s", p.agent("arbiter").Status)
 	}
 }
@@ -80,16 +83,16 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 // successor either.
 func TestHaltWithoutABridge(t *testing.T) {
 	p := begin(t, nil)
-	p.do(BridgeLost{Message: "signal: killed"}) // the switch went past the loop
+	p.do(input.BridgeLost{Message: "signal: killed"}) // the switch went past the loop
 	p.command(contract.Halt{})
 	p.out = nil
-	p.do(Rang{Key: restartPrefix + theBridge})
-	p.do(BridgeBack{Claude: p.s.Claude})
-	if len(effects[Spawn](p)) != 0 {
+	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.BridgeBack{Claude: p.s.Claude})
+	if len(effects[effect.Spawn](p)) != 0 {
 		t.Error("a bridge that came back started somebody")
 	}
 	p.command(contract.Continue{})
-	if len(effects[Spawn](p)) != 1 {
+	if len(effects[effect.Spawn](p)) != 1 {
 		t.Error("continue started nobody")
 	}
 }
@@ -103,10 +106,10 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 		p.command(contract.Continue{})
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		p.out = nil
-		p.do(BridgeLost{Message: "it ended", Halted: true, Heeded: heeded})
-		p.do(Rang{Key: restartPrefix + theBridge})
-		p.do(BridgeBack{Claude: p.s.Claude})
-		starts, halts := len(effects[Spawn](p)), len(told[contract.Halted](p))
+		p.do(input.BridgeLost{Message: "it ended", Halted: true, Heeded: heeded})
+		p.do(input.Rang{Key: restartPrefix + theBridge})
+		p.do(input.BridgeBack{Claude: p.s.Claude})
+		starts, halts := len(effects[effect.Spawn](p)), len(told[contract.Halted](p))
 		if p.s.Halted == heeded || (starts == 0) == heeded || (halts == 0) != heeded || p.s.Crashes != 0 {
 			t.Errorf("heeded: %v, halted: %v, %d starts, %d halts, %d crashes", heeded, p.s.Halted, starts, halts, p.s.Crashes)
 		}
@@ -129,11 +132,11 @@ func TestHaltAndTheEnd(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})
 	p.happen("arbiter", bridge.Done{})
-	p.do(Signalled{Signal: "INT"})
-	p.do(Stopped{})
+	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Stopped{})
 	p.out = nil
-	p.do(Resumed{Options: p.s.Options, Claude: p.s.Claude, Salt: "s"})
-	if p.s.Halted || len(effects[Spawn](p)) != 1 {
-		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[Spawn](p)))
+	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Claude, Salt: "s"})
+	if p.s.Halted || len(effects[effect.Spawn](p)) != 1 {
+		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[effect.Spawn](p)))
 	}
 }

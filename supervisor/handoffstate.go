@@ -20,15 +20,6 @@ type HandoffState struct {
 	WaitingQuestions    []Asked     // questions to a predecessor that is being started again
 }
 
-// AgentHandoff holds the documents of an agent, and of the Arbiter before it.
-type AgentHandoff struct {
-	Document       *verdict.Document // the last one about its work
-	Receipts       []verdict.Receipt // of the document's checks
-	DocumentSerial int               // serial of the document
-	GeneratedWhy   string            // why the supervisor wrote it; empty: it did itself
-	HandoffBrief   string            // of a new Arbiter: goes with the first message it reads
-}
-
 // Proof is what the checks of the last `done` came to.
 type Proof struct {
 	Agent                string
@@ -93,15 +84,6 @@ type Proved struct {
 	Held    bool // it has passed once
 	Told    bool // it failed, and whoever decides was told since the last document
 }
-
-// A run has no last window, so that nothing may grow with each generation. Who is gone
-// for good keeps its name and its place; what it left is in the journal, and the state
-// remembers as much of it as anybody may still ask for.
-const (
-	recordsKept = 20 // Orchestrators that are gone, with their briefs and documents
-	namesKept   = 50 // of them, with what became of them
-	goneShown   = 10 // of them, to an Arbiter
-)
 
 // broken reports whether it held once and does not any more.
 func (p *Proved) broken() bool { return p.Held && p.Receipt.Result == verdict.CheckFailed }

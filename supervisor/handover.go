@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -16,7 +17,7 @@ import (
 func (st *step) handOver(h Handover) {
 	st.DocumentSerial++
 	h.Serial = st.DocumentSerial
-	if a := st.edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
+	if a := st.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
 	}
 	st.PendingHandoffs = append(slices.Clone(st.PendingHandoffs), h)
@@ -41,18 +42,18 @@ func (st *step) advance(serial int) bool {
 	case h == nil:
 		return false
 	case h.Document == nil:
-		a, _ := st.agent(h.Agent.ID)
-		st.do(Survey{Serial: serial, Params: bridge.InspectParams{SessionID: a.SessionID, CWD: st.Options.CWD, Env: st.Options.Env, Sandbox: st.Options.Sandbox}})
+		a, _ := st.Agent(h.Agent.ID)
+		st.do(effect.Survey{Serial: serial, Params: bridge.InspectParams{SessionID: a.SessionID, CWD: st.Options.CWD, Env: st.Options.Env, Sandbox: st.Options.Sandbox}})
 		return true
 	case len(h.Receipts) < st.checksOf(h) && st.Halted:
 		return true // until the human says so
 	case len(h.Receipts) < st.checksOf(h):
 		h.Request = st.newMessageID()
-		if a, ok := st.agent(h.Agent.ID); ok {
+		if a, ok := st.Agent(h.Agent.ID); ok {
 			h.Agent = a.AgentRef // it may have been started again
 		}
 		n := len(h.Receipts)
-		st.do(RunCheck{
+		st.do(effect.RunCheck{
 			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request, Again: h.Kind == handFinal,
 			Params: bridge.CheckParams{
 				Command: h.Document.Checks[n].Command, CWD: st.Options.CWD,
@@ -81,7 +82,7 @@ func (s *State) author(h *Handover, n int) bridge.AgentRef {
 	if n >= len(h.Authors) {
 		return h.Agent
 	}
-	if a, ok := s.agent(h.Authors[n].ID); ok {
+	if a, ok := s.Agent(h.Authors[n].ID); ok {
 		return a.AgentRef
 	}
 	return h.Authors[n]
@@ -123,7 +124,7 @@ func (st *step) forgetHandovers() {
 }
 
 // surveyed takes what was seen of an agent that can no longer speak.
-func (st *step) surveyed(f Surveyed) {
+func (st *step) surveyed(f input.Surveyed) {
 	if st.takeoverInspected(f) {
 		return
 	}
@@ -131,7 +132,7 @@ func (st *step) surveyed(f Surveyed) {
 	if h == nil || h.Document != nil {
 		return
 	}
-	a, _ := st.agent(h.Agent.ID)
+	a, _ := st.Agent(h.Agent.ID)
 	if f.Failed != "" {
 		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
 	}
@@ -147,11 +148,11 @@ func (st *step) handoverLate(of string) {
 	switch {
 	case late == nil:
 	case late.Document == nil:
-		st.surveyed(Surveyed{Serial: serial, Failed: "nothing was found out in time"})
+		st.surveyed(input.Surveyed{Serial: serial, Failed: "nothing was found out in time"})
 	case st.Halted: // its time begins anew
 	default:
 		for n := len(late.Receipts); n < st.checksOf(late); n++ {
-			late.Receipts = append(slices.Clip(late.Receipts), receipt(late.Document.Checks[n], Checked{Failed: "out of time"}))
+			late.Receipts = append(slices.Clip(late.Receipts), receipt(late.Document.Checks[n], input.Checked{Failed: "out of time"}))
 		}
 		st.dropCheck(late.Request, "the check is out of time")
 		st.advance(serial)
@@ -172,7 +173,7 @@ func (st *step) handedOver(h Handover) {
 	case handDone, handOff:
 		st.prove(h)
 	}
-	if a := st.edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
+	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
 	}
 	if h.Kind == handDone || h.Kind == handOff {

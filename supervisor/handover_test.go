@@ -9,7 +9,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -19,7 +22,7 @@ func (p *play) survey(r bridge.InspectResult) {
 	n := 0
 	for _, h := range p.s.PendingHandoffs {
 		if h.Document == nil {
-			p.do(Surveyed{Serial: h.Serial, Result: r})
+			p.do(input.Surveyed{Serial: h.Serial, Result: r})
 			n++
 		}
 	}
@@ -29,9 +32,9 @@ func (p *play) survey(r bridge.InspectResult) {
 }
 
 // checks is the check that was asked for last.
-func (p *play) check() RunCheck {
+func (p *play) check() effect.RunCheck {
 	p.t.Helper()
-	list := effects[RunCheck](p)
+	list := effects[effect.RunCheck](p)
 	if len(list) == 0 {
 		p.t.Fatal("no check was asked for")
 	}
@@ -72,14 +75,14 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	if c.Number != 1 || c.Params.Command != "make test" || c.Params.CWD != p.s.Options.CWD || c.Params.TimeoutMS != 120_000 || c.Agent.ID != one {
 		t.Errorf("first check %+v", c)
 	}
-	p.do(Checked{Serial: c.Serial, Number: 2, Result: ok("no such check was asked for")})
-	p.do(Checked{Serial: c.Serial, Number: 1, Result: ok("all ok")})
-	p.do(Checked{Serial: c.Serial, Number: 1, Result: ok("said twice")})
-	p.do(Checked{Serial: c.Serial, Number: 2, Result: ok("a warning")})
-	if n := len(effects[RunCheck](p)); n != 3 {
+	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("no such check was asked for")})
+	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("all ok")})
+	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("said twice")})
+	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("a warning")})
+	if n := len(effects[effect.RunCheck](p)); n != 3 {
 		t.Errorf("%d checks were asked for", n)
 	}
-	p.do(Checked{Serial: c.Serial, Number: 3, Failed: "not permitted"})
+	p.do(input.Checked{Serial: c.Serial, Number: 3, Failed: "not permitted"})
 	h := last[contract.Handoff](p)
 	var results []string
 	for _, r := range h.Receipts {
@@ -110,7 +113,7 @@ func TestNothingIsRuledOverARunningCheck(t *testing.T) {
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
 	p.contains("the correction", p.lastSent("arbiter"), "still checks a document")
 	p.verdict("arbiter", ruling("CONTINUE", "I wait."))
-	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
 	p.repeat(nil)
 	if r, _ := p.finished(); r.Status != contract.StatusComplete {
@@ -121,7 +124,7 @@ func TestNothingIsRuledOverARunningCheck(t *testing.T) {
 func TestChecksAreBounded(t *testing.T) {
 	many := make([]string, 14)
 	for i := range many {
-		many[i] = "true " + orchID(i)
+		many[i] = "true " + roster.OrchestratorID(i)
 	}
 	t.Run("in number", func(t *testing.T) {
 		p := begin(t, nil)
@@ -130,7 +133,7 @@ func TestChecksAreBounded(t *testing.T) {
 		p.verdict(one, proven("handoff", many...))
 		for range maxChecks {
 			c := p.check()
-			p.do(Checked{Serial: c.Serial, Number: c.Number, Result: ok("ok")})
+			p.do(input.Checked{Serial: c.Serial, Number: c.Number, Result: ok("ok")})
 		}
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "10 passed, 0 failed, 4 prove nothing")
 	})
@@ -144,27 +147,27 @@ func TestChecksAreBounded(t *testing.T) {
 		if len(p.s.Permission.Open) != 1 {
 			t.Fatal("the check was not asked for")
 		}
-		p.do(Rang{Key: handoverKey(c.Serial)})
+		p.do(input.Rang{Key: handoverKey(c.Serial)})
 		if len(p.s.Permission.Open) != 0 {
 			t.Error("its permission is still asked")
 		}
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 prove nothing")
-		p.do(Checked{Serial: c.Serial, Number: 1, Result: ok("ok, but late")})
+		p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok, but late")})
 	})
 	t.Run("switched off", func(t *testing.T) {
-		p := begin(t, func(o *Options) { o.CheckTimeout = -1 })
+		p := begin(t, func(o *runconfig.Options) { o.CheckTimeout = -1 })
 		one := p.summon("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, proven("handoff", "true"))
-		if n := len(effects[RunCheck](p)); n != 0 {
+		if n := len(effects[effect.RunCheck](p)); n != 0 {
 			t.Errorf("%d checks", n)
 		}
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "0 passed, 0 failed, 1 prove nothing")
 	})
 }
 
-func asked2(c RunCheck) Fact {
-	return PermissionAsked{Behavior: "ask", Params: bridge.PermissionParams{
+func asked2(c effect.RunCheck) input.Fact {
+	return input.PermissionAsked{Behavior: "ask", Params: bridge.PermissionParams{
 		AgentRef: c.Agent, Request: c.Request, Tool: "Bash", Input: []byte(`{"command":"x"}`)}}
 }
 
@@ -175,15 +178,15 @@ func TestChecksOverAResume(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("handoff", "first", "second"))
 	c := p.check()
-	p.do(Checked{Serial: c.Serial, Number: 1, Result: ok("ok")})
-	before := len(effects[RunCheck](p))
-	p.do(Resumed{Options: p.s.Options})
-	again := effects[RunCheck](p)[before:]
+	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok")})
+	before := len(effects[effect.RunCheck](p))
+	p.do(input.Resumed{Options: p.s.Options})
+	again := effects[effect.RunCheck](p)[before:]
 	if len(again) != 1 || again[0].Number != 2 || again[0].Serial != c.Serial {
 		t.Fatalf("after the resume %+v", again)
 	}
 	p.back(bridge.DeliveryAbsent)
-	p.do(Checked{Serial: c.Serial, Number: 2, Result: ok("ok")})
+	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("ok")})
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "2 passed, 0 failed, 0 prove nothing")
 	two := p.summon("go on")
 	p.contains("the brief", p.lastSent(two), "the second half", "proved by first — VERIFIED", "The Arbiter examines you")
@@ -230,7 +233,7 @@ func TestRecords(t *testing.T) {
 			p.verdict(one, report("progress", "half of it stands", false))
 			p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 			c.end(p, one)
-			if s := effects[Survey](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
+			if s := effects[effect.Survey](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
 				t.Fatalf("surveys: %+v", s)
 			}
 			p.survey(traces)
@@ -257,7 +260,7 @@ func TestNothingWasBegun(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
 	p.command(contract.Kill{ID: "orch-1"})
-	if n := len(effects[Survey](p)); n != 0 {
+	if n := len(effects[effect.Survey](p)); n != 0 {
 		t.Error("surveyed for nothing")
 	}
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "was ended by the human")
@@ -269,14 +272,14 @@ func TestSurveyThatNeverComes(t *testing.T) {
 	one := p.summon("build the bridge")
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.command(contract.Kill{ID: one})
-	p.do(BridgeLost{Message: "gone"})
-	p.do(Rang{Key: restartPrefix + theBridge})
-	p.do(BridgeBack{})
-	s := effects[Survey](p)
+	p.do(input.BridgeLost{Message: "gone"})
+	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.BridgeBack{})
+	s := effects[effect.Survey](p)
 	if len(s) != 2 {
 		t.Fatalf("%d surveys over a lost bridge", len(s))
 	}
-	p.do(Rang{Key: handoverKey(s[0].Serial)})
+	p.do(input.Rang{Key: handoverKey(s[0].Serial)})
 	p.contains("the record", lastMail(p, "arbiter"), "build the bridge", "Not seen: nothing was found out in time")
 }
 
@@ -286,7 +289,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	one := p.summon("build the bridge")
 	session := p.agent(one).SessionID
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
-	if a := p.agent(one); a.Status != Parked {
+	if a := p.agent(one); a.Status != roster.Parked {
 		t.Fatalf("it is %s", a.Status)
 	}
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCompaction) {
@@ -296,7 +299,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	p.survey(traces)
 	p.command(contract.RetryLast{})
 	a := p.agent(one)
-	if a.Status != Starting || a.SessionID == session || a.Context.Tokens != 0 {
+	if a.Status != roster.Starting || a.SessionID == session || a.Context.Tokens != 0 {
 		t.Errorf("it comes back as %+v", a)
 	}
 }
@@ -311,21 +314,21 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	two := p.summon("go on")
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
 	ask := func() []effect.Effect {
-		return p.do(ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
+		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()
-	p.do(Rang{Key: restartKey(p.agent(one).AgentRef)})
-	if n := len(effects[AskAgent](p)); n != 0 {
+	p.do(input.Rang{Key: restartKey(p.agent(one).AgentRef)})
+	if n := len(effects[effect.AskAgent](p)); n != 0 {
 		t.Fatal("asked before it is there")
 	}
-	p.do(Spawned{Agent: p.agent(one).AgentRef, Result: bridge.SpawnResult{Resumed: true}})
-	if q := effects[AskAgent](p); len(q) != 1 || q[0].Call != "c9" || q[0].Agent != p.agent(one).AgentRef {
+	p.do(input.Spawned{Agent: p.agent(one).AgentRef, Result: bridge.SpawnResult{Resumed: true}})
+	if q := effects[effect.AskAgent](p); len(q) != 1 || q[0].Call != "c9" || q[0].Agent != p.agent(one).AgentRef {
 		t.Fatalf("asked %+v", q)
 	}
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
 	ask()
 	p.command(contract.Kill{ID: one})
-	for _, a := range effects[AnswerTool](p) {
+	for _, a := range effects[effect.AnswerTool](p) {
 		if a.Call == "c9" && a.IsError && strings.Contains(a.Text, "is gone") {
 			return
 		}
@@ -339,8 +342,8 @@ func TestCompletingOverFailedChecks(t *testing.T) {
 	one := p.summon("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make test", "make lint"))
-	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})
-	p.do(Checked{Serial: p.check().Serial, Number: 2, Result: ok("ok")})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Result: ok("ok")})
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
 	p.contains("the correction", p.lastSent("arbiter"), "though 1 of its checks failed")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done; the first check is wrong"))
@@ -356,7 +359,7 @@ func TestCompletingOverFailedChecks(t *testing.T) {
 func TestARecordLeavesTheDocumentAlone(t *testing.T) {
 	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"), Files: append(make([]string, 0, 8), "a.go")}
 	s := &State{TaskState: TaskState{Plan: []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}}}
-	a := Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}}, AgentHandoff: AgentHandoff{Document: own}}
+	a := roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}}, AgentHandoff: roster.AgentHandoff{Document: own}}
 	d := s.generateHandoff(a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
 	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
 		t.Fatalf("record %+v", d)

@@ -7,7 +7,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
@@ -23,7 +26,7 @@ func TestTakenBackInAPause(t *testing.T) {
 		t.Errorf("taken back: %s", why)
 	}
 	p.command(contract.Continue{})
-	if a := p.agent("arbiter"); a.Status != Busy {
+	if a := p.agent("arbiter"); a.Status != roster.Busy {
 		t.Errorf("the Arbiter is %s", a.Status)
 	}
 	p.folds()
@@ -72,11 +75,11 @@ func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 // TestHaltAtTheEnd: who stops everything does not wait for an end in order.
 func TestHaltAtTheEnd(t *testing.T) {
 	p := begin(t, nil)
-	p.do(Signalled{Signal: "INT"})
+	p.do(input.Signalled{Signal: "INT"})
 	if ok, why := p.command(contract.Halt{}); !ok {
 		t.Errorf("refused: %s", why)
 	}
-	if list := effects[Shutdown](p); len(list) != 2 || !list[1].Fast {
+	if list := effects[effect.Shutdown](p); len(list) != 2 || !list[1].Fast {
 		t.Errorf("%+v", list)
 	}
 	if _, exit := p.finished(); exit != contract.ExitInterrupted {
@@ -101,7 +104,7 @@ func checking(t *testing.T) *play {
 	}
 	v["handoff"].(map[string]any)["checks"] = []map[string]string{{"command": "make", "expect": "ok"}}
 	p.verdict("orch-1", v)
-	if len(effects[RunCheck](p)) != 1 {
+	if len(effects[effect.RunCheck](p)) != 1 {
 		t.Fatal("no check is run")
 	}
 	return p
@@ -110,25 +113,25 @@ func checking(t *testing.T) *play {
 // TestChecksWaitWhileHalted: none is begun or counts, and each is run when the human says so.
 func TestChecksWaitWhileHalted(t *testing.T) {
 	p := checking(t)
-	first := effects[RunCheck](p)[0]
+	first := effects[effect.RunCheck](p)[0]
 	p.out = nil
 	p.command(contract.Halt{})
-	p.do(Rang{Key: handoverKey(first.Serial)})
-	p.do(Checked{Serial: first.Serial, Number: 1, Request: first.Request, Failed: "not permitted"})
+	p.do(input.Rang{Key: handoverKey(first.Serial)})
+	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: first.Request, Failed: "not permitted"})
 	p.happen("arbiter", bridge.Done{})
 	p.happen("orch-1", bridge.Done{})
-	p.do(BridgeLost{Message: "gone"})
-	p.do(Rang{Key: restartPrefix + theBridge})
-	p.do(BridgeBack{})
-	if p.s.Phase != machine.Evaluating || len(p.s.PendingHandoffs) != 1 || len(p.s.PendingHandoffs[0].Receipts) != 0 || len(effects[RunCheck](p)) != 0 {
+	p.do(input.BridgeLost{Message: "gone"})
+	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.BridgeBack{})
+	if p.s.Phase != machine.Evaluating || len(p.s.PendingHandoffs) != 1 || len(p.s.PendingHandoffs[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
 		t.Fatalf("%s: %+v", p.s.Phase, p.s.PendingHandoffs)
 	}
 	p.command(contract.Continue{})
-	again := effects[RunCheck](p)
+	again := effects[effect.RunCheck](p)
 	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, handoverKey(first.Serial)) != handoverPatience {
 		t.Fatalf("%+v", again)
 	}
-	p.do(Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
+	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
 	if p.s.LastProof.Passed != 1 {
 		t.Errorf("%+v", p.s.LastProof)
 	}
@@ -143,7 +146,7 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 		p.summon("Build it.")
 		for range 8 {
 			p.out = nil
-			lost := BridgeLost{Message: "signal: killed", Halted: true}
+			lost := input.BridgeLost{Message: "signal: killed", Halted: true}
 			switch first {
 			case "halt":
 				p.command(contract.Halt{})
@@ -155,10 +158,10 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 				}
 				p.command(contract.Halt{})
 			default:
-				p.do(BridgeLost{Message: "gone"})
-				p.do(Rang{Key: restartPrefix + theBridge})
+				p.do(input.BridgeLost{Message: "gone"})
+				p.do(input.Rang{Key: restartPrefix + theBridge})
 				p.do(lost)
-				p.do(BridgeBack{})
+				p.do(input.BridgeBack{})
 				p.command(contract.Halt{})
 				p.s.Restarts, p.s.Crashes = nil, 0 // of the first, which is one
 			}
@@ -168,13 +171,13 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 			if n := len(told[contract.Halted](p)); n != 1 {
 				t.Errorf("%s: told %d times", first, n)
 			}
-			p.do(Rang{Key: restartPrefix + theBridge})
-			p.do(BridgeBack{})
-			if len(effects[Spawn](p)) != 0 {
+			p.do(input.Rang{Key: restartPrefix + theBridge})
+			p.do(input.BridgeBack{})
+			if len(effects[effect.Spawn](p)) != 0 {
 				t.Fatalf("%s: somebody is started", first)
 			}
 			p.command(contract.Continue{})
-			if n := len(effects[Spawn](p)); n != 2 {
+			if n := len(effects[effect.Spawn](p)); n != 2 {
 				t.Fatalf("%s: %d are started", first, n)
 			}
 			p.settles()
@@ -191,7 +194,7 @@ func TestADeciderIsHaltedToo(t *testing.T) {
 	q.Failed = "signal: killed"
 	p.do(q)
 	if p.s.Summoned != 0 || p.s.Decisions != 0 {
-		t.Fatalf("the rules decided: %s", p.s.roll())
+		t.Fatalf("the rules decided: %s", p.s.LivingText())
 	}
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed", Expected: true}})
 	p.command(contract.Continue{})
@@ -227,7 +230,7 @@ func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
 	p.take("orch-1", takeover.Open)
 	p.command(contract.Detach{ID: "orch-1"})
 	p.command(contract.Detach{ID: "orch-1"})
-	if n := len(effects[ClosePTY](p)); n != 2 {
+	if n := len(effects[effect.ClosePTY](p)); n != 2 {
 		t.Errorf("closed %d times", n)
 	}
 }

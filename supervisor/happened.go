@@ -5,19 +5,20 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // happened handles an event of an agent. A late word of an earlier incarnation
 // never touches the present one.
 func (st *step) happened(e bridge.Event) {
-	a, ok := st.agent(e.ID)
-	if !ok || a.Generation != e.Generation || a.Status == Ended {
+	a, ok := st.Agent(e.ID)
+	if !ok || a.Generation != e.Generation || a.Status == roster.Ended {
 		return
 	}
 	if a.Backoff != nil && speaks(e.Body) {
-		st.edit(e.ID).Backoff = nil
+		st.Edit(e.ID).Backoff = nil
 	}
-	if a.Status == InHand && !ofTerminal(e.Body) {
+	if a.Status == roster.InHand && !ofTerminal(e.Body) {
 		return
 	}
 	switch b := e.Body.(type) {
@@ -30,18 +31,18 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Context:
 		st.measured(e, b)
 	case bridge.ContextWarning:
-		st.edit(e.ID).NotifyingLevel = b.Level
+		st.Edit(e.ID).NotifyingLevel = b.Level
 	case bridge.Compact:
 		st.compacted(e, b)
 	case bridge.ToolUse:
 		if b.Subagent == "" {
-			a := st.edit(e.ID)
-			a.CurrentTool, a.ToolCall = b.Tool, &RunningTool{Tool: b.Tool, ToolUse: b.ToolUse, What: whatOf(b.Input), Since: st.at}
+			a := st.Edit(e.ID)
+			a.CurrentTool, a.ToolCall = b.Tool, &roster.RunningTool{Tool: b.Tool, ToolUse: b.ToolUse, What: whatOf(b.Input), Since: st.at}
 		}
 		st.relay(e)
 	case bridge.ToolResult:
 		if a.ToolCall != nil && a.ToolCall.ToolUse == b.ToolUse {
-			st.edit(e.ID).ToolCall = nil
+			st.Edit(e.ID).ToolCall = nil
 		}
 		st.relay(e)
 	case bridge.Spent:
@@ -49,12 +50,12 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Tasks:
 		st.tasksChanged(e.ID, b)
 	case bridge.Retry:
-		if a.Status == Busy {
-			st.backOff(st.edit(e.ID), retryCategory(b), b.Attempt, time.Duration(b.DelayMS)*time.Millisecond)
+		if a.Status == roster.Busy {
+			st.backOff(st.Edit(e.ID), retryCategory(b), b.Attempt, time.Duration(b.DelayMS)*time.Millisecond)
 		}
 		st.relay(e)
 	case bridge.SubagentStart:
-		st.edit(e.ID).CurrentTool = b.Description
+		st.Edit(e.ID).CurrentTool = b.Description
 		st.relay(e)
 	default:
 		st.relay(e)
@@ -109,37 +110,4 @@ func (st *step) relay(e bridge.Event) {
 	case bridge.Notice:
 		st.emit(e.ID, contract.Notice{Text: b.Text})
 	}
-}
-
-// Narrates reports whether a fact only tells what an agent does: it leads to events, and
-// changes nothing that outlives the moment. Where the disk does not keep up, the journal may
-// leave such facts out.
-func Narrates(f Fact) bool {
-	if _, judged := f.(Judged); judged {
-		return true
-	}
-	h, ok := f.(Happened)
-	if !ok {
-		return false
-	}
-	switch h.Event.Body.(type) {
-	case bridge.Assistant, bridge.Delta, bridge.ToolResult, bridge.SubagentStart, bridge.SubagentStop,
-		bridge.SubagentProgress, bridge.ToolUse, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown, bridge.PTY:
-		return true
-	}
-	return false
-}
-
-// recorded reports whether a fact belongs into the journal at all: pieces of text do
-// not, the whole text follows.
-func recorded(f Fact) bool {
-	h, ok := f.(Happened)
-	if !ok {
-		return true
-	}
-	switch h.Event.Body.(type) {
-	case bridge.Delta, bridge.PTY: // what a terminal shows is nobody else's
-		return false
-	}
-	return true
 }

@@ -8,7 +8,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -62,9 +64,9 @@ func (st *step) inputEnded() {
 	st.HumanPresent = false
 	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
 	st.trustAlone()
-	arbiter, _ := st.agent(contract.Arbiter)
+	arbiter, _ := st.Agent(contract.Arbiter)
 	switch {
-	case arbiter.Status == Parked && st.FallbackReason == "":
+	case arbiter.Status == roster.Parked && st.FallbackReason == "":
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp)
@@ -85,7 +87,7 @@ func (st *step) endUncontinued() {
 	if !st.Paused || st.HumanPresent || st.anyTakenOver() {
 		return
 	}
-	if slices.ContainsFunc(st.Agents, func(a *Agent) bool { return a.Status == Busy }) {
+	if slices.ContainsFunc(st.Agents, func(a *roster.Agent) bool { return a.Status == roster.Busy }) {
 		return
 	}
 	how := "paused"
@@ -98,13 +100,13 @@ func (st *step) endUncontinued() {
 // say routes a human's word.
 func (st *step) say(ref string, c contract.Say) {
 	to := cmp.Or(c.To, contract.Arbiter)
-	a, ok := st.agent(to)
+	a, ok := st.Agent(to)
 	if !ok || !a.Alive() {
-		if a.Status == Parked {
+		if a.Status == roster.Parked {
 			st.reject(ref, "there is no living agent %q: it is parked; choose retry first", to)
 			return
 		}
-		st.reject(ref, "there is no living agent %q; alive: %s", to, st.everyone())
+		st.reject(ref, "there is no living agent %q; alive: %s", to, st.AddresseesText())
 		return
 	}
 	st.accept(ref, "message to "+to)
@@ -114,7 +116,7 @@ func (st *step) say(ref string, c contract.Say) {
 // word carries a human's word to a living agent.
 func (st *step) word(c contract.Say) {
 	to := cmp.Or(c.To, contract.Arbiter)
-	a, _ := st.agent(to)
+	a, _ := st.Agent(to)
 	st.HumanSpoke = true
 	if to == contract.Arbiter {
 		st.leaveFallback()
@@ -133,8 +135,8 @@ func (st *step) word(c contract.Say) {
 	case to != contract.Arbiter:
 		m.Kind = KindInstruction
 		st.overcome(to)
-		e := st.edit(to)
-		e.Standing = Working
+		e := st.Edit(to)
+		e.Standing = roster.Working
 		st.executing()
 		st.beginWork(to)
 	case st.Task == "" && !st.AnyWorks(): // also if it answers what is wanted
@@ -153,8 +155,8 @@ func (st *step) word(c contract.Say) {
 		st.Task = c.Text
 	}
 	st.post(m)
-	if c.Strength == contract.Stop && a.Status == Busy {
-		st.do(Interrupt{Agent: a.AgentRef})
+	if c.Strength == contract.Stop && a.Status == roster.Busy {
+		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 }
 

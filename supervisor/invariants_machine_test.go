@@ -10,11 +10,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // checkStep holds for every step from one state to the next.
-func checkStep(t *testing.T, before, after *State, f Fact, out []effect.Effect) {
+func checkStep(t *testing.T, before, after *State, f input.Fact, out []effect.Effect) {
 	t.Helper()
 	checkMoves(t, before, after, f, out)
 	checkNumbers(t, before, after, f, out)
@@ -37,10 +40,10 @@ func checkStep(t *testing.T, before, after *State, f Fact, out []effect.Effect) 
 
 // checkMoves: each `state` event is a row of the table, and they lead from the one state to
 // the other.
-func checkMoves(t *testing.T, before, after *State, f Fact, out []effect.Effect) {
+func checkMoves(t *testing.T, before, after *State, f input.Fact, out []effect.Effect) {
 	t.Helper()
 	at := before.Phase
-	_, none := f.(NoBridge)
+	_, none := f.(input.NoBridge)
 	for _, e := range out {
 		em, ok := e.(effect.Emit)
 		if !ok {
@@ -58,7 +61,7 @@ func checkMoves(t *testing.T, before, after *State, f Fact, out []effect.Effect)
 		}
 		at = machine.State(b.To)
 	}
-	if _, began := f.(Began); at != after.Phase && !none && !began {
+	if _, began := f.(input.Began); at != after.Phase && !none && !began {
 		t.Fatalf("%T told that the state is %s, and it is %s", f, at, after.Phase)
 	}
 }
@@ -70,18 +73,18 @@ func isRow(from machine.State, on machine.Trigger, to machine.State) bool {
 }
 
 // checkNumbers: decisions are told and recorded in order, each under a number of its own.
-func checkNumbers(t *testing.T, before, after *State, f Fact, out []effect.Effect) {
+func checkNumbers(t *testing.T, before, after *State, f input.Fact, out []effect.Effect) {
 	t.Helper()
 	said, kept := before.Decisions, before.Decisions
-	_, again := f.(Resumed) // those that a crash kept from the journal
+	_, again := f.(input.Resumed) // those that a crash kept from the journal
 	for _, e := range out {
 		switch e := e.(type) {
-		case Note:
+		case effect.Note:
 			if n := e.Decision.Number; n > after.Decisions || n <= kept && !again {
 				t.Fatalf("%T had decision %d recorded after %d of %d", f, n, kept, after.Decisions)
 			}
 			kept = max(kept, e.Decision.Number)
-		case Decide:
+		case effect.Decide:
 			if e.Question.Number != after.Decisions+1 || e.Question.Serial == 0 {
 				t.Fatalf("question %d is for decision %d after %d", e.Question.Serial, e.Question.Number, after.Decisions)
 			}
@@ -102,7 +105,7 @@ func checkWithheld(t *testing.T, s *State) {
 	if s.Ending != nil || !s.Phase.Live() || s.Paused || s.Held || s.DeciderRequest != nil || !s.BridgeUp || len(s.Agents) == 0 {
 		return
 	}
-	busy := s.engaged() || s.documentDue() || s.Agents[0].Status == Busy || s.arbiterAsked()
+	busy := s.Engaged() || s.documentDue() || s.Agents[0].Status == roster.Busy || s.arbiterAsked()
 	_, _, due := (&step{State: *s}).due()
 	for _, m := range s.Mail {
 		if s.withheld(&m) && (due || m.judged() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
@@ -113,8 +116,8 @@ func checkWithheld(t *testing.T, s *State) {
 }
 
 // randomOptions are of a run with limits that are soon reached.
-func randomOptions(r *rand.Rand) Options {
-	o := Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3}
+func randomOptions(r *rand.Rand) runconfig.Options {
+	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3}
 	if r.IntN(2) == 0 {
 		o.Task = "t"
 	}
@@ -139,8 +142,8 @@ func randomOptions(r *rand.Rand) Options {
 }
 
 // randomLife changes what another life of a run may have otherwise.
-func randomLife(r *rand.Rand, o Options) Options {
-	o.Decider = []string{"", DeciderSession, DeciderRules, DeciderHybrid, DeciderStateless}[r.IntN(5)]
+func randomLife(r *rand.Rand, o runconfig.Options) runconfig.Options {
+	o.Decider = []string{"", runconfig.DeciderSession, runconfig.DeciderRules, runconfig.DeciderHybrid, runconfig.DeciderStateless}[r.IntN(5)]
 	if r.IntN(4) == 0 {
 		o.Modes = nil
 	}
@@ -148,9 +151,9 @@ func randomLife(r *rand.Rand, o Options) Options {
 }
 
 // machineFact is one that the task machine takes notice of; nil for none.
-func machineFact(r *rand.Rand, s *State) Fact {
-	command := func(b contract.CommandBody) Fact {
-		return Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}
+func machineFact(r *rand.Rand, s *State) input.Fact {
+	command := func(b contract.CommandBody) input.Fact {
+		return input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}
 	}
 	if len(s.Agents) == 0 {
 		return nil
@@ -163,13 +166,13 @@ func machineFact(r *rand.Rand, s *State) Fact {
 		}
 		return command(contract.Choose{Option: "retry"})
 	case 1:
-		return Rang{Key: workLimitKey(a.AgentRef)}
+		return input.Rang{Key: workLimitKey(a.AgentRef)}
 	case 2:
 		if r.IntN(6) == 0 {
-			return NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}
+			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}
 		}
 		if s.Ending != nil || r.IntN(4) == 0 {
-			return Resumed{Options: randomLife(r, s.Options), Word: []string{"", "w"}[r.IntN(2)], Stay: r.IntN(2) == 0}
+			return input.Resumed{Options: randomLife(r, s.Options), Word: []string{"", "w"}[r.IntN(2)], Stay: r.IntN(2) == 0}
 		}
 		return command(contract.Continue{})
 	case 3:
@@ -182,18 +185,18 @@ func machineFact(r *rand.Rand, s *State) Fact {
 	case 5:
 		return command(contract.Say{Text: "x", To: a.ID})
 	case 6:
-		if a.Status == Busy { // broke
-			return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
+		if a.Status == roster.Busy { // broke
+			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
 				MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: []bridge.Category{bridge.CatInvalidRequest, bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)],
 			}}}
 		}
 		return command(contract.ForceAgent{Mode: []string{"developer", "wizard"}[r.IntN(2)]})
 	case 7:
-		if a.Status == Busy { // babbles
-			return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Text: "hm"}}}
+		if a.Status == roster.Busy { // babbles
+			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Text: "hm"}}}
 		}
-		if a.Status == Ready || a.Status == Stopping {
-			return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}}}
+		if a.Status == roster.Ready || a.Status == roster.Stopping {
+			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}}}
 		}
 	case 8:
 		if len(s.PendingHandoffs) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
@@ -30,13 +31,13 @@ func checkRequests(t *testing.T, s *State) {
 
 // requestFact is the end of a request that was not answered by a human: it is withdrawn, or
 // rules that were changed decide it.
-func requestFact(r *rand.Rand, s *State) Fact {
+func requestFact(r *rand.Rand, s *State) input.Fact {
 	if len(s.Permission.Open) == 0 || r.IntN(2) == 0 {
-		return PermissionWithdrawn{Request: "p1"}
+		return input.PermissionWithdrawn{Request: "p1"}
 	}
 	p := s.Permission.Open[r.IntN(len(s.Permission.Open))]
 	settled := permission.Settlement{
 		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
 	}
-	return Reconsidered{Settled: []permission.Settlement{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
+	return input.Reconsidered{Settled: []permission.Settlement{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
 }

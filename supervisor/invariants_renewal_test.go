@@ -8,6 +8,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // checkRenewing: a renewal that holds mail back is going on, and nothing else does.
@@ -18,11 +20,11 @@ func checkRenewing(t *testing.T, s *State) {
 	}
 	a := s.Agents[0]
 	for _, m := range s.Mail {
-		if to, _ := s.agent(m.To); !m.Sent && !s.withheld(&m) && to.Status == Ready && !(m.To == a.ID && s.renewing(m.Kind)) {
+		if to, _ := s.Agent(m.To); !m.Sent && !s.withheld(&m) && to.Status == roster.Ready && !(m.To == a.ID && s.renewing(m.Kind)) {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}
 	}
-	if a.Status != Ready {
+	if a.Status != roster.Ready {
 		return
 	}
 	switch s.RenewalStage {
@@ -60,15 +62,17 @@ func checkHeirs(t *testing.T, s *State) {
 
 // renewingFact brings the Arbiter to its end, and what can happen then: mostly it gives its
 // document, and sometimes it is disturbed.
-func renewingFact(r *rand.Rand, s *State) Fact {
+func renewingFact(r *rand.Rand, s *State) input.Fact {
 	a := *s.Agents[0]
-	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: a.AgentRef, Body: b}} }
+	event := func(b bridge.EventBody) input.Fact {
+		return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
+	}
 	switch {
-	case a.Status == Restarting && r.IntN(3) > 0:
+	case a.Status == roster.Restarting && r.IntN(3) > 0:
 		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
-	case a.Status == Starting && r.IntN(3) > 0:
-		return Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomFates(r, a)}}
-	case s.RenewalStage == renewalAsked && a.Status == Busy:
+	case a.Status == roster.Starting && r.IntN(3) > 0:
+		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomFates(r, a)}}
+	case s.RenewalStage == renewalAsked && a.Status == roster.Busy:
 		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
 			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
 		checked := full
@@ -78,31 +82,31 @@ func renewingFact(r *rand.Rand, s *State) Fact {
 		spent := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong}
 		limited := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit}
 		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
-		return []Fact{
+		return []input.Fact{
 			event(full), event(full), event(checked), event(stopped), event(spent), event(limited), event(done),
-			Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Steer}}},
-			Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Stop}}},
+			input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Steer}}},
+			input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Stop}}},
 			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
 		}[r.IntN(11)]
-	case a.CompactionBlocked && a.Status == Busy:
-		return []Fact{Rang{Key: compactionBlockedKey(a.AgentRef)}, event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
+	case a.CompactionBlocked && a.Status == roster.Busy:
+		return []input.Fact{input.Rang{Key: compactionBlockedKey(a.AgentRef)}, event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
 	case s.Paused:
-		return Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Continue{}}}
-	case a.Status == Busy:
-		return []Fact{
+		return input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Continue{}}}
+	case a.Status == roster.Busy:
+		return []input.Fact{
 			event(bridge.Context{Tokens: 99, Window: 100, Pct: 99}), event(bridge.Compact{Trigger: "auto", Blocked: true}),
-			Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Pause{}}},
+			input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Pause{}}},
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
 		}[r.IntN(4)]
 	}
 	for _, h := range s.PendingHandoffs {
 		if h.Request != "" {
 			author := h.Agent
-			return []Fact{
-				PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check", Input: json.RawMessage(`{}`)}, Behavior: "ask"},
-				Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
-				Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request, Result: bridge.CheckResult{SHA256: "s"}},
-				Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},
+			return []input.Fact{
+				input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check", Input: json.RawMessage(`{}`)}, Behavior: "ask"},
+				input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
+				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request, Result: bridge.CheckResult{SHA256: "s"}},
+				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},
 			}[r.IntN(4)]
 		}
 	}

@@ -7,20 +7,22 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // checkTaken holds for every agent: a session is in one place at a time.
-func checkTaken(t *testing.T, a *Agent, live bool) {
+func checkTaken(t *testing.T, a *roster.Agent, live bool) {
 	t.Helper()
-	stopping := a.Status == Restarting && a.Takeover != nil && a.Takeover.Stage == takeover.Stopping
-	if live && !stopping && (a.Status == InHand) != (a.Takeover != nil && a.Takeover.Stage != takeover.Stopping) {
+	stopping := a.Status == roster.Restarting && a.Takeover != nil && a.Takeover.Stage == takeover.Stopping
+	if live && !stopping && (a.Status == roster.InHand) != (a.Takeover != nil && a.Takeover.Stage != takeover.Stopping) {
 		t.Fatalf("%s is %s, and its takeover %+v", a.ID, a.Status, a.Takeover)
 	}
-	if live && a.Takeover != nil && a.Status != InHand && !stopping {
+	if live && a.Takeover != nil && a.Status != roster.InHand && !stopping {
 		t.Fatalf("%s is %s, and a takeover goes on (%s)", a.ID, a.Status, a.Takeover.Stage)
 	}
-	if a.Status == InHand && a.Takeover == nil {
+	if a.Status == roster.InHand && a.Takeover == nil {
 		t.Fatalf("%s is %s by nobody", a.ID, a.Status)
 	}
 	if a.Up() && a.Takeover != nil {
@@ -32,22 +34,22 @@ func checkTaken(t *testing.T, a *Agent, live bool) {
 // alive at a time, nor is anything sent to a terminal.
 type lives map[string]bridge.AgentRef
 
-func (l lives) follow(t *testing.T, s *State, f Fact, out []effect.Effect) {
+func (l lives) follow(t *testing.T, s *State, f input.Fact, out []effect.Effect) {
 	t.Helper()
 	switch f := f.(type) {
-	case Happened:
+	case input.Happened:
 		if _, done := f.Event.Body.(bridge.Done); done && l[f.Event.ID] == f.Event.AgentRef {
 			delete(l, f.Event.ID)
 		}
-	case NotSpawned:
+	case input.NotSpawned:
 		if l[f.Agent.ID] == f.Agent {
 			delete(l, f.Agent.ID)
 		}
-	case PTYOpened:
+	case input.PTYOpened:
 		if f.Failed != "" && l[f.Agent.ID] == f.Agent {
 			delete(l, f.Agent.ID)
 		}
-	case BridgeLost, BridgeFailed, Resumed, Stopped:
+	case input.BridgeLost, input.BridgeFailed, input.Resumed, input.Stopped:
 		clear(l)
 	}
 	begin := func(ref bridge.AgentRef) {
@@ -58,12 +60,12 @@ func (l lives) follow(t *testing.T, s *State, f Fact, out []effect.Effect) {
 	}
 	for _, e := range out {
 		switch e := e.(type) {
-		case Spawn:
+		case effect.Spawn:
 			begin(e.Params.AgentRef)
-		case OpenPTY:
+		case effect.OpenPTY:
 			begin(e.Params.AgentRef)
-		case Send:
-			if a, _ := s.agent(e.Params.ID); a.Status == InHand {
+		case effect.Send:
+			if a, _ := s.Agent(e.Params.ID); a.Status == roster.InHand {
 				t.Fatalf("a message is sent to %s, which a human has", a.ID)
 			}
 		}
@@ -71,25 +73,25 @@ func (l lives) follow(t *testing.T, s *State, f Fact, out []effect.Effect) {
 }
 
 // takenFact goes on with a takeover, mostly as is awaited.
-func takenFact(r *rand.Rand, a Agent) Fact {
+func takenFact(r *rand.Rand, a roster.Agent) input.Fact {
 	failed := ""
 	if r.IntN(5) == 0 {
 		failed = "m"
 	}
 	if r.IntN(8) == 0 {
-		return Commanded{Channel: ChannelScreen, Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
+		return input.Commanded{Channel: input.ChannelScreen, Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
 	}
 	switch a.Takeover.Stage {
 	case takeover.Inspecting:
-		return Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 1}}, Failed: failed}
+		return input.Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 1}}, Failed: failed}
 	case takeover.Reading:
-		return Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
+		return input.Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
 	case takeover.Opening:
 		if r.IntN(3) > 0 {
-			return PTYOpened{Agent: a.AgentRef, Failed: failed}
+			return input.PTYOpened{Agent: a.AgentRef, Failed: failed}
 		}
 	}
-	return Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: r.IntN(2)}}}}
+	return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: r.IntN(2)}}}}
 }
 
 // TestASessionIsInOnePlace plays runs in which processes end only when they were asked
@@ -112,11 +114,11 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		p.s.Options.Trusted, p.s.Options.TrustHash = true, "h0"
 	}
 	alive, timers := lives{}, alarms{}
-	timers.follow(Began{}, p.out)
+	timers.follow(input.Began{}, p.out)
 	for _, a := range p.s.Agents {
 		alive[a.ID] = a.AgentRef
 	}
-	step := func(f Fact) {
+	step := func(f input.Fact) {
 		if f == nil || p.s.Ending != nil {
 			return
 		}
@@ -127,42 +129,44 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 	}
 	for range 120 {
 		a := *p.s.Agents[r.IntN(len(p.s.Agents))]
-		event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: a.AgentRef, Body: b}} }
-		command := func(c contract.CommandBody) Fact {
-			return Commanded{Channel: ChannelScreen, Command: contract.Command{Body: c}}
+		event := func(b bridge.EventBody) input.Fact {
+			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
+		}
+		command := func(c contract.CommandBody) input.Fact {
+			return input.Commanded{Channel: input.ChannelScreen, Command: contract.Command{Body: c}}
 		}
 		_, running := alive[a.ID]
 		switch k := r.IntN(14); {
 		case !p.s.BridgeUp:
-			step([]Fact{BridgeBack{}, Rang{Key: restartPrefix + theBridge}}[r.IntN(2)])
+			step([]input.Fact{input.BridgeBack{}, input.Rang{Key: restartPrefix + theBridge}}[r.IntN(2)])
 		case k == 0:
-			step([]Fact{
-				BridgeLost{}, BridgeLost{Halted: true}, Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Choose{Option: chooseTrust}}},
-				Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Choose{Option: chooseWithout}}},
+			step([]input.Fact{
+				input.BridgeLost{}, input.BridgeLost{Halted: true}, input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Choose{Option: chooseTrust}}},
+				input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Choose{Option: chooseWithout}}},
 			}[r.IntN(4)])
 		case k == 2 && r.IntN(4) == 0:
-			step(Resumed{Options: p.s.Options}) // arbiter itself was killed
+			step(input.Resumed{Options: p.s.Options}) // arbiter itself was killed
 		case k == 1:
-			step([]Fact{command(contract.Kill{ID: a.ID}), command(contract.Halt{}), command(contract.Continue{}), command(contract.Reset{})}[r.IntN(4)])
+			step([]input.Fact{command(contract.Kill{ID: a.ID}), command(contract.Halt{}), command(contract.Continue{}), command(contract.Reset{})}[r.IntN(4)])
 		case k < 5:
 			step(command(contract.Attach{ID: a.ID}))
 		case k < 8 && a.Takeover != nil:
 			if f := takenFact(r, a); running || isSurvey(f) {
 				step(f)
 			}
-		case a.Status == Starting && r.IntN(8) == 0:
-			step(NotSpawned{Agent: a.AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]})
-		case a.Status == Starting:
-			step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomFates(r, a)}})
-		case a.Status == Down:
-			step(Rang{Key: restartKey(a.AgentRef)})
-		case a.Status == Busy && k < 12:
+		case a.Status == roster.Starting && r.IntN(8) == 0:
+			step(input.NotSpawned{Agent: a.AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]})
+		case a.Status == roster.Starting:
+			step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomFates(r, a)}})
+		case a.Status == roster.Down:
+			step(input.Rang{Key: restartKey(a.AgentRef)})
+		case a.Status == roster.Busy && k < 12:
 			step(event(randomTurn(r, a)))
 		case running && k == 13:
 			step(event(bridge.Done{SessionID: a.SessionID}))
 		case a.Takeover != nil && (running || !a.Takeover.HasProcess() && a.Takeover.Stage != takeover.Stopping):
 			step(takenFact(r, a))
-		case running && (a.Status == Restarting || a.Status == Stopping):
+		case running && (a.Status == roster.Restarting || a.Status == roster.Stopping):
 			step(event(bridge.Done{SessionID: a.SessionID}))
 		}
 		if p.s.anyTakenOver() {
@@ -174,10 +178,10 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 }
 
 // comeBack does what is awaited until nothing is: then nobody is held back any more.
-func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)) {
+func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input.Fact)) {
 	t.Helper()
 	command := func(c contract.CommandBody) {
-		step(Commanded{Channel: ChannelScreen, Command: contract.Command{Body: c}})
+		step(input.Commanded{Channel: input.ChannelScreen, Command: contract.Command{Body: c}})
 	}
 	if p.s.Halted {
 		command(contract.Continue{})
@@ -187,28 +191,28 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)
 	}
 	for range 30 {
 		if !p.s.BridgeUp {
-			step(Rang{Key: restartPrefix + theBridge})
-			step(BridgeBack{})
+			step(input.Rang{Key: restartPrefix + theBridge})
+			step(input.BridgeBack{})
 		}
 		for _, a := range p.s.Agents {
 			_, running := alive[a.ID]
 			switch {
-			case a.Status == Down && timers[restartKey(a.AgentRef)]:
-				step(Rang{Key: restartKey(a.AgentRef)})
-			case a.Status == Starting:
-				step(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
+			case a.Status == roster.Down && timers[restartKey(a.AgentRef)]:
+				step(input.Rang{Key: restartKey(a.AgentRef)})
+			case a.Status == roster.Starting:
+				step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
 			case a.Takeover != nil && (a.Takeover.Stage == takeover.Inspecting || a.Takeover.Stage == takeover.Reading):
-				step(Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: aMark, Changes: &bridge.Changes{}}})
+				step(input.Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: aMark, Changes: &bridge.Changes{}}})
 			case a.Takeover != nil && a.Takeover.Stage == takeover.Open:
 				command(contract.Detach{ID: a.ID})
-			case running && (a.Status == Restarting || a.Status == Stopping || a.Takeover != nil):
-				step(Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID}}})
+			case running && (a.Status == roster.Restarting || a.Status == roster.Stopping || a.Takeover != nil):
+				step(input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID}}})
 			}
 		}
 	}
 	for i := range p.s.Agents {
 		switch a := p.s.Agents[i]; a.Status {
-		case Ready, Busy, Ended, Parked:
+		case roster.Ready, roster.Busy, roster.Ended, roster.Parked:
 		default:
 			if p.s.Ending == nil {
 				t.Fatalf("%s stays %s (%+v)", a.ID, a.Status, a.Takeover)
@@ -217,4 +221,4 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(Fact)
 	}
 }
 
-func isSurvey(f Fact) bool { _, ok := f.(Surveyed); return ok }
+func isSurvey(f input.Fact) bool { _, ok := f.(input.Surveyed); return ok }

@@ -15,14 +15,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // fingerprint is all of a state, as a snapshot holds it: apply must never change the state it
 // was given, and must come to the same one from the same input.
 func fingerprint(t *testing.T, s *State) string {
 	t.Helper()
-	raw, err := marshal(s)
+	raw, err := input.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +41,13 @@ func checkInvariants(t *testing.T, s *State) {
 		}
 		seen[a.ID] = true
 		checkTaken(t, a, s.Ending == nil)
-		if a.Status == Ready && len(a.Turn) > 0 {
+		if a.Status == roster.Ready && len(a.Turn) > 0 {
 			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
 		}
 	}
 	carried := map[string]bool{}
 	for _, m := range s.Mail {
-		if a, _ := s.agent(m.To); !a.Alive() && a.Status != Parked && s.Ending == nil {
+		if a, _ := s.Agent(m.To); !a.Alive() && a.Status != roster.Parked && s.Ending == nil {
 			t.Fatalf("a %s waits for %s, which is %s", m.Kind, m.To, a.Status)
 		}
 		if !m.Sent && !m.Told && len(m.Carries) > 0 {
@@ -81,7 +83,7 @@ func checkInvariants(t *testing.T, s *State) {
 	// A dialogue never stalls silently: where nobody is busy and nothing is
 	// under way, somebody outside is awaited.
 	if s.Ending == nil && s.Phase.Live() && stalled(s) {
-		t.Fatalf("stalled in %s: %s", s.Phase, s.roll())
+		t.Fatalf("stalled in %s: %s", s.Phase, s.LivingText())
 	}
 }
 
@@ -92,7 +94,7 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 	ended := before.Ending != nil
 	for _, e := range out {
 		em, ok := e.(effect.Emit)
-		if _, down := e.(Shutdown); down {
+		if _, down := e.(effect.Shutdown); down {
 			ended = true
 		}
 		if !ok {
@@ -124,10 +126,10 @@ func stalled(s *State) bool {
 	}
 	for _, a := range s.Agents {
 		switch a.Status {
-		case Busy, Starting, Down, Restarting, InHand:
+		case roster.Busy, roster.Starting, roster.Down, roster.Restarting, roster.InHand:
 			return false
-		case Parked:
-			if a.Role == RoleArbiter && s.HumanPresent && s.FallbackReason == "" {
+		case roster.Parked:
+			if a.Role == roster.RoleArbiter && s.HumanPresent && s.FallbackReason == "" {
 				return false // a human was asked to choose
 			}
 		}
@@ -138,8 +140,8 @@ func stalled(s *State) bool {
 	for _, m := range s.Mail {
 		// Everybody is idle: what was sent is answered, and what is held is held by a
 		// document under way.
-		a, _ := s.agent(m.To)
-		if !m.Sent && !s.withheld(&m) && !(m.To == s.Agents[0].ID && s.renewing(m.Kind)) && (a.Status == Ready || a.Status == Stopping) {
+		a, _ := s.Agent(m.To)
+		if !m.Sent && !s.withheld(&m) && !(m.To == s.Agents[0].ID && s.renewing(m.Kind)) && (a.Status == roster.Ready || a.Status == roster.Stopping) {
 			return false
 		}
 	}
@@ -149,7 +151,6 @@ func stalled(s *State) bool {
 // FuzzApply throws random facts at apply: it must not panic, keep the
 // invariants, never touch its input, and be deterministic.
 func FuzzApply(f *testing.F) {
-	onlyPure(f)
 	for seed := range uint64(64) {
 		f.Add(seed, uint16(200))
 	}
@@ -162,7 +163,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	o := randomOptions(r)
 	var s State
 	at := time.Unix(1_800_000_000, 0)
-	facts := []Fact{Began{Options: o}}
+	facts := []input.Fact{input.Began{Options: o}}
 	for range int(n) % 400 {
 		facts = append(facts, nil)
 	}
@@ -176,10 +177,10 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		}
 		at = at.Add(time.Second)
 		if testing.Verbose() {
-			t.Logf("%s, %s: %+v", s.Phase, s.roll(), fact)
+			t.Logf("%s, %s: %+v", s.Phase, s.LivingText(), fact)
 		}
-		next, out := Apply(s, Input{At: at, Fact: fact})
-		again, out2 := Apply(s, Input{At: at, Fact: fact})
+		next, out := Apply(s, input.Input{At: at, Fact: fact})
+		again, out2 := Apply(s, input.Input{At: at, Fact: fact})
 		if before != fingerprint(t, &s) {
 			t.Fatalf("apply changed its input by %T", fact)
 		}
@@ -190,18 +191,18 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		checkEffects(t, &s, out)
 		checkStep(t, &s, &next, fact, out)
 		if (uint64(i)+seed)%16 == 0 { // all steps would take most of the test's time
-			goesOnTheSame(t, before, Input{At: at, Fact: fact}, after, out)
+			goesOnTheSame(t, before, input.Input{At: at, Fact: fact}, after, out)
 		}
 		s, before = next, after
 		checkInvariants(t, &s)
 		timers.follow(fact, out)
 		timers.check(t, &s)
-		raw, err := EncodeInput(Input{At: at, Fact: fact})
+		raw, err := input.EncodeInput(input.Input{At: at, Fact: fact})
 		if err != nil {
 			t.Fatal(err)
 		}
 		kind := journal.Fact
-		if Narrates(fact) {
+		if input.Narrates(fact) {
 			kind = journal.Narration
 		}
 		if err := fold.Take(journal.Record{Seq: uint64(i), Kind: kind, Payload: raw}); err != nil {
@@ -211,7 +212,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 			t.Fatalf("the journal folds to another state after %T:\n%s", fact, cmp.Diff(s, fold.State))
 		}
 		for _, e := range out {
-			if _, ok := e.(Finish); ok {
+			if _, ok := e.(effect.Finish); ok {
 				finished++
 			}
 		}
@@ -225,7 +226,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 }
 
 // randomFact prefers facts that fit the state, so that runs get somewhere.
-func randomFact(r *rand.Rand, s *State) Fact {
+func randomFact(r *rand.Rand, s *State) input.Fact {
 	if len(s.Agents) > 0 && r.IntN(5) == 0 {
 		if f := renewingFact(r, s); f != nil {
 			return f
@@ -237,7 +238,7 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		}
 	}
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
-	var a Agent
+	var a roster.Agent
 	if len(s.Agents) > 0 {
 		a = *s.Agents[r.IntN(len(s.Agents))]
 		ref = a.AgentRef
@@ -254,20 +255,22 @@ func randomFact(r *rand.Rand, s *State) Fact {
 	if len(s.Agents) > 0 && r.IntN(8) == 0 {
 		return handsFact(r, s, a)
 	}
-	event := func(b bridge.EventBody) Fact { return Happened{bridge.Event{AgentRef: ref, Body: b}} }
+	event := func(b bridge.EventBody) input.Fact {
+		return input.Happened{Event: bridge.Event{AgentRef: ref, Body: b}}
+	}
 	switch r.IntN(12) {
 	case 0, 1:
 		switch {
-		case a.Status == Starting && r.IntN(6) > 0:
-			return Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomFates(r, a)}}
-		case a.Status == Down:
-			return Rang{Key: restartKey(ref)}
+		case a.Status == roster.Starting && r.IntN(6) > 0:
+			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomFates(r, a)}}
+		case a.Status == roster.Down:
+			return input.Rang{Key: restartKey(ref)}
 		}
 		if r.IntN(4) == 0 {
-			return NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
+			return input.NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
 		}
 		cats := []bridge.Category{bridge.CatTimeout, bridge.CatResume, bridge.CatStart}
-		return NotSpawned{Agent: ref, Category: cats[r.IntN(3)], Message: "m"}
+		return input.NotSpawned{Agent: ref, Category: cats[r.IntN(3)], Message: "m"}
 	case 2, 3, 4, 5:
 		return event(randomTurn(r, a))
 	case 6:
@@ -292,17 +295,17 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		}
 		tools := []string{"spawn_orchestrator", "release_orchestrator", "set_plan", "status", "report_progress", "update_plan", "ask_predecessor", "nonsense"}
 		inputs := []string{`{"prompt":"p"}`, `{"id":"all","reason":"r"}`, `{"id":"orch-1","reason":"r"}`, `{"steps":[{"text":"a"}]}`, `{"message":"m"}`, `{"index":1,"status":"done"}`, `{"question":"q"}`, `[]`, `{"prompt":7}`}
-		return ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: tools[r.IntN(len(tools))], Input: json.RawMessage(inputs[r.IntN(len(inputs))])}}
+		return input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: tools[r.IntN(len(tools))], Input: json.RawMessage(inputs[r.IntN(len(inputs))])}}
 	case 8:
 		behaviors := []string{"allow", "deny", "ask", ""}
-		return PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)], By: contract.ByRule}
+		return input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)], By: contract.ByRule}
 	case 9:
-		return Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: randomCommand(r, s)}}
+		return input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: randomCommand(r, s)}}
 	case 10:
 		if len(a.Turn) > 0 {
-			return NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
+			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
-		return Rang{Key: retryKey(ref)}
+		return input.Rang{Key: retryKey(ref)}
 	case 11:
 		if len(s.PendingHandoffs) > 0 && r.IntN(3) > 0 {
 			return randomProgress(r, s.PendingHandoffs[r.IntN(len(s.PendingHandoffs))])
@@ -313,38 +316,38 @@ func randomFact(r *rand.Rand, s *State) Fact {
 		return requestFact(r, s)
 	case 1:
 		if len(a.Turn) > 0 && r.IntN(2) == 0 {
-			return Rang{Key: proofKey(a.Turn[0])}
+			return input.Rang{Key: proofKey(a.Turn[0])}
 		}
-		return Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
+		return input.Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
 	case 2:
 		if !s.BridgeUp {
-			return []Fact{BridgeBack{Swept: 1}, BridgeFailed{Message: "m"}, Rang{Key: restartPrefix + theBridge}}[r.IntN(3)]
+			return []input.Fact{input.BridgeBack{Swept: 1}, input.BridgeFailed{Message: "m"}, input.Rang{Key: restartPrefix + theBridge}}[r.IntN(3)]
 		}
 	}
-	rare := []Fact{
-		InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
-		Signalled{Signal: "INT"}, Stopped{}, BridgeLost{}, OutputLost{}, Rang{Key: timeoutKey}, Rang{Key: compactionBlockedKey(ref)}, Woke{Slept: time.Hour}, JournalFull{Message: "m"},
-		event(bridge.Retry{Attempt: 1}), Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, Resumed{Options: s.Options},
+	rare := []input.Fact{
+		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
+		input.Signalled{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{}, input.Rang{Key: timeoutKey}, input.Rang{Key: compactionBlockedKey(ref)}, input.Woke{Slept: time.Hour}, input.JournalFull{Message: "m"},
+		event(bridge.Retry{Attempt: 1}), input.Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, input.Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]
 }
 
 // randomProgress is a fact about a document on its way, mostly one that is awaited.
-func randomProgress(r *rand.Rand, h Handover) Fact {
+func randomProgress(r *rand.Rand, h Handover) input.Fact {
 	failed := []string{"", "denied"}[r.IntN(2)]
 	switch r.IntN(8) {
 	case 0:
-		return Rang{Key: handoverKey(h.Serial)}
+		return input.Rang{Key: handoverKey(h.Serial)}
 	case 1:
-		return Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
+		return input.Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
 	}
 	if h.Document == nil {
-		return Surveyed{Serial: h.Serial, Result: bridge.InspectResult{Said: []string{"s"}, Files: []string{"f"}}, Failed: failed}
+		return input.Surveyed{Serial: h.Serial, Result: bridge.InspectResult{Said: []string{"s"}, Files: []string{"f"}}, Failed: failed}
 	}
-	return Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
+	return input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
 }
 
-func randomFates(r *rand.Rand, a Agent) []bridge.DeliveryStatus {
+func randomFates(r *rand.Rand, a roster.Agent) []bridge.DeliveryStatus {
 	var list []bridge.DeliveryStatus
 	for _, id := range a.Turn {
 		fates := []string{bridge.DeliveryAbsent, bridge.DeliverySeen, bridge.DeliveryBegun, bridge.DeliveryRuled, bridge.DeliveryEnded, ""}
@@ -357,7 +360,7 @@ func randomFates(r *rand.Rand, a Agent) []bridge.DeliveryStatus {
 	return list
 }
 
-func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
+func randomTurn(r *rand.Rand, a roster.Agent) bridge.Turn {
 	verdicts := []string{
 		`{"decision":"CONTINUE","message":"m","reason":"r"}`, `{"decision":"CONTINUE","message":"m","reason":"r","to":"orch-1"}`,
 		`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`, `{"decision":"ADDRESS_ORCHESTRATOR","message":"m","reason":"r","to":"orch-2"}`,
@@ -383,8 +386,8 @@ func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
 }
 
 // randomDecision answers what is asked, or is late, or wrong.
-func randomDecision(r *rand.Rand, s *State) Fact {
-	f := Decided{Number: s.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
+func randomDecision(r *rand.Rand, s *State) input.Fact {
+	f := input.Decided{Number: s.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
 	if s.DeciderRequest != nil {
 		f.Serial, f.Point, f.About = s.DeciderRequest.Serial, s.DeciderRequest.Point, s.DeciderRequest.About
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // alarms are the timers that are set, and the answers that are awaited of the bridge, as
@@ -22,15 +24,15 @@ const opening = "opening a bridge"
 func probing(a bridge.AgentRef) string { return fmt.Sprintf("probing %s", a) }
 
 // follow keeps the account over one step.
-func (l alarms) follow(f Fact, out []effect.Effect) {
+func (l alarms) follow(f input.Fact, out []effect.Effect) {
 	switch f := f.(type) {
-	case Began, Resumed, NoBridge:
+	case input.Began, input.Resumed, input.NoBridge:
 		clear(l) // with the process
-	case Rang:
+	case input.Rang:
 		delete(l, f.Key)
-	case Probed:
+	case input.Probed:
 		delete(l, probing(f.Agent))
-	case BridgeBack, BridgeFailed:
+	case input.BridgeBack, input.BridgeFailed:
 		delete(l, opening)
 	}
 	for _, e := range out {
@@ -39,9 +41,9 @@ func (l alarms) follow(f Fact, out []effect.Effect) {
 			if delete(l, e.Key); e.After > 0 {
 				l[e.Key] = true
 			}
-		case Probe:
+		case effect.Probe:
 			l[probing(e.Agent)] = true
-		case OpenBridge:
+		case effect.OpenBridge:
 			l[opening] = true
 		}
 	}
@@ -63,13 +65,13 @@ func (l alarms) check(t *testing.T, s *State) {
 	for i := range s.Agents {
 		a := s.Agents[i]
 		switch {
-		case a.Status == Down && s.BridgeUp && !s.Halted && s.TrustQuestion == nil && !l[restartKey(a.AgentRef)]:
+		case a.Status == roster.Down && s.BridgeUp && !s.Halted && s.TrustQuestion == nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and nobody brings it back", a.ID)
-		case a.Status == Ready && a.Backoff != nil && !l[retryKey(a.AgentRef)], a.Status == Down && a.Backoff != nil && !l[restartKey(a.AgentRef)]:
+		case a.Status == roster.Ready && a.Backoff != nil && !l[retryKey(a.AgentRef)], a.Status == roster.Down && a.Backoff != nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
-		case (a.Status == Ready || a.Status == Busy) && !l[watchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
+		case (a.Status == roster.Ready || a.Status == roster.Busy) && !l[watchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
-		case a.Role == RoleArbiter && a.Status == Ready && a.Troubles > 0 && s.FallbackReason == "" && !s.Paused && !s.Held &&
+		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.FallbackReason == "" && !s.Paused && !s.Held &&
 			!l[retryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question == nil && !s.documentDue():
 			t.Fatalf("%s has lost its turn, and nobody tries again", a.ID)
 		}
@@ -91,9 +93,9 @@ func (l alarms) check(t *testing.T, s *State) {
 
 // handsFact is one of those that come of the human's hands: takeovers, halts, trust, words
 // that are changed. Some come unasked, or late.
-func handsFact(r *rand.Rand, s *State, a Agent) Fact {
-	command := func(b contract.CommandBody) Fact {
-		return Commanded{Channel: []string{ChannelStdin, ChannelScreen, ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
+func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Fact {
+	command := func(b contract.CommandBody) input.Fact {
+		return input.Commanded{Channel: []string{input.ChannelStdin, input.ChannelScreen, input.ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
 	}
 	word := "none"
 	if len(s.Mail) > 0 {
@@ -105,7 +107,7 @@ func handsFact(r *rand.Rand, s *State, a Agent) Fact {
 	}
 	switch r.IntN(18) {
 	case 16:
-		return BridgeLost{Message: "m", Halted: true}
+		return input.BridgeLost{Message: "m", Halted: true}
 	case 0, 1, 2:
 		return command(contract.Attach{ID: a.ID})
 	case 3:
@@ -117,11 +119,11 @@ func handsFact(r *rand.Rand, s *State, a Agent) Fact {
 	case 7:
 		return command(contract.Choose{Option: []string{chooseTrust, chooseWithout, chooseTrust, "cancel"}[r.IntN(4)]})
 	case 8:
-		return PTYOpened{Agent: ref, Failed: []string{"", "m"}[r.IntN(2)]}
+		return input.PTYOpened{Agent: ref, Failed: []string{"", "m"}[r.IntN(2)]}
 	case 9:
-		return []Fact{
-			TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, Remembered{Grant: permission.Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
-			Judged{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny, By: contract.ByRole},
+		return []input.Fact{
+			input.TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, input.Remembered{Grant: permission.Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
+			input.Judged{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny, By: contract.ByRole},
 		}[r.IntN(3)]
 	case 10:
 		return command(contract.EditMessage{MessageID: word, Text: "y"})
@@ -130,14 +132,13 @@ func handsFact(r *rand.Rand, s *State, a Agent) Fact {
 	case 13:
 		return command(contract.Pause{})
 	case 14:
-		return Surveyed{Serial: s.DocumentSerial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
+		return input.Surveyed{Serial: s.DocumentSerial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
 	}
 	return command(contract.Say{Text: "x", To: a.ID, Strength: []string{"", contract.Stop}[r.IntN(2)]})
 }
 
 // TestManyRandomRuns plays as many runs as $ARBITER_RANDOM_RUNS says, of 300 facts each.
 func TestManyRandomRuns(t *testing.T) {
-	onlyPure(t)
 	runs, err := strconv.ParseUint(os.Getenv("ARBITER_RANDOM_RUNS"), 10, 32)
 	if err != nil {
 		runs = 10

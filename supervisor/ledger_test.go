@@ -12,6 +12,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // ledger is what a play's history tells of its messages, by their text.
@@ -59,7 +62,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	for text, r := range p.ledger() {
 		got[text], sent[text] = r.Status, r.Sent
 	}
-	company := "right half" + (&State{RosterState: RosterState{Agents: p.s.Agents[:2]}}).company("orch-2")
+	company := "right half" + (&State{Roster: roster.Roster{Agents: p.s.Agents[:2]}}).company("orch-2")
 	want := map[string]string{
 		"Build it": MessageDelivered, "left half": MessageDelivered, company: MessageDelivered,
 		"left: half is there": MessageDelivered, "May I?": MessageDelivered, "They are at it.": MessageSaid,
@@ -77,15 +80,14 @@ func TestTheLedgerOfMessages(t *testing.T) {
 // TestTheLedgerAddsUp: in any run, every message to an agent was seen, waits, or was
 // returned.
 func TestTheLedgerAddsUp(t *testing.T) {
-	onlyPure(t)
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		var s State
 		at := time.Unix(1_800_000_000, 0)
-		fact := Fact(Began{Options: Options{Run: testRun, Delimiter: "d", HumanPresent: true, Task: "t", MaxExchanges: 8, MaxOrchestrators: 3}.WithDefaults()})
+		fact := input.Fact(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true, Task: "t", MaxExchanges: 8, MaxOrchestrators: 3}.WithDefaults()})
 		for range 300 {
 			at = at.Add(time.Second)
-			s, _ = Apply(s, Input{At: at, Fact: fact})
+			s, _ = Apply(s, input.Input{At: at, Fact: fact})
 			waiting := 0
 			for _, m := range s.Queue() {
 				if !m.Told {
@@ -119,7 +121,7 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 
 // TestShelvedIsNotWaiting: what was ruled on without the Arbiter waits for nobody.
 func TestShelvedIsNotWaiting(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider = DeciderRules })
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderRules })
 	p.decides(decider.Rules{})
 	id := p.working()
 	p.verdict(id, report("done", "the plan is done", true))
@@ -170,7 +172,7 @@ func (m *Messages) Take(r Replayed, after *State) {
 			case contract.Delivered:
 				m.Delivered(b.MessageID)
 			}
-		case Send:
+		case effect.Send:
 			if sent, ok := after.SentAs(e.Params.MessageID); ok {
 				m.Sent(sent.ID)
 			}

@@ -11,7 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // Words for what happens to processes, and to arbiter itself.
@@ -31,17 +33,17 @@ func (p *play) dies(id string) {
 // says this of what was open.
 func (p *play) comes(id string, history bridge.SpawnResult) []effect.Effect {
 	p.t.Helper()
-	if a := p.agent(id); a.Status == Down {
-		p.do(Rang{Key: restartKey(a.AgentRef)})
+	if a := p.agent(id); a.Status == roster.Down {
+		p.do(input.Rang{Key: restartKey(a.AgentRef)})
 	}
 	a := p.agent(id)
-	if a.Status != Starting {
+	if a.Status != roster.Starting {
 		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
 	}
 	if history.Window == 0 {
 		history.Window = 200_000
 	}
-	return p.do(Spawned{Agent: a.AgentRef, Result: history})
+	return p.do(input.Spawned{Agent: a.AgentRef, Result: history})
 }
 
 // remembers is a history that says the same of all that is open.
@@ -73,13 +75,13 @@ func (p *play) proven(id string) {
 // interrupted is the first Ctrl-C, with all agents gone in order.
 func (p *play) stopped() {
 	p.t.Helper()
-	p.do(Signalled{Signal: "INT"})
+	p.do(input.Signalled{Signal: "INT"})
 	for _, a := range p.s.Agents {
-		if a.Status == Stopping {
+		if a.Status == roster.Stopping {
 			p.happen(a.ID, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 		}
 	}
-	p.do(Stopped{})
+	p.do(input.Stopped{})
 }
 
 // resume takes the run up in another process of arbiter. Effects of earlier lives
@@ -88,7 +90,7 @@ func (p *play) resume(word string) {
 	p.t.Helper()
 	p.out = nil
 	p.at = p.at.Add(time.Hour) // nobody was there
-	p.do(Resumed{Options: p.s.Options, Claude: p.s.Claude, Word: word, Stay: true})
+	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Claude, Word: word, Stay: true})
 }
 
 // back brings all agents up after a resume, each on a history that says this of what
@@ -96,7 +98,7 @@ func (p *play) resume(word string) {
 func (p *play) back(fate string) {
 	p.t.Helper()
 	for _, a := range p.s.Agents {
-		if a.Status == Starting || a.Status == Down {
+		if a.Status == roster.Starting || a.Status == roster.Down {
 			p.comes(a.ID, p.remembers(a.ID, fate))
 		}
 	}
@@ -105,7 +107,7 @@ func (p *play) back(fate string) {
 // sends are the messages written to an agent, oldest first.
 func (p *play) sends(id string) []bridge.MessageParams {
 	var list []bridge.MessageParams
-	for _, s := range effects[Send](p) {
+	for _, s := range effects[effect.Send](p) {
 		if s.Params.ID == id {
 			list = append(list, s.Params)
 		}
@@ -116,7 +118,7 @@ func (p *play) sends(id string) []bridge.MessageParams {
 // spawns are the starts of an agent's processes, oldest first.
 func (p *play) spawns(id string) []bridge.SpawnParams {
 	var list []bridge.SpawnParams
-	for _, s := range effects[Spawn](p) {
+	for _, s := range effects[effect.Spawn](p) {
 		if s.Params.ID == id {
 			list = append(list, s.Params)
 		}
@@ -168,19 +170,19 @@ func (p *play) folds() {
 }
 
 // records are inputs as a journal holds them.
-func records(t testing.TB, list []Input) []journal.Record {
+func records(t testing.TB, list []input.Input) []journal.Record {
 	t.Helper()
 	var out []journal.Record
 	for i, in := range list {
-		if !recorded(in.Fact) {
+		if !input.Recorded(in.Fact) {
 			continue
 		}
-		raw, err := EncodeInput(in)
+		raw, err := input.EncodeInput(in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		kind := journal.Fact
-		if Narrates(in.Fact) {
+		if input.Narrates(in.Fact) {
 			kind = journal.Narration
 		}
 		out = append(out, journal.Record{Seq: uint64(i + 1), Kind: kind, Payload: raw})

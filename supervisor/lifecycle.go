@@ -8,13 +8,15 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // began starts the run: the Arbiter is summoned at once, so that it is ready
 // when the first word comes.
-func (st *step) began(f Began) {
+func (st *step) began(f input.Began) {
 	st.Options, st.Claude = f.Options, f.Claude
 	st.Began, st.ProcessBegan, st.ProcessRuns, st.Phase = st.at, st.at, 1, machine.Idle
 	st.BridgeUp = true
@@ -27,8 +29,8 @@ func (st *step) began(f Began) {
 	if f.Options.Timeout > 0 {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
-	st.enlist(Agent{
-		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1}, Role: RoleArbiter, Name: "The Arbiter"},
+	st.enlist(roster.Agent{
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1}, Role: roster.RoleArbiter, Name: "The Arbiter"},
 	}, f.Options.Task)
 	if f.Options.Task != "" {
 		st.giveTask(f.Options.Task)
@@ -65,20 +67,20 @@ func (st *step) giveTask(task string) {
 }
 
 // enlist adds an agent and has its process started.
-func (st *step) enlist(a Agent, prompt string) {
-	a.Status, a.Since = Starting, st.at
+func (st *step) enlist(a roster.Agent, prompt string) {
+	a.Status, a.Since = roster.Starting, st.at
 	a.SessionID = st.sessionID(a.ID, a.Generation)
-	st.Agents, st.own = append(slices.Clip(st.Agents), &a), append(st.own, &a)
+	st.Add(&a)
 	st.emit(a.ID, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
 	})
 	if !st.BridgeUp || st.Halted || st.TrustQuestion != nil { // it starts with the others
-		e := st.edit(a.ID)
-		e.Status, e.NewSession = Down, true
+		e := st.Edit(a.ID)
+		e.Status, e.NewSession = roster.Down, true
 		return
 	}
-	st.do(Spawn{bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}})
+	st.do(effect.Spawn{Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}})
 }
 
 // startTask begins a task.
@@ -86,9 +88,9 @@ func (st *step) startTask() {
 	st.fire(machine.StartTask, occasion{})
 }
 
-func (st *step) spawned(f Spawned) {
-	a := st.edit(f.Agent.ID)
-	if a == nil || a.Generation != f.Agent.Generation || a.Status != Starting {
+func (st *step) spawned(f input.Spawned) {
+	a := st.Edit(f.Agent.ID)
+	if a == nil || a.Generation != f.Agent.Generation || a.Status != roster.Starting {
 		return
 	}
 	if why := otherSession(a, f.Result.SessionID); why != "" {
@@ -96,7 +98,7 @@ func (st *step) spawned(f Spawned) {
 		st.relaunch(a.ID, restart.Crash, why)
 		return
 	}
-	a.Status, a.Since = Ready, st.at
+	a.Status, a.Since = roster.Ready, st.at
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}
@@ -110,15 +112,15 @@ func (st *step) spawned(f Spawned) {
 	}
 }
 
-func (st *step) notSpawned(f NotSpawned) {
-	a := st.edit(f.Agent.ID)
-	if a == nil || a.Generation != f.Agent.Generation || a.Status == Ended || a.Status == InHand {
+func (st *step) notSpawned(f input.NotSpawned) {
+	a := st.Edit(f.Agent.ID)
+	if a == nil || a.Generation != f.Agent.Generation || a.Status == roster.Ended || a.Status == roster.InHand {
 		return
 	}
-	if a.Status == Parked {
+	if a.Status == roster.Parked {
 		return // it was given up, and its process was ended for that
 	}
-	asked := a.Status == Stopping
+	asked := a.Status == roster.Stopping
 	if f.Category == bridge.CatTrust && !asked {
 		st.distrusted(a.ID, f)
 		return
@@ -128,10 +130,10 @@ func (st *step) notSpawned(f NotSpawned) {
 		message += ": " + f.Stderr
 	}
 	class, cause := startClass(f.Category, message), message
-	if a.Status == Restarting {
+	if a.Status == roster.Restarting {
 		class, cause = a.RestartClass, a.RestartCause
 	}
-	a.Status, a.Since = Ended, st.at
+	a.Status, a.Since = roster.Ended, st.at
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: cmp.Or(a.EndReason, string(f.Category))})
 	if asked {
 		st.drop(a.ID)
@@ -141,8 +143,8 @@ func (st *step) notSpawned(f NotSpawned) {
 		st.fell(a.ID, class, cause)
 		return
 	}
-	st.fail(a.ID, f.Category, message, recovery(f.Category, RoleArbiter))
-	if a.Role == RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 && concernsAll(f.Category) {
+	st.fail(a.ID, f.Category, message, recovery(f.Category, roster.RoleArbiter))
+	if a.Role == roster.RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 && concernsAll(f.Category) {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}
@@ -152,8 +154,8 @@ func (st *step) notSpawned(f NotSpawned) {
 // buried tells the Arbiter of an Orchestrator that is gone, and of the words
 // that did not reach it.
 func (st *step) buried(id, why string) {
-	a := *st.edit(id)
-	st.edit(id).Dismissed = true
+	a := *st.Edit(id)
+	st.Edit(id).Dismissed = true
 	st.dropTasks(id)
 	why = cited(why)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
@@ -162,7 +164,7 @@ func (st *step) buried(id, why string) {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
 		}
 	}
-	if len(st.SuccessorQueue) == 0 && a.Document != nil && a.Standing == HandedOff && !st.succeeded(id) {
+	if len(st.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff && !st.HasSuccessor(id) {
 		st.SuccessorQueue = []string{id}
 	}
 	if st.agentFailed(id, bridge.CatCrash, why) {
@@ -176,75 +178,65 @@ func (st *step) buried(id, why string) {
 	st.tell(contract.Arbiter, KindNotice, text)
 }
 
-// succeeded reports whether a successor of the agent was summoned.
-func (s *State) succeeded(id string) bool {
-	for i := range s.Agents {
-		if s.Agents[i].Predecessor == id {
-			return true
-		}
-	}
-	return false
-}
-
 // release ends an agent in order.
 func (st *step) release(id, reason string, now bool) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if a == nil || !a.Alive() || st.keepsTakeover(a, reason) {
 		return
 	}
 	st.overcome(id)
 	st.abandonWork(id)
 	st.dropTasks(id)
-	a = st.edit(id)
-	down := a.Status == Down || a.Status == InHand && !a.Takeover.HasProcess()
+	a = st.Edit(id)
+	down := a.Status == roster.Down || a.Status == roster.InHand && !a.Takeover.HasProcess()
 	st.dropTakeover(a, reason)
-	a.Status, a.Since, a.EndReason, a.Dismissed = Stopping, st.at, reason, true
+	a.Status, a.Since, a.EndReason, a.Dismissed = roster.Stopping, st.at, reason, true
 	if down {
-		a.Status = Ended // there is no process to end
+		a.Status = roster.Ended // there is no process to end
 	}
 	if slices.Contains(st.SuccessorQueue, id) {
 		// Its document stays: the next one summoned still receives it.
-		a.Standing = HandedOff
+		a.Standing = roster.HandedOff
 	}
 	st.Permission.TurnOver(&st.out, id)
 	st.drop(id)
 	if down { // its process has ended, and no other follows
 		st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	} else {
-		st.do(Kill{Agent: a.AgentRef, Now: now})
+		st.do(effect.Kill{Agent: a.AgentRef, Now: now})
 	}
 }
 
 // releasePredecessor lets the old one go once its successor has spoken for
 // itself: until then it can be asked.
 func (st *step) releasePredecessor(id string) {
-	a, _ := st.agent(id)
-	if old, ok := st.agent(a.Predecessor); ok && old.Alive() && old.Standing == HandedOff {
+	a, _ := st.Agent(id)
+	if old, ok := st.Agent(a.Predecessor); ok && old.Alive() && old.Standing == roster.HandedOff {
 		st.release(old.ID, "succeeded by "+id, false)
 	}
 }
 
 // ended handles the end of an incarnation's process.
 func (st *step) ended(id string, d bridge.Done) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if why := otherSession(a, d.SessionID); why != "" {
 		st.disowned(a, why) // it has ended none the less: the pipe is its
 	}
 	switch a.Status {
-	case Ended, Down, Parked:
+	case roster.Ended, roster.Down, roster.Parked:
 		return // known from elsewhere: its start failed, or its bridge is lost
 	}
-	if a.Status == InHand {
+	if a.Status == roster.InHand {
 		if a.Takeover.HasProcess() {
 			st.terminalEnded(a, d.Exit)
 		}
 		return
 	}
-	asked, class, cause := a.Status == Stopping, restart.Crash, exitText(d.Exit)
-	if a.Status == Restarting {
+	asked, class, cause := a.Status == roster.Stopping, restart.Crash, exitText(d.Exit)
+	if a.Status == roster.Restarting {
 		class, cause = a.RestartClass, a.RestartCause
 	}
-	a.Status, a.Since, a.CurrentTool = Ended, st.at, ""
+	a.Status, a.Since, a.CurrentTool = roster.Ended, st.at, ""
 	markCut(a)
 	st.bookLive(a)
 	if asked {

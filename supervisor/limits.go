@@ -7,25 +7,27 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // limitWork sets the time limit of an Orchestrator's mode.
 func (st *step) limitWork(id string) {
-	a, _ := st.agent(id)
-	if mode, ok := st.modeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
+	a, _ := st.Agent(id)
+	if mode, ok := st.ModeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
 		st.do(effect.SetTimer{Key: workLimitKey(a.AgentRef), After: mode.Limits.Timeout})
 	}
 }
 
 // countTurn counts a turn of an Orchestrator against the limits of its mode.
 func (st *step) countTurn(id string) {
-	a := st.edit(id)
-	if a.Role != RoleOrchestrator {
+	a := st.Edit(id)
+	if a.Role != roster.RoleOrchestrator {
 		return
 	}
 	a.Turns++
-	mode, ok := st.modeNamed(a.Mode)
+	mode, ok := st.ModeNamed(a.Mode)
 	switch l := mode.Limits; {
 	case !ok || a.ReachedLimit != "":
 	case l.MaxTurns > 0 && a.Turns >= l.MaxTurns:
@@ -37,7 +39,7 @@ func (st *step) countTurn(id string) {
 
 // outOfLimits has an Orchestrator hand off because a limit of its mode is reached.
 func (st *step) outOfLimits(id, why string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	a.ReachedLimit = why
 	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has reached a limit of its mode: %s. It is told to hand off.", a.Name, id, why))
 }
@@ -45,14 +47,14 @@ func (st *step) outOfLimits(id, why string) {
 // workLimitRang ends the time of an Orchestrator's mode: its turn is stopped, and the next
 // one is about nothing but its hand-off.
 func (st *step) workLimitRang(id string) {
-	a, ok := st.agent(id)
-	if !ok || !a.Alive() || a.Takeover != nil || a.ReachedLimit != "" || a.Standing == Finished || a.Standing == HandedOff {
+	a, ok := st.Agent(id)
+	if !ok || !a.Alive() || a.Takeover != nil || a.ReachedLimit != "" || a.Standing == roster.Finished || a.Standing == roster.HandedOff {
 		return
 	}
-	mode, _ := st.modeNamed(a.Mode)
+	mode, _ := st.ModeNamed(a.Mode)
 	st.outOfLimits(id, fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
-	if a.Status == Busy {
-		st.do(Interrupt{Agent: a.AgentRef})
+	if a.Status == roster.Busy {
+		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 }
 
@@ -64,7 +66,7 @@ const unledFailures = 4
 // maxTotalFailures is the limit of failures in all; 0: none.
 func (s *State) maxTotalFailures() int {
 	o := &s.Options
-	if o.MaxTotalFailures == 0 && (s.FallbackReason != "" || o.Decider == DeciderRules) {
+	if o.MaxTotalFailures == 0 && (s.FallbackReason != "" || o.Decider == runconfig.DeciderRules) {
 		return unledFailures * o.MaxFailures
 	}
 	return o.MaxTotalFailures

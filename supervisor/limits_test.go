@@ -9,6 +9,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 func limitedTurn(resets time.Time) bridge.Turn {
@@ -35,7 +37,7 @@ func TestUsageLimits(t *testing.T) {
 		{"no patience", time.Minute, -1, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, func(o *Options) { o.MaxWait = c.maxWait })
+			p := begin(t, func(o *runconfig.Options) { o.MaxWait = c.maxWait })
 			resets := time.Time{}
 			if c.resets != 0 {
 				resets = p.at.Add(c.resets)
@@ -55,7 +57,7 @@ func TestUsageLimits(t *testing.T) {
 			if r := last[contract.Retry](p); r.DelayMS != wait.Milliseconds() || !strings.Contains(r.Reason, "usage_limit") {
 				t.Errorf("retry %+v, it waits %s", r, wait)
 			}
-			p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+			p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
 			p.contains("afterwards", p.lastSent("arbiter"), "Take up the last message again", "kind: retry")
 			p.folds()
 		})
@@ -65,7 +67,7 @@ func TestUsageLimits(t *testing.T) {
 // TestAllLimitedAtOnce: 8 agents meet the same limit and come back one by one, at
 // least 5 s apart.
 func TestAllLimitedAtOnce(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxOrchestrators = 7 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators = 7 })
 	var ids []string
 	for i := range 7 {
 		ids = append(ids, p.summon(fmt.Sprintf("part %d", i)))
@@ -107,18 +109,18 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		p.turn(id, limitedTurn(resets))
 		p.turn("arbiter", limitedTurn(resets))
 		p.at = p.at.Add(c.slept)
-		out := p.do(Woke{Slept: c.slept})
+		out := p.do(input.Woke{Slept: c.slept})
 		one, two := timer(out, retryKey(p.agent("arbiter").AgentRef)), timer(out, retryKey(p.agent(id).AgentRef))
 		if one < c.min || one > c.max || (one-two).Abs() < 5*time.Second {
 			t.Errorf("after %s of sleep they wait %s and %s", c.slept, one, two)
 		}
 		p.at = p.at.Add(max(one, two))
-		p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
 		p.contains("afterwards", p.lastSent("arbiter"), "kind: retry")
-		p.do(Rang{Key: retryKey(p.agent(id).AgentRef)})
+		p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.at = p.at.Add(c.slept)
-		if after := timer(p.do(Woke{Slept: c.slept}), retryKey(p.agent("arbiter").AgentRef)); after != 0 {
+		if after := timer(p.do(input.Woke{Slept: c.slept}), retryKey(p.agent("arbiter").AgentRef)); after != 0 {
 			t.Errorf("one that waits no more is told to go on after %s", after)
 		}
 		p.folds()
@@ -142,7 +144,7 @@ func TestOverloads(t *testing.T) {
 			t.Errorf("pause %d is %s", n, wait)
 		}
 		p.at = p.at.Add(wait)
-		p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
 	}
 	if lasted := p.at.Sub(began); lasted < 10*time.Minute || n < 4 || n > 20 {
 		t.Errorf("given up after %s and %d tries", lasted, n)
@@ -160,7 +162,7 @@ func TestWaitsAreNoFailures(t *testing.T) {
 		p.proven("arbiter")
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: c, Error: "x"})
 		if p.s.Ending == nil {
-			p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+			p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
 		}
 	}
 	fails(bridge.CatOverloaded)
@@ -179,14 +181,14 @@ func TestWaitsAreNoFailures(t *testing.T) {
 
 // TestPausesStayInReason, however patient the limits are.
 func TestPausesStayInReason(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxFailures = 100 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 100 })
 	p.proven("arbiter")
 	for i := range 60 {
 		wait := timer(p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatServer, Error: "500"}), retryKey(p.agent("arbiter").AgentRef))
 		if wait < p.s.Options.RetryBase || wait > 20*time.Minute {
 			t.Fatalf("pause %d is %s", i+1, wait)
 		}
-		p.do(Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
 		p.proven("arbiter")
 	}
 }
@@ -194,9 +196,9 @@ func TestPausesStayInReason(t *testing.T) {
 // TestRefusedSummonsAreCounted: an Arbiter that goes on to select modes although nobody more may
 // be summoned costs a turn each time, so that it comes to the limit of exchanges.
 func TestRefusedSummonsAreCounted(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })
 	p.summon("work")
-	p.do(InputEnded{})
+	p.do(input.InputEnded{})
 	for range 40 {
 		if p.s.Ending != nil {
 			break

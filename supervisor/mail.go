@@ -6,7 +6,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // post queues a message and announces it. A run that is ending, perhaps since a
@@ -47,8 +49,8 @@ func (st *step) speak(from string, m contract.Message) {
 	m = st.signed(m)
 	st.emit(from, m)
 	keep := st.RecentMessages
-	if len(keep) >= talkKept {
-		keep = keep[len(keep)-talkKept+1:]
+	if len(keep) >= RecentMessagesKept {
+		keep = keep[len(keep)-RecentMessagesKept+1:]
 	}
 	st.RecentMessages = append(slices.Clip(keep), &m)
 }
@@ -77,12 +79,12 @@ func (st *step) pump() {
 		if m.Sent || st.Held && betweenAgents(m.From, m.Kind) || st.withheld(m) {
 			continue
 		}
-		a, ok := st.agent(m.To)
-		if !ok || a.Role == RoleArbiter && st.renewing(m.Kind) {
+		a, ok := st.Agent(m.To)
+		if !ok || a.Role == roster.RoleArbiter && st.renewing(m.Kind) {
 			continue
 		}
-		steer := m.Strength == contract.Steer && a.Status == Busy
-		if a.Status == Ready || steer {
+		steer := m.Strength == contract.Steer && a.Status == roster.Busy
+		if a.Status == roster.Ready || steer {
 			st.send(i, steer)
 		}
 	}
@@ -108,12 +110,12 @@ func (st *step) send(i int, steer bool) {
 			}
 		}
 	}
-	a := st.edit(m.To)
-	if a.Role == RoleOrchestrator && a.contextLow() && m.Content == "" {
+	a := st.Edit(m.To)
+	if a.Role == roster.RoleOrchestrator && a.ContextLow() && m.Content == "" {
 		a.HandoffDemands++ // render says it
 	}
 	if !steer {
-		a.Status, a.Since, a.Turn, a.Backoff = Busy, st.at, nil, nil
+		a.Status, a.Since, a.Turn, a.Backoff = roster.Busy, st.at, nil, nil
 	}
 	a.Turn = append(slices.Clip(a.Turn), m.Wire)
 	if m.Content == "" {
@@ -125,7 +127,7 @@ func (st *step) send(i int, steer bool) {
 		m.CarriesBrief, m.BriefBytes, m.Content = true, len(brief), brief+m.Content
 	}
 	st.Ledger.Sent++
-	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: steer}})
+	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: steer}})
 	if !steer {
 		st.awaitProof(*m)
 	}
@@ -158,7 +160,7 @@ func (st *step) delivered(wire string) {
 	st.Mail = slices.Delete(st.mail(), i, i+1)
 	st.do(effect.SetTimer{Key: proofKey(wire)})
 	st.read(m)
-	if a := st.edit(m.To); a != nil {
+	if a := st.Edit(m.To); a != nil {
 		a.HasHistory, a.ReturnNotice = true, ""
 		if m.CarriesBrief {
 			a.HandoffBrief = ""
@@ -273,16 +275,16 @@ func (st *step) takeBack(unwanted func(Mail) bool) []Mail {
 
 // notSent handles a message the bridge could not write. If the CLI has proven
 // meanwhile that it has the message, the failure was one of the answer only.
-func (st *step) notSent(f NotSent) {
-	a := st.edit(f.Agent.ID)
+func (st *step) notSent(f input.NotSent) {
+	a := st.Edit(f.Agent.ID)
 	i := onWire(st.Mail, f.MessageID)
 	if a == nil || a.Generation != f.Agent.Generation || i < 0 || !a.Up() {
 		return
 	}
 	st.unsent(f.MessageID)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(id string) bool { return id == f.MessageID })
-	if a.Status == Busy && len(a.Turn) == 0 {
-		a.Status, a.Since = Ready, st.at
+	if a.Status == roster.Busy && len(a.Turn) == 0 {
+		a.Status, a.Since = roster.Ready, st.at
 	}
 	m := &st.mail()[i]
 	m.Tries++

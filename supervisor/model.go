@@ -5,30 +5,33 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // configureModel changes the model of an agent, or of the whole run. The CLI tries a
 // model before it takes it: for the run the Arbiter's is asked, and the others follow.
 func (st *step) configureModel(ref string, c contract.Configure) {
 	id := cmp.Or(c.ID, contract.Arbiter)
-	a, ok := st.agent(id)
-	if !ok || !a.Alive() && a.Status != Parked {
-		st.reject(ref, "there is no living agent %q; alive: %s", id, st.everyone())
+	a, ok := st.Agent(id)
+	if !ok || !a.Alive() && a.Status != roster.Parked {
+		st.reject(ref, "there is no living agent %q; alive: %s", id, st.AddresseesText())
 		return
 	}
-	f := Configured{Agent: a.AgentRef, Model: c.Model, All: c.ID == ""}
-	if a.Status != Ready && a.Status != Busy {
+	f := input.Configured{Agent: a.AgentRef, Model: c.Model, All: c.ID == ""}
+	if a.Status != roster.Ready && a.Status != roster.Busy {
 		st.accept(ref, "model "+c.Model+": from the next start of "+id)
 		st.configured(f)
 		return
 	}
 	st.accept(ref, "model "+c.Model+": being tried by "+id)
-	st.do(SetModel{Agent: f.Agent, Model: f.Model, All: f.All})
+	st.do(effect.SetModel{Agent: f.Agent, Model: f.Model, All: f.All})
 }
 
 // configured takes the model over, for this agent or for all.
-func (st *step) configured(f Configured) {
-	a := st.edit(f.Agent.ID)
+func (st *step) configured(f input.Configured) {
+	a := st.Edit(f.Agent.ID)
 	if a == nil {
 		return
 	}
@@ -43,9 +46,9 @@ func (st *step) configured(f Configured) {
 	}
 	st.Options.Model, st.Options.ArbiterModel = f.Model, ""
 	for i := range st.Agents {
-		b := st.edit(st.Agents[i].ID)
-		if b.Model = ""; b.ID != a.ID && (b.Status == Ready || b.Status == Busy) {
-			st.do(SetModel{Agent: b.AgentRef, Model: f.Model})
+		b := st.Edit(st.Agents[i].ID)
+		if b.Model = ""; b.ID != a.ID && (b.Status == roster.Ready || b.Status == roster.Busy) {
+			st.do(effect.SetModel{Agent: b.AgentRef, Model: f.Model})
 		}
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "The model of every agent is " + f.Model + "."})

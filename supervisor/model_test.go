@@ -4,27 +4,30 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestTheModelIsTriedFirst: a model that the CLI refuses changes nothing; one that it
 // takes is that of every agent, and of those to come.
 func TestTheModelIsTriedFirst(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Model, o.ArbiterModel = "old", "older" })
+	p := begin(t, func(o *runconfig.Options) { o.Model, o.ArbiterModel = "old", "older" })
 	p.summon("dig")
-	set := func(model, id string) SetModel {
+	set := func(model, id string) effect.SetModel {
 		t.Helper()
-		before := len(effects[SetModel](p))
+		before := len(effects[effect.SetModel](p))
 		if ok, why := p.command(contract.Configure{ID: id, Model: model}); !ok {
 			t.Fatal(why)
 		}
-		all := effects[SetModel](p)
+		all := effects[effect.SetModel](p)
 		if len(all) != before+1 {
 			t.Fatalf("%d models are being set", len(all)-before)
 		}
 		return all[before]
 	}
 	refused := set("nonsense", "")
-	p.do(Configured{Agent: refused.Agent, Model: "nonsense", All: true, Failed: "no such model"})
+	p.do(input.Configured{Agent: refused.Agent, Model: "nonsense", All: true, Failed: "no such model"})
 	if p.s.Options.Model != "old" || p.s.Options.ArbiterModel != "older" {
 		t.Errorf("a refused model was taken over: %q, %q", p.s.Options.Model, p.s.Options.ArbiterModel)
 	}
@@ -33,8 +36,8 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	if taken.Agent.ID != contract.Arbiter || !taken.All {
 		t.Fatalf("the first to try it: %+v", taken)
 	}
-	p.do(Configured{Agent: taken.Agent, Model: "new", All: true})
-	all := effects[SetModel](p)
+	p.do(input.Configured{Agent: taken.Agent, Model: "new", All: true})
+	all := effects[effect.SetModel](p)
 	if next := all[len(all)-1]; next.Agent.ID != "orch-1" || next.All || next.Model != "new" {
 		t.Errorf("the next: %+v", next)
 	}
@@ -42,7 +45,7 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 		t.Errorf("options: %q, %q", p.s.Options.Model, p.s.Options.ArbiterModel)
 	}
 	own := set("own", "orch-1")
-	p.do(Configured{Agent: own.Agent, Model: "own"})
+	p.do(input.Configured{Agent: own.Agent, Model: "own"})
 	a, arbiter := p.agent("orch-1"), p.agent(contract.Arbiter)
 	if got := p.s.config(&a).Model; got != "own" {
 		t.Errorf("orch-1 would be started with %q", got)
@@ -53,9 +56,9 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {
 		t.Error("nobody was given a model")
 	}
-	before := len(effects[SetModel](p))
-	p.do(BridgeLost{Message: "gone"})
-	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[SetModel](p)) != before || p.s.Options.Model != "later" {
+	before := len(effects[effect.SetModel](p))
+	p.do(input.BridgeLost{Message: "gone"})
+	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[effect.SetModel](p)) != before || p.s.Options.Model != "later" {
 		t.Error("a model cannot be chosen while nobody is there to try it")
 	}
 }

@@ -9,25 +9,17 @@ import (
 
 // The modes that an Orchestrator can be summoned under, in this run.
 
-// Modes are those an Orchestrator can be summoned under, sorted by name.
-func (o *Options) modes() []agents.Agent {
-	if o.Modes == nil {
-		return agents.List()
-	}
-	return o.Modes
-}
-
 // Modes are the agents of this run.
-func (s *State) Modes() []agents.Agent { return s.Options.modes() }
+func (s *State) Modes() []agents.Agent { return s.Options.AvailableModes() }
 
-// modeNamed finds one of them.
-func (s *State) modeNamed(name string) (agents.Agent, bool) {
-	return agents.Lookup(s.Options.modes(), name)
+// ModeNamed finds one of them.
+func (s *State) ModeNamed(name string) (agents.Agent, bool) {
+	return agents.Lookup(s.Options.AvailableModes(), name)
 }
 
 // modeNames lists their names.
 func (s *State) modeNames() []string {
-	return agents.Names(s.Options.modes())
+	return agents.Names(s.Options.AvailableModes())
 }
 
 // keepModes holds on to modes whose files are gone, while somebody lives under them: an
@@ -35,7 +27,7 @@ func (s *State) modeNames() []string {
 func (st *step) keepModes(old []agents.Agent) {
 	for i := range st.Agents {
 		a := st.Agents[i]
-		if _, known := st.modeNamed(a.Mode); known || a.Mode == "" || a.Dismissed {
+		if _, known := st.ModeNamed(a.Mode); known || a.Mode == "" || a.Dismissed {
 			continue
 		}
 		for _, m := range old {

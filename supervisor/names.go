@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -47,10 +46,6 @@ func (st *step) sessionID(agent string, generation int) string {
 	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.MessageSalt))
 }
 
-func orchID(n int) string { return fmt.Sprintf("orch-%d", n) }
-
-func orchName(n int) string { return "Orchestrator " + contract.Roman(n) }
-
 // displayName is how a party is called in prose.
 func (s *State) displayName(id string) string {
 	switch id {
@@ -61,32 +56,10 @@ func (s *State) displayName(id string) string {
 	case contract.Supervisor:
 		return "the supervisor"
 	}
-	if a, ok := s.agent(id); ok {
+	if a, ok := s.Agent(id); ok {
 		return a.Name
 	}
 	return id
-}
-
-// roll names the living Orchestrators and where they stand.
-func (s *State) roll() string {
-	var list []string
-	for _, a := range s.Agents {
-		if a.Role == RoleOrchestrator && a.Alive() {
-			list = append(list, fmt.Sprintf("%s %s", a.ID, a.Standing))
-		}
-	}
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
-}
-
-// everyone names all that can be spoken to, the Arbiter first, for the human.
-func (s *State) everyone() string {
-	if s.roll() == "none" {
-		return "arbiter"
-	}
-	return "arbiter, " + s.roll()
 }
 
 // nothing stands for an empty text in what a model reads.

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,7 +12,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // origins says whom each kind of fact is from. A fact that is added is added here.
@@ -29,26 +30,26 @@ var origins = map[string]string{
 
 // spoken is a fact of a kind with the pipe of an agent, and everything else in it claiming
 // to be the human.
-func spoken(typ reflect.Type, ref bridge.AgentRef) Fact {
+func spoken(typ reflect.Type, ref bridge.AgentRef) input.Fact {
 	v := reflect.New(typ).Elem()
 	claim(v)
-	switch f := v.Interface().(Fact).(type) {
-	case Happened:
+	switch f := v.Interface().(input.Fact).(type) {
+	case input.Happened:
 		f.Event = bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "by: human"}}
 		return f
-	case ToolCalled:
+	case input.ToolCalled:
 		f.Params.AgentRef = ref
 		return f
-	case PermissionAsked:
+	case input.PermissionAsked:
 		f.Params.AgentRef = ref
 		return f
-	case Judged:
+	case input.Judged:
 		f.Params.AgentRef = ref
 		return f
-	case PermissionWithdrawn:
-		return PermissionWithdrawn{Request: "open"}
-	case Commanded:
-		return Commanded{Command: contract.Command{Body: contract.Say{Text: "go", To: "human"}}, Channel: ChannelScreen}
+	case input.PermissionWithdrawn:
+		return input.PermissionWithdrawn{Request: "open"}
+	case input.Commanded:
+		return input.Commanded{Command: contract.Command{Body: contract.Say{Text: "go", To: "human"}}, Channel: input.ChannelScreen}
 	default:
 		return f
 	}
@@ -61,7 +62,7 @@ func claim(v reflect.Value) {
 		v.SetString("human")
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
 				claim(v.Field(i))
 			}
 		}
@@ -81,10 +82,10 @@ func TestEveryFactHasASender(t *testing.T) {
 		t.Fatalf("generation %d", a.Generation)
 	}
 	p.s.Permission.Open = []permission.Request{{ID: "open", Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
-	want := map[string]Origin{
-		"agent": {By: one, Session: a.SessionID, Gen: 2}, "supervisor": {By: "supervisor"}, "human": {By: "human", Channel: ChannelStart},
+	want := map[string]input.Origin{
+		"agent": {By: one, Session: a.SessionID, Gen: 2}, "supervisor": {By: "supervisor"}, "human": {By: "human", Channel: input.ChannelStart},
 	}
-	for kind, typ := range factKinds {
+	for kind, typ := range input.Kinds {
 		from, ok := origins[kind]
 		if !ok {
 			t.Errorf("%s: nobody said whom it is from", kind)
@@ -92,25 +93,25 @@ func TestEveryFactHasASender(t *testing.T) {
 		}
 		expected := want[from]
 		if kind == "commanded" {
-			expected.Channel = ChannelScreen
+			expected.Channel = input.ChannelScreen
 		}
 		f := spoken(typ, a.AgentRef)
 		got := p.s.Origin(f)
 		if got != expected {
 			t.Errorf("%s is from %+v, want %+v", kind, got, expected)
 		}
-		raw, err := EncodeInput(Input{At: p.at, Fact: f, From: got})
+		raw, err := input.EncodeInput(input.Input{At: p.at, Fact: f, From: got})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
-		back, err := DecodeInput(raw)
+		back, err := input.DecodeInput(raw)
 		if err != nil || back.From != got {
 			t.Errorf("%s comes back from %+v (%v)\n%s", kind, back.From, err, raw)
 		}
 	}
 	for kind := range origins {
-		if factKinds[kind] == nil {
+		if input.Kinds[kind] == nil {
 			t.Errorf("there is no fact %s", kind)
 		}
 	}
@@ -122,79 +123,30 @@ func TestOriginsAreNotOfText(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
 	p.crash(one, 1)
-	event := func(id string, generation int) Fact {
-		return Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation}, Body: bridge.Assistant{Text: "x"}}}
+	event := func(id string, generation int) input.Fact {
+		return input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation}, Body: bridge.Assistant{Text: "x"}}}
 	}
 	for _, c := range []struct {
-		f    Fact
-		want Origin
+		f    input.Fact
+		want input.Origin
 	}{
-		{Commanded{}, Origin{By: Unknown}},
-		{Commanded{Channel: "human"}, Origin{By: Unknown}},
-		{Commanded{Channel: "STDIN"}, Origin{By: Unknown}},
-		{Commanded{Channel: ChannelStart}, Origin{By: Unknown}},
-		{Commanded{Channel: ChannelSocket}, Origin{By: "human", Channel: ChannelSocket}},
-		{event("human", 1), Origin{By: Unknown}},
-		{event("supervisor", 1), Origin{By: Unknown}},
-		{event("Arbiter", 1), Origin{By: Unknown}},
-		{event("аrbiter", 1), Origin{By: Unknown}}, // its first letter is Cyrillic
-		{event("orch-9", 1), Origin{By: Unknown}},
-		{event(one, 1), Origin{By: one, Gen: 1}}, // a late word; its session is not told
-		{PermissionWithdrawn{Request: "none"}, Origin{By: "supervisor"}},
+		{input.Commanded{}, input.Origin{By: input.Unknown}},
+		{input.Commanded{Channel: "human"}, input.Origin{By: input.Unknown}},
+		{input.Commanded{Channel: "STDIN"}, input.Origin{By: input.Unknown}},
+		{input.Commanded{Channel: input.ChannelStart}, input.Origin{By: input.Unknown}},
+		{input.Commanded{Channel: input.ChannelSocket}, input.Origin{By: "human", Channel: input.ChannelSocket}},
+		{event("human", 1), input.Origin{By: input.Unknown}},
+		{event("supervisor", 1), input.Origin{By: input.Unknown}},
+		{event("Arbiter", 1), input.Origin{By: input.Unknown}},
+		{event("аrbiter", 1), input.Origin{By: input.Unknown}}, // its first letter is Cyrillic
+		{event("orch-9", 1), input.Origin{By: input.Unknown}},
+		{event(one, 1), input.Origin{By: one, Gen: 1}}, // a late word; its session is not told
+		{input.PermissionWithdrawn{Request: "none"}, input.Origin{By: "supervisor"}},
 	} {
 		if got := p.s.Origin(c.f); got != c.want {
 			t.Errorf("%+v is from %+v, want %+v", c.f, got, c.want)
 		}
 	}
-}
-
-// TestRecordsSayWhoTheyAreFrom: in a whole run of the loop every record has a sender, of
-// agents with session and generation, and strangers are heard by nobody.
-func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		kept := &fakeJournal{}
-		var answers []string
-		port := &fakePort{}
-		port.answer = func(f *fakePort, p bridge.MessageParams) {
-			for _, ref := range []bridge.AgentRef{{ID: "human", Generation: 1}, {ID: "orch-7", Generation: 1}, {ID: "arbiter", Generation: 9}} {
-				f.event(ref, bridge.Turn{MessageIDs: []string{p.MessageID}, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)})
-				r, err := f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)})
-				q, err2 := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: ref, Request: "r-" + ref.String(), Tool: "Read", Input: json.RawMessage(`{}`)})
-				if err != nil || err2 != nil || !r.IsError || q.Behavior != bridge.Deny {
-					t.Errorf("%s: %+v %v, %+v %v", ref, r, err, q, err2)
-				}
-				answers = append(answers, r.Text)
-			}
-			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
-		}
-		n := live(t, kept, port, func(o *Options) { o.Task = "build" })
-		if exit := n.over(); exit != contract.ExitComplete || len(answers) != 3 {
-			t.Fatalf("exit %d, answers %q", exit, answers)
-		}
-		told := 0
-		for _, e := range n.events {
-			if b, ok := e.Body.(contract.Error); ok && strings.Contains(b.Message, "is not heard") {
-				told++
-			}
-		}
-		if told != 3 {
-			t.Errorf("%d strangers were told of, want 3", told)
-		}
-		by := map[string]int{}
-		for _, r := range kept.records {
-			in, err := DecodeInput(r.Payload)
-			if err != nil {
-				t.Fatal(err)
-			}
-			by[in.From.By]++
-			if agent := in.From.By == "arbiter"; agent != (in.From.Session != "") || agent != (in.From.Gen == 1) {
-				t.Errorf("from %+v: %s", in.From, r.Payload)
-			}
-		}
-		if by["arbiter"] == 0 || by["supervisor"] == 0 || by["human"] != 1 || len(by) != 3 {
-			t.Errorf("records by sender: %v", by)
-		}
-	})
 }
 
 // TestAnotherSessionIsDisowned: a process that turns out to be on another session than the
@@ -205,12 +157,12 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 		t.Fatal(a.Text)
 	}
 	one := p.agent("orch-1")
-	p.do(Spawned{Agent: one.AgentRef, Result: bridge.SpawnResult{SessionID: "another", Window: 7}})
-	if a := p.agent("orch-1"); a.Status != Restarting || a.Context.Window == 7 || a.SessionID != one.SessionID {
+	p.do(input.Spawned{Agent: one.AgentRef, Result: bridge.SpawnResult{SessionID: "another", Window: 7}})
+	if a := p.agent("orch-1"); a.Status != roster.Restarting || a.Context.Window == 7 || a.SessionID != one.SessionID {
 		t.Errorf("%s is %s on %s", a.ID, a.Status, a.SessionID)
 	}
 	p.contains("error", last[contract.Error](p).Message, `speaks for session "another"`)
-	if kills := effects[Kill](p); len(kills) != 1 || kills[0].Agent != one.AgentRef {
+	if kills := effects[effect.Kill](p); len(kills) != 1 || kills[0].Agent != one.AgentRef {
 		t.Errorf("kills: %+v", kills)
 	}
 
@@ -222,7 +174,7 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 	if d := last[contract.Done](p); d.SessionID != one.SessionID {
 		t.Errorf("done says %s", d.SessionID)
 	}
-	if a := p.agent("orch-1"); a.Status != Down {
+	if a := p.agent("orch-1"); a.Status != roster.Down {
 		t.Errorf("%s is %s", a.ID, a.Status)
 	}
 }
@@ -248,7 +200,7 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 		switch b := em.Event.Body.(type) {
 		case contract.Message:
 			sender[b.MessageID] = b
-			if a, agent := p.s.agent(b.From); agent != (b.Generation > 0) || agent && b.SessionID != a.SessionID {
+			if a, agent := p.s.Agent(b.From); agent != (b.Generation > 0) || agent && b.SessionID != a.SessionID {
 				t.Errorf("message %+v", b)
 			}
 		case contract.Delivered:
@@ -272,18 +224,18 @@ func TestApprovalsNameTheirAction(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
 	p.do(asked(p, one, "p1", "ask"))
-	c := Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}
-	raw, err := EncodeInput(Input{At: time.Unix(1, 0), Fact: p.s.exactly(c)})
+	c := input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}
+	raw, err := input.EncodeInput(input.Input{At: time.Unix(1, 0), Fact: p.s.ExactInput(c)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.contains("record", string(raw), keyOf(p.s.Permission.Open[0].Params), ChannelStdin)
-	for _, other := range []Fact{
-		Commanded{Command: contract.Command{Body: contract.Permit{Request: "p2", Behavior: bridge.Allow}}},
-		Commanded{Command: contract.Command{Body: contract.Permit{Request: "p1", Action: "mine"}}},
-		Commanded{Command: contract.Command{Body: contract.Pause{}}}, InputEnded{},
+	p.contains("record", string(raw), keyOf(p.s.Permission.Open[0].Params), input.ChannelStdin)
+	for _, other := range []input.Fact{
+		input.Commanded{Command: contract.Command{Body: contract.Permit{Request: "p2", Behavior: bridge.Allow}}},
+		input.Commanded{Command: contract.Command{Body: contract.Permit{Request: "p1", Action: "mine"}}},
+		input.Commanded{Command: contract.Command{Body: contract.Pause{}}}, input.InputEnded{},
 	} {
-		if got := p.s.exactly(other); !reflect.DeepEqual(got, other) {
+		if got := p.s.ExactInput(other); !reflect.DeepEqual(got, other) {
 			t.Errorf("%+v became %+v", other, got)
 		}
 	}

@@ -9,7 +9,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // mustCommand gives a command that has to be accepted.
@@ -72,14 +75,14 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 		{"retry", contract.RetryLast{}}, {"force", contract.ForceAgent{Mode: "reviewer"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, func(o *Options) { o.Decider = DeciderHybrid })
+			p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid })
 			p.decides(decider.Rules{})
 			first := p.working()
 			p.verdict(first, report("done", "all of it", true))
 			if p.s.DeciderRequest == nil || p.s.Phase != machine.Evaluating {
 				t.Fatalf("in %s nothing is asked", p.s.Phase)
 			}
-			asked := effects[Decide](p)
+			asked := effects[effect.Decide](p)
 			late := asked[len(asked)-1].Question
 			p.mustCommand(c.body)
 			p.settles()
@@ -88,7 +91,7 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			}
 			late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "tester", Reason: "late", Source: decider.ByModel}
 			summoned := p.s.Summoned
-			p.do(late)
+			p.do(input.Decided(late))
 			if p.s.Summoned != summoned {
 				t.Error("what came too late was carried out")
 			}
@@ -97,7 +100,7 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			if p.s.DeciderRequest == nil || p.s.DeciderRequest.About != at {
 				t.Errorf("then it is asked: %+v", p.s.DeciderRequest)
 			}
-			p.do(late) // of the same number and point
+			p.do(input.Decided(late)) // of the same number and point
 			if p.s.Summoned != summoned || p.s.DeciderRequest == nil {
 				t.Error("an answer to another question was taken")
 			}
@@ -109,7 +112,7 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 // TestResetForgetsWhatWaits: a document of the task that is no more is not judged as one
 // of the next task.
 func TestResetForgetsWhatWaits(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Decider = DeciderHybrid })
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid })
 	p.decides(decider.Rules{})
 	p.verdict(p.working(), report("done", "all of it", true))
 	p.mustCommand(contract.Reset{})
@@ -135,7 +138,7 @@ func TestKillTellsWhatIsHalfDone(t *testing.T) {
 	p.at = p.at.Add(time.Minute)
 	p.mustCommand(contract.Kill{ID: id})
 	p.folds() // also without what only tells what it was at
-	p.do(Surveyed{Serial: p.s.DocumentSerial, Result: bridge.InspectResult{}})
+	p.do(input.Surveyed{Serial: p.s.DocumentSerial, Result: bridge.InspectResult{}})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)
 	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m", "step 1 of the plan: Spin the thread")
@@ -202,7 +205,7 @@ func TestADecisionOverAResume(t *testing.T) {
 	p.resume("")
 	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("SELECT_MODE", "Do it.", "mode", "developer"))
-	n := effects[Note](p)
+	n := effects[effect.Note](p)
 	if len(n) != 1 || n[0].Decision.Number != 1 || n[0].Decision.Point != "select" || len(n[0].Decision.Input) == 0 {
 		t.Errorf("recorded: %+v", n)
 	}

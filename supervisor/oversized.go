@@ -7,13 +7,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 const smallerText = "put it into files of the workspace, and say which to read"
 
-// tooLarge says why a command is refused for its size; empty: it is not.
-func tooLarge(b contract.CommandBody) string {
+// TooLarge says why a command is refused for its size; empty: it is not.
+func TooLarge(b contract.CommandBody) string {
 	size := 0
 	switch b := b.(type) {
 	case contract.Say:
@@ -35,10 +36,10 @@ func tooLarge(b contract.CommandBody) string {
 
 // unreadable reports whether a turn failed because its message was too large: the model said
 // nothing before the prompt was too long, and there had been room in its context.
-func unreadable(a *Agent, t bridge.Turn, m Mail) bool {
+func unreadable(a *roster.Agent, t bridge.Turn, m Mail) bool {
 	ours := m.From == contract.Supervisor && ofSession(m) || m.Kind == KindTask && len(m.Content) < beginningKept
-	return a.Role == RoleArbiter && exhausts(t) && t.Category == bridge.CatPromptTooLong &&
-		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.contextLow() && !ours
+	return a.Role == roster.RoleArbiter && exhausts(t) && t.Category == bridge.CatPromptTooLong &&
+		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.ContextLow() && !ours
 }
 
 // setAside keeps a message that the Arbiter could not read from its successors, which could
@@ -117,3 +118,11 @@ func (st *step) dropTask(m Mail) {
 	}
 	st.ask(text)
 }
+
+const (
+	// MaxCommandText bounds the text of a command, in bytes. It is more than most models can
+	// read at once; beyond it no agent is tried.
+	MaxCommandText = 1 << 20
+	// beginningKept is what is kept of a text that was too large to be read.
+	beginningKept = 16 << 10
+)

@@ -1,13 +1,13 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestUnreadableMessage: what the Arbiter's model refuses as too long is given to no
@@ -92,7 +92,7 @@ func TestFullContextIsNoFaultOfTheMessage(t *testing.T) {
 func TestUnreadableTask(t *testing.T) {
 	large := "TASK " + strings.Repeat("long ", 150_000)
 	t.Run("a human is there", func(t *testing.T) {
-		p := begin(t, func(o *Options) { o.Task = large })
+		p := begin(t, func(o *runconfig.Options) { o.Task = large })
 		p.turn("arbiter", outOfRoom)
 		if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "more than the model can read") {
 			t.Fatalf("asked %+v", p.s.Question)
@@ -106,7 +106,7 @@ func TestUnreadableTask(t *testing.T) {
 		}
 	})
 	t.Run("nobody is there", func(t *testing.T) {
-		p := begin(t, func(o *Options) { o.Task, o.HumanPresent = large, false })
+		p := begin(t, func(o *runconfig.Options) { o.Task, o.HumanPresent = large, false })
 		p.turn("arbiter", outOfRoom)
 		if r, exit := p.finished(); exit != contract.ExitNeedsInput || !strings.Contains(r.Summary, "more than the model can read") {
 			t.Errorf("%+v, exit code %d", r, exit)
@@ -124,51 +124,6 @@ func TestVerdictTooLarge(t *testing.T) {
 	p.contains("the Orchestrator", p.lastSent(one), "kind: correction", "20.0 MiB", "512.0 KiB")
 }
 
-// TestTooLargeToBeTaken: what no agent could read, or the journal keep, is refused at the
-// door, and the run goes on.
-func TestTooLargeToBeTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{}
-		port := &fakePort{live: map[string]bridge.AgentRef{}, answer: func(f *fakePort, p bridge.MessageParams) {
-			f.ruled(p, ruling("ADDRESS_HUMAN", "What?"))
-		}}
-		n := live(t, book, port, nil)
-		synctest.Wait()
-		long := strings.Repeat("x", MaxCommandText+1)
-		for _, b := range []contract.CommandBody{
-			contract.Say{Text: long}, contract.EditMessage{MessageID: "m", Text: long}, contract.Permit{Request: "r", Behavior: bridge.Deny, Message: long},
-			contract.SetPlan{Steps: []contract.Step{{Text: long[:MaxCommandText]}, {Text: "x"}}},
-		} {
-			n.loop.Put(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: b.CommandType(), Body: b}})
-		}
-		synctest.Wait()
-		refused := map[string]string{}
-		for _, b := range hearing[contract.Rejected](n) {
-			refused[b.Ref] = b.Message
-		}
-		for _, ref := range []string{"message", "edit_message", "permission", "set_plan"} {
-			if !strings.Contains(refused[ref], "at most 1,048,576 can be sent") {
-				t.Errorf("%s was refused with %q", ref, refused[ref])
-			}
-		}
-		for _, f := range book.facts(t) {
-			if c, ok := f.(Commanded); ok {
-				t.Errorf("recorded: %s", c.Command.Body.CommandType())
-			}
-		}
-		input, _ := json.Marshal(map[string]string{"prompt": strings.Repeat("x", maxCallInput)})
-		r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "spawn_orchestrator", Input: input})
-		if err != nil || !r.IsError || !strings.Contains(r.Text, "at most 1,048,576 are taken") {
-			t.Errorf("the tool answered %.200v, %v", r, err)
-		}
-		input, _ = json.Marshal(map[string]string{"content": strings.Repeat("x", maxAskedInput)})
-		allowed, err := n.loop.Permission(t.Context(), bridge.PermissionParams{Request: "p", AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "Write", Input: input})
-		if err != nil || allowed.Behavior != bridge.Deny || !strings.Contains(allowed.Message, "in smaller pieces") {
-			t.Errorf("the permission is %.200v, %v", allowed, err)
-		}
-	})
-}
-
 // TestNobodyToContinue: a run that a human paused or halted ends once the human has gone,
 // when no turn runs any more. It can be taken up.
 func TestNobodyToContinue(t *testing.T) {
@@ -180,7 +135,7 @@ func TestNobodyToContinue(t *testing.T) {
 			p := begin(t, nil)
 			p.summon("build it")
 			p.command(c.how)
-			p.do(InputEnded{})
+			p.do(input.InputEnded{})
 			if c.says == "was paused" {
 				if p.s.Ending != nil {
 					t.Fatal("a running turn was cut off")

@@ -3,16 +3,15 @@ package supervisor
 import (
 	"cmp"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // permissionAsked answers a tool that wants to run: by the rules, by what the human allowed for the whole run, or by
 // asking the human. A run that stands still and an agent that ends ask nobody.
-func (st *step) permissionAsked(f PermissionAsked) {
-	a, ok := st.agent(f.Params.ID)
+func (st *step) permissionAsked(f input.PermissionAsked) {
+	a, ok := st.Agent(f.Params.ID)
 	r := permission.Request{
 		ID: f.Params.Request, Params: f.Params, Action: f.Action, Why: f.Reason, At: st.out.Now,
 		Suggestions: f.Suggestions, Check: st.isCheck(f.Params.Request),
@@ -45,7 +44,7 @@ func (st *step) permit(ref string, c contract.Permit) {
 }
 
 // remembered tells where a grant could not be kept; it holds for this run all the same.
-func (st *step) remembered(f Remembered) {
+func (st *step) remembered(f input.Remembered) {
 	if f.Failed != "" {
 		st.emit(contract.Supervisor, contract.Notice{
 			Text: "what you always allow (" + cmp.Or(f.Grant.Rule, f.Grant.Tool) + ") could not be kept for later runs: " +
@@ -54,15 +53,9 @@ func (st *step) remembered(f Remembered) {
 	}
 }
 
-// announced reports whether the frontends hear of a call that was decided: of denials, and of what a rule or a grant
-// allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
-func (f Judged) announced() bool {
-	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == contract.Human)
-}
-
 // judged tells of a tool call that was decided already.
-func (st *step) judged(f Judged) {
-	if !f.announced() {
+func (st *step) judged(f input.Judged) {
+	if !f.Announced() {
 		return
 	}
 	st.emit(f.Params.ID, contract.Permission{

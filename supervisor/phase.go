@@ -6,6 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -28,23 +29,23 @@ type occasion struct {
 // situation is what the table's guards look at.
 func (st *step) situation(o occasion) machine.Situation {
 	opt := st.Options
-	last, lastThere := st.agent(o.agent)
+	last, lastThere := st.Agent(o.agent)
 	if o.agent == "" {
 		last, lastThere = st.Last()
 	}
-	_, known := st.modeNamed(o.mode)
+	_, known := st.ModeNamed(o.mode)
 	s := machine.Situation{
 		Decision: o.ruling.Decision, AgentKnown: o.mode == "" || known,
-		Engaged: st.engagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.beingRuled(),
-		HasTask: st.Task != "", HasStep: st.stepAtHand() >= 0, HasLast: lastThere && (last.Alive() || last.Status == Parked),
+		Engaged: st.EngagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.beingRuled(),
+		HasTask: st.Task != "", HasStep: st.stepAtHand() >= 0, HasLast: lastThere && (last.Alive() || last.Status == roster.Parked),
 		Iterations: st.Iterations, MaxIterations: opt.MaxIterations,
 		Failures: st.Failures, MaxFailures: opt.MaxFailures,
 		TotalFailures: st.TotalFailures, MaxTotalFailures: st.maxTotalFailures(),
 		Recoverable: o.recoverable, RulesLeft: !o.stuck,
 		WasComplete: o.completed, Before: o.was,
 	}
-	if a, ok := st.agent(o.ruling.To); ok && o.ruling.To != "" {
-		s.AgentLives = a.Alive() && a.Role == RoleOrchestrator
+	if a, ok := st.Agent(o.ruling.To); ok && o.ruling.To != "" {
+		s.AgentLives = a.Alive() && a.Role == roster.RoleOrchestrator
 	}
 	return s
 }

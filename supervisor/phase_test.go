@@ -11,7 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // does reports whether an action is known; what it panics on here is that nothing is there
@@ -63,10 +65,10 @@ func TestPhasesAreRestored(t *testing.T) {
 			}
 			before := [...]int{p.s.Iterations, p.s.Failures, p.s.TotalFailures, p.s.History.Len(), p.s.Decisions}
 			if orderly {
-				p.do(Signalled{Signal: "INT"})
-				p.do(Stopped{})
+				p.do(input.Signalled{Signal: "INT"})
+				p.do(input.Stopped{})
 			}
-			p.do(Resumed{Options: p.s.Options})
+			p.do(input.Resumed{Options: p.s.Options})
 			before[1] = 0 // another life has all its tries
 			if after := [...]int{p.s.Iterations, p.s.Failures, p.s.TotalFailures, p.s.History.Len(), p.s.Decisions}; p.s.Phase != phase || before != after {
 				t.Errorf("%s, orderly %v: %s, %v instead of %v", phase, orderly, p.s.Phase, after, before)
@@ -78,7 +80,7 @@ func TestPhasesAreRestored(t *testing.T) {
 
 func TestModesHaveLimits(t *testing.T) {
 	limited := func(l agents.Limits) *play {
-		return begin(t, func(o *Options) {
+		return begin(t, func(o *runconfig.Options) {
 			o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: l}}
 		})
 	}
@@ -92,7 +94,7 @@ func TestModesHaveLimits(t *testing.T) {
 			if after := timer(p.out, workLimitKey(p.agent(id).AgentRef)); after != time.Minute {
 				p.t.Errorf("the timer is %s", after)
 			}
-			p.do(Rang{Key: workLimitKey(p.agent(id).AgentRef)})
+			p.do(input.Rang{Key: workLimitKey(p.agent(id).AgentRef)})
 		}},
 	} {
 		p := limited(c.limits)
@@ -150,7 +152,7 @@ func TestWhatAnEndLeftHalfDone(t *testing.T) {
 		want string
 	}{
 		"a crash":    {(*play).dies, at},
-		"the bridge": {func(p *play, _ string) { p.do(BridgeLost{Message: "gone"}) }, at},
+		"the bridge": {func(p *play, _ string) { p.do(input.BridgeLost{Message: "gone"}) }, at},
 		"it is back": {func(p *play, id string) { p.rebirth(id, bridge.DeliveryBegun) }, at},
 		"another thing": {func(p *play, id string) {
 			p.rebirth(id, bridge.DeliveryBegun)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -17,7 +18,7 @@ func (st *step) setPlan(steps []contract.Step) {
 	st.Plan = steps
 	st.emit(contract.Supervisor, contract.Plan{Steps: steps, Tasks: st.AgentTasks})
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Status == Ready || a.Status == Busy {
+		if a := st.Agents[i]; a.Status == roster.Ready || a.Status == roster.Busy {
 			st.remind(a)
 		}
 	}
@@ -75,7 +76,7 @@ func (s *State) stepToSkip(agent string) int {
 	}
 	i := s.stepAtHand()
 	if i >= 0 && agent != "" && s.Plan[i].Agent != agent {
-		if other, ok := s.agent(s.Plan[i].Agent); ok && other.engaged() {
+		if other, ok := s.Agent(s.Plan[i].Agent); ok && other.Engaged() {
 			return -1
 		}
 	}
@@ -88,7 +89,7 @@ func (st *step) skip(i int) {
 	plan[i].Status = contract.StepSkipped
 	st.setPlan(plan)
 	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, plan[i].Text))
-	if a, ok := st.agent(plan[i].Agent); ok && a.Works() {
+	if a, ok := st.Agent(plan[i].Agent); ok && a.Works() {
 		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction, Strength: contract.Steer,
 			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.", i+1, plan[i].Text)})
 	}
@@ -107,17 +108,17 @@ func (s *State) stepAtHand() int {
 // nobody said so, the step at hand is that of the only one at work; of several, each has the
 // step that names its mode alone.
 func (s *State) stepOf(id string) int {
-	a, _ := s.agent(id)
+	a, _ := s.Agent(id)
 	if i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id }); i >= 0 {
 		return i + 1
 	}
 	if n := a.PlanStep; n > 0 && n <= len(s.Plan) && !over(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
 		return n
 	}
-	if !s.engagedBeside(id) {
+	if !s.EngagedBeside(id) {
 		return s.stepAtHand() + 1
 	}
-	if a.Mode == "" || s.modeEngagedBeside(a.Mode, id) {
+	if a.Mode == "" || s.ModeEngagedBeside(a.Mode, id) {
 		return 0
 	}
 	return 1 + slices.IndexFunc(s.Plan, func(p contract.Step) bool {
@@ -136,12 +137,6 @@ func (s *State) stepEnded(id string) int {
 	return s.stepOf(id)
 }
 
-// modeEngagedBeside reports whether another Orchestrator of a mode is at work, or has asked
-// and waits.
-func (s *State) modeEngagedBeside(mode, id string) bool {
-	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.ID != id && a.Mode == mode && a.engaged() })
-}
-
 // assign notes which step of the plan whoever goes on was chosen for: its success is the
 // step's, where nobody else keeps the plan. While something is open, whoever is chosen against
 // the step's mode sees to that, and the step waits.
@@ -151,7 +146,7 @@ func (st *step) assign(v *verdict.Arbiter, open bool) {
 		last, _ := st.Last()
 		id = last.ID
 	}
-	a := st.edit(id)
+	a := st.Edit(id)
 	i := st.stepAtHand()
 	if st.Ending != nil || a == nil || !a.Works() || i < 0 {
 		return
@@ -170,7 +165,7 @@ func (st *step) assign(v *verdict.Arbiter, open bool) {
 
 // assigned ends the step that an agent was chosen for, as its execution ended.
 func (st *step) assigned(id, status string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if a == nil || a.PlanStep == 0 {
 		return
 	}
@@ -189,7 +184,7 @@ const plannerMode = "planner"
 
 // planFrom makes the plan of a planner's document, where nobody has made one.
 func (st *step) planFrom(h Handover) {
-	a, ok := st.agent(h.Agent.ID)
+	a, ok := st.Agent(h.Agent.ID)
 	if !ok || a.Mode != plannerMode || len(st.Plan) > 0 || h.Document == nil || len(h.Document.Remaining) == 0 {
 		return
 	}
@@ -204,7 +199,7 @@ func (st *step) planFrom(h Handover) {
 func (st *step) modeIn(text string) string {
 	head, _, ok := strings.Cut(text, ":")
 	name := strings.ToLower(strings.TrimSpace(head))
-	if _, known := st.modeNamed(name); ok && known {
+	if _, known := st.ModeNamed(name); ok && known {
 		return name
 	}
 	return ""

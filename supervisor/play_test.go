@@ -11,6 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -19,7 +22,7 @@ import (
 type play struct {
 	t   *testing.T
 	s   State
-	in  []Input
+	in  []input.Input
 	out []effect.Effect
 	at  time.Time
 
@@ -29,29 +32,28 @@ type play struct {
 
 const testRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
 
-func begin(t *testing.T, change func(*Options)) *play {
+func begin(t *testing.T, change func(*runconfig.Options)) *play {
 	t.Helper()
-	onlyPure(t)
-	o := Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", HumanPresent: true, Task: "Build it"}
+	o := runconfig.Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", HumanPresent: true, Task: "Build it"}
 	if change != nil {
 		change(&o)
 	}
 	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
-	p.do(Began{Options: o.WithDefaults(), Claude: bridge.ClaudeInfo{Version: "2.1.329"}})
+	p.do(input.Began{Options: o.WithDefaults(), Claude: bridge.ClaudeInfo{Version: "2.1.329"}})
 	p.spawned("arbiter")
 	return p
 }
 
 // do applies a fact a second after the last one and returns its effects.
-func (p *play) do(f Fact) []effect.Effect {
+func (p *play) do(f input.Fact) []effect.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(time.Second)
 	before := p.text
 	if before == "" || !reflect.DeepEqual(p.s, p.was) { // the test has set a field of its own
 		before = fingerprint(p.t, &p.s)
 	}
-	p.in = append(p.in, Input{At: p.at, Fact: f})
-	s, out := Apply(p.s, Input{At: p.at, Fact: f})
+	p.in = append(p.in, input.Input{At: p.at, Fact: f})
+	s, out := Apply(p.s, input.Input{At: p.at, Fact: f})
 	if before != fingerprint(p.t, &p.s) {
 		p.t.Fatalf("apply changed its input by %T, or the test has written into its agents", f)
 	}
@@ -59,7 +61,7 @@ func (p *play) do(f Fact) []effect.Effect {
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
 	if n := len(p.in); n < 200 || n%16 == 0 { // all steps of a long play would take most of its time
-		goesOnTheSame(p.t, before, Input{At: p.at, Fact: f}, after, out)
+		goesOnTheSame(p.t, before, input.Input{At: p.at, Fact: f}, after, out)
 	}
 	p.s, p.was, p.text = s, s, after
 	p.out = append(p.out, out...)
@@ -67,9 +69,9 @@ func (p *play) do(f Fact) []effect.Effect {
 	return out
 }
 
-func (p *play) agent(id string) Agent {
+func (p *play) agent(id string) roster.Agent {
 	p.t.Helper()
-	a, ok := p.s.agent(id)
+	a, ok := p.s.Agent(id)
 	if !ok {
 		p.t.Fatalf("no agent %s", id)
 	}
@@ -78,19 +80,19 @@ func (p *play) agent(id string) Agent {
 
 func (p *play) spawned(id string) {
 	p.t.Helper()
-	p.do(Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
+	p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
 }
 
 func (p *play) happen(id string, b bridge.EventBody) []effect.Effect {
 	p.t.Helper()
-	return p.do(Happened{bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
+	return p.do(input.Happened{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
 }
 
 // turn ends the agent's running turn: its messages are delivered, and t follows.
 func (p *play) turn(id string, t bridge.Turn) []effect.Effect {
 	p.t.Helper()
 	a := p.agent(id)
-	if a.Status != Busy {
+	if a.Status != roster.Busy {
 		p.t.Fatalf("%s has no turn to end: it is %s", id, a.Status)
 	}
 	for _, m := range a.Turn {
@@ -134,16 +136,16 @@ func report(kind, message string, expects bool) map[string]any {
 }
 
 // call makes an agent call one of our tools and returns the answer.
-func (p *play) call(id, tool, input string) AnswerTool {
+func (p *play) call(id, tool, raw string) effect.AnswerTool {
 	p.t.Helper()
-	out := p.do(ToolCalled{Call: "c1", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(input)}})
+	out := p.do(input.ToolCalled{Call: "c1", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(raw)}})
 	for _, e := range out {
-		if a, ok := e.(AnswerTool); ok {
+		if a, ok := e.(effect.AnswerTool); ok {
 			return a
 		}
 	}
 	p.t.Fatalf("%s was not answered: %v", tool, out)
-	return AnswerTool{}
+	return effect.AnswerTool{}
 }
 
 // summon has the Arbiter call spawn_orchestrator and brings the new one up.
@@ -152,7 +154,7 @@ func (p *play) summon(brief string) string {
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief)); a.IsError {
 		p.t.Fatalf("spawn_orchestrator: %s", a.Text)
 	}
-	id := orchID(p.s.Summoned)
+	id := roster.OrchestratorID(p.s.Summoned)
 	p.spawned(id)
 	return id
 }
@@ -160,7 +162,7 @@ func (p *play) summon(brief string) string {
 // command gives a human's command and says whether it was accepted.
 func (p *play) command(b contract.CommandBody) (bool, string) {
 	p.t.Helper()
-	for _, e := range p.do(p.s.exactly(Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: b}})) {
+	for _, e := range p.do(p.s.ExactInput(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: b}})) {
 		if em, ok := e.(effect.Emit); ok {
 			switch b := em.Event.Body.(type) {
 			case contract.Accepted:
@@ -192,7 +194,7 @@ func (p *play) say(text string, more ...string) {
 func (p *play) lastSent(id string) string {
 	p.t.Helper()
 	for i := len(p.out) - 1; i >= 0; i-- {
-		if s, ok := p.out[i].(Send); ok && s.Params.ID == id {
+		if s, ok := p.out[i].(effect.Send); ok && s.Params.ID == id {
 			return s.Params.Content
 		}
 	}
@@ -244,11 +246,11 @@ func (p *play) crash(id string, n int) {
 			p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnLost})
 		}
 		p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed", Stderr: "oom"}})
-		if p.agent(id).Status != Down {
+		if p.agent(id).Status != roster.Down {
 			return
 		}
-		p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
-		p.do(Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
+		p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
+		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
 	}
 }
 
@@ -256,10 +258,10 @@ func (p *play) crash(id string, n int) {
 func (p *play) loseBridge() {
 	p.t.Helper()
 	for p.s.Ending == nil {
-		p.do(BridgeLost{Message: "gone"})
-		p.do(Rang{Key: restartPrefix + theBridge})
+		p.do(input.BridgeLost{Message: "gone"})
+		p.do(input.Rang{Key: restartPrefix + theBridge})
 		if p.s.Ending == nil {
-			p.do(BridgeBack{})
+			p.do(input.BridgeBack{})
 		}
 	}
 }
@@ -279,8 +281,8 @@ func (p *play) finished() (contract.Result, contract.Exit) {
 	if p.s.Ending == nil {
 		p.t.Fatalf("the run goes on: %s", p.s.Phase)
 	}
-	p.do(Stopped{})
-	ends := effects[Finish](p)
+	p.do(input.Stopped{})
+	ends := effects[effect.Finish](p)
 	if len(ends) != 1 {
 		p.t.Fatalf("%d ends", len(ends))
 	}

@@ -6,11 +6,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // leftUndone reports whether one has handed off its own work. A planner hands on a plan.
-func (s *State) leftUndone(a *Agent) bool {
-	return a.Standing == HandedOff && !(a.Mode == plannerMode && len(s.Plan) > 0)
+func (s *State) leftUndone(a *roster.Agent) bool {
+	return a.Standing == roster.HandedOff && !(a.Mode == plannerMode && len(s.Plan) > 0)
 }
 
 // due finds the point of decision that the task stands at.
@@ -22,16 +23,16 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 		if !m.awaitsJudgement() || st.Phase == machine.Idle {
 			continue
 		}
-		if a, _ := st.agent(m.From); m.Stumble || st.leftUndone(&a) || !st.AnyWorks() {
+		if a, _ := st.Agent(m.From); m.Stumble || st.leftUndone(&a) || !st.AnyWorks() {
 			return m.point(), m.From, true // what is done waits for what others still do
 		}
 	}
 	if id := st.failedBefore(); st.FallbackReason != "" && id != "" {
 		return decision.PointSelect, id, true // the Arbiter had read of the failure, and rules no more
 	}
-	aside := st.FallbackReason != "" || st.Agents[0].Status != Busy && !st.arbiterAsked()
+	aside := st.FallbackReason != "" || st.Agents[0].Status != roster.Busy && !st.arbiterAsked()
 	if st.Phase == machine.Evaluating {
-		if last := st.History.Last(1); aside && len(last) > 0 && !st.engaged() && !st.documentDue() {
+		if last := st.History.Last(1); aside && len(last) > 0 && !st.Engaged() && !st.documentDue() {
 			return decision.PointEvaluate, last[0].ID, true // the Arbiter had read it, and rules no more
 		}
 	}
@@ -42,7 +43,7 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 		if st.AnyWorks() {
 			return "", "", false // the one that broke waits for a word
 		}
-	case st.Phase == machine.Idle || st.engaged():
+	case st.Phase == machine.Idle || st.Engaged():
 		return "", "", false // in executing, too, nobody may be left: the Arbiter released them, and then ruled no more
 	}
 	return decision.PointSelect, "", aside // else it speaks with somebody, and may rule itself

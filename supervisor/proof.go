@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // proofWait is how long a message may go without proof that the agent took it up.
@@ -45,7 +46,7 @@ func (st *step) unread(id, wire string) {
 
 // provenLater starts the wait for words that were sent into a turn and did not end
 // with it: the CLI makes them its next turn.
-func (st *step) provenLater(a *Agent) {
+func (st *step) provenLater(a *roster.Agent) {
 	for _, wire := range a.Turn {
 		if i := onWire(st.Mail, wire); i >= 0 {
 			st.awaitProof(st.Mail[i])
@@ -61,8 +62,8 @@ func (st *step) proofOverdue(wire string) {
 	if i < 0 {
 		return
 	}
-	a := st.edit(st.Mail[i].To)
-	if a == nil || a.Status != Busy || !slices.Contains(a.Turn, wire) {
+	a := st.Edit(st.Mail[i].To)
+	if a == nil || a.Status != roster.Busy || !slices.Contains(a.Turn, wire) {
 		return
 	}
 	if a.Backoff != nil || a.Watch.Stopped {
@@ -80,6 +81,6 @@ func (st *step) proofOverdue(wire string) {
 	st.Ledger.Resent++
 	st.Ledger.Sent++
 	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.proofWait().String() + "; it is sent again"})
-	st.do(Send{bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: len(a.Turn) > 1}})
+	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: len(a.Turn) > 1}})
 	st.awaitProof(*m)
 }

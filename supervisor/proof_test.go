@@ -8,13 +8,16 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // overdue lets the proof of what an agent was sent fail to come.
 func (p *play) overdue(id string) []effect.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(proofWait - time.Second)
-	return p.do(Rang{Key: proofKey(p.agent(id).Turn[0])})
+	return p.do(input.Rang{Key: proofKey(p.agent(id).Turn[0])})
 }
 
 // TestASwallowedMessage: noticed at the deadline, written once more under the same id,
@@ -34,7 +37,7 @@ func TestASwallowedMessage(t *testing.T) {
 		t.Errorf("notices %v", told[contract.Notice](p))
 	}
 	p.overdue("arbiter")
-	if k := effects[Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 || p.notices("swallowed twice") != 1 {
+	if k := effects[effect.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 || p.notices("swallowed twice") != 1 {
 		t.Fatalf("kills %v, %d sends", k, len(p.sends("arbiter")))
 	}
 	p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
@@ -68,9 +71,9 @@ func TestAProofThatComesLate(t *testing.T) {
 	if timer(p.out, proofKey(wire)) != 0 {
 		t.Error("its proof is still awaited")
 	}
-	p.do(Rang{Key: proofKey(wire)}) // had rung already
-	if len(effects[Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
-		t.Errorf("kills %v, %d sends, delivered %v", effects[Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
+	p.do(input.Rang{Key: proofKey(wire)}) // had rung already
+	if len(effects[effect.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
+		t.Errorf("kills %v, %d sends, delivered %v", effects[effect.Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
 	}
 	p.folds()
 }
@@ -85,10 +88,10 @@ func TestSilenceWithAReason(t *testing.T) {
 		},
 		"stopped": {
 			func(p *play) {
-				p.do(Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Stopped: true}})
+				p.do(input.Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Stopped: true}})
 			},
 			func(p *play) {
-				p.do(Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Answered: true}})
+				p.do(input.Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Answered: true}})
 			},
 		},
 	} {
@@ -99,8 +102,8 @@ func TestSilenceWithAReason(t *testing.T) {
 				t.Fatalf("%s: nobody looks at it again", name)
 			}
 		}
-		if len(p.sends("arbiter")) != 1 || len(effects[Kill](p)) != 0 {
-			t.Errorf("%s: %d sends, kills %v", name, len(p.sends("arbiter")), effects[Kill](p))
+		if len(p.sends("arbiter")) != 1 || len(effects[effect.Kill](p)) != 0 {
+			t.Errorf("%s: %d sends, kills %v", name, len(p.sends("arbiter")), effects[effect.Kill](p))
 		}
 		c.ends(p)
 		p.overdue("arbiter")
@@ -124,7 +127,7 @@ func TestASteeredWordWaitsForItsTurn(t *testing.T) {
 		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, proofKey(turn[1])))
 	}
 	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
-	if timer(out, proofKey(turn[1])) != proofWait || p.agent(id).Status != Busy {
+	if timer(out, proofKey(turn[1])) != proofWait || p.agent(id).Status != roster.Busy {
 		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, proofKey(turn[1])), p.agent(id).Status)
 	}
 	p.overdue(id)
@@ -137,33 +140,32 @@ func TestASteeredWordWaitsForItsTurn(t *testing.T) {
 
 // TestEverySwallowedMessageIsNoticed: 10,000 of them, each within the deadline.
 func TestEverySwallowedMessageIsNoticed(t *testing.T) {
-	onlyPure(t)
 	messages := often(1000, 10_000)
 	at := time.Unix(1_800_000_000, 0)
-	s, _ := Apply(State{}, Input{At: at, Fact: Began{Options: Options{Run: testRun, Delimiter: "d", HumanPresent: true}.WithDefaults()}})
-	do := func(f Fact) (out []effect.Effect) {
-		s, out = Apply(s, Input{At: at, Fact: f})
+	s, _ := Apply(State{}, input.Input{At: at, Fact: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true}.WithDefaults()}})
+	do := func(f input.Fact) (out []effect.Effect) {
+		s, out = Apply(s, input.Input{At: at, Fact: f})
 		return out
 	}
-	do(Spawned{Agent: s.Agents[0].AgentRef})
+	do(input.Spawned{Agent: s.Agents[0].AgentRef})
 	noticed := 0
 	for range messages {
-		out := do(Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
+		out := do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
 		wire := s.Agents[0].Turn[0]
 		wait := timer(out, proofKey(wire))
 		if wait <= 0 || wait > 30*time.Second {
 			t.Fatalf("its proof is awaited for %s", wait)
 		}
 		at = at.Add(wait)
-		for _, e := range do(Rang{Key: proofKey(wire)}) {
+		for _, e := range do(input.Rang{Key: proofKey(wire)}) {
 			if n, ok := e.(effect.Emit); ok {
 				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not taken up") {
 					noticed++
 				}
 			}
 		}
-		do(Happened{bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Delivered{MessageID: wire}}})
-		do(Happened{bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone, Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
+		do(input.Happened{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Delivered{MessageID: wire}}})
+		do(input.Happened{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone, Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
 	}
 	want := Ledger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
 	if noticed != messages || s.Ledger != want {

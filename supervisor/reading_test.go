@@ -6,16 +6,18 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // lastNote is the decision that was recorded last.
-func (p *play) lastNote() Decided {
+func (p *play) lastNote() input.Decided {
 	p.t.Helper()
-	notes := effects[Note](p)
+	notes := effects[effect.Note](p)
 	if len(notes) == 0 {
 		p.t.Fatal("no decision is recorded")
 	}
-	return notes[len(notes)-1].Decision
+	return input.Decided(notes[len(notes)-1].Decision)
 }
 
 // TestWhatTheArbiterReadIsRecorded with its decision: each message of the turn, and of those

@@ -6,17 +6,20 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // open brings an agent of a role into a turn on one message, and returns its id with
 // that message's announcement.
-func openTurn(t *testing.T, role Role) (p *play, id string, m contract.Message) {
+func openTurn(t *testing.T, role roster.Role) (p *play, id string, m contract.Message) {
 	t.Helper()
 	p = begin(t, nil)
 	id = contract.Arbiter
-	if role == RoleOrchestrator {
+	if role == roster.RoleOrchestrator {
 		id = p.summon("the brief")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	}
@@ -43,7 +46,7 @@ func TestFates(t *testing.T) {
 		{bridge.DeliveryBegun, false, "in the middle of your last turn"},
 		{bridge.DeliveryEnded, false, "in the middle of your last turn"},
 	} {
-		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
+		for _, role := range []roster.Role{roster.RoleArbiter, roster.RoleOrchestrator} {
 			for _, proven := range []bool{false, true} {
 				t.Run(strings.Join([]string{"fate " + c.fate, string(role), map[bool]string{true: "proven", false: "unproven"}[proven]}, "/"), func(t *testing.T) {
 					p, id, m := openTurn(t, role)
@@ -89,7 +92,7 @@ func TestFates(t *testing.T) {
 // before we heard of it. It is routed, not asked again, and costs nothing.
 func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
 	t.Run("arbiter", func(t *testing.T) {
-		p, id, m := openTurn(t, RoleArbiter)
+		p, id, m := openTurn(t, roster.RoleArbiter)
 		cost := p.s.CostUSD
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
@@ -109,18 +112,18 @@ func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
 		p.folds()
 	})
 	t.Run("orchestrator", func(t *testing.T) {
-		p, id, _ := openTurn(t, RoleOrchestrator)
+		p, id, _ := openTurn(t, roster.RoleOrchestrator)
 		p.proven(id)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(report("done", "all of it", true), p.agent(id).Turn[0])}})
-		if p.agent(id).Standing != Finished || len(p.sends(id)) != 1 {
+		if p.agent(id).Standing != roster.Finished || len(p.sends(id)) != 1 {
 			t.Errorf("standing %s, sends %d", p.agent(id).Standing, len(p.sends(id)))
 		}
 		p.contains("the Arbiter", p.lastSent("arbiter"), "all of it", "kind: "+verdict.KindDone)
 		p.folds()
 	})
 	t.Run("an invalid one is asked for again", func(t *testing.T) {
-		p, id, _ := openTurn(t, RoleArbiter)
+		p, id, _ := openTurn(t, roster.RoleArbiter)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
 		p.contains("the correction", p.lastSent(id), "kind: correction", "orch-9")
@@ -140,7 +143,7 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 		{"the word was begun on", []string{bridge.DeliveryBegun, bridge.DeliveryBegun}, []string{"in the middle of your last turn"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, id, _ := openTurn(t, RoleOrchestrator)
+			p, id, _ := openTurn(t, roster.RoleOrchestrator)
 			p.proven(id)
 			p.say("mind the tests", contract.Steer, id)
 			if turn := p.agent(id).Turn; len(turn) != 2 {
@@ -175,7 +178,7 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 // go with it again, or are over with it.
 func TestReportsTravelOnce(t *testing.T) {
 	for fate, again := range map[string]bool{bridge.DeliveryAbsent: true, bridge.DeliverySeen: false, bridge.DeliveryBegun: false} {
-		p, id, _ := openTurn(t, RoleOrchestrator)
+		p, id, _ := openTurn(t, roster.RoleOrchestrator)
 		p.verdict(id, report("progress", "half is there", false))
 		p.verdict(id, report("question", "Which port?", true))
 		first := p.lastSent("arbiter")
@@ -204,7 +207,7 @@ func TestReportsTravelOnce(t *testing.T) {
 
 // TestACrashDuringTheNotice: the process that was told to look dies, too.
 func TestACrashDuringTheNotice(t *testing.T) {
-	p, id, _ := openTurn(t, RoleOrchestrator)
+	p, id, _ := openTurn(t, roster.RoleOrchestrator)
 	p.rebirth(id, bridge.DeliveryBegun)
 	notice := p.sends(id)[len(p.sends(id))-1]
 	p.rebirth(id, bridge.DeliveryAbsent)
@@ -230,7 +233,7 @@ func TestACrashDuringTheNotice(t *testing.T) {
 // the supervisor knows comes first, then what was open.
 func TestALostHistoryIsToldAgain(t *testing.T) {
 	t.Run("orchestrator", func(t *testing.T) {
-		p, id, _ := openTurn(t, RoleOrchestrator)
+		p, id, _ := openTurn(t, roster.RoleOrchestrator)
 		p.verdict(id, report("question", "Which port?", true))
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Take 8080.", "to", id))
 		p.dies(id)
@@ -246,7 +249,7 @@ func TestALostHistoryIsToldAgain(t *testing.T) {
 		p.folds()
 	})
 	t.Run("arbiter", func(t *testing.T) {
-		p, _, _ := openTurn(t, RoleOrchestrator)
+		p, _, _ := openTurn(t, roster.RoleOrchestrator)
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"serve"}]}`)
 		p.verdict("orch-1", report("question", "Which port?", true))
 		p.dies("arbiter")
@@ -258,7 +261,7 @@ func TestALostHistoryIsToldAgain(t *testing.T) {
 		p.folds()
 	})
 	t.Run("one that never spoke lost nothing", func(t *testing.T) {
-		p, id, _ := openTurn(t, RoleOrchestrator)
+		p, id, _ := openTurn(t, roster.RoleOrchestrator)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: false})
 		p.contains("its first word", p.lastSent(id), "kind: brief", "the brief")
@@ -272,7 +275,7 @@ func TestALostHistoryIsToldAgain(t *testing.T) {
 // stands. Its word finds its way to the Arbiter, wherever the machine is.
 func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 	for _, kind := range []string{verdict.KindDone, verdict.KindHandoff, verdict.KindQuestion} {
-		p, id, _ := openTurn(t, RoleOrchestrator)
+		p, id, _ := openTurn(t, roster.RoleOrchestrator)
 		p.verdict(id, report("done", "all of it", true))
 		p.proven("arbiter")
 		p.resume("")
@@ -294,12 +297,12 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 
 // TestARefusedResumeBeginsAfreshOnce: then the cause is another, and the agent parked.
 func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
-	p, id, _ := openTurn(t, RoleOrchestrator)
+	p, id, _ := openTurn(t, roster.RoleOrchestrator)
 	p.proven(id)
 	session := p.agent(id).SessionID
 	p.dies(id)
-	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
-	refused := NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "400 tool_use without tool_result"}
+	p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
+	refused := input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "400 tool_use without tool_result"}
 	p.do(refused)
 	fresh := p.spawns(id)[len(p.spawns(id))-1]
 	if fresh.Config.Resume || fresh.Config.SessionID == session || len(fresh.Pending) != 0 {
@@ -310,11 +313,11 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.proven(id)
 
 	p.dies(id)
-	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
 	refused.Agent = p.agent(id).AgentRef
 	n := len(p.spawns(id))
 	p.do(refused)
-	if p.agent(id).Status != Parked || len(p.spawns(id)) != n {
+	if p.agent(id).Status != roster.Parked || len(p.spawns(id)) != n {
 		t.Errorf("the second time it is %s, %d starts more", p.agent(id).Status, len(p.spawns(id))-n)
 	}
 	if e := last[contract.Error](p); e.Category != bridge.CatResume || !strings.Contains(e.Message, "parked: resume refused again") {
@@ -326,10 +329,10 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 // TestARequestRefusedMidwayIsNoLoop: the API refuses the history itself (tool blocks
 // that do not match): the process is ended, and the next one begins afresh.
 func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
-	p, id, _ := openTurn(t, RoleOrchestrator)
+	p, id, _ := openTurn(t, roster.RoleOrchestrator)
 	session := p.agent(id).SessionID
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatResume, Error: "400"})
-	if k := effects[Kill](p); len(k) != 1 || k[0].Agent.ID != id {
+	if k := effects[effect.Kill](p); len(k) != 1 || k[0].Agent.ID != id {
 		t.Fatalf("kills %v", k)
 	}
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: 0}})

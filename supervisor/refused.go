@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // A message that the CLI has taken up is in the session's history, but no model has read it if the
@@ -19,8 +20,8 @@ func modelAnswered(t bridge.Turn) bool {
 
 // maybeUnanswered reports whether a model may never have read a message of a turn that ended: none answered
 // in the turn, or the message went into a running one, of which a later request may have failed.
-func maybeUnanswered(a *Agent, t bridge.Turn, m Mail) bool {
-	return a.Role == RoleOrchestrator && t.Outcome == bridge.TurnFailed && t.Category != bridge.CatVerdict &&
+func maybeUnanswered(a *roster.Agent, t bridge.Turn, m Mail) bool {
+	return a.Role == roster.RoleOrchestrator && t.Outcome == bridge.TurnFailed && t.Category != bridge.CatVerdict &&
 		(!modelAnswered(t) || m.Strength == contract.Steer)
 }
 
@@ -53,7 +54,7 @@ func (st *step) returnRefused(id string) []Mail {
 		list = append(list, m)
 		st.Ledger.Seen--
 		st.Ledger.Returned++
-		if len(st.Unanswered) >= talkKept {
+		if len(st.Unanswered) >= RecentMessagesKept {
 			st.Unanswered = st.Unanswered[1:]
 		}
 		st.Unanswered = append(slices.Clip(st.Unanswered), m.ID)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -26,15 +28,15 @@ const maxRecords = 2
 const maxShort = 3
 
 const (
-	rulingsKept = 200
+	RulingsKept = 200
 	rulingSaid  = 300 // bytes of its reason
 )
 
 // enter puts a decision into the ledger.
 func (st *step) enter(v verdict.Arbiter, source string) {
 	keep := st.Rulings
-	if len(keep) >= rulingsKept {
-		keep = keep[len(keep)-rulingsKept+1:]
+	if len(keep) >= RulingsKept {
+		keep = keep[len(keep)-RulingsKept+1:]
 	}
 	if v.Decision != verdict.Handoff {
 		st.RulingsSinceRenewal++
@@ -57,7 +59,7 @@ func (st *step) askRenewal() {
 		return // it is not spoken to, and its context stands
 	}
 	a := st.Agents[0]
-	if a.Role != RoleArbiter || a.Status != Ready || !a.HasHistory || !a.contextLow() || a.Troubles > 0 {
+	if a.Role != roster.RoleArbiter || a.Status != roster.Ready || !a.HasHistory || !a.ContextLow() || a.Troubles > 0 {
 		return
 	}
 	if slices.ContainsFunc(st.Mail, func(m Mail) bool { return m.To == a.ID && ofSession(m) }) {
@@ -76,8 +78,8 @@ func (st *step) askRenewal() {
 
 // renewalOpen reports whether the Arbiter may still answer that it was asked to be renewed.
 func (s *State) renewalOpen() bool {
-	a, _ := s.agent(contract.Arbiter)
-	return a.Status != Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
+	a, _ := s.Agent(contract.Arbiter)
+	return a.Status != roster.Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
 		return m.To == a.ID && !s.renewing(m.Kind)
 	})
 }
@@ -114,7 +116,7 @@ func (st *step) callOffRenewal() {
 		return
 	}
 	st.RenewalStage = renewalNone
-	a := st.edit(contract.Arbiter)
+	a := st.Edit(contract.Arbiter)
 	renewal := func(m Mail) bool { return m.To == a.ID && m.Kind == KindRenewal }
 	for _, m := range slices.Concat(st.Mail, st.InTurn) {
 		if renewal(m) {
@@ -147,16 +149,16 @@ func (st *step) renewByRecord(why string) {
 	}
 	st.callOffRenewal()
 	st.RenewalStage = renewalGiven
-	a, _ := st.agent(contract.Arbiter)
+	a, _ := st.Agent(contract.Arbiter)
 	st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Why: why, Document: st.arbiterRecord(why)})
 }
 
 // renewed ends the Arbiter's process so that its successor's is started: another
 // session, under the same id, in the next generation.
 func (st *step) renewed(h Handover) {
-	a := st.edit(contract.Arbiter)
+	a := st.Edit(contract.Arbiter)
 	st.emit(a.ID, handoffEvent(a.ID, a.ID, h))
-	a.HandoffBrief = st.briefOfRenewal(h)
+	a.HandoffBrief = st.RenewalBrief(h)
 	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // should its heir's history be lost
 	a.NewSession, a.HasHistory = true, false
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
@@ -170,14 +172,14 @@ func (st *step) renewed(h Handover) {
 	}
 	st.RulingsSinceRenewal = 0
 	if a.Up() {
-		a.Status, a.Since, a.RestartClass, a.RestartCause = Restarting, st.at, classRenewal, "its context was at its end"
+		a.Status, a.Since, a.RestartClass, a.RestartCause = roster.Restarting, st.at, classRenewal, "its context was at its end"
 		st.Permission.TurnOver(&st.out, a.ID)
-		st.do(Kill{Agent: a.AgentRef})
+		st.do(effect.Kill{Agent: a.AgentRef})
 	}
 }
 
 // briefOfRenewal is what an Arbiter receives with the first message it reads.
-func (s *State) briefOfRenewal(h Handover) string {
+func (s *State) RenewalBrief(h Handover) string {
 	var b strings.Builder
 	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
 		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is what it left, and the supervisor's record. " +
@@ -217,8 +219,8 @@ func (s *State) ledgerText() string {
 // muster lists the Orchestrators for one who has never met them.
 func (s *State) muster() string {
 	var b strings.Builder
-	list, others := s.shown()
-	b.WriteString(othersText(others))
+	list, others := s.Shown()
+	b.WriteString(roster.OthersText(others))
 	for _, a := range list {
 		where := string(a.Standing)
 		if !a.Alive() {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -27,7 +30,7 @@ func (p *play) renewNow(key string) string {
 	p.t.Helper()
 	a := p.agent("arbiter")
 	p.verdict("arbiter", handoffRuling(key))
-	if got := p.agent("arbiter"); got.Status != Restarting {
+	if got := p.agent("arbiter"); got.Status != roster.Restarting {
 		p.t.Fatalf("after HANDOFF it is %s", got.Status)
 	}
 	p.happen("arbiter", bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
@@ -112,7 +115,7 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Red or blue?"))
 	p.renewNow("colours")
-	if p.s.Question == nil || p.agent("arbiter").Status != Ready {
+	if p.s.Question == nil || p.agent("arbiter").Status != roster.Ready {
 		t.Fatalf("question %v, the Arbiter is %s", p.s.Question, p.agent("arbiter").Status)
 	}
 	if n := len(told[contract.Question](p)); n != 1 {
@@ -132,7 +135,7 @@ func TestRenewalOverAResume(t *testing.T) {
 	}
 	resume := func(p *play) {
 		p.stopped()
-		p.do(Resumed{Options: p.s.Options, Salt: "/2"})
+		p.do(input.Resumed{Options: p.s.Options, Salt: "/2"})
 	}
 	for _, c := range []struct {
 		name string
@@ -188,7 +191,7 @@ func TestRenewalOverAResume(t *testing.T) {
 // lastSentHas counts the messages to an agent that hold a text.
 func (p *play) lastSentHas(id, text string) int {
 	n := 0
-	for _, s := range effects[Send](p) {
+	for _, s := range effects[effect.Send](p) {
 		if s.Params.ID == id && strings.Contains(s.Params.Content, text) {
 			n++
 		}
@@ -208,7 +211,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		for range maxCorrections + 1 {
 			p.verdict("arbiter", map[string]any{"decision": "HANDOFF", "message": "m", "reason": "r"})
 		}
-		if a := p.agent("arbiter"); a.Status != Restarting || !a.NewSession {
+		if a := p.agent("arbiter"); a.Status != roster.Restarting || !a.NewSession {
 			t.Fatalf("it is %s", a.Status)
 		}
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
@@ -275,7 +278,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.verdict(one, report("progress", "I go on", false))
 	p.verdict(one, report("progress", "and on", false))
 	a := p.agent(one)
-	if a.Status != Parked || len(effects[Survey](p)) != 1 {
+	if a.Status != roster.Parked || len(effects[effect.Survey](p)) != 1 {
 		t.Fatalf("after %d demands it is %s", a.HandoffDemands, a.Status)
 	}
 	p.survey(traces)
@@ -293,8 +296,8 @@ func TestCompactions(t *testing.T) {
 	if n := len(p.s.WorkLog); n != 1 {
 		t.Errorf("%d entries in the work log", n)
 	}
-	p.do(Rang{Key: compactionBlockedKey(p.agent(one).AgentRef)})
-	if n := len(effects[Interrupt](p)); n != 1 {
+	p.do(input.Rang{Key: compactionBlockedKey(p.agent(one).AgentRef)})
+	if n := len(effects[effect.Interrupt](p)); n != 1 {
 		t.Fatalf("%d interrupts", n)
 	}
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
@@ -310,7 +313,7 @@ func TestCompactions(t *testing.T) {
 	}
 	p.happen(two, bridge.Compact{Trigger: "auto", PreTokens: 172_000, PostTokens: 2600})
 	a := p.agent(two)
-	if a.Compactions != 1 || a.contextLow() || a.NotifiedLevel != "" {
+	if a.Compactions != 1 || a.ContextLow() || a.NotifiedLevel != "" {
 		t.Errorf("after a compaction %+v", a)
 	}
 	if c := last[contract.Compact](p); c.Blocked || c.PreTokens != 172_000 {
@@ -322,7 +325,7 @@ func TestCompactions(t *testing.T) {
 func TestRemindersFollowThePlan(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build the bridge")
-	spawns := effects[Spawn](p)
+	spawns := effects[effect.Spawn](p)
 	h := spawns[len(spawns)-1].Params.Config.Hooks
 	if h == nil || h.Warn != 70 || h.Critical != 85 || h.Role != "orchestrator" || !h.KeepContext {
 		t.Fatalf("hooks %+v", h)
@@ -330,21 +333,21 @@ func TestRemindersFollowThePlan(t *testing.T) {
 	p.contains("the reminder", h.Reminder, "Orchestrator I (orch-1)", "build the bridge")
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"lay the stones"}]}`)
 	told := map[string]string{}
-	for _, c := range effects[Configure](p) {
+	for _, c := range effects[effect.Configure](p) {
 		told[c.Params.ID] = c.Params.Reminder
 	}
 	p.contains("the Orchestrator's reminder", told[one], "lay the stones", "build the bridge")
 	p.contains("the Arbiter's reminder", told["arbiter"], "lay the stones", "You are the Arbiter", "orch-1 working")
 	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
 	p.crash(one, 1)
-	spawns = effects[Spawn](p)
+	spawns = effects[effect.Spawn](p)
 	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "" {
 		t.Errorf("a turn that was cut off may have lost what was told in it: %+v", h)
 	}
 	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
 	p.verdict(one, report("progress", "half", false))
 	p.crash(one, 1)
-	spawns = effects[Spawn](p)
+	spawns = effects[effect.Spawn](p)
 	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "warn" {
 		t.Errorf("a level is told twice over a restart: %+v", h)
 	}

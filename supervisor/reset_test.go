@@ -7,15 +7,17 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestNothingBeginsAfterAReset before the human has said what is wanted: what the Arbiter
 // still rules is about a task that is no more.
 func TestNothingBeginsAfterAReset(t *testing.T) {
-	for _, of := range []string{DeciderSession, DeciderRules} {
-		p := begin(t, func(o *Options) { o.Decider = of })
-		if of == DeciderSession {
+	for _, of := range []string{runconfig.DeciderSession, runconfig.DeciderRules} {
+		p := begin(t, func(o *runconfig.Options) { o.Decider = of })
+		if of == runconfig.DeciderSession {
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What shall it be?"))
 		}
 		p.mustCommand(contract.Reset{})
@@ -36,7 +38,7 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 			p.mustCommand(contract.Reset{})
 		}
 		p.say("A loom")
-		if p.s.Task != "A loom" || of == DeciderRules && p.s.Phase != machine.Selecting {
+		if p.s.Task != "A loom" || of == runconfig.DeciderRules && p.s.Phase != machine.Selecting {
 			t.Errorf("%s: %q in %s", of, p.s.Task, p.s.Phase)
 		}
 		p.folds()
@@ -62,7 +64,7 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 				v = ruling("CONTINUE", "Patience.")
 			}
 			p.verdict("arbiter", v)
-			notes := effects[Note](p)
+			notes := effects[effect.Note](p)
 			if len(notes) == 0 {
 				t.Fatalf("%s, by its %s: nothing is recorded", way, by)
 			}

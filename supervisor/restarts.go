@@ -12,21 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
-
-// restartPolicy is the policy of this run.
-func (o Options) restartPolicy() restart.Policy {
-	p := restart.Default()
-	p.WaitForLimits = o.MaxWait > 0
-	p.MaxWait = max(o.MaxWait, 0)
-	p.Horizon = min(p.Horizon, p.MaxWait)
-	return p
-}
 
 // decide asks the policy about the end of a process, and keeps the answer in the
 // history.
 func (st *step) decide(agent string, generation int, class restart.Class, reason string, resets time.Time) restart.Decision {
-	p := st.Options.restartPolicy()
+	p := st.Options.RestartPolicy()
 	e := restart.Exit{
 		Agent: agent, Class: class, At: st.at, ResetsAt: resets, Reason: reason,
 		Seed: fmt.Sprintf("%s/%s/%d", st.Options.Run, agent, generation),
@@ -39,7 +31,7 @@ func (st *step) decide(agent string, generation int, class restart.Class, reason
 // fell handles the end of a process that nobody wanted to end: it comes back, with
 // what it knew, or is parked.
 func (st *step) fell(id string, class restart.Class, reason string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if class == classTakeover {
 		st.processEndedForTakeover(id)
 		return
@@ -49,17 +41,17 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 		return
 	}
 	if class == classRenewal {
-		a.Status, a.Since, a.Watch = Down, st.at, Watch{}
+		a.Status, a.Since, a.Watch = roster.Down, st.at, roster.Watch{}
 		st.revive(id)
 		return
 	}
 	d := st.decide(id, a.Generation, class, reason, time.Time{})
-	a.Since, a.CurrentTool, a.Watch, a.Backoff = st.at, "", Watch{}, nil
+	a.Since, a.CurrentTool, a.Watch, a.Backoff = st.at, "", roster.Watch{}, nil
 	if !d.Starts() {
 		st.park(id, class, d.Reason)
 		return
 	}
-	a.Status = Down
+	a.Status = roster.Down
 	if d.Action == restart.Fresh {
 		a.NewSession = true
 	}
@@ -75,15 +67,15 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 // park gives an agent up until somebody decides: the Arbiter about an
 // Orchestrator, a human about the Arbiter.
 func (st *step) park(id string, class restart.Class, reason string) {
-	a := st.edit(id)
-	a.Status, a.Since = Parked, st.at
+	a := st.Edit(id)
+	a.Status, a.Since = roster.Parked, st.at
 	category := cmp.Or(categories[class], bridge.CatCrash)
-	options := recovery(category, RoleOrchestrator)
-	if a.Role == RoleArbiter {
+	options := recovery(category, roster.RoleOrchestrator)
+	if a.Role == roster.RoleArbiter {
 		options = []string{"retry", "cancel"}
 	}
 	st.fail(id, category, a.Name+" is "+reason, options)
-	if a.Role != RoleArbiter {
+	if a.Role != roster.RoleArbiter {
 		st.buried(id, "is "+reason)
 		return
 	}
@@ -128,36 +120,36 @@ func startClass(c bridge.Category, message string) restart.Class {
 
 // unpark brings a parked agent back on a human's word.
 func (st *step) unpark(id string) {
-	a := st.edit(id)
-	a.Status, a.Since, a.Dismissed = Down, st.at, false
+	a := st.Edit(id)
+	a.Status, a.Since, a.Dismissed = roster.Down, st.at, false
 	st.cancelSuccession(id)
-	if a.Role == RoleArbiter {
+	if a.Role == roster.RoleArbiter {
 		if st.leaveFallback(); st.Held { // whoever brings it back has spoken
 			st.Exchanges, st.ExchangeLimitHits, st.Held = 0, 0, false
 			if !st.awaitsHuman() {
 				st.Question = nil
 			}
 		}
-		a = st.edit(id)
+		a = st.Edit(id)
 	}
-	st.Waking = st.Waking || a.Role == RoleArbiter
+	st.Waking = st.Waking || a.Role == roster.RoleArbiter
 	st.revive(id)
 }
 
 // relaunch ends an agent's process in order to start another in its place.
 func (st *step) relaunch(id string, class restart.Class, reason string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if a == nil || !a.Up() {
 		return
 	}
-	a.Status, a.Since, a.RestartClass, a.RestartCause, a.Backoff = Restarting, st.at, class, reason, nil
+	a.Status, a.Since, a.RestartClass, a.RestartCause, a.Backoff = roster.Restarting, st.at, class, reason, nil
 	st.Permission.TurnOver(&st.out, id)
-	st.do(Kill{Agent: a.AgentRef, Now: class == restart.Hung})
+	st.do(effect.Kill{Agent: a.AgentRef, Now: class == restart.Hung})
 }
 
 // limited handles a plan's usage limit: it is waited for, and no failure.
 func (st *step) limited(id string, t bridge.Turn) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	var resets time.Time
 	if t.ResetsAt > 0 {
 		resets = time.Unix(t.ResetsAt, 0)
@@ -177,7 +169,7 @@ func (st *step) overslept(slept time.Duration) {
 	earliest := time.Duration(0)
 	for i := range st.Agents {
 		a := st.Agents[i]
-		if a.Status != Ready || a.Troubles == 0 {
+		if a.Status != roster.Ready || a.Troubles == 0 {
 			continue
 		}
 		for _, x := range slices.Backward(st.Restarts) {
@@ -188,7 +180,7 @@ func (st *step) overslept(slept time.Duration) {
 				earliest += restart.Default().Stagger
 				after := max(x.StartAt.Sub(st.at), earliest)
 				if b := a.Backoff; b != nil {
-					st.backOff(st.edit(a.ID), b.Category, b.Attempt, after)
+					st.backOff(st.Edit(a.ID), b.Category, b.Attempt, after)
 				}
 				st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: after})
 			}
@@ -199,7 +191,7 @@ func (st *step) overslept(slept time.Duration) {
 
 // apiTrouble handles what the CLI has given up on after its own retries.
 func (st *step) apiTrouble(id string, t bridge.Turn) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if st.Options.MaxWait > 0 && (t.Category == bridge.CatOverloaded || t.Category == bridge.CatRateLimit) {
 		// Patience helps here, and costs nothing.
 		if d := st.decide(id, a.Generation, restart.Overload, "", time.Time{}); d.Starts() {
@@ -214,13 +206,13 @@ func (st *step) apiTrouble(id string, t bridge.Turn) {
 		return
 	}
 	delay := st.Options.RetryBase
-	for n := 1; n < a.APIFailures && delay < st.Options.restartPolicy().Cap; n++ {
+	for n := 1; n < a.APIFailures && delay < st.Options.RestartPolicy().Cap; n++ {
 		delay *= 4
 	}
 	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.APIFailures}, t)
 }
 
-func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
+func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 	a.Troubles++
 	reason := string(t.Category)
 	for _, more := range []string{t.Error, d.Reason} {
@@ -229,11 +221,11 @@ func (st *step) retryAfter(a *Agent, d restart.Decision, t bridge.Turn) {
 		}
 	}
 	st.emit(a.ID, contract.Retry{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: reason})
-	if a.Role == RoleOrchestrator {
+	if a.Role == roster.RoleOrchestrator {
 		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
 	}
-	if a.Status == Ready { // not after its process has ended
-		st.backOff(st.edit(a.ID), t.Category, d.Attempt, d.Delay)
+	if a.Status == roster.Ready { // not after its process has ended
+		st.backOff(st.Edit(a.ID), t.Category, d.Attempt, d.Delay)
 	}
 	st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // TestACrashIsFollowedByAnotherProcess: seen, said, waited for, and begun on the same
@@ -25,7 +27,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	old := p.agent(id)
 	p.dies(id)
 	a := p.agent(id)
-	if a.Status != Down || len(p.spawns(id)) != 1 {
+	if a.Status != roster.Down || len(p.spawns(id)) != 1 {
 		t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns(id)))
 	}
 	r := last[contract.Restart](p)
@@ -35,7 +37,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Crashes != 1 {
 		t.Errorf("done %+v, %d crashes", d, p.s.Crashes)
 	}
-	p.do(Rang{Key: restartKey(a.AgentRef)})
+	p.do(input.Rang{Key: restartKey(a.AgentRef)})
 	s := p.spawns(id)[1]
 	if s.Generation != 2 || !s.Config.Resume || s.Config.SessionID != old.SessionID || !slices.Equal(s.Pending, old.Turn) {
 		t.Errorf("start %+v", s)
@@ -43,7 +45,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if e := last[contract.Spawn](p); !e.Resumed || e.Generation != 2 {
 		t.Errorf("spawn %+v", e)
 	}
-	p.do(Rang{Key: restartKey(a.AgentRef)})
+	p.do(input.Rang{Key: restartKey(a.AgentRef)})
 	if len(p.spawns(id)) != 2 {
 		t.Error("a second ring started a second process")
 	}
@@ -59,12 +61,12 @@ func TestACrashLoopIsParked(t *testing.T) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			began := p.at
 			for range 20 {
-				if p.agent(id).Status == Parked {
+				if p.agent(id).Status == roster.Parked {
 					break
 				}
 				p.crash(id, 1)
 			}
-			if p.agent(id).Status != Parked || p.at.Sub(began) > time.Minute {
+			if p.agent(id).Status != roster.Parked || p.at.Sub(began) > time.Minute {
 				t.Fatalf("it is %s after %s", p.agent(id).Status, p.at.Sub(began))
 			}
 			starts := len(p.spawns(id))
@@ -77,11 +79,11 @@ func TestACrashLoopIsParked(t *testing.T) {
 			}
 			// Nothing starts it but a person.
 			for g := range 7 {
-				p.do(Rang{Key: restartKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(Rang{Key: watchKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(Rang{Key: retryKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Rang{Key: restartKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Rang{Key: watchKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Rang{Key: retryKey(bridge.AgentRef{ID: id, Generation: g})})
 			}
-			if len(p.spawns(id)) != starts || len(effects[Probe](p)) != 0 {
+			if len(p.spawns(id)) != starts || len(effects[effect.Probe](p)) != 0 {
 				t.Error("something was done with a parked agent")
 			}
 			if id == "arbiter" {
@@ -127,7 +129,7 @@ func TestAParkedAgentComesBackOnAWord(t *testing.T) {
 			t.Fatal(why)
 		}
 		p.comes(id, bridge.SpawnResult{Resumed: true})
-		if p.agent(id).Status == Parked || p.agent(id).Dismissed {
+		if p.agent(id).Status == roster.Parked || p.agent(id).Dismissed {
 			t.Errorf("it is %s", p.agent(id).Status)
 		}
 		p.folds()
@@ -164,14 +166,14 @@ func TestALateWordOfAnEarlierProcess(t *testing.T) {
 	old := p.agent(id)
 	p.rebirth(id, bridge.DeliveryAbsent)
 	before := fingerprint(t, &p.s)
-	for _, f := range []Fact{
-		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}},
-		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Delivered{MessageID: p.agent(id).Turn[0]}}},
-		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 5}}},
-		Happened{bridge.Event{AgentRef: old.AgentRef, Body: bridge.Context{Pct: 99, Window: 1}}},
-		Spawned{Agent: old.AgentRef}, NotSpawned{Agent: old.AgentRef, Category: bridge.CatCrash},
-		NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]}, Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
-		Rang{Key: restartKey(old.AgentRef)}, Rang{Key: watchKey(old.AgentRef)}, Rang{Key: retryKey(old.AgentRef)},
+	for _, f := range []input.Fact{
+		input.Happened{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}},
+		input.Happened{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Delivered{MessageID: p.agent(id).Turn[0]}}},
+		input.Happened{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 5}}},
+		input.Happened{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Context{Pct: 99, Window: 1}}},
+		input.Spawned{Agent: old.AgentRef}, input.NotSpawned{Agent: old.AgentRef, Category: bridge.CatCrash},
+		input.NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]}, input.Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
+		input.Rang{Key: restartKey(old.AgentRef)}, input.Rang{Key: watchKey(old.AgentRef)}, input.Rang{Key: retryKey(old.AgentRef)},
 	} {
 		if out := p.do(f); len(out) != 0 {
 			t.Errorf("%T %+v led to %v", f, f, out)
@@ -194,13 +196,13 @@ func TestALateWordOfAnEarlierProcess(t *testing.T) {
 func TestAnEndCountsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		end    func(p *play, id string)
-		status Status
+		status roster.Status
 	}{
 		"start": {func(p *play, id string) {
-			p.do(NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart, Message: "too many open files"})
-		}, Down},
-		"bridge": {func(p *play, _ string) { p.do(BridgeLost{Message: "killed"}) }, Down},
-		"parked": {func(p *play, id string) { p.crash(id, 5) }, Parked},
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart, Message: "too many open files"})
+		}, roster.Down},
+		"bridge": {func(p *play, _ string) { p.do(input.BridgeLost{Message: "killed"}) }, roster.Down},
+		"parked": {func(p *play, id string) { p.crash(id, 5) }, roster.Parked},
 	} {
 		p := begin(t, nil)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
@@ -209,7 +211,7 @@ func TestAnEndCountsOnce(t *testing.T) {
 		}
 		c.end(p, "orch-1")
 		crashes, restarts, history := p.s.Crashes, len(told[contract.Restart](p)), len(p.s.Restarts)
-		p.do(Happened{bridge.Event{AgentRef: p.agent("orch-1").AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}})
+		p.do(input.Happened{Event: bridge.Event{AgentRef: p.agent("orch-1").AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}})
 		if a := p.agent("orch-1"); a.Status != c.status || p.s.Crashes != crashes || len(told[contract.Restart](p)) != restarts || len(p.s.Restarts) != history {
 			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Crashes-crashes, len(told[contract.Restart](p))-restarts)
 		}
@@ -232,20 +234,20 @@ func TestEndingOneThatIsDown(t *testing.T) {
 			p.dies(id)
 			ref := p.agent(id).AgentRef
 			if starting {
-				p.do(Rang{Key: restartKey(ref)})
+				p.do(input.Rang{Key: restartKey(ref)})
 				ref = p.agent(id).AgentRef
 			}
 			end(p, id)
-			if k := effects[Kill](p); starting != (len(k) == 1) {
+			if k := effects[effect.Kill](p); starting != (len(k) == 1) {
 				t.Errorf("%s, starting %v: kills %v", name, starting, k)
 			}
 			n := len(p.spawns(id))
-			p.do(Rang{Key: restartKey(ref)})
-			p.do(Spawned{Agent: ref})
+			p.do(input.Rang{Key: restartKey(ref)})
+			p.do(input.Spawned{Agent: ref})
 			if starting {
-				p.do(Happened{bridge.Event{AgentRef: ref, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+				p.do(input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
 			}
-			if a := p.agent(id); a.Status != Ended || !a.Dismissed || len(p.spawns(id)) != n {
+			if a := p.agent(id); a.Status != roster.Ended || !a.Dismissed || len(p.spawns(id)) != n {
 				t.Errorf("%s, starting %v: it is %s, %d starts more", name, starting, a.Status, len(p.spawns(id))-n)
 			}
 			p.folds()
@@ -258,20 +260,23 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	for name, act := range map[string]func(p *play, id string){
 		"spawn":   func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
 		"down":    func(p *play, id string) { p.dies(id) },
-		"restart": func(p *play, id string) { p.dies(id); p.do(Rang{Key: restartKey(p.agent(id).AgentRef)}) },
+		"restart": func(p *play, id string) { p.dies(id); p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)}) },
 		"being ended": func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
 		},
-		"parked":            func(p *play, id string) { p.crash(id, 5) },
-		"parked Arbiter":    func(p *play, id string) { p.crash("arbiter", 5) },
-		"resume":            func(p *play, id string) { p.resume("") },
-		"resume, half way":  func(p *play, id string) { p.resume(""); p.comes("arbiter", bridge.SpawnResult{Resumed: true}) },
-		"without a bridge":  func(p *play, id string) { p.do(BridgeLost{Message: "x"}) },
-		"bridge on its way": func(p *play, id string) { p.do(BridgeLost{Message: "x"}); p.do(Rang{Key: restartPrefix + theBridge}) },
+		"parked":           func(p *play, id string) { p.crash(id, 5) },
+		"parked Arbiter":   func(p *play, id string) { p.crash("arbiter", 5) },
+		"resume":           func(p *play, id string) { p.resume("") },
+		"resume, half way": func(p *play, id string) { p.resume(""); p.comes("arbiter", bridge.SpawnResult{Resumed: true}) },
+		"without a bridge": func(p *play, id string) { p.do(input.BridgeLost{Message: "x"}) },
+		"bridge on its way": func(p *play, id string) {
+			p.do(input.BridgeLost{Message: "x"})
+			p.do(input.Rang{Key: restartPrefix + theBridge})
+		},
 		"bridge just back": func(p *play, id string) {
-			p.do(BridgeLost{Message: "x"})
-			p.do(Rang{Key: restartPrefix + theBridge})
-			p.do(BridgeBack{})
+			p.do(input.BridgeLost{Message: "x"})
+			p.do(input.Rang{Key: restartPrefix + theBridge})
+			p.do(input.BridgeBack{})
 		},
 		"waiting for a limit": func(p *play, id string) { p.turn(id, limitedTurn(time.Time{})) },
 	} {
@@ -280,29 +285,29 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 			id := p.summon("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			act(p, id)
-			n, timers := len(effects[Spawn](p)), map[string]bool{}
+			n, timers := len(effects[effect.Spawn](p)), map[string]bool{}
 			for _, e := range effects[effect.SetTimer](p) {
 				timers[e.Key] = true
 			}
-			p.do(Signalled{Signal: "INT"})
-			if len(effects[Shutdown](p)) != 1 {
-				t.Fatalf("shutdowns: %v", effects[Shutdown](p))
+			p.do(input.Signalled{Signal: "INT"})
+			if len(effects[effect.Shutdown](p)) != 1 {
+				t.Fatalf("shutdowns: %v", effects[effect.Shutdown](p))
 			}
 			for key := range timers {
-				p.do(Rang{Key: key})
+				p.do(input.Rang{Key: key})
 			}
 			for _, a := range p.s.Agents {
-				p.do(Spawned{Agent: a.AgentRef})
-				p.do(NotSpawned{Agent: a.AgentRef, Category: bridge.CatCrash, Message: "it was ended"})
-				p.do(Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+				p.do(input.Spawned{Agent: a.AgentRef})
+				p.do(input.NotSpawned{Agent: a.AgentRef, Category: bridge.CatCrash, Message: "it was ended"})
+				p.do(input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
 			}
-			p.do(BridgeFailed{Message: "no"})
-			p.do(Stopped{})
-			if len(effects[Finish](p)) != 1 || len(told[contract.Result](p)) != 1 || len(effects[Spawn](p)) != n {
-				t.Errorf("ends %v, starts after it %d", effects[Finish](p), len(effects[Spawn](p))-n)
+			p.do(input.BridgeFailed{Message: "no"})
+			p.do(input.Stopped{})
+			if len(effects[effect.Finish](p)) != 1 || len(told[contract.Result](p)) != 1 || len(effects[effect.Spawn](p)) != n {
+				t.Errorf("ends %v, starts after it %d", effects[effect.Finish](p), len(effects[effect.Spawn](p))-n)
 			}
 			for _, a := range p.s.Agents {
-				if a.Status != Ended {
+				if a.Status != roster.Ended {
 					t.Errorf("%s is %s", a.ID, a.Status)
 				}
 			}
@@ -323,8 +328,8 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 	} {
 		p := begin(t, nil)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
-		p.do(NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatStart, Message: message})
-		if got := p.agent("orch-1").Status == Down; got != again {
+		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatStart, Message: message})
+		if got := p.agent("orch-1").Status == roster.Down; got != again {
 			t.Errorf("%s: it is %s", message, p.agent("orch-1").Status)
 		}
 		if again && p.s.Restarts[0].Class != restart.Crash {

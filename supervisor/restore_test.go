@@ -3,17 +3,13 @@ package supervisor
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"log/slog"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // toldTwice is a Teller with a record before the events of each step.
@@ -62,7 +58,7 @@ func (d onDisk) entries() (list []eventlog.Content) {
 // point before, and a snapshot anywhere before that: the state that comes back is the state
 // that was, and the event log has each line once, as if there had been no cut.
 func TestRestoreAfterAnyCut(t *testing.T) {
-	var inputs []Input
+	var inputs []input.Input
 	p := begin(t, nil)
 	p.verdict("arbiter", ruling("SELECT_MODE", "work", "mode", "developer"))
 	p.spawned("orch-1")
@@ -107,7 +103,7 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 
 // restoreAfter writes a run with a snapshot after so many inputs and so many lines told, and
 // takes it up.
-func restoreAfter(t *testing.T, inputs []Input, states []State, told [][]Told, whole []eventlog.Content, starts []int, snapshot, lines int) {
+func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]Told, whole []eventlog.Content, starts []int, snapshot, lines int) {
 	t.Helper()
 	d := newOnDisk(t)
 	run, err := d.store.Create(journal.Meta{Run: testRun}, journal.Options{})
@@ -123,7 +119,7 @@ func restoreAfter(t *testing.T, inputs []Input, states []State, told [][]Told, w
 		}
 	}
 	for i, in := range inputs {
-		raw, err := EncodeInput(in)
+		raw, err := input.EncodeInput(in)
 		if err == nil {
 			_, err = run.Append(journal.Fact, raw)
 		}
@@ -143,7 +139,7 @@ func restoreAfter(t *testing.T, inputs []Input, states []State, told [][]Told, w
 			}
 		}
 		for j := max(snapshot-2, 0); j < snapshot; j++ {
-			s.waiting = append(s.waiting, undone{at: inputs[j].At, input: uint64(j + 1), told: told[j]})
+			s.Waiting = append(s.Waiting, Waiting{At: inputs[j].At, Input: uint64(j + 1), Told: told[j]})
 		}
 		if !run.Snapshot(s.Encode) {
 			t.Fatal("no snapshot was taken")
@@ -179,71 +175,5 @@ func restoreAfter(t *testing.T, inputs []Input, states []State, told [][]Told, w
 		if string(have[i].Line) != string(want[i].Line) || string(have[i].Record) != string(want[i].Record) || have[i].Input != want[i].Input {
 			t.Fatalf("line %d:\n%s%s\n%s%s", i+1, have[i].Line, have[i].Record, want[i].Line, want[i].Record)
 		}
-	}
-}
-
-// TestLoopTellsTheEventLog: what the frontends are told is in the log, in the same order, but
-// for pieces of text; and a snapshot at the end is all that the inputs come to.
-func TestLoopTellsTheEventLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{}
-		n := live(t, book, asksBack(), func(o *Options) { o.Task = "build" })
-		time.Sleep(time.Hour)
-		n.loop.Put(Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Body: bridge.Delta{Text: "a piece"}}})
-		n.loop.Trouble(io.ErrShortWrite) // the loop says so itself
-		time.Sleep(time.Second)
-		n.loop.Trouble(nil)
-		n.loop.Put(Signalled{Signal: "INT"})
-		n.over()
-		var said []contract.Event
-		for _, e := range n.events {
-			if _, piece := e.Body.(contract.Delta); !piece {
-				said = append(said, e)
-			}
-		}
-		if len(said) != len(book.told) || len(said) < 6 {
-			t.Fatalf("%d events were said, %d are in the log", len(said), len(book.told))
-		}
-		alone := 0
-		for i, line := range book.told {
-			e, err := contract.DecodeLine(line.Line)
-			if err != nil || e.Seq != uint64(i+1) || e.Body.EventName() != said[i].Body.EventName() {
-				t.Errorf("line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
-			}
-			if line.Input == 0 {
-				alone++
-			}
-		}
-		if alone != 2 {
-			t.Errorf("%d lines follow from no input, want the trouble and its end", alone)
-		}
-		var fold Fold
-		if err := fold.Take(book.snapshot); err != nil {
-			t.Fatal(err)
-		}
-		if a, b := fingerprint(t, n.loop.Snapshot()), fingerprint(t, &fold.State); a != b {
-			t.Error("the last snapshot is of another state")
-		}
-	})
-}
-
-// TestSnapshotsAreTaken after so many inputs, and after so many bytes of them.
-func TestSnapshotsAreTaken(t *testing.T) {
-	for name, text := range map[string]string{"inputs": "x", "bytes": string(bytes.Repeat([]byte("x"), 64<<10))} {
-		t.Run(name, func(t *testing.T) {
-			book := &fakeJournal{forget: true}
-			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
-			book.loop = l
-			l.Record(book)
-			l.fold(t.Context(), Input{At: time.Unix(1, 0), Fact: Began{Options: Options{Run: testRun}.WithDefaults()}})
-			n := 0
-			for book.snapshot.Seq == 0 && n < 2*snapshotInputs {
-				n++
-				l.fold(t.Context(), Input{At: time.Unix(1, 0), Fact: Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Body: bridge.Assistant{Text: text}}}})
-			}
-			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || book.snapshot.Seq == 0 {
-				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), book.snapshot.Seq)
-			}
-		})
 	}
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // startGap spreads the starts of Orchestrators when several come back at once.
@@ -23,7 +25,7 @@ func (s *State) Reached() bool {
 		return true
 	}
 	for _, a := range s.Agents {
-		if a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == Ready || a.Status == Busy {
+		if a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == roster.Ready || a.Status == roster.Busy {
 			return true
 		}
 	}
@@ -51,7 +53,7 @@ func (s *State) OpenQuestion() *Question {
 }
 
 // resumed takes a run up again, whatever ended its last process.
-func (st *step) resumed(f Resumed) {
+func (st *step) resumed(f input.Resumed) {
 	completed, crashed, was := st.Completed(), st.Ending == nil, machine.State("")
 	if st.Ending != nil {
 		was = st.Ending.Was
@@ -65,7 +67,7 @@ func (st *step) resumed(f Resumed) {
 	st.HumanPresent, st.MessageSalt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Halted, st.Failures, st.NotifiedAlone, st.GeneratedInRow = false, false, 0, false, 0
 	for i := range st.Agents {
-		st.bookLive(st.edit(st.Agents[i].ID))
+		st.bookLive(st.Edit(st.Agents[i].ID))
 	}
 	st.WaitingQuestions, st.TrustQuestion = nil, nil // whoever asked is gone, too
 	st.ShortRenewals = 0                             // the limits may be others
@@ -118,9 +120,9 @@ func (st *step) sayAgain() {
 	ending.Said = false
 	st.Ending = &ending
 	for i := range st.Agents {
-		st.edit(st.Agents[i].ID).Status = Ended
+		st.Edit(st.Agents[i].ID).Status = roster.Ended
 	}
-	st.do(Shutdown{Fast: true})
+	st.do(effect.Shutdown{Fast: true})
 }
 
 // closeBooks makes a completed run ready for another task: the Arbiter remembers,
@@ -130,8 +132,8 @@ func (st *step) closeBooks() {
 	st.forgetHandovers()
 	st.forgetProofs()
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
-			st.edit(a.ID).Dismissed = true
+		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && !a.Dismissed {
+			st.Edit(a.ID).Dismissed = true
 			st.drop(a.ID)
 		}
 	}
@@ -152,7 +154,7 @@ func (s *State) resumePhase() machine.State {
 // returning reports whether an Orchestrator comes back that works or waits.
 func (s *State) returning() bool {
 	for _, a := range s.Agents {
-		if a.Role == RoleOrchestrator && !a.Dismissed && (a.Standing == Working || a.Standing == Waiting) {
+		if a.Role == roster.RoleOrchestrator && !a.Dismissed && (a.Standing == roster.Working || a.Standing == roster.Waiting) {
 			return true
 		}
 	}
@@ -180,13 +182,13 @@ func (st *step) outOfBounds() bool {
 // started again.
 func (st *step) callBack() {
 	for i := range st.Agents {
-		a := st.edit(st.Agents[i].ID)
-		if a.Dismissed || a.Status == Parked && a.Role == RoleOrchestrator {
-			a.Status, a.Takeover = Ended, nil
+		a := st.Edit(st.Agents[i].ID)
+		if a.Dismissed || a.Status == roster.Parked && a.Role == roster.RoleOrchestrator {
+			a.Status, a.Takeover = roster.Ended, nil
 			continue
 		}
-		a.Status, a.Since, a.ToolCall, a.Backoff = Down, st.at, nil, nil
-		if a.Role == RoleOrchestrator && a.ReachedLimit == "" {
+		a.Status, a.Since, a.ToolCall, a.Backoff = roster.Down, st.at, nil, nil
+		if a.Role == roster.RoleOrchestrator && a.ReachedLimit == "" {
 			st.limitWork(a.ID) // timers ended with the process; another life has all its time
 		}
 	}
@@ -201,8 +203,8 @@ func (st *step) reviveAll() {
 	for i := range st.Agents {
 		a := st.Agents[i]
 		switch {
-		case a.Status != Down:
-		case a.Role == RoleArbiter:
+		case a.Status != roster.Down:
+		case a.Role == roster.RoleArbiter:
 			st.revive(a.ID)
 		default:
 			after += startGap
@@ -218,7 +220,7 @@ func (st *step) askAgain() {
 		st.emit(contract.Arbiter, contract.Question{Text: st.Question.Text})
 	}
 	st.Permission.Resume(func(id string) bool {
-		a, ok := st.agent(id)
+		a, ok := st.Agent(id)
 		return ok && !a.Dismissed
 	})
 	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
@@ -234,7 +236,7 @@ func (st *step) awake() {
 	}
 	for i := range st.Agents {
 		switch st.Agents[i].Status {
-		case Starting, Down, Restarting, InHand:
+		case roster.Starting, roster.Down, roster.Restarting, roster.InHand:
 			return
 		}
 	}
@@ -247,7 +249,7 @@ func (st *step) awake() {
 	if back != "" {
 		what = "The human gave back the session of " + back
 	}
-	st.tell(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.roll()+". Rule how it goes on.")
+	st.tell(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+". Rule how it goes on.")
 	st.pump()
 }
 
@@ -257,7 +259,7 @@ func (s *State) underWay() bool {
 		return true
 	}
 	for _, a := range s.Agents {
-		if a.Status == Busy || a.Status == InHand || a.Troubles > 0 && a.Alive() {
+		if a.Status == roster.Busy || a.Status == roster.InHand || a.Troubles > 0 && a.Alive() {
 			return true
 		}
 	}

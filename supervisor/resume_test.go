@@ -10,8 +10,12 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestEveryEndingCanBeTakenUp: whatever ended the last process, all that lived comes
@@ -24,18 +28,18 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 	}{
 		{"SIGINT", (*play).stopped, 0},
 		{"crash", func(*play) {}, 1},
-		{"crash while stopping", func(p *play) { p.do(Signalled{Signal: "TERM"}) }, 0},
-		{"limit", func(p *play) { p.do(Rang{Key: timeoutKey}); p.do(Stopped{}) }, 0},
+		{"crash while stopping", func(p *play) { p.do(input.Signalled{Signal: "TERM"}) }, 0},
+		{"limit", func(p *play) { p.do(input.Rang{Key: timeoutKey}); p.do(input.Stopped{}) }, 0},
 		{"cost", func(p *play) {
 			p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted, CostUSD: 100})
-			p.do(Stopped{})
+			p.do(input.Stopped{})
 		}, 0},
-		{"the journal is full", func(p *play) { p.do(JournalFull{Message: "256 MiB"}); p.do(Stopped{}) }, 0},
-		{"nobody reads", func(p *play) { p.do(OutputLost{Message: "broken pipe"}); p.do(Stopped{}) }, 0},
-		{"the bridge with it", func(p *play) { p.do(Signalled{Signal: "INT"}); p.do(BridgeLost{Message: "gone"}) }, 0},
+		{"the journal is full", func(p *play) { p.do(input.JournalFull{Message: "256 MiB"}); p.do(input.Stopped{}) }, 0},
+		{"nobody reads", func(p *play) { p.do(input.OutputLost{Message: "broken pipe"}); p.do(input.Stopped{}) }, 0},
+		{"the bridge with it", func(p *play) { p.do(input.Signalled{Signal: "INT"}); p.do(input.BridgeLost{Message: "gone"}) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, func(o *Options) { o.MaxCostUSD = 50; o.Timeout = time.Hour })
+			p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 50; o.Timeout = time.Hour })
 			one, two := p.summon("left half"), p.summon("right half")
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"left"},{"text":"right"}]}`)
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -49,12 +53,12 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 			o := p.s.Options
 			o.MaxCostUSD, o.Timeout = 500, 24*time.Hour
 			p.out = nil
-			p.do(Resumed{Options: o, Claude: p.s.Claude, Stay: true})
+			p.do(input.Resumed{Options: o, Claude: p.s.Claude, Stay: true})
 			if s := told[contract.Session](p); len(s) != 1 || !s[0].Resumed {
 				t.Errorf("session %+v", s)
 			}
 			p.back(bridge.DeliverySeen)
-			if p.agent(two).Status != Ended || len(p.spawns(two)) != 0 {
+			if p.agent(two).Status != roster.Ended || len(p.spawns(two)) != 0 {
 				t.Errorf("the one that was let go is %s", p.agent(two).Status)
 			}
 			for _, id := range []string{"arbiter", one} {
@@ -94,21 +98,21 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 // TestALimitThatStandsEndsItAgain: no agent is started for it.
 func TestALimitThatStandsEndsItAgain(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*Options)
+		change func(*runconfig.Options)
 		reach  func(p *play)
 		want   string
 	}{
-		"cost": {func(o *Options) { o.MaxCostUSD = 1 }, func(p *play) { p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)}) }, "--max-cost"},
-		"time": {func(o *Options) { o.Timeout = time.Minute }, func(p *play) {
+		"cost": {func(o *runconfig.Options) { o.MaxCostUSD = 1 }, func(p *play) { p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)}) }, "--max-cost"},
+		"time": {func(o *runconfig.Options) { o.Timeout = time.Minute }, func(p *play) {
 			p.at = p.at.Add(time.Minute)
-			p.do(Rang{Key: timeoutKey})
+			p.do(input.Rang{Key: timeoutKey})
 		}, "--timeout"},
 	} {
 		p := begin(t, c.change)
 		c.reach(p)
-		p.do(Stopped{})
+		p.do(input.Stopped{})
 		p.resume("")
-		if len(effects[Spawn](p)) != 0 {
+		if len(effects[effect.Spawn](p)) != 0 {
 			t.Errorf("%s: agents were started", name)
 		}
 		r, exit := p.finished()
@@ -121,27 +125,27 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 
 // TestTimeoutCountsLivesAndNotThePauses: and neither the machine's sleep.
 func TestTimeoutCountsLivesAndNotThePauses(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Timeout = time.Hour })
+	p := begin(t, func(o *runconfig.Options) { o.Timeout = time.Hour })
 	p.at = p.at.Add(20 * time.Minute)
 	p.stopped()
 	p.at = p.at.Add(100 * 24 * time.Hour)
 	p.out = nil
-	out := p.do(Resumed{Options: p.s.Options, Stay: true})
+	out := p.do(input.Resumed{Options: p.s.Options, Stay: true})
 	left := timer(out, timeoutKey)
 	if left < 39*time.Minute || left > 40*time.Minute {
 		t.Fatalf("in the second life %s are left", left)
 	}
 	p.back(bridge.DeliverySeen)
 	p.at = p.at.Add(8*time.Hour + 10*time.Minute)
-	p.do(Woke{Slept: 8 * time.Hour})
+	p.do(input.Woke{Slept: 8 * time.Hour})
 	p.stopped()
-	out = p.do(Resumed{Options: p.s.Options, Stay: true})
+	out = p.do(input.Resumed{Options: p.s.Options, Stay: true})
 	if left = timer(out, timeoutKey); left < 29*time.Minute || left > 30*time.Minute {
 		t.Errorf("in the third life %s are left", left)
 	}
 	p.back(bridge.DeliverySeen)
-	p.do(Signalled{Signal: "INT"})
-	p.do(Stopped{})
+	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Stopped{})
 	if r := last[contract.Result](p); r.DurationMS < 30*60_000 || r.DurationMS > 32*60_000 {
 		t.Errorf("duration %s", time.Duration(r.DurationMS)*time.Millisecond)
 	}
@@ -210,8 +214,8 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
 		p.stopped()
 		p.out = nil
-		p.do(NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
-		if e := effects[Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
+		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
+		if e := effects[effect.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
 			t.Errorf("ends %v", e)
 		}
 		p.resume("")
@@ -249,7 +253,7 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 		p.out = nil
 		o := p.s.Options
 		o.HumanPresent = false
-		p.do(Resumed{Options: o})
+		p.do(input.Resumed{Options: o})
 		if d := last[contract.Permission](p); d.Request != "p1" || d.Behavior != bridge.Deny || d.By != "nobody" {
 			t.Errorf("permission %+v", d)
 		}
@@ -330,14 +334,14 @@ func TestACompletedRun(t *testing.T) {
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(id, report("done", "all of it", true))
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "built"))
-		p.do(Stopped{})
+		p.do(input.Stopped{})
 		return p, id
 	}
 	t.Run("another task", func(t *testing.T) {
 		p, id := complete(t)
 		p.resume("")
 		p.back(bridge.DeliverySeen)
-		if p.s.Phase != machine.Idle || p.s.Task != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != Ended {
+		if p.s.Phase != machine.Idle || p.s.Task != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != roster.Ended {
 			t.Errorf("%s, task %q, %s is %s", p.s.Phase, p.s.Task, id, p.agent(id).Status)
 		}
 		p.say("Now test it")
@@ -350,8 +354,8 @@ func TestACompletedRun(t *testing.T) {
 	t.Run("asked once more", func(t *testing.T) {
 		p, _ := complete(t)
 		p.out = nil
-		p.do(Resumed{Options: p.s.Options})
-		if len(effects[Spawn](p)) != 0 {
+		p.do(input.Resumed{Options: p.s.Options})
+		if len(effects[effect.Spawn](p)) != 0 {
 			t.Error("agents were started for nothing")
 		}
 		if r, exit := p.finished(); r.Status != contract.StatusComplete || r.Summary != "built" || exit != contract.ExitComplete {
@@ -362,7 +366,7 @@ func TestACompletedRun(t *testing.T) {
 	t.Run("after a life without a bridge", func(t *testing.T) {
 		p, id := complete(t)
 		p.out = nil
-		p.do(NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
+		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
 		if r := last[contract.Result](p); r.Status != contract.StatusFailed {
 			t.Errorf("result %+v", r)
 		}
@@ -370,7 +374,7 @@ func TestACompletedRun(t *testing.T) {
 			t.Error("it is not complete any more")
 		}
 		p.resume("")
-		if a := p.agent(id); a.Status != Ended {
+		if a := p.agent(id); a.Status != roster.Ended {
 			t.Errorf("%s is %s", id, a.Status)
 		}
 		p.folds()
@@ -383,8 +387,8 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		name, reason string
 		after        func(p *play)
 	}{
-		{"the bridge is lost before its done", "enough", func(p *play) { p.do(BridgeLost{Message: "x"}) }},
-		{"the run ends before its done", "enough", func(p *play) { p.do(Signalled{Signal: "INT"}); p.do(Stopped{}) }},
+		{"the bridge is lost before its done", "enough", func(p *play) { p.do(input.BridgeLost{Message: "x"}) }},
+		{"the run ends before its done", "enough", func(p *play) { p.do(input.Signalled{Signal: "INT"}); p.do(input.Stopped{}) }},
 		{"arbiter crashes before its done", "enough", func(*play) {}},
 		{"the reason reads like a status", contract.StatusComplete, func(*play) {}},
 		{"the reason reads like this status", contract.StatusCancelled, (*play).stopped},
@@ -394,7 +398,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"`+c.reason+`"}`)
 		c.after(p)
 		p.resume("")
-		if a := p.agent(id); a.Status != Ended || len(p.spawns(id)) != 0 {
+		if a := p.agent(id); a.Status != roster.Ended || len(p.spawns(id)) != 0 {
 			t.Errorf("%s: it is %s", c.name, a.Status)
 		}
 		p.folds()
@@ -415,36 +419,10 @@ func TestNothingUnderWay(t *testing.T) {
 	p.s.Ending = &ending
 	p.resume("")
 	for i := range p.s.Agents { // the last one that comes back makes the difference
-		if len(effects[Send](p)) != 0 {
+		if len(effects[effect.Send](p)) != 0 {
 			t.Fatalf("told before everybody was back: %s", p.lastSent("arbiter"))
 		}
 		p.comes(p.s.Agents[i].ID, bridge.SpawnResult{Resumed: true})
 	}
 	p.contains("the Arbiter", p.lastSent("arbiter"), "nothing is under way", "orch-1")
-}
-
-// TestHeldStaysHeld: the agents had talked too long without a human.
-func TestHeldStaysHeld(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxExchanges = 4 })
-	id := p.summon("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	for !p.s.Held {
-		p.verdict(id, report("question", "And now?", true))
-		p.verdict("arbiter", ruling("CONTINUE", "I read that."))
-		if p.agent("arbiter").Status == Busy {
-			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
-		}
-	}
-	exchanges := p.s.Exchanges
-	p.stopped()
-	p.resume("")
-	p.back(bridge.DeliverySeen)
-	if !p.s.Held || p.s.Exchanges != exchanges || p.s.Question == nil {
-		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Held, p.s.Exchanges, exchanges, p.s.Question)
-	}
-	p.say("go on")
-	if p.s.Held {
-		t.Error("a human's word does not release it")
-	}
-	p.folds()
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // editMessage changes a word of the human's that no agent was given yet.
@@ -18,7 +19,7 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 		st.Task = c.Text
 		st.DeciderRequest = nil // what is asked is about other words: it is asked again
 	}
-	if a := st.edit(m.To); m.Kind == KindBrief && a != nil {
+	if a := st.Edit(m.To); m.Kind == KindBrief && a != nil {
 		a.Brief = c.Text
 	}
 	m.Text = c.Text
@@ -73,15 +74,15 @@ func (st *step) unspoken(id string) (at int, why string) {
 
 // awaited says why a message cannot be taken back: the talk would stand still without it.
 func (st *step) awaited(m Mail) string {
-	a, _ := st.agent(m.To)
+	a, _ := st.Agent(m.To)
 	switch {
 	case m.Kind == KindTask:
 		return "it is the task: edit it, or reset"
 	case m.Kind == KindAnswer:
 		return "the Arbiter waits for this answer: edit it"
-	case m.To != contract.Arbiter && a.Status != Busy:
+	case m.To != contract.Arbiter && a.Status != roster.Busy:
 		return a.Name + " was brought to work by it: edit it, or kill " + a.ID
-	case m.To == contract.Arbiter && a.Status != Busy && !st.goesOnWithout(m):
+	case m.To == contract.Arbiter && a.Status != roster.Busy && !st.goesOnWithout(m):
 		return "the Arbiter was left with nothing else to go on with: edit it"
 	}
 	return ""

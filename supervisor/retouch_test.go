@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestEditBeforeItIsSent: what waits can be changed and taken back; what was sent cannot.
@@ -33,7 +35,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	}
 	p.out = nil
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if s := effects[Send](p); len(s) != 1 || !strings.Contains(s[0].Params.Content, "Use port 8080.") || strings.Contains(s[0].Params.Content, "port 80.") {
+	if s := effects[effect.Send](p); len(s) != 1 || !strings.Contains(s[0].Params.Content, "Use port 8080.") || strings.Contains(s[0].Params.Content, "port 80.") {
 		t.Errorf("%+v", s)
 	}
 	p.say("No, wait.")
@@ -43,7 +45,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	}
 	p.out = nil
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if s := effects[Send](p); len(s) != 0 {
+	if s := effects[effect.Send](p); len(s) != 0 {
 		t.Errorf("sent all the same: %+v", s)
 	}
 	for _, m := range p.s.RecentMessages {
@@ -85,7 +87,7 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 
 // TestTheTaskIsEdited: what is not begun can still be another task.
 func TestTheTaskIsEdited(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Task = "" })
+	p := begin(t, func(o *runconfig.Options) { o.Task = "" })
 	p.command(contract.Pause{})
 	p.say("Build a boat.")
 	id := p.s.Mail[0].ID
@@ -97,7 +99,7 @@ func TestTheTaskIsEdited(t *testing.T) {
 	}
 	p.out = nil
 	p.command(contract.Continue{})
-	if s := effects[Send](p); p.s.Task != "Build a bridge." || len(s) != 1 || !strings.Contains(s[0].Params.Content, "Build a bridge.") {
+	if s := effects[effect.Send](p); p.s.Task != "Build a bridge." || len(s) != 1 || !strings.Contains(s[0].Params.Content, "Build a bridge.") {
 		t.Errorf("task %q, %+v", p.s.Task, s)
 	}
 }

@@ -12,24 +12,28 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // stateless is a run whose decisions another than the Arbiter's session makes.
-func stateless(o *Options) { o.Decider = DeciderStateless }
+func stateless(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless }
 
 // asked is the decider's question that is open.
-func (p *play) asked() Decided {
+func (p *play) asked() input.Decided {
 	p.t.Helper()
 	if p.s.DeciderRequest == nil {
 		p.t.Fatalf("nothing is asked in %s", p.s.Phase)
 	}
-	list := effects[Decide](p)
-	return list[len(list)-1].Question
+	list := effects[effect.Decide](p)
+	return input.Decided(list[len(list)-1].Question)
 }
 
 // answers a question as a model would.
-func (p *play) answers(q Decided, what, mode string) {
+func (p *play) answers(q input.Decided, what, mode string) {
 	p.t.Helper()
 	q.Decision = decider.Decision{Decision: what, Mode: mode, Reason: "because", Summary: "s", Source: decider.ByModel}
 	p.do(q)
@@ -37,7 +41,7 @@ func (p *play) answers(q Decided, what, mode string) {
 
 func (p *play) sentTo(id string) string {
 	var b strings.Builder
-	for _, s := range effects[Send](p) {
+	for _, s := range effects[effect.Send](p) {
 		if s.Params.ID == id {
 			b.WriteString(s.Params.Content)
 		}
@@ -119,10 +123,10 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	id := p.working()
 	p.crash(id, 5)
 	for len(p.s.PendingHandoffs) > 0 {
-		p.do(Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
+		p.do(input.Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
 	}
 	q := p.asked()
-	if q.Point != decision.PointSelect || p.agent("arbiter").Status != Ready {
+	if q.Point != decision.PointSelect || p.agent("arbiter").Status != roster.Ready {
 		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
 	}
 	p.answers(q, "SELECT_MODE", "developer")
@@ -141,12 +145,12 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	id := p.working()
 	p.crash(id, 5)
 	for len(p.s.PendingHandoffs) > 0 {
-		p.do(Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
+		p.do(input.Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
 	}
 	q := p.asked()
 	q.Deferred = true
 	p.do(q)
-	if p.agent("arbiter").Status != Busy {
+	if p.agent("arbiter").Status != roster.Busy {
 		t.Fatal("nobody rules")
 	}
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Rule")
@@ -156,19 +160,19 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 func TestRegencyOutlastsTheInput(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
-	p.do(InputEnded{})
+	p.do(input.InputEnded{})
 	if p.s.Ending != nil {
 		t.Fatalf("the end of the input ended the run: %s", p.s.Ending.Summary)
 	}
 	id := p.working()
-	p.do(Signalled{Signal: "INT"})
-	p.do(Stopped{})
-	p.do(Resumed{Options: p.s.Options})
-	if p.s.FallbackReason != "" || p.agent("arbiter").Status != Starting {
+	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Stopped{})
+	p.do(input.Resumed{Options: p.s.Options})
+	if p.s.FallbackReason != "" || p.agent("arbiter").Status != roster.Starting {
 		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.FallbackReason)
 	}
 	p.settles()
-	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
 	p.settles()
 	p.verdict(id, report("done", "a plan", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
@@ -177,7 +181,7 @@ func TestRegencyOutlastsTheInput(t *testing.T) {
 
 // TestAnArbiterThatDoesNotRuleIsNotRenewed: nobody speaks to it, and its context stands.
 func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
-	p := begin(t, func(o *Options) { o.HumanPresent = false })
+	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.happen("arbiter", bridge.Context{Tokens: 190_000, Window: 200_000, Pct: 95})
 	for p.s.FallbackReason == "" {
 		if p.s.Ending != nil {
@@ -237,7 +241,7 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 
 // TestAHandOffIsTakenUpUnderTheSameMode where others than the Arbiter decide.
 func TestAHandOffIsTakenUpUnderTheSameMode(t *testing.T) {
-	for name, change := range map[string]func(*Options){"decider": stateless, "fallback mode": nil} {
+	for name, change := range map[string]func(*runconfig.Options){"decider": stateless, "fallback mode": nil} {
 		p := begin(t, change)
 		if change == nil {
 			p.crash("arbiter", 5)
@@ -254,7 +258,7 @@ func TestAHandOffIsTakenUpUnderTheSameMode(t *testing.T) {
 		if n := strings.Count(p.sentTo(next), "the first half"); n != 1 {
 			t.Errorf("%s: the successor got the document %d times", name, n)
 		}
-		if !slices.ContainsFunc(effects[Note](p), func(n Note) bool { return n.Decision.About == id && len(n.Decision.Input) > 0 }) {
+		if !slices.ContainsFunc(effects[effect.Note](p), func(n effect.Note) bool { return n.Decision.About == id && len(n.Decision.Input) > 0 }) {
 			t.Errorf("%s: the decision is not recorded", name)
 		}
 		p.folds()
@@ -272,11 +276,11 @@ func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
 			t.Fatal(p.s.Phase)
 		}
 		if orderly {
-			p.do(Signalled{Signal: "INT"})
-			p.do(Stopped{})
+			p.do(input.Signalled{Signal: "INT"})
+			p.do(input.Stopped{})
 		}
-		p.do(NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
-		p.do(Resumed{Options: p.s.Options})
+		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
+		p.do(input.Resumed{Options: p.s.Options})
 		if p.s.Phase != machine.Error {
 			t.Errorf("orderly %v: %s", orderly, p.s.Phase)
 		}
@@ -285,22 +289,22 @@ func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
 
 // TestTheTimeOfAModeGoesOn in another life, and its end is said to whom it concerns.
 func TestTheTimeOfAModeGoesOn(t *testing.T) {
-	p := begin(t, func(o *Options) {
+	p := begin(t, func(o *runconfig.Options) {
 		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
 	})
 	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
 	id := p.working()
-	p.do(Signalled{Signal: "INT"})
-	p.do(Stopped{})
+	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Stopped{})
 	p.out = nil
-	p.do(Resumed{Options: p.s.Options})
+	p.do(input.Resumed{Options: p.s.Options})
 	if after := timer(p.out, workLimitKey(p.agent(id).AgentRef)); after <= 0 || after > time.Minute {
 		t.Errorf("the timer is %s", after)
 	}
 	p.settles()
-	p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
 	p.settles()
-	p.do(Rang{Key: workLimitKey(p.agent(id).AgentRef)})
+	p.do(input.Rang{Key: workLimitKey(p.agent(id).AgentRef)})
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("the one whose time is over", p.lastSent(id), "limit of your mode", "kind handoff")
 }
@@ -309,16 +313,16 @@ func TestTheTimeOfAModeGoesOn(t *testing.T) {
 func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p := begin(t, stateless)
 	q := p.asked()
-	p.do(BridgeLost{Message: "gone"})
+	p.do(input.BridgeLost{Message: "gone"})
 	p.out = nil
 	p.answers(q, "SELECT_MODE", "developer")
-	if n := len(effects[Spawn](p)); n != 0 {
+	if n := len(effects[effect.Spawn](p)); n != 0 {
 		t.Errorf("%d starts without a bridge", n)
 	}
-	p.do(Rang{Key: restartPrefix + theBridge})
-	p.do(BridgeBack{})
+	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.BridgeBack{})
 	p.settles()
-	p.do(Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
 	if p.s.Failures != 0 {
@@ -340,7 +344,7 @@ func TestNumbersOfDecisions(t *testing.T) {
 	for _, d := range told[contract.Decision](p) {
 		said = append(said, d.Number)
 	}
-	for _, n := range effects[Note](p) {
+	for _, n := range effects[effect.Note](p) {
 		kept = append(kept, n.Decision.Number)
 	}
 	want := []int{1, 2, 3, 4}
@@ -367,7 +371,7 @@ func TestAWordToOneLeavesTheDocumentOfAnother(t *testing.T) {
 
 // TestStatusTellsHowTheTaskStands: what the Arbiter rules by.
 func TestStatusTellsHowTheTaskStands(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxTotalFailures, o.Decider = 9, DeciderHybrid })
+	p := begin(t, func(o *runconfig.Options) { o.MaxTotalFailures, o.Decider = 9, runconfig.DeciderHybrid })
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	p.stumble(p.working())
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "failures in a row: 1 of 3", "in all: 1 of 9", "executions: 1", "decider: hybrid", "last error", "exit code 1")
@@ -390,7 +394,7 @@ func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
 
 // TestOneThatAsksInVainIsReplaced, and does not fail again while another does its work.
 func TestOneThatAsksInVainIsReplaced(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxFailures = 6 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 6 })
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.crash("arbiter", 5)
@@ -413,10 +417,10 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
 	for len(p.s.PendingHandoffs) > 0 {
-		p.do(Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
+		p.do(input.Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
 	}
 	if p.s.FallbackReason == "" || p.working() != "orch-2" {
-		t.Errorf("fallback mode %q in %s: %s", p.s.FallbackReason, p.s.Phase, p.s.roll())
+		t.Errorf("fallback mode %q in %s: %s", p.s.FallbackReason, p.s.Phase, p.s.LivingText())
 	}
 	p.folds()
 }

@@ -6,6 +6,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -30,7 +34,7 @@ func lasting(kind, text string, checks ...string) map[string]any {
 // TestRenewalThatNobodyAnswered: a run may end in the very turn that a renewal was
 // asked for in. Whoever takes it up finds an Arbiter that can be spoken to.
 func TestRenewalThatNobodyAnswered(t *testing.T) {
-	asked := func(t *testing.T, change func(*Options)) *play {
+	asked := func(t *testing.T, change func(*runconfig.Options)) *play {
 		p := begin(t, change)
 		p.full("arbiter", 90)
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "All is there. Is it well?"))
@@ -41,7 +45,7 @@ func TestRenewalThatNobodyAnswered(t *testing.T) {
 		p.stopped()
 		o := p.s.Options
 		o.MaxCostUSD = 100
-		p.do(Resumed{Options: o, Salt: "/2", Word: "Now paint it."})
+		p.do(input.Resumed{Options: o, Salt: "/2", Word: "Now paint it."})
 		p.back(bridge.DeliveryAbsent)
 		p.contains("the Arbiter", p.lastSent("arbiter"), "kind: renewal")
 		p.verdict("arbiter", handoffRuling("kept"))
@@ -54,7 +58,7 @@ func TestRenewalThatNobodyAnswered(t *testing.T) {
 		again(p)
 	})
 	t.Run("the cost was reached", func(t *testing.T) {
-		p := asked(t, func(o *Options) { o.MaxCostUSD = 1 })
+		p := asked(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 		p.turn("arbiter", bridge.Turn{CostUSD: 2})
 		again(p)
 	})
@@ -68,13 +72,13 @@ func TestRenewalThatNobodyAnswered(t *testing.T) {
 // TestTakenUpAtItsEnd: an Arbiter is renewed first when a run is taken up, and then its
 // successor is told that nothing is under way.
 func TestTakenUpAtItsEnd(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxCostUSD = 1 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 	p.full("arbiter", 90)
 	p.turn("arbiter", bridge.Turn{CostUSD: 2}) // its ruling is lost
 	p.stopped()
 	o := p.s.Options
 	o.MaxCostUSD = 100
-	p.do(Resumed{Options: o, Salt: "/2"})
+	p.do(input.Resumed{Options: o, Salt: "/2"})
 	p.back(bridge.DeliveryAbsent)
 	p.renewNow("kept")
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "nothing is under way")
@@ -101,7 +105,7 @@ func TestCompactionDuringARenewal(t *testing.T) {
 	p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 	p.happen("arbiter", bridge.Compact{Trigger: "auto", PreTokens: 172_000})
 	p.verdict("arbiter", handoffRuling("kept"))
-	if a := p.agent("arbiter"); a.Status != Restarting {
+	if a := p.agent("arbiter"); a.Status != roster.Restarting {
 		t.Errorf("it is %s, and was told: %s", a.Status, p.lastSent("arbiter"))
 	}
 }
@@ -128,7 +132,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
-		p.do(Rang{Key: compactionBlockedKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Rang{Key: compactionBlockedKey(p.agent("arbiter").AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
 		p.renewNow("kept")
@@ -153,9 +157,9 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
-		p.do(Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
 		a := p.agent("arbiter")
-		p.do(Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
+		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: a.Turn[0], Status: bridge.DeliveryBegun}}}})
 		p.contains("first", p.lastSent("arbiter"), "kind: retry")
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
@@ -204,7 +208,7 @@ func TestExhaustedAndTakenUp(t *testing.T) {
 	}
 	p.turn("arbiter", outOfRoom)
 	p.stopped()
-	p.do(Resumed{Options: p.s.Options, Salt: "/2", Word: "Again."})
+	p.do(input.Resumed{Options: p.s.Options, Salt: "/2", Word: "Again."})
 	p.back(bridge.DeliveryAbsent)
 	p.turn("arbiter", outOfRoom)
 	if p.s.Ending != nil {
@@ -242,7 +246,7 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	p.spawned("orch-2")
 	p.contains("the successor", p.lastSent("orch-2"), "bricks")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
 	if len(p.s.SuccessorQueue) > 0 {
 		t.Errorf("%s waits for another successor", p.s.SuccessorQueue)
 	}
@@ -257,8 +261,8 @@ func TestTheLastDocumentCounts(t *testing.T) {
 	slow := p.check()
 	p.say("More of it.", contract.Note, one)
 	p.verdict(one, lasting("handoff", "new", "ls"))
-	p.do(Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	p.do(Checked{Serial: slow.Serial, Number: 1, Result: ok("ok")})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(input.Checked{Serial: slow.Serial, Number: 1, Result: ok("ok")})
 	if d := p.agent(one).Document; d.KeyContext != "new" {
 		t.Errorf("its document is the %s one", d.KeyContext)
 	}
@@ -270,7 +274,7 @@ func TestTheLastDocumentCounts(t *testing.T) {
 // TestChecksNeedNoAuthor: its turns, its end and its next process are no business of a
 // check that waits for its permission.
 func TestChecksNeedNoAuthor(t *testing.T) {
-	begun := func(t *testing.T) (*play, RunCheck) {
+	begun := func(t *testing.T) (*play, effect.RunCheck) {
 		p := begin(t, nil)
 		one := p.summon("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -304,7 +308,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p.command(contract.Kill{ID: "orch-1"})
 		open(p)
 		p.command(contract.Permit{Request: p.s.Permission.Open[0].ID, Behavior: bridge.Allow})
-		p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
+		p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
 		p.contains("the Arbiter", lastMail(p, "arbiter"), "1 passed")
 	})
 	t.Run("asked after it was started again", func(t *testing.T) {
@@ -319,10 +323,10 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 	})
 	t.Run("a lost bridge", func(t *testing.T) {
 		p, c := begun(t)
-		p.do(BridgeLost{Message: "gone"})
-		p.do(Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
-		p.do(Rang{Key: restartPrefix + theBridge})
-		p.do(BridgeBack{})
+		p.do(input.BridgeLost{Message: "gone"})
+		p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
+		p.do(input.Rang{Key: restartPrefix + theBridge})
+		p.do(input.BridgeBack{})
 		again := p.check()
 		if again.Request == c.Request || again.Number != 1 {
 			t.Fatalf("not asked again: %+v", again)
@@ -351,7 +355,7 @@ func TestResetDuringARenewal(t *testing.T) {
 	p.verdict("arbiter", v)
 	p.command(contract.Reset{})
 	if len(p.s.PendingHandoffs) > 0 {
-		p.do(Checked{Serial: p.s.PendingHandoffs[0].Serial, Number: 1, Failed: "not permitted"})
+		p.do(input.Checked{Serial: p.s.PendingHandoffs[0].Serial, Number: 1, Failed: "not permitted"})
 	}
 	p.succeeds()
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "The human reset the task")
@@ -368,11 +372,11 @@ func TestTheLastWordOfOneThatIsSpent(t *testing.T) {
 		p.verdict(one, report("progress", "half", false))
 	}
 	p.say("Mind the step.", contract.Note, one)
-	if p.agent(one).Status == Parked {
+	if p.agent(one).Status == roster.Parked {
 		t.Fatal("too early")
 	}
 	p.verdict(one, report("progress", "the roof is on", false))
-	if p.agent(one).Status != Parked {
+	if p.agent(one).Status != roster.Parked {
 		t.Fatalf("it is %s", p.agent(one).Status)
 	}
 	p.survey(traces)
@@ -393,7 +397,7 @@ func TestOneThatComesBackHasNoHeir(t *testing.T) {
 		p.command(contract.RetryLast{})
 		p.spawned(one)
 		if !told {
-			p.do(Surveyed{Serial: serial, Result: traces})
+			p.do(input.Surveyed{Serial: serial, Result: traces})
 		}
 		if len(p.s.SuccessorQueue) > 0 {
 			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.SuccessorQueue, p.agent(one).Status)

@@ -7,23 +7,25 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // revive starts another process for an agent: the next incarnation, on the session
 // of the last one, or on a new session if that one is lost.
 func (st *step) revive(id string) {
-	a := st.edit(id)
-	if a == nil || a.Status != Down || !st.BridgeUp || st.Ending != nil || st.Halted || st.TrustQuestion != nil {
+	a := st.Edit(id)
+	if a == nil || a.Status != roster.Down || !st.BridgeUp || st.Ending != nil || st.Halted || st.TrustQuestion != nil {
 		return
 	}
 	a.Generation++
-	a.Status, a.Since, a.CurrentTool, a.EndReason = Starting, st.at, "", ""
-	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = Watch{}, nil, "", false
+	a.Status, a.Since, a.CurrentTool, a.EndReason = roster.Starting, st.at, "", ""
+	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = roster.Watch{}, nil, "", false
 	if a.NewSession {
 		a.SessionID = st.sessionID(a.ID, a.Generation)
 		st.emptied(a)
-		a = st.edit(id)
+		a = st.Edit(id)
 	}
 	c := st.config(a)
 	c.Resume = !a.NewSession
@@ -35,13 +37,13 @@ func (st *step) revive(id string) {
 	if !a.NewSession {
 		p.Pending = a.Turn
 	}
-	st.do(Spawn{p})
+	st.do(effect.Spawn{Params: p})
 }
 
 // emptied begins the account of a context that is new.
-func (st *step) emptied(a *Agent) {
+func (st *step) emptied(a *roster.Agent) {
 	a.Context, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.CompactionBlocked, a.HandoffDemands = bridge.Context{}, "", "", "", false, 0
-	if a.Role == RoleArbiter {
+	if a.Role == roster.RoleArbiter {
 		st.callOffRenewal()
 		st.RenewalStage = renewalNone
 		st.Readings = nil // another session has read nothing
@@ -64,7 +66,7 @@ const (
 // reconcile settles what an earlier process left open, by what its session's
 // history says: no message is lost, and none is given twice.
 func (st *step) reconcile(id string, r bridge.SpawnResult) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	turn, spoken, lost, returned := a.Turn, a.HasHistory, a.NewSession || a.HasHistory && !r.Resumed, a.ReturnNotice
 	a.Turn, a.NewSession = nil, false
 	fates := map[string]bridge.DeliveryStatus{}
@@ -103,7 +105,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		st.recall(id)
 	}
 	back := returned != ""
-	st.edit(id).ReturnNotice = returned // it is yet to be told
+	st.Edit(id).ReturnNotice = returned // it is yet to be told
 	switch {
 	case ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
@@ -114,7 +116,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		// Something was said to it after that verdict, and began another turn.
 		fallthrough
 	case state == cutOff || state == unanswered && ruled != nil:
-		st.edit(id).InterruptedTurn = over
+		st.Edit(id).InterruptedTurn = over
 		if back {
 			st.tell(id, KindRetry, takeover.TurnCutOff)
 			break
@@ -125,9 +127,9 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		st.tell(id, KindRetry, takeover.TurnCutOff)
 	case state == unanswered:
 		st.tell(id, KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
-	case st.edit(id).Troubles > 0 && !st.pendingFor(id):
+	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
 		st.tell(id, KindRetry, brokenWay)
-	case back && st.edit(id).Works() && !st.pendingFor(id):
+	case back && st.Edit(id).Works() && !st.pendingFor(id):
 		st.tell(id, KindRetry, "Look what was said and changed while the human had your session, and go on with your work.")
 	}
 }
@@ -137,12 +139,12 @@ const recallChars = 60_000
 
 // recall tells an agent whose history is lost what the supervisor knows of it.
 func (st *step) recall(id string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	a.HasHistory = false
 	var b strings.Builder
 	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what went before.\n")
-	if a.Role == RoleArbiter {
-		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", cmp.Or(st.Task, nothing), planText(st.Plan), st.roll())
+	if a.Role == roster.RoleArbiter {
+		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", cmp.Or(st.Task, nothing), planText(st.Plan), st.LivingText())
 		if a.Document != nil {
 			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", documentText(a.Document, a.Receipts, a.GeneratedWhy))
 		}

@@ -5,31 +5,33 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // partyBy is the party of a human by the channel of a command; empty for any other channel.
 func partyBy(channel string) rights.Party {
 	switch channel {
-	case ChannelStdin:
+	case input.ChannelStdin:
 		return rights.HumanStdin
-	case ChannelScreen:
+	case input.ChannelScreen:
 		return rights.HumanScreen
-	case ChannelSocket:
+	case input.ChannelSocket:
 		return rights.HumanSocket
 	}
 	return rights.Nobody
 }
 
 // partyOf is the party of an agent, or of its subagent.
-func partyOf(a *Agent, subagent string) rights.Party {
+func partyOf(a *roster.Agent, subagent string) rights.Party {
 	switch {
 	case subagent != "":
 		return rights.ASubagent
-	case a.Role == RoleArbiter:
+	case a.Role == roster.RoleArbiter:
 		return rights.TheArbiter
-	case a.Role == RoleOrchestrator:
+	case a.Role == roster.RoleOrchestrator:
 		return rights.AnOrchestrator
 	}
 	return rights.Nobody
@@ -44,7 +46,7 @@ func (s *State) partyNamed(id string) rights.Party {
 	case contract.Supervisor:
 		return rights.TheSupervisor
 	}
-	if a, ok := s.agent(id); ok {
+	if a, ok := s.Agent(id); ok {
 		return partyOf(&a, "")
 	}
 	return rights.Nobody
@@ -67,7 +69,7 @@ func (s *State) mayWrite(from, to string) bool {
 }
 
 // barred answers a command of somebody who may not give it, and reports whether it did.
-func (st *step) barred(f Commanded) bool {
+func (st *step) barred(f input.Commanded) bool {
 	who, what := partyBy(f.Channel), rights.Command(f.Command.Body)
 	switch {
 	case who == rights.Nobody && what == rights.Malformed:
@@ -85,7 +87,7 @@ func approves(channel string) bool {
 }
 
 // mayNot says to a model that a tool is not for it.
-func mayNot(a *Agent, p bridge.ToolCallParams) error {
+func mayNot(a *roster.Agent, p bridge.ToolCallParams) error {
 	if p.Subagent != "" {
 		return fmt.Errorf("a subagent may not call %s: tell whoever started you", p.Tool)
 	}
@@ -94,8 +96,8 @@ func mayNot(a *Agent, p bridge.ToolCallParams) error {
 
 // exactly has an answer to a permission request name the very action it is about, so
 // that the record of it says what was approved, and not only where to look.
-func (s *State) exactly(f Fact) Fact {
-	c, ok := f.(Commanded)
+func (s *State) ExactInput(f input.Fact) input.Fact {
+	c, ok := f.(input.Commanded)
 	if !ok {
 		return f
 	}
@@ -112,7 +114,7 @@ func (s *State) exactly(f Fact) Fact {
 }
 
 // mayRule says why an agent's verdict is not for it to give; nil: it is.
-func mayRule(a *Agent, of, what string) error {
+func mayRule(a *roster.Agent, of, what string) error {
 	if rights.May(partyOf(a, ""), rights.Method(of+what)) {
 		return nil
 	}

@@ -1,14 +1,17 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -74,12 +77,12 @@ func everyMethod(t *testing.T) []rights.Method {
 		bodies[name] = b
 		list = append(list, rights.Command(b))
 	}
-	for name := range receivers(t, "contract", "CommandType") {
+	for name := range corpus.Receivers(t, "contract", "CommandType") {
 		if bodies[name] == nil {
 			t.Errorf("command %s is none of the samples", name)
 		}
 	}
-	for _, tool := range append(slices.Clone(arbiterTools()), orchestratorTools()...) {
+	for _, tool := range append(slices.Clone(ArbiterTools()), orchestratorTools()...) {
 		list = append(list, rights.Tool(tool.Name))
 	}
 	for of, schema := range map[string]string{rights.OfVerdict: string(verdict.ArbiterSchema()), rights.OfWord: string(verdict.OrchestratorSchema())} {
@@ -133,7 +136,6 @@ func TestRights(t *testing.T) {
 
 // TestNobodyMayAnything: who is unknown may do nothing, and what is unknown nobody may.
 func TestNobodyMayAnything(t *testing.T) {
-	onlyPure(t)
 	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
 		for _, who := range []rights.Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
 			if rights.May(who, what) {
@@ -159,12 +161,12 @@ func TestNobodyMayAnything(t *testing.T) {
 func TestCommandsNeedAChannel(t *testing.T) {
 	for _, b := range commandBodies {
 		_, malformed := b.(contract.Malformed)
-		for _, channel := range []string{"", "tool", "hook", "agent", "human", "arbiter", "Stdin", "stdin ", ChannelStart, "socket\n", ChannelStdin, ChannelScreen, ChannelSocket} {
+		for _, channel := range []string{"", "tool", "hook", "agent", "human", "arbiter", "Stdin", "stdin ", input.ChannelStart, "socket\n", input.ChannelStdin, input.ChannelScreen, input.ChannelSocket} {
 			p := begin(t, nil)
 			one := p.summon("work")
 			p.do(asked(p, one, "p1", "ask"))
 			before := fingerprint(t, &p.s)
-			out := p.do(Commanded{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
+			out := p.do(input.Commanded{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
 			if partyBy(channel) != "" {
 				if refused(out, "is taken from stdin") {
 					t.Errorf("%T by %q is not heard", b, channel)
@@ -203,7 +205,7 @@ func TestToolsNeedTheRole(t *testing.T) {
 		"report_progress": `{"message":"half"}`, "update_plan": `{"index":1,"status":"done"}`, "ask_predecessor": `{"question":"why"}`,
 		"permit": `{"request":"p1","behavior":"allow"}`, "mcp__arbiter__status": `{}`, "": `{}`, "Status": `{}`,
 	}
-	for tool, input := range inputs {
+	for tool, raw := range inputs {
 		for _, caller := range []struct {
 			who      rights.Party
 			id       string
@@ -213,7 +215,7 @@ func TestToolsNeedTheRole(t *testing.T) {
 			p.summon("work")
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"one"}]}`)
 			before := fingerprint(t, &p.s)
-			out := p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef, Tool: tool, Input: []byte(input), Subagent: caller.subagent}})
+			out := p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef, Tool: tool, Input: []byte(raw), Subagent: caller.subagent}})
 			may := rights.May(caller.who, rights.Tool(tool))
 			answer := answerIn(t, out)
 			if denied := strings.Contains(answer.Text, "has no tool") || strings.Contains(answer.Text, "may not call"); denied == may || denied && !answer.IsError {
@@ -228,15 +230,15 @@ func TestToolsNeedTheRole(t *testing.T) {
 	}
 }
 
-func answerIn(t *testing.T, out []effect.Effect) AnswerTool {
+func answerIn(t *testing.T, out []effect.Effect) effect.AnswerTool {
 	t.Helper()
 	for _, e := range out {
-		if a, ok := e.(AnswerTool); ok {
+		if a, ok := e.(effect.AnswerTool); ok {
 			return a
 		}
 	}
 	t.Fatalf("no answer in %+v", out)
-	return AnswerTool{}
+	return effect.AnswerTool{}
 }
 
 // TestVerdictsNeedTheRole: a verdict of the other role is none, in whatever it is said.
@@ -286,4 +288,16 @@ func TestMessagesNeedTheRight(t *testing.T) {
 			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Mail) > n)
 		}
 	}
+}
+
+// commandBodies has one command of each kind.
+var commandBodies = []contract.CommandBody{
+	contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer},
+	contract.Permit{Request: "p1", Behavior: "deny", Scope: "run", Message: "no"},
+	contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Halt{},
+	contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"}, contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"},
+	contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
+	contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
+	contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
+	contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
 }

@@ -6,8 +6,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -30,7 +32,7 @@ type ruledBy struct {
 func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 	st.Decisions++
 	by := ruledBy{source: source, point: decision.PointTalk, warnings: warnings}
-	f := Decided{Number: st.Decisions, Decision: decider.Decision{
+	f := input.Decided{Number: st.Decisions, Decision: decider.Decision{
 		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary, Source: decider.Source(source), Warnings: warnings,
 	}}
 	if p := st.ArbiterRequest; p != nil {
@@ -62,7 +64,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 	}
 	switch v.Decision {
 	case verdict.Handoff:
-		a, _ := st.agent(contract.Arbiter)
+		a, _ := st.Agent(contract.Arbiter)
 		st.GeneratedInRow = 0
 		st.RenewalStage = renewalGiven
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Message: v.Message, Document: v.Handoff})
@@ -110,10 +112,10 @@ func (st *step) isReport(v verdict.Arbiter) bool {
 func (st *step) releaseFinished() {
 	for i := range st.Agents {
 		switch a := *st.Agents[i]; {
-		case a.Role != RoleOrchestrator || !a.Alive():
-		case a.Standing == Finished:
+		case a.Role != roster.RoleOrchestrator || !a.Alive():
+		case a.Standing == roster.Finished:
 			st.release(a.ID, "its work is done", false)
-		case a.Standing == Waiting && a.Work == nil && !st.stumbling(a.ID):
+		case a.Standing == roster.Waiting && a.Work == nil && !st.stumbling(a.ID):
 			st.release(a.ID, "another takes its place", false)
 		}
 	}
@@ -146,19 +148,19 @@ func (st *step) executing() {
 
 // address sends the Arbiter's word to an Orchestrator, which works from then on.
 func (st *step) address(from, to, text string, retry bool) {
-	if a, _ := st.agent(to); retry && a.Watch.Hung {
+	if a, _ := st.Agent(to); retry && a.Watch.Hung {
 		st.relaunch(to, restart.Hung, "the Arbiter had it started again")
 	}
 	st.overcome(to)
-	a := st.edit(to)
+	a := st.Edit(to)
 	kind := KindInstruction
 	switch {
 	case retry && from != contract.Supervisor: // whose `retry` is about a process that ended
 		kind = KindRetry
-	case a.Standing == Waiting:
+	case a.Standing == roster.Waiting:
 		kind = KindAnswer
 	}
-	a.Standing = Working
+	a.Standing = roster.Working
 	st.beginWork(to)
 	st.exchange()
 	st.post(Mail{From: from, To: to, Kind: kind, Text: text})
@@ -166,14 +168,14 @@ func (st *step) address(from, to, text string, retry bool) {
 
 // routeOrchestrator carries an Orchestrator's verdict on.
 func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
-	a := st.edit(id)
-	a.Standing = Waiting
+	a := st.Edit(id)
+	a.Standing = roster.Waiting
 	if st.Phase == machine.Idle || st.Phase == machine.Selecting || st.Phase == machine.Evaluating {
 		st.executing() // it had been done, and was asked where it stands
 	}
 	if v.Kind != verdict.KindQuestion {
 		st.releasePredecessor(id)
-		a = st.edit(id)
+		a = st.Edit(id)
 	}
 	if st.relieve(id, v) {
 		return
@@ -183,28 +185,28 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	}
 	if !v.ExpectsResponse {
 		st.log(id, v.Kind, v.Message)
-		a.Standing = Working
+		a.Standing = roster.Working
 		st.exchange()
 		if !st.pendingFor(id) {
 			st.tell(id, KindContinue, "Your report is in the work log. Continue.")
 		}
 		return
 	}
-	a.Standing = Waiting
+	a.Standing = roster.Waiting
 	stumble := false
 	switch v.Kind {
 	case verdict.KindDone:
-		a.Standing = Finished
+		a.Standing = roster.Finished
 		st.completed(id, v.Message)
 	case verdict.KindHandoff:
-		a.Standing = HandedOff
+		a.Standing = roster.HandedOff
 		st.completed(id, v.Message)
 	case verdict.KindQuestion:
 		stumble = st.stumbled(id, v.Message)
 	}
-	a = st.edit(id)
+	a = st.Edit(id)
 	if st.pendingFor(id) {
-		a.Standing = Working // somebody spoke to it meanwhile, and it will read that first
+		a.Standing = roster.Working // somebody spoke to it meanwhile, and it will read that first
 	}
 	switch v.Kind {
 	case verdict.KindDone:

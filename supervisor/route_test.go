@@ -8,7 +8,11 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestWholeDialogue walks the dialogue of the hierarchy from the task to the
@@ -56,7 +60,7 @@ func TestWholeDialogue(t *testing.T) {
 		t.Error("the predecessor was released before its successor spoke")
 	}
 	p.verdict(two, report("done", "all of it", true))
-	if k := effects[Kill](p); len(k) != 1 || k[0].Agent.ID != one {
+	if k := effects[effect.Kill](p); len(k) != 1 || k[0].Agent.ID != one {
 		t.Errorf("kills %v", k)
 	}
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "served on 8080"))
@@ -146,7 +150,7 @@ func TestInvalidVerdicts(t *testing.T) {
 }
 
 // untasked begins a run in which the human has yet to speak.
-func untasked(o *Options) { o.Task = "" }
+func untasked(o *runconfig.Options) { o.Task = "" }
 
 func rulingTurn(v map[string]any) bridge.Turn {
 	raw, err := json.Marshal(v)
@@ -204,18 +208,18 @@ func TestArbiterSilentWhileOneWaits(t *testing.T) {
 // asks again, and so on. That must end, and not by the ceiling of exchanges alone.
 func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 	for _, present := range []bool{true, false} {
-		p := begin(t, func(o *Options) { o.HumanPresent = present })
+		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = present })
 		id := p.summon("work")
 		turns := 0
 		for ; turns < 100 && p.s.Ending == nil && p.s.Question == nil; turns++ {
 			p.settles()
-			if last, _ := p.s.Last(); last.Status == Busy {
+			if last, _ := p.s.Last(); last.Status == roster.Busy {
 				id = last.ID
 			}
 			switch {
-			case p.agent(id).Status == Busy:
+			case p.agent(id).Status == roster.Busy:
 				p.verdict(id, report("question", "May I?", true))
-			case p.agent("arbiter").Status == Busy:
+			case p.agent("arbiter").Status == roster.Busy:
 				p.turn("arbiter", bridge.Turn{Text: "hm"})
 			default:
 				t.Fatal("nobody is busy")
@@ -274,19 +278,19 @@ func TestSuccessorWithoutTheArbiter(t *testing.T) {
 func TestInterjectionInThreeStrengths(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
-	p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
+	p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
 
 	p.say("also write docs") // the Arbiter's first turn still runs: it waits
 	if strings.Contains(p.lastSent("arbiter"), "also write docs") {
 		t.Error("a note was sent into a running turn")
 	}
 	p.say("quickly", contract.Steer)
-	steered := effects[Send](p)
+	steered := effects[effect.Send](p)
 	if s := steered[len(steered)-1]; !s.Params.Steer || !strings.Contains(s.Params.Content, "quickly") {
 		t.Errorf("steer: %+v", s.Params)
 	}
 	p.say("halt", contract.Stop)
-	if i := effects[Interrupt](p); len(i) != 1 || i[0].Agent.ID != "arbiter" {
+	if i := effects[effect.Interrupt](p); len(i) != 1 || i[0].Agent.ID != "arbiter" {
 		t.Errorf("interrupts %v", i)
 	}
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
@@ -307,9 +311,9 @@ func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 	p.verdict(id, report("progress", "half", false))
 	p.verdict(id, report("question", "Q?", true))
 	m := p.agent("arbiter").Turn[0]
-	p.do(NotSent{Agent: p.agent("arbiter").AgentRef, MessageID: m, Message: "deaf"})
+	p.do(input.NotSent{Agent: p.agent("arbiter").AgentRef, MessageID: m, Message: "deaf"})
 	p.contains("the second try", p.lastSent("arbiter"), "half", "Q?")
-	if sends := effects[Send](p); sends[len(sends)-1].Params.MessageID != m {
+	if sends := effects[effect.Send](p); sends[len(sends)-1].Params.MessageID != m {
 		t.Error("the second try has another id")
 	}
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "A.", "to", id))
@@ -319,7 +323,7 @@ func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 }
 
 func TestCeilingOfExchanges(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxExchanges = 4 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 3 {
@@ -328,18 +332,18 @@ func TestCeilingOfExchanges(t *testing.T) {
 	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "without a human")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 3 {
-		if p.agent(id).Status == Busy {
+		if p.agent(id).Status == roster.Busy {
 			p.verdict(id, report("progress", "still here", false))
 		}
 	}
 	if p.s.Question == nil || !p.s.Held {
 		t.Fatalf("the human was not asked; exchanges %d", p.s.Exchanges)
 	}
-	if p.agent(id).Status == Busy {
+	if p.agent(id).Status == roster.Busy {
 		t.Error("the talk goes on while a human is awaited")
 	}
 	p.say("go on")
-	if p.s.Held || p.agent(id).Status != Busy {
+	if p.s.Held || p.agent(id).Status != roster.Busy {
 		t.Error("a human's word did not let them go on")
 	}
 }
@@ -348,21 +352,21 @@ func TestCeilingOfExchanges(t *testing.T) {
 // question, an answer or a summons – and nothing follows the end.
 func TestCeilingWithNobodyThere(t *testing.T) {
 	for limit := 2; limit < 8; limit++ {
-		p := begin(t, func(o *Options) { o.MaxExchanges, o.HumanPresent = limit, false })
+		p := begin(t, func(o *runconfig.Options) { o.MaxExchanges, o.HumanPresent = limit, false })
 		id := p.summon("work")
 		for i := 0; p.s.Ending == nil && i < 100; i++ {
 			switch {
-			case p.agent(id).Status == Busy && i%3 == 0:
+			case p.agent(id).Status == roster.Busy && i%3 == 0:
 				p.verdict(id, report("progress", "still here", false))
-			case p.agent(id).Status == Busy:
+			case p.agent(id).Status == roster.Busy:
 				p.verdict(id, report("question", "May I?", true))
-			case p.agent(id).Standing == Waiting && i%4 == 0:
+			case p.agent(id).Standing == roster.Waiting && i%4 == 0:
 				p.verdict("arbiter", ruling("SELECT_MODE", "another", "mode", "developer"))
 				if p.s.Ending == nil {
-					id = orchID(p.s.Summoned)
+					id = roster.OrchestratorID(p.s.Summoned)
 					p.spawned(id)
 				}
-			case p.agent(id).Standing == Waiting:
+			case p.agent(id).Standing == roster.Waiting:
 				p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "You may.", "to", id))
 			default:
 				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -381,7 +385,7 @@ func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
 	for _, b := range []bridge.EventBody{
 		bridge.Done{}, bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnDone}, bridge.Context{Tokens: 9},
 	} {
-		if out := p.do(Happened{bridge.Event{AgentRef: stale, Body: b}}); len(out) != 0 {
+		if out := p.do(input.Happened{Event: bridge.Event{AgentRef: stale, Body: b}}); len(out) != 0 {
 			t.Errorf("%T of another generation: %v", b, out)
 		}
 	}
@@ -391,16 +395,16 @@ func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
 }
 
 func TestRetryAfterAPITrouble(t *testing.T) {
-	p := begin(t, func(o *Options) { o.RetryBase, o.MaxWait, o.Task = time.Second, -1, "" })
+	p := begin(t, func(o *runconfig.Options) { o.RetryBase, o.MaxWait, o.Task = time.Second, -1, "" })
 	p.say("Build it")
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	if r := last[contract.Retry](p); r.Attempt != 1 || r.DelayMS != 1000 {
 		t.Errorf("retry %+v", r)
 	}
-	p.do(Rang{Key: "retry/arbiter/1"})
+	p.do(input.Rang{Key: "retry/arbiter/1"})
 	p.contains("the retry", p.lastSent("arbiter"), "kind: retry")
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
-	p.do(Rang{Key: "retry/arbiter/1"})
+	p.do(input.Rang{Key: "retry/arbiter/1"})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	if e := told[contract.Error](p); len(e) != 1 || e[0].Category != bridge.CatOverloaded {
 		t.Errorf("errors %+v", e)

@@ -2,11 +2,11 @@ package supervisor
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -17,12 +17,12 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		return &verdict.Problem{Text: fmt.Sprintf(format, args...) + " Give your verdict again."}
 	}
 	if v.To != "" && (v.Decision == verdict.AddressOrchestrator || v.Decision == verdict.Continue || v.Decision == verdict.Retry) {
-		a, ok := st.agent(v.To)
-		if !ok || a.Role != RoleOrchestrator {
-			return bad("There is no Orchestrator %q. Alive: %s.", v.To, st.roll())
+		a, ok := st.Agent(v.To)
+		if !ok || a.Role != roster.RoleOrchestrator {
+			return bad("There is no Orchestrator %q. Alive: %s.", v.To, st.LivingText())
 		}
 		if !a.Alive() {
-			return bad("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name, a.ID, st.roll())
+			return bad("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name, a.ID, st.LivingText())
 		}
 	}
 	if problem := st.checkRenewal(v); problem != "" {
@@ -35,11 +35,11 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
 		if v.To == "" && !st.AnyWorks() && len(st.SuccessorQueue) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTakenOver() && !st.awaitsHuman() {
-			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.roll())
+			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.LivingText())
 		}
 	case verdict.Complete:
 		if st.AnyWorks() {
-			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.roll())
+			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.LivingText())
 		}
 		if taken := st.takenOver(); taken != "" {
 			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
@@ -54,7 +54,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 			return bad("%s", doubt)
 		}
 	case verdict.SelectMode:
-		if _, ok := st.modeNamed(v.Mode); !ok {
+		if _, ok := st.ModeNamed(v.Mode); !ok {
 			st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
 			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(st.modeNames(), ", "))
 		}
@@ -66,7 +66,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 // may. Where an Orchestrator waits for the answer, so does the run. Else the Arbiter is told
 // once, unless it is about to be renewed: it knows whether the answer still matters.
 func (st *step) unanswered() string {
-	switch waits := st.anyWaits(); {
+	switch waits := st.AnyWaiting(); {
 	case !st.awaitsHuman():
 		return ""
 	case waits:
@@ -78,13 +78,6 @@ func (st *step) unanswered() string {
 	q.Recalled = true
 	st.Question = &q
 	return "The human has not answered what you asked: " + words.Head(q.Text, 2000) + "\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
-}
-
-// anyWaits reports whether an Orchestrator has asked and waits.
-func (s *State) anyWaits() bool {
-	return slices.ContainsFunc(s.Agents, func(a *Agent) bool {
-		return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
-	})
 }
 
 // nothingWanted reports whether the task was dropped, and none was given in its place: what

@@ -7,21 +7,25 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 func TestHowRunsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*Options)
+		change func(*runconfig.Options)
 		act    func(p *play)
 		status string
 		exit   contract.Exit
 	}{
 		{"cancel", nil, func(p *play) { p.command(contract.Cancel{}) }, "cancelled", contract.ExitFailed},
-		{"SIGINT", nil, func(p *play) { p.do(Signalled{Signal: "INT"}) }, "cancelled", contract.ExitInterrupted},
-		{"SIGTERM", nil, func(p *play) { p.do(Signalled{Signal: "TERM"}) }, "cancelled", contract.ExitTerminated},
+		{"SIGINT", nil, func(p *play) { p.do(input.Signalled{Signal: "INT"}) }, "cancelled", contract.ExitInterrupted},
+		{"SIGTERM", nil, func(p *play) { p.do(input.Signalled{Signal: "TERM"}) }, "cancelled", contract.ExitTerminated},
 		{"not logged in", nil, func(p *play) {
 			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "Not logged in"})
 		}, "failed", contract.ExitEnvironment},
@@ -31,32 +35,32 @@ func TestHowRunsEnd(t *testing.T) {
 		}, "failed", contract.ExitFailed},
 		{"the Arbiter's process dies, and dies", untasked, func(p *play) {
 			p.say("Build it")
-			p.do(InputEnded{})
+			p.do(input.InputEnded{})
 			p.crash("arbiter", 5)
 		}, "failed", contract.ExitFailed},
 		{"the Arbiter does not start", nil, func(p *play) {
 			a := p.agent("arbiter")
-			a.Status = Starting
-			p.s.Agents = []*Agent{&a}
-			p.do(NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
+			a.Status = roster.Starting
+			p.s.Agents = []*roster.Agent{&a}
+			p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
 		}, "failed", contract.ExitEnvironment},
 		{"the bridge dies, and dies", nil, func(p *play) { p.loseBridge() }, "failed", contract.ExitFailed},
-		{"nobody reads", nil, func(p *play) { p.do(OutputLost{Message: "broken pipe"}) }, "cancelled", contract.ExitFailed},
-		{"time", func(o *Options) { o.Timeout = 1 }, func(p *play) { p.do(Rang{Key: timeoutKey}) }, "limit", contract.ExitLimit},
-		{"cost", func(o *Options) { o.MaxCostUSD = 1 }, func(p *play) {
+		{"nobody reads", nil, func(p *play) { p.do(input.OutputLost{Message: "broken pipe"}) }, "cancelled", contract.ExitFailed},
+		{"time", func(o *runconfig.Options) { o.Timeout = 1 }, func(p *play) { p.do(input.Rang{Key: timeoutKey}) }, "limit", contract.ExitLimit},
+		{"cost", func(o *runconfig.Options) { o.MaxCostUSD = 1 }, func(p *play) {
 			p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)})
 		}, "limit", contract.ExitLimit},
-		{"iterations", func(o *Options) { o.MaxIterations = 1 }, func(p *play) {
+		{"iterations", func(o *runconfig.Options) { o.MaxIterations = 1 }, func(p *play) {
 			p.summon("one")
 			p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`)
 		}, "limit", contract.ExitLimit},
-		{"failures", func(o *Options) { o.MaxFailures = 2 }, func(p *play) {
+		{"failures", func(o *runconfig.Options) { o.MaxFailures = 2 }, func(p *play) {
 			for range 2 {
 				p.crash(p.summon("work"), 5)
 			}
 		}, "failed", contract.ExitFailed},
-		{"no task", func(o *Options) { o.Task = "" }, func(p *play) { p.do(InputEnded{}) }, "failed", contract.ExitUsage},
-		{"nobody to answer, twice", func(o *Options) { o.HumanPresent = false }, func(p *play) {
+		{"no task", func(o *runconfig.Options) { o.Task = "" }, func(p *play) { p.do(input.InputEnded{}) }, "failed", contract.ExitUsage},
+		{"nobody to answer, twice", func(o *runconfig.Options) { o.HumanPresent = false }, func(p *play) {
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
 			p.contains("the first time", p.lastSent("arbiter"), "No human is present")
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "But which?"))
@@ -69,7 +73,7 @@ func TestHowRunsEnd(t *testing.T) {
 			if r.Status != c.status || exit != c.exit {
 				t.Errorf("status %s, exit %d; want %s, %d (%s)", r.Status, exit, c.status, c.exit, r.Summary)
 			}
-			if out := p.do(Stopped{}); len(out) != 0 {
+			if out := p.do(input.Stopped{}); len(out) != 0 {
 				t.Errorf("after the end: %v", out)
 			}
 		})
@@ -78,14 +82,14 @@ func TestHowRunsEnd(t *testing.T) {
 
 func TestWithoutABridge(t *testing.T) {
 	p := &play{t: t}
-	p.do(NoBridge{Options: Options{Run: testRun}, Category: bridge.CatClaudeMissing, Message: "no claude on PATH"})
+	p.do(input.NoBridge{Options: runconfig.Options{Run: testRun}, Category: bridge.CatClaudeMissing, Message: "no claude on PATH"})
 	if s := told[contract.Session](p); len(s) != 1 {
 		t.Error("the first line is missing")
 	}
 	if e := last[contract.Error](p); e.Category != bridge.CatClaudeMissing || len(e.RecoveryOptions) == 0 {
 		t.Errorf("error %+v", e)
 	}
-	if e := effects[Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
+	if e := effects[effect.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
 		t.Errorf("ends %v", e)
 	}
 }
@@ -97,7 +101,7 @@ func TestEOFDeniesWhatWaits(t *testing.T) {
 	if r := last[contract.PermissionRequest](p); r.Request != "p1" {
 		t.Fatalf("request %+v", r)
 	}
-	p.do(InputEnded{})
+	p.do(input.InputEnded{})
 	if a := effects[permission.Respond](p); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
 		t.Errorf("answers %v", a)
 	}
@@ -107,8 +111,8 @@ func TestEOFDeniesWhatWaits(t *testing.T) {
 	}
 }
 
-func asked(p *play, id, request, behavior string) PermissionAsked {
-	return PermissionAsked{
+func asked(p *play, id, request, behavior string) input.PermissionAsked {
+	return input.PermissionAsked{
 		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`)},
 		Behavior: behavior, By: "rule", Rule: "Bash(make)", Reason: "a rule",
 	}
@@ -142,7 +146,7 @@ func TestPermissionAnswers(t *testing.T) {
 	if len(p.s.Permission.Open) != 1 {
 		t.Fatal("a grant for the run covered another action")
 	}
-	p.do(Rang{Key: permission.TimerPrefix + "p4"})
+	p.do(input.Rang{Key: permission.TimerPrefix + "p4"})
 	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
 		t.Error("a request that nobody answers was not denied")
 	}
@@ -187,7 +191,7 @@ func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
 	} {
 		p := begin(t, nil)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
-		p.do(NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: category, Message: "exit code 1"})
+		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: category, Message: "exit code 1"})
 		if got := p.s.Ending != nil; got != ends {
 			t.Errorf("%s ended the run: %v", category, got)
 		}
@@ -268,7 +272,7 @@ func TestCommands(t *testing.T) {
 	p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	granted(contract.RetryLast{})
 	granted(contract.Kill{ID: "orch-1"})
-	if k := effects[Kill](p); len(k) != 1 || !k[0].Now {
+	if k := effects[effect.Kill](p); len(k) != 1 || !k[0].Now {
 		t.Errorf("kills %v", k)
 	}
 	p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Expected: true}})
@@ -278,7 +282,7 @@ func TestCommands(t *testing.T) {
 }
 
 func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxIterations = 1 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
 	p.summon("work")
 	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending != nil || !strings.Contains(why, "--max-iterations") {
 		t.Errorf("accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
@@ -293,10 +297,10 @@ func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 func TestPauseHoldsEverythingBack(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Pause{})
-	n := len(effects[Send](p))
+	n := len(effects[effect.Send](p))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	p.say("yes")
-	if len(effects[Send](p)) != n {
+	if len(effects[effect.Send](p)) != n {
 		t.Error("something was sent during a pause")
 	}
 	p.command(contract.Continue{})
@@ -307,8 +311,8 @@ func TestReset(t *testing.T) {
 	p := begin(t, nil)
 	p.summon("work")
 	p.command(contract.Reset{})
-	if p.s.Phase != machine.Idle || len(effects[Kill](p)) != 1 || p.s.Task != "" {
-		t.Errorf("%s, kills %v", p.s.Phase, effects[Kill](p))
+	if p.s.Phase != machine.Idle || len(effects[effect.Kill](p)) != 1 || p.s.Task != "" {
+		t.Errorf("%s, kills %v", p.s.Phase, effects[effect.Kill](p))
 	}
 	p.happen("orch-1", bridge.Done{})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})

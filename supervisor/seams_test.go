@@ -9,6 +9,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
@@ -29,7 +32,7 @@ func TestOneInheritance(t *testing.T) {
 	}
 	p.out = nil
 	p.crash("arbiter", 1)
-	sends := effects[Send](p)
+	sends := effects[effect.Send](p)
 	if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "kind: inheritance") || strings.Contains(sends[1].Params.Content, "kind: inheritance") {
 		t.Fatalf("after a crash that lost both: %+v", sends)
 	}
@@ -39,16 +42,16 @@ func TestOneInheritance(t *testing.T) {
 // nobody: a replay prints what was printed.
 func TestNothingAfterTheResult(t *testing.T) {
 	p := begin(t, nil)
-	p.do(Signalled{Signal: "INT"})
+	p.do(input.Signalled{Signal: "INT"})
 	p.finished()
 	p.out = nil
 	a := p.agent("arbiter").AgentRef
-	for _, f := range []Fact{
-		Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "wait"}}},
-		Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Halt{}}},
-		Happened{bridge.Event{AgentRef: a, Body: bridge.Notice{Text: "late"}}}, Happened{bridge.Event{AgentRef: a, Body: bridge.Turn{}}},
-		PermissionAsked{Params: bridge.PermissionParams{AgentRef: a, Request: "p1", Tool: "Bash"}, Behavior: "ask"},
-		Stopped{Unstopped: []string{"one"}}, BridgeLost{Message: "gone"},
+	for _, f := range []input.Fact{
+		input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "wait"}}},
+		input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Halt{}}},
+		input.Happened{Event: bridge.Event{AgentRef: a, Body: bridge.Notice{Text: "late"}}}, input.Happened{Event: bridge.Event{AgentRef: a, Body: bridge.Turn{}}},
+		input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: a, Request: "p1", Tool: "Bash"}, Behavior: "ask"},
+		input.Stopped{Unstopped: []string{"one"}}, input.BridgeLost{Message: "gone"},
 	} {
 		p.do(f)
 	}
@@ -63,7 +66,7 @@ func TestWhatNobodyRefused(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
 	p.do(asked(p, one, "p1", "ask"))
-	p.do(PermissionWithdrawn{Request: "p1"})
+	p.do(input.PermissionWithdrawn{Request: "p1"})
 	p.rebirth(one, bridge.DeliveryBegun)
 	p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "nobody refused them", "end the turn with your verdict")
 	p.do(asked(p, one, "p2", "ask"))
@@ -98,8 +101,8 @@ func TestWhoeverIsLetGoEnds(t *testing.T) {
 // TestWhoWaitsInLine: of the documents that wait for a successor none is forgotten, but the
 // line is no longer than what is remembered, and nobody in it keeps others from being summoned.
 func TestWhoWaitsInLine(t *testing.T) {
-	for _, waiting := range []int{2, recordsKept + 10} {
-		p := begin(t, func(o *Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
+	for _, waiting := range []int{2, roster.RecordsKept + 10} {
+		p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
 		leave := func(id string) {
 			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
 			p.ends(id)
@@ -110,8 +113,8 @@ func TestWhoWaitsInLine(t *testing.T) {
 			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {
 				t.Fatal(a.Text)
 			}
-			p.spawned(orchID(p.s.Summoned))
-			return orchID(p.s.Summoned)
+			p.spawned(roster.OrchestratorID(p.s.Summoned))
+			return roster.OrchestratorID(p.s.Summoned)
 		}
 		var line []string
 		for range waiting {
@@ -122,11 +125,11 @@ func TestWhoWaitsInLine(t *testing.T) {
 			spare = another()
 			leave(spare)
 		}
-		for range namesKept + 5 {
+		for range roster.NamesKept + 5 {
 			spare = another()
 			leave(spare)
 		}
-		kept := line[:min(waiting, recordsKept)]
+		kept := line[:min(waiting, roster.RecordsKept)]
 		if diff := cmp.Diff(kept, p.s.SuccessorQueue); diff != "" {
 			t.Errorf("%d wait:\n%s", waiting, diff)
 		}

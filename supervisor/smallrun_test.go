@@ -7,11 +7,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // smallRun has a bit of everything a journal can hold.
 func smallRun(t *testing.T) *play {
-	p := begin(t, func(o *Options) {
+	p := begin(t, func(o *runconfig.Options) {
 		o.Env, o.Allow, o.Trusted = map[string]string{"LANG": "C"}, []string{"Bash(make *)"}, true
 	})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port? <8080> & others"))
@@ -28,8 +30,8 @@ func smallRun(t *testing.T) *play {
 	p.call(one, "update_plan", `{"index":1,"status":"done"}`)
 	p.happen(one, bridge.Retry{Attempt: 1, DelayMS: 500, Status: 529, Reason: "overloaded"})
 	p.rebirth(one, bridge.DeliveryBegun)
-	p.do(Probed{Agent: p.agent(one).AgentRef, Result: bridge.ProbeResult{SilentMS: 100, CPUMS: 50, RSSBytes: 1 << 28, Answered: true}})
-	p.do(Woke{Slept: time.Hour})
+	p.do(input.Probed{Agent: p.agent(one).AgentRef, Result: bridge.ProbeResult{SilentMS: 100, CPUMS: 50, RSSBytes: 1 << 28, Answered: true}})
+	p.do(input.Woke{Slept: time.Hour})
 	p.verdict(one, report("handoff", "my context thins", true))
 	two := p.summon("go on")
 	p.verdict("arbiter", ruling("CONTINUE", "Another is summoned."))
@@ -37,17 +39,17 @@ func smallRun(t *testing.T) *play {
 	p.do(asked(p, two, "p2", "ask"))
 	p.stopped()
 
-	p.do(Resumed{Options: p.s.Options, Claude: bridge.ClaudeInfo{Version: "2.1.330"}, Word: "Port 9090 instead.", Notice: "3 processes were ended", Stay: true})
+	p.do(input.Resumed{Options: p.s.Options, Claude: bridge.ClaudeInfo{Version: "2.1.330"}, Word: "Port 9090 instead.", Notice: "3 processes were ended", Stay: true})
 	p.back(bridge.DeliveryAbsent)
 	p.command(contract.Permit{Request: "p2", Behavior: "deny", Message: "not now"})
 	p.do(asked(p, two, "p3", "ask"))
-	p.do(BridgeLost{Message: "signal: killed"})
-	p.do(Rang{Key: restartPrefix + theBridge})
-	p.do(BridgeBack{Claude: p.s.Claude, Swept: 2})
+	p.do(input.BridgeLost{Message: "signal: killed"})
+	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.BridgeBack{Claude: p.s.Claude, Swept: 2})
 	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.turn(two, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529", CostUSD: 0.25})
-	p.do(Rang{Key: retryKey(p.agent(two).AgentRef)})
+	p.do(input.Rang{Key: retryKey(p.agent(two).AgentRef)})
 	p.verdict(two, report("question", "Both ports?", true))
 	p.command(contract.Pause{})
 	p.say("Later: docs", contract.Note, two)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // StateVersion is the version of [State] as a snapshot holds it. Raise it with every change
@@ -33,7 +34,15 @@ type Snapshot struct {
 	Seq    uint64   // of the last event in the log
 	Untold []Untold // oldest first
 
-	waiting []undone // Untold, while they are not encoded
+	// Waiting are steps whose events wait for the disk: Encode adds them to Untold. It is only read.
+	Waiting []Waiting
+}
+
+// Waiting is what a step has to say once its input is on disk.
+type Waiting struct {
+	At    time.Time
+	Input uint64 // the number of the input; 0: it is not recorded
+	Told  []Told
 }
 
 // Untold is what an input leads to that the event log does not have yet. The numbers of its
@@ -61,13 +70,13 @@ type encoded struct {
 // Encode encodes a snapshot; DecodeSnapshot brings it back.
 func (s Snapshot) Encode() ([]byte, error) {
 	e := encoded{Version: StateVersion, Seq: s.Seq, Untold: s.Untold}
-	for _, u := range s.waiting {
-		if u.input == 0 || len(u.told) == 0 {
+	for _, u := range s.Waiting {
+		if u.Input == 0 || len(u.Told) == 0 {
 			continue
 		}
-		untold := Untold{Input: u.input, At: u.at}
-		for _, x := range u.told {
-			line, err := new(Telling).Content(u.input, u.at, x)
+		untold := Untold{Input: u.Input, At: u.At}
+		for _, x := range u.Told {
+			line, err := new(Telling).Content(u.Input, u.At, x)
 			if err != nil {
 				return nil, err
 			}
@@ -76,10 +85,10 @@ func (s Snapshot) Encode() ([]byte, error) {
 		e.Untold = append(e.Untold, untold)
 	}
 	var err error
-	if e.State, err = marshal(s.State); err != nil {
+	if e.State, err = input.Marshal(s.State); err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
-	raw, err := marshal(e)
+	raw, err := input.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}

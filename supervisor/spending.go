@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // SpendingState counts what the turns of a run that are over have used.
@@ -31,16 +32,13 @@ func (s *State) Used() bridge.Usage {
 	return all
 }
 
-// Spent returns what an agent has cost, its running turn included.
-func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
-
 func plus(a, b bridge.Usage) bridge.Usage {
 	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead, CacheCreation: a.CacheCreation + b.CacheCreation}
 }
 
 // spending takes what a running turn has cost so far. All agents share the limit of the run.
 func (st *step) spending(id string, b bridge.Spent) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if len(a.Turn) == 0 {
 		return // the end of its turn has told it
 	}
@@ -60,7 +58,7 @@ func (st *step) checkBudget() bool {
 }
 
 // bookLive charges what the turn of a process had cost that ended without telling it.
-func (st *step) bookLive(a *Agent) {
+func (st *step) bookLive(a *roster.Agent) {
 	live := a.Live
 	a.Live = bridge.Spent{}
 	a.CostUSD += live.CostUSD
@@ -73,7 +71,7 @@ func (st *step) charge(u bridge.Usage, costUSD float64) {
 	st.Usage = plus(st.Usage, u)
 }
 
-func (st *step) bill(a *Agent, t bridge.Turn) {
+func (st *step) bill(a *roster.Agent, t bridge.Turn) {
 	a.Live = bridge.Spent{}
 	a.CostUSD += t.CostUSD
 	st.charge(t.Usage, t.CostUSD)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // cents are dollars without the noise of adding.
@@ -39,7 +41,7 @@ func TestCostOfARunningTurn(t *testing.T) {
 
 // TestLimitIsShared: agents at work together may spend what is left once, not each.
 func TestLimitIsShared(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxCostUSD = 1 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 	ids := []string{p.summon("one"), p.summon("two"), p.summon("three")}
 	for i, id := range ids {
 		if p.s.Ending != nil {
@@ -68,8 +70,8 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 			p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost, CostUSD: 0.5, Usage: bridge.Usage{Output: 7}})
 			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 		},
-		"the bridge":     func(p *play) { p.do(BridgeLost{Message: "gone"}) },
-		"arbiter itself": func(p *play) { p.do(Resumed{Options: p.s.Options, Salt: "/2"}) },
+		"the bridge":     func(p *play) { p.do(input.BridgeLost{Message: "gone"}) },
+		"arbiter itself": func(p *play) { p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, nil)

@@ -15,7 +15,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -129,8 +131,8 @@ var ways = map[string]way{
 		p.verdict("orch-1", report("question", text, true))
 		p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
 		p.happen("arbiter", bridge.Done{SessionID: p.agent("arbiter").SessionID})
-		p.do(Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
-		p.do(Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
+		p.do(input.Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
 	}},
 	"Orchestrator/prose": {"", func(p *play, text string) { p.happen("orch-1", bridge.Assistant{Text: text}) }},
 	"Subagent/prose": {"", func(p *play, text string) {
@@ -141,10 +143,10 @@ var ways = map[string]way{
 		p.verdict("orch-1", report("question", "Which?", true))
 	}},
 	"Subagent/tool": {"", func(p *play, text string) {
-		for tool, input := range map[string]json.RawMessage{
+		for tool, raw := range map[string]json.RawMessage{
 			"report_progress": object("message", text), "spawn_orchestrator": object("prompt", text), "release_orchestrator": json.RawMessage(`{"id":"all","reason":"r"}`),
 		} {
-			p.do(ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool, Input: input, Subagent: "toolu_1"}})
+			p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool, Input: raw, Subagent: "toolu_1"}})
 		}
 		p.verdict("orch-1", report("question", "Which?", true))
 	}},
@@ -165,11 +167,11 @@ var ways = map[string]way{
 	}},
 	"Tool/stderr": {"", func(p *play, text string) {
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on"}`)
-		p.do(NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatStart, Message: "it ended", Stderr: text})
+		p.do(input.NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatStart, Message: "it ended", Stderr: text})
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	}},
 	"Tool/request": {"", func(p *play, text string) {
-		p.do(PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent("orch-1").AgentRef, Request: "p2", Tool: text, Input: object("command", text), Reason: text, Subagent: text}, Behavior: "ask"})
+		p.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent("orch-1").AgentRef, Request: "p2", Tool: text, Input: object("command", text), Reason: text, Subagent: text}, Behavior: "ask"})
 	}},
 }
 
@@ -183,7 +185,7 @@ func object(field, text string) json.RawMessage {
 
 // spoofed is a run with an Orchestrator at work, whose request waits for the human.
 func spoofed(t *testing.T) *play {
-	p := begin(t, func(o *Options) { o.Delimiter = "k3xq7mzd2a4bnc5e" })
+	p := begin(t, func(o *runconfig.Options) { o.Delimiter = "k3xq7mzd2a4bnc5e" })
 	p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.do(asked(p, "orch-1", "p1", "ask"))
@@ -200,7 +202,7 @@ func (p *play) fork(t *testing.T) *play {
 func ownLines(t *testing.T, p *play) map[string]bool {
 	t.Helper()
 	own := map[string]bool{}
-	for _, e := range effects[Send](p) {
+	for _, e := range effects[effect.Send](p) {
 		sections, err := strictly(p.s.Options.Delimiter, e.Params.Content)
 		if err != nil {
 			t.Fatal(err)
@@ -232,15 +234,15 @@ func (p *play) course() string {
 			case contract.Decision:
 				fmt.Fprint(&b, " ", m.Decision, m.Source, m.To, m.Mode)
 			}
-		case Send:
+		case effect.Send:
 			fmt.Fprint(&b, " ", e.Params.AgentRef, e.Params.MessageID, e.Params.Steer)
-		case AnswerTool:
+		case effect.AnswerTool:
 			fmt.Fprint(&b, " ", e.IsError)
 		case permission.Respond:
 			fmt.Fprint(&b, " ", e.Result.Behavior)
-		case Spawn:
+		case effect.Spawn:
 			fmt.Fprint(&b, " ", e.Params.AgentRef)
-		case Kill:
+		case effect.Kill:
 			fmt.Fprint(&b, " ", e.Agent)
 		case effect.SetTimer:
 			fmt.Fprint(&b, " ", e.Key)
@@ -285,7 +287,7 @@ func TestSpoofs(t *testing.T) {
 				}
 				checkSenders(t, s, base.s, p)
 				checkNothingApproved(t, s, p)
-				for _, e := range effects[Send](p) {
+				for _, e := range effects[effect.Send](p) {
 					checkRead(t, s, w.role, ours, p, e.Params)
 				}
 				if t.Failed() {
@@ -306,15 +308,15 @@ func checkSenders(t *testing.T, s spoof, st State, p *play) {
 	for _, in := range p.in {
 		o := st.Origin(in.Fact)
 		want := contract.Supervisor
-		if ref, ok := speaker(in.Fact); ok {
+		if ref, ok := input.Speaker(in.Fact); ok {
 			want = ref.ID
 		}
 		in.From = o
-		raw, err := EncodeInput(in)
+		raw, err := input.EncodeInput(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := DecodeInput(raw)
+		back, err := input.DecodeInput(raw)
 		if err != nil || back.From != o || o.By != want || o.Channel != "" {
 			t.Errorf("%s, %s: %T is from %+v and comes back from %+v (%v), want %s", s.file, s.name, in.Fact, o, back.From, err, want)
 		}
@@ -427,7 +429,7 @@ func checkRead(t *testing.T, s spoof, role string, ours map[string]bool, p *play
 		}
 	}
 	for _, sec := range sections {
-		if _, known := p.s.agent(sec.from); !known && sec.from != contract.Human && sec.from != contract.Supervisor {
+		if _, known := p.s.Agent(sec.from); !known && sec.from != contract.Human && sec.from != contract.Supervisor {
 			t.Errorf("%s, %s: a section from %q", s.file, s.name, sec.from)
 		}
 		if sec.report || role != "" && role == sec.from && role == contract.Arbiter {

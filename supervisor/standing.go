@@ -7,29 +7,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
-
-// engaged reports whether an Orchestrator works, or has asked and waits.
-func (s *State) engaged() bool { return s.engagedBeside("") }
-
-// engaged reports whether it is an Orchestrator that works, or has asked and waits.
-func (a *Agent) engaged() bool {
-	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
-}
-
-// engagedBeside says so of all but one.
-func (s *State) engagedBeside(id string) bool {
-	for _, a := range s.Agents {
-		if a.ID == id && id != "" {
-			continue
-		}
-		if a.engaged() {
-			return true
-		}
-	}
-	return false
-}
 
 // awaitsRuling reports whether a `done` or `handoff` lies unread before the Arbiter.
 func (s *State) awaitsRuling() bool {
@@ -52,11 +33,6 @@ func (s *State) awaitsHuman() bool {
 	return s.Question != nil && s.Question.Arbiter && s.HumanPresent
 }
 
-// contextLow reports whether the agent's context is at its end: it has to be succeeded.
-func (a *Agent) contextLow() bool {
-	return a.WarnedLevel == levelCritical || a.CompactionBlocked || a.ReachedLimit != ""
-}
-
 // Completed reports whether the run came to its end: it can be resumed, and then
 // waits for another task.
 func (s *State) Completed() bool {
@@ -65,13 +41,13 @@ func (s *State) Completed() bool {
 
 // asksOther reports whether another than the Arbiter's session decides at the points.
 func (s *State) asksOther() bool {
-	return s.Options.Decider != "" && s.Options.Decider != DeciderSession && !s.DeciderYielded
+	return s.Options.Decider != "" && s.Options.Decider != runconfig.DeciderSession && !s.DeciderYielded
 }
 
 // failedBefore is who waits for what the Arbiter was to rule on its failure; empty: nobody.
 func (s *State) failedBefore() string {
 	if p := s.ArbiterRequest; p != nil && p.Point == decision.PointSelect {
-		if a, ok := s.agent(p.About); ok && a.Alive() && a.Standing == Waiting {
+		if a, ok := s.Agent(p.About); ok && a.Alive() && a.Standing == roster.Waiting {
 			return a.ID
 		}
 	}
@@ -148,37 +124,4 @@ func (s *State) renewing(kind string) bool {
 		return true
 	}
 	return false
-}
-
-// agent returns a copy of the agent named, and whether there is one.
-func (s *State) agent(id string) (Agent, bool) {
-	i := slices.IndexFunc(s.Agents, func(a *Agent) bool { return a.ID == id })
-	if i < 0 {
-		return Agent{}, false
-	}
-	return *s.Agents[i], true
-}
-
-// AnyWorks reports whether an Orchestrator has something to do.
-func (s *State) AnyWorks() bool {
-	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.Works() })
-}
-
-// living counts the Orchestrators that hold a place: alive and not handed off.
-func (s *State) living() int {
-	n := 0
-	for _, a := range s.Agents {
-		if a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
-			n++
-		}
-	}
-	return n
-}
-
-// Last returns the Orchestrator summoned last.
-func (s *State) Last() (Agent, bool) {
-	if n := len(s.Agents); n > 1 {
-		return *s.Agents[n-1], true
-	}
-	return Agent{}, false
 }

@@ -4,15 +4,17 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // State is all that a run knows, in parts by what it is about. It is a value: apply
 // returns a new one and never changes the one it was given, so that any goroutine may
 // read an old one. Slices are shared between versions and copied before they are written.
 type State struct {
-	Options Options
+	Options runconfig.Options
 	ClockState
-	RosterState
+	roster.Roster
 	ConversationState
 	TaskState
 	DecisionState

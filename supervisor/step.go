@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // step is one application of apply: the new state while it is being made, and
@@ -22,7 +23,6 @@ type step struct {
 
 	interjected bool // the turn at hand answers a word that the human threw in
 
-	own             []*Agent // agents that are not shared with the old state
 	ownMail, ownLog bool
 }
 
@@ -41,22 +41,6 @@ func (st *step) shift(by machine.Trigger, to machine.State) {
 	}
 	st.emit(contract.Supervisor, contract.State{From: string(st.Phase), To: string(to), Trigger: string(by)})
 	st.Phase = to
-}
-
-// edit returns a writable agent, or nil.
-func (st *step) edit(id string) *Agent {
-	i := slices.IndexFunc(st.Agents, func(a *Agent) bool { return a.ID == id })
-	if i < 0 {
-		return nil
-	}
-	if !slices.Contains(st.own, st.Agents[i]) {
-		if st.own == nil {
-			st.Agents = slices.Clone(st.Agents)
-		}
-		a := *st.Agents[i]
-		st.Agents[i], st.own = &a, append(st.own, &a)
-	}
-	return st.Agents[i]
 }
 
 // mail returns the writable mail.
@@ -102,7 +86,7 @@ func concernsAll(c bridge.Category) bool {
 func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }
 
 // recovery lists what a person can do about a failure, as `choose` takes it.
-func recovery(c bridge.Category, of Role) []string {
+func recovery(c bridge.Category, of roster.Role) []string {
 	switch c {
 	case bridge.CatAuth:
 		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
@@ -113,7 +97,7 @@ func recovery(c bridge.Category, of Role) []string {
 	case bridge.CatStart:
 		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
 	}
-	if of == RoleOrchestrator {
+	if of == roster.RoleOrchestrator {
 		return []string{"retry", "skip", "cancel"}
 	}
 	return []string{}

@@ -8,6 +8,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // stoppedTool is what the CLI tells of a tool call that an interrupt ended.
@@ -51,7 +55,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 				p.happen(agent, bridge.Done{SessionID: p.agent(agent).SessionID})
 			}
 			p.mustCommand(contract.Continue{})
-			p.do(Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
+			p.do(input.Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
 			p.begun(id)
 		},
 		"takeover": func(p *play, id string) {
@@ -63,7 +67,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, func(o *Options) { o.MaxFailures = 3 })
+			p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 3 })
 			id := p.summon("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			for n := range 3 {
@@ -78,7 +82,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 					}
 				}
 				p.settles()
-				for p.agent("arbiter").Status == Busy {
+				for p.agent("arbiter").Status == roster.Busy {
 					p.verdict("arbiter", ruling("RETRY", "Go on.", "to", id))
 					p.settles()
 				}
@@ -102,23 +106,23 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 // begun has the process of an agent that was stopped come back, to a turn that had begun.
 func (p *play) begun(id string) {
 	p.t.Helper()
-	if key := restartKey(p.agent(id).AgentRef); p.agent(id).Status == Down {
-		p.do(Rang{Key: key})
+	if key := restartKey(p.agent(id).AgentRef); p.agent(id).Status == roster.Down {
+		p.do(input.Rang{Key: key})
 	}
 	a := p.agent(id)
 	r := bridge.SpawnResult{Window: 200_000, Resumed: true}
 	for _, m := range a.Turn {
 		r.Deliveries = append(r.Deliveries, bridge.DeliveryStatus{MessageID: m, Status: bridge.DeliveryBegun})
 	}
-	p.do(Spawned{Agent: a.AgentRef, Result: r})
+	p.do(input.Spawned{Agent: a.AgentRef, Result: r})
 }
 
 // TestAQuestionIsNoAlarm: whoever decides knows of the tool that failed last, but nobody
 // calls the human over it: the agent did not stop there, and waits for its answer.
 func TestAQuestionIsNoAlarm(t *testing.T) {
-	for _, decider := range []string{DeciderSession, DeciderStateless} {
+	for _, decider := range []string{runconfig.DeciderSession, runconfig.DeciderStateless} {
 		p, id := stumblesOnce(t, decider)
-		if p.s.Failures != 1 || p.s.LastError == nil || p.agent(id).Standing != Waiting {
+		if p.s.Failures != 1 || p.s.LastError == nil || p.agent(id).Standing != roster.Waiting {
 			t.Errorf("%s: %d failures, %+v", decider, p.s.Failures, p.s.LastError)
 		}
 		if e := told[contract.Error](p); len(e)+len(p.s.RecoveryOptions) > 0 || p.s.FailedAgent != "" {
@@ -171,7 +175,7 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 		}
 		p.out = nil
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted, Unread: []string{first}})
-		sends := effects[Send](p)
+		sends := effects[effect.Send](p)
 		if stop { // first what stopped the turn, and then, in the same turn, what is older
 			if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "No, blue.") || sends[0].Params.Steer || !sends[1].Params.Steer {
 				t.Fatalf("sent: %+v", sends)

@@ -11,6 +11,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // stumblesOnce summons a developer, by the Arbiter or by the rules, whose tool fails.
@@ -24,13 +28,13 @@ func stumblesOnce(t *testing.T, name string) (p *play, id string) {
 // worksOnce summons a developer, by the Arbiter or by another decider.
 func worksOnce(t *testing.T, name string) (p *play, id string) {
 	t.Helper()
-	p = begin(t, func(o *Options) { o.Decider = name })
-	if name == DeciderSession {
+	p = begin(t, func(o *runconfig.Options) { o.Decider = name })
+	if name == runconfig.DeciderSession {
 		p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
 	} else {
-		q := effects[Decide](p)[0].Question
+		q := effects[effect.Decide](p)[0].Question
 		q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "r", Source: decider.ByModel}
-		p.do(q)
+		p.do(input.Decided(q))
 	}
 	return p, p.working()
 }
@@ -38,7 +42,7 @@ func worksOnce(t *testing.T, name string) (p *play, id string) {
 // TestAFailedExecutionIsAPointOfDecision: what follows from it is decided on an input
 // that tells of the failure, by whoever decides.
 func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
-	told := func(t *testing.T, f Decided, about string) {
+	told := func(t *testing.T, f input.Decided, about string) {
 		t.Helper()
 		var in decision.SelectAgentInput
 		if err := json.Unmarshal(f.Input, &in); err != nil {
@@ -51,19 +55,19 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		}
 	}
 	t.Run("session", func(t *testing.T) {
-		p, id := stumblesOnce(t, DeciderSession)
+		p, id := stumblesOnce(t, runconfig.DeciderSession)
 		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "It does not install.", "npm install jsonwebtoken", "retry:")
 		p.verdict("arbiter", ruling("RETRY", "Mend it first.", "to", id))
-		notes := effects[Note](p)
-		told(t, notes[len(notes)-1].Decision, id)
+		notes := effects[effect.Note](p)
+		told(t, input.Decided(notes[len(notes)-1].Decision), id)
 		if d := last[contract.Decision](p); d.Point != "select" || d.To != id {
 			t.Errorf("decision %+v", d)
 		}
 		p.folds()
 	})
 	t.Run("another decider", func(t *testing.T) {
-		p, id := stumblesOnce(t, DeciderStateless)
-		if p.agent("arbiter").Status != Ready {
+		p, id := stumblesOnce(t, runconfig.DeciderStateless)
+		if p.agent("arbiter").Status != roster.Ready {
 			t.Error("the Arbiter was asked")
 		}
 		told(t, p.decides(decider.Rules{}), id)
@@ -76,10 +80,10 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		p.folds()
 	})
 	t.Run("another agent", func(t *testing.T) {
-		p, id := stumblesOnce(t, DeciderStateless)
-		q := effects[Decide](p)[1].Question
+		p, id := stumblesOnce(t, runconfig.DeciderStateless)
+		q := effects[effect.Decide](p)[1].Question
 		q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
-		p.do(q)
+		p.do(input.Decided(q))
 		if a := p.agent(id); a.Alive() {
 			t.Errorf("who failed is %s and %s", a.Status, a.Standing)
 		}
@@ -89,7 +93,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		p.folds()
 	})
 	t.Run("the Arbiter is down", func(t *testing.T) {
-		p, id := stumblesOnce(t, DeciderSession)
+		p, id := stumblesOnce(t, runconfig.DeciderSession)
 		p.crash("arbiter", 5)
 		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "fallback" || !strings.Contains(strings.Join(d.Warnings, " "), "parked") {
 			t.Errorf("decision %+v", d)
@@ -97,7 +101,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		p.folds()
 	})
 	t.Run("the Arbiter rules nothing", func(t *testing.T) {
-		p, id := stumblesOnce(t, DeciderSession)
+		p, id := stumblesOnce(t, runconfig.DeciderSession)
 		for range 1 + maxCorrections {
 			p.turn("arbiter", bridge.Turn{Text: "hm"})
 		}
@@ -110,11 +114,11 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 
 // TestAQuestionIsNoPointOfDecision, whoever decides: the Arbiter answers it.
 func TestAQuestionIsNoPointOfDecision(t *testing.T) {
-	p, id := stumblesOnce(t, DeciderStateless)
+	p, id := stumblesOnce(t, runconfig.DeciderStateless)
 	p.decides(decider.Rules{})
-	asked := len(effects[Decide](p))
+	asked := len(effects[effect.Decide](p))
 	p.verdict(id, report("question", "Which colour?", true))
-	if diff := cmp.Diff(asked, len(effects[Decide](p))); diff != "" || p.agent("arbiter").Status != Busy {
+	if diff := cmp.Diff(asked, len(effects[effect.Decide](p))); diff != "" || p.agent("arbiter").Status != roster.Busy {
 		t.Errorf("the decider is asked (-before +after):\n%s", diff)
 	}
 	p.folds()
@@ -122,16 +126,16 @@ func TestAQuestionIsNoPointOfDecision(t *testing.T) {
 
 // TestAHumanRulesOnAFailure before the decider has: nobody is asked once more.
 func TestAHumanRulesOnAFailure(t *testing.T) {
-	p, id := worksOnce(t, DeciderStateless)
+	p, id := worksOnce(t, runconfig.DeciderStateless)
 	p.breaksOff(id)
-	asked := effects[Decide](p)
+	asked := effects[effect.Decide](p)
 	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
 		t.Fatal(why)
 	}
 	late := asked[len(asked)-1].Question
 	late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
-	p.do(late)
-	if n := len(effects[Decide](p)); n != len(asked) || p.s.DeciderRequest != nil || p.working() != id || len(p.s.Agents) != 2 {
+	p.do(input.Decided(late))
+	if n := len(effects[effect.Decide](p)); n != len(asked) || p.s.DeciderRequest != nil || p.working() != id || len(p.s.Agents) != 2 {
 		t.Errorf("%d questions of %d, %s works", n, len(asked), p.working())
 	}
 	p.verdict(id, report("done", "it installs", true))
@@ -141,8 +145,8 @@ func TestAHumanRulesOnAFailure(t *testing.T) {
 
 // TestAPlanIsHandedOn: a planner hands off to whoever builds, and not to a planner.
 func TestAPlanIsHandedOn(t *testing.T) {
-	for _, name := range []string{DeciderRules, DeciderStateless} {
-		p := begin(t, func(o *Options) { o.Decider = name })
+	for _, name := range []string{runconfig.DeciderRules, runconfig.DeciderStateless} {
+		p := begin(t, func(o *runconfig.Options) { o.Decider = name })
 		p.decides(decider.Rules{})
 		planner := p.working()
 		p.verdict(planner, report("handoff", "a plan", true))
@@ -159,7 +163,7 @@ func TestAPlanIsHandedOn(t *testing.T) {
 
 // TestTheRulesTakeOverAtAFailure that the Arbiter had read: they rule on it.
 func TestTheRulesTakeOverAtAFailure(t *testing.T) {
-	p := begin(t, func(o *Options) { o.HumanPresent = false })
+	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	babbles := func() {
 		for range 1 + maxCorrections {
 			p.turn("arbiter", bridge.Turn{Text: "hm"})
@@ -185,11 +189,11 @@ func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 // TestSeveralAreJudgedTogether: what several have done is one question, once nobody works
 // any more, and leads to one answer.
 func TestSeveralAreJudgedTogether(t *testing.T) {
-	for _, name := range []string{DeciderStateless, DeciderSession} {
+	for _, name := range []string{runconfig.DeciderStateless, runconfig.DeciderSession} {
 		p := begin(t, nil)
 		one, two := p.summon("this"), p.summon("that")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		if name == DeciderSession {
+		if name == runconfig.DeciderSession {
 			p.crash("arbiter", 5) // the rules decide at once
 		} else {
 			p.s.Options.Decider = name
@@ -199,7 +203,7 @@ func TestSeveralAreJudgedTogether(t *testing.T) {
 			t.Fatalf("%s: judged while %s works", name, two)
 		}
 		p.verdict(two, report("done", "that is done", true))
-		if name == DeciderStateless {
+		if name == runconfig.DeciderStateless {
 			p.decides(decider.Rules{})
 		}
 		p.settles()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // nextPredecessor is whose document the next Orchestrator summoned receives; empty: nobody's.
@@ -18,7 +19,7 @@ func (s *State) nextPredecessor() string {
 // to be summoned: the line is no longer than what is remembered.
 func (s *State) awaitsSuccessor(id string) bool {
 	at := slices.Index(s.SuccessorQueue, id)
-	return at == 0 || at > 0 && at < recordsKept
+	return at == 0 || at > 0 && at < roster.RecordsKept
 }
 
 // overtakes reports whether a document is ready before an earlier one of its author.

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -16,7 +17,7 @@ import (
 // summon starts an Orchestrator. It returns the reason when it must not; if
 // the reason is a limit of the run, the run is ending when it returns.
 func (st *step) summon(brief, mode, successorOf, by string) string {
-	_, known := st.modeNamed(mode)
+	_, known := st.ModeNamed(mode)
 	old, problem := st.predecessor(&successorOf)
 	switch {
 	case strings.TrimSpace(brief) == "":
@@ -25,8 +26,8 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(st.modeNames(), ", "))
 	case problem != "":
 		return problem
-	case st.living() >= st.Options.MaxOrchestrators:
-		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.", words.Count(st.living(), "Orchestrator"), st.roll())
+	case st.LivingCount() >= st.Options.MaxOrchestrators:
+		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.", words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
 	if problem := st.mayIterate(mode, by); problem != "" {
 		return problem
@@ -40,12 +41,12 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		st.ArbiterRequest = posed
 	}
 	st.Summoned++
-	a := Agent{
-		AgentIdentity: AgentIdentity{
-			AgentRef: bridge.AgentRef{ID: orchID(st.Summoned), Generation: 1},
-			Role:     RoleOrchestrator, Name: orchName(st.Summoned), Mode: mode, Predecessor: successorOf, Brief: brief,
+	a := roster.Agent{
+		AgentIdentity: roster.AgentIdentity{
+			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(st.Summoned), Generation: 1},
+			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(st.Summoned), Mode: mode, Predecessor: successorOf, Brief: brief,
 		},
-		AgentWork: AgentWork{Standing: Working},
+		AgentWork: roster.AgentWork{Standing: roster.Working},
 	}
 	if ruler := *st.Agents[0]; len(ruler.InterruptedTurn) > 0 {
 		a.SummonedIn = ruler.InterruptedTurn[0]
@@ -68,13 +69,13 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 
 // predecessor is whom an Orchestrator succeeds, if anybody; where nobody was named, whoever's
 // document waits for an heir.
-func (st *step) predecessor(id *string) (old Agent, problem string) {
+func (st *step) predecessor(id *string) (old roster.Agent, problem string) {
 	if *id = cmp.Or(*id, st.nextPredecessor()); *id == "" {
 		return old, ""
 	}
-	old, ok := st.agent(*id)
+	old, ok := st.Agent(*id)
 	switch {
-	case !ok || old.Role != RoleOrchestrator:
+	case !ok || old.Role != roster.RoleOrchestrator:
 		return old, fmt.Sprintf("successor_of names no Orchestrator: %q.", *id)
 	case old.Forgotten:
 		return old, fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into the brief.", *id)
@@ -109,7 +110,7 @@ func (st *step) selected(id, mode, by string) {
 }
 
 // documentForSuccessor is a document as a successor receives it.
-func documentForSuccessor(old *Agent) string {
+func documentForSuccessor(old *roster.Agent) string {
 	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
 	switch {
 	case old.GeneratedWhy != "":
@@ -124,16 +125,16 @@ func documentForSuccessor(old *Agent) string {
 
 // unfinished reports whether an Orchestrator, as it was before its end, leaves work
 // behind that nobody has told of.
-func (s *State) unfinished(was *Agent) bool {
-	return s.Ending == nil && was.Role == RoleOrchestrator && was.HasHistory &&
-		(was.Standing == Working || was.Standing == Waiting)
+func (s *State) unfinished(was *roster.Agent) bool {
+	return s.Ending == nil && was.Role == roster.RoleOrchestrator && was.HasHistory &&
+		(was.Standing == roster.Working || was.Standing == roster.Waiting)
 }
 
 // company warns an Orchestrator of the others in the same working tree.
 func (s *State) company(self string) string {
 	var others []string
 	for _, a := range s.Agents {
-		if a.ID != self && a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
+		if a.ID != self && a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing != roster.HandedOff {
 			others = append(others, a.Name+" ("+a.ID+")")
 		}
 	}

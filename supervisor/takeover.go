@@ -8,7 +8,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
@@ -36,26 +39,26 @@ func (s *State) takenOver() string {
 // attach hands an agent's session to the human: its process is stopped in order, and the
 // terminal is opened when it is gone.
 func (st *step) attach(ref, id string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if why := st.cannotTakeOver(a, id); why != "" {
 		st.reject(ref, "%s", why)
 		return
 	}
 	st.accept(ref, "taking over "+id+": its process is being stopped")
-	a.follow(takeover.Begin(st.at, cmp.Or(st.channel, ChannelStdin)))
+	a.SetTakeover(takeover.Begin(st.at, cmp.Or(st.channel, input.ChannelStdin)))
 	st.emit(id, contract.Takeover{State: takeover.StateBegan})
 	st.relaunch(id, classTakeover, "the human takes its session over")
 }
 
 // cannotTakeOver says why an agent's session cannot be taken over now; empty: it can.
-func (st *step) cannotTakeOver(a *Agent, id string) string {
+func (st *step) cannotTakeOver(a *roster.Agent, id string) string {
 	switch {
-	case a == nil, a.Status == Ended, a.Status == Stopping:
-		return fmt.Sprintf("there is no living agent %q; alive: %s", id, st.everyone())
+	case a == nil, a.Status == roster.Ended, a.Status == roster.Stopping:
+		return fmt.Sprintf("there is no living agent %q; alive: %s", id, st.AddresseesText())
 	case a.Takeover != nil:
 		return fmt.Sprintf("the session of %s was taken over already, at %s by %s; one person has it at a time: detach %s first",
 			id, a.Takeover.Since.UTC().Format("15:04:05 MST"), a.Takeover.Channel, id)
-	case a.Status == Parked:
+	case a.Status == roster.Parked:
 		return id + " is parked, and has no process: choose retry first"
 	case st.Halted:
 		return "everything is halted: continue first"
@@ -64,9 +67,9 @@ func (st *step) cannotTakeOver(a *Agent, id string) string {
 			strings.Join(st.trustOptions(), ", ")
 	case !st.BridgeUp:
 		return "there is no bridge at the moment: try again"
-	case a.Role == RoleArbiter && st.RenewalStage == renewalGiven:
+	case a.Role == roster.RoleArbiter && st.RenewalStage == renewalGiven:
 		return id + " is being renewed: try again when its successor is there"
-	case a.Status != Ready && a.Status != Busy:
+	case a.Status != roster.Ready && a.Status != roster.Busy:
 		return fmt.Sprintf("%s is %s: try again when it is ready", id, a.Status)
 	case !a.HasHistory || a.NewSession:
 		return id + " has said nothing yet: there is no session to take over"
@@ -74,13 +77,10 @@ func (st *step) cannotTakeOver(a *Agent, id string) string {
 	return ""
 }
 
-// follow keeps the next value of a takeover. The old state's is shared with it.
-func (a *Agent) follow(t takeover.Takeover) { a.Takeover = &t }
-
 // processEndedForTakeover: the supervised process is gone, as was wanted.
 func (st *step) processEndedForTakeover(id string) {
-	a := st.edit(id)
-	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = Down, st.at, "", nil, Watch{}
+	a := st.Edit(id)
+	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = roster.Down, st.at, "", nil, roster.Watch{}
 	switch {
 	case a.Takeover == nil:
 		st.revive(id)
@@ -91,28 +91,28 @@ func (st *step) processEndedForTakeover(id string) {
 	case a.NewSession || !a.HasHistory:
 		st.endTakeover(id, takeover.StateFailed, "its session ended: another follows")
 	default:
-		a.Status = InHand
+		a.Status = roster.InHand
 		st.DocumentSerial++
-		a.follow(a.Takeover.Inspect(st.DocumentSerial))
+		a.SetTakeover(a.Takeover.Inspect(st.DocumentSerial))
 		st.inspectFor(a, bridge.InspectParams{Mark: true})
 	}
 }
 
 // inspectFor has the session and the repository looked at.
-func (st *step) inspectFor(a *Agent, p bridge.InspectParams) {
+func (st *step) inspectFor(a *roster.Agent, p bridge.InspectParams) {
 	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, st.Options.CWD, st.Options.Env, st.Options.Sandbox
-	st.do(Survey{Serial: a.Takeover.Serial, Params: p})
+	st.do(effect.Survey{Serial: a.Takeover.Serial, Params: p})
 }
 
 // takeoverInspected takes what was seen before or after a takeover, and reports whether it was
 // about one.
-func (st *step) takeoverInspected(f Surveyed) bool {
+func (st *step) takeoverInspected(f input.Surveyed) bool {
 	for i := range st.Agents {
 		if t := st.Agents[i].Takeover; t == nil || t.Serial != f.Serial {
 			continue
 		}
-		a := st.edit(st.Agents[i].ID)
-		if a.Status != InHand {
+		a := st.Edit(st.Agents[i].ID)
+		if a.Status != roster.InHand {
 			return true
 		}
 		switch a.Takeover.Stage {
@@ -127,24 +127,24 @@ func (st *step) takeoverInspected(f Surveyed) bool {
 }
 
 // openTerminal opens the terminal, now that how things stand is noted.
-func (st *step) openTerminal(a *Agent, f Surveyed) {
-	a.follow(a.Takeover.Opens(st.at, f.Result, f.Failed))
+func (st *step) openTerminal(a *roster.Agent, f input.Surveyed) {
+	a.SetTakeover(a.Takeover.Opens(st.at, f.Result, f.Failed))
 	a.Generation++
 	config := takeover.TerminalConfig(st.config(a), st.Options.Trusted || st.Options.Rehearsal)
-	st.do(OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: takeover.Cols, Rows: takeover.Rows}})
+	st.do(effect.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: takeover.Cols, Rows: takeover.Rows}})
 }
 
 // ptyOpened: the terminal is there, or is not.
-func (st *step) ptyOpened(f PTYOpened) {
-	a := st.edit(f.Agent.ID)
+func (st *step) ptyOpened(f input.PTYOpened) {
+	a := st.Edit(f.Agent.ID)
 	switch {
 	case a == nil || a.Generation != f.Agent.Generation:
 		return
-	case a.Status == Stopping && f.Failed != "":
-		a.Status, a.Since = Ended, st.at // it was let go meanwhile, and nothing follows
+	case a.Status == roster.Stopping && f.Failed != "":
+		a.Status, a.Since = roster.Ended, st.at // it was let go meanwhile, and nothing follows
 		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
 		st.drop(a.ID)
-	case a.Status != InHand || a.Takeover == nil || !a.Takeover.HasProcess():
+	case a.Status != roster.InHand || a.Takeover == nil || !a.Takeover.HasProcess():
 		return
 	case f.Failed != "" && a.Takeover.Why != "":
 		st.endTakeover(a.ID, takeover.StateEnded, a.Takeover.Why)
@@ -152,7 +152,7 @@ func (st *step) ptyOpened(f PTYOpened) {
 		st.endTakeover(a.ID, takeover.StateFailed, f.Failed)
 	default:
 		if t, awaited := a.Takeover.Opened(); awaited {
-			a.follow(t)
+			a.SetTakeover(t)
 			st.emit(a.ID, contract.Takeover{State: takeover.StateOpen})
 		}
 	}

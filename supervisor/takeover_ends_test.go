@@ -10,7 +10,11 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
@@ -19,20 +23,20 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 	for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening, takeover.Open} {
 		p := working(t)
 		p.take("orch-1", stage)
-		p.do(BridgeLost{Message: "gone"})
-		p.do(Rang{Key: restartPrefix + theBridge})
-		p.do(BridgeBack{})
+		p.do(input.BridgeLost{Message: "gone"})
+		p.do(input.Rang{Key: restartPrefix + theBridge})
+		p.do(input.BridgeBack{})
 		state := "failed"
 		if a := p.agent("orch-1"); a.Takeover != nil {
 			state = "ended"
 			p.seen("orch-1", someChanges)
 		} else {
-			p.do(Rang{Key: restartKey(a.AgentRef)})
+			p.do(input.Rang{Key: restartKey(a.AgentRef)})
 		}
 		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
 			t.Errorf("%s: %+v", stage, e)
 		}
-		if a := p.agent("orch-1"); a.Status != Starting || a.Takeover != nil {
+		if a := p.agent("orch-1"); a.Status != roster.Starting || a.Takeover != nil {
 			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
 		}
 		if want := stage == takeover.Open || stage == takeover.Opening; (state == "ended") != want {
@@ -48,12 +52,12 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		p := working(t)
 		p.take("orch-1", takeover.Open)
 		if ordered {
-			p.do(Signalled{Signal: "INT"})
+			p.do(input.Signalled{Signal: "INT"})
 			p.finished()
 		}
 		var fold Fold
 		for i, in := range p.in {
-			raw, err := EncodeInput(in)
+			raw, err := input.EncodeInput(in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,15 +66,15 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 			}
 		}
 		p.s = fold.State
-		p.do(Resumed{Options: p.s.Options})
-		if a := p.agent("orch-1"); a.Status != InHand || a.Takeover.Stage != takeover.Reading {
+		p.do(input.Resumed{Options: p.s.Options})
+		if a := p.agent("orch-1"); a.Status != roster.InHand || a.Takeover.Stage != takeover.Reading {
 			t.Fatalf("ordered %v: %s", ordered, a.Status)
 		}
-		if looks := effects[Survey](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
+		if looks := effects[effect.Survey](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
 			t.Errorf("looked at: %+v", looks)
 		}
 		p.seen("orch-1", someChanges)
-		if a := p.agent("orch-1"); a.Status != Starting || a.Takeover != nil {
+		if a := p.agent("orch-1"); a.Status != roster.Starting || a.Takeover != nil {
 			t.Errorf("ordered %v: %s", ordered, a.Status)
 		}
 		p.contains("the digest", last[contract.Takeover](p).Digest, "use port 9090")
@@ -79,13 +83,13 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 
 // TestTheTimeLimitWaits for a session to be given back.
 func TestTheTimeLimitWaits(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Timeout = 20 * time.Second })
+	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
 	p.summon("x")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.take("orch-1", takeover.Open)
 	p.at = p.at.Add(time.Minute)
-	p.do(Rang{Key: timeoutKey})
+	p.do(input.Rang{Key: timeoutKey})
 	if p.s.Ending != nil {
 		t.Fatal("the run ended under the human's hands")
 	}
@@ -103,12 +107,12 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	st := &step{State: p.s, at: p.at}
 	st.release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
-	if a := p.agent("orch-1"); a.Status != InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
+	if a := p.agent("orch-1"); a.Status != roster.InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
 		t.Fatalf("%s %v", a.Status, st.out.Effects())
 	}
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != Ended || a.EndReason != "succeeded by orch-2" || last[contract.Done](p).Reason != a.EndReason {
+	if a := p.agent("orch-1"); a.Status != roster.Ended || a.EndReason != "succeeded by orch-2" || last[contract.Done](p).Reason != a.EndReason {
 		t.Errorf("%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
 	}
 }
@@ -119,15 +123,15 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Stopping)
 	st := &step{State: p.s, at: p.at}
-	a := st.edit("orch-1")
+	a := st.Edit("orch-1")
 	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
 	p.s = st.State
-	raw, err := marshal(report("progress", "on the way", false))
+	raw, err := input.Marshal(report("progress", "on the way", false))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
-	if a := p.agent("orch-1"); a.Status != Parked || a.Takeover != nil || p.s.anyTakenOver() {
+	if a := p.agent("orch-1"); a.Status != roster.Parked || a.Takeover != nil || p.s.anyTakenOver() {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
 	if e := last[contract.Takeover](p); e.State != takeover.StateFailed {
@@ -137,19 +141,19 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 
 // TestTheTimeLimitOutlastsATakeover that ends otherwise than by being given back.
 func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Timeout = 20 * time.Second })
+	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
 	p.summon("x")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.take("orch-1", takeover.Open)
 	p.at = p.at.Add(time.Minute)
 	p.out = nil
-	p.do(Rang{Key: timeoutKey})
+	p.do(input.Rang{Key: timeoutKey})
 	p.command(contract.Kill{ID: "orch-1"})
 	if timer(p.out, timeoutKey) <= 0 {
 		t.Fatal("nobody looks at the time any more")
 	}
-	p.do(Rang{Key: timeoutKey})
+	p.do(input.Rang{Key: timeoutKey})
 	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
 		t.Errorf("%+v", p.s.Ending)
 	}
@@ -158,7 +162,7 @@ func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 // TestTheTimeOfAModeOutlastsATakeover that came to nothing: its timer rang meanwhile.
 func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 	for _, end := range []string{"not opened", "bridge lost"} {
-		p := begin(t, func(o *Options) {
+		p := begin(t, func(o *runconfig.Options) {
 			o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
 		})
 		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
@@ -170,12 +174,12 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 		} else {
 			p.take("orch-1", takeover.Stopping)
 		}
-		p.do(Rang{Key: key})
+		p.do(input.Rang{Key: key})
 		p.out = nil
 		if end == "not opened" {
-			p.do(PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no terminals left"})
+			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no terminals left"})
 		} else {
-			p.do(BridgeLost{Message: "gone"})
+			p.do(input.BridgeLost{Message: "gone"})
 		}
 		if timer(p.out, key) != time.Minute {
 			t.Errorf("%s: its time has no end", end)
@@ -191,8 +195,8 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	st := &step{State: p.s, at: p.at}
 	st.release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
-	p.do(BridgeLost{Message: "gone"})
-	if a := p.agent("orch-1"); a.Status != Ended || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {
+	p.do(input.BridgeLost{Message: "gone"})
+	if a := p.agent("orch-1"); a.Status != roster.Ended || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {
 		t.Errorf("%s %q", a.Status, a.EndReason)
 	}
 }
@@ -200,16 +204,16 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 // TestNoTakeoverInAWorkspaceNobodyTrusts: its process would end for a terminal that is not
 // opened.
 func TestNoTakeoverInAWorkspaceNobodyTrusts(t *testing.T) {
-	p := begin(t, func(o *Options) { o.Trusted, o.TrustHash = true, "h1" })
+	p := begin(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 	p.summon("Build the parser")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
-	p.do(NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
+	p.do(input.NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
 	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok {
 		t.Errorf("taken over: %s", why)
 	}
-	if a := p.agent("orch-1"); a.Status != Busy {
+	if a := p.agent("orch-1"); a.Status != roster.Busy {
 		t.Errorf("%s", a.Status)
 	}
 }
@@ -218,7 +222,7 @@ func TestNoTakeoverInAWorkspaceNobodyTrusts(t *testing.T) {
 func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Stopping)
-	p.do(NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
+	p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
 	if p.s.anyTakenOver() || last[contract.Takeover](p).State != takeover.StateFailed {
 		t.Errorf("%+v", p.agent("orch-1").Takeover)
 	}

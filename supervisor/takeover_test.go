@@ -10,6 +10,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
@@ -32,7 +35,7 @@ func (p *play) take(id string, until takeover.Stage) {
 			p.ends(id)
 		}},
 		{takeover.Inspecting, func() { p.seen(id, bridge.InspectResult{Mark: aMark}) }},
-		{takeover.Opening, func() { p.do(PTYOpened{Agent: p.agent(id).AgentRef}) }},
+		{takeover.Opening, func() { p.do(input.PTYOpened{Agent: p.agent(id).AgentRef}) }},
 	}
 	for _, s := range steps {
 		if a := p.agent(id); a.Takeover == nil || a.Takeover.Stage != s.stage {
@@ -54,7 +57,7 @@ func (p *play) ends(id string) {
 // seen answers the survey that a takeover waits for.
 func (p *play) seen(id string, r bridge.InspectResult) {
 	p.t.Helper()
-	p.do(Surveyed{Serial: p.agent(id).Takeover.Serial, Result: r})
+	p.do(input.Surveyed{Serial: p.agent(id).Takeover.Serial, Result: r})
 }
 
 // returns brings the process after a takeover up.
@@ -65,7 +68,7 @@ func (p *play) returns(id string, fates ...string) {
 	for i, f := range fates {
 		r.Deliveries = append(r.Deliveries, bridge.DeliveryStatus{MessageID: a.Turn[i], Status: f})
 	}
-	p.do(Spawned{Agent: a.AgentRef, Result: r})
+	p.do(input.Spawned{Agent: a.AgentRef, Result: r})
 }
 
 var someChanges = bridge.InspectResult{Changes: &bridge.Changes{
@@ -80,7 +83,7 @@ func working(t *testing.T) *play {
 	p.summon("Build the parser")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
-	if a := p.agent("orch-1"); a.Status != Busy || !a.HasHistory {
+	if a := p.agent("orch-1"); a.Status != roster.Busy || !a.HasHistory {
 		t.Fatalf("orch-1 is %s", a.Status)
 	}
 	return p
@@ -91,27 +94,27 @@ func TestTakeover(t *testing.T) {
 	cut := p.agent("orch-1").Turn[0]
 	generation := p.agent("orch-1").Generation
 	p.take("orch-1", takeover.Stopping)
-	if kills := effects[Kill](p); len(kills) != 1 || kills[0].Now || kills[0].Agent.ID != "orch-1" {
+	if kills := effects[effect.Kill](p); len(kills) != 1 || kills[0].Now || kills[0].Agent.ID != "orch-1" {
 		t.Fatalf("the process is stopped in order: %+v", kills)
 	}
 	p.happen("orch-1", bridge.Turn{MessageIDs: []string{cut}, Outcome: bridge.TurnInterrupted})
 	p.ends("orch-1")
-	if len(effects[OpenPTY](p)) != 0 {
+	if len(effects[effect.OpenPTY](p)) != 0 {
 		t.Fatal("the terminal is opened before anybody has looked")
 	}
-	looks := effects[Survey](p)
+	looks := effects[effect.Survey](p)
 	if len(looks) != 1 || !looks[0].Params.Mark || looks[0].Params.SessionID != p.agent("orch-1").SessionID {
 		t.Fatalf("looks: %+v", looks)
 	}
 	p.seen("orch-1", bridge.InspectResult{Mark: aMark})
-	open := effects[OpenPTY](p)
+	open := effects[effect.OpenPTY](p)
 	if len(open) != 1 || open[0].Params.Generation != generation+1 || !open[0].Params.Config.Resume {
 		t.Fatalf("opened: %+v", open)
 	}
 	if c := open[0].Params.Config; c.MCPTools != nil || c.JSONSchema != nil || !strings.Contains(c.AppendSystemPrompt, "without an envelope") {
 		t.Errorf("configuration of a terminal: %+v", c)
 	}
-	p.do(PTYOpened{Agent: p.agent("orch-1").AgentRef})
+	p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 	p.say("wait for me", "", "orch-1")
 	if p.s.Mail[len(p.s.Mail)-1].Sent {
 		t.Error("a message was sent to a session that a human has")
@@ -122,17 +125,17 @@ func TestTakeover(t *testing.T) {
 	if ok, why := p.command(contract.Detach{ID: "orch-1"}); !ok {
 		t.Fatal(why)
 	}
-	if closed := effects[ClosePTY](p); len(closed) != 1 || closed[0].Agent != p.agent("orch-1").AgentRef {
+	if closed := effects[effect.ClosePTY](p); len(closed) != 1 || closed[0].Agent != p.agent("orch-1").AgentRef {
 		t.Fatalf("closed: %+v", closed)
 	}
 	p.ends("orch-1")
-	looks = effects[Survey](p)
+	looks = effects[effect.Survey](p)
 	if len(looks) != 2 || !cmp.Equal(looks[1].Params.Since, aMark) {
 		t.Fatalf("looks: %+v", looks)
 	}
-	spawns := len(effects[Spawn](p))
+	spawns := len(effects[effect.Spawn](p))
 	p.seen("orch-1", someChanges)
-	all := effects[Spawn](p)
+	all := effects[effect.Spawn](p)
 	if len(all) != spawns+1 || all[spawns].Params.Generation != generation+2 || !slices.Equal(all[spawns].Params.Pending, []string{cut}) {
 		t.Fatalf("started again: %+v", all[spawns:])
 	}
@@ -205,7 +208,7 @@ func TestWhoCannotBeTaken(t *testing.T) {
 	p.command(contract.Halt{})
 	rejected("orch-1", "halted")
 	p.command(contract.Continue{})
-	p.do(BridgeLost{})
+	p.do(input.BridgeLost{})
 	rejected("orch-1", "no bridge")
 }
 
@@ -221,18 +224,18 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 		case takeover.Stopping:
 			p.ends("orch-1")
 		case takeover.Opening:
-			p.do(PTYOpened{Agent: p.agent("orch-1").AgentRef})
+			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 			p.ends("orch-1")
 			p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 		}
 		a := p.agent("orch-1")
-		if a.Takeover != nil || a.Status != Starting {
+		if a.Takeover != nil || a.Status != roster.Starting {
 			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
 		}
 		if e := last[contract.Takeover](p); e.State != "ended" || e.Reason != takeover.GivenBack {
 			t.Errorf("%s: %+v", stage, e)
 		}
-		if stage != takeover.Opening && len(effects[OpenPTY](p)) != 0 {
+		if stage != takeover.Opening && len(effects[effect.OpenPTY](p)) != 0 {
 			t.Errorf("%s: a terminal was opened", stage)
 		}
 	}
@@ -241,11 +244,11 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 func TestTerminalThatCannotBeOpened(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Opening)
-	p.do(PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no pseudo terminals left"})
+	p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no pseudo terminals left"})
 	if e := last[contract.Takeover](p); e.State != "failed" || e.Reason != "no pseudo terminals left" {
 		t.Errorf("%+v", e)
 	}
-	if a := p.agent("orch-1"); a.Status != Starting || a.Takeover != nil {
+	if a := p.agent("orch-1"); a.Status != roster.Starting || a.Takeover != nil {
 		t.Errorf("%s", a.Status)
 	}
 }
@@ -256,22 +259,22 @@ func TestNobodyTouchesATakenAgent(t *testing.T) {
 	p.take("orch-1", takeover.Open)
 	a := p.agent("orch-1")
 	before := len(p.out)
-	for _, f := range []Fact{
-		Rang{Key: watchKey(a.AgentRef)}, Rang{Key: workLimitKey(a.AgentRef)}, Rang{Key: retryKey(a.AgentRef)}, Rang{Key: compactionBlockedKey(a.AgentRef)},
-		Rang{Key: restartKey(a.AgentRef)}, Rang{Key: timeoutKey}, Woke{Slept: time.Hour},
-		Probed{Agent: a.AgentRef, Result: bridge.ProbeResult{SilentMS: 1 << 30, RSSBytes: 1 << 50}},
-		Happened{bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000, Window: 200_000, Pct: 99}}},
-		Happened{bridge.Event{AgentRef: bridge.AgentRef{ID: a.ID, Generation: a.Generation - 1}, Body: bridge.Done{}}},
-		NotSpawned{Agent: a.AgentRef}, Spawned{Agent: a.AgentRef},
+	for _, f := range []input.Fact{
+		input.Rang{Key: watchKey(a.AgentRef)}, input.Rang{Key: workLimitKey(a.AgentRef)}, input.Rang{Key: retryKey(a.AgentRef)}, input.Rang{Key: compactionBlockedKey(a.AgentRef)},
+		input.Rang{Key: restartKey(a.AgentRef)}, input.Rang{Key: timeoutKey}, input.Woke{Slept: time.Hour},
+		input.Probed{Agent: a.AgentRef, Result: bridge.ProbeResult{SilentMS: 1 << 30, RSSBytes: 1 << 50}},
+		input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000, Window: 200_000, Pct: 99}}},
+		input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: a.ID, Generation: a.Generation - 1}, Body: bridge.Done{}}},
+		input.NotSpawned{Agent: a.AgentRef}, input.Spawned{Agent: a.AgentRef},
 	} {
 		p.do(f)
-		if b := p.agent("orch-1"); b.Status != InHand || b.Takeover.Stage != takeover.Open || p.s.Ending != nil {
+		if b := p.agent("orch-1"); b.Status != roster.InHand || b.Takeover.Stage != takeover.Open || p.s.Ending != nil {
 			t.Fatalf("%T %+v: %s", f, f, b.Status)
 		}
 	}
 	for _, e := range p.out[before:] {
 		switch e := e.(type) {
-		case Kill, ClosePTY, Interrupt, Send, Spawn, Probe:
+		case effect.Kill, effect.ClosePTY, effect.Interrupt, effect.Send, effect.Spawn, effect.Probe:
 			t.Errorf("%T %+v", e, e)
 		}
 	}
@@ -303,7 +306,7 @@ func TestTheHumansWordOverATakenAgent(t *testing.T) {
 					t.Errorf("halt in %s: %+v", stage, a.Takeover)
 				}
 			}
-			ended := slices.ContainsFunc(effects[Kill](p)[1:], func(k Kill) bool { return k.Agent == a.AgentRef })
+			ended := slices.ContainsFunc(effects[effect.Kill](p)[1:], func(k effect.Kill) bool { return k.Agent == a.AgentRef })
 			if want := name != "cancel" && (stage != takeover.Inspecting); ended != want {
 				t.Errorf("%s in %s: its process is ended: %v, want %v", name, stage, ended, want)
 			}
@@ -317,11 +320,11 @@ func TestHaltedInATakeover(t *testing.T) {
 	p.command(contract.Halt{})
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != Down || a.Takeover != nil {
+	if a := p.agent("orch-1"); a.Status != roster.Down || a.Takeover != nil {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
 	p.command(contract.Continue{})
-	if a := p.agent("orch-1"); a.Status != Starting {
+	if a := p.agent("orch-1"); a.Status != roster.Starting {
 		t.Errorf("%s", a.Status)
 	}
 }
@@ -355,7 +358,7 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("arbiter"); a.Status != Busy {
+	if a := p.agent("arbiter"); a.Status != roster.Busy {
 		t.Errorf("the Arbiter is %s: it is to rule how it goes on", a.Status)
 	}
 }
@@ -382,7 +385,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 		p.verdict("orch-1", report("question", "which port?", true))
 		back(p)
 		p.returns("orch-1")
-		if a := p.agent("arbiter"); a.Status != Busy {
+		if a := p.agent("arbiter"); a.Status != roster.Busy {
 			t.Errorf("%s: the Arbiter is %s, and nobody is at work", name, a.Status)
 		}
 		p.contains(name, p.lastSent("arbiter"), "gave back", "Rule how it goes on.")
@@ -394,7 +397,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 	p.ends("orch-1")
 	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 	p.returns("orch-1")
-	if a := p.agent("arbiter"); a.Status != Ready {
+	if a := p.agent("arbiter"); a.Status != roster.Ready {
 		t.Errorf("the Arbiter is %s: a human is to speak", a.Status)
 	}
 }

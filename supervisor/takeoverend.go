@@ -5,12 +5,15 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // detach gives it back.
 func (st *step) detach(ref, id string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	if a == nil || a.Takeover == nil {
 		st.reject(ref, "%s is not taken over: there is nothing to give back", id)
 		return
@@ -20,24 +23,24 @@ func (st *step) detach(ref, id string) {
 }
 
 // closeTakeover ends a takeover, whatever its stage.
-func (st *step) closeTakeover(a *Agent, why string) {
+func (st *step) closeTakeover(a *roster.Agent, why string) {
 	t, next := a.Takeover.Close(why)
-	a.follow(t)
+	a.SetTakeover(t)
 	switch next {
 	case takeover.Wait:
 	case takeover.Over:
 		st.endTakeover(a.ID, takeover.StateEnded, t.Why)
 	case takeover.CloseTerminal:
-		st.do(ClosePTY{Agent: a.AgentRef})
+		st.do(effect.ClosePTY{Agent: a.AgentRef})
 	}
 }
 
 // endTakeover ends a takeover in which nothing was done, and starts the agent again.
 func (st *step) endTakeover(id, state, reason string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	release := a.Takeover.Release
 	st.resumeLimit(a)
-	a.Takeover, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
+	a.Takeover, a.Status, a.Since, a.Watch = nil, roster.Down, st.at, roster.Watch{}
 	st.emit(id, contract.Takeover{State: state, Reason: reason})
 	st.goOnAfterTakeover(id, release)
 }
@@ -56,36 +59,36 @@ func (st *step) goOnAfterTakeover(id, release string) {
 }
 
 // terminalEnded: the terminal's process is gone, by itself or because somebody closed it.
-func (st *step) terminalEnded(a *Agent, e bridge.Exit) {
+func (st *step) terminalEnded(a *roster.Agent, e bridge.Exit) {
 	program := ""
 	if e.Code != 0 {
 		program = exitText(e)
 	}
-	a.follow(a.Takeover.Left(program))
+	a.SetTakeover(a.Takeover.Left(program))
 	st.inspectTakeover(a)
 }
 
 // inspectTakeover has it read what was done.
-func (st *step) inspectTakeover(a *Agent) {
+func (st *step) inspectTakeover(a *roster.Agent) {
 	st.DocumentSerial++
-	a.follow(a.Takeover.Read(st.DocumentSerial))
+	a.SetTakeover(a.Takeover.Read(st.DocumentSerial))
 	st.inspectFor(a, bridge.InspectParams{Since: a.Takeover.Mark})
 }
 
 // takeoverRead ends a takeover: the Arbiter is told what was done, and the agent's process is
 // started again on its session.
-func (st *step) takeoverRead(id string, f Surveyed) {
-	a := st.edit(id)
+func (st *step) takeoverRead(id string, f input.Surveyed) {
+	a := st.Edit(id)
 	t := *a.Takeover
 	d := t.Digest(a.Name, id, st.at, f.Result, f.Failed)
-	a.Takeover, a.Status, a.Since, a.Watch = nil, Down, st.at, Watch{}
+	a.Takeover, a.Status, a.Since, a.Watch = nil, roster.Down, st.at, roster.Watch{}
 	a.ReturnNotice = d.Notice
 	st.emit(id, contract.Takeover{
 		State: takeover.StateEnded, Reason: t.Why, Words: d.Changes.Words, Files: d.Changes.Files, Digest: d.Text(),
 	})
 	st.resumeLimit(a)
 	switch {
-	case d.Idle && a.Role == RoleArbiter:
+	case d.Idle && a.Role == roster.RoleArbiter:
 	case d.Idle: // no reason to wake the Arbiter
 		st.WorkLog = append(st.workLog(), Entry{
 			ID: st.newMessageID(), From: contract.Supervisor, Kind: KindNotice, At: st.at, Quiet: true, Text: d.Finding,
@@ -109,22 +112,22 @@ func (st *step) loseTakeovers() {
 		if st.Agents[i].Takeover == nil {
 			continue
 		}
-		a := st.edit(st.Agents[i].ID)
+		a := st.Edit(st.Agents[i].ID)
 		t, read := a.Takeover.Lose()
-		if a.Status == Stopping || !read {
+		if a.Status == roster.Stopping || !read {
 			release := a.Takeover.Release
 			st.resumeLimit(a)
 			a.Takeover = nil
 			st.emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: takeover.BridgeLost})
-			if a.Status == InHand {
-				a.Status, a.Since = Down, st.at
+			if a.Status == roster.InHand {
+				a.Status, a.Since = roster.Down, st.at
 			}
 			if release != "" {
 				st.release(a.ID, release, false)
 			}
 			continue
 		}
-		a.follow(t)
+		a.SetTakeover(t)
 	}
 }
 
@@ -135,36 +138,36 @@ func (st *step) rereadTakeovers(why string) {
 		if st.Agents[i].Takeover == nil {
 			continue
 		}
-		a := st.edit(st.Agents[i].ID)
+		a := st.Edit(st.Agents[i].ID)
 		switch {
-		case a.Status != Down && a.Status != InHand:
+		case a.Status != roster.Down && a.Status != roster.InHand:
 			a.Takeover = nil
 		case a.Takeover.Mark == nil:
 			release := a.Takeover.Release
-			a.Takeover, a.Status = nil, Down
+			a.Takeover, a.Status = nil, roster.Down
 			st.emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: why})
 			if release != "" {
 				st.release(a.ID, release, false)
 			}
 		default:
-			a.Status, a.Since = InHand, st.at
+			a.Status, a.Since = roster.InHand, st.at
 			t := *a.Takeover
 			t.Why = cmp.Or(t.Why, why)
-			a.follow(t)
+			a.SetTakeover(t)
 			st.inspectTakeover(a)
 		}
 	}
 }
 
 // haltTakeover closes a terminal at once, and says how many processes that ends.
-func (st *step) haltTakeover(a *Agent) int {
+func (st *step) haltTakeover(a *roster.Agent) int {
 	switch {
 	case a.Takeover == nil:
 		return 0
 	case a.Takeover.HasProcess():
 		t, _ := a.Takeover.Close(takeover.Halted)
-		a.follow(t)
-		st.do(Kill{Agent: a.AgentRef, Now: true})
+		a.SetTakeover(t)
+		st.do(effect.Kill{Agent: a.AgentRef, Now: true})
 		return 1
 	case a.Takeover.Stage == takeover.Inspecting:
 		st.endTakeover(a.ID, takeover.StateFailed, takeover.Halted)
@@ -174,16 +177,16 @@ func (st *step) haltTakeover(a *Agent) int {
 
 // keepsTakeover reports whether a takeover keeps an agent from being let go for now: what the
 // human has nobody else ends.
-func (st *step) keepsTakeover(a *Agent, reason string) bool {
+func (st *step) keepsTakeover(a *roster.Agent, reason string) bool {
 	if a.Takeover == nil || st.ordered {
 		return false
 	}
-	a.follow(a.Takeover.ReleaseAfter(reason))
+	a.SetTakeover(a.Takeover.ReleaseAfter(reason))
 	return true
 }
 
 // dropTakeover ends the takeover of an agent that is let go.
-func (st *step) dropTakeover(a *Agent, reason string) {
+func (st *step) dropTakeover(a *roster.Agent, reason string) {
 	if a.Takeover == nil {
 		return
 	}
@@ -192,7 +195,7 @@ func (st *step) dropTakeover(a *Agent, reason string) {
 }
 
 // failTakeover ends the takeover of an agent whose session came to an end of its own.
-func (st *step) failTakeover(a *Agent, why string) {
+func (st *step) failTakeover(a *roster.Agent, why string) {
 	if a.Takeover == nil {
 		return
 	}
@@ -201,8 +204,8 @@ func (st *step) failTakeover(a *Agent, why string) {
 }
 
 // resumeLimit gives one its time again that a human had: its end was not heeded meanwhile.
-func (st *step) resumeLimit(a *Agent) {
-	if a.Role == RoleOrchestrator && a.Alive() {
+func (st *step) resumeLimit(a *roster.Agent) {
+	if a.Role == roster.RoleOrchestrator && a.Alive() {
 		st.limitWork(a.ID)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // taskStatuses are a step's words for what Claude's own task tools call them.
@@ -15,8 +16,8 @@ var taskStatuses = map[string]string{"pending": contract.StepPending, "in_progre
 // tasksChanged follows an Orchestrator's own list of tasks: what it has in common with
 // the plan moves the plan, all of it is shown beside it.
 func (st *step) tasksChanged(id string, b bridge.Tasks) {
-	a, _ := st.agent(id)
-	if a.Role != RoleOrchestrator {
+	a, _ := st.Agent(id)
+	if a.Role != roster.RoleOrchestrator {
 		return
 	}
 	list := contract.Tasks{Agent: id, Items: []contract.Step{}}

@@ -3,7 +3,9 @@ package supervisor
 import (
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // rang does what a timer was set for. One about a process that is another by now, or about
@@ -40,19 +42,19 @@ func (st *step) rang(key string) {
 }
 
 // rangFor does what a timer of an agent's process was set for.
-func (st *step) rangFor(kind string, a *Agent) {
+func (st *step) rangFor(kind string, a *roster.Agent) {
 	switch kind {
 	case watchPrefix:
 		if a.Up() {
-			st.do(Probe{Agent: a.AgentRef})
+			st.do(effect.Probe{Agent: a.AgentRef})
 		}
 	case restartPrefix:
-		st.edit(a.ID).Backoff = nil
+		st.Edit(a.ID).Backoff = nil
 		st.revive(a.ID) // if it is down
 	case compactionBlockedPrefix:
 		st.interruptForContext(a)
 	case retryPrefix:
-		st.edit(a.ID).Backoff = nil
+		st.Edit(a.ID).Backoff = nil
 		st.retryNow(a)
 	}
 }

@@ -14,7 +14,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -50,8 +53,8 @@ type (
 	}
 )
 
-// askTimeout bounds a side question: the predecessor's model has to answer.
-const askTimeout = 3 * time.Minute
+// AskTimeout bounds a side question: the predecessor's model has to answer.
+const AskTimeout = 3 * time.Minute
 
 func schemaOf[T any]() json.RawMessage {
 	s, err := jsonschema.For[T](nil)
@@ -65,10 +68,10 @@ func schemaOf[T any]() json.RawMessage {
 	return raw
 }
 
-// arbiterTools and orchestratorTools are offered over MCP under the server name
+// ArbiterTools and orchestratorTools are offered over MCP under the server name
 // `arbiter`, always loaded. They are made when they are first needed: a hook's process
 // lives for milliseconds, and needs none.
-var arbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
+var ArbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
 	return []bridge.ToolSpec{
 		{Name: "spawn_orchestrator", InputSchema: schemaOf[spawnInput](),
 			Description: "Summon an Orchestrator. Returns its id and name at once; it begins by itself. You may call this several times in one turn: all of them live and work at once."},
@@ -87,7 +90,7 @@ var orchestratorTools = sync.OnceValue(func() []bridge.ToolSpec {
 			Description: "Note progress in the work log without ending your turn. The Arbiter reads it with your next question or hand-off."},
 		{Name: "update_plan", InputSchema: schemaOf[updatePlanInput](),
 			Description: "Mark a step of the plan."},
-		{Name: "ask_predecessor", InputSchema: schemaOf[askInput](), TimeoutMS: int(askTimeout / time.Millisecond),
+		{Name: "ask_predecessor", InputSchema: schemaOf[askInput](), TimeoutMS: int(AskTimeout / time.Millisecond),
 			Description: "Ask the Orchestrator you succeed, while it is still there, what its document does not say."},
 	}
 })
@@ -95,14 +98,14 @@ var orchestratorTools = sync.OnceValue(func() []bridge.ToolSpec {
 var statuses = []string{contract.StepPending, contract.StepActive, contract.StepDone, contract.StepFailed, contract.StepSkipped}
 
 // toolCalled carries out a call and answers it at once.
-func (st *step) toolCalled(f ToolCalled) {
-	a, ok := st.agent(f.Params.ID)
+func (st *step) toolCalled(f input.ToolCalled) {
+	a, ok := st.Agent(f.Params.ID)
 	if !ok || a.Generation != f.Params.Generation || !a.Alive() {
-		st.do(AnswerTool{Call: f.Call, Text: "You are being released.", IsError: true})
+		st.do(effect.AnswerTool{Call: f.Call, Text: "You are being released.", IsError: true})
 		return
 	}
 	if st.Halted {
-		st.do(AnswerTool{Call: f.Call, Text: "The human stopped everything.", IsError: true})
+		st.do(effect.AnswerTool{Call: f.Call, Text: "The human stopped everything.", IsError: true})
 		return
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
@@ -112,13 +115,13 @@ func (st *step) toolCalled(f ToolCalled) {
 	}
 	text, err := st.runTool(a, f.Params)
 	if err != nil {
-		st.do(AnswerTool{Call: f.Call, Text: err.Error(), IsError: true})
+		st.do(effect.AnswerTool{Call: f.Call, Text: err.Error(), IsError: true})
 		return
 	}
-	st.do(AnswerTool{Call: f.Call, Text: text})
+	st.do(effect.AnswerTool{Call: f.Call, Text: text})
 }
 
-func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
+func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error) {
 	if !rights.May(partyOf(&a, p.Subagent), rights.Tool(p.Tool)) {
 		return "", mayNot(&a, p)
 	}
@@ -158,15 +161,15 @@ func with[T any](raw json.RawMessage, run func(T) (string, error)) (string, erro
 
 // summoned finds the Orchestrator that the same call of the Arbiter's had summoned
 // before its process ended, when the turn goes on in another and the call is made again.
-func (st *step) summoned(in spawnInput) (Agent, bool) {
+func (st *step) summoned(in spawnInput) (roster.Agent, bool) {
 	for i := range st.Agents {
 		a := st.Agents[i]
 		if a.SummonedIn != "" && slices.Contains(st.Agents[0].InterruptedTurn, a.SummonedIn) && a.Brief == in.Prompt && a.Mode == in.Mode && a.Alive() {
-			st.edit(a.ID).SummonedIn = "" // a further call means another one
+			st.Edit(a.ID).SummonedIn = "" // a further call means another one
 			return *st.Agents[i], true
 		}
 	}
-	return Agent{}, false
+	return roster.Agent{}, false
 }
 
 func (st *step) toolSpawn(in spawnInput) (string, error) {
@@ -190,19 +193,19 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 func (st *step) toolRelease(in releaseInput) (string, error) {
 	var ids []string
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Takeover == nil && (in.ID == "all" || in.ID == a.ID) {
+		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Takeover == nil && (in.ID == "all" || in.ID == a.ID) {
 			ids = append(ids, a.ID)
 		}
 	}
-	if a, _ := st.agent(in.ID); a.Takeover != nil {
+	if a, _ := st.Agent(in.ID); a.Takeover != nil {
 		return "", fmt.Errorf("the human has the session of %s in a terminal: release it when it is given back", a.ID)
 	}
 	if len(ids) == 0 {
-		return "", fmt.Errorf("no living Orchestrator %q; alive: %s", in.ID, st.roll())
+		return "", fmt.Errorf("no living Orchestrator %q; alive: %s", in.ID, st.LivingText())
 	}
 	answer := "Released: " + strings.Join(ids, ", ") + "."
 	for _, id := range ids {
-		a, _ := st.agent(id)
+		a, _ := st.Agent(id)
 		reason := cmp.Or(in.Reason, "released")
 		st.release(id, reason, false)
 		if st.unfinished(&a) {
@@ -223,7 +226,7 @@ func (st *step) toolSetPlan(in setPlanInput) (string, error) {
 		if !slices.Contains(statuses, status) {
 			return "", fmt.Errorf("step %d: no status %q; use %s", i+1, status, strings.Join(statuses, ", "))
 		}
-		if _, ok := st.modeNamed(s.Mode); s.Mode != "" && !ok {
+		if _, ok := st.ModeNamed(s.Mode); s.Mode != "" && !ok {
 			return "", fmt.Errorf("step %d: no mode %q; modes: %s", i+1, s.Mode, strings.Join(st.modeNames(), ", "))
 		}
 		steps = append(steps, contract.Step{Text: s.Text, Status: status, Mode: s.Mode})
@@ -247,23 +250,23 @@ func (st *step) toolUpdatePlan(agent string, in updatePlanInput) (string, error)
 
 // askPredecessor passes a question on; the loop answers the call when the
 // predecessor has.
-func (st *step) askPredecessor(f ToolCalled, a Agent) {
+func (st *step) askPredecessor(f input.ToolCalled, a roster.Agent) {
 	var in askInput
-	fail := func(text string) { st.do(AnswerTool{Call: f.Call, Text: text, IsError: true}) }
+	fail := func(text string) { st.do(effect.AnswerTool{Call: f.Call, Text: text, IsError: true}) }
 	if err := json.Unmarshal(f.Params.Input, &in); err != nil || strings.TrimSpace(in.Question) == "" {
 		fail("A question is needed.")
 		return
 	}
-	old, ok := st.agent(a.Predecessor)
+	old, ok := st.Agent(a.Predecessor)
 	switch {
 	case a.Predecessor == "" || !ok:
 		fail("You have no predecessor. Ask the Arbiter.")
 	case !old.Alive():
 		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
-	case old.Status != Ready && old.Status != Busy:
+	case old.Status != roster.Ready && old.Status != roster.Busy:
 		st.WaitingQuestions = append(slices.Clip(st.WaitingQuestions), Asked{Call: f.Call, Of: old.ID, Question: in.Question})
 	default:
-		st.do(AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
+		st.do(effect.AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
 	}
 }
 
@@ -272,16 +275,16 @@ func (st *step) putAsked(id string) {
 	if !slices.ContainsFunc(st.WaitingQuestions, func(q Asked) bool { return q.Of == id }) {
 		return
 	}
-	a, _ := st.agent(id)
+	a, _ := st.Agent(id)
 	var rest []Asked
 	for _, q := range st.WaitingQuestions {
 		switch {
 		case q.Of != id:
 			rest = append(rest, q)
 		case a.Up():
-			st.do(AskAgent{Call: q.Call, Agent: a.AgentRef, Question: q.Question})
+			st.do(effect.AskAgent{Call: q.Call, Agent: a.AgentRef, Question: q.Question})
 		default:
-			st.do(AnswerTool{Call: q.Call, Text: a.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
+			st.do(effect.AnswerTool{Call: q.Call, Text: a.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
 		}
 	}
 	st.WaitingQuestions = rest
@@ -291,15 +294,15 @@ func (st *step) putAsked(id string) {
 func (st *step) statusText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "state: %s\n", st.Phase)
-	list, others := st.shown()
-	b.WriteString(othersText(others))
-	for _, a := range append([]*Agent{st.Agents[0]}, list...) {
+	list, others := st.Shown()
+	b.WriteString(roster.OthersText(others))
+	for _, a := range append([]*roster.Agent{st.Agents[0]}, list...) {
 		fmt.Fprintf(&b, "%s (%s)", a.ID, a.Name)
 		if a.Mode != "" {
 			fmt.Fprintf(&b, " as %s", a.Mode)
 		}
 		fmt.Fprintf(&b, ": process %s", a.Status)
-		if a.Role == RoleOrchestrator {
+		if a.Role == roster.RoleOrchestrator {
 			fmt.Fprintf(&b, ", %s", a.Standing)
 		}
 		if a.Context.Window > 0 {
@@ -319,7 +322,7 @@ func (st *step) statusText() string {
 	fmt.Fprintf(&b, "plan:\n%s", planText(st.Plan))
 	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(st.WorkLog))
 	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
-		st.Iterations, st.Options.MaxIterations, st.living(), st.Options.MaxOrchestrators, st.Exchanges, st.Options.MaxExchanges, st.Spent())
+		st.Iterations, st.Options.MaxIterations, st.LivingCount(), st.Options.MaxOrchestrators, st.Exchanges, st.Options.MaxExchanges, st.Spent())
 	if st.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, " of $%.4f", st.Options.MaxCostUSD)
 	}

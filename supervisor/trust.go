@@ -5,6 +5,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // What can be chosen about it, besides cancel.
@@ -14,7 +17,7 @@ const (
 )
 
 // trustRecorded tells what was not recorded; the run goes on with it all the same.
-func (st *step) trustRecorded(f TrustRecorded) {
+func (st *step) trustRecorded(f input.TrustRecorded) {
 	if f.Failed != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: "that the workspace is trusted counts for this run only: " + f.Failed})
 	}
@@ -22,9 +25,9 @@ func (st *step) trustRecorded(f TrustRecorded) {
 
 // distrusted keeps an agent down whose workspace is not as it was trusted, until the human
 // has looked at it. Where nobody can, the run goes on without the workspace's settings.
-func (st *step) distrusted(id string, f NotSpawned) {
-	a := st.edit(id)
-	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch, a.Backoff = Down, st.at, "", nil, Watch{}, nil
+func (st *step) distrusted(id string, f input.NotSpawned) {
+	a := st.Edit(id)
+	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch, a.Backoff = roster.Down, st.at, "", nil, roster.Watch{}, nil
 	st.failTakeover(a, f.Message)
 	a.NewSession = a.NewSession || a.Generation == 1 // there is no session yet
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
@@ -59,7 +62,7 @@ func (st *step) chooseAboutTrust(ref, option string) bool {
 	case chooseTrust:
 		st.accept(ref, "the workspace is trusted as it is now")
 		st.Options.TrustHash = d.Hash
-		st.do(PinTrust{Hash: d.Hash})
+		st.do(effect.PinTrust{Hash: d.Hash})
 		st.decidedTrust()
 	case chooseWithout:
 		st.accept(ref, "the workspace's own settings are not loaded any more")

@@ -1,13 +1,9 @@
 package supervisor
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,12 +11,15 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // trusted begins a run in a workspace that was trusted, whose Arbiter comes up.
-func trusted(t *testing.T, change func(*Options)) *play {
+func trusted(t *testing.T, change func(*runconfig.Options)) *play {
 	t.Helper()
-	return begin(t, func(o *Options) {
+	return begin(t, func(o *runconfig.Options) {
 		o.Trusted, o.TrustHash = true, "h1"
 		if change != nil {
 			change(o)
@@ -31,10 +30,10 @@ func trusted(t *testing.T, change func(*Options)) *play {
 // refused has the gate refuse the start of an agent that is under way.
 func (p *play) refused(id, hash string) []effect.Effect {
 	p.t.Helper()
-	if a := p.agent(id); a.Status != Starting {
+	if a := p.agent(id); a.Status != roster.Starting {
 		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
 	}
-	return p.do(NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: hash})
+	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: hash})
 }
 
 func said[B contract.Body](out []effect.Effect) []B {
@@ -61,14 +60,14 @@ func TestDistrust(t *testing.T) {
 		hash    string // that is pinned then
 	}{
 		{"trust", func(p *play) []effect.Effect {
-			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}}, Channel: ChannelStdin})
+			return p.do(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}}, Channel: input.ChannelStdin})
 		}, "user,project", "h2"},
 		{"without", func(p *play) []effect.Effect {
-			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}}, Channel: ChannelScreen})
+			return p.do(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}}, Channel: input.ChannelScreen})
 		}, "user", ""},
-		{"nobody any more", func(p *play) []effect.Effect { return p.do(InputEnded{}) }, "user", ""},
+		{"nobody any more", func(p *play) []effect.Effect { return p.do(input.InputEnded{}) }, "user", ""},
 		{"cancel", func(p *play) []effect.Effect {
-			return p.do(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}}, Channel: ChannelStdin})
+			return p.do(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}}, Channel: input.ChannelStdin})
 		}, "", "h1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,17 +81,17 @@ func TestDistrust(t *testing.T) {
 			if diff := cmp.Diff(want, said[contract.Error](out)); diff != "" {
 				t.Fatalf("told (-want +got):\n%s", diff)
 			}
-			if a := p.agent("orch-1"); a.Status != Down || len(p.spawns("orch-1")) != 1 {
+			if a := p.agent("orch-1"); a.Status != roster.Down || len(p.spawns("orch-1")) != 1 {
 				t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns("orch-1")))
 			}
 			p.call("arbiter", "spawn_orchestrator", `{"prompt":"another brief"}`)
-			if a := p.agent("orch-2"); a.Status != Down || len(p.spawns("orch-2")) != 0 {
+			if a := p.agent("orch-2"); a.Status != roster.Down || len(p.spawns("orch-2")) != 0 {
 				t.Errorf("another is %s, %d starts", a.Status, len(p.spawns("orch-2")))
 			}
 			p.dies("arbiter")
 			for _, id := range []string{"arbiter", "orch-1"} {
-				p.do(Rang{Key: restartKey(p.agent(id).AgentRef)})
-				if a := p.agent(id); a.Status != Down {
+				p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
+				if a := p.agent(id); a.Status != roster.Down {
 					t.Errorf("%s came back by itself", id)
 				}
 			}
@@ -100,7 +99,7 @@ func TestDistrust(t *testing.T) {
 			if p.s.Options.TrustHash != c.hash || p.s.Options.Trusted != (c.hash != "") {
 				t.Errorf("options: trusted %v, %q", p.s.Options.Trusted, p.s.Options.TrustHash)
 			}
-			pins := slices.ContainsFunc(out, func(e effect.Effect) bool { _, ok := e.(PinTrust); return ok })
+			pins := slices.ContainsFunc(out, func(e effect.Effect) bool { _, ok := e.(effect.PinTrust); return ok })
 			if pins != (c.hash == "h2") {
 				t.Errorf("recorded: %v", pins)
 			}
@@ -132,7 +131,7 @@ func TestDistrust(t *testing.T) {
 // TestDistrustAlone: where nobody is present the run goes on without, and says so.
 func TestDistrustAlone(t *testing.T) {
 	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
-	p.do(Began{Options: Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it", Trusted: true, TrustHash: "h1"}.WithDefaults()})
+	p.do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it", Trusted: true, TrustHash: "h1"}.WithDefaults()})
 	out := p.refused("arbiter", "h2")
 	if e := said[contract.Error](out); len(e) != 1 || e[0].Category != bridge.CatTrust {
 		t.Errorf("errors %+v", e)
@@ -168,14 +167,14 @@ func TestDistrustMeanwhile(t *testing.T) {
 		t.Error("it was chosen twice")
 	}
 	p.dies("orch-1")
-	p.do(Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
 	p.refused("orch-1", "")
 	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.TrustQuestion == nil {
 		t.Error("what cannot be told was trusted")
 	}
 	p.mustCommand(contract.Choose{Option: "without"})
-	p.do(TrustRecorded{Hash: "h2"})
-	if out := p.do(TrustRecorded{Hash: "h2", Failed: "disk full"}); len(said[contract.Notice](out)) != 1 {
+	p.do(input.TrustRecorded{Hash: "h2"})
+	if out := p.do(input.TrustRecorded{Hash: "h2", Failed: "disk full"}); len(said[contract.Notice](out)) != 1 {
 		t.Error("that it is not recorded was not told")
 	}
 	p.folds()
@@ -185,7 +184,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 func TestDistrustResumed(t *testing.T) {
 	p := trusted(t, nil)
 	p.dies("arbiter")
-	p.do(Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+	p.do(input.Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
 	p.refused("arbiter", "h2")
 	p.resume("")
 	if p.s.TrustQuestion != nil {
@@ -195,45 +194,4 @@ func TestDistrustResumed(t *testing.T) {
 	p.mustCommand(contract.Choose{Option: "trust"})
 	p.comes("arbiter", bridge.SpawnResult{Resumed: true})
 	p.folds()
-}
-
-// TestGate: the loop asks before each start that loads the workspace, and no other.
-func TestGate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		port := asksBack()
-		n := newLife(t, &fakeJournal{}, port)
-		var mu sync.Mutex
-		var asked, kept []string
-		now := "h2"
-		n.loop.Trusts(func(_ context.Context, p bridge.SpawnParams, pinned string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			asked = append(asked, p.ID+" "+pinned)
-			if pinned != now {
-				return &Untrusted{Message: "changed", Hash: now}
-			}
-			return nil
-		}, func(_ context.Context, hash string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			kept = append(kept, hash)
-			return errors.New("no room")
-		})
-		n.begin(func(o *Options) { o.Trusted, o.TrustHash, o.Task = true, "h1", "Build it" })
-		synctest.Wait()
-		if len(port.starts()) != 0 || len(hearing[contract.Error](n)) != 1 {
-			t.Fatalf("starts %v, errors %v", port.starts(), hearing[contract.Error](n))
-		}
-		n.loop.Put(Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}}, Channel: ChannelStdin})
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if diff := cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked); diff != "" || len(port.starts()) != 1 || !slices.Equal(kept, []string{"h2"}) {
-			t.Errorf("asked %v, starts %v, kept %v", asked, port.starts(), kept)
-		}
-		n.loop.Put(Signalled{Signal: "INT"})
-		n.over()
-	})
-	if !loadsWorkspace([]string{"user", "local"}) || loadsWorkspace([]string{"user"}) || loadsWorkspace(nil) {
-		t.Error("which sources are the workspace's")
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -20,7 +21,7 @@ const maxCorrections = 2
 // turnEnded handles the end of an agent's turn: the bill, the limits, and then
 // what the turn came to.
 func (st *step) turnEnded(id string, t bridge.Turn) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	st.bill(a, t)
 	worked(a, t)
 	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: st.publicIDs(t.MessageIDs)})
@@ -31,7 +32,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		// How the turn ended was not said; the transcript knows, and another process.
 		st.relaunch(id, restart.Crash, t.Error)
 		return
-	case a.Status == Restarting && t.Outcome != bridge.TurnDone:
+	case a.Status == roster.Restarting && t.Outcome != bridge.TurnDone:
 		return // we cut it off; the next process learns from its history what it had seen
 	}
 	if modelAnswered(t) {
@@ -46,11 +47,11 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		i := onWire(st.InTurn, m)
 		if i >= 0 && unreadable(a, t, st.InTurn[i]) {
 			st.setAside(st.InTurn[i])
-			a = st.edit(id)
+			a = st.Edit(id)
 			continue
 		}
 		st.interjected = st.interjected || i >= 0 && st.InTurn[i].Kind == KindInterjection
-		if a.Role == RoleArbiter && (exhausts(t) || st.interruptedForContext(a, t)) {
+		if a.Role == roster.RoleArbiter && (exhausts(t) || st.interruptedForContext(a, t)) {
 			st.requeue(m) // its successor rules on it
 			continue
 		}
@@ -60,14 +61,14 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		}
 		st.overWith(m)
 	}
-	a = st.edit(id)
+	a = st.Edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
 	a.CurrentTool, a.ToolCall, a.InterruptedTurn, a.Interrupting = "", nil, nil, false
 	if a.NotifyingLevel != "" {
 		a.NotifiedLevel, a.NotifyingLevel = a.NotifyingLevel, ""
 	}
-	if a.Status == Busy && len(a.Turn) == 0 {
-		a.Status, a.Since = Ready, st.at
+	if a.Status == roster.Busy && len(a.Turn) == 0 {
+		a.Status, a.Since = roster.Ready, st.at
 	}
 	st.provenLater(a)
 	st.Permission.TurnOver(&st.out, id)
@@ -91,8 +92,8 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 
 // ruled routes the verdict a turn ended in, or asks for it again.
 func (st *step) ruled(id string, t bridge.Turn) {
-	a := st.edit(id)
-	if a.Role == RoleArbiter {
+	a := st.Edit(id)
+	if a.Role == roster.RoleArbiter {
 		v, err := verdict.ParseArbiter(t.Verdict)
 		if t.Oversize > 0 {
 			err = oversizeVerdict(t.Oversize)
@@ -140,7 +141,7 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	if st.pendingFor(id) {
 		return // a newer word waits for this agent; its verdict will follow that
 	}
-	a := st.edit(id)
+	a := st.Edit(id)
 	a.Corrections++
 	if a.Corrections > maxCorrections {
 		a.Corrections = 0
@@ -162,31 +163,31 @@ func (st *step) interrupted(id string) {
 	if st.pendingFor(id) {
 		return
 	}
-	a := st.edit(id)
+	a := st.Edit(id)
 	switch {
-	case a.Role == RoleArbiter && st.RenewalStage == renewalAsked:
+	case a.Role == roster.RoleArbiter && st.RenewalStage == renewalAsked:
 		st.RenewalStage = renewalNone
-		if !a.contextLow() && st.Question == nil && !st.pendingFor(id) {
+		if !a.ContextLow() && st.Question == nil && !st.pendingFor(id) {
 			st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		}
 		return // if it has to be, it is asked again at once
-	case a.Role == RoleArbiter:
+	case a.Role == roster.RoleArbiter:
 		st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		return
 	case a.CompactionBlocked:
 		st.tell(id, KindRelief, "You were stopped, because your context is full and you went on. Hand off now.")
 		return
-	case a.ReachedLimit != "" && a.Standing == Working:
+	case a.ReachedLimit != "" && a.Standing == roster.Working:
 		st.tell(id, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
 		return
 	}
-	a.Standing = Waiting
+	a.Standing = roster.Waiting
 	st.tell(contract.Arbiter, KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
 }
 
 // turnFailed handles API trouble and refusals.
 func (st *step) turnFailed(id string, t bridge.Turn) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	switch t.Category {
 	case bridge.CatVerdict:
 		st.correct(id, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once more, with every required field."}, t)
@@ -208,8 +209,8 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 
 // retryNow goes on with a turn that API trouble cut off. The message is in the
 // session's history already, so the agent is only told to take it up again.
-func (st *step) retryNow(a *Agent) {
-	if a.Status == Ready && !st.pendingFor(a.ID) {
+func (st *step) retryNow(a *roster.Agent) {
+	if a.Status == roster.Ready && !st.pendingFor(a.ID) {
 		st.tell(a.ID, KindRetry, brokenWay)
 	}
 }
@@ -217,16 +218,16 @@ func (st *step) retryNow(a *Agent) {
 // broken handles an agent that cannot go on. The Arbiter's failure ends the run;
 // an Orchestrator's is the Arbiter's to judge.
 func (st *step) broken(id string, c bridge.Category, message string) {
-	a := st.edit(id)
+	a := st.Edit(id)
 	st.fail(id, c, message, st.recoveryOf(a, c, message))
-	if a.Role == RoleArbiter && !environmental(c) && st.enterFallback("it could not go on: "+message) {
+	if a.Role == roster.RoleArbiter && !environmental(c) && st.enterFallback("it could not go on: "+message) {
 		return
 	}
-	if a.Role == RoleArbiter || c == bridge.CatAuth {
+	if a.Role == roster.RoleArbiter || c == bridge.CatAuth {
 		st.giveUp(c, fmt.Sprintf("%s could not go on: %s", a.Name, message))
 		return
 	}
-	st.edit(id).Standing = Waiting
+	st.Edit(id).Standing = roster.Waiting
 	if st.agentFailed(id, c, message) {
 		return
 	}
@@ -235,8 +236,8 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 }
 
 // recoveryOf lists what can be done about an agent's failure.
-func (st *step) recoveryOf(a *Agent, c bridge.Category, message string) []string {
-	if options := recovery(c, RoleArbiter); a.Role == RoleArbiter || len(options) > 0 {
+func (st *step) recoveryOf(a *roster.Agent, c bridge.Category, message string) []string {
+	if options := recovery(c, roster.RoleArbiter); a.Role == roster.RoleArbiter || len(options) > 0 {
 		return recovery(c, a.Role)
 	}
 	return st.offer(st.agentFailure(a.ID, c, message))

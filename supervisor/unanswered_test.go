@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // TestAWordThatNoModelAnswered: an Orchestrator's session took a word of the human's up, the API
@@ -24,13 +25,13 @@ func TestAWordThatNoModelAnswered(t *testing.T) {
 		tells bool
 	}{
 		{"released while the limit is waited for", func(*play, string) {}, refused, MessageReturned, true},
-		{"released while the turn is tried again", func(p *play, id string) { p.do(Rang{Key: retryKey(p.agent(id).AgentRef)}) }, refused, MessageReturned, true},
+		{"released while the turn is tried again", func(p *play, id string) { p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)}) }, refused, MessageReturned, true},
 		{"refused twice", func(p *play, id string) {
-			p.do(Rang{Key: retryKey(p.agent(id).AgentRef)})
+			p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)})
 			p.turn(id, refused)
 		}, refused, MessageReturned, true},
 		{"answered at the second try", func(p *play, id string) {
-			p.do(Rang{Key: retryKey(p.agent(id).AgentRef)})
+			p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)})
 			p.verdict(id, report("question", "I turned left. And now?", true))
 		}, refused, MessageDelivered, false},
 		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, MessageDelivered, false},

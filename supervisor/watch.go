@@ -8,7 +8,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -17,22 +20,22 @@ func (s *State) every() time.Duration {
 	if every := s.Options.WatchEvery; every > 0 {
 		return every
 	}
-	return watchEvery
+	return runconfig.DefaultWatchEvery
 }
 
 // scaled stretches a time that is meant for the usual distance of looks.
 func (s *State) scaled(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (float64(s.every()) / float64(watchEvery)))
+	return time.Duration(float64(d) * (float64(s.every()) / float64(runconfig.DefaultWatchEvery)))
 }
 
-func (st *step) watch(a *Agent, after time.Duration) {
+func (st *step) watch(a *roster.Agent, after time.Duration) {
 	st.do(effect.SetTimer{Key: watchKey(a.AgentRef), After: after})
 }
 
 // probed looks at the signs of life. Only all of them together count: no output, no
 // CPU, a still transcript, and no answer to a ping.
-func (st *step) probed(f Probed) {
-	a := st.edit(f.Agent.ID)
+func (st *step) probed(f input.Probed) {
+	a := st.Edit(f.Agent.ID)
 	if a == nil || a.Generation != f.Agent.Generation || !a.Up() {
 		return
 	}
@@ -46,7 +49,7 @@ func (st *step) probed(f Probed) {
 	}
 	st.UnansweredProbes = 0
 	w := &a.Watch
-	quiet := a.Status == Busy && !w.At.IsZero() && !st.at.Before(w.Spared) && lifeless(w.Last, f.Result, st.at.Sub(w.At), st.scaled(silence))
+	quiet := a.Status == roster.Busy && !w.At.IsZero() && !st.at.Before(w.Spared) && lifeless(w.Last, f.Result, st.at.Sub(w.At), st.scaled(silence))
 	w.Last, w.At = f.Result, st.at
 	if f.Result.Stopped && !w.Stopped {
 		st.emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it goes on when it gets SIGCONT"})
@@ -67,9 +70,9 @@ func (st *step) probed(f Probed) {
 
 // hung decides about an agent without any sign of life. The Arbiter is told of an
 // Orchestrator, and chooses.
-func (st *step) hung(a *Agent) {
+func (st *step) hung(a *roster.Agent) {
 	w := &a.Watch
-	if a.Role == RoleArbiter {
+	if a.Role == roster.RoleArbiter {
 		if w.Quiet >= hungArbiter {
 			st.relaunch(a.ID, restart.Hung, "no output, no CPU, no answer")
 		}
@@ -95,7 +98,7 @@ func lifeless(before, now bridge.ProbeResult, between, silence time.Duration) bo
 }
 
 // guard holds an agent's memory and output files against the limits.
-func (st *step) guard(a *Agent, r bridge.ProbeResult) {
+func (st *step) guard(a *roster.Agent, r bridge.ProbeResult) {
 	for _, x := range []struct {
 		what      string
 		is, limit int64
@@ -138,17 +141,37 @@ func inFile(path string) string {
 }
 
 // woke begins the watch anew after the machine slept.
-func (st *step) woke(f Woke) {
+func (st *step) woke(f input.Woke) {
 	st.ProcessBegan = st.ProcessBegan.Add(f.Slept) // sleep is no part of the run's life
 	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " + f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
 	for i := range st.Agents {
 		if !st.Agents[i].Up() {
 			continue
 		}
-		a := st.edit(st.Agents[i].ID)
+		a := st.Edit(st.Agents[i].ID)
 		w := a.Watch
-		a.Watch = Watch{Stopped: w.Stopped, Warned: w.Warned, Spared: st.at.Add(wakeGrace)}
+		a.Watch = roster.Watch{Stopped: w.Stopped, Warned: w.Warned, Spared: st.at.Add(wakeGrace)}
 		st.watch(a, wakeGrace)
 	}
 	st.overslept(f.Slept)
 }
+
+const (
+	// silence is what counts as no output. The CLI is silent for minutes while it
+	// waits for the API (observed with CLI 2.1.329: 300 s and 360 s), so that
+	// silence alone says nothing.
+	silence = time.Minute
+	// idleCPU is how much of one CPU a CLI uses that does nothing, and more
+	// (observed with CLI 2.1.329: 0.4–0.7 %).
+	idleCPU = 0.02
+	// hungAfter looks without a sign of life, an agent counts as hung.
+	hungAfter = 3
+	// hungArbiter is the same for the Arbiter: nobody else can judge it, so it is
+	// started again, and therefore later.
+	hungArbiter = 8
+	// wakeGrace is left alone after the machine slept: connections are dead, and
+	// the CLI needs time to find out.
+	wakeGrace = 5 * time.Minute
+	// warnShare of a limit is where the resource guard warns.
+	warnShare = 0.75
+)

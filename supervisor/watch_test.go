@@ -9,6 +9,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // dead is a look that finds no sign of life; alive ones differ in one of them.
@@ -18,13 +21,13 @@ var dead = bridge.ProbeResult{SilentMS: 3_600_000, CPUMS: 1000, RSSBytes: 1 << 2
 func (p *play) look(id string, r bridge.ProbeResult) []effect.Effect {
 	p.t.Helper()
 	a := p.agent(id)
-	p.at = p.at.Add(watchEvery - 2*time.Second)
-	n := len(effects[Probe](p))
-	p.do(Rang{Key: watchKey(a.AgentRef)})
-	if len(effects[Probe](p)) != n+1 {
+	p.at = p.at.Add(runconfig.DefaultWatchEvery - 2*time.Second)
+	n := len(effects[effect.Probe](p))
+	p.do(input.Rang{Key: watchKey(a.AgentRef)})
+	if len(effects[effect.Probe](p)) != n+1 {
 		p.t.Fatalf("%s, which is %s, is not looked at", id, a.Status)
 	}
-	return p.do(Probed{Agent: a.AgentRef, Result: r})
+	return p.do(input.Probed{Agent: a.AgentRef, Result: r})
 }
 
 // notices are what was said about an agent with a text like this.
@@ -39,7 +42,7 @@ func (p *play) notices(part string) int {
 }
 
 // watched has an Orchestrator at work that nobody hears of.
-func watched(t *testing.T, change func(*Options)) (*play, string) {
+func watched(t *testing.T, change func(*runconfig.Options)) (*play, string) {
 	p := begin(t, change)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -54,13 +57,13 @@ func TestNoSignOfLife(t *testing.T) {
 	began := p.at
 	for p.notices("no sign of life") == 0 {
 		r := dead
-		r.SilentMS = p.at.Sub(began).Milliseconds() + watchEvery.Milliseconds()
+		r.SilentMS = p.at.Sub(began).Milliseconds() + runconfig.DefaultWatchEvery.Milliseconds()
 		p.look(id, r)
 		if p.at.Sub(began) > 10*time.Minute {
 			t.Fatal("it was never flagged")
 		}
 	}
-	if after := p.at.Sub(began); after < silence || after > silence+watchEvery {
+	if after := p.at.Sub(began); after < silence || after > silence+runconfig.DefaultWatchEvery {
 		t.Errorf("flagged after %s", after)
 	}
 	for range 20 {
@@ -75,13 +78,13 @@ func TestNoSignOfLife(t *testing.T) {
 			told++
 		}
 	}
-	if told != 1 || len(effects[Kill](p)) != 0 {
-		t.Fatalf("the Arbiter was told %d times, kills %v", told, effects[Kill](p))
+	if told != 1 || len(effects[effect.Kill](p)) != 0 {
+		t.Fatalf("the Arbiter was told %d times, kills %v", told, effects[effect.Kill](p))
 	}
 	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator", "CONTINUE waits on")
 
 	p.verdict("arbiter", ruling("RETRY", "Try once more.", "to", id))
-	if k := effects[Kill](p); len(k) != 1 || k[0].Agent.ID != id || !k[0].Now {
+	if k := effects[effect.Kill](p); len(k) != 1 || k[0].Agent.ID != id || !k[0].Now {
 		t.Fatalf("kills %v", k)
 	}
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
@@ -117,7 +120,7 @@ func TestTheArbiterWithoutALife(t *testing.T) {
 	p := begin(t, nil)
 	p.proven("arbiter")
 	looks := 0
-	for len(effects[Kill](p)) == 0 && looks < 50 {
+	for len(effects[effect.Kill](p)) == 0 && looks < 50 {
 		p.look("arbiter", dead)
 		looks++
 	}
@@ -142,16 +145,16 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 		"task output": func(r *bridge.ProbeResult, n int64) { r.OutputBytes = n },
 		"retry":       func(r *bridge.ProbeResult, n int64) { r.Answered = n%2 == 0 }, // busy every other time
 	} {
-		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
+		for _, role := range []roster.Role{roster.RoleArbiter, roster.RoleOrchestrator} {
 			p, id, _ := openTurn(t, role)
 			p.proven(id)
 			s, ref, at := p.s, p.agent(id).AgentRef, p.at
-			for n := range int64(time.Hour/watchEvery) * int64(hours) {
-				at = at.Add(watchEvery)
+			for n := range int64(time.Hour/runconfig.DefaultWatchEvery) * int64(hours) {
+				at = at.Add(runconfig.DefaultWatchEvery)
 				r := dead
 				sign(&r, n)
 				var out []effect.Effect
-				s, out = Apply(s, Input{At: at, Fact: Probed{Agent: ref, Result: r}})
+				s, out = Apply(s, input.Input{At: at, Fact: input.Probed{Agent: ref, Result: r}})
 				for _, e := range out {
 					switch e := e.(type) {
 					case effect.SetTimer:
@@ -164,7 +167,7 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 					}
 				}
 			}
-			if a, _ := s.agent(id); a.Status != Busy || a.Watch.Hung {
+			if a, _ := s.Agent(id); a.Status != roster.Busy || a.Watch.Hung {
 				t.Errorf("%s: after %d hours %s is %s", name, hours, id, a.Status)
 			}
 		}
@@ -178,7 +181,7 @@ func TestIdleIsNotHung(t *testing.T) {
 	for range 100 {
 		p.look("arbiter", dead)
 	}
-	if p.notices("sign of life") != 0 || len(effects[Kill](p)) != 0 {
+	if p.notices("sign of life") != 0 || len(effects[effect.Kill](p)) != 0 {
 		t.Error("an idle agent was flagged")
 	}
 }
@@ -191,7 +194,7 @@ func TestAStoppedProcess(t *testing.T) {
 	for range 10 {
 		p.look(id, stopped)
 	}
-	if p.notices("SIGSTOP") != 1 || p.notices("sign of life") != 0 || len(effects[Kill](p)) != 0 {
+	if p.notices("SIGSTOP") != 1 || p.notices("sign of life") != 0 || len(effects[effect.Kill](p)) != 0 {
 		t.Errorf("notices %v", told[contract.Notice](p))
 	}
 	alive := dead
@@ -206,7 +209,7 @@ func TestAStoppedProcess(t *testing.T) {
 // TestAfterASleep: everybody gets time to find their way back. What a look that was
 // under way says counts for nothing, and the resources that were warned of stay so.
 func TestAfterASleep(t *testing.T) {
-	p := begin(t, func(o *Options) { o.MaxMemory = 300 << 20 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxMemory = 300 << 20 })
 	ids := []string{p.summon("left half"), p.summon("right half"), "arbiter"}
 	for _, id := range ids {
 		p.proven(id)
@@ -216,7 +219,7 @@ func TestAfterASleep(t *testing.T) {
 	warned := p.notices("of 300.0 MiB memory")
 	p.at = p.at.Add(8 * time.Hour)
 	woke := p.at
-	out := p.do(Woke{Slept: 8 * time.Hour})
+	out := p.do(input.Woke{Slept: 8 * time.Hour})
 	for _, id := range ids {
 		if after := timer(out, watchKey(p.agent(id).AgentRef)); after != wakeGrace {
 			t.Errorf("%s is looked at after %s", id, after)
@@ -225,7 +228,7 @@ func TestAfterASleep(t *testing.T) {
 	p.out = nil
 	next := map[string]time.Time{}
 	for _, id := range ids { // these had been asked before the sleep
-		out := p.do(Probed{Agent: p.agent(id).AgentRef, Result: dead})
+		out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
 		next[id] = p.at.Add(timer(out, watchKey(p.agent(id).AgentRef)))
 	}
 	for p.at.Sub(woke) < 4*wakeGrace && p.notices("sign of life") == 0 {
@@ -233,12 +236,12 @@ func TestAfterASleep(t *testing.T) {
 			if p.at.Before(next[id]) {
 				p.at = next[id].Add(-time.Second)
 			}
-			out := p.do(Probed{Agent: p.agent(id).AgentRef, Result: dead})
+			out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
 			next[id] = p.at.Add(timer(out, watchKey(p.agent(id).AgentRef)))
 		}
 	}
-	if after := p.at.Sub(woke); after < wakeGrace || len(effects[Kill](p)) != 0 {
-		t.Errorf("flagged %s after the sleep, kills %v", after, effects[Kill](p))
+	if after := p.at.Sub(woke); after < wakeGrace || len(effects[effect.Kill](p)) != 0 {
+		t.Errorf("flagged %s after the sleep, kills %v", after, effects[effect.Kill](p))
 	}
 	if p.notices("of 300.0 MiB memory") != 0 || warned != 3 {
 		t.Errorf("warned of memory %d times before and %d after", warned, p.notices("of 300.0 MiB memory"))
@@ -264,7 +267,7 @@ func TestResources(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, id := watched(t, func(o *Options) { o.MaxMemory, o.MaxOutput = 8<<30, DefaultMaxOutput })
+			p, id := watched(t, func(o *runconfig.Options) { o.MaxMemory, o.MaxOutput = 8<<30, runconfig.DefaultMaxOutput })
 			warnings := 1
 			if name == "both" {
 				warnings = 2
@@ -281,7 +284,7 @@ func TestResources(t *testing.T) {
 				t.Errorf("after it had gone down and up again, warned %d times", n)
 			}
 			p.look(id, c.over)
-			if k := effects[Kill](p); len(k) != 1 || k[0].Now {
+			if k := effects[effect.Kill](p); len(k) != 1 || k[0].Now {
 				t.Fatalf("kills %v", k)
 			}
 			if p.notices(c.want) != 1 {
@@ -300,12 +303,12 @@ func TestResources(t *testing.T) {
 
 // TestAnOffenderThatStaysOneIsParked: its files are still too large after each start.
 func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
-	p, id := watched(t, func(o *Options) { o.MaxOutput = 1 << 30 })
+	p, id := watched(t, func(o *runconfig.Options) { o.MaxOutput = 1 << 30 })
 	var starts []time.Time
-	for p.agent(id).Status != Parked && len(starts) < 100 {
+	for p.agent(id).Status != roster.Parked && len(starts) < 100 {
 		p.look(id, bridge.ProbeResult{Answered: true, OutputBytes: 2 << 30})
 		out := p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
-		if p.agent(id).Status == Down {
+		if p.agent(id).Status == roster.Down {
 			p.at = p.at.Add(timer(out, restartKey(p.agent(id).AgentRef)))
 			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 			starts = append(starts, p.at)
@@ -343,25 +346,25 @@ func TestABridgeThatDoesNotAnswer(t *testing.T) {
 		ids = append(ids, p.summon(fmt.Sprintf("part %d", i)))
 	}
 	mute := func() {
-		p.at = p.at.Add(watchEvery + probeDeadline)
+		p.at = p.at.Add(runconfig.DefaultWatchEvery + 3*bridge.ProbeTimeout)
 		for _, id := range ids {
-			p.do(Probed{Agent: p.agent(id).AgentRef, Failed: "no answer", Silent: true})
+			p.do(input.Probed{Agent: p.agent(id).AgentRef, Failed: "no answer", Silent: true})
 		}
 	}
 	mute()
 	mute()
-	if len(effects[DropBridge](p)) != 0 {
+	if len(effects[effect.DropBridge](p)) != 0 {
 		t.Fatal("given up after two looks at all")
 	}
-	p.do(Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Answered: true}})
+	p.do(input.Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Answered: true}})
 	mute()
 	mute()
-	if len(effects[DropBridge](p)) != 0 {
+	if len(effects[effect.DropBridge](p)) != 0 {
 		t.Fatal("an answer in between counts for nothing")
 	}
 	mute()
-	if len(effects[DropBridge](p)) != 1 {
-		t.Errorf("%d times given up after three looks", len(effects[DropBridge](p)))
+	if len(effects[effect.DropBridge](p)) != 1 {
+		t.Errorf("%d times given up after three looks", len(effects[effect.DropBridge](p)))
 	}
 	p.folds()
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -28,7 +28,7 @@ type focus struct {
 
 // focusOn looks at one agent.
 func (d *app) focusOn(id string) {
-	if d.state == nil || !slices.ContainsFunc(d.state.Agents, func(a *supervisor.Agent) bool { return a.ID == id }) {
+	if d.state == nil || !slices.ContainsFunc(d.state.Agents, func(a *roster.Agent) bool { return a.ID == id }) {
 		d.flash("There is no " + d.name(id) + " here.")
 		return
 	}
@@ -51,9 +51,9 @@ func (f *focus) context() keys.Context { return keys.Focus }
 func (f *focus) writes() bool          { return true }
 
 // agent is the one that is looked at.
-func (f *focus) agent() *supervisor.Agent {
+func (f *focus) agent() *roster.Agent {
 	if s := f.d.state; s != nil {
-		if i := slices.IndexFunc(s.Agents, func(a *supervisor.Agent) bool { return a.ID == f.id }); i >= 0 {
+		if i := slices.IndexFunc(s.Agents, func(a *roster.Agent) bool { return a.ID == f.id }); i >= 0 {
 			return s.Agents[i]
 		}
 	}
@@ -142,7 +142,7 @@ func (f *focus) turn(next bool) {
 		return
 	}
 	list := f.d.state.Agents
-	i := slices.IndexFunc(list, func(a *supervisor.Agent) bool { return a.ID == f.id })
+	i := slices.IndexFunc(list, func(a *roster.Agent) bool { return a.ID == f.id })
 	by := 1
 	if !next {
 		by = len(list) - 1

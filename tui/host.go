@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // Host is the program around the face: all that touches processes, files and the
@@ -22,7 +23,7 @@ type Host interface {
 	Without()
 	// Begin starts a run, or takes one up again. Its events go to sink, in order, on
 	// the run's own goroutine: sink does not block.
-	Begin(ctx context.Context, b Begin, sink supervisor.Sink) (Run, error)
+	Begin(ctx context.Context, b Begin, sink runloop.Sink) (Run, error)
 	// Past opens the event log of a run; nil: there is none. The frontend closes it.
 	Past(ctx context.Context, run string) (*eventlog.Log, error)
 

@@ -18,6 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -262,9 +264,9 @@ func (f *stuffing) text() string {
 
 // holdings are what a field may hold, by its type's name.
 var holdings = map[string][]string{
-	"Role":     {string(supervisor.RoleArbiter), string(supervisor.RoleOrchestrator)},
-	"Status":   {string(supervisor.Starting), string(supervisor.Down), string(supervisor.Parked), string(supervisor.Busy), string(supervisor.Ready), string(supervisor.Ended), "\x1b[2J"},
-	"Standing": {string(supervisor.Working), string(supervisor.Waiting), string(supervisor.Finished), string(supervisor.HandedOff), "\x1b[2J"},
+	"Role":     {string(roster.RoleArbiter), string(roster.RoleOrchestrator)},
+	"Status":   {string(roster.Starting), string(roster.Down), string(roster.Parked), string(roster.Busy), string(roster.Ready), string(roster.Ended), "\x1b[2J"},
+	"Standing": {string(roster.Working), string(roster.Waiting), string(roster.Finished), string(roster.HandedOff), "\x1b[2J"},
 }
 
 func (f *stuffing) fill(v reflect.Value) {
@@ -344,7 +346,7 @@ func TestEveryFieldIsHostile(t *testing.T) {
 					run.state.Permission.Open[i].Params.ID = id
 				}
 			}
-			h.strange = func(sink supervisor.Sink) Run {
+			h.strange = func(sink runloop.Sink) Run {
 				for _, b := range contract.Events() {
 					body := reflect.New(reflect.TypeOf(b)).Elem()
 					f.fill(body)

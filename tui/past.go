@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
@@ -110,7 +110,7 @@ type heldSink struct {
 	mu   sync.Mutex
 	held []queuedEvent
 	free bool
-	to   supervisor.Sink
+	to   runloop.Sink
 }
 
 // put is a supervisor.Sink.

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // suggests has an agent ask leave for what rules would cover.
-func (p *puppet) suggests(id, request, input string, rules ...string) {
+func (p *puppet) suggests(id, request, raw string, rules ...string) {
 	p.t.Helper()
-	p.do(supervisor.PermissionAsked{
-		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash", Input: json.RawMessage(input), Subagent: "t2"},
+	p.do(input.PermissionAsked{
+		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash", Input: json.RawMessage(raw), Subagent: "t2"},
 		Behavior: "ask", By: "mode", Reason: "no rule allows it", Suggestions: rules,
 	})
 }
@@ -174,7 +174,7 @@ func TestStepBackFromDialogs(t *testing.T) {
 		s.Settle()
 		s.ExpectNot("A hand asks leave", "NORMAL")
 		s.Expect("4 permission requests wait: Alt+p")
-		s.does(func(p *puppet) { p.do(supervisor.PermissionWithdrawn{Request: "one"}) })
+		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "one"}) })
 		s.ExpectNot("A hand asks leave")
 		s.Press("Esc")
 		s.Expect("NORMAL")
@@ -182,7 +182,7 @@ func TestStepBackFromDialogs(t *testing.T) {
 		s.Expect("A hand asks leave", "make five", "4 requests wait")
 		s.waits("six")
 		s.Expect("make five", "5 requests wait")
-		s.does(func(p *puppet) { p.do(supervisor.PermissionWithdrawn{Request: "two"}) })
+		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "two"}) })
 		s.Expect("make five", "4 requests wait")
 		s.Press("Alt+p", "Alt+p")
 		s.Expect("make three")
@@ -216,7 +216,7 @@ func TestPagesAndDialogs(t *testing.T) {
 			}
 			s.Press("Ctrl+C")
 			s.Press(page.key)
-			s.does(func(p *puppet) { p.do(supervisor.PermissionWithdrawn{Request: "one"}) })
+			s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "one"}) })
 			s.Press("Esc")
 			s.Settle()
 			s.ExpectNot("A hand asks leave")

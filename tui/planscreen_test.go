@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // setPlans are the plans the run was given, oldest first.
@@ -235,7 +236,7 @@ func (s *scene) present(change func(*supervisor.State)) {
 // TestWhoDecides: whoever decides in the Arbiter's place is in sight, and why.
 func TestWhoDecides(t *testing.T) {
 	play(t, 120, 30, func(_ *Options, h *theatre) {
-		h.options = func(o *supervisor.Options) { o.Decider = supervisor.DeciderHybrid }
+		h.options = func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid }
 	}, func(s *scene) {
 		s.weave()
 		s.Expect("rules, else a model decide")

@@ -15,7 +15,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -25,7 +29,7 @@ import (
 type puppet struct {
 	t    *testing.T
 	host *theatre
-	sink supervisor.Sink
+	sink runloop.Sink
 
 	mu      sync.Mutex
 	state   supervisor.State
@@ -39,21 +43,21 @@ type puppet struct {
 
 const puppetRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
 
-func newPuppet(t *testing.T, host *theatre, task string, sink supervisor.Sink) *puppet {
+func newPuppet(t *testing.T, host *theatre, task string, sink runloop.Sink) *puppet {
 	p := &puppet{t: t, host: host, sink: sink, changed: make(chan struct{}, 1), done: make(chan struct{})}
-	o := supervisor.Options{
+	o := runconfig.Options{
 		Run: puppetRun, Delimiter: "7f3a9c", CWD: "/home/weaver/loom", HumanPresent: true, Task: task, Permissions: "ask", Version: "1.0.0",
 		CheckTimeout: -1,
 	}
 	if host.options != nil {
 		host.options(&o)
 	}
-	p.do(supervisor.Began{Options: o.WithDefaults(), Claude: bridge.ClaudeInfo{Version: "2.1.329", Path: "/usr/bin/claude"}})
+	p.do(input.Began{Options: o.WithDefaults(), Claude: bridge.ClaudeInfo{Version: "2.1.329", Path: "/usr/bin/claude"}})
 	return p
 }
 
 // do puts a fact in and plays the world: agents start at once and take messages up.
-func (p *puppet) do(f supervisor.Fact) {
+func (p *puppet) do(f input.Fact) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fold(f)
@@ -63,12 +67,12 @@ func (p *puppet) do(f supervisor.Fact) {
 	}
 }
 
-func (p *puppet) fold(f supervisor.Fact) {
+func (p *puppet) fold(f input.Fact) {
 	if p.over {
 		return
 	}
 	at := time.Now()
-	s, effects := supervisor.Apply(p.state, supervisor.Input{At: at, Fact: f})
+	s, effects := supervisor.Apply(p.state, input.Input{At: at, Fact: f})
 	p.state = s
 	for _, e := range effects {
 		if e, ok := e.(effect.Emit); ok {
@@ -77,15 +81,15 @@ func (p *puppet) fold(f supervisor.Fact) {
 	}
 	for _, e := range effects { // what the world makes of them comes later
 		switch e := e.(type) {
-		case supervisor.Spawn:
-			p.fold(supervisor.Spawned{Agent: e.Params.AgentRef, Result: bridge.SpawnResult{SessionID: e.Params.Config.SessionID, Window: 200_000}})
-		case supervisor.Send:
-			p.fold(supervisor.Happened{Event: bridge.Event{AgentRef: e.Params.AgentRef, Body: bridge.Delivered{MessageID: e.Params.MessageID, Proof: "lifecycle"}}})
-		case supervisor.Shutdown:
-			p.fold(supervisor.Stopped{})
-		case supervisor.Kill:
-			p.fold(supervisor.Happened{Event: bridge.Event{AgentRef: e.Agent, Body: bridge.Done{}}})
-		case supervisor.Finish:
+		case effect.Spawn:
+			p.fold(input.Spawned{Agent: e.Params.AgentRef, Result: bridge.SpawnResult{SessionID: e.Params.Config.SessionID, Window: 200_000}})
+		case effect.Send:
+			p.fold(input.Happened{Event: bridge.Event{AgentRef: e.Params.AgentRef, Body: bridge.Delivered{MessageID: e.Params.MessageID, Proof: "lifecycle"}}})
+		case effect.Shutdown:
+			p.fold(input.Stopped{})
+		case effect.Kill:
+			p.fold(input.Happened{Event: bridge.Event{AgentRef: e.Agent, Body: bridge.Done{}}})
+		case effect.Finish:
 			p.outcome = Outcome{Exit: e.Exit}
 			p.over = true
 			close(p.done)
@@ -98,7 +102,7 @@ func (p *puppet) ID() string               { return puppetRun }
 func (p *puppet) Changed() <-chan struct{} { return p.changed }
 func (p *puppet) Done() <-chan struct{}    { return p.done }
 func (p *puppet) Outcome() Outcome         { return p.outcome }
-func (p *puppet) Stop()                    { p.do(supervisor.Signalled{Signal: "INT"}) }
+func (p *puppet) Stop()                    { p.do(input.Signalled{Signal: "INT"}) }
 func (p *puppet) Halt() string {
 	p.Put(contract.Command{Ref: "halt", Body: contract.Halt{}})
 	return "All is still."
@@ -118,7 +122,7 @@ func (p *puppet) Put(c contract.Command) bool {
 	if over {
 		return false
 	}
-	p.do(supervisor.Commanded{Channel: supervisor.ChannelStdin, Command: c})
+	p.do(input.Commanded{Channel: input.ChannelStdin, Command: c})
 	return true
 }
 
@@ -133,7 +137,7 @@ func (p *puppet) took() contract.CommandBody {
 }
 
 // agent finds one.
-func (p *puppet) agent(id string) supervisor.Agent {
+func (p *puppet) agent(id string) roster.Agent {
 	p.t.Helper()
 	for _, a := range p.Snapshot().Agents {
 		if a.ID == id {
@@ -141,13 +145,13 @@ func (p *puppet) agent(id string) supervisor.Agent {
 		}
 	}
 	p.t.Fatalf("no agent %s", id)
-	return supervisor.Agent{}
+	return roster.Agent{}
 }
 
 // does has an agent do something.
 func (p *puppet) does(id string, b bridge.EventBody) {
 	p.t.Helper()
-	p.do(supervisor.Happened{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
+	p.do(input.Happened{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
 }
 
 // full fills an agent's context.
@@ -167,17 +171,17 @@ func (p *puppet) says(id string, v map[string]any) {
 }
 
 // calls has an agent call one of arbiter's own tools.
-func (p *puppet) call(id, tool, input string) {
+func (p *puppet) call(id, tool, raw string) {
 	p.t.Helper()
 	p.calls++
-	p.do(supervisor.ToolCalled{Call: fmt.Sprint(p.calls), Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(input)}})
+	p.do(input.ToolCalled{Call: fmt.Sprint(p.calls), Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(raw)}})
 }
 
 // asks has an agent ask leave.
-func (p *puppet) asks(id, request, tool, input string) {
+func (p *puppet) asks(id, request, tool, raw string) {
 	p.t.Helper()
-	p.do(supervisor.PermissionAsked{
-		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: tool, Input: json.RawMessage(input)},
+	p.do(input.PermissionAsked{
+		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: tool, Input: json.RawMessage(raw)},
 		Behavior: "ask", By: "mode", Reason: "no rule allows it",
 	})
 }
@@ -210,7 +214,7 @@ type theatre struct {
 
 	t       *testing.T
 	found   Findings
-	options func(*supervisor.Options)
+	options func(*runconfig.Options)
 	past    []queuedEvent // of a run that can be taken up
 	slow    chan struct{} // the beginning of its log cannot be read until it is closed; nil: it can
 	missed  []queuedEvent // that come into its log when it is opened
@@ -219,8 +223,8 @@ type theatre struct {
 	refuse  error // of Begin
 	edit    func(string) (string, error)
 	login   func() error
-	files   []string                       // of the workspace; nil: a few
-	strange func(sink supervisor.Sink) Run // what is begun in place of a puppet
+	files   []string                    // of the workspace; nil: a few
+	strange func(sink runloop.Sink) Run // what is begun in place of a puppet
 
 	mu     sync.Mutex
 	run    *puppet
@@ -248,7 +252,7 @@ func (h *theatre) Without() {
 	h.without++
 }
 
-func (h *theatre) Begin(_ context.Context, b Begin, sink supervisor.Sink) (Run, error) {
+func (h *theatre) Begin(_ context.Context, b Begin, sink runloop.Sink) (Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.begun = append(h.begun, b)

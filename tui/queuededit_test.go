@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // busy has the Arbiter at work, so that words to it wait.
@@ -13,7 +14,7 @@ func (s *scene) busy() {
 	s.T.Helper()
 	s.Type("Weave\n")
 	s.Settle()
-	if a := s.host.present().agent("arbiter"); a.Status != supervisor.Busy {
+	if a := s.host.present().agent("arbiter"); a.Status != roster.Busy {
 		s.T.Fatalf("the Arbiter is %s", a.Status)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -245,7 +246,7 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 	f.fill(reflect.ValueOf(&h.found).Elem())
 	h.found.Missing, h.found.Login, h.found.Claude = false, LoginYes, "2 "+f.text()
 	run := &restless{stuffed: stuffed{done: make(chan struct{})}, changed: make(chan struct{}, 1)}
-	var tell supervisor.Sink
+	var tell runloop.Sink
 	stuff := func() {
 		f.texts = texts()
 		state := &supervisor.State{}
@@ -269,7 +270,7 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 		default:
 		}
 	}
-	h.strange = func(sink supervisor.Sink) Run { tell = sink; stuff(); return run }
+	h.strange = func(sink runloop.Sink) Run { tell = sink; stuff(); return run }
 	o := Options{Screen: counting{screen, n}, Host: h, Theme: "dark", Mouse: true, Notify: notify.Options{Bell: true, Desktop: true, Finished: true, Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}}
 	face, err := New(o)
 	if err != nil {

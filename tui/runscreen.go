@@ -5,8 +5,8 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -41,7 +41,7 @@ func (d *app) speaking() []history.Live {
 	var list []history.Live
 	for i := range d.state.Agents {
 		l, ok := d.f.history.Live(d.state.Agents[i].ID)
-		if !ok || d.state.Agents[i].Status != supervisor.Busy {
+		if !ok || d.state.Agents[i].Status != roster.Busy {
 			continue
 		}
 		if l.Text = ""; l.Verdict && l.Message != "" {
@@ -65,7 +65,7 @@ func (w *runScreen) renew() {
 		w.strip.Set(nil, nil)
 		return
 	}
-	w.roster.Set(roster(s, now()))
+	w.roster.Set(rosterRows(s, now()))
 	w.strip.Set(steps(s, s.Plan), tasks(s))
 }
 
@@ -184,7 +184,7 @@ func (d *app) liveliest() string {
 		return ""
 	}
 	for i := len(d.state.Agents) - 1; i >= 0; i-- {
-		if a := d.state.Agents[i]; a.Status == supervisor.Busy {
+		if a := d.state.Agents[i]; a.Status == roster.Busy {
 			return a.ID
 		}
 	}

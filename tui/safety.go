@@ -1,7 +1,7 @@
 package tui
 
 import (
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
@@ -12,7 +12,7 @@ const allowAll = "allow-all"
 
 // held says in a few words how a run's agents are held: what they may do, what confines
 // them, and whether what the workspace brings along is loaded.
-func held(o *supervisor.Options, g *render.Glyphs) render.Line {
+func held(o *runconfig.Options, g *render.Glyphs) render.Line {
 	sep := render.Span{Text: " " + g.Separator + " ", Role: render.Dim}
 	mode := render.Span{Text: slash.Word(o.Permissions), Role: render.Dim}
 	if o.Permissions == allowAll {

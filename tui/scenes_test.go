@@ -11,6 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -109,7 +111,7 @@ func everySize(t *testing.T, name string, change func(*Options, *theatre), act f
 func allowsAll(mode, sandbox string) func(*Options, *theatre) {
 	return func(_ *Options, h *theatre) {
 		h.found.Permissions, h.found.Sandbox = mode, sandbox
-		h.options = func(o *supervisor.Options) { o.Permissions = mode }
+		h.options = func(o *runconfig.Options) { o.Permissions = mode }
 	}
 }
 
@@ -205,7 +207,7 @@ func TestScreens(t *testing.T) {
 			s.weave()
 			s.present(func(st *supervisor.State) {
 				st.Agents = slices.Clone(st.Agents)
-				st.Agents[1].Status, st.Agents[1].Takeover = supervisor.InHand, &takeover.Takeover{Stage: takeover.Open, Since: time.Now()}
+				st.Agents[1].Status, st.Agents[1].Takeover = roster.InHand, &takeover.Takeover{Stage: takeover.Open, Since: time.Now()}
 			})
 		}},
 		"waiting": {nil, func(s *scene) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
@@ -183,7 +184,7 @@ func (d *app) searchCommand(c editor.Command) bool {
 	return true
 }
 
-func (d *app) agents() []*supervisor.Agent {
+func (d *app) agents() []*roster.Agent {
 	if d.state == nil {
 		return nil
 	}

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
 // countdown says how soon the next attempt is.
-func countdown(b *supervisor.Backoff, now time.Time) string {
+func countdown(b *roster.Backoff, now time.Time) string {
 	left := b.Until.Sub(now)
 	if left <= 0 {
 		return "trying again"
@@ -17,11 +18,11 @@ func countdown(b *supervisor.Backoff, now time.Time) string {
 }
 
 // stalled is the wait that ends first, if nobody works, and nobody is waited for but the API.
-func stalled(s *supervisor.State) *supervisor.Backoff {
+func stalled(s *supervisor.State) *roster.Backoff {
 	if who, _, _ := awaited(s, time.Time{}); who != "" || s.Ending != nil || s.Halted {
 		return nil
 	}
-	var first *supervisor.Backoff
+	var first *roster.Backoff
 	for i := range s.Agents {
 		b := s.Agents[i].Waiting()
 		if b != nil && b.Trouble() != "" && (first == nil || b.Until.Before(first.Until)) {

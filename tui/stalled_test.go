@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestOverloadIsNoIdleness: who waits for an overloaded API is shown so, with the reason and the
@@ -55,15 +56,15 @@ func TestOneOfManyIsOverloaded(t *testing.T) {
 // TestDistrustIsNotBusy: a run that waits for the human to look at the workspace says so.
 func TestDistrustIsNotBusy(t *testing.T) {
 	trusted := func(_ *Options, h *theatre) {
-		h.options = func(o *supervisor.Options) { o.Trusted, o.TrustHash = true, "h1" }
+		h.options = func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" }
 	}
 	play(t, 100, 30, trusted, func(s *scene) {
 		s.weave()
 		s.does(func(p *puppet) {
 			p.does("orch-1", bridge.Done{})
 			s.Advance(time.Minute)
-			p.do(supervisor.Rang{Key: "restart/orch-1/1"})
-			p.do(supervisor.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: "h2"})
+			p.do(input.Rang{Key: "restart/orch-1/1"})
+			p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: "h2"})
 		})
 		s.Expect("needs your trust", "Blocked: the workspace has changed", "A word is awaited")
 		s.ExpectNot("returns", "Weaving")
@@ -71,7 +72,7 @@ func TestDistrustIsNotBusy(t *testing.T) {
 			t.Errorf("nobody is called: %+v", m)
 		}
 		s.does(func(p *puppet) {
-			p.do(supervisor.Commanded{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}}, Channel: supervisor.ChannelScreen})
+			p.do(input.Commanded{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}}, Channel: input.ChannelScreen})
 		})
 		s.ExpectNot("needs your trust", "Blocked")
 	})

@@ -10,6 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -19,8 +21,8 @@ import (
 // This file projects a snapshot onto what the pages show. It is the edge at which
 // everything a State holds of others' words is made fit for a screen.
 
-// roster lists the agents: the Arbiter, those who live, and the last few who do not.
-func roster(s *supervisor.State, now time.Time) []pages.Agent {
+// rosterRows lists the agents: the Arbiter, those who live, and the last few who do not.
+func rosterRows(s *supervisor.State, now time.Time) []pages.Agent {
 	const past = 2
 	gone := 0
 	for i := range s.Agents {
@@ -41,16 +43,16 @@ func roster(s *supervisor.State, now time.Time) []pages.Agent {
 	return list
 }
 
-func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Agent {
+func agentLine(s *supervisor.State, a *roster.Agent, now time.Time) pages.Agent {
 	text, tone := stateWord(a)
 	since := a.Since
 	switch {
 	case a.Takeover != nil:
 		text, tone = inHand(a.Takeover)
 		since = a.Takeover.Since
-	case s.Halted && (a.Status == supervisor.Down || a.Status == supervisor.Restarting):
+	case s.Halted && (a.Status == roster.Down || a.Status == roster.Restarting):
 		text, tone = "halted", render.Bad
-	case s.TrustQuestion != nil && a.Status == supervisor.Down:
+	case s.TrustQuestion != nil && a.Status == roster.Down:
 		text, tone = "needs your trust", render.Alert
 	}
 	stall := a.Waiting()
@@ -58,9 +60,9 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 		stall = nil
 	}
 	line := pages.Agent{
-		ID: a.ID, Name: slash.Word(a.Name), Mode: slash.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == supervisor.Busy && stall == nil,
+		ID: a.ID, Name: slash.Word(a.Name), Mode: slash.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == roster.Busy && stall == nil,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.WarnedLevel,
-		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == supervisor.Ended,
+		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == roster.Ended,
 	}
 	switch {
 	case stall != nil:
@@ -68,7 +70,7 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 		if word := stall.Trouble(); word != "" {
 			line.State, line.Tone = word, render.Warn
 		}
-	case a.Status == supervisor.Busy:
+	case a.Status == roster.Busy:
 		line.Doing = eventview.ToolName(a.CurrentTool)
 	}
 	for i := range s.Permission.Open {
@@ -77,56 +79,56 @@ func agentLine(s *supervisor.State, a *supervisor.Agent, now time.Time) pages.Ag
 			line.Age = max(now.Sub(s.Permission.Open[i].At), 0)
 		}
 	}
-	if s.Question != nil && a.Role == supervisor.RoleArbiter {
+	if s.Question != nil && a.Role == roster.RoleArbiter {
 		line.Bell, line.State, line.Tone = true, "asks you", render.Alert
 		line.Age = max(now.Sub(s.Question.At), 0)
 	}
-	if a.Role == supervisor.RoleArbiter && s.FallbackReason != "" && s.Ending == nil && !line.Bell {
+	if a.Role == roster.RoleArbiter && s.FallbackReason != "" && s.Ending == nil && !line.Bell {
 		line.State, line.Tone = "rules no more", render.Warn
 		line.Doing = sanitize.Line(s.FallbackReason, 200)
 	}
-	if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Parked {
+	if a.Role == roster.RoleArbiter && a.Status == roster.Parked {
 		line.Bell = true
 	}
 	return line
 }
 
 // stateWord says how an agent stands, in a word or two.
-func stateWord(a *supervisor.Agent) (string, render.Role) {
+func stateWord(a *roster.Agent) (string, render.Role) {
 	switch a.Status {
-	case supervisor.Starting:
+	case roster.Starting:
 		return "wakes", render.Dim
-	case supervisor.Down:
+	case roster.Down:
 		return "returns", render.Warn
-	case supervisor.Restarting:
+	case roster.Restarting:
 		return "starts anew", render.Warn
-	case supervisor.Parked:
+	case roster.Parked:
 		return "parked", render.Bad
-	case supervisor.Busy:
-		if a.Role == supervisor.RoleArbiter {
+	case roster.Busy:
+		if a.Role == roster.RoleArbiter {
 			return "ponders", render.Active
 		}
 		return "weaves", render.Active
-	case supervisor.Stopping:
+	case roster.Stopping:
 		return "departs", render.Dim
-	case supervisor.Ended:
+	case roster.Ended:
 		switch a.Standing {
-		case supervisor.Finished:
+		case roster.Finished:
 			return "done, gone", render.Dim
-		case supervisor.HandedOff:
+		case roster.HandedOff:
 			return "handed on, gone", render.Dim
 		}
 		return "gone", render.Dim
 	}
-	if a.Role == supervisor.RoleArbiter {
+	if a.Role == roster.RoleArbiter {
 		return "listens", render.Dim
 	}
 	switch a.Standing {
-	case supervisor.Finished:
+	case roster.Finished:
 		return "done", render.Good
-	case supervisor.HandedOff:
+	case roster.HandedOff:
 		return "handed on", render.Dim
-	case supervisor.Waiting:
+	case roster.Waiting:
 		return "awaits a word", render.Pending
 	}
 	return "listens", render.Dim
@@ -223,13 +225,13 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 // deciderWord says who decides, where it is not the Arbiter.
 func deciderWord(decider string) string {
 	switch decider {
-	case "", supervisor.DeciderSession:
+	case "", runconfig.DeciderSession:
 		return ""
-	case supervisor.DeciderStateless:
+	case runconfig.DeciderStateless:
 		return "a model decides"
-	case supervisor.DeciderHybrid:
+	case runconfig.DeciderHybrid:
 		return "rules, else a model decide"
-	case supervisor.DeciderRules:
+	case runconfig.DeciderRules:
 		return "the rules decide"
 	}
 	return "decides: " + slash.Word(decider)
@@ -248,7 +250,7 @@ func elapsed(s *supervisor.State, now time.Time) time.Duration {
 }
 
 // warnings are what must be in sight all the time.
-func warnings(o *supervisor.Options) []string {
+func warnings(o *runconfig.Options) []string {
 	var list []string
 	if o.Rehearsal {
 		list = append(list, "REHEARSAL")
@@ -281,10 +283,10 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	var first time.Time
 	for i := range s.Agents {
 		a := s.Agents[i]
-		if a.Status != supervisor.Busy && a.Status != supervisor.Starting && a.Status != supervisor.Down && a.Status != supervisor.Restarting {
+		if a.Status != roster.Busy && a.Status != roster.Starting && a.Status != roster.Down && a.Status != roster.Restarting {
 			continue
 		}
-		if a.Role == supervisor.RoleArbiter && a.Status == supervisor.Starting && s.Task == "" {
+		if a.Role == roster.RoleArbiter && a.Status == roster.Starting && s.Task == "" {
 			continue
 		}
 		if b := a.Waiting(); b != nil && b.Trouble() != "" {
@@ -315,7 +317,7 @@ func lively(s *supervisor.State, still bool) time.Duration {
 		return time.Second // times go on
 	}
 	for i := range s.Agents {
-		if s.Agents[i].Status == supervisor.Busy {
+		if s.Agents[i].Status == roster.Busy {
 			return motionFrame
 		}
 	}

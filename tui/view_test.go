@@ -9,6 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
@@ -20,12 +22,12 @@ func TestAgentLine(t *testing.T) {
 		{"mcp__loom__spin", "loom: spin"},
 		{"Look for \x1b[31mnames", "Look for names"},
 	} {
-		a := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleOrchestrator}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Busy}, AgentTurn: supervisor.AgentTurn{CurrentTool: tt.doing}}
+		a := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleOrchestrator}, AgentProcess: roster.AgentProcess{Status: roster.Busy}, AgentTurn: roster.AgentTurn{CurrentTool: tt.doing}}
 		if got := agentLine(&supervisor.State{}, &a, time.Now()).Doing; got != tt.want {
 			t.Errorf("%q is shown as %q, want %q", tt.doing, got, tt.want)
 		}
 	}
-	gone := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleArbiter}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Ended}}
+	gone := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleArbiter}, AgentProcess: roster.AgentProcess{Status: roster.Ended}}
 	if !agentLine(&supervisor.State{}, &gone, time.Now()).Past {
 		t.Error("an Arbiter that is gone is shown as one that lives")
 	}
@@ -46,15 +48,15 @@ func TestTakenOverIsNotBeingStopped(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
 		attach := func(p *puppet) {
-			p.do(supervisor.Commanded{Command: contract.Command{Ref: "s1", Body: contract.Attach{ID: "orch-1"}}, Channel: supervisor.ChannelSocket})
+			p.do(input.Commanded{Command: contract.Command{Ref: "s1", Body: contract.Attach{ID: "orch-1"}}, Channel: input.ChannelSocket})
 		}
 		s.does(attach)
 		if text := s.Text(); !strings.Contains(text, "is being stopped") {
 			t.Fatalf("nothing tells of it:\n%s", text)
 		}
 		s.does(func(p *puppet) {
-			p.do(supervisor.Surveyed{Serial: p.agent("orch-1").Takeover.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})
-			p.do(supervisor.PTYOpened{Agent: p.agent("orch-1").AgentRef})
+			p.do(input.Surveyed{Serial: p.agent("orch-1").Takeover.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})
+			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 		})
 		if text := s.Text(); strings.Contains(text, "is being stopped") || !strings.Contains(text, "in your hands") {
 			t.Errorf("the session is open:\n%s", text)

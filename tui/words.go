@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -213,7 +214,7 @@ func neededBy(s *supervisor.State) string {
 		return "The workspace needs your trust"
 	}
 	for i := range s.Agents {
-		if s.Agents[i].ID == contract.Arbiter && s.Agents[i].Status == supervisor.Parked {
+		if s.Agents[i].ID == contract.Arbiter && s.Agents[i].Status == roster.Parked {
 			return "The Arbiter is parked"
 		}
 	}

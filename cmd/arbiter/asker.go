@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // querier is what an asker needs of a bridge. *bridge.Client is one.
@@ -23,7 +23,7 @@ type querier interface {
 type asker struct {
 	bridge func() querier // nil where there is none at present
 	// options are the run's; spent is what it has cost so far, in US dollars.
-	options supervisor.Options
+	options runconfig.Options
 	spent   func() float64
 	// confined is what confines the run's agents; nil, or nil from it, for nothing.
 	confined func() *bridge.SandboxConfig
@@ -65,7 +65,7 @@ func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 
 // modelOf is the model of a decider: its own, else the Arbiter's, else every agent's,
 // else the CLI's default.
-func modelOf(o supervisor.Options) string { return cmp.Or(o.DeciderModel, o.ArbiterModel, o.Model) }
+func modelOf(o runconfig.Options) string { return cmp.Or(o.DeciderModel, o.ArbiterModel, o.Model) }
 
 func usageOf(r bridge.QueryResult) decider.Usage {
 	return decider.Usage{

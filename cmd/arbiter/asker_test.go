@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // scriptedBridge answers one query.
@@ -33,7 +33,7 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 	}}
 	a := asker{
 		bridge: func() querier { return b }, spent: func() float64 { return 1.5 },
-		options: supervisor.Options{
+		options: runconfig.Options{
 			CWD: "/w", Model: "every", ArbiterModel: "arbiters", DeciderEffort: "low", DeciderTimeout: time.Minute,
 			Trusted: true, MaxCostUSD: 2, Env: map[string]string{"A": "b"},
 		},
@@ -56,7 +56,7 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 }
 
 func TestDecidersModel(t *testing.T) {
-	for want, o := range map[string]supervisor.Options{
+	for want, o := range map[string]runconfig.Options{
 		"d": {DeciderModel: "d", ArbiterModel: "a", Model: "m"},
 		"a": {ArbiterModel: "a", Model: "m"},
 		"m": {Model: "m"},
@@ -108,7 +108,7 @@ func TestAskerWithoutBridgeOrBudget(t *testing.T) {
 		t.Errorf("without a bridge: %v", err)
 	}
 	b := &scriptedBridge{}
-	a = asker{bridge: func() querier { return b }, options: supervisor.Options{MaxCostUSD: 1}, spent: func() float64 { return 1 }}
+	a = asker{bridge: func() querier { return b }, options: runconfig.Options{MaxCostUSD: 1}, spent: func() float64 { return 1 }}
 	if _, err := a.Ask(context.Background(), decider.Question{}); !errors.As(err, &asked) || asked.Transient() || len(b.asked) > 0 {
 		t.Errorf("without a budget: %v, %d asked", err, len(b.asked))
 	}

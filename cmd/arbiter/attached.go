@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // attachment is an agent's session in somebody's terminal. It implements
@@ -65,7 +65,7 @@ func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.
 func (a *attachment) open(ctx context.Context, ref string, say func(string)) error {
 	asked := make(chan bool, 1)
 	a.run.attached.Go(func() { // until the loop takes it, or is over
-		asked <- a.run.loop.Put(supervisor.Commanded{Command: contract.Command{Ref: ref, Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
+		asked <- a.run.loop.Put(input.Commanded{Command: contract.Command{Ref: ref, Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 	for {
 		select {
@@ -122,7 +122,7 @@ func (a *attachment) await() {
 func (a *attachment) giveBack() {
 	a.asked.Do(func() {
 		// A loop that is stuck keeps it: what it holds is ended by a halt, or with the run.
-		a.run.loop.Put(supervisor.Commanded{Command: contract.Command{Ref: a.run.newRef(), Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
+		a.run.loop.Put(input.Commanded{Command: contract.Command{Ref: a.run.newRef(), Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 }
 
@@ -158,7 +158,7 @@ var errRunOver = errors.New("the run is over")
 // put hands a command in, and waits for nothing but that.
 func (r *runtimeRun) put(ctx context.Context, c contract.Command, channel string) error {
 	done := make(chan bool, 1)
-	r.attached.Go(func() { done <- r.loop.Put(supervisor.Commanded{Command: c, Channel: channel}) }) // until the loop takes it, or is over
+	r.attached.Go(func() { done <- r.loop.Put(input.Commanded{Command: c, Channel: channel}) }) // until the loop takes it, or is over
 	select {
 	case ok := <-done:
 		if !ok {

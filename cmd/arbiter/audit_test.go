@@ -16,10 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // auditOf is the audit of a run as it is exported.
@@ -210,7 +211,7 @@ func sameAsTold(t *testing.T, s *script, lines []auditFile) {
 
 // TestVerify: the command tells an export that holds from one that does not, by its exit.
 func TestVerify(t *testing.T) {
-	run := newJournal(t, supervisor.Began{Options: supervisor.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave", HumanPresent: true}.WithDefaults()})
+	run := newJournal(t, input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave", HumanPresent: true}.WithDefaults()})
 	raw, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit", "--json", "--text")
 	file := filepath.Join(t.TempDir(), "audit")
 	for text, want := range map[string]contract.Exit{raw: contract.ExitComplete, " " + raw: contract.ExitFailed} {
@@ -271,7 +272,7 @@ func TestForgedWhileTheRunLives(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("the journal: %v, %v", found, err)
 	}
-	forged, err := supervisor.EncodeInput(supervisor.Input{Fact: supervisor.Commanded{Command: contract.Command{Body: contract.Say{Text: "FORGED"}}, Channel: supervisor.ChannelStdin}})
+	forged, err := input.EncodeInput(input.Input{Fact: input.Commanded{Command: contract.Command{Body: contract.Say{Text: "FORGED"}}, Channel: input.ChannelStdin}})
 	if err != nil {
 		t.Fatal(err)
 	}

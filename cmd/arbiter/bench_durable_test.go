@@ -20,8 +20,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // still is a bridge whose agents come up and never say anything.
@@ -95,7 +98,7 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	var loop *supervisor.Loop
+	var loop *runloop.Loop
 	book, err := store.Create(journal.Meta{Run: "bench", CWD: dir}, journal.Options{
 		Committed: func(upTo uint64) { loop.Committed(upTo) },
 	})
@@ -114,22 +117,22 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 			}
 		}
 	}
-	loop = supervisor.NewLoop(policy.Policy{}, sink, slog.New(slog.DiscardHandler))
+	loop = runloop.NewLoop(policy.Policy{}, sink, slog.New(slog.DiscardHandler))
 	loop.Record(book)
 	var wg sync.WaitGroup
-	options := supervisor.Options{Run: "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11", Delimiter: "d", CWD: dir, HumanPresent: true}.WithDefaults()
-	wg.Go(func() { loop.Run(b.Context(), still{}, supervisor.Began{Options: options}) })
+	options := runconfig.Options{Run: "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11", Delimiter: "d", CWD: dir, HumanPresent: true}.WithDefaults()
+	wg.Go(func() { loop.Run(b.Context(), still{}, input.Began{Options: options}) })
 	b.ResetTimer()
 	text := strings.Repeat("x", 400)
 	for i := range n {
 		slots <- struct{}{}
 		sent[i] = time.Now()
 		// A plan is kept whole, and nothing of it waits for an agent.
-		loop.Put(supervisor.Commanded{Channel: supervisor.ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Pause{}}})
+		loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Pause{}}})
 	}
 	<-done
 	b.StopTimer()
-	loop.Put(supervisor.Signalled{Signal: "INT"})
+	loop.Put(input.Signalled{Signal: "INT"})
 	wg.Wait()
 	b.StartTimer()
 	return took
@@ -195,16 +198,16 @@ func longJournal(b *testing.B, dir string, size int) (written int) {
 	at := time.Unix(1_800_000_000, 0)
 	var s supervisor.State
 	var telling supervisor.Telling
-	var put func(supervisor.Fact)
-	put = func(f supervisor.Fact) {
+	var put func(input.Fact)
+	put = func(f input.Fact) {
 		at = at.Add(time.Second)
-		in := supervisor.Input{At: at, Fact: f}
-		raw, err := supervisor.EncodeInput(in)
+		in := input.Input{At: at, Fact: f}
+		raw, err := input.EncodeInput(in)
 		if err != nil {
 			b.Fatal(err)
 		}
 		kind := journal.Fact
-		if supervisor.Narrates(f) {
+		if input.Narrates(f) {
 			kind = journal.Narration
 		}
 		seq, err := book.Append(kind, raw)
@@ -228,15 +231,15 @@ func longJournal(b *testing.B, dir string, size int) (written int) {
 			book.Snapshot(supervisor.Snapshot{State: s, Seq: telling.Seq}.Encode)
 		}
 		for _, e := range effects {
-			if note, ok := e.(supervisor.Note); ok {
-				put(note.Decision) // as the loop records it
+			if note, ok := e.(effect.Note); ok {
+				put(input.Decided(note.Decision)) // as the loop records it
 			}
 		}
 	}
 	ref := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
-	happened := func(body bridge.EventBody) { put(supervisor.Happened{Event: bridge.Event{AgentRef: ref, Body: body}}) }
-	put(supervisor.Began{Options: supervisor.Options{Run: "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11", Delimiter: "d", CWD: dir, Task: "long", HumanPresent: true}.WithDefaults()})
-	put(supervisor.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 200_000}})
+	happened := func(body bridge.EventBody) { put(input.Happened{Event: bridge.Event{AgentRef: ref, Body: body}}) }
+	put(input.Began{Options: runconfig.Options{Run: "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11", Delimiter: "d", CWD: dir, Task: "long", HumanPresent: true}.WithDefaults()})
+	put(input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 200_000}})
 	text := strings.Repeat("what a tool said, line by line\n", 130)
 	for i := 0; written < size; i++ {
 		for range 8 {

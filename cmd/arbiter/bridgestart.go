@@ -11,7 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // bridgeStart is what a bridge is started with.
@@ -30,9 +30,9 @@ type bridgeStart struct {
 
 // open starts the process and waits for its first answer. Whoever keeps the client
 // closes it, also after a failure.
-func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*bridge.Client, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
-	failed := func(c bridge.Category, format string, args ...any) (*bridge.Client, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
-		return nil, bridge.ClaudeInfo{}, &supervisor.BridgeFailed{Category: c, Message: fmt.Sprintf(format, args...)}
+func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
+	failed := func(c bridge.Category, format string, args ...any) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
+		return nil, bridge.ClaudeInfo{}, &input.BridgeFailed{Category: c, Message: fmt.Sprintf(format, args...)}
 	}
 	self, err := os.Executable()
 	if err != nil {

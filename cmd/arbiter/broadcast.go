@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // broadcaster lets others than the face hear what a run says, as long as they care to. It
@@ -26,7 +26,7 @@ type subscription struct {
 var broadcasting = func() {}
 
 // sink notes every event on its way to a face.
-func (b *broadcaster) sink(next supervisor.Sink) supervisor.Sink {
+func (b *broadcaster) sink(next runloop.Sink) runloop.Sink {
 	return func(at time.Time, e contract.Event) {
 		broadcasting()
 		b.publish(e)

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // openControl serves other processes of the same user. Without a socket the run goes on
@@ -80,7 +80,7 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 		return false
 	})
 	defer w.close()
-	if err := h.run.put(ctx, c, supervisor.ChannelSocket); err != nil {
+	if err := h.run.put(ctx, c, input.ChannelSocket); err != nil {
 		return control.CommandResult{}, err
 	}
 	select {
@@ -98,7 +98,7 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 
 // Attach implements control.Service.
 func (h controlService) Attach(ctx context.Context, who string, p control.AttachParams, say func(string)) (control.Attachment, error) {
-	a, err := h.run.attach(ctx, supervisor.ChannelSocket, who, p, say)
+	a, err := h.run.attach(ctx, input.ChannelSocket, who, p, say)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (h controlService) Attach(ctx context.Context, who string, p control.Attach
 
 // Halt implements control.Service.
 func (h controlService) Halt(context.Context) control.HaltResult {
-	return h.run.halt(supervisor.ChannelSocket)
+	return h.run.halt(input.ChannelSocket)
 }
 
 // Refused implements control.Service: the human is told once. That is an event of the agent

@@ -13,10 +13,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -136,17 +136,17 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	if err != nil {
 		return nil, err
 	}
-	if s.Options.Decider == supervisor.DeciderSession {
+	if s.Options.Decider == runconfig.DeciderSession {
 		if named && c.String("decider") != "" {
 			return nil, usagef("--decider session works only inside a run: use stateless, hybrid or rules")
 		}
-		s.Options.Decider = supervisor.DeciderStateless
+		s.Options.Decider = runconfig.DeciderStateless
 	}
 	if s.Options.Templates, err = readTemplates(s.Place, s.Trusting.Trusted, !s.Rehearse); err != nil {
 		return nil, err
 	}
 	o := &sideDecider{name: s.Options.Decider}
-	if s.Options.Decider != supervisor.DeciderRules {
+	if s.Options.Decider != runconfig.DeciderRules {
 		log := slog.New(slog.DiscardHandler)
 		if s.Debug {
 			log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -165,7 +165,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	return o, nil
 }
 
-func (o *sideDecider) asker(options supervisor.Options) decider.Asker {
+func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
 	if o.bridge == nil {
 		return nil
 	}

@@ -12,22 +12,22 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // deciders are the names that --decider takes.
-var deciders = []string{supervisor.DeciderSession, supervisor.DeciderStateless, supervisor.DeciderHybrid, supervisor.DeciderRules}
+var deciders = []string{runconfig.DeciderSession, runconfig.DeciderStateless, runconfig.DeciderHybrid, runconfig.DeciderRules}
 
 // efforts are the levels that the CLI's --effort takes (2.1.329).
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
 // checkDecider checks who decides.
-func checkDecider(o *supervisor.Options) error {
+func checkDecider(o *runconfig.Options) error {
 	if o.Decider == "" { // an environment variable that is set to nothing
-		o.Decider = supervisor.DeciderSession
+		o.Decider = runconfig.DeciderSession
 	}
 	if !slices.Contains(deciders, o.Decider) {
 		return usagef("--decider %q: use one of %s", o.Decider, strings.Join(deciders, ", "))
@@ -111,7 +111,7 @@ func (r *runtimeRun) decider() (decider.Decider, error) {
 }
 
 // buildDecider chains what the settings name. Without a store nothing is remembered.
-func buildDecider(o supervisor.Options, store *decider.DirStore, ask decider.Asker) (decider.Decider, error) {
+func buildDecider(o runconfig.Options, store *decider.DirStore, ask decider.Asker) (decider.Decider, error) {
 	d, err := deciderOptions(o, ask)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func buildDecider(o supervisor.Options, store *decider.DirStore, ask decider.Ask
 	return decider.Build(d), nil
 }
 
-func deciderOptions(o supervisor.Options, ask decider.Asker) (decider.Options, error) {
+func deciderOptions(o runconfig.Options, ask decider.Asker) (decider.Options, error) {
 	set, err := prompts.NewSet(o.Templates)
 	if err != nil {
 		return decider.Options{}, usagef("prompt templates: %v", err)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // aloneDecided is a task that ends without a word of the Arbiter's: a model that knows
@@ -128,11 +128,11 @@ func told(s *script) string {
 // TestTheDeciderIsNamedAnew takes runs up with other deciders than they were begun with,
 // and one that was begun before there were any.
 func TestTheDeciderIsNamedAnew(t *testing.T) {
-	begun := supervisor.Options{
+	begun := runconfig.Options{
 		Decider: "hybrid", DeciderModel: "m", DeciderEffort: "low", DeciderTimeout: time.Minute, DecisionCache: true, MaxTotalFailures: 5,
 	}
-	now := supervisor.Options{Decider: "rules", DeciderModel: "n", DeciderEffort: "max", DeciderTimeout: time.Hour, MaxTotalFailures: 7}
-	of := func(o supervisor.Options) []any {
+	now := runconfig.Options{Decider: "rules", DeciderModel: "n", DeciderEffort: "max", DeciderTimeout: time.Hour, MaxTotalFailures: 7}
+	of := func(o runconfig.Options) []any {
 		return []any{o.Decider, o.DeciderModel, o.DeciderEffort, o.DeciderTimeout, o.DecisionCache, o.MaxTotalFailures}
 	}
 	if d := cmp.Diff(of(begun), of(mergeOptions(begun, choices{Options: now}))); d != "" {

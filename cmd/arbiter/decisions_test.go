@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -27,7 +28,7 @@ type aRun struct {
 }
 
 // newJournal writes one.
-func newJournal(t *testing.T, facts ...supervisor.Fact) aRun {
+func newJournal(t *testing.T, facts ...input.Fact) aRun {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -48,8 +49,8 @@ func newJournal(t *testing.T, facts ...supervisor.Fact) aRun {
 	var s supervisor.State
 	var telling supervisor.Telling
 	for i, f := range facts {
-		in := supervisor.Input{At: at.Add(time.Duration(i) * time.Second), Fact: f, From: s.Origin(f)}
-		raw, err := supervisor.EncodeInput(in)
+		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Fact: f, From: s.Origin(f)}
+		raw, err := input.EncodeInput(in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,9 +119,9 @@ func encoded(t *testing.T, v any) json.RawMessage {
 }
 
 // threeDecisions are one of a model's, one of the Arbiter's session and a turn of talk.
-func threeDecisions(t *testing.T) []supervisor.Fact {
-	return []supervisor.Fact{
-		supervisor.Decided{
+func threeDecisions(t *testing.T) []input.Fact {
+	return []input.Fact{
+		input.Decided{
 			Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection("Weave")),
 			Decision: decider.Decision{
 				Decision: "SELECT_MODE", Mode: "planner", Reason: "there is no plan", Message: "Plan it.", Source: decider.ByModel,
@@ -128,12 +129,12 @@ func threeDecisions(t *testing.T) []supervisor.Fact {
 				Warnings: []string{"answer 1 could not be used: it says nothing"}, Usage: decider.Usage{CostUSD: 0.0125},
 			},
 		},
-		supervisor.Decided{
+		input.Decided{
 			Number: 2, Point: decision.PointSelect, About: "orch-2", Input: encoded(t, aSelection("Weave on")),
 			Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "it \x1b]0;pwned\x07is small", Source: decider.BySession,
 				Prompt: "from: orch-2\norch-2 is done"},
 		},
-		supervisor.Decided{
+		input.Decided{
 			Number: 3, Point: decision.PointTalk,
 			Decision: decider.Decision{Decision: "ADDRESS_HUMAN", Reason: "it asked", Source: decider.BySession},
 		},
@@ -141,13 +142,13 @@ func threeDecisions(t *testing.T) []supervisor.Fact {
 }
 
 // byRules is a decision of the rules'.
-func byRules(t *testing.T, task string) supervisor.Decided {
-	return supervisor.Decided{Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection(task)),
+func byRules(t *testing.T, task string) input.Decided {
+	return input.Decided{Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection(task)),
 		Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByRules}}
 }
 
 func TestExplainListsDecisions(t *testing.T) {
-	r := newJournal(t, append(threeDecisions(t), supervisor.Decided{Number: 4, Point: decision.PointEvaluate, Failed: "no answer"})...)
+	r := newJournal(t, append(threeDecisions(t), input.Decided{Number: 4, Point: decision.PointEvaluate, Failed: "no answer"})...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id[:8])
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 5 {
@@ -281,7 +282,7 @@ func TestDecideOnAnInput(t *testing.T) {
 	if out, _ := r.reading(contract.ExitComplete, evaluation, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(out, "RETRY") {
 		t.Error(out)
 	}
-	for input, want := range map[string]string{
+	for raw, want := range map[string]string{
 		"":                    "one JSON object",
 		"[]":                  "one JSON object",
 		`{"task":"x"}`:        "lastExecution",
@@ -304,8 +305,8 @@ func TestDecideOnAnInput(t *testing.T) {
 		`{"task":"x","lastExecution":{"agent":"a","status":"well"}}`:                                `lastExecution.status: "well", want one of success, failure, timeout, cancelled`,
 		`{"input":{"input":` + in + `}}`:                                                            "an input has the member",
 	} {
-		if _, errs := r.reading(contract.ExitUsage, input, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(errs, want) {
-			t.Errorf("%.60q: %s", input, errs)
+		if _, errs := r.reading(contract.ExitUsage, raw, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(errs, want) {
+			t.Errorf("%.60q: %s", raw, errs)
 		}
 	}
 	// Nobody to choose: no decision.
@@ -317,15 +318,15 @@ func TestDecideOnAnInput(t *testing.T) {
 // TestTheArbitersOwnWaysAreCompared: it chooses by summoning through its tool, and goes on
 // by speaking to somebody; what no other decider can decide is skipped.
 func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
-	session := func(n int, p decision.Point, what string, in any) supervisor.Decided {
-		d := supervisor.Decided{Number: n, Point: p, Decision: decider.Decision{Decision: what, Reason: "so be it", Source: decider.BySession}}
+	session := func(n int, p decision.Point, what string, in any) input.Decided {
+		d := input.Decided{Number: n, Point: p, Decision: decider.Decision{Decision: what, Reason: "so be it", Source: decider.BySession}}
 		if in != nil {
 			d.Input = encoded(t, in)
 		}
 		return d
 	}
-	calls := func(id, tool, input string) supervisor.ToolCalled {
-		return supervisor.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: id, Generation: 1}, Tool: tool, Input: json.RawMessage(input)}}
+	calls := func(id, tool, raw string) input.ToolCalled {
+		return input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: id, Generation: 1}, Tool: tool, Input: json.RawMessage(raw)}}
 	}
 	done := decision.EvaluateProgressInput{
 		Task: "Weave", LastExecution: decision.ExecutionSummary{Agent: "developer", Status: decision.StatusSuccess},
@@ -340,7 +341,7 @@ func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 		session(3, decision.PointEvaluate, "ADDRESS_ORCHESTRATOR", done),
 		session(4, decision.PointEvaluate, "ADDRESS_HUMAN", done),
 		session(5, decision.PointEvaluate, "HANDOFF", done),
-		supervisor.Decided{Number: 6, Point: decision.PointEvaluate, Input: encoded(t, done), Deferred: true},
+		input.Decided{Number: 6, Point: decision.PointEvaluate, Input: encoded(t, done), Deferred: true},
 	)
 	raw, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules", "--json")
 	lines := strings.Split(strings.TrimSpace(raw), "\n")

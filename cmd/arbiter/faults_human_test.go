@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // TestImpatientSignals: one Ctrl-C is orderly, a second one fast, and ten of them do
@@ -26,9 +26,9 @@ func TestImpatientSignals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		signals int
-		asked   []supervisor.Signalled
+		asked   []input.Signalled
 	}{
-		{"once", 1, []supervisor.Signalled{{Signal: "INT"}}}, {"twice", 2, []supervisor.Signalled{{Signal: "INT"}, {Signal: "INT", Fast: true}}},
+		{"once", 1, []input.Signalled{{Signal: "INT"}}}, {"twice", 2, []input.Signalled{{Signal: "INT"}, {Signal: "INT", Fast: true}}},
 		{"ten times", 10, nil}, // the third asks nobody
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // useGrants has a loop hold to what the human always allows in the workspace, and keep
 // what is added to it. A rehearsal's workspace is gone with the rehearsal. Without the
 // store a run goes on, and asks.
-func (r *runtimeRun) useGrants(loop *supervisor.Loop) {
+func (r *runtimeRun) useGrants(loop *runloop.Loop) {
 	if r.choices.Rehearse {
 		return
 	}

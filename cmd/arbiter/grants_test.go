@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestGrantsAreListedAndTakenBack: what was always allowed in a workspace is seen there, and only there; it goes by
@@ -107,7 +107,7 @@ func TestRulesForNobody(t *testing.T) {
 		}
 	}
 	state := t.TempDir()
-	p, err := rulesOf(supervisor.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"}, Ask: []string{"NotebookEdit", "Raed"}})
+	p, err := rulesOf(runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"}, Ask: []string{"NotebookEdit", "Raed"}})
 	if got := strangers(p); err != nil || !strings.HasSuffix(got, "hold for nothing: --deny Bsh, --ask Raed") {
 		t.Errorf("%v, %q", err, got)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 const (
@@ -95,7 +95,7 @@ func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResu
 	r.haltsBefore.Store(int64(before))
 	told := make(chan struct{})
 	r.attached.Go(func() { // until the loop takes it, or is over
-		r.loop.Put(supervisor.Commanded{Command: c, Channel: channel})
+		r.loop.Put(input.Commanded{Command: c, Channel: channel})
 		close(told)
 	})
 	result := control.HaltResult{How: "loop"}
@@ -211,6 +211,6 @@ func (r *runtimeRun) haltOnStdin(c contract.Command) bool {
 		return false // nothing is left to be stopped
 	default:
 	}
-	r.attached.Go(func() { r.haltAs(c, supervisor.ChannelStdin) })
+	r.attached.Go(func() { r.haltAs(c, input.ChannelStdin) })
 	return true
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // drainDeadline is how long the last lines may take to leave when the reader
@@ -40,12 +42,12 @@ func (e env) headless(c choices) (err error) {
 			err = e.bug(r, p)
 		}
 	}()
-	var loop *supervisor.Loop
-	out := ndjson.New(e.stdout, ndjson.Backlog, func(err error) { loop.Put(supervisor.OutputLost{Message: err.Error()}) })
+	var loop *runloop.Loop
+	out := ndjson.New(e.stdout, ndjson.Backlog, func(err error) { loop.Put(input.OutputLost{Message: err.Error()}) })
 	loop = r.ready(out.Put)
 	e.printStart(r)
 	stopSignals := handleSignals(func(name string, n int) bool {
-		loop.Put(supervisor.Signalled{Signal: name, Fast: n > 1})
+		loop.Put(input.Signalled{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
 	defer stopSignals()
@@ -81,7 +83,7 @@ func (e env) discard(r *runtimeRun) {
 
 // bug describes a panic of ours in a report, and ends the program.
 func (e env) bug(r *runtimeRun, p any) error {
-	r.reporter.Panicked(&supervisor.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	r.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
 	r.reporter.Close()
 	e.tellReports(r)
 	return &exitError{code: contract.ExitBug, text: fmt.Sprintf("a fault of arbiter: %v", p)}
@@ -105,10 +107,10 @@ func readCommands(stdin io.Reader, r *runtimeRun) {
 		if r.haltOnStdin(c) {
 			return true
 		}
-		return loop.Put(supervisor.Commanded{Command: c, Channel: supervisor.ChannelStdin})
+		return loop.Put(input.Commanded{Command: c, Channel: input.ChannelStdin})
 	})
 	if err != nil && !errors.Is(err, os.ErrClosed) {
-		loop.Put(supervisor.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}}, Channel: supervisor.ChannelStdin})
+		loop.Put(input.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}}, Channel: input.ChannelStdin})
 	}
-	loop.Put(supervisor.InputEnded{})
+	loop.Put(input.InputEnded{})
 }

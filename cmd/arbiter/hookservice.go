@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // openHooks serves `arbiter hook` for this run. Without a socket the sessions that
@@ -76,7 +77,7 @@ func (r *runtimeRun) terminalSetup(a bridge.AgentRef) (settings string, env map[
 func hookAgentOf(s *supervisor.State, session string) (hooksocket.Agent, bool) {
 	for i := range s.Agents {
 		a := s.Agents[i]
-		if session == "" || a.SessionID != session || a.Status == supervisor.Ended || a.Status == supervisor.Stopping {
+		if session == "" || a.SessionID != session || a.Status == roster.Ended || a.Status == roster.Stopping {
 			continue
 		}
 		c := s.HookConfig(a)

@@ -10,21 +10,23 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestHookAgents: an agent is found by its session while it belongs to the run.
 func TestHookAgents(t *testing.T) {
 	state := &supervisor.State{
-		Options: supervisor.Options{ContextWarn: 60, ContextCritical: 80},
-		RosterState: supervisor.RosterState{Agents: []*supervisor.Agent{
+		Options: runconfig.Options{ContextWarn: 60, ContextCritical: 80},
+		Roster: roster.Roster{Agents: []*roster.Agent{
 			{
-				AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Role: supervisor.RoleArbiter, SessionID: "a"},
-				AgentProcess:  supervisor.AgentProcess{Status: supervisor.Ready},
-				AgentContext:  supervisor.AgentContext{Context: bridge.Context{Window: 300_000}, NotifiedLevel: "warn"},
+				AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Role: roster.RoleArbiter, SessionID: "a"},
+				AgentProcess:  roster.AgentProcess{Status: roster.Ready},
+				AgentContext:  roster.AgentContext{Context: bridge.Context{Window: 300_000}, NotifiedLevel: "warn"},
 			},
-			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "b"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Ended}},
-			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Role: supervisor.RoleOrchestrator, SessionID: "c"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Parked}},
-			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1}, Role: supervisor.RoleOrchestrator}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Starting}},
+			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Role: roster.RoleOrchestrator, SessionID: "b"}, AgentProcess: roster.AgentProcess{Status: roster.Ended}},
+			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Role: roster.RoleOrchestrator, SessionID: "c"}, AgentProcess: roster.AgentProcess{Status: roster.Parked}},
+			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1}, Role: roster.RoleOrchestrator}, AgentProcess: roster.AgentProcess{Status: roster.Starting}},
 		}},
 	}
 	want := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000, Spent: "warn",

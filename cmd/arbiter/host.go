@@ -11,8 +11,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -44,7 +46,7 @@ func newHost(e env, c choices) *host {
 // session is one process run of a run, as a frontend sees it.
 type session struct {
 	run     *runtimeRun
-	loop    *supervisor.Loop
+	loop    *runloop.Loop
 	done    chan struct{}
 	outcome tui.Outcome // before done is closed, nobody's but play's
 
@@ -55,7 +57,7 @@ type session struct {
 }
 
 // Begin implements tui.Host.
-func (h *host) Begin(_ context.Context, b tui.Begin, sink supervisor.Sink) (tui.Run, error) {
+func (h *host) Begin(_ context.Context, b tui.Begin, sink runloop.Sink) (tui.Run, error) {
 	l, err := h.begin(b, sink)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +73,7 @@ func (h *host) Begin(_ context.Context, b tui.Begin, sink supervisor.Sink) (tui.
 }
 
 // begin makes a session that is ready to be played.
-func (h *host) begin(b tui.Begin, sink supervisor.Sink) (*session, error) {
+func (h *host) begin(b tui.Begin, sink runloop.Sink) (*session, error) {
 	c := h.chosen()
 	c.Options.Partial = true
 	c.Options.Task = b.Task
@@ -121,7 +123,7 @@ func (l *session) keepPanic(h *host) {
 	if p == nil {
 		return
 	}
-	l.run.reporter.Panicked(&supervisor.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	l.run.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
 	if c := l.run.bridge(); c != nil {
 		_ = c.Close() // the agents end with it
 	}
@@ -140,7 +142,7 @@ func (l *session) Snapshot() *supervisor.State { return l.loop.Snapshot() }
 func (l *session) Changed() <-chan struct{} { return l.loop.Changed() }
 
 func (l *session) Put(c contract.Command) bool {
-	return l.loop.Put(supervisor.Commanded{Command: c, Channel: supervisor.ChannelScreen})
+	return l.loop.Put(input.Commanded{Command: c, Channel: input.ChannelScreen})
 }
 
 func (l *session) Done() <-chan struct{} { return l.done }
@@ -159,7 +161,7 @@ func (l *session) stop(signal string) {
 	}
 	fast := l.stops > 1
 	// Never for long: what ends a run does not wait behind other inputs.
-	l.workers.Go(func() { l.loop.Put(supervisor.Signalled{Signal: signal, Fast: fast}) })
+	l.workers.Go(func() { l.loop.Put(input.Signalled{Signal: signal, Fast: fast}) })
 }
 
 // stopping reports whether somebody has asked for its end.

@@ -10,42 +10,42 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // optionOf says where in a run's options the value of a setting lies: from there the run
 // has it, and a run that is taken up takes it over where the setting is named anew.
-var optionOf = map[string]func(*supervisor.Options) any{
-	"model":              func(o *supervisor.Options) any { return &o.Model },
-	"arbiter-model":      func(o *supervisor.Options) any { return &o.ArbiterModel },
-	"permissions":        func(o *supervisor.Options) any { return &o.Permissions },
-	"allow":              func(o *supervisor.Options) any { return &o.Allow },
-	"deny":               func(o *supervisor.Options) any { return &o.Deny },
-	"ask":                func(o *supervisor.Options) any { return &o.Ask },
-	"env":                func(o *supervisor.Options) any { return &o.Env },
-	"decider":            func(o *supervisor.Options) any { return &o.Decider },
-	"decider-model":      func(o *supervisor.Options) any { return &o.DeciderModel },
-	"decider-effort":     func(o *supervisor.Options) any { return &o.DeciderEffort },
-	"decider-timeout":    func(o *supervisor.Options) any { return &o.DeciderTimeout },
-	"decision-cache":     func(o *supervisor.Options) any { return &o.DecisionCache },
-	"max-orchestrators":  func(o *supervisor.Options) any { return &o.MaxOrchestrators },
-	"max-iterations":     func(o *supervisor.Options) any { return &o.MaxIterations },
-	"max-failures":       func(o *supervisor.Options) any { return &o.MaxFailures },
-	"max-total-failures": func(o *supervisor.Options) any { return &o.MaxTotalFailures },
-	"max-exchanges":      func(o *supervisor.Options) any { return &o.MaxExchanges },
-	"max-cost":           func(o *supervisor.Options) any { return &o.MaxCostUSD },
-	"timeout":            func(o *supervisor.Options) any { return &o.Timeout },
-	"max-wait":           func(o *supervisor.Options) any { return &o.MaxWait },
-	"watch-every":        func(o *supervisor.Options) any { return &o.WatchEvery },
-	"max-memory":         func(o *supervisor.Options) any { return &o.MaxMemory },
-	"max-output":         func(o *supervisor.Options) any { return &o.MaxOutput },
-	"context-warn":       func(o *supervisor.Options) any { return &o.ContextWarn },
-	"context-critical":   func(o *supervisor.Options) any { return &o.ContextCritical },
-	"context-tokens":     func(o *supervisor.Options) any { return &o.ContextTokens },
-	"context-tokens-for": func(o *supervisor.Options) any { return &o.ContextTokensFor },
-	"check-timeout":      func(o *supervisor.Options) any { return &o.CheckTimeout },
-	"permission-wait":    func(o *supervisor.Options) any { return &o.PermissionWait },
-	"start-timeout":      func(o *supervisor.Options) any { return &o.StartTimeout },
+var optionOf = map[string]func(*runconfig.Options) any{
+	"model":              func(o *runconfig.Options) any { return &o.Model },
+	"arbiter-model":      func(o *runconfig.Options) any { return &o.ArbiterModel },
+	"permissions":        func(o *runconfig.Options) any { return &o.Permissions },
+	"allow":              func(o *runconfig.Options) any { return &o.Allow },
+	"deny":               func(o *runconfig.Options) any { return &o.Deny },
+	"ask":                func(o *runconfig.Options) any { return &o.Ask },
+	"env":                func(o *runconfig.Options) any { return &o.Env },
+	"decider":            func(o *runconfig.Options) any { return &o.Decider },
+	"decider-model":      func(o *runconfig.Options) any { return &o.DeciderModel },
+	"decider-effort":     func(o *runconfig.Options) any { return &o.DeciderEffort },
+	"decider-timeout":    func(o *runconfig.Options) any { return &o.DeciderTimeout },
+	"decision-cache":     func(o *runconfig.Options) any { return &o.DecisionCache },
+	"max-orchestrators":  func(o *runconfig.Options) any { return &o.MaxOrchestrators },
+	"max-iterations":     func(o *runconfig.Options) any { return &o.MaxIterations },
+	"max-failures":       func(o *runconfig.Options) any { return &o.MaxFailures },
+	"max-total-failures": func(o *runconfig.Options) any { return &o.MaxTotalFailures },
+	"max-exchanges":      func(o *runconfig.Options) any { return &o.MaxExchanges },
+	"max-cost":           func(o *runconfig.Options) any { return &o.MaxCostUSD },
+	"timeout":            func(o *runconfig.Options) any { return &o.Timeout },
+	"max-wait":           func(o *runconfig.Options) any { return &o.MaxWait },
+	"watch-every":        func(o *runconfig.Options) any { return &o.WatchEvery },
+	"max-memory":         func(o *runconfig.Options) any { return &o.MaxMemory },
+	"max-output":         func(o *runconfig.Options) any { return &o.MaxOutput },
+	"context-warn":       func(o *runconfig.Options) any { return &o.ContextWarn },
+	"context-critical":   func(o *runconfig.Options) any { return &o.ContextCritical },
+	"context-tokens":     func(o *runconfig.Options) any { return &o.ContextTokens },
+	"context-tokens-for": func(o *runconfig.Options) any { return &o.ContextTokensFor },
+	"check-timeout":      func(o *runconfig.Options) any { return &o.CheckTimeout },
+	"permission-wait":    func(o *runconfig.Options) any { return &o.PermissionWait },
+	"start-timeout":      func(o *runconfig.Options) any { return &o.StartTimeout },
 }
 
 // readRun reads what the run is begun with, and checks it.
@@ -86,7 +86,7 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 
 // readOptions reads them as they were given. Those that are pairs are read by others, who
 // know their form.
-func readOptions(c *cli.Context, o *supervisor.Options) {
+func readOptions(c *cli.Context, o *runconfig.Options) {
 	for name, at := range optionOf {
 		switch to := at(o).(type) {
 		case *string:
@@ -108,7 +108,7 @@ func readOptions(c *cli.Context, o *supervisor.Options) {
 }
 
 // takeOver has the options of a run be those that were named anew.
-func takeOver(to, from *supervisor.Options, given map[string]bool) {
+func takeOver(to, from *runconfig.Options, given map[string]bool) {
 	for name, at := range optionOf {
 		if given[name] {
 			reflect.ValueOf(at(to)).Elem().Set(reflect.ValueOf(at(from)).Elem())
@@ -158,7 +158,7 @@ func readCaps(pairs []string) (map[string]int, error) {
 	return caps, nil
 }
 
-func checkLimits(o supervisor.Options) error {
+func checkLimits(o runconfig.Options) error {
 	for _, n := range []struct {
 		name  string
 		value int

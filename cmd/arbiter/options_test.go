@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestEverySettingHasItsPlace: a setting is an option of the run, or one of those that mean
@@ -26,7 +26,7 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
 			t.Errorf("there is no setting %s", name)
 		}
-		var old, now supervisor.Options
+		var old, now runconfig.Options
 		v := reflect.ValueOf(at(&now)).Elem()
 		switch v.Kind() {
 		case reflect.String:

@@ -10,6 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/plain"
@@ -23,7 +25,7 @@ type plainHost struct {
 }
 
 // Begin implements plain.Host.
-func (p plainHost) Begin(ctx context.Context, task string, sink supervisor.Sink) (plain.Run, error) {
+func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (plain.Run, error) {
 	r, err := p.host.Begin(ctx, tui.Begin{Task: task, Resume: p.resume}, sink)
 	if err != nil {
 		return nil, err
@@ -33,7 +35,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink supervisor.Sink)
 }
 
 // InputEnded implements plain.Run.
-func (l *session) InputEnded() { l.loop.Put(supervisor.InputEnded{}) }
+func (l *session) InputEnded() { l.loop.Put(input.InputEnded{}) }
 
 // Run implements plain.Commands: the slash commands of the screen, as far as they
 // mean something without one.

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -227,7 +228,7 @@ func (r *runtimeRun) trustAgain() (trustState, error) {
 }
 
 // mergeOptions are those of the run, but for what was named anew.
-func mergeOptions(old supervisor.Options, c choices) supervisor.Options {
+func mergeOptions(old runconfig.Options, c choices) runconfig.Options {
 	o, now := old, c.Options
 	o.Version, o.Task, o.HumanPresent, o.Partial = now.Version, now.Task, !c.NoInput, now.Partial
 	takeOver(&o, &now, c.given)

@@ -8,12 +8,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // readPolicy reads the permission rules of a run.
-func readPolicy(c *cli.Context, o supervisor.Options) (policy.Policy, error) {
+func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
 	switch mode := policy.Mode(o.Permissions); mode {
 	case policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits:
 	case policy.ModeAllowAll:
@@ -27,7 +27,7 @@ func readPolicy(c *cli.Context, o supervisor.Options) (policy.Policy, error) {
 }
 
 // rulesOf makes the permission policy that the options name.
-func rulesOf(o supervisor.Options) (policy.Policy, error) {
+func rulesOf(o runconfig.Options) (policy.Policy, error) {
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
 	for _, list := range []struct {
@@ -69,7 +69,7 @@ func strangers(p policy.Policy) string {
 // refuseRoot keeps root from letting agents run anything unasked, unless arbiter's own
 // sandbox confines them: variables that say of the machine that it is one do not count. A
 // rehearsal's agents do what its script says.
-func refuseRoot(o supervisor.Options, rehearse bool) error {
+func refuseRoot(o runconfig.Options, rehearse bool) error {
 	return refuseUser(o, rehearse, os.Geteuid())
 }
 
@@ -83,7 +83,7 @@ func (c *choices) refuseRoot(rehearse bool) error {
 	return refuseRoot(o, rehearse)
 }
 
-func refuseUser(o supervisor.Options, rehearse bool, uid int) error {
+func refuseUser(o runconfig.Options, rehearse bool, uid int) error {
 	if uid != 0 || rehearse || policy.Mode(o.Permissions) != policy.ModeAllowAll || o.Sandbox != nil {
 		return nil
 	}

@@ -7,18 +7,18 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 func TestRootMayNotAllowAll(t *testing.T) {
 	t.Setenv("IS_SANDBOX", "1")
 	t.Setenv("CLAUDE_CODE_BUBBLEWRAP", "1")
-	all := supervisor.Options{Permissions: "allow-all"}
+	all := runconfig.Options{Permissions: "allow-all"}
 	boxed := all
 	boxed.Sandbox = &bridge.SandboxConfig{}
 	for name, tt := range map[string]struct {
-		o        supervisor.Options
+		o        runconfig.Options
 		rehearse bool
 		uid      int
 		refused  bool
@@ -27,7 +27,7 @@ func TestRootMayNotAllowAll(t *testing.T) {
 		"somebody else":      {o: all, uid: 1000},
 		"root in a sandbox":  {o: boxed},
 		"root in rehearsal":  {o: all, rehearse: true},
-		"root in other mode": {o: supervisor.Options{Permissions: "accept-edits"}},
+		"root in other mode": {o: runconfig.Options{Permissions: "accept-edits"}},
 	} {
 		err := refuseUser(tt.o, tt.rehearse, tt.uid)
 		if (err != nil) != tt.refused {
@@ -48,7 +48,7 @@ func TestRootMayAllowAllInASandbox(t *testing.T) {
 		t.Skip("anybody else may")
 	}
 	for mode, refused := range map[string]bool{sandboxOff: true, sandboxAuto: true, sandboxOn: false} {
-		c := choices{Options: supervisor.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
+		c := choices{Options: runconfig.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
 		if err := c.refuseRoot(false); (err != nil) != refused {
 			t.Errorf("--sandbox %s: %v", mode, err)
 		}

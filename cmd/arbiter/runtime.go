@@ -27,7 +27,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // initializeDeadline bounds the bridge's first answer, which includes running
@@ -48,7 +51,7 @@ type runtimeRun struct {
 	stage     *stage // nil unless this is a rehearsal
 	reporter  *crashlog.Reporter
 	mask      func(string) string // masks secrets
-	loop      *supervisor.Loop
+	loop      *runloop.Loop
 	hooks     *hooksocket.Server // nil where there is no socket to be had
 	cache     *decider.DirStore  // of decisions; nil where none are remembered
 	decides   decider.Decider
@@ -242,7 +245,7 @@ func (r *runtimeRun) openServices(script *play) error {
 }
 
 // recorded are the run's options as the journal keeps them.
-func (r *runtimeRun) recorded() supervisor.Options {
+func (r *runtimeRun) recorded() runconfig.Options {
 	o := r.choices.Options
 	if o.Env != nil {
 		o.Env = secrets.Without(o.Env)
@@ -256,19 +259,19 @@ func (r *runtimeRun) newReporter() *crashlog.Reporter {
 }
 
 // ready makes the loop of a run, which tells sink, and opens what others reach it by.
-func (r *runtimeRun) ready(sink supervisor.Sink) *supervisor.Loop {
-	r.loop = supervisor.NewLoop(r.choices.Policy, r.reporter.Sink(r.board.sink(sink)), r.log)
+func (r *runtimeRun) ready(sink runloop.Sink) *runloop.Loop {
+	r.loop = runloop.NewLoop(r.choices.Policy, r.reporter.Sink(r.board.sink(sink)), r.log)
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
-	r.loop.Refuse(func(o supervisor.Options) error { return refuseRoot(o, o.Rehearsal) })
+	r.loop.Refuse(func(o runconfig.Options) error { return refuseRoot(o, o.Rehearsal) })
 	r.openHooks()
 	r.openControl()
 	return r.loop
 }
 
 // play starts the bridge and runs the loop until the run is over.
-func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
+func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	ctx := context.Background()
 	loop.Record(r.journal)
 	loop.Tells(audit.Told)
@@ -282,18 +285,18 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 	loop.Committed(r.journal.Durable())                            // nothing is told of what was there before
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
 		// The result is said again; nobody has to be started for that.
-		return loop.Run(ctx, nil, supervisor.Resumed{Options: r.recorded(), Claude: r.resumed.Claude, Notice: r.notice})
+		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Claude, Notice: r.notice})
 	}
 	port, claude, failed := r.open(ctx)
 	r.tellUntested(claude.Version)
 	var exit contract.Exit
 	switch {
 	case failed != nil:
-		exit = loop.Run(ctx, nil, supervisor.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
+		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
 	case r.resumed != nil:
-		exit = loop.Run(ctx, port, supervisor.Resumed{Options: r.recorded(), Claude: claude, Word: r.choices.Options.Task, Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust()})
+		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: claude, Word: r.choices.Options.Task, Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust()})
 	default:
-		exit = loop.Run(ctx, port, supervisor.Began{Options: r.recorded(), Claude: claude, Notice: r.notice, Distrust: r.distrust()})
+		exit = loop.Run(ctx, port, input.Began{Options: r.recorded(), Claude: claude, Notice: r.notice, Distrust: r.distrust()})
 	}
 	if f := loop.Fault(); f != nil {
 		r.reporter.Panicked(f)
@@ -302,7 +305,7 @@ func (r *runtimeRun) play(loop *supervisor.Loop) contract.Exit {
 }
 
 // open starts a bridge.
-func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeInfo, *supervisor.BridgeFailed) {
+func (r *runtimeRun) open(ctx context.Context) (runloop.Port, bridge.ClaudeInfo, *input.BridgeFailed) {
 	start := bridgeStart{
 		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude, debug: r.choices.Debug, pidns: r.choices.PIDNS,
 		stage: r.stage, lock: r.journal.LockFile(), handler: terminalTap{r.loop, &r.terminals}, log: r.log, started: r.noteBridge,
@@ -322,7 +325,7 @@ func (r *runtimeRun) open(ctx context.Context) (supervisor.Port, bridge.ClaudeIn
 
 // reopen is a supervisor.Opener: it ends what the lost bridge could not, and starts
 // another.
-func (r *runtimeRun) reopen(ctx context.Context) (supervisor.Port, bridge.ClaudeInfo, int, *supervisor.BridgeFailed) {
+func (r *runtimeRun) reopen(ctx context.Context) (runloop.Port, bridge.ClaudeInfo, int, *input.BridgeFailed) {
 	if err := r.bridge().Close(); err != nil {
 		r.log.Warn("bridge", "error", err)
 	}
@@ -362,14 +365,14 @@ func (r *runtimeRun) watchBridge(p *bridge.Client) {
 	halted := r.endedByHalt.Load() == p
 	if r.haltedOutside() {
 		halted = true
-		r.loop.Put(supervisor.Commanded{Command: contract.Command{Ref: r.newRef(), Body: contract.Halt{}}, Channel: supervisor.ChannelSocket})
+		r.loop.Put(input.Commanded{Command: contract.Command{Ref: r.newRef(), Body: contract.Halt{}}, Channel: input.ChannelSocket})
 	}
 	message := "it ended"
 	if err := p.Err(); err != nil {
 		message = err.Error()
 	}
 	heeded := r.endedByHalt.Load() == p && r.loop.Snapshot().Halts > int(r.haltsBefore.Load())
-	r.loop.Put(supervisor.BridgeLost{Message: message, Halted: halted, Heeded: heeded})
+	r.loop.Put(input.BridgeLost{Message: message, Halted: halted, Heeded: heeded})
 }
 
 // close lets go of what is still held; [runtimeRun.shutdown] comes before it where

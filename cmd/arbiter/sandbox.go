@@ -12,7 +12,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // Modes of --sandbox. Off is the default: tool chains write to caches in the home, and a
@@ -87,7 +88,7 @@ func cutHome(name string) (rest string, ok bool) {
 // confine tries the sandbox that was asked for, each time a bridge is started, and
 // settles with what the agents run. A run that began confined goes on confined or not at
 // all.
-func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *supervisor.BridgeFailed {
+func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *input.BridgeFailed {
 	o, asked := &r.choices.Options, r.choices.Sandbox
 	had := o.Sandbox != nil
 	if asked.Mode == sandboxOff {
@@ -115,7 +116,7 @@ func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *superv
 		if !had {
 			o.SandboxReason = reason
 		}
-		return &supervisor.BridgeFailed{Category: bridge.CatSandbox,
+		return &input.BridgeFailed{Category: bridge.CatSandbox,
 			Message: "the sandbox does not hold, and no agent was started without it: " + reason}
 	}
 	o.Sandbox, o.SandboxReason = nil, reason
@@ -139,7 +140,7 @@ func (r *runtimeRun) sandbox() (cfg bridge.SandboxConfig, reason string) {
 
 // resumeSandbox has a run that began confined go on so, unless something else is asked
 // for now.
-func (c *choices) resumeSandbox(old supervisor.Options) {
+func (c *choices) resumeSandbox(old runconfig.Options) {
 	was := old.Sandbox
 	c.Options.Sandbox, c.Options.SandboxReason = nil, ""
 	if was == nil {

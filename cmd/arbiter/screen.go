@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -70,7 +71,7 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 	h.mu.Unlock()
 	if l != nil {
 		r := l.run.newReporter()
-		r.Panicked(&supervisor.Fault{Panic: fault.Panic, Stack: fault.Stack})
+		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {
 			fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
@@ -87,7 +88,7 @@ func (h *host) handleSignals(leave, last func()) (stop func()) {
 	outliveReaders()
 	return handleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
 		if l := h.present(); l != nil {
-			l.run.haltAtOnce(supervisor.ChannelScreen)
+			l.run.haltAtOnce(input.ChannelScreen)
 		}
 	}, last)
 }

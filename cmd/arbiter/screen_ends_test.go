@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
@@ -122,26 +122,26 @@ func TestOneSignalIsOrderly(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.ended(p, contract.ExitTerminated)
-	want := []supervisor.Signalled{{Signal: "TERM"}}
+	want := []input.Signalled{{Signal: "TERM"}}
 	if diff := cmp.Diff(want, signalled(t, filepath.Join(h.home, ".local", "state", "arbiter"), h.runs()[0])); diff != "" {
 		t.Errorf("the run was asked to end (-want +got):\n%s", diff)
 	}
 }
 
 // signalled lists how a run was asked to end, as its audit says.
-func signalled(t *testing.T, state, run string) []supervisor.Signalled {
+func signalled(t *testing.T, state, run string) []input.Signalled {
 	t.Helper()
 	log, err := eventlog.Open(filepath.Join(state, "runs", run, eventlog.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	var list []supervisor.Signalled
+	var list []input.Signalled
 	err = audit.Of(t.Context(), log, run, false, func(l audit.Line) error {
 		if l.Deed.What == "signal" {
 			name, _ := l.Deed.Detail["signal"].(string)
 			fast, _ := l.Deed.Detail["fast"].(bool)
-			list = append(list, supervisor.Signalled{Signal: name, Fast: fast})
+			list = append(list, input.Signalled{Signal: name, Fast: fast})
 		}
 		return nil
 	})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // Attach implements tui.Host: the session of an agent, in the terminal of the screen.
@@ -27,7 +27,7 @@ func (h *host) Attach(agent string) error {
 	defer h.withTerminal(stop)()
 	h.env.progress("Attaching to " + agent + ". Ctrl+C gives up.")
 	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)}, Term: os.Getenv("TERM")}
-	a, err := l.run.attach(ctx, supervisor.ChannelScreen, "the screen", p, h.env.progress)
+	a, err := l.run.attach(ctx, input.ChannelScreen, "the screen", p, h.env.progress)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // whoever gave up knows
@@ -49,7 +49,7 @@ func (h *host) Attach(agent string) error {
 
 // Halt implements tui.Run.
 func (l *session) Halt() string {
-	r := l.run.halt(supervisor.ChannelScreen)
+	r := l.run.halt(input.ChannelScreen)
 	switch {
 	case len(r.Left) > 0:
 		return "Still alive: " + r.Left[0]

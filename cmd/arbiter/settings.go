@@ -13,8 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -25,7 +25,7 @@ const maxTask = 1 << 20
 // choices is what the command line, the environment and the configuration
 // files come to.
 type choices struct {
-	Options  supervisor.Options
+	Options  runconfig.Options
 	Policy   policy.Policy
 	Claude   string
 	JSON     bool
@@ -112,7 +112,7 @@ func readChoices(c *cli.Context) (choices, error) {
 	if s.Sandbox, err = readSandbox(c); err != nil {
 		return s, err
 	}
-	s.Options = supervisor.Options{CWD: cwd, Version: version(), Rehearsal: s.Rehearse}
+	s.Options = runconfig.Options{CWD: cwd, Version: version(), Rehearsal: s.Rehearse}
 	s.adopt(t)
 	err = s.readRun(c)
 	return s, err

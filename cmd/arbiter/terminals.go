@@ -10,7 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // terminals knows who has which agent's session in a terminal: one at a time. It
@@ -74,7 +74,7 @@ func (t *terminals) holder(agent string) string {
 
 // terminalTap is what a bridge speaks to: the loop, but for what terminals show.
 type terminalTap struct {
-	*supervisor.Loop
+	*runloop.Loop
 	terminals *terminals
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
@@ -221,7 +221,7 @@ func (w *trustGate) gate(_ context.Context, _ bridge.SpawnParams, pinned string)
 		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), toldChanges), 600)
 	}
 	w.seen[now.Hash] = now
-	return &supervisor.Untrusted{Message: text, Hash: now.Hash}
+	return &runloop.Untrusted{Message: text, Hash: now.Hash}
 }
 
 // record keeps what the human trusted in the run, if it is still that.

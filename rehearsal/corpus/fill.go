@@ -34,7 +34,7 @@ func fill(v reflect.Value, text string, depth int) {
 			return
 		}
 		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
+			if v.Field(i).CanSet() && v.Type().Field(i).Tag.Get("json") != "-" {
 				fill(v.Field(i), text, depth+1)
 			}
 		}

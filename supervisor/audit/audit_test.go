@@ -13,7 +13,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 const testRun = "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001"
@@ -25,7 +27,7 @@ func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
 func (m memory) Close() error         { return nil }
 
 // recorded is the event log of a run of these facts.
-func recorded(t *testing.T, facts ...supervisor.Fact) *eventlog.Log {
+func recorded(t *testing.T, facts ...input.Fact) *eventlog.Log {
 	t.Helper()
 	var (
 		state   supervisor.State
@@ -34,7 +36,7 @@ func recorded(t *testing.T, facts ...supervisor.Fact) *eventlog.Log {
 		raw     []byte
 	)
 	for i, f := range facts {
-		in := supervisor.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Fact: f}
+		in := input.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Fact: f}
 		after, effects := supervisor.Apply(state, in)
 		for _, told := range Told(&state, supervisor.Replayed{Input: in, Effects: effects}, &after) {
 			content, err := telling.Content(uint64(i+1), in.At, told)
@@ -53,9 +55,9 @@ func recorded(t *testing.T, facts ...supervisor.Fact) *eventlog.Log {
 // TestAuditIsTamperProof: whatever is done to an export, it is seen, with its line.
 func TestAuditIsTamperProof(t *testing.T) {
 	log := recorded(t,
-		supervisor.Began{Options: supervisor.Options{Run: testRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff", HumanPresent: true}.WithDefaults()},
-		supervisor.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}}, Channel: supervisor.ChannelStdin},
-		supervisor.Signalled{Signal: "INT"},
+		input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff", HumanPresent: true}.WithDefaults()},
+		input.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}}, Channel: input.ChannelStdin},
+		input.Signalled{Signal: "INT"},
 	)
 	var lines []string
 	err := Of(t.Context(), log, testRun, true, func(l Line) error {

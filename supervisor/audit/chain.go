@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
@@ -36,14 +36,14 @@ type auditor struct {
 
 	last   uint64 // the youngest input
 	input  uint64 // that origin is of
-	origin supervisor.Origin
+	origin input.Origin
 }
 
 // Line is a line, for the eye and as it is hashed.
 type Line struct {
 	Seq    uint64 // of the journal's input
 	At     time.Time
-	Origin supervisor.Origin
+	Origin input.Origin
 	Deed   Deed
 	Hash   string
 	Raw    []byte // without the line's end
@@ -92,7 +92,7 @@ func (a *auditor) take(e eventlog.Entry) error {
 	}
 	switch r.Kind {
 	case KindOrigin:
-		a.input, a.origin = e.Input, supervisor.Origin{By: r.By, Session: r.Session, Gen: r.Generation, Channel: r.Channel}
+		a.input, a.origin = e.Input, input.Origin{By: r.By, Session: r.Session, Gen: r.Generation, Channel: r.Channel}
 	case KindAudit:
 		line.Deed = r.Deed()
 		return a.add(line)

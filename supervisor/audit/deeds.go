@@ -12,6 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // Deed is something that an audit asks about: who was started and how it ended, what was
@@ -62,53 +64,53 @@ func haltedText(halted bool) string {
 }
 
 // deedsOfFact are what an input is by itself.
-func deedsOfFact(f supervisor.Fact) (d deeds) {
+func deedsOfFact(f input.Fact) (d deeds) {
 	switch f := f.(type) {
-	case supervisor.Began:
+	case input.Began:
 		d.life("begun", f.Options, f.Claude)
-	case supervisor.Resumed:
+	case input.Resumed:
 		d.life("resumed", f.Options, f.Claude)
-	case supervisor.BridgeBack:
+	case input.BridgeBack:
 		d.add("bridge_back", "", "claude", f.Claude.Path, "claude_version", f.Claude.Version, "claude_sha256", f.Claude.SHA256, "swept", f.Swept)
-	case supervisor.BridgeLost:
+	case input.BridgeLost:
 		d.add("bridge_lost", "", "reason", f.Message, "halted", haltedText(f.Halted))
-	case supervisor.NoBridge:
+	case input.NoBridge:
 		d.add("not_begun", "", "category", string(f.Category), "reason", f.Message)
-	case supervisor.Commanded:
+	case input.Commanded:
 		d.command(f.Command)
-	case supervisor.Signalled:
+	case input.Signalled:
 		d.add("signal", "", "signal", f.Signal, "fast", f.Fast)
-	case supervisor.Spawned:
+	case input.Spawned:
 		x := f.Result
 		d.add("spawned", f.Agent.ID, "session_id", x.SessionID, "generation", f.Agent.Generation, "pid", x.PID, "argv", x.Argv, "cwd", x.CWD,
 			"permission_mode", x.PermissionMode, "sandbox", x.Sandbox, "env", x.Env, "claude_version", x.ClaudeVersion,
 			"claude_sha256", x.ClaudeSHA256, "resumed", x.Resumed)
-	case supervisor.NotSpawned:
+	case input.NotSpawned:
 		d.add("not_spawned", f.Agent.ID, "generation", f.Agent.Generation, "category", string(f.Category), "reason", f.Message)
-	case supervisor.PTYOpened:
+	case input.PTYOpened:
 		x := f.Result
 		d.add("terminal_opened", f.Agent.ID, "generation", f.Agent.Generation, "failed", f.Failed, "pid", x.PID, "argv", x.Argv, "cwd", x.CWD, "sandbox", x.Sandbox)
-	case supervisor.NotSent:
+	case input.NotSent:
 		d.add("not_sent", f.Agent.ID, "wire_id", f.MessageID, "reason", f.Message)
-	case supervisor.ToolCalled:
+	case input.ToolCalled:
 		d.add("tool_called", f.Params.ID, "tool", f.Params.Tool, "call", f.Params.Call, "input", Text(f.Params.Input), "subagent", f.Params.Subagent)
-	case supervisor.PermissionAsked:
+	case input.PermissionAsked:
 		d.add("permission_asked", f.Params.ID, "request", f.Params.Request, "tool", f.Params.Tool, "action", f.Action,
 			"subagent", f.Params.Subagent, "rules_say", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason", f.Reason)
-	case supervisor.PermissionWithdrawn:
+	case input.PermissionWithdrawn:
 		d.add("permission_withdrawn", "", "request", f.Request)
-	case supervisor.Judged:
+	case input.Judged:
 		d.add("judged", f.Params.ID, "tool", f.Params.Tool, "action", f.Action, "subagent", f.Params.Subagent,
 			"behavior", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason", f.Reason)
-	case supervisor.Remembered:
+	case input.Remembered:
 		d.add("granted", "", "tool", f.Grant.Tool, "rule", f.Grant.Rule, "action", f.Grant.Action, "failed", f.Failed)
-	case supervisor.TrustRecorded:
+	case input.TrustRecorded:
 		d.add("trusted", "", "hash", f.Hash, "failed", f.Failed)
-	case supervisor.Configured:
+	case input.Configured:
 		d.add("model", f.Agent.ID, "model", f.Model, "failed", f.Failed)
-	case supervisor.Stopped:
+	case input.Stopped:
 		d.add("stopped", "", "unstopped", f.Unstopped)
-	case supervisor.Happened:
+	case input.Happened:
 		if x, ok := f.Event.Body.(bridge.Done); ok {
 			d.add("ended", f.Event.ID, "session_id", x.SessionID, "generation", f.Event.Generation, "exit_code", x.Exit.Code,
 				"signal", x.Exit.Signal, "expected", x.Exit.Expected, "swept", x.Exit.Swept)
@@ -118,7 +120,7 @@ func deedsOfFact(f supervisor.Fact) (d deeds) {
 }
 
 // life is what a life of the run is held to.
-func (d *deeds) life(what string, o supervisor.Options, c bridge.ClaudeInfo) {
+func (d *deeds) life(what string, o runconfig.Options, c bridge.ClaudeInfo) {
 	sandbox := "unsandboxed"
 	if o.Sandbox != nil {
 		sandbox = "bubblewrap"
@@ -169,28 +171,28 @@ func (d *deeds) command(c contract.Command) {
 // deedsOfEffect are what is done because of an input; after is the state behind it.
 func deedsOfEffect(e effect.Effect, after *supervisor.State) (d deeds) {
 	switch e := e.(type) {
-	case supervisor.Spawn:
+	case effect.Spawn:
 		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID, "resume", e.Params.Config.Resume)
-	case supervisor.Send:
+	case effect.Send:
 		m, _ := after.SentAs(e.Params.MessageID)
 		d.add("sent", e.Params.ID, "message_id", m.ID, "wire_id", e.Params.MessageID, "generation", e.Params.Generation, "content", Text(e.Params.Content), "steer", e.Params.Steer)
-	case supervisor.Interrupt:
+	case effect.Interrupt:
 		d.add("interrupt", e.Agent.ID, "generation", e.Agent.Generation)
-	case supervisor.Kill:
+	case effect.Kill:
 		d.add("kill", e.Agent.ID, "generation", e.Agent.Generation, "now", e.Now)
-	case supervisor.Shutdown:
+	case effect.Shutdown:
 		d.add("shutdown", "", "fast", e.Fast)
-	case supervisor.OpenPTY:
+	case effect.OpenPTY:
 		d.add("terminal", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID)
-	case supervisor.ClosePTY:
+	case effect.ClosePTY:
 		d.add("terminal_close", e.Agent.ID, "generation", e.Agent.Generation)
-	case supervisor.RunCheck:
+	case effect.RunCheck:
 		d.add("check", e.Agent.ID, "request", e.Request, "number", e.Number, "command", Text(e.Params.Command))
-	case supervisor.PinTrust:
+	case effect.PinTrust:
 		d.add("trust", "", "hash", e.Hash)
-	case supervisor.DropBridge:
+	case effect.DropBridge:
 		d.add("bridge_dropped", "")
-	case supervisor.Finish:
+	case effect.Finish:
 		d.add("finished", "", "exit", int(e.Exit))
 	}
 	return d

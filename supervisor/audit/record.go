@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
@@ -31,8 +32,8 @@ type Record struct {
 	About  string         `json:"about,omitempty"`
 	Detail map[string]any `json:"detail,omitempty"`
 
-	Decided *supervisor.Decided `json:"decided,omitempty"`
-	Unused  bool                `json:"unused,omitempty"`
+	Decided *input.Decided `json:"decided,omitempty"`
+	Unused  bool           `json:"unused,omitempty"`
 
 	MessageIDs []string `json:"message_ids,omitempty"`
 }
@@ -107,7 +108,7 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 		}
 	}
 	take(deedsOfFact(step.Input.Fact))
-	if f, ok := step.Input.Fact.(supervisor.Decided); ok {
+	if f, ok := step.Input.Fact.(input.Decided); ok {
 		unused := f.Serial != 0 && (before.DeciderRequest == nil || before.DeciderRequest.Serial != f.Serial)
 		add(Record{Kind: KindDecision, Decided: &f, Unused: unused}.encode())
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -28,7 +28,7 @@ type Run interface {
 // Host is the program around the face.
 type Host interface {
 	// Begin starts a run, or takes one up again. Its events go to sink, in order.
-	Begin(ctx context.Context, task string, sink supervisor.Sink) (Run, error)
+	Begin(ctx context.Context, task string, sink runloop.Sink) (Run, error)
 }
 
 // Commands carries out slash commands. Run is called by one goroutine, in order; it may

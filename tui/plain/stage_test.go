@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // fake is a host and its run.
 type fake struct {
 	mu    sync.Mutex
-	sink  supervisor.Sink
+	sink  runloop.Sink
 	tasks []string
 	puts  []contract.CommandBody
 	ended int
@@ -31,7 +31,7 @@ type fake struct {
 
 func newFake() *fake { return &fake{done: make(chan struct{})} }
 
-func (f *fake) Begin(ctx context.Context, task string, sink supervisor.Sink) (Run, error) {
+func (f *fake) Begin(ctx context.Context, task string, sink runloop.Sink) (Run, error) {
 	if f.hold != nil {
 		select {
 		case <-f.hold:

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 )
@@ -42,8 +43,8 @@ func Name(s *supervisor.State, id string) string {
 }
 
 // Over reports whether an agent's work is behind it.
-func Over(a *supervisor.Agent) bool {
-	return a.Role == supervisor.RoleOrchestrator && (a.Status == supervisor.Ended || a.Status == supervisor.Stopping || a.Standing == supervisor.HandedOff)
+func Over(a *roster.Agent) bool {
+	return a.Role == roster.RoleOrchestrator && (a.Status == roster.Ended || a.Status == roster.Stopping || a.Standing == roster.HandedOff)
 }
 
 // context tells how full the contexts are, of one agent or of all that live.
@@ -75,7 +76,7 @@ func context(s *supervisor.State, id string) string {
 	return b.String()
 }
 
-func members(s *supervisor.State) []*supervisor.Agent {
+func members(s *supervisor.State) []*roster.Agent {
 	if s == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
@@ -65,10 +66,10 @@ func TestPermit(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	s := &supervisor.State{TaskState: supervisor.TaskState{Task: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, Permission: permission.State{Actions: []string{"a"}}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn, s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
-	s.Agents = []*supervisor.Agent{
-		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: supervisor.RoleArbiter}, AgentSpending: supervisor.AgentSpending{CostUSD: 0.25}},
-		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator I"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Ended}, AgentSpending: supervisor.AgentSpending{CostUSD: 1}},
-		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: supervisor.RoleOrchestrator, Name: "Orchestrator II"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.Busy}, AgentContext: supervisor.AgentContext{Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25, TurnsLeft: 9}}},
+	s.Agents = []*roster.Agent{
+		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: roster.RoleArbiter}, AgentSpending: roster.AgentSpending{CostUSD: 0.25}},
+		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: roster.RoleOrchestrator, Name: "Orchestrator I"}, AgentProcess: roster.AgentProcess{Status: roster.Ended}, AgentSpending: roster.AgentSpending{CostUSD: 1}},
+		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: roster.RoleOrchestrator, Name: "Orchestrator II"}, AgentProcess: roster.AgentProcess{Status: roster.Busy}, AgentContext: roster.AgentContext{Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25, TurnsLeft: 9}}},
 	}
 	for text, want := range map[string][]string{
 		context(s, ""):       {"The Arbiter** nothing is known yet", "50000 of 200000 tokens, 25.0 %, about 9 turns", "70 %", "85 %"},

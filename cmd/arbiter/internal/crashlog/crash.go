@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 const (
@@ -64,7 +64,7 @@ func NewReporter(o Options) *Reporter {
 }
 
 // Sink notes every event on its way to a face.
-func (c *Reporter) Sink(next supervisor.Sink) supervisor.Sink {
+func (c *Reporter) Sink(next runloop.Sink) runloop.Sink {
 	return func(at time.Time, e contract.Event) {
 		c.note(at, e)
 		next(at, e)
@@ -89,7 +89,7 @@ func (c *Reporter) note(at time.Time, e contract.Event) {
 }
 
 // Panicked reports a panic of ours.
-func (c *Reporter) Panicked(f *supervisor.Fault) {
+func (c *Reporter) Panicked(f *runloop.Fault) {
 	c.write(time.Now(), "arbiter-program", "panic: "+f.Panic+"\n\n"+string(f.Stack))
 }
 

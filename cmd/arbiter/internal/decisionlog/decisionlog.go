@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -20,7 +20,7 @@ import (
 type Decision struct {
 	Record uint64 // of the journal: the input
 	At     time.Time
-	supervisor.Decided
+	input.Decided
 	// Summoned are the modes that the Arbiter's session had summoned by its tool in the
 	// turn that came to this: with that it had chosen.
 	Summoned []string

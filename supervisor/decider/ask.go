@@ -1,0 +1,32 @@
+package decider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// Ask puts a recorded input to a
+func Ask(ctx context.Context, d Decider, point decision.Point, input json.RawMessage) (Decision, error) {
+	if d == nil {
+		return Decision{}, errors.New("there is no decider")
+	}
+	switch point {
+	case decision.PointSelect:
+		var in decision.SelectAgentInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			return Decision{}, fmt.Errorf("input of a selection: %w", err)
+		}
+		return d.SelectAgent(ctx, in)
+	case decision.PointEvaluate:
+		var in decision.EvaluateProgressInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			return Decision{}, fmt.Errorf("input of an evaluation: %w", err)
+		}
+		return d.EvaluateProgress(ctx, in)
+	}
+	return Decision{}, fmt.Errorf("nothing is asked at the point %q", point)
+}

@@ -1,0 +1,56 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// TestThoseLongGone are forgotten but for their names, and then altogether; the one whose
+// document waits for a successor is not.
+func TestThoseLongGone(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
+	leave := func(id string) {
+		p.call("arbiter", "release_orchestrator", fmt.Sprintf(`{"id":%q,"reason":"enough"}`, id))
+		p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
+	}
+	waits := p.summon("the first")
+	p.verdict(waits, report("handoff", "I am full.", true))
+	leave(waits)
+	p.s.SuccessorQueue = nil // as if somebody else had been named its successor
+	for range roster.RecordsKept + 5 {
+		leave(p.summon("one of many"))
+	}
+	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
+		t.Errorf("the first: %+v", a)
+	}
+	if a := p.agent(roster.OrchestratorID(p.s.Summoned)); a.Forgotten || a.Brief == "" {
+		t.Errorf("the last: %+v", a)
+	}
+	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`, waits)); !a.IsError || !strings.Contains(a.Text, "not at hand any more") {
+		t.Errorf("its successor: %+v", a)
+	}
+	again := p.summon("another")
+	p.verdict(again, report("handoff", "I am full.", true))
+	leave(again)
+	for range roster.NamesKept + 20 {
+		p.s.SuccessorQueue = []string{again} // nobody takes it up
+		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Summoned))); a.IsError {
+			t.Fatal(a.Text)
+		}
+		p.spawned(roster.OrchestratorID(p.s.Summoned))
+		leave(roster.OrchestratorID(p.s.Summoned))
+	}
+	if a := p.agent(again); a.Document == nil || len(p.s.Agents) > roster.NamesKept+3 {
+		t.Errorf("%d agents of %d; %+v", len(p.s.Agents), p.s.Summoned, a)
+	}
+	status := p.call("arbiter", "status", `{}`).Text
+	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Summoned-roster.GoneShown), roster.OrchestratorID(p.s.Summoned))
+	if n := strings.Count(status, "orch-"); n != roster.GoneShown {
+		t.Errorf("%d are listed", n)
+	}
+}

@@ -1,0 +1,86 @@
+package supervisor
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// answering asks for a command of an Orchestrator's, and answers.
+func answering(t *testing.T, command string, c contract.Permit) (p *play, request bridge.PermissionParams) {
+	t.Helper()
+	p = begin(t, nil)
+	id := p.summon("work")
+	request = bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "p1", Tool: "Bash", Input: bashParams(command).Input}
+	p.do(input.PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode, Suggestions: []string{"Bash(make *)"}})
+	asked := last[contract.PermissionRequest](p)
+	if asked.Action != permission.Key(request.Tool, request.Input) || !slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
+		t.Fatalf("asked: %+v", asked)
+	}
+	c.Request = "p1"
+	p.do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: c}})
+	return p, request
+}
+
+// TestAnswersThatAreNone leave the request open, and nothing granted.
+func TestAnswersThatAreNone(t *testing.T) {
+	other := permission.Key("Bash", []byte(`{"command":"make clean"}`))
+	for name, c := range map[string]contract.Permit{
+		"another action":         {Behavior: "allow", Action: other},
+		"another action, denied": {Behavior: "deny", Action: other},
+		"no rule":                {Behavior: "allow", Scope: "run", Rule: "Bash("},
+		"no tool's rule":         {Behavior: "allow", Scope: "always", Rule: "(make)"},
+		"a rule for once":        {Behavior: "allow", Rule: "Bash(make *)"},
+		"a rule to deny by":      {Behavior: "deny", Scope: "run", Rule: "Bash(make *)"},
+	} {
+		p, _ := answering(t, "make all", c)
+		if r := last[contract.Rejected](p); r.Ref != "r" || r.Message == "" {
+			t.Errorf("%s: not rejected: %+v", name, r)
+		}
+		if len(p.s.Permission.Open) != 1 || len(p.s.Permission.Actions)+len(p.s.Permission.Rules) != 0 || len(effects[permission.Respond](p)) != 0 || len(effects[permission.Remember](p)) != 0 {
+			t.Errorf("%s: open %v, granted %v %v", name, p.s.Permission.Open, p.s.Permission.Actions, p.s.Permission.Rules)
+		}
+	}
+}
+
+func TestScopesOfAnAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		scope, rule string
+		granted     int
+		rules       []string
+		kept        []permission.Grant
+	}{
+		{"", "", 0, nil, nil},
+		{"once", "", 0, nil, nil},
+		{"run", "", 1, nil, nil},
+		{"run", "Bash(make *)", 0, []string{"Bash(make *)"}, nil},
+		{"always", "Bash(make *)", 0, []string{"Bash(make *)"}, []permission.Grant{{Rule: "Bash(make *)", Tool: "Bash"}}},
+		{"always", "", 1, nil, []permission.Grant{{Action: permission.Key("Bash", bashParams("make all").Input), Tool: "Bash"}}},
+	} {
+		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule, Action: permission.Key("Bash", bashParams("make all").Input)})
+		var kept []permission.Grant
+		for _, e := range effects[permission.Remember](p) {
+			kept = append(kept, e.Grant)
+		}
+		if len(p.s.Permission.Actions) != tt.granted || !slices.Equal(p.s.Permission.Rules, tt.rules) || !slices.Equal(kept, tt.kept) {
+			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.Permission.Actions, p.s.Permission.Rules, kept)
+		}
+		scope := tt.scope
+		if scope == "" {
+			scope = "once"
+		}
+		want := contract.Permission{
+			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: permission.Key(request.Tool, request.Input), Scope: scope,
+		}
+		if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
+			t.Errorf("%s %s, -want +got:\n%s", tt.scope, tt.rule, diff)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// factKinds is the one place that knows the names under which facts are recorded.
+var Kinds = map[string]reflect.Type{
+	"began":                reflect.TypeFor[Began](),
+	"resumed":              reflect.TypeFor[Resumed](),
+	"no_bridge":            reflect.TypeFor[NoBridge](),
+	"input_ended":          reflect.TypeFor[InputEnded](),
+	"signalled":            reflect.TypeFor[Signalled](),
+	"spawned":              reflect.TypeFor[Spawned](),
+	"not_spawned":          reflect.TypeFor[NotSpawned](),
+	"trust_recorded":       reflect.TypeFor[TrustRecorded](),
+	"not_sent":             reflect.TypeFor[NotSent](),
+	"tool_called":          reflect.TypeFor[ToolCalled](),
+	"permission_asked":     reflect.TypeFor[PermissionAsked](),
+	"reconsidered":         reflect.TypeFor[Reconsidered](),
+	"permission_withdrawn": reflect.TypeFor[PermissionWithdrawn](),
+	"rang":                 reflect.TypeFor[Rang](),
+	"stopped":              reflect.TypeFor[Stopped](),
+	"bridge_lost":          reflect.TypeFor[BridgeLost](),
+	"bridge_back":          reflect.TypeFor[BridgeBack](),
+	"bridge_failed":        reflect.TypeFor[BridgeFailed](),
+	"probed":               reflect.TypeFor[Probed](),
+	"checked":              reflect.TypeFor[Checked](),
+	"surveyed":             reflect.TypeFor[Surveyed](),
+	"configured":           reflect.TypeFor[Configured](),
+	"decided":              reflect.TypeFor[Decided](),
+	"woke":                 reflect.TypeFor[Woke](),
+	"judged":               reflect.TypeFor[Judged](),
+	"remembered":           reflect.TypeFor[Remembered](),
+	"pty_opened":           reflect.TypeFor[PTYOpened](),
+	"journal_full":         reflect.TypeFor[JournalFull](),
+	"output_lost":          reflect.TypeFor[OutputLost](),
+	"commanded":            reflect.TypeFor[Commanded](),
+	"happened":             reflect.TypeFor[Happened](),
+}
+
+var factNames = func() map[reflect.Type]string {
+	names := map[reflect.Type]string{}
+	for name, typ := range Kinds {
+		names[typ] = name
+	}
+	return names
+}()
+
+// record is a fact as the journal keeps it.
+type record struct {
+	At      int64           `json:"at"` // Unix time in nanoseconds
+	Fact    string          `json:"fact"`
+	By      string          `json:"by,omitempty"` // the origin
+	Session string          `json:"session,omitempty"`
+	Gen     int             `json:"gen,omitempty"`
+	Channel string          `json:"channel,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// EncodeInput writes an input as the journal keeps it, one JSON object.
+func EncodeInput(in Input) ([]byte, error) {
+	name, ok := factNames[reflect.TypeOf(in.Fact)]
+	if !ok {
+		return nil, fmt.Errorf("encode fact: no name for %T", in.Fact)
+	}
+	data, err := encodeData(in.Fact)
+	if err != nil {
+		return nil, fmt.Errorf("encode fact %s: %w", name, err)
+	}
+	// The record by hand: another pass over the data would double the cost.
+	raw := make([]byte, 0, len(`{"at":,"fact":"","by":"","session":"","gen":,"data":}`)+90+len(name)+len(data))
+	raw = append(raw, `{"at":`...)
+	raw = strconv.AppendInt(raw, in.At.UnixNano(), 10)
+	raw = append(raw, `,"fact":"`...)
+	raw = append(raw, name...)
+	raw = append(raw, '"')
+	raw = in.From.appendTo(raw)
+	if !bytes.Equal(data, []byte("{}")) {
+		raw = append(raw, `,"data":`...)
+		raw = append(raw, data...)
+	}
+	return append(raw, '}'), nil
+}
+
+func encodeData(f Fact) ([]byte, error) {
+	switch f := f.(type) {
+	case Happened:
+		if _, ok := f.Event.Body.(bridge.Unknown); ok {
+			return Marshal(f.Event) // its bytes are another's
+		}
+		return f.Event.MarshalJSON()
+	case Commanded:
+		c, err := encodeCommand(f.Command)
+		if err != nil {
+			return nil, err
+		}
+		c.Channel = f.Channel
+		return Marshal(c)
+	}
+	return Marshal(f)
+}
+
+// Marshal leaves <, > and & as they are: a tool's input is told from another by its
+// bytes, and must come back as it went in.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// command is a command as the journal keeps it: the line it came on, or what was
+// wrong with one that was none.
+type command struct {
+	Channel string          `json:"channel,omitempty"`
+	Line    json.RawMessage `json:"line,omitempty"`
+	Ref     string          `json:"ref,omitempty"`
+	Problem string          `json:"problem,omitempty"`
+	Text    string          `json:"text,omitempty"`
+}
+
+func encodeCommand(c contract.Command) (command, error) {
+	if m, ok := c.Body.(contract.Malformed); ok {
+		return command{Ref: c.Ref, Problem: m.Problem, Text: string(m.Raw)}, nil
+	}
+	line, err := contract.MarshalCommand(c)
+	return command{Line: line}, err
+}
+
+// DecodeInput reads what EncodeInput wrote. A fact this version does not know is an
+// error: a history with holes is none.
+func DecodeInput(raw []byte) (Input, error) {
+	// The data comes last. It is cut off, and read once it is known what it is:
+	// encoding/json would walk it three times more.
+	head, data, cut := bytes.Cut(raw, []byte(`,"data":`))
+	if cut {
+		head = append(slices.Clip(head), '}')
+	}
+	var r record
+	if err := json.Unmarshal(head, &r); err != nil {
+		return Input{}, fmt.Errorf("decode fact: %w", err)
+	}
+	in := Input{At: time.Unix(0, r.At), From: Origin{By: r.By, Session: r.Session, Gen: r.Gen, Channel: r.Channel}}
+	switch {
+	case cut:
+		data = bytes.TrimSuffix(data, []byte("}"))
+	case len(r.Data) > 0:
+		data = r.Data
+	default:
+		data = []byte("{}")
+	}
+	fail := func(err error) (Input, error) { return Input{}, fmt.Errorf("decode fact %q: %w", r.Fact, err) }
+	switch r.Fact {
+	case "happened":
+		var e bridge.Event
+		if err := e.UnmarshalJSON(data); err != nil {
+			return fail(err)
+		}
+		in.Fact = Happened{Event: e}
+		return in, nil
+	case "commanded":
+		var c command
+		if err := json.Unmarshal(data, &c); err != nil {
+			return fail(err)
+		}
+		in.Fact = Commanded{Command: c.decode(), Channel: c.Channel}
+		return in, nil
+	}
+	typ, ok := Kinds[r.Fact]
+	if !ok {
+		return fail(fmt.Errorf("this version does not know it"))
+	}
+	v := reflect.New(typ)
+	if err := json.Unmarshal(data, v.Interface()); err != nil {
+		return fail(err)
+	}
+	in.Fact = v.Elem().Interface().(Fact)
+	return in, nil
+}
+
+func (c command) decode() contract.Command {
+	if c.Line == nil {
+		return contract.Command{Ref: c.Ref, Body: contract.Malformed{Problem: c.Problem, Raw: json.RawMessage(c.Text)}}
+	}
+	return contract.ParseCommand(c.Line)
+}

@@ -1,0 +1,242 @@
+package input
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// bodies are one of each event and command, by the name of its type.
+var (
+	commandBodies = []contract.CommandBody{
+		contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer},
+		contract.Permit{Request: "p1", Behavior: "deny", Scope: "run", Message: "no"},
+		contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Halt{},
+		contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"}, contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"},
+		contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
+		contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
+		contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
+		contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
+	}
+)
+
+// sampleFacts are facts of every kind, filled and empty.
+func sampleFacts(t testing.TB) []Fact {
+	t.Helper()
+	var list []Fact
+	n := 0
+	for _, typ := range Kinds {
+		if typ == reflect.TypeFor[Happened]() || typ == reflect.TypeFor[Commanded]() {
+			continue
+		}
+		list = append(list, withInput(reflect.New(typ).Elem().Interface().(Fact)))
+		full := reflect.New(typ).Elem()
+		corpus.Distinct(full, &n)
+		list = append(list, full.Interface().(Fact))
+	}
+	for _, b := range bridge.EventBodies() {
+		v := reflect.New(reflect.TypeOf(b)).Elem()
+		corpus.Distinct(v, &n)
+		list = append(list, Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Body: v.Interface().(bridge.EventBody)}})
+	}
+	unknown := json.RawMessage(`{"id":"orch-1","generation":1,"event":"sang","song":"a<b & c"}`)
+	list = append(list, Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.Unknown{Name: "sang", Raw: unknown}}})
+	for _, b := range commandBodies {
+		list = append(list, Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r-1 <&>", Body: b}})
+	}
+	return list
+}
+
+// withInput gives an empty fact the one thing that is never absent: a call's
+func withInput(f Fact) Fact {
+	switch f := f.(type) {
+	case ToolCalled:
+		f.Params.Input = json.RawMessage("{}")
+		return f
+	case PermissionAsked:
+		f.Params.Input = json.RawMessage("{}")
+		return f
+	case Judged:
+		f.Params.Input = json.RawMessage("{}")
+		return f
+	}
+	return f
+}
+
+// TestFactsRoundTrip: what goes into the journal comes back, to the byte.
+func TestFactsRoundTrip(t *testing.T) {
+	for _, f := range sampleFacts(t) {
+		in := Input{At: time.Unix(2_200_000_000, 123_456_789), Fact: f}
+		raw, err := EncodeInput(in)
+		if err != nil {
+			t.Errorf("%T: %v", f, err)
+			continue
+		}
+		if strings.ContainsRune(string(raw), '\n') {
+			t.Errorf("%T takes more than one line: %s", f, raw)
+		}
+		back, err := DecodeInput(raw)
+		if err != nil {
+			t.Errorf("%T: %v\n%s", f, err, raw)
+			continue
+		}
+		if !back.At.Equal(in.At) || !reflect.DeepEqual(back.Fact, f) {
+			t.Errorf("%T came back otherwise:\n%+v\n%+v", f, f, back.Fact)
+		}
+		again, err := EncodeInput(back)
+		if err != nil || string(again) != string(raw) {
+			t.Errorf("%T is written otherwise the second time (%v):\n%s\n%s", f, err, raw, again)
+		}
+	}
+}
+
+// TestEveryFactHasAName: a fact that is added without a name in the journal, or a
+// body without a sample above, fails here.
+func TestEveryFactHasAName(t *testing.T) {
+	named, events, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for name, typ := range Kinds {
+		if name == "" || named[typ.Name()] {
+			t.Errorf("%s has two names", typ.Name())
+		}
+		named[typ.Name()] = true
+	}
+	for _, b := range append([]bridge.EventBody{bridge.Unknown{}}, bridge.EventBodies()...) {
+		events[reflect.TypeOf(b).Name()] = true
+	}
+	for _, b := range commandBodies {
+		commands[reflect.TypeOf(b).Name()] = true
+	}
+	for what, c := range map[string]struct{ declared, known map[string]bool }{
+		"fact":    {corpus.Receivers(t, ".", "fact"), named},
+		"event":   {corpus.Receivers(t, "../../bridge", "eventName"), events},
+		"command": {corpus.Receivers(t, "../contract", "CommandType"), commands},
+	} {
+		if len(c.declared) == 0 {
+			t.Errorf("no %s is declared", what)
+		}
+		for name := range c.declared {
+			if !c.known[name] {
+				t.Errorf("%s %s is unknown to the journal's tests or has no name in it", what, name)
+			}
+		}
+	}
+}
+
+// TestActionsKeepTheirKeys: what a human allowed is known by the bytes of the tool's
+//
+//	They must be the same after the journal was folded.
+func TestActionsKeepTheirKeys(t *testing.T) {
+	for _, raw := range []string{`{"command":"make && ls > out <in"}`, `{"n":1.50,"big":12345678901234567890}`, `{"s":"\u2028\ud800 ä\/"}`} {
+		p := bridge.PermissionParams{Tool: "Bash", Input: json.RawMessage(raw)}
+		raw, err := EncodeInput(Input{Fact: PermissionAsked{Params: p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := DecodeInput(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := back.Fact.(PermissionAsked).Params; permission.Key(got.Tool, got.Input) != permission.Key(p.Tool, p.Input) {
+			t.Errorf("%s came back as %s", raw, got.Input)
+		}
+	}
+}
+
+func TestFactsThatDoNotDecode(t *testing.T) {
+	for _, c := range []struct{ raw, want string }{
+		{`{"at":1,"fact":"moonrise","data":{}}`, `"moonrise": this version does not know it`},
+		{`{"at":1}`, "does not know it"},
+		{`{"at":1,"fact":"rang","data":[]}`, `"rang"`},
+		{`{"at":1,"fact":"happened","data":7}`, `"happened"`},
+		{`{"at":"x","fact":"rang"}`, "decode fact"},
+		{`{`, "decode fact"},
+		{``, "decode fact"},
+		{`null`, "does not know it"},
+	} {
+		if in, err := DecodeInput([]byte(c.raw)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %+v, %v; want an error with %q", c.raw, in.Fact, err, c.want)
+		}
+	}
+	if _, err := EncodeInput(Input{}); err == nil || !strings.Contains(err.Error(), "no name") {
+		t.Errorf("no fact at all: %v", err)
+	}
+}
+
+// FuzzDecodeInput: whatever a journal holds, it is a fact that can be written again,
+// or an error.
+func FuzzDecodeInput(f *testing.F) {
+	for _, fact := range sampleFacts(f) {
+		raw, err := EncodeInput(Input{At: time.Unix(1_800_000_000, 0), Fact: fact})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	for _, s := range []string{
+		"", "{}", "[]", "null", "0", `"rang"`, `{"fact":"rang"}`, `{"at":-9223372036854775808,"fact":"rang","data":{"Key":"x"}}`,
+		`{"at":1e400,"fact":"rang"}`, `{"at":1,"fact":"happened","data":{"id":"a","generation":1e9,"event":"turn"}}`,
+		`{"at":1,"fact":"happened","data":{"id":7,"event":"done"}}`, `{"at":1,"fact":"happened","data":{"id":"a","generation":1,"event":"\u0000"}}`,
+		`{"at":1,"fact":"commanded","data":{"line":{"type":"message"}}}`, `{"at":1,"fact":"commanded","data":{"line":"x","problem":"p"}}`,
+		`{"at":1,"fact":"commanded","data":{}}`, `{"at":1,"at":2,"fact":"rang","fact":"woke","data":{"Slept":-1}}`,
+		"{\"at\":1,\"fact\":\"rang\",\"data\":{\"Key\":\"\xff\xfe\"}}", `{"at":1,"fact":"began","data":{"Options":{"Env":{"a":null}}}}`,
+		"\xef\xbb\xbf{}", "{\"at\":1,\"fact\":\"rang\"}{\"at\":1}", "\x00\x00\x00", `{"at":1,"fact":"rang","data":` + strings.Repeat("[", 20_000),
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		in, err := DecodeInput(raw)
+		if err != nil {
+			return
+		}
+		first, err := EncodeInput(in)
+		if err != nil {
+			t.Fatalf("%+v decodes and does not encode: %v", in.Fact, err)
+		}
+		back, err := DecodeInput(first)
+		if err != nil {
+			t.Fatalf("%s does not decode again: %v", first, err)
+		}
+		second, err := EncodeInput(back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The bytes may differ once: what is not UTF-8 is replaced.
+		if again, err := DecodeInput(second); err != nil || !reflect.DeepEqual(again, back) {
+			t.Fatalf("%v:\n%s\n%s", err, first, second)
+		}
+	})
+}
+
+// TestProseDoesNotGrow: what is common in prose and code takes its own size in the journal.
+func TestProseDoesNotGrow(t *testing.T) {
+	text := strings.Repeat("<&>", 1000)
+	raw, err := json.Marshal(map[string]string{"kind": "done", "message": "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
+	for _, f := range []Fact{
+		Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Say{Text: text}}},
+		Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.SetPlan{Steps: []contract.Step{{Text: text}}}}},
+		Began{Options: runconfig.Options{Task: text}}, Resumed{Word: text},
+		Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Turn{Text: text, Verdict: raw}}},
+		ToolCalled{Params: bridge.ToolCallParams{AgentRef: ref, Input: json.RawMessage(`"` + text + `"`)}},
+	} {
+		raw, err := EncodeInput(Input{Fact: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(raw), text); n == 0 || strings.Contains(string(raw), `\u003c`) {
+			t.Errorf("%T takes %d bytes for %d: %.200s", f, len(raw), len(text), raw)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package input
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Input is one fact: something that happened outside the loop, at a time. The
+// state of a run is the fold of its inputs, so an input carries all that apply
+// needs to know and cannot compute (time, policy decisions, random marks).
+type Input struct {
+	At   time.Time
+	Fact Fact
+	From Origin // as the loop recorded it; Apply does not look at it
+}
+
+// Channels by which a human's commands come. Nothing that an agent writes does.
+const (
+	ChannelStdin  = "stdin"
+	ChannelScreen = "screen"
+	ChannelSocket = "socket" // another process of the same user, that no agent started
+)
+
+// Fact is the sealed union of inputs.
+type Fact interface{ fact() }
+
+type (
+	// Began is the first: the bridge answered `initialize`.
+	Began struct {
+		Options runconfig.Options
+		Claude  bridge.ClaudeInfo
+		Notice  string // what was found on the way
+		// Distrust says that the workspace was trusted once and is not now, and why.
+		Distrust string `json:",omitempty"`
+	}
+	// Resumed is the first of every further life of a run.
+	Resumed struct {
+		Options runconfig.Options
+		Claude  bridge.ClaudeInfo
+		Word    string // what the human says with it; empty: nothing
+		Stay    bool   // a human looks on: a complete run waits for another task
+		Notice  string // what was found on the way: damage, processes left over
+		Salt    string // of this life's ids: a history that lost its end counts again from there
+		// Distrust is Began's.
+		Distrust string `json:",omitempty"`
+	}
+	// NoBridge is the first when it did not.
+	NoBridge struct {
+		Options  runconfig.Options
+		Category bridge.Category
+		Message  string
+	}
+	// Commanded is a command from a face. Channel is how it came: one of the Channel…
+	// constants.
+	Commanded struct {
+		Command contract.Command
+		Channel string
+	}
+	// InputEnded says that nobody will answer from now on.
+	InputEnded struct{}
+	// Signalled is a signal to this process. Fast is the second one.
+	Signalled struct {
+		Signal string // INT, TERM, HUP
+		Fast   bool
+	}
+	// Happened is an event of an agent.
+	Happened struct{ Event bridge.Event }
+	// Spawned and NotSpawned end a Spawn effect.
+	Spawned struct {
+		Agent  bridge.AgentRef
+		Result bridge.SpawnResult
+	}
+	NotSpawned struct {
+		Agent    bridge.AgentRef
+		Category bridge.Category
+		Message  string
+		Stderr   string
+		// Trust is, of CatTrust, the hash of the workspace as it is now; empty: it cannot be told.
+		Trust string `json:",omitempty"`
+	}
+	// TrustRecorded ends a PinTrust effect. Failed says why nothing was recorded.
+	TrustRecorded struct {
+		Hash   string
+		Failed string `json:",omitempty"`
+	}
+	// NotSent ends a Send effect that failed; one that worked is silent.
+	NotSent struct {
+		Agent     bridge.AgentRef
+		MessageID string
+		Message   string
+	}
+	// ToolCalled is a call of one of our tools; Call is answered by AnswerTool.
+	ToolCalled struct {
+		Call   string
+		Params bridge.ToolCallParams
+	}
+	// PermissionAsked is a tool that wants to run, with what the rules say.
+	PermissionAsked struct {
+		Params   bridge.PermissionParams
+		Behavior string // allow, deny, ask
+		By, Rule string
+		Reason   string
+		// Action is the SHA-256 of the exact action, whose secrets the input here is without.
+		Action string `json:",omitempty"`
+		// Suggestions are rules that would cover it.
+		Suggestions []string `json:",omitempty"`
+		// Told says that the same call was told of when it was judged.
+		Told bool `json:",omitempty"`
+		// Changes is the State.Permission.Changes that the rules were looked up with.
+		Changes int `json:",omitempty"`
+	}
+	// Reconsidered ends a Reconsider effect.
+	Reconsidered struct {
+		Settled []permission.Settlement `json:",omitempty"`
+		Changes int                     // PermissionAsked's
+	}
+	// Remembered ends a Remember effect. Failed says why it is not kept.
+	Remembered struct {
+		Grant  permission.Grant
+		Failed string `json:",omitempty"`
+	}
+	// PermissionWithdrawn says that the agent no longer waits.
+	PermissionWithdrawn struct{ Request string }
+	// Rang is a timer set by SetTimer.
+	Rang struct {
+		Key string
+		// Setting numbers the setting of the timer, from 1; 0: unknown, as in a journal.
+		Setting uint64 `json:"-"`
+	}
+	// Stopped ends the Shutdown effect.
+	Stopped struct{ Unstopped []string }
+	// BridgeLost says the bridge is gone, unasked; BridgeBack and BridgeFailed end
+	// an OpenBridge effect.
+	BridgeLost struct {
+		Message string
+		// Halted says that somebody ended it in order to stop everything: no process is to run
+		// until he says so, whether or not his command got through.
+		Halted bool `json:",omitempty"`
+		// Heeded says that the run had taken his command, and perhaps the one to go on, too.
+		Heeded bool `json:",omitempty"`
+	}
+	BridgeBack struct {
+		Claude bridge.ClaudeInfo
+		Swept  int // processes the lost one had left behind
+	}
+	BridgeFailed struct {
+		Category bridge.Category
+		Message  string
+	}
+	// Probed ends a Probe effect. Failed means that the bridge gave no answer.
+	Probed struct {
+		Agent  bridge.AgentRef
+		Result bridge.ProbeResult
+		Failed string
+		Silent bool // it failed because the bridge did not answer in time
+	}
+	// Checked ends a RunCheck effect. Failed says why the check was not run.
+	Checked struct {
+		Serial  int    // of the document's way
+		Number  int    // of the check, counted from 1
+		Request string // RunCheck's
+		Result  bridge.CheckResult
+		Failed  string
+	}
+	// Surveyed ends a Survey effect. Failed says why nothing was seen.
+	Surveyed struct {
+		Serial int
+		Result bridge.InspectResult
+		Failed string
+	}
+	// Configured ends a SetModel effect. Failed says why the model stays as it was.
+	Configured struct {
+		Agent  bridge.AgentRef
+		Model  string
+		All    bool   `json:",omitempty"`
+		Failed string `json:",omitempty"`
+	}
+	// Decided is a decision with what it was made from. It ends a Decide effect; one that
+	// the Arbiter's session, the rules in its place or the human made is only recorded by it.
+	Decided decider.Record
+	// Judged is a tool call that the rules decided before the CLI had a say. It only tells.
+	Judged struct {
+		Params   bridge.JudgeParams // without the input of a long call that may run
+		Action   string             // the SHA-256 of the exact action
+		Behavior string             // allow, deny, ask
+		By, Rule string
+		Reason   string
+	}
+	// PTYOpened ends an OpenPTY effect. Failed says why there is no terminal.
+	PTYOpened struct {
+		Agent  bridge.AgentRef
+		Failed string               `json:",omitempty"`
+		Result bridge.PTYOpenResult `json:",omitzero"`
+	}
+	// Woke says that the machine slept, or its clock was moved, for a while.
+	Woke struct{ Slept time.Duration }
+	// JournalFull says that nothing more can be recorded.
+	JournalFull struct{ Message string }
+	// OutputLost says that nobody reads the events any more.
+	OutputLost struct{ Message string }
+)
+
+func (Began) fact()               {}
+func (Resumed) fact()             {}
+func (BridgeBack) fact()          {}
+func (BridgeFailed) fact()        {}
+func (Probed) fact()              {}
+func (Checked) fact()             {}
+func (Surveyed) fact()            {}
+func (Configured) fact()          {}
+func (Decided) fact()             {}
+func (Woke) fact()                {}
+func (Judged) fact()              {}
+func (Remembered) fact()          {}
+func (PTYOpened) fact()           {}
+func (JournalFull) fact()         {}
+func (NoBridge) fact()            {}
+func (Commanded) fact()           {}
+func (InputEnded) fact()          {}
+func (Signalled) fact()           {}
+func (Happened) fact()            {}
+func (Spawned) fact()             {}
+func (NotSpawned) fact()          {}
+func (TrustRecorded) fact()       {}
+func (NotSent) fact()             {}
+func (ToolCalled) fact()          {}
+func (PermissionAsked) fact()     {}
+func (Reconsidered) fact()        {}
+func (PermissionWithdrawn) fact() {}
+func (Rang) fact()                {}
+func (Stopped) fact()             {}
+func (BridgeLost) fact()          {}
+func (OutputLost) fact()          {}
+
+// Announced reports whether the frontends hear of a call that was decided: of denials, and of what a rule or a grant
+// allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
+func (f Judged) Announced() bool {
+	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == contract.Human)
+}

@@ -1,0 +1,72 @@
+package input
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// Origin is who a record is from. It is made from the pipe a fact came by and from the
+// state, and from nothing that a fact tells of itself: what an agent writes cannot
+// change it.
+type Origin struct {
+	By      string // an agent's id, human, supervisor; unknown
+	Session string // Claude's, of an agent in its present incarnation
+	Gen     int    // generation of an agent
+	Channel string // by which a human's word came: one of the Channel… constants
+}
+
+// ChannelStart is the command line that began a life, with what it says.
+const ChannelStart = "start"
+
+// Unknown is in the place of a sender who came by no way we know.
+const Unknown = "unknown"
+
+// Speaker is the pipe of the agent that a fact came by; false: it came by none.
+func Speaker(f Fact) (bridge.AgentRef, bool) {
+	switch f := f.(type) {
+	case Happened:
+		return f.Event.AgentRef, true
+	case ToolCalled:
+		return f.Params.AgentRef, true
+	case PermissionAsked:
+		return f.Params.AgentRef, true
+	case Judged:
+		return f.Params.AgentRef, true
+	}
+	return bridge.AgentRef{}, false
+}
+
+// append writes the origin as members of a record.
+func (o Origin) appendTo(raw []byte) []byte {
+	member := func(name, value string) {
+		if value != "" {
+			raw = append(raw, `,"`+name+`":`...)
+			raw = appendText(raw, value)
+		}
+	}
+	member("by", o.By)
+	member("session", o.Session)
+	if o.Gen != 0 {
+		raw = append(raw, `,"gen":`...)
+		raw = strconv.AppendInt(raw, int64(o.Gen), 10)
+	}
+	member("channel", o.Channel)
+	return raw
+}
+
+// appendText appends a JSON string. Ids are plain ASCII.
+func appendText(raw []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil {
+				panic(err) // a string has a JSON form
+			}
+			return append(raw, quoted...)
+		}
+	}
+	raw = append(append(raw, '"'), s...)
+	return append(raw, '"')
+}

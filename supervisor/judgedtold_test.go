@@ -1,0 +1,98 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+func TestJudgedIsTold(t *testing.T) {
+	p := begin(t, nil)
+	id := p.summon("work")
+	before := len(effects[effect.Emit](p))
+	params := bashParams("make")
+	params.AgentRef, params.Subagent = p.agent(id).AgentRef, "a0b8"
+	say := func(behavior, by string) []contract.Permission {
+		var list []contract.Permission
+		for _, e := range p.do(input.Judged{Params: params, Action: "abc", Behavior: behavior, By: by, Rule: "Bash", Reason: "why"}) {
+			if m, ok := e.(effect.Emit).Event.Body.(contract.Permission); ok {
+				list = append(list, m)
+			}
+		}
+		return list
+	}
+	for _, quiet := range [][2]string{{"allow", "mode"}, {"ask", "rule"}, {"ask", "mode"}} {
+		if list := say(quiet[0], quiet[1]); len(list) != 0 {
+			t.Errorf("%v is told: %+v", quiet, list)
+		}
+	}
+	want := contract.Permission{Request: "judge-toolu_1", Behavior: "deny", By: "rule", Tool: "Bash", Rule: "Bash", Action: "abc", Reason: "why", Subagent: "a0b8"}
+	if diff := cmp.Diff([]contract.Permission{want}, say("deny", "rule")); diff != "" {
+		t.Errorf("a denial, -want +got:\n%s", diff)
+	}
+	want.Behavior = "allow"
+	if diff := cmp.Diff([]contract.Permission{want}, say("allow", "rule")); diff != "" {
+		t.Errorf("a rule's allow, -want +got:\n%s", diff)
+	}
+	if n := len(effects[effect.Emit](p)) - before; n != 2 {
+		t.Errorf("%d events", n)
+	}
+	if !input.Narrates(input.Judged{}) || !input.Recorded(input.Judged{}) {
+		t.Error("it is to be recorded, and only tells")
+	}
+}
+
+// TestNoAgentBypasses: in no mode is an agent started in the CLI's own that asks nobody,
+// and each is judged.
+func TestNoAgentBypasses(t *testing.T) {
+	for _, mode := range []string{"ask", "rules", "accept-edits", "allow-all"} {
+		p := begin(t, func(o *runconfig.Options) { o.Permissions = mode })
+		p.summon("work")
+		starts := effects[effect.Spawn](p)
+		if len(starts) != 2 {
+			t.Fatalf("%d starts", len(starts))
+		}
+		for _, s := range starts {
+			if c := s.Params.Config; c.PermissionMode != "default" || !c.Judged {
+				t.Errorf("%s, %s: mode %q, judged %v", mode, s.Params.ID, c.PermissionMode, c.Judged)
+			}
+		}
+	}
+}
+
+// TestNobodyAnswersARequest: what is asked for is denied where nobody answers, or is there to answer.
+func TestNobodyAnswersARequest(t *testing.T) {
+	for _, tool := range []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other__x", "Telepathy", "EnterWorktree"} {
+		for _, present := range []bool{true, false} {
+			play := begin(t, nil)
+			id := play.summon("work")
+			if !present {
+				play.do(input.InputEnded{})
+			}
+			play.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: play.agent(id).AgentRef, Request: "p1", Tool: tool, Input: json.RawMessage("{}")}, Behavior: "ask", By: "rule"})
+			if present {
+				if len(play.s.Permission.Open) != 1 {
+					t.Fatalf("%s is not asked for", tool)
+				}
+				play.do(input.Rang{Key: permission.TimerPrefix + "p1"})
+			}
+			if a := effects[permission.Respond](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
+				t.Errorf("%s, present %v: %+v", tool, present, a)
+			}
+		}
+	}
+}
+
+// bashParams is a call of Bash before it is judged.
+func bashParams(command string) bridge.JudgeParams {
+	raw, _ := json.Marshal(map[string]string{"command": command})
+	return bridge.JudgeParams{Tool: "Bash", Input: raw, ToolUse: "toolu_1"}
+}

@@ -1,0 +1,107 @@
+package roster
+
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
+)
+
+// Agent is the Arbiter or an Orchestrator, in its present incarnation, in parts as [State]
+// has them.
+type Agent struct {
+	AgentIdentity
+	AgentProcess
+	AgentTurn
+	AgentContext
+	AgentWork
+	AgentHandoff
+	AgentTakeover
+	AgentSpending
+}
+
+// AgentIdentity says who an agent is, and why it was summoned.
+type AgentIdentity struct {
+	bridge.AgentRef
+	Role        Role
+	Name        string // "Orchestrator I"
+	Mode        string
+	Model       string // that a human chose for it; empty: the run's, or its mode's
+	SessionID   string // Claude's
+	Brief       string // what it was summoned for
+	SummonedIn  string // the Arbiter's turn it was summoned in, by a message of it
+	Predecessor string
+	Forgotten   bool // what it left is only in the journal
+}
+
+// Role says what an agent is in the hierarchy.
+type Role string
+
+// Alive reports whether the agent can still be spoken to.
+func (a *Agent) Alive() bool {
+	return a.Status != Ended && a.Status != Stopping && a.Status != Parked
+}
+
+// Up reports whether it has a process that can be spoken to.
+func (a *Agent) Up() bool { return a.Status == Starting || a.Status == Ready || a.Status == Busy }
+
+// Works reports whether an Orchestrator has something to do.
+func (a *Agent) Works() bool {
+	return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Working
+}
+
+// AgentTakeover follows an agent's session in the hands of a human.
+type AgentTakeover struct {
+	Takeover     *takeover.Takeover `json:",omitempty"` // a human has its session, or is about to
+	ReturnNotice string             `json:",omitempty"` // told with the next message: a human had its session
+}
+
+// AgentSpending counts what an agent has cost.
+type AgentSpending struct {
+	CostUSD float64
+	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
+}
+
+// Engaged reports whether it is an Orchestrator that works, or has asked and waits.
+func (a *Agent) Engaged() bool {
+	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
+}
+
+// ContextLow reports whether the agent's context is at its end: it has to be succeeded.
+func (a *Agent) ContextLow() bool {
+	return a.WarnedLevel == LevelCritical || a.CompactionBlocked || a.ReachedLimit != ""
+}
+
+// WithoutRecords returns a copy without what only successors ask for: the brief, the document, the last measurements.
+func (a *Agent) WithoutRecords() *Agent {
+	b := *a
+	b.Brief, b.Document, b.Receipts, b.GeneratedWhy = "", nil, nil, ""
+	b.Context, b.Watch, b.Turn, b.InterruptedTurn = bridge.Context{}, Watch{}, nil, nil
+	b.Forgotten = true
+	return &b
+}
+
+// Gone reports whether an agent has ended for good.
+func (a *Agent) Gone() bool { return a.Status == Ended && a.Dismissed }
+
+// Spent returns what an agent has cost, its running turn included.
+func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
+
+// demand is what every message to an Orchestrator ends with whose context is at its end.
+func (a *Agent) HandoffDemand() string {
+	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
+		return fmt.Sprintf("You have reached a limit of your mode: %s. Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
+			"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.ReachedLimit)
+	}
+	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
+		"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
+}
+
+// follow keeps the next value of a takeover. The old state's is shared with it.
+func (a *Agent) SetTakeover(t takeover.Takeover) { a.Takeover = &t }
+
+// The roles.
+const (
+	RoleArbiter      Role = "arbiter"
+	RoleOrchestrator Role = "orchestrator"
+)

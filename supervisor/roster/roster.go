@@ -1,0 +1,198 @@
+package roster
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Roster holds the agents of a run.
+//
+// It is a value that is copied with the state it is part of: agents are shared between copies until [Roster.Edit] or
+// [Roster.Add] replaces them.
+type Roster struct {
+	Agents   []*Agent // the Arbiter first, then the Orchestrators in order of summoning
+	Summoned int      // Orchestrators so far; the next one's number less one
+
+	own []*Agent // not shared with an earlier state
+}
+
+// Engaged reports whether an Orchestrator works, or has asked and waits.
+func (r *Roster) Engaged() bool { return r.EngagedBeside("") }
+
+// EngagedBeside says so of all but one.
+func (r *Roster) EngagedBeside(id string) bool {
+	for _, a := range r.Agents {
+		if a.ID == id && id != "" {
+			continue
+		}
+		if a.Engaged() {
+			return true
+		}
+	}
+	return false
+}
+
+// Add appends an agent, which belongs to the roster from then on.
+func (r *Roster) Add(a *Agent) { r.Agents, r.own = append(slices.Clip(r.Agents), a), append(r.own, a) }
+
+// Freeze ends the editing of this copy: what is edited from now on is copied again. Call it before the roster is shared.
+func (r *Roster) Freeze() { r.own = nil }
+
+// Agent returns a copy of the agent named, and whether there is one.
+func (r *Roster) Agent(id string) (Agent, bool) {
+	i := slices.IndexFunc(r.Agents, func(a *Agent) bool { return a.ID == id })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return *r.Agents[i], true
+}
+
+// AnyWorks reports whether an Orchestrator has something to do.
+func (r *Roster) AnyWorks() bool {
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Works() })
+}
+
+// living counts the Orchestrators that hold a place: alive and not handed off.
+func (r *Roster) LivingCount() int {
+	n := 0
+	for _, a := range r.Agents {
+		if a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
+			n++
+		}
+	}
+	return n
+}
+
+// Last returns the Orchestrator summoned last.
+func (r *Roster) Last() (Agent, bool) {
+	if n := len(r.Agents); n > 1 {
+		return *r.Agents[n-1], true
+	}
+	return Agent{}, false
+}
+
+// Edit returns a writable agent, or nil.
+func (r *Roster) Edit(id string) *Agent {
+	i := slices.IndexFunc(r.Agents, func(a *Agent) bool { return a.ID == id })
+	if i < 0 {
+		return nil
+	}
+	if !slices.Contains(r.own, r.Agents[i]) {
+		if r.own == nil {
+			r.Agents = slices.Clone(r.Agents)
+		}
+		a := *r.Agents[i]
+		r.Agents[i], r.own = &a, append(r.own, &a)
+	}
+	return r.Agents[i]
+}
+
+// roll names the living Orchestrators and where they stand.
+func (r *Roster) LivingText() string {
+	var list []string
+	for _, a := range r.Agents {
+		if a.Role == RoleOrchestrator && a.Alive() {
+			list = append(list, fmt.Sprintf("%s %s", a.ID, a.Standing))
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// everyone names all that can be spoken to, the Arbiter first, for the human.
+func (r *Roster) AddresseesText() string {
+	if r.LivingText() == "none" {
+		return "arbiter"
+	}
+	return "arbiter, " + r.LivingText()
+}
+
+func OrchestratorID(n int) string { return fmt.Sprintf("orch-%d", n) }
+
+func OrchestratorName(n int) string { return "Orchestrator " + contract.Roman(n) }
+
+func (r *Roster) IsOrchestrator(id string) bool {
+	a, ok := r.Agent(id)
+	return ok && a.Role == RoleOrchestrator
+}
+
+// Shown are the Orchestrators an Arbiter is told of, in order of summoning: all that
+// live, and those that went last. Others counts the rest.
+func (r *Roster) Shown() ([]*Agent, int) {
+	var list []*Agent
+	gone, others := 0, r.Summoned // less those that are remembered
+	for _, a := range r.Agents {
+		if a.Role == RoleOrchestrator {
+			if others--; a.Gone() {
+				gone++
+			}
+		}
+	}
+	for _, a := range r.Agents {
+		switch {
+		case a.Role != RoleOrchestrator:
+		case !a.Gone():
+			list = append(list, a)
+		default:
+			if gone--; gone < GoneShown {
+				list = append(list, a)
+			} else {
+				others++
+			}
+		}
+	}
+	return list, others
+}
+
+// OthersText tells of those that shown leaves out.
+func OthersText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("- and %d before them, gone\n", n)
+}
+
+// succeeded reports whether a successor of the agent was summoned.
+func (r *Roster) HasSuccessor(id string) bool {
+	for i := range r.Agents {
+		if r.Agents[i].Predecessor == id {
+			return true
+		}
+	}
+	return false
+}
+
+// ModeEngagedBeside reports whether another Orchestrator of a mode is at work, or has asked
+// and waits.
+func (r *Roster) ModeEngagedBeside(mode, id string) bool {
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.ID != id && a.Mode == mode && a.Engaged() })
+}
+
+// bygone reports whether an id was that of an Orchestrator that the state has forgotten.
+func (r *Roster) WasForgotten(id string) bool {
+	number, ok := strings.CutPrefix(id, "orch-")
+	n, err := strconv.Atoi(number)
+	return ok && err == nil && n >= 1 && n <= r.Summoned && OrchestratorID(n) == id
+}
+
+// anyWaits reports whether an Orchestrator has asked and waits.
+func (r *Roster) AnyWaiting() bool {
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
+		return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
+	})
+}
+
+// A run has no last window, so that nothing may grow with each generation. Who is gone
+// for good keeps its name and its place; what it left is in the journal, and the state
+// remembers as much of it as anybody may still ask for.
+const (
+	RecordsKept = 20 // Orchestrators that are gone, with their briefs and documents
+	NamesKept   = 50 // of them, with what became of them
+	GoneShown   = 10 // of them, to an Arbiter
+)

@@ -1,0 +1,141 @@
+package runconfig
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// Options is what a run is started with. It is a plain value that can be stored
+// with the run, so that the same facts always fold to the same history.
+type Options struct {
+	Run       string // the run's id, a UUID
+	Delimiter string // per-run random mark of the envelopes
+	CWD       string
+	Version   string // arbiter's own
+	Log       string // path of the log file, for the `session` event
+
+	Task string // the first task; empty: the human will speak
+
+	Model        string // of every agent; empty: the CLI's default
+	ArbiterModel string // of the Arbiter; empty: Model
+
+	Permissions string // ask, rules, accept-edits, allow-all
+	Allow, Deny []string
+	Ask         []string `json:",omitempty"` // rules of what is always asked for
+	// Sandbox is what confines the agents, and SandboxReason why nothing does.
+	Sandbox       *bridge.SandboxConfig `json:",omitempty"`
+	SandboxReason string                `json:",omitempty"`
+	// TrustHash is that of the workspace's settings, as they were trusted when this life began.
+	TrustHash string            `json:",omitempty"`
+	Env       map[string]string // added to the agents' environment
+	Trusted   bool              // project settings, hooks, agents and CLAUDE.md may be loaded
+
+	MaxOrchestrators int
+	MaxIterations    int
+	MaxFailures      int           // consecutive
+	MaxTotalFailures int           `json:",omitempty"` // of one task; 0: no limit
+	MaxExchanges     int           // between agents without a human
+	MaxCostUSD       float64       // 0: no limit
+	Timeout          time.Duration // 0: no limit
+	ContextWarn      float64       // percent of the effective window
+	ContextCritical  float64
+	ContextTokens    int            // cap of the effective window, 0: none
+	ContextTokensFor map[string]int // the same for some models, by the beginning of their names
+	CheckTimeout     time.Duration  // for one check of a hand-off document; 0: none is run
+	RetryBase        time.Duration  // first pause before a turn is tried again after API trouble
+	StartTimeout     time.Duration  // for an agent to be ready, 0: the bridge's default
+	PermissionWait   time.Duration  // an unanswered permission request is denied then
+	MaxWait          time.Duration  // for a usage limit or an overload to pass; negative: not at all
+	WatchEvery       time.Duration  // distance of looks at each agent, 0: the default
+	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
+	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
+
+	// Modes are the agents an Orchestrator can be summoned as, as they were found when this
+	// life began; nil: the built-in ones.
+	Modes []agents.Agent `json:",omitempty"`
+	// Templates are the user's own of [prompts], by file name.
+	Templates map[string]string `json:",omitempty"`
+	// Decider says who decides at the points of decision: session (or empty), stateless,
+	// hybrid, rules. DeciderModel and DeciderEffort are for the models among them.
+	Decider        string        `json:",omitempty"`
+	DeciderModel   string        `json:",omitempty"`
+	DeciderEffort  string        `json:",omitempty"`
+	DeciderTimeout time.Duration `json:",omitempty"` // for one answer
+	DecisionCache  bool          `json:",omitempty"` // the same input is not asked twice, over all runs
+
+	HumanPresent bool // somebody can answer (until the input ends)
+	Partial      bool // stream text as it arrives
+
+	Claude    string // the program as it was named; empty: claude on PATH
+	Rehearsal bool
+	Scenario  string // its name
+	Script    string // where it was found
+	StandIn   bool
+}
+
+// Deciders, as Options.Decider names them.
+const (
+	DeciderSession   = "session"   // the Arbiter, in its own conversation
+	DeciderStateless = "stateless" // a model that knows nothing but the input
+	DeciderHybrid    = "hybrid"    // rules for what is clear, stateless for the rest
+	DeciderRules     = "rules"
+)
+
+// Defaults of the limits.
+const (
+	DefaultCheckTimeout     = 2 * time.Minute
+	DefaultMaxOrchestrators = 4
+	DefaultMaxIterations    = 50
+	DefaultMaxFailures      = 3
+	DefaultMaxExchanges     = 200
+	DefaultDeciderTimeout   = 2 * time.Minute
+	DefaultContextTokens    = 300_000
+	DefaultContextWarn      = 70.0
+	DefaultContextCritical  = 85.0
+	DefaultRetryBase        = 5 * time.Second
+	DefaultPermissionWait   = 10 * time.Minute
+	DefaultMaxWait          = 6 * time.Hour
+	// DefaultWatchEvery is the time between two probes of an agent. Three in a row without a sign of life make the 90 s
+	// after which the Arbiter is told.
+	DefaultWatchEvery = 30 * time.Second
+	DefaultMaxOutput  = 4 << 30
+)
+
+// WithDefaults fills in what was left zero and has a default.
+func (o Options) WithDefaults() Options {
+	o.MaxOrchestrators = cmp.Or(o.MaxOrchestrators, DefaultMaxOrchestrators)
+	o.MaxIterations = cmp.Or(o.MaxIterations, DefaultMaxIterations)
+	o.MaxFailures = cmp.Or(o.MaxFailures, DefaultMaxFailures)
+	o.MaxExchanges = cmp.Or(o.MaxExchanges, DefaultMaxExchanges)
+	o.ContextWarn = cmp.Or(o.ContextWarn, DefaultContextWarn)
+	o.ContextCritical = cmp.Or(o.ContextCritical, DefaultContextCritical)
+	o.RetryBase = cmp.Or(o.RetryBase, DefaultRetryBase)
+	o.PermissionWait = cmp.Or(o.PermissionWait, DefaultPermissionWait)
+	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
+	o.CheckTimeout = cmp.Or(o.CheckTimeout, DefaultCheckTimeout)
+	o.Decider = cmp.Or(o.Decider, DeciderSession)
+	o.DeciderTimeout = cmp.Or(o.DeciderTimeout, DefaultDeciderTimeout)
+	o.Permissions = cmp.Or(o.Permissions, "ask")
+	return o
+}
+
+// Modes are those an Orchestrator can be summoned under, sorted by name.
+func (o *Options) AvailableModes() []agents.Agent {
+	if o.Modes == nil {
+		return agents.List()
+	}
+	return o.Modes
+}
+
+// restartPolicy is the policy of this run.
+func (o Options) RestartPolicy() restart.Policy {
+	p := restart.Default()
+	p.WaitForLimits = o.MaxWait > 0
+	p.MaxWait = max(o.MaxWait, 0)
+	p.Horizon = min(p.Horizon, p.MaxWait)
+	return p
+}

@@ -1,0 +1,320 @@
+package runloop
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// Journal is where a loop records its inputs, and what its frontends are told. None of its
+// methods touches the disk. *journal.Run is one.
+type Journal interface {
+	// Append buffers a record and returns its number.
+	Append(k journal.Kind, payload []byte) (uint64, error)
+	// Tell buffers lines of the event log.
+	Tell(k journal.Kind, lines ...eventlog.Content) error
+	// Snapshot has the state after all that was appended replace the inputs before it. It
+	// reports whether encode will be called, by another goroutine.
+	Snapshot(encode func() ([]byte, error)) bool
+}
+
+const (
+	// maxUndone is how many inputs may wait for the disk before the loop takes no more.
+	maxUndone = 4096
+	// A snapshot is due after so many inputs, or bytes of them: what is behind it is replayed
+	// at a resume, at some 20 µs an input, and a snapshot costs about a millisecond.
+	snapshotInputs = 1000
+	snapshotBytes  = 2 << 20
+)
+
+// books are the loop's side of the journal. Effects wait in undone until the facts
+// they follow from are on disk.
+type books struct {
+	durable atomic.Uint64          // records up to this one are on disk
+	trouble atomic.Pointer[string] // why nothing can be written now; nil: it can
+	foreign atomic.Pointer[string] // somebody else wrote to the journal; it stays said
+	wake    chan struct{}          // capacity 1: durable or trouble has changed
+
+	// The rest belongs to the loop's goroutine.
+	journal Journal
+	last    uint64 // the last record appended
+	inputs  int    // since the last snapshot
+	bytes   int    // of them
+	telling supervisor.Telling
+	undone  []undone
+	told    *string // the trouble that was told
+	closed  bool    // nothing is recorded any more
+	givenUp bool    // and nothing is waited for
+	dropped bool    // that narration is not kept any more was told
+}
+
+type undone struct {
+	supervisor.Waiting
+	upTo    uint64
+	port    Port // the bridge of that moment; a later one is another's
+	effects []effect.Effect
+}
+
+func (b *books) init() { b.wake = make(chan struct{}, 1) }
+
+func (b *books) hint() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Record sets the journal. Call it before [Loop.Run]; have the journal call
+// [Loop.Committed] and [Loop.Trouble].
+func (l *Loop) Record(j Journal) { l.books.journal = j }
+
+// Tells sets what the event log takes up of each step; without it that is the events. Call it
+// before [Loop.Run].
+func (l *Loop) Tells(t supervisor.Teller) { l.teller = t }
+
+// Committed says that all records up to one are on disk.
+func (l *Loop) Committed(upTo uint64) {
+	l.books.durable.Store(upTo)
+	l.books.hint()
+}
+
+// Trouble says that nothing can be written now, and why; nil that it can again.
+func (l *Loop) Trouble(err error) {
+	if err == nil {
+		l.books.trouble.Store(nil)
+	} else {
+		text := err.Error()
+		l.books.trouble.Store(&text)
+		if errors.Is(err, journal.ErrForeignWrite) {
+			l.books.foreign.Store(&text)
+		}
+	}
+	l.books.hint()
+}
+
+// await has effects, and what is told of them, wait for all that is recorded.
+func (b *books) await(u undone) {
+	if len(u.effects) > 0 || len(u.Told) > 0 {
+		u.upTo = b.last
+		b.undone = append(b.undone, u)
+	}
+}
+
+// record appends an input and returns its number; 0: it is not recorded. An error says that
+// the journal does not take it; but for a command that is too large it takes nothing any
+// more, and the books are closed.
+func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
+	b := &l.books
+	if b.journal == nil || b.closed || !input.Recorded(in.Fact) {
+		return 0, nil
+	}
+	payload, err := input.EncodeInput(in)
+	if err != nil {
+		panic(err) // our own types; a test encodes them all
+	}
+	kind := journal.Fact
+	if input.Narrates(in.Fact) {
+		kind = journal.Narration
+	}
+	seq, err := b.journal.Append(kind, payload)
+	_, commanded := in.Fact.(input.Commanded)
+	switch {
+	case err == nil:
+		b.last, b.inputs, b.bytes = seq, b.inputs+1, b.bytes+len(payload)
+		crashpoint.Here("loop.append")
+		return seq, nil
+	case kind == journal.Narration && errors.Is(err, journal.ErrTooLarge):
+		l.say(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+			Text: "what an agent did or said on the way is too large for the journal, and is not kept: " + err.Error(),
+		}})
+		return 0, nil
+	case kind == journal.Narration && !errors.Is(err, journal.ErrClosed):
+		l.tellDropped()
+		return 0, nil
+	case commanded && errors.Is(err, journal.ErrTooLarge):
+		return 0, err
+	}
+	b.closed = true
+	if b.trouble.Load() != nil || errors.Is(err, journal.ErrClosed) {
+		l.giveUpJournal(ctx) // what it holds will not get to the disk
+	}
+	return 0, err
+}
+
+// say tells every frontend what follows from no input, and the event log.
+func (l *Loop) say(at time.Time, e contract.Event) {
+	l.tell(supervisor.Waiting{At: at, Told: []supervisor.Told{{Event: e}}})
+	l.sink(at, e)
+}
+
+// tell adds to the event log what is told by an input that is on disk.
+func (l *Loop) tell(u supervisor.Waiting) {
+	b := &l.books
+	if b.journal == nil || b.givenUp || len(u.Told) == 0 {
+		return
+	}
+	kind := journal.Narration
+	lines := make([]eventlog.Content, 0, len(u.Told))
+	for _, x := range u.Told {
+		line, err := b.telling.Content(u.Input, u.At, x)
+		if err != nil {
+			l.log.Error("an event cannot be written to the event log", "err", err)
+			continue
+		}
+		lines = append(lines, line)
+		if x.Record != nil || !contract.Narrates(x.Event.Body) {
+			kind = journal.Fact
+		}
+	}
+	switch err := b.journal.Tell(kind, lines...); {
+	case errors.Is(err, journal.ErrDropped):
+		l.tellDropped()
+	case err != nil && !errors.Is(err, journal.ErrClosed):
+		l.log.Error("the event log does not take what was told", "input", u.Input, "err", err)
+	}
+}
+
+// snapshot has the present state replace the inputs before it, where enough of them came.
+func (l *Loop) snapshot(due bool) {
+	b := &l.books
+	if b.journal == nil || b.closed || b.last == 0 || !due && b.inputs < snapshotInputs && b.bytes < snapshotBytes {
+		return
+	}
+	s := supervisor.Snapshot{State: *l.state.Load(), Seq: b.telling.Seq}
+	for _, u := range b.undone {
+		s.Waiting = append(s.Waiting, u.Waiting)
+	}
+	if b.journal.Snapshot(s.Encode) {
+		b.inputs, b.bytes = 0, 0
+	}
+}
+
+// tellDropped says once that the journal keeps no more of what only tells.
+func (l *Loop) tellDropped() {
+	if l.books.dropped {
+		return
+	}
+	l.books.dropped = true
+	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+		Text: "the journal is long, or the disk slow: what agents say and do on the way is not kept any more; messages, decisions and turns are",
+	}})
+}
+
+// settle does what follows from facts that are on disk, in order.
+func (l *Loop) settle(ctx context.Context) {
+	l.tellTrouble()
+	b := &l.books
+	durable := b.durable.Load()
+	if b.journal == nil || b.givenUp {
+		durable = math.MaxUint64
+	}
+	n := 0
+	for n < len(b.undone) && b.undone[n].upTo <= durable && !l.over {
+		l.tell(b.undone[n].Waiting)
+		for _, e := range b.undone[n].effects {
+			l.perform(ctx, b.undone[n].port, b.undone[n].At, e)
+		}
+		n++
+	}
+	if b.undone = b.undone[n:]; len(b.undone) == 0 {
+		b.undone = nil // let go of the array
+	}
+}
+
+// tellTrouble says once when the journal cannot be written, and when it can again.
+func (l *Loop) tellTrouble() {
+	b := &l.books
+	l.tellForeign()
+	now := b.trouble.Load()
+	if now == b.told || now != nil && b.told != nil && *now == *b.told {
+		return
+	}
+	b.told = now
+	e := contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: "the journal can be written again"}}
+	if now != nil {
+		e.Body = contract.Error{
+			Category:        bridge.CatInternal,
+			Message:         "the journal cannot be written: " + *now + "; nothing new is accepted until it can",
+			RecoveryOptions: []string{"make room, or make the state directory writable; the run goes on by itself then"},
+		}
+	}
+	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
+	l.say(l.clock.Now(), e)
+}
+
+// tellForeign says that somebody else wrote to the journal, also when that is over by now.
+func (l *Loop) tellForeign() {
+	text := l.books.foreign.Swap(nil)
+	if text == nil {
+		return
+	}
+	l.log.Error("journal", "foreign", *text)
+	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		Category: bridge.CatInternal, Message: *text + "; what was added does not count",
+		RecoveryOptions: []string{"find out who does that: whatever runs as this user can"},
+	}})
+}
+
+// refuse answers a command that is too large or cannot be recorded now, and gives the journal
+// up where somebody wants the run to end.
+func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
+	b := &l.books
+	if c, ok := in.Fact.(input.Commanded); ok {
+		if why := supervisor.TooLarge(c.Command.Body); why != "" {
+			l.reject(c, why)
+			return true
+		}
+	}
+	trouble := b.trouble.Load()
+	if trouble == nil || b.givenUp || b.journal == nil {
+		return false
+	}
+	switch f := in.Fact.(type) {
+	case input.Commanded:
+		if _, halt := f.Command.Body.(contract.Halt); halt {
+			return false // the kill switch waits for no disk; that it was heard is told when it is recorded
+		}
+		l.reject(f, "the journal cannot be written ("+*trouble+"): nothing is accepted until it can")
+		return true
+	case input.Signalled, input.OutputLost:
+		l.giveUpJournal(ctx)
+	}
+	return false
+}
+
+// reject answers a command that is not recorded, and has not happened.
+func (l *Loop) reject(c input.Commanded, why string) {
+	l.say(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
+}
+
+// giveUpJournal goes on without a journal, to the end. What waits for it is said
+// where it only tells, and not done, but for the end itself: whoever takes the run up
+// finds the state before.
+func (l *Loop) giveUpJournal(ctx context.Context) {
+	b := &l.books
+	for _, u := range b.undone {
+		for _, e := range u.effects {
+			switch e := e.(type) {
+			case effect.Emit:
+				if a, was := e.Event.Body.(contract.Accepted); was {
+					e.Event.Body = contract.Rejected{Ref: a.Ref, Message: "it could not be recorded"}
+				}
+				l.sink(u.At, e.Event)
+			case effect.Shutdown, effect.Finish:
+				l.perform(ctx, u.port, u.At, e)
+			}
+		}
+	}
+	b.undone, b.closed, b.givenUp = nil, true, true
+}

@@ -1,0 +1,357 @@
+package runloop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// TestNothingIsDoneBeforeItIsOnDisk: neither said, nor sent, nor started; and then in
+// the order it was decided.
+func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		port := asksBack()
+		book := &fakeJournal{wait: -1}
+		n := live(t, book, port, func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Hour)
+		if len(port.starts()) != 0 || len(hearing[contract.Session](n)) != 0 {
+			t.Fatalf("before its first fact was durable: starts %v, events %v", port.starts(), hearing[contract.Session](n))
+		}
+		book.sync()
+		time.Sleep(time.Second)
+		if len(port.starts()) != 1 || len(hearing[contract.Spawn](n)) != 1 {
+			t.Fatalf("afterwards: starts %v", port.starts())
+		}
+		if len(n.sent()) != 0 {
+			t.Fatal("the task was sent before `spawned` was durable")
+		}
+		book.sync()
+		time.Sleep(time.Second)
+		if len(n.sent()) != 1 || len(hearing[contract.Question](n)) != 0 {
+			t.Fatalf("sent %v, questions %v", n.sent(), hearing[contract.Question](n))
+		}
+		book.sync()
+		time.Sleep(time.Second)
+		if len(hearing[contract.Question](n)) != 1 {
+			t.Fatal("the question was not asked")
+		}
+		n.say("a", "one")
+		synctest.Wait()
+		first := uint64(book.count())
+		n.say("b", "two")
+		time.Sleep(time.Hour)
+		if len(hearing[contract.Accepted](n)) != 0 || len(n.sent()) != 1 {
+			t.Fatalf("accepted %v, sent %v before they were durable", hearing[contract.Accepted](n), n.sent())
+		}
+		book.loop.Committed(first)
+		synctest.Wait()
+		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "a" || len(n.sent()) != 2 {
+			t.Fatalf("accepted %v, sent %v with one durable", a, n.sent())
+		}
+		book.takes(0)
+		book.sync()
+		time.Sleep(time.Second)
+		if a := hearing[contract.Accepted](n); len(a) != 2 || a[1].Ref != "b" {
+			t.Errorf("accepted %v", a)
+		}
+		n.loop.Put(input.Signalled{Signal: "INT"})
+		if exit := n.over(); exit != contract.ExitInterrupted {
+			t.Errorf("exit %d", exit)
+		}
+	})
+}
+
+// TestTroubleWithTheDisk: commands are refused visibly, agents go on, and what was
+// accepted before is done when the disk is back.
+func TestTroubleWithTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		n := live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Second)
+		book.takes(-1)
+		n.say("before", "one")
+		synctest.Wait()
+		n.loop.Trouble(errors.New("no space left on device"))
+		n.say("during", "two")
+		n.loop.Event(bridge.Event{AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Body: bridge.Context{Tokens: 50, Window: 100, Pct: 50}})
+		synctest.Wait()
+		if a := hearing[contract.Accepted](n); len(a) != 0 {
+			t.Fatalf("accepted %v", a)
+		}
+		if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "during" || !strings.Contains(r[0].Message, "no space left") {
+			t.Fatalf("rejected %v", r)
+		}
+		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "no space left") || len(e[0].RecoveryOptions) == 0 {
+			t.Fatalf("errors %v", e)
+		}
+		if pct := n.loop.Snapshot().Agents[0].Context.Pct; pct != 50 {
+			t.Errorf("an agent's word was not taken: %v", pct)
+		}
+		n.loop.Trouble(errors.New("no space left on device")) // said once
+		book.takes(0)
+		n.loop.Trouble(nil)
+		book.sync()
+		time.Sleep(time.Second)
+		if len(hearing[contract.Error](n)) != 1 || len(n.sent()) != 2 {
+			t.Errorf("afterwards: errors %v, sent %v", hearing[contract.Error](n), n.sent())
+		}
+		n.say("after", "three")
+		time.Sleep(time.Second)
+		var refs []string
+		for _, a := range hearing[contract.Accepted](n) {
+			refs = append(refs, a.Ref)
+		}
+		if !slices.Equal(refs, []string{"before", "after"}) {
+			t.Errorf("accepted %v", refs)
+		}
+		n.loop.Put(input.Signalled{Signal: "TERM"})
+		n.over()
+		for _, f := range book.facts(t) {
+			if c, ok := f.(input.Commanded); ok && c.Command.Ref == "during" {
+				t.Error("what was refused stands in the journal")
+			}
+		}
+	})
+}
+
+// TestHaltInTrouble: who stops everything does not wait for a disk. It is told when that is
+// back, and nobody comes back before the human says so.
+func TestHaltInTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		port := silentPort()
+		n := live(t, book, port, func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Second)
+		book.takes(-1)
+		n.loop.Trouble(errors.New("no space left on device"))
+		n.loop.Put(input.Commanded{Channel: input.ChannelSocket, Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
+		synctest.Wait()
+		if !n.loop.Snapshot().Halted {
+			t.Fatal("it is not taken notice of")
+		}
+		n.loop.Put(input.BridgeLost{Message: "signal: killed", Halted: true}) // the kill switch went past the loop
+		book.takes(0)
+		n.loop.Trouble(nil)
+		book.sync()
+		time.Sleep(time.Minute)
+		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "h" {
+			t.Errorf("accepted %v", a)
+		}
+		if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 || len(port.starts()) != 1 {
+			t.Errorf("halted %v, %d crashes, started %v", s.Halted, s.Crashes, port.starts())
+		}
+		n.loop.Put(input.Signalled{Signal: "TERM"})
+		n.over()
+	})
+}
+
+// TestHaltComesFirst: what ended by it is no crash, however much waits before it.
+func TestHaltComesFirst(t *testing.T) {
+	for range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			n := newLife(t, &fakeJournal{}, silentPort())
+			ref := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
+			n.loop.Put(input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+			n.loop.Put(input.Commanded{Channel: input.ChannelSocket, Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
+			n.begin(func(o *runconfig.Options) { o.Task = "build" })
+			synctest.Wait()
+			if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 {
+				t.Errorf("halted %v, %d crashes", s.Halted, s.Crashes)
+			}
+			n.loop.Put(input.Signalled{Signal: "TERM"})
+			n.over()
+		})
+	}
+}
+
+// TestASignalInTrouble ends the run, wherever it stands, and says of what was not
+// recorded that it was not accepted.
+func TestASignalInTrouble(t *testing.T) {
+	for name, before := range map[string]func(n *life){
+		"idle":   func(*life) {},
+		"a word": func(n *life) { n.say("w", "one") },
+		"stopping": func(n *life) {
+			n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
+		},
+		"stopped": func(n *life) {
+			n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
+			n.loop.Put(input.Stopped{})
+		},
+		"many events": func(n *life) { n.chatter(maxUndone + 2*inboxSize) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				book := &fakeJournal{}
+				n := live(t, book, silentPort(), nil)
+				time.Sleep(time.Second)
+				book.takes(-1)
+				before(n)
+				synctest.Wait()
+				n.loop.Trouble(errors.New("input/output error"))
+				synctest.Wait()
+				go n.loop.Put(input.Signalled{Signal: "INT"})
+				exit := n.over()
+				if want := contract.ExitInterrupted; exit != want && !strings.HasPrefix(name, "stop") {
+					t.Errorf("exit %d", exit)
+				}
+				if len(hearing[contract.Accepted](n)) != 0 {
+					t.Errorf("accepted %v", hearing[contract.Accepted](n))
+				}
+				if name != "idle" && name != "many events" {
+					if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "w" || !strings.Contains(r[0].Message, "could not be recorded") {
+						t.Errorf("rejected %v", r)
+					}
+				}
+				if len(hearing[contract.Result](n)) != 1 {
+					t.Errorf("%d results", len(hearing[contract.Result](n)))
+				}
+			})
+		})
+	}
+}
+
+// chatter has the Arbiter talk, on a goroutine of its own as the bridge's reader does.
+func (n *life) chatter(events int) {
+	ref := n.loop.Snapshot().Agents[0].AgentRef
+	n.port.wg.Go(func() {
+		for i := range events {
+			n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: fmt.Sprint(i)}})
+		}
+	})
+}
+
+// TestAFullJournalEndsTheRun with its limit. What could not be recorded was not
+// accepted, and what was recorded is on disk before it is done.
+func TestAFullJournalEndsTheRun(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var full atomic.Bool
+			book := &fakeJournal{fail: func(k journal.Kind, _ []byte) error {
+				if full.Load() {
+					return fmt.Errorf("%w: it is over 268435456 bytes", journal.ErrFull)
+				}
+				return nil
+			}}
+			n := live(t, book, silentPort(), nil)
+			time.Sleep(time.Second)
+			if slow {
+				book.takes(time.Minute)
+			}
+			n.say("a", "one")
+			synctest.Wait()
+			full.Store(true)
+			n.say("b", "two")
+			synctest.Wait()
+			if a := hearing[contract.Accepted](n); slow != (len(a) == 0) {
+				t.Errorf("slow %v: accepted %v before the disk had it", slow, a)
+			}
+			if exit := n.over(); exit != contract.ExitLimit {
+				t.Errorf("exit %d", exit)
+			}
+			a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
+			if len(a) != 1 || a[0].Ref != "a" || len(r) != 1 || r[0].Ref != "b" {
+				t.Errorf("accepted %v, rejected %v", a, r)
+			}
+			if s := hearing[contract.Result](n); len(s) != 1 || s[0].Status != contract.StatusLimit || !strings.Contains(s[0].Summary, "journal is full") {
+				t.Errorf("results %v", s)
+			}
+		})
+	}
+}
+
+// TestWhatTheJournalDoesNotTake: narration that is dropped is no trouble, and a word
+// that is too large is refused; the run goes on.
+func TestWhatTheJournalDoesNotTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{fail: func(k journal.Kind, payload []byte) error {
+			switch {
+			case len(payload) > 1<<20:
+				return journal.ErrTooLarge
+			case k == journal.Narration:
+				return journal.ErrDropped
+			}
+			return nil
+		}}
+		n := live(t, book, silentPort(), nil)
+		time.Sleep(time.Second)
+		ref := n.loop.Snapshot().Agents[0].AgentRef
+		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "hm"}})
+		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: strings.Repeat("x", 2<<20)}})
+		n.say("large", strings.Repeat("x", 2<<20))
+		n.say("small", "x")
+		time.Sleep(time.Second)
+		if a := hearing[contract.Assistant](n); len(a) != 2 {
+			t.Errorf("%d texts were shown", len(a))
+		}
+		a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
+		if len(a) != 1 || a[0].Ref != "small" || len(r) != 1 || r[0].Ref != "large" || !strings.Contains(r[0].Message, "too large") {
+			t.Errorf("accepted %v, rejected %v", a, r)
+		}
+		if n.loop.Snapshot().Ending != nil {
+			t.Error("the run ends")
+		}
+		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.over()
+	})
+}
+
+// TestAFaultOfOursIsNotRecorded: the journal ends with the fact before, so that the
+// run can be taken up.
+func TestAFaultOfOursIsNotRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		n := live(t, book, silentPort(), nil)
+		time.Sleep(time.Second)
+		before := book.count()
+		n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}}) // a body that Apply does not know
+		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
+			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
+		}
+		if book.count() != before {
+			t.Errorf("%d records more", book.count()-before)
+		}
+		var fold supervisor.Fold
+		for _, r := range book.records {
+			if err := fold.Take(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if fold.State.Agents[0].Status != roster.Ready {
+			t.Errorf("the journal folds to an Arbiter that is %s", fold.State.Agents[0].Status)
+		}
+	})
+}
+
+// TestAForeignWriteIsTold: that somebody else wrote to the journal is said, also when the
+// journal has dealt with it before the loop looks; nothing is refused for it.
+func TestAForeignWriteIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := live(t, &fakeJournal{}, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Second)
+		n.loop.Trouble(fmt.Errorf("%w: 77 bytes were added", journal.ErrForeignWrite))
+		n.loop.Trouble(nil)
+		n.say("after", "one")
+		time.Sleep(time.Second)
+		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "somebody else wrote") {
+			t.Errorf("errors %v", e)
+		}
+		if a := hearing[contract.Accepted](n); len(a) != 1 {
+			t.Errorf("accepted %v", a)
+		}
+		n.loop.Put(input.Signalled{Signal: "TERM"})
+		n.over()
+	})
+}

@@ -1,0 +1,71 @@
+package runloop
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/clock"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// TestTheLoopWakes tells of a sleep before anything else that it is given then.
+func TestTheLoopWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		var slept atomic.Int64
+		l := newLife(t, book, silentPort())
+		l.loop.clock = clock.Start(func() time.Duration { return time.Duration(slept.Load()) })
+		l.begin(func(o *runconfig.Options) { o.Task, o.Timeout = "build", 2*time.Hour })
+		time.Sleep(time.Second)
+		before := l.loop.clock.Now()
+		slept.Add(int64(8 * time.Hour))
+		l.say("a", "good morning")
+		time.Sleep(time.Second)
+		facts := book.facts(t)
+		if _, ok := facts[len(facts)-2].(input.Woke); !ok {
+			t.Errorf("before the word came %T", facts[len(facts)-2])
+		}
+		if s := l.loop.Snapshot(); s.LastAt.Sub(before) < 8*time.Hour || s.Ending != nil {
+			t.Errorf("last fact %s after the sleep began, ending %v", s.LastAt.Sub(before), s.Ending)
+		}
+		// The two hours are the run's, not the night's.
+		time.Sleep(time.Hour)
+		if l.loop.Snapshot().Ending != nil {
+			t.Error("the sleep counted as time of the run")
+		}
+		if exit := l.over(); exit != contract.ExitLimit {
+			t.Errorf("exit %d", exit)
+		}
+	})
+}
+
+// TestAStaleRing is dropped: of a timer that was stopped or set anew after it had
+// rung, and before the loop got to it. One that counts leaves nothing behind.
+func TestAStaleRing(t *testing.T) {
+	for name, c := range map[string]struct {
+		after func(l *Loop)
+		stale bool
+		left  int
+	}{
+		"in time":   {func(*Loop) {}, false, 0},
+		"stopped":   {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "k"}) }, true, 0},
+		"set anew":  {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "k", After: time.Hour}) }, true, 1},
+		"another's": {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "x", After: time.Hour}) }, false, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLife(t, &fakeJournal{}, silentPort()).loop
+			defer l.stopTimers()
+			l.setTimer(effect.SetTimer{Key: "k", After: time.Second})
+			ring := <-l.inbox
+			c.after(l)
+			if got := l.stale(ring.Fact); got != c.stale || len(l.timers) != c.left {
+				t.Errorf("%s: stale %v, %d timers left", name, got, len(l.timers))
+			}
+		})
+	}
+}

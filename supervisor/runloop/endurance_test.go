@@ -1,0 +1,269 @@
+package runloop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// busyPort has Orchestrators that work without end: a minute a turn, with tool calls,
+// permissions nobody waits for, questions and deaths.
+func busyPort(t *testing.T, summon int) *fakePort {
+	var turns atomic.Int64
+	return &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		defer cancel()
+		if p.ID == contract.Arbiter {
+			for s := f.loop.Snapshot(); s.Summoned < summon; s = f.loop.Snapshot() {
+				if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
+					t.Errorf("spawn_orchestrator: %v %v", r, err)
+				}
+			}
+			v := ruling("CONTINUE", "Patience.")
+			for _, a := range f.loop.Snapshot().Agents {
+				if a.Standing == roster.Waiting {
+					v = ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", a.ID)
+				}
+			}
+			f.ruled(p, v)
+			return
+		}
+		n := turns.Add(1)
+		f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
+		f.event(p.AgentRef, bridge.ToolUse{Tool: "Bash", Input: json.RawMessage(`{}`)})
+		time.Sleep(time.Minute)
+		f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"a step"}`)})
+		switch {
+		case n%50 == 0:
+			f.end(p.AgentRef) // its process dies
+			return
+		case n%10 == 0:
+			soon, cancel := context.WithTimeout(ctx, time.Second)
+			f.loop.Permission(soon, bridge.PermissionParams{AgentRef: p.AgentRef, Request: fmt.Sprint("p", n), Tool: "Bash", Input: json.RawMessage(`{}`)})
+			cancel()
+		}
+		if n%25 == 0 {
+			f.ruled(p, report("question", "May I?", true))
+			return
+		}
+		f.ruled(p, report("progress", "on the way", false))
+	}}
+}
+
+// size is what a run holds on to.
+type size struct{ goroutines, state, mail, workLog, underway int }
+
+func (n *life) size() size {
+	n.t.Helper()
+	s := n.loop.Snapshot()
+	raw, err := json.Marshal(s)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return size{runtime.NumGoroutine(), len(raw), len(s.Mail), len(s.WorkLog), len(s.InTurn)}
+}
+
+// TestTwoDays of a run with three Orchestrators that talk, ask and die: nothing grows.
+func TestTwoDays(t *testing.T) {
+	noRush(t)
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true}
+		n := live(t, book, busyPort(t, 3), func(o *runconfig.Options) { o.Task, o.MaxExchanges, o.MaxFailures = "build", 1<<30, 1<<30 })
+		time.Sleep(25 * time.Hour) // what is kept of restarts for a day has filled by then
+		early := n.size()
+		time.Sleep(23 * time.Hour)
+		late := n.size()
+		if s := n.loop.Snapshot(); s.Ending != nil || s.Crashes < 50 || s.Ledger.Seen < 5000 {
+			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Crashes, s.Ledger.Seen)
+		}
+		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 || late.underway > 4 || late.workLog > 100 {
+			t.Errorf("after a day %+v, after two %+v", early, late)
+		}
+		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.over()
+		synctest.Wait()
+		l := n.loop
+		if len(l.timers) > 12 || len(l.lanes) > 4 || len(l.tools.waiting)+len(l.permissions.waiting)+len(l.books.undone) != 0 {
+			t.Errorf("left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.books.undone))
+		}
+		for key := range l.timers {
+			t.Log("timer", key)
+		}
+	})
+}
+
+// TestASlowDisk takes 5 s for each record: snapshots are there at once, agents are
+// read, and what waits is bounded.
+func TestASlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{wait: 5 * time.Second}
+		n := live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Minute)
+		began := time.Now()
+		n.chatter(2000)
+		synctest.Wait()
+		if n.loop.Snapshot() == nil || time.Since(began) != 0 {
+			t.Errorf("reading 2,000 events took %s", time.Since(began))
+		}
+		n.say("a", "one")
+		synctest.Wait()
+		if m := n.loop.Snapshot().Mail; len(m) != 1 {
+			t.Errorf("the word waits for the disk: %v", m)
+		}
+		time.Sleep(6 * time.Second)
+		if a := hearing[contract.Accepted](n); len(a) != 1 {
+			t.Errorf("accepted %v", a)
+		}
+		book.takes(-1)
+		n.chatter(maxUndone + 10*inboxSize)
+		synctest.Wait()
+		if waiting := len(n.loop.inbox); waiting > inboxSize || book.count() > 2000+maxUndone+100 {
+			t.Errorf("%d inputs wait, %d records", waiting, book.count())
+		}
+		before := book.count()
+		synctest.Wait()
+		if n.loop.Snapshot().Phase == "" || book.count() != before {
+			t.Error("it takes more than it may")
+		}
+		book.takes(0)
+		book.sync()
+		time.Sleep(time.Second)
+		if got := len(hearing[contract.Assistant](n)); got != 2000+maxUndone+10*inboxSize {
+			t.Errorf("%d texts arrived", got)
+		}
+		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.over()
+	})
+}
+
+// TestAThousandMessagesInASecond keep their order, and each is accepted.
+func TestAThousandMessagesInASecond(t *testing.T) {
+	const messages = 1000
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{wait: time.Millisecond}
+		n := live(t, book, asksBack(), nil)
+		time.Sleep(time.Second)
+		for i := range messages {
+			n.say(fmt.Sprint(i), fmt.Sprintf("word %d.", i))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Hour)
+		accepted := hearing[contract.Accepted](n)
+		for i, a := range accepted {
+			if a.Ref != fmt.Sprint(i) {
+				t.Fatalf("number %d accepted is %s", i, a.Ref)
+			}
+		}
+		var order []string
+		for _, m := range hearing[contract.Message](n) {
+			if m.From == contract.Human {
+				order = append(order, m.MessageID)
+			}
+		}
+		var delivered []string
+		for _, d := range hearing[contract.Delivered](n) {
+			delivered = append(delivered, d.MessageID)
+		}
+		if len(accepted) != messages || len(order) != messages || !slices.Equal(order, delivered) {
+			t.Errorf("%d accepted, %d said, %d delivered, in order: %v", len(accepted), len(order), len(delivered), slices.Equal(order, delivered))
+		}
+		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.over()
+	})
+}
+
+// TestAHundredAgents come and go together.
+func TestAHundredAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := live(t, &fakeJournal{wait: time.Millisecond}, busyPort(t, 100), func(o *runconfig.Options) {
+			o.Task, o.MaxOrchestrators, o.MaxIterations, o.MaxExchanges = "build", 200, 200, 1<<30
+		})
+		time.Sleep(30 * time.Second)
+		if up := n.port.alive(); up != 101 {
+			t.Fatalf("%d agents are up", up)
+		}
+		ref := n.loop.Snapshot().Agents[0].AgentRef
+		if r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "release_orchestrator", Input: json.RawMessage(`{"id":"all","reason":"enough"}`)}); err != nil || r.IsError {
+			t.Fatal(r, err)
+		}
+		time.Sleep(10 * time.Minute)
+		if up := n.port.alive(); up != 1 || n.loop.Snapshot().LivingCount() != 0 {
+			t.Errorf("%d agents are up, %d live", up, n.loop.Snapshot().LivingCount())
+		}
+		for range 100 {
+			if r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
+				t.Fatal(r, err)
+			}
+		}
+		n.loop.Put(input.Signalled{Signal: "INT"}) // while they start
+		if exit := n.over(); exit != contract.ExitInterrupted {
+			t.Errorf("exit %d", exit)
+		}
+		for _, a := range n.loop.Snapshot().Agents {
+			if a.Status != roster.Ended {
+				t.Errorf("%s is %s", a.ID, a.Status)
+			}
+		}
+	})
+}
+
+// TestASlowListener holds back what it is told, and nothing else: the run comes to its
+// end with every event in order, and a snapshot is there at once.
+func TestASlowListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events []contract.Event
+		l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) {
+			time.Sleep(time.Second)
+			events = append(events, e)
+		}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		port := asksBack()
+		port.loop, port.live = l, map[string]bridge.AgentRef{}
+		book := &fakeJournal{loop: l}
+		l.Record(book)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			l.Run(context.Background(), port, input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}.WithDefaults()})
+		}()
+		for i := range 100 {
+			if !l.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: "x"}}}) {
+				t.Fatal("the run is over")
+			}
+			began := time.Now()
+			if l.Snapshot(); time.Since(began) != 0 {
+				t.Errorf("a snapshot took %s", time.Since(began))
+			}
+		}
+		time.Sleep(time.Hour)
+		l.Put(input.Signalled{Signal: "INT"})
+		<-ended
+		port.wg.Wait()
+		next := 0
+		for _, e := range events {
+			if a, ok := e.Body.(contract.Accepted); ok {
+				if a.Ref != fmt.Sprint(next) {
+					t.Errorf("accepted %s in place of %d", a.Ref, next)
+				}
+				next++
+			}
+		}
+		if _, ok := events[len(events)-1].Body.(contract.Result); next != 100 || !ok {
+			t.Errorf("%d accepted, the last event is %T", next, events[len(events)-1].Body)
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package runloop
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// memory keeps grants, or fails to.
+type memory struct {
+	list []grants.Grant
+	err  error
+}
+
+func (m *memory) Add(g grants.Grant) error {
+	m.list = append(m.list, g)
+	return m.err
+}
+
+// TestGrantsHold in the run they were given in, over an ask rule, too; a deny rule comes
+// first.
+func TestGrantsHold(t *testing.T) {
+	p := policy.Policy{Mode: policy.ModeAsk, Ask: rulesFor(t, "Bash(make *)", "Bash(npm *)"), Deny: rulesFor(t, "Bash(make install*)")}
+	l := court(t, p, func(s *supervisor.State) {
+		s.Permission.Rules = []string{"Bash(make *)"}
+		s.Permission.Actions = []string{permission.Key("Bash", bashCall("npm test").Input)}
+	})
+	for command, want := range map[string]string{
+		"make all": "allow human", "make install": "deny rule", "make all; make install": "deny rule", "make all > x; rm x": "ask rule",
+		"npm test": "allow human", "npm test ": "ask rule", "npm run": "ask rule",
+	} {
+		r, f := judgement(t, l, "orch-1", bashCall(command))
+		if got := r.Behavior + " " + f.By; got != want {
+			t.Errorf("%s: %s, want %s (%s)", command, got, want, f.Reason)
+		}
+	}
+}
+
+// TestKeptGrants: what is always allowed here joins the allow side, behind deny and ask.
+func TestKeptGrants(t *testing.T) {
+	p := policy.Policy{Mode: policy.ModeRules, Ask: rulesFor(t, "Bash(make publish)"), Deny: rulesFor(t, "Bash(make install)")}
+	l := court(t, p, nil)
+	kept := []grants.Grant{{Rule: "Bash(make *)"}, {Action: permission.Key("Bash", bashCall("npm test").Input), Tool: "Bash"}, {Action: permission.Key("Bash", bashCall("make publish").Input), Tool: "Bash"}}
+	if err := l.Grants(&memory{}, kept); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"make all": "allow rule", "make install": "deny rule", "make publish": "deny rule", "npm test": "allow human", "npm run": "deny mode",
+	} {
+		if r, f := judgement(t, l, "orch-1", bashCall(command)); r.Behavior+" "+f.By != want {
+			t.Errorf("%s: %s %s, want %s", command, r.Behavior, f.By, want)
+		}
+	}
+	if err := l.Grants(nil, []grants.Grant{{Rule: "Bash("}}); err == nil {
+		t.Error("a rule that is none was taken")
+	}
+}
+
+// TestRuleHasToCover: an answer whose rule does not cover what was asked for is rejected,
+// and another may follow; one that is always to hold is kept, or it is said that it is not.
+func TestRuleHasToCover(t *testing.T) {
+	for _, failing := range []error{nil, errors.New("the disk is full")} {
+		synctest.Test(t, func(t *testing.T) {
+			kept := &memory{err: failing}
+			port := &fakePort{}
+			command := func(l *Loop, c contract.Permit) {
+				c.Request, c.Behavior = "p1", "allow"
+				l.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: c.Rule, Body: c}})
+			}
+			port.answer = func(f *fakePort, p bridge.MessageParams) {
+				f.loop.grants = kept
+				asked := make(chan bridge.PermissionResult)
+				go func() {
+					r, _ := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p1", Tool: "Read", Input: json.RawMessage(`{"file_path":"/x/data.txt"}`)})
+					asked <- r
+				}()
+				for len(f.loop.Snapshot().Permission.Open) == 0 {
+					synctest.Wait()
+				}
+				command(f.loop, contract.Permit{Scope: "run", Rule: "Read(src/**)"})
+				command(f.loop, contract.Permit{Scope: "always", Rule: "Read(//x/**)"})
+				if r := <-asked; r.Behavior != bridge.Allow {
+					t.Errorf("answer: %+v", r)
+				}
+				synctest.Wait()
+				f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
+			}
+			events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
+			if exit != contract.ExitComplete {
+				t.Errorf("exit %d", exit)
+			}
+			var said []string
+			for _, e := range events {
+				switch b := e.Body.(type) {
+				case contract.Rejected:
+					said = append(said, "rejected "+b.Ref)
+				case contract.Accepted:
+					said = append(said, "accepted "+b.Ref)
+				case contract.Notice:
+					if strings.Contains(b.Text, "the disk is full") {
+						said = append(said, "not kept")
+					}
+				}
+			}
+			want := []string{"rejected Read(src/**)", "accepted Read(//x/**)"}
+			if failing != nil {
+				want = append(want, "not kept")
+			}
+			if diff := cmp.Diff(want, said); diff != "" {
+				t.Errorf("said, -want +got:\n%s", diff)
+			}
+			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun || kept.list[0].At.Before(time.Unix(1, 0)) {
+				t.Errorf("kept: %+v", kept.list)
+			}
+		})
+	}
+}
+
+// waiting is how many requests wait for a human.
+func waiting(l *Loop) int { return len(l.Snapshot().Permission.Open) }
+
+// asks has calls of an agent ask for permission, as requests p1, p2 and so on, and returns a
+// channel for the answer to each. It comes back when all that can wait do.
+func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan bridge.PermissionResult {
+	var answers []chan bridge.PermissionResult
+	for i, command := range commands {
+		answer := make(chan bridge.PermissionResult, 1)
+		answers = append(answers, answer)
+		p := bridge.PermissionParams{AgentRef: ref, Request: fmt.Sprintf("p%d", i+1), Tool: "Bash", Input: bashCall(command).Input}
+		go func() {
+			r, err := l.Permission(t.Context(), p)
+			if err != nil {
+				t.Errorf("%s: %v", command, err)
+			}
+			answer <- r
+		}()
+		synctest.Wait()
+	}
+	return answers
+}
+
+// whileOneWorks plays a run whose only Orchestrator does something in its one turn.
+func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bridge.AgentRef)) []contract.Event {
+	t.Helper()
+	port := &fakePort{}
+	port.answer = func(f *fakePort, p bridge.MessageParams) {
+		switch {
+		case p.ID != "arbiter":
+			work(f.loop, p.AgentRef)
+			f.ruled(p, report("done", "all of it", true))
+		case f.loop.Snapshot().Summoned == 0:
+			if _, err := f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil {
+				t.Error(err)
+			}
+			f.ruled(p, ruling("CONTINUE", "Patience."))
+		default:
+			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
+		}
+	}
+	o.Task, o.HumanPresent = "build", true
+	events, exit := perform(t, o, port, nil)
+	if exit != contract.ExitComplete {
+		t.Errorf("exit %d", exit)
+	}
+	return events
+}
+
+// humanSays gives a command and waits until all that follows from it at once has happened.
+func humanSays(l *Loop, body contract.CommandBody) {
+	l.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: body}})
+	synctest.Wait()
+}
+
+// TestAGrantSettlesWhatElseItCovers: what a human allows for the run, or always, answers all
+// other requests that it covers; what it does not cover stays open.
+func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer  contract.Permit
+		settled []string
+	}{
+		"once":            {contract.Permit{}, []string{"p2 once "}},
+		"a rule, for run": {contract.Permit{Scope: "run", Rule: "Bash(make *)"}, []string{"p2 run Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
+		"a rule, always":  {contract.Permit{Scope: "always", Rule: "Bash(make *)"}, []string{"p2 always Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
+		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 run ", "p5  "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				commands := []string{"make one", "make two", "npm test", "make three", "make two"}
+				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
+					answers := asks(t, l, ref, commands...)
+					if n := waiting(l); n != len(commands) {
+						t.Errorf("%d requests wait", n)
+						return
+					}
+					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Allow
+					humanSays(l, tt.answer)
+					if n := waiting(l); n != len(commands)-len(tt.settled) {
+						t.Errorf("%d requests still wait", n)
+						return
+					}
+					for _, line := range tt.settled {
+						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Allow {
+							t.Errorf("%s: %+v", line, r)
+						}
+					}
+				})
+				var settled []string
+				for _, e := range events {
+					if b, ok := e.Body.(contract.Permission); ok && b.Behavior == bridge.Allow {
+						settled = append(settled, b.Request+" "+b.Scope+" "+b.Rule)
+						if b.By != contract.Human || b.Tool != "Bash" || len(b.Action) != 64 || e.ID != "orch-1" {
+							t.Errorf("%s: %+v", e.ID, b)
+						}
+					}
+				}
+				if diff := cmp.Diff(tt.settled, settled); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package runloop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// The loop's side of grants: where they are kept, and what a rule of one covers.
+
+// Grants keeps grants for later runs in the workspace. *grants.Store is one. It is called
+// from one goroutine.
+type Grants interface{ Add(grants.Grant) error }
+
+// Grants sets where grants are kept, and those that are there: rules that join the
+// policy's allow side, and exact actions. Deny and ask rules still come first. Call it
+// before [Loop.Run].
+func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
+	l.grants = g
+	l.kept = map[string]bool{}
+	l.keptRules = nil
+	for _, k := range kept {
+		if k.Rule == "" {
+			l.kept[k.Action] = true
+			continue
+		}
+		rule, err := policy.ParseRule(k.Rule)
+		if err != nil {
+			return fmt.Errorf("what is always allowed here: %w", err)
+		}
+		l.keptRules = append(l.keptRules, rule)
+	}
+	p := l.policy
+	p.Allow = slices.Concat(p.Allow, l.keptRules)
+	l.rules.Store(p.Compile())
+	return nil
+}
+
+// rulesOf compiles the mode and the rules of a run that were changed while it is played,
+// with what is always allowed here. The rules were parsed before they became the run's.
+func (l *Loop) rulesOf(o *runconfig.Options) *policy.Compiled {
+	p := l.policy
+	p.Mode = policy.Mode(o.Permissions)
+	p.Allow, p.Ask, p.Deny = append(parsed(o.Allow), l.keptRules...), parsed(o.Ask), parsed(o.Deny)
+	return p.Compile()
+}
+
+// parsed are the rules of texts that are known to be rules.
+func parsed(texts []string) []policy.Rule {
+	var list []policy.Rule
+	for _, text := range texts {
+		rule, err := policy.ParseRule(text)
+		if err != nil {
+			panic("runloop: a rule in force: " + err.Error())
+		}
+		list = append(list, rule)
+	}
+	return list
+}
+
+// Refuse sets what says why a running run must not be given options, for a reason that lies
+// outside of it. It must be safe for concurrent use, and be set before [Loop.Run].
+func (l *Loop) Refuse(f func(runconfig.Options) error) { l.refuses = f }
+
+func (l *Loop) remember(e permission.Remember) {
+	err := errors.New("this run keeps nothing")
+	if l.grants != nil {
+		g := grants.Grant{Rule: e.Grant.Rule, Run: l.Snapshot().Options.Run, At: l.clock.Now()}
+		if g.Rule == "" {
+			g.Action, g.Tool = e.Grant.Action, e.Grant.Tool
+		}
+		err = l.grants.Add(g)
+	}
+	f := input.Remembered{Grant: e.Grant}
+	if err != nil {
+		f.Failed = err.Error()
+	}
+	l.Put(f)
+}
+
+// vet holds an answer's rule against its request, which may read the file system, before
+// the command gets into the loop: one that does not cover it comes in as no command. Neither
+// does a permission mode get in that this user must not have.
+func (l *Loop) vet(f input.Fact) input.Fact {
+	c, ok := f.(input.Commanded)
+	if !ok {
+		return f
+	}
+	if b, ok := c.Command.Body.(contract.Configure); ok && b.Permissions != "" && l.refuses != nil {
+		o := l.Snapshot().Options
+		o.Permissions = b.Permissions
+		if err := l.refuses(o); err != nil {
+			c.Command.Body = contract.Malformed{Problem: err.Error()}
+			return c
+		}
+	}
+	permit, ok := c.Command.Body.(contract.Permit)
+	if !ok || permit.Rule == "" {
+		return f
+	}
+	s := l.Snapshot()
+	asked, known := s.Permission.Find(permit.Request)
+	rule, err := policy.ParseRule(permit.Rule)
+	if !known || err != nil {
+		return f // the loop says so
+	}
+	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve, Allow: []policy.Rule{rule}}
+	params := asked.Params
+	if _, covers := p.Covered(policy.Request{Tool: params.Tool, Input: l.exact(params), CWD: params.CWD}); covers {
+		return f
+	}
+	c.Command.Body = contract.Malformed{Problem: "the rule " + permit.Rule + " does not cover request " + permit.Request + ", which stays open: take one of its suggestions, or answer without a rule"}
+	return c
+}
+
+// reconsider holds each request that waits for a human against mode, rules and grants as they
+// are now. It reads the file system, so it runs on a worker.
+func (l *Loop) reconsider() {
+	s := l.Snapshot()
+	f := input.Reconsidered{Changes: s.Permission.Changes}
+	for _, p := range s.Permission.Open {
+		call := askedCall(p.Params, l.exact(p.Params))
+		if p.Check {
+			call = checkCall(p.Params, l.exact(p.Params))
+		}
+		d := l.ruling(call)
+		if d.Behavior == policy.Ask {
+			continue
+		}
+		f.Settled = append(f.Settled, permission.Settlement{
+			Request: p.ID, Asked: p.Params.Request,
+			Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
+		})
+	}
+	l.Put(f)
+}
+
+// suggest names rules that would cover a request, narrow ones first.
+func (l *Loop) suggest(p bridge.PermissionParams) []string {
+	return policy.Suggest(policy.Request{Tool: p.Tool, Input: p.Input}, l.policy.CWD, l.policy.Home)
+}

@@ -1,0 +1,230 @@
+package runloop
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// fakeJournal is a disk that takes its time: records are durable when sync says so.
+type fakeJournal struct {
+	loop *Loop
+	wait time.Duration // until a record is durable; negative: never by itself
+	fail func(k journal.Kind, payload []byte) error
+
+	forget bool // keep no records
+
+	mu      sync.Mutex
+	seq     uint64
+	durable uint64
+	records []journal.Record
+
+	told     []eventlog.Content
+	snapshot journal.Record // the last
+}
+
+func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
+	if j.fail != nil {
+		if err := j.fail(k, payload); err != nil {
+			return 0, err
+		}
+	}
+	j.mu.Lock()
+	j.seq++
+	seq := j.seq
+	if !j.forget {
+		j.records = append(j.records, journal.Record{Seq: seq, Kind: k, Payload: slices.Clone(payload)})
+	}
+	wait := j.wait
+	j.mu.Unlock()
+	switch {
+	case wait == 0:
+		j.loop.Committed(seq)
+	case wait > 0:
+		time.AfterFunc(wait, func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.durable = max(j.durable, seq) // timers of one moment ring in any order
+			j.loop.Committed(j.durable)
+		})
+	}
+	return seq, nil
+}
+
+// Tell keeps what the event log is told.
+func (j *fakeJournal) Tell(_ journal.Kind, lines ...eventlog.Content) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.forget {
+		j.told = append(j.told, lines...)
+	}
+	return nil
+}
+
+// Snapshot takes one at once.
+func (j *fakeJournal) Snapshot(encode func() ([]byte, error)) bool {
+	raw, err := encode()
+	if err != nil {
+		panic(err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.snapshot = journal.Record{Seq: j.seq, Kind: journal.Snapshot, Payload: raw}
+	return true
+}
+
+// takes sets how long the disk takes from now on.
+func (j *fakeJournal) takes(wait time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.wait = wait
+}
+
+// sync makes all that was appended durable.
+func (j *fakeJournal) sync() { j.loop.Committed(uint64(j.count())) }
+
+func (j *fakeJournal) count() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return int(j.seq)
+}
+
+// facts are the recorded facts of a type, oldest first.
+func (j *fakeJournal) facts(t *testing.T) []input.Fact {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var list []input.Fact
+	for _, r := range j.records {
+		in, err := input.DecodeInput(r.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, in.Fact)
+	}
+	return list
+}
+
+// life is a loop that runs in a bubble, with a journal, a bridge and a listener.
+type life struct {
+	t     *testing.T
+	loop  *Loop
+	port  *fakePort
+	book  *fakeJournal
+	ended chan struct{} // closed when Run has returned; then exit is set
+	exit  contract.Exit
+
+	mu     sync.Mutex
+	events []contract.Event
+}
+
+// live starts a run on a journal. Its agents answer by the port's functions.
+func live(t *testing.T, book *fakeJournal, port *fakePort, change func(*runconfig.Options)) *life {
+	t.Helper()
+	n := newLife(t, book, port)
+	n.begin(change)
+	return n
+}
+
+func newLife(t *testing.T, book *fakeJournal, port *fakePort) *life {
+	n := &life{t: t, port: port, book: book, ended: make(chan struct{})}
+	n.loop = NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.events = append(n.events, e)
+	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	port.loop, port.live = n.loop, map[string]bridge.AgentRef{}
+	book.loop = n.loop
+	n.loop.Record(book)
+	return n
+}
+
+func (n *life) begin(change func(*runconfig.Options)) { n.beginOn(n.port, change) }
+
+func (n *life) beginOn(port Port, change func(*runconfig.Options)) {
+	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}
+	if change != nil {
+		change(&o)
+	}
+	go func() {
+		defer close(n.ended)
+		n.exit = n.loop.Run(context.Background(), port, input.Began{Options: o.WithDefaults()})
+	}()
+	n.t.Cleanup(func() { // of a test that failed halfway
+		n.loop.Trouble(errors.New("the test is over"))
+		n.loop.Put(input.Signalled{Signal: "INT"})
+		<-n.ended
+		n.port.wg.Wait()
+	})
+}
+
+// over waits for the end, which must come by itself within some simulated days.
+func (n *life) over() contract.Exit {
+	n.t.Helper()
+	select {
+	case <-n.ended:
+	case <-time.After(30 * 24 * time.Hour):
+		n.t.Fatal("the run does not end")
+	}
+	n.port.wg.Wait()
+	return n.exit
+}
+
+func (n *life) say(ref, text string) {
+	n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: ref, Body: contract.Say{Text: text}}})
+}
+
+// hearing are the events of one type so far.
+func hearing[B contract.Body](n *life) []B {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []B
+	for _, e := range n.events {
+		if b, ok := e.Body.(B); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// sent are the messages the port was given, by their agent.
+func (n *life) sent() []string {
+	n.port.mu.Lock()
+	defer n.port.mu.Unlock()
+	return slices.Clone(n.port.told)
+}
+
+// silentPort has agents that come up and say nothing.
+func silentPort() *fakePort { return &fakePort{answer: func(*fakePort, bridge.MessageParams) {}} }
+
+// asksBack has an Arbiter that asks the human after each message.
+func asksBack() *fakePort {
+	return &fakePort{answer: func(f *fakePort, p bridge.MessageParams) { f.ruled(p, ruling("ADDRESS_HUMAN", "And now?")) }}
+}
+
+// starts are the processes that were asked for.
+func (f *fakePort) starts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.born)
+}
+
+// alive counts the agents that have a process.
+func (f *fakePort) alive() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.live)
+}

@@ -1,0 +1,181 @@
+package runloop
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/clock"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/mask"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Port is what the loop needs of a bridge. *bridge.Client is one.
+type Port interface {
+	Spawn(ctx context.Context, p bridge.SpawnParams) (bridge.SpawnResult, error)
+	Message(ctx context.Context, p bridge.MessageParams) error
+	Interrupt(ctx context.Context, a bridge.AgentRef) (bridge.InterruptResult, error)
+	Kill(ctx context.Context, p bridge.KillParams) error
+	Ask(ctx context.Context, p bridge.AskParams) (bridge.AskResult, error)
+	Configure(ctx context.Context, p bridge.ConfigureParams) error
+	Probe(ctx context.Context, a bridge.AgentRef) (bridge.ProbeResult, error)
+	Check(ctx context.Context, p bridge.CheckParams) (bridge.CheckResult, error)
+	Survey(ctx context.Context, p bridge.InspectParams) (bridge.InspectResult, error)
+	PTYOpen(ctx context.Context, p bridge.PTYOpenParams) (bridge.PTYOpenResult, error)
+	PTYClose(ctx context.Context, a bridge.AgentRef) error
+	Shutdown(ctx context.Context, p bridge.ShutdownParams) (bridge.ShutdownResult, error)
+}
+
+// Sink receives every event of the run, in order, on the loop's goroutine. It
+// must not block: a face that is slow queues for itself.
+type Sink func(at time.Time, e contract.Event)
+
+// Opener starts a bridge in place of one that is gone. Swept is how many processes
+// that one had left behind.
+type Opener func(ctx context.Context) (port Port, claude bridge.ClaudeInfo, swept int, failed *input.BridgeFailed)
+
+// Loop owns the state of a run. One goroutine, that of [Loop.Run], folds inputs
+// into it; everybody else puts inputs in and reads snapshots.
+//
+// What a fact leads to is done when the journal holds it on disk, and not before:
+// what was done can then always be told from what was recorded.
+type Loop struct {
+	decider decider.Decider // nil: the Arbiter's session decides
+
+	policy    policy.Policy // as the run began; from then on rules may be others
+	rules     atomic.Pointer[policy.Compiled]
+	kept      map[string]bool // actions that are always allowed here
+	keptRules []policy.Rule   // what is always allowed here
+	refuses   func(runconfig.Options) error
+	sink      Sink
+	teller    supervisor.Teller
+	log       *slog.Logger
+	open      Opener // nil: a bridge that is gone ends the run
+	drop      func() // ends the present bridge, so that it is lost
+	setup     Setup  // of sessions in terminals; may be nil
+
+	inbox  chan input.Input
+	urgent chan input.Input // what does not wait behind the others
+	done   chan struct{}    // closed when Run returns
+	state  atomic.Pointer[supervisor.State]
+	dirty  chan struct{} // capacity 1: the state is another one than before
+	clock  *clock.Clock
+	books  books
+
+	// What follows belongs to the loop's goroutine.
+	port     Port
+	next     atomic.Pointer[Port] // opened, and not told to the state yet
+	lanes    map[string]*lane
+	starts   map[string]chan struct{} // of agents: closed when the bridge has answered the last one
+	timers   map[string]alarm
+	settings uint64 // of timers so far
+	pursued  map[string]pursuit
+	exit     contract.Exit
+	over     bool
+
+	workers sync.WaitGroup
+	broken  chan *Fault // capacity 1: a worker's panic
+
+	tools       requests[bridge.ToolCallResult]
+	permissions requests[bridge.PermissionResult]
+	calls       atomic.Uint64 // of tools
+	inputs      sync.Map      // of permissions, by the request: json.RawMessage, as the tool would get it
+
+	told   toldCalls
+	grants Grants // nil: nothing is kept for later runs
+	fault  *Fault
+
+	strangers map[string]bool // that a human was told of
+
+	redact func(string) string // nil: nothing is masked
+	pieces mask.Pieces
+
+	gate      Gate // nil: nothing of the workspace is looked at
+	keepTrust func(ctx context.Context, hash string) error
+}
+
+// Fault is a panic of ours, for the crash report.
+type Fault struct {
+	Panic string
+	Stack []byte
+}
+
+// Fault returns the panic that ended [Loop.Run], or nil. Call it after Run.
+func (l *Loop) Fault() *Fault { return l.fault }
+
+// inboxSize lets a burst of events pass without a switch of goroutines each.
+// When it is full the bridge's reader waits, which is the back-pressure wanted.
+const inboxSize = 256
+
+// NewLoop makes a loop that has not begun. The port may be nil until [Loop.Run].
+func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
+	l := &Loop{
+		policy: p, sink: sink, teller: supervisor.TellEvents, log: log,
+		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
+		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{}, pursued: map[string]pursuit{}, clock: clock.New(),
+	}
+	l.rules.Store(p.Compile())
+	l.broken = make(chan *Fault, 1)
+	l.books.init()
+	l.state.Store(&supervisor.State{})
+	return l
+}
+
+// Restore sets the state a run is taken up with. Call it before [Loop.Run].
+func (l *Loop) Restore(s supervisor.State) { l.state.Store(&s) }
+
+// OnBridgeLost sets how a bridge is replaced, and how one that does not answer is
+// ended. Call it before [Loop.Run].
+func (l *Loop) OnBridgeLost(open Opener, drop func()) { l.open, l.drop = open, drop }
+
+// Put hands an input in. It reports false when the run is over.
+func (l *Loop) Put(f input.Fact) bool {
+	select {
+	case <-l.done:
+		return false
+	default:
+	}
+	inbox, f := l.inbox, l.masked(l.vet(f))
+	switch f := f.(type) {
+	case input.Signalled, input.OutputLost:
+		// They have to end a run, too, whose journal waits for a disk.
+		inbox = l.urgent
+	case input.Commanded:
+		if _, halt := f.Command.Body.(contract.Halt); halt {
+			inbox = l.urgent // nor does it wait behind what agents tell
+		}
+	}
+	select {
+	case inbox <- input.Input{At: l.clock.Now(), Fact: f}:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// Snapshot returns the present state. It must not be changed.
+func (l *Loop) Snapshot() *supervisor.State { return l.state.Load() }
+
+// Changed has a value when there is another snapshot than before. It is a hint for one
+// listener, and never holds the loop.
+func (l *Loop) Changed() <-chan struct{} { return l.dirty }
+
+// publish makes a state the present one.
+func (l *Loop) publish(s *supervisor.State) {
+	l.state.Store(s)
+	select {
+	case l.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// Done is closed when the run is over.
+func (l *Loop) Done() <-chan struct{} { return l.done }

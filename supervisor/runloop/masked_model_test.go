@@ -1,0 +1,41 @@
+package runloop
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// TestModelOutputHasNoKeys: the make-believe secrets of the corpus go no further than into
+// the loop, in whatever place an agent tells them.
+func TestModelOutputHasNoKeys(t *testing.T) {
+	l, keys := masking(), 0
+	for _, c := range corpus.ModelOutput(t, "../..") {
+		if c.Family() != "keys" {
+			continue
+		}
+		for _, f := range happenings(c.Text) {
+			if _, pty := f.(input.Happened).Event.Body.(bridge.PTY); pty {
+				continue // what a terminal shows is its user's
+			}
+			f := l.masked(f).(input.Happened)
+			f.Event.AgentRef = bridge.AgentRef{}
+			raw, err := json.Marshal(f.Event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, piece := range []string{"7Zx9K2mVbq7Zx", "0f7e3a9c1b0f7", "Q7ZX9K2MVBQ"} {
+				if keys += strings.Count(c.Text, piece); strings.Contains(string(raw), piece) {
+					t.Errorf("%s: %T: %.300s", c.Name, f.Event.Body, raw)
+				}
+			}
+		}
+	}
+	if keys < 40 && !t.Failed() {
+		t.Errorf("%d keys", keys)
+	}
+}

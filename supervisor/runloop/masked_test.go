@@ -1,0 +1,167 @@
+package runloop
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// aSecret was never issued.
+const aSecret = "sk-ant-api03-madeup0000madeup0000madeup0000-AA"
+
+// filled is a value of a type with a secret in each text it has room for.
+func filled(t reflect.Type, depth int) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes([]byte(`{"command":"curl -H 'x: ` + aSecret + `'","n":12345678901234567890}`))
+	case t.Kind() == reflect.String:
+		v.SetString("a " + aSecret + " b")
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]():
+		for i := range t.NumField() {
+			if t.Field(i).IsExported() {
+				v.Field(i).Set(filled(t.Field(i).Type, depth+1))
+			}
+		}
+	case t.Kind() == reflect.Slice && depth < 12:
+		v = reflect.Append(v, filled(t.Elem(), depth+1))
+	case t.Kind() == reflect.Pointer && depth < 12:
+		v = reflect.New(t.Elem())
+		v.Elem().Set(filled(t.Elem(), depth+1))
+	case t.Kind() == reflect.Map:
+		v = reflect.MakeMap(t)
+		if t.Key().Kind() == reflect.String {
+			v.SetMapIndex(reflect.ValueOf("name").Convert(t.Key()), filled(t.Elem(), depth+1))
+		}
+	}
+	return v
+}
+
+func masking() *Loop {
+	l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
+	l.Redact(sanitize.Redact)
+	return l
+}
+
+// TestFactsHaveNoSecrets: whatever an agent, a tool or a process can tell, in any field of
+// any fact, comes in without its secrets, and what is no secret stays as it is.
+func TestFactsHaveNoSecrets(t *testing.T) {
+	ours := map[string]string{ // and what of them may have one
+		"commanded": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "rang": "all", "signalled": "all", "decided": "Input",
+	}
+	l := masking()
+	see := func(name string, f input.Fact) {
+		before := fmt.Sprintf("%+v", f)
+		got := l.masked(f)
+		if after := fmt.Sprintf("%+v", f); after != before {
+			t.Errorf("%s: the fact itself was changed", name)
+		}
+		switch f := got.(type) {
+		case input.PermissionAsked: // who waits is found by them
+			f.Params.AgentRef, f.Params.Request, f.Action = bridge.AgentRef{}, "", ""
+			got = f
+		case input.Reconsidered:
+			for i := range f.Settled {
+				f.Settled[i].Request, f.Settled[i].Asked = "", ""
+			}
+			got = f
+		case input.ToolCalled:
+			f.Params.AgentRef, f.Call = bridge.AgentRef{}, ""
+			got = f
+		case input.Happened:
+			f.Event.AgentRef = bridge.AgentRef{}
+			got = f
+		case input.NoBridge:
+			f.Options = runconfig.Options{}
+			got = f
+		case input.Decided:
+			f.Input = nil
+			got = f
+		}
+		text := fmt.Sprintf("%+v", got)
+		if raw, err := json.Marshal(got); err == nil {
+			text += string(raw)
+		}
+		if strings.Contains(text, "madeup") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	for name, typ := range input.Kinds {
+		if ours[name] == "all" || name == "happened" {
+			continue
+		}
+		see(name, filled(typ, 0).Interface().(input.Fact))
+	}
+	for _, body := range append(bridge.EventBodies(), bridge.Unknown{}) {
+		see(fmt.Sprintf("%T", body), input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"}, Body: filled(reflect.TypeOf(body), 0).Interface().(bridge.EventBody)}})
+	}
+	clean := input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.ToolUse{Tool: "Bash", Input: json.RawMessage(`{ "command": "make\n\"all\"", "n": 1e400, "n": 12345678901234567890 }`)}}}
+	if got := l.masked(clean); !cmp.Equal(got, input.Fact(clean)) {
+		t.Error(cmp.Diff(clean, got))
+	}
+	said := input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: aSecret}}}
+	if got := l.masked(said); !cmp.Equal(got, input.Fact(said)) {
+		t.Errorf("the human's own word: %+v", got)
+	}
+	d := l.masked(input.Decided{Input: json.RawMessage(`{"task":"` + aSecret + `"}`), Decision: decider.Decision{Reason: aSecret}}).(input.Decided)
+	if !strings.Contains(string(d.Input), aSecret) || strings.Contains(d.Decision.Reason, "madeup") {
+		t.Errorf("a decision: %+v", d)
+	}
+}
+
+// TestMaskedPermission: the rules and the human decide on the exact action, and it is known
+// by the same name to the record of it, which is without its secrets.
+func TestMaskedPermission(t *testing.T) {
+	p := bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "p1", Tool: "Bash", Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}
+	f := masking().masked(input.PermissionAsked{Params: p, Action: permission.Key(p.Tool, p.Input), Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(input.PermissionAsked)
+	if f.Action != permission.Key(p.Tool, p.Input) || keyOf(f.Params) == permission.Key(p.Tool, p.Input) || !cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
+		t.Errorf("%+v", f)
+	}
+	permit := permission.Request{Params: f.Params, Action: f.Action}
+	if got := permit.Event(); got.Action != permission.Key(p.Tool, p.Input) || strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
+		t.Errorf("%+v", got)
+	}
+	if old := (permission.Request{Params: p}); old.Key() != permission.Key(p.Tool, p.Input) {
+		t.Error("without a key, another action")
+	}
+}
+
+// BenchmarkMasked is what masking costs an event on its way in, of common sizes.
+func BenchmarkMasked(b *testing.B) {
+	l := masking()
+	for _, size := range []int{200, 2000, 20_000} {
+		text := strings.Repeat("ok  \tgithub.com/a/b\t0.012s [no tests: to run] path=/usr/local/bin\n", size/66+1)
+		f := input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.ToolResult{ToolUse: "toolu_01", Text: text}}}
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				l.masked(f)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+		b.Run(fmt.Sprint(size, "/recorded"), func(b *testing.B) { // what the same event costs anyway
+			for b.Loop() {
+				if _, err := input.EncodeInput(input.Input{Fact: f}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}

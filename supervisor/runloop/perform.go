@@ -1,0 +1,197 @@
+package runloop
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+)
+
+// How effects are carried out: what each leads to, on whose goroutine, and the timers.
+
+// perform carries an effect out. What may take time runs on a worker that Run
+// waits for; its outcome comes back as an input.
+func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Effect) {
+	switch e := e.(type) {
+	case effect.Emit:
+		crashpoint.Here("loop.emit")
+		if _, accepted := e.Event.Body.(contract.Accepted); accepted {
+			crashpoint.Here("loop.accept")
+		}
+		l.sink(at, e.Event)
+	case effect.Spawn:
+		l.start(ctx, e.Params.ID, func(ctx context.Context) { l.spawn(ctx, port, e.Params) })
+	case effect.Send:
+		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, port, e.Params) }))
+	case effect.Interrupt:
+		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.interrupt(ctx, port, e.Agent) }))
+	case effect.Kill:
+		l.end(ctx, e.Agent, func(ctx context.Context) error {
+			crashpoint.Here("loop.kill")
+			return port.Kill(ctx, bridge.KillParams{AgentRef: e.Agent, Now: e.Now})
+		})
+	case effect.Decide:
+		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial), func(ctx context.Context) { l.decide(ctx, input.Decided(e.Question)) })
+	case effect.Note:
+		// Recorded as it is, behind what it follows from, in order; nobody waits for it.
+		l.lane(noteLane).push(l, func() {
+			crashpoint.Here("loop.note")
+			l.Put(input.Decided(e.Decision))
+		})
+	case effect.Probe:
+		l.work(timed(ctx, probeDeadline, func(ctx context.Context) { l.probe(ctx, port, e.Agent) }))
+	case effect.RunCheck:
+		l.pursue(ctx, e.Request, func(ctx context.Context) { l.check(ctx, port, e) })
+	case effect.Drop:
+		for name, p := range l.pursued {
+			if e.Request == "" || e.Request == name {
+				p.drop()
+			}
+		}
+	case effect.Survey:
+		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.survey(ctx, port, e) }))
+	case effect.Configure:
+		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.configure(ctx, port, e.Params) }))
+	case effect.SetModel:
+		l.lane(e.Agent.ID).push(l, timed(ctx, modelDeadline, func(ctx context.Context) { l.setModel(ctx, port, e) }))
+	case effect.PinTrust:
+		l.work(func() { l.pin(ctx, e.Hash) })
+	case effect.DropBridge:
+		if l.drop != nil {
+			l.work(l.drop)
+		}
+	case effect.OpenBridge:
+		l.work(func() { l.openBridge(ctx) })
+	case effect.AskAgent:
+		l.work(timed(ctx, supervisor.AskTimeout, func(ctx context.Context) { l.askAgent(ctx, port, e) }))
+	case effect.AnswerTool:
+		crashpoint.Here("loop.tool.answer")
+		l.tools.answer(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})
+	case permission.Respond:
+		crashpoint.Here("loop.permission.answer")
+		l.permissions.answer(e.Request, e.Result)
+	case permission.Reconsider:
+		l.work(l.reconsider)
+	case permission.Remember:
+		l.lane(noteLane).push(l, func() { l.remember(e) })
+	case effect.SetTimer:
+		l.setTimer(e)
+	case effect.OpenPTY:
+		l.start(ctx, e.Params.ID, func(ctx context.Context) { l.openPTY(ctx, port, e.Params) })
+	case effect.ClosePTY:
+		l.end(ctx, e.Agent, func(ctx context.Context) error { return port.PTYClose(ctx, e.Agent) })
+	case effect.Shutdown:
+		l.work(timed(ctx, shutdownDeadline, func(ctx context.Context) { l.shutdown(ctx, port, e.Fast) }))
+	case effect.Finish:
+		crashpoint.Here("loop.finish")
+		l.exit, l.over = e.Exit, true
+	default:
+		panic(fmt.Sprintf("runloop: unknown effect %T", e))
+	}
+}
+
+func (l *Loop) work(f func()) {
+	l.workers.Add(1)
+	go func() {
+		defer l.workers.Done()
+		defer l.catch()
+		f()
+	}()
+}
+
+// pursuit is work that can be given up.
+type pursuit struct {
+	ctx  context.Context
+	drop context.CancelFunc
+}
+
+// pursue has f done by a worker until it is dropped under a name, and forgets those that
+// are over.
+func (l *Loop) pursue(ctx context.Context, name string, f func(context.Context)) {
+	maps.DeleteFunc(l.pursued, func(_ string, p pursuit) bool { return p.ctx.Err() != nil })
+	ctx, cancel := context.WithCancel(ctx)
+	l.pursued[name] = pursuit{ctx, cancel}
+	l.work(func() {
+		defer cancel()
+		f(ctx)
+	})
+}
+
+// timed is f with a deadline that begins when it is run.
+func timed(ctx context.Context, deadline time.Duration, f func(context.Context)) func() {
+	return func() {
+		ctx, cancel := context.WithTimeout(ctx, deadline)
+		defer cancel()
+		f(ctx)
+	}
+}
+
+// catch makes a worker's panic the loop's. One is enough to end the run.
+func (l *Loop) catch() {
+	if p := recover(); p != nil {
+		select {
+		case l.broken <- faultOf(p):
+		default:
+		}
+	}
+}
+
+// faultOf is a panic that was just recovered.
+func faultOf(p any) *Fault { return &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()} }
+
+// bug ends the run over a panic of ours.
+func (l *Loop) bug(f *Fault) contract.Exit {
+	l.fault = f
+	l.log.Error("panic", "panic", f.Panic, "stack", string(f.Stack))
+	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		Category: bridge.CatInternal, Message: "a fault of arbiter: " + f.Panic, RecoveryOptions: []string{},
+	}})
+	return contract.ExitBug
+}
+
+// alarm is the timer of a key. Setting tells one setting of the key from the next.
+type alarm struct {
+	setting uint64
+	*time.Timer
+}
+
+func (l *Loop) setTimer(e effect.SetTimer) {
+	if t, ok := l.timers[e.Key]; ok {
+		t.Stop()
+		delete(l.timers, e.Key)
+	}
+	if e.After > 0 {
+		l.settings++
+		n := l.settings
+		l.timers[e.Key] = alarm{n, time.AfterFunc(e.After, func() { l.Put(input.Rang{Key: e.Key, Setting: n}) })}
+	}
+}
+
+// stale reports whether a ring is one of a timer that was stopped, or set anew, after it
+// had rung. One that is not is over with.
+func (l *Loop) stale(f input.Fact) bool {
+	r, ok := f.(input.Rang)
+	if !ok || r.Setting == 0 {
+		return false
+	}
+	if l.timers[r.Key].setting != r.Setting {
+		return true
+	}
+	delete(l.timers, r.Key)
+	return false
+}
+
+func (l *Loop) stopTimers() {
+	for _, t := range l.timers {
+		t.Stop()
+	}
+}

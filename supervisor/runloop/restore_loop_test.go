@@ -1,0 +1,83 @@
+package runloop
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// TestLoopTellsTheEventLog: what the frontends are told is in the log, in the same order, but
+// for pieces of text; and a snapshot at the end is all that the inputs come to.
+func TestLoopTellsTheEventLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeJournal{}
+		n := live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Hour)
+		n.loop.Put(input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Body: bridge.Delta{Text: "a piece"}}})
+		n.loop.Trouble(io.ErrShortWrite) // the loop says so itself
+		time.Sleep(time.Second)
+		n.loop.Trouble(nil)
+		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.over()
+		var said []contract.Event
+		for _, e := range n.events {
+			if _, piece := e.Body.(contract.Delta); !piece {
+				said = append(said, e)
+			}
+		}
+		if len(said) != len(book.told) || len(said) < 6 {
+			t.Fatalf("%d events were said, %d are in the log", len(said), len(book.told))
+		}
+		alone := 0
+		for i, line := range book.told {
+			e, err := contract.DecodeLine(line.Line)
+			if err != nil || e.Seq != uint64(i+1) || e.Body.EventName() != said[i].Body.EventName() {
+				t.Errorf("line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
+			}
+			if line.Input == 0 {
+				alone++
+			}
+		}
+		if alone != 2 {
+			t.Errorf("%d lines follow from no input, want the trouble and its end", alone)
+		}
+		var fold supervisor.Fold
+		if err := fold.Take(book.snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := fingerprint(t, n.loop.Snapshot()), fingerprint(t, &fold.State); a != b {
+			t.Error("the last snapshot is of another state")
+		}
+	})
+}
+
+// TestSnapshotsAreTaken after so many inputs, and after so many bytes of them.
+func TestSnapshotsAreTaken(t *testing.T) {
+	for name, text := range map[string]string{"inputs": "x", "bytes": string(bytes.Repeat([]byte("x"), 64<<10))} {
+		t.Run(name, func(t *testing.T) {
+			book := &fakeJournal{forget: true}
+			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
+			book.loop = l
+			l.Record(book)
+			l.fold(t.Context(), input.Input{At: time.Unix(1, 0), Fact: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
+			n := 0
+			for book.snapshot.Seq == 0 && n < 2*snapshotInputs {
+				n++
+				l.fold(t.Context(), input.Input{At: time.Unix(1, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Body: bridge.Assistant{Text: text}}}})
+			}
+			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || book.snapshot.Seq == 0 {
+				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), book.snapshot.Seq)
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package runloop
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// Run folds inputs, beginning with first, until the run is over, and returns
+// its exit code. All goroutines it started have ended by then. A panic of ours
+// becomes an `error` event and ExitBug; the bridge then stops the agents.
+func (l *Loop) Run(ctx context.Context, port Port, first input.Fact) (exit contract.Exit) {
+	l.port = port
+	ctx, cancel := context.WithCancel(ctx)
+	defer l.workers.Wait()
+	defer l.stopTimers()
+	defer close(l.done)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			exit = l.bug(faultOf(p))
+		}
+	}()
+	l.fold(ctx, input.Input{At: l.clock.Now(), Fact: first})
+	for !l.over {
+		inbox := l.inbox
+		if len(l.books.undone) >= maxUndone {
+			inbox = nil // the disk is slow: the bridge's reader waits
+		}
+		select {
+		case in := <-l.urgent: // before all that waits: what it leads to is no surprise then
+			l.fold(ctx, in)
+			continue
+		default:
+		}
+		select {
+		case in := <-inbox:
+			if slept := l.clock.Slept(); slept > 0 {
+				l.fold(ctx, input.Input{At: l.clock.Now(), Fact: input.Woke{Slept: slept}})
+			}
+			l.fold(ctx, in)
+		case in := <-l.urgent:
+			l.fold(ctx, in)
+		case f := <-l.broken:
+			return l.bug(f)
+		case <-l.books.wake:
+			l.settle(ctx)
+		}
+	}
+	l.snapshot(true)
+	return l.exit
+}
+
+// fold applies one input. What it leads to waits until it is on disk.
+func (l *Loop) fold(ctx context.Context, in input.Input) {
+	if l.refuse(ctx, in) || l.stale(in.Fact) || l.unknown(in.Fact) {
+		return
+	}
+	l.note(in.Fact)
+	in.At = l.clock.Order(in.At)
+	in.Fact = l.state.Load().ExactInput(in.Fact)
+	state, effects := supervisor.Apply(*l.state.Load(), in)
+	if _, ok := in.Fact.(input.BridgeBack); ok {
+		l.port = *l.next.Load()
+	}
+	crashpoint.Here("loop.apply")
+	in.From = l.state.Load().Origin(in.Fact) // as it was before the fact
+	seq, unrecorded := l.record(ctx, in)
+	if c, ok := in.Fact.(input.Commanded); ok && unrecorded != nil {
+		l.reject(c, unrecorded.Error())
+	} else {
+		if old := l.state.Load(); ok && !supervisor.SameRules(&old.Options, &state.Options) {
+			l.rules.Store(l.rulesOf(&state.Options))
+		}
+		var told []supervisor.Told
+		if input.Recorded(in.Fact) { // pieces of text are told as they come, and not kept
+			told = l.teller(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, &state)
+		}
+		l.publish(&state)
+		l.books.await(undone{Waiting: supervisor.Waiting{At: in.At, Input: seq, Told: told}, port: l.port, effects: effects})
+		l.snapshot(false)
+	}
+	l.settle(ctx)
+	if unrecorded != nil && l.books.closed {
+		l.fold(ctx, input.Input{At: in.At, Fact: input.JournalFull{Message: unrecorded.Error()}})
+	}
+}
+
+// note writes to the log what no face is told.
+func (l *Loop) note(f input.Fact) {
+	switch f := f.(type) {
+	case input.Happened:
+		switch b := f.Event.Body.(type) {
+		case bridge.Stderr:
+			l.log.Warn("stderr", "agent", f.Event.ID, "text", b.Text)
+		case bridge.Unknown:
+			l.log.Info("unknown event", "agent", f.Event.ID, "event", b.Name)
+		case bridge.Delta:
+		default:
+			l.log.Debug("event", "agent", f.Event.ID, "generation", f.Event.Generation, "type", fmt.Sprintf("%T", b))
+		}
+	case input.NotSent:
+		l.log.Warn("not sent", "agent", f.Agent.ID, "message", f.MessageID, "error", f.Message)
+	default:
+		l.log.Debug("input", "type", fmt.Sprintf("%T", f))
+	}
+}

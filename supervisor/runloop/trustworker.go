@@ -1,0 +1,76 @@
+package runloop
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// The loop's side of trust: whoever loads the workspace's own settings is started only after
+// these were looked at.
+
+// Gate reports whether an agent may be started in the workspace as it is now. Pinned is the
+// hash of what was trusted. An [*Untrusted] says that it is not that any more; any other
+// error, that it cannot be told. It is called right before each start of an agent that
+// loads the workspace's own settings, on a worker.
+type Gate func(ctx context.Context, p bridge.SpawnParams, pinned string) error
+
+// Untrusted is the error of a workspace that is not as it was trusted.
+type Untrusted struct {
+	Message string // what changed, for a person
+	Hash    string // of what is there now
+}
+
+func (e *Untrusted) Error() string { return e.Message }
+
+// Trusts sets the gate, and how a trust that the human gave in the run is recorded. Call
+// it before [Loop.Run].
+func (l *Loop) Trusts(gate Gate, record func(ctx context.Context, hash string) error) {
+	l.gate, l.keepTrust = gate, record
+}
+
+// refusal is what the gate says against the start of an agent; nil: nothing.
+func (l *Loop) refusal(ctx context.Context, p bridge.SpawnParams) error {
+	pinned := l.state.Load().Options.TrustHash
+	if l.gate == nil || pinned == "" || !loadsWorkspace(p.Config.SettingSources) {
+		return nil
+	}
+	return l.gate(ctx, p, pinned)
+}
+
+// passes asks the gate, and puts in what it says against a start.
+func (l *Loop) passes(ctx context.Context, p bridge.SpawnParams) bool {
+	err := l.refusal(ctx, p)
+	if err == nil {
+		return true
+	}
+	f := input.NotSpawned{Agent: p.AgentRef, Category: bridge.CatTrust, Message: err.Error()}
+	var u *Untrusted
+	if errors.As(err, &u) {
+		f.Trust = u.Hash
+	}
+	l.Put(f)
+	return false
+}
+
+// loadsWorkspace reports whether setting sources include those of the workspace.
+func loadsWorkspace(sources []string) bool {
+	return slices.Contains(sources, "project") || slices.Contains(sources, "local")
+}
+
+// pin records what the human trusted.
+func (l *Loop) pin(ctx context.Context, hash string) {
+	f := input.TrustRecorded{Hash: hash}
+	switch {
+	case l.keepTrust == nil:
+		f.Failed = "nothing is recorded in this run"
+	default:
+		if err := l.keepTrust(ctx, hash); err != nil {
+			f.Failed = err.Error()
+		}
+	}
+	l.Put(f)
+}

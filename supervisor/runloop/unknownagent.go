@@ -1,0 +1,41 @@
+package runloop
+
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// unknown drops a fact from nobody this run has: it is not recorded and changes nothing.
+// Whoever waits for an answer is refused.
+func (l *Loop) unknown(f input.Fact) bool {
+	why, named := l.state.Load().UnknownSender(f)
+	if why == "" {
+		return false
+	}
+	ref, _ := input.Speaker(f)
+	l.log.Warn("a fact from a stranger is dropped", "fact", fmt.Sprintf("%T", f), "agent", ref.ID, "generation", ref.Generation, "why", why)
+	switch f := f.(type) {
+	case input.ToolCalled:
+		l.tools.answer(f.Call, bridge.ToolCallResult{Text: "You are not known here.", IsError: true})
+	case input.PermissionAsked:
+		l.permissions.answer(f.Params.Request, bridge.PermissionResult{Behavior: bridge.Deny, Message: "Denied: you are not known here."})
+	}
+	if key := ref.String(); named && !l.strangers[key] && len(l.strangers) < strangersTold {
+		if l.strangers == nil {
+			l.strangers = map[string]bool{}
+		}
+		l.strangers[key] = true
+		l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+			Category:        bridge.CatProtocol,
+			Message:         fmt.Sprintf("something speaks as %.100q, generation %d, and is not heard: %s", ref.ID, ref.Generation, why),
+			RecoveryOptions: []string{},
+		}})
+	}
+	return true
+}
+
+// strangersTold is how many of them a human is told of.
+const strangersTold = 20

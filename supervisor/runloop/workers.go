@@ -1,0 +1,301 @@
+package runloop
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/mask"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// Deadlines of the requests to the bridge. They are far above what the bridge's
+// own deadlines allow, and only guard against one that has stopped answering.
+const (
+	sendDeadline     = 60 * time.Second
+	spawnDeadline    = 2 * time.Minute
+	killDeadline     = 30 * time.Second
+	shutdownDeadline = 20 * time.Second
+)
+
+func (l *Loop) spawn(ctx context.Context, port Port, p bridge.SpawnParams) {
+	if !l.passes(ctx, p) {
+		return
+	}
+	crashpoint.Here("loop.spawn")
+	r, err := port.Spawn(ctx, p)
+	crashpoint.Here("loop.spawned")
+	if err == nil {
+		l.Put(input.Spawned{Agent: p.AgentRef, Result: r})
+		return
+	}
+	if errors.Is(err, bridge.ErrClosed) {
+		return // the bridge is gone, which is told once, as BridgeLost
+	}
+	f := input.NotSpawned{Agent: p.AgentRef, Category: bridge.CatStart, Message: err.Error()}
+	var rpc *bridge.RPCError
+	if errors.As(err, &rpc) {
+		f.Message, f.Stderr = rpc.Message, rpc.Stderr
+		if rpc.Category != "" {
+			f.Category = rpc.Category
+		}
+	}
+	l.Put(f)
+}
+
+func (l *Loop) send(ctx context.Context, port Port, p bridge.MessageParams) {
+	crashpoint.Here("loop.send")
+	err := port.Message(ctx, p)
+	crashpoint.Here("loop.sent")
+	if err != nil && !errors.Is(err, bridge.ErrClosed) {
+		l.Put(input.NotSent{Agent: p.AgentRef, MessageID: p.MessageID, Message: err.Error()})
+	}
+}
+
+func (l *Loop) interrupt(ctx context.Context, port Port, a bridge.AgentRef) {
+	if _, err := port.Interrupt(ctx, a); err != nil {
+		l.log.Warn("interrupt", "agent", a.ID, "error", err)
+	}
+}
+
+// start has a process of an agent started, and forgets the starts that were answered.
+func (l *Loop) start(ctx context.Context, id string, f func(context.Context)) {
+	for id, answered := range l.starts {
+		select {
+		case <-answered:
+			delete(l.starts, id)
+		default:
+		}
+	}
+	answered := make(chan struct{})
+	l.starts[id] = answered
+	l.work(timed(ctx, spawnDeadline, func(ctx context.Context) {
+		defer close(answered)
+		f(ctx)
+	}))
+}
+
+// end has a process of an agent ended. Requests overtake each other: one that comes before
+// the start it is to undo finds nobody, and is made again when that start was answered.
+func (l *Loop) end(ctx context.Context, a bridge.AgentRef, request func(context.Context) error) {
+	answered := l.starts[a.ID]
+	l.work(func() {
+		var err error
+		once := timed(ctx, killDeadline, func(ctx context.Context) { err = request(ctx) })
+		once()
+		if err != nil && answered != nil && !errors.Is(err, bridge.ErrClosed) {
+			<-answered // which has a deadline
+			once()
+		}
+		if err != nil {
+			l.log.Warn("end a process", "agent", a.ID, "error", err)
+		}
+	})
+}
+
+func (l *Loop) askAgent(ctx context.Context, port Port, q effect.AskAgent) {
+	r, err := port.Ask(ctx, bridge.AskParams{AgentRef: q.Agent, Question: q.Question})
+	if err != nil {
+		l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText("No answer: " + err.Error()), IsError: true})
+		return
+	}
+	l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText(q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer)})
+}
+
+func (l *Loop) shutdown(ctx context.Context, port Port, fast bool) {
+	p := bridge.ShutdownParams{}
+	if fast {
+		p.GraceMS = 1
+	}
+	var r bridge.ShutdownResult
+	var err error
+	if port != nil {
+		crashpoint.Here("loop.shutdown")
+		r, err = port.Shutdown(ctx, p)
+		crashpoint.Here("loop.stopped")
+	}
+	if err != nil {
+		l.log.Warn("shutdown", "error", err)
+	}
+	l.Put(input.Stopped{Unstopped: r.Unstopped})
+}
+
+// checkSlack is what a check may take beyond its own time limit: to be ended, and to
+// wait for another.
+const checkSlack = 3 * time.Minute
+
+// check asks whether a command may run, as any of the author's would be asked, and has
+// the bridge run it.
+func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
+	f := input.Checked{Serial: e.Serial, Number: e.Number, Request: e.Request}
+	defer func(dropped context.Context) {
+		if f.Serial != 0 && dropped.Err() == nil {
+			l.Put(f)
+		}
+	}(ctx)
+	if l.redact != nil && strings.Contains(e.Params.Command, mask.Start) {
+		f.Failed = "its command held a secret, which was masked: have it read from a file or the environment"
+		return
+	}
+	input, err := input.Marshal(struct {
+		Command string `json:"command"`
+	}{e.Params.Command})
+	if err != nil {
+		f.Failed = err.Error()
+		return
+	}
+	reason := "a check of its hand-off document, run by the supervisor"
+	if e.Again {
+		reason += " once more before the task is complete"
+	}
+	crashpoint.Here("loop.check")
+	asked := bridge.PermissionParams{
+		AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, CWD: e.Params.CWD,
+		Reason: reason,
+	}
+	answer, err := l.permission(ctx, asked, checkCall(asked, input))
+	switch {
+	case err != nil:
+		f.Failed = "nobody could decide whether it may run: " + err.Error()
+		return
+	case answer.Behavior != bridge.Allow:
+		f.Failed = "not permitted"
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(e.Params.TimeoutMS)*time.Millisecond+checkSlack)
+	defer cancel()
+	params := e.Params
+	params.Env = policy.GitEnvironment(params.Env)
+	f.Result, err = port.Check(ctx, params)
+	crashpoint.Here("loop.checked")
+	switch {
+	case errors.Is(err, bridge.ErrClosed):
+		f.Serial = 0 // with the next bridge it is run again
+	case err != nil:
+		f.Failed = err.Error()
+	}
+}
+
+const surveyDeadline = time.Minute
+
+func (l *Loop) survey(ctx context.Context, port Port, e effect.Survey) {
+	crashpoint.Here("loop.survey")
+	r, err := port.Survey(ctx, e.Params)
+	if errors.Is(err, bridge.ErrClosed) {
+		return // the same
+	}
+	f := input.Surveyed{Serial: e.Serial, Result: r}
+	if err != nil {
+		f.Failed = err.Error()
+	}
+	l.Put(f)
+}
+
+// configure tells an agent's driver what to remind it of. One that is ending needs
+// no reminder.
+func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParams) {
+	if err := port.Configure(ctx, p); err != nil && !errors.Is(err, bridge.ErrClosed) {
+		l.log.Info("configure", "agent", p.ID, "error", err)
+	}
+}
+
+// modelDeadline leaves time for the API call with which the CLI tries a model
+// (observed with CLI 2.1.329).
+const modelDeadline = 70 * time.Second
+
+func (l *Loop) setModel(ctx context.Context, port Port, e effect.SetModel) {
+	f := input.Configured{Agent: e.Agent, Model: e.Model, All: e.All}
+	err := port.Configure(ctx, bridge.ConfigureParams{AgentRef: e.Agent, Model: e.Model})
+	if err != nil && !errors.Is(err, bridge.ErrClosed) { // its next process is started with it
+		f.Failed = err.Error()
+	}
+	l.Put(f)
+}
+
+// probeDeadline is above the time a probe gives the agent to answer.
+const probeDeadline = 3 * bridge.ProbeTimeout
+
+func (l *Loop) probe(ctx context.Context, port Port, a bridge.AgentRef) {
+	f := input.Probed{Agent: a}
+	r, err := port.Probe(ctx, a)
+	if err != nil {
+		f.Failed, f.Silent = err.Error(), ctx.Err() != nil
+	}
+	f.Result = r
+	l.Put(f)
+}
+
+func (l *Loop) openBridge(ctx context.Context) {
+	if l.open == nil {
+		l.Put(input.BridgeFailed{Category: bridge.CatClaudeMissing, Message: "there is no way to start another bridge"})
+		return
+	}
+	crashpoint.Here("loop.bridge.open")
+	port, claude, swept, failed := l.open(ctx)
+	crashpoint.Here("loop.bridge.opened")
+	if failed != nil {
+		l.Put(*failed)
+		return
+	}
+	l.next.Store(&port)
+	l.Put(input.BridgeBack{Claude: claude, Swept: swept})
+}
+
+// lane runs the short requests to one agent in order: a message and the
+// interrupt that follows it must not overtake each other. Its goroutine starts
+// when work comes and ends when there is none.
+type lane struct {
+	mu      sync.Mutex
+	queue   []func()
+	running bool
+}
+
+func (l *Loop) lane(id string) *lane {
+	if l.lanes[id] == nil {
+		for id, n := range l.lanes { // of those that are gone, too
+			if n.idle() {
+				delete(l.lanes, id)
+			}
+		}
+		l.lanes[id] = &lane{}
+	}
+	return l.lanes[id]
+}
+
+func (n *lane) idle() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.running
+}
+
+func (n *lane) push(l *Loop, f func()) {
+	n.mu.Lock()
+	n.queue = append(n.queue, f)
+	start := !n.running
+	n.running = true
+	n.mu.Unlock()
+	if start {
+		l.work(n.run)
+	}
+}
+
+func (n *lane) run() {
+	for {
+		n.mu.Lock()
+		if len(n.queue) == 0 {
+			n.running = false
+			n.mu.Unlock()
+			return
+		}
+		f := n.queue[0]
+		n.queue = n.queue[1:]
+		n.mu.Unlock()
+		f()
+	}
+}
