@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -65,13 +66,22 @@ func happen(s *scene, r *rand.Rand, b byte) {
 	}
 }
 
+// seeds is how many random runs a test makes: few with the race detector, and many without it or
+// where ARBITER_LONG is set, as by scripts/nightly.
+func seeds(few, many uint64) uint64 {
+	if underRace && os.Getenv("ARBITER_LONG") == "" {
+		return few
+	}
+	return many
+}
+
 // FuzzFace: whatever is pressed, pasted and resized, and whatever agents do meanwhile,
 // nothing panics, and nothing is on the screen that a terminal would act on. The screen
 // goes when it is left, and with nothing left behind: the bubble would say so.
 func FuzzFace(f *testing.F) {
 	f.Add(uint64(1), []byte("Weave\x00\x0d\x0d/su\x09\x01\x02\x03jkGgzf\x06\x15"))
 	f.Add(uint64(2), []byte("a\x0d\x80\x81\x82\x90\x91\xa0\xb0\xc0\xd0\xe0\xf0q?/n\x1b\x1b"))
-	for seed := range uint64(12) {
+	for seed := range seeds(4, 12) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		keys := make([]byte, 120)
 		for i := range keys {

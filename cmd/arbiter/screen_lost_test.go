@@ -91,6 +91,9 @@ func TestTerminalGoneWhileLent(t *testing.T) {
 					continue // the CLI has no part in it
 				}
 				t.Run(fmt.Sprintf("%s, %s, %s", l.name, name, who.name), func(t *testing.T) {
+					if name == "told" {
+						who.long(t)
+					}
 					t.Parallel()
 					h := settle(t, who)
 					p := l.lend(h, hup)

@@ -86,8 +86,8 @@ func TestAReviewersBlocker(t *testing.T) {
 	for _, by := range []string{"session", "stateless", "hybrid", "rules"} {
 		for _, p := range players(t) {
 			t.Run(by+"/"+p.name, func(t *testing.T) {
-				if by == "hybrid" {
-					p.long(t) // it asks less than stateless
+				if by != "session" {
+					p.long(t) // TestAnotherThanTheArbiterDecides has a stateless one with the real CLI
 				}
 				t.Parallel()
 				s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--max-orchestrators", "8", "--scenario", workflow(t, blocker+arbiterMends[1:]), "--task", "Weave", "--decider", by)...)
