@@ -2,7 +2,6 @@ package fakecli
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -21,61 +20,57 @@ type controlRequest struct {
 	Mode         string                   `json:"mode"`
 }
 
-// refusedControl is an error reply to a control request.
-type refusedControl struct{ code, text string }
-
-func (e *refusedControl) Error() string { return e.text }
-
 // control serves a request of the host.
 func (s *session) control(id string, raw json.RawMessage) {
 	var r controlRequest
 	if err := json.Unmarshal(raw, &r); err != nil {
-		s.respond(id, nil, err)
+		s.refuse(id, "", err.Error())
 		return
 	}
 	switch {
 	case s.faults.refusesControl():
-		s.respond(id, nil, &refusedControl{"", "stand-in fault: control-errors"})
+		s.refuse(id, "", "stand-in fault: control-errors")
 	case r.Subtype == "initialize" && s.faults.silentInit():
 	case r.Subtype == "side_question":
 		s.background.Go(func() { s.sideQuestion(id, r.Question) })
 	case r.Subtype == "set_model":
 		s.background.Go(func() { s.setModel(id, r.Model) })
 	case r.Subtype == "initialize":
-		payload, err := s.initialize(r)
-		s.respond(id, payload, err)
+		s.initialize(id, r)
 	case r.Subtype == "interrupt":
 		s.interrupt(id, r.CancelQueued)
 	case r.Subtype == "set_permission_mode":
 		s.setMode(id, r.Mode)
 	case r.Subtype == "get_context_usage":
-		s.respond(id, s.contextUsage(), nil)
+		s.respond(id, s.contextUsage())
 	case r.Subtype == "get_usage":
-		s.respond(id, s.account.session(), nil)
+		s.respond(id, s.account.session())
 	case r.Subtype == "mcp_status":
-		s.respond(id, obj{"mcpServers": s.mcpStatus()}, nil)
+		s.respond(id, obj{"mcpServers": s.mcpStatus()})
 	default:
-		s.respond(id, nil, &refusedControl{"unsupported_request", "Unsupported control request subtype: " + r.Subtype})
+		s.refuse(id, "unsupported_request", "Unsupported control request subtype: "+r.Subtype)
 	}
 }
 
-func (s *session) respond(id string, payload obj, err error) {
-	body := obj{"subtype": "success", "request_id": id, "response": payload}
-	if err != nil {
-		body = obj{"subtype": "error", "request_id": id, "error": err.Error()}
-		if r, ok := err.(*refusedControl); ok && r.code != "" {
-			body["error_code"] = r.code
-		}
+func (s *session) respond(id string, payload obj) {
+	s.emit(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": payload}})
+}
+
+func (s *session) refuse(id, code, text string) {
+	body := obj{"subtype": "error", "request_id": id, "error": text}
+	if code != "" {
+		body["error_code"] = code
 	}
 	s.emit(obj{"type": "control_response", "response": body})
 }
 
 // initialize may come late and again: hooks are replaced, the schema is not.
-func (s *session) initialize(r controlRequest) (obj, error) {
+func (s *session) initialize(id string, r controlRequest) {
 	if s.verdictSchema() == nil && len(r.Schema) > 0 {
 		schema, err := newVerdictSchema(r.Schema)
 		if err != nil {
-			return nil, fmt.Errorf("jsonSchema is not a valid JSON Schema: %w", err)
+			s.refuse(id, "", "jsonSchema is not a valid JSON Schema: "+err.Error())
+			return
 		}
 		s.mu.Lock()
 		s.schema = schema
@@ -92,8 +87,8 @@ func (s *session) initialize(r controlRequest) (obj, error) {
 	state, mode := s.state, s.mode
 	s.mu.Unlock()
 	s.connect(r.Servers)
-	return obj{"claude_code_version": version, "stand_in": true, "current_permission_mode": mode, "session_state": state,
-		"hooks_applied": true, "hook_on_failure_supported": true, "capabilities": capabilities, "commands": []obj{}}, nil
+	s.respond(id, obj{"claude_code_version": version, "stand_in": true, "current_permission_mode": mode,
+		"session_state": state, "hooks_applied": true, "hook_on_failure_supported": true, "capabilities": capabilities})
 }
 
 func (s *session) interrupt(id string, cancelQueued bool) {
@@ -106,7 +101,7 @@ func (s *session) interrupt(id string, cancelQueued bool) {
 		}
 	}
 	payload["still_queued"] = s.inbox.waiting()
-	s.respond(id, payload, nil)
+	s.respond(id, payload)
 	if t := s.currentTurn(); t != nil {
 		t.cancel(errInterrupted)
 	}
@@ -122,7 +117,7 @@ func (s *session) setModel(id, name string) {
 		r := modelRequest{Model: model, System: s.system(nil)[:1], Messages: appendMessage(nil, "user", textBlock("Hi"))}
 		body, err := s.api.post(s.ctx, r)
 		if err != nil {
-			s.respond(id, nil, &refusedControl{"check_failed", err.Error()})
+			s.refuse(id, "check_failed", err.Error())
 			return
 		}
 		body.Close()
@@ -135,7 +130,7 @@ func (s *session) setModel(id, name string) {
 	s.replayText(uuid, text)
 	s.main.add("user", textBlock(text))
 	s.main.linkUser(uuid, text, nil)
-	s.respond(id, obj{"model": model}, nil)
+	s.respond(id, obj{"model": model})
 }
 
 // permissionModes are those that can be chosen; this CLI is never started for bypassPermissions.
@@ -144,10 +139,10 @@ var permissionModes = []string{"default", "manual", "acceptEdits", "auto", "dont
 func (s *session) setMode(id, mode string) {
 	switch {
 	case mode == "bypassPermissions":
-		s.respond(id, nil, &refusedControl{"bypass_not_launched", "the session was not launched for bypassPermissions"})
+		s.refuse(id, "bypass_not_launched", "the session was not launched for bypassPermissions")
 		return
 	case !slices.Contains(permissionModes, mode):
-		s.respond(id, nil, &refusedControl{"invalid_mode", "the mode must be one of " + strings.Join(permissionModes, ", ")})
+		s.refuse(id, "invalid_mode", "the mode must be one of "+strings.Join(permissionModes, ", "))
 		return
 	case mode == "manual":
 		mode = "default"
@@ -155,7 +150,7 @@ func (s *session) setMode(id, mode string) {
 	s.mu.Lock()
 	s.mode = mode
 	s.mu.Unlock()
-	s.respond(id, obj{"mode": mode}, nil)
+	s.respond(id, obj{"mode": mode})
 	s.emit(obj{"type": "system", "subtype": "status", "status": nil, "permissionMode": mode})
 }
 
@@ -167,8 +162,8 @@ func (s *session) sideQuestion(id, question string) {
 		"<system-reminder>This is a side question: one answer, without tools.</system-reminder>\n\n"+question))
 	a, err := s.aside(r)
 	if err != nil {
-		s.respond(id, nil, err)
+		s.refuse(id, "", err.Error())
 		return
 	}
-	s.respond(id, obj{"response": a.text(), "synthetic": false}, nil)
+	s.respond(id, obj{"response": a.text(), "synthetic": false})
 }

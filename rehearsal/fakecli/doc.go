@@ -17,7 +17,7 @@
 // testdata run against both, so that it cannot drift unseen; those in testdata/claude hold the
 // real CLI alone. It does not imitate: compaction, retries of API requests, task lists, slash
 // commands, background tasks, settings files, and the CLI's judgement of shell commands, of
-// which [harmless] is a coarse copy. Tools run when an answer is complete, not while it
+// which it has a coarse copy. Tools run when an answer is complete, not while it
 // streams, and do no more than scenarios need. The init frame and the answer to initialize say
 // `"stand_in":true`.
 //
@@ -26,9 +26,10 @@
 // [Main] runs the turns, one after the other, on its own goroutine. Beside it: the reader of
 // stdin, which answers control requests and fills the inbox and must never wait for a turn; the
 // signal watcher; the writer of stdout behind an unbounded queue, because the CLI keeps working
-// while nobody reads it; handshakes with MCP servers, and control requests that take time. Inside a turn the Agent calls of an answer run
-// side by side. Each goroutine is waited for by what started it, except the reader: a read from
-// stdin cannot be cut short, it ends with the process.
+// while nobody reads it; handshakes with MCP servers, and control requests that take time.
+// Inside a turn the Agent calls of an answer run side by side. Each goroutine is waited for by
+// what started it, except the reader: a read from stdin cannot be cut short, it ends with the
+// process.
 //
 // # State and order
 //

@@ -22,12 +22,10 @@ var options = map[string]arity{
 	"--add-dir": many, "--allowedTools": many, "--append-system-prompt": one, "--disallowedTools": many, "--effort": one,
 	"--include-partial-messages": none, "--input-format": one, "--json-schema": one, "--max-budget-usd": one,
 	"--model": one, "--no-session-persistence": none, "--output-format": one, "--permission-mode": one,
-	"--permission-prompt-tool": one, "--print": none, "--replay-user-messages": none, "--resume": maybe,
+	"--permission-prompt-tool": one, "-p": none, "--replay-user-messages": none, "--resume": maybe,
 	"--session-id": one, "--setting-sources": one, "--settings": one, "--strict-mcp-config": none,
 	"--system-prompt": one, "--system-prompt-snapshot": one, "--tools": many, "--verbose": none, "--version": none,
 }
-
-var shortOptions = map[string]string{"-p": "--print", "-r": "--resume", "-v": "--version"}
 
 // flags is a parsed command line: the values of each option that was given.
 type flags map[string][]string
@@ -48,9 +46,6 @@ func parseFlags(args []string) (flags, error) {
 	for len(args) > 0 {
 		name, value, inline := strings.Cut(args[0], "=")
 		args = args[1:]
-		if long, ok := shortOptions[name]; ok {
-			name = long
-		}
 		takes, ok := options[name]
 		if !ok {
 			return nil, fmt.Errorf("error: unknown option '%s'", name)

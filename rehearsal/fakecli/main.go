@@ -150,6 +150,7 @@ func (s *session) serve(stdin io.Reader) int {
 	}
 	s.cancel(errTerminated)
 	s.host.close()
+	s.handshakes.Wait()
 	s.background.Wait()
 	s.main.tr.close()
 	s.out.close(drainTime)

@@ -25,16 +25,13 @@ const handshakeTimeout = 60 * time.Second
 
 // connect begins a handshake with every server that is new.
 func (s *session) connect(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, name := range names {
-		s.mu.Lock()
-		sv := s.servers[name]
-		if sv == nil {
-			s.servers[name] = &mcpServer{name: name, status: "pending"}
-		}
-		fresh := s.servers[name]
-		s.mu.Unlock()
-		if sv == nil {
-			s.handshakes.Go(func() { s.shakeHands(fresh) })
+		if s.servers[name] == nil {
+			sv := &mcpServer{name: name, status: "pending"}
+			s.servers[name] = sv
+			s.handshakes.Go(func() { s.shakeHands(sv) })
 		}
 	}
 }

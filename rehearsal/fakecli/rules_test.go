@@ -44,7 +44,7 @@ func TestParseFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := flags{"--print": nil, "--setting-sources": {""}, "--tools": {"Bash", "Read"}, "--model": {"opus"},
+	want := flags{"-p": nil, "--setting-sources": {""}, "--tools": {"Bash", "Read"}, "--model": {"opus"},
 		"--allowedTools": {"Bash(a, b) Edit"}, "--resume": nil, "--verbose": nil, "--system-prompt": {"- be brief"}}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -32,7 +32,7 @@ type session struct {
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	handshakes sync.WaitGroup // with MCP servers
-	background sync.WaitGroup // handshakes, and control requests that take time
+	background sync.WaitGroup // control requests that take time
 
 	// mu guards what follows. It is never held during I/O or across a question to the host.
 	mu         sync.Mutex

@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -9,47 +10,29 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 )
 
-// subagent is a blocking subagent: its own conversation inside a tool call.
+// subagent is a blocking subagent: its own conversation inside a tool call, on the goroutine of
+// that call.
 type subagent struct {
 	id      string
 	kind    string // subagent_type
 	model   string
 	toolUse string // id of the Agent call
 	begun   time.Time
-
-	mu     sync.Mutex
-	tools  int
-	tokens int // of its context now
-}
-
-// used is told how many tokens the subagent's context holds, not what all of its calls took
-// together (observed with CLI 2.1.329).
-func (a *subagent) used(tokens int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.tokens = tokens
+	tools   int
+	tokens  int // of its context now, not of all its calls together (observed with CLI 2.1.329)
 }
 
 // calls counts a tool call when it is made, and says what the subagent does.
 func (a *subagent) calls(s *session, tokens int, c toolCall) {
-	a.used(tokens)
-	a.mu.Lock()
+	a.tokens = tokens
 	a.tools++
-	a.mu.Unlock()
-	what := describe(c)
-	if what == "" {
-		what = c.Name
-	}
-	a.emit(s, "task_progress", obj{"description": "Running " + what, "usage": a.usage(), "last_tool_name": c.Name})
+	a.emit(s, "task_progress", obj{"description": "Running " + cmp.Or(describe(c), c.Name), "usage": a.usage(), "last_tool_name": c.Name})
 }
 
 func (a *subagent) usage() obj {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	return obj{"total_tokens": a.tokens, "tool_uses": a.tools, "duration_ms": time.Since(a.begun).Milliseconds()}
 }
 
@@ -70,11 +53,8 @@ func runAgent(ctx context.Context, t *thread, c toolCall) *toolResult {
 	if err := json.Unmarshal(c.Input, &in); err != nil {
 		return failed("%v", err)
 	}
-	if in.Type == "" {
-		in.Type = "general-purpose"
-	}
-	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: in.Type, model: in.Model, toolUse: c.ID,
-		begun: time.Now()}
+	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: cmp.Or(in.Type, "general-purpose"), model: in.Model,
+		toolUse: c.ID, begun: time.Now()}
 	path := ""
 	if dir := strings.TrimSuffix(t.s.main.tr.path, ".jsonl"); dir != "" {
 		path = filepath.Join(dir, "subagents", "agent-"+a.id+".jsonl")

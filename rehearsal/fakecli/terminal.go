@@ -14,7 +14,7 @@ import (
 // isTerminal reports whether a person resumes a session by hand.
 func isTerminal(f flags, stdin io.Reader) bool {
 	file, ok := stdin.(*os.File)
-	if !ok || f.has("--print") || f.has("--input-format") || !f.has("--resume") {
+	if !ok || f.has("-p") || f.has("--input-format") || !f.has("--resume") {
 		return false
 	}
 	info, err := file.Stat()

@@ -156,7 +156,7 @@ func (t *thread) call(ctx context.Context) (*answer, error) {
 		if t.sub == nil {
 			t.turn.usage = t.turn.usage.plus(a.Usage)
 		} else {
-			t.sub.used(a.Usage.context() + a.Usage.Output)
+			t.sub.tokens = a.Usage.context() + a.Usage.Output
 		}
 	}
 	return a, err
