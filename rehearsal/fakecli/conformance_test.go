@@ -1,40 +1,42 @@
 package fakecli
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// Cases that both programs are held to, so that the stand-in cannot drift from the CLI where
-// it imitates it, and cases of the CLI alone: how it works inside, which the stand-in does not
-// imitate, but arbiter relies on.
-var (
-	ofBoth   = filepath.Join("testdata", "*.txtar")
-	ofClaude = filepath.Join("testdata", "claude", "*.txtar")
-)
+func TestStandIn(t *testing.T) {
+	p := wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
+	runCases(t, p, wirecase.LoadAll(t, filepath.Join("testdata", "*.txtar")))
+}
 
-func runCases(t *testing.T, p wirecase.Program, glob string) {
+// The cases of the stand-in hold the CLI, too, so that the stand-in cannot drift from it. Cases
+// of the CLI alone are about how it works inside, on which arbiter relies; one that has the name
+// of a case of both says more about the CLI, and takes its place.
+func TestClaude(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the real CLI some fifty times")
+	}
+	cases := map[string]*wirecase.Case{}
+	for _, glob := range []string{"*.txtar", filepath.Join("claude", "*.txtar")} {
+		for _, c := range wirecase.LoadAll(t, filepath.Join("testdata", glob)) {
+			cases[c.Name] = c
+		}
+	}
+	runCases(t, wirecase.Claude(t, filepath.Join("..", "..")), slices.Collect(maps.Values(cases)))
+}
+
+func runCases(t *testing.T, p wirecase.Program, cases []*wirecase.Case) {
 	t.Helper()
-	for _, c := range wirecase.LoadAll(t, glob) {
+	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			wirecase.Run(t, c, p)
 		})
 	}
-}
-
-func TestStandIn(t *testing.T) {
-	runCases(t, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}}, ofBoth)
-}
-
-func TestClaude(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts the real CLI some fifty times")
-	}
-	p := wirecase.Claude(t, filepath.Join("..", ".."))
-	runCases(t, p, ofBoth)
-	runCases(t, p, ofClaude)
 }

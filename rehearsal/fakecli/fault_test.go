@@ -12,7 +12,8 @@ import (
 )
 
 func TestFaults(t *testing.T) {
-	runCases(t, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}}, filepath.Join("testdata", "faults", "*.txtar"))
+	p := wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
+	runCases(t, p, wirecase.LoadAll(t, filepath.Join("testdata", "faults", "*.txtar")))
 }
 
 func TestParseFaults(t *testing.T) {
