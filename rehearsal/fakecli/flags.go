@@ -61,7 +61,7 @@ func parseFlags(args []string) (flags, error) {
 		f[name] = append(f[name], values...)
 	}
 	if m := f.get("--permission-mode"); m != "" && !slices.Contains(permissionModes, m) {
-		return nil, fmt.Errorf("error: option '--permission-mode <mode>' argument '%s' is invalid. Allowed choices are %s.",
+		return nil, fmt.Errorf("error: option '--permission-mode <mode>' argument '%s' is invalid. Allowed choices are %s",
 			m, strings.Join(permissionModes, ", "))
 	}
 	return f, nil

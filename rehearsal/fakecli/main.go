@@ -59,15 +59,17 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 // drainTime is how long the end waits for a host that does not read.
 const drainTime = 5 * time.Second
 
-var errNoConversation = errors.New("No conversation found with session ID")
+var errNoConversation = errors.New("no conversation")
 
 // refuseStart says why a session cannot start; of a resume also on stdout, like the CLI.
 func (s *session) refuseStart(err error) {
-	fmt.Fprintln(s.stderr, err)
+	text := err.Error()
 	if errors.Is(err, errNoConversation) {
+		text = "No conversation found with session ID: " + s.id
 		s.emit(obj{"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
-			"errors": []string{err.Error()}, "usage": usage{}, "result_index": 0})
+			"errors": []string{text}, "usage": usage{}, "result_index": 0})
 	}
+	fmt.Fprintln(s.stderr, text)
 }
 
 // open checks the command line and finds out which conversation this is. Errors are in the
@@ -121,15 +123,15 @@ func (s *session) findConversation() (path string, err error) {
 				return path, err
 			}
 		}
-		return "", fmt.Errorf("%w: %s", errNoConversation, s.id)
+		return "", errNoConversation
 	}
 	switch _, used := findTranscript(s.env, id); {
 	case id == "":
 		id = newUUID()
 	case uuid.Validate(id) != nil:
-		return "", errors.New("Error: Invalid session ID. Must be a valid UUID.")
+		return "", errors.New("Error: Invalid session ID. Must be a valid UUID")
 	case used:
-		return "", fmt.Errorf("Error: Session ID %s is already in use.", id)
+		return "", fmt.Errorf("Error: Session ID %s is already in use", id)
 	}
 	s.id = id
 	return filepath.Join(s.env.configDir(), "projects", munge(s.cwd), id+".jsonl"), nil
