@@ -74,7 +74,7 @@ func TestDo(t *testing.T) {
 		!strings.Contains(text, "core.hooksPath="+os.DevNull) {
 		t.Errorf("%q, %v", text, err)
 	}
-	_, err = r.Write(ctx, "fail")
+	_, err = r.Write(ctx, "-c", "a=b", "--literal-pathspecs", "fail")
 	var failed *Error
 	if !errors.As(err, &failed) || failed.Exit != 3 || Exit(err) != 3 || err.Error() != "git fail: what is wrong" {
 		t.Errorf("%v", err)

@@ -55,7 +55,7 @@ type Runner struct {
 	Hold    *os.File              // may be nil; git inherits it, so that its lock lasts until git has ended
 }
 
-// Call is one call of git.
+// Call is one call of git. Args may begin with options of git itself ("-c", "name=value").
 type Call struct {
 	Args   []string
 	Env    []string // added to the runner's
@@ -63,6 +63,20 @@ type Call struct {
 	Max    int  // bytes of output; DefaultMax if 0
 	Writes bool // changes a repository or a work tree
 }
+
+// words returns the command and its arguments, without options of git itself.
+func (c Call) words() []string {
+	words := c.Args
+	for len(words) > 2 && words[0] == "-c" {
+		words = words[2:]
+	}
+	for len(words) > 1 && strings.HasPrefix(words[0], "--") {
+		words = words[1:]
+	}
+	return words
+}
+
+func (c Call) name() string { return c.words()[0] }
 
 // Text runs a call that only reads, and returns its output without the last line end.
 func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
@@ -87,24 +101,24 @@ func (r Runner) Do(ctx context.Context, c Call) ([]byte, error) {
 	cmd.Stdout, cmd.Stderr = out, said
 	if r.Confine != nil {
 		if err := r.Confine(cmd); err != nil {
-			return nil, fmt.Errorf("git %s: %w", c.Args[0], err)
+			return nil, fmt.Errorf("git %s: %w", c.name(), err)
 		}
 	}
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("git %s: %w", c.Args[0], ctx.Err())
+		return nil, fmt.Errorf("git %s: %w", c.name(), ctx.Err())
 	case out.more:
 		return out.data.Bytes(), ErrTooMuch
 	case errors.As(err, &exit):
 		text := strings.TrimSpace(strings.ToValidUTF8(said.data.String(), "\uFFFD"))
-		err = &Error{Args: c.Args, Exit: exit.ExitCode(), Stderr: text}
+		err = &Error{Args: c.words(), Exit: exit.ExitCode(), Stderr: text}
 	case err != nil:
-		return nil, fmt.Errorf("git %s: %w", c.Args[0], err)
+		return nil, fmt.Errorf("git %s: %w", c.name(), err)
 	}
 	if c.Writes && r.Step != nil {
-		r.Step("git " + c.Args[0])
+		r.Step("git " + c.name())
 	}
 	return out.data.Bytes(), err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -15,7 +16,8 @@ const lockPoll = 10 * time.Millisecond
 
 // Lock takes the repository for operations that must be alone: those on worktrees and on the user's files. Runs of
 // all processes share it; a human's git does not. It returns the Repo to work with, whose git processes inherit the
-// lock. The lock is the kernel's and creates no file.
+// lock. The lock is the kernel's, on the Git directory itself; where file systems cannot lock directories, on a file in
+// it.
 func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error) {
 	if r.Git.Hold != nil {
 		return r, func() {}, nil
@@ -24,14 +26,21 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 	if err != nil {
 		return nil, nil, err
 	}
-	for {
-		err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			held := *r
-			held.Git.Hold = dir
-			return &held, func() { dir.Close() }, nil
+	if err := tryLock(dir); err != nil && !held(err) { // NFS
+		dir.Close()
+		dir, err = os.OpenFile(filepath.Join(r.CommonDir, "arbiter.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, nil, err
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+	}
+	for {
+		err := tryLock(dir)
+		if err == nil {
+			locked := *r
+			locked.Git.Hold = dir
+			return &locked, func() { dir.Close() }, nil
+		}
+		if !held(err) {
 			dir.Close()
 			return nil, nil, fmt.Errorf("lock %s: %w", r.CommonDir, err)
 		}
@@ -42,4 +51,11 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 		case <-time.After(lockPoll):
 		}
 	}
+}
+
+func tryLock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+
+// held reports whether a lock can be had later.
+func held(err error) bool {
+	return errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR)
 }

@@ -79,8 +79,12 @@ func (r *Repo) Move(ctx context.Context, reason string, updates ...Update) error
 	if in.Len() == 0 {
 		return nil
 	}
-	args := []string{"update-ref", "-m", reason, "-z", "--stdin"}
-	_, failed := r.Git.Do(ctx, git.Call{Args: args, Stdin: in.Bytes(), Writes: true})
+	call := git.Call{Args: []string{"update-ref", "-m", reason, "-z", "--stdin"}, Stdin: in.Bytes(), Writes: true}
+	_, failed := r.Git.Do(ctx, call)
+	var e *git.Error
+	if errors.As(failed, &e) && strings.Contains(e.Stderr, ".lock'") && r.clearOldLocks() {
+		_, failed = r.Git.Do(ctx, call)
+	}
 	if failed == nil || ctx.Err() != nil {
 		return failed
 	}

@@ -126,7 +126,9 @@ func (r *Repo) TreeOf(ctx context.Context, dir, commit string) (tree string, tro
 
 // addAll adds all files to a temporary index, and writes its tree.
 func (r *Repo) addAll(ctx context.Context, env ...string) (tree string, trouble []string, err error) {
-	add := git.Call{Args: []string{"add", "--all", "--sparse", "--ignore-errors", "--", "."}, Env: env, Writes: true}
+	// A large file is copied into a pack rather than compressed, which would take a minute for a few gigabytes.
+	add := git.Call{Args: []string{"-c", "core.bigFileThreshold=32m", "-c", "pack.compression=0",
+		"add", "--all", "--sparse", "--ignore-errors", "--", "."}, Env: env, Writes: true}
 	_, err = r.Git.Do(ctx, add)
 	var failed *git.Error
 	if errors.As(err, &failed) && failed.Exit == 1 { // some files could not be added, the others were

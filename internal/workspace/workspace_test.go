@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -374,5 +375,22 @@ func TestMove(t *testing.T) {
 	}
 	if c, _ := r.Commit(ctx, r.Ref("z")); c.ID != "" {
 		t.Error("half of the moves were done")
+	}
+}
+
+// TestStaleLock: a lock that a killed git has left is removed when it is old, and respected before.
+func TestStaleLock(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n"})
+	d.Git("config", "core.filesRefLockTimeout", "0")
+	r := d.Open(nil)
+	lock := ".git/refs/arbiter/" + gittest.RUN8 + "/base.lock"
+	d.Write(lock, "")
+	if s, err := r.Once(ctx, "base"); err == nil {
+		t.Errorf("a lock was ignored: %v", s)
+	}
+	old := time.Now().Add(-time.Minute)
+	d.Must(os.Chtimes(filepath.Join(d.Path, lock), old, old))
+	if _, err := r.Once(ctx, "base"); err != nil {
+		t.Error(err)
 	}
 }

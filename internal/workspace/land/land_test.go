@@ -251,10 +251,11 @@ func TestSparse(t *testing.T) {
 }
 
 func TestKilled(t *testing.T) {
+	stride := map[string]int{"merge": 1, "squash": 4}
 	for kind, request := range map[string]land.Request{"merge": {Commit: main}, "squash": {Commit: main, Squash: true}} {
 		d := worked(t, true)
 		d.Write("other", "mine\n")
-		for n := 1; ; n++ {
+		for n := 1; ; n += stride[kind] {
 			c := d.Copy()
 			if !gittest.Killed(t, "land", n, c.Path, kind) {
 				if n < 12 {

@@ -328,7 +328,7 @@ func (w world) edit() {
 // TestUndoProperty: a run and then a human edit at random. What only the run changed is as before; what the human
 // changed since, or what the run did not change, is as the human left it.
 func TestUndoProperty(t *testing.T) {
-	rounds := 12
+	rounds := 8
 	if os.Getenv("ARBITER_LONG") != "" {
 		rounds = 500
 	}

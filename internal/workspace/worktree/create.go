@@ -19,7 +19,7 @@ func (m *Manager) Create(ctx context.Context, s Spec) (w Worktree, err error) {
 	if s.Kind != Linked && s.Kind != Clone {
 		return w, fmt.Errorf("isolation %q: want %s or %s", s.Kind, Linked, Clone)
 	}
-	err = m.locked(ctx, func(m *Manager) (err error) {
+	err = m.locked(ctx, name(s.Orchestrator), func(m *Manager) (err error) {
 		w, err = m.create(ctx, s)
 		return err
 	})

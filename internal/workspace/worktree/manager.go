@@ -126,13 +126,16 @@ func (m *Manager) work(dir string) (string, error) {
 	return work, os.MkdirAll(work, 0o777)
 }
 
-// locked runs f alone.
-func (m *Manager) locked(ctx context.Context, f func(*Manager) error) error {
+// locked runs f alone, on the directory of that name.
+func (m *Manager) locked(ctx context.Context, name string, f func(*Manager) error) error {
 	r, unlock, err := m.repo.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if err := r.ClearLocks(name); err != nil {
+		return err
+	}
 	return f(&Manager{repo: r, root: m.root})
 }
 

@@ -33,19 +33,23 @@ func (e *UnsavedError) Error() string {
 }
 
 // Head returns the commit that a directory has checked out. The work of a clone is fetched first.
-func (m *Manager) Head(ctx context.Context, w Worktree) (string, error) {
+func (m *Manager) Head(ctx context.Context, w Worktree) (head string, err error) {
 	if w.Kind == Clone {
-		return m.fetch(ctx, w)
+		err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
+			head, err = m.fetch(ctx, w)
+			return err
+		})
+		return head, err
 	}
 	there, err := m.linked(ctx, w)
 	if err != nil {
 		return "", err
 	}
-	head, err := there.Commit(ctx, "HEAD")
-	if err == nil && head.ID == "" {
+	commit, err := there.Commit(ctx, "HEAD")
+	if err == nil && commit.ID == "" {
 		err = workspace.ErrNoCommit
 	}
-	return head.ID, err
+	return commit.ID, err
 }
 
 // linked opens a worktree, and makes sure that it still belongs to the repository.
@@ -60,7 +64,7 @@ func (m *Manager) linked(ctx context.Context, w Worktree) (*workspace.Repo, erro
 // Save records the files of a directory in refs/arbiter/RUN8/orch-N/wip, unless they are as in its commit and a branch of
 // the run has that commit. What was saved there before stays in its history.
 func (m *Manager) Save(ctx context.Context, w Worktree) (s Saved, err error) {
-	err = m.locked(ctx, func(m *Manager) (err error) {
+	err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
 		s, err = m.save(ctx, w)
 		return err
 	})
@@ -122,7 +126,7 @@ func (m *Manager) save(ctx context.Context, w Worktree) (Saved, error) {
 // Remove saves the work of a directory and removes it; its branch stays. The caller has ended the processes that work
 // in it. Without force it fails with [*UnsavedError] if not all can be saved. A call after a crash finishes the work.
 func (m *Manager) Remove(ctx context.Context, w Worktree, force bool) (s Saved, err error) {
-	err = m.locked(ctx, func(m *Manager) (err error) {
+	err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
 		s, err = m.remove(ctx, w, force)
 		return err
 	})
@@ -158,26 +162,33 @@ func (m *Manager) remove(ctx context.Context, w Worktree, force bool) (Saved, er
 	return saved, nil
 }
 
+// reader is the name of the directory that Reader keeps.
+const reader = "arbiter"
+
 // Reader keeps a directory with the files of a commit for those who only read: the Arbiter. It creates the directory, or
 // brings it to the commit; changes that were made there are lost.
 func (m *Manager) Reader(ctx context.Context, commit string) (dir string, err error) {
-	const name = "arbiter"
-	err = m.locked(ctx, func(m *Manager) error {
-		if _, err := os.Lstat(filepath.Join(m.dir(name), ".git")); err == nil {
+	err = m.locked(ctx, reader, func(m *Manager) error {
+		if _, err := os.Lstat(filepath.Join(m.dir(reader), ".git")); err == nil {
 			there := m.repo.Git
-			there.Dir = m.dir(name)
+			there.Dir = m.dir(reader)
 			if _, err := there.Write(ctx, "checkout", "--quiet", "--force", "--detach", commit); err == nil {
 				return nil
 			}
 		}
-		if err := m.discard(ctx, name); err != nil {
+		if err := m.discard(ctx, reader); err != nil {
 			return err
 		}
-		_, err := m.repo.Git.Write(ctx, "worktree", "add", "--detach", m.dir(name), commit)
+		_, err := m.repo.Git.Write(ctx, "worktree", "add", "--detach", m.dir(reader), commit)
 		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("worktree of the Arbiter: %w", err)
 	}
-	return m.work(m.dir(name))
+	return m.work(m.dir(reader))
+}
+
+// RemoveReader removes the directory that Reader keeps, if there is one.
+func (m *Manager) RemoveReader(ctx context.Context) error {
+	return m.locked(ctx, reader, func(m *Manager) error { return m.discard(ctx, reader) })
 }

@@ -361,6 +361,16 @@ func TestReader(t *testing.T) {
 	}
 }
 
+func TestRemoveReader(t *testing.T) {
+	d := gittest.New(t, project)
+	m, _ := manager(d)
+	dir, err := m.Reader(ctx, "trunk")
+	d.Must(err, m.RemoveReader(ctx), m.RemoveReader(ctx))
+	if _, err := os.Lstat(dir); err == nil || strings.Contains(d.Git("worktree", "list"), "\n") {
+		t.Errorf("%s is left: %s", dir, d.Git("worktree", "list"))
+	}
+}
+
 // TestManyAtOnce: worktrees are made by several at the same time, in processes that do not know each other.
 func TestManyAtOnce(t *testing.T) {
 	d := gittest.New(t, project)
